@@ -3,148 +3,148 @@
 globalThis!=="object"&&(this?b():(a.defineProperty(a.prototype,"_T_",{configurable:true,get:b}),_T_));function
 b(){var
 b=this||self;b.globalThis=b;delete
-a.prototype._T_}}(Object));(function(k){"use strict";var
-f7=" : flags Open_text and Open_binary are not compatible",fZ="Invalid_argument",f6=0x7fffffff,cs='"',dn=1255,cq="REJECTED: ",a2=255,ge=0x800,aw=0xffff,dk="tools",fL="jsError",at=0x8000,fS=12520,f5=160,bN=256,gl="rounded",gd="no member ",fK="End_of_file",dj="DECLINED: too large",dx="Unix.Unix_error",gc="nondeterministic",dm="Failure",aG=0xff,di="mkdir",bL=1000,gk="edge_start",gj="beta",ds=224,p="",f4="Stack_overflow",dz="ENOENT",fR="^",cn=": No such file or directory",bi="0",f3="/static/",gb="([^/]+)",bg=0x3f,dw=1000000000,f2="Not_found",dy=0xf,a3=128,fJ=0xdc00,fY="Sys_blocked_io",gp="grammar",gq="fd ",f$=125,ga="ENOTEMPTY",fQ="Match_failure",S=248,f_="Division_by_zero",dA=252,go=1027,fI="Sys_error",bM=0xFF,dr="+",dv="rmdir",gi=0xf0,f1="a call",fH="core",fX=246,gh=-64,fG="EEXIST",f0=1026,fW="fraction_bits",f9="buffer.ml",co="int_of_string",av=1024,f8="gate",fA="Pervasives.do_at_exit",fB="utf8",dD=" plans",bK=" ",am=0x80,gg=1023,fz="Undefined_recursive_module",fF=120,fU="limits",fV=" : flags Open_rdonly and Open_wronly are not compatible",fE=512,dt=240,bh="-",gn="DECLINED: ",bj=0x40000000,fD=0x7ff0,fP="0123456789abcdef",dC=": Not a directory",fO=0xe0,fT=" : file already exists",dq="relaxed",fN=0xdfff,aF=0xffffff,fC=144,au="/",du="compare: functional value",gf="Assert_failure",dl="0x",gm="Out_of_memory",dp="ENOTDIR",fM=1073741823,cr=254,dB="index out of bounds",cp=250,ct="_bigarr02";function
-oF(c,d){var
+a.prototype._T_}}(Object));(function(p){"use strict";var
+gQ=" : flags Open_text and Open_binary are not compatible",gI="Invalid_argument",gP=0x7fffffff,cF='"',dK=1255,cD="REJECTED: ",a5=255,gZ=0x800,aB=0xffff,dH="tools",gu="jsError",ay=0x8000,gB=12520,gO=160,bX=256,g6="rounded",gY="no member ",gt="End_of_file",dG="DECLINED: too large",dT="Unix.Unix_error",gX="nondeterministic",dJ="Failure",aJ=0xff,dF="mkdir",bV=1000,g5="edge_start",g4="beta",dO=224,q="",gN="Stack_overflow",dV="ENOENT",gA="^",cA=": No such file or directory",bp="0",gM="/static/",gW="([^/]+)",bn=0x3f,dS=1000000000,gL="Not_found",dU=0xf,a6=128,gs=0xdc00,gH="Sys_blocked_io",g_="grammar",g$="fd ",gU=125,gV="ENOTEMPTY",gz="Match_failure",T=248,gT="Division_by_zero",dW=252,g9=1027,gr="Sys_error",bW=0xFF,dN="+",dR="rmdir",g3=0xf0,gK="a call",gq="core",gG=246,g2=-64,gp="EEXIST",gJ=1026,gF="fraction_bits",gS="buffer.ml",cB="int_of_string",aA=1024,gR="gate",gj="Pervasives.do_at_exit",gk="utf8",dZ=" plans",bU=" ",ao=0x80,g1=1023,gi="Undefined_recursive_module",go=120,gD="limits",gE=" : flags Open_rdonly and Open_wronly are not compatible",gn=512,dP=240,bo="-",g8="DECLINED: ",bq=0x40000000,gm=0x7ff0,gy="0123456789abcdef",dY=": Not a directory",gx=0xe0,gC=" : file already exists",dM="relaxed",gw=0xdfff,aI=0xffffff,gl=144,az="/",dQ="compare: functional value",g0="Assert_failure",dI="0x",g7="Out_of_memory",dL="ENOTDIR",gv=1073741823,cE=254,dX="index out of bounds",cC=250,cG="_bigarr02";function
+q$(c,d){var
 g=c.length,h=d.length,f=g+h-1,b=new
 Array(f);b[0]=0;var
 a=1,e=1;for(;a<g;a++)b[a]=c[a];for(;a<f;a++,e++)b[a]=d[e];return b}function
-gs(e,f,d){var
+hb(e,f,d){var
 a=new
 Array(d+1);a[0]=0;for(var
 b=1,c=f+1;b<=d;b++,c++)a[b]=e[c];return a}function
-cC(c,b,a){var
+cP(c,b,a){var
 d=String.fromCharCode;if(b==0&&a<=4096&&a==c.length)return d.apply(null,c);var
-e=p;for(;0<a;b+=av,a-=av)e+=d.apply(null,c.slice(b,b+Math.min(a,av)));return e}function
-cv(b){if(k.Uint8Array)var
-c=new(k.Uint8Array)(b.l);else
+e=q;for(;0<a;b+=aA,a-=aA)e+=d.apply(null,c.slice(b,b+Math.min(a,aA)));return e}function
+cI(b){if(p.Uint8Array)var
+c=new(p.Uint8Array)(b.l);else
 var
 c=new
 Array(b.l);var
 e=b.c,d=e.length,a=0;for(;a<d;a++)c[a]=e.charCodeAt(a);for(d=b.l;a<d;a++)c[a]=0;b.c=c;b.t=4;return c}function
-bl(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?cC(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
-if(b.t==2&&f==b.c.length){b.c+=d.t==4?cC(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)cv(b);var
+bs(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?cP(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
+if(b.t==2&&f==b.c.length){b.c+=d.t==4?cP(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)cI(b);var
 g=d.c,h=b.c;if(d.t==4)if(f<=e)for(var
 a=0;a<c;a++)h[f+a]=g[e+a];else
 for(var
 a=c-1;a>=0;a--)h[f+a]=g[e+a];else{var
 i=Math.min(c,g.length-e);for(var
 a=0;a<i;a++)h[f+a]=g.charCodeAt(e+a);for(;a<c;a++)h[f+a]=0}}return 0}function
-aQ(a){return a}function
-a4(a,b,c,d,e){bl(aQ(a),b,c,d,e);return 0}function
-bn(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
+aS(a){return a}function
+a7(a,b,c,d,e){bs(aS(a),b,c,d,e);return 0}function
+bu(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
 0:return a.c.charCodeAt(b);case
 4:return a.c[b]}}function
-ps(b,a){throw[0,b,a]}function
-dQ(b,a){if(b==0)return p;if(a.repeat)return a.repeat(b);var
-d=p,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
-a5(a){if(a.t==2)a.c+=dQ(a.l-a.c.length,"\0");else
-a.c=cC(a.c,0,a.c.length);a.t=0}function
-gY(a){if(a.length<24){for(var
+rY(b,a){throw[0,b,a]}function
+ea(b,a){if(b==0)return q;if(a.repeat)return a.repeat(b);var
+d=q,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
+a8(a){if(a.t==2)a.c+=ea(a.l-a.c.length,"\0");else
+a.c=cP(a.c,0,a.c.length);a.t=0}function
+hH(a){if(a.length<24){for(var
 b=0;b<a.length;b++)if(a.charCodeAt(b)>127)return false;return true}else
 return!/[^\x00-\x7f]/.test(a)}function
-dT(e){for(var
-j=p,c=p,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<am){for(var
-d=b+1;d<i&&(f=e.charCodeAt(d))<am;d++);if(d-b>fE){c.substr(0,1);j+=c;c=p;j+=e.slice(b,d)}else
-c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==a3){g=h+(f<<6);if(f<fO){a=g-0x3080;if(a<am)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==a3){g=h+(g<<6);if(f<gi){a=g-0xe2080;if(a<ge||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==a3&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
-if(a>aw)c+=String.fromCharCode(0xd7c0+(a>>10),fJ+(a&0x3FF));else
-c+=String.fromCharCode(a);if(c.length>av){c.substr(0,1);j+=c;c=p}}return j+c}function
-ax(c,a,b){this.t=c;this.c=a;this.l=b}ax.prototype.toString=function(){switch(this.t){case
-9:return this.c;default:a5(this);case
-0:if(gY(this.c)){this.t=9;return this.c}this.t=8;case
-8:return this.c}};ax.prototype.toUtf16=function(){var
-a=this.toString();if(this.t==9)return a;return dT(a)};ax.prototype.slice=function(){var
+ed(e){for(var
+j=q,c=q,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<ao){for(var
+d=b+1;d<i&&(f=e.charCodeAt(d))<ao;d++);if(d-b>gn){c.substr(0,1);j+=c;c=q;j+=e.slice(b,d)}else
+c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==a6){g=h+(f<<6);if(f<gx){a=g-0x3080;if(a<ao)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==a6){g=h+(g<<6);if(f<g3){a=g-0xe2080;if(a<gZ||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==a6&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
+if(a>aB)c+=String.fromCharCode(0xd7c0+(a>>10),gs+(a&0x3FF));else
+c+=String.fromCharCode(a);if(c.length>aA){c.substr(0,1);j+=c;c=q}}return j+c}function
+aC(c,a,b){this.t=c;this.c=a;this.l=b}aC.prototype.toString=function(){switch(this.t){case
+9:return this.c;default:a8(this);case
+0:if(hH(this.c)){this.t=9;return this.c}this.t=8;case
+8:return this.c}};aC.prototype.toUtf16=function(){var
+a=this.toString();if(this.t==9)return a;return ed(a)};aC.prototype.slice=function(){var
 a=this.t==4?this.c.slice():this.c;return new
-ax(this.t,a,this.l)};function
-gA(a){return new
-ax(0,a,a.length)}function
-e(a){return gA(a)}function
-dP(b,a){ps(b,e(a))}var
-J=[0];function
-P(a){dP(J.Invalid_argument,a)}function
-bm(){P(dB)}function
-oM(b,a){if(a>>>0>=b.l-1)bm();var
-c=bn(b,a),d=bn(b,a+1);return d<<8|c}var
-gJ=Math.pow(2,-24);function
-gR(a){throw a}function
-cA(){gR(J.Division_by_zero)}function
-q(b,c,a){this.lo=b&aF;this.mi=c&aF;this.hi=a&aw}q.prototype.caml_custom="_j";q.prototype.copy=function(){return new
-q(this.lo,this.mi,this.hi)};q.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};q.prototype.compare=function(a){var
-b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};q.prototype.neg=function(){var
+aC(this.t,a,this.l)};function
+hj(a){return new
+aC(0,a,a.length)}function
+e(a){return hj(a)}function
+d$(b,a){rY(b,e(a))}var
+N=[0];function
+S(a){d$(N.Invalid_argument,a)}function
+bt(){S(dX)}function
+rg(b,a){if(a>>>0>=b.l-1)bt();var
+c=bu(b,a),d=bu(b,a+1);return d<<8|c}var
+hs=Math.pow(2,-24);function
+hA(a){throw a}function
+cN(){hA(N.Division_by_zero)}function
+r(b,c,a){this.lo=b&aI;this.mi=c&aI;this.hi=a&aB}r.prototype.caml_custom="_j";r.prototype.copy=function(){return new
+r(this.lo,this.mi,this.hi)};r.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};r.prototype.compare=function(a){var
+b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};r.prototype.neg=function(){var
 a=-this.lo,b=-this.mi+(a>>24),c=-this.hi+(b>>24);return new
-q(a,b,c)};q.prototype.add=function(a){var
+r(a,b,c)};r.prototype.add=function(a){var
 b=this.lo+a.lo,c=this.mi+a.mi+(b>>24),d=this.hi+a.hi+(c>>24);return new
-q(b,c,d)};q.prototype.sub=function(a){var
+r(b,c,d)};r.prototype.sub=function(a){var
 b=this.lo-a.lo,c=this.mi-a.mi+(b>>24),d=this.hi-a.hi+(c>>24);return new
-q(b,c,d)};q.prototype.mul=function(a){var
-b=this.lo*a.lo,c=(b*gJ|0)+this.mi*a.lo+this.lo*a.mi,d=(c*gJ|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
-q(b,c,d)};q.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};q.prototype.isNeg=function(){return this.hi<<16<0};q.prototype.and=function(a){return new
-q(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};q.prototype.or=function(a){return new
-q(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};q.prototype.xor=function(a){return new
-q(this.lo^a.lo,this.mi^a.mi,this.hi^a.hi)};q.prototype.shift_left=function(a){a=a&63;if(a==0)return this;if(a<24)return new
-q(this.lo<<a,this.mi<<a|this.lo>>24-a,this.hi<<a|this.mi>>24-a);if(a<48)return new
-q(0,this.lo<<a-24,this.mi<<a-24|this.lo>>48-a);return new
-q(0,0,this.lo<<a-48)};q.prototype.shift_right_unsigned=function(a){a=a&63;if(a==0)return this;if(a<24)return new
-q(this.lo>>a|this.mi<<24-a,this.mi>>a|this.hi<<24-a,this.hi>>a);if(a<48)return new
-q(this.mi>>a-24|this.hi<<48-a,this.hi>>a-24,0);return new
-q(this.hi>>a-48,0,0)};q.prototype.shift_right=function(a){a=a&63;if(a==0)return this;var
+r(b,c,d)};r.prototype.mul=function(a){var
+b=this.lo*a.lo,c=(b*hs|0)+this.mi*a.lo+this.lo*a.mi,d=(c*hs|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
+r(b,c,d)};r.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};r.prototype.isNeg=function(){return this.hi<<16<0};r.prototype.and=function(a){return new
+r(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};r.prototype.or=function(a){return new
+r(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};r.prototype.xor=function(a){return new
+r(this.lo^a.lo,this.mi^a.mi,this.hi^a.hi)};r.prototype.shift_left=function(a){a=a&63;if(a==0)return this;if(a<24)return new
+r(this.lo<<a,this.mi<<a|this.lo>>24-a,this.hi<<a|this.mi>>24-a);if(a<48)return new
+r(0,this.lo<<a-24,this.mi<<a-24|this.lo>>48-a);return new
+r(0,0,this.lo<<a-48)};r.prototype.shift_right_unsigned=function(a){a=a&63;if(a==0)return this;if(a<24)return new
+r(this.lo>>a|this.mi<<24-a,this.mi>>a|this.hi<<24-a,this.hi>>a);if(a<48)return new
+r(this.mi>>a-24|this.hi<<48-a,this.hi>>a-24,0);return new
+r(this.hi>>a-48,0,0)};r.prototype.shift_right=function(a){a=a&63;if(a==0)return this;var
 c=this.hi<<16>>16;if(a<24)return new
-q(this.lo>>a|this.mi<<24-a,this.mi>>a|c<<24-a,this.hi<<16>>a>>>16);var
+r(this.lo>>a|this.mi<<24-a,this.mi>>a|c<<24-a,this.hi<<16>>a>>>16);var
 b=this.hi<<16>>31;if(a<48)return new
-q(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aw);return new
-q(this.hi<<16>>a-32,b,b)};q.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&aF;this.lo=this.lo<<1&aF};q.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&aF;this.mi=(this.mi>>>1|this.hi<<23)&aF;this.hi=this.hi>>>1};q.prototype.udivmod=function(e){var
+r(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aB);return new
+r(this.hi<<16>>a-32,b,b)};r.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&aI;this.lo=this.lo<<1&aI};r.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&aI;this.mi=(this.mi>>>1|this.hi<<23)&aI;this.hi=this.hi>>>1};r.prototype.udivmod=function(e){var
 c=0,b=this.copy(),a=e.copy(),d=new
-q(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};q.prototype.div=function(a){var
-b=this;if(a.isZero())cA();var
-d=b.hi^a.hi;if(b.hi&at)b=b.neg();if(a.hi&at)a=a.neg();var
-c=b.udivmod(a).quotient;if(d&at)c=c.neg();return c};q.prototype.mod=function(b){var
-a=this;if(b.isZero())cA();var
-d=a.hi;if(a.hi&at)a=a.neg();if(b.hi&at)b=b.neg();var
-c=a.udivmod(b).modulus;if(d&at)c=c.neg();return c};q.prototype.toInt=function(){return this.lo|this.mi<<24};q.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};q.prototype.toArray=function(){return[this.hi>>8,this.hi&aG,this.mi>>16,this.mi>>8&aG,this.mi&aG,this.lo>>16,this.lo>>8&aG,this.lo&aG]};q.prototype.lo32=function(){return this.lo|(this.mi&aG)<<24};q.prototype.hi32=function(){return this.mi>>>8&aw|this.hi<<16};function
-bp(a){return new
-q(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
-oN(d,c){if(c>>>0>=d.l-7)bm();var
+r(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};r.prototype.div=function(a){var
+b=this;if(a.isZero())cN();var
+d=b.hi^a.hi;if(b.hi&ay)b=b.neg();if(a.hi&ay)a=a.neg();var
+c=b.udivmod(a).quotient;if(d&ay)c=c.neg();return c};r.prototype.mod=function(b){var
+a=this;if(b.isZero())cN();var
+d=a.hi;if(a.hi&ay)a=a.neg();if(b.hi&ay)b=b.neg();var
+c=a.udivmod(b).modulus;if(d&ay)c=c.neg();return c};r.prototype.toInt=function(){return this.lo|this.mi<<24};r.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};r.prototype.toArray=function(){return[this.hi>>8,this.hi&aJ,this.mi>>16,this.mi>>8&aJ,this.mi&aJ,this.lo>>16,this.lo>>8&aJ,this.lo&aJ]};r.prototype.lo32=function(){return this.lo|(this.mi&aJ)<<24};r.prototype.hi32=function(){return this.mi>>>8&aB|this.hi<<16};function
+bw(a){return new
+r(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
+rh(d,c){if(c>>>0>=d.l-7)bt();var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[7-a]=bn(d,c+a);return bp(b)}function
-aH(a,c,b){b&=aG;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}cv(a)}a.c[c]=b;return 0}function
-gB(b,a,c){if(a>>>0>=b.l)bm();return aH(b,a,c)}function
-gC(b,a,c){if(a>>>0>=b.l-3)bm();var
-g=bM&c>>24,f=bM&c>>16,e=bM&c>>8,d=bM&c;aH(b,a+0,d);aH(b,a+1,e);aH(b,a+2,f);aH(b,a+3,g);return 0}function
-bq(a){return a.toArray()}function
-oQ(c,b,e){if(b>>>0>=c.l-7)bm();var
-d=bq(e);for(var
-a=0;a<8;a++)aH(c,b+7-a,d[a]);return 0}function
-bo(c,a){if(c.fun)return bo(c.fun,a);if(typeof
+a=0;a<8;a++)b[7-a]=bu(d,c+a);return bw(b)}function
+aK(a,c,b){b&=aJ;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}cI(a)}a.c[c]=b;return 0}function
+hk(b,a,c){if(a>>>0>=b.l)bt();return aK(b,a,c)}function
+hl(b,a,c){if(a>>>0>=b.l-3)bt();var
+g=bW&c>>24,f=bW&c>>16,e=bW&c>>8,d=bW&c;aK(b,a+0,d);aK(b,a+1,e);aK(b,a+2,f);aK(b,a+3,g);return 0}function
+bx(a){return a.toArray()}function
+rk(c,b,e){if(b>>>0>=c.l-7)bt();var
+d=bx(e);for(var
+a=0;a<8;a++)aK(c,b+7-a,d[a]);return 0}function
+bv(c,a){if(c.fun)return bv(c.fun,a);if(typeof
 c!=="function")return c;var
 b=c.length|0;if(b===0)return c.apply(null,a);var
 e=a.length|0,d=b-e|0;if(d==0)return c.apply(null,a);else
-if(d<0)return bo(c.apply(null,a.slice(0,b)),a.slice(b));else
+if(d<0)return bv(c.apply(null,a.slice(0,b)),a.slice(b));else
 return function(){var
 e=arguments.length==0?1:arguments.length,d=new
 Array(a.length+e);for(var
 b=0;b<a.length;b++)d[b]=a[b];for(var
-b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bo(c,d)}}function
-bO(){P(dB)}function
-y(a,b){if(b>>>0>=a.length-1)bO();return a}function
-az(a){a.t&6&&a5(a);return a.c}var
-pC=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
-pB(a){if(pC)return Math.floor(Math.log2(a));var
+b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bv(c,d)}}function
+bY(){S(dX)}function
+E(a,b){if(b>>>0>=a.length-1)bY();return a}function
+aE(a){a.t&6&&a8(a);return a.c}var
+r8=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
+r7(a){if(r8)return Math.floor(Math.log2(a));var
 b=0;if(a==0)return-Infinity;if(a>=1)while(a>=2){a/=2;b++}else
 while(a<1){a*=2;b--}return b}function
-dI(c){var
-a=new(k.Float32Array)(1);a[0]=c;var
-b=new(k.Int32Array)(a.buffer);return b[0]|0}function
-cy(b,c,a){return new
-q(b,c,a)}function
-cx(a){if(!isFinite(a)){if(isNaN(a))return cy(1,0,fD);return a>0?cy(0,0,fD):cy(0,0,0xfff0)}var
-f=a==0&&1/a==-Infinity?at:a>=0?0:at;if(f)a=-a;var
-b=pB(a)+gg;if(b<=0){b=0;a/=Math.pow(2,-f0)}else{a/=Math.pow(2,b-go);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
+d4(c){var
+a=new(p.Float32Array)(1);a[0]=c;var
+b=new(p.Int32Array)(a.buffer);return b[0]|0}function
+cL(b,c,a){return new
+r(b,c,a)}function
+cK(a){if(!isFinite(a)){if(isNaN(a))return cL(1,0,gm);return a>0?cL(0,0,gm):cL(0,0,0xfff0)}var
+f=a==0&&1/a==-Infinity?ay:a>=0?0:ay;if(f)a=-a;var
+b=r7(a)+g1;if(b<=0){b=0;a/=Math.pow(2,-gJ)}else{a/=Math.pow(2,b-g9);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
 d=Math.pow(2,24),c=a|0;a=(a-c)*d;var
 e=a|0;a=(a-e)*d;var
-g=a|0;c=c&dy|f|b<<4;return cy(g,e,c)}function
-gy(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==ct)for(var
-a=0;a<b.dims.length;a++)if(b.dims[a]<aw)c.write(16,b.dims[a]);else{c.write(16,aw);c.write(32,0);c.write(32,b.dims[a])}else
+g=a|0;c=c&dU|f|b<<4;return cL(g,e,c)}function
+hh(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==cG)for(var
+a=0;a<b.dims.length;a++)if(b.dims[a]<aB)c.write(16,b.dims[a]);else{c.write(16,aB);c.write(32,0);c.write(32,b.dims[a])}else
 for(var
 a=0;a<b.dims.length;a++)c.write(32,b.dims[a]);switch(b.kind){case
 2:case
@@ -161,30 +161,30 @@ a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 7:for(var
 a=0;a<b.data.length/2;a++){var
-e=bq(b.get(a));for(var
+e=bx(b.get(a));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 1:for(var
 a=0;a<b.data.length;a++){var
-e=bq(cx(b.get(a)));for(var
+e=bx(cK(b.get(a)));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 0:for(var
 a=0;a<b.data.length;a++){var
-e=dI(b.get(a));c.write(32,e)}break;case
+e=d4(b.get(a));c.write(32,e)}break;case
 10:for(var
 a=0;a<b.data.length/2;a++){var
-d=b.get(a);c.write(32,dI(d[1]));c.write(32,dI(d[2]))}break;case
+d=b.get(a);c.write(32,d4(d[1]));c.write(32,d4(d[2]))}break;case
 11:for(var
 a=0;a<b.data.length/2;a++){var
-f=b.get(a),e=bq(cx(f[1]));for(var
+f=b.get(a),e=bx(cK(f[1]));for(var
 d=0;d<8;d++)c.write(8,e[d]);var
-e=bq(cx(f[2]));for(var
+e=bx(cK(f[2]));for(var
 d=0;d<8;d++)c.write(8,e[d])}break}g[0]=(4+b.dims.length)*4;g[1]=(4+b.dims.length)*8}function
-gw(a){switch(a){case
+hf(a){switch(a){case
 7:case
 10:case
 11:return 2;default:return 1}}function
-oI(c,e){var
-b=k,a;switch(c){case
+rc(c,e){var
+b=p,a;switch(c){case
 0:a=b.Float32Array;break;case
 1:a=b.Float64Array;break;case
 2:a=b.Int8Array;break;case
@@ -197,49 +197,49 @@ b=k,a;switch(c){case
 9:a=b.Int32Array;break;case
 10:a=b.Float32Array;break;case
 11:a=b.Float64Array;break;case
-12:a=b.Uint8Array;break}if(!a)P("Bigarray.create: unsupported kind");var
+12:a=b.Uint8Array;break}if(!a)S("Bigarray.create: unsupported kind");var
 d=new
-a(e*gw(c));return d}function
-dJ(c){var
-a=new(k.Int32Array)(1);a[0]=c;var
-b=new(k.Float32Array)(a.buffer);return b[0]}function
-dK(d){var
-f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&dy)==0?b&at?-Infinity:Infinity:NaN;var
-e=Math.pow(2,-24),a=(f*e+g)*e+(b&dy);if(c>0){a+=16;a*=Math.pow(2,c-go)}else
-a*=Math.pow(2,-f0);if(b&at)a=-a;return a}function
-dE(b){var
+a(e*hf(c));return d}function
+d5(c){var
+a=new(p.Int32Array)(1);a[0]=c;var
+b=new(p.Float32Array)(a.buffer);return b[0]}function
+d6(d){var
+f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&dU)==0?b&ay?-Infinity:Infinity:NaN;var
+e=Math.pow(2,-24),a=(f*e+g)*e+(b&dU);if(c>0){a+=16;a*=Math.pow(2,c-g9)}else
+a*=Math.pow(2,-gJ);if(b&ay)a=-a;return a}function
+d0(b){var
 d=b.length,c=1;for(var
-a=0;a<d;a++){if(b[a]<0)P("Bigarray.create: negative dimension");c=c*b[a]}return c}function
-o5(b,a){return new
-q(b&aF,b>>>24&aG|(a&aw)<<8,a>>>16&aw)}function
-dL(a){return a.hi32()}function
-dM(a){return a.lo32()}var
-oJ=ct;function
-aP(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aP.prototype.caml_custom=oJ;aP.prototype.offset=function(b){var
+a=0;a<d;a++){if(b[a]<0)S("Bigarray.create: negative dimension");c=c*b[a]}return c}function
+rz(b,a){return new
+r(b&aI,b>>>24&aJ|(a&aB)<<8,a>>>16&aB)}function
+d7(a){return a.hi32()}function
+d8(a){return a.lo32()}var
+rd=cG;function
+aR(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aR.prototype.caml_custom=rd;aR.prototype.offset=function(b){var
 c=0;if(typeof
 b==="number")b=[b];if(!(b
 instanceof
-Array))P("bigarray.js: invalid offset");if(this.dims.length!=b.length)P("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
-a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bO();c=c*this.dims[a]+b[a]}else
+Array))S("bigarray.js: invalid offset");if(this.dims.length!=b.length)S("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
+a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bY();c=c*this.dims[a]+b[a]}else
 for(var
-a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bO();c=c*this.dims[a]+(b[a]-1)}return c};aP.prototype.get=function(a){switch(this.kind){case
+a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bY();c=c*this.dims[a]+(b[a]-1)}return c};aR.prototype.get=function(a){switch(this.kind){case
 7:var
-d=this.data[a*2+0],b=this.data[a*2+1];return o5(d,b);case
+d=this.data[a*2+0],b=this.data[a*2+1];return rz(d,b);case
 10:case
 11:var
-e=this.data[a*2+0],c=this.data[a*2+1];return[cr,e,c];default:return this.data[a]}};aP.prototype.set=function(a,b){switch(this.kind){case
-7:this.data[a*2+0]=dM(b);this.data[a*2+1]=dL(b);break;case
+e=this.data[a*2+0],c=this.data[a*2+1];return[cE,e,c];default:return this.data[a]}};aR.prototype.set=function(a,b){switch(this.kind){case
+7:this.data[a*2+0]=d8(b);this.data[a*2+1]=d7(b);break;case
 10:case
-11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};aP.prototype.fill=function(b){switch(this.kind){case
+11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};aR.prototype.fill=function(b){switch(this.kind){case
 7:var
-c=dM(b),e=dL(b);if(c==e)this.data.fill(c);else
+c=d8(b),e=d7(b);if(c==e)this.data.fill(c);else
 for(var
 a=0;a<this.data.length;a++)this.data[a]=a%2==0?c:e;break;case
 10:case
 11:var
 d=b[1],f=b[2];if(d==f)this.data.fill(d);else
 for(var
-a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};aP.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
+a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};aR.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
 e=this.kind|this.layout<<8,f=b.kind|b.layout<<8;return f-e}if(this.dims.length!=b.dims.length)return b.dims.length-this.dims.length;for(var
 a=0;a<this.dims.length;a++)if(this.dims[a]!=b.dims[a])return this.dims[a]<b.dims[a]?-1:1;switch(this.kind){case
 0:case
@@ -259,26 +259,26 @@ a=0;a<this.data.length;a+=2){if(this.data[a+1]<b.data[a+1])return-1;if(this.data
 9:case
 12:for(var
 a=0;a<this.data.length;a++){if(this.data[a]<b.data[a])return-1;if(this.data[a]>b.data[a])return 1}break}return 0};function
-bk(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bk.prototype=new
-aP();bk.prototype.offset=function(a){if(typeof
+br(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}br.prototype=new
+aR();br.prototype.offset=function(a){if(typeof
 a!=="number")if(a
 instanceof
 Array&&a.length==1)a=a[0];else
-P("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bO();return a};bk.prototype.get=function(a){return this.data[a]};bk.prototype.set=function(a,b){this.data[a]=b;return 0};bk.prototype.fill=function(a){this.data.fill(a);return 0};function
-gu(c,d,a,b){var
-e=gw(c);if(dE(a)*e!=b.length)P("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
-bk(c,d,a,b);return new
-aP(c,d,a,b)}function
-ao(a){if(!J.Failure)J.Failure=[S,e(dm),-3];dP(J.Failure,a)}function
-gv(b,v,r){var
-i=b.read32s();if(i<0||i>16)ao("input_value: wrong number of bigarray dimensions");var
-p=b.read32s(),j=p&aG,o=p>>8&1,h=[];if(r==ct)for(var
+S("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bY();return a};br.prototype.get=function(a){return this.data[a]};br.prototype.set=function(a,b){this.data[a]=b;return 0};br.prototype.fill=function(a){this.data.fill(a);return 0};function
+hd(c,d,a,b){var
+e=hf(c);if(d0(a)*e!=b.length)S("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
+br(c,d,a,b);return new
+aR(c,d,a,b)}function
+at(a){if(!N.Failure)N.Failure=[T,e(dJ),-3];d$(N.Failure,a)}function
+he(b,v,r){var
+i=b.read32s();if(i<0||i>16)at("input_value: wrong number of bigarray dimensions");var
+p=b.read32s(),j=p&aJ,o=p>>8&1,h=[];if(r==cG)for(var
 a=0;a<i;a++){var
-n=b.read16u();if(n==aw){var
-t=b.read32u(),u=b.read32u();if(t!=0)ao("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
+n=b.read16u();if(n==aB){var
+t=b.read32u(),u=b.read32u();if(t!=0)at("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
 for(var
 a=0;a<i;a++)h.push(b.read32u());var
-d=dE(h),f=oI(j,d),g=gu(j,o,h,f);switch(j){case
+d=d0(h),f=rc(j,d),g=hd(j,o,h,f);switch(j){case
 2:for(var
 a=0;a<d;a++)f[a]=b.read8s();break;case
 3:case
@@ -292,129 +292,129 @@ a=0;a<d;a++)f[a]=b.read16u();break;case
 a=0;a<d;a++)f[a]=b.read32s();break;case
 8:case
 9:var
-s=b.read8u();if(s)ao("input_value: cannot read bigarray with 64-bit OCaml ints");for(var
+s=b.read8u();if(s)at("input_value: cannot read bigarray with 64-bit OCaml ints");for(var
 a=0;a<d;a++)f[a]=b.read32s();break;case
 7:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-q=bp(e);g.set(a,q)}break;case
+q=bw(e);g.set(a,q)}break;case
 1:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-k=dK(bp(e));g.set(a,k)}break;case
+k=d6(bw(e));g.set(a,k)}break;case
 0:for(var
 a=0;a<d;a++){var
-k=dJ(b.read32s());g.set(a,k)}break;case
+k=d5(b.read32s());g.set(a,k)}break;case
 10:for(var
 a=0;a<d;a++){var
-m=dJ(b.read32s()),l=dJ(b.read32s());g.set(a,[cr,m,l])}break;case
+m=d5(b.read32s()),l=d5(b.read32s());g.set(a,[cE,m,l])}break;case
 11:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-m=dK(bp(e));for(var
+m=d6(bw(e));for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-l=dK(bp(e));g.set(a,[cr,m,l])}break}v[0]=(4+i)*4;return gu(j,o,h,f)}function
-gt(a,b,c){return a.compare(b,c)}function
-a6(a,b){return Math.imul(a,b)}function
-X(b,a){a=a6(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=a6(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
-o2(a,b){a=X(a,dM(b));a=X(a,dL(b));return a}function
-dG(a,b){return o2(a,cx(b))}function
-gx(c){var
-b=dE(c.dims),d=0;switch(c.kind){case
+l=d6(bw(e));g.set(a,[cE,m,l])}break}v[0]=(4+i)*4;return hd(j,o,h,f)}function
+hc(a,b,c){return a.compare(b,c)}function
+a9(a,b){return Math.imul(a,b)}function
+Z(b,a){a=a9(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=a9(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
+rw(a,b){a=Z(a,d8(b));a=Z(a,d7(b));return a}function
+d2(a,b){return rw(a,cK(b))}function
+hg(c){var
+b=d0(c.dims),d=0;switch(c.kind){case
 2:case
 3:case
-12:if(b>bN)b=bN;var
-e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=X(d,e)}e=0;switch(b&3){case
+12:if(b>bX)b=bX;var
+e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=Z(d,e)}e=0;switch(b&3){case
 3:e=c.data[a+2]<<16;case
 2:e|=c.data[a+1]<<8;case
-1:e|=c.data[a+0];d=X(d,e)}break;case
+1:e|=c.data[a+0];d=Z(d,e)}break;case
 4:case
-5:if(b>a3)b=a3;var
-e=0,a=0;for(a=0;a+2<=c.data.length;a+=2){e=c.data[a+0]|c.data[a+1]<<16;d=X(d,e)}if((b&1)!=0)d=X(d,c.data[a]);break;case
+5:if(b>a6)b=a6;var
+e=0,a=0;for(a=0;a+2<=c.data.length;a+=2){e=c.data[a+0]|c.data[a+1]<<16;d=Z(d,e)}if((b&1)!=0)d=Z(d,c.data[a]);break;case
 6:if(b>64)b=64;for(var
-a=0;a<b;a++)d=X(d,c.data[a]);break;case
+a=0;a<b;a++)d=Z(d,c.data[a]);break;case
 8:case
 9:if(b>64)b=64;for(var
-a=0;a<b;a++)d=X(d,c.data[a]);break;case
+a=0;a<b;a++)d=Z(d,c.data[a]);break;case
 7:if(b>32)b=32;b*=2;for(var
-a=0;a<b;a++)d=X(d,c.data[a]);break;case
+a=0;a<b;a++)d=Z(d,c.data[a]);break;case
 10:b*=2;case
 0:if(b>64)b=64;for(var
-a=0;a<b;a++)d=dG(d,c.data[a]);break;case
+a=0;a<b;a++)d=d2(d,c.data[a]);break;case
 11:b*=2;case
 1:if(b>32)b=32;for(var
-a=0;a<b;a++)d=dG(d,c.data[a]);break}return d}function
-o4(a,b){b[0]=4;return a.read32s()}function
-pk(a,b){switch(a.read8u()){case
+a=0;a<b;a++)d=d2(d,c.data[a]);break}return d}function
+ry(a,b){b[0]=4;return a.read32s()}function
+rQ(a,b){switch(a.read8u()){case
 1:b[0]=4;return a.read32s();case
-2:ao("input_value: native integer value too large");default:ao("input_value: ill-formed native integer")}}function
-pa(c,d){var
+2:at("input_value: native integer value too large");default:at("input_value: ill-formed native integer")}}function
+rG(c,d){var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bp(b)}function
-o_(e,d,b){var
-c=bq(d);for(var
+a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bw(b)}function
+rE(e,d,b){var
+c=bx(d);for(var
 a=0;a<8;a++)e.write(8,c[a]);b[0]=8;b[1]=8}function
-gI(a,b,c){return a.compare(b)}function
-o7(a){return a.lo32()^a.hi32()}var
-bQ={"_j":{deserialize:pa,serialize:o_,fixed_length:8,compare:gI,hash:o7},"_i":{deserialize:o4,fixed_length:4},"_n":{deserialize:pk,fixed_length:4},"_bigarray":{deserialize:function(a,b){return gv(a,b,"_bigarray")},serialize:gy,compare:gt,hash:gx},"_bigarr02":{deserialize:function(a,b){return gv(a,b,ct)},serialize:gy,compare:gt,hash:gx}};function
-dF(a){return bQ[a.caml_custom]&&bQ[a.caml_custom].compare}function
-gD(f,c,d,e){var
-b=dF(c);if(b){var
+hr(a,b,c){return a.compare(b)}function
+rB(a){return a.lo32()^a.hi32()}var
+b0={"_j":{deserialize:rG,serialize:rE,fixed_length:8,compare:hr,hash:rB},"_i":{deserialize:ry,fixed_length:4},"_n":{deserialize:rQ,fixed_length:4},"_bigarray":{deserialize:function(a,b){return he(a,b,"_bigarray")},serialize:hh,compare:hc,hash:hg},"_bigarr02":{deserialize:function(a,b){return he(a,b,cG)},serialize:hh,compare:hc,hash:hg}};function
+d1(a){return b0[a.caml_custom]&&b0[a.caml_custom].compare}function
+hm(f,c,d,e){var
+b=d1(c);if(b){var
 a=d>0?b(c,f,e):b(f,c,e);if(e&&a!=a)return d;if(+a!=+a)return+a;if((a|0)!=0)return a|0}return d}function
-bR(a){return a
+b1(a){return a
 instanceof
-ax}function
-cz(a){return bR(a)}function
-gE(a){if(typeof
-a==="number")return bL;else
-if(bR(a))return dA;else
-if(cz(a))return 1252;else
+aC}function
+cM(a){return b1(a)}function
+hn(a){if(typeof
+a==="number")return bV;else
+if(b1(a))return dW;else
+if(cM(a))return 1252;else
 if(a
 instanceof
-Array&&a[0]===a[0]>>>0&&a[0]<=a2){var
-b=a[0]|0;return b==cr?0:b}else
+Array&&a[0]===a[0]>>>0&&a[0]<=a5){var
+b=a[0]|0;return b==cE?0:b}else
 if(a
 instanceof
-String)return fS;else
+String)return gB;else
 if(typeof
-a=="string")return fS;else
+a=="string")return gB;else
 if(a
 instanceof
-Number)return bL;else
-if(a&&a.caml_custom)return dn;else
+Number)return bV;else
+if(a&&a.caml_custom)return dK;else
 if(a&&a.compare)return 1256;else
 if(typeof
 a=="function")return 1247;else
 if(typeof
 a=="symbol")return 1251;return 1001}function
-pb(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
-gz(a,b){a.t&6&&a5(a);b.t&6&&a5(b);return a.c<b.c?-1:a.c>b.c?1:0}function
-pv(a,b){return gz(a,b)}function
-cu(a,b,d){var
+rH(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
+hi(a,b){a.t&6&&a8(a);b.t&6&&a8(b);return a.c<b.c?-1:a.c>b.c?1:0}function
+r1(a,b){return hi(a,b)}function
+cH(a,b,d){var
 e=[];for(;;){if(!(d&&a===b)){var
-f=gE(a);if(f==cp){a=a[1];continue}var
-g=gE(b);if(g==cp){b=b[1];continue}if(f!==g){if(f==bL){if(g==dn)return gD(a,b,-1,d);return-1}if(g==bL){if(f==dn)return gD(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
-247:P(du);break;case
+f=hn(a);if(f==cC){a=a[1];continue}var
+g=hn(b);if(g==cC){b=b[1];continue}if(f!==g){if(f==bV){if(g==dK)return hm(a,b,-1,d);return-1}if(g==bV){if(f==dK)return hm(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
+247:S(dQ);break;case
 248:var
-c=pb(a[2],b[2]);if(c!=0)return c|0;break;case
-249:P(du);break;case
-250:P("equal: got Forward_tag, should not happen");break;case
-251:P("equal: abstract value");break;case
+c=rH(a[2],b[2]);if(c!=0)return c|0;break;case
+249:S(dQ);break;case
+250:S("equal: got Forward_tag, should not happen");break;case
+251:S("equal: abstract value");break;case
 252:if(a!==b){var
-c=gz(a,b);if(c!=0)return c|0}break;case
-253:P("equal: got Double_tag, should not happen");break;case
-254:P("equal: got Double_array_tag, should not happen");break;case
-255:P("equal: got Custom_tag, should not happen");break;case
-1247:P(du);break;case
+c=hi(a,b);if(c!=0)return c|0}break;case
+253:S("equal: got Double_tag, should not happen");break;case
+254:S("equal: got Double_array_tag, should not happen");break;case
+255:S("equal: got Custom_tag, should not happen");break;case
+1247:S(dQ);break;case
 1255:var
-i=dF(a);if(i!=dF(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)P("compare: abstract value");var
+i=d1(a);if(i!=d1(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)S("compare: abstract value");var
 c=i(a,b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
 1256:var
 c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
@@ -422,237 +422,237 @@ c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;
 1001:if(a<b)return-1;if(a>b)return 1;if(a!=b){if(!d)return NaN;if(a==a)return 1;if(b==b)return-1}break;case
 1251:if(a!==b){if(!d)return NaN;return 1}break;case
 1252:var
-a=az(a),b=az(b);if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
+a=aE(a),b=aE(b);if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
 12520:var
 a=a.toString(),b=b.toString();if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
 246:case
 254:default:if(a.length!=b.length)return a.length<b.length?-1:1;if(a.length>1)e.push(a,b,1);break}}if(e.length==0)return 0;var
 h=e.pop();b=e.pop();a=e.pop();if(h+1<a.length)e.push(a,b,h+1);a=a[h];b=b[h]}}function
-ah(a,b){return cu(a,b,true)}function
-$(a){if(a<0)P("Bytes.create");return new
-ax(a?2:9,p,a)}function
-gF(b,a){if(a==0)cA();return b/a|0}function
-oS(a,b){return+(cu(a,b,false)==0)}function
-oT(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=p;a.t=2}else{a.c=dQ(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)cv(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}var
-pn=0;function
-cw(){return pn++}function
-gL(a){return a.toUtf16()}function
-bU(){return typeof
-k.process!=="undefined"&&typeof
-k.process.versions!=="undefined"&&typeof
-k.process.versions.node!=="undefined"}function
-pD(){function
-a(a){if(a.charAt(0)===au)return[p,a.substring(1)];return}function
+ap(a,b){return cH(a,b,true)}function
+ab(a){if(a<0)S("Bytes.create");return new
+aC(a?2:9,q,a)}function
+ho(b,a){if(a==0)cN();return b/a|0}function
+rm(a,b){return+(cH(a,b,false)==0)}function
+rn(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=q;a.t=2}else{a.c=ea(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)cI(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}var
+rT=0;function
+cJ(){return rT++}function
+hu(a){return a.toUtf16()}function
+b4(){return typeof
+p.process!=="undefined"&&typeof
+p.process.versions!=="undefined"&&typeof
+p.process.versions.node!=="undefined"}function
+r9(){function
+a(a){if(a.charAt(0)===az)return[q,a.substring(1)];return}function
 b(c){var
-g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||p,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
-d=a[1]||p,f=a[2]||p;return[d,c.substring(d.length+f.length)]}return}return bU()&&k.process&&k.process.platform?k.process.platform==="win32"?b:a:a}var
-dU=pD();function
-gW(a){return a.slice(-1)!==au?a+au:a}if(bU()&&k.process&&k.process.cwd)var
-bP=k.process.cwd().replace(/\\/g,au);else
+g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||q,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
+d=a[1]||q,f=a[2]||q;return[d,c.substring(d.length+f.length)]}return}return b4()&&p.process&&p.process.platform?p.process.platform==="win32"?b:a:a}var
+ee=r9();function
+hF(a){return a.slice(-1)!==az?a+az:a}if(b4()&&p.process&&p.process.cwd)var
+bZ=p.process.cwd().replace(/\\/g,az);else
 var
-bP="/static";bP=gW(bP);function
-pe(a){a=gL(a);if(!dU(a))a=bP+a;var
-e=dU(a),d=e[1].split(au),b=[];for(var
+bZ="/static";bZ=hF(bZ);function
+rK(a){a=hu(a);if(!ee(a))a=bZ+a;var
+e=ee(a),d=e[1].split(az),b=[];for(var
 c=0;c<d.length;c++)switch(d[c]){case"..":if(b.length>1)b.pop();break;case".":break;default:b.push(d[c]);break}b.unshift(e[0]);b.orig=a;return b}function
-py(e){for(var
-f=p,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<am){for(var
-d=c+1;d<g&&(a=e.charCodeAt(d))<am;d++);if(d-c>fE){b.substr(0,1);f+=b;b=p;f+=e.slice(c,d)}else
-b+=e.slice(c,d);if(d==g)break;c=d}if(a<ge){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(am|a&bg)}else
-if(a<0xd800||a>=fN)b+=String.fromCharCode(fO|a>>12,am|a>>6&bg,am|a&bg);else
-if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<fJ||h>fN)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(gi|a>>18,am|a>>12&bg,am|a>>6&bg,am|a&bg)}if(b.length>av){b.substr(0,1);f+=b;b=p}}return f+b}function
-oP(a){var
-b=9;if(!gY(a))b=8,a=py(a);return new
-ax(b,a,a.length)}function
-aT(a){return oP(a)}var
-pF=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",fG,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",dz,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",dp,ga,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
-a9(d,f,e,a){var
-b=pF.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
-c=[b,aT(f||p),aT(e||p)];return c}var
-gP={};function
-a7(a){return gP[a]}function
-a8(b,a){throw[0,b].concat(a)}function
-oO(a){return new
-ax(4,a,a.length)}function
-B(a){dP(J.Sys_error,a)}function
-pq(a){B(a+cn)}function
-oL(b,a){if(a>>>0>=b.l)bm();return bn(b,a)}function
-br(a){return a.l}function
-gr(){}function
-T(a){this.data=a}T.prototype=new
-gr();T.prototype.truncate=function(a){var
-b=this.data;this.data=$(a|0);bl(b,0,this.data,0,a)};T.prototype.length=function(){return br(this.data)};T.prototype.write=function(b,d,g,a){var
+r4(e){for(var
+f=q,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<ao){for(var
+d=c+1;d<g&&(a=e.charCodeAt(d))<ao;d++);if(d-c>gn){b.substr(0,1);f+=b;b=q;f+=e.slice(c,d)}else
+b+=e.slice(c,d);if(d==g)break;c=d}if(a<gZ){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(ao|a&bn)}else
+if(a<0xd800||a>=gw)b+=String.fromCharCode(gx|a>>12,ao|a>>6&bn,ao|a&bn);else
+if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<gs||h>gw)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(g3|a>>18,ao|a>>12&bn,ao|a>>6&bn,ao|a&bn)}if(b.length>aA){b.substr(0,1);f+=b;b=q}}return f+b}function
+rj(a){var
+b=9;if(!hH(a))b=8,a=r4(a);return new
+aC(b,a,a.length)}function
+aV(a){return rj(a)}var
+r$=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",gp,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",dV,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",dL,gV,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
+ba(d,f,e,a){var
+b=r$.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
+c=[b,aV(f||q),aV(e||q)];return c}var
+hy={};function
+a_(a){return hy[a]}function
+a$(b,a){throw[0,b].concat(a)}function
+ri(a){return new
+aC(4,a,a.length)}function
+H(a){d$(N.Sys_error,a)}function
+rW(a){H(a+cA)}function
+rf(b,a){if(a>>>0>=b.l)bt();return bu(b,a)}function
+by(a){return a.l}function
+ha(){}function
+U(a){this.data=a}U.prototype=new
+ha();U.prototype.truncate=function(a){var
+b=this.data;this.data=ab(a|0);bs(b,0,this.data,0,a)};U.prototype.length=function(){return by(this.data)};U.prototype.write=function(b,d,g,a){var
 c=this.length();if(b+a>=c){var
-e=$(b+a),f=this.data;this.data=e;bl(f,0,this.data,0,c)}a4(d,g,this.data,b,a);return 0};T.prototype.read=function(c,a,d,b){var
-e=this.length();bl(this.data,c,a,d,b);return 0};T.prototype.read_one=function(a){return oL(this.data,a)};T.prototype.close=function(){};T.prototype.constructor=T;function
-Z(b,a){this.content={};this.root=b;this.lookupFun=a}Z.prototype.nm=function(a){return this.root+a};Z.prototype.create_dir_if_needed=function(d){var
-c=d.split(au),b=p;for(var
-a=0;a<c.length-1;a++){b+=c[a]+au;if(this.content[b])continue;this.content[b]=Symbol("directory")}};Z.prototype.slash=function(a){return/\/$/.test(a)?a:a+au};Z.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
+e=ab(b+a),f=this.data;this.data=e;bs(f,0,this.data,0,c)}a7(d,g,this.data,b,a);return 0};U.prototype.read=function(c,a,d,b){var
+e=this.length();bs(this.data,c,a,d,b);return 0};U.prototype.read_one=function(a){return rf(this.data,a)};U.prototype.close=function(){};U.prototype.constructor=U;function
+$(b,a){this.content={};this.root=b;this.lookupFun=a}$.prototype.nm=function(a){return this.root+a};$.prototype.create_dir_if_needed=function(d){var
+c=d.split(az),b=q;for(var
+a=0;a<c.length-1;a++){b+=c[a]+az;if(this.content[b])continue;this.content[b]=Symbol("directory")}};$.prototype.slash=function(a){return/\/$/.test(a)?a:a+az};$.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
 b=this.lookupFun(e(this.root),e(a));if(b!==0){this.create_dir_if_needed(a);this.content[a]=new
-T(aQ(b[1]))}}};Z.prototype.exists=function(a){if(a==p)return 1;var
-b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};Z.prototype.mkdir=function(c,e,d){var
-b=d&&a7(dx);if(this.exists(c))if(b)a8(b,a9(fG,di,this.nm(c)));else
-B(c+": File exists");var
-a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||p;if(!this.exists(a))if(b)a8(b,a9(dz,di,this.nm(a)));else
-B(a+cn);if(!this.is_dir(a))if(b)a8(b,a9(dp,di,this.nm(a)));else
-B(a+dC);this.create_dir_if_needed(this.slash(c))};Z.prototype.rmdir=function(a,f){var
-b=f&&a7(dx),c=a==p?p:this.slash(a),e=new
-RegExp(fR+c+gb);if(!this.exists(a))if(b)a8(b,a9(dz,dv,this.nm(a)));else
-B(a+cn);if(!this.is_dir(a))if(b)a8(b,a9(dp,dv,this.nm(a)));else
-B(a+dC);for(var
+U(aS(b[1]))}}};$.prototype.exists=function(a){if(a==q)return 1;var
+b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};$.prototype.mkdir=function(c,e,d){var
+b=d&&a_(dT);if(this.exists(c))if(b)a$(b,ba(gp,dF,this.nm(c)));else
+H(c+": File exists");var
+a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||q;if(!this.exists(a))if(b)a$(b,ba(dV,dF,this.nm(a)));else
+H(a+cA);if(!this.is_dir(a))if(b)a$(b,ba(dL,dF,this.nm(a)));else
+H(a+dY);this.create_dir_if_needed(this.slash(c))};$.prototype.rmdir=function(a,f){var
+b=f&&a_(dT),c=a==q?q:this.slash(a),e=new
+RegExp(gA+c+gW);if(!this.exists(a))if(b)a$(b,ba(dV,dR,this.nm(a)));else
+H(a+cA);if(!this.is_dir(a))if(b)a$(b,ba(dL,dR,this.nm(a)));else
+H(a+dY);for(var
 d
 in
-this.content)if(d.match(e))if(b)a8(b,a9(ga,dv,this.nm(a)));else
-B(this.nm(a)+": Directory not empty");delete
-this.content[c]};Z.prototype.readdir=function(a){var
-f=a==p?p:this.slash(a);if(!this.exists(a))B(a+cn);if(!this.is_dir(a))B(a+dC);var
+this.content)if(d.match(e))if(b)a$(b,ba(gV,dR,this.nm(a)));else
+H(this.nm(a)+": Directory not empty");delete
+this.content[c]};$.prototype.readdir=function(a){var
+f=a==q?q:this.slash(a);if(!this.exists(a))H(a+cA);if(!this.is_dir(a))H(a+dY);var
 g=new
-RegExp(fR+f+gb),d={},c=[];for(var
+RegExp(gA+f+gW),d={},c=[];for(var
 e
 in
 this.content){var
-b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};Z.prototype.is_dir=function(a){if(a==p)return true;var
-b=this.slash(a);return this.content[b]?1:0};Z.prototype.unlink=function(a){var
+b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};$.prototype.is_dir=function(a){if(a==q)return true;var
+b=this.slash(a);return this.content[b]?1:0};$.prototype.unlink=function(a){var
 b=this.content[a]?true:false;delete
-this.content[a];return b};Z.prototype.open=function(a,b){if(b.rdonly&&b.wronly)B(this.nm(a)+fV);if(b.text&&b.binary)B(this.nm(a)+f7);this.lookup(a);if(this.content[a]){if(this.is_dir(a))B(this.nm(a)+" : is a directory");if(b.create&&b.excl)B(this.nm(a)+fT);var
+this.content[a];return b};$.prototype.open=function(a,b){if(b.rdonly&&b.wronly)H(this.nm(a)+gE);if(b.text&&b.binary)H(this.nm(a)+gQ);this.lookup(a);if(this.content[a]){if(this.is_dir(a))H(this.nm(a)+" : is a directory");if(b.create&&b.excl)H(this.nm(a)+gC);var
 c=this.content[a];if(b.truncate)c.truncate();return c}else
 if(b.create){this.create_dir_if_needed(a);this.content[a]=new
-T($(0));return this.content[a]}else
-pq(this.nm(a))};Z.prototype.register=function(c,a){var
-b;if(this.content[c])B(this.nm(c)+fT);if(bR(a))b=new
-T(a);if(cz(a))b=new
-T(aQ(a));else
+U(ab(0));return this.content[a]}else
+rW(this.nm(a))};$.prototype.register=function(c,a){var
+b;if(this.content[c])H(this.nm(c)+gC);if(b1(a))b=new
+U(a);if(cM(a))b=new
+U(aS(a));else
 if(a
 instanceof
 Array)b=new
-T(oO(a));else
+U(ri(a));else
 if(typeof
 a==="string")b=new
-T(gA(a));else
+U(hj(a));else
 if(a.toString){var
-d=aQ(aT(a.toString()));b=new
-T(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
-B(this.nm(c)+" : registering file with invalid content type")};Z.prototype.constructor=Z;function
-r(a){return br(a)}function
-ab(b,a){return bn(b,a)}function
-oH(d){var
-c=r(d),b=new
-Array(c),a=0;for(;a<c;a++)b[a]=ab(d,a);return b}function
-oG(a){if(a.t!=4)cv(a);return a.c}function
-ay(a){this.fs=require("fs");this.fd=a}ay.prototype=new
-gr();ay.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){B(a.toString())}};ay.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){B(a.toString())}};ay.prototype.write=function(f,b,c,e){var
-a=oH(b);if(!(a
+d=aS(aV(a.toString()));b=new
+U(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
+H(this.nm(c)+" : registering file with invalid content type")};$.prototype.constructor=$;function
+u(a){return by(a)}function
+ad(b,a){return bu(b,a)}function
+rb(d){var
+c=u(d),b=new
+Array(c),a=0;for(;a<c;a++)b[a]=ad(d,a);return b}function
+ra(a){if(a.t!=4)cI(a);return a.c}function
+aD(a){this.fs=require("fs");this.fd=a}aD.prototype=new
+ha();aD.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){H(a.toString())}};aD.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){H(a.toString())}};aD.prototype.write=function(f,b,c,e){var
+a=rb(b);if(!(a
 instanceof
-k.Uint8Array))a=new(k.Uint8Array)(a);var
-d=k.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){B(a.toString())}return 0};ay.prototype.read=function(g,d,c,f){var
-a=oG(d);if(!(a
+p.Uint8Array))a=new(p.Uint8Array)(a);var
+d=p.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){H(a.toString())}return 0};aD.prototype.read=function(g,d,c,f){var
+a=ra(d);if(!(a
 instanceof
-k.Uint8Array))a=new(k.Uint8Array)(a);var
-e=k.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){B(a.toString())}for(var
-b=0;b<f;b++)gB(d,c+b,e[c+b]);return 0};ay.prototype.read_one=function(c){var
-b=new(k.Uint8Array)(1),a=k.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){B(a.toString())}return a[0]};ay.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){B(a.toString())}};ay.prototype.constructor=ay;function
-U(a){this.fs=require("fs");this.root=a}U.prototype.nm=function(a){return this.root+a};U.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};U.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};U.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};U.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};U.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){B(a.toString())}};U.prototype.unlink=function(a,c){try{var
-b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};U.prototype.open=function(f,c,g){var
+p.Uint8Array))a=new(p.Uint8Array)(a);var
+e=p.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){H(a.toString())}for(var
+b=0;b<f;b++)hk(d,c+b,e[c+b]);return 0};aD.prototype.read_one=function(c){var
+b=new(p.Uint8Array)(1),a=p.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){H(a.toString())}return a[0]};aD.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){H(a.toString())}};aD.prototype.constructor=aD;function
+V(a){this.fs=require("fs");this.root=a}V.prototype.nm=function(a){return this.root+a};V.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};V.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};V.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};V.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){H(a.toString())}};V.prototype.unlink=function(a,c){try{var
+b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.open=function(f,c,g){var
 a=require("constants"),b=0;for(var
 e
 in
 c)switch(e){case"rdonly":b|=a.O_RDONLY;break;case"wronly":b|=a.O_WRONLY;break;case"append":b|=a.O_WRONLY|a.O_APPEND;break;case"create":b|=a.O_CREAT;break;case"truncate":b|=a.O_TRUNC;break;case"excl":b|=a.O_EXCL;break;case"binary":b|=a.O_BINARY;break;case"text":b|=a.O_TEXT;break;case"nonblock":b|=a.O_NONBLOCK;break}try{var
 d=this.fs.openSync(this.nm(f),b);return new
-ay(d)}catch(a){this.raise_nodejs_error(a,g)}};U.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};U.prototype.stat=function(b,c){try{var
-a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};U.prototype.lstat=function(b,c){try{var
-a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};U.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};U.prototype.readlink=function(b,c){try{var
-a=this.fs.readlinkSync(this.nm(b),fB);return aT(a)}catch(a){this.raise_nodejs_error(a,c)}};U.prototype.raise_nodejs_error=function(a,d){var
-b=a7(dx);if(d&&b){var
-c=a9(a.code,a.syscall,a.path,a.errno);a8(b,c)}else
-B(a.toString())};U.prototype.stats_from_js=function(a){var
+aD(d)}catch(a){this.raise_nodejs_error(a,g)}};V.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.stat=function(b,c){try{var
+a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.lstat=function(b,c){try{var
+a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};V.prototype.readlink=function(b,c){try{var
+a=this.fs.readlinkSync(this.nm(b),gk);return aV(a)}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.raise_nodejs_error=function(a,d){var
+b=a_(dT);if(d&&b){var
+c=ba(a.code,a.syscall,a.path,a.errno);a$(b,c)}else
+H(a.toString())};V.prototype.stats_from_js=function(a){var
 b;if(a.isFile())b=0;else
 if(a.isDirectory())b=1;else
 if(a.isCharacterDevice())b=2;else
 if(a.isBlockDevice())b=3;else
 if(a.isSymbolicLink())b=4;else
 if(a.isFIFO())b=5;else
-if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};U.prototype.constructor=U;function
-gH(b){var
-a=dU(b);if(!a)return;return a[0]+au}var
-cB=gH(bP)||ao("unable to compute caml_root"),bs=[];if(bU())bs.push({path:cB,device:new
-U(cB)});else
-bs.push({path:cB,device:new
-Z(cB)});bs.push({path:f3,device:new
-Z(f3)});function
-gZ(b){var
-g=pe(b),b=g.join(au),f=gW(b),c;for(var
-e=0;e<bs.length;e++){var
-a=bs[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&bU()){var
-d=gH(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
+if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};V.prototype.constructor=V;function
+hq(b){var
+a=ee(b);if(!a)return;return a[0]+az}var
+cO=hq(bZ)||at("unable to compute caml_root"),bz=[];if(b4())bz.push({path:cO,device:new
+V(cO)});else
+bz.push({path:cO,device:new
+$(cO)});bz.push({path:gM,device:new
+$(gM)});function
+hI(b){var
+g=rK(b),b=g.join(az),f=hF(b),c;for(var
+e=0;e<bz.length;e++){var
+a=bz[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&b4()){var
+d=hq(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
 a={path:d,device:new
-U(d)};bs.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;B("no device found for "+f)}function
-oR(c,b){var
-a=gZ(c);if(!a.device.register)ao("cannot register file");a.device.register(a.rest,b);return 0}function
-gX(b,a){var
-b=e(b),a=e(a);return oR(b,a)}function
-oW(){var
-b=k.caml_fs_tmp;if(b)for(var
-a=0;a<b.length;a++)gX(b[a].name,b[a].content);k.jsoo_create_file=gX;k.caml_fs_tmp=[];return 0}function
-oX(a,b){return+(cu(a,b,false)>=0)}function
-dH(d,b){var
-e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=X(d,c)}c=0;switch(e&3){case
+V(d)};bz.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;H("no device found for "+f)}function
+rl(c,b){var
+a=hI(c);if(!a.device.register)at("cannot register file");a.device.register(a.rest,b);return 0}function
+hG(b,a){var
+b=e(b),a=e(a);return rl(b,a)}function
+rq(){var
+b=p.caml_fs_tmp;if(b)for(var
+a=0;a<b.length;a++)hG(b[a].name,b[a].content);p.jsoo_create_file=hG;p.caml_fs_tmp=[];return 0}function
+rr(a,b){return+(cH(a,b,false)>=0)}function
+d3(d,b){var
+e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=Z(d,c)}c=0;switch(e&3){case
 3:c=b.charCodeAt(a+2)<<16;case
 2:c|=b.charCodeAt(a+1)<<8;case
-1:c|=b.charCodeAt(a);d=X(d,c)}d^=e;return d}function
-o3(a,b){return dH(a,az(b))}function
-o0(d,b){var
-e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=X(d,c)}c=0;switch(e&3){case
+1:c|=b.charCodeAt(a);d=Z(d,c)}d^=e;return d}function
+rx(a,b){return d3(a,aE(b))}function
+ru(d,b){var
+e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=Z(d,c)}c=0;switch(e&3){case
 3:c=b[a+2]<<16;case
 2:c|=b[a+1]<<8;case
-1:c|=b[a];d=X(d,c)}d^=e;return d}function
-gM(a){switch(a.t&6){default:a5(a);case
+1:c|=b[a];d=Z(d,c)}d^=e;return d}function
+hv(a){switch(a.t&6){default:a8(a);case
 0:return a.c;case
 4:return a.c}}function
-oZ(b,c){var
-a=gM(c);return typeof
-a==="string"?dH(b,a):o0(b,a)}function
-o1(a){a^=a>>>16;a=a6(a,0x85ebca6b|0);a^=a>>>13;a=a6(a,0xc2b2ae35|0);a^=a>>>16;return a}function
-oY(j,l,n,m){var
-f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>bN)d=bN;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(bQ[a.caml_custom]&&bQ[a.caml_custom].hash){var
-k=bQ[a.caml_custom].hash(a);b=X(b,k);c--}}else
+rt(b,c){var
+a=hv(c);return typeof
+a==="string"?d3(b,a):ru(b,a)}function
+rv(a){a^=a>>>16;a=a9(a,0x85ebca6b|0);a^=a>>>13;a=a9(a,0xc2b2ae35|0);a^=a>>>16;return a}function
+rs(j,l,n,m){var
+f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>bX)d=bX;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(b0[a.caml_custom]&&b0[a.caml_custom].hash){var
+k=b0[a.caml_custom].hash(a);b=Z(b,k);c--}}else
 if(a
 instanceof
 Array&&a[0]===(a[0]|0))switch(a[0]){case
-248:b=X(b,a[2]);c--;break;case
+248:b=Z(b,a[2]);c--;break;case
 250:f[--g]=a[1];break;default:var
-o=a.length-1<<10|a[0];b=X(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
-if(bR(a)){b=oZ(b,a);c--}else
-if(cz(a)){b=o3(b,a);c--}else
+o=a.length-1<<10|a[0];b=Z(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
+if(b1(a)){b=rt(b,a);c--}else
+if(cM(a)){b=rx(b,a);c--}else
 if(typeof
-a==="string"){b=dH(b,a);c--}else
-if(a===(a|0)){b=X(b,a+a+1);c--}else
-if(a===+a){b=dG(b,a);c--}}b=o1(b);return b&0x3FFFFFFF}function
-o9(a){return+a.isZero()}function
-dN(a){return new
-q(a&aF,a>>24&aF,a>>31&aw)}function
-dO(a){return a.toInt()}function
-o8(a){return+a.isNeg()}function
-o$(a){return a.neg()}function
-po(d){d=az(d);var
-e=d.length;if(e>31)P("format_int: format too long");var
-a={justify:dr,signstyle:bh,filler:bK,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
+a==="string"){b=d3(b,a);c--}else
+if(a===(a|0)){b=Z(b,a+a+1);c--}else
+if(a===+a){b=d2(b,a);c--}}b=rv(b);return b&0x3FFFFFFF}function
+rD(a){return+a.isZero()}function
+d9(a){return new
+r(a&aI,a>>24&aI,a>>31&aB)}function
+d_(a){return a.toInt()}function
+rC(a){return+a.isNeg()}function
+rF(a){return a.neg()}function
+rU(d){d=aE(d);var
+e=d.length;if(e>31)S("format_int: format too long");var
+a={justify:dN,signstyle:bo,filler:bU,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
 c=0;c<e;c++){var
-b=d.charAt(c);switch(b){case"-":a.justify=bh;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=bi;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
-oU(a,f){if(a.uppercase)f=f.toUpperCase();var
-d=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=bh))d++;if(a.alternate){if(a.base==8)d+=1;if(a.base==16)d+=2}var
-b=p;if(a.justify==dr&&a.filler==bK)for(var
-c=d;c<a.width;c++)b+=bK;if(a.signedconv)if(a.sign<0)b+=bh;else
-if(a.signstyle!=bh)b+=a.signstyle;if(a.alternate&&a.base==8)b+=bi;if(a.alternate&&a.base==16)b+=dl;if(a.justify==dr&&a.filler==bi)for(var
-c=d;c<a.width;c++)b+=bi;b+=f;if(a.justify==bh)for(var
-c=d;c<a.width;c++)b+=bK;return e(b)}function
-o6(g,c){var
-a=po(g);if(a.signedconv&&o8(c)){a.sign=-1;c=o$(c)}var
-b=p,h=dN(a.base),f=fP;do{var
-e=c.udivmod(h);c=e.quotient;b=f.charAt(dO(e.modulus))+b}while(!o9(c));if(a.prec>=0){a.filler=bK;var
-d=a.prec-b.length;if(d>0)b=dQ(d,bi)+b}return oU(a,b)}function
-pp(c){var
-a=0,e=r(c),b=10,d=1;if(e>0)switch(ab(c,a)){case
+b=d.charAt(c);switch(b){case"-":a.justify=bo;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=bp;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
+ro(a,f){if(a.uppercase)f=f.toUpperCase();var
+d=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=bo))d++;if(a.alternate){if(a.base==8)d+=1;if(a.base==16)d+=2}var
+b=q;if(a.justify==dN&&a.filler==bU)for(var
+c=d;c<a.width;c++)b+=bU;if(a.signedconv)if(a.sign<0)b+=bo;else
+if(a.signstyle!=bo)b+=a.signstyle;if(a.alternate&&a.base==8)b+=bp;if(a.alternate&&a.base==16)b+=dI;if(a.justify==dN&&a.filler==bp)for(var
+c=d;c<a.width;c++)b+=bp;b+=f;if(a.justify==bo)for(var
+c=d;c<a.width;c++)b+=bU;return e(b)}function
+rA(g,c){var
+a=rU(g);if(a.signedconv&&rC(c)){a.sign=-1;c=rF(c)}var
+b=q,h=d9(a.base),f=gy;do{var
+e=c.udivmod(h);c=e.quotient;b=f.charAt(d_(e.modulus))+b}while(!rD(c));if(a.prec>=0){a.filler=bU;var
+d=a.prec-b.length;if(d>0)b=ea(d,bp)+b}return ro(a,b)}function
+rV(c){var
+a=0,e=u(c),b=10,d=1;if(e>0)switch(ad(c,a)){case
 45:a++;d=-1;break;case
-43:a++;d=1;break}if(a+1<e&&ab(c,a)==48)switch(ab(c,a+1)){case
+43:a++;d=1;break}if(a+1<e&&ad(c,a)==48)switch(ad(c,a+1)){case
 120:case
 88:b=16;a+=2;break;case
 111:case
@@ -661,17 +661,17 @@ a=0,e=r(c),b=10,d=1;if(e>0)switch(ab(c,a)){case
 66:b=2;a+=2;break;case
 117:case
 85:a+=2;break}return[a,d,b]}function
-gQ(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
-gK(f){var
-h=pp(f),c=h[0],i=h[1],d=h[2],g=r(f),j=-1>>>0,e=c<g?ab(f,c):0,b=gQ(e);if(b<0||b>=d)ao(co);var
-a=b;for(c++;c<g;c++){e=ab(f,c);if(e==95)continue;b=gQ(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)ao(co)}if(c!=g)ao(co);a=i*a;if(d==10&&(a|0)!=a)ao(co);return a|0}function
-pd(a,b){return+(cu(a,b,false)<=0)}function
-aR(a,d){if(a<0)bO();var
+hz(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
+ht(f){var
+h=rV(f),c=h[0],i=h[1],d=h[2],g=u(f),j=-1>>>0,e=c<g?ad(f,c):0,b=hz(e);if(b<0||b>=d)at(cB);var
+a=b;for(c++;c<g;c++){e=ad(f,c);if(e==95)continue;b=hz(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)at(cB)}if(c!=g)at(cB);a=i*a;if(d==10&&(a|0)!=a)at(cB);return a|0}function
+rJ(a,b){return+(cH(a,b,false)<=0)}function
+aT(a,d){if(a<0)bY();var
 a=a+1|0,b=new
 Array(a);b[0]=0;for(var
 c=1;c<a;c++)b[c]=d;return b}function
-bT(a){return e(cC(a,0,a.length))}var
-pf=function(){function
+b3(a){return e(cP(a,0,a.length))}var
+rL=function(){function
 l(a,b){return a+b|0}function
 a(d,a,c,f,b,e){a=l(l(a,d),l(f,e));return l(a<<b|a>>>32-b,c)}function
 g(c,b,d,e,h,f,g){return a(b&d|~b&e,c,b,h,f,g)}function
@@ -679,40 +679,40 @@ h(d,b,e,c,h,f,g){return a(b&c|e&~c,d,b,h,f,g)}function
 i(c,b,d,e,h,f,g){return a(b^d^e,c,b,h,f,g)}function
 j(c,b,d,e,h,f,g){return a(d^(b|~e),c,b,h,f,g)}function
 k(f,n){var
-e=n;f[e>>2]|=am<<8*(e&3);for(e=(e&~0x3)+8;(e&0x3F)<60;e+=4)f[(e>>2)-1]=0;f[(e>>2)-1]=n<<3;f[e>>2]=n>>29&0x1FFFFFFF;var
+e=n;f[e>>2]|=ao<<8*(e&3);for(e=(e&~0x3)+8;(e&0x3F)<60;e+=4)f[(e>>2)-1]=0;f[(e>>2)-1]=n<<3;f[e>>2]=n>>29&0x1FFFFFFF;var
 k=[0x67452301,0xEFCDAB89,0x98BADCFE,0x10325476];for(e=0;e<f.length;e+=16){var
 a=k[0],b=k[1],c=k[2],d=k[3];a=g(a,b,c,d,f[e+0],7,0xD76AA478);d=g(d,a,b,c,f[e+1],12,0xE8C7B756);c=g(c,d,a,b,f[e+2],17,0x242070DB);b=g(b,c,d,a,f[e+3],22,0xC1BDCEEE);a=g(a,b,c,d,f[e+4],7,0xF57C0FAF);d=g(d,a,b,c,f[e+5],12,0x4787C62A);c=g(c,d,a,b,f[e+6],17,0xA8304613);b=g(b,c,d,a,f[e+7],22,0xFD469501);a=g(a,b,c,d,f[e+8],7,0x698098D8);d=g(d,a,b,c,f[e+9],12,0x8B44F7AF);c=g(c,d,a,b,f[e+10],17,0xFFFF5BB1);b=g(b,c,d,a,f[e+11],22,0x895CD7BE);a=g(a,b,c,d,f[e+12],7,0x6B901122);d=g(d,a,b,c,f[e+13],12,0xFD987193);c=g(c,d,a,b,f[e+14],17,0xA679438E);b=g(b,c,d,a,f[e+15],22,0x49B40821);a=h(a,b,c,d,f[e+1],5,0xF61E2562);d=h(d,a,b,c,f[e+6],9,0xC040B340);c=h(c,d,a,b,f[e+11],14,0x265E5A51);b=h(b,c,d,a,f[e+0],20,0xE9B6C7AA);a=h(a,b,c,d,f[e+5],5,0xD62F105D);d=h(d,a,b,c,f[e+10],9,0x02441453);c=h(c,d,a,b,f[e+15],14,0xD8A1E681);b=h(b,c,d,a,f[e+4],20,0xE7D3FBC8);a=h(a,b,c,d,f[e+9],5,0x21E1CDE6);d=h(d,a,b,c,f[e+14],9,0xC33707D6);c=h(c,d,a,b,f[e+3],14,0xF4D50D87);b=h(b,c,d,a,f[e+8],20,0x455A14ED);a=h(a,b,c,d,f[e+13],5,0xA9E3E905);d=h(d,a,b,c,f[e+2],9,0xFCEFA3F8);c=h(c,d,a,b,f[e+7],14,0x676F02D9);b=h(b,c,d,a,f[e+12],20,0x8D2A4C8A);a=i(a,b,c,d,f[e+5],4,0xFFFA3942);d=i(d,a,b,c,f[e+8],11,0x8771F681);c=i(c,d,a,b,f[e+11],16,0x6D9D6122);b=i(b,c,d,a,f[e+14],23,0xFDE5380C);a=i(a,b,c,d,f[e+1],4,0xA4BEEA44);d=i(d,a,b,c,f[e+4],11,0x4BDECFA9);c=i(c,d,a,b,f[e+7],16,0xF6BB4B60);b=i(b,c,d,a,f[e+10],23,0xBEBFBC70);a=i(a,b,c,d,f[e+13],4,0x289B7EC6);d=i(d,a,b,c,f[e+0],11,0xEAA127FA);c=i(c,d,a,b,f[e+3],16,0xD4EF3085);b=i(b,c,d,a,f[e+6],23,0x04881D05);a=i(a,b,c,d,f[e+9],4,0xD9D4D039);d=i(d,a,b,c,f[e+12],11,0xE6DB99E5);c=i(c,d,a,b,f[e+15],16,0x1FA27CF8);b=i(b,c,d,a,f[e+2],23,0xC4AC5665);a=j(a,b,c,d,f[e+0],6,0xF4292244);d=j(d,a,b,c,f[e+7],10,0x432AFF97);c=j(c,d,a,b,f[e+14],15,0xAB9423A7);b=j(b,c,d,a,f[e+5],21,0xFC93A039);a=j(a,b,c,d,f[e+12],6,0x655B59C3);d=j(d,a,b,c,f[e+3],10,0x8F0CCC92);c=j(c,d,a,b,f[e+10],15,0xFFEFF47D);b=j(b,c,d,a,f[e+1],21,0x85845DD1);a=j(a,b,c,d,f[e+8],6,0x6FA87E4F);d=j(d,a,b,c,f[e+15],10,0xFE2CE6E0);c=j(c,d,a,b,f[e+6],15,0xA3014314);b=j(b,c,d,a,f[e+13],21,0x4E0811A1);a=j(a,b,c,d,f[e+4],6,0xF7537E82);d=j(d,a,b,c,f[e+11],10,0xBD3AF235);c=j(c,d,a,b,f[e+2],15,0x2AD7D2BB);b=j(b,c,d,a,f[e+9],21,0xEB86D391);k[0]=l(a,k[0]);k[1]=l(b,k[1]);k[2]=l(c,k[2]);k[3]=l(d,k[3])}var
 o=new
 Array(16);for(var
 e=0;e<4;e++)for(var
-m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&bM;return o}return function(i,g,f){var
-e=[],h=gM(i);if(typeof
+m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&bW;return o}return function(i,g,f){var
+e=[],h=hv(i);if(typeof
 h==="string"){var
 d=h;for(var
 a=0;a<f;a+=4){var
 b=a+g;e[a>>2]=d.charCodeAt(b)|d.charCodeAt(b+1)<<8|d.charCodeAt(b+2)<<16|d.charCodeAt(b+3)<<24}for(;a<f;a++)e[a>>2]|=d.charCodeAt(a+g)<<8*(a&3)}else{var
 c=h;for(var
 a=0;a<f;a+=4){var
-b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return bT(k(e,f))}}();function
-pg(c,b,a){return pf(aQ(c),b,a)}var
-aI=new
+b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return b3(k(e,f))}}();function
+rM(c,b,a){return rL(aS(c),b,a)}var
+aL=new
 Array();function
-ph(c){var
-a=aI[c];if(!a.opened)B("Cannot flush a closed channel");if(!a.buffer||a.buffer==p)return 0;if(a.fd&&J.fds[a.fd]&&J.fds[a.fd].output){var
-b=J.fds[a.fd].output;switch(b.length){case
-2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=p;return 0}function
-gT(d,f){var
-a=aI[d],c=e(f),b=r(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
-pz(a){var
-a=dT(a),b=k;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+rN(c){var
+a=aL[c];if(!a.opened)H("Cannot flush a closed channel");if(!a.buffer||a.buffer==q)return 0;if(a.fd&&N.fds[a.fd]&&N.fds[a.fd].output){var
+b=N.fds[a.fd].output;switch(b.length){case
+2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=q;return 0}function
+hC(d,f){var
+a=aL[d],c=e(f),b=u(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
+r5(a){var
+a=ed(a),b=p;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.error&&c.error(a)}}function
-pA(a){var
-a=dT(a),b=k;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+r6(a){var
+a=ed(a),b=p;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.log&&c.log(a)}}function
-cD(c,e,d,a){if(J.fds===undefined)J.fds=new
+cQ(c,e,d,a){if(N.fds===undefined)N.fds=new
 Array();a=a?a:{};var
-b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;J.fds[c]=b;if(!J.fd_last_idx||c>J.fd_last_idx)J.fd_last_idx=c;return c}function
-pM(c,b,g){var
+b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;N.fds[c]=b;if(!N.fd_last_idx||c>N.fd_last_idx)N.fd_last_idx=c;return c}function
+sg(c,b,g){var
 a={};while(b){switch(b[1]){case
 0:a.rdonly=1;break;case
 1:a.wronly=1;break;case
@@ -722,110 +722,110 @@ a={};while(b){switch(b[1]){case
 5:a.excl=1;break;case
 6:a.binary=1;break;case
 7:a.text=1;break;case
-8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)B(az(c)+fV);if(a.text&&a.binary)B(az(c)+f7);var
-d=gZ(c),e=d.device.open(d.rest,a),f=J.fd_last_idx?J.fd_last_idx:0;return cD(f+1,gT,e,a)}cD(0,gT,new
-T($(0)));cD(1,pA,new
-T($(0)));cD(2,pz,new
-T($(0)));function
-pi(a){var
-c=J.fds[a];if(c.flags.wronly)B(gq+a+" is writeonly");var
-d=null;if(a==0&&bU()){var
-e=require("fs");d=function(){return aT(e.readFileSync(0,fB))}}var
-b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};aI[b.fd]=b;return b.fd}function
-gN(c){var
-b=J.fds[c];if(b.flags.rdonly)B(gq+c+" is readonly");var
-a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:p};aI[a.fd]=a;return a.fd}function
-pj(){var
+8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)H(aE(c)+gE);if(a.text&&a.binary)H(aE(c)+gQ);var
+d=hI(c),e=d.device.open(d.rest,a),f=N.fd_last_idx?N.fd_last_idx:0;return cQ(f+1,hC,e,a)}cQ(0,hC,new
+U(ab(0)));cQ(1,r6,new
+U(ab(0)));cQ(2,r5,new
+U(ab(0)));function
+rO(a){var
+c=N.fds[a];if(c.flags.wronly)H(g$+a+" is writeonly");var
+d=null;if(a==0&&b4()){var
+e=require("fs");d=function(){return aV(e.readFileSync(0,gk))}}var
+b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};aL[b.fd]=b;return b.fd}function
+hw(c){var
+b=N.fds[c];if(b.flags.rdonly)H(g$+c+" is readonly");var
+a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:q};aL[a.fd]=a;return a.fd}function
+rP(){var
 b=0;for(var
-a=0;a<aI.length;a++)if(aI[a]&&aI[a].opened&&aI[a].out)b=[0,aI[a].fd,b];return b}function
-gO(b,a){if(a==0)cA();return b%a}function
-pl(a,b){a[0]=cp;a[1]=b;return 0}function
-pm(a){if(a
+a=0;a<aL.length;a++)if(aL[a]&&aL[a].opened&&aL[a].out)b=[0,aL[a].fd,b];return b}function
+hx(b,a){if(a==0)cN();return b%a}function
+rR(a,b){a[0]=cC;a[1]=b;return 0}function
+rS(a){if(a
 instanceof
 Array&&a[0]==a[0]>>>0)return a[0];else
-if(bR(a))return dA;else
-if(cz(a))return dA;else
+if(b1(a))return dW;else
+if(cM(a))return dW;else
 if(a
 instanceof
 Function||typeof
 a=="function")return 247;else
-if(a&&a.caml_custom)return a2;else
-return bL}function
-an(b,c,a){if(a&&k.toplevelReloc)b=k.toplevelReloc(a);J[b+1]=c;if(a)J[a]=c}function
-pt(a,b){gP[az(a)]=b;return 0}function
-oK(a,b){if(a===b)return 1;a.t&6&&a5(a);b.t&6&&a5(b);return a.c==b.c?1:0}function
-bS(a,b){return oK(a,b)}function
-gU(){P(dB)}function
-aa(b,a){if(a>>>0>=r(b))gU();return ab(b,a)}function
-dR(b,a){if(a>>>0>=r(b)-3)gU();var
-c=ab(b,a),d=ab(b,a+1),e=ab(b,a+2),f=ab(b,a+3);return f<<24|e<<16|d<<8|c}function
-dS(a,b){return 1-bS(a,b)}function
-aS(a){return a}function
-pw(){return 0x7FFFFFFF/4|0}function
-pr(){gR(J.Not_found)}function
-gV(c){var
-a=k,b=gL(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aT(a.process.env[b]);if(k.jsoo_static_env&&k.jsoo_static_env[b])return aT(k.jsoo_static_env[b]);pr()}function
-px(){if(k.crypto)if(typeof
-k.crypto.getRandomValues==="function"){var
-a=new(k.Uint32Array)(1);k.crypto.getRandomValues(a);return[0,a[0]]}else
-if(k.crypto.randomBytes==="function"){var
-b=k.crypto.randomBytes(4),a=new(k.Uint32Array)(b);return[0,a[0]]}var
+if(a&&a.caml_custom)return a5;else
+return bV}function
+aq(b,c,a){if(a&&p.toplevelReloc)b=p.toplevelReloc(a);N[b+1]=c;if(a)N[a]=c}function
+rZ(a,b){hy[aE(a)]=b;return 0}function
+re(a,b){if(a===b)return 1;a.t&6&&a8(a);b.t&6&&a8(b);return a.c==b.c?1:0}function
+b2(a,b){return re(a,b)}function
+hD(){S(dX)}function
+ac(b,a){if(a>>>0>=u(b))hD();return ad(b,a)}function
+eb(b,a){if(a>>>0>=u(b)-3)hD();var
+c=ad(b,a),d=ad(b,a+1),e=ad(b,a+2),f=ad(b,a+3);return f<<24|e<<16|d<<8|c}function
+ec(a,b){return 1-b2(a,b)}function
+aU(a){return a}function
+r2(){return 0x7FFFFFFF/4|0}function
+rX(){hA(N.Not_found)}function
+hE(c){var
+a=p,b=hu(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aV(a.process.env[b]);if(p.jsoo_static_env&&p.jsoo_static_env[b])return aV(p.jsoo_static_env[b]);rX()}function
+r3(){if(p.crypto)if(typeof
+p.crypto.getRandomValues==="function"){var
+a=new(p.Uint32Array)(1);p.crypto.getRandomValues(a);return[0,a[0]]}else
+if(p.crypto.randomBytes==="function"){var
+b=p.crypto.randomBytes(4),a=new(p.Uint32Array)(b);return[0,a[0]]}var
 c=new
 Date().getTime(),d=c^0xffffffff*Math.random();return[0,d]}function
-gS(a){return a}function
-aA(a){if(a
+hB(a){return a}function
+ar(a){if(a
 instanceof
-Array)return a;if(k.RangeError&&a
+Array)return a;if(p.RangeError&&a
 instanceof
-k.RangeError&&a.message&&a.message.match(/maximum call stack/i))return gS(J.Stack_overflow);if(k.InternalError&&a
+p.RangeError&&a.message&&a.message.match(/maximum call stack/i))return hB(N.Stack_overflow);if(p.InternalError&&a
 instanceof
-k.InternalError&&a.message&&a.message.match(/too much recursion/i))return gS(J.Stack_overflow);if(a
+p.InternalError&&a.message&&a.message.match(/too much recursion/i))return hB(N.Stack_overflow);if(a
 instanceof
-k.Error&&a7(fL))return[0,a7(fL),a];return[0,J.Failure,aT(String(a))]}function
-pE(b,c){k.tccCheck=function(a){return az(b(bT(a)))};k.tccSession=function(a,b){return az(c(bT(a),bT(b)))};return 0}function
-bW(a){return a>=-bj&&a<bj?a:BigInt(a)}function
-ap(a){return a>=BigInt(-bj)&&a<BigInt(bj)?Number(a):a}function
-l(a,b){return typeof
+p.Error&&a_(gu))return[0,a_(gu),a];return[0,N.Failure,aV(String(a))]}function
+r_(b,c){p.tccCheck=function(a){return aE(b(b3(a)))};p.tccSession=function(a,b){return aE(c(b3(a),b3(b)))};return 0}function
+b6(a){return a>=-bq&&a<bq?a:BigInt(a)}function
+au(a){return a>=BigInt(-bq)&&a<BigInt(bq)?Number(a):a}function
+n(a,b){return typeof
 a=="number"&&typeof
-b=="number"?bW(a+b):ap(BigInt(a)+BigInt(b))}function
-bV(a,b){return a<b?-1:a>b?1:0}function
-bt(b,c){if(typeof
+b=="number"?b6(a+b):au(BigInt(a)+BigInt(b))}function
+b5(a,b){return a<b?-1:a>b?1:0}function
+bA(b,c){if(typeof
 b=="number"&&typeof
 c=="number")return Math.floor(b/c);var
-d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return ap(a)}function
-pG(a){return a>=-f6&&a<=f6?1:0}function
-aJ(a,b){if(typeof
+d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return au(a)}function
+sa(a){return a>=-gP&&a<=gP?1:0}function
+aM(a,b){if(typeof
 a=="number"&&typeof
 b=="number"){var
-c=a*b;if(c>-bj&&c<bj)return c+0}return ap(BigInt(a)*BigInt(b))}function
-N(a){return typeof
-a=="number"?bW(0-a):ap(-a)}function
-pH(b){var
+c=a*b;if(c>-bq&&c<bq)return c+0}return au(BigInt(a)*BigInt(b))}function
+P(a){return typeof
+a=="number"?b6(0-a):au(-a)}function
+sb(b){var
 a=BigInt(b);return(a<BigInt(0)?-a:a)==BigInt(0)?0:(a<BigInt(0)?-a:a).toString(2).length}function
-pI(a){return ap(BigInt(a))}function
-D(a){return bW(a)}function
-dV(a){return ap(BigInt(az(a)))}function
-pJ(a,b){var
+sc(a){return au(BigInt(a))}function
+J(a){return b6(a)}function
+ef(a){return au(BigInt(aE(a)))}function
+sd(a,b){var
 c=BigInt(1);while(b>0){if(b&1)c=c*a;a=a*a;b=b>>1}return c}function
-g0(a,b){return ap(pJ(BigInt(a),b))}function
+hJ(a,b){return au(sd(BigInt(a),b))}function
 b(a,b){if(typeof
-a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return ap(BigInt(a)<<BigInt(b))}function
-bX(a,b){return typeof
-a=="number"&&b<31?a>>b:ap(BigInt(a)>>BigInt(b))}function
-F(a,b){return typeof
+a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return au(BigInt(a)<<BigInt(b))}function
+b7(a,b){return typeof
+a=="number"&&b<31?a>>b:au(BigInt(a)>>BigInt(b))}function
+B(a,b){return typeof
 a=="number"&&typeof
-b=="number"?bW(a-b):ap(BigInt(a)-BigInt(b))}function
-g1(a){return typeof
-a=="number"?bW(a+1):ap(a+BigInt(1))}function
-pK(d){var
-a=BigInt(d).toString(16),c=[];if(a.length&1)a=bi+a;for(var
-b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return bT(c)}function
-dW(a){return Number(a)}function
-pL(a){return Number(a)}function
-cE(a){return e(a.toString())}function
-pc(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
-oV(b){var
-a=p;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&pc(b[1]))var
+b=="number"?b6(a-b):au(BigInt(a)-BigInt(b))}function
+hK(a){return typeof
+a=="number"?b6(a+1):au(a+BigInt(1))}function
+se(d){var
+a=BigInt(d).toString(16),c=[];if(a.length&1)a=bp+a;for(var
+b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return b3(c)}function
+eg(a){return Number(a)}function
+sf(a){return Number(a)}function
+cR(a){return e(a.toString())}function
+rI(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
+rp(b){var
+a=q;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&rI(b[1]))var
 e=b[2],f=1;else
 var
 f=2,e=b;a+="(";for(var
@@ -834,316 +834,346 @@ c=e[d];if(typeof
 c=="number")a+=c.toString();else
 if(c
 instanceof
-ax)a+=cs+c.toString()+cs;else
+aC)a+=cF+c.toString()+cF;else
 if(typeof
-c=="string")a+=cs+c.toString()+cs;else
+c=="string")a+=cF+c.toString()+cF;else
 a+="_"}a+=")"}else
-if(b[0]==S)a+=b[1];return a}function
-gG(a){if(a
+if(b[0]==T)a+=b[1];return a}function
+hp(a){if(a
 instanceof
-Array&&(a[0]==0||a[0]==S)){var
-c=a7("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
-d=oV(a),b=a7(fA);if(b)b(0);k.console.error("Fatal error: exception "+d+"\n")}}else
+Array&&(a[0]==0||a[0]==T)){var
+c=a_("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
+d=rp(a),b=a_(gj);if(b)b(0);p.console.error("Fatal error: exception "+d+"\n")}}else
 throw a}function
-pu(){var
-a=k;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){gG(b);a.process.exit(2)});else
-if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)gG(a.error)})}pu();function
-d(a,b){return a.length==1?a(b):bo(a,[b])}function
-j(a,b,c){return a.length==2?a(b,c):bo(a,[b,c])}function
-cm(a,b,c,d){return a.length==3?a(b,c,d):bo(a,[b,c,d])}oW();var
-b0=[S,e(gm),-1],dY=[S,e(fI),-2],bZ=[S,e(dm),-3],bY=[S,e(fZ),-4],cG=[S,e(f_),-6],ae=[S,e(f2),-7],b1=[S,e(f4),-9],cF=[S,e(gf),-11],e8=[0,0,0,0];an(11,[S,e(fz),-12],fz);an(10,cF,gf);an(9,[S,e(fY),-10],fY);an(8,b1,f4);an(7,[S,e(fQ),-8],fQ);an(6,ae,f2);an(5,cG,f_);an(4,[S,e(fK),-5],fK);an(3,bY,fZ);an(2,bZ,dm);an(1,dY,fI);an(0,b0,gm);var
-g2=e("Char.chr"),g8=[0,0,0],g5=e("List.init"),g4=e("hd"),g$=e("String.blit / Bytes.blit_string"),g_=e("Bytes.blit"),g9=e("String.sub / Bytes.sub"),he=e("String.contains_from / Bytes.contains_from"),hb=e(p),ha=e("String.concat"),hh=e("Array.init"),hi=e("%d"),hj=e("CamlinternalLazy.Undefined"),hp=e("Buffer.add: cannot grow buffer"),ho=[0,e(f9),93,2],hn=[0,e(f9),94,2],hq=e("x"),ht=e("Hashtbl: unsupported hash table format"),oD=e("OCAMLRUNPARAM"),oB=e("CAMLRUNPARAM"),hr=e(p),hu=e("Z.Overflow"),hx=[0,0],jm=[0,0],kN=[0,0],kR=[0,0],l3=[0,0],l0=[0,0],lZ=[0,0],kX=[0,0],kW=[0,0],kU=[0,[0,1]],kV=[0,[0,0]],kT=[0,0,0,0],kS=[0,0],kQ=[0,0],kJ=[0,0],kK=[0,1],kL=[0,2],kM=[0,3],jA=[0,0],jz=[0,0],jy=[0,0,0],ju=[0,0,0],jt=[0,0,0],jr=[0,0,0],jo=[0,0],l2=[0,0,0,0],l$=e("compress"),l6=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],l7=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],me=e(p),my=e("false"),mz=e("true"),mB=[2,1],mC=[2,0],mA=e("a word"),nf=e(dq),nc=e(gk),nb=e(p),mS=[0,e(f8),[0,e(gc),[0,e(dq),[0,e(gl),0]]]],mN=e("data_offsets"),mL=e("short"),mM=e("header"),mO=e("manifest"),mP=e("rank"),mQ=e("no state"),mR=e("critical"),mT=e("DECLINED: a feature"),mU=e("options"),mV=e(f8),nB=e(gl),nC=e("round_counts"),nA=e("plans"),mW=e("plans_exponent"),mX=e("plans_mantissa"),nx=e("race_count"),ny=e("race_exponent"),nz=e("race_mantissa"),mY=e("cost_to_go"),mZ=e("residual_to_go"),m0=e(gk),m1=e("accept"),m2=e("state_digest"),m3=e("a short column"),m4=e("edge_call"),m5=e("edge_target"),m6=e(gj),m7=e(fW),m8=e(fW),m9=e("call_cost_low"),m_=e("call_cost_high"),m$=e("call_weight"),na=e("call_text"),nd=e("leaf_policy"),ne=e("root"),ng=e(fH),nh=e(dk),ni=e(fH),nj=e("call_epsilon"),nk=e("call_latency_ms"),nl=e("call_price"),nm=e(dq),nn=e("requires"),no=e(fU),np=e("forbids"),nq=e(fU),nr=e(gc),ns=e("tilt"),nt=e(gp),nu=e("version"),nv=e(gp),nw=e("name"),mJ=e(p),mI=e(f1),mG=e(f1),mE=e(gd),mF=e(dk),mK=e(dk),mH=e("calls"),mw=e("a residual"),mv=e("DECLINED: a beta of more than 64 digits"),mx=e(gj),mu=e(p),mt=e("no list"),ms=e("no number"),mr=e("a number"),mq=e("no text"),mo=e("no object"),mp=e(gd),mn=[3,0],mm=[2,0],mk=e("escape"),ml=e(dl),mj=e("JSON at "),mi=e("JSON ends"),mh=e("Reader.Unread"),nZ=e(p),nJ=e("DECLINED"),nL=e(cq),nM=[0,0,e(dj)],nN=[0,0,e("REJECTED: no artifact")],nO=[0,0,e(dj)],nP=e(dD),nQ=e(" 2^"),nR=e("at most "),nV=e(dD),nW=e(" derivations"),nX=e(dD),nS=e("; digest "),nT=e(" states, "),nU=e("VALID: C1 to C9 of "),nY=e(cq),nK=e(p),nE=e(fP),nF=e(p),nG=[0,e(p),e("a number beyond its column"),e("a certificate (C1..C6)"),e("the bytes are not those of what they say"),e("a residual below what its weight asks"),e("no core, or not in its one form"),e("a call that is not the core's so (C8)"),e("tools that are not the core's (M303)"),e("limits that are not the core's (C7)"),e("what is left to the run (C803)"),e("an answer after which no plan goes on (C9)")],nI=[0,e(p),[0,0,e(p)]],ot=e(gn),ou=e(cq),ov=e(dj),ow=e("REJECTED: no ledger"),os=e(dl),or=e("REJECTED: no UTF-8"),op=e(cq),oq=e(gn),on=e("~"),ol=e("a line of more than 2^24 bytes"),om=e("a line that is no object"),n3=e("a forbid, and an error that was read"),n4=e("the core"),n5=e("no such call"),n6=e("observed values"),n7=e("outcome"),n8=e("seq"),n9=e("the order of records"),n_=e("a field that is missing, unknown or malformed"),n$=e("session_id"),oa=e("the first record"),ob=e("open arguments"),oc=e("refusal"),od=e("a call that no plan goes on with, or states"),oe=e("an end where none ends"),of=e("lines that are not canonical, or not chained"),og=e("a key or a reference of two calls"),oh=e("a monitor"),n0=e("Session.Declined"),n1=[0,e(p),e("a session in the shadow"),e("values"),e("delegated sessions"),e("the clock"),e("limits across sessions"),e("calls that models make"),e("statements left to the run"),e("statements of version 1.2"),e("errors that were read, beside a forbid of neighbours, or calls under way together beside a forbid"),e("an unknown version"),e("too many paths for calls under way together"),e("too many calls that are gone through again"),e("a large number"),e("a nondeterministic artifact")],oi=[0,e("VALID: Conformant"),e("VALID: ConformantPrefix"),e("VALID: NoClaim"),e("INCOMPLETE: ConformantPrefix"),e("INCOMPLETE: NoClaim")],oy=e("DECLINED: the artifact is not VALID");function
-dX(a){throw[0,bZ,a]}function
-ad(a){throw[0,bY,a]}function
-dZ(b,a){return oX(b,a)?b:a}function
-G(d,c){var
-a=r(d),e=r(c),b=$(a+e|0);a4(d,0,b,0,a);a4(c,0,b,a,e);return aS(b)}pi(0);gN(1);gN(2);function
-d0(b){function
+r0(){var
+a=p;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){hp(b);a.process.exit(2)});else
+if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)hp(a.error)})}r0();function
+d(a,b){return a.length==1?a(b):bv(a,[b])}function
+j(a,b,c){return a.length==2?a(b,c):bv(a,[b,c])}function
+cz(a,b,c,d){return a.length==3?a(b,c,d):bv(a,[b,c,d])}rq();var
+b_=[T,e(g7),-1],ei=[T,e(gr),-2],b9=[T,e(dJ),-3],b8=[T,e(gI),-4],cT=[T,e(gT),-6],ae=[T,e(gL),-7],b$=[T,e(gN),-9],cS=[T,e(g0),-11],fK=[0,0,0,0];aq(11,[T,e(gi),-12],gi);aq(10,cS,g0);aq(9,[T,e(gH),-10],gH);aq(8,b$,gN);aq(7,[T,e(gz),-8],gz);aq(6,ae,gL);aq(5,cT,gT);aq(4,[T,e(gt),-5],gt);aq(3,b8,gI);aq(2,b9,dJ);aq(1,ei,gr);aq(0,b_,g7);var
+hL=e("Char.chr"),hR=[0,0,0],hO=e("List.init"),hN=e("hd"),hU=e("String.blit / Bytes.blit_string"),hT=e("Bytes.blit"),hS=e("String.sub / Bytes.sub"),hZ=e("String.contains_from / Bytes.contains_from"),hW=e(q),hV=e("String.concat"),h2=e("Array.init"),h3=e("%d"),h4=e("CamlinternalLazy.Undefined"),h_=e("Buffer.add: cannot grow buffer"),h9=[0,e(gS),93,2],h8=[0,e(gS),94,2],h$=e("x"),ie=e("Hashtbl: unsupported hash table format"),q9=e("OCAMLRUNPARAM"),q7=e("CAMLRUNPARAM"),ia=e(q),ig=e("Z.Overflow"),ij=[0,0],j9=[0,0],kt=[0,0],lO=[0,0],lR=[0,0],lU=[0,0],nl=[0,0],ov=[0,0],os=[0,0],or=[0,0],np=[0,0],no=[0,0],nm=[0,[0,1]],nn=[0,[0,0]],nk=[0,0],nj=[0,0],lT=[0,0],lS=[0,0],lK=[0,0],lL=[0,1],lM=[0,2],lN=[0,3],kB=[0,0,0],kx=[0,0,0],kw=[0,0,0],ku=[0,0,0],ks=[0,[1,[0,0,0]]],kq=[1,[0,0,0]],kr=[1,[0,0,[0,0,0]]],ko=[0,0],kn=[0,0],ke=[0,0,0],kd=[0,0],kc=[0,0],j$=[0,0],oD=e("compress"),oy=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],oz=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],oI=e(q),o2=e("false"),o3=e("true"),o5=[2,1],o6=[2,0],o4=e("a word"),pJ=e(dM),pG=e(g5),pF=e(q),pk=[0,e(gR),[0,e(gX),[0,e(dM),[0,e(g6),0]]]],pf=e("data_offsets"),pd=e("short"),pe=e("header"),pg=e("manifest"),ph=e("rank"),pi=e("no state"),pj=e("critical"),pl=e("DECLINED: a feature"),pm=e("options"),pn=e(gR),p5=e(g6),p6=e("round_counts"),p4=e("plans"),po=e("plans_exponent"),pp=e("plans_mantissa"),p1=e("race_count"),p2=e("race_exponent"),p3=e("race_mantissa"),pq=e("cost_to_go"),pr=e("residual_to_go"),ps=e(g5),pt=e("accept"),pu=e("state_digest"),pv=e("a short column"),pw=e("edge_call"),px=e("edge_target"),py=e(g4),pz=e(gF),pA=e(gF),pB=e("call_cost_low"),pC=e("call_cost_high"),pD=e("call_weight"),pE=e("call_text"),pH=e("leaf_policy"),pI=e("root"),pK=e(gq),pL=e(dH),pM=e(gq),pN=e("call_epsilon"),pO=e("call_latency_ms"),pP=e("call_price"),pQ=e(dM),pR=e("requires"),pS=e(gD),pT=e("forbids"),pU=e(gD),pV=e(gX),pW=e("tilt"),pX=e(g_),pY=e("version"),pZ=e(g_),p0=e("name"),pb=e(q),pa=e(gK),o_=e(gK),o8=e(gY),o9=e(dH),pc=e(dH),o$=e("calls"),o0=e("a residual"),oZ=e("DECLINED: a beta of more than 64 digits"),o1=e(g4),oY=e(q),oX=e("no list"),oW=e("no number"),oV=e("a number"),oU=e("no text"),oS=e("no object"),oT=e(gY),oR=[3,0],oQ=[2,0],oO=e("escape"),oP=e(dI),oN=e("JSON at "),oM=e("JSON ends"),oL=e("Reader.Unread"),qr=e(q),qb=e("DECLINED"),qd=e(cD),qe=[0,0,e(dG)],qf=[0,0,e("REJECTED: no artifact")],qg=[0,0,e(dG)],qh=e(dZ),qi=e(" 2^"),qj=e("at most "),qn=e(dZ),qo=e(" derivations"),qp=e(dZ),qk=e("; digest "),ql=e(" states, "),qm=e("VALID: C1 to C9 of "),qq=e(cD),qc=e(q),p8=e(gy),p9=e(q),p_=[0,e(q),e("a number beyond its column"),e("a certificate (C1..C6)"),e("the bytes are not those of what they say"),e("a residual below what its weight asks"),e("no core, or not in its one form"),e("a call that is not the core's so (C8)"),e("tools that are not the core's (M303)"),e("limits that are not the core's (C7)"),e("what is left to the run (C803)"),e("an answer after which no plan goes on (C9)")],qa=[0,e(q),[0,0,e(q)]],qZ=e(g8),q0=e(cD),q1=e(dG),q2=e("REJECTED: no ledger"),qY=e(dI),qX=e("REJECTED: no UTF-8"),qV=e(cD),qW=e(g8),qT=e("~"),qR=e("a line of more than 2^24 bytes"),qS=e("a line that is no object"),qv=e("digests that are not those of the values"),qw=e("the core"),qx=e("no such call"),qy=e("observed values"),qz=e("outcome"),qA=e("seq"),qB=e("the order of records"),qC=e("a field that is missing, unknown or malformed"),qD=e("session_id"),qE=e("the first record"),qF=e("open arguments"),qG=e("refusal"),qH=e("a call that no plan goes on with, or states"),qI=e("an end where none ends"),qJ=e("lines that are not canonical, or not chained"),qK=e("a key or a reference of two calls"),qL=e("a monitor"),qM=e("a forbid, and an error that was read"),qN=e("a value that is not of its type"),qs=e("Session.Declined"),qt=[0,e(q),e("a session in the shadow"),e("values"),e("delegated sessions"),e("the clock"),e("limits across sessions"),e("calls that models make"),e("a limit below 0 that is left to the run"),e("statements of version 1.2"),e("errors that were read, beside a forbid of neighbours, or calls under way together beside a forbid"),e("an unknown version"),e("too many paths for calls under way together"),e("too many calls that are gone through again"),e("a large number"),e("a nondeterministic artifact"),e("a member of the core that is not known"),e("a pattern of texts that are shown"),e("a number with more than 15 digits that is shown")],qO=[0,e("VALID: Conformant"),e("VALID: ConformantPrefix"),e("VALID: NoClaim"),e("INCOMPLETE: ConformantPrefix"),e("INCOMPLETE: NoClaim")],q4=e("DECLINED: the artifact is not VALID");function
+eh(a){throw[0,b9,a]}function
+ah(a){throw[0,b8,a]}function
+ej(b,a){return rr(b,a)?b:a}function
+K(d,c){var
+a=u(d),e=u(c),b=ab(a+e|0);a7(d,0,b,0,a);a7(c,0,b,a,e);return aU(b)}rO(0);hw(1);hw(2);function
+ek(b){function
 a(b){var
 a=b;for(;;){if(a){var
-c=a[2],d=a[1];try{ph(d)}catch(a){a=aA(a);if(a[1]!==dY)throw a;var
+c=a[2],d=a[1];try{rN(d)}catch(a){a=ar(a);if(a[1]!==ei)throw a;var
 e=a}var
-a=c;continue}return 0}}return a(pj(0))}pt(e(fA),d0);function
-cH(a){if(0<=a&&!(a2<a))return a;return ad(g2)}var
-cI=pw(0),bu=(4*cI|0)-1|0;function
-d1(c){var
+a=c;continue}return 0}}return a(rP(0))}rZ(e(gj),ek);function
+cU(a){if(0<=a&&!(a5<a))return a;return ah(hL)}var
+cV=r2(0),bB=(4*cV|0)-1|0;function
+el(c){var
 b=0,a=c;for(;;){if(a){var
 b=b+1|0,a=a[2];continue}return b}}function
-g3(a){return a?a[1]:dX(g4)}function
-bv(d){var
+hM(a){return a?a[1]:eh(hN)}function
+bC(d){var
 a=d,b=0;for(;;){if(a){var
 c=[0,a[1],b],a=a[2],b=c;continue}return b}}function
-d2(a,c,b){if(c<=a)return 0;var
-e=d(b,a);return[0,e,d2(a+1|0,c,b)]}function
-bw(b,e){if(0<=b){if(50<b){var
-c=0,a=0;for(;;){if(b<=a)return bv(c);var
-c=[0,d(e,a),c],a=a+1|0;continue}}return d2(0,b,e)}return ad(g5)}function
-aK(b,a){if(a){var
-c=a[2],e=d(b,a[1]);return[0,e,aK(b,c)]}return 0}function
-d3(c,b,a){if(a){var
-d=a[2],e=j(b,c,a[1]);return[0,e,d3(c+1|0,b,d)]}return 0}function
-cJ(c,b){var
+em(a,c,b){if(c<=a)return 0;var
+e=d(b,a);return[0,e,em(a+1|0,c,b)]}function
+bD(b,e){if(0<=b){if(50<b){var
+c=0,a=0;for(;;){if(b<=a)return bC(c);var
+c=[0,d(e,a),c],a=a+1|0;continue}}return em(0,b,e)}return ah(hO)}function
+aN(b,a){if(a){var
+c=a[2],e=d(b,a[1]);return[0,e,aN(b,c)]}return 0}function
+en(c,b,a){if(a){var
+d=a[2],e=j(b,c,a[1]);return[0,e,en(c+1|0,b,d)]}return 0}function
+cW(c,b){var
 a=b;for(;;){if(a){var
 e=a[2];d(c,a[1]);var
 a=e;continue}return 0}}function
-d4(e,d){var
+eo(e,d){var
 b=0,a=d;for(;;){if(a){var
 c=a[2];j(e,b,a[1]);var
 b=b+1|0,a=c;continue}return 0}}function
-d5(e,d,c){var
+ep(e,d,c){var
 b=d,a=c;for(;;){if(a){var
 f=a[2],b=j(e,b,a[1]),a=f;continue}return b}}function
-g6(e,c){var
+hP(e,c){var
 a=c;for(;;){if(a){var
 f=a[2],b=d(e,a[1]);if(b)return b;var
 a=f;continue}return 0}}function
-d6(d,c){var
+eq(d,c){var
 a=c;for(;;){if(a){var
-e=a[2],b=0===ah(a[1],d)?1:0;if(b)return b;var
+e=a[2],b=0===ap(a[1],d)?1:0;if(b)return b;var
 a=e;continue}return 0}}function
-g7(d,c){var
+hQ(d,c){var
 a=c;for(;;){if(a){var
-b=a[1],e=a[2],f=b[2];if(0===ah(b[1],d))return f;var
+b=a[1],e=a[2],f=b[2];if(0===ap(b[1],d))return f;var
 a=e;continue}throw ae}}function
-d7(a){if(a){var
-b=a[1],d=b[2],e=b[1],c=d7(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return g8}function
-d8(a,c){var
-b=$(a);oT(b,0,a,c);return b}function
-d9(c,b,a){if(0<=b&&0<=a&&!((br(c)-a|0)<b)){var
-d=$(a);bl(c,b,d,0,a);return d}return ad(g9)}function
-cK(b,a){return aS(d8(b,a))}function
-d_(e,h){var
-b=$(e),c=e-1|0,f=0;if(!(c<0)){var
-a=f;for(;;){aH(b,a,d(h,a));var
+er(a){if(a){var
+b=a[1],d=b[2],e=b[1],c=er(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return hR}function
+es(a,c){var
+b=ab(a);rn(b,0,a,c);return b}function
+et(c,b,a){if(0<=b&&0<=a&&!((by(c)-a|0)<b)){var
+d=ab(a);bs(c,b,d,0,a);return d}return ah(hS)}function
+cX(b,a){return aU(es(b,a))}function
+eu(e,h){var
+b=ab(e),c=e-1|0,f=0;if(!(c<0)){var
+a=f;for(;;){aK(b,a,d(h,a));var
 g=a+1|0;if(c!==a){var
-a=g;continue}break}}return aS(b)}function
-V(c,b,a){return aS(d9(aQ(c),b,a))}function
-cL(k,g){if(g){var
-h=r(k),c=0,b=g,p=0;for(;;){if(b){var
+a=g;continue}break}}return aU(b)}function
+W(c,b,a){return aU(et(aS(c),b,a))}function
+cY(k,g){if(g){var
+h=u(k),c=0,b=g,p=0;for(;;){if(b){var
 i=b[1];if(b[2]){var
-j=(r(i)+h|0)+c|0,m=b[2],n=c<=j?j:ad(ha),c=n,b=m;continue}var
-l=r(i)+c|0}else
+j=(u(i)+h|0)+c|0,m=b[2],n=c<=j?j:ah(hV),c=n,b=m;continue}var
+l=u(i)+c|0}else
 var
 l=c;var
-f=$(l),e=p,d=g;for(;;){if(d){var
+f=ab(l),e=p,d=g;for(;;){if(d){var
 a=d[1];if(d[2]){var
-o=d[2];a4(a,0,f,e,r(a));a4(k,0,f,e+r(a)|0,h);var
-e=(e+r(a)|0)+h|0,d=o;continue}a4(a,0,f,e,r(a))}return aS(f)}}}return hb}function
-hc(e,d,c,b){var
-a=c;for(;;){if(d<=a)throw ae;if(ab(e,a)===b)return a;var
+o=d[2];a7(a,0,f,e,u(a));a7(k,0,f,e+u(a)|0,h);var
+e=(e+u(a)|0)+h|0,d=o;continue}a7(a,0,f,e,u(a))}return aU(f)}}}return hW}function
+hX(e,d,c,b){var
+a=c;for(;;){if(d<=a)throw ae;if(ad(e,a)===b)return a;var
 a=a+1|0;continue}}function
-hd(b,a,d){var
-c=r(b);if(0<=a&&!(c<a))try{hc(b,c,a,d);var
-e=1;return e}catch(a){a=aA(a);if(a===ae)return 0;throw a}return ad(he)}function
-hf(b,a){return hd(b,0,a)}function
-d$(f,b){var
-c=[0,0],d=[0,r(b)],e=r(b)-1|0;if(!(e<0)){var
-a=e;for(;;){if(ab(b,a)===f){var
-h=c[1];c[1]=[0,V(b,a+1|0,(d[1]-a|0)-1|0),h];d[1]=a}var
+hY(b,a,d){var
+c=u(b);if(0<=a&&!(c<a))try{hX(b,c,a,d);var
+e=1;return e}catch(a){a=ar(a);if(a===ae)return 0;throw a}return ah(hZ)}function
+h0(b,a){return hY(b,0,a)}function
+ev(f,b){var
+c=[0,0],d=[0,u(b)],e=u(b)-1|0;if(!(e<0)){var
+a=e;for(;;){if(ad(b,a)===f){var
+h=c[1];c[1]=[0,W(b,a+1|0,(d[1]-a|0)-1|0),h];d[1]=a}var
 i=a-1|0;if(0!==a){var
 a=i;continue}break}}var
-g=c[1];return[0,V(b,0,d[1]),g]}function
-ea(b,a){return oM(aQ(b),a)}function
-eb(b,a){return oN(aQ(b),a)}var
-hg=bS;function
-ec(b,c){if(0===b)return[0];if(0<=b){var
-e=aR(b,d(c,0)),f=b-1|0,g=1;if(!(f<1)){var
+g=c[1];return[0,W(b,0,d[1]),g]}function
+ew(b,a){return rg(aS(b),a)}function
+ex(b,a){return rh(aS(b),a)}var
+h1=b2;function
+ey(b,c){if(0===b)return[0];if(0<=b){var
+e=aT(b,d(c,0)),f=b-1|0,g=1;if(!(f<1)){var
 a=g;for(;;){e[1+a]=d(c,a);var
 h=a+1|0;if(f!==a){var
-a=h;continue}break}}return e}return ad(hh)}function
-cM(e,b){var
+a=h;continue}break}}return e}return ah(h2)}function
+cZ(e,b){var
 c=b.length-1;if(0===c)return[0];var
-f=aR(c,d(e,b[1])),g=c-1|0,h=1;if(!(g<1)){var
+f=aT(c,d(e,b[1])),g=c-1|0,h=1;if(!(g<1)){var
 a=h;for(;;){f[1+a]=d(e,b[1+a]);var
 i=a+1|0;if(g!==a){var
 a=i;continue}break}}return f}function
-cN(a){if(a){var
+c0(a){if(a){var
 d=0,c=a,g=a[2],h=a[1];for(;;){if(c){var
 d=d+1|0,c=c[2];continue}var
-f=aR(d,h),e=1,b=g;for(;;){if(b){var
+f=aT(d,h),e=1,b=g;for(;;){if(b){var
 i=b[2];f[1+e]=b[1];var
 e=e+1|0,b=i;continue}return f}}}return[0]}var
-hk=[S,hj,cw(0)];function
-hl(a){throw hk}function
-hm(a){var
-c=a[1];a[1]=hl;try{var
-b=d(c,0);pl(a,b);return b}catch(b){b=aA(b);a[1]=function(a){throw b};throw b}}function
-ed(a){var
-b=1<=a?a:1,c=bu<b?bu:b,d=$(c);return[0,d,0,c,d]}function
-ee(a){return aS(d9(a[1],0,a[2]))}function
-aB(a,i){var
+h5=[T,h4,cJ(0)];function
+h6(a){throw h5}function
+h7(a){var
+c=a[1];a[1]=h6;try{var
+b=d(c,0);rR(a,b);return b}catch(b){b=ar(b);a[1]=function(a){throw b};throw b}}function
+ez(a){var
+b=1<=a?a:1,c=bB<b?bB:b,d=ab(c);return[0,d,0,c,d]}function
+eA(a){return aU(et(a[1],0,a[2]))}function
+aF(a,i){var
 f=a[2];if(a[3]<=f){var
-d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+1|0)){b[1]=2*b[1]|0;continue}if(bu<b[1])if((d+1|0)<=bu)b[1]=bu;else
-dX(hp);var
-e=$(b[1]),c=a[2],g=a[1],h=0;if(0<=c&&!((br(g)-c|0)<0)&&!((br(e)-c|0)<0)){bl(g,0,e,0,c);h=1}if(!h)ad(g_);a[1]=e;a[3]=b[1];if(!((a[2]+1|0)<=a[3]))throw[0,cF,ho];if(!((d+1|0)<=a[3]))throw[0,cF,hn];break}}aH(a[1],f,i);a[2]=f+1|0;return 0}try{var
-oE=gV(oD),eg=oE}catch(a){a=aA(a);if(a!==ae)throw a;try{var
-oC=gV(oB),ef=oC}catch(a){a=aA(a);if(a!==ae)throw a;var
-ef=hr}var
-eg=ef}var
-hs=hf(eg,82),b2=[fX,function(B){var
-m=px(0),b=[0,aR(55,0),0],j=0===m.length-1?[0,0]:m,g=j.length-1,a=0;for(;;){y(b[1],a)[1+a]=a;var
-A=a+1|0;if(54!==a){var
-a=A;continue}var
-h=[0,hq],t=0,u=55,v=g<=55?u:g,k=54+v|0;if(!(k<0)){var
-c=t;for(;;){var
-d=c%55|0,l=gO(c,g),w=y(j,l)[1+l],i=G(h[1],e(p+w));h[1]=pg(i,0,r(i));var
-f=h[1],n=aa(f,3)<<24,o=aa(f,2)<<16,q=aa(f,1)<<8,s=((aa(f,0)+q|0)+o|0)+n|0,x=(y(b[1],d)[1+d]^s)&fM;y(b[1],d)[1+d]=x;var
-z=c+1|0;if(k!==c){var
-c=z;continue}break}}b[2]=0;return b}}];function
-cO(h,k){var
-l=h?h[1]:hs,b=16;for(;;){if(!(k<=b)&&!(cI<(b*2|0))){var
+d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+1|0)){b[1]=2*b[1]|0;continue}if(bB<b[1])if((d+1|0)<=bB)b[1]=bB;else
+eh(h_);var
+e=ab(b[1]),c=a[2],g=a[1],h=0;if(0<=c&&!((by(g)-c|0)<0)&&!((by(e)-c|0)<0)){bs(g,0,e,0,c);h=1}if(!h)ah(hT);a[1]=e;a[3]=b[1];if(!((a[2]+1|0)<=a[3]))throw[0,cS,h9];if(!((d+1|0)<=a[3]))throw[0,cS,h8];break}}aK(a[1],f,i);a[2]=f+1|0;return 0}function
+eB(a){var
+b=a.length-1<4?1:0,c=b||(a[4]<0?1:0);return c}function
+c1(a){a[4]=-a[4]|0;return 0}try{var
+q_=hE(q9),eD=q_}catch(a){a=ar(a);if(a!==ae)throw a;try{var
+q8=hE(q7),eC=q8}catch(a){a=ar(a);if(a!==ae)throw a;var
+eC=ia}var
+eD=eC}var
+ib=h0(eD,82),ca=[gG,function(A){var
+m=r3(0),b=[0,aT(55,0),0],j=0===m.length-1?[0,0]:m,g=j.length-1,a=0;for(;;){E(b[1],a)[1+a]=a;var
+z=a+1|0;if(54!==a){var
+a=z;continue}var
+h=[0,h$],s=0,t=55,v=g<=55?t:g,k=54+v|0;if(!(k<0)){var
+c=s;for(;;){var
+d=c%55|0,l=hx(c,g),w=E(j,l)[1+l],i=K(h[1],e(q+w));h[1]=rM(i,0,u(i));var
+f=h[1],n=ac(f,3)<<24,o=ac(f,2)<<16,p=ac(f,1)<<8,r=((ac(f,0)+p|0)+o|0)+n|0,x=(E(b[1],d)[1+d]^r)&gv;E(b[1],d)[1+d]=x;var
+y=c+1|0;if(k!==c){var
+c=y;continue}break}}b[2]=0;return b}}];function
+c2(h,k){var
+l=h?h[1]:ib,b=16;for(;;){if(!(k<=b)&&!(cV<(b*2|0))){var
 b=b*2|0;continue}if(l){var
-i=pm(b2),a=cp===i?b2[1]:fX===i?hm(b2):b2;a[2]=(a[2]+1|0)%55|0;var
-c=a[2],d=y(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(y(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&fM,g=a[2];y(a[1],g)[1+g]=f;var
+i=rS(ca),a=cC===i?ca[1]:gG===i?h7(ca):ca;a[2]=(a[2]+1|0)%55|0;var
+c=a[2],d=E(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(E(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&gv,g=a[2];E(a[1],g)[1+g]=f;var
 j=f}else
 var
-j=0;return[0,0,aR(b,0),j,b]}}function
-eh(D,f){var
-i=f[2],s=(i.length-1)*2|0,t=s<cI?1:0;if(t){var
-j=aR(s,0),u=f.length-1<4?1:0,v=u||(f[4]<0?1:0),k=1-v;f[2]=j;var
-l=j.length-1,g=aR(l,0),o=i.length-1-1|0,E=d(D,f),z=0;if(!(o<0)){var
-e=z;a:for(;;){var
-a=y(i,e)[1+e];for(;;){if(a){var
-m=a[1],w=a[2],x=a[3],h=k?a:[0,m,w,0],b=d(E,m),n=y(g,b)[1+b];if(n)n[3]=h;else
-y(j,b)[1+b]=h;y(g,b)[1+b]=h;var
-a=x;continue}var
-C=e+1|0;if(o!==e){var
-e=C;continue a}break}break}}if(k){var
-p=l-1|0,A=0;if(!(p<0)){var
-c=A;for(;;){var
-r=y(g,c)[1+c];if(r)r[3]=0;var
-B=c+1|0;if(p!==c){var
-c=B;continue}break}}var
-q=0}else
+j=0;return[0,0,aT(b,0),j,b]}}function
+ic(i,d,c,h,g){var
+b=h,a=g;for(;;){if(a){var
+e=a[3],f=j(i,a[1],a[2]);if(f){var
+k=f[1];if(b)b[3]=a;else
+E(d[2],c)[1+c]=a;a[2]=k;var
+b=a,a=e;continue}d[1]=d[1]-1|0;var
+a=e;continue}return b?(b[3]=0,0):(E(d[2],c)[1+c]=0,0)}}function
+id(f,a){var
+g=a[2],c=eB(a);if(1-c)c1(a);try{var
+d=g.length-1-1|0,h=0;if(!(d<0)){var
+b=h;for(;;){ic(f,a,b,0,E(a[2],b)[1+b]);var
+j=b+1|0;if(d!==b){var
+b=j;continue}break}}var
+e=1-c,i=e?c1(a):e;return i}catch(b){b=ar(b);if(c)throw b;c1(a);throw b}}function
+bE(a,b){return 4<=a.length-1?rs(10,100,a[3],b)&(a[2].length-1-1|0):ah(ie)}function
+eE(f,b){var
+g=bE(f,b),c=E(f[2],g)[1+g];if(c){var
+d=c[3],j=c[2];if(0===ap(b,c[1]))return j;if(d){var
+e=d[3],k=d[2];if(0===ap(b,d[1]))return k;if(e){var
+l=e[2],m=e[3];if(0===ap(b,e[1]))return l;var
+a=m;for(;;){if(a){var
+h=a[2],i=a[3];if(0===ap(b,a[1]))return h;var
+a=i;continue}throw ae}}throw ae}throw ae}throw ae}function
+c3(a,g,x){var
+h=bE(a,g),y=E(a[2],h)[1+h],c=y;for(;;){if(c){var
+I=c[3];if(0!==ap(c[1],g)){var
+c=I;continue}c[1]=g;c[2]=x;var
+n=0}else
 var
-q=k;return q}return t}function
-aL(a,b){return 4<=a.length-1?oY(10,100,a[3],b)&(a[2].length-1-1|0):ad(ht)}function
-ei(a,c,f){var
-d=aL(a,c),g=y(a[2],d)[1+d],b=g;for(;;){if(b){var
-j=b[3];if(0!==ah(b[1],c)){var
-b=j;continue}b[1]=c;b[2]=f;var
-e=0}else
+n=1;if(n){E(a[2],h)[1+h]=[0,g,x,y];a[1]=a[1]+1|0;var
+z=a[2].length-1<<1<a[1]?1:0;if(z){var
+k=a[2],v=(k.length-1)*2|0,w=v<cV?1:0;if(w){var
+l=aT(v,0),m=1-eB(a);a[2]=l;var
+o=l.length-1,i=aT(o,0),r=k.length-1-1|0,D=0;if(!(r<0)){var
+f=D;a:for(;;){var
+b=E(k,f)[1+f];for(;;){if(b){var
+p=b[1],B=b[2],C=b[3],j=m?b:[0,p,B,0],d=bE(a,p),q=E(i,d)[1+d];if(q)q[3]=j;else
+E(l,d)[1+d]=j;E(i,d)[1+d]=j;var
+b=C;continue}var
+H=f+1|0;if(r!==f){var
+f=H;continue a}break}break}}if(m){var
+s=o-1|0,F=0;if(!(s<0)){var
+e=F;for(;;){var
+u=E(i,e)[1+e];if(u)u[3]=0;var
+G=e+1|0;if(s!==e){var
+e=G;continue}break}}var
+t=0}else
 var
-e=1;if(e){y(a[2],d)[1+d]=[0,c,f,g];a[1]=a[1]+1|0;var
-h=a[2].length-1<<1<a[1]?1:0;if(h)return eh(aL,a);var
-i=h}else
+t=m;return t}return w}var
+A=z}else
 var
-i=e;return i}}var
-b3=[S,hu,cw(0)],f=D(0),c=D(1);function
-_(a){if(pG(a))return pL(a);throw b3}function
-ej(a){return F(a,c)}function
-af(a){return bV(a,f)}function
-b4(b,a){return 0===bV(b,a)?1:0}function
-ek(b,a){return bV(b,a)<0?1:0}function
-el(b,a){return 0<bV(b,a)?1:0}function
-em(b,a){return bV(b,a)<=0?1:0}function
-K(b,a){if(typeof
+A=n;return A}}var
+cb=[T,ig,cJ(0)],f=J(0),c=J(1);function
+aa(a){if(sa(a))return sf(a);throw cb}function
+eF(a){return B(a,c)}function
+ai(a){return b5(a,f)}function
+cc(b,a){return 0===b5(b,a)?1:0}function
+eG(b,a){return b5(b,a)<0?1:0}function
+eH(b,a){return 0<b5(b,a)?1:0}function
+eI(b,a){return b5(b,a)<=0?1:0}function
+I(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0===((b|a)>>>15|0))return D(a6(b,a));return aJ(b,a)}function
+a==="number"&&0===((b|a)>>>15|0))return J(a9(b,a));return aM(b,a)}function
 h(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b===a?1:0;return b4(b,a)}function
-u(b,a){if(typeof
+a==="number")return b===a?1:0;return cc(b,a)}function
+t(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b<a?1:0;return ek(b,a)}function
-m(b,a){if(typeof
+a==="number")return b<a?1:0;return eG(b,a)}function
+i(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b<=a?1:0;return em(b,a)}function
-a_(b,a){return m(b,a)?a:b}function
-en(a){return typeof
-a==="number"?D(a>>1):bX(a,1)}function
-a(a){return g1(b(a,1))}function
-aC(g,f,e,a){if(b4(a,c))return d(e,0);var
+a==="number")return b<=a?1:0;return eI(b,a)}function
+aG(b,a){return i(b,a)?a:b}function
+eJ(b,a){return i(b,a)?b:a}function
+eK(a){return typeof
+a==="number"?J(a>>1):b7(a,1)}function
+a(a){return hK(b(a,1))}function
+Q(g,f,e,a){if(cc(a,c))return d(e,0);var
 h=typeof
-a==="number"?1===(a&1)?1:0:1-b4(a,b(bX(a,1),1));return h?d(g,en(a)):d(f,en(a))}function
-aU(b,a){if(typeof
+a==="number"?1===(a&1)?1:0:1-cc(a,b(b7(a,1),1));return h?d(g,eK(a)):d(f,eK(a))}function
+c4(f,e,c,a){var
+b=ai(a);return 0===b?d(f,0):0<b?d(e,a):d(c,P(a))}function
+aW(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return D(gF(b,a));return 0===af(a)?f:bt(b,a)}function
-a$(b,a){if(typeof
+a==="number"&&0<=b&&0<a)return J(ho(b,a));return 0===ai(a)?f:bA(b,a)}function
+bb(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return D(gO(b,a));return 0===af(a)?b:F(b,aJ(a,bt(b,a)))}function
-Q(b,a){return 0<=af(a)?g0(b,_(a)):f}function
-eo(a){return 0<af(a)?D(pH(a)-1|0):f}function
-aV(c,a){if(typeof
+a==="number"&&0<=b&&0<a)return J(hx(b,a));return 0===ai(a)?b:B(b,aM(a,bA(b,a)))}function
+R(b,a){return 0<=ai(a)?hJ(b,aa(a)):f}function
+eL(a){return 0<ai(a)?J(sb(a)-1|0):f}function
+aX(c,a){if(typeof
 a==="number"&&0===a)return c;var
-d=_(a);return 0<=d?b(c,d):bX(c,-d|0)}function
-ep(b,a){return aV(b,N(a))}function
-aM(a){return 0<af(a)?_(a):0}function
-eq(a){return 0<af(a)?a:c}function
-A(a){var
-c=cN(a),f=c.length-1;return function(a){var
+d=aa(a);return 0<=d?b(c,d):b7(c,-d|0)}function
+eM(b,a){return aX(b,P(a))}function
+av(a){return 0<ai(a)?aa(a):0}function
+eN(a){return 0<ai(a)?a:c}function
+z(a){var
+c=c0(a),f=c.length-1;return function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,b=e?a<f?1:0:e;else
 var
 b=d;var
 g=b?[0,c[1+a]]:b;return g}}function
-cP(a,h,g){var
+c5(a,h,g){var
 c=typeof
-a==="number"?1:0,e=c?0<a?1:0:c,b=e?a:e,f=d8(b,0);cJ(function(a){var
-c=d(h,a);return cJ(function(a){var
+a==="number"?1:0,e=c?0<a?1:0:c,b=e?a:e,f=es(b,0);cW(function(a){var
+c=d(h,a);return cW(function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,c=e?a<b?1:0:e;else
 var
 c=d;var
-g=c?(aH(f,a,1),0):c;return g},c)},g);return function(a){var
+g=c?(aK(f,a,1),0):c;return g},c)},g);return function(a){var
 d=typeof
 a==="number"?1:0;if(d){var
 e=0<=a?1:0;if(e)var
-g=a<b?1:0,c=g?1===bn(f,a)?1:0:g;else
+g=a<b?1:0,c=g?1===bu(f,a)?1:0:g;else
 var
 c=e}else
 var
 c=d;return c}}function
-b5(c,b){var
-a=cO(0,64);d4(function(f,d){var
-g=D(f),b=aL(a,d),e=[0,d,g,y(a[2],b)[1+b]];y(a[2],b)[1+b]=e;a[1]=a[1]+1|0;var
-c=a[2].length-1<<1<a[1]?1:0;return c?eh(aL,a):c},b);return function(d){function
-b(e){var
-a=e;for(;;){if(a){var
-c=a[3],f=a[2];if(0===ah(a[1],d))return[0,f,b(c)];var
-a=c;continue}return 0}}var
-c=aL(a,d);return bv(b(y(a[2],c)[1+c]))}}function
-n(a){return a?0:1}function
-aW(a){return a[1]}function
-bx(a){return a[2]}function
-er(a){var
-b=a?er(a[2])+1|0:a;return b}function
+aY(d,c){var
+a=c2(0,64);function
+b(b){try{var
+c=eE(a,b);return c}catch(a){a=ar(a);if(a===ae)return 0;throw a}}eo(function(d,c){var
+e=b(c);return c3(a,c,[0,J(d),e])},c);id(function(b,a){return[0,bC(a)]},a);return b}function
+m(a){return a?0:1}function
+aO(a){return a[1]}function
+bF(a){return a[2]}function
+bG(a){var
+b=a?bG(a[2])+1|0:a;return b}function
 o(a,b){if(a){var
 c=o(a[2],b);return[0,a[1],c]}return b}function
-cQ(b,a){function
+c6(b,a){return 0===b?a:c6(b-1|0,a)+1|0}function
+eO(b,a){return 0===b?0:c6(a,eO(b-1|0,a))}function
+eP(b,a){return b?a:a?0:1}function
+c7(b,a){function
 c(d){function
 b(a){return 1}function
-c(a){return 0}return aC(function(a){return 0},c,b,a)}function
+c(a){return 0}return Q(function(a){return 0},c,b,a)}function
 d(b){function
 c(a){return 0}function
-d(a){return cQ(b,a)}return aC(function(a){return 0},d,c,a)}return aC(function(b){function
+d(a){return c7(b,a)}return Q(function(a){return 0},d,c,a)}return Q(function(b){function
 c(a){return 0}function
-d(a){return 0}return aC(function(a){return cQ(b,a)},d,c,a)},d,c,b)}function
-es(a){var
+d(a){return 0}return Q(function(a){return c7(b,a)},d,c,a)},d,c,b)}function
+eQ(a){var
 b=a?a[2]:a;return b}function
-cR(e,d,c){var
+c8(e,d,c){var
 b=e,a=d;for(;;){if(0===b)return a?a[1]:c;var
 f=b-1|0;if(a){var
 b=f,a=a[2];continue}return c}}function
-H(d,c){var
+eR(d,c){var
+a=d;for(;;){if(a){var
+b=a[2];if(b){var
+a=b;continue}return a[1]}return c}}function
+C(d,c){var
 a=d,b=c;for(;;){if(a){var
 e=[0,a[1],b],a=a[2],b=e;continue}return b}}function
-b6(a){if(a){var
-b=b6(a[2]);return o(a[1],b)}return a}function
-z(b,a){if(a)var
-e=z(b,a[2]),c=[0,d(b,a[1]),e];else
+cd(a){if(a){var
+b=cd(a[2]);return o(a[1],b)}return a}function
+x(b,a){if(a)var
+e=x(b,a[2]),c=[0,d(b,a[1]),e];else
 var
 c=a;return c}function
-aq(b,a){if(a){var
-c=aq(b,a[2]);return o(d(b,a[1]),c)}return a}function
-aD(e,d,c){var
+as(b,a){if(a){var
+c=as(b,a[2]);return o(d(b,a[1]),c)}return a}function
+aj(e,d,c){var
 a=d,b=c;for(;;){if(a){var
 f=j(e,b,a[1]),a=a[2],b=f;continue}return b}}function
-et(c,b,a){if(a){var
-d=et(c,b,a[2]);return j(c,a[1],d)}return b}function
-C(f,e){var
+eS(c,b,a){if(a){var
+d=eS(c,b,a[2]);return j(c,a[1],d)}return b}function
+A(f,e){var
 a=e;for(;;){if(a){var
 b=d(f,a[1]);if(!b){var
 a=a[2];continue}var
@@ -1154,126 +1184,126 @@ s(e,c){var
 a=c;for(;;){if(a){var
 b=d(e,a[1]);if(b){var
 a=a[2];continue}return b}return 1}}function
-by(b,f){var
+bc(b,f){var
 a=f;for(;;){if(a){var
-c=a[2],e=a[1];if(d(b,e))return[0,e,by(b,c)];var
+c=a[2],e=a[1];if(d(b,e))return[0,e,bc(b,c)];var
 a=c;continue}return a}}function
-b7(e,c){var
+bH(e,c){var
 a=c;for(;;){if(a){var
 b=a[1];if(d(e,b))return[0,b];var
 a=a[2];continue}return a}}function
-bz(b,a){if(0===b)return 0;var
+bd(b,a){if(0===b)return 0;var
 e=b-1|0;if(a)var
-d=bz(e,a[2]),c=[0,a[1],d];else
+d=bd(e,a[2]),c=[0,a[1],d];else
 var
 c=a;return c}function
-cS(d,c){var
+c9(d,c){var
 b=d,a=c;for(;;){if(0===b)return a;var
 e=b-1|0;if(a){var
 b=e,a=a[2];continue}return a}}function
-eu(b,a){return 0===a?0:[0,b,eu(b+1|0,a-1|0)]}function
-b8(b,a){return 0===a?0:[0,b,b8(b,a-1|0)]}function
-ev(f,e,c){var
+eT(b,a){return 0===a?0:[0,b,eT(b+1|0,a-1|0)]}function
+ce(b,a){return 0===a?0:[0,b,ce(b,a-1|0)]}function
+eU(f,e,c){var
 a=e,b=c;for(;;){if(a){var
-g=[0,d(f,a[1]),b],a=a[2],b=g;continue}return H(b,0)}}function
+g=[0,d(f,a[1]),b],a=a[2],b=g;continue}return C(b,0)}}function
 v(e,d){var
 b=e,a=d;for(;;){if(b){var
-f=l(a,c),b=b[2],a=f;continue}return a}}var
-hv=a(a(a(a(a(c))))),bA=Q(b(c,1),hv);function
-aX(a){var
-b=m(N(bA),a);return b?u(a,bA):b}function
-ew(e,f){var
+f=n(a,c),b=b[2],a=f;continue}return a}}var
+ih=a(a(a(a(a(c))))),bI=R(b(c,1),ih);function
+aZ(a){var
+b=i(P(bI),a);return b?t(a,bI):b}function
+eV(e,f){var
 g=[0,j(e[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],i=[0,d(e[3],f[1]),0],k=[0,j(e[7],4,i),h],l=[0,a(b(b(b(c,1),1),1)),0],m=[0,d(e[2],l),k];return d(e[6],m)}function
-ex(b,a){if(m(f,a))return f;var
-d=aV(b,a);return h(d,f)?h(b,f)?f:c:h(aV(d,N(a)),b)?f:c}function
-ey(a,e,d){if(a[3]){var
-f=b(b(b(b(b(b(c,1),1),1),1),1),1);return l(F(e[9],d),f)}return a[4]}var
-hw=b(b(b(b(b(b(c,1),1),1),1),1),1),b9=Q(b(c,1),hw);function
-ez(e,a){var
+eW(b,a){if(i(f,a))return f;var
+d=aX(b,a);return h(d,f)?h(b,f)?f:c:h(aX(d,P(a)),b)?f:c}function
+eX(a,e,d){if(a[3]){var
+f=b(b(b(b(b(b(c,1),1),1),1),1),1);return n(B(e[9],d),f)}return a[4]}var
+ii=b(b(b(b(b(b(c,1),1),1),1),1),1),cf=R(b(c,1),ii);function
+eY(e,a){var
 g=0,h=a?c:f,i=[0,b(b(b(b(c,1),1),1),1),[0,h,g]];return d(e[2],i)}function
-eA(r,q,p,o,n,l,C,e){if(e){var
-s=e[1],t=s[2],a=s[1];if(m(n,t))return 0;var
+eZ(r,q,p,o,n,m,C,e){if(e){var
+s=e[1],u=s[2],a=s[1];if(i(n,u))return 0;var
 g=d(p,a);if(g){var
-i=d(o,t);if(i){var
-b=i[1],v=u(f,b[4]);if(v){var
-w=u(l,a);if(w)var
+k=d(o,u);if(k){var
+b=k[1],v=t(f,b[4]);if(v){var
+w=t(m,a);if(w)var
 c=w;else
 var
-A=q[1],B=A?h(l,a):A,c=B?j(r[5],C,b[7]):B}else
+A=q[1],B=A?h(m,a):A,c=B?j(r[5],C,b[7]):B}else
 var
 c=v;if(c)var
-k=eA(r,q,p,o,n,a,b[7],e[2]),D=k?[0,[0,[0,g[1],b],k[1]]]:k,x=D;else
+l=eZ(r,q,p,o,n,a,b[7],e[2]),D=l?[0,[0,[0,g[1],b],l[1]]]:l,x=D;else
 var
 x=c;var
 y=x}else
 var
-y=i;var
+y=k;var
 z=y}else
 var
-z=g;return z}return hx}function
-eB(r,aa,q,aB,aA,az,a,ay,p){var
-i=a[1],L=F(K(aa,a[2]),p),aC=n(i),ab=aC||u(L,ey(q,a,p));if(ab){var
-aD=ez(r,i),M=eA(r,q,aB,aA,az,N(c),aD,ay);if(M){var
-aE=M[1],aF=0,aG=i?f:N(b9),aH=i?f:b9,aI=i?ex(c,L):f,aJ=i?aV(c,L):f,aK=i?c:f,D=f,C=aK,o=aJ,w=aI,v=aH,B=aG,A=aF,t=aE,aL=ey(q,a,p);for(;;){if(t){var
-W=t[1],g=W[2],x=W[1],ai=g[9],aj=g[2],E=F(l(K(aa,F(F(a[2],c),aj)),ai),p);if(m(aL,E))return 0;var
-ak=g[4],al=q[2]?c:x[4],X=K(al,ak),am=t[2],an=[0,g[7],[0,x[6],A]],ao=a_(B,l(x[5],g[6])),Y=l(x[2],g[5]),ap=m(v,Y)?v:Y,aq=l(w,ex(X,E)),ar=l(o,aV(X,E)),as=l(C,g[3]),D=a_(D,l(c,g[2])),C=as,o=ar,w=aq,v=ap,B=ao,A=an,t=am;continue}var
-Z=h(a[2],D);if(Z)var
-at=q[2],G=at||h(a[3],C);else
+z=g;return z}return ij}function
+e0(r,$,q,aA,az,ay,a,ax,p){var
+k=a[1],L=B(I($,a[2]),p),aB=m(k),aa=aB||t(L,eX(q,a,p));if(aa){var
+aC=eY(r,k),M=eZ(r,q,aA,az,ay,P(c),aC,ax);if(M){var
+aD=M[1],aE=0,aF=k?f:P(cf),aH=k?f:cf,aI=k?eW(c,L):f,aJ=k?aX(c,L):f,aK=k?c:f,F=f,E=aK,o=aJ,v=aI,D=aH,A=aF,z=aE,u=aD,aL=eX(q,a,p);for(;;){if(u){var
+W=u[1],g=W[2],w=W[1],ah=g[9],ai=g[2],G=B(n(I($,B(B(a[2],c),ai)),ah),p);if(i(aL,G))return 0;var
+aj=g[4],ak=q[2]?c:w[4],X=I(ak,aj),al=u[2],am=[0,g[7],[0,w[6],z]],an=aG(A,n(w[5],g[6])),ao=eJ(D,n(w[2],g[5])),ap=n(v,eW(X,G)),aq=n(o,aX(X,G)),ar=n(E,g[3]),F=aG(F,n(c,g[2])),E=ar,o=aq,v=ap,D=ao,A=an,z=am,u=al;continue}var
+Y=h(a[2],F);if(Y)var
+as=q[2],H=as||h(a[3],E);else
 var
-G=Z;if(G){var
-e=a[4],k=a[9],O=q[3];if(O){var
-ad=F(O[1],c),s=Q(b(c,1),ad);if(h(k,f))var
-y=F(e,c);else{var
-ag=F(F(k,c),p);if(h(e,s))var
-U=F(l(e,e),c);else
+H=Y;if(H){var
+e=a[4],l=a[9],N=q[3];if(N){var
+ac=B(N[1],c),s=R(b(c,1),ac);if(h(l,f))var
+x=B(e,c);else{var
+af=B(B(l,c),p);if(h(e,s))var
+U=B(n(e,e),c);else
 var
-ah=b(c,1),U=F(l(e,e),ah);var
-y=aV(U,ag)}var
-P=m(f,k),R=P?u(e,l(s,s)):P;if(R)var
-ae=h(k,f),z=ae||m(s,e);else
+ag=b(c,1),U=B(n(e,e),ag);var
+x=aX(U,af)}var
+O=i(f,l),Q=O?t(e,n(s,s)):O;if(Q)var
+ad=h(l,f),y=ad||i(s,e);else
 var
-z=R;var
-S=z?m(y,o):z,T=S?u(y,l(o,w)):S;if(T)var
-af=aV(e,F(k,p)),I=m(l(o,w),af);else
+y=Q;var
+S=y?i(x,o):y,T=S?t(x,n(o,v)):S;if(T)var
+ae=aX(e,B(l,p)),J=i(n(o,v),ae);else
 var
-I=T}else
+J=T}else
 var
-V=h(k,f),I=V?h(e,o):V;var
-J=I}else
+V=h(l,f),J=V?h(e,o):V;var
+K=J}else
 var
-J=G;var
-_=J?h(a[5],v):J,$=_?h(a[6],B):_;if($){var
-au=H(A,0),av=[0,ez(r,a[1]),au],aw=d(r[6],av),ax=d(r[9],aw);return j(r[4],a[7],ax)}return $}}var
-ac=M}else
+K=H;var
+Z=K?h(a[5],D):K,_=Z?h(a[6],A):Z;if(_){var
+at=C(z,0),au=[0,eY(r,a[1]),at],av=d(r[6],au),aw=d(r[9],av);return j(r[4],a[7],aw)}return _}}var
+ab=M}else
 var
-ac=ab;return ac}function
-eC(h,g,f){var
+ab=aa;return ab}function
+e1(h,g,f){var
 b=g,a=f;for(;;){if(a){var
 e=d(h,b);if(e){var
-i=a[2],b=l(b,c),a=i;continue}return e}return 1}}function
-eD(j){var
-g=aM(eo(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
-k=a$(d,b(a(b(c,1)),1)),i=[0,l(b(b(b(b(a(c),1),1),1),1),k),e],m=g-1|0;if(h(aU(d,b(a(b(c,1)),1)),f))return i;var
-g=m,d=aU(d,b(a(b(c,1)),1)),e=i;continue}}function
-bB(d){if(u(d,f)){var
-e=eD(N(d));return[0,a(b(a(a(b(c,1))),1)),e]}return eD(d)}function
-bC(d){return u(d,b(a(b(c,1)),1))?l(b(b(b(b(a(c),1),1),1),1),d):l(a(a(a(b(a(b(c,1)),1)))),d)}function
-hy(d){if(h(d,b(a(b(b(b(c,1),1),1)),1))){var
+i=a[2],b=n(b,c),a=i;continue}return e}return 1}}function
+e2(j){var
+g=av(eL(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
+k=bb(d,b(a(b(c,1)),1)),i=[0,n(b(b(b(b(a(c),1),1),1),1),k),e],l=g-1|0;if(h(aW(d,b(a(b(c,1)),1)),f))return i;var
+g=l,d=aW(d,b(a(b(c,1)),1)),e=i;continue}}function
+bJ(d){if(t(d,f)){var
+e=e2(P(d));return[0,a(b(a(a(b(c,1))),1)),e]}return e2(d)}function
+bK(d){return t(d,b(a(b(c,1)),1))?n(b(b(b(b(a(c),1),1),1),1),d):n(a(a(a(b(a(b(c,1)),1)))),d)}function
+ik(d){if(h(d,b(a(b(b(b(c,1),1),1)),1))){var
 e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(h(d,b(b(a(a(a(b(c,1)))),1),1))){var
-f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(m(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(h(d,b(b(b(c,1),1),1))){var
+f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(i(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(h(d,b(b(b(c,1),1),1))){var
 g=[0,b(a(b(b(b(a(c),1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),g]}if(h(d,a(b(b(c,1),1)))){var
-i=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),i]}if(h(d,b(a(b(c,1)),1))){var
-j=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(h(d,b(b(a(c),1),1))){var
-k=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}if(h(d,a(b(a(c),1)))){var
-l=[0,b(a(b(b(a(a(c)),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),l]}var
-n=[0,bC(a$(d,b(b(b(b(c,1),1),1),1))),0],o=[0,bC(aU(d,b(b(b(b(c,1),1),1),1))),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],q=[0,b(b(b(b(a(c),1),1),1),1),p],r=[0,a(b(a(b(a(a(c)),1)),1)),q];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
-cT(d){var
-e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=o(aq(hy,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
-cU(e,f,g){switch(f[0]){case
+j=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(h(d,b(a(b(c,1)),1))){var
+k=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}if(h(d,b(b(a(c),1),1))){var
+l=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),l]}if(h(d,a(b(a(c),1)))){var
+m=[0,b(a(b(b(a(a(c)),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),m]}var
+n=[0,bK(bb(d,b(b(b(b(c,1),1),1),1))),0],o=[0,bK(aW(d,b(b(b(b(c,1),1),1),1))),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],q=[0,b(b(b(b(a(c),1),1),1),1),p],r=[0,a(b(a(b(a(a(c)),1)),1)),q];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
+cg(d){var
+e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=o(as(ik,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
+c_(e,f,g){switch(f[0]){case
 0:var
-z=bB(f[1]);return[0,d(e[2],z),g];case
+z=bJ(f[1]);return[0,d(e[2],z),g];case
 1:var
-A=cT(f[1]);return[0,d(e[2],A),g];case
+A=cg(f[1]);return[0,d(e[2],A),g];case
 2:if(f[1])var
 s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],l=[0,b(b(a(b(a(a(c)),1)),1),1),u];else
 var
@@ -1283,196 +1313,197 @@ D=[0,a(a(b(a(a(b(c,1))),1))),0],E=[0,d(e[2],D),g],m=1,i=f[1],h=E;for(;;){if(i){i
 n=h;else
 var
 C=[0,b(b(a(a(b(c,1))),1),1),0],n=[0,d(e[2],C),h];var
-B=cU(e,i[1],n),m=0,i=i[2],h=B;continue}var
+B=c_(e,i[1],n),m=0,i=i[2],h=B;continue}var
 F=[0,a(b(a(a(a(b(c,1)))),1)),0];return[0,d(e[2],F),h]}default:var
 L=[0,a(a(b(a(a(a(c))),1))),0],M=[0,d(e[2],L),g],p=1,k=f[1],j=M;for(;;){if(k){var
 q=k[1];if(p)var
 r=j;else
 var
 K=[0,b(b(a(a(b(c,1))),1),1),0],r=[0,d(e[2],K),j];var
-G=[0,b(a(b(a(a(c)),1)),1),0],H=o(cT(q[1]),G),I=[0,d(e[2],H),r],J=cU(e,q[2],I),p=0,k=k[2],j=J;continue}var
+G=[0,b(a(b(a(a(c)),1)),1),0],H=o(cg(q[1]),G),I=[0,d(e[2],H),r],J=c_(e,q[2],I),p=0,k=k[2],j=J;continue}var
 N=[0,a(b(a(a(a(a(c)))),1)),0];return[0,d(e[2],N),j]}}}function
-aE(a,b){var
-c=H(cU(a,b,0),0);return d(a[6],c)}function
-ba(a){return aq(function(a){var
-d=[0,bC(a$(a,b(b(b(b(c,1),1),1),1))),0];return[0,bC(aU(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
-cV(a){return aD(function(b,a){return v(a[8],b)},a,f)}function
-cW(k,j){var
-m=b(b(b(b(b(b(c,1),1),1),1),1),1),g=j,e=f,n=a(a(a(a(a(c)))));for(;;){if(g){var
-i=a_(e,d(k,g[1])),g=g[2],e=i;continue}var
-o=h(e,f)?f:l(eo(e),c);return a_(c,aU(l(o,n),m))}}function
-eE(a){var
-b=a[14];return n(s(function(a){return h(a[4],a[3])},b))}function
-b_(b){var
+aH(a,b){var
+c=C(c_(a,b,0),0);return d(a[6],c)}function
+e3(d){return t(d,b(a(b(a(a(c)),1)),1))?B(d,b(b(b(b(a(c),1),1),1),1)):B(d,a(a(a(b(a(b(c,1)),1)))))}function
+be(a){return as(function(a){var
+d=[0,bK(bb(a,b(b(b(b(c,1),1),1),1))),0];return[0,bK(aW(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
+c$(a){return aj(function(b,a){return v(a[8],b)},a,f)}function
+da(k,j){var
+l=b(b(b(b(b(b(c,1),1),1),1),1),1),g=j,e=f,m=a(a(a(a(a(c)))));for(;;){if(g){var
+i=aG(e,d(k,g[1])),g=g[2],e=i;continue}var
+o=h(e,f)?f:n(eL(e),c);return aG(c,aW(n(o,m),l))}}function
+e4(a){var
+b=a[14];return m(s(function(a){return h(a[4],a[3])},b))}function
+ch(b){var
 a=b[6];if(typeof
 a==="number"&&a)return 1;return 0}function
-hz(k,i){var
-p=i[14],R=i[10],bl=i[14],bm=cW(function(a){return eE(i)?a[4]:a[3]},bl),bn=K(b(b(b(b(b(b(c,1),1),1),1),1),1),bm),P=i[6],bo=typeof
-P==="number"?P?[0,a(a(a(a(a(c)))))]:P:[0,P[1]],bp=b_(i),x=[0,i[7],bp,bo,bn],am=b_(i)?f:i[4],O=A(p),aU=m(f,am);if(aU)var
-aV=x[3],bh=aV?m(c,aV[1]):1,ai=bh;else
+il(l,k){var
+p=k[14],Q=k[10],bl=k[14],bm=da(function(a){return e4(k)?a[4]:a[3]},bl),bn=I(b(b(b(b(b(b(c,1),1),1),1),1),1),bm),O=k[6],bo=typeof
+O==="number"?O?[0,a(a(a(a(a(c)))))]:O:[0,O[1]],bp=ch(k),y=[0,k[7],bp,bo,bn],am=ch(k)?f:k[4],N=z(p),aW=i(f,am);if(aW)var
+aX=y[3],bh=aX?i(c,aX[1]):1,ai=bh;else
 var
-ai=aU;if(ai){var
-S=0,y=R;for(;;){if(y){var
-g=y[1],as=S?j(k[5],S[1],g[1]):1;if(as){var
-ao=aX(g[2]),ap=ao?aX(g[3]):ao,aq=ap?m(g[2],g[3]):ap,ar=aq?u(f,g[4]):aq;if(ar)var
-a4=ew(k,g),a5=d(k[9],a4),at=j(k[4],g[6],a5);else
+ai=aW;if(ai){var
+S=0,A=Q;for(;;){if(A){var
+g=A[1],as=S?j(l[5],S[1],g[1]):1;if(as){var
+ao=aZ(g[2]),ap=ao?aZ(g[3]):ao,aq=ap?i(g[2],g[3]):ap,ar=aq?t(f,g[4]):aq;if(ar)var
+a5=eV(l,g),a6=d(l[9],a5),at=j(l[4],g[6],a6);else
 var
 at=ar;var
 T=at}else
 var
 T=as;if(T){var
-S=[0,g[1]],y=y[2];continue}var
+S=[0,g[1]],A=A[2];continue}var
 aY=T}else
 var
 aY=1;var
 aj=aY;break}}else
 var
 aj=ai;if(aj){var
-aZ=A(R),M=f,ah=0,L=p;for(;;){if(L){var
-e=L[1];if(x[1]){var
-a8=e[8],a7=0,W=64,t=ev(function(a){return[0,a,0]},a8,a7);b:for(;;){if(0===W)var
-X=b6(t);else{var
-a6=W-1|0;if(t){if(t[2]){var
-w=t,E=0;c:for(;;){if(w){var
-U=w[2],aw=w[1];if(U){var
-ax=U[1],B=aM(v(aw,v(ax,f))),s=aw,r=ax,q=0;for(;;){if(0===B)var
-V=H(q,o(s,r));else{var
-av=B-1|0;if(s){var
-C=s[1];if(r){var
-D=r[1],aE=u(D[1],C[1]),a2=0;if(aE)var
-$=aE;else{var
-aF=h(D[1],C[1]);if(aF){var
-aa=d(O,D[2]),a3=0;if(aa){var
-ab=d(O,C[2]);if(ab){var
-au=j(k[5],aa[1][7],ab[1][7]);a2=1;a3=1}else
+a0=z(Q),M=f,ah=0,L=p;for(;;){if(L){var
+e=L[1];if(y[1]){var
+a9=e[8],a8=0,W=64,u=eU(function(a){return[0,a,0]},a9,a8);a:for(;;){if(0===W)var
+X=cd(u);else{var
+a7=W-1|0;if(u){if(u[2]){var
+w=u,G=0;b:for(;;){if(w){var
+U=w[2],ax=w[1];if(U){var
+ay=U[1],D=av(v(ax,v(ay,f))),s=ax,r=ay,q=0;for(;;){if(0===D)var
+V=C(q,o(s,r));else{var
+aw=D-1|0;if(s){var
+E=s[1];if(r){var
+F=r[1],aF=t(F[1],E[1]),a3=0;if(aF)var
+$=aF;else{var
+aH=h(F[1],E[1]);if(aH){var
+aa=d(N,F[2]),a4=0;if(aa){var
+ab=d(N,E[2]);if(ab){var
+au=j(l[5],aa[1][7],ab[1][7]);a3=1;a4=1}else
 var
-aG=ab}else
+aI=ab}else
 var
-aG=aa;if(!a3)var
-$=aG}else
+aI=aa;if(!a4)var
+$=aI}else
 var
-$=aF}if(!a2)var
+$=aH}if(!a3)var
 au=$;if(au){var
-B=av,r=r[2],q=[0,D,q];continue}var
-B=av,s=s[2],q=[0,C,q];continue}var
-V=H(q,o(s,r))}else
+D=aw,r=r[2],q=[0,F,q];continue}var
+D=aw,s=s[2],q=[0,E,q];continue}var
+V=C(q,o(s,r))}else
 var
-V=H(q,o(s,r))}var
-w=U[2],E=[0,V,E];continue c}}var
-ay=H(E,w)}else
+V=C(q,o(s,r))}var
+w=U[2],G=[0,V,G];continue b}}var
+az=C(G,w)}else
 var
-ay=H(E,w);var
-W=a6,t=ay;continue b}}var
-X=b6(t)}else
+az=C(G,w);var
+W=a7,u=az;continue a}}var
+X=cd(u)}else
 var
-X=b6(t)}var
+X=cd(u)}var
 ac=X;break}}else
 var
 ac=e[8];var
-aN=n(x[1]);if(aN)var
-ad=aN;else{var
-bd=e[8],be=N(c),Y=N(c),az=be,G=bd;for(;;){if(G){var
-aA=G[1],aB=aA[2],Z=aA[1],aC=u(Y,Z);if(aC)var
-_=aC;else
+aP=m(y[1]);if(aP)var
+ad=aP;else{var
+bd=e[8],be=P(c),Y=P(c),aA=be,H=bd;for(;;){if(H){var
+aB=H[1],aC=aB[2],Z=aB[1],aD=t(Y,Z);if(aD)var
+_=aD;else
 var
-aD=h(Y,Z),_=aD?u(az,aB):aD;if(_){var
-Y=Z,az=aB,G=G[2];continue}var
-aT=_}else
+aE=h(Y,Z),_=aE?t(aA,aC):aE;if(_){var
+Y=Z,aA=aC,H=H[2];continue}var
+aV=_}else
 var
-aT=1;var
-ad=aT;break}}if(ad){var
-a9=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aO=eB(k,am,x,aZ,O,M,e,ac,a_(f,F(e[9],a9)));if(aO)var
-I=aO;else
+aV=1;var
+ad=aV;break}}if(ad){var
+a_=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aQ=e0(l,am,y,a0,N,M,e,ac,aG(f,B(e[9],a_)));if(aQ)var
+J=aQ;else
 var
-bb=b(b(a(b(c,1)),1),1),bc=Q(b(c,1),bb),aS=u(e[9],bc),I=aS?eB(k,am,x,aZ,O,M,e,ac,f):aS}else
+bb=b(b(a(b(c,1)),1),1),bc=R(b(c,1),bb),aU=t(e[9],bc),J=aU?e0(l,am,y,a0,N,M,e,ac,f):aU}else
 var
-I=ad;var
-aP=I?u(e[5],b9):I;if(aP)var
-a$=e[6],ae=u(N(b9),a$);else
+J=ad;var
+aR=J?t(e[5],cf):J;if(aR)var
+a$=e[6],ae=t(P(cf),a$);else
 var
-ae=aP;if(ae){if(ah){var
-aH=ah[1],aI=aH[1],aJ=u(aI,e[2]),an=0;if(aJ){var
-aK=aJ;an=1}else{var
-aL=h(aI,e[2]);if(aL)var
-af=j(k[5],aH[2],e[7]);else{var
-aK=aL;an=1}}if(an)var
-af=aK}else
+ae=aR;if(ae){if(ah){var
+aJ=ah[1],aK=aJ[1],aL=t(aK,e[2]),an=0;if(aL){var
+aM=aL;an=1}else{var
+aN=h(aK,e[2]);if(aN)var
+af=j(l[5],aJ[2],e[7]);else{var
+aM=aN;an=1}}if(an)var
+af=aM}else
 var
 af=1;var
 ag=af}else
 var
 ag=ae;if(ag){var
-aQ=e[1];if(aQ)var
-J=aQ;else
+aS=e[1];if(aS)var
+K=aS;else
 var
-aR=e[8],ba=aR?1:aR,J=ba}else
+aT=e[8],ba=aT?1:aT,K=ba}else
 var
-J=ag;if(J){var
-bf=L[2],bg=[0,[0,e[2],e[7]]],M=l(M,c),ah=bg,L=bf;continue}var
-a0=J}else
+K=ag;if(K){var
+bf=L[2],bg=[0,[0,e[2],e[7]]],M=n(M,c),ah=bg,L=bf;continue}var
+a1=K}else
 var
-a0=1;var
-ak=a0;break}}else
+a1=1;var
+ak=a1;break}}else
 var
 ak=aj;if(ak)var
-bi=es(p),bj=function(a){return z(bx,a[8])},al=eC(cP(v(p,f),bj,p),f,bi);else
+bi=eQ(p),bj=function(a){return x(bF,a[8])},al=e1(c5(v(p,f),bj,p),f,bi);else
 var
 al=ak;var
-a1=al?p?1:p:al;if(a1){var
-bk=function(a){return z(aW,a[8])};return eC(cP(v(R,f),bk,p),f,R)}return a1}var
-eF=aM(b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1));function
-cX(m,i,h,l){var
-c=eF,b=l,a=0,e=0;for(;;){if(b){var
+a2=al?p?1:p:al;if(a2){var
+bk=function(a){return x(aO,a[8])};return e1(c5(v(Q,f),bk,p),f,Q)}return a2}var
+e5=av(b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1));function
+db(m,i,h,l){var
+c=e5,b=l,a=0,e=0;for(;;){if(b){var
 f=b[2],g=b[1];if(0===c){var
-j=[0,d(i,H(a,0)),e],c=eF,b=f,a=H(d(h,g),0),e=j;continue}var
-c=c-1|0,b=f,a=H(d(h,g),a);continue}var
-k=H([0,d(i,H(a,0)),e],0);return d(m[6],k)}}var
-hA=[0,b(b(a(b(a(c),1)),1),1),0],hB=[0,b(a(a(b(a(c),1))),1),hA],b$=[0,a(b(b(a(b(b(c,1),1)),1),1)),hB],hC=[0,b(b(a(b(a(c),1)),1),1),0],hD=[0,b(a(a(b(a(c),1))),1),hC],aY=[0,a(b(a(b(a(b(c,1)),1)),1)),hD],hE=[0,b(a(b(b(a(c),1),1)),1),0],hF=[0,a(a(b(b(a(c),1),1))),hE],ca=[0,a(b(a(b(a(b(c,1)),1)),1)),hF],hG=[0,b(b(b(a(a(c)),1),1),1),0],cY=[0,a(b(a(b(a(b(c,1)),1)),1)),hG];function
-cZ(h,g,f,e,d,a){var
-i=ev(d,a,0),k=j(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],k]}function
-c0(f,e,d,a){var
-g=j(f[7],8,a);return[0,d,b(b(b(c,1),1),1),aY,[0,e,0],g]}function
-ar(a,i,h,g,f,e,c,b){function
+j=[0,d(i,C(a,0)),e],c=e5,b=f,a=C(d(h,g),0),e=j;continue}var
+c=c-1|0,b=f,a=C(d(h,g),a);continue}var
+k=C([0,d(i,C(a,0)),e],0);return d(m[6],k)}}var
+im=[0,b(b(a(b(a(c),1)),1),1),0],io=[0,b(a(a(b(a(c),1))),1),im],ci=[0,a(b(b(a(b(b(c,1),1)),1),1)),io],ip=[0,b(b(a(b(a(c),1)),1),1),0],iq=[0,b(a(a(b(a(c),1))),1),ip],a0=[0,a(b(a(b(a(b(c,1)),1)),1)),iq],ir=[0,b(a(b(b(a(c),1),1)),1),0],is=[0,a(a(b(b(a(c),1),1))),ir],cj=[0,a(b(a(b(a(b(c,1)),1)),1)),is],it=[0,b(b(b(a(a(c)),1),1),1),0],dc=[0,a(b(a(b(a(b(c,1)),1)),1)),it];function
+dd(h,g,f,e,d,a){var
+i=eU(d,a,0),k=j(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],k]}function
+de(f,e,d,a){var
+g=j(f[7],8,a);return[0,d,b(b(b(c,1),1),1),a0,[0,e,0],g]}function
+aw(a,i,h,g,f,e,c,b){function
 j(a){return[0,d(c,a),0]}var
-k=aM(e);return[0,i,h,g,f,cX(a,d(a[7],k),j,b)]}function
-eG(a,h,g,f,e){function
-i(a){return z(f,a[8])}var
-j=cX(a,d(a[7],4),i,e);return[0,h,b(b(c,1),1),ca,[0,g,0],j]}function
-cb(e,b,a){return[0,b,c,cY,[0,d(e[3],a),0],a]}function
-hH(e,d){var
-h=v(d[10],f),g=v(d[14],f),y=d[14],p=cW(function(a){return a[3]},y),z=d[14],q=cW(function(a){return a[4]},z),A=0,B=d[14];function
-C(a){return a[6]}var
-D=b(b(b(c,1),1),1),E=b(b(b(c,1),1),1),F=[0,a(a(a(a(b(a(c),1))))),0],G=[0,a(a(a(b(b(a(c),1),1)))),F],I=[0,a(a(a(a(a(b(c,1)))))),G],J=[0,a(a(a(a(b(a(c),1))))),I],L=[0,b(b(a(b(a(a(c)),1)),1),1),J],M=[0,a(a(a(a(a(b(c,1)))))),L],N=[0,b(b(a(a(b(a(c),1))),1),1),M],O=[0,a(b(b(b(b(a(c),1),1),1),1)),N],P=[0,a(b(a(b(a(a(c)),1)),1)),O],Q=[0,b(b(a(b(b(a(c),1),1)),1),1),P],R=[0,a(b(b(a(b(a(c),1)),1),1)),Q],S=[0,a(a(b(b(a(a(c)),1),1))),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,ar(e,[0,b(a(b(b(a(a(c)),1),1)),1),T],E,b$,[0,g,0],D,C,B),A],r=d[6];if(typeof
+k=av(e);return[0,i,h,g,f,db(a,d(a[7],k),j,b)]}function
+e6(a,h,g,f,e){function
+i(a){return x(f,a[8])}var
+j=db(a,d(a[7],4),i,e);return[0,h,b(b(c,1),1),cj,[0,g,0],j]}function
+ck(e,b,a){return[0,b,c,dc,[0,d(e[3],a),0],a]}function
+iu(e,d){var
+h=v(d[10],f),g=v(d[14],f),y=d[14],p=da(function(a){return a[3]},y),z=d[14],q=da(function(a){return a[4]},z),A=0,B=d[14];function
+D(a){return a[6]}var
+E=b(b(b(c,1),1),1),F=b(b(b(c,1),1),1),G=[0,a(a(a(a(b(a(c),1))))),0],H=[0,a(a(a(b(b(a(c),1),1)))),G],J=[0,a(a(a(a(a(b(c,1)))))),H],K=[0,a(a(a(a(b(a(c),1))))),J],L=[0,b(b(a(b(a(a(c)),1)),1),1),K],M=[0,a(a(a(a(a(b(c,1)))))),L],N=[0,b(b(a(a(b(a(c),1))),1),1),M],O=[0,a(b(b(b(b(a(c),1),1),1),1)),N],P=[0,a(b(a(b(a(a(c)),1)),1)),O],Q=[0,b(b(a(b(b(a(c),1),1)),1),1),P],R=[0,a(b(b(a(b(a(c),1)),1),1)),Q],S=[0,a(a(b(b(a(a(c)),1),1))),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),T],F,ci,[0,g,0],E,D,B),A],r=d[6];if(typeof
 r==="number")if(r)var
-m=0;else{var
-t=eE(d);if(t)var
-ch=0,ci=d[14],cj=function(a){return a[4]},ck=K(b(b(b(c,1),1),1),q),cl=b(b(b(c,1),1),1),cm=[0,b(b(a(b(a(a(c)),1)),1),1),0],cn=[0,b(a(a(a(b(a(c),1)))),1),cm],co=[0,a(b(a(b(a(a(c)),1)),1)),cn],cp=[0,a(a(a(a(b(a(c),1))))),co],cq=[0,a(a(b(b(b(a(c),1),1),1))),cp],cr=[0,a(a(a(a(a(b(c,1)))))),cq],cs=[0,a(b(a(b(b(a(c),1),1)),1)),cr],ct=[0,a(a(b(b(b(a(c),1),1),1))),cs],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),ct],m=[0,ar(e,[0,b(a(b(b(a(a(c)),1),1)),1),cu],cl,aY,[0,g,[0,q,0]],ck,cj,ci),ch];else
+l=0;else{var
+t=e4(d);if(t)var
+cf=0,cg=d[14],cj=function(a){return a[4]},ck=I(b(b(b(c,1),1),1),q),cl=b(b(b(c,1),1),1),cm=[0,b(b(a(b(a(a(c)),1)),1),1),0],cn=[0,b(a(a(a(b(a(c),1)))),1),cm],co=[0,a(b(a(b(a(a(c)),1)),1)),cn],cp=[0,a(a(a(a(b(a(c),1))))),co],cq=[0,a(a(b(b(b(a(c),1),1),1))),cp],cr=[0,a(a(a(a(a(b(c,1)))))),cq],cs=[0,a(b(a(b(b(a(c),1),1)),1)),cr],ct=[0,a(a(b(b(b(a(c),1),1),1))),cs],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),ct],l=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),cu],cl,a0,[0,g,[0,q,0]],ck,cj,cg),cf];else
 var
-m=t}else
+l=t}else
 var
-cv=0,cw=d[14],cx=function(a){return a[4]},cy=b(b(b(c,1),1),1),cz=b(b(b(c,1),1),1),cA=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cB=[0,a(a(b(b(a(a(c)),1),1))),cA],cC=[0,a(a(b(b(a(a(c)),1),1))),cB],cD=[0,a(b(b(a(b(a(c),1)),1),1)),cC],cE=[0,b(b(a(b(a(a(c)),1)),1),1),cD],cF=[0,b(a(a(a(b(a(c),1)))),1),cE],cG=[0,a(b(b(b(b(a(c),1),1),1),1)),cF],cH=[0,a(b(a(a(b(a(c),1))),1)),cG],cI=[0,a(a(a(a(a(b(c,1)))))),cH],cJ=[0,a(b(a(b(b(a(c),1),1)),1)),cI],cK=[0,a(a(b(b(b(a(c),1),1),1))),cJ],cL=[0,a(b(b(b(b(a(c),1),1),1),1)),cK],m=[0,ar(e,[0,b(a(b(b(a(a(c)),1),1)),1),cL],cz,aY,[0,g,0],cy,cx,cw),cv];var
-V=o(m,U),W=0;if(b_(d))var
-X=d[14],Y=function(a){return a[4]},Z=b(b(b(c,1),1),1),_=b(b(b(c,1),1),1),$=[0,a(b(b(b(b(a(c),1),1),1),1)),0],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(b(b(a(b(a(c),1)),1),1)),ab],ad=[0,b(b(a(b(a(a(c)),1)),1),1),ac],ae=[0,b(a(a(a(b(a(c),1)))),1),ad],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,a(b(a(a(b(a(c),1))),1)),af],ah=[0,a(a(a(a(a(b(c,1)))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(a(a(a(b(a(c),1)))),1),ai],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,b(b(a(a(b(a(c),1))),1),1),ak],s=ar(e,[0,b(b(b(b(a(a(c)),1),1),1),1),al],_,aY,[0,g,0],Z,Y,X);else
+cv=0,cw=d[14],cx=function(a){return a[4]},cy=b(b(b(c,1),1),1),cz=b(b(b(c,1),1),1),cA=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cB=[0,a(a(b(b(a(a(c)),1),1))),cA],cC=[0,a(a(b(b(a(a(c)),1),1))),cB],cD=[0,a(b(b(a(b(a(c),1)),1),1)),cC],cE=[0,b(b(a(b(a(a(c)),1)),1),1),cD],cF=[0,b(a(a(a(b(a(c),1)))),1),cE],cG=[0,a(b(b(b(b(a(c),1),1),1),1)),cF],cH=[0,a(b(a(a(b(a(c),1))),1)),cG],cI=[0,a(a(a(a(a(b(c,1)))))),cH],cJ=[0,a(b(a(b(b(a(c),1),1)),1)),cI],cK=[0,a(a(b(b(b(a(c),1),1),1))),cJ],cL=[0,a(b(b(b(b(a(c),1),1),1),1)),cK],l=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),cL],cz,a0,[0,g,0],cy,cx,cw),cv];var
+V=o(l,U),W=0;if(ch(d))var
+X=d[14],Y=function(a){return a[4]},Z=b(b(b(c,1),1),1),_=b(b(b(c,1),1),1),$=[0,a(b(b(b(b(a(c),1),1),1),1)),0],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(b(b(a(b(a(c),1)),1),1)),ab],ad=[0,b(b(a(b(a(a(c)),1)),1),1),ac],ae=[0,b(a(a(a(b(a(c),1)))),1),ad],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,a(b(a(a(b(a(c),1))),1)),af],ah=[0,a(a(a(a(a(b(c,1)))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(a(a(a(b(a(c),1)))),1),ai],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,b(b(a(a(b(a(c),1))),1),1),ak],s=aw(e,[0,b(b(b(b(a(a(c)),1),1),1),1),al],_,a0,[0,g,0],Z,Y,X);else
 var
-b9=d[14],ca=function(a){return a[3]},cb=K(b(b(b(c,1),1),1),p),cc=b(b(b(c,1),1),1),cd=[0,a(a(b(b(a(a(c)),1),1))),0],ce=[0,b(a(a(a(b(a(c),1)))),1),cd],cf=[0,a(b(b(b(b(a(c),1),1),1),1)),ce],cg=[0,b(b(a(a(b(a(c),1))),1),1),cf],s=ar(e,[0,b(b(b(b(a(a(c)),1),1),1),1),cg],cc,aY,[0,g,[0,p,0]],cb,ca,b9);var
-k=f,i=d[14],n=0,am=[0,s,W];for(;;){if(i){var
-w=i[2],u=[0,k,n],k=v(i[1][8],k),i=w,n=u;continue}var
-x=H([0,k,n],0),an=j(e[7],8,x),ao=[0,l(g,c),0],ap=b(b(b(c,1),1),1),aq=[0,b(b(a(b(a(a(c)),1)),1),1),0],as=[0,b(a(b(b(a(a(c)),1),1)),1),aq],at=[0,a(b(b(b(b(a(c),1),1),1),1)),as],au=[0,b(b(a(b(a(a(c)),1)),1),1),at],av=[0,a(a(b(b(a(a(c)),1),1))),au],aw=[0,a(a(a(a(a(b(c,1)))))),av],ax=[0,a(b(a(b(b(a(c),1),1)),1)),aw],ay=[0,a(a(a(b(b(a(c),1),1)))),ax],az=[0,b(b(a(b(b(a(c),1),1)),1),1),ay],aA=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),az],ap,aY,ao,an],am],aB=d[14],aC=function(a){return a[5]},aD=b(b(b(c,1),1),1),aE=b(b(b(c,1),1),1),aF=[0,a(a(a(a(b(a(c),1))))),0],aG=[0,a(a(a(b(b(a(c),1),1)))),aF],aH=[0,a(a(a(a(a(b(c,1)))))),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(a(a(a(b(c,1)))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(b(b(a(a(c)),1),1))),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,ar(e,[0,a(a(b(b(b(a(c),1),1),1))),aN],aE,b$,[0,g,0],aD,aC,aB),aA],aP=d[10],aQ=function(a){return a[4]},aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,b(b(b(a(b(a(c),1)),1),1),1),aR],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,a(a(a(b(a(a(c)),1)))),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aX],a0=[0,b(b(a(a(b(a(c),1))),1),1),aZ],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a2=[0,cZ(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a1],aY,aQ,aP),aO],a3=d[11],a4=[0,a(b(a(b(b(a(c),1),1)),1)),0],a5=[0,a(a(b(b(b(a(c),1),1),1))),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,b(b(b(b(a(a(c)),1),1),1),1),a7],a9=[0,a(a(a(a(a(b(c,1)))))),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,a(b(b(b(b(a(c),1),1),1),1)),a$],bb=[0,c0(e,h,[0,a(a(b(b(b(a(c),1),1),1))),ba],a3),a2],bc=d[12],bd=[0,a(a(b(b(a(a(c)),1),1))),0],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(a(a(a(a(b(c,1)))))),be],bg=[0,a(b(b(a(a(a(c))),1),1)),bf],bh=[0,a(a(b(b(b(a(c),1),1),1))),bg],bi=[0,b(a(a(a(b(a(c),1)))),1),bh],bj=[0,a(b(a(b(b(a(c),1),1)),1)),bi],bk=[0,b(b(a(b(a(a(c)),1)),1),1),bj],bl=[0,a(b(b(b(b(a(c),1),1),1),1)),bk],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(a(b(c,1)))))),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,c0(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bc),bb],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(a(b(b(a(a(c)),1),1))),bw],by=[0,b(b(b(b(a(a(c)),1),1),1),1),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,a(a(a(a(a(b(c,1)))))),bz],bB=[0,b(b(a(a(b(a(c),1))),1),1),bA],bC=[0,b(b(a(a(b(a(c),1))),1),1),bB],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,c0(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bD],bs),br],bF=d[10],bG=function(a){return a[2]},bH=[0,a(a(a(b(a(a(c)),1)))),0],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(a(a(b(a(c),1))),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(b(a(b(a(a(c)),1)),1),1),bK],bM=[0,a(a(b(b(a(a(c)),1),1))),bL],bN=[0,a(a(a(a(b(a(c),1))))),bM],bO=[0,a(a(b(b(b(a(c),1),1),1))),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,cZ(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bS],b$,bG,bF),bE],bU=d[10],bV=function(a){return a[3]},bW=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bX=[0,a(a(a(b(b(a(c),1),1)))),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),bY],b0=[0,a(a(a(a(a(b(c,1)))))),bZ],b1=[0,b(b(a(b(a(a(c)),1)),1),1),b0],b2=[0,a(a(b(b(a(a(c)),1),1))),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b4=[0,a(a(b(b(b(a(c),1),1),1))),b3],b5=[0,a(a(a(a(a(b(c,1)))))),b4],b6=[0,b(b(a(a(b(a(c),1))),1),1),b5],b7=[0,b(b(a(a(b(a(c),1))),1),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7];return o([0,cZ(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b8],b$,bV,bU),bT],V)}}function
-hI(e,d){var
-g=v(d[14],f),j=cV(d[14]),k=0,l=d[14];function
+b9=d[14],b_=function(a){return a[3]},b$=I(b(b(b(c,1),1),1),p),ca=b(b(b(c,1),1),1),cb=[0,a(a(b(b(a(a(c)),1),1))),0],cc=[0,b(a(a(a(b(a(c),1)))),1),cb],cd=[0,a(b(b(b(b(a(c),1),1),1),1)),cc],ce=[0,b(b(a(a(b(a(c),1))),1),1),cd],s=aw(e,[0,b(b(b(b(a(a(c)),1),1),1),1),ce],ca,a0,[0,g,[0,p,0]],b$,b_,b9);var
+k=f,i=d[14],m=0,am=[0,s,W];for(;;){if(i){var
+w=i[2],u=[0,k,m],k=v(i[1][8],k),i=w,m=u;continue}var
+x=C([0,k,m],0),an=j(e[7],8,x),ao=[0,n(g,c),0],ap=b(b(b(c,1),1),1),aq=[0,b(b(a(b(a(a(c)),1)),1),1),0],ar=[0,b(a(b(b(a(a(c)),1),1)),1),aq],as=[0,a(b(b(b(b(a(c),1),1),1),1)),ar],at=[0,b(b(a(b(a(a(c)),1)),1),1),as],au=[0,a(a(b(b(a(a(c)),1),1))),at],av=[0,a(a(a(a(a(b(c,1)))))),au],ax=[0,a(b(a(b(b(a(c),1),1)),1)),av],ay=[0,a(a(a(b(b(a(c),1),1)))),ax],az=[0,b(b(a(b(b(a(c),1),1)),1),1),ay],aA=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),az],ap,a0,ao,an],am],aB=d[14],aC=function(a){return a[5]},aD=b(b(b(c,1),1),1),aE=b(b(b(c,1),1),1),aF=[0,a(a(a(a(b(a(c),1))))),0],aG=[0,a(a(a(b(b(a(c),1),1)))),aF],aH=[0,a(a(a(a(a(b(c,1)))))),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(a(a(a(b(c,1)))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(b(b(a(a(c)),1),1))),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,aw(e,[0,a(a(b(b(b(a(c),1),1),1))),aN],aE,ci,[0,g,0],aD,aC,aB),aA],aP=d[10],aQ=function(a){return a[4]},aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,b(b(b(a(b(a(c),1)),1),1),1),aR],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,a(a(a(b(a(a(c)),1)))),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(b(a(a(b(a(c),1))),1),1),aX],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aY],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),aZ],a2=[0,dd(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a1],a0,aQ,aP),aO],a3=d[11],a4=[0,a(b(a(b(b(a(c),1),1)),1)),0],a5=[0,a(a(b(b(b(a(c),1),1),1))),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,b(b(b(b(a(a(c)),1),1),1),1),a7],a9=[0,a(a(a(a(a(b(c,1)))))),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,a(b(b(b(b(a(c),1),1),1),1)),a$],bb=[0,de(e,h,[0,a(a(b(b(b(a(c),1),1),1))),ba],a3),a2],bc=d[12],bd=[0,a(a(b(b(a(a(c)),1),1))),0],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(a(a(a(a(b(c,1)))))),be],bg=[0,a(b(b(a(a(a(c))),1),1)),bf],bh=[0,a(a(b(b(b(a(c),1),1),1))),bg],bi=[0,b(a(a(a(b(a(c),1)))),1),bh],bj=[0,a(b(a(b(b(a(c),1),1)),1)),bi],bk=[0,b(b(a(b(a(a(c)),1)),1),1),bj],bl=[0,a(b(b(b(b(a(c),1),1),1),1)),bk],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(a(b(c,1)))))),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,de(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bc),bb],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(a(b(b(a(a(c)),1),1))),bw],by=[0,b(b(b(b(a(a(c)),1),1),1),1),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,a(a(a(a(a(b(c,1)))))),bz],bB=[0,b(b(a(a(b(a(c),1))),1),1),bA],bC=[0,b(b(a(a(b(a(c),1))),1),1),bB],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,de(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bD],bs),br],bF=d[10],bG=function(a){return a[2]},bH=[0,a(a(a(b(a(a(c)),1)))),0],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(a(a(b(a(c),1))),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(b(a(b(a(a(c)),1)),1),1),bK],bM=[0,a(a(b(b(a(a(c)),1),1))),bL],bN=[0,a(a(a(a(b(a(c),1))))),bM],bO=[0,a(a(b(b(b(a(c),1),1),1))),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,dd(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bS],ci,bG,bF),bE],bU=d[10],bV=function(a){return a[3]},bW=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bX=[0,a(a(a(b(b(a(c),1),1)))),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),bY],b0=[0,a(a(a(a(a(b(c,1)))))),bZ],b1=[0,b(b(a(b(a(a(c)),1)),1),1),b0],b2=[0,a(a(b(b(a(a(c)),1),1))),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b4=[0,a(a(b(b(b(a(c),1),1),1))),b3],b5=[0,a(a(a(a(a(b(c,1)))))),b4],b6=[0,b(b(a(a(b(a(c),1))),1),1),b5],b7=[0,b(b(a(a(b(a(c),1))),1),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7];return o([0,dd(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b8],ci,bV,bU),bT],V)}}function
+iv(e,d){var
+g=v(d[14],f),j=c$(d[14]),k=0,l=d[14];function
 m(a){return a[2]}var
-n=b(b(c,1),1),p=b(b(c,1),1),q=[0,a(a(b(a(b(a(c),1)),1))),0],r=[0,b(a(a(a(b(a(c),1)))),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,ar(e,[0,b(a(b(b(a(a(c)),1),1)),1),s],p,ca,[0,g,0],n,m,l),k],h=d[6];if(typeof
+n=b(b(c,1),1),p=b(b(c,1),1),q=[0,a(a(b(a(b(a(c),1)),1))),0],r=[0,b(a(a(a(b(a(c),1)))),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),s],p,cj,[0,g,0],n,m,l),k],h=d[6];if(typeof
 h==="number")if(h)var
-u=0,w=d[14],x=function(a){return a[9]},y=b(b(c,1),1),z=b(b(c,1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,b(a(a(a(b(a(c),1)))),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(a(a(b(a(c),1)))),1),C],E=[0,a(a(a(a(b(a(c),1))))),D],F=[0,b(b(b(b(a(a(c)),1),1),1),1),E],G=[0,b(b(b(a(a(a(c))),1),1),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(b(b(a(a(c)),1),1))),I],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],i=[0,ar(e,[0,b(b(b(b(a(a(c)),1),1),1),1),M],z,ca,[0,g,0],y,x,w),u];else
+u=0,w=d[14],x=function(a){return a[9]},y=b(b(c,1),1),z=b(b(c,1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,b(a(a(a(b(a(c),1)))),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(a(a(b(a(c),1)))),1),C],E=[0,a(a(a(a(b(a(c),1))))),D],F=[0,b(b(b(b(a(a(c)),1),1),1),1),E],G=[0,b(b(b(a(a(a(c))),1),1),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(b(b(a(a(c)),1),1))),I],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],i=[0,aw(e,[0,b(b(b(b(a(a(c)),1),1),1),1),M],z,cj,[0,g,0],y,x,w),u];else
 var
 i=h;else
 var
-ah=0,ai=d[14],aj=function(a){return a[9]},ak=b(b(c,1),1),al=b(b(c,1),1),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(a(a(a(b(a(c),1)))),1),ao],aq=[0,a(a(a(a(b(a(c),1))))),ap],as=[0,b(b(b(b(a(a(c)),1),1),1),1),aq],at=[0,b(b(b(a(a(a(c))),1),1),1),as],au=[0,a(b(a(b(b(a(c),1),1)),1)),at],av=[0,a(a(a(a(a(b(c,1)))))),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],ax=[0,a(a(b(b(b(a(c),1),1),1))),aw],ay=[0,a(b(b(b(b(a(c),1),1),1),1)),ax],i=[0,ar(e,[0,b(a(b(b(a(a(c)),1),1)),1),ay],al,ca,[0,g,0],ak,aj,ai),ah];var
-N=o(i,t),O=d[14],P=[0,b(b(a(b(a(a(c)),1)),1),1),0],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,a(a(a(b(b(a(c),1),1)))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],U=[0,b(b(a(b(a(a(c)),1)),1),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(a(a(b(b(a(c),1),1)))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,eG(e,[0,a(b(a(b(b(a(c),1),1)),1)),Y],j,bx,O),0],_=d[14],$=[0,b(b(a(a(b(a(c),1))),1),1),0],aa=[0,b(b(a(a(b(a(c),1))),1),1),$],ab=[0,a(b(b(b(b(a(c),1),1),1),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(a(a(a(a(b(c,1)))))),ac],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,a(a(a(b(b(a(c),1),1)))),ae],ag=[0,b(b(a(b(b(a(c),1),1)),1),1),af];return o([0,eG(e,[0,a(b(a(b(b(a(c),1),1)),1)),ag],j,aW,_),Z],N)}function
-eH(d,c){if(c){var
+ah=0,ai=d[14],aj=function(a){return a[9]},ak=b(b(c,1),1),al=b(b(c,1),1),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(a(a(a(b(a(c),1)))),1),ao],aq=[0,a(a(a(a(b(a(c),1))))),ap],ar=[0,b(b(b(b(a(a(c)),1),1),1),1),aq],as=[0,b(b(b(a(a(a(c))),1),1),1),ar],at=[0,a(b(a(b(b(a(c),1),1)),1)),as],au=[0,a(a(a(a(a(b(c,1)))))),at],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],ax=[0,a(a(b(b(b(a(c),1),1),1))),av],ay=[0,a(b(b(b(b(a(c),1),1),1),1)),ax],i=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),ay],al,cj,[0,g,0],ak,aj,ai),ah];var
+N=o(i,t),O=d[14],P=[0,b(b(a(b(a(a(c)),1)),1),1),0],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,a(a(a(b(b(a(c),1),1)))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],U=[0,b(b(a(b(a(a(c)),1)),1),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(a(a(b(b(a(c),1),1)))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,e6(e,[0,a(b(a(b(b(a(c),1),1)),1)),Y],j,bF,O),0],_=d[14],$=[0,b(b(a(a(b(a(c),1))),1),1),0],aa=[0,b(b(a(a(b(a(c),1))),1),1),$],ab=[0,a(b(b(b(b(a(c),1),1),1),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(a(a(a(a(b(c,1)))))),ac],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,a(a(a(b(b(a(c),1),1)))),ae],ag=[0,b(b(a(b(b(a(c),1),1)),1),1),af];return o([0,e6(e,[0,a(b(a(b(b(a(c),1),1)),1)),ag],j,aO,_),Z],N)}function
+e7(d,c){if(c){var
 l=c[1],b=d[1],a=l[1];for(;;){if(b){var
 f=0;if(a){var
-g=a[1],i=b[1];if(u(i,g))var
+g=a[1],i=b[1];if(t(i,g))var
 e=1;else{var
 j=h(i,g);if(j){var
 b=b[2],a=a[2];continue}var
@@ -1480,10 +1511,10 @@ k=j;f=1}}else{var
 k=a;f=1}if(f)var
 e=k}else
 var
-m=a?1:a,e=m;return e?[0,d,c]:[0,l,eH(d,c[2])]}}return[0,d,0]}function
-eI(a){return et(eH,0,a)}function
-bb(b,a){return[1,d(b[1],a)]}function
-eJ(d){if(typeof
+m=a?1:a,e=m;return e?[0,d,c]:[0,l,e7(d,c[2])]}}return[0,d,0]}function
+e8(a){return eS(e7,0,a)}function
+bf(b,a){return[1,d(b[1],a)]}function
+e9(d){if(typeof
 d[6]==="number")var
 e=0;else
 var
@@ -1496,205 +1527,207 @@ s=o(g,e),h=d[7];if(h)var
 t=[0,a(a(b(b(b(a(c),1),1),1))),0],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],v=[0,b(b(a(b(a(a(c)),1)),1),1),u],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,a(b(b(a(b(a(c),1)),1),1)),w],y=[0,b(a(a(a(b(a(c),1)))),1),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,b(b(a(b(b(a(c),1),1)),1),1),E],G=[0,b(a(a(a(b(a(c),1)))),1),F],H=[0,a(a(a(a(b(a(c),1))))),G],i=[0,[0,b(a(a(a(b(a(c),1)))),1),H],0];else
 var
 i=h;var
-I=o(i,s),j=b_(d);if(j)var
+I=o(i,s),j=ch(d);if(j)var
 J=[0,a(b(a(b(b(a(c),1),1)),1)),0],K=[0,b(b(a(b(a(a(c)),1)),1),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],k=[0,[0,a(a(a(b(b(a(c),1),1)))),L],0];else
 var
 k=j;return o(k,I)}function
-hJ(g,d){var
+iw(g,d){var
 h=[0,d[5]],i=[0,b(b(a(b(a(a(c)),1)),1),1),0],j=[0,b(b(a(a(b(a(c),1))),1),1),i],k=[0,a(b(b(a(b(a(c),1)),1),1)),j],l=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),k],h],0],e=d[6];if(typeof
 e==="number")var
 f=0;else
 var
 G=[0,e[1]],H=[0,a(a(b(b(a(a(c)),1),1))),0],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,b(a(a(a(b(a(c),1)))),1),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],L=[0,a(a(a(a(b(a(c),1))))),K],M=[0,a(a(b(b(b(a(c),1),1),1))),L],N=[0,a(a(a(a(a(b(c,1)))))),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],P=[0,b(a(a(a(b(a(c),1)))),1),O],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,a(a(a(a(b(a(c),1))))),Q],f=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),R],G],0];var
-m=o(f,l),n=[0,d[4]],p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(b(a(b(a(a(c)),1)),1),1),p],r=[0,a(b(b(a(b(a(c),1)),1),1)),q],s=[0,b(a(b(b(b(a(c),1),1),1)),1),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(a(b(a(c),1))))),u],w=[0,a(b(b(a(b(a(c),1)),1),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),A],n],0],C=bb(g,d[3]),D=[0,a(b(b(b(b(a(c),1),1),1),1)),0],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E];return[4,o([0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),F],C],B],m)]}function
-hK(g,e,C){var
-m=eJ(e),D=m?1:m,E=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),J],[3,[0,[0,c],[0,[0,f],0]]]],0],L=[0,v(e[14],f)],M=[0,a(a(b(b(a(a(c)),1),1))),0],O=[0,a(b(a(b(b(a(c),1),1)),1)),M],P=[0,b(b(a(b(a(a(c)),1)),1),1),O],R=[0,a(b(b(b(b(a(c),1),1),1),1)),P],S=[0,b(b(a(b(a(a(c)),1)),1),1),R],T=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),S],L],K],i=e[14],U=0;for(;;){if(i){var
+m=o(f,l),n=[0,d[4]],p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(b(a(b(a(a(c)),1)),1),1),p],r=[0,a(b(b(a(b(a(c),1)),1),1)),q],s=[0,b(a(b(b(b(a(c),1),1),1)),1),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(a(b(a(c),1))))),u],w=[0,a(b(b(a(b(a(c),1)),1),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),A],n],0],C=bf(g,d[3]),D=[0,a(b(b(b(b(a(c),1),1),1),1)),0],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E];return[4,o([0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),F],C],B],m)]}function
+ix(g,e,C){var
+m=e9(e),D=m?1:m,E=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),J],[3,[0,[0,c],[0,[0,f],0]]]],0],L=[0,v(e[14],f)],M=[0,a(a(b(b(a(a(c)),1),1))),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,b(b(a(b(a(a(c)),1)),1),1),N],Q=[0,a(b(b(b(b(a(c),1),1),1),1)),O],S=[0,b(b(a(b(a(a(c)),1)),1),1),Q],T=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),S],L],K],i=e[14],U=0;for(;;){if(i){var
 l=i[2];if(l){var
 i=l;continue}var
 n=d(g[1],i[1][7])}else
 var
 n=U;var
-V=[1,ba(n)],W=[0,b(b(a(b(a(a(c)),1)),1),1),0],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,a(a(a(a(b(a(c),1))))),X],Z=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),Y],V],T],j=e[9];if(j)var
-p=j[1],q=p[1],_=0,$=0,aa=p[2],ab=[3,z(function(a){return[0,a]},aa)],ac=[0,a(a(b(b(a(a(c)),1),1))),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(b(b(a(b(a(c),1)),1),1)),ae],ag=[0,a(b(a(b(a(a(c)),1)),1)),af],ah=[0,a(b(b(b(a(a(c)),1),1),1)),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah],aj=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ai],ab],$],ak=q[2],al=[3,z(function(a){return[0,a]},ak)],am=[0,a(a(b(b(a(a(c)),1),1))),0],an=[0,b(b(a(b(a(a(c)),1)),1),1),am],ao=[0,a(b(b(a(b(a(c),1)),1),1)),an],ap=[0,a(b(a(a(b(a(c),1))),1)),ao],aq=[0,a(b(b(a(b(a(c),1)),1),1)),ap],ar=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),aq],al],aj],as=q[1],at=[3,z(function(a){return[0,a]},as)],au=[0,a(a(b(b(a(a(c)),1),1))),0],av=[0,b(b(a(b(b(a(c),1),1)),1),1),au],aw=[0,a(b(b(a(b(a(c),1)),1),1)),av],ax=[0,b(a(b(b(b(a(c),1),1),1)),1),aw],ay=[0,b(a(b(b(a(a(c)),1),1)),1),ax],az=[0,a(a(a(a(b(a(c),1))))),ay],aA=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),az],at],ar]],aB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aC=[0,a(b(a(b(b(a(c),1),1)),1)),aB],aE=[0,b(b(b(a(a(a(c))),1),1),1),aC],aF=[0,a(b(b(b(b(a(c),1),1),1),1)),aE],aG=[0,b(b(a(a(b(a(c),1))),1),1),aF],aH=[0,a(b(a(b(b(a(c),1),1)),1)),aG],r=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aH],aA],_];else
+V=[1,be(n)],W=[0,b(b(a(b(a(a(c)),1)),1),1),0],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,a(a(a(a(b(a(c),1))))),X],Z=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),Y],V],T],j=e[9];if(j)var
+p=j[1],q=p[1],_=0,$=0,aa=p[2],ab=[3,x(function(a){return[0,a]},aa)],ac=[0,a(a(b(b(a(a(c)),1),1))),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(b(b(a(b(a(c),1)),1),1)),ae],ag=[0,a(b(a(b(a(a(c)),1)),1)),af],ah=[0,a(b(b(b(a(a(c)),1),1),1)),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah],ak=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ai],ab],$],al=q[2],am=[3,x(function(a){return[0,a]},al)],an=[0,a(a(b(b(a(a(c)),1),1))),0],ao=[0,b(b(a(b(a(a(c)),1)),1),1),an],ap=[0,a(b(b(a(b(a(c),1)),1),1)),ao],aq=[0,a(b(a(a(b(a(c),1))),1)),ap],ar=[0,a(b(b(a(b(a(c),1)),1),1)),aq],as=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),ar],am],ak],at=q[1],au=[3,x(function(a){return[0,a]},at)],av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(b(a(b(b(a(c),1),1)),1),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(a(b(b(b(a(c),1),1),1)),1),ax],az=[0,b(a(b(b(a(a(c)),1),1)),1),ay],aA=[0,a(a(a(a(b(a(c),1))))),az],aB=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),aA],au],as]],aC=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aD=[0,a(b(a(b(b(a(c),1),1)),1)),aC],aE=[0,b(b(b(a(a(a(c))),1),1),1),aD],aF=[0,a(b(b(b(b(a(c),1),1),1),1)),aE],aH=[0,b(b(a(a(b(a(c),1))),1),1),aF],aI=[0,a(b(a(b(b(a(c),1),1)),1)),aH],r=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aI],aB],_];else
 var
 r=j;var
-aI=o(r,Z),aJ=hJ(g,e),aK=[0,a(a(b(b(a(a(c)),1),1))),0],aL=[0,b(a(a(a(b(a(c),1)))),1),aK],aM=[0,a(a(a(a(b(a(c),1))))),aL],aN=[0,a(b(b(a(b(a(c),1)),1),1)),aM],aO=[0,b(b(a(b(a(a(c)),1)),1),1),aN],aP=[0,b(b(b(b(a(a(c)),1),1),1),1),aO],aQ=[0,[0,[0,a(a(a(a(b(a(c),1))))),aP],aJ],0],aR=[0,b(a(a(a(b(a(c),1)))),1),0],aS=[0,a(a(a(a(b(a(c),1))))),aR],aT=[0,a(b(b(a(b(a(c),1)),1),1)),aS],aU=[0,a(a(b(b(a(a(c)),1),1))),aT],aV=[0,b(a(b(b(a(a(c)),1),1)),1),aU],aW=[0,a(b(a(b(b(a(c),1),1)),1)),aV],aX=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aW],[0,c]],0],aY=bb(g,e[2]),aZ=[0,b(a(a(a(b(a(c),1)))),1),0],a0=[0,a(a(a(a(b(a(c),1))))),aZ],a1=[0,a(b(b(a(b(a(c),1)),1),1)),a0],a2=[0,a(a(b(b(a(a(c)),1),1))),a1],a3=[0,b(a(b(b(a(a(c)),1),1)),1),a2],a4=[0,a(b(a(b(b(a(c),1),1)),1)),a3],a5=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),a4],aY],0],a6=e[8],a7=[3,z(function(a){return bb(g,a)},a6)],a8=[0,a(a(b(b(a(a(c)),1),1))),0],a9=[0,b(b(a(b(a(a(c)),1)),1),1),a8],a$=[0,a(b(b(a(b(a(c),1)),1),1)),a9],bc=[0,a(b(a(a(b(a(c),1))),1)),a$],bd=[0,a(b(b(a(b(a(c),1)),1),1)),bc],be=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bd],a7],a5],bf=bb(g,e[1]),bg=[0,b(a(b(b(a(a(c)),1),1)),1),0],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(a(a(b(a(c),1))),1)),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(a(b(b(a(a(c)),1),1)),1),bk],bm=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bl],bf],be]],bn=[0,b(b(a(b(a(a(c)),1)),1),1),0],bo=[0,a(a(a(a(b(a(c),1))))),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bp],bm],aX],br=[0,b(a(a(b(b(a(c),1),1))),1),0],bs=[0,a(b(b(b(b(a(c),1),1),1),1)),br],bt=[0,a(b(a(b(b(a(c),1),1)),1)),bs],bu=[0,b(b(a(a(b(a(c),1))),1),1),bt],bv=[0,b(a(a(a(b(c,1)))),1),bu],bw=[0,a(a(b(b(b(a(c),1),1),1))),bv],bx=[0,a(a(b(b(b(a(c),1),1),1))),bw],by=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bx]],bz=[0,a(b(a(b(b(a(c),1),1)),1)),0],bA=[0,a(b(a(a(b(a(c),1))),1)),bz],bC=[0,a(b(b(b(b(a(c),1),1),1),1)),bA],bD=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bC],by],bq]],bE=[0,a(b(b(a(a(a(c))),1),1)),0],bF=[0,a(a(b(b(b(a(c),1),1),1))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,b(b(a(a(b(a(c),1))),1),1),bG],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(b(b(a(a(c)),1),1),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(a(a(b(b(a(c),1),1))),1),bK],bM=[0,a(b(b(b(b(a(c),1),1),1),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bN],bD],aQ],bP=bb(g,e[2]),bQ=[0,b(a(a(a(b(a(c),1)))),1),0],bR=[0,a(a(a(a(b(a(c),1))))),bQ],bS=[0,a(b(b(a(b(a(c),1)),1),1)),bR],bT=[0,a(a(b(b(a(a(c)),1),1))),bS],bU=[0,b(a(b(b(a(a(c)),1),1)),1),bT],bV=[0,a(b(a(b(b(a(c),1),1)),1)),bU],bW=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bV],bP],0],bX=bb(g,e[1]),bY=[0,a(b(a(b(b(a(c),1),1)),1)),0],bZ=[0,a(b(a(a(b(a(c),1))),1)),bY],b0=[0,a(b(b(b(b(a(c),1),1),1),1)),bZ],b1=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),b0],bX],bW]],b2=[0,b(a(b(b(a(a(c)),1),1)),1),0],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2],b4=[0,a(b(a(a(b(a(c),1))),1)),b3],b5=[0,a(b(a(a(b(a(c),1))),1)),b4],b6=[0,a(b(b(b(b(a(c),1),1),1),1)),b5],b7=[0,b(a(b(b(a(a(c)),1),1)),1),b6],b8=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),b7],b1],bO],b9=[0,a(b(b(b(b(a(c),1),1),1),1)),0],b_=[0,a(a(b(b(b(a(c),1),1),1))),b9],b$=[0,a(a(b(b(b(a(c),1),1),1))),b_],ca=[1,[0,b(b(a(b(a(a(c)),1)),1),1),b$]],cb=[0,b(b(a(b(a(a(c)),1)),1),1),0],cc=[0,a(b(b(b(b(a(c),1),1),1),1)),cb],cd=[0,a(b(a(a(b(a(c),1))),1)),cc],ce=[0,b(a(b(b(a(a(c)),1),1)),1),cd],cf=[0,a(a(a(a(b(a(c),1))))),ce],cg=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cf],ca],b8],ch=[0,cV(e[14])],ci=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,a(b(a(b(b(a(c),1),1)),1)),ci],ck=[0,a(a(a(b(b(a(c),1),1)))),cj],cl=[0,b(b(a(b(b(a(c),1),1)),1),1),ck],cm=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cl],ch],cg],cn=eJ(e),co=[3,z(function(a){return[1,a]},cn)],cp=[0,b(b(a(a(b(a(c),1))),1),1),0],cq=[0,a(b(b(b(b(a(c),1),1),1),1)),cp],cr=[0,a(a(b(b(b(a(c),1),1),1))),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,b(b(a(b(a(a(c)),1)),1),1),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],cv=[0,b(a(b(b(a(a(c)),1),1)),1),cu],cw=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cv],co],cm];if(D)var
+aJ=o(r,Z),aK=iw(g,e),aL=[0,a(a(b(b(a(a(c)),1),1))),0],aM=[0,b(a(a(a(b(a(c),1)))),1),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,a(b(b(a(b(a(c),1)),1),1)),aN],aP=[0,b(b(a(b(a(a(c)),1)),1),1),aO],aQ=[0,b(b(b(b(a(a(c)),1),1),1),1),aP],aR=[0,[0,[0,a(a(a(a(b(a(c),1))))),aQ],aK],0],aS=[0,b(a(a(a(b(a(c),1)))),1),0],aT=[0,a(a(a(a(b(a(c),1))))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(a(b(b(a(a(c)),1),1))),aU],aW=[0,b(a(b(b(a(a(c)),1),1)),1),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aX],[0,c]],0],aZ=bf(g,e[2]),a0=[0,b(a(a(a(b(a(c),1)))),1),0],a1=[0,a(a(a(a(b(a(c),1))))),a0],a2=[0,a(b(b(a(b(a(c),1)),1),1)),a1],a3=[0,a(a(b(b(a(a(c)),1),1))),a2],a4=[0,b(a(b(b(a(a(c)),1),1)),1),a3],a5=[0,a(b(a(b(b(a(c),1),1)),1)),a4],a6=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),a5],aZ],0],a7=e[8],a8=[3,x(function(a){return bf(g,a)},a7)],a9=[0,a(a(b(b(a(a(c)),1),1))),0],a_=[0,b(b(a(b(a(a(c)),1)),1),1),a9],a$=[0,a(b(b(a(b(a(c),1)),1),1)),a_],ba=[0,a(b(a(a(b(a(c),1))),1)),a$],bb=[0,a(b(b(a(b(a(c),1)),1),1)),ba],bc=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bb],a8],a6],bd=bf(g,e[1]),bg=[0,b(a(b(b(a(a(c)),1),1)),1),0],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(a(a(b(a(c),1))),1)),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(a(b(b(a(a(c)),1),1)),1),bk],bm=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bl],bd],bc]],bn=[0,b(b(a(b(a(a(c)),1)),1),1),0],bo=[0,a(a(a(a(b(a(c),1))))),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bp],bm],aY],br=[0,b(a(a(b(b(a(c),1),1))),1),0],bs=[0,a(b(b(b(b(a(c),1),1),1),1)),br],bt=[0,a(b(a(b(b(a(c),1),1)),1)),bs],bu=[0,b(b(a(a(b(a(c),1))),1),1),bt],bv=[0,b(a(a(a(b(c,1)))),1),bu],bw=[0,a(a(b(b(b(a(c),1),1),1))),bv],bx=[0,a(a(b(b(b(a(c),1),1),1))),bw],by=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bx]],bz=[0,a(b(a(b(b(a(c),1),1)),1)),0],bA=[0,a(b(a(a(b(a(c),1))),1)),bz],bB=[0,a(b(b(b(b(a(c),1),1),1),1)),bA],bC=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bB],by],bq]],bD=[0,a(b(b(a(a(a(c))),1),1)),0],bE=[0,a(a(b(b(b(a(c),1),1),1))),bD],bF=[0,a(b(b(a(b(a(c),1)),1),1)),bE],bG=[0,b(b(a(a(b(a(c),1))),1),1),bF],bH=[0,a(a(a(a(b(a(c),1))))),bG],bI=[0,b(b(b(b(a(a(c)),1),1),1),1),bH],bK=[0,a(a(a(a(a(b(c,1)))))),bI],bL=[0,b(a(a(b(b(a(c),1),1))),1),bK],bM=[0,a(b(b(b(b(a(c),1),1),1),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bN],bC],aR],bP=bf(g,e[2]),bQ=[0,b(a(a(a(b(a(c),1)))),1),0],bR=[0,a(a(a(a(b(a(c),1))))),bQ],bS=[0,a(b(b(a(b(a(c),1)),1),1)),bR],bT=[0,a(a(b(b(a(a(c)),1),1))),bS],bU=[0,b(a(b(b(a(a(c)),1),1)),1),bT],bV=[0,a(b(a(b(b(a(c),1),1)),1)),bU],bW=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bV],bP],0],bX=bf(g,e[1]),bY=[0,a(b(a(b(b(a(c),1),1)),1)),0],bZ=[0,a(b(a(a(b(a(c),1))),1)),bY],b0=[0,a(b(b(b(b(a(c),1),1),1),1)),bZ],b1=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),b0],bX],bW]],b2=[0,b(a(b(b(a(a(c)),1),1)),1),0],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2],b4=[0,a(b(a(a(b(a(c),1))),1)),b3],b5=[0,a(b(a(a(b(a(c),1))),1)),b4],b6=[0,a(b(b(b(b(a(c),1),1),1),1)),b5],b7=[0,b(a(b(b(a(a(c)),1),1)),1),b6],b8=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),b7],b1],bO],b9=[0,a(b(b(b(b(a(c),1),1),1),1)),0],b_=[0,a(a(b(b(b(a(c),1),1),1))),b9],b$=[0,a(a(b(b(b(a(c),1),1),1))),b_],ca=[1,[0,b(b(a(b(a(a(c)),1)),1),1),b$]],cb=[0,b(b(a(b(a(a(c)),1)),1),1),0],cc=[0,a(b(b(b(b(a(c),1),1),1),1)),cb],cd=[0,a(b(a(a(b(a(c),1))),1)),cc],ce=[0,b(a(b(b(a(a(c)),1),1)),1),cd],cf=[0,a(a(a(a(b(a(c),1))))),ce],cg=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cf],ca],b8],ch=[0,c$(e[14])],ci=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,a(b(a(b(b(a(c),1),1)),1)),ci],ck=[0,a(a(a(b(b(a(c),1),1)))),cj],cl=[0,b(b(a(b(b(a(c),1),1)),1),1),ck],cm=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cl],ch],cg],cn=e9(e),co=[3,x(function(a){return[1,a]},cn)],cp=[0,b(b(a(a(b(a(c),1))),1),1),0],cq=[0,a(b(b(b(b(a(c),1),1),1),1)),cp],cr=[0,a(a(b(b(b(a(c),1),1),1))),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,b(b(a(b(a(a(c)),1)),1),1),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],cv=[0,b(a(b(b(a(a(c)),1),1)),1),cu],cw=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cv],co],cm];if(D)var
 cx=[0,b(a(b(b(a(a(c)),1),1)),1),0],cy=[0,a(b(a(b(b(a(c),1),1)),1)),cx],cz=[0,b(b(b(b(a(a(c)),1),1),1),1),cy],cA=[0,b(b(b(b(a(a(c)),1),1),1),1),cz],s=[0,a(b(a(b(a(a(c)),1)),1)),cA];else
 var
-c3=[0,b(b(a(b(a(a(c)),1)),1),1),0],c4=[0,a(a(b(b(b(a(c),1),1),1))),c3],c5=[0,a(b(b(b(b(a(c),1),1),1),1)),c4],c6=[0,b(b(b(a(a(a(c))),1),1),1),c5],s=[0,a(b(a(b(b(a(c),1),1)),1)),c6];var
-cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,b(b(a(b(a(a(c)),1)),1),1),cB],cD=[0,b(a(a(a(b(a(c),1)))),1),cC],cE=[0,a(b(a(b(a(a(c)),1)),1)),cD],cF=[0,a(a(a(a(b(a(c),1))))),cE],cG=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cF],[1,s]],cw],k=e[10],A=k?k[1][3]:f,B=es(e[10]),h=aD(function(b,a){return a_(b,a[3])},B,A),x=a(b(a(b(a(c),1)),1)),w=0;if(u(h,Q(b(c,1),x))){var
-y=a(b(a(b(a(c),1)),1));if(u(N(Q(b(c,1),y)),h)){var
-t=[0,h];w=1}}if(!w)var
-t=[1,bB(h)];var
-cH=[0,b(b(b(a(a(a(c))),1),1),1),0],cI=[0,a(b(b(b(b(a(c),1),1),1),1)),cH],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cK=[0,a(a(a(a(a(b(c,1)))))),cJ],cL=[0,b(b(a(b(a(a(c)),1)),1),1),cK],cM=[0,a(a(b(b(a(a(c)),1),1))),cL],cN=[0,a(a(a(a(b(a(c),1))))),cM],cO=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cN],t],cG],cP=[4,eI(z(function(a){var
-b=d(g[9],a[5]),c=[1,ba(d(g[1],b))];return[0,a[1],c]},C))],cQ=[0,a(a(b(b(a(a(c)),1),1))),0],cR=[0,b(a(a(a(b(a(c),1)))),1),cQ],cS=[0,a(b(a(a(b(a(c),1))),1)),cR],cT=[0,a(b(a(b(a(a(c)),1)),1)),cS],cU=[0,b(b(a(a(b(a(c),1))),1),1),cT],cW=[0,a(a(a(a(b(a(c),1))))),cU],cX=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cW],cP],cO],cY=[0,v(e[10],f)],cZ=[0,a(a(b(b(a(a(c)),1),1))),0],c0=[0,b(b(a(a(b(a(c),1))),1),1),cZ],c1=[0,b(b(a(a(b(a(c),1))),1),1),c0],c2=[0,a(b(b(b(b(a(c),1),1),1),1)),c1];return[4,o([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c2],cY],cX],aI)]}}function
-eK(a){return aD(K,a[4],a[2])}function
-eL(f,e){if(e)var
-d=e[1],h=e[2],i=eL(l(f,eK(d)),h),j=0,k=d[4],m=[3,z(function(a){return[0,a]},k)],n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(b(b(b(a(a(c)),1),1),1),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],m],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,l(f,eK(d))],0]]],A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,b(a(a(b(b(a(c),1),1))),1),E],G=[0,a(a(a(a(b(a(c),1))))),F],H=[0,a(a(a(a(a(b(c,1)))))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),K],y],x]],g=[0,[0,d[1],L],i];else
+c2=[0,b(b(a(b(a(a(c)),1)),1),1),0],c3=[0,a(a(b(b(b(a(c),1),1),1))),c2],c4=[0,a(b(b(b(b(a(c),1),1),1),1)),c3],c5=[0,b(b(b(a(a(a(c))),1),1),1),c4],s=[0,a(b(a(b(b(a(c),1),1)),1)),c5];var
+cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,b(b(a(b(a(a(c)),1)),1),1),cB],cD=[0,b(a(a(a(b(a(c),1)))),1),cC],cE=[0,a(b(a(b(a(a(c)),1)),1)),cD],cF=[0,a(a(a(a(b(a(c),1))))),cE],cG=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cF],[1,s]],cw],k=e[10],A=k?k[1][3]:f,B=eQ(e[10]),h=aj(function(b,a){return aG(b,a[3])},B,A),y=a(b(a(b(a(c),1)),1)),w=0;if(t(h,R(b(c,1),y))){var
+z=a(b(a(b(a(c),1)),1));if(t(P(R(b(c,1),z)),h)){var
+u=[0,h];w=1}}if(!w)var
+u=[1,bJ(h)];var
+cH=[0,b(b(b(a(a(a(c))),1),1),1),0],cI=[0,a(b(b(b(b(a(c),1),1),1),1)),cH],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cK=[0,a(a(a(a(a(b(c,1)))))),cJ],cL=[0,b(b(a(b(a(a(c)),1)),1),1),cK],cM=[0,a(a(b(b(a(a(c)),1),1))),cL],cN=[0,a(a(a(a(b(a(c),1))))),cM],cO=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cN],u],cG],cP=[4,e8(x(function(a){var
+b=d(g[9],a[5]),c=[1,be(d(g[1],b))];return[0,a[1],c]},C))],cQ=[0,a(a(b(b(a(a(c)),1),1))),0],cR=[0,b(a(a(a(b(a(c),1)))),1),cQ],cS=[0,a(b(a(a(b(a(c),1))),1)),cR],cT=[0,a(b(a(b(a(a(c)),1)),1)),cS],cU=[0,b(b(a(a(b(a(c),1))),1),1),cT],cV=[0,a(a(a(a(b(a(c),1))))),cU],cW=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cV],cP],cO],cX=[0,v(e[10],f)],cY=[0,a(a(b(b(a(a(c)),1),1))),0],cZ=[0,b(b(a(a(b(a(c),1))),1),1),cY],c0=[0,b(b(a(a(b(a(c),1))),1),1),cZ],c1=[0,a(b(b(b(b(a(c),1),1),1),1)),c0];return[4,o([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c1],cX],cW],aJ)]}}function
+e_(a){return aj(I,a[4],a[2])}function
+e$(f,e){if(e)var
+d=e[1],h=e[2],i=e$(n(f,e_(d)),h),j=0,k=d[4],l=[3,x(function(a){return[0,a]},k)],m=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(b(b(b(a(a(c)),1),1),1),1),m],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],y=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],z=[3,[0,[0,f],[0,[0,n(f,e_(d))],0]]],A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,b(a(a(b(b(a(c),1),1))),1),E],G=[0,a(a(a(a(b(a(c),1))))),F],H=[0,a(a(a(a(a(b(c,1)))))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),K],z],y]],g=[0,[0,d[1],L],i];else
 var
 g=e;return g}var
-hL=b(b(b(b(b(c,1),1),1),1),1),bc=Q(b(c,1),hL),hM=b(b(b(b(b(b(c,1),1),1),1),1),1),cc=Q(b(c,1),hM);function
-ag(d,c,a){var
-b=m(d,a);return b?u(a,c):b}function
-hN(a){var
-b=aX(a[2]),d=b?aX(a[3]):b,e=d?ag(c,bA,a[4]):d;return e?aX(a[5]):e}function
-hO(g,aa,e){var
+iy=b(b(b(b(b(c,1),1),1),1),1),bg=R(b(c,1),iy),iz=b(b(b(b(b(b(c,1),1),1),1),1),1),cl=R(b(c,1),iz);function
+ak(d,c,a){var
+b=i(d,a);return b?t(a,c):b}function
+iA(a){var
+b=aZ(a[2]),d=b?aZ(a[3]):b,e=d?ak(c,bI,a[4]):d;return e?aZ(a[5]):e}function
+iB(g,aa,e){var
 A=d(g[2],0),p=v(e[10],f),I=e[6],bi=e[14],J=s(function(a){var
-o=ag(f,bc,a[2]),p=o?m(f,a[3]):o,q=p?m(f,a[4]):p;if(q){if(typeof
+o=ak(f,bg,a[2]),p=o?i(f,a[3]):o,q=p?i(f,a[4]):p;if(q){if(typeof
 I==="number")if(I)var
-k=u(a[4],bA),l=k?ag(f,bc,a[9]):k,e=l?h(a[3],f):l;else
+l=t(a[4],bI),m=l?ak(f,bg,a[9]):l,e=m?h(a[3],f):m;else
 var
 e=h(a[9],f);else
 var
-n=u(a[4],bA),e=n?ag(f,bc,a[9]):n;var
-i=e}else
+n=t(a[4],bI),e=n?ak(f,bg,a[9]):n;var
+j=e}else
 var
-i=q;var
-r=i?aX(a[5]):i,t=r?aX(a[6]):r;if(t)var
-v=b(b(b(b(b(c,1),1),1),1),1),j=h(d(g[3],a[7]),v);else
+j=q;var
+r=j?aZ(a[5]):j,u=r?aZ(a[6]):r;if(u)var
+v=b(b(b(b(b(c,1),1),1),1),1),k=h(d(g[3],a[7]),v);else
 var
-j=t;if(j){var
+k=u;if(k){var
 w=a[8];return s(function(a){var
-b=ag(f,bc,a[1]);return b?ag(f,bc,a[2]):b},w)}return j},bi),K=J?s(hN,e[10]):J,L=K?u(cV(e[14]),cc):K;if(L)var
-bj=e[11],q=s(function(a){return ag(f,cc,a)},bj);else
+b=ak(f,bg,a[1]);return b?ak(f,bg,a[2]):b},w)}return k},bi),K=J?s(iA,e[10]):J,L=K?t(c$(e[14]),cl):K;if(L)var
+bj=e[11],q=s(function(a){return ak(f,cl,a)},bj);else
 var
 q=L;if(q)var
-bk=e[12],r=s(function(a){return ag(f,cc,a)},bk);else
+bk=e[12],r=s(function(a){return ak(f,cl,a)},bk);else
 var
 r=q;if(r)var
-bl=e[13],t=s(function(a){return ag(f,cc,a)},bl);else
+bl=e[13],u=s(function(a){return ak(f,cl,a)},bl);else
 var
-t=r;var
-M=t?h(v(e[11],f),p):t,O=M?h(v(e[12],f),p):M,P=O?h(v(e[13],f),p):O;if(P)var
-bm=e[4],w=ag(f,a(b(b(b(b(b(c,1),1),1),1),1)),bm);else
+u=r;var
+M=u?h(v(e[11],f),p):u,N=M?h(v(e[12],f),p):M,O=N?h(v(e[13],f),p):N;if(O)var
+bm=e[4],w=ak(f,a(b(b(b(b(b(c,1),1),1),1),1)),bm);else
 var
-w=P;if(w)var
-bn=e[5],x=ag(f,a(b(b(b(b(b(c,1),1),1),1),1)),bn);else
+w=O;if(w)var
+bn=e[5],y=ak(f,a(b(b(b(b(b(c,1),1),1),1),1)),bn);else
 var
-x=w;if(x){var
+y=w;if(y){var
 Q=e[6];if(typeof
 Q==="number")var
 R=1;else
 var
-bp=Q[1],R=ag(c,b(b(b(b(b(b(c,1),1),1),1),1),1),bp);var
-y=R}else
+bp=Q[1],R=ak(c,b(b(b(b(b(b(c,1),1),1),1),1),1),bp);var
+z=R}else
 var
-y=x;var
-B=0;if(y){var
+z=y;var
+B=0;if(z){var
 S=e[9];if(S)var
-T=S[1],U=T[1],V=U[2],W=U[1],X=T[2],bo=o(W,o(V,X)),Y=s(function(a){return ag(f,bc,a)},bo),ab=Y?n(h(v(o(W,o(V,X)),f),f)):Y;else{var
+T=S[1],U=T[1],V=U[2],W=U[1],X=T[2],bo=o(W,o(V,X)),Y=s(function(a){return ak(f,bg,a)},bo),ab=Y?m(h(v(o(W,o(V,X)),f),f)):Y;else{var
 Z=1;B=1}}else{var
-Z=y;B=1}if(B)var
-ab=Z;if(n(ab))return[0,c,A];if(n(hz(g,e)))return[0,b(c,1),A];var
-ae=v(e[14],f),af=e[15],ah=[0,a(b(a(b(b(a(c),1),1)),1)),0],ai=[0,b(a(b(b(a(a(c)),1),1)),1),ah],aj=[0,a(a(a(a(b(a(c),1))))),ai],ak=[0,cb(g,[0,a(a(b(b(b(a(c),1),1),1))),aj],af),0],ad=e[10],al=aE(g,[3,z(function(a){return[1,d(g[1],a[1])]},ad)]),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(b(b(a(a(a(c))),1),1),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(b(a(b(a(a(c)),1)),1),1),ao],aq=[0,a(a(a(a(a(b(c,1)))))),ap],as=[0,b(b(a(a(b(a(c),1))),1),1),aq],at=[0,b(b(a(a(b(a(c),1))),1),1),as],au=[0,a(b(b(b(b(a(c),1),1),1),1)),at],av=[0,cb(g,[0,a(a(b(b(b(a(c),1),1),1))),au],al),ak],aw=e[14];function
-ax(a){return a[1]?c:f}var
-ay=[0,b(b(a(b(a(a(c)),1)),1),1),0],az=[0,b(b(b(b(a(a(c)),1),1),1),1),ay],aA=[0,a(b(a(b(b(a(c),1),1)),1)),az],aB=[0,a(a(b(b(b(a(c),1),1),1))),aA],aC=[0,a(a(b(b(b(a(c),1),1),1))),aB],aD=[0,ar(g,[0,a(b(b(b(b(a(c),1),1),1),1)),aC],c,cY,[0,ae,0],c,ax,aw),av],a3=o(hI(g,e),aD),D=o(hH(g,e),a3),aF=e[16],aG=[0,a(a(b(b(a(a(c)),1),1))),0],aH=[0,b(b(a(a(b(a(c),1))),1),1),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,a(a(a(a(b(a(c),1))))),aI],aK=[0,cb(g,[0,b(b(a(b(a(a(c)),1)),1),1),aJ],aF),0],aL=e[14];function
+Z=z;B=1}if(B)var
+ab=Z;if(m(ab))return[0,c,A];if(m(il(g,e)))return[0,b(c,1),A];var
+ae=v(e[14],f),af=e[15],ag=[0,a(b(a(b(b(a(c),1),1)),1)),0],ah=[0,b(a(b(b(a(a(c)),1),1)),1),ag],ai=[0,a(a(a(a(b(a(c),1))))),ah],aj=[0,ck(g,[0,a(a(b(b(b(a(c),1),1),1))),ai],af),0],ad=e[10],al=aH(g,[3,x(function(a){return[1,d(g[1],a[1])]},ad)]),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(b(b(a(a(a(c))),1),1),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(b(a(b(a(a(c)),1)),1),1),ao],aq=[0,a(a(a(a(a(b(c,1)))))),ap],ar=[0,b(b(a(a(b(a(c),1))),1),1),aq],as=[0,b(b(a(a(b(a(c),1))),1),1),ar],at=[0,a(b(b(b(b(a(c),1),1),1),1)),as],au=[0,ck(g,[0,a(a(b(b(b(a(c),1),1),1))),at],al),aj],ax=e[14];function
+ay(a){return a[1]?c:f}var
+az=[0,b(b(a(b(a(a(c)),1)),1),1),0],aA=[0,b(b(b(b(a(a(c)),1),1),1),1),az],aB=[0,a(b(a(b(b(a(c),1),1)),1)),aA],aC=[0,a(a(b(b(b(a(c),1),1),1))),aB],aD=[0,a(a(b(b(b(a(c),1),1),1))),aC],aE=[0,aw(g,[0,a(b(b(b(b(a(c),1),1),1),1)),aD],c,dc,[0,ae,0],c,ay,ax),au],a3=o(iv(g,e),aE),D=o(iu(g,e),a3),aF=e[16],aG=[0,a(a(b(b(a(a(c)),1),1))),0],aI=[0,b(b(a(a(b(a(c),1))),1),1),aG],aJ=[0,a(a(a(a(b(a(c),1))))),aI],aK=[0,a(a(a(a(b(a(c),1))))),aJ],aL=[0,ck(g,[0,b(b(a(b(a(a(c)),1)),1),1),aK],aF),0],aM=e[14];function
 aN(a){return[0,a[7],0]}var
-aO=cX(g,g[6],aN,aL),aP=[0,b(b(b(b(b(c,1),1),1),1),1),0],aQ=[0,v(e[14],f),aP],aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,a(a(b(b(a(a(c)),1),1))),aR],aT=[0,a(b(a(b(b(a(c),1),1)),1)),aS],aU=[0,a(a(a(b(b(a(c),1),1)))),aT],aV=[0,a(b(b(a(b(a(c),1)),1),1)),aU],aW=[0,b(b(a(b(b(a(c),1),1)),1),1),aV],aY=[0,a(a(a(a(a(b(c,1)))))),aW],aZ=[0,a(b(a(b(b(a(c),1),1)),1)),aY],a0=[0,b(b(a(b(a(a(c)),1)),1),1),aZ],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a2=[0,b(b(a(b(a(a(c)),1)),1),1),a1],C=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),a2],c,cY,aQ,aO],aK],E=aE(g,hK(g,e,o(D,C))),a4=[0,b(b(a(b(a(a(c)),1)),1),1),0],a5=[0,a(a(b(b(a(a(c)),1),1))),a4],a6=[0,a(b(a(b(b(a(c),1),1)),1)),a5],a7=[0,b(a(a(b(b(a(c),1),1))),1),a6],a8=[0,a(b(b(a(b(a(c),1)),1),1)),a7],a9=[0,b(a(a(a(b(a(c),1)))),1),a8],a_=[0,a(b(b(b(b(a(c),1),1),1),1)),a9],F=o(D,o([0,cb(g,[0,a(b(a(a(b(a(c),1))),1)),a_],E),0],C)),G=aE(g,[4,eI(eL(f,F))]),ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=d(g[3],G),bd=aM(a$(N(l(b(b(b(c,1),1),1),bb)),ba)),be=b8(b(b(b(b(b(c,1),1),1),1),1),bd),bf=[0,G,[0,d(g[2],be),0]],H=d(g[6],bf),bg=[0,H,z(function(a){return a[5]},F)],bh=[0,d(g[3],H),0],k=[0,j(g[7],8,bh),bg],i=f;for(;;){if(k){var
-_=k[1],$=cm(g[8],aa,i,_);if($){var
-bq=l(i,d(g[3],_)),k=k[2],i=bq;continue}var
+aO=db(g,g[6],aN,aM),aP=[0,b(b(b(b(b(c,1),1),1),1),1),0],aQ=[0,v(e[14],f),aP],aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,a(a(b(b(a(a(c)),1),1))),aR],aT=[0,a(b(a(b(b(a(c),1),1)),1)),aS],aU=[0,a(a(a(b(b(a(c),1),1)))),aT],aV=[0,a(b(b(a(b(a(c),1)),1),1)),aU],aW=[0,b(b(a(b(b(a(c),1),1)),1),1),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,a(b(a(b(b(a(c),1),1)),1)),aX],a0=[0,b(b(a(b(a(a(c)),1)),1),1),aY],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a2=[0,b(b(a(b(a(a(c)),1)),1),1),a1],C=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),a2],c,dc,aQ,aO],aL],E=aH(g,ix(g,e,o(D,C))),a4=[0,b(b(a(b(a(a(c)),1)),1),1),0],a5=[0,a(a(b(b(a(a(c)),1),1))),a4],a6=[0,a(b(a(b(b(a(c),1),1)),1)),a5],a7=[0,b(a(a(b(b(a(c),1),1))),1),a6],a8=[0,a(b(b(a(b(a(c),1)),1),1)),a7],a9=[0,b(a(a(a(b(a(c),1)))),1),a8],a_=[0,a(b(b(b(b(a(c),1),1),1),1)),a9],F=o(D,o([0,ck(g,[0,a(b(a(a(b(a(c),1))),1)),a_],E),0],C)),G=aH(g,[4,e8(e$(f,F))]),a$=b(b(b(b(b(b(c,1),1),1),1),1),1),ba=d(g[3],G),bc=av(bb(P(n(b(b(b(c,1),1),1),ba)),a$)),bd=ce(b(b(b(b(b(c,1),1),1),1),1),bc),be=[0,G,[0,d(g[2],bd),0]],H=d(g[6],be),bf=[0,H,x(function(a){return a[5]},F)],bh=[0,d(g[3],H),0],l=[0,j(g[7],8,bh),bf],k=f;for(;;){if(l){var
+_=l[1],$=cz(g[8],aa,k,_);if($){var
+bq=n(k,d(g[3],_)),l=l[2],k=bq;continue}var
 ac=$}else
 var
-ac=h(d(g[3],aa),i);return n(ac)?[0,a(c),A]:[0,f,d(g[9],E)]}}function
-eM(r,q,p,o){var
-d=r,i=q,e=p,g=o;for(;;){if(d){var
-j=d[2],f=d[1];if(h(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
-d=j,g=1;continue}var
-k=m(b(b(b(b(a(c),1),1),1),1),f),n=k?u(f,b(a(b(a(a(c)),1)),1)):k;if(n){var
-s=g?K(b(a(b(c,1)),1),e):e,t=F(f,b(b(b(b(a(c),1),1),1),1)),d=j,i=l(K(b(a(b(c,1)),1),i),t),e=s;continue}return n}return[0,[0,i,e]]}}var
-eN=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),c1=Q(b(c,1),eN),eO=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),hP=fF;function
-c2(s,g,r,q,p,o){var
-t=K(g,eO),v=b(b(b(b(b(c,1),1),1),1),1),h=K(Q(b(c,1),v),t),w=K(s,q),x=b(b(b(b(b(c,1),1),1),1),1),y=K(Q(b(c,1),x),w),z=l(K(o,K(g,eO)),y),k=D(fF),n=K(h,Q(b(c,1),k)),e=l(c1,aU(K(z,c1),n)),i=m(f,e),j=i?u(f,h):i;if(j){var
-d=hP,a=e;for(;;){if(0===d){var
-A=K(p,a);return m(K(Q(b(c,1),r),c1),A)}var
-d=d-1|0,a=ep(K(a,a),eN);continue}}return j}var
-cd=0;function
-bD(b,a){if(a){var
-c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return bD(a,e)};return aC(function(a){return bD(a,c)},g,f,b)}return a}function
-aZ(e,a,b){if(b){var
-c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,aZ(b,a,d),f,c]};return aC(function(b){return[0,d,f,aZ(b,a,c)]},h,g,e)}function
+ac=h(d(g[3],aa),k);return m(ac)?[0,a(c),A]:[0,f,d(g[9],E)]}}function
+fa(r,q,p,o){var
+d=r,j=q,e=p,g=o;for(;;){if(d){var
+k=d[2],f=d[1];if(h(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
+d=k,g=1;continue}var
+l=i(b(b(b(b(a(c),1),1),1),1),f),m=l?t(f,b(a(b(a(a(c)),1)),1)):l;if(m){var
+s=g?I(b(a(b(c,1)),1),e):e,u=B(f,b(b(b(b(a(c),1),1),1),1)),d=k,j=n(I(b(a(b(c,1)),1),j),u),e=s;continue}return m}return[0,[0,j,e]]}}var
+fb=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),df=R(b(c,1),fb),fc=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),iC=go;function
+dg(s,g,r,q,p,o){var
+u=I(g,fc),v=b(b(b(b(b(c,1),1),1),1),1),h=I(R(b(c,1),v),u),w=I(s,q),x=b(b(b(b(b(c,1),1),1),1),1),y=I(R(b(c,1),x),w),z=n(I(o,I(g,fc)),y),l=J(go),m=I(h,R(b(c,1),l)),e=n(df,aW(I(z,df),m)),j=i(f,e),k=j?t(f,h):j;if(k){var
+d=iC,a=e;for(;;){if(0===d){var
+A=I(p,a);return i(I(R(b(c,1),r),df),A)}var
+d=d-1|0,a=eM(I(a,a),fb);continue}}return k}var
+cm=0;function
+bL(b,a){if(a){var
+c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return bL(a,e)};return Q(function(a){return bL(a,c)},g,f,b)}return a}function
+a1(e,a,b){if(b){var
+c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,a1(b,a,d),f,c]};return Q(function(b){return[0,d,f,a1(b,a,c)]},h,g,e)}function
 i(b){return[0,0,[0,a],0]}function
-j(b){return[0,aZ(b,a,0),0,0]}return aC(function(b){return[0,0,0,aZ(b,a,0)]},j,i,e)}function
+j(b){return[0,a1(b,a,0),0,0]}return Q(function(b){return[0,0,0,a1(b,a,0)]},j,i,e)}function
 O(g,f,e){var
 a=f,b=e;for(;;){if(a){var
 c=d(g,a[1]);if(c){var
-a=a[2],b=[0,c[1],b];continue}return c}return[0,H(b,0)]}}function
-eP(d){var
-f=m(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?m(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
+a=a[2],b=[0,c[1],b];continue}return c}return[0,C(b,0)]}}function
+dh(d){var
+f=i(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?i(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
 e=g;else
 var
-i=m(a(b(b(b(b(a(c),1),1),1),1)),d),e=i?m(d,b(a(b(a(a(a(c))),1)),1)):i;return e?e:h(d,a(a(a(a(a(b(c,1)))))))}var
-hQ=[0,b(b(b(a(b(a(c),1)),1),1),1),0],hR=[0,b(b(a(b(a(a(c)),1)),1),1),hQ],hS=[0,a(b(b(a(b(a(c),1)),1),1)),hR],hT=[0,[0,a(a(a(b(a(a(c)),1)))),hS],0],hU=[0,b(a(b(b(a(a(c)),1),1)),1),0],hV=[0,a(b(a(b(b(a(c),1),1)),1)),hU],hW=[0,b(b(a(b(a(a(c)),1)),1),1),hV],hX=[0,b(a(a(b(b(a(c),1),1))),1),hW],hY=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),hX],hT],hZ=[0,a(b(a(b(b(a(c),1),1)),1)),0],h0=[0,b(a(b(b(a(a(c)),1),1)),1),hZ],h1=[0,a(a(a(a(b(a(c),1))))),h0],h2=[0,b(a(a(b(b(a(c),1),1))),1),h1],h3=[0,a(b(a(b(b(a(c),1),1)),1)),h2],h4=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),h3],hY],h5=[0,b(a(a(a(b(a(c),1)))),1),0],h6=[0,a(b(a(b(b(a(c),1),1)),1)),h5],h7=[0,b(b(b(a(b(a(c),1)),1),1),1),h6],h8=[0,[0,a(a(a(b(a(a(c)),1)))),h7],h4],h9=[0,a(b(b(a(a(a(c))),1),1)),0],h_=[0,b(a(a(a(b(a(c),1)))),1),h9],h$=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),h_],h8],ia=[0,b(a(a(a(b(a(c),1)))),1),0],ib=[0,a(a(a(a(b(a(c),1))))),ia],ic=[0,a(b(b(a(b(a(c),1)),1),1)),ib],id=[0,a(a(b(b(a(a(c)),1),1))),ic],ie=[0,b(a(b(b(a(a(c)),1),1)),1),id],ig=[0,a(b(a(b(b(a(c),1),1)),1)),ie],ih=[0,[0,b(a(a(b(a(a(c)),1))),1),ig],h$],ii=[0,b(b(a(b(a(a(c)),1)),1),1),0],ij=[0,a(a(b(b(b(a(c),1),1),1))),ii],ik=[0,a(b(a(b(b(a(c),1),1)),1)),ij],il=[0,b(b(b(b(a(a(c)),1),1),1),1),ik],im=[0,b(b(b(a(a(a(c))),1),1),1),il],io=[0,[0,a(b(a(b(b(a(c),1),1)),1)),im],ih],ip=[0,b(b(a(b(a(a(c)),1)),1),1),0],iq=[0,a(a(b(b(b(a(c),1),1),1))),ip],ir=[0,a(b(a(b(b(a(c),1),1)),1)),iq],is=[0,b(a(b(a(b(a(c),1)),1)),1),ir],it=[0,a(b(a(b(b(a(c),1),1)),1)),is],iu=[0,[0,b(a(b(b(a(a(c)),1),1)),1),it],io],iv=[0,b(b(a(b(a(a(c)),1)),1),1),0],iw=[0,b(b(b(b(a(a(c)),1),1),1),1),iv],ix=[0,a(b(a(b(b(a(c),1),1)),1)),iw],iy=[0,a(a(b(b(b(a(c),1),1),1))),ix],iz=[0,a(a(b(b(b(a(c),1),1),1))),iy],iA=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),iz],iu],iB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],iC=[0,a(b(b(a(b(a(c),1)),1),1)),iB],iD=[0,b(a(b(b(b(a(c),1),1),1)),1),iC],iE=[0,b(a(b(b(a(a(c)),1),1)),1),iD],iF=[0,a(a(a(a(b(a(c),1))))),iE],iG=[0,[0,b(a(a(b(b(a(c),1),1))),1),iF],iA],iH=[0,a(b(a(b(b(a(c),1),1)),1)),0],iI=[0,b(a(b(b(a(a(c)),1),1)),1),iH],iJ=[0,a(b(b(a(b(a(c),1)),1),1)),iI],iK=[0,a(b(a(b(a(a(c)),1)),1)),iJ],iL=[0,a(b(b(b(a(a(c)),1),1),1)),iK],iM=[0,a(b(a(b(b(a(c),1),1)),1)),iL],iN=[0,[0,b(a(b(b(a(a(c)),1),1)),1),iM],iG],iO=[0,b(b(a(b(a(a(c)),1)),1),1),0],iP=[0,a(b(b(a(b(a(c),1)),1),1)),iO],iQ=[0,a(b(a(a(b(a(c),1))),1)),iP],iR=[0,a(b(b(a(b(a(c),1)),1),1)),iQ],iS=[0,[0,b(b(a(a(b(a(c),1))),1),1),iR],iN],iT=[0,b(b(a(a(b(a(c),1))),1),1),0],iU=[0,a(b(b(b(b(a(c),1),1),1),1)),iT],iV=[0,a(a(a(a(b(a(c),1))))),iU],iW=[0,[0,a(a(a(b(b(a(c),1),1)))),iV],iS],iX=[0,b(b(a(b(a(a(c)),1)),1),1),0],iY=[0,b(a(b(b(a(a(c)),1),1)),1),iX],iZ=[0,a(b(b(b(b(a(c),1),1),1),1)),iY],i0=[0,b(b(a(b(a(a(c)),1)),1),1),iZ],i1=[0,[0,a(a(b(b(a(a(c)),1),1))),i0],iW],i2=[0,b(a(a(a(b(a(c),1)))),1),0],i3=[0,a(b(b(b(b(a(c),1),1),1),1)),i2],i4=[0,b(b(a(a(b(a(c),1))),1),1),i3],i5=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),i4],i1],i6=[0,a(b(a(b(b(a(c),1),1)),1)),0],i7=[0,b(b(a(a(b(a(c),1))),1),1),i6],i8=[0,a(b(a(b(a(a(c)),1)),1)),i7],i9=[0,[0,b(a(b(b(a(a(c)),1),1)),1),i8],i5],i_=[0,b(b(a(a(b(a(c),1))),1),1),0],i$=[0,a(a(a(a(b(a(c),1))))),i_],ja=[0,a(a(a(a(b(a(c),1))))),i$],jb=[0,[0,b(b(a(b(a(a(c)),1)),1),1),ja],i9],jc=[0,a(b(a(b(b(a(c),1),1)),1)),0],jd=[0,a(a(b(b(a(a(c)),1),1))),jc],je=[0,[0,a(b(a(b(a(a(c)),1)),1)),jd],jb],jf=[0,b(a(b(b(a(a(c)),1),1)),1),0],jg=[0,a(b(b(b(b(a(c),1),1),1),1)),jf],jh=[0,a(b(a(a(b(a(c),1))),1)),jg],ji=[0,a(b(a(a(b(a(c),1))),1)),jh],jj=[0,a(b(b(b(b(a(c),1),1),1),1)),ji],jk=[0,b(a(b(b(a(a(c)),1),1)),1),jj],jl=[0,[0,a(a(a(b(b(a(c),1),1)))),jk],je];function
-L(f,e){var
+j=i(a(b(b(b(b(a(c),1),1),1),1)),d),e=j?i(d,b(a(b(a(a(a(c))),1)),1)):j;return e?e:h(d,a(a(a(a(a(b(c,1)))))))}var
+iD=[0,b(b(b(a(b(a(c),1)),1),1),1),0],iE=[0,b(b(a(b(a(a(c)),1)),1),1),iD],iF=[0,a(b(b(a(b(a(c),1)),1),1)),iE],iG=[0,[0,a(a(a(b(a(a(c)),1)))),iF],0],iH=[0,b(a(b(b(a(a(c)),1),1)),1),0],iI=[0,a(b(a(b(b(a(c),1),1)),1)),iH],iJ=[0,b(b(a(b(a(a(c)),1)),1),1),iI],iK=[0,b(a(a(b(b(a(c),1),1))),1),iJ],iL=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),iK],iG],iM=[0,a(b(a(b(b(a(c),1),1)),1)),0],iN=[0,b(a(b(b(a(a(c)),1),1)),1),iM],iO=[0,a(a(a(a(b(a(c),1))))),iN],iP=[0,b(a(a(b(b(a(c),1),1))),1),iO],iQ=[0,a(b(a(b(b(a(c),1),1)),1)),iP],iR=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),iQ],iL],iS=[0,b(a(a(a(b(a(c),1)))),1),0],iT=[0,a(b(a(b(b(a(c),1),1)),1)),iS],iU=[0,b(b(b(a(b(a(c),1)),1),1),1),iT],iV=[0,[0,a(a(a(b(a(a(c)),1)))),iU],iR],iW=[0,a(b(b(a(a(a(c))),1),1)),0],iX=[0,b(a(a(a(b(a(c),1)))),1),iW],iY=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),iX],iV],iZ=[0,b(a(a(a(b(a(c),1)))),1),0],i0=[0,a(a(a(a(b(a(c),1))))),iZ],i1=[0,a(b(b(a(b(a(c),1)),1),1)),i0],i2=[0,a(a(b(b(a(a(c)),1),1))),i1],i3=[0,b(a(b(b(a(a(c)),1),1)),1),i2],i4=[0,a(b(a(b(b(a(c),1),1)),1)),i3],i5=[0,[0,b(a(a(b(a(a(c)),1))),1),i4],iY],i6=[0,b(b(a(b(a(a(c)),1)),1),1),0],i7=[0,a(a(b(b(b(a(c),1),1),1))),i6],i8=[0,a(b(a(b(b(a(c),1),1)),1)),i7],i9=[0,b(b(b(b(a(a(c)),1),1),1),1),i8],i_=[0,b(b(b(a(a(a(c))),1),1),1),i9],i$=[0,[0,a(b(a(b(b(a(c),1),1)),1)),i_],i5],ja=[0,b(b(a(b(a(a(c)),1)),1),1),0],jb=[0,a(a(b(b(b(a(c),1),1),1))),ja],jc=[0,a(b(a(b(b(a(c),1),1)),1)),jb],jd=[0,b(a(b(a(b(a(c),1)),1)),1),jc],je=[0,a(b(a(b(b(a(c),1),1)),1)),jd],jf=[0,[0,b(a(b(b(a(a(c)),1),1)),1),je],i$],jg=[0,b(b(a(b(a(a(c)),1)),1),1),0],jh=[0,b(b(b(b(a(a(c)),1),1),1),1),jg],ji=[0,a(b(a(b(b(a(c),1),1)),1)),jh],jj=[0,a(a(b(b(b(a(c),1),1),1))),ji],jk=[0,a(a(b(b(b(a(c),1),1),1))),jj],jl=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jk],jf],jm=[0,b(b(a(b(b(a(c),1),1)),1),1),0],jn=[0,a(b(b(a(b(a(c),1)),1),1)),jm],jo=[0,b(a(b(b(b(a(c),1),1),1)),1),jn],jp=[0,b(a(b(b(a(a(c)),1),1)),1),jo],jq=[0,a(a(a(a(b(a(c),1))))),jp],jr=[0,[0,b(a(a(b(b(a(c),1),1))),1),jq],jl],js=[0,a(b(a(b(b(a(c),1),1)),1)),0],jt=[0,b(a(b(b(a(a(c)),1),1)),1),js],ju=[0,a(b(b(a(b(a(c),1)),1),1)),jt],jv=[0,a(b(a(b(a(a(c)),1)),1)),ju],jw=[0,a(b(b(b(a(a(c)),1),1),1)),jv],jx=[0,a(b(a(b(b(a(c),1),1)),1)),jw],jy=[0,[0,b(a(b(b(a(a(c)),1),1)),1),jx],jr],jz=[0,b(b(a(b(a(a(c)),1)),1),1),0],jA=[0,a(b(b(a(b(a(c),1)),1),1)),jz],jB=[0,a(b(a(a(b(a(c),1))),1)),jA],jC=[0,a(b(b(a(b(a(c),1)),1),1)),jB],jD=[0,[0,b(b(a(a(b(a(c),1))),1),1),jC],jy],jE=[0,b(b(a(a(b(a(c),1))),1),1),0],jF=[0,a(b(b(b(b(a(c),1),1),1),1)),jE],jG=[0,a(a(a(a(b(a(c),1))))),jF],jH=[0,[0,a(a(a(b(b(a(c),1),1)))),jG],jD],jI=[0,b(b(a(b(a(a(c)),1)),1),1),0],jJ=[0,b(a(b(b(a(a(c)),1),1)),1),jI],jK=[0,a(b(b(b(b(a(c),1),1),1),1)),jJ],jL=[0,b(b(a(b(a(a(c)),1)),1),1),jK],jM=[0,[0,a(a(b(b(a(a(c)),1),1))),jL],jH],jN=[0,b(a(a(a(b(a(c),1)))),1),0],jO=[0,a(b(b(b(b(a(c),1),1),1),1)),jN],jP=[0,b(b(a(a(b(a(c),1))),1),1),jO],jQ=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),jP],jM],jR=[0,a(b(a(b(b(a(c),1),1)),1)),0],jS=[0,b(b(a(a(b(a(c),1))),1),1),jR],jT=[0,a(b(a(b(a(a(c)),1)),1)),jS],jU=[0,[0,b(a(b(b(a(a(c)),1),1)),1),jT],jQ],jV=[0,b(b(a(a(b(a(c),1))),1),1),0],jW=[0,a(a(a(a(b(a(c),1))))),jV],jX=[0,a(a(a(a(b(a(c),1))))),jW],jY=[0,[0,b(b(a(b(a(a(c)),1)),1),1),jX],jU],jZ=[0,a(b(a(b(b(a(c),1),1)),1)),0],j0=[0,a(a(b(b(a(a(c)),1),1))),jZ],j1=[0,[0,a(b(a(b(a(a(c)),1)),1)),j0],jY],j2=[0,b(a(b(b(a(a(c)),1),1)),1),0],j3=[0,a(b(b(b(b(a(c),1),1),1),1)),j2],j4=[0,a(b(a(a(b(a(c),1))),1)),j3],j5=[0,a(b(a(a(b(a(c),1))),1)),j4],j6=[0,a(b(b(b(b(a(c),1),1),1),1)),j5],j7=[0,b(a(b(b(a(a(c)),1),1)),1),j6],j8=[0,[0,a(a(a(b(b(a(c),1),1)))),j7],j1];function
+F(f,e){var
 b=f,a=e;for(;;){if(b){if(a){var
 c=h(b[1],a[1]);if(c){var
 b=b[2],a=a[2];continue}var
 d=c}else
 var
 d=a;return d}return a?0:1}}function
-c3(d){var
-i=0;if(d){var
-f=eP(d[1]);if(f)var
-j=d[2],e=s(function(d){var
-e=eP(d);if(e)var
+di(d){var
+j=0;if(d){var
+f=dh(d[1]);if(f)var
+k=d[2],e=s(function(d){var
+e=dh(d);if(e)var
 f=e;else{var
-g=m(b(b(b(b(a(c),1),1),1),1),d);if(g)return m(d,a(b(b(a(a(c)),1),1)));var
-f=g}return f},j);else
+g=i(b(b(b(b(a(c),1),1),1),1),d);if(g)return i(d,a(b(b(a(a(c)),1),1)));var
+f=g}return f},k);else
 var
 e=f;if(e){var
-h=n(C(function(a){return L(d,a)},jl));i=1}else
+h=m(A(function(a){return F(d,a)},j8));j=1}else
 var
 g=e}else
 var
-g=d;if(!i)var
-h=g;return h?d:cT(d)}function
-eQ(g){var
-e=10,f=er(g);for(;;){if(0!==e){var
-k=e-1|0;if(0!==f){var
-e=k,f=f-1|0;continue}}var
-m=b8(b(b(b(b(a(c),1),1),1),1),e),i=o(H(g,0),m),d=bz(9,i);for(;;){if(d){var
-l=b(b(b(b(a(c),1),1),1),1);if(h(d[1],l)){var
-d=d[2];continue}}if(d)var
-n=H([0,d[1],d[2]],0),j=[0,b(a(a(a(b(c,1)))),1),n];else
+g=d;if(!j)var
+h=g;return h?d:cg(d)}function
+dj(e){var
+d=e;for(;;){if(d){var
+f=b(b(b(b(a(c),1),1),1),1);if(h(d[1],f)){var
+d=d[2];continue}}return d}}function
+fd(g){var
+d=10,f=bG(g);for(;;){if(0!==d){var
+j=d-1|0;if(0!==f){var
+d=j,f=f-1|0;continue}}var
+k=ce(b(b(b(b(a(c),1),1),1),1),d),h=o(C(g,0),k),e=dj(bd(9,h));if(e)var
+l=C([0,e[1],e[2]],0),i=[0,b(a(a(a(b(c,1)))),1),l];else
 var
-j=d;return H(cS(9,i),j)}}}function
-aN(b,a){switch(a[0]){case
+i=e;return C(c9(9,h),i)}}function
+aP(b,a){switch(a[0]){case
 0:return[0,a[1]];case
 1:return[1,d(b[1],a[1])];case
 2:return[2,a[1]];case
 3:var
-c=a[1];return[3,z(function(a){return aN(b,a)},c)];default:var
-e=a[1];return[4,z(function(a){var
-c=aN(b,a[2]);return[0,d(b[1],a[1]),c]},e)]}}function
-ce(d,c){switch(c[0]){case
+c=a[1];return[3,x(function(a){return aP(b,a)},c)];default:var
+e=a[1];return[4,x(function(a){var
+c=aP(b,a[2]);return[0,d(b[1],a[1]),c]},e)]}}function
+cn(d,c){switch(c[0]){case
 3:var
-i=c[1];return s(function(a){return ce(d,a)},i);case
+i=c[1];return s(function(a){return cn(d,a)},i);case
 4:var
 h=c[1],b=0,a=h;for(;;){if(a){var
 f=a[1][1],g=b?j(d[5],b[1],f):1;if(g){var
 b=[0,f],a=a[2];continue}var
 e=g}else
 var
-e=1;return e?s(function(a){return ce(d,a[2])},h):e}default:return 1}}function
+e=1;return e?s(function(a){return cn(d,a[2])},h):e}default:return 1}}function
 w(c,e,b){if(4===b[0]){var
-f=d(c[2],e),g=b[1],a=b7(function(a){return j(c[4],a[1],f)},g),h=a?[0,a[1][2]]:a;return h}return 0}function
-R(e,d,c){var
+f=d(c[2],e),g=b[1],a=bH(function(a){return j(c[4],a[1],f)},g),h=a?[0,a[1][2]]:a;return h}return 0}function
+G(e,d,c){var
 a=w(e,d,c);if(a){var
 b=a[1];return 1===b[0]?[0,b[1]]:0}return a}function
-M(e,d,c){var
+L(e,d,c){var
 a=w(e,d,c);if(a){var
 b=a[1];return 3===b[0]?[0,b[1]]:0}return a}function
-aO(a){if(a){var
+aQ(a){if(a){var
 b=a[1];return 2===b[0]?b[1]:0}return a}function
-c4(a){return 1===a[0]?[0,a[1]]:0}function
-c5(e,g){var
-n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=R(e,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
-q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=M(e,[0,b(b(b(b(a(a(c)),1),1),1),1),u],g);if(i){var
+co(a){return 1===a[0]?[0,a[1]]:0}function
+cp(e,g){var
+n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=G(e,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
+q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=L(e,[0,b(b(b(b(a(a(c)),1),1),1),1),u],g);if(i){var
 x=0,y=i[1],j=O(function(j){var
-o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=R(e,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
-r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(b(a(a(b(a(c),1))),1),1),t],x=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=M(e,[0,b(a(a(b(a(a(c)),1))),1),x],j);if(h){var
-i=O(c4,h[1],0);if(i)var
-k=i[1],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],B=[0,b(a(a(b(a(a(c)),1))),1),z],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(a(b(b(a(a(c)),1),1))),D],F=[0,b(a(b(b(b(a(c),1),1),1)),1),E],G=aO(w(e,[0,a(a(a(a(b(a(c),1))))),F],j)),H=v(k,f),I=A(k),J=c3(d(e[1],g[1])),l=[0,[0,d(e[2],J),I,H,G]];else
+o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=G(e,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
+r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(b(a(a(b(a(c),1))),1),1),t],x=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=L(e,[0,b(a(a(b(a(a(c)),1))),1),x],j);if(h){var
+i=O(co,h[1],0);if(i)var
+k=i[1],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],A=[0,a(b(a(b(b(a(c),1),1)),1)),y],B=[0,b(a(a(b(a(a(c)),1))),1),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(a(b(b(a(a(c)),1),1))),D],F=[0,b(a(b(b(b(a(c),1),1),1)),1),E],H=aQ(w(e,[0,a(a(a(a(b(a(c),1))))),F],j)),I=v(k,f),J=z(k),K=di(d(e[1],g[1])),l=[0,[0,d(e[2],K),J,I,H]];else
 var
 l=i;var
 m=l}else
@@ -1703,7 +1736,7 @@ m=h;var
 n=m}else
 var
 n=g;return n},y,x);if(j)var
-z=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(b(a(c),1),1),1))),z],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=aO(w(e,[0,a(a(b(b(a(a(c)),1),1))),E],g)),G=j[1],H=c3(d(e[1],h[1])),k=[0,[0,d(e[2],H),G,F]];else
+A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(b(a(c),1),1),1))),A],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=aQ(w(e,[0,a(a(b(b(a(a(c)),1),1))),E],g)),H=j[1],I=di(d(e[1],h[1])),k=[0,[0,d(e[2],I),H,F]];else
 var
 k=j;var
 l=k}else
@@ -1712,17 +1745,17 @@ l=i;var
 m=l}else
 var
 m=h;return m}function
-cf(b,a){if(a){var
-c=a[2],d=a[1];if(c)return[0,d,[0,b,cf(b,c)]];var
+cq(b,a){if(a){var
+c=a[2],d=a[1];if(c)return[0,d,[0,b,cq(b,c)]];var
 e=[0,d,0]}else
 var
 e=a;return e}function
-eR(g,m,i,e){if(i){if(e){var
+fe(g,n,i,e){if(i){if(e){var
 o=e[1],j=i[1];if(0===o[0]){var
 k=d(j[2],o[1]);if(k){var
-p=k[1],l=eR(g,m,i[2],e[2]);if(l){var
+p=k[1],l=fe(g,n,i[2],e[2]);if(l){var
 q=l[1],u=0;if(!h(d(g[3],p),f)){var
-v=0;if(n(m)&&j[4])v=1;if(!v){var
+v=0;if(m(n)&&j[4])v=1;if(!v){var
 w=[0,a(b(a(a(a(c))),1)),0],x=[0,d(g[2],w),[0,p,0]],r=[0,d(g[6],[0,j[1],x]),q];u=1}}if(!u)var
 r=q;var
 s=[0,r]}else
@@ -1730,21 +1763,21 @@ var
 s=l;var
 t=s}else
 var
-t=k;return t}return 0}return e}return e?0:jm}function
-eS(e,g,f){if(f){var
-h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,d(e[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=o(cf(d(e[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,d(e[2],l),k]];return d(e[6],m)}return g}function
-cg(c,e,b,d){var
-a=eR(c,e,b[2],d),f=a?[0,eS(c,b[1],a[1])]:a;return f}function
-bE(i,g,e){var
-m=a(b(a(b(a(c),1)),1)),k=u(e,Q(b(c,1),m));if(k)var
-o=a(b(a(b(a(c),1)),1)),f=u(N(Q(b(c,1),o)),e);else
+t=k;return t}return 0}return e}return e?0:j9}function
+ff(e,g,f){if(f){var
+h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,d(e[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=o(cq(d(e[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,d(e[2],l),k]];return d(e[6],m)}return g}function
+cr(c,e,b,d){var
+a=fe(c,e,b[2],d),f=a?[0,ff(c,b[1],a[1])]:a;return f}function
+bh(i,g,e){var
+n=a(b(a(b(a(c),1)),1)),k=t(e,R(b(c,1),n));if(k)var
+o=a(b(a(b(a(c),1)),1)),f=t(P(R(b(c,1),o)),e);else
 var
 f=k;switch(g[0]){case
 0:return f?h(g[1],e):f;case
 1:var
-l=n(f);if(l){var
-p=bB(e),q=d(i[2],p);return j(i[4],g[1],q)}return l;default:return 0}}function
-eT(b,ad,ac,ab,aa,$,_,Z,Y){var
+l=m(f);if(l){var
+p=bJ(e),q=d(i[2],p);return j(i[4],g[1],q)}return l;default:return 0}}function
+fg(b,ad,ac,ab,aa,$,_,Z,Y){var
 q=ab,g=aa,f=$,e=_,c=Z,u=Y;for(;;){if(q){if(g)if(f)if(e)if(c){var
 v=d(ac,c[1]);if(v){var
 w=q[1],S=v[1],ae=e[1],af=f[1],ag=g[1];if(3===S[0]){var
@@ -1758,9 +1791,9 @@ o=n[2],W=0;if(o){var
 p=o[2],X=0;if(p)if(p[2]){var
 a=0;U=1;V=1;W=1;X=1}else{var
 B=z[1],r=d(ad,A);if(r){var
-C=r[1],s=cg(b,1,C,B);if(s){var
-t=cg(b,0,C,B);if(t)var
-D=j(b[4],s[1],w[1]),E=D?bE(b,l[1],w[2]):D,F=E?bE(b,m[1],w[3]):E,G=F?bE(b,n[1],ag):F,I=G?bE(b,o[1],af):G,J=I?bE(b,p[1],ae):I,K=J?[0,[0,A,t[1]]]:J;else
+D=r[1],s=cr(b,1,D,B);if(s){var
+t=cr(b,0,D,B);if(t)var
+E=j(b[4],s[1],w[1]),F=E?bh(b,l[1],w[2]):E,G=F?bh(b,m[1],w[3]):F,H=G?bh(b,n[1],ag):G,I=H?bh(b,o[1],af):H,J=I?bh(b,p[1],ae):I,K=J?[0,[0,A,t[1]]]:J;else
 var
 K=t;var
 L=K}else
@@ -1806,71 +1839,71 @@ h=e;else
 var
 h=f;else
 var
-h=g;return h}return g?0:f?0:e?0:c?0:[0,H(u,0)]}}function
-eU(e,h,g){var
+h=g;return h}return g?0:f?0:e?0:c?0:[0,C(u,0)]}}function
+fh(e,h,g){var
 b=h,a=g;for(;;){if(a){var
 f=a[2];if(d(e,b)){var
-i=eU(e,l(b,c),f);return[0,a[1],i]}var
-b=l(b,c),a=f;continue}return a}}function
-eV(e,o,j){var
+i=fh(e,n(b,c),f);return[0,a[1],i]}var
+b=n(b,c),a=f;continue}return a}}function
+fi(e,o,j){var
 p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=w(e,[0,b(b(a(b(a(a(c)),1)),1),1),r],j);if(f){var
 k=f[1];if(0===k[0]){var
-s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=M(e,[0,a(a(a(b(a(a(c)),1)))),v],j);if(g){var
+s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=L(e,[0,a(a(a(b(a(a(c)),1)))),v],j);if(g){var
 h=d(o,k[1]);if(h)var
-l=h[1],y=g[1],x=0,z=A(l[2]),i=O(function(o){if(3===o[0]){var
+l=h[1],y=g[1],x=0,A=z(l[2]),i=O(function(o){if(3===o[0]){var
 f=o[1];if(f){var
 g=f[2],j=f[1];if(0===j[0]){if(g){var
 k=g[1];if(3===k[0]){if(g[2])return 0;var
-h=d(z,j[1]);if(h){var
+h=d(A,j[1]);if(h){var
 l=h[1],p=0,q=k[1],i=O(function(a){return 0===a[0]?d(l[2],a[1]):0},q,p);if(i)var
-r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=cf(d(e[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,d(e[2],u),t],m=[0,d(e[6],[0,l[1],v])];else
+r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=cq(d(e[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,d(e[2],u),t],m=[0,d(e[6],[0,l[1],v])];else
 var
 m=i;var
 n=m}else
 var
-n=h;return n}return 0}return g}return 0}return f}return 0},y,x),B=i?[0,eS(e,l[1],i[1])]:i,m=B;else
+n=h;return n}return 0}return g}return 0}return f}return 0},y,x),B=i?[0,ff(e,l[1],i[1])]:i,m=B;else
 var
 m=h;var
 n=m}else
 var
 n=g;return n}return 0}return f}function
-jn(e,t,j){var
-K=[0,b(b(a(b(b(a(c),1),1)),1),1),0],M=[0,b(a(a(a(b(a(c),1)))),1),K],N=[0,a(b(b(a(b(a(c),1)),1),1)),M],k=R(e,[0,a(a(b(a(b(a(c),1)),1))),N],j);if(k){var
-l=k[1],O=[0,b(b(b(b(a(a(c)),1),1),1),1),0],m=R(e,[0,a(a(a(a(b(a(c),1))))),O],j);if(m){var
-u=m[1],P=[0,a(b(a(b(b(a(c),1),1)),1)),0],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],S=[0,b(b(a(a(b(a(c),1))),1),1),Q],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],n=w(e,[0,b(a(a(b(a(a(c)),1))),1),T],j);if(n){var
+j_(e,t,j){var
+M=[0,b(b(a(b(b(a(c),1),1)),1),1),0],N=[0,b(a(a(a(b(a(c),1)))),1),M],O=[0,a(b(b(a(b(a(c),1)),1),1)),N],k=G(e,[0,a(a(b(a(b(a(c),1)),1))),O],j);if(k){var
+l=k[1],P=[0,b(b(b(b(a(a(c)),1),1),1),1),0],m=G(e,[0,a(a(a(a(b(a(c),1))))),P],j);if(m){var
+u=m[1],Q=[0,a(b(a(b(b(a(c),1),1)),1)),0],R=[0,a(b(a(b(a(a(c)),1)),1)),Q],S=[0,b(b(a(a(b(a(c),1))),1),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],n=w(e,[0,b(a(a(b(a(a(c)),1))),1),T],j);if(n){var
 o=n[1];switch(o[0]){case
 0:var
-g=[0,bB(o[1])];break;case
+g=[0,bJ(o[1])];break;case
 1:var
 g=[0,d(e[1],o[1])];break;default:var
 g=0}if(g){var
-f=g[1],i=d(e[1],l),U=[0,b(b(a(b(a(a(c)),1)),1),1),0],V=[0,a(a(b(b(a(a(c)),1),1))),U],W=[0,a(a(a(a(b(a(c),1))))),V],v=L(i,[0,a(a(b(b(b(a(c),1),1),1))),W]);if(v)var
+f=g[1],i=d(e[1],l),U=[0,b(b(a(b(a(a(c)),1)),1),1),0],V=[0,a(a(b(b(a(a(c)),1),1))),U],W=[0,a(a(a(a(b(a(c),1))))),V],v=F(i,[0,a(a(b(b(b(a(c),1),1),1))),W]);if(v)var
 p=v;else
 var
-ai=[0,b(a(a(a(b(a(c),1)))),1),0],aj=[0,a(a(a(a(b(a(c),1))))),ai],ak=[0,b(b(a(a(b(a(c),1))),1),1),aj],al=[0,a(b(b(a(b(a(c),1)),1),1)),ak],am=[0,a(a(b(b(a(a(c)),1),1))),al],an=[0,b(b(b(b(a(a(c)),1),1),1),1),am],p=L(i,[0,a(b(a(b(b(a(c),1),1)),1)),an]);if(p)var
+ai=[0,b(a(a(a(b(a(c),1)))),1),0],aj=[0,a(a(a(a(b(a(c),1))))),ai],ak=[0,b(b(a(a(b(a(c),1))),1),1),aj],al=[0,a(b(b(a(b(a(c),1)),1),1)),ak],am=[0,a(a(b(b(a(a(c)),1),1))),al],an=[0,b(b(b(b(a(a(c)),1),1),1),1),am],p=F(i,[0,a(b(a(b(b(a(c),1),1)),1)),an]);if(p)var
 x=p;else
 var
-ag=[0,a(b(a(a(b(a(c),1))),1)),0],ah=[0,a(b(a(b(a(a(c)),1)),1)),ag],x=L(i,[0,a(a(b(b(a(a(c)),1),1))),ah]);if(x){if(f){var
-I=a(b(a(a(b(c,1))),1));if(h(f[1],I))var
-J=eQ(f[2]),q=[0,a(b(a(a(b(c,1))),1)),J];else
+ag=[0,a(b(a(a(b(a(c),1))),1)),0],ah=[0,a(b(a(b(a(a(c)),1)),1)),ag],x=F(i,[0,a(a(b(b(a(a(c)),1),1))),ah]);if(x){if(f){var
+K=a(b(a(a(b(c,1))),1));if(h(f[1],K))var
+L=fd(f[2]),q=[0,a(b(a(a(b(c,1))),1)),L];else
 var
-q=eQ(f)}else
+q=fd(f)}else
 var
 q=f;var
 y=q}else
 var
 y=f;var
-z=d(e[2],y),X=[0,a(a(b(b(a(a(c)),1),1))),0],Y=[0,a(b(a(b(b(a(c),1),1)),1)),X],Z=[0,a(a(b(b(a(a(c)),1),1))),Y];if(L(i,[0,a(b(a(b(a(a(c)),1)),1)),Z]))var
-B=function(a){return eV(e,t,a)};else{var
-ae=[0,a(b(a(a(b(a(c),1))),1)),0],af=[0,a(b(a(b(a(a(c)),1)),1)),ae];if(!L(i,[0,a(a(b(b(a(a(c)),1),1))),af]))return[0,d(e[6],[0,l,[0,u,[0,z,0]]])];var
+A=d(e[2],y),X=[0,a(a(b(b(a(a(c)),1),1))),0],Y=[0,a(b(a(b(b(a(c),1),1)),1)),X],Z=[0,a(a(b(b(a(a(c)),1),1))),Y];if(F(i,[0,a(b(a(b(a(a(c)),1)),1)),Z]))var
+B=function(a){return fi(e,t,a)};else{var
+ae=[0,a(b(a(a(b(a(c),1))),1)),0],af=[0,a(b(a(b(a(a(c)),1)),1)),ae];if(!F(i,[0,a(a(b(b(a(a(c)),1),1))),af]))return[0,d(e[6],[0,l,[0,u,[0,A,0]]])];var
 B=function(o){var
 p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=w(e,[0,b(b(a(b(a(a(c)),1)),1),1),r],o);if(f){var
 j=f[1];if(0===j[0]){var
 s=[0,a(b(a(a(b(a(c),1))),1)),0],u=[0,a(b(b(b(b(a(c),1),1),1),1)),s],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],x=[0,a(b(b(b(b(a(c),1),1),1),1)),v],g=w(e,[0,b(b(b(b(a(a(c)),1),1),1),1),x],o);if(g){var
 k=g[1];if(0===k[0]){var
 h=d(t,j[1]);if(h){var
-l=h[1],y=k[1],i=d(A(l[2]),y);if(i)var
-z=[0,i[1][1],0],B=[0,b(a(a(a(b(c,1)))),1),0],C=[0,d(e[2],B),z],m=[0,d(e[6],[0,l[1],C])];else
+l=h[1],y=k[1],i=d(z(l[2]),y);if(i)var
+A=[0,i[1][1],0],B=[0,b(a(a(a(b(c,1)))),1),0],C=[0,d(e[2],B),A],m=[0,d(e[6],[0,l[1],C])];else
 var
 m=i;var
 n=m}else
@@ -1878,7 +1911,7 @@ var
 n=h;return n}return 0}return g}return 0}return f}}var
 _=[0,b(a(a(b(b(a(c),1),1))),1),0],r=w(e,[0,a(a(a(a(b(a(c),1))))),_],j);if(r){var
 s=B(r[1]);if(s)var
-$=[0,a(b(b(a(b(c,1)),1),1)),0],aa=[0,d(e[2],$),[0,u,[0,z,0]]],ab=[0,s[1],aa],ac=[0,b(b(b(a(b(c,1)),1),1),1),0],ad=[0,l,[0,d(e[2],ac),ab]],C=[0,d(e[6],ad)];else
+$=[0,a(b(b(a(b(c,1)),1),1)),0],aa=[0,d(e[2],$),[0,u,[0,A,0]]],ab=[0,s[1],aa],ac=[0,b(b(b(a(b(c,1)),1),1),1),0],ad=[0,l,[0,d(e[2],ac),ab]],C=[0,d(e[6],ad)];else
 var
 C=s;var
 D=C}else
@@ -1887,87 +1920,87 @@ D=r;var
 E=D}else
 var
 E=g;var
-F=E}else
+H=E}else
 var
-F=n;var
-G=F}else
+H=n;var
+I=H}else
 var
-G=m;var
-H=G}else
+I=m;var
+J=I}else
 var
-H=k;return H}function
-eW(g,f,e){var
+J=k;return J}function
+fj(g,f,e){var
 b=f,a=e;for(;;){if(b){if(a){var
 c=j(g[4],b[1],a[1]);if(c){var
 b=b[2],a=a[2];continue}var
 d=c}else
 var
 d=a;return d}return a?0:1}}function
-eX(a){var
-b=a[2];return aD(function(b,a){return a[4]?K(b,a[3]):b},b,c)}function
-eY(c,b){var
+fk(a){var
+b=a[2];return aj(function(b,a){return a[4]?I(b,a[3]):b},b,c)}function
+fl(c,b){var
 a=d(c,b),e=a?a[1]:a;return e}function
-eZ(c,b){var
-a=bD(b,c);return a?a[1]:f}function
-jp(e,g,P){var
-i=P[1],aX=[0,b(b(a(b(a(a(c)),1)),1),1),0],aY=[0,a(b(b(b(b(a(c),1),1),1),1)),aX],a0=[0,a(b(a(a(b(a(c),1))),1)),aY],a1=[0,b(a(b(b(a(a(c)),1),1)),1),a0],a2=[0,a(a(a(a(b(a(c),1))))),a1],K=R(e,[0,b(a(a(b(b(a(c),1),1))),1),a2],i),W=0;if(K){var
-a3=[0,b(a(a(a(b(a(c),1)))),1),0],a4=[0,a(a(a(a(b(a(c),1))))),a3],a5=[0,a(b(b(a(b(a(c),1)),1),1)),a4],a6=[0,a(a(b(b(a(a(c)),1),1))),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,a(b(a(b(b(a(c),1),1)),1)),a7],N=M(e,[0,b(a(a(b(a(a(c)),1))),1),a8],i),p=0;if(N){var
-x=N[1];if(x){var
-y=x[2],an=x[1];if(0===an[0])if(y){var
-ao=y[1];if(0===ao[0]&&!y[2]){var
-ap=ao[1],a9=[0,a(b(a(b(b(a(c),1),1)),1)),0],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,a(a(a(a(b(a(c),1))))),a_],ba=[0,a(a(b(b(b(a(c),1),1),1))),a$],bb=[0,b(a(a(a(b(c,1)))),1),ba],bc=[0,a(a(b(b(b(a(c),1),1),1))),bb],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,b(b(a(b(a(a(c)),1)),1),1),bd],aq=L(d(e[1],K[1]),be),ar=aq?h(an[1],c):aq,as=ar?m(f,ap):ar;if(as){var
-k=m(ap,b(c,1));p=1}else{var
-k=as;p=1}}else{var
-k=0;p=1}}else{var
-k=y;p=1}else{var
-k=0;p=1}}else
+fm(c,b){var
+a=bL(b,c);return a?a[1]:f}function
+ka(e,g,Q){var
+k=Q[1],aX=[0,b(b(a(b(a(a(c)),1)),1),1),0],aY=[0,a(b(b(b(b(a(c),1),1),1),1)),aX],aZ=[0,a(b(a(a(b(a(c),1))),1)),aY],a0=[0,b(a(b(b(a(a(c)),1),1)),1),aZ],a2=[0,a(a(a(a(b(a(c),1))))),a0],N=G(e,[0,b(a(a(b(b(a(c),1),1))),1),a2],k),W=0;if(N){var
+a3=[0,b(a(a(a(b(a(c),1)))),1),0],a4=[0,a(a(a(a(b(a(c),1))))),a3],a5=[0,a(b(b(a(b(a(c),1)),1),1)),a4],a6=[0,a(a(b(b(a(a(c)),1),1))),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,a(b(a(b(b(a(c),1),1)),1)),a7],P=L(e,[0,b(a(a(b(a(a(c)),1))),1),a8],k),p=0;if(P){var
+y=P[1];if(y){var
+B=y[2],an=y[1];if(0===an[0])if(B){var
+ao=B[1];if(0===ao[0]&&!B[2]){var
+ap=ao[1],a9=[0,a(b(a(b(b(a(c),1),1)),1)),0],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,a(a(a(a(b(a(c),1))))),a_],ba=[0,a(a(b(b(b(a(c),1),1),1))),a$],bb=[0,b(a(a(a(b(c,1)))),1),ba],bc=[0,a(a(b(b(b(a(c),1),1),1))),bb],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,b(b(a(b(a(a(c)),1)),1),1),bd],aq=F(d(e[1],N[1]),be),ar=aq?h(an[1],c):aq,as=ar?i(f,ap):ar;if(as){var
+l=i(ap,b(c,1));p=1}else{var
+l=as;p=1}}else{var
+l=0;p=1}}else{var
+l=B;p=1}else{var
+l=0;p=1}}else
 var
-at=x}else
+at=y}else
 var
-at=N;if(!p){var
+at=P;if(!p){var
 au=at;W=1}}else{var
-au=K;W=1}if(W)var
-k=au;var
-av=k?ce(e,i):k;if(av)var
-bf=aE(e,aN(e,i)),aw=j(e[4],g[15],bf);else
+au=N;W=1}if(W)var
+l=au;var
+av=l?cn(e,k):l;if(av)var
+bf=aH(e,aP(e,k)),aw=j(e[4],g[15],bf);else
 var
-aw=av;if(n(aw))return a(b(c,1));var
-bg=[0,b(a(b(b(a(a(c)),1),1)),1),0],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(a(a(b(a(c),1))),1)),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(a(b(b(a(a(c)),1),1)),1),bk],ax=w(e,[0,a(a(a(b(b(a(c),1),1)))),bl],i);if(ax){var
-ay=ax[1],bm=[0,a(a(b(b(a(a(c)),1),1))),0],bn=[0,b(b(a(a(b(a(c),1))),1),1),bm],bo=[0,a(a(a(a(b(a(c),1))))),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],az=M(e,[0,b(b(a(b(a(a(c)),1)),1),1),bp],i);if(az){var
-Q=az[1],bq=[0,a(a(b(b(a(a(c)),1),1))),0],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,b(b(a(a(b(a(c),1))),1),1),br],bt=[0,a(b(b(b(b(a(c),1),1),1),1)),bs],aA=M(e,[0,a(a(b(b(b(a(c),1),1),1))),bt],i);if(aA){var
-aB=aA[1],bu=[0,a(a(b(b(a(a(c)),1),1))),0],bv=[0,b(b(a(b(a(a(c)),1)),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],aC=M(e,[0,b(b(a(a(b(a(c),1))),1),1),by],i);if(aC){var
-S=aC[1],bz=[0,a(a(b(b(a(a(c)),1),1))),0],bA=[0,b(b(a(b(b(a(c),1),1)),1),1),bz],bB=[0,a(b(b(a(b(a(c),1)),1),1)),bA],bC=[0,b(a(b(b(b(a(c),1),1),1)),1),bB],bD=[0,b(a(b(b(a(a(c)),1),1)),1),bC],bE=[0,a(a(a(a(b(a(c),1))))),bD],aD=M(e,[0,b(a(a(b(b(a(c),1),1))),1),bE],i);if(aD){var
-bF=[0,a(a(b(b(a(a(c)),1),1))),0],bG=[0,a(b(a(b(b(a(c),1),1)),1)),bF],bH=[0,b(a(b(b(a(a(c)),1),1)),1),bG],bI=[0,a(b(b(a(b(a(c),1)),1),1)),bH],bJ=[0,a(b(a(b(a(a(c)),1)),1)),bI],bK=[0,a(b(b(b(a(a(c)),1),1),1)),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],aF=M(e,[0,b(a(b(b(a(a(c)),1),1)),1),bL],i);if(aF){var
-bM=[0,a(b(a(b(b(a(c),1),1)),1)),0],bN=[0,a(b(a(a(b(a(c),1))),1)),bM],bO=[0,a(b(b(b(b(a(c),1),1),1),1)),bN],aG=R(e,[0,b(a(a(a(b(a(c),1)))),1),bO],ay);if(aG){var
-bP=[0,b(a(a(a(b(a(c),1)))),1),0],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(b(b(a(b(a(c),1)),1),1)),bQ],bS=[0,a(a(b(b(a(a(c)),1),1))),bR],bT=[0,b(a(b(b(a(a(c)),1),1)),1),bS],bU=[0,a(b(a(b(b(a(c),1),1)),1)),bT],aH=R(e,[0,b(a(a(b(a(a(c)),1))),1),bU],ay);if(aH){var
-bV=0,aI=O(function(a){return c5(e,a)},Q,bV);if(aI){var
-T=aI[1],aJ=j(e[4],aG[1],g[1]),bW=aJ?j(e[4],aH[1],g[2]):aJ;if(n(bW))return b(a(c),1);var
-aK=A(T),bX=P[2],bY=g[13],bZ=g[12],b0=g[11],b1=g[10],aL=eT(e,aK,A(aB),b1,b0,bZ,bY,bX,0);if(aL){var
-U=aL[1],b2=function(a){return[0,a[1],0]},b3=eU(cP(v(Q,f),b2,U),f,Q),b4=aE(e,[3,z(function(a){return aN(e,a)},b3)]);if(n(j(e[4],g[16],b4)))return a(a(c));var
-b5=0,aM=O(function(a){return jn(e,aK,a)},S,b5);if(aM){if(n(eW(e,aM[1],g[8])))return b(b(b(c,1),1),1);var
-aO=g[9],b6=aF[1],b7=aD[1];if(aO){var
-Y=aO[1],Z=Y[1],_=Z[2],D=function(c){function
+aw=av;if(m(aw))return a(b(c,1));var
+bg=[0,b(a(b(b(a(a(c)),1),1)),1),0],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(a(a(b(a(c),1))),1)),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(a(b(b(a(a(c)),1),1)),1),bk],ax=w(e,[0,a(a(a(b(b(a(c),1),1)))),bl],k);if(ax){var
+ay=ax[1],bm=[0,a(a(b(b(a(a(c)),1),1))),0],bn=[0,b(b(a(a(b(a(c),1))),1),1),bm],bo=[0,a(a(a(a(b(a(c),1))))),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],az=L(e,[0,b(b(a(b(a(a(c)),1)),1),1),bp],k);if(az){var
+R=az[1],bq=[0,a(a(b(b(a(a(c)),1),1))),0],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,b(b(a(a(b(a(c),1))),1),1),br],bt=[0,a(b(b(b(b(a(c),1),1),1),1)),bs],aA=L(e,[0,a(a(b(b(b(a(c),1),1),1))),bt],k);if(aA){var
+aB=aA[1],bu=[0,a(a(b(b(a(a(c)),1),1))),0],bv=[0,b(b(a(b(a(a(c)),1)),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],aC=L(e,[0,b(b(a(a(b(a(c),1))),1),1),by],k);if(aC){var
+S=aC[1],bz=[0,a(a(b(b(a(a(c)),1),1))),0],bA=[0,b(b(a(b(b(a(c),1),1)),1),1),bz],bB=[0,a(b(b(a(b(a(c),1)),1),1)),bA],bC=[0,b(a(b(b(b(a(c),1),1),1)),1),bB],bD=[0,b(a(b(b(a(a(c)),1),1)),1),bC],bE=[0,a(a(a(a(b(a(c),1))))),bD],aD=L(e,[0,b(a(a(b(b(a(c),1),1))),1),bE],k);if(aD){var
+bF=[0,a(a(b(b(a(a(c)),1),1))),0],bG=[0,a(b(a(b(b(a(c),1),1)),1)),bF],bH=[0,b(a(b(b(a(a(c)),1),1)),1),bG],bI=[0,a(b(b(a(b(a(c),1)),1),1)),bH],bJ=[0,a(b(a(b(a(a(c)),1)),1)),bI],bK=[0,a(b(b(b(a(a(c)),1),1),1)),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],aE=L(e,[0,b(a(b(b(a(a(c)),1),1)),1),bL],k);if(aE){var
+bM=[0,a(b(a(b(b(a(c),1),1)),1)),0],bN=[0,a(b(a(a(b(a(c),1))),1)),bM],bO=[0,a(b(b(b(b(a(c),1),1),1),1)),bN],aF=G(e,[0,b(a(a(a(b(a(c),1)))),1),bO],ay);if(aF){var
+bP=[0,b(a(a(a(b(a(c),1)))),1),0],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(b(b(a(b(a(c),1)),1),1)),bQ],bS=[0,a(a(b(b(a(a(c)),1),1))),bR],bT=[0,b(a(b(b(a(a(c)),1),1)),1),bS],bU=[0,a(b(a(b(b(a(c),1),1)),1)),bT],aG=G(e,[0,b(a(a(b(a(a(c)),1))),1),bU],ay);if(aG){var
+bV=0,aI=O(function(a){return cp(e,a)},R,bV);if(aI){var
+T=aI[1],aJ=j(e[4],aF[1],g[1]),bW=aJ?j(e[4],aG[1],g[2]):aJ;if(m(bW))return b(a(c),1);var
+aK=z(T),bX=Q[2],bY=g[13],bZ=g[12],b0=g[11],b1=g[10],aL=fg(e,aK,z(aB),b1,b0,bZ,bY,bX,0);if(aL){var
+U=aL[1],b2=function(a){return[0,a[1],0]},b3=fh(c5(v(R,f),b2,U),f,R),b4=aH(e,[3,x(function(a){return aP(e,a)},b3)]);if(m(j(e[4],g[16],b4)))return a(a(c));var
+b5=0,aM=O(function(a){return j_(e,aK,a)},S,b5);if(aM){if(m(fj(e,aM[1],g[8])))return b(b(b(c,1),1),1);var
+aN=g[9],b6=aE[1],b7=aD[1];if(aN){var
+Y=aN[1],Z=Y[1],_=Z[2],E=function(c){function
 a(a){var
-b=m(f,a);return b?u(a,c):b}return function(b){return s(a,b)}},aQ=A(S),aR=Z[1],$=d(D(v(b7,f)),aR),aa=$?d(D(v(S,f)),_):$;if(aa)var
-aS=Y[2],E=d(D(v(b6,f)),aS);else
+b=i(f,a);return b?t(a,c):b}return function(b){return s(a,b)}},aQ=z(S),aR=Z[1],$=d(E(v(b7,f)),aR),aa=$?d(E(v(S,f)),_):$;if(aa)var
+aS=Y[2],H=d(E(v(b6,f)),aS);else
 var
-E=aa;var
-X=0;if(E){var
-ab=n(C(function(o){var
+H=aa;var
+X=0;if(H){var
+ab=m(A(function(o){var
 g=d(aQ,o);if(g){var
-p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(b(b(a(b(a(c),1)),1),1)),i],f=R(e,[0,a(a(b(a(b(a(c),1)),1))),j],p);if(f){var
-k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return L(d(e[1],f[1]),n)}return 1}return 1},_));if(ab){var
+p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(b(b(a(b(a(c),1)),1),1)),i],f=G(e,[0,a(a(b(a(b(a(c),1)),1))),j],p);if(f){var
+k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return F(d(e[1],f[1]),n)}return 1}return 1},_));if(ab){var
 ac=ab;X=1}else
 var
 V=s(function(E){if(3===E[0]){var
-j=E[1];if(j){var
-k=j[2];if(k){var
-i=k[2];if(i){var
-g=i[2],l=i[1];switch(l[0]){case
+k=E[1];if(k){var
+l=k[2];if(l){var
+j=l[2];if(j){var
+g=j[2],n=j[1];switch(n[0]){case
 0:if(g){var
 o=g[2];if(o){var
 p=o[2];if(p){var
-q=p[2];if(q)return q[2]?0:m(f,l[1]);var
+q=p[2];if(q)return q[2]?0:i(f,n[1]);var
 v=q}else
 var
 v=p;var
@@ -1981,8 +2014,8 @@ x=g;return x;case
 r=g[2];if(r){var
 s=r[2];if(s){var
 t=s[2];if(t){if(t[2])return 0;var
-u=d(e[1],l[1]);if(u){var
-F=a(b(a(a(b(c,1))),1));return n(h(u[1],F))}var
+u=d(e[1],n[1]);if(u){var
+F=a(b(a(a(b(c,1))),1));return m(h(u[1],F))}var
 y=u}else
 var
 y=t;var
@@ -1995,334 +2028,709 @@ A=r;var
 B=A}else
 var
 B=g;return B;default:return 0}}var
-C=i}else
+C=j}else
 var
-C=k;var
+C=l;var
 D=C}else
 var
-D=j;return D}return 0},aB)}else{var
-ac=E;X=1}if(X)var
+D=k;return D}return 0},aB)}else{var
+ac=H;X=1}if(X)var
 V=ac}else
 var
-V=1;if(n(V))return a(b(b(c,1),1));var
-b8=P[3];if(C(function(a){return a[3]},T))if(g[9]||g[7])var
-B=0;else{var
-aU=A(U),q=U,o=b8,I=0,aV=A(T);for(;;){if(q){if(o){var
-ak=o[1],J=q[1],F=d(aV,J[1]),aP=0;if(F){var
-ad=F[1];if(ad[3]){var
-G=d(aU,ak);if(G){var
-ae=G[1],af=h(ae[1],J[1]),ag=af?j(e[4],ae[2],J[2]):af;if(ag)var
-aT=eX(ad),ah=[0,[0,[0,eq(l(ak,c)),aT]]];else
+V=1;if(m(V))return a(b(b(c,1),1));var
+b8=Q[3];if(A(function(a){return a[3]},T))if(g[9]||g[7])var
+D=0;else{var
+aU=z(U),q=U,o=b8,K=0,aV=z(T);for(;;){if(q){if(o){var
+ak=o[1],M=q[1],I=d(aV,M[1]),aO=0;if(I){var
+ad=I[1];if(ad[3]){var
+J=d(aU,ak);if(J){var
+ae=J[1],af=h(ae[1],M[1]),ag=af?j(e[4],ae[2],M[2]):af;if(ag)var
+aT=fk(ad),ah=[0,[0,[0,eN(n(ak,c)),aT]]];else
 var
 ah=ag;var
 ai=ah}else
 var
-ai=G;var
-r=ai;aP=1}else
+ai=J;var
+r=ai;aO=1}else
 var
-aj=jo}else
+aj=j$}else
 var
-aj=F;if(!aP)var
+aj=I;if(!aO)var
 r=aj;if(r){var
-q=q[2],o=o[2],I=[0,r[1],I];continue}var
+q=q[2],o=o[2],K=[0,r[1],K];continue}var
 al=r}else
 var
 al=o;var
-t=al}else
+u=al}else
 var
-t=o?0:[0,H(I,0)];if(t)var
-am=A(t[1]),aW=g[14],B=s(function(g){var
-b=g[8],a=cd;for(;;){if(b){var
-d=eY(am,b[1][1]);if(d)var
-e=d[1][1],f=aZ(e,l(eZ(a,e),c),a);else
+u=o?0:[0,C(K,0)];if(u)var
+am=z(u[1]),aW=g[14],D=s(function(g){var
+b=g[8],a=cm;for(;;){if(b){var
+d=fl(am,b[1][1]);if(d)var
+e=d[1][1],f=a1(e,n(fm(a,e),c),a);else
 var
 f=a;var
 b=b[2],a=f;continue}var
 i=g[8];return s(function(d){var
-b=eY(am,d[1]);if(b){var
-c=b[1],e=c[2];return h(eZ(a,c[1]),e)}return 1},i)}},aW);else
+b=fl(am,d[1]);if(b){var
+c=b[1],e=c[2];return h(fm(a,c[1]),e)}return 1},i)}},aW);else
 var
-B=t;break}}else
+D=u;break}}else
 var
-B=1;return n(B)?b(a(b(c,1)),1):f}return b(b(b(c,1),1),1)}return b(a(c),1)}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
-jq(e,C,a,B){var
-t=hO(e,C,a),x=0;if(h(t[1],f)){var
-i=eM(d(e[1],a[3]),f,c,0),y=0;if(i){var
-l=i[1],j=l[2],k=l[1],o=m(f,k),p=o?u(f,j):o;if(p){var
+D=1;return m(D)?b(a(b(c,1)),1):f}return b(b(b(c,1),1),1)}return b(a(c),1)}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
+kb(e,D,a,C){var
+u=iB(e,D,a),x=0;if(h(u[1],f)){var
+j=fa(d(e[1],a[3]),f,c,0),y=0;if(j){var
+n=j[1],k=n[2],l=n[1],o=i(f,l),p=o?t(f,k):o;if(p){var
 q=a[4],z=a[10],v=s(function(a){var
-b=c2(k,j,q,a[2],a[4],a[5]);if(b){var
-d=F(a[5],c);return n(c2(k,j,q,a[2],a[4],d))}return b},z);y=1}else
+b=dg(l,k,q,a[2],a[4],a[5]);if(b){var
+d=B(a[5],c);return m(dg(l,k,q,a[2],a[4],d))}return b},z);y=1}else
 var
 r=p}else
 var
-r=i;if(!y)var
-v=r;if(n(v)){var
+r=j;if(!y)var
+v=r;if(m(v)){var
 A=d(e[2],0),g=[0,b(b(c,1),1),A];x=1}}if(!x)var
-g=t;if(h(g[1],f)){var
-w=jp(e,a,B);return h(w,f)?g:[0,w,d(e[2],0)]}return g}function
-e0(g,l,k,d,b){if(b){var
+g=u;if(h(g[1],f)){var
+w=ka(e,a,C);return h(w,f)?g:[0,w,d(e[2],0)]}return g}function
+g(a,b){switch(a[0]){case
+0:return d(b,a[1]);case
+1:return[1,a[1]];default:return[2,a[1]]}}function
+y(b,a){return b?kc:[1,a]}function
+af(b,a){return b?kd:[2,a]}function
+l(a,b){return a?[0,a[1]]:[1,b]}function
+X(k,j){var
+d=k,e=j;for(;;){if(d){var
+f=d[1],g=i(b(b(b(b(a(c),1),1),1),1),f),h=g?i(f,a(b(b(a(a(c)),1),1))):g;if(h){var
+l=B(f,b(b(b(b(a(c),1),1),1),1)),m=n(I(b(a(b(c,1)),1),e),l),d=d[2],e=m;continue}return h}return[0,e]}}function
+a2(k){if(k)var
+F=a(b(a(a(b(c,1))),1)),l=h(k[1],F)?[0,1,k[2]]:[0,0,k];else
+var
+l=ke;var
+n=l[1],j=l[2],g=0;for(;;){if(j){var
+y=j[2],z=j[1];if(!h(z,b(a(a(a(b(c,1)))),1))){var
+j=y,g=[0,z,g];continue}var
+p=[0,C(g,0),[0,y]]}else
+var
+p=[0,C(g,0),0];var
+e=p[2],d=p[1],q=e?e[1]:e;if(d)var
+H=b(b(b(b(a(c),1),1),1),1),I=m(h(d[1],H)),r=I||(d[2]?0:1);else
+var
+r=d;if(e)var
+J=e[1],G=aj(function(b,a){return a},J,f),A=i(a(b(b(b(a(c),1),1),1)),G);else
+var
+A=1;var
+s=X(o(d,q),f);if(s){var
+t=s[1],B=r?A:r;if(B)var
+K=n?h(t,f):n,u=m(K);else
+var
+u=B;if(u)var
+L=b(b(b(b(a(b(b(a(c),1),1)),1),1),1),1),w=i(v(d,f),L);else
+var
+w=u;if(w)var
+M=b(b(b(b(a(b(b(a(c),1),1)),1),1),1),1),x=i(v(q,f),M);else
+var
+x=w;if(x)var
+N=v(q,f),O=n?P(t):t,D=[0,[0,O,N]];else
+var
+D=x;var
+E=D}else
+var
+E=s;return E}}function
+bi(d){var
+e=d[2],f=B(b(b(b(b(a(b(b(a(c),1),1)),1),1),1),1),e),g=R(b(a(b(c,1)),1),f);return I(d[1],g)}function
+fn(d){var
+g=dj(bc(function(d){var
+e=m(h(d,a(b(a(a(b(c,1))),1))));return e?m(h(d,b(a(a(a(b(c,1)))),1))):e},d)),j=a(a(a(c))),e=i(v(dj(C(g,0)),f),j);if(e){var
+k=b(b(b(a(b(b(a(c),1),1)),1),1),1);return i(v(d,f),k)}return e}function
+dk(d){var
+e=dh(d);if(e)var
+f=e;else{var
+g=i(b(b(b(b(a(c),1),1),1),1),d);if(g)return i(d,a(b(b(a(a(c)),1),1)));var
+f=g}return f}var
+kf=b(a(b(a(a(a(c))),1)),1),kg=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kf],0],kh=a(a(a(a(a(b(c,1)))))),ki=[0,[0,a(a(a(a(a(b(c,1)))))),kh],kg],kj=b(a(b(a(a(b(c,1))),1)),1),kk=[0,[0,a(b(b(b(b(b(c,1),1),1),1),1)),kj],ki],kl=a(b(b(a(a(c)),1),1)),km=[0,[0,b(b(b(b(a(c),1),1),1),1),kl],kk];function
+fo(b,a){return A(function(b){var
+c=i(b[1],a);return c?i(a,b[2]):c},b)}function
+fp(k,j){var
+e=k,d=j;for(;;){if(e){var
+g=e[1];if(i(b(b(b(b(a(c),1),1),1),1),g)&&i(g,a(b(b(a(a(c)),1),1)))){var
+l=B(g,b(b(b(b(a(c),1),1),1),1)),m=d?d[1]:f,o=[0,n(I(b(a(b(c,1)),1),m),l)],e=e[2],d=o;continue}var
+p=d?[0,[0,d[1],e]]:d,h=p}else
+var
+h=e;return h}}function
+fq(d,y,G){function
+e(ax){if(y){var
+n=y[2],o=y[1];if(h(o,a(a(b(a(a(b(c,1))),1))))){var
+j=n,d=0;for(;;){var
+L=0;if(j){var
+k=j[2],e=j[1];if(h(e,a(b(a(a(a(b(c,1)))),1))))var
+ak=d?[0,[0,d,k]]:d,H=ak;else
+if(dk(e)){if(!k){var
+j=k,d=[0,[0,e,e],d];continue}var
+B=k[2];if(!B){var
+j=k,d=[0,[0,e,e],d];continue}var
+t=B[1],al=a(b(a(a(b(c,1))),1)),ai=0;if(h(k[1],al)&&m(h(t,a(b(a(a(a(b(c,1)))),1))))){var
+O=dk(t),P=O?i(e,t):O;if(P){var
+j=B[2],d=[0,[0,e,t],d];continue}var
+H=P;ai=1}if(!ai){var
+j=k,d=[0,[0,e,e],d];continue}}else{var
+Q=h(e,b(b(b(b(b(c,1),1),1),1),1));if(Q){var
+am=b(b(b(b(b(c,1),1),1),1),1),j=k,d=[0,[0,b(b(b(b(b(c,1),1),1),1),1),am],d];continue}var
+R=Q;L=1}}else{var
+R=j;L=1}if(L)var
+H=R;var
+p=H;break}}else
+if(h(o,b(b(a(a(a(b(c,1)))),1),1)))if(n){var
+I=n[2],s=n[1];if(h(s,b(b(a(b(b(a(c),1),1)),1),1)))var
+aD=a(b(b(a(a(c)),1),1)),J=[0,[0,[0,[0,b(b(b(b(a(c),1),1),1),1),aD],0],I]];else
+if(h(s,a(a(a(b(a(a(c)),1))))))var
+J=[0,[0,km,I]];else
+var
+aE=[0,b(b(a(b(b(c,1),1)),1),1),0],aF=[0,b(a(a(a(a(b(c,1))))),1),aE],aG=[0,a(a(a(a(b(c,1))))),aF],aH=[0,b(b(a(a(a(a(c)))),1),1),aG],aI=[0,a(b(a(a(a(a(c)))),1)),aH],aJ=[0,a(a(b(a(a(a(c))),1))),aI],aK=[0,a(b(a(a(a(b(c,1)))),1)),aJ],aL=[0,a(a(b(a(a(b(c,1))),1))),aK],aM=[0,a(b(b(a(b(c,1)),1),1)),aL],aN=[0,b(b(b(a(b(c,1)),1),1),1),aM],aO=[0,a(a(a(a(a(c))))),aN],aP=[0,b(a(b(a(b(c,1)),1)),1),aO],aQ=[0,a(a(b(a(b(c,1)),1))),aP],aR=[0,a(b(a(a(b(c,1))),1)),aQ],aS=[0,b(a(a(a(b(c,1)))),1),aR],ah=A(function(a){return h(s,a)},aS),J=ah?[0,[0,[0,[0,s,s],0],I]]:ah;var
+p=J}else
+var
+p=n;else{var
+S=dk(o);if(S)var
+K=S;else
+var
+an=[0,a(a(b(b(b(c,1),1),1))),0],ao=[0,b(b(b(b(b(b(c,1),1),1),1),1),1),an],ap=[0,b(b(a(a(b(c,1))),1),1),ao],aq=[0,a(a(a(a(b(c,1))))),ap],ar=[0,b(a(b(a(a(c)),1)),1),aq],as=[0,a(b(a(a(b(c,1))),1)),ar],at=[0,b(b(b(b(b(c,1),1),1),1),1),as],K=A(function(a){return h(o,a)},at);var
+p=K?[0,[0,[0,[0,o,o],0],n]]:K}if(p){var
+ac=p[1],r=ac[2];if(r){var
+u=r[2],v=r[1];if(h(v,b(a(b(a(b(c,1)),1)),1)))var
+g=[0,[0,[0,f,0],u]];else
+if(h(v,a(a(b(a(b(c,1)),1)))))var
+g=[0,[0,[0,c,0],u]];else
+if(h(v,a(a(a(a(a(c)))))))var
+g=[0,[0,[0,f,[0,c]],u]];else
+if(h(v,a(a(b(a(a(a(c))),1))))){var
+D=fp(u,0),M=0;if(D){var
+T=D[1],w=T[2],N=0;if(w){var
+l=w[2],U=w[1],q=T[1];if(h(U,a(b(a(a(a(a(c)))),1)))){var
+g=[0,[0,[0,q,[0,q]],l]];N=1}else{var
+V=h(U,b(b(a(a(b(c,1))),1),1)),aj=0;if(V)if(l){var
+au=a(b(a(a(a(a(c)))),1));if(h(l[1],au)){var
+g=[0,[0,[0,q,0],l[2]]];N=1;aj=1}else{var
+E=fp(l,0);if(E){var
+W=E[1],x=W[2];if(x)var
+X=W[1],av=a(b(a(a(a(a(c)))),1)),Y=h(x[1],av),Z=Y?i(q,X):Y,aw=Z?[0,[0,[0,q,[0,X]],x[2]]]:Z,_=aw;else
+var
+_=x;var
+$=_}else
+var
+$=E;var
+F=$}}else
+var
+F=l;else
+var
+F=V;if(!aj)var
+aa=F}}else
+var
+aa=w;if(!N){var
+ab=aa;M=1}}else{var
+ab=D;M=1}if(M)var
+g=ab}else
+var
+g=[0,[0,[0,c,[0,c]],r]]}else
+var
+g=[0,[0,[0,c,[0,c]],r]];if(g){var
+ad=g[1],ae=ad[1],z=ad[2];if(z)var
+ay=[0,a(a(b(a(a(a(c))),1))),0],az=[0,a(a(a(a(a(c))))),ay],aA=[0,a(a(b(a(b(c,1)),1))),az],aB=[0,b(a(b(a(b(c,1)),1)),1),aA],aC=z[1],af=A(function(a){return h(aC,a)},aB);else
+var
+af=z;return af?0:fq(ax,z,[0,[0,ac[1],ae[1],ae[2]],G])}var
+ag=g}else
+var
+ag=p;return ag}return[0,C(G,0)]}return 0===d?y?0:[0,C(G,0)]:e(d-1|0)}function
+fr(d,b,a){if(b)if(a)var
+f=fr(d,b[2],a[2]),e=b[1],g=e?fo(d,a[1]):e,c=[0,g,f];else
+var
+c=a;else
+var
+c=b;return c}function
+fs(d,g,b,a){if(b){var
+h=b[1],c=h||g;if(a)var
+i=a[2],j=b[2],k=c?fo(d,a[1]):c,e=fs(d,k,j,i);else
+var
+e=a;var
+f=[0,c,e]}else
+var
+f=b;return f}function
+ft(b,a){if(b){if(a){var
+c=ft(b[2],a[2]),d=b[1],e=d||a[1];return[0,e,c]}return b}return a?a:b}function
+fu(n,m,l,k,j,h){var
+e=n,d=l,b=k,a=j;for(;;){var
+g=i(d,f)?ft(a,b):a;if(0===e)return g;var
+o=[0,0,fr(m,b,h)],e=e-1|0,d=B(d,c),b=o,a=g;continue}}function
+cs(f,e){var
+b=f,a=e;for(;;){if(b){if(a){var
+c=h(b[1],a[1]);if(c){var
+b=b[2],a=a[2];continue}var
+d=c}else
+var
+d=a;return d}return[0,a]}}function
+dl(e){if(e){var
+r=e[2],B=b(a(b(b(b(c,1),1),1)),1),s=h(e[1],B);if(s){var
+l=bG(r),d=r,k=0;for(;;){if(0===l)var
+f=0;else{var
+o=0,A=l-1|0;if(d){var
+z=b(a(b(b(b(c,1),1),1)),1);if(h(d[1],z))var
+f=[0,C(k,0)];else{if(d)var
+j=d[2],g=d[1],x=function(a,b){return function(c){return[0,[0,b,a]]}}(j,g),y=function(d,e){return function(f){function
+g(a){return[0,[0,e,d]]}function
+i(f){function
+g(a){return[0,[0,e,d]]}function
+i(f){function
+g(a){return[0,[0,e,d]]}function
+i(a){return[0,[0,e,d]]}return Q(function(f){function
+g(a){return[0,[0,e,d]]}function
+i(a){return[0,[0,e,d]]}return Q(function(f){function
+g(a){return[0,[0,e,d]]}function
+i(a){return[0,[0,e,d]]}return Q(function(f){function
+g(a){return[0,[0,e,d]]}function
+i(f){function
+g(u){if(d){var
+g=d[2],f=d[1];if(h(f,a(b(a(b(a(a(c)),1)),1)))){if(g){var
+k=g[2];if(k){var
+i=k[2];if(i){var
+j=i[2];if(j)var
+q=j[2],r=e3(j[1]),s=e3(i[1]),l=[0,[0,n(I(b(b(b(b(c,1),1),1),1),s),r),q]];else
+var
+l=j;var
+m=l}else
+var
+m=i;var
+o=m}else
+var
+o=k;var
+p=o}else
+var
+p=g;return p}var
+t=h(f,b(a(b(b(b(a(c),1),1),1)),1))?b(b(b(c,1),1),1):h(f,b(b(a(b(a(a(c)),1)),1),1))?a(b(b(c,1),1)):h(f,b(a(a(a(b(a(c),1)))),1))?b(a(b(c,1)),1):h(f,b(a(a(b(b(a(c),1),1))),1))?b(b(a(c),1),1):h(f,b(a(b(b(a(a(c)),1),1)),1))?a(b(a(c),1)):f;return[0,[0,t,g]]}return[0,[0,e,d]]}function
+i(a){return[0,[0,e,d]]}return Q(function(a){return[0,[0,e,d]]},i,g,f)}return Q(function(a){return[0,[0,e,d]]},i,g,f)},i,g,f)},i,g,f)},i,g,f)}return Q(function(a){return[0,[0,e,d]]},i,g,f)}return Q(function(a){return[0,[0,e,d]]},i,g,f)}}(j,g),i=c4(function(a,b){return function(c){return[0,[0,b,a]]}}(j,g),y,x,g);else
+var
+i=d;if(i){var
+p=i[1],l=A,d=p[2],k=[0,p[1],k];continue}var
+q=i;o=1}}else{var
+q=d;o=1}if(o)var
+f=q}if(f)var
+t=f[1],m=cs(cg(t),e),D=m?[0,[0,t,m[1]]]:m,u=D;else
+var
+u=f;var
+v=u;break}}else
+var
+v=s;var
+w=v}else
+var
+w=e;return w}function
+fv(k,j){var
+b=k,a=j;for(;;){if(b){if(a){var
+c=a[1],d=b[1],e=t(d,c);if(e)var
+f=e;else{var
+i=h(d,c);if(i){var
+b=b[2],a=a[2];continue}var
+f=i}var
+g=f}else
+var
+g=a;return g}var
+l=a?1:a;return l}}function
+bM(s,r,d){if(0===s)return[1,a(b(a(b(b(c,1),1)),1))];var
+K=s-1|0;if(d){var
+l=d[1];if(!h(l,a(a(b(a(a(b(c,1))),1))))&&!h(l,a(a(b(a(a(a(c))),1))))){var
+m=dl(d);if(m)return[0,m[1][2]];var
+w=[0,a(b(a(b(b(a(c),1),1)),1)),0],x=[0,a(b(a(b(a(a(c)),1)),1)),w],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],n=cs([0,b(b(a(b(a(a(c)),1)),1),1),y],d);if(n)return[0,n[1]];var
+z=[0,a(b(a(b(b(a(c),1),1)),1)),0],A=[0,a(a(b(b(a(a(c)),1),1))),z],D=[0,b(b(a(a(b(a(c),1))),1),1),A],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],o=cs([0,b(a(a(b(b(a(c),1),1))),1),E],d);if(o)return[0,o[1]];var
+F=[0,b(b(a(a(b(a(c),1))),1),1),0],G=[0,b(b(a(a(b(a(c),1))),1),1),F],H=[0,a(b(a(b(a(a(c)),1)),1)),G],p=cs([0,b(a(a(a(b(a(c),1)))),1),H],d);if(p)return[0,p[1]];var
+e=d,j=0;for(;;){if(e){var
+g=e[1],u=0;if(!i(b(b(b(b(a(c),1),1),1),1),g)||!i(g,a(b(b(a(a(c)),1),1))))u=1;var
+v=0;if(u&&!h(g,a(b(a(a(b(c,1))),1)))&&!h(g,b(a(a(a(b(c,1)))),1))){var
+k=[0,C(j,0),e];v=1}if(!v){var
+e=e[2],j=[0,g,j];continue}}else
+var
+k=[0,C(j,0),0];var
+q=k[1];return a2(q)?fn(q)?[0,k[2]]:[2,a(b(b(b(c,1),1),1))]:[1,a(b(a(b(b(c,1),1)),1))]}}if(t(f,r)){var
+I=d[2],J=h(l,a(a(b(a(a(a(c))),1))));return bN(K,B(r,c),J,0,1,I)}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}function
+bN(n,d,f,j,v,i){if(0===n)return[1,a(b(a(b(b(c,1),1)),1))];var
+e=n-1|0;if(i){var
+k=i[2],o=i[1],w=f?a(b(a(a(a(a(c)))),1)):a(b(a(a(a(b(c,1)))),1));if(h(o,w))return[0,k];if(v){if(f){var
+p=dl(i);if(p){var
+q=p[1],l=q[2],r=q[1];if(l){var
+x=b(a(b(a(a(c)),1)),1);if(h(l[1],x)){var
+y=j?fv(j[1],r):1;if(y){var
+z=0,A=[0,r],B=function(a){return bN(e,d,f,A,z,a)};return g(bM(e,d,l[2]),B)}}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}var
+C=0,D=0,E=function(a){return bN(e,d,f,D,C,a)};return g(bM(e,d,i),E)}if(h(o,b(b(a(a(b(c,1))),1),1))){if(f){var
+s=dl(k);if(s){var
+t=s[1],m=t[2],u=t[1];if(m){var
+F=b(a(b(a(a(c)),1)),1);if(h(m[1],F)){var
+G=j?fv(j[1],u):1;if(G){var
+H=0,I=[0,u],J=function(a){return bN(e,d,f,I,H,a)};return g(bM(e,d,m[2]),J)}}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}var
+K=0,L=0,M=function(a){return bN(e,d,f,L,K,a)};return g(bM(e,d,k),M)}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}function
+dm(e,d,c){var
+a=w(e,d,c);if(a){var
+b=a[1];return 0===b[0]?[0,b[1]]:0}return a}function
+fw(a,b){var
+c=bd(32,d(a[1],b));return d(a[2],c)}function
+fx(b,a){return d(b,a)?c:f}function
+kp(a){switch(a[0]){case
+6:return kr;case
+7:var
+b=a[1];return[1,x(function(a){return 0},b)];case
+0:case
+1:return[0,f];default:return kq}}function
+fy(b,a,e){if(b)if(a)var
+g=fy(b[2],a[2],e),f=a[1],h=f?d(b[1],e):f,c=[0,h,g];else
+var
+c=a;else
+var
+c=b;return c}function
+fz(q,f,e){if(q){if(f){var
+b=f[1],c=q[1];switch(c[0]){case
+0:if(0===b[0])var
+T=d(c[1],e),y=n(b[1],T),z=i(y,c[2]),U=z?[0,[0,y]]:z,a=U;else
+var
+a=0;break;case
+1:if(0===b[0])var
+V=fx(c[1],e),W=n(b[1],V),a=[0,[0,eJ(c[2],W)]];else
+var
+a=0;break;case
+2:if(0===b[0])var
+a=0;else{var
+g=b[1],s=0;if(g)if(g[2])var
+a=0;else{var
+A=g[1],Q=0;if(m(A)&&d(c[2],e)){var
+a=0;Q=1}if(!Q){var
+X=0,Y=A||d(c[1],e),B=[0,[1,[0,Y,X]]];s=1}}else{var
+B=g;s=1}if(s)var
+a=B}break;case
+3:if(0===b[0])var
+a=0;else{var
+h=b[1],t=0;if(h)if(h[2])var
+a=0;else{var
+C=d(c[2],e),Z=0;if(C)var
+D=C;else
+var
+F=h[1],D=F?m(d(c[1],e)):F;var
+E=[0,[1,[0,D,Z]]];t=1}else{var
+E=h;t=1}if(t)var
+a=E}break;case
+4:if(0===b[0])var
+a=0;else{var
+j=b[1],u=0;if(j)if(j[2])var
+a=0;else{var
+p=j[1];if(d(c[2],e))var
+_=p?ks:p,a=_;else{var
+$=0,aa=p||d(c[1],e),G=[0,[1,[0,aa,$]]];u=1}}else{var
+G=j;u=1}if(u)var
+a=G}break;case
+5:if(0===b[0])var
+a=0;else{var
+k=b[1],v=0;if(k)if(k[2])var
+a=0;else{var
+H=k[1],R=0;if(H&&d(c[2],e)){var
+a=0;R=1}if(!R){var
+ab=0,ac=H||d(c[1],e),I=[0,[1,[0,ac,ab]]];v=1}}else{var
+I=k;v=1}if(v)var
+a=I}break;case
+6:if(0===b[0])var
+a=0;else{var
+l=b[1],w=0;if(l){var
+o=l[2],x=0;if(o)if(o[2]){var
+a=0;x=1}else{var
+ad=l[1],J=ad||d(c[1],e),ae=o[1],K=ae||d(c[2],e),S=0;if(J&&K){var
+a=0;x=1;S=1}if(!S)var
+L=[0,[1,[0,J,[0,K,0]]]]}else
+var
+L=o;if(!x){var
+M=L;w=1}}else{var
+M=l;w=1}if(w)var
+a=M}break;default:if(0===b[0])var
+a=0;else
+var
+N=fy(c[1],[0,1,b[1]],e),a=eR(N,0)?0:[0,[1,N]]}if(a)var
+r=fz(q[2],f[2],e),af=r?[0,[0,a[1],r[1]]]:r,O=af;else
+var
+O=a;var
+P=O}else
+var
+P=f;return P}return f?0:kt}function
+fA(g,l,k,d,b){if(b){var
 m=b[1],n=m[1],e=n[2],a=n[1],o=m[2],p=b[2];if(h(k,f)){if(typeof
 e==="number"&&2<=e){var
-q=j(l,a,d),v=q?[0,[0,[0,[0,[0,a,d],o],p],cm(g,a,d,o)]]:q;return v}return 0}var
-i=e0(g,l,F(k,c),d,p);if(i)var
-r=i[1],s=r[2],w=cm(g,a,e,s),t=[0,[0,[0,[0,[0,a,e],s],r[1]],w]];else
+q=j(l,a,d),v=q?[0,[0,[0,[0,[0,a,d],o],p],cz(g,a,d,o)]]:q;return v}return 0}var
+i=fA(g,l,B(k,c),d,p);if(i)var
+r=i[1],s=r[2],w=cz(g,a,e,s),t=[0,[0,[0,[0,[0,a,e],s],r[1]],w]];else
 var
 t=i;var
 u=t}else
 var
 u=b;return u}function
-ch(g,p,o,n,m,l){var
+ct(g,p,o,n,m,l){var
 a=n,c=m,b=l;for(;;){if(b){var
 h=b[2],d=b[1];if(0===d[0]){var
 e=d[1],i=j(p,e,a);if(i){var
-q=[0,[0,[0,e,2],a],c],a=cm(g,e,2,a),c=q,b=h;continue}return i}var
-f=e0(g,o,d[1],d[2],c);if(f){var
+q=[0,[0,[0,e,2],a],c],a=cz(g,e,2,a),c=q,b=h;continue}return i}var
+f=fA(g,o,d[1],d[2],c);if(f){var
 k=f[1],a=k[2],c=k[1],b=h;continue}return f}return[0,[0,a,c]]}}function
-e1(c,b,a){return a?j(c,b,a[1]):a}function
-e2(f,e,d){var
+fB(c,b,a){return a?j(c,b,a[1]):a}function
+fC(f,e,d){var
 a=e,b=d;for(;;){if(b){var
-c=b[1],g=b[2],h=C(function(b){return function(a){return b?a?j(f,b[1],a[1]):a:a?0:1}}(c),a)?a:[0,c,a],a=h,b=g;continue}return a}}function
-e3(c,a,b){var
-d=a[2]?0:jr,e=a[1];return o(z(function(a){return e1(c,a,b)},e),d)}function
-e4(d,c,e,b,a){if(typeof
+c=b[1],g=b[2],h=A(function(b){return function(a){return b?a?j(f,b[1],a[1]):a:a?0:1}}(c),a)?a:[0,c,a],a=h,b=g;continue}return a}}function
+fD(c,a,b){var
+d=a[2]?0:ku,e=a[1];return o(x(function(a){return fB(c,a,b)},e),d)}function
+fE(d,c,e,b,a){if(typeof
 b==="number"){if(2<=b){var
-f=e[1];return e2(d,a,aq(function(a){return e3(c,f,a)},a))}return a}var
-g=[0,b[1],b[2]];return e2(d,0,aq(function(a){return e3(c,g,a)},a))}function
-js(b,a){if(typeof
+f=e[1];return fC(d,a,as(function(a){return fD(c,f,a)},a))}return a}var
+g=[0,b[1],b[2]];return fC(d,0,as(function(a){return fD(c,g,a)},a))}function
+kv(b,a){if(typeof
 a==="number")return 1;var
 f=a[1],c=s(function(a){var
-c=b[1][1];return C(function(b){return h(a,b)},c)},f);if(c){var
-d=a[2];if(!d)return n(b[1][2]);var
+c=b[1][1];return A(function(b){return h(a,b)},c)},f);if(c){var
+d=a[2];if(!d)return m(b[1][2]);var
 e=d}else
 var
 e=c;return e}function
-c6(g,f,e){var
+dn(g,f,e){var
 a=d(g,e);if(a)var
-i=a[1][8],b=b7(function(a){return h(a[1],f)},i),j=b?[0,b[1][2]]:b,c=j;else
+i=a[1][8],b=bH(function(a){return h(a[1],f)},i),j=b?[0,b[1][2]]:b,c=j;else
 var
 c=a;return c}function
-e5(e,k,j,i,g){var
+fF(m,l){var
+n=h(m[1],l[1]);if(n){var
+e=m[2],b=l[2];for(;;){if(e){if(b){var
+f=b[1],g=e[1];if(0===g[0])var
+c=0===f[0]?h(g[1],f[1]):0;else
+if(0===f[0])var
+c=0;else{var
+d=g[1],a=f[1];for(;;){if(d){if(a){var
+i=eP(d[1],a[1]);if(i){var
+d=d[2],a=a[2];continue}var
+j=i}else
+var
+j=a;var
+c=j}else
+var
+c=a?0:1;break}}if(c){var
+e=e[2],b=b[2];continue}var
+k=c}else
+var
+k=b;return k}return b?0:1}}return n}function
+fG(e,k,j,i,g){var
 b=i,a=g;for(;;){if(a){var
-m=a[1][8],f=s(function(m){return function(c){var
-b=n(d(k,c[1]));if(b)var
+l=a[1][8],f=s(function(n){return function(c){var
+b=m(d(k,c[1]));if(b)var
 f=b;else{var
 a=d(e,c[2]);if(a){var
 g=a[1][8];return s(function(f){var
-i=n(d(j,f[1]));if(i)return i;var
-k=f[2],l=c[1],a=c6(e,f[1],m);if(a){var
-b=c6(e,l,a[1]);if(b)return h(b[1],k);var
+i=m(d(j,f[1]));if(i)return i;var
+k=f[2],l=c[1],a=dn(e,f[1],n);if(a){var
+b=dn(e,l,a[1]);if(b)return h(b[1],k);var
 g=b}else
 var
 g=a;return g},g)}var
-f=a}return f}}(b),m);if(f){var
-o=a[2],b=l(b,c),a=o;continue}return f}return 1}}function
-e6(h,g,f,a){return C(function(a){var
-b=a[8];return C(function(b){var
+f=a}return f}}(b),l);if(f){var
+o=a[2],b=n(b,c),a=o;continue}return f}return 1}}function
+fH(h,g,f,a){return A(function(a){var
+b=a[8];return A(function(b){var
 c=d(g,b[1]);if(c){var
 a=d(h,b[2]);if(a){var
-i=a[1][8];return C(function(a){return d(f,a[1])},i)}var
+i=a[1][8];return A(function(a){return d(f,a[1])},i)}var
 e=a}else
 var
 e=c;return e},b)},a)}function
-e7(b,k){var
+fI(a){return aG(f,a[4])}function
+fJ(b,k){var
 a=k;for(;;){if(a){var
-c=a[1],d=a[2],e=c[1],g=u(e,f)?0:cR(aM(e),b,0);if(g){var
-l=c[2],m=g[1];if(C(function(b){return function(a){return h(b,a)}}(m),l)){var
+c=a[1],d=a[2],e=c[1],g=t(e,f)?0:c8(av(e),b,0);if(g){var
+l=c[2],m=g[1];if(A(function(b){return function(a){return h(b,a)}}(m),l)){var
 a=d;continue}return 1}var
-i=e7(b,d);if(i)return i;var
+i=fJ(b,d);if(i)return i;var
 j=2}else
 var
 j=a;return j}}function
-ci(a){var
-b=a[2],c=a[3]?[0,a[1],jt]:[0,a[1],0];return[0,0,c,b]}function
-e9(c,b){var
-a=bD(b,c),d=a?a[1]:a;return d}function
-bF(b,c,a){return b?aZ(b[1],c,a):a}function
-c7(b){var
+cu(a){var
+b=a[2],c=a[3]?[0,a[1],kw]:[0,a[1],0];return[0,0,c,b]}function
+fL(c,b){var
+a=bL(b,c),d=a?a[1]:a;return d}function
+bO(b,c,a){return b?a1(b[1],c,a):a}function
+dp(b){var
 a=b[2],c=a?a[1]:a;return c}function
-e_(b,a){return 1}function
-e$(c,b){var
-a=bD(b,c);return a?a[1]:f}function
-jv(h,e,a){var
+fM(b,a){return 1}function
+fN(c,b){var
+a=bL(b,c);return a?a[1]:f}function
+ky(e,d,a){var
 g=0;if(typeof
-e==="number"){var
-d=2<=e?1:0;if(!d){var
-b=d;g=1}}if(!g)var
-b=h[2];if(b){var
-f=b[1];return aZ(f,l(e$(a,f),c),a)}return a}function
-jw(c,b,a){if(typeof
+d==="number"){var
+c=2<=d?1:0;if(!c){var
+b=c;g=1}}if(!g)var
+b=e[2];if(b){var
+f=b[1],h=fI(e);return a1(f,n(fN(a,f),h),a)}return a}function
+kz(c,b,a){if(typeof
 b==="number"&&1===b){var
 d=a[2],e=d||c[2],f=a[1],g=f||c[1];return[0,g,e]}return a}function
-jx(b,a){return 1}function
-g(a,b){switch(a[0]){case
-0:return d(b,a[1]);case
-1:return[1,a[1]];default:return[2,a[1]]}}function
-E(b,a){return b?jz:[1,a]}function
-ai(b,a){return b?jA:[2,a]}function
-t(a,b){return a?[0,a[1]]:[1,b]}function
-fa(e,f){var
-g=ba(d(e[1],f)),h=[1,d(e[2],g)],i=[0,b(a(a(a(a(a(c))))),1),0];return[0,d(e[2],i),h]}var
-jB=b8(f,32);function
-jC(d){var
-e=m(b(b(b(b(a(c),1),1),1),1),d),f=e?m(d,a(b(b(a(a(c)),1),1))):e;if(f)var
+kA(b,a){return 1}function
+fO(e,f){var
+g=be(d(e[1],f)),h=[1,d(e[2],g)],i=[0,b(a(a(a(a(a(c))))),1),0];return[0,d(e[2],i),h]}var
+kC=ce(f,32);function
+kD(d){var
+e=i(b(b(b(b(a(c),1),1),1),1),d),f=e?i(d,a(b(b(a(a(c)),1),1))):e;if(f)var
 g=f;else{var
-h=m(a(b(b(b(b(a(c),1),1),1),1)),d);if(h)return m(d,b(a(a(b(b(a(c),1),1))),1));var
+h=i(a(b(b(b(b(a(c),1),1),1),1)),d);if(h)return i(d,b(a(a(b(b(a(c),1),1))),1));var
 g=h}return g}function
-as(b,f,a){if(1===a[0]){var
-c=a[1],e=h(d(b[3],c),f);return e?s(jC,d(b[1],c)):e}return 0}function
-aj(a){return 1===a[0]?1:0}function
-cj(e,d,a){if(0===a[0]){var
-b=a[1],c=m(e,b);return c?m(b,d):c}return 0}function
-fb(a){return 2===a[0]?a[1]:0}function
-jD(a){return 2===a[0]?1:0}function
-fc(b,a){return 3===a[0]?s(b,a[1]):0}function
-fd(b){if(4===b[0]){var
+ax(b,f,a){if(1===a[0]){var
+c=a[1],e=h(d(b[3],c),f);return e?s(kD,d(b[1],c)):e}return 0}function
+al(a){return 1===a[0]?1:0}function
+cv(e,d,a){if(0===a[0]){var
+b=a[1],c=i(e,b);return c?i(b,d):c}return 0}function
+fP(a){return 2===a[0]?a[1]:0}function
+kE(a){return 2===a[0]?1:0}function
+fQ(b,a){return 3===a[0]?s(b,a[1]):0}function
+fR(b){if(4===b[0]){var
 a=b[1];if(a){var
-c=[0,a[1],a[2]];return s(function(a){return aj(a[2])},c)}return a}return 0}function
-fe(a){return 1}var
-jE=a(b(a(b(a(c),1)),1)),c8=F(Q(b(c,1),jE),c);function
-ak(d,c,b){var
+c=[0,a[1],a[2]];return s(function(a){return al(a[2])},c)}return a}return 0}function
+fS(a){return 1}var
+kF=a(b(a(b(a(c),1)),1)),dq=B(R(b(c,1),kF),c);function
+am(d,c,b){var
 a=w(d,c,[4,b]),e=a?1:a;return e}function
-bd(c,b,a){return R(c,b,[4,a])}function
-ck(e,d,c){var
+bj(c,b,a){return G(c,b,[4,a])}function
+cw(e,d,c){var
 a=w(e,d,[4,c]);if(a){var
 b=a[1];return 0===b[0]?[0,b[1]]:0}return a}function
-ac(a,f,e,c){var
-b=bd(a,f,c);if(b){var
+ag(a,f,e,c){var
+b=bj(a,f,c);if(b){var
 g=d(a[2],e);return j(a[4],b[1],g)}return b}function
-ff(a,c,f,b){var
-e=s(function(c){return ak(a,c[1],b)},c);return e?s(function(b){var
-e=o(c,f);return C(function(c){var
+fT(a,c,f,b){var
+e=s(function(c){return am(a,c[1],b)},c);return e?s(function(b){var
+e=o(c,f);return A(function(c){var
 f=d(a[2],c[1]),e=j(a[4],b[1],f);return e?d(c[2],b[2]):e},e)},b):e}function
-fg(e,k,h){function
-s(a){return cj(c,c8,a)}var
-t=[0,a(b(b(b(a(a(c)),1),1),1)),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),t],j=[0,[0,a(a(b(b(a(a(c)),1),1))),v],s],w=b(b(b(b(a(c),1),1),1),1),x=F(Q(b(c,1),w),c);function
-n(a){return cj(f,x,a)}function
-i(a){var
-b=k?a:k;return b}var
-y=[0,b(a(a(a(b(a(c),1)))),1),0],z=[0,a(a(a(a(b(a(c),1))))),y],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C];if(L(h,[0,a(a(b(b(a(a(c)),1),1))),D]))var
-E=0,G=b(b(b(b(b(b(c,1),1),1),1),1),1),H=function(a){return as(e,G,a)},I=[0,b(b(a(a(b(a(c),1))),1),1),0],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[0,b(b(b(b(a(a(c)),1),1),1),1),J],M=[0,a(b(b(a(b(a(c),1)),1),1)),K],O=[0,a(a(b(b(b(a(c),1),1),1))),M],P=[0,b(a(a(a(b(a(c),1)))),1),O],R=[0,a(b(b(a(b(a(c),1)),1),1)),P],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=i([0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),S],H],E]),U=0,V=b(b(b(b(b(b(c,1),1),1),1),1),1),W=function(a){return as(e,V,a)},X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(b(a(b(b(a(c),1),1)),1)),Y],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,b(b(a(b(a(a(c)),1)),1),1),_],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(b(a(a(b(a(c),1))),1)),aa],ac=[0,a(b(a(a(b(a(c),1))),1)),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(a(b(b(b(a(c),1),1),1))),ad],af=[0,a(a(a(a(a(b(c,1)))))),ae],ag=[0,a(b(b(a(a(a(c))),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),ah],W],U],ak=[0,a(a(b(b(a(a(c)),1),1))),0],al=[0,b(b(a(b(a(a(c)),1)),1),1),ak],am=[0,b(a(a(a(b(a(c),1)))),1),al],an=[0,a(b(a(b(b(a(c),1),1)),1)),am],ao=[0,a(b(a(a(b(a(c),1))),1)),an],ap=[0,a(b(a(b(a(a(c)),1)),1)),ao],aq=[0,a(a(a(b(b(a(c),1),1)))),ap],ar=[0,b(a(b(b(a(a(c)),1),1)),1),aq],at=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ar],fe],ai],au=function(a){return fc(aj,a)},av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(a(b(b(a(a(c)),1),1)),1),av],ax=[0,a(a(a(a(b(a(c),1))))),aw],ay=[0,b(b(a(b(a(a(c)),1)),1),1),ax],az=[0,a(b(b(a(b(a(c),1)),1),1)),ay],aA=[0,b(a(a(a(b(a(c),1)))),1),az],aB=[0,a(a(a(a(b(a(c),1))))),aA],aC=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),aB],au],at],aE=b(b(b(b(b(b(c,1),1),1),1),1),1),aF=function(a){return as(e,aE,a)},aG=[0,a(b(a(b(b(a(c),1),1)),1)),0],aH=[0,b(b(a(b(a(a(c)),1)),1),1),aG],aI=[0,a(b(b(b(b(a(c),1),1),1),1)),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(b(b(a(a(c)),1),1))),aJ],aL=[0,a(a(a(a(a(b(c,1)))))),aK],aM=[0,b(b(a(b(a(a(c)),1)),1),1),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,a(a(a(a(b(a(c),1))))),aN],aP=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aO],aF],aC],aQ=[0,b(a(a(a(b(a(c),1)))),1),0],aR=[0,a(a(a(a(b(a(c),1))))),aQ],aS=[0,a(b(b(a(b(a(c),1)),1),1)),aR],aT=[0,a(a(b(b(a(a(c)),1),1))),aS],aU=[0,b(a(b(b(a(a(c)),1),1)),1),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,b(a(a(b(a(a(c)),1))),1),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(a(b(b(a(a(c)),1),1)),1),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,a(b(a(a(b(a(c),1))),1)),aZ],a1=[0,a(b(a(a(b(a(c),1))),1)),a0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,b(a(b(b(a(a(c)),1),1)),1),a2],a4=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a3],aj],aP],a5=[0,b(a(b(b(a(a(c)),1),1)),1),0],a6=[0,a(b(b(b(b(a(c),1),1),1),1)),a5],a7=[0,a(b(a(a(b(a(c),1))),1)),a6],a8=[0,a(b(a(a(b(a(c),1))),1)),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a_],aj],a4],ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=function(a){return as(e,ba,a)},bc=[0,b(b(a(b(a(a(c)),1)),1),1),0],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,b(a(a(b(b(a(c),1),1))),1),be],bg=[0,a(b(b(a(b(a(c),1)),1),1)),bf],bh=[0,b(b(a(b(a(a(c)),1)),1),1),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bb],a$],bk=b(b(b(b(b(c,1),1),1),1),1),bl=function(a){return as(e,bk,a)},bm=[0,a(b(a(b(b(a(c),1),1)),1)),0],bn=[0,a(a(b(b(b(a(c),1),1),1))),bm],bo=[0,b(a(a(a(b(a(c),1)))),1),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bp],bl],bj],br=[0,a(a(b(b(a(a(c)),1),1))),0],bs=[0,a(b(a(a(b(a(c),1))),1)),br],bt=[0,a(a(a(a(a(b(c,1)))))),bs],bu=[0,b(b(a(b(b(a(c),1),1)),1),1),bt],bv=[0,a(b(a(b(b(a(c),1),1)),1)),bu],bw=[0,b(b(a(b(a(a(c)),1)),1),1),bv],bx=[0,b(a(b(b(a(a(c)),1),1)),1),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[0,b(b(a(b(a(a(c)),1)),1),1),by],bA=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bz],n],bq],bB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(a(a(a(b(a(c),1)))),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,a(a(b(b(a(a(c)),1),1))),bG],bI=[0,a(a(b(b(a(a(c)),1),1))),bH],bJ=[0,a(b(a(b(b(a(c),1),1)),1)),bI],bK=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bJ],aj],bA],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),0],bM=[0,a(b(a(a(b(a(c),1))),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,b(b(b(a(b(a(c),1)),1),1),1),bN],bP=[0,a(a(b(b(b(a(c),1),1),1))),bO],g=[0,[0,[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bP],aj],bK],T]];else{var
-b1=[0,b(b(a(a(b(a(c),1))),1),1),0],b2=[0,b(b(a(a(b(a(c),1))),1),1),b1],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2];if(L(h,[0,a(a(b(b(b(a(c),1),1),1))),b3]))var
-b4=0,b5=b(b(b(b(b(b(c,1),1),1),1),1),1),b6=function(a){return as(e,b5,a)},b7=[0,b(a(a(b(b(a(c),1),1))),1),0],b8=[0,a(b(a(b(b(a(c),1),1)),1)),b7],b9=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),b8],b6],b4],b_=0,b$=b(b(b(b(b(c,1),1),1),1),1),ca=function(a){return as(e,b$,a)},cb=[0,a(b(b(a(a(a(c))),1),1)),0],cc=[0,a(b(a(b(b(a(c),1),1)),1)),cb],cd=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),cc],ca],b_],ce=N(c),cf=function(a){return cj(ce,c8,a)},cg=function(a){return fc(cf,a)},ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,a(b(a(b(b(a(c),1),1)),1)),ch],ck=[0,b(b(a(b(a(a(c)),1)),1),1),ci],cl=[0,a(b(b(b(b(a(c),1),1),1),1)),ck],cm=[0,b(b(a(b(a(a(c)),1)),1),1),cl],cn=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),cm],cg],cd],co=[0,b(a(a(a(b(a(c),1)))),1),0],cp=[0,a(b(a(b(b(a(c),1),1)),1)),co],cq=[0,b(b(b(b(a(a(c)),1),1),1),1),cp],cr=[0,[0,[0,a(a(a(a(b(a(c),1))))),cq],fe],cn],cs=[0,b(b(a(a(b(a(c),1))),1),1),0],ct=[0,b(b(a(a(b(a(c),1))),1),1),cs],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),ct],g=[0,[0,[0,j,[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cu],aj],cr]],b9]];else{var
-cv=[0,a(b(a(b(b(a(c),1),1)),1)),0],cw=[0,a(b(a(a(b(a(c),1))),1)),cv],cx=[0,a(a(a(a(b(a(c),1))))),cw],cy=[0,a(a(b(b(b(a(c),1),1),1))),cx],cz=[0,b(b(a(b(a(a(c)),1)),1),1),cy],cA=[0,a(b(a(b(a(a(c)),1)),1)),cz];if(L(h,[0,a(a(a(a(b(a(c),1))))),cA]))var
-cB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cC=[0,a(b(a(b(b(a(c),1),1)),1)),cB],cD=[0,b(a(b(b(a(a(c)),1),1)),1),cC],cE=[0,a(b(a(b(b(a(c),1),1)),1)),cD],cF=[0,a(a(a(b(a(a(c)),1)))),cE],cG=[0,a(a(b(b(a(a(c)),1),1))),cF],cH=[0,b(a(a(a(b(a(c),1)))),1),cG],cI=i([0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),cH],fb],0]),cJ=b(b(b(b(b(b(c,1),1),1),1),1),1),cK=function(a){return as(e,cJ,a)},cL=[0,b(b(a(b(a(a(c)),1)),1),1),0],cM=[0,b(b(a(a(b(a(c),1))),1),1),cL],cN=[0,a(b(a(b(a(a(c)),1)),1)),cM],cO=[0,a(a(b(b(a(a(c)),1),1))),cN],cP=[0,a(b(a(b(b(a(c),1),1)),1)),cO],cQ=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),cP],cK],cI],cR=[0,b(a(a(a(b(a(c),1)))),1),0],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],cT=[0,a(b(a(b(b(a(c),1),1)),1)),cS],cU=[0,a(a(b(b(a(a(c)),1),1))),cT],cV=[0,a(b(a(b(b(a(c),1),1)),1)),cU],cW=[0,b(a(b(b(a(a(c)),1),1)),1),cV],cX=[0,a(a(a(a(b(a(c),1))))),cW],cY=[0,b(a(a(b(b(a(c),1),1))),1),cX],cZ=[0,b(a(a(a(b(a(c),1)))),1),cY],c0=[0,[0,[0,a(b(a(b(a(a(c)),1)),1)),cZ],fb],cQ],c1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],c2=[0,a(b(a(b(b(a(c),1),1)),1)),c1],c3=[0,b(a(a(b(a(a(c)),1))),1),c2],c4=[0,b(a(b(b(a(a(c)),1),1)),1),c3],c5=[0,a(b(a(b(b(a(c),1),1)),1)),c4],c6=[0,a(a(b(b(a(a(c)),1),1))),c5],c7=[0,b(a(b(b(b(a(c),1),1),1)),1),c6],c9=[0,[0,[0,a(a(a(a(b(a(c),1))))),c7],fd],c0],c_=0,c$=function(a){return cj(f,c8,a)},da=[0,a(a(b(b(a(a(c)),1),1))),0],db=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),da],c$],c_],dc=[0,a(b(a(b(b(a(c),1),1)),1)),0],dd=[0,a(b(a(a(b(a(c),1))),1)),dc],de=[0,a(a(a(a(b(a(c),1))))),dd],df=[0,a(a(b(b(b(a(c),1),1),1))),de],dg=[0,b(b(a(b(a(a(c)),1)),1),1),df],dh=[0,a(b(a(b(a(a(c)),1)),1)),dg],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dh],aj],db]],c9]];else{var
-di=[0,a(b(a(b(b(a(c),1),1)),1)),0],dj=[0,b(a(a(b(a(a(c)),1))),1),di],dk=[0,b(b(a(a(b(a(c),1))),1),1),dj],dl=[0,a(a(a(a(b(a(c),1))))),dk],dm=[0,a(a(b(b(a(a(c)),1),1))),dl],dn=[0,a(b(a(b(b(a(c),1),1)),1)),dm];if(L(h,[0,b(a(b(b(a(a(c)),1),1)),1),dn]))var
-dp=[0,a(a(b(b(a(a(c)),1),1))),0],dq=[0,a(b(a(a(b(a(c),1))),1)),dp],dr=[0,a(a(a(a(a(b(c,1)))))),dq],ds=[0,b(b(a(b(a(a(c)),1)),1),1),dr],dt=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ds],n],0],du=function(i){if(1===i[0]){var
-j=d(e[1],i[1]),g=aD(function(e,d){if(m(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&u(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return l(e,c)},j,f),h=m(c,g);return h?m(g,a(a(a(a(a(a(a(c)))))))):h}return 0},dv=[0,a(a(a(a(b(a(c),1))))),0],dw=[0,b(b(b(a(b(a(c),1)),1),1),1),dv],dx=i([0,[0,[0,a(a(a(b(a(a(c)),1)))),dw],du],dt]),dy=[0,b(b(a(b(b(a(c),1),1)),1),1),0],dz=[0,a(b(a(b(b(a(c),1),1)),1)),dy],dA=[0,b(a(a(b(a(a(c)),1))),1),dz],dB=[0,b(a(b(b(a(a(c)),1),1)),1),dA],dC=[0,a(b(a(b(b(a(c),1),1)),1)),dB],dD=[0,a(a(b(b(a(a(c)),1),1))),dC],dE=[0,b(a(b(b(b(a(c),1),1),1)),1),dD],dF=[0,[0,[0,a(a(a(a(b(a(c),1))))),dE],fd],dx],dG=[0,a(b(a(b(b(a(c),1),1)),1)),0],dH=[0,a(b(a(a(b(a(c),1))),1)),dG],dI=[0,a(a(a(a(b(a(c),1))))),dH],dJ=[0,a(a(b(b(b(a(c),1),1),1))),dI],dK=[0,b(b(a(b(a(a(c)),1)),1),1),dJ],dL=[0,a(b(a(b(a(a(c)),1)),1)),dK],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dL],aj],0]],dF]];else{var
-dM=[0,b(b(a(a(b(a(c),1))),1),1),0],dN=[0,a(b(b(b(b(a(c),1),1),1),1)),dM],dO=[0,a(a(b(b(a(a(c)),1),1))),dN],dP=[0,a(b(a(b(a(a(c)),1)),1)),dO],dQ=[0,b(a(a(b(b(a(c),1),1))),1),dP],dR=[0,a(b(a(b(b(a(c),1),1)),1)),dQ];if(L(h,[0,b(a(b(b(a(a(c)),1),1)),1),dR]))var
-dS=[0,a(b(a(b(b(a(c),1),1)),1)),0],dT=[0,b(b(a(b(b(a(c),1),1)),1),1),dS],dU=[0,a(a(a(a(b(a(c),1))))),dT],dV=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dU],aj],0],dW=[0,b(b(a(a(b(a(c),1))),1),1),0],dX=[0,a(a(a(a(b(a(c),1))))),dW],dY=[0,a(a(a(a(b(a(c),1))))),dX],g=[0,[0,[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),dY],aj],dV],0]];else{var
-dZ=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d0=[0,b(a(a(a(b(a(c),1)))),1),dZ],r=L(h,[0,a(b(a(b(b(a(c),1),1)),1)),d0]);if(r)var
-d1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d2=[0,a(b(a(b(b(a(c),1),1)),1)),d1],d3=[0,b(a(a(a(b(a(c),1)))),1),d2],d4=[0,a(a(a(a(b(a(c),1))))),d3],d5=[0,b(b(a(b(b(a(c),1),1)),1),1),d4],d6=[0,b(a(a(a(b(a(c),1)))),1),d5],d7=[0,a(b(b(b(b(a(c),1),1),1),1)),d6],d8=[0,b(a(b(b(b(a(c),1),1),1)),1),d7],g=[0,[0,[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),d8],jD],0],0]];else
+fU(e,l,h){function
+s(a){return cv(c,dq,a)}var
+u=[0,a(b(b(b(a(a(c)),1),1),1)),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],k=[0,[0,a(a(b(b(a(a(c)),1),1))),v],s],w=b(b(b(b(a(c),1),1),1),1),x=B(R(b(c,1),w),c);function
+m(a){return cv(f,x,a)}function
+j(a){var
+b=l?a:l;return b}var
+y=[0,b(a(a(a(b(a(c),1)))),1),0],z=[0,a(a(a(a(b(a(c),1))))),y],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],C=[0,a(a(b(b(a(a(c)),1),1))),A],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D];if(F(h,[0,a(a(b(b(a(a(c)),1),1))),E]))var
+G=0,H=b(b(b(b(b(b(c,1),1),1),1),1),1),I=function(a){return ax(e,H,a)},J=[0,b(b(a(a(b(a(c),1))),1),1),0],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,b(b(b(b(a(a(c)),1),1),1),1),K],M=[0,a(b(b(a(b(a(c),1)),1),1)),L],N=[0,a(a(b(b(b(a(c),1),1),1))),M],O=[0,b(a(a(a(b(a(c),1)))),1),N],Q=[0,a(b(b(a(b(a(c),1)),1),1)),O],S=[0,b(a(b(b(a(a(c)),1),1)),1),Q],T=j([0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),S],I],G]),U=0,V=b(b(b(b(b(b(c,1),1),1),1),1),1),W=function(a){return ax(e,V,a)},X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(b(a(b(b(a(c),1),1)),1)),Y],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,b(b(a(b(a(a(c)),1)),1),1),_],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(b(a(a(b(a(c),1))),1)),aa],ac=[0,a(b(a(a(b(a(c),1))),1)),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(a(b(b(b(a(c),1),1),1))),ad],af=[0,a(a(a(a(a(b(c,1)))))),ae],ag=[0,a(b(b(a(a(a(c))),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),ah],W],U],ak=[0,a(a(b(b(a(a(c)),1),1))),0],am=[0,b(b(a(b(a(a(c)),1)),1),1),ak],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,a(b(a(a(b(a(c),1))),1)),ao],aq=[0,a(b(a(b(a(a(c)),1)),1)),ap],ar=[0,a(a(a(b(b(a(c),1),1)))),aq],as=[0,b(a(b(b(a(a(c)),1),1)),1),ar],at=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),as],fS],ai],au=function(a){return fQ(al,a)},av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(a(b(b(a(a(c)),1),1)),1),av],ay=[0,a(a(a(a(b(a(c),1))))),aw],az=[0,b(b(a(b(a(a(c)),1)),1),1),ay],aA=[0,a(b(b(a(b(a(c),1)),1),1)),az],aB=[0,b(a(a(a(b(a(c),1)))),1),aA],aC=[0,a(a(a(a(b(a(c),1))))),aB],aD=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),aC],au],at],aE=b(b(b(b(b(b(c,1),1),1),1),1),1),aF=function(a){return ax(e,aE,a)},aG=[0,a(b(a(b(b(a(c),1),1)),1)),0],aH=[0,b(b(a(b(a(a(c)),1)),1),1),aG],aI=[0,a(b(b(b(b(a(c),1),1),1),1)),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(b(b(a(a(c)),1),1))),aJ],aL=[0,a(a(a(a(a(b(c,1)))))),aK],aM=[0,b(b(a(b(a(a(c)),1)),1),1),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,a(a(a(a(b(a(c),1))))),aN],aP=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aO],aF],aD],aQ=[0,b(a(a(a(b(a(c),1)))),1),0],aR=[0,a(a(a(a(b(a(c),1))))),aQ],aS=[0,a(b(b(a(b(a(c),1)),1),1)),aR],aT=[0,a(a(b(b(a(a(c)),1),1))),aS],aU=[0,b(a(b(b(a(a(c)),1),1)),1),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,b(a(a(b(a(a(c)),1))),1),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(a(b(b(a(a(c)),1),1)),1),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,a(b(a(a(b(a(c),1))),1)),aZ],a1=[0,a(b(a(a(b(a(c),1))),1)),a0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,b(a(b(b(a(a(c)),1),1)),1),a2],a4=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a3],al],aP],a5=[0,b(a(b(b(a(a(c)),1),1)),1),0],a6=[0,a(b(b(b(b(a(c),1),1),1),1)),a5],a7=[0,a(b(a(a(b(a(c),1))),1)),a6],a8=[0,a(b(a(a(b(a(c),1))),1)),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a_],al],a4],ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=function(a){return ax(e,ba,a)},bc=[0,b(b(a(b(a(a(c)),1)),1),1),0],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,b(a(a(b(b(a(c),1),1))),1),be],bg=[0,a(b(b(a(b(a(c),1)),1),1)),bf],bh=[0,b(b(a(b(a(a(c)),1)),1),1),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bb],a$],bk=b(b(b(b(b(c,1),1),1),1),1),bl=function(a){return ax(e,bk,a)},bm=[0,a(b(a(b(b(a(c),1),1)),1)),0],bn=[0,a(a(b(b(b(a(c),1),1),1))),bm],bo=[0,b(a(a(a(b(a(c),1)))),1),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bp],bl],bj],br=[0,a(a(b(b(a(a(c)),1),1))),0],bs=[0,a(b(a(a(b(a(c),1))),1)),br],bt=[0,a(a(a(a(a(b(c,1)))))),bs],bu=[0,b(b(a(b(b(a(c),1),1)),1),1),bt],bv=[0,a(b(a(b(b(a(c),1),1)),1)),bu],bw=[0,b(b(a(b(a(a(c)),1)),1),1),bv],bx=[0,b(a(b(b(a(a(c)),1),1)),1),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[0,b(b(a(b(a(a(c)),1)),1),1),by],bA=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bz],m],bq],bB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(a(a(a(b(a(c),1)))),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,a(a(b(b(a(a(c)),1),1))),bG],bI=[0,a(a(b(b(a(a(c)),1),1))),bH],bJ=[0,a(b(a(b(b(a(c),1),1)),1)),bI],bK=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bJ],al],bA],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),0],bM=[0,a(b(a(a(b(a(c),1))),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,b(b(b(a(b(a(c),1)),1),1),1),bN],bP=[0,a(a(b(b(b(a(c),1),1),1))),bO],g=[0,[0,[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bP],al],bK],T]];else{var
+b1=[0,b(b(a(a(b(a(c),1))),1),1),0],b2=[0,b(b(a(a(b(a(c),1))),1),1),b1],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2];if(F(h,[0,a(a(b(b(b(a(c),1),1),1))),b3]))var
+b4=0,b5=b(b(b(b(b(b(c,1),1),1),1),1),1),b6=function(a){return ax(e,b5,a)},b7=[0,b(a(a(b(b(a(c),1),1))),1),0],b8=[0,a(b(a(b(b(a(c),1),1)),1)),b7],b9=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),b8],b6],b4],b_=0,b$=b(b(b(b(b(c,1),1),1),1),1),ca=function(a){return ax(e,b$,a)},cb=[0,a(b(b(a(a(a(c))),1),1)),0],cc=[0,a(b(a(b(b(a(c),1),1)),1)),cb],cd=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),cc],ca],b_],ce=P(c),cf=function(a){return cv(ce,dq,a)},cg=function(a){return fQ(cf,a)},ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,a(b(a(b(b(a(c),1),1)),1)),ch],cj=[0,b(b(a(b(a(a(c)),1)),1),1),ci],ck=[0,a(b(b(b(b(a(c),1),1),1),1)),cj],cl=[0,b(b(a(b(a(a(c)),1)),1),1),ck],cm=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),cl],cg],cd],cn=[0,b(a(a(a(b(a(c),1)))),1),0],co=[0,a(b(a(b(b(a(c),1),1)),1)),cn],cp=[0,b(b(b(b(a(a(c)),1),1),1),1),co],cq=[0,[0,[0,a(a(a(a(b(a(c),1))))),cp],fS],cm],cr=[0,b(b(a(a(b(a(c),1))),1),1),0],cs=[0,b(b(a(a(b(a(c),1))),1),1),cr],ct=[0,a(b(b(b(b(a(c),1),1),1),1)),cs],g=[0,[0,[0,k,[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ct],al],cq]],b9]];else{var
+cu=[0,a(b(a(b(b(a(c),1),1)),1)),0],cw=[0,a(b(a(a(b(a(c),1))),1)),cu],cx=[0,a(a(a(a(b(a(c),1))))),cw],cy=[0,a(a(b(b(b(a(c),1),1),1))),cx],cz=[0,b(b(a(b(a(a(c)),1)),1),1),cy],cA=[0,a(b(a(b(a(a(c)),1)),1)),cz];if(F(h,[0,a(a(a(a(b(a(c),1))))),cA]))var
+cB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cC=[0,a(b(a(b(b(a(c),1),1)),1)),cB],cD=[0,b(a(b(b(a(a(c)),1),1)),1),cC],cE=[0,a(b(a(b(b(a(c),1),1)),1)),cD],cF=[0,a(a(a(b(a(a(c)),1)))),cE],cG=[0,a(a(b(b(a(a(c)),1),1))),cF],cH=[0,b(a(a(a(b(a(c),1)))),1),cG],cI=j([0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),cH],fP],0]),cJ=b(b(b(b(b(b(c,1),1),1),1),1),1),cK=function(a){return ax(e,cJ,a)},cL=[0,b(b(a(b(a(a(c)),1)),1),1),0],cM=[0,b(b(a(a(b(a(c),1))),1),1),cL],cN=[0,a(b(a(b(a(a(c)),1)),1)),cM],cO=[0,a(a(b(b(a(a(c)),1),1))),cN],cP=[0,a(b(a(b(b(a(c),1),1)),1)),cO],cQ=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),cP],cK],cI],cR=[0,b(a(a(a(b(a(c),1)))),1),0],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],cT=[0,a(b(a(b(b(a(c),1),1)),1)),cS],cU=[0,a(a(b(b(a(a(c)),1),1))),cT],cV=[0,a(b(a(b(b(a(c),1),1)),1)),cU],cW=[0,b(a(b(b(a(a(c)),1),1)),1),cV],cX=[0,a(a(a(a(b(a(c),1))))),cW],cY=[0,b(a(a(b(b(a(c),1),1))),1),cX],cZ=[0,b(a(a(a(b(a(c),1)))),1),cY],c0=[0,[0,[0,a(b(a(b(a(a(c)),1)),1)),cZ],fP],cQ],c1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],c2=[0,a(b(a(b(b(a(c),1),1)),1)),c1],c3=[0,b(a(a(b(a(a(c)),1))),1),c2],c4=[0,b(a(b(b(a(a(c)),1),1)),1),c3],c5=[0,a(b(a(b(b(a(c),1),1)),1)),c4],c6=[0,a(a(b(b(a(a(c)),1),1))),c5],c7=[0,b(a(b(b(b(a(c),1),1),1)),1),c6],c8=[0,[0,[0,a(a(a(a(b(a(c),1))))),c7],fR],c0],c9=0,c_=function(a){return cv(f,dq,a)},c$=[0,a(a(b(b(a(a(c)),1),1))),0],da=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),c$],c_],c9],db=[0,a(b(a(b(b(a(c),1),1)),1)),0],dc=[0,a(b(a(a(b(a(c),1))),1)),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,a(a(b(b(b(a(c),1),1),1))),dd],df=[0,b(b(a(b(a(a(c)),1)),1),1),de],dg=[0,a(b(a(b(a(a(c)),1)),1)),df],g=[0,[0,[0,k,[0,[0,[0,a(a(a(a(b(a(c),1))))),dg],al],da]],c8]];else{var
+dh=[0,a(b(a(b(b(a(c),1),1)),1)),0],di=[0,b(a(a(b(a(a(c)),1))),1),dh],dj=[0,b(b(a(a(b(a(c),1))),1),1),di],dk=[0,a(a(a(a(b(a(c),1))))),dj],dl=[0,a(a(b(b(a(a(c)),1),1))),dk],dm=[0,a(b(a(b(b(a(c),1),1)),1)),dl];if(F(h,[0,b(a(b(b(a(a(c)),1),1)),1),dm]))var
+dn=[0,a(a(b(b(a(a(c)),1),1))),0],dp=[0,a(b(a(a(b(a(c),1))),1)),dn],dr=[0,a(a(a(a(a(b(c,1)))))),dp],ds=[0,b(b(a(b(a(a(c)),1)),1),1),dr],dt=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ds],m],0],du=function(j){if(1===j[0]){var
+k=d(e[1],j[1]),g=aj(function(e,d){if(i(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&t(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return n(e,c)},k,f),h=i(c,g);return h?i(g,a(a(a(a(a(a(a(c)))))))):h}return 0},dv=[0,a(a(a(a(b(a(c),1))))),0],dw=[0,b(b(b(a(b(a(c),1)),1),1),1),dv],dx=j([0,[0,[0,a(a(a(b(a(a(c)),1)))),dw],du],dt]),dy=[0,b(b(a(b(b(a(c),1),1)),1),1),0],dz=[0,a(b(a(b(b(a(c),1),1)),1)),dy],dA=[0,b(a(a(b(a(a(c)),1))),1),dz],dB=[0,b(a(b(b(a(a(c)),1),1)),1),dA],dC=[0,a(b(a(b(b(a(c),1),1)),1)),dB],dD=[0,a(a(b(b(a(a(c)),1),1))),dC],dE=[0,b(a(b(b(b(a(c),1),1),1)),1),dD],dF=[0,[0,[0,a(a(a(a(b(a(c),1))))),dE],fR],dx],dG=[0,a(b(a(b(b(a(c),1),1)),1)),0],dH=[0,a(b(a(a(b(a(c),1))),1)),dG],dI=[0,a(a(a(a(b(a(c),1))))),dH],dJ=[0,a(a(b(b(b(a(c),1),1),1))),dI],dK=[0,b(b(a(b(a(a(c)),1)),1),1),dJ],dL=[0,a(b(a(b(a(a(c)),1)),1)),dK],g=[0,[0,[0,k,[0,[0,[0,a(a(a(a(b(a(c),1))))),dL],al],0]],dF]];else{var
+dM=[0,b(b(a(a(b(a(c),1))),1),1),0],dN=[0,a(b(b(b(b(a(c),1),1),1),1)),dM],dO=[0,a(a(b(b(a(a(c)),1),1))),dN],dP=[0,a(b(a(b(a(a(c)),1)),1)),dO],dQ=[0,b(a(a(b(b(a(c),1),1))),1),dP],dR=[0,a(b(a(b(b(a(c),1),1)),1)),dQ];if(F(h,[0,b(a(b(b(a(a(c)),1),1)),1),dR]))var
+dS=[0,a(b(a(b(b(a(c),1),1)),1)),0],dT=[0,b(b(a(b(b(a(c),1),1)),1),1),dS],dU=[0,a(a(a(a(b(a(c),1))))),dT],dV=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dU],al],0],dW=[0,b(b(a(a(b(a(c),1))),1),1),0],dX=[0,a(a(a(a(b(a(c),1))))),dW],dY=[0,a(a(a(a(b(a(c),1))))),dX],g=[0,[0,[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),dY],al],dV],0]];else{var
+dZ=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d0=[0,b(a(a(a(b(a(c),1)))),1),dZ],r=F(h,[0,a(b(a(b(b(a(c),1),1)),1)),d0]);if(r)var
+d1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d2=[0,a(b(a(b(b(a(c),1),1)),1)),d1],d3=[0,b(a(a(a(b(a(c),1)))),1),d2],d4=[0,a(a(a(a(b(a(c),1))))),d3],d5=[0,b(b(a(b(b(a(c),1),1)),1),1),d4],d6=[0,b(a(a(a(b(a(c),1)))),1),d5],d7=[0,a(b(b(b(b(a(c),1),1),1),1)),d6],d8=[0,b(a(b(b(b(a(c),1),1),1)),1),d7],g=[0,[0,[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),d8],kE],0],0]];else
 var
 g=r}}}}}if(g)var
-p=g[1],bQ=p[2],bR=p[1],bS=0,bT=b(b(b(b(b(c,1),1),1),1),1),bU=function(a){return as(e,bT,a)},bV=[0,a(a(b(b(b(a(c),1),1),1))),0],bW=[0,a(b(b(b(b(a(c),1),1),1),1)),bV],bX=o(i([0,[0,[0,a(b(a(a(b(a(c),1))),1)),bW],bU],bS]),bR),bY=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bZ=[0,b(a(a(a(b(a(c),1)))),1),bY],b0=[0,a(b(b(a(b(a(c),1)),1),1)),bZ],q=[0,[0,[0,[0,[0,a(a(b(a(b(a(c),1)),1))),b0],aj],bX],bQ]];else
+p=g[1],bQ=p[2],bR=p[1],bS=0,bT=b(b(b(b(b(c,1),1),1),1),1),bU=function(a){return ax(e,bT,a)},bV=[0,a(a(b(b(b(a(c),1),1),1))),0],bW=[0,a(b(b(b(b(a(c),1),1),1),1)),bV],bX=o(j([0,[0,[0,a(b(a(a(b(a(c),1))),1)),bW],bU],bS]),bR),bY=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bZ=[0,b(a(a(a(b(a(c),1)))),1),bY],b0=[0,a(b(b(a(b(a(c),1)),1),1)),bZ],q=[0,[0,[0,[0,[0,a(a(b(a(b(a(c),1)),1))),b0],al],bX],bQ]];else
 var
 q=g;return q}var
-jF=[0,a(b(a(b(b(a(c),1),1)),1)),0],jG=[0,b(b(a(b(b(a(c),1),1)),1),1),jF],jH=[0,a(b(b(b(b(a(c),1),1),1),1)),jG],jI=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),jH],c],0],jJ=b(c,1),jK=[0,a(a(b(b(a(a(c)),1),1))),0],jL=[0,b(a(b(b(a(a(c)),1),1)),1),jK],jM=[0,a(b(a(b(b(a(c),1),1)),1)),jL],jN=[0,a(a(a(b(a(a(c)),1)))),jM],jO=[0,a(a(b(b(a(a(c)),1),1))),jN],jP=[0,b(a(a(a(b(a(c),1)))),1),jO],jQ=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jP],jJ],jI],jR=b(a(c),1),jS=[0,a(a(b(a(b(a(c),1)),1))),0],jT=[0,a(a(a(a(b(a(c),1))))),jS],jU=[0,a(a(a(a(b(a(c),1))))),jT],jV=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),jU],jR],jQ],jW=b(a(c),1),jX=[0,a(b(a(b(b(a(c),1),1)),1)),0],jY=[0,b(b(a(b(a(a(c)),1)),1),1),jX],jZ=[0,a(b(a(b(a(a(c)),1)),1)),jY],j0=[0,a(a(b(b(b(a(c),1),1),1))),jZ],j1=[0,a(b(a(b(b(a(c),1),1)),1)),j0],j2=[0,b(b(b(a(a(a(c))),1),1),1),j1],j3=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),j2],jW],jV],j4=a(b(c,1)),j5=[0,a(a(b(b(a(a(c)),1),1))),0],j6=[0,a(a(b(b(a(a(c)),1),1))),j5],j7=[0,a(a(a(a(b(a(c),1))))),j6],j8=[0,b(a(b(b(a(a(c)),1),1)),1),j7],j9=[0,a(a(b(b(b(a(c),1),1),1))),j8],j_=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),j9],j4],j3],j$=b(b(c,1),1),ka=[0,a(a(b(b(a(a(c)),1),1))),0],kb=[0,a(b(a(a(b(a(c),1))),1)),ka],kc=[0,a(a(a(a(a(b(c,1)))))),kb],kd=[0,b(b(a(b(a(a(c)),1)),1),1),kc],ke=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kd],j$],j_],kf=a(c),kg=[0,b(b(a(b(a(a(c)),1)),1),1),0],kh=[0,b(a(a(a(b(a(c),1)))),1),kg],ki=[0,a(b(a(b(b(a(c),1),1)),1)),kh],kj=[0,b(a(b(b(a(a(c)),1),1)),1),ki],kk=[0,a(b(b(b(b(a(c),1),1),1),1)),kj],kl=[0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),kk],kf],ke],km=b(c,1),kn=[0,a(a(b(b(a(a(c)),1),1))),0],ko=[0,b(b(a(b(a(a(c)),1)),1),1),kn],kp=[0,b(a(a(a(b(a(c),1)))),1),ko],kq=[0,a(b(b(b(b(a(c),1),1),1),1)),kp],kr=[0,b(b(a(b(a(a(c)),1)),1),1),kq],ks=[0,a(a(b(b(a(a(c)),1),1))),kr],kt=[0,b(a(a(a(b(a(c),1)))),1),ks],ku=[0,a(a(a(a(b(a(c),1))))),kt],kv=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ku],km],kl],kw=b(c,1),kx=[0,b(a(a(a(b(a(c),1)))),1),0],ky=[0,a(b(a(b(b(a(c),1),1)),1)),kx],kz=[0,b(a(a(b(a(a(c)),1))),1),ky],kA=[0,a(b(b(a(b(a(c),1)),1),1)),kz],kB=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),kA],kw],kv],kC=[0,a(a(a(b(a(a(c)),1)))),0],kD=[0,a(a(a(a(b(a(c),1))))),kC],kE=[0,b(b(a(b(b(a(c),1),1)),1),1),kD],kF=[0,a(b(b(b(b(a(c),1),1),1),1)),kE],kG=[0,b(b(b(a(b(a(c),1)),1),1),1),kF],kH=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),kG],c],kB];function
-fh(j,d,i){var
-f=[0,b(b(a(b(a(a(c)),1)),1),1),0],g=[0,a(b(a(b(b(a(c),1),1)),1)),f],h=[0,a(a(a(b(b(a(c),1),1)))),g],k=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,a(b(a(b(a(a(c)),1)),1)),k];if(!L(d,[0,b(a(b(b(b(a(c),1),1),1)),1),l])){var
-m=[0,b(b(a(b(b(a(c),1),1)),1),1),0],o=[0,a(b(a(b(b(a(c),1),1)),1)),m],p=[0,a(a(b(a(b(a(c),1)),1))),o],q=[0,a(a(b(b(a(a(c)),1),1))),p];if(!L(d,[0,a(b(b(b(b(a(c),1),1),1),1)),q])){var
-e=b7(function(e){var
-f=ak(j,e[1],i);if(f){var
-k=[0,a(b(a(b(b(a(c),1),1)),1)),0],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],o=[0,a(a(a(a(b(a(c),1))))),m],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],g=L(d,[0,b(a(b(b(a(a(c)),1),1)),1),q]);if(g)var
-r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(b(a(b(a(a(c)),1)),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=L(e[1],v);else
+kG=[0,a(b(a(b(b(a(c),1),1)),1)),0],kH=[0,b(b(a(b(b(a(c),1),1)),1),1),kG],kI=[0,a(b(b(b(b(a(c),1),1),1),1)),kH],kJ=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),kI],c],0],kK=b(c,1),kL=[0,a(a(b(b(a(a(c)),1),1))),0],kM=[0,b(a(b(b(a(a(c)),1),1)),1),kL],kN=[0,a(b(a(b(b(a(c),1),1)),1)),kM],kO=[0,a(a(a(b(a(a(c)),1)))),kN],kP=[0,a(a(b(b(a(a(c)),1),1))),kO],kQ=[0,b(a(a(a(b(a(c),1)))),1),kP],kR=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kQ],kK],kJ],kS=b(a(c),1),kT=[0,a(a(b(a(b(a(c),1)),1))),0],kU=[0,a(a(a(a(b(a(c),1))))),kT],kV=[0,a(a(a(a(b(a(c),1))))),kU],kW=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),kV],kS],kR],kX=b(a(c),1),kY=[0,a(b(a(b(b(a(c),1),1)),1)),0],kZ=[0,b(b(a(b(a(a(c)),1)),1),1),kY],k0=[0,a(b(a(b(a(a(c)),1)),1)),kZ],k1=[0,a(a(b(b(b(a(c),1),1),1))),k0],k2=[0,a(b(a(b(b(a(c),1),1)),1)),k1],k3=[0,b(b(b(a(a(a(c))),1),1),1),k2],k4=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),k3],kX],kW],k5=a(b(c,1)),k6=[0,a(a(b(b(a(a(c)),1),1))),0],k7=[0,a(a(b(b(a(a(c)),1),1))),k6],k8=[0,a(a(a(a(b(a(c),1))))),k7],k9=[0,b(a(b(b(a(a(c)),1),1)),1),k8],k_=[0,a(a(b(b(b(a(c),1),1),1))),k9],k$=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),k_],k5],k4],la=b(b(c,1),1),lb=[0,a(a(b(b(a(a(c)),1),1))),0],lc=[0,a(b(a(a(b(a(c),1))),1)),lb],ld=[0,a(a(a(a(a(b(c,1)))))),lc],le=[0,b(b(a(b(a(a(c)),1)),1),1),ld],lf=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),le],la],k$],lg=a(c),lh=[0,b(b(a(b(a(a(c)),1)),1),1),0],li=[0,b(a(a(a(b(a(c),1)))),1),lh],lj=[0,a(b(a(b(b(a(c),1),1)),1)),li],lk=[0,b(a(b(b(a(a(c)),1),1)),1),lj],ll=[0,a(b(b(b(b(a(c),1),1),1),1)),lk],lm=[0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),ll],lg],lf],ln=b(c,1),lo=[0,a(a(b(b(a(a(c)),1),1))),0],lp=[0,b(b(a(b(a(a(c)),1)),1),1),lo],lq=[0,b(a(a(a(b(a(c),1)))),1),lp],lr=[0,a(b(b(b(b(a(c),1),1),1),1)),lq],ls=[0,b(b(a(b(a(a(c)),1)),1),1),lr],lt=[0,a(a(b(b(a(a(c)),1),1))),ls],lu=[0,b(a(a(a(b(a(c),1)))),1),lt],lv=[0,a(a(a(a(b(a(c),1))))),lu],lw=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),lv],ln],lm],lx=b(c,1),ly=[0,b(a(a(a(b(a(c),1)))),1),0],lz=[0,a(b(a(b(b(a(c),1),1)),1)),ly],lA=[0,b(a(a(b(a(a(c)),1))),1),lz],lB=[0,a(b(b(a(b(a(c),1)),1),1)),lA],lC=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),lB],lx],lw],lD=[0,a(a(a(b(a(a(c)),1)))),0],lE=[0,a(a(a(a(b(a(c),1))))),lD],lF=[0,b(b(a(b(b(a(c),1),1)),1),1),lE],lG=[0,a(b(b(b(b(a(c),1),1),1),1)),lF],lH=[0,b(b(b(a(b(a(c),1)),1),1),1),lG],lI=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),lH],c],lC];function
+fV(j,d,i){var
+f=[0,b(b(a(b(a(a(c)),1)),1),1),0],g=[0,a(b(a(b(b(a(c),1),1)),1)),f],h=[0,a(a(a(b(b(a(c),1),1)))),g],k=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,a(b(a(b(a(a(c)),1)),1)),k];if(!F(d,[0,b(a(b(b(b(a(c),1),1),1)),1),l])){var
+n=[0,b(b(a(b(b(a(c),1),1)),1),1),0],o=[0,a(b(a(b(b(a(c),1),1)),1)),n],p=[0,a(a(b(a(b(a(c),1)),1))),o],q=[0,a(a(b(b(a(a(c)),1),1))),p];if(!F(d,[0,a(b(b(b(b(a(c),1),1),1),1)),q])){var
+e=bH(function(e){var
+f=am(j,e[1],i);if(f){var
+k=[0,a(b(a(b(b(a(c),1),1)),1)),0],l=[0,b(a(a(b(a(a(c)),1))),1),k],n=[0,b(b(a(a(b(a(c),1))),1),1),l],o=[0,a(a(a(a(b(a(c),1))))),n],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],g=F(d,[0,b(a(b(b(a(a(c)),1),1)),1),q]);if(g)var
+r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(b(a(b(a(a(c)),1)),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=F(e[1],v);else
 var
-h=g;return n(h)}return f},kH),r=e?[0,e[1][2]]:e;return r}}return[0,b(a(c),1)]}function
-kI(f,l){function
-e(c,b){var
-a=R(f,c,l);if(a){var
-e=d(f[2],b);return j(f[4],a[1],e)}return a}var
-m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,a(b(b(b(a(a(c)),1),1),1)),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,b(b(a(b(b(a(c),1),1)),1),1),0],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(b(b(a(b(a(c),1)),1),1)),u];if(e([0,a(a(b(a(b(a(c),1)),1))),v],s)){var
-w=[0,a(b(a(b(b(a(c),1),1)),1)),0],x=[0,b(a(b(b(a(a(c)),1),1)),1),w],y=[0,a(a(a(a(b(a(c),1))))),x],z=[0,b(a(a(b(b(a(c),1),1))),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,b(a(b(b(b(a(c),1),1),1)),1),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,b(b(a(b(b(a(c),1),1)),1),1),D],F=[0,b(a(b(b(a(a(c)),1),1)),1),E];if(e([0,a(a(a(a(b(a(c),1))))),F],B))return kJ;var
-G=[0,b(b(b(a(b(a(c),1)),1),1),1),0],H=[0,a(a(b(b(b(a(c),1),1),1))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,b(a(b(b(a(a(c)),1),1)),1),0],L=[0,a(b(a(b(b(a(c),1),1)),1)),K],M=[0,b(b(a(b(b(a(c),1),1)),1),1),L],N=[0,b(a(b(b(a(a(c)),1),1)),1),M],g=e([0,a(a(a(a(b(a(c),1))))),N],J),O=g?kK:g;return O}var
-P=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Q=[0,a(b(b(a(b(a(c),1)),1),1)),P],S=[0,b(a(b(b(b(a(c),1),1),1)),1),Q],T=[0,b(a(b(b(a(a(c)),1),1)),1),S],U=[0,a(a(a(a(b(a(c),1))))),T],V=[0,b(a(a(b(b(a(c),1),1))),1),U],W=[0,b(b(a(b(b(a(c),1),1)),1),1),0],X=[0,b(a(a(a(b(a(c),1)))),1),W],Y=[0,a(b(b(a(b(a(c),1)),1),1)),X],h=e([0,a(a(b(a(b(a(c),1)),1))),Y],V);if(h){var
-Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,b(a(b(b(a(a(c)),1),1)),1),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,b(a(a(b(b(a(c),1),1))),1),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),0],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,b(b(a(b(b(a(c),1),1)),1),1),ae],ag=[0,b(a(b(b(a(a(c)),1),1)),1),af];if(e([0,a(a(a(a(b(a(c),1))))),ag],ac))return kL;var
-ah=[0,b(b(b(a(b(a(c),1)),1),1),1),0],ai=[0,b(b(a(b(a(a(c)),1)),1),1),ah],aj=[0,a(b(b(a(b(a(c),1)),1),1)),ai],ak=[0,a(a(a(b(a(a(c)),1)))),aj],al=[0,b(a(b(b(a(a(c)),1),1)),1),0],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,b(b(a(b(b(a(c),1),1)),1),1),am],ao=[0,b(a(b(b(a(a(c)),1),1)),1),an],i=e([0,a(a(a(a(b(a(c),1))))),ao],ak),k=i?kM:i}else
-var
-k=h;return k}function
-bG(a,b){var
-c=c3(d(a[1],b));return d(a[2],c)}function
-fi(e,q,p){if(p){var
-V=p[2],W=function(a){function
-b(b){return[0,[0,a,b]]}return g(fi(e,q,V),b)},h=p[1],r=function(g){var
-i=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,b(a(a(a(b(a(c),1)))),1),i],l=[0,a(b(b(a(b(a(c),1)),1),1)),k],f=R(e,[0,a(a(b(a(b(a(c),1)),1))),l],h);if(f){var
-m=d(e[2],g);return j(e[4],f[1],m)}return f},n=function(C){var
-j=w(e,C,h);if(j){var
-k=j[1],r=[0,b(b(a(a(b(a(c),1))),1),1),0],s=[0,a(a(a(a(b(a(c),1))))),r],t=[0,a(a(a(a(b(a(c),1))))),s],f=w(e,[0,b(b(a(b(a(a(c)),1)),1),1),t],k);if(f){var
-m=f[1];if(0===m[0]){var
-u=[0,a(b(a(b(b(a(c),1),1)),1)),0],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],x=[0,a(b(a(b(b(a(c),1),1)),1)),v],y=[0,b(b(b(a(b(a(c),1)),1),1),1),x],g=M(e,[0,a(a(a(b(a(a(c)),1)))),y],k);if(g)var
-z=0,A=g[1],i=O(function(d){if(3===d[0]){var
+h=g;return m(h)}return f},lI),r=e?[0,e[1][2]]:e;return r}}return[0,b(a(c),1)]}function
+fW(h,g){var
+k=[0,b(b(a(a(b(a(c),1))),1),1),0],l=[0,a(a(a(a(b(a(c),1))))),k],m=[0,a(a(a(a(b(a(c),1))))),l],d=w(h,[0,b(b(a(b(a(a(c)),1)),1),1),m],g);if(d){var
+i=d[1];if(0===i[0]){var
+n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(a(b(b(a(a(c)),1),1)),1),n],p=[0,a(b(a(b(b(a(c),1),1)),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],e=L(h,[0,a(a(a(b(a(a(c)),1)))),q],g);if(e)var
+r=0,s=e[1],f=O(function(d){if(3===d[0]){var
 a=d[1];if(a){var
 b=a[2],e=a[1];if(0===e[0]){if(b){var
 f=b[1];if(3===f[0]){if(b[2])return 0;var
-h=f[1],g=0,c=O(function(a){return 0===a[0]?[0,a[1]]:0},h,g),i=c?[0,[0,e[1],c[1]]]:c;return i}return 0}return b}return 0}return a}return 0},A,z),B=i?[0,[0,m[1],i[1]]]:i,n=B;else
+h=f[1],g=0,c=O(function(a){return 0===a[0]?[0,a[1]]:0},h,g),i=c?[0,[0,e[1],c[1]]]:c;return i}return 0}return b}return 0}return a}return 0},s,r),t=f?[0,[0,i[1],f[1]]]:f,j=t;else
 var
-n=g;var
-d=n}else
+j=e;return j}return 0}return d}function
+lJ(f,l){function
+e(c,b){var
+a=G(f,c,l);if(a){var
+e=d(f[2],b);return j(f[4],a[1],e)}return a}var
+m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,a(b(b(b(a(a(c)),1),1),1)),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,b(b(a(b(b(a(c),1),1)),1),1),0],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(b(b(a(b(a(c),1)),1),1)),u];if(e([0,a(a(b(a(b(a(c),1)),1))),v],s)){var
+w=[0,a(b(a(b(b(a(c),1),1)),1)),0],x=[0,b(a(b(b(a(a(c)),1),1)),1),w],y=[0,a(a(a(a(b(a(c),1))))),x],z=[0,b(a(a(b(b(a(c),1),1))),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,b(a(b(b(b(a(c),1),1),1)),1),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,b(b(a(b(b(a(c),1),1)),1),1),D],F=[0,b(a(b(b(a(a(c)),1),1)),1),E];if(e([0,a(a(a(a(b(a(c),1))))),F],B))return lK;var
+H=[0,b(b(b(a(b(a(c),1)),1),1),1),0],I=[0,a(a(b(b(b(a(c),1),1),1))),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[0,a(b(a(b(b(a(c),1),1)),1)),J],L=[0,b(a(b(b(a(a(c)),1),1)),1),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],N=[0,b(b(a(b(b(a(c),1),1)),1),1),M],O=[0,b(a(b(b(a(a(c)),1),1)),1),N],g=e([0,a(a(a(a(b(a(c),1))))),O],K),P=g?lL:g;return P}var
+Q=[0,b(b(a(b(b(a(c),1),1)),1),1),0],R=[0,a(b(b(a(b(a(c),1)),1),1)),Q],S=[0,b(a(b(b(b(a(c),1),1),1)),1),R],T=[0,b(a(b(b(a(a(c)),1),1)),1),S],U=[0,a(a(a(a(b(a(c),1))))),T],V=[0,b(a(a(b(b(a(c),1),1))),1),U],W=[0,b(b(a(b(b(a(c),1),1)),1),1),0],X=[0,b(a(a(a(b(a(c),1)))),1),W],Y=[0,a(b(b(a(b(a(c),1)),1),1)),X],h=e([0,a(a(b(a(b(a(c),1)),1))),Y],V);if(h){var
+Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,b(a(b(b(a(a(c)),1),1)),1),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,b(a(a(b(b(a(c),1),1))),1),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),0],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,b(b(a(b(b(a(c),1),1)),1),1),ae],ag=[0,b(a(b(b(a(a(c)),1),1)),1),af];if(e([0,a(a(a(a(b(a(c),1))))),ag],ac))return lM;var
+ah=[0,b(b(b(a(b(a(c),1)),1),1),1),0],ai=[0,b(b(a(b(a(a(c)),1)),1),1),ah],aj=[0,a(b(b(a(b(a(c),1)),1),1)),ai],ak=[0,a(a(a(b(a(a(c)),1)))),aj],al=[0,b(a(b(b(a(a(c)),1),1)),1),0],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,b(b(a(b(b(a(c),1),1)),1),1),am],ao=[0,b(a(b(b(a(a(c)),1),1)),1),an],i=e([0,a(a(a(a(b(a(c),1))))),ao],ak),k=i?lN:i}else
 var
-d=0}else
+k=h;return k}function
+bk(a,b){var
+c=di(d(a[1],b));return d(a[2],c)}function
+fX(e,r,q){if(q){var
+V=q[2],W=function(a){function
+b(b){return[0,[0,a,b]]}return g(fX(e,r,V),b)},h=q[1],s=function(g){var
+i=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,b(a(a(a(b(a(c),1)))),1),i],l=[0,a(b(b(a(b(a(c),1)),1),1)),k],f=G(e,[0,a(a(b(a(b(a(c),1)),1))),l],h);if(f){var
+m=d(e[2],g);return j(e[4],f[1],m)}return f},o=function(i){var
+a=w(e,i,h);if(a){var
+d=a[1],b=fW(e,d);if(b)var
+c=fi(e,r,d),j=c?[0,[0,b[1],c[1]]]:c,f=j;else
 var
-d=f;if(d)var
-l=eV(e,q,k),D=l?[0,[0,d[1],l[1]]]:l,o=D;else
+f=b;var
+g=f}else
 var
-o=d;var
-p=o}else
-var
-p=j;return p},i=function(a){return d(e[6],a)},s=kI(e,h);if(s)var
-k=s[1],x=function(l){function
-f(m){function
+g=a;return g},k=function(a){return d(e[6],a)},t=lJ(e,h);if(t)var
+m=t[1],y=function(i){function
+f(n){function
 f(f){function
 h(h){function
-n(f){if(j(e[4],f[1],f[2]))return bG(e,f[1]);var
-g=[0,bG(e,f[2]),0],h=[0,b(b(b(b(b(c,1),1),1),1),1),0],k=[0,a(b(a(a(a(c))),1)),h],l=[0,b(b(b(b(b(c,1),1),1),1),1),k],m=[0,d(e[2],l),g];return i([0,bG(e,f[1]),m])}if(1===k)var
+l(f){if(j(e[4],f[1],f[2]))return bk(e,f[1]);var
+g=[0,bk(e,f[2]),0],h=[0,b(b(b(b(b(c,1),1),1),1),1),0],i=[0,a(b(a(a(a(c))),1)),h],l=[0,b(b(b(b(b(c,1),1),1),1),1),i],m=[0,d(e[2],l),g];return k([0,bk(e,f[1]),m])}if(1===m)var
 o=[0,b(b(b(b(b(c,1),1),1),1),1),0],p=[0,a(b(a(b(b(a(c),1),1)),1)),o],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(b(b(a(b(a(c),1)),1),1)),q],s=[0,a(b(a(b(a(a(c)),1)),1)),r],t=[0,a(b(b(b(a(a(c)),1),1),1)),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],g=[0,b(a(b(b(a(a(c)),1),1)),1),u];else
-if(k)var
+if(m)var
 ao=[0,b(b(b(b(b(c,1),1),1),1),1),0],ap=[0,b(b(a(b(b(a(c),1),1)),1),1),ao],aq=[0,a(b(b(a(b(a(c),1)),1),1)),ap],ar=[0,b(a(b(b(b(a(c),1),1),1)),1),aq],as=[0,b(a(b(b(a(a(c)),1),1)),1),ar],at=[0,a(a(a(a(b(a(c),1))))),as],g=[0,b(a(a(b(b(a(c),1),1))),1),at];else
 var
-au=[0,b(b(b(b(b(c,1),1),1),1),1),0],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],aw=[0,b(a(b(b(a(a(c)),1),1)),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,a(b(a(b(a(a(c)),1)),1)),ax],az=[0,a(b(b(b(a(a(c)),1),1),1)),ay],aA=[0,a(b(a(b(b(a(c),1),1)),1)),az],g=[0,b(a(b(b(a(a(c)),1),1)),1),aA];switch(k){case
+au=[0,b(b(b(b(b(c,1),1),1),1),1),0],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],aw=[0,b(a(b(b(a(a(c)),1),1)),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,a(b(a(b(a(a(c)),1)),1)),ax],az=[0,a(b(b(b(a(a(c)),1),1),1)),ay],aA=[0,a(b(a(b(b(a(c),1),1)),1)),az],g=[0,b(a(b(b(a(a(c)),1),1)),1),aA];switch(m){case
 0:var
-v=[0,b(b(b(b(b(c,1),1),1),1),1),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],x=[0,b(a(b(b(a(a(c)),1),1)),1),w],y=[0,a(a(a(a(b(a(c),1))))),x],A=[0,b(a(a(b(b(a(c),1),1))),1),y],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,b(a(b(b(b(a(c),1),1),1)),1),B],f=[0,b(b(b(b(b(c,1),1),1),1),1),C];break;case
+v=[0,b(b(b(b(b(c,1),1),1),1),1),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],y=[0,b(a(b(b(a(a(c)),1),1)),1),w],z=[0,a(a(a(a(b(a(c),1))))),y],A=[0,b(a(a(b(b(a(c),1),1))),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,b(a(b(b(b(a(c),1),1),1)),1),B],f=[0,b(b(b(b(b(c,1),1),1),1),1),C];break;case
 1:var
 S=[0,b(b(b(b(b(c,1),1),1),1),1),0],T=[0,b(b(b(a(b(a(c),1)),1),1),1),S],U=[0,a(a(b(b(b(a(c),1),1),1))),T],V=[0,a(b(b(b(b(a(c),1),1),1),1)),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,b(b(b(b(b(c,1),1),1),1),1),W],Y=[0,a(b(a(b(b(a(c),1),1)),1)),X],Z=[0,b(a(b(b(a(a(c)),1),1)),1),Y],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,b(a(a(b(b(a(c),1),1))),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,b(a(b(b(b(a(c),1),1),1)),1),aa],f=[0,b(b(b(b(b(c,1),1),1),1),1),ab];break;case
 2:var
 ac=[0,b(b(b(b(b(c,1),1),1),1),1),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(a(a(a(b(a(c),1))))),ae],ag=[0,b(a(a(b(b(a(c),1),1))),1),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,b(a(b(b(b(a(c),1),1),1)),1),ah],f=[0,b(b(b(b(b(c,1),1),1),1),1),ai];break;default:var
 aj=[0,b(b(b(b(b(c,1),1),1),1),1),0],ak=[0,b(b(b(a(b(a(c),1)),1),1),1),aj],al=[0,b(b(a(b(a(a(c)),1)),1),1),ak],am=[0,a(b(b(a(b(a(c),1)),1),1)),al],an=[0,a(a(a(b(a(a(c)),1)))),am],f=[0,b(b(b(b(b(c,1),1),1),1),1),an]}var
-D=z(n,h),E=[0,b(b(b(b(b(c,1),1),1),1),1),0],F=[0,b(b(a(a(b(c,1))),1),1),E],G=cf(d(e[2],F),D),H=[0,b(b(b(b(b(c,1),1),1),1),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=[0,b(b(b(b(b(c,1),1),1),1),1),L],N=[0,d(e[2],M),G],O=[0,m[2],N],P=[0,d(e[2],f),O],Q=[0,l[2],P],R=i([0,d(e[2],g),Q]);return[0,[0,[0,k,l[1],m[1],h],R]]}var
-n=b(b(a(b(c,1)),1),1),o=0;return g(t(O(function(c){if(3===c[0]){var
+D=x(l,h),E=[0,b(b(b(b(b(c,1),1),1),1),1),0],F=[0,b(b(a(a(b(c,1))),1),1),E],G=cq(d(e[2],F),D),H=[0,b(b(b(b(b(c,1),1),1),1),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=[0,b(b(b(b(b(c,1),1),1),1),1),L],N=[0,d(e[2],M),G],O=[0,n[2],N],P=[0,d(e[2],f),O],Q=[0,i[2],P],R=k([0,d(e[2],g),Q]);return[0,[0,[0,m,i[1],n[1],h],R]]}var
+o=b(b(a(b(c,1)),1),1),p=0;return g(l(O(function(c){if(3===c[0]){var
 a=c[1];if(a){var
 b=a[2],d=a[1];if(1===d[0]){if(b){var
-e=b[1];return 1===e[0]?b[2]?0:[0,[0,d[1],e[1]]]:0}return b}return 0}return a}return 0},f,o),n),h)}var
-n=b(b(a(b(c,1)),1),1),o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(t(M(e,[0,a(a(b(b(a(a(c)),1),1))),q],h),n),f)}var
-m=b(b(a(b(c,1)),1),1),o=[0,b(b(a(b(b(a(c),1),1)),1),1),0],p=[0,b(a(a(a(b(a(c),1)))),1),o],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(b(b(b(a(c),1),1),1))),q],s=[0,a(b(a(b(b(a(c),1),1)),1)),r];return g(t(n([0,a(a(b(b(a(a(c)),1),1))),s]),m),f)},y=b(b(a(b(c,1)),1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],l=g(t(n([0,b(a(a(b(b(a(c),1),1))),1),D]),y),x);else{var
-E=[0,a(a(b(b(a(a(c)),1),1))),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],G=[0,a(a(b(b(a(a(c)),1),1))),F];if(r([0,a(b(a(b(a(a(c)),1)),1)),G]))var
-H=function(j){function
-k(k){function
-l(l){if(0===l[0]){var
+e=b[1];return 1===e[0]?b[2]?0:[0,[0,d[1],e[1]]]:0}return b}return 0}return a}return 0},f,p),o),h)}var
+o=b(b(a(b(c,1)),1),1),p=[0,a(b(a(b(b(a(c),1),1)),1)),0],q=[0,a(b(a(a(b(a(c),1))),1)),p],r=[0,a(b(b(b(b(a(c),1),1),1),1)),q];return g(l(L(e,[0,a(a(b(b(a(a(c)),1),1))),r],h),o),f)}var
+n=b(b(a(b(c,1)),1),1),p=[0,b(b(a(b(b(a(c),1),1)),1),1),0],q=[0,b(a(a(a(b(a(c),1)))),1),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,a(a(b(b(b(a(c),1),1),1))),r],t=[0,a(b(a(b(b(a(c),1),1)),1)),s];return g(l(o([0,a(a(b(b(a(a(c)),1),1))),t]),n),f)},z=b(b(a(b(c,1)),1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],n=g(l(o([0,b(a(a(b(b(a(c),1),1))),1),D]),z),y);else{var
+E=[0,a(a(b(b(a(a(c)),1),1))),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,a(a(b(b(a(a(c)),1),1))),F];if(s([0,a(b(a(b(a(a(c)),1)),1)),H]))var
+I=function(j){function
+m(m){function
+n(l){if(0===l[0]){var
 h=l[1],n=function(L){var
-f=bB(h),g=[0,d(e[2],f),0],l=[0,b(b(b(b(b(c,1),1),1),1),1),0],m=[0,a(b(a(a(a(c))),1)),l],n=[0,b(b(a(a(a(c))),1),1),m],o=[0,b(b(b(b(b(c,1),1),1),1),1),n],p=[0,d(e[2],o),g],q=[0,bG(e,k),p],r=[0,b(b(b(b(b(c,1),1),1),1),1),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,a(b(a(b(b(a(c),1),1)),1)),s],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,b(b(b(b(b(c,1),1),1),1),1),u],w=[0,a(b(b(a(b(c,1)),1),1)),v],x=[0,d(e[2],w),q],y=[0,j[2],x],z=[0,b(b(b(a(b(c,1)),1),1),1),0],A=[0,a(a(b(b(a(a(c)),1),1))),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,a(b(a(b(a(a(c)),1)),1)),C],E=[0,b(b(b(b(b(c,1),1),1),1),1),D],F=[0,b(b(a(b(a(a(c)),1)),1),1),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(b(a(a(b(a(c),1))),1)),G],I=[0,a(b(b(a(b(a(c),1)),1),1)),H],J=[0,b(b(a(a(b(a(c),1))),1),1),I],K=i([0,d(e[2],J),y]);return[0,[0,[1,j[1],k,h],K]]},o=a(b(a(c),1));return g(ai(m(f,h),o),n)}return[2,a(b(a(c),1))]}var
-n=b(b(a(b(c,1)),1),1),o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,b(b(a(a(b(a(c),1))),1),1),p],r=[0,a(b(b(b(b(a(c),1),1),1),1)),q];return g(t(w(e,[0,b(a(a(b(a(a(c)),1))),1),r],h),n),l)}var
-l=b(b(a(b(c,1)),1),1),n=[0,b(a(b(b(a(a(c)),1),1)),1),0],o=[0,a(b(a(b(b(a(c),1),1)),1)),n];return g(t(R(e,[0,b(b(b(b(a(a(c)),1),1),1),1),o],h),l),k)},I=b(b(a(b(c,1)),1),1),J=[0,b(a(a(b(b(a(c),1),1))),1),0],l=g(t(n([0,a(a(a(a(b(a(c),1))))),J]),I),H);else{var
-K=[0,a(b(a(a(b(a(c),1))),1)),0],L=[0,a(b(a(b(a(a(c)),1)),1)),K];if(r([0,a(a(b(b(a(a(c)),1),1))),L])){var
-N=function(f){function
-j(j){function
-k(g){var
-h=[0,b(b(b(b(b(c,1),1),1),1),1),0],k=[0,a(b(a(a(a(c))),1)),h],l=[0,b(b(a(a(a(c))),1),1),k],m=[0,b(b(b(b(b(c,1),1),1),1),1),l],n=[0,a(b(b(a(b(c,1)),1),1)),m],o=[0,d(e[2],n),[0,g,0]],p=[0,bG(e,j),o],q=[0,b(a(a(a(b(c,1)))),1),0],r=[0,d(e[2],q),p],s=[0,f[1],r],t=[0,b(b(b(a(b(c,1)),1),1),1),0],u=[0,a(b(a(a(b(a(c),1))),1)),t],v=[0,a(b(a(b(a(a(c)),1)),1)),u],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,b(b(b(b(b(c,1),1),1),1),1),w],y=[0,b(b(a(b(a(a(c)),1)),1),1),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=[0,b(b(a(a(b(a(c),1))),1),1),B];return[0,[0,0,i([0,d(e[2],C),s])]]}var
-l=b(b(a(b(c,1)),1),1),m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,a(b(a(b(a(a(c)),1)),1)),m],o=[0,b(b(a(a(b(a(c),1))),1),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return g(t(R(e,[0,b(a(a(b(a(a(c)),1))),1),p],h),l),k)}var
-k=b(b(a(b(c,1)),1),1),l=[0,a(b(a(a(b(a(c),1))),1)),0],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n];return g(t(R(e,[0,b(b(b(b(a(a(c)),1),1),1),1),o],h),k),j)},P=b(b(a(b(c,1)),1),1),Q=[0,b(b(a(a(b(a(c),1))),1),1),0],S=[0,a(a(a(a(b(a(c),1))))),Q],T=[0,a(a(a(a(b(a(c),1))))),S],o=w(e,[0,b(b(a(b(a(a(c)),1)),1),1),T],h);if(o)var
-u=o[1],U=0===u[0]?d(q,u[1]):0,v=U;else
+f=bJ(h),g=[0,d(e[2],f),0],i=[0,b(b(b(b(b(c,1),1),1),1),1),0],l=[0,a(b(a(a(a(c))),1)),i],n=[0,b(b(a(a(a(c))),1),1),l],o=[0,b(b(b(b(b(c,1),1),1),1),1),n],p=[0,d(e[2],o),g],q=[0,bk(e,m),p],r=[0,b(b(b(b(b(c,1),1),1),1),1),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,a(b(a(b(b(a(c),1),1)),1)),s],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,b(b(b(b(b(c,1),1),1),1),1),u],w=[0,a(b(b(a(b(c,1)),1),1)),v],x=[0,d(e[2],w),q],y=[0,j[2],x],z=[0,b(b(b(a(b(c,1)),1),1),1),0],A=[0,a(a(b(b(a(a(c)),1),1))),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,a(b(a(b(a(a(c)),1)),1)),C],E=[0,b(b(b(b(b(c,1),1),1),1),1),D],F=[0,b(b(a(b(a(a(c)),1)),1),1),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(b(a(a(b(a(c),1))),1)),G],I=[0,a(b(b(a(b(a(c),1)),1),1)),H],J=[0,b(b(a(a(b(a(c),1))),1),1),I],K=k([0,d(e[2],J),y]);return[0,[0,[1,j[1],m,h],K]]},o=a(b(a(c),1));return g(af(i(f,h),o),n)}return[2,a(b(a(c),1))]}var
+o=b(b(a(b(c,1)),1),1),p=[0,a(b(a(b(b(a(c),1),1)),1)),0],q=[0,a(b(a(b(a(a(c)),1)),1)),p],r=[0,b(b(a(a(b(a(c),1))),1),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r];return g(l(w(e,[0,b(a(a(b(a(a(c)),1))),1),s],h),o),n)}var
+n=b(b(a(b(c,1)),1),1),o=[0,b(a(b(b(a(a(c)),1),1)),1),0],p=[0,a(b(a(b(b(a(c),1),1)),1)),o];return g(l(G(e,[0,b(b(b(b(a(a(c)),1),1),1),1),p],h),n),m)},J=b(b(a(b(c,1)),1),1),K=[0,b(a(a(b(b(a(c),1),1))),1),0],n=g(l(o([0,a(a(a(a(b(a(c),1))))),K]),J),I);else{var
+M=[0,a(b(a(a(b(a(c),1))),1)),0],N=[0,a(b(a(b(a(a(c)),1)),1)),M];if(s([0,a(a(b(b(a(a(c)),1),1))),N])){var
+P=function(f){function
+i(j){function
+i(i){function
+m(h){function
+m(g){var
+l=[0,b(b(b(b(b(c,1),1),1),1),1),0],m=[0,a(b(a(a(a(c))),1)),l],n=[0,b(b(a(a(a(c))),1),1),m],o=[0,b(b(b(b(b(c,1),1),1),1),1),n],p=[0,a(b(b(a(b(c,1)),1),1)),o],q=[0,d(e[2],p),[0,h,0]],r=[0,bk(e,i),q],s=[0,b(a(a(a(b(c,1)))),1),0],t=[0,d(e[2],s),r],u=[0,j[1],t],v=[0,b(b(b(a(b(c,1)),1),1),1),0],w=[0,a(b(a(a(b(a(c),1))),1)),v],x=[0,a(b(a(b(a(a(c)),1)),1)),w],y=[0,a(a(b(b(a(a(c)),1),1))),x],z=[0,b(b(b(b(b(c,1),1),1),1),1),y],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=[0,a(b(a(a(b(a(c),1))),1)),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],E=[0,b(b(a(a(b(a(c),1))),1),1),D],F=k([0,d(e[2],E),u]);return[0,[0,[2,f,i,bi(g)],F]]}var
+n=b(b(a(b(c,1)),1),1);return g(l(a2(d(e[1],h)),n),m)}var
+n=b(b(a(b(c,1)),1),1),o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,b(b(a(a(b(a(c),1))),1),1),p],r=[0,a(b(b(b(b(a(c),1),1),1),1)),q];return g(l(G(e,[0,b(a(a(b(a(a(c)),1))),1),r],h),n),m)}var
+m=b(b(a(b(c,1)),1),1),n=[0,a(b(a(a(b(a(c),1))),1)),0],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],p=[0,b(a(b(b(a(a(c)),1),1)),1),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(l(G(e,[0,b(b(b(b(a(a(c)),1),1),1),1),q],h),m),i)}var
+j=b(b(a(b(c,1)),1),1);return g(l(d(r,f),j),i)},Q=b(b(a(b(c,1)),1),1),R=[0,b(b(a(a(b(a(c),1))),1),1),0],S=[0,a(a(a(a(b(a(c),1))))),R],T=[0,a(a(a(a(b(a(c),1))))),S],p=w(e,[0,b(b(a(b(a(a(c)),1)),1),1),T],h);if(p)var
+u=p[1],U=0===u[0]?[0,u[1]]:0,v=U;else
 var
-v=o;var
-l=g(t(v,P),N)}else
+v=p;var
+n=g(l(v,Q),P)}else
 var
-l=[2,b(b(b(c,1),1),1)]}}return g(l,W)}return kN}function
-kO(c){if(3===c[0]){var
+n=[2,b(b(b(c,1),1),1)]}}return g(n,W)}return lO}function
+lP(c){if(3===c[0]){var
 a=c[1];if(a){var
 b=a[2],d=a[1];if(0===d[0]){if(b){var
 e=b[1];return 0===e[0]?b[2]?0:[0,[0,d[1],e[1]]]:0}return b}return 0}return a}return 0}function
-kP(e,P,t){function
-g(b){if(0===b[0]){var
-a=d(P,b[1]);if(a){var
-c=a[1];return 3===c[0]?O(kO,c[1],0):0}return a}return 0}if(3===t[0]){var
+dr(e,b){if(0===b[0]){var
+a=d(e,b[1]);if(a){var
+c=a[1];return 3===c[0]?O(lP,c[1],0):0}return a}return 0}function
+fY(e,P,t){function
+g(a){return dr(P,a)}if(3===t[0]){var
 k=t[1];if(k){var
 l=k[2],u=k[1];if(1===u[0]){if(l){var
 f=l[2],i=l[1],h=u[1];switch(i[0]){case
@@ -2365,42 +2773,144 @@ z=m;var
 A=z}else
 var
 A=f;return A}}return l}return 0}return k}return 0}function
-c9(b,a){return C(function(b){var
-c=m(b[1],a);return c?u(a,b[2]):c},b)}function
-fj(b,a){if(b){if(a){var
+bP(b,a){return A(function(b){var
+c=i(b[1],a);return c?t(a,b[2]):c},b)}function
+ds(b){if(3===b[0]){var
+a=b[1];if(a){var
+c=a[1];return 0===c[0]?[0,c[1]]:0}return a}return 0}function
+fZ(c){if(3===c[0]){var
+a=c[1];if(a){var
+b=a[2];if(b){var
+d=b[1];return 3===d[0]?[0,d[1]]:0}var
+e=b}else
+var
+e=a;return e}return 0}function
+bQ(e,c,b){var
+a=d(e,b);return a?bP(c,a[1]):a}function
+dt(k,j,i,g){var
+b=k,a=j;for(;;){if(a){var
+d=h(a[1],g),e=d?bP(i,b):d;if(!e){var
+l=a[2],b=n(b,c),a=l;continue}var
+f=e}else
+var
+f=a;return f}}function
+f0(k,e,d,c,b){function
+a(a,b){return dt(f,k,a,b)}var
+g=a(e,c),h=g?a(d,b):g;if(h)var
+i=h;else{var
+j=a(e,b);if(j)return a(d,c);var
+i=j}return i}function
+lQ(g,j,$,S,l,e,k){var
+r=[0,b(b(b(a(b(a(c),1)),1),1),1),0],u=[0,b(b(a(b(a(a(c)),1)),1),1),r],v=[0,b(b(b(b(a(a(c)),1),1),1),1),u],y=[0,a(b(a(b(b(a(c),1),1)),1)),v];if(F(e,[0,b(b(a(b(b(a(c),1),1)),1),1),y]))return[0,x(function(a){return c},l)];var
+C=[0,a(b(a(b(b(a(c),1),1)),1)),0],D=[0,a(a(b(b(b(a(c),1),1),1))),C],E=[0,a(b(b(a(b(a(c),1)),1),1)),D],G=[0,b(a(b(b(a(a(c)),1),1)),1),E];if(F(e,[0,b(b(b(b(a(a(c)),1),1),1),1),G]))return[0,j[11]];var
+H=[0,a(b(b(a(a(a(c))),1),1)),0],J=[0,a(a(b(b(b(a(c),1),1),1))),H],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(a(b(b(a(c),1),1)),1)),K],M=[0,b(b(a(b(a(a(c)),1)),1),1),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M];if(F(e,[0,b(b(a(a(b(a(c),1))),1),1),N]))return[0,j[12]];var
+P=[0,b(a(a(a(b(a(c),1)))),1),0],Q=[0,a(a(a(a(b(a(c),1))))),P],T=[0,b(b(a(a(b(a(c),1))),1),1),Q],U=[0,a(b(b(a(b(a(c),1)),1),1)),T],V=[0,a(a(b(b(a(a(c)),1),1))),U],W=[0,b(b(b(b(a(a(c)),1),1),1),1),V];if(F(e,[0,a(b(a(b(b(a(c),1),1)),1)),W]))return[0,j[13]];var
+X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,a(a(b(b(a(a(c)),1),1))),X],Z=[0,a(a(a(a(b(a(c),1))))),Y];if(F(e,[0,a(a(b(b(b(a(c),1),1),1))),Z])){var
+_=j[10];return[0,x(function(a){return a[3]},_)]}if(k){var
+t=k[1],aa=[0,a(a(b(b(a(a(c)),1),1))),0],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(b(b(a(a(c)),1),1))),ab];if(F(e,[0,a(b(a(b(a(a(c)),1)),1)),ac])){var
+n=fW(g,t);if(n){var
+o=n[1],ad=0;return O(function(l){var
+a=d(S,l);if(a){var
+e=a[1],b=ds(e);if(b){var
+c=fZ(e);if(c)var
+j=c[1],k=b[1],f=[0,fx(function(b){var
+a=h(b,o[1]);if(a){var
+c=o[2];return s(function(b){var
+e=b[1],a=d(z(j),e);if(a){var
+c=a[1];if(0===c[0]){var
+f=b[2],g=c[1];return A(function(a){return h(g,a)},f)}return 0}return a},c)}return a},k)];else
+var
+f=c;var
+g=f}else
+var
+g=b;var
+i=g}else
+var
+i=a;return i},l,ad)}return n}var
+ae=[0,a(b(a(a(b(a(c),1))),1)),0],af=[0,a(b(a(b(a(a(c)),1)),1)),ae],p=F(e,[0,a(a(b(b(a(a(c)),1),1))),af]);if(p){var
+ag=0;return O(function(aa){var
+U=[0,b(b(a(a(b(a(c),1))),1),1),0],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,a(a(a(a(b(a(c),1))))),V],j=w(g,[0,b(b(a(b(a(a(c)),1)),1),1),W],t);if(j){var
+E=j[1];if(0===E[0]){var
+F=E[1],X=[0,a(b(a(a(b(a(c),1))),1)),0],Y=[0,a(b(b(b(b(a(c),1),1),1),1)),X],Z=[0,b(a(b(b(a(a(c)),1),1)),1),Y],_=[0,a(b(b(b(b(a(c),1),1),1),1)),Z],k=w(g,[0,b(b(b(b(a(a(c)),1),1),1),1),_],t);if(k){var
+G=k[1];if(0===G[0]){var
+H=G[1],l=d(S,aa);if(l){var
+J=l[1],n=ds(J);if(n){var
+o=fZ(J);if(o){var
+p=d($,F);if(p){if(m(h(n[1],F)))return[0,f];var
+q=d(z(p[1][2]),H);if(q){var
+r=d(z(o[1]),H);if(r){var
+K=r[1];if(0===K[0]){var
+s=d(q[1][2],K[1]);if(s){var
+L=s[1];if(h(d(g[3],L),f))return[0,f];var
+e=a2(d(g[1],L));if(e){var
+u=e[1],v=u[2],x=u[1],y=i(f,x),A=y?i(v,a(b(b(c,1),1))):y;if(A)var
+T=B(a(b(b(c,1),1)),v),C=[0,I(x,R(b(a(b(c,1)),1),T))];else
+var
+C=A;var
+D=C}else
+var
+D=e;return D}return s}return 0}var
+M=r}else
+var
+M=q;var
+N=M}else
+var
+N=p;var
+O=N}else
+var
+O=o;var
+P=O}else
+var
+P=n;var
+Q=P}else
+var
+Q=l;return Q}return 0}return k}return 0}return j},l,ag)}var
+q=p}else
+var
+q=k;return q}function
+cx(h,f,e){if(e){var
+i=e[2],j=function(a){function
+b(a){function
+b(b){return[0,[0,a,b]]}return g(cx(h,f,i),b)}return g(d(h,a),b)},k=b(b(a(b(c,1)),1),1);return g(l(d(f,e[1]),k),j)}return lR}function
+f1(b,a){if(b){if(a){var
 d=a[1];if(0===d[0]){var
-c=fj(b[2],a[2]);if(c)var
+c=f1(b[2],a[2]);if(c)var
 e=c[1],g=b[1][4]?[0,d[1],e]:e,f=[0,g];else
 var
-f=c;return f}return 0}return a}return a?0:kR}function
-fk(e,f,k){var
-h=k[1];function
-i(i){function
-j(l){function
-j(s){function
-j(u){function
-j(j){function
-m(m){function
-o(H){function
-v(o){function
-p(y){function
-f(x){var
-n=A(l),p=A(k[2]),f=b5(e,z(bx,m)),h=A(u);function
-q(h){function
-k(g){var
-q=A(i);function
-k(m){var
-f=d(n,m);if(f){var
+f=c;return f}return 0}return a}return a?0:lU}var
+lV=[0,b(a(a(a(b(a(c),1)))),1),0],lW=[0,a(a(a(a(b(a(c),1))))),lV],lX=[0,a(b(b(a(b(a(c),1)),1),1)),lW],lY=[0,a(a(b(b(a(a(c)),1),1))),lX],lZ=[0,b(a(b(b(a(a(c)),1),1)),1),lY],l0=[0,a(b(a(b(b(a(c),1),1)),1)),lZ],l1=[0,[0,b(a(a(b(a(a(c)),1))),1),l0],0],l2=[0,a(a(b(b(a(a(c)),1),1))),0],l3=[0,b(b(a(a(b(a(c),1))),1),1),l2],l4=[0,a(a(a(a(b(a(c),1))))),l3],l5=[0,a(a(a(a(b(a(c),1))))),l4],l6=[0,[0,b(b(a(b(a(a(c)),1)),1),1),l5],l1],l7=[0,b(b(a(b(a(a(c)),1)),1),1),0],l8=[0,b(a(b(b(a(a(c)),1),1)),1),l7],l9=[0,a(b(b(b(b(a(c),1),1),1),1)),l8],l_=[0,b(b(a(b(a(a(c)),1)),1),1),l9],l$=[0,[0,a(a(b(b(a(a(c)),1),1))),l_],l6],ma=[0,a(a(b(b(a(a(c)),1),1))),0],mb=[0,a(b(a(b(b(a(c),1),1)),1)),ma],mc=[0,b(b(a(a(b(a(c),1))),1),1),mb],md=[0,a(b(a(b(a(a(c)),1)),1)),mc],me=[0,[0,b(a(b(b(a(a(c)),1),1)),1),md],l$],mf=[0,a(a(b(b(a(a(c)),1),1))),0],mg=[0,a(b(a(b(b(a(c),1),1)),1)),mf],mh=[0,b(a(b(b(a(a(c)),1),1)),1),mg],mi=[0,a(b(b(a(b(a(c),1)),1),1)),mh],mj=[0,a(b(a(b(a(a(c)),1)),1)),mi],mk=[0,a(b(b(b(a(a(c)),1),1),1)),mj],ml=[0,a(b(a(b(b(a(c),1),1)),1)),mk],mm=[0,[0,b(a(b(b(a(a(c)),1),1)),1),ml],me],mn=[0,b(a(a(a(b(a(c),1)))),1),0],mo=[0,a(b(b(b(b(a(c),1),1),1),1)),mn],mp=[0,b(b(a(a(b(a(c),1))),1),1),mo],mq=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),mp],mm],mr=[0,a(a(b(b(a(a(c)),1),1))),0],ms=[0,b(a(a(a(b(a(c),1)))),1),mr],mt=[0,b(a(b(b(a(a(c)),1),1)),1),ms],mu=[0,a(b(a(b(b(a(c),1),1)),1)),mt],mv=[0,b(b(a(b(a(a(c)),1)),1),1),mu],mw=[0,b(b(a(b(a(a(c)),1)),1),1),mv],mx=[0,a(b(b(b(b(a(c),1),1),1),1)),mw],my=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),mx],mq],mz=[0,a(a(b(b(a(a(c)),1),1))),0],mA=[0,a(a(b(b(a(a(c)),1),1))),mz],mB=[0,a(b(b(b(b(a(c),1),1),1),1)),mA],mC=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),mB],my],mD=[0,a(a(b(b(a(a(c)),1),1))),0],mE=[0,b(a(b(b(a(a(c)),1),1)),1),mD],mF=[0,a(a(a(a(b(a(c),1))))),mE],mG=[0,b(b(a(b(a(a(c)),1)),1),1),mF],mH=[0,a(b(b(a(b(a(c),1)),1),1)),mG],mI=[0,b(a(a(a(b(a(c),1)))),1),mH],mJ=[0,a(a(a(a(b(a(c),1))))),mI],mK=[0,[0,a(b(a(a(b(a(c),1))),1)),mJ],mC],mL=[0,a(a(b(b(a(a(c)),1),1))),0],mM=[0,b(b(a(b(a(a(c)),1)),1),1),mL],mN=[0,a(b(b(a(b(a(c),1)),1),1)),mM],mO=[0,a(b(a(a(b(a(c),1))),1)),mN],mP=[0,a(b(b(a(b(a(c),1)),1),1)),mO],mQ=[0,[0,b(b(a(a(b(a(c),1))),1),1),mP],mK],mR=[0,b(a(b(b(a(a(c)),1),1)),1),0],mS=[0,a(b(b(b(b(a(c),1),1),1),1)),mR],mT=[0,a(b(a(a(b(a(c),1))),1)),mS],mU=[0,a(b(a(a(b(a(c),1))),1)),mT],mV=[0,a(b(b(b(b(a(c),1),1),1),1)),mU],mW=[0,b(a(b(b(a(a(c)),1),1)),1),mV],mX=[0,[0,a(a(a(b(b(a(c),1),1)))),mW],mQ],mY=[0,a(a(b(b(a(a(c)),1),1))),0],mZ=[0,b(b(a(a(b(a(c),1))),1),1),mY],m0=[0,a(b(b(b(b(a(c),1),1),1),1)),mZ],m1=[0,a(a(a(a(b(a(c),1))))),m0],m2=[0,[0,a(a(a(b(b(a(c),1),1)))),m1],mX],m3=[0,b(b(a(b(a(a(c)),1)),1),1),0],m4=[0,a(b(b(b(b(a(c),1),1),1),1)),m3],m5=[0,a(b(a(a(b(a(c),1))),1)),m4],m6=[0,b(a(b(b(a(a(c)),1),1)),1),m5],m7=[0,a(a(a(a(b(a(c),1))))),m6],m8=[0,[0,b(a(a(b(b(a(c),1),1))),1),m7],m2],m9=[0,a(a(b(b(a(a(c)),1),1))),0],m_=[0,b(b(a(b(b(a(c),1),1)),1),1),m9],m$=[0,a(b(b(a(b(a(c),1)),1),1)),m_],na=[0,b(a(b(b(b(a(c),1),1),1)),1),m$],nb=[0,b(a(b(b(a(a(c)),1),1)),1),na],nc=[0,a(a(a(a(b(a(c),1))))),nb],nd=[0,[0,b(a(a(b(b(a(c),1),1))),1),nc],m8],ne=[0,a(a(b(b(a(a(c)),1),1))),0],nf=[0,b(b(a(a(b(a(c),1))),1),1),ne],ng=[0,b(b(a(a(b(a(c),1))),1),1),nf],nh=[0,a(b(b(b(b(a(c),1),1),1),1)),ng],ni=[0,[0,a(a(b(b(b(a(c),1),1),1))),nh],nd];function
+f2(e,k,p){var
+h=p[1];function
+n(q){function
+n(r){function
+n(C){function
+n(H){function
+n(n){function
+u(D){function
+I(M){function
+u(K){function
+m(I){function
+E(I){var
+v=z(r),m=z(p[2]),N=aY(e,x(bF,D)),u=z(H);function
+y(R){function
+y(S){function
+y(T){function
+y(U){function
+h(h){function
+O(f){var
+o=z(q);function
+g(m){var
+f=d(v,m);if(f){var
 i=f[1];if(3===i[0]){var
 g=i[1];if(g){var
 j=g[1];if(0===j[0]){var
-h=d(q,j[1]);if(h)var
-o=h[1],p=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,b(a(b(b(a(a(c)),1),1)),1),p],s=[0,a(a(a(a(b(a(c),1))))),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],k=w(e,[0,a(b(a(b(b(a(c),1),1)),1)),u],o),v=k?1:k,l=v;else
+h=d(o,j[1]);if(h)var
+n=h[1],p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],k=w(e,[0,a(b(a(b(b(a(c),1),1)),1)),t],n),u=k?1:k,l=u;else
 var
 l=h;return l}return 0}return g}return 0}return f}function
-l(j){var
-a=d(p,j);if(a){var
-b=d(n,a[1]);if(b){var
+h(j){var
+a=d(m,j);if(a){var
+b=d(v,a[1]);if(b){var
 f=b[1];if(3===f[0]){var
 c=f[1];if(c){var
 e=c[2];if(e){var
@@ -2411,467 +2921,666 @@ h=c;return h}return 0}var
 i=b}else
 var
 i=a;return i}var
-r=A(m),s=A(j);return[0,[0,i,A(i),s,r,l,f,h,k,g,o]]}var
-q=b(b(a(b(c,1)),1),1),r=0,s=A(j);return g(t(O(function(h){if(3===h[0]){var
+i=z(D),j=z(n);return[0,[0,q,z(q),j,i,h,N,R,g,S,M,f]]}var
+V=p[2],W=z(n),r=k[9];if(r)var
+y=r[1],B=y[1],H=B[1],I=y[2],J=function(i){function
+k(d){function
+j(a){return[0,o(i,o(d,a))]}var
+k=z(C);return g(cx(function(v){var
+i=fY(e,u,v);if(i){var
+d=i[1];if(0===d[0]){var
+j=d[3],k=d[2],q=function(a,b){return f0(h,k,j,a,b)},l=function(a){return bQ(m,k,a)},n=function(a){return bQ(m,j,a)},r=d[1]?[6,l,n]:[5,l,n];return[0,[0,r,q]]}var
+g=d[1];if(g){var
+o=g[2],p=g[1],s=function(d,c){var
+a=[0,p,o];return A(function(a){var
+b=dt(f,h,a,d);return b?b:dt(f,h,a,c)},a)},t=[0,p,o];return[0,[0,[7,x(function(a,b){return bQ(m,a,b)},t)],s]]}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]},k,H),j)}var
+n=z(U);return g(cx(function(p){if(3===p[0]){var
+f=p[1];if(f){var
+i=f[2],o=f[1];if(1===o[0]){var
+k=o[1];if(i){var
+n=i[2];if(n){var
+q=n[1];if(n[2])return[1,b(b(a(b(c,1)),1),1)];var
+r=function(i){function
+f(g){var
+l=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(a(b(b(a(a(c)),1),1)),1),l],o=[0,a(a(a(a(b(a(c),1))))),n],p=[0,b(a(a(b(b(a(c),1),1))),1),o],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],r=[0,b(a(b(b(b(a(c),1),1),1)),1),q],s=d(e[2],r);if(j(e[4],k,s))var
+f=function(b,a){return[2,b,a]};else{var
+v=[0,b(a(b(b(a(a(c)),1),1)),1),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w],y=[0,b(a(a(b(b(a(c),1),1))),1),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=d(e[2],z);if(j(e[4],k,A))var
+f=function(b,a){return[3,b,a]};else{var
+B=[0,b(b(b(a(b(a(c),1)),1),1),1),0],C=[0,a(a(b(b(b(a(c),1),1),1))),B],D=[0,a(b(b(b(b(a(c),1),1),1),1)),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=d(e[2],E);if(!j(e[4],k,F))return[1,b(b(a(b(c,1)),1),1)];var
+f=function(b,a){return[4,b,a]}}}function
+t(a,b){return f0(h,i,g,a,b)}function
+u(a){return bQ(m,g,a)}return[0,[0,f(function(a){return bQ(m,i,a)},u),t]]}var
+n=b(b(a(b(c,1)),1),1);return g(l(dr(u,q),n),f)},s=b(b(a(b(c,1)),1),1);return g(l(dr(u,i[1]),s),r)}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]},n,I),k)},K=B[2],L=z(T),E=g(cx(function(o){function
+h(A){function
+h(B){function
+I(h){function
+m(k){function
+m(x){var
+l=z(k);function
+g(b){var
+a=d(l,b);return a?a[1]:f}function
+i(b,a){return 0}var
+m=[0,a(b(a(a(a(c))),1)),0],n=[0,b(b(a(a(a(c))),1),1),m],o=d(e[2],n);if(j(e[4],B,o))return[0,[0,[0,g,h],i]];var
+p=[0,a(b(a(a(a(c))),1)),0],q=[0,b(a(a(a(a(c)))),1),p],r=d(e[2],q);if(j(e[4],B,r)){var
+s=[0,a(a(b(b(a(a(c)),1),1))),0],u=[0,a(b(a(b(b(a(c),1),1)),1)),s],v=[0,a(a(b(b(a(a(c)),1),1))),u],w=[0,a(b(a(b(a(a(c)),1)),1)),v];if(F(d(e[1],A),w))return[0,[0,[1,function(a){return t(f,g(a))},h],i]]}return[1,b(b(a(b(c,1)),1),1)]}var
+n=a(a(c)),l=s(function(a){return i(f,a)},k),o=l?i(f,h):l;return g(af(o,n),m)}var
+n=b(b(a(b(c,1)),1),1),p=[0,b(a(a(b(b(a(c),1),1))),1),0],q=w(e,[0,a(a(a(a(b(a(c),1))))),p],o);return g(l(lQ(e,k,W,v,V,d(e[1],A),q),n),m)}var
+J=b(b(a(b(c,1)),1),1),K=[0,a(b(a(b(b(a(c),1),1)),1)),0],L=[0,a(b(a(b(a(a(c)),1)),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M],q=w(e,[0,b(a(a(b(a(a(c)),1))),1),N],o);if(q){var
+n=q[1];switch(n[0]){case
+0:var
+m=[0,n[1]];break;case
+1:var
+p=d(e[1],n[1]);if(p)var
+h=p[2],E=p[1],G=function(a){return X([0,P(a),h],f)},H=function(d){function
+e(a){return X([0,c,h],f)}function
+g(a){return X([0,b(a,1),h],f)}return Q(function(d){function
+e(b){return X([0,a(c),h],f)}function
+g(d){function
+e(d){return X([0,a(b(c,1)),h],f)}function
+g(c){return X([0,a(b(b(c,1),1)),h],f)}return Q(function(d){function
+e(d){return X([0,a(b(a(c),1)),h],f)}function
+g(c){return X([0,a(b(a(b(c,1)),1)),h],f)}return Q(function(d){function
+e(d){return X([0,a(b(a(a(c)),1)),h],f)}function
+g(c){function
+d(c){var
+a=X(h,f),b=a?[0,P(a[1])]:a;return b}function
+e(c){return X([0,a(b(a(a(b(b(c,1),1))),1)),h],f)}return Q(function(c){return X([0,a(b(a(a(b(a(c),1))),1)),h],f)},e,d,c)}return Q(function(c){return X([0,a(b(a(a(a(c))),1)),h],f)},g,e,d)},g,e,d)},g,e,d)}return Q(function(b){return X([0,a(a(b)),h],f)},g,e,d)},g,e,d)},y=c4(function(a){return X([0,f,h],f)},H,G,E);else
+var
+y=X(0,f);var
+m=y;break;default:var
+m=0}if(m)var
+r=m[1],u=bh(e,n,r),D=u?[0,r]:u,x=D;else
+var
+x=m;var
+C=x}else
+var
+C=q;return g(l(C,J),I)}var
+m=b(b(a(b(c,1)),1),1),n=[0,b(b(b(b(a(a(c)),1),1),1),1),0];return g(l(G(e,[0,a(a(a(a(b(a(c),1))))),n],o),m),h)}var
+m=b(b(a(b(c,1)),1),1),n=[0,b(b(a(b(b(a(c),1),1)),1),1),0],p=[0,b(a(a(a(b(a(c),1)))),1),n],q=[0,a(b(b(a(b(a(c),1)),1),1)),p];return g(l(G(e,[0,a(a(b(a(b(a(c),1)),1))),q],o),m),h)},L,K),J);else
+var
+E=lS;return g(E,O)}var
+y=b(b(a(b(c,1)),1),1);return g(l(O(ds,r,0),y),h)}var
+B=b(b(a(b(c,1)),1),1),E=[0,a(a(b(b(a(a(c)),1),1))),0],H=[0,a(b(a(b(b(a(c),1),1)),1)),E],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(b(a(b(a(c),1)),1),1)),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],U=[0,a(b(b(b(a(a(c)),1),1),1)),K],V=[0,a(b(a(b(b(a(c),1),1)),1)),U];return g(l(L(e,[0,b(a(b(b(a(a(c)),1),1)),1),V],h),B),y)}var
+B=b(b(a(b(c,1)),1),1),E=[0,a(a(b(b(a(a(c)),1),1))),0],H=[0,b(b(a(b(a(a(c)),1)),1),1),E],I=[0,a(b(b(a(b(a(c),1)),1),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(b(a(b(a(c),1)),1),1)),J];return g(l(L(e,[0,b(b(a(a(b(a(c),1))),1),1),K],h),B),y)}var
+B=b(b(a(b(c,1)),1),1),E=0,H=z(n);return g(l(O(function(h){if(3===h[0]){var
 a=h[1];if(a){var
 b=a[2],f=a[1];if(0===f[0]){if(b){var
 g=b[1];if(3===g[0]){var
-c=d(s,f[1]);return c?cg(e,0,c[1],g[1]):c}return 0}return b}return 0}return a}return 0},l,r),q),k)}var
-r=b(b(a(b(c,1)),1),1),v=0;return g(t(O(function(a){return kP(e,h,a)},s,v),r),q)}var
-n=b(c,1),p=[0,b(a(a(a(b(a(c),1)))),1),0],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],r=[0,b(a(a(b(a(a(c)),1))),1),q],v=[0,a(b(b(a(b(a(c),1)),1),1)),r],x=w(e,[0,a(a(a(b(b(a(c),1),1)))),v],h)?0:1;return g(ai(x,n),f)}var
-q=b(a(a(c)),1);return g(ai(n(f[7]),q),p)}var
-x=[0,a(a(b(b(a(a(c)),1),1))),0],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],B=[0,a(a(a(a(b(a(c),1))))),y],C=[0,b(b(a(b(a(a(c)),1)),1),1),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],E=[0,b(a(a(a(b(a(c),1)))),1),D],F=[0,a(a(a(a(b(a(c),1))))),E],o=w(e,[0,a(b(a(a(b(a(c),1))),1)),F],h);if(o){var
-p=o[1];if(3===p[0])var
-G=p[1],q=fi(e,A(j),G);else
+c=d(H,f[1]);return c?cr(e,0,c[1],g[1]):c}return 0}return b}return 0}return a}return 0},r,E),B),y)}var
+B=b(b(a(b(c,1)),1),1),E=0;return g(l(O(function(a){return fY(e,u,a)},C,E),B),y)}function
+u(_){var
+W=b(b(a(b(c,1)),1),1),X=[0,a(a(b(b(a(a(c)),1),1))),0],Y=[0,a(a(b(b(a(a(c)),1),1))),X],Z=[0,a(b(b(b(b(a(c),1),1),1),1)),Y],q=w(e,[0,b(b(b(b(a(a(c)),1),1),1),1),Z],h);if(q){var
+r=q[1];if(3===r[0]){var
+k=r[1];if(k){var
+n=f,g=[0,k[1],k[2]];for(;;){if(g){var
+o=g[1];if(1===o[0]){var
+l=o[1],x=[0,b(b(a(b(a(a(c)),1)),1),1),0],z=[0,a(b(a(b(a(a(c)),1)),1)),x],A=[0,b(b(b(b(a(a(c)),1),1),1),1),z],B=[0,b(a(a(a(b(a(c),1)))),1),A],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=d(e[2],C);if(j(e[4],l,D))var
+i=c;else{var
+E=[0,a(a(b(b(a(a(c)),1),1))),0],F=[0,b(b(a(b(a(a(c)),1)),1),1),E],G=[0,b(b(b(b(a(a(c)),1),1),1),1),F],H=[0,a(b(a(a(b(a(c),1))),1)),G],I=[0,a(a(a(a(b(a(c),1))))),H],J=[0,b(a(b(b(a(a(c)),1),1)),1),I],K=[0,b(b(b(b(a(a(c)),1),1),1),1),J],L=d(e[2],K);if(j(e[4],l,L))var
+i=b(c,1);else
 var
-q=[1,b(b(a(b(c,1)),1),1)];var
-r=q}else
+M=[0,a(a(b(b(a(a(c)),1),1))),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,a(a(b(b(b(a(c),1),1),1))),N],P=[0,b(a(b(b(a(a(c)),1),1)),1),O],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,a(a(a(a(b(a(c),1))))),Q],S=[0,a(a(b(b(a(a(c)),1),1))),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,b(a(b(b(a(a(c)),1),1)),1),T],V=d(e[2],U),i=j(e[4],l,V)?a(c):f}var
+p=t(n,i);if(p){var
+n=i,g=g[2];continue}var
+m=p}else
 var
-r=kS;return g(r,v)}var
-p=a(a(c)),q=f[9]?0:1;return g(ai(q,p),o)}var
-o=b(b(a(b(c,1)),1),1),p=k[2],q=f[13],r=f[12],v=f[11],x=f[10],y=A(l);return g(t(eT(e,A(j),y,x,v,r,q,p,0),o),m)}var
-m=b(b(a(b(c,1)),1),1),o=0;return g(t(O(function(a){return c5(e,a)},i,o),m),j)}var
-m=b(b(a(b(c,1)),1),1),o=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,b(a(a(a(b(a(c),1)))),1),o],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],u=[0,b(b(a(b(a(a(c)),1)),1),1),r],v=[0,b(b(a(b(a(a(c)),1)),1),1),u],x=[0,a(b(b(b(b(a(c),1),1),1),1)),v];return g(t(M(e,[0,b(b(b(b(a(a(c)),1),1),1),1),x],h),m),j)}var
-m=b(b(a(b(c,1)),1),1),o=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,b(b(a(b(b(a(c),1),1)),1),1),o],q=[0,a(b(b(a(b(a(c),1)),1),1)),p],r=[0,b(a(b(b(b(a(c),1),1),1)),1),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],u=[0,a(a(a(a(b(a(c),1))))),s];return g(t(M(e,[0,b(a(a(b(b(a(c),1),1))),1),u],h),m),j)}var
-l=b(b(a(b(c,1)),1),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],o=[0,b(b(a(a(b(a(c),1))),1),1),m],p=[0,b(b(a(a(b(a(c),1))),1),1),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(t(M(e,[0,a(a(b(b(b(a(c),1),1),1))),q],h),l),j)}var
-j=b(b(a(b(c,1)),1),1),l=[0,a(a(b(b(a(a(c)),1),1))),0],m=[0,b(b(a(a(b(a(c),1))),1),1),l],o=[0,a(a(a(a(b(a(c),1))))),m],p=[0,a(a(a(a(b(a(c),1))))),o];return g(t(M(e,[0,b(b(a(b(a(a(c)),1)),1),1),p],h),j),i)}function
-c_(e,S,Q,P,f){return aE(e,aN(e,[3,z(function(u){var
-h=S,g=Q;for(;;){var
-n=0;if(h)if(g){var
-p=g[1],q=h[1];if(0===p[0]){var
-E=[0,a(b(a(b(b(a(c),1),1)),1)),0],F=[0,a(b(a(a(b(a(c),1))),1)),E],G=[0,a(b(b(b(b(a(c),1),1),1),1)),F],i=R(e,[0,b(a(a(a(b(a(c),1)))),1),G],q),H=i?j(e[4],i[1],u):i;if(!H){var
+m=0}else
+var
+m=1;var
+v=m;break}}else
+var
+v=k;var
+s=v}else
+var
+s=0;var
+u=s}else
+var
+u=1;return y(u,W)}var
+v=a(a(a(c)));if(4===h[0])var
+B=h[1],m=s(function(a){return A(function(b){var
+c=d(e[2],b);return j(e[4],a[1],c)},ni)},B);else
+var
+m=0;return g(g(af(m,v),u),E)}var
+u=b(c,1),v=[0,b(a(a(a(b(a(c),1)))),1),0],B=[0,a(b(a(b(b(a(c),1),1)),1)),v],E=[0,b(a(a(b(a(a(c)),1))),1),B],I=[0,a(b(b(a(b(a(c),1)),1),1)),E],J=w(e,[0,a(a(a(b(b(a(c),1),1)))),I],h)?0:1;return g(af(J,u),m)}var
+v=b(a(a(c)),1);return g(af(m(k[7]),v),u)}var
+J=[0,a(a(b(b(a(a(c)),1),1))),0],K=[0,b(a(b(b(a(a(c)),1),1)),1),J],M=[0,a(a(a(a(b(a(c),1))))),K],N=[0,b(b(a(b(a(a(c)),1)),1),1),M],R=[0,a(b(b(a(b(a(c),1)),1),1)),N],S=[0,b(a(a(a(b(a(c),1)))),1),R],T=[0,a(a(a(a(b(a(c),1))))),S],u=w(e,[0,a(b(a(a(b(a(c),1))),1)),T],h);if(u){var
+v=u[1];if(3===v[0])var
+U=v[1],B=fX(e,z(n),U);else
+var
+B=[1,b(b(a(b(c,1)),1),1)];var
+E=B}else
+var
+E=nj;return g(E,I)}var
+v=b(b(a(b(c,1)),1),1),B=p[2],D=k[13],E=k[12],I=k[11],J=k[10],K=z(r);return g(l(fg(e,z(n),K,J,I,E,D,B,0),v),u)}var
+u=b(b(a(b(c,1)),1),1),v=0;return g(l(O(function(a){return cp(e,a)},q,v),u),n)}var
+u=b(b(a(b(c,1)),1),1),v=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(a(a(a(b(a(c),1)))),1),v],D=[0,b(a(b(b(a(a(c)),1),1)),1),B],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],H=[0,b(b(a(b(a(a(c)),1)),1),1),E],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I];return g(l(L(e,[0,b(b(b(b(a(a(c)),1),1),1),1),J],h),u),n)}var
+u=b(b(a(b(c,1)),1),1),v=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(b(a(c),1),1)),1),1),v],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(a(b(b(b(a(c),1),1),1)),1),C],E=[0,b(a(b(b(a(a(c)),1),1)),1),D],H=[0,a(a(a(a(b(a(c),1))))),E];return g(l(L(e,[0,b(a(a(b(b(a(c),1),1))),1),H],h),u),n)}var
+r=b(b(a(b(c,1)),1),1),u=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,b(b(a(a(b(a(c),1))),1),1),u],B=[0,b(b(a(a(b(a(c),1))),1),1),v],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B];return g(l(L(e,[0,a(a(b(b(b(a(c),1),1),1))),C],h),r),n)}var
+q=b(b(a(b(c,1)),1),1),r=[0,a(a(b(b(a(a(c)),1),1))),0],u=[0,b(b(a(a(b(a(c),1))),1),1),r],v=[0,a(a(a(a(b(a(c),1))))),u],B=[0,a(a(a(a(b(a(c),1))))),v];return g(l(L(e,[0,b(b(a(b(a(a(c)),1)),1),1),B],h),q),n)}function
+f3(e,g,f){var
+h=[0,a(b(a(b(b(a(c),1),1)),1)),0],i=[0,a(b(a(a(b(a(c),1))),1)),h],k=[0,a(b(b(b(b(a(c),1),1),1),1)),i],d=G(e,[0,b(a(a(a(b(a(c),1)))),1),k],g);return d?j(e[4],d[1],f):d}function
+du(f,e){var
+g=[0,b(a(a(a(b(a(c),1)))),1),0],h=[0,a(b(a(b(b(a(c),1),1)),1)),g],i=[0,b(b(b(b(a(a(c)),1),1),1),1),h],d=L(f,[0,a(a(a(a(b(a(c),1))))),i],e),j=d?d[1]:d;return j}function
+f4(e,h,g){var
+i=[0,a(b(a(b(b(a(c),1),1)),1)),0],j=[0,a(b(a(a(b(a(c),1))),1)),i],k=[0,a(b(b(b(b(a(c),1),1),1),1)),j],f=G(e,[0,b(a(a(a(b(a(c),1)))),1),k],g);if(f){var
+l=[0,bk(e,f[1]),0],m=[0,b(a(a(a(b(c,1)))),1),0],n=[0,d(e[2],m),l];return d(e[6],[0,h[1],n])}return d(e[2],0)}function
+f5(e,C,r,q,k){if(k){var
+B=k[2],D=function(a){function
+b(b){return[0,o(a,b)]}return g(f5(e,C,r,q,B),b)},p=k[1],s=function(k){function
+o(o){function
+r(I){var
+r=f4(e,C,k),s=p[2];if(4===s[0]){var
+u=s[1];if(u){var
+z=u[2];if(z){var
+B=z[2];if(B){if(B[2])return[1,a(b(a(a(c)),1))];var
+D=function(A){function
+m(q){function
+m(m){function
+A(a){return[0,[0,[0,d(e[6],[0,q,[0,m,0]]),o],0]]}function
+p(r){function
+o(a){var
+b=d(e[2],a);return j(e[4],r,b)}function
+p(f){var
+g=a(b(a(b(b(c,1),1)),1)),h=d(e[2],f);return y(j(e[4],q,h),g)}var
+s=[0,b(b(a(b(a(a(c)),1)),1),1),0],u=[0,b(b(b(a(a(a(c))),1),1),1),s],z=[0,a(b(a(b(b(a(c),1),1)),1)),u];if(o([0,b(b(a(b(a(a(c)),1)),1),1),z])){var
+A=function(q){function
+h(o){function
+h(p){var
+l=d(e[1],m),h=aj(function(e,d){if(i(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&t(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return n(e,c)},l,f);function
+q(I){var
+t=[0,b(a(a(a(b(a(c),1)))),1),0],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],z=[0,a(b(a(b(b(a(c),1),1)),1)),u],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],j=w(e,[0,b(b(b(b(a(a(c)),1),1),1),1),C],k);if(j){var
+l=j[1];if(1===l[0]){var
+o=l[1],h=d(e[1],m),D=d(e[1],o),p=fq(bG(d(e[1],o))+1|0,D,0);if(p){var
+q=p[1],E=function(g){var
+f=a(b(a(b(b(c,1),1)),1)),d=0,e=[0,1,x(function(a){return 0},h)];return y(eR(aj(function(c,a){var
+b=a[3];if(b){var
+d=a[2],e=a[1];return fu(av(b[1]),e,d,c,0,h)}var
+f=a[2],g=a[1],i=fu(av(a[2]),g,f,c,0,h);return fs(a[1],0,i,h)},q,e),d),f)},F=b(b(b(b(c,1),1),1),1),G=b(b(b(b(b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),1),1),1),1),r=i(v(h,f),G);if(r)var
+H=b(b(b(a(b(a(a(a(a(c)))),1)),1),1),1),s=i(aj(function(d,b){var
+a=b[3],e=a?aG(c,a[1]):aG(c,b[2]);return n(d,e)},q,f),H);else
+var
+s=r;return g(af(s,F),E)}return[2,b(b(b(b(c,1),1),1),1)]}return[1,b(b(a(b(c,1)),1),1)]}return kn}var
+r=a(b(a(b(b(c,1),1)),1)),j=i(o,h),s=j?i(h,p):j;return g(y(s,r),q)}var
+j=b(b(a(b(c,1)),1),1),p=[0,b(b(b(a(a(a(c))),1),1),1),0],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(l(dm(e,[0,a(b(a(a(b(a(c),1))),1)),q],k),j),h)}var
+j=b(b(a(b(c,1)),1),1),o=[0,b(a(a(a(b(a(c),1)))),1),0],p=[0,a(b(b(a(b(a(c),1)),1),1)),o];return g(l(dm(e,[0,a(b(a(a(b(a(c),1))),1)),p],k),j),h)};return g(p([0,a(a(b(b(a(a(c)),1),1))),0]),A)}var
+B=[0,a(a(a(b(b(a(c),1),1)))),0],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],D=[0,b(b(a(a(b(a(c),1))),1),1),C];if(o([0,b(a(a(b(b(a(c),1),1))),1),D])){var
+E=function(v){var
+h=a(b(a(b(b(c,1),1)),1)),i=[0,a(b(a(b(b(a(c),1),1)),1)),0],k=[0,a(b(a(b(a(a(c)),1)),1)),i],l=[0,b(a(b(b(a(a(c)),1),1)),1),k],n=[0,b(b(a(b(a(a(c)),1)),1),1),l],o=d(e[2],n),f=j(e[4],m,o);if(f)var
+g=f;else
+var
+p=[0,a(b(a(b(b(a(c),1),1)),1)),0],q=[0,a(a(b(b(a(a(c)),1),1))),p],r=[0,b(b(a(a(b(a(c),1))),1),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(a(b(b(a(c),1),1))),1),s],u=d(e[2],t),g=j(e[4],m,u);return y(g,h)};return g(p([0,b(a(b(b(b(a(c),1),1),1)),1),0]),E)}var
+F=[0,b(a(b(b(a(a(c)),1),1)),1),0],H=[0,a(b(a(b(b(a(c),1),1)),1)),F],I=[0,b(a(b(b(b(a(c),1),1),1)),1),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J];if(!o([0,b(a(a(a(b(a(c),1)))),1),K])){var
+M=[0,b(a(b(b(a(a(c)),1),1)),1),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,a(a(a(b(b(a(c),1),1)))),N],P=[0,a(b(a(b(b(a(c),1),1)),1)),O],Q=[0,b(b(a(b(a(a(c)),1)),1),1),P],R=[0,b(a(a(a(b(a(c),1)))),1),Q];if(!o([0,a(b(b(a(b(a(c),1)),1),1)),R])){var
+S=[0,b(a(a(a(b(a(c),1)))),1),0],T=[0,a(a(a(a(b(a(c),1))))),S],U=[0,a(a(b(b(a(a(c)),1),1))),T];if(o([0,b(a(b(a(b(a(c),1)),1)),1),U])){var
+V=function(o){function
+f(f){function
+h(j){var
+f=d(e[1],m);function
+h(d){var
+e=a(b(a(b(b(c,1),1)),1)),f=d?0:1;return y(f,e)}var
+i=b(b(b(b(b(b(c,1),1),1),1),1),1);return g(bM(c6(eO(2,bG(f)),2),i,f),h)}var
+j=a(b(a(b(b(c,1),1)),1));return g(y(i(d(e[3],m),f),j),h)}var
+h=b(b(a(b(c,1)),1),1),j=[0,b(b(b(a(a(a(c))),1),1),1),0],n=[0,a(b(b(b(b(a(c),1),1),1),1)),j];return g(l(dm(e,[0,a(b(a(a(b(a(c),1))),1)),n],k),h),f)};return g(p([0,b(a(b(a(b(a(c),1)),1)),1),0]),V)}return[2,b(c,1)]}}function
+L(q){var
+n=d(e[1],m);function
+j(j){function
+m(D){function
+p(e){var
+d=a(b(b(b(c,1),1),1));return af(fn(n),d)}var
+q=[0,a(a(a(b(a(a(c)),1)))),0],r=[0,a(a(a(a(b(a(c),1))))),q],f=G(e,[0,b(b(a(a(b(a(c),1))),1),1),r],k);if(f){var
+s=[0,b(b(b(a(b(a(c),1)),1),1),1),0],t=[0,a(a(a(b(b(a(c),1),1)))),s],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],h=G(e,[0,b(b(b(a(b(a(c),1)),1),1),1),u],k);if(h)var
+v=h[1],w=function(f){function
+h(g){var
+h=a(b(a(b(b(c,1),1)),1)),k=bi(j),d=i(bi(f),k);if(d)var
+l=bi(g),e=i(bi(j),l);else
+var
+e=d;return y(e,h)}var
+k=b(b(a(b(c,1)),1),1);return g(l(a2(d(e[1],v)),k),h)},x=b(b(a(b(c,1)),1),1),m=g(l(a2(d(e[1],f[1])),x),w);else
+var
+m=[1,b(b(a(b(c,1)),1),1)];var
+o=m}else
+var
+z=[0,b(b(b(a(b(a(c),1)),1),1),1),0],A=[0,a(a(a(b(b(a(c),1),1)))),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=G(e,[0,b(b(b(a(b(a(c),1)),1),1),1),B],k)?[1,b(b(a(b(c,1)),1),1)]:ko,o=C;return g(o,p)}var
+p=a(b(a(b(b(c,1),1)),1)),q=[0,b(a(b(b(a(a(c)),1),1)),1),0],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(a(b(b(b(a(c),1),1),1)),1),r],t=[0,a(b(a(a(b(a(c),1))),1)),s],u=[0,a(b(a(b(a(a(c)),1)),1)),t],v=o([0,b(a(a(a(b(a(c),1)))),1),u]),w=v||h(j[2],f);return g(y(w,p),m)}var
+p=a(b(a(b(b(c,1),1)),1));return g(l(a2(n),p),j)}return g(p([0,b(a(a(a(b(a(c),1)))),1),0]),L)}var
+r=b(b(a(b(c,1)),1),1),s=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),s],z=[0,a(b(b(a(a(a(c))),1),1)),u];return g(g(l(G(e,[0,b(b(a(b(a(a(c)),1)),1),1),z],k),r),p),A)}var
+r=a(b(a(a(c)),1)),s=p[2],u=[0,a(b(a(b(b(a(c),1),1)),1)),0],z=[0,a(b(a(b(a(a(c)),1)),1)),u],A=[0,b(b(a(a(b(a(c),1))),1),1),z],B=[0,a(b(b(b(b(a(c),1),1),1),1)),A];return g(l(G(e,[0,b(a(a(b(a(a(c)),1))),1),B],s),r),m)}var
+q=a(b(a(a(c)),1)),r=p[2],s=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),s],z=[0,a(b(b(a(a(a(c))),1),1)),u];return g(l(G(e,[0,b(b(a(b(a(a(c)),1)),1),1),z],r),q),m)},E=a(b(a(a(c)),1));return g(y(A(function(a){return j(e[4],a,r)},q),E),D)}return[1,a(b(a(a(c)),1))]}var
+F=function(a){return nk},H=a(b(a(a(c)),1));return g(y(m(A(function(a){return j(e[4],a,r)},q)),H),F)}return[1,a(b(a(a(c)),1))]}return[1,a(b(a(a(c)),1))]}var
+s=a(b(a(a(c)),1));return g(y(ax(e,b(b(b(b(b(b(c,1),1),1),1),1),1),[1,o]),s),r)}var
+r=a(b(a(a(c)),1)),s=p[2],u=[0,b(b(a(b(a(a(c)),1)),1),1),0],z=[0,a(a(b(b(a(a(c)),1),1))),u],B=[0,a(b(a(b(b(a(c),1),1)),1)),z],D=[0,a(a(a(b(b(a(c),1),1)))),B],E=[0,a(b(b(a(b(a(c),1)),1),1)),D];return g(l(G(e,[0,b(b(a(b(b(a(c),1),1)),1),1),E],s),r),o)},u=a(b(a(a(c)),1)),z=du(e,r);return g(g(l(bH(function(a){return f3(e,a,p[1])},z),u),s),D)}return nl}function
+dv(e,O,N,M,f){return aH(e,aP(e,[3,x(function(t){var
+h=O,g=N;for(;;){var
+m=0;if(h)if(g){var
+o=g[1],p=h[1];if(0===o[0]){var
+A=[0,a(b(a(b(b(a(c),1),1)),1)),0],B=[0,a(b(a(a(b(a(c),1))),1)),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],i=G(e,[0,b(a(a(a(b(a(c),1)))),1),C],p),D=i?j(e[4],i[1],t):i;if(!D){var
 h=h[2],g=g[2];continue}var
-I=[0,a(a(b(b(a(a(c)),1),1))),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],L=[0,b(b(a(a(b(a(c),1))),1),1),K],N=[0,a(b(b(b(b(a(c),1),1),1),1)),L],k=M(e,[0,b(a(a(b(a(a(c)),1))),1),N],q),o=0;if(k){var
-O=p[1],l=d(A(k[1]),O);if(l){var
-r=l[1];if(1===r[0]){var
-f=[0,r[1]];o=1}else{var
-f=0;o=1}}else
+E=[0,a(a(b(b(a(a(c)),1),1))),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,a(b(a(b(a(a(c)),1)),1)),F],I=[0,b(b(a(a(b(a(c),1))),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],k=L(e,[0,b(a(a(b(a(a(c)),1))),1),J],p),n=0;if(k){var
+K=o[1],l=d(z(k[1]),K);if(l){var
+q=l[1];if(1===q[0]){var
+f=[0,q[1]];n=1}else{var
+f=0;n=1}}else
 var
-s=l}else
+r=l}else
 var
-s=k;if(!o)var
-f=s}else
+r=k;if(!n)var
+f=r}else
 var
 f=0}else{var
-t=g;n=1}else{var
-t=h;n=1}if(n)var
-f=t;if(f)var
-v=f[1];else{var
-x=w(e,d(e[1],u),[4,P]);if(x){var
-y=x[1];if(4===y[0]){var
-m=y[1];if(m)var
-C=m[1][2],T=1===C[0]?m[2]?d(e[2],0):C[1]:d(e[2],0),D=T;else
+s=g;m=1}else{var
+s=h;m=1}if(m)var
+f=s;if(f)var
+u=f[1];else{var
+v=w(e,d(e[1],t),[4,M]);if(v)var
+P=v[1],Q=[0,b(b(a(b(a(a(c)),1)),1),1),0],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),R],T=[0,a(a(a(b(b(a(c),1),1)))),S],U=[0,a(b(b(a(b(a(c),1)),1),1)),T],x=G(e,[0,b(b(a(b(b(a(c),1),1)),1),1),U],P),V=x?x[1]:d(e[2],0),y=V;else
 var
-D=d(e[2],0);var
-z=D}else
-var
-z=d(e[2],0);var
-B=z}else
-var
-B=d(e[2],0);var
-v=B}return[1,v]}},f)]))}function
-fl(h,g,f){var
-e=d(A(g),f);if(e){var
-i=e[1],j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,a(b(a(b(b(a(c),1),1)),1)),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],p=[0,b(a(b(b(b(a(c),1),1),1)),1),o];return aO(w(h,[0,a(a(a(a(b(a(c),1))))),p],i))}return e}function
-c$(j,i,g,c,a){var
+y=d(e[2],0);var
+u=y}return[1,u]}},f)]))}function
+f6(h,g,f){var
+e=d(z(g),f);if(e){var
+i=e[1],j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,a(b(a(b(b(a(c),1),1)),1)),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],p=[0,b(a(b(b(b(a(c),1),1),1)),1),o];return aQ(w(h,[0,a(a(a(a(b(a(c),1))))),p],i))}return e}function
+dw(j,i,g,c,a){var
 b=h(a[1],c);if(b){var
 e=a[2];return s(function(a){var
-c=fl(j,i,a[1]);if(c)var
+c=f6(j,i,a[1]);if(c)var
 e=c;else{var
-k=a[1],b=d(A(g),k);if(b){var
+k=a[1],b=d(z(g),k);if(b){var
 f=b[1];if(0===f[0]){var
-l=a[2],m=f[1];return C(function(a){return h(m,a)},l)}return 0}var
+l=a[2],m=f[1];return A(function(a){return h(m,a)},l)}return 0}var
 e=b}return e},e)}return b}function
-fm(e,p,r,i,o){var
-y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],A=[0,a(b(a(b(b(a(c),1),1)),1)),y],B=[0,b(a(a(b(a(a(c)),1))),1),A],D=[0,b(a(b(b(a(a(c)),1),1)),1),B],F=[0,a(b(a(b(b(a(c),1),1)),1)),D],G=[0,a(a(b(b(a(a(c)),1),1))),F],H=[0,b(a(b(b(b(a(c),1),1),1)),1),G],q=n(ak(e,[0,a(a(a(a(b(a(c),1))))),H],i));if(q)var
-I=[0,b(a(a(a(b(a(c),1)))),1),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],L=[0,a(b(a(b(b(a(c),1),1)),1)),J],N=[0,a(a(b(b(a(a(c)),1),1))),L],P=[0,a(b(a(b(b(a(c),1),1)),1)),N],Q=[0,b(a(b(b(a(a(c)),1),1)),1),P],S=[0,a(a(a(a(b(a(c),1))))),Q],T=[0,b(a(a(b(b(a(c),1),1))),1),S],U=[0,b(a(a(a(b(a(c),1)))),1),T],k=n(ak(e,[0,a(b(a(b(a(a(c)),1)),1)),U],i));else
+f7(e,q,u,k,p){var
+B=[0,b(b(a(b(b(a(c),1),1)),1),1),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(a(b(a(a(c)),1))),1),C],E=[0,b(a(b(b(a(a(c)),1),1)),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,a(a(b(b(a(a(c)),1),1))),F],J=[0,b(a(b(b(b(a(c),1),1),1)),1),H],r=m(am(e,[0,a(a(a(a(b(a(c),1))))),J],k));if(r)var
+K=[0,b(a(a(a(b(a(c),1)))),1),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),K],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],P=[0,a(a(b(b(a(a(c)),1),1))),N],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,b(a(b(b(a(a(c)),1),1)),1),Q],S=[0,a(a(a(a(b(a(c),1))))),R],T=[0,b(a(a(b(b(a(c),1),1))),1),S],U=[0,b(a(a(a(b(a(c),1)))),1),T],o=m(am(e,[0,a(b(a(b(a(a(c)),1)),1)),U],k));else
 var
-k=q;var
-V=[0,a(b(a(b(b(a(c),1),1)),1)),0],W=[0,b(a(a(a(b(a(c),1)))),1),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,a(a(b(b(b(a(c),1),1),1))),$],ab=[0,b(b(a(b(a(a(c)),1)),1),1),aa],ad=[0,a(b(a(b(a(a(c)),1)),1)),ab];if(ac(e,[0,a(a(a(a(b(a(c),1))))),ad],Y,i)){var
-ae=function(y){function
-x(a){return[0,[0,a]]}var
-A=n(o);function
-k(I){function
-J(o){if(A)var
-B=[0,b(a(a(a(b(a(c),1)))),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),B],F=[0,a(b(a(b(b(a(c),1),1)),1)),D],G=[0,a(a(b(b(a(a(c)),1),1))),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(a(a(a(b(a(c),1))))),I],L=[0,b(a(a(b(b(a(c),1),1))),1),J],M=[0,b(a(a(a(b(a(c),1)))),1),L],d=ak(e,[0,a(b(a(b(a(a(c)),1)),1)),M],i);else
+o=r;var
+V=[0,a(b(a(b(b(a(c),1),1)),1)),0],W=[0,b(a(a(a(b(a(c),1)))),1),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,a(a(b(b(b(a(c),1),1),1))),$],ab=[0,b(b(a(b(a(a(c)),1)),1),1),aa],ac=[0,a(b(a(b(a(a(c)),1)),1)),ab];if(ag(e,[0,a(a(a(a(b(a(c),1))))),ac],Y,k)){var
+ad=function(B){function
+z(a){return[0,[0,a]]}var
+C=m(p);function
+o(K){function
+M(p){if(C)var
+D=[0,b(a(a(a(b(a(c),1)))),1),0],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],G=[0,a(a(b(b(a(a(c)),1),1))),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],J=[0,b(a(b(b(a(a(c)),1),1)),1),H],K=[0,a(a(a(a(b(a(c),1))))),J],L=[0,b(a(a(b(b(a(c),1),1))),1),K],M=[0,b(a(a(a(b(a(c),1)))),1),L],d=am(e,[0,a(b(a(b(a(a(c)),1)),1)),M],k);else
 var
-d=A;var
-N=[0,b(b(a(b(b(a(c),1),1)),1),1),0],P=[0,a(b(a(b(b(a(c),1),1)),1)),N],Q=[0,b(a(a(b(a(a(c)),1))),1),P],R=[0,b(a(b(b(a(a(c)),1),1)),1),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),R],T=[0,a(a(b(b(a(a(c)),1),1))),S],U=[0,b(a(b(b(b(a(c),1),1),1)),1),T],p=w(e,[0,a(a(a(a(b(a(c),1))))),U],[4,i]);if(p)var
-x=p[1],V=4===x[0]?x[1]:0,k=V;else
+d=C;var
+N=[0,b(b(a(b(b(a(c),1),1)),1),1),0],P=[0,a(b(a(b(b(a(c),1),1)),1)),N],Q=[0,b(a(a(b(a(a(c)),1))),1),P],R=[0,b(a(b(b(a(a(c)),1),1)),1),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),R],T=[0,a(a(b(b(a(a(c)),1),1))),S],U=[0,b(a(b(b(b(a(c),1),1),1)),1),T],q=w(e,[0,a(a(a(a(b(a(c),1))))),U],[4,k]);if(q)var
+z=q[1],V=4===z[0]?z[1]:0,o=V;else
 var
-k=p;function
+o=q;function
 W(w){var
-i=v(o,f);function
-n(p){function
-i(q){function
-i(d){var
-b=r[2],a=by(function(g){var
-i=g[2],b=z(aW,d),a=i;for(;;){if(b){if(a){var
+k=v(p,f);function
+m(q){function
+k(r){function
+k(d){var
+b=u[2],a=bc(function(g){var
+i=g[2],b=x(aO,d),a=i;for(;;){if(b){if(a){var
 c=b[1],e=c?h(c[1],a[1]):1;if(e){var
 b=b[2],a=a[2];continue}var
 f=e}else
 var
-f=a;return f}return a?0:1}},b),e=aD(function(b,a){return K(b,a[2])},d,c),g=z(aW,d),i=m(e,v(a,f));return[0,[0,z(aW,a),i,g]]}var
-n=b(a(a(b(c,1))),1),p=0;return g(t(O(function(h){var
-i=b7(function(a){return j(e[4],a[1],h[1])},k);if(i){var
-m=i[1][2];if(1===m[0]){var
-g=f,a=h[2],o=m[1];for(;;){if(a){if(!j(e[4],a[1],o)){var
-n=a[2],g=l(g,c),a=n;continue}var
+f=a;return f}return a?0:1}},b),e=aj(function(b,a){return I(b,a[2])},d,c),g=x(aO,d),j=i(e,v(a,f));return[0,[0,x(aO,a),j,g]]}var
+m=b(a(a(b(c,1))),1),q=0;return g(l(O(function(h){var
+i=bH(function(a){return j(e[4],a[1],h[1])},o);if(i){var
+k=i[1][2];if(1===k[0]){var
+g=f,a=h[2],m=k[1];for(;;){if(a){if(!j(e[4],a[1],m)){var
+l=a[2],g=n(g,c),a=l;continue}var
 b=[0,g]}else
 var
 b=a;var
 p=b?[0,[0,[0,b[1]],c]]:b;return p}}return 0}var
-q=d?[0,[0,0,v(h[2],f)]]:d;return q},o,p),n),i)}var
-n=b(a(a(b(c,1))),1);return g(E(s(function(a){return C(function(b){return j(e[4],a[1],b[1])},o)},k),n),i)}var
-p=b(a(a(b(c,1))),1),q=d?u(v(k,f),i):h(v(k,f),i);return g(E(q,p),n)}var
-X=b(a(a(b(c,1))),1);if(o)var
-q=1;else{var
-y=n(d);if(y)var
-Y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Z=[0,a(b(a(b(b(a(c),1),1)),1)),Y],_=[0,b(a(a(b(a(a(c)),1))),1),Z],$=[0,b(a(b(b(a(a(c)),1),1)),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],q=n(ak(e,[0,a(a(a(a(b(a(c),1))))),ac],i));else
+q=d?[0,[0,0,v(h[2],f)]]:d;return q},p,q),m),k)}var
+m=b(a(a(b(c,1))),1);return g(y(s(function(a){return A(function(b){return j(e[4],a[1],b[1])},p)},o),m),k)}var
+q=b(a(a(b(c,1))),1),r=d?t(v(o,f),k):h(v(o,f),k);return g(y(r,q),m)}var
+X=b(a(a(b(c,1))),1);if(p)var
+r=1;else{var
+B=m(d);if(B)var
+Y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Z=[0,a(b(a(b(b(a(c),1),1)),1)),Y],_=[0,b(a(a(b(a(a(c)),1))),1),Z],$=[0,b(a(b(b(a(a(c)),1),1)),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],r=m(am(e,[0,a(a(a(a(b(a(c),1))))),ac],k));else
 var
-q=y}return g(E(q,X),W)}var
-L=b(b(a(b(c,1)),1),1),q=[0,a(a(b(b(a(a(c)),1),1))),0],x=[0,a(b(a(a(b(a(c),1))),1)),q],y=[0,a(b(b(b(b(a(c),1),1),1),1)),x],B=[0,b(a(b(b(a(a(c)),1),1)),1),y],D=[0,a(b(b(b(b(a(c),1),1),1),1)),B],d=M(e,[0,b(b(b(b(a(a(c)),1),1),1),1),D],I);if(d){var
-F=0,G=d[1],k=O(function(h){var
-k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],l=[0,a(b(a(b(b(a(c),1),1)),1)),k],m=[0,b(a(a(b(a(a(c)),1))),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(a(b(b(a(c),1),1)),1)),n],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,b(a(b(b(b(a(c),1),1),1)),1),p];if(aO(w(e,[0,a(a(a(a(b(a(c),1))))),q],h))){var
-r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(b(b(b(b(a(c),1),1),1),1)),s],d=R(e,[0,b(a(a(a(b(a(c),1)))),1),t],h);if(d){var
-u=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],x=[0,a(b(a(b(a(a(c)),1)),1)),v],y=[0,b(b(a(a(b(a(c),1))),1),1),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],f=M(e,[0,b(a(a(b(a(a(c)),1))),1),z],h);if(f)var
-g=O(c4,f[1],0),A=g?[0,[0,[0,d[1],g[1]]]]:g,i=A;else
+r=B}return g(y(r,X),W)}var
+N=b(b(a(b(c,1)),1),1),r=[0,a(a(b(b(a(a(c)),1),1))),0],z=[0,a(b(a(a(b(a(c),1))),1)),r],B=[0,a(b(b(b(b(a(c),1),1),1),1)),z],D=[0,b(a(b(b(a(a(c)),1),1)),1),B],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],d=L(e,[0,b(b(b(b(a(a(c)),1),1),1),1),E],K);if(d){var
+F=0,H=d[1],o=O(function(h){var
+k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],l=[0,a(b(a(b(b(a(c),1),1)),1)),k],m=[0,b(a(a(b(a(a(c)),1))),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(a(b(b(a(c),1),1)),1)),n],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,b(a(b(b(b(a(c),1),1),1)),1),p];if(aQ(w(e,[0,a(a(a(a(b(a(c),1))))),q],h))){var
+r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(b(b(b(b(a(c),1),1),1),1)),s],d=G(e,[0,b(a(a(a(b(a(c),1)))),1),t],h);if(d){var
+u=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],x=[0,a(b(a(b(a(a(c)),1)),1)),v],y=[0,b(b(a(a(b(a(c),1))),1),1),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],f=L(e,[0,b(a(a(b(a(a(c)),1))),1),z],h);if(f)var
+g=O(co,f[1],0),A=g?[0,[0,[0,d[1],g[1]]]]:g,i=A;else
 var
 i=f;var
 j=i}else
 var
-j=d;return j}return kQ},G,F);if(k)var
-H=k[1],o=[0,aq(function(a){var
-b=a?[0,a[1],0]:a;return b},H)];else
+j=d;return j}return lT},H,F);if(o)var
+J=o[1],p=[0,as(function(a){var
+b=a?[0,a[1],0]:a;return b},J)];else
 var
-o=k;var
-p=o}else
+p=o;var
+q=p}else
 var
-p=d;return g(t(p,L),J)}var
-q=b(b(a(b(c,1)),1),1);return g(g(t(d(p[2],r[1]),q),k),x)},af=a(a(a(b(c,1)))),ag=[0,b(b(a(b(b(a(c),1),1)),1),1),0],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,b(a(b(b(a(a(c)),1),1)),1),ah],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ai],al=[0,a(a(a(b(a(a(c)),1)))),aj],am=[0,a(a(b(b(a(a(c)),1),1))),al],an=[0,b(a(a(a(b(a(c),1)))),1),am];return g(E(n(ak(e,[0,a(b(b(b(b(a(c),1),1),1),1)),an],i)),af),ae)}function
-ao(ah){var
-k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],l=[0,a(b(a(b(b(a(c),1),1)),1)),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],q=[0,a(b(b(a(b(a(c),1)),1),1)),m],s=[0,a(b(b(b(b(a(c),1),1),1),1)),q],u=[0,b(a(a(b(b(a(c),1),1))),1),s],v=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,a(b(a(a(b(a(c),1))),1)),v],x=[0,a(a(a(a(b(a(c),1))))),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,b(b(a(b(a(a(c)),1)),1),1),y],A=[0,a(b(a(b(a(a(c)),1)),1)),z];if(ac(e,[0,a(a(a(a(b(a(c),1))))),A],u,i)){var
-B=[0,b(b(a(b(b(a(c),1),1)),1),1),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],F=[0,a(b(a(b(b(a(c),1),1)),1)),D],G=[0,a(a(a(b(a(a(c)),1)))),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=[0,b(a(a(a(b(a(c),1)))),1),H];if(ak(e,[0,a(b(b(b(b(a(c),1),1),1),1)),I],i)){var
-J=function(f){function
-h(a){return kU}var
-i=a(a(a(b(c,1)))),j=[0,a(a(b(b(a(a(c)),1),1))),0],k=[0,b(a(b(b(a(a(c)),1),1)),1),j],l=[0,a(a(a(a(b(a(c),1))))),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],d=R(e,[0,a(b(a(b(b(a(c),1),1)),1)),n],f),o=d?1:d;return g(E(o,i),h)},K=b(b(a(b(c,1)),1),1);return g(t(d(p[2],r[1]),K),J)}return kV}function
-L(a){return kW}var
-M=a(a(a(b(c,1)))),h=n(o);if(h)var
-N=[0,b(a(a(a(b(a(c),1)))),1),0],O=[0,a(a(a(b(a(a(c)),1)))),N],P=[0,a(a(a(a(b(a(c),1))))),O],Q=[0,b(a(a(a(b(a(c),1)))),1),P],S=[0,a(a(b(a(b(a(c),1)),1))),Q],T=[0,b(a(a(a(b(a(c),1)))),1),S],U=[0,a(b(a(b(a(a(c)),1)),1)),T],V=[0,a(b(a(b(b(a(c),1),1)),1)),0],W=[0,a(b(a(a(b(a(c),1))),1)),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,a(a(b(b(b(a(c),1),1),1))),X],Z=[0,b(b(a(b(a(a(c)),1)),1),1),Y],_=[0,a(b(a(b(a(a(c)),1)),1)),Z],f=ac(e,[0,a(a(a(a(b(a(c),1))))),_],U,i);else
+q=d;return g(l(q,N),M)}var
+r=b(b(a(b(c,1)),1),1);return g(g(l(d(q[2],u[1]),r),o),z)},ae=a(a(a(b(c,1)))),af=[0,b(b(a(b(b(a(c),1),1)),1),1),0],ah=[0,a(b(a(b(b(a(c),1),1)),1)),af],ai=[0,b(a(b(b(a(a(c)),1),1)),1),ah],ak=[0,a(b(a(b(b(a(c),1),1)),1)),ai],al=[0,a(a(a(b(a(a(c)),1)))),ak],an=[0,a(a(b(b(a(a(c)),1),1))),al],ao=[0,b(a(a(a(b(a(c),1)))),1),an];return g(y(m(am(e,[0,a(b(b(b(b(a(c),1),1),1),1)),ao],k)),ae),ad)}function
+ap(ah){var
+j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],n=[0,a(b(a(b(b(a(c),1),1)),1)),j],o=[0,b(b(a(a(b(a(c),1))),1),1),n],r=[0,a(b(b(a(b(a(c),1)),1),1)),o],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(a(b(b(a(c),1),1))),1),s],v=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,a(b(a(a(b(a(c),1))),1)),v],x=[0,a(a(a(a(b(a(c),1))))),w],z=[0,a(a(b(b(b(a(c),1),1),1))),x],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(a(b(a(a(c)),1)),1)),A];if(ag(e,[0,a(a(a(a(b(a(c),1))))),B],t,k)){var
+C=[0,b(b(a(b(b(a(c),1),1)),1),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,b(a(b(b(a(a(c)),1),1)),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,a(a(a(b(a(a(c)),1)))),F],I=[0,a(a(b(b(a(a(c)),1),1))),H],J=[0,b(a(a(a(b(a(c),1)))),1),I];if(am(e,[0,a(b(b(b(b(a(c),1),1),1),1)),J],k)){var
+K=function(f){function
+h(a){return nm}var
+i=a(a(a(b(c,1)))),j=[0,a(a(b(b(a(a(c)),1),1))),0],k=[0,b(a(b(b(a(a(c)),1),1)),1),j],l=[0,a(a(a(a(b(a(c),1))))),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],d=G(e,[0,a(b(a(b(b(a(c),1),1)),1)),n],f),o=d?1:d;return g(y(o,i),h)},L=b(b(a(b(c,1)),1),1);return g(l(d(q[2],u[1]),L),K)}return nn}function
+M(a){return no}var
+N=a(a(a(b(c,1)))),h=m(p);if(h)var
+O=[0,b(a(a(a(b(a(c),1)))),1),0],P=[0,a(a(a(b(a(a(c)),1)))),O],Q=[0,a(a(a(a(b(a(c),1))))),P],R=[0,b(a(a(a(b(a(c),1)))),1),Q],S=[0,a(a(b(a(b(a(c),1)),1))),R],T=[0,b(a(a(a(b(a(c),1)))),1),S],U=[0,a(b(a(b(a(a(c)),1)),1)),T],V=[0,a(b(a(b(b(a(c),1),1)),1)),0],W=[0,a(b(a(a(b(a(c),1))),1)),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,a(a(b(b(b(a(c),1),1),1))),X],Z=[0,b(b(a(b(a(a(c)),1)),1),1),Y],_=[0,a(b(a(b(a(a(c)),1)),1)),Z],f=ag(e,[0,a(a(a(a(b(a(c),1))))),_],U,k);else
 var
 f=h;if(f)var
-$=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,b(a(b(b(a(a(c)),1),1)),1),aa],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ab],ae=[0,a(a(a(b(a(a(c)),1)))),ad],af=[0,a(a(b(b(a(a(c)),1),1))),ae],ag=[0,b(a(a(a(b(a(c),1)))),1),af],j=n(ak(e,[0,a(b(b(b(b(a(c),1),1),1),1)),ag],i));else
+$=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,b(a(b(b(a(a(c)),1),1)),1),aa],ac=[0,a(b(a(b(b(a(c),1),1)),1)),ab],ad=[0,a(a(a(b(a(a(c)),1)))),ac],ae=[0,a(a(b(b(a(a(c)),1),1))),ad],af=[0,b(a(a(a(b(a(c),1)))),1),ae],i=m(am(e,[0,a(b(b(b(b(a(c),1),1),1),1)),af],k));else
 var
-j=f;return g(E(j,M),L)}var
-ap=a(a(a(b(c,1))));if(k)var
-ar=[0,b(b(a(b(a(a(c)),1)),1),1),0],as=[0,b(b(a(a(b(a(c),1))),1),1),ar],at=[0,a(b(a(b(a(a(c)),1)),1)),as],au=[0,a(a(b(b(a(a(c)),1),1))),at],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],x=n(ak(e,[0,b(a(b(b(a(a(c)),1),1)),1),av],i));else
+i=f;return g(y(i,N),M)}var
+aq=a(a(a(b(c,1))));if(o)var
+ar=[0,b(b(a(b(a(a(c)),1)),1),1),0],at=[0,b(b(a(a(b(a(c),1))),1),1),ar],au=[0,a(b(a(b(a(a(c)),1)),1)),at],av=[0,a(a(b(b(a(a(c)),1),1))),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],z=m(am(e,[0,b(a(b(b(a(a(c)),1),1)),1),aw],k));else
 var
-x=k;return g(E(x,ap),ao)}function
-da(a,d,c,b){var
-e=a[10],f=l(a[9],b),g=o(c,a[8]);return[0,a[1],a[2],a[3],d,a[5],a[6],a[7],g,f,e]}function
-fn(b,a){return by(function(a){return n(h(a[1],b))},a)}function
-fo(j,i){var
-g=F(j[2],i);if(!u(i,c)&&!u(g,f)){var
-m=aM(g),d=j[3],e=m;for(;;){if(0===e)var
+z=o;return g(y(z,aq),ap)}function
+dx(a,d,c,b){var
+e=a[12],f=n(a[11],b),g=o(c,a[10]);return[0,a[1],a[2],a[3],d,a[5],a[6],a[7],a[8],a[9],g,f,e]}function
+f8(b,a){return bc(function(a){return m(h(a[1],b))},a)}function
+f9(j,i){var
+g=B(j[2],i);if(!t(i,c)&&!t(g,f)){var
+m=av(g),d=j[3],e=m;for(;;){if(0===e)var
 k=d?[0,d[1]]:d,h=k;else{var
 l=e-1|0;if(d){var
 d=d[2],e=l;continue}var
 h=d}return h?[0,[0,h[1],g]]:[1,b(b(b(a(c),1),1),1)]}}return[1,b(b(b(a(c),1),1),1)]}var
-kY=[0,b(b(b(a(a(c)),1),1),1),0],kZ=[0,b(b(b(b(a(c),1),1),1),1),kY],k0=[0,a(a(b(b(a(c),1),1))),kZ],k1=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),k0],0],k2=[0,a(a(a(b(a(c),1)))),0],k3=[0,b(b(b(b(a(c),1),1),1),1),k2],k4=[0,a(a(b(b(a(c),1),1))),k3],k5=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),k4],k1],k6=[0,a(b(a(b(a(c),1)),1)),0],k7=[0,b(b(b(b(a(c),1),1),1),1),k6],k8=[0,a(a(b(b(a(c),1),1))),k7],k9=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),k8],k5],k_=[0,b(b(a(b(a(c),1)),1),1),0],k$=[0,b(b(b(b(a(c),1),1),1),1),k_],la=[0,a(a(b(b(a(c),1),1))),k$],lb=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),la],k9],lc=[0,b(a(b(b(a(c),1),1)),1),0],ld=[0,b(b(b(b(a(c),1),1),1),1),lc],le=[0,a(a(b(b(a(c),1),1))),ld],lf=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),le],lb],lg=[0,a(b(b(b(a(c),1),1),1)),0],lh=[0,b(b(b(b(a(c),1),1),1),1),lg],li=[0,a(a(b(b(a(c),1),1))),lh],lj=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),li],lf],lk=[0,a(a(a(b(a(c),1)))),0],ll=[0,b(b(b(b(a(c),1),1),1),1),lk],lm=[0,b(a(b(b(a(c),1),1)),1),ll],ln=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lm],lj],lo=[0,a(a(b(b(a(c),1),1))),0],lp=[0,b(b(b(b(a(c),1),1),1),1),lo],lq=[0,b(a(b(b(a(c),1),1)),1),lp],lr=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lq],ln],ls=[0,b(a(b(b(a(c),1),1)),1),0],lt=[0,b(b(b(b(a(c),1),1),1),1),ls],lu=[0,b(a(b(b(a(c),1),1)),1),lt],lv=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lu],lr],lw=[0,a(b(b(b(a(c),1),1),1)),0],lx=[0,b(b(b(b(a(c),1),1),1),1),lw],ly=[0,b(a(b(b(a(c),1),1)),1),lx],lz=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ly],lv],lA=[0,b(a(a(b(a(c),1))),1),0],lB=[0,b(b(b(b(a(c),1),1),1),1),lA],lC=[0,a(b(b(b(a(c),1),1),1)),lB],lD=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lC],lz],lE=[0,a(b(a(b(a(c),1)),1)),0],lF=[0,b(b(b(b(a(c),1),1),1),1),lE],lG=[0,a(b(b(b(a(c),1),1),1)),lF],lH=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lG],lD],lI=[0,b(b(a(b(a(c),1)),1),1),0],lJ=[0,b(b(b(b(a(c),1),1),1),1),lI],lK=[0,a(b(b(b(a(c),1),1),1)),lJ],lL=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lK],lH],lM=[0,a(a(b(b(a(c),1),1))),0],lN=[0,b(b(b(b(a(c),1),1),1),1),lM],lO=[0,a(b(b(b(a(c),1),1),1)),lN],lP=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lO],lL],lQ=[0,b(a(b(b(a(c),1),1)),1),0],lR=[0,b(b(b(b(a(c),1),1),1),1),lQ],lS=[0,a(b(b(b(a(c),1),1),1)),lR],lT=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lS],lP],lU=[0,a(b(b(b(a(c),1),1),1)),0],lV=[0,b(b(b(b(a(c),1),1),1),1),lU],lW=[0,a(b(b(b(a(c),1),1),1)),lV],lX=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lW],lT];function
-lY(d,o,m,e){var
-p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],t=[0,b(b(b(b(b(c,1),1),1),1),1),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(b(a(a(c)),1)))),u],w=[0,a(a(a(a(b(a(c),1))))),v],x=[0,b(a(a(a(b(a(c),1)))),1),w],y=[0,a(a(b(a(b(a(c),1)),1))),x],z=[0,b(a(a(a(b(a(c),1)))),1),y],A=[0,a(b(a(b(a(a(c)),1)),1)),z],B=[0,b(b(a(a(b(a(c),1))),1),1),0],D=[0,a(a(a(a(b(a(c),1))))),B],F=[0,a(a(a(a(b(a(c),1))))),D],k=ac(d,[0,b(b(a(b(a(a(c)),1)),1),1),F],A,e),G=[0,b(b(a(a(b(a(c),1))),1),1),0],H=[0,a(a(a(a(b(a(c),1))))),G],I=[0,a(a(a(a(b(a(c),1))))),H],h=bd(d,[0,b(b(a(b(a(a(c)),1)),1),1),I],e);if(h)var
-J=h[1],K=o[1],i=C(function(f){var
-g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,a(b(a(a(b(a(c),1))),1)),g],i=[0,a(b(b(b(b(a(c),1),1),1),1)),h],e=R(d,[0,b(a(a(a(b(a(c),1)))),1),i],f);return e?j(d[4],e[1],J):e},K);else
+nq=[0,b(b(b(a(a(c)),1),1),1),0],nr=[0,b(b(b(b(a(c),1),1),1),1),nq],ns=[0,a(a(b(b(a(c),1),1))),nr],nt=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ns],0],nu=[0,a(a(a(b(a(c),1)))),0],nv=[0,b(b(b(b(a(c),1),1),1),1),nu],nw=[0,a(a(b(b(a(c),1),1))),nv],nx=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nw],nt],ny=[0,a(b(a(b(a(c),1)),1)),0],nz=[0,b(b(b(b(a(c),1),1),1),1),ny],nA=[0,a(a(b(b(a(c),1),1))),nz],nB=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nA],nx],nC=[0,b(b(a(b(a(c),1)),1),1),0],nD=[0,b(b(b(b(a(c),1),1),1),1),nC],nE=[0,a(a(b(b(a(c),1),1))),nD],nF=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nE],nB],nG=[0,b(a(b(b(a(c),1),1)),1),0],nH=[0,b(b(b(b(a(c),1),1),1),1),nG],nI=[0,a(a(b(b(a(c),1),1))),nH],nJ=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nI],nF],nK=[0,a(b(b(b(a(c),1),1),1)),0],nL=[0,b(b(b(b(a(c),1),1),1),1),nK],nM=[0,a(a(b(b(a(c),1),1))),nL],nN=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nM],nJ],nO=[0,a(a(a(b(a(c),1)))),0],nP=[0,b(b(b(b(a(c),1),1),1),1),nO],nQ=[0,b(a(b(b(a(c),1),1)),1),nP],nR=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nQ],nN],nS=[0,a(a(b(b(a(c),1),1))),0],nT=[0,b(b(b(b(a(c),1),1),1),1),nS],nU=[0,b(a(b(b(a(c),1),1)),1),nT],nV=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nU],nR],nW=[0,b(a(b(b(a(c),1),1)),1),0],nX=[0,b(b(b(b(a(c),1),1),1),1),nW],nY=[0,b(a(b(b(a(c),1),1)),1),nX],nZ=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nY],nV],n0=[0,a(b(b(b(a(c),1),1),1)),0],n1=[0,b(b(b(b(a(c),1),1),1),1),n0],n2=[0,b(a(b(b(a(c),1),1)),1),n1],n3=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n2],nZ],n4=[0,b(a(a(b(a(c),1))),1),0],n5=[0,b(b(b(b(a(c),1),1),1),1),n4],n6=[0,a(b(b(b(a(c),1),1),1)),n5],n7=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n6],n3],n8=[0,a(b(a(b(a(c),1)),1)),0],n9=[0,b(b(b(b(a(c),1),1),1),1),n8],n_=[0,a(b(b(b(a(c),1),1),1)),n9],n$=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n_],n7],oa=[0,b(b(a(b(a(c),1)),1),1),0],ob=[0,b(b(b(b(a(c),1),1),1),1),oa],oc=[0,a(b(b(b(a(c),1),1),1)),ob],od=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oc],n$],oe=[0,a(a(b(b(a(c),1),1))),0],of=[0,b(b(b(b(a(c),1),1),1),1),oe],og=[0,a(b(b(b(a(c),1),1),1)),of],oh=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),og],od],oi=[0,b(a(b(b(a(c),1),1)),1),0],oj=[0,b(b(b(b(a(c),1),1),1),1),oi],ok=[0,a(b(b(b(a(c),1),1),1)),oj],ol=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ok],oh],om=[0,a(b(b(b(a(c),1),1),1)),0],on=[0,b(b(b(b(a(c),1),1),1),1),om],oo=[0,a(b(b(b(a(c),1),1),1)),on],op=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oo],ol];function
+oq(d,o,n,e){var
+p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],t=[0,b(b(b(b(b(c,1),1),1),1),1),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(b(a(a(c)),1)))),u],w=[0,a(a(a(a(b(a(c),1))))),v],x=[0,b(a(a(a(b(a(c),1)))),1),w],z=[0,a(a(b(a(b(a(c),1)),1))),x],B=[0,b(a(a(a(b(a(c),1)))),1),z],C=[0,a(b(a(b(a(a(c)),1)),1)),B],D=[0,b(b(a(a(b(a(c),1))),1),1),0],E=[0,a(a(a(a(b(a(c),1))))),D],F=[0,a(a(a(a(b(a(c),1))))),E],k=ag(d,[0,b(b(a(b(a(a(c)),1)),1),1),F],C,e),H=[0,b(b(a(a(b(a(c),1))),1),1),0],I=[0,a(a(a(a(b(a(c),1))))),H],J=[0,a(a(a(a(b(a(c),1))))),I],h=bj(d,[0,b(b(a(b(a(a(c)),1)),1),1),J],e);if(h)var
+K=h[1],L=o[1],i=A(function(f){var
+g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,a(b(a(a(b(a(c),1))),1)),g],i=[0,a(b(b(b(b(a(c),1),1),1),1)),h],e=G(d,[0,b(a(a(a(b(a(c),1)))),1),i],f);return e?j(d[4],e[1],K):e},L);else
 var
 i=h;function
-L(a){return[0,m]}var
-M=b(a(a(a(c))),1),l=C(function(f){var
-g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,b(b(a(b(b(a(c),1),1)),1),1),g],i=[0,a(a(a(a(b(a(c),1))))),h];return ac(d,[0,a(a(b(b(b(a(c),1),1),1))),i],f,e)},lX);if(l)if(k)var
+M(a){return[0,n]}var
+N=b(a(a(a(c))),1),l=A(function(f){var
+g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,b(b(a(b(b(a(c),1),1)),1),1),g],i=[0,a(a(a(a(b(a(c),1))))),h];return ag(d,[0,a(a(b(b(b(a(c),1),1),1))),i],f,e)},op);if(l)if(k)var
 f=k;else
 if(i)var
-N=[0,a(b(b(b(a(c),1),1),1)),0],O=[0,b(b(b(b(a(c),1),1),1),1),N],P=[0,a(b(b(b(a(c),1),1),1)),O],Q=[0,b(a(b(b(a(b(c,1)),1),1)),1),P],S=[0,a(b(a(b(b(a(c),1),1)),1)),0],T=[0,b(b(a(b(b(a(c),1),1)),1),1),S],U=[0,a(a(a(a(b(a(c),1))))),T],f=n(ac(d,[0,a(a(b(b(b(a(c),1),1),1))),U],Q,e));else
+O=[0,a(b(b(b(a(c),1),1),1)),0],P=[0,b(b(b(b(a(c),1),1),1),1),O],Q=[0,a(b(b(b(a(c),1),1),1)),P],R=[0,b(a(b(b(a(b(c,1)),1),1)),1),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),0],T=[0,b(b(a(b(b(a(c),1),1)),1),1),S],U=[0,a(a(a(a(b(a(c),1))))),T],f=m(ag(d,[0,a(a(b(b(b(a(c),1),1),1))),U],R,e));else
 var
 f=i;else
 var
-f=l;return g(E(f,M),L)}function
-fp(e,p,i,x,q){if(q){var
-B=q[2],D=function(a){return fp(e,p,a,l(x,c),B)},k=q[1],r=function(D){function
-q(y){var
-q=d(e[1],y);function
-A(A){function
+f=l;return g(y(f,N),M)}function
+f_(j,p,e,u,q){if(q){var
+E=q[2],H=function(a){return f_(j,p,a,n(u,c),E)},k=q[1],r=function(H){function
+q(z){var
+q=d(j[1],z);function
+D(D){function
 r(r){function
-y(av){var
-W=[0,b(b(a(a(b(a(c),1))),1),1),0],X=[0,b(b(a(a(b(a(c),1))),1),1),W],Y=[0,a(b(b(b(b(a(c),1),1),1),1)),X];if(L(q,[0,a(a(b(b(b(a(c),1),1),1))),Y])){var
-r=function(A){function
-m(H){var
-r=l(i[2],c);function
-q(I){function
-G(l){function
-I(J){function
-y(m){function
-y(n){var
-p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],t=[0,b(b(a(b(a(a(c)),1)),1),1),q],v=[0,a(b(b(b(b(a(c),1),1),1),1)),t],y=[0,b(b(a(b(a(a(c)),1)),1),1),v],f=w(e,[0,a(a(b(b(a(a(c)),1),1))),y],[4,k]);if(f){var
+z(au){var
+W=[0,b(b(a(a(b(a(c),1))),1),1),0],X=[0,b(b(a(a(b(a(c),1))),1),1),W],Y=[0,a(b(b(b(b(a(c),1),1),1),1)),X];if(F(q,[0,a(a(b(b(b(a(c),1),1),1))),Y])){var
+r=function(D){function
+i(I){var
+r=n(e[2],c);function
+q(J){function
+H(i){function
+J(K){function
+z(m){function
+z(l){var
+p=l[1],q=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),q],y=[0,b(b(a(b(a(a(c)),1)),1),1),v],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],B=[0,b(b(a(b(a(a(c)),1)),1),1),z],f=w(j,[0,a(a(b(b(a(a(c)),1),1))),B],[4,k]);if(f){var
 g=f[1];if(3===g[0])var
-m=g[1],d=aq(function(a){return 0===a[0]?[0,a[1],0]:0},m);else
+n=g[1],d=as(function(a){return 0===a[0]?[0,a[1],0]:0},n);else
 var
 d=0}else
 var
 d=f;function
-B(l){function
-f(a){return a?a[1]:N(c)}var
-g=N(b(c,1)),a=d;for(;;){if(a){var
-i=a[1],j=u(g,i);if(j){var
+E(l){function
+f(a){return a?a[1][1]:P(c)}var
+g=P(b(c,1)),a=d;for(;;){if(a){var
+i=a[1],j=t(g,i);if(j){var
 g=i,a=a[2];continue}var
 e=j}else
 var
 e=1;var
-k=e?s(function(a){return C(function(b){return h(f(b),a)},l)},d):e;return k?s(function(a){var
-b=f(a);return C(function(a){return h(b,a)},d)},l):k}}var
-D=i[10],E=i[9],F=[0,[0,[0,[0,l[3],B],[0,n,A]]],i[8]],G=[0,b(a(a(b(b(a(c),1),1))),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),G],j=bd(e,[0,b(a(b(b(a(a(c)),1),1)),1),I],k),J=j?[0,j[1],i[7]]:i[7],K=[0,H,i[6]],L=i[5],M=i[4],O=o(z(function(a){return[0,a[2][1],l[1]]},M),L),P=o(i[4],[0,[0,r,[0,l[1],x]],0]);return[0,[0,i[1],r,[0,l,i[3]],P,O,K,J,F,E,D]]}function
-n(o){function
-x(A){var
-k=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,a(b(a(a(b(a(c),1))),1)),k],q=[0,a(b(b(b(b(a(c),1),1),1),1)),n],r=[0,b(a(b(b(a(a(c)),1),1)),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],i=M(e,[0,b(b(b(b(a(a(c)),1),1),1),1),s],o),h=i?i[1]:i;function
-u(g){var
-d=p[10];return[0,z(function(y){var
-d=y[1],j=l[1];if(typeof
-d==="number")return kT;else{if(0===d[0]){var
-k=d[4],n=d[2],i=c$(e,h,g,j,n);if(i)var
-r=n[2],o=aq(function(d){var
-g=fl(e,h,d[1]);if(g)var
-k=d[2],j=0,l=bz(aM(d[1]),h),i=[0,[0,v(by(function(d){var
-f=[0,b(b(a(b(b(a(c),1),1)),1),1),0],g=[0,a(b(a(b(b(a(c),1),1)),1)),f],h=[0,b(a(a(b(a(a(c)),1))),1),g],i=[0,b(a(b(b(a(a(c)),1),1)),1),h],j=[0,a(b(a(b(b(a(c),1),1)),1)),i],k=[0,a(a(b(b(a(a(c)),1),1))),j],l=[0,b(a(b(b(b(a(c),1),1),1)),1),k];return aO(w(e,[0,a(a(a(a(b(a(c),1))))),l],d))},l),f),k],j];else
+k=e?s(function(a){return A(function(b){return h(f(b),a)},l)},d):e;return k?s(function(a){var
+b=f(a);return A(function(a){return h(b,a)},d)},l):k}}var
+F=e[12],G=e[11],H=[0,[0,[0,[0,i[3],E],[0,p,D]]],e[10]],J=C(l[2],e[9]),K=e[8],L=[0,b(a(a(b(b(a(c),1),1))),1),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],m=bj(j,[0,b(a(b(b(a(a(c)),1),1)),1),M],k),N=m?[0,m[1],e[7]]:e[7],O=[0,I,e[6]],Q=e[5],R=e[4],S=o(x(function(a){return[0,a[2][1],i[1]]},R),Q),T=o(e[4],[0,[0,r,[0,i[1],u]],0]);return[0,[0,e[1],r,[0,i,e[3]],T,S,O,N,K,J,H,G,F]]}var
+B=e[8];function
+n(k){function
+e(n){function
+o(o){function
+e(q){var
+r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(b(b(b(b(a(c),1),1),1),1)),s],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],y=[0,a(b(b(b(b(a(c),1),1),1),1)),u],n=L(j,[0,b(b(b(b(a(a(c)),1),1),1),1),y],k),e=n?n[1]:n;function
+z(k){var
+g=p[10];return[0,[0,x(function(P){var
+g=P[1],n=i[1];switch(g[0]){case
+0:var
+q=g[4],r=g[2],l=dw(j,e,k,n,r);if(l)var
+B=r[2],s=as(function(d){var
+g=f6(j,e,d[1]);if(g)var
+k=d[2],i=0,l=bd(av(d[1]),e),h=[0,[0,v(bc(function(d){var
+e=[0,b(b(a(b(b(a(c),1),1)),1),1),0],f=[0,a(b(a(b(b(a(c),1),1)),1)),e],g=[0,b(a(a(b(a(a(c)),1))),1),f],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],i=[0,a(b(a(b(b(a(c),1),1)),1)),h],k=[0,a(a(b(b(a(a(c)),1),1))),i],l=[0,b(a(b(b(b(a(c),1),1),1)),1),k];return aQ(w(j,[0,a(a(a(a(b(a(c),1))))),l],d))},l),f),k],i];else
 var
-i=g;return i},r);else
+h=g;return h},B);else
 var
-o=i;var
-p=c$(e,h,g,j,d[3]),s=p?[0,c_(e,h,g,m,z(bx,k))]:p,t=i?[0,c_(e,h,g,m,z(aW,k))]:i;return[0,t,s,o]}var
-q=c$(e,h,g,j,d[1]),u=0,x=q?[0,c_(e,h,g,m,[0,d[2],0])]:q;return[0,0,x,u]}},d)]}var
-x=b(b(a(b(c,1)),1),1),j=l[3][1],y=j?d(p[5],j[1]):j;return g(t(y,x),u)}var
-y=a(b(a(a(c)),1)),q=[0,b(a(a(a(b(a(c),1)))),1),0],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],u=[0,b(b(b(b(a(a(c)),1),1),1),1),r],h=M(e,[0,a(a(a(a(b(a(c),1))))),u],o),i=h?h[1]:h;function
-k(g,f){var
-h=[0,a(b(a(b(b(a(c),1),1)),1)),0],i=[0,a(b(a(a(b(a(c),1))),1)),h],k=[0,a(b(b(b(b(a(c),1),1),1),1)),i],d=R(e,[0,b(a(a(a(b(a(c),1)))),1),k],g);return d?j(e[4],d[1],f):d}var
-n=s(function(g){var
-h=C(function(a){return k(a,g[1])},i);if(h){var
-l=g[2];if(4===l[0]){var
-f=l[1];if(f){if(f[2])return 0;var
-m=f[1],p=[0,b(b(a(b(a(a(c)),1)),1),1),0],q=[0,a(a(b(b(a(a(c)),1),1))),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,a(a(a(b(b(a(c),1),1)))),r],t=[0,a(b(b(a(b(a(c),1)),1),1)),s],u=[0,b(b(a(b(b(a(c),1),1)),1),1),t],v=d(e[2],u),n=j(e[4],m[1],v);if(n){var
-w=m[2];return as(e,b(b(b(b(b(b(c,1),1),1),1),1),1),w)}var
-o=n}else
+s=l;var
+t=dw(j,e,k,n,g[3]),C=t?[0,dv(j,e,k,m,x(bF,q))]:t,D=l?[0,dv(j,e,k,m,x(aO,q))]:l;return[0,D,C,s,f];case
+1:var
+u=dw(j,e,k,n,g[1]),E=0,F=u?[0,dv(j,e,k,m,[0,g[2],0])]:u;return[0,0,F,E,c];default:var
+o=w(j,d(j[1],g[2]),[4,m]);if(o)var
+H=o[1],I=[0,a(b(a(b(b(a(c),1),1)),1)),0],J=[0,a(b(a(b(a(a(c)),1)),1)),I],K=[0,b(b(a(a(b(a(c),1))),1),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],p=G(j,[0,b(a(a(b(a(a(c)),1))),1),L],H);else
 var
-o=f;return o}return 0}return h},m),A=n?s(function(d){var
-g=[0,b(b(a(a(b(a(c),1))),1),1),0],h=[0,a(b(b(b(b(a(c),1),1),1),1)),g],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(a(a(a(b(a(c),1))))),i],l=[0,a(b(b(a(b(a(c),1)),1),1)),j],n=[0,b(b(a(b(a(a(c)),1)),1),1),l],o=[0,b(b(b(b(a(a(c)),1),1),1),1),n],f=aO(w(e,[0,a(a(a(a(b(a(c),1))))),o],d));return f?f:C(function(a){return k(d,a[1])},m)},i):n;return g(E(A,y),x)}var
-q=b(b(a(b(c,1)),1),1);return g(g(t(d(p[2],l[1]),q),n),y)}var
-B=a(b(a(a(c)),1)),D=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),D],G=[0,b(b(b(b(a(a(c)),1),1),1),1),F],m=w(e,[0,a(a(a(a(b(a(c),1))))),G],[4,k]);if(m)var
-n=m[1],I=4===n[0]?[0,n[1]]:0,q=I;else
+p=o;if(p)var
+y=a2(d(j[1],p[1])),M=y?bi(y[1]):f,z=M;else
 var
-q=m;return g(t(q,B),y)}var
-J=a(b(b(a(c),1),1)),q=i[4];if(q){var
-y=i[1];if(y)var
-B=b(b(b(b(b(b(c,1),1),1),1),1),1),m=u(v(i[4],f),B);else
+z=f;var
+A=h(g[1],n),N=0,O=A?[0,d(j[2],0)]:A;return[0,0,O,N,z]}},g),q]]}var
+A=b(b(a(b(c,1)),1),1),o=i[3][1],B=o?d(p[5],o[1]):o;return g(l(B,A),z)}return g(f5(j,n,k,B,m),e)}var
+q=a(b(a(a(c)),1)),e=du(j,k);return g(y(s(function(d){var
+f=[0,b(b(a(a(b(a(c),1))),1),1),0],g=[0,a(b(b(b(b(a(c),1),1),1),1)),f],h=[0,b(a(a(a(b(a(c),1)))),1),g],i=[0,a(a(a(a(b(a(c),1))))),h],k=[0,a(b(b(a(b(a(c),1)),1),1)),i],l=[0,b(b(a(b(a(a(c)),1)),1),1),k],n=[0,b(b(b(b(a(a(c)),1),1),1),1),l],e=aQ(w(j,[0,a(a(a(a(b(a(c),1))))),n],d));return e?e:A(function(a){return f3(j,d,a[1])},m)},e),q),o)}var
+n=b(b(a(b(c,1)),1),1);return g(l(d(p[3],i[1]),n),e)}var
+q=b(b(a(b(c,1)),1),1);return g(g(l(d(p[2],i[1]),q),n),z)}var
+B=a(b(a(a(c)),1)),E=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,b(b(b(b(a(a(c)),1),1),1),1),F],m=w(j,[0,a(a(a(a(b(a(c),1))))),H],[4,k]);if(m)var
+n=m[1],J=4===n[0]?[0,n[1]]:0,q=J;else
 var
-m=y;if(m)var
-D=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),G=q[1][2][2],n=u(F(F(x,c),G),D);else
+q=m;return g(l(q,B),z)}var
+K=a(b(b(a(c),1),1)),q=e[4];if(q){var
+z=e[1];if(z)var
+E=b(b(b(b(b(b(c,1),1),1),1),1),1),m=t(v(e[4],f),E);else
+var
+m=z;if(m)var
+F=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),H=q[1][2][2],n=t(B(B(u,c),H),F);else
 var
 n=m}else
 var
-n=1;return g(E(n,J),I)}var
-m=d(p[6],A);if(m)var
-q=m[2],l=m[1],B=function(j){var
-i=j[1];function
-k(j){function
-k(k){function
-r(G){function
+n=1;return g(y(n,K),J)}var
+n=d(p[6],D);if(n)var
+q=n[2],i=n[1],E=function(k){var
+e=k[1];function
+n(k){function
+n(n){function
+t(G){function
 m(b){var
-a=M(e,b,j),c=a?a[1]:a;return c}function
-n(o){function
-e(a){var
-b=eX(k);return[0,[0,i,a,[0,[0,l,q],h(v([0,l,q],f),b)]]]}var
-j=b(b(a(b(c,1)),1),1),m=0,n=[0,l,q];return g(t(O(function(c){var
+a=L(j,b,k),c=a?a[1]:a;return c}function
+r(r){function
+j(a){var
+b=fk(n);return[0,[0,e,a,[0,[0,i,q],h(v([0,i,q],f),b)]]]}var
+k=b(b(a(b(c,1)),1),1),m=0,o=[0,i,q];return g(l(O(function(c){var
 a=d(p[5],c);if(a)var
-b=fj(k[2],a[1]),f=b?[0,[0,c,b[1]]]:b,e=f;else
+b=f1(n[2],a[1]),f=b?[0,[0,c,b[1]]]:b,e=f;else
 var
-e=a;return e},n,m),j),e)}var
-r=b(c,1),u=[0,b(a(a(a(b(a(c),1)))),1),0],x=[0,a(b(a(b(b(a(c),1),1)),1)),u],y=[0,b(b(b(b(a(a(c)),1),1),1),1),x],z=m([0,a(a(a(a(b(a(c),1))))),y]),A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,a(b(a(a(b(a(c),1))),1)),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],F=o(m([0,b(b(b(b(a(a(c)),1),1),1),1),E]),z);return g(ai(s(function(d){var
-f=[0,b(b(a(b(a(a(c)),1)),1),1),0];return w(e,[0,a(b(b(b(b(a(c),1),1),1),1)),f],d)?0:1},F),r),n)}var
-u=b(c,1),x=[0,a(a(b(b(a(a(c)),1),1))),0],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(a(a(b(a(a(c)),1)))),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],m=w(e,[0,a(b(b(b(b(a(c),1),1),1),1)),C],j),D=m?1:m;return g(ai(n(D),u),r)}var
-m=b(b(a(b(c,1)),1),1);return g(t(d(p[3],i),m),k)}var
-m=b(b(a(b(c,1)),1),1);return g(t(d(p[2],i),m),k)},D=b(b(a(b(c,1)),1),1),y=g(t(d(p[4],l),D),B);else
+e=a;return e},o,m),k),j)}var
+t=b(c,1),u=[0,b(a(a(a(b(a(c),1)))),1),0],x=[0,a(b(a(b(b(a(c),1),1)),1)),u],y=[0,b(b(b(b(a(a(c)),1),1),1),1),x],z=m([0,a(a(a(a(b(a(c),1))))),y]),A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,a(b(a(a(b(a(c),1))),1)),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],F=o(m([0,b(b(b(b(a(a(c)),1),1),1),1),E]),z);return g(af(s(function(d){var
+e=[0,b(b(a(b(a(a(c)),1)),1),1),0];return w(j,[0,a(b(b(b(b(a(c),1),1),1),1)),e],d)?0:1},F),t),r)}var
+u=b(c,1),x=[0,a(a(b(b(a(a(c)),1),1))),0],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(a(a(b(a(a(c)),1)))),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],r=w(j,[0,a(b(b(b(b(a(c),1),1),1),1)),C],k),D=r?1:r;return g(af(m(D),u),t)}var
+r=b(b(a(b(c,1)),1),1);return g(l(d(p[3],e),r),n)}var
+r=b(b(a(b(c,1)),1),1);return g(l(d(p[2],e),r),n)},F=b(b(a(b(c,1)),1),1),z=g(l(d(p[4],i),F),E);else
 var
-y=[1,a(b(a(b(c,1)),1))];return g(y,G)}var
-y=b(b(b(a(c),1),1),1),B=[0,a(b(b(b(a(a(c)),1),1),1)),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),B],m=ck(e,[0,a(a(b(b(a(a(c)),1),1))),D],k),G=m?h(m[1],r):m;return g(E(G,y),q)}var
-q=b(a(b(a(c),1)),1),r=[0,a(b(b(a(a(a(c))),1),1)),0],y=[0,a(b(a(b(b(a(c),1),1)),1)),r];return g(t(bd(e,[0,a(a(b(a(b(a(c),1)),1))),y],k),q),m)},y=b(a(b(a(c),1)),1),A=[0,b(b(a(a(b(a(c),1))),1),1),0],B=[0,b(b(a(a(b(a(c),1))),1),1),A],D=[0,a(b(b(b(b(a(c),1),1),1),1)),B];return g(t(bd(e,[0,a(a(b(b(b(a(c),1),1),1))),D],k),y),r)}var
-Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,a(a(b(b(b(a(c),1),1),1))),$],ab=[0,b(b(a(b(a(a(c)),1)),1),1),aa],ac=[0,a(b(a(b(a(a(c)),1)),1)),ab];if(L(q,[0,a(a(a(a(b(a(c),1))))),ac])){var
-G=function(d){function
-j(b){function
+z=[1,a(b(a(b(c,1)),1))];return g(z,H)}var
+z=b(b(b(a(c),1),1),1),E=[0,a(b(b(b(a(a(c)),1),1),1)),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],i=cw(j,[0,a(a(b(b(a(a(c)),1),1))),F],k),H=i?h(i[1],r):i;return g(y(H,z),q)}var
+q=b(a(b(a(c),1)),1),r=[0,a(b(b(a(a(a(c))),1),1)),0],z=[0,a(b(a(b(b(a(c),1),1)),1)),r];return g(l(bj(j,[0,a(a(b(a(b(a(c),1)),1))),z],k),q),i)},z=b(a(b(a(c),1)),1),D=[0,b(b(a(a(b(a(c),1))),1),1),0],E=[0,b(b(a(a(b(a(c),1))),1),1),D],H=[0,a(b(b(b(b(a(c),1),1),1),1)),E];return g(l(bj(j,[0,a(a(b(b(b(a(c),1),1),1))),H],k),z),r)}var
+Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,a(a(b(b(b(a(c),1),1),1))),$],ab=[0,b(b(a(b(a(a(c)),1)),1),1),aa],ac=[0,a(b(a(b(a(a(c)),1)),1)),ab];if(F(q,[0,a(a(a(a(b(a(c),1))))),ac])){var
+I=function(d){function
+i(b){function
 a(a){function
 b(b){var
-c=fn(d,i[4]),e=b?da(i,c,[0,[1,a[2],b[1]],0],a[2]):da(i,c,0,f);return[0,e]}return g(fm(e,p,a[1],k,0),b)}return g(fo(i,d),a)}var
-l=a(b(b(a(c),1),1)),m=i[4];return g(E(C(function(a){return h(a[1],d)},m),l),j)},H=b(a(b(a(c),1)),1),I=[0,a(b(b(b(a(a(c)),1),1),1)),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),I];return g(t(ck(e,[0,a(a(b(b(a(a(c)),1),1))),J],k),H),G)}var
-ad=[0,a(b(a(b(b(a(c),1),1)),1)),0],ae=[0,b(a(a(b(a(a(c)),1))),1),ad],af=[0,b(b(a(a(b(a(c),1))),1),1),ae],ag=[0,a(a(a(a(b(a(c),1))))),af],ah=[0,a(a(b(b(a(a(c)),1),1))),ag],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ah];if(L(q,[0,b(a(b(b(a(a(c)),1),1)),1),aj])){var
-K=function(f){function
-h(h){function
+c=f8(d,e[4]),g=b?dx(e,c,[0,[1,a[2],b[1]],0],a[2]):dx(e,c,0,f);return[0,g]}return g(f7(j,p,a[1],k,0),b)}return g(f9(e,d),a)}var
+l=a(b(b(a(c),1),1)),m=e[4];return g(y(A(function(a){return h(a[1],d)},m),l),i)},J=b(a(b(a(c),1)),1),K=[0,a(b(b(b(a(a(c)),1),1),1)),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),K];return g(l(cw(j,[0,a(a(b(b(a(a(c)),1),1))),M],k),J),I)}var
+ad=[0,a(b(a(b(b(a(c),1),1)),1)),0],ae=[0,b(a(a(b(a(a(c)),1))),1),ad],ag=[0,b(b(a(a(b(a(c),1))),1),1),ae],ah=[0,a(a(a(a(b(a(c),1))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ai];if(F(q,[0,b(a(b(b(a(a(c)),1),1)),1),aj])){var
+N=function(f){function
+d(h){function
 d(d){function
-h(e){var
-g=fn(f,i[4]);return e?[0,da(i,g,[0,[1,d[2],e[1]],0],d[2])]:[1,a(a(a(b(c,1))))]}return g(fm(e,p,d[1],k,1),h)}return g(fo(i,f),d)}var
-j=b(a(b(a(c),1)),1),l=[0,a(a(b(b(a(a(c)),1),1))),0],m=[0,a(b(a(a(b(a(c),1))),1)),l],n=[0,a(a(a(a(a(b(c,1)))))),m],o=[0,b(b(a(b(a(a(c)),1)),1),1),n],d=ak(e,[0,a(b(b(b(b(a(c),1),1),1),1)),o],k),q=[0,a(a(a(a(b(a(c),1))))),0],r=[0,b(b(b(a(b(a(c),1)),1),1),1),q],s=ak(e,[0,a(a(a(b(a(a(c)),1)))),r],k)?d:d?0:1;return g(E(s,j),h)},P=b(a(b(a(c),1)),1),Q=[0,a(b(b(b(a(a(c)),1),1),1)),0],S=[0,a(b(a(b(b(a(c),1),1)),1)),Q];return g(t(ck(e,[0,a(a(b(b(a(a(c)),1),1))),S],k),P),K)}var
-al=[0,b(b(a(a(b(a(c),1))),1),1),0],am=[0,a(b(b(b(b(a(c),1),1),1),1)),al],an=[0,a(a(b(b(a(a(c)),1),1))),am],ao=[0,a(b(a(b(a(a(c)),1)),1)),an],ap=[0,b(a(a(b(b(a(c),1),1))),1),ao],ar=[0,a(b(a(b(b(a(c),1),1)),1)),ap];if(L(q,[0,b(a(b(b(a(a(c)),1),1)),1),ar]))return lY(e,p,i,k);var
-at=[0,b(b(a(b(b(a(c),1),1)),1),1),0],au=[0,b(a(a(a(b(a(c),1)))),1),at];if(L(q,[0,a(b(a(b(b(a(c),1),1)),1)),au])){var
+h(g){var
+h=f8(f,e[4]);return g?[0,dx(e,h,[0,[1,d[2],g[1]],0],d[2])]:[1,a(a(a(b(c,1))))]}return g(f7(j,p,d[1],k,1),h)}return g(f9(e,f),d)}var
+h=b(a(b(a(c),1)),1),i=[0,a(a(b(b(a(a(c)),1),1))),0],l=[0,a(b(a(a(b(a(c),1))),1)),i],m=[0,a(a(a(a(a(b(c,1)))))),l],n=[0,b(b(a(b(a(a(c)),1)),1),1),m],o=am(j,[0,a(b(b(b(b(a(c),1),1),1),1)),n],k),q=[0,a(a(a(a(b(a(c),1))))),0],r=[0,b(b(b(a(b(a(c),1)),1),1),1),q];return g(y(eP(am(j,[0,a(a(a(b(a(a(c)),1)))),r],k),o),h),d)},Q=b(a(b(a(c),1)),1),R=[0,a(b(b(b(a(a(c)),1),1),1)),0],S=[0,a(b(a(b(b(a(c),1),1)),1)),R];return g(l(cw(j,[0,a(a(b(b(a(a(c)),1),1))),S],k),Q),N)}var
+ak=[0,b(b(a(a(b(a(c),1))),1),1),0],al=[0,a(b(b(b(b(a(c),1),1),1),1)),ak],an=[0,a(a(b(b(a(a(c)),1),1))),al],ao=[0,a(b(a(b(a(a(c)),1)),1)),an],ap=[0,b(a(a(b(b(a(c),1),1))),1),ao],aq=[0,a(b(a(b(b(a(c),1),1)),1)),ap];if(F(q,[0,b(a(b(b(a(a(c)),1),1)),1),aq]))return oq(j,p,e,k);var
+ar=[0,b(b(a(b(b(a(c),1),1)),1),1),0],at=[0,b(a(a(a(b(a(c),1)))),1),ar];if(F(q,[0,a(b(a(b(b(a(c),1),1)),1)),at])){var
 T=function(p){var
-d=[0,b(b(a(b(b(a(c),1),1)),1),1),0],f=[0,a(b(a(b(b(a(c),1),1)),1)),d],g=[0,b(a(a(a(b(a(c),1)))),1),f],h=[0,a(a(a(a(b(a(c),1))))),g],j=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,b(a(a(a(b(a(c),1)))),1),j],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(b(a(c),1),1),1)),1),m],o=[0,aO(w(e,[0,a(b(b(b(b(a(c),1),1),1),1)),n],[4,k]))];return[0,[0,i[1],i[2],i[3],0,i[5],i[6],i[7],i[8],i[9],o]]},U=a(b(b(a(c),1),1)),V=i[1]?f:c;return g(E(m(v(i[4],f),V),U),T)}return[1,a(b(b(a(c),1),1))]}var
-A=b(a(b(a(c),1)),1);return g(E(ff(e,r[1],r[2],k),A),y)}var
-y=b(a(b(a(c),1)),1);return g(t(fg(e,i[1],q),y),r)}var
-r=fh(e,q,k),B=r?[2,r[1]]:lZ;return g(B,A)}var
-r=b(a(b(a(c),1)),1),y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],A=[0,b(a(a(a(b(a(c),1)))),1),y],B=[0,a(b(b(a(b(a(c),1)),1),1)),A];return g(t(bd(e,[0,a(a(b(a(b(a(c),1)),1))),B],k),r),q)},y=a(b(b(a(c),1),1)),A=i[10]?0:1;return g(g(E(A,y),r),D)}return[0,i]}function
-fq(b,a){var
-c=b5(b,a);return s(function(e){var
+d=[0,b(b(a(b(b(a(c),1),1)),1),1),0],f=[0,a(b(a(b(b(a(c),1),1)),1)),d],g=[0,b(a(a(a(b(a(c),1)))),1),f],h=[0,a(a(a(a(b(a(c),1))))),g],i=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,b(a(a(a(b(a(c),1)))),1),i],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(b(a(c),1),1),1)),1),m],o=[0,aQ(w(j,[0,a(b(b(b(b(a(c),1),1),1),1)),n],[4,k]))];return[0,[0,e[1],e[2],e[3],0,e[5],e[6],e[7],e[8],e[9],e[10],e[11],o]]},U=a(b(b(a(c),1),1)),V=e[1]?f:c;return g(y(i(v(e[4],f),V),U),T)}return[1,a(b(b(a(c),1),1))]}var
+D=b(a(b(a(c),1)),1);return g(y(fT(j,r[1],r[2],k),D),z)}var
+z=b(a(b(a(c),1)),1);return g(l(fU(j,e[1],q),z),r)}var
+r=fV(j,q,k),E=r?[2,r[1]]:or;return g(E,D)}var
+r=b(a(b(a(c),1)),1),z=[0,b(b(a(b(b(a(c),1),1)),1),1),0],D=[0,b(a(a(a(b(a(c),1)))),1),z],E=[0,a(b(b(a(b(a(c),1)),1),1)),D];return g(l(bj(j,[0,a(a(b(a(b(a(c),1)),1))),E],k),r),q)},z=a(b(b(a(c),1),1)),D=e[12]?0:1;return g(g(y(D,z),r),H)}return[0,e]}function
+f$(b,a){var
+c=aY(b,a);return s(function(e){var
 a=d(c,e);if(a){if(a[2])return 0;var
 b=1}else
 var
 b=a;return b},a)}function
-db(h,g,f){var
+dy(h,g,f){var
 e=d(g[2],f);if(e){var
-i=e[1],j=[0,b(b(a(a(b(a(c),1))),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(b(a(a(b(a(c),1))),1),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(b(b(b(b(a(c),1),1),1),1)),m],o=[0,b(a(b(b(a(a(c)),1),1)),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return aO(w(h,[0,b(b(b(b(a(a(c)),1),1),1),1),p],i))}return e}function
-fr(e,c,b){var
+i=e[1],j=[0,b(b(a(a(b(a(c),1))),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(b(a(a(b(a(c),1))),1),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(b(b(b(b(a(c),1),1),1),1)),m],o=[0,b(a(b(b(a(a(c)),1),1)),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return aQ(w(h,[0,b(b(b(b(a(a(c)),1),1),1),1),p],i))}return e}function
+ga(e,c,b){var
 a=d(e[4],b);return a?h(a[1][1],c):a}function
-dc(b,a){return 0===a[0]?[0,d(b,a[1])]:[1,a[1],a[2]]}function
-l1(c){var
+dz(b,a){return 0===a[0]?[0,d(b,a[1])]:[1,a[1],a[2]]}function
+ot(c){var
 a=c[2],d=a?[0,a[1],0]:a,b=c[1],e=b?[0,b[1],0]:b;return o(e,d)}function
-fs(f,a){if(a)var
-b=d(f,a[1]),g=b?eq(l(b[1],c)):c,e=[0,g];else
+gb(f,a){if(a)var
+b=d(f,a[1]),g=b?eN(n(b[1],c)):c,e=[0,g];else
 var
-e=a;return e}function
-ft(b,e,a){var
-c=H(a[8],0);function
-d(f){var
-a=cR(e,f[2][1],l2),c=a[3],d=fs(b,a[2]);return[0,fs(b,a[1]),d,c]}return z(function(a){return dc(d,a)},c)}var
-l4=b(c,1),l5=a(c),fu=b(b(c,1),1),a0=l6.slice(),l8=l7.slice(),dd=aR(7,ec(16,function(a){return a})),bf=1;for(;;){var
-oz=cM(function(c){return function(a){var
-b=c-1|0;return y(y(dd,b)[1+b],a)[1+a]}}(bf),l8);y(dd,bf)[1+bf]=oz;var
-oA=bf+1|0;if(6!==bf){var
-bf=oA;continue}var
-l9=function(a){return 4*a|0},l_=cM(function(a){return cM(l9,a)},dd),Y=function(d,c,b,a){return dR(d,c+b[1+a]|0)},al=function(b,a){return y(b,a)[1+a]},x=function(c,a){var
-b=c&-1;return b>>>a|0|b<<(32-a|0)},de=function(d,b,a,aO,aN,aM){var
-aP=a<0?1:0,aQ=aP||((r(b)+gh|0)<a?1:0);if(aQ)ad(l$);var
-aR=al(d,0),aS=al(d,1),aT=al(d,2),aU=al(d,3),aV=al(d,4),aW=al(d,5),aX=al(d,6),aY=al(d,7),aZ=al(a0,0),a1=al(a0,1),a2=al(a0,2),f=0,K=aM,J=aN,I=0,H=aO&-1,G=al(a0,3),F=a2,E=a1,D=aZ,j=aY,i=aX,h=aW,g=aV,C=aU,B=aT,A=aS,z=aR;for(;;){var
-c=y(l_,f)[1+f],L=(z+g|0)+Y(b,a,c,0)|0,M=x(H^L,16),N=D+M|0,O=x(g^N,12),P=(L+O|0)+Y(b,a,c,1)|0,Q=x(M^P,8),R=N+Q|0,S=x(O^R,7),T=(A+h|0)+Y(b,a,c,2)|0,U=x(I^T,16),V=E+U|0,W=x(h^V,12),X=(T+W|0)+Y(b,a,c,3)|0,Z=x(U^X,8),_=V+Z|0,$=x(W^_,7),aa=(B+i|0)+Y(b,a,c,4)|0,ab=x(J^aa,16),ac=F+ab|0,ae=x(i^ac,12),af=(aa+ae|0)+Y(b,a,c,5)|0,ag=x(ab^af,8),ah=ac+ag|0,ai=x(ae^ah,7),aj=(C+j|0)+Y(b,a,c,6)|0,ak=x(K^aj,16),am=G+ak|0,an=x(j^am,12),ao=(aj+an|0)+Y(b,a,c,7)|0,ap=x(ak^ao,8),aq=am+ap|0,ar=x(an^aq,7),as=(P+$|0)+Y(b,a,c,8)|0,at=x(ap^as,16),au=ah+at|0,av=x($^au,12),k=(as+av|0)+Y(b,a,c,9)|0,l=x(at^k,8),m=au+l|0,aw=x(av^m,7),ax=(X+ai|0)+Y(b,a,c,10)|0,ay=x(Q^ax,16),az=aq+ay|0,aA=x(ai^az,12),n=(ax+aA|0)+Y(b,a,c,11)|0,o=x(ay^n,8),p=az+o|0,aB=x(aA^p,7),aC=(af+ar|0)+Y(b,a,c,12)|0,aD=x(Z^aC,16),aE=R+aD|0,aF=x(ar^aE,12),q=(aC+aF|0)+Y(b,a,c,13)|0,s=x(aD^q,8),t=aE+s|0,aG=x(aF^t,7),aH=(ao+S|0)+Y(b,a,c,14)|0,aI=x(ag^aH,16),aJ=_+aI|0,aK=x(S^aJ,12),u=(aH+aK|0)+Y(b,a,c,15)|0,v=x(aI^u,8),w=aJ+v|0,aL=x(aK^w,7),a_=f+1|0;if(6!==f){var
-f=a_,K=l,J=v,I=s,H=o,G=p,F=m,E=w,D=t,j=aG,i=aB,h=aw,g=aL,C=u,B=q,A=n,z=k;continue}var
-e=function(b,a){return(b^a)&-1},a3=e(aG,l),a4=e(aB,v),a5=e(aw,s),a6=e(aL,o),a7=e(u,p),a8=e(q,m),a9=e(n,w);return[0,e(k,t),a9,a8,a7,a6,a5,a4,a3]}},df=function(g,n,b,m,f){if(1===m){var
-A=n-(av*b|0)|0,L=av,B=pd(av,A)?L:A,i=dZ(1,(B+63|0)/64|0),s=i-1|0,M=av*b|0,E=0;if(s<0)var
-t=a0;else{var
-a=E,j=a0;for(;;){var
+e=a;return e}var
+ou=[0,0,0,0,f];function
+gc(b,f,a){var
+c=C(a[10],0);function
+d(g){var
+a=c8(f,g[2][1],ou),c=a[4],d=a[3],e=gb(b,a[2]);return[0,gb(b,a[1]),e,d,c]}return x(function(a){return dz(d,a)},c)}var
+ow=b(c,1),ox=a(c),gd=b(b(c,1),1),a3=oy.slice(),oA=oz.slice(),dA=aT(7,ey(16,function(a){return a})),bm=1;for(;;){var
+q5=cZ(function(c){return function(a){var
+b=c-1|0;return E(E(dA,b)[1+b],a)[1+a]}}(bm),oA);E(dA,bm)[1+bm]=q5;var
+q6=bm+1|0;if(6!==bm){var
+bm=q6;continue}var
+oB=function(a){return 4*a|0},oC=cZ(function(a){return cZ(oB,a)},dA),_=function(d,c,b,a){return eb(d,c+b[1+a]|0)},an=function(b,a){return E(b,a)[1+a]},D=function(c,a){var
+b=c&-1;return b>>>a|0|b<<(32-a|0)},dB=function(d,b,a,aO,aN,aM){var
+aP=a<0?1:0,aQ=aP||((u(b)+g2|0)<a?1:0);if(aQ)ah(oD);var
+aR=an(d,0),aS=an(d,1),aT=an(d,2),aU=an(d,3),aV=an(d,4),aW=an(d,5),aX=an(d,6),aY=an(d,7),aZ=an(a3,0),a0=an(a3,1),a1=an(a3,2),f=0,K=aM,J=aN,I=0,H=aO&-1,G=an(a3,3),F=a1,C=a0,B=aZ,j=aY,i=aX,h=aW,g=aV,A=aU,z=aT,y=aS,x=aR;for(;;){var
+c=E(oC,f)[1+f],L=(x+g|0)+_(b,a,c,0)|0,M=D(H^L,16),N=B+M|0,O=D(g^N,12),P=(L+O|0)+_(b,a,c,1)|0,Q=D(M^P,8),R=N+Q|0,S=D(O^R,7),T=(y+h|0)+_(b,a,c,2)|0,U=D(I^T,16),V=C+U|0,W=D(h^V,12),X=(T+W|0)+_(b,a,c,3)|0,Y=D(U^X,8),Z=V+Y|0,$=D(W^Z,7),aa=(z+i|0)+_(b,a,c,4)|0,ab=D(J^aa,16),ac=F+ab|0,ad=D(i^ac,12),ae=(aa+ad|0)+_(b,a,c,5)|0,af=D(ab^ae,8),ag=ac+af|0,ai=D(ad^ag,7),aj=(A+j|0)+_(b,a,c,6)|0,ak=D(K^aj,16),al=G+ak|0,am=D(j^al,12),ao=(aj+am|0)+_(b,a,c,7)|0,ap=D(ak^ao,8),aq=al+ap|0,ar=D(am^aq,7),as=(P+$|0)+_(b,a,c,8)|0,at=D(ap^as,16),au=ag+at|0,av=D($^au,12),k=(as+av|0)+_(b,a,c,9)|0,l=D(at^k,8),m=au+l|0,aw=D(av^m,7),ax=(X+ai|0)+_(b,a,c,10)|0,ay=D(Q^ax,16),az=aq+ay|0,aA=D(ai^az,12),n=(ax+aA|0)+_(b,a,c,11)|0,o=D(ay^n,8),p=az+o|0,aB=D(aA^p,7),aC=(ae+ar|0)+_(b,a,c,12)|0,aD=D(Y^aC,16),aE=R+aD|0,aF=D(ar^aE,12),q=(aC+aF|0)+_(b,a,c,13)|0,r=D(aD^q,8),s=aE+r|0,aG=D(aF^s,7),aH=(ao+S|0)+_(b,a,c,14)|0,aI=D(af^aH,16),aJ=Z+aI|0,aK=D(S^aJ,12),t=(aH+aK|0)+_(b,a,c,15)|0,v=D(aI^t,8),w=aJ+v|0,aL=D(aK^w,7),a_=f+1|0;if(6!==f){var
+f=a_,K=l,J=v,I=r,H=o,G=p,F=m,C=w,B=s,j=aG,i=aB,h=aw,g=aL,A=t,z=q,y=n,x=k;continue}var
+e=function(b,a){return(b^a)&-1},a2=e(aG,l),a4=e(aB,v),a5=e(aw,r),a6=e(aL,o),a7=e(t,p),a8=e(q,m),a9=e(n,w);return[0,e(k,s),a9,a8,a7,a6,a5,a4,a2]}},dC=function(g,n,b,m,f){if(1===m){var
+A=n-(aA*b|0)|0,L=aA,B=rJ(aA,A)?L:A,i=ej(1,(B+63|0)/64|0),s=i-1|0,M=aA*b|0,E=0;if(s<0)var
+t=a3;else{var
+a=E,j=a3;for(;;){var
 e=a<(i-1|0)?64:B-(64*a|0)|0,u=M+(64*a|0)|0,v=a===(i-1|0)?1:0;if(v)var
 F=f?8:f,w=2|F;else
 var
 w=v;var
-x=0===a?1:0,H=x?1:x,y=H|w;if(64===e)var
-k=de(j,g,u,b,64,y);else
+x=0===a?1:0,G=x?1:x,y=G|w;if(64===e)var
+k=dB(j,g,u,b,64,y);else
 var
-J=cK(64-e|0,0),k=de(j,G(V(g,u,e),J),0,b,e,y);var
-I=a+1|0;if(s!==a){var
-a=I,j=k;continue}var
+I=cX(64-e|0,0),k=dB(j,K(W(g,u,e),I),0,b,e,y);var
+H=a+1|0;if(s!==a){var
+a=H,j=k;continue}var
 t=k;break}}return t}var
 c=1;for(;;){if((c*2|0)<m){var
 c=c*2|0;continue}var
-o=df(g,n,b,c,0),h=df(g,n,b+c|0,m-c|0,0),z=$(64),q=o.length-1;if(0===q)var
-p=h.length-1,l=0===p?[0]:gs(h,0,p);else
+o=dC(g,n,b,c,0),h=dC(g,n,b+c|0,m-c|0,0),z=ab(64),q=o.length-1;if(0===q)var
+p=h.length-1,l=0===p?[0]:hb(h,0,p);else
 var
-l=0===h.length-1?gs(o,0,q):oF(o,h);var
+l=0===h.length-1?hb(o,0,q):q$(o,h);var
 r=l.length-1-1|0,C=0;if(!(r<0)){var
-d=C;for(;;){gC(z,4*d|0,l[1+d]);var
+d=C;for(;;){hl(z,4*d|0,l[1+d]);var
 D=d+1|0;if(r!==d){var
 d=D;continue}break}}var
-K=f?8:f;return de(a0,aS(z),0,0,64,4|K)}},fv=function(a){var
-b=r(a),c=df(a,b,0,dZ(1,(b+gg|0)/av|0),1);return d_(32,function(a){var
-b=a/4|0;return cH((y(c,b)[1+b]>>>(8*(a%4|0)|0)|0)&a2)})},ma=ec(bN,D),dg=function(a){return bw(r(a),function(c){var
-b=aa(a,c);return y(ma,b)[1+b]})},mb=function(a){var
-c=ed(64);cJ(function(a){var
+J=f?8:f;return dB(a3,aU(z),0,0,64,4|J)}},ge=function(a){var
+b=u(a),c=dC(a,b,0,ej(1,(b+g1|0)/aA|0),1);return eu(32,function(a){var
+b=a/4|0;return cU((E(c,b)[1+b]>>>(8*(a%4|0)|0)|0)&a5)})},oE=ey(bX,J),dD=function(a){return bD(u(a),function(c){var
+b=ac(a,c);return E(oE,b)[1+b]})},oF=function(a){var
+c=ez(64);cW(function(a){var
 d=typeof
-a==="number"?a&a2:_(F(a,b(bX(a,8),8)));return aB(c,d)},a);return ee(c)},mc=function(a,c){var
-d=$(a6(a,d1(c)));d5(function(c,e){if(typeof
-e==="number")if(8===a)oQ(d,c,dN(e));else
-if(4===a)gC(d,c,e);else{var
+a==="number"?a&a5:aa(B(a,b(b7(a,8),8)));return aF(c,d)},a);return eA(c)},oG=function(a,c){var
+d=ab(a9(a,el(c)));ep(function(c,e){if(typeof
+e==="number")if(8===a)rk(d,c,d9(e));else
+if(4===a)hl(d,c,e);else{var
 j=a-1|0,n=0;if(!(j<0)){var
 f=n;for(;;){var
-k=8*f|0,o=k<32?k:31;gB(d,c+f|0,e>>o&a2);var
+k=8*f|0,o=k<32?k:31;hk(d,c+f|0,e>>o&a5);var
 p=f+1|0;if(j!==f){var
 f=p;continue}break}}}else{var
-h=8*a|0,g=pK(F(e,b(bX(e,h),h))),i=r(g),l=a<=i?V(g,0,a):G(g,cK(a-i|0,0)),m=0;if(0<=a&&!((r(l)-a|0)<0)&&0<=c&&!((br(d)-a|0)<c)){a4(l,0,d,c,a);m=1}if(!m)ad(g$)}return c+a|0},0,c);return aS(d)},md=function(d,c,b){var
-e=r(b),j=0<=af(c)?1:0;if(j){var
-k=em(c,D(r(d)-e|0));if(k){var
-l=_(c),a=0;for(;;){if((a+4|0)<=e){var
-n=dR(b,a),f=oS(dR(d,l+a|0),n);if(f){var
+h=8*a|0,g=se(B(e,b(b7(e,h),h))),i=u(g),l=a<=i?W(g,0,a):K(g,cX(a-i|0,0)),m=0;if(0<=a&&!((u(l)-a|0)<0)&&0<=c&&!((by(d)-a|0)<c)){a7(l,0,d,c,a);m=1}if(!m)ah(hU)}return c+a|0},0,c);return aU(d)},oH=function(d,c,b){var
+e=u(b),j=0<=ai(c)?1:0;if(j){var
+k=eI(c,J(u(d)-e|0));if(k){var
+l=aa(c),a=0;for(;;){if((a+4|0)<=e){var
+n=eb(b,a),f=rm(eb(d,l+a|0),n);if(f){var
 a=a+4|0;continue}return f}var
 g=a===e?1:0;if(g)var
 h=g;else{var
-o=aa(b,a),i=aa(d,l+a|0)===o?1:0;if(i){var
+o=ac(b,a),i=ac(d,l+a|0)===o?1:0;if(i){var
 a=a+1|0;continue}var
 h=i}return h}}var
 m=k}else
 var
-m=j;return m},mf=function(a){return cL(me,a)},mg=function(b,a){return pv(b,a)<0?1:0},i=[0,dg,mb,function(a){return D(r(a))},hg,mg,mf,mc,md,fv],bH=[S,mh,cw(0)],I=function(a){throw[0,bH,a]},bI=function(d){var
-f=r(d),a=[0,0];function
-c(b){return a[1]<f?aa(d,a[1]):I(mi)}function
-g(b){return c(0)===b?(a[1]++,0):I(G(mj,e(p+a[1])))}function
+m=j;return m},oJ=function(a){return cY(oI,a)},oK=function(b,a){return r1(b,a)<0?1:0},k=[0,dD,oF,function(a){return J(u(a))},h1,oK,oJ,oG,oH,ge],bR=[T,oL,cJ(0)],M=function(a){throw[0,bR,a]},bS=function(d){var
+f=u(d),a=[0,0];function
+c(b){return a[1]<f?ac(d,a[1]):M(oM)}function
+g(b){return c(0)===b?(a[1]++,0):M(K(oN,e(q+a[1])))}function
 k(l){g(34);var
-b=ed(32);for(;;){var
-e=c(0);if(34===e){a[1]++;return ee(b)}if(92===e){a[1]++;var
+b=ez(32);for(;;){var
+e=c(0);if(34===e){a[1]++;return eA(b)}if(92===e){a[1]++;var
 h=c(0);a[1]++;var
 i=h-98|0,j=0;if(!(19<i>>>0)){var
 k=0;switch(i){case
-0:aB(b,8);break;case
-4:aB(b,12);break;case
-12:aB(b,10);break;case
-16:aB(b,13);break;case
-18:aB(b,9);break;case
-19:if(f<(a[1]+4|0))I(mk);else
-aB(b,cH(gK(G(ml,V(d,a[1],4)))&a2));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)aB(b,h);continue}aB(b,e);a[1]++;continue}}function
+0:aF(b,8);break;case
+4:aF(b,12);break;case
+12:aF(b,10);break;case
+16:aF(b,13);break;case
+18:aF(b,9);break;case
+19:if(f<(a[1]+4|0))M(oO);else
+aF(b,cU(ht(K(oP,W(d,a[1],4)))&a5));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)aF(b,h);continue}aF(b,e);a[1]++;continue}}function
 h(q){var
-b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return mm}var
+b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return oQ}var
 e=[0,h(0),0];for(;;){if(44===c(0)){a[1]++;var
-e=[0,h(0),e];continue}g(93);return[2,bv(e)]}}if(123===b){a[1]++;if(f$===c(0)){a[1]++;return mn}var
+e=[0,h(0),e];continue}g(93);return[2,bC(e)]}}if(123===b){a[1]++;if(gU===c(0)){a[1]++;return oR}var
 l=function(b){var
 a=k(0);g(58);return[0,a,h(0)]},i=[0,l(0),0];for(;;){if(44===c(0)){a[1]++;var
-i=[0,l(0),i];continue}g(f$);return[3,bv(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,k(0)];if(45===b)j=1}if(j){var
+i=[0,l(0),i];continue}g(gU);return[3,bC(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,k(0)];if(45===b)j=1}if(j){var
 n=a[1];a[1]++;for(;;){if(a[1]<f){var
-p=9<aa(d,a[1])-48>>>0?0:1;if(p){a[1]++;continue}}return[0,V(d,n,a[1]-n|0)]}}var
+p=9<ac(d,a[1])-48>>>0?0:1;if(p){a[1]++;continue}}return[0,W(d,n,a[1]-n|0)]}}var
 m=a[1];for(;;){if(a[1]<f){var
-o=25<aa(d,a[1])-97>>>0?0:1;if(o){a[1]++;continue}}return[4,V(d,m,a[1]-m|0)]}}return h(0)},W=function(b,a){if(3===a[0])try{var
-c=g7(b,a[1]);return c}catch(a){a=aA(a);if(a===ae)return I(G(mp,b));throw a}return I(mo)},be=function(a){return 1===a[0]?a[1]:I(mq)},a1=function(a){if(0===a[0]){var
-b=a[1];return 40<r(b)?I(mr):dV(b)}return I(ms)},bJ=function(a){return 2===a[0]?a[1]:I(mt)},cl=function(a){switch(a[0]){case
-0:return[0,a1(a)];case
+o=25<ac(d,a[1])-97>>>0?0:1;if(o){a[1]++;continue}}return[4,W(d,m,a[1]-m|0)]}}return h(0)},Y=function(b,a){if(3===a[0])try{var
+c=hQ(b,a[1]);return c}catch(a){a=ar(a);if(a===ae)return M(K(oT,b));throw a}return M(oS)},bl=function(a){return 1===a[0]?a[1]:M(oU)},a4=function(a){if(0===a[0]){var
+b=a[1];return 40<u(b)?M(oV):ef(b)}return M(oW)},bT=function(a){return 2===a[0]?a[1]:M(oX)},cy=function(a){switch(a[0]){case
+0:return[0,a4(a)];case
 1:return[1,a[1]];case
-2:return[3,aK(cl,a[1])];case
+2:return[3,aN(cy,a[1])];case
 3:var
-c=a[1];return[4,aK(function(a){var
-b=cl(a[2]);return[0,a[1],b]},c)];default:var
-b=a[1];return dS(b,my)?dS(b,mz)?I(mA):mB:mC}},mD=function(k,j){var
-a=cl(bI(k));function
+c=a[1];return[4,aN(function(a){var
+b=cy(a[2]);return[0,a[1],b]},c)];default:var
+b=a[1];return ec(b,o2)?ec(b,o3)?M(o4):o5:o6}},o7=function(j,h){var
+a=cy(bS(j));function
 b(b){var
-c=M(i,dg(b),a);return c?c[1]:I(G(mE,b))}var
-l=0,m=b(mF),d=O(function(a){return c5(i,a)},m,l),n=d?d[1]:I(mK),e=cN(n),p=cO(0,64),f=cO(0,64);function
-g(d,c,b){var
-a=cg(i,d,c,b);return a?a[1]:I(mG)}var
-o=b(mH);d4(function(l,d){if(3===d[0]){var
+c=L(k,dD(b),a);return c?c[1]:M(K(o8,b))}var
+m=0,n=b(o9),d=O(function(a){return cp(k,a)},n,m),o=d?d[1]:M(pc),e=c0(o),l=c2(0,64),i=c2(0,64);function
+f(d,c,b){var
+a=cr(k,d,c,b);return a?a[1]:M(o_)}var
+p=b(o$);eo(function(m,d){if(3===d[0]){var
 b=d[1];if(b){var
-f=b[1];if(0===f[0]){var
+g=b[1];if(0===g[0]){var
 h=b[2];if(h){var
 i=h[1];if(3===i[0]){var
-j=i[1],a=f[1];if(0<=af(a)&&ek(a,D(e.length-1))){var
-k=_(a),c=y(e,k)[1+k],m=c[3]?g(0,c,j):mJ,n=[0,D(l),[0,a,m]];return ei(p,g(1,c,j),n)}}}}}}return I(mI)},o);var
-h=d7(d3(0,function(M,L){var
-g=L[1],r=aL(p,g),k=y(p[2],r)[1+r];if(k){var
-l=k[3],G=k[2];if(0===ah(g,k[1]))var
-a=[0,G];else
-if(l){var
-m=l[3],H=l[2];if(0===ah(g,l[1]))var
-a=[0,H];else
-if(m){var
-I=m[2],J=m[3];if(0===ah(g,m[1]))var
-a=[0,I];else{var
-e=J;for(;;){if(e){var
-E=e[2],F=e[3];if(0!==ah(g,e[1])){var
-e=F;continue}var
-a=[0,E]}else
+j=i[1],a=g[1];if(0<=ai(a)&&eG(a,J(e.length-1))){var
+k=aa(a),c=E(e,k)[1+k],n=c[3]?f(0,c,j):pb,o=[0,J(m),[0,a,n]];return c3(l,f(1,c,j),o)}}}}}}return M(pa)},p);var
+g=er(en(0,function(y,x){var
+d=x[1],k=bE(l,d),e=E(l[2],k)[1+k];if(e){var
+f=e[3],s=e[2];if(0===ap(d,e[1]))var
+a=[0,s];else
+if(f){var
+g=f[3],t=f[2];if(0===ap(d,f[1]))var
+a=[0,t];else
+if(g){var
+u=g[2],v=g[3];if(0===ap(d,g[1]))var
+a=[0,u];else{var
+b=v;for(;;){if(b){var
+q=b[2],r=b[3];if(0!==ap(d,b[1])){var
+b=r;continue}var
+a=[0,q]}else
 var
 a=0;break}}}else
 var
@@ -2880,441 +3589,482 @@ var
 a=0}else
 var
 a=0;if(a){var
-u=a[1],b=u[2],t=aL(f,b),n=y(f[2],t)[1+t];for(;;){if(n){var
-K=n[3],s=0===ah(n[1],b)?1:0;if(!s){var
-n=K;continue}var
-v=s}else
+o=a[1],j=o[2],n=bE(i,j),h=E(i[2],n)[1+n];for(;;){if(h){var
+w=h[3],m=0===ap(h[1],j)?1:0;if(!m){var
+h=w;continue}var
+p=m}else
 var
-v=0;if(1-v)ei(f,b,D(M));var
-q=aL(f,b),h=y(f[2],q)[1+q];if(h){var
-i=h[3],z=h[2];if(0===ah(b,h[1]))var
-o=z;else{if(!i)throw ae;var
-j=i[3],A=i[2];if(0===ah(b,i[1]))var
-o=A;else{if(!j)throw ae;var
-B=j[2],C=j[3];if(0===ah(b,j[1]))var
-o=B;else{var
-d=C;for(;;){if(!d)throw ae;var
-w=d[2],x=d[3];if(0!==ah(b,d[1])){var
-d=x;continue}var
-o=w;break}}}}return[0,u[1],o]}throw ae}}var
-O=N(c);return[0,N(c),O]},j));return[0,a,h[1],h[2]]},fw=function(e){var
-v=r(e);if(v<8)I(mL);var
-k=dO(eb(e,0)),Q=k<2?1:0,R=Q||((v-8|0)<k?1:0);if(R)I(mM);var
-S=bI(V(e,8,k));function
+p=0;if(1-p)c3(i,j,J(y));var
+z=eE(i,j);return[0,o[1],z]}}var
+A=P(c);return[0,P(c),A]},h));return[0,a,g[1],g[2]]},gf=function(e){var
+v=u(e);if(v<8)M(pd);var
+j=d_(ex(e,0)),Q=j<2?1:0,R=Q||((v-8|0)<j?1:0);if(R)M(pe);var
+S=bS(W(e,8,j));function
 h(b){var
-c=bJ(W(mN,W(b,S)));if(c){var
+c=bT(Y(pf,Y(b,S)));if(c){var
 d=c[2];if(d&&!d[2]){var
-a=_(a1(c[1])),e=_(a1(d[1]));if(0<=a&&!(e<a)&&!(v<((8+k|0)+e|0)))return[0,(8+k|0)+a|0,e-a|0];return I(b)}}return I(b)}function
-m(b){var
-a=h(b);return V(e,a[1],a[2])}function
+a=aa(a4(c[1])),e=aa(a4(d[1]));if(0<=a&&!(e<a)&&!(v<((8+j|0)+e|0)))return[0,(8+j|0)+a|0,e-a|0];return M(b)}}return M(b)}function
+l(b){var
+a=h(b);return W(e,a[1],a[2])}function
 a(j,i){var
-a=h(i),k=a[2],m=a[1];return[0,k/8|0,function(d){if(0<=d&&!((k/8|0)<=d)){var
-f=eb(e,m+(8*d|0)|0),g=dO(f);if(0===gI(dN(g),f)){var
-h=0;if(!j&&!(0<=g))h=1;if(!h)return D(g)}var
-a=dV(o6(hi,f));if(!j&&!(0<=af(a)))return l(a,b(c,64));return a}return ad(i)}]}function
-n(d){var
+a=h(i),k=a[2],l=a[1];return[0,k/8|0,function(d){if(0<=d&&!((k/8|0)<=d)){var
+f=ex(e,l+(8*d|0)|0),g=d_(f);if(0===hr(d9(g),f)){var
+h=0;if(!j&&!(0<=g))h=1;if(!h)return J(g)}var
+a=ef(rA(h3,f));if(!j&&!(0<=ai(a)))return n(a,b(c,64));return a}return ah(i)}]}function
+m(d){var
 a=h(d),f=a[2],g=a[1];return[0,f/4|0,function(a){if(0<=a&&!((f/4|0)<=a)){var
-c=ea(e,(g+(4*a|0)|0)+2|0),h=ea(e,g+(4*a|0)|0);if(c<8192)return D(h|c<<16);var
-i=b(D(c),16);return l(D(h),i)}return ad(d)}]}function
-w(a){return bw(a[1],a[2])}var
-j=bI(m(mO)),A=n(mP),o=A[1],T=A[2];if(0===o)I(mQ);var
-B=aK(be,bJ(W(mR,j)));if(g6(function(a){return 1-d6(a,mS)},B))I(mT);function
-q(a){return d6(a,B)}function
+c=ew(e,(g+(4*a|0)|0)+2|0),h=ew(e,g+(4*a|0)|0);if(c<8192)return J(h|c<<16);var
+i=b(J(c),16);return n(J(h),i)}return ah(d)}]}function
+w(a){return bD(a[1],a[2])}var
+i=bS(l(pg)),z=m(ph),o=z[1],T=z[2];if(0===o)M(pi);var
+A=aN(bl,bT(Y(pj,i)));if(hP(function(a){return 1-eq(a,pk)},A))M(pl);function
+q(a){return eq(a,A)}function
 C(d){var
-g=h(d),n=g[1],c=gF(g[2],o);return 8===c?a(0,d)[2]:function(o){var
-j=V(e,n+a6(c,o)|0,c),d=r(j)-1|0;if(d<0)var
+g=h(d),m=g[1],c=ho(g[2],o);return 8===c?a(0,d)[2]:function(o){var
+j=W(e,m+a9(c,o)|0,c),d=u(j)-1|0;if(d<0)var
 g=f;else{var
 a=d,h=f;for(;;){var
-k=D(aa(j,a)),i=l(b(h,8),k),m=a-1|0;if(0!==a){var
-a=m,h=i;continue}var
+k=J(ac(j,a)),i=n(b(h,8),k),l=a-1|0;if(0!==a){var
+a=l,h=i;continue}var
 g=i;break}}return g}}var
-s=W(mU,j);if(q(mV))var
+r=Y(pm,i);if(q(pn))var
 p=1;else
 var
-P=q(nB),p=P?[0,a1(W(nC,s))]:P;function
-E(a){return f}var
-U=1===p?E:C(nA);if(typeof
+O=q(p5),p=O?[0,a4(Y(p6,r))]:O;function
+D(a){return f}var
+U=1===p?D:C(p4);if(typeof
 p==="number")if(p)var
-X=n(mW)[2],x=X,t=[0,a(0,mX)[2]];else{try{var
-aF=[0,C(nx)],O=aF}catch(a){a=aA(a);if(a[1]!==bH)throw a;var
-O=0}var
-x=E,t=O}else
+V=m(po)[2],x=V,s=[0,a(0,pp)[2]];else{try{var
+aF=[0,C(p1)],N=aF}catch(a){a=ar(a);if(a[1]!==bR)throw a;var
+N=0}var
+x=D,s=N}else
 var
-aG=n(ny)[2],x=aG,t=[0,a(0,nz)[2]];var
-Y=a(1,mY)[2],Z=a(1,mZ)[2],G=a(0,m0)[2],H=h(m1),$=H[1],J=h(m2),ae=H[2]<o?1:0,ac=J[1],ag=ae||((J[2]/32|0)<o?1:0);if(ag)I(m3);var
-ah=n(m4)[2],ai=n(m5)[2],g=be(W(m6,s)),u=a1(W(m7,s)),aj=af(u)<0?1:0,ak=aj||el(u,D(64));if(ak)I(m8);var
-al=a(1,m9)[2],am=a(1,m_)[2],an=a(0,m$)[2],K=cN(bJ(bI(m(na))));function
-ao(k){var
-n=d(an,k),o=d(al,k),s=_(u);if(64<r(g))I(mv);var
-v=eM(dg(g),f,c,0);if(v){var
-w=v[1],q=w[2],x=w[1],z=function(a){var
-c=D(64),d=b(aJ(q,D(dw)),32),e=b(aJ(x,o),32);if(el(bt(l(aJ(a,aJ(q,D(dw))),e),d),c))I(mw);return c2(x,q,D(s),o,n,a)},h=0,G=cL(mu,d$(46,g)),B=r(g);for(;;){if(B<=h)var
-m=0;else{if(ab(g,h)!==46){var
+aG=m(p2)[2],x=aG,s=[0,a(0,p3)[2]];var
+X=a(1,pq)[2],Z=a(1,pr)[2],F=a(0,ps)[2],G=h(pt),_=G[1],H=h(pu),ab=G[2]<o?1:0,$=H[1],ae=ab||((H[2]/32|0)<o?1:0);if(ae)M(pv);var
+af=m(pw)[2],ag=m(px)[2],g=bl(Y(py,r)),t=a4(Y(pz,r)),aj=ai(t)<0?1:0,ak=aj||eH(t,J(64));if(ak)M(pA);var
+al=a(1,pB)[2],am=a(1,pC)[2],an=a(0,pD)[2],I=c0(bT(bS(l(pE))));function
+ao(j){var
+m=d(an,j),o=d(al,j),r=aa(t);if(64<u(g))M(oZ);var
+v=fa(dD(g),f,c,0);if(v){var
+w=v[1],q=w[2],x=w[1],y=function(a){var
+c=J(64),d=b(aM(q,J(dS)),32),e=b(aM(x,o),32);if(eH(bA(n(aM(a,aM(q,J(dS))),e),d),c))M(o0);return dg(x,q,J(r),o,m,a)},h=0,F=cY(oY,ev(46,g)),A=u(g);for(;;){if(A<=h)var
+l=0;else{if(ad(g,h)!==46){var
 h=h+1|0;continue}var
-m=[0,h]}var
-H=m?(r(g)-m[1]|0)-1|0:m,J=g0(D(10),H),j=aJ(D(dw),J),p=N(aJ(dV(G),o)),E=N(bt(N(b(p,32)),j));if(b4(n,b(c,s)))var
-a=E;else
+l=[0,h]}var
+G=l?(u(g)-l[1]|0)-1|0:l,H=hJ(J(10),G),i=aM(J(dS),H),p=P(aM(ef(F),o)),D=P(bA(P(b(p,32)),i));if(cc(m,b(c,r)))var
+a=D;else
 var
-L=Math.log(dW(n))-s*0.693147180559945286,t=b(p,32),C=F(t,aJ(j,bt(t,j))),M=bt(b(p,32),j),O=dW(j),a=l(M,pI(Math.ceil(dW(C)/O-L*4294967296.)));var
-A=z(a)?z(ej(a))?ej(a):a:g1(a);break}}else
+K=Math.log(eg(m))-r*0.693147180559945286,s=b(p,32),C=B(s,aM(i,bA(s,i))),L=bA(b(p,32),i),N=eg(i),a=n(L,sc(Math.ceil(eg(C)/N-K*4294967296.)));var
+z=y(a)?y(eF(a))?eF(a):a:hK(a);break}}else
 var
-A=I(mx);var
-P=d(am,k),e=[0,be(y(K,k)[1+k]),o,P,n,A,nb],Q=fv(ew(i,e));return[0,e[1],e[2],e[3],e[4],e[5],Q]}var
-ap=bw(o,function(a){var
-f=_(d(G,a+1|0)),g=_(d(G,a));if(f<g)ad(nc);var
+z=M(o1);var
+O=d(am,j),e=[0,bl(E(I,j)[1+j]),o,O,m,z,pF],Q=ge(eV(k,e));return[0,e[1],e[2],e[3],e[4],e[5],Q]}var
+ap=bD(o,function(a){var
+f=aa(d(F,a+1|0)),g=aa(d(F,a));if(f<g)ah(pG);var
 h=d(U,a),b=f-1|0,c=0,k=d(x,a);for(;;){if(b<g){var
-l=V(e,ac+(32*a|0)|0,32),m=d(Z,a),n=d(Y,a),o=t?d(t[1],a):h,p=d(T,a);return[0,0!==aa(e,$+a|0)?1:0,p,h,o,n,m,l,c,k]}var
-i=d(ai,b),j=[0,[0,d(ah,b),i],c],b=b-1|0,c=j;continue}}),L=bw(K.length-1,ao),aq=W(ne,W(nd,j));function
-z(a){return aK(a1,bJ(W(a,W(nf,j))))}var
-ar=mD(m(ng),L),as=m(nh),at=m(ni),au=w(a(0,nj)),av=w(a(0,nk)),aw=w(a(0,nl));if(q(nm))var
-ax=z(nn),ay=z(no),M=[0,[0,[0,z(np),ay],ax]];else
+l=W(e,$+(32*a|0)|0,32),m=d(Z,a),n=d(X,a),o=s?d(s[1],a):h,p=d(T,a);return[0,0!==ac(e,_+a|0)?1:0,p,h,o,n,m,l,c,k]}var
+i=d(ag,b),j=[0,[0,d(af,b),i],c],b=b-1|0,c=j;continue}}),K=bD(I.length-1,ao),aq=Y(pI,Y(pH,i));function
+y(a){return aN(a4,bT(Y(a,Y(pJ,i))))}var
+as=o7(l(pK),K),at=l(pL),au=l(pM),av=w(a(0,pN)),aw=w(a(0,pO)),ax=w(a(0,pP));if(q(pQ))var
+ay=y(pR),az=y(pS),L=[0,[0,[0,y(pT),az],ay]];else
 var
-M=0;var
-az=bJ(W(nq,aq)),aB=aK(function(a){return be(a)},az),aC=q(nr),aD=a1(W(ns,s)),aE=be(W(nu,W(nt,j)));return[0,[0,be(W(nw,W(nv,j))),aE,g,u,aD,p,aC,aB,M,L,aw,av,au,ap,at,as],ar]},nD=function(a){function
-b(a){return cK(1,aa(nE,a))}return cL(nF,bw(r(a),function(d){var
-c=aa(a,d),e=b(c%16|0);return G(b(c/16|0),e)}))},dh=[0,nI],nH=nG.slice(),fx=function(a){var
-z=1-bS(a,dh[1][1]),A=z||bS(a,nZ);if(A){try{var
-t=0,k=fw(a);t=1}catch(a){a=aA(a);if(a[1]===bH){var
-d=a[2],u=0;if(8<r(d)&&bS(V(d,0,8),nJ)){var
-h=d;u=1}if(!u)var
-h=G(nL,d);var
+L=0;var
+aA=bT(Y(pU,aq)),aB=aN(function(a){return bl(a)},aA),aC=q(pV),aD=a4(Y(pW,r)),aE=bl(Y(pY,Y(pX,i)));return[0,[0,bl(Y(p0,Y(pZ,i))),aE,g,t,aD,p,aC,aB,L,K,ax,aw,av,ap,au,at],as]},p7=function(a){function
+b(a){return cX(1,ac(p8,a))}return cY(p9,bD(u(a),function(d){var
+c=ac(a,d),e=b(c%16|0);return K(b(c/16|0),e)}))},dE=[0,qa],p$=p_.slice(),gg=function(a){var
+y=1-b2(a,dE[1][1]),z=y||b2(a,qr);if(z){try{var
+s=0,j=gf(a);s=1}catch(a){a=ar(a);if(a[1]===bR){var
+d=a[2],t=0;if(8<u(d)&&b2(W(d,0,8),qb)){var
+h=d;t=1}if(!t)var
+h=K(qd,d);var
 f=[0,0,h]}else{var
-v=0;if(a===b1||a===b0)v=1;else{if(a[1]!==bY&&a[1]!==bZ&&a!==b3&&a!==cG&&a!==ae)throw a;var
-f=nN}if(v)var
-f=nM}var
-j=f}if(t){var
-b=k[1];try{var
-w=0,m=jq(i,a,b,k[2]);w=1}catch(a){a=aA(a);if(a!==b3&&a!==b1&&a!==b0)throw a;var
-l=nO}if(w){var
-n=m[1];if(0===af(n)){var
-C=b[14],D=g3(b[14]),c=d5(function(b,a){return a},D,C),o=b[6],x=0;if(typeof
-o==="number"&&o)if(0<af(c[9]))var
-E=G(nQ,G(cE(c[9]),nP)),g=G(nR,G(cE(c[4]),E));else
+v=0;if(a===b$||a===b_)v=1;else{if(a[1]!==b8&&a[1]!==b9&&a!==cb&&a!==cT&&a!==ae)throw a;var
+f=qf}if(v)var
+f=qe}var
+i=f}if(s){var
+b=j[1];try{var
+w=0,m=kb(k,a,b,j[2]);w=1}catch(a){a=ar(a);if(a!==cb&&a!==b$&&a!==b_)throw a;var
+l=qg}if(w){var
+n=m[1];if(0===ai(n)){var
+B=b[14],C=hM(b[14]),c=ep(function(b,a){return a},C,B),o=b[6],x=0;if(typeof
+o==="number"&&o)if(0<ai(c[9]))var
+D=K(qi,K(cR(c[9]),qh)),g=K(qj,K(cR(c[4]),D));else
 var
-g=G(cE(c[4]),nV);else
+g=K(cR(c[4]),qn);else
 x=1;if(x)var
-H=b[7]?nW:nX,g=G(cE(c[3]),H);var
-F=G(nT,G(g,G(nS,nD(m[2])))),q=[0,1,G(nU,G(e(p+d1(b[14])),F))]}else
+G=b[7]?qo:qp,g=K(cR(c[3]),G);var
+F=K(ql,K(g,K(qk,p7(m[2])))),p=[0,1,K(qm,K(e(q+el(b[14])),F))]}else
 var
-s=_(n),q=[0,0,G(nY,y(nH,s)[1+s])];var
-l=q}var
-j=l}var
-B=r(a)<4194304?a:nK;dh[1]=[0,B,j]}return dh[1][2]},fy=[S,n0,cw(0)],n2=n1.slice(),oj=oi.slice(),ok=function(e){if(16777216<=r(e))throw[0,fy,ol];var
-f=cl(bI(e));if(4===f[0]){var
+r=aa(n),p=[0,0,K(qq,E(p$,r)[1+r])];var
+l=p}var
+i=l}var
+A=u(a)<4194304?a:qc;dE[1]=[0,A,i]}return dE[1][2]},gh=[T,qs,cJ(0)],qu=qt.slice(),qP=qO.slice(),qQ=function(e){if(16777216<=u(e))throw[0,gh,qR];var
+f=cy(bS(e));if(4===f[0]){var
 b=0,a=f[1];for(;;){if(a){var
-c=a[2],d=a[1];if(dS(d[1],on)){var
+c=a[2],d=a[1];if(ec(d[1],qT)){var
 b=[0,d,b],a=c;continue}var
-a=c;continue}return bv(b)}}throw[0,bH,om]},oo=function(q,aA,a1,x){var
-L=r(x)-1|0;for(;;){if(0<=L){if(ab(x,L)!==10){var
-L=L-1|0;continue}var
-T=[0,L]}else
+a=c;continue}return bC(b)}}throw[0,bR,qS]},qU=function(r,aB,a1,D){var
+M=u(D)-1|0;for(;;){if(0<=M){if(ad(D,M)!==10){var
+M=M-1|0;continue}var
+U=[0,M]}else
 var
-T=0;var
-M=T?T[1]+1|0:T,U=V(x,M,r(x)-M|0),aB=V(x,0,M),ak=r(aB),B=function(a){var
-b=a<ak?1:0,c=b?aa(aB,a):b;return c},I=function(a){return a3===(B(a)&192)?1:0},e=0;for(;;){var
-al=ak<=e?1:0,Z=0;if(al){var
-am=al;Z=1}else{var
-p=B(e);if(!(a3<=p)){var
+U=0;var
+N=U?U[1]+1|0:U,V=W(D,N,u(D)-N|0),aC=W(D,0,N),al=u(aC),F=function(a){var
+b=a<al?1:0,c=b?ac(aC,a):b;return c},G=function(a){return a6===(F(a)&192)?1:0},e=0;for(;;){var
+am=al<=e?1:0,_=0;if(am){var
+an=am;_=1}else{var
+q=F(e);if(!(a6<=q)){var
 e=e+1|0;continue}var
-aH=0;if(194<=p&&!(ds<=p)){var
-az=I(e+1|0);if(az){var
+aF=0;if(194<=q&&!(dO<=q)){var
+aA=G(e+1|0);if(aA){var
 e=e+2|0;continue}var
-Y=az;aH=1}if(!aH){var
-aI=0;if(ds<=p&&!(dt<=p)){var
-av=I(e+1|0);if(av){var
-aw=I(e+2|0);if(aw){var
-aZ=ds!==p?1:0,ax=aZ||(f5<=B(e+1|0)?1:0);if(ax){var
-a0=237!==p?1:0,ay=a0||(B(e+1|0)<f5?1:0);if(ay){var
+Z=aA;aF=1}if(!aF){var
+aG=0;if(dO<=q&&!(dP<=q)){var
+aw=G(e+1|0);if(aw){var
+ax=G(e+2|0);if(ax){var
+aZ=dO!==q?1:0,ay=aZ||(gO<=F(e+1|0)?1:0);if(ay){var
+a0=237!==q?1:0,az=a0||(F(e+1|0)<gO?1:0);if(az){var
 e=e+3|0;continue}var
-S=ay}else
+T=az}else
 var
-S=ax}else
+T=ay}else
 var
-S=aw}else
+T=ax}else
 var
-S=av;var
-Y=S;aI=1}if(!aI){var
-an=dt<=p?1:0;if(an){var
-ao=p<245?1:0;if(ao){var
-ap=I(e+1|0);if(ap){var
-ar=I(e+2|0);if(ar){var
-as=I(e+3|0);if(as){var
-aX=dt!==p?1:0,at=aX||(fC<=B(e+1|0)?1:0);if(at){var
-aY=244!==p?1:0,au=aY||(B(e+1|0)<fC?1:0);if(au){var
+T=aw;var
+Z=T;aG=1}if(!aG){var
+ao=dP<=q?1:0;if(ao){var
+ap=q<245?1:0;if(ap){var
+aq=G(e+1|0);if(aq){var
+ar=G(e+2|0);if(ar){var
+at=G(e+3|0);if(at){var
+aV=dP!==q?1:0,au=aV||(gl<=F(e+1|0)?1:0);if(au){var
+aX=244!==q?1:0,av=aX||(F(e+1|0)<gl?1:0);if(av){var
 e=e+4|0;continue}var
-u=au}else
+t=av}else
 var
-u=at}else
+t=au}else
 var
-u=as}else
+t=at}else
 var
-u=ar}else
+t=ar}else
 var
-u=ap}else
+t=aq}else
 var
-u=ao}else
+t=ap}else
 var
-u=an;var
-am=u;Z=1}}}if(Z)var
-Y=am;if(Y){var
-a2=0===M?0:d$(10,V(x,0,M-1|0)),J=aK(ok,a2),aT=function(k){if(J){var
+t=ao;var
+an=t;_=1}}}if(_)var
+Z=an;if(Z){var
+a2=0===N?0:ev(10,W(D,0,N-1|0)),H=aN(qQ,a2),aT=function(p){if(H){var
 e=function(e){function
-u(j){function
-k(u){function
-o(u){function
-k(N){function
-M(K){function
-I(k){function
-O(u){function
-t(m){var
-e=j[10],l=q[14],a=k?k[1]?0:k[2]?0:1:k;if(e){if(e[1]){var
-h=a?l4:c;return[0,h]}var
-g=A(l);return s(function(a){if(a){var
-b=d(g,a[1]),c=b?b[1][1]:b;return c}return a},k)?[0,f]:[1,b(b(b(b(b(c,1),1),1),1),1)]}var
-i=a?fu:l5;return[0,i]}var
-m=j[8];if(C(function(a){if(0===a[0])return 0;var
+u(o){function
+p(D){function
+q(G){function
+E(D){function
+p(O){function
+N(M){var
+J=e[11],t=x(function(a){return a[1]},J);function
+K(h){function
+P(w){function
+v(l){var
+e=o[12],k=r[14],a=h?h[1]?0:h[2]?0:1:h;if(e){if(e[1]){var
+g=a?ow:c;return[0,g]}var
+p=z(k);return s(function(h){if(h){var
+l=h[1],j=d(p,l[1]),n=j?j[1][1]:j;if(n){var
+f=t,a=l[2];for(;;){if(f){if(a){var
+b=a[1],g=f[1];switch(g[0]){case
+0:var
+c=0===b[0]?i(b[1],g[2]):0;break;case
+1:var
+c=0===b[0]?i(g[2],b[1]):0;break;case
+3:if(0===b[0])var
+c=0;else
+var
+e=b[1],c=e?e[2]?0:m(e[1]):e;break;default:var
+c=1}if(c){var
+f=f[2],a=a[2];continue}var
+k=c}else
+var
+k=a;return k}return a?0:1}}return n}return h},h)?[0,f]:[1,b(b(b(b(b(c,1),1),1),1),1)]}var
+j=a?gd:ox;return[0,j]}var
+l=o[10];if(A(function(a){if(0===a[0])return 0;var
 b=a[2];if(typeof
-b==="number"&&1===b)return 1;return 0},m))var
-o=function(h){var
-k=b5(i,e[9]),f=b(b(a(b(b(c,1),1)),1),1),g=e[7];return E(s(function(a){if(0===a[0]){var
-l=a[3],m=a[2],g=H(j[8],0),h=function(c){var
-a=d(k,c[2][2]),b=C(function(a){return c9(l,a)},a);return[0,C(function(a){return c9(m,a)},a),b]},i=z(function(a){return dc(h,a)},g),e=a[1],c=0,b=ch(jw,function(d,f){var
-a=f[1],g=a?d[2]:a,b=n(g);if(b){var
-c=e?f[2]:e,h=c?d[1]:c;return n(h)}return b},jx,jy,c,i),f=b?1:b;return f}return 1},g),f)},p=a(b(b(c,1),1)),r=e[7],h=g(ai(s(function(a){if(0===a[0])return 1;var
-b=a[1],j=e[9],k=e[8];return n(C(function(m){var
+b==="number"&&1===b)return 1;return 0},l))var
+p=function(h){var
+j=aY(k,e[9]),f=b(b(a(b(b(c,1),1)),1),1),g=e[7];return y(s(function(a){if(0===a[0]){var
+k=a[3],l=a[2],g=C(o[10],0),h=function(c){var
+a=d(j,c[2][2]),b=A(function(a){return bP(k,a)},a);return[0,A(function(a){return bP(l,a)},a),b]},i=x(function(a){return dz(h,a)},g),e=a[1],c=0,b=ct(kz,function(d,f){var
+a=f[1],g=a?d[2]:a,b=m(g);if(b){var
+c=e?f[2]:e,h=c?d[1]:c;return m(h)}return b},kA,kB,c,i),f=b?1:b;return f}return 1},g),f)},q=a(b(b(c,1),1)),u=e[7],j=g(af(s(function(a){if(0===a[0])return 1;var
+b=a[1],j=e[9],k=e[8];return m(A(function(l){var
 b=f,a=j;for(;;){if(a){var
-e=d(k,b),g=e?c9(m,b):e;if(!g){var
-i=a[2],b=l(b,c),a=i;continue}var
+e=d(k,b),g=e?bP(l,b):e;if(!g){var
+i=a[2],b=n(b,c),a=i;continue}var
 h=g}else
 var
-h=a;return h}},b))},r),p),o);else
+h=a;return h}},b))},u),q),p);else
 var
-h=l3;return g(h,t)}var
-P=a(a(b(b(b(c,1),1),1))),Q=e[10],R=0,L=j[8],y=b5(i,aq(function(a){return 0===a[0]?aq(l1,a[1][2][1]):0},L)),p=R,o=Q;for(;;){if(o){var
-r=o[1][1];if(typeof
-r==="number")var
-h=1;else
-if(0===r[0])var
-M=ft(y,p,j),v=r[1],D=0,F=[0,cd,cd],G=function(l){return function(j,k){var
-a=ci(j)[2];return s(function(i){var
+j=ov;return g(j,v)}var
+Q=a(a(b(b(b(c,1),1),1))),R=e[10],S=0,M=o[10],E=aY(k,as(function(a){return 0===a[0]?as(ot,a[1][2][1]):0},M)),l=S,j=R;for(;;){if(j){var
+q=j[1][1];if(0===q[0])var
+N=gc(E,l,o),w=q[1],G=0,H=[0,cm,cm],I=function(l){return function(j,k){var
+a=cu(j)[2];return s(function(i){var
 a=j[2],o=k[2],p=k[1];function
-c(a){return e9(p,a)}if(2===l)return a?n(c(a[1])):1;if(3<=l){if(i){var
+c(a){return fL(p,a)}if(2===l)return a?m(c(a[1])):1;if(3<=l){if(i){var
 f=i[1];if(a)var
-d=cQ(a[1],f),e=d?1:d;else
+d=c7(a[1],f),e=d?1:d;else
 var
 e=a;var
-g=n(e),m=g?n(e9(o,f)):g,b=m}else
+g=m(e),n=g?m(fL(o,f)):g,b=n}else
 var
-b=1;if(b){if(a)return n(c(a[1]));var
+b=1;if(b){if(a)return m(c(a[1]));var
 h=1}else
 var
-h=b;return h}return a?c(a[1]):1},a)}}(v),t=ch(function(f){return function(b,e,c){if(typeof
+h=b;return h}return a?c(a[1]):1},a)}}(w),u=ct(function(f){return function(b,e,c){if(typeof
 e==="number")switch(e){case
 0:var
-a=e8;break;case
+a=fK;break;case
 1:var
-g=2<=f?1:0,i=g?1:g,a=i?ci(b):e8;break;default:var
-a=ci(b)}else
-switch(e7(e[3],b[3])){case
+g=2<=f?1:0,i=g?1:g,a=i?cu(b):fK;break;default:var
+a=cu(b)}else
+switch(fJ(e[3],b[3])){case
 0:var
 a=[0,1,[0,b[1],0],b[2]];break;case
 1:var
-a=[0,1,ju,b[2]];break;default:var
-a=ci(b)}var
-j=bF(a[3],1,c[2]);if(1===f){if(a[1])var
-k=c[1],h=bF(c7(a),1,k);else
+a=[0,1,kx,b[2]];break;default:var
+a=cu(b)}var
+j=bO(a[3],1,c[2]);if(1===f){if(a[1])var
+k=c[1],h=bO(dp(a),1,k);else
 var
 h=c[1];var
-d=bF(a[3],0,h)}else
+d=bO(a[3],0,h)}else
 if(f)var
-l=c[1],d=bF(c7(a),1,l);else
+l=c[1],d=bO(dp(a),1,l);else
 if(a[1])var
-m=c[1],d=bF(c7(a),1,m);else
+m=c[1],d=bO(dp(a),1,m);else
 var
-d=c[1];return[0,d,j]}}(v),G,e_,F,D,M),I=t?1:t,h=I;else{var
-w=r[3],x=m(f,w);if(x)var
-N=ft(y,p,j),J=0,u=ch(jv,function(e){return function(b,d){var
-a=b[2];return a?m(l(e$(d,a[1]),c),e):1}}(w),e_,cd,J,N),K=u?1:u,h=K;else
+d=c[1];return[0,d,j]}}(w),I,fM,H,G,N),J=u?1:u,p=J;else{var
+B=q[3],D=i(f,B);if(D)var
+O=gc(E,l,o),K=0,v=ct(ky,function(e){return function(b,d){var
+a=b[2];if(a){var
+c=fI(b);return i(n(fN(d,a[1]),c),e)}return 1}}(B),fM,cm,K,O),L=v?1:v,p=L;else
 var
-h=x}if(h){var
-p=p+1|0,o=o[2];continue}var
-B=h}else
+p=D}if(p){var
+l=l+1|0,j=j[2];continue}var
+F=p}else
 var
-B=1;return g(E(B,P),O)}}var
-J=a(a(a(a(c)))),D=H(j[8],0),G=z(function(a){return dc(aW,a)},D),p=q[14],y=F(v(p,f),c),B=A(p);function
-o(a,b){return c6(B,a,b)}var
-r=0,u=[0,[0,y],0];function
+F=1;return g(y(F,Q),P)}}var
+L=a(a(a(a(c)))),H=C(o[10],0),I=x(function(a){return dz(aO,a)},H),p=r[14],E=x(kp,t),F=[0,B(v(p,f),c),E],G=z(p);function
+j(d,e){var
+a=dn(G,d,e[1]);if(a)var
+b=fz(t,e[2],d),f=b?[0,[0,a[1],b[1]]]:b,c=f;else
+var
+c=a;return c}var
+q=0,u=[0,[0,F],0];function
 w(a,e){var
-k=a[1][1],g=s(function(a){return m(f,a)},k),i=g?d(a[2],e):g,j=i?s(function(c){var
-b=a[1][1];return C(function(d){var
-a=e1(o,d,c),b=a?1:a;return b},b)},e):i;if(j){var
-l=b(b(b(b(b(b(c,1),1),1),1),1),1);return m(v(e4(h,o,a,2,e),f),l)}return j}var
-k=ch(function(a,b,c){return e4(h,o,a,b,c)},w,js,u,r,G),x=k?[0,k[1][1]]:k;return g(t(x,J),I)}var
-p=j[5],o=0;for(;;){if(p){var
-r=p[1],u=r[2],x=r[1],I=C(function(f,g){return function(a){var
+l=a[1][1],g=s(function(a){return i(f,a)},l),h=g?d(a[2],e):g,k=h?s(function(c){var
+b=a[1][1];return A(function(d){var
+a=fB(j,d,c),b=a?1:a;return b},b)},e):h;if(k){var
+m=b(b(b(b(b(b(c,1),1),1),1),1),1);return i(v(fE(fF,j,a,2,e),f),m)}return k}var
+h=ct(function(a,b,c){return fE(fF,j,a,b,c)},w,kv,u,q,I),D=h?[0,h[1][1]]:h;return g(l(D,L),K)}var
+t=o[5],q=0;for(;;){if(t){var
+u=t[1],D=u[2],E=u[1],J=A(function(f,g){return function(a){var
 b=h(a[1],g),c=b?h(a[2],f):b;if(c)var
 d=c;else{var
 e=h(a[1],f);if(e)return h(a[2],g);var
-d=e}return d}}(u,x),o)?o:[0,[0,x,u],o],p=p[2],o=I;continue}var
-k=q[14];if(o){var
-J=function(u){function
-p(g){var
-d=a(b(b(a(c),1),1));return E(s(function(a){var
-p=db(i,e,a[1]),q=p?db(i,e,a[2]):p;if(q)var
-r=e[10],g=n(C(function(l){var
-j=a[2],k=a[1],b=l[1];if(typeof
-b!=="number"&&0===b[0]){var
+d=e}return d}}(D,E),q)?q:[0,[0,E,D],q],t=t[2],q=J;continue}var
+p=r[14];if(q){var
+K=function(w){function
+o(g){var
+d=a(b(b(a(c),1),1));return y(s(function(a){var
+r=dy(k,e,a[1]),s=r?dy(k,e,a[2]):r;if(s)var
+t=e[10],g=m(A(function(l){var
+j=a[2],k=a[1],b=l[1];if(0===b[0]){var
 c=b[3],d=b[2],e=h(d[1],k),f=e?h(c[1],j):e;if(f)var
 g=f;else{var
 i=h(d[1],j);if(i)return h(c[1],k);var
-g=i}return g}return 0},r));else
+g=i}return g}return 0},t));else
 var
-g=q;if(g){var
-s=a[2],c=function(a){return fr(e,s,a)},t=a[1],d=function(a){return fr(e,t,a)},b=A(k),j=e5(b,d,c,f,k),l=j?e5(b,c,d,f,k):j;if(l){var
-m=e6(b,d,c,k);if(!m)return e6(b,c,d,k);var
-o=m}else
+g=s;if(g)var
+u=e[11],i=m(A(function(b){return j(b[2],a[1],a[2])},u));else
 var
-o=l;return o}return g},o),d)}var
-q=a(a(b(c,1))),r=a(b(a(b(c,1)),1)),t=Q(b(c,1),r),j=A(k);return g(ai(m(aD(function(b,a){var
-g=l(b,v(a[8],f)),h=a[8];return aD(function(g,b){var
-a=d(e[4],b[1]),k=a?db(i,e,a[1][1]):a;if(k){var
-h=d(j,b[2]),m=h?v(h[1][8],f):f;return l(l(g,c),m)}return g},h,g)},k,f),t),q),p)},K=a(b(b(c,1),1)),y=e[7],B=y?1:y;if(B)var
-L=e[1],D=C(function(l){var
-e=[0,a(a(b(b(a(a(c)),1),1))),0],f=[0,b(a(b(b(a(a(c)),1),1)),1),e],g=[0,a(a(a(a(b(a(c),1))))),f],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],j=[0,b(a(b(b(a(a(c)),1),1)),1),h],d=w(i,[0,a(b(a(b(b(a(c),1),1)),1)),j],l),k=d?1:d;return k},L);else
+i=g;if(i){var
+v=a[2],c=function(a){return ga(e,v,a)},w=a[1],d=function(a){return ga(e,w,a)},b=z(p),l=fG(b,d,c,f,p),n=l?fG(b,c,d,f,p):l;if(n){var
+o=fH(b,d,c,p);if(!o)return fH(b,c,d,p);var
+q=o}else
 var
-D=B;var
-G=g(ai(n(D),K),J)}else
+q=n;return q}return i},q),d)}var
+r=a(a(b(c,1))),t=a(b(a(b(c,1)),1)),u=R(b(c,1),t),l=z(p);return g(af(i(aj(function(b,a){var
+g=n(b,v(a[8],f)),h=a[8];return aj(function(g,b){var
+a=d(e[4],b[1]),i=a?dy(k,e,a[1][1]):a;if(i){var
+h=d(l,b[2]),j=h?v(h[1][8],f):f;return n(n(g,c),j)}return g},h,g)},p,f),u),r),o)},L=a(b(b(c,1),1)),F=e[7],G=F?1:F;if(G)var
+M=e[1],H=A(function(l){var
+e=[0,a(a(b(b(a(a(c)),1),1))),0],f=[0,b(a(b(b(a(a(c)),1),1)),1),e],g=[0,a(a(a(a(b(a(c),1))))),f],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],i=[0,b(a(b(b(a(a(c)),1),1)),1),h],d=w(k,[0,a(b(a(b(b(a(c),1),1)),1)),i],l),j=d?1:d;return j},M);else
 var
-G=l0;return g(G,M)}}var
-o=b(b(a(c),1),1),p=b(b(a(b(c,1)),1),1),r=Q(b(c,1),p);return g(ai(m(j[9],r),o),k)}var
-p=b(a(b(b(b(c,1),1),1)),1),k=fq(i,j[6]),r=k?fq(i,j[7]):k;return g(E(r,p),o)}var
-o=a(b(b(a(c),1),1)),p=j[10]?h(d(i[3],U),f):1;return g(E(p,o),k)}if(J)var
-k=J[1],G=J[2],r=function(u){function
-C(a){return fp(i,u,a,b(c,1),G)}function
-e(ap){var
-l=[0,a(b(b(b(a(c),1),1),1)),0],m=[0,b(a(a(a(b(c,1)))),1),l],p=[0,a(b(b(b(a(c),1),1),1)),m],r=[0,a(a(a(a(b(c,1))))),p],s=[0,b(a(a(a(b(a(c),1)))),1),r],v=[0,a(a(a(a(b(a(c),1))))),s],x=[0,a(b(b(a(b(a(c),1)),1),1)),v],y=[0,a(a(b(b(a(a(c)),1),1))),x],A=[0,a(a(b(b(a(a(c)),1),1))),y],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],F=[0,b(a(a(a(b(c,1)))),1),C],G=[0,a(a(b(b(b(a(c),1),1),1))),F],I=[0,a(a(b(b(b(a(c),1),1),1))),G],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],L=[0,a(b(b(b(b(a(c),1),1),1),1)),0],M=[0,a(b(a(a(b(a(c),1))),1)),L],P=[0,a(b(a(b(b(a(c),1),1)),1)),M],Q=[0,b(b(b(a(b(a(c),1)),1),1),1),P],R=[0,a(a(b(b(b(a(c),1),1),1))),Q],e=ac(i,[0,a(a(b(b(a(a(c)),1),1))),R],J,k);function
-S(A){function
-l(y){function
-h(h){function
-l(C){function
-h(U){var
-V=by(function(e){var
-h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,a(b(b(a(b(a(c),1)),1),1)),h],l=[0,a(a(a(a(a(b(c,1)))))),k],m=[0,b(a(a(a(b(a(c),1)))),1),l],o=[0,a(a(a(a(b(a(c),1))))),m],p=[0,a(b(b(a(b(a(c),1)),1),1)),o],q=[0,a(a(b(b(a(a(c)),1),1))),p],r=[0,a(a(b(b(a(a(c)),1),1))),q],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(a(b(b(a(a(c)),1),1))),s],u=d(i[2],t),f=j(i[4],e[1],u);if(f)var
+H=G;var
+I=g(af(m(H),L),K)}else
+var
+I=os;return g(I,N)}}var
+q=b(b(a(c),1),1),t=b(b(a(b(c,1)),1),1),u=R(b(c,1),t);return g(af(i(o[11],u),q),p)}var
+F=b(a(a(b(b(c,1),1))),1),p=o[9],t=aY(k,x(aO,p)),u=aY(k,x(function(a){return fw(k,a[2])},p)),D=z(p);function
+q(a){return a?d(D,a[1]):a}return g(y(s(function(a){var
+b=q(d(t,a[1]));if(b){var
+c=q(d(u,fw(k,a[2])));if(c){var
+e=j(k[4],b[1][2],a[2]);if(e)return j(k[4],c[1][1],a[1]);var
+f=e}else
+var
+f=c;var
+g=f}else
+var
+g=b;return g},p),F),E)}var
+t=b(a(b(b(b(c,1),1),1)),1),p=f$(k,o[6]),u=p?f$(k,o[7]):p;return g(y(u,t),q)}var
+q=a(b(b(a(c),1),1)),t=o[12]?h(d(k[3],V),f):1;return g(y(t,q),p)}if(H)var
+p=H[1],G=H[2],t=function(n){function
+H(a){return f_(k,n,a,b(c,1),G)}var
+e=n[1],U=aY(k,as(function(d){var
+e=cp(k,d);if(e){var
+g=[0,a(a(b(b(a(a(c)),1),1))),0],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],i=[0,a(b(a(b(b(a(c),1),1)),1)),h],j=[0,a(a(a(b(a(a(c)),1)))),i],l=[0,a(a(b(b(a(a(c)),1),1))),j],m=[0,b(a(a(a(b(a(c),1)))),1),l],f=L(k,[0,a(b(b(b(b(a(c),1),1),1),1)),m],d),n=f?f[1]:f,p=o(du(k,d),n),q=e[1];return x(function(a){return f4(k,q,a)},p)}return e},e));function
+h(ar){var
+i=[0,a(b(b(b(a(c),1),1),1)),0],q=[0,b(a(a(a(b(c,1)))),1),i],t=[0,a(b(b(b(a(c),1),1),1)),q],u=[0,a(a(a(a(b(c,1))))),t],v=[0,b(a(a(a(b(a(c),1)))),1),u],z=[0,a(a(a(a(b(a(c),1))))),v],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],D=[0,a(a(b(b(a(a(c)),1),1))),B],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,a(a(b(b(a(a(c)),1),1))),E],G=[0,b(a(a(a(b(c,1)))),1),F],H=[0,a(a(b(b(b(a(c),1),1),1))),G],K=[0,a(a(b(b(b(a(c),1),1),1))),H],L=[0,b(b(a(b(a(a(c)),1)),1),1),K],M=[0,a(b(b(b(b(a(c),1),1),1),1)),0],N=[0,a(b(a(a(b(a(c),1))),1)),M],P=[0,a(b(a(b(b(a(c),1),1)),1)),N],R=[0,b(b(b(a(b(a(c),1)),1),1),1),P],S=[0,a(a(b(b(b(a(c),1),1),1))),R],h=ag(k,[0,a(a(b(b(a(a(c)),1),1))),S],L,p);function
+T(D){function
+i(B){function
+e(e){function
+i(F){function
+e(V){var
+W=bc(function(e){var
+h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,a(b(b(a(b(a(c),1)),1),1)),h],l=[0,a(a(a(a(a(b(c,1)))))),i],n=[0,b(a(a(a(b(a(c),1)))),1),l],o=[0,a(a(a(a(b(a(c),1))))),n],p=[0,a(b(b(a(b(a(c),1)),1),1)),o],q=[0,a(a(b(b(a(a(c)),1),1))),p],r=[0,a(a(b(b(a(a(c)),1),1))),q],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(a(b(b(a(a(c)),1),1))),s],u=d(k[2],t),f=j(k[4],e[1],u);if(f)var
 g=f;else
 var
-v=[0,a(a(b(b(b(a(c),1),1),1))),0],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],x=[0,a(b(a(a(b(a(c),1))),1)),w],y=d(i[2],x),g=j(i[4],e[1],y);return n(g)},k);function
-W(ao){function
-r(B){function
-n(h){function
-l(J){function
-t(a){return[0,[0,e,f,0,0,0,0,0,0,f,0]]}var
-u=b(c,1),v=[0,a(a(b(b(a(a(c)),1),1))),0],x=[0,b(b(a(b(a(a(c)),1)),1),1),v],y=[0,b(a(a(a(b(a(c),1)))),1),x],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,a(b(a(b(a(a(c)),1)),1)),A],C=[0,a(a(a(b(b(a(c),1),1)))),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],l=w(i,[0,a(b(b(b(b(a(c),1),1),1),1)),D],[4,k]);if(l){var
-m=l[1];if(4===m[0]){var
-h=m[1];if(h){var
-p=h[1],q=p[2];if(3===q[0]&&!(q[1]||h[2]))var
-E=[0,a(a(a(b(a(a(c)),1)))),0],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,b(b(b(a(b(a(c),1)),1),1),1),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=d(i[2],H),r=j(i[4],p[1],I);else
+v=[0,a(a(b(b(b(a(c),1),1),1))),0],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],x=[0,a(b(a(a(b(a(c),1))),1)),w],y=d(k[2],x),g=j(k[4],e[1],y);return m(g)},p);function
+X(ap){function
+u(D){function
+o(e){function
+i(N){function
+x(m){function
+o(a){return[0,[0,h,f,0,0,0,0,0,m,0,0,f,0]]}var
+e=m,p=b(b(a(a(c)),1),1);for(;;){if(e){var
+l=e[2];if(l){var
+n=j(k[5],e[1],l[1]);if(n){var
+e=l;continue}var
+i=n}else
 var
-r=0;var
-s=r}else
+i=1}else
 var
-s=h;var
-n=s}else
+i=1;var
+q=i?s(function(b){var
+a=d(U,b),c=a?1:a;return c},m):i;return g(y(q,p),o)}}var
+z=b(a(b(a(c),1)),1),A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(b(a(a(b(a(c),1))),1)),D],F=[0,a(b(a(b(a(a(c)),1)),1)),E],G=[0,a(a(a(b(b(a(c),1),1)))),F],H=[0,b(a(b(b(a(a(c)),1),1)),1),G],i=w(k,[0,a(b(b(b(b(a(c),1),1),1),1)),H],[4,p]);if(i){var
+m=i[1];if(4===m[0]){var
+e=m[1];if(e){var
+q=e[1],r=q[2];if(3===r[0]&&!e[2])var
+I=[0,a(a(a(b(a(a(c)),1)))),0],J=[0,a(a(a(a(b(a(c),1))))),I],K=[0,b(b(b(a(b(a(c),1)),1),1),1),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=d(k[2],L),v=j(k[4],q[1],M),t=v?O(co,r[1],0):v;else
+var
+t=0;var
+u=t}else
+var
+u=e;var
+n=u}else
 var
 n=0;var
 o=n}else
 var
-o=l;return g(ai(o,u),t)}var
-m=b(b(a(a(c)),1),1);return g(E(eW(i,h,z(bx,u[10])),m),l)}var
-o=b(a(b(a(c),1)),1),p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],v=[0,a(b(b(a(b(a(c),1)),1),1)),s],x=[0,b(a(a(a(b(a(c),1)))),1),v],y=[0,a(a(a(a(b(a(c),1))))),x],h=w(i,[0,a(b(a(a(b(a(c),1))),1)),y],[4,k]);if(h)var
-l=h[1],A=3===l[0]?O(c4,l[1],0):0,m=A;else
+o=i;return g(l(o,z),x)}var
+m=b(b(a(a(c)),1),1);return g(y(fj(k,e,x(bF,n[10])),m),i)}var
+q=b(a(b(a(c),1)),1),r=[0,a(a(b(b(a(a(c)),1),1))),0],t=[0,b(a(b(b(a(a(c)),1),1)),1),r],u=[0,a(a(a(a(b(a(c),1))))),t],v=[0,b(b(a(b(a(a(c)),1)),1),1),u],z=[0,a(b(b(a(b(a(c),1)),1),1)),v],A=[0,b(a(a(a(b(a(c),1)))),1),z],B=[0,a(a(a(a(b(a(c),1))))),A],e=w(k,[0,a(b(a(a(b(a(c),1))),1)),B],[4,p]);if(e)var
+i=e[1],C=3===i[0]?O(co,i[1],0):0,m=C;else
 var
-m=h;return g(t(m,o),n)}var
-s=b(b(a(a(c)),1),1),v=ba(d(i[1],a1)),x=[0,b(b(a(b(a(a(c)),1)),1),1),0],y=[0,a(a(b(b(b(a(c),1),1),1))),x],A=[0,a(b(b(b(b(a(c),1),1),1),1)),y],B=[0,b(a(a(b(b(a(c),1),1))),1),A],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],F=[0,b(a(b(b(a(a(c)),1),1)),1),D],n=ac(i,[0,a(b(b(b(b(a(c),1),1),1),1)),F],v,k);if(n)var
-G=d(i[1],q[1]),I=[0,b(a(b(b(a(a(c)),1),1)),1),0],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[0,a(b(a(a(b(a(c),1))),1)),J],L=[0,a(b(a(a(b(a(c),1))),1)),K],M=[0,a(b(b(b(b(a(c),1),1),1),1)),L],N=[0,b(a(b(b(a(a(c)),1),1)),1),M],h=ac(i,[0,a(a(a(b(b(a(c),1),1)))),N],G,k);else
+m=e;return g(l(m,q),o)}var
+v=b(b(a(a(c)),1),1),z=be(d(k[1],a1)),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(b(a(c),1),1),1))),A],D=[0,a(b(b(b(b(a(c),1),1),1),1)),B],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,a(b(b(a(b(a(c),1)),1),1)),E],G=[0,b(b(a(b(a(a(c)),1)),1),1),F],H=[0,b(a(b(b(a(a(c)),1),1)),1),G],o=ag(k,[0,a(b(b(b(b(a(c),1),1),1),1)),H],z,p);if(o)var
+I=d(k[1],r[1]),J=[0,b(a(b(b(a(a(c)),1),1)),1),0],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(b(a(a(b(a(c),1))),1)),K],M=[0,a(b(a(a(b(a(c),1))),1)),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M],P=[0,b(a(b(b(a(a(c)),1),1)),1),N],e=ag(k,[0,a(a(a(b(b(a(c),1),1)))),P],I,p);else
 var
-h=n;if(h)var
-P=d(i[1],q[2]),Q=[0,b(a(a(a(b(a(c),1)))),1),0],R=[0,a(a(a(a(b(a(c),1))))),Q],S=[0,a(b(b(a(b(a(c),1)),1),1)),R],T=[0,a(a(b(b(a(a(c)),1),1))),S],U=[0,b(a(b(b(a(a(c)),1),1)),1),T],V=[0,a(b(a(b(b(a(c),1),1)),1)),U],W=[0,b(a(a(b(a(a(c)),1))),1),V],X=[0,a(a(a(a(a(b(c,1)))))),W],Y=[0,b(a(b(b(a(a(c)),1),1)),1),X],Z=[0,a(b(b(b(b(a(c),1),1),1),1)),Y],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(b(a(a(b(a(c),1))),1)),_],aa=[0,a(b(b(b(b(a(c),1),1),1),1)),$],ab=[0,b(a(b(b(a(a(c)),1),1)),1),aa],l=ac(i,[0,a(a(a(b(b(a(c),1),1)))),ab],P,k);else
+e=o;if(e)var
+Q=d(k[1],r[2]),R=[0,b(a(a(a(b(a(c),1)))),1),0],S=[0,a(a(a(a(b(a(c),1))))),R],T=[0,a(b(b(a(b(a(c),1)),1),1)),S],V=[0,a(a(b(b(a(a(c)),1),1))),T],W=[0,b(a(b(b(a(a(c)),1),1)),1),V],X=[0,a(b(a(b(b(a(c),1),1)),1)),W],Y=[0,b(a(a(b(a(a(c)),1))),1),X],Z=[0,a(a(a(a(a(b(c,1)))))),Y],_=[0,b(a(b(b(a(a(c)),1),1)),1),Z],$=[0,a(b(b(b(b(a(c),1),1),1),1)),_],aa=[0,a(b(a(a(b(a(c),1))),1)),$],ab=[0,a(b(a(a(b(a(c),1))),1)),aa],ac=[0,a(b(b(b(b(a(c),1),1),1),1)),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),ac],i=ag(k,[0,a(a(a(b(b(a(c),1),1)))),ad],Q,p);else
 var
-l=h;if(l){var
-m=H(q[14],0);if(m)var
-ad=ba(d(i[1],m[1][7])),ae=[0,a(b(a(b(b(a(c),1),1)),1)),0],af=[0,b(b(a(b(a(a(c)),1)),1),1),ae],ag=[0,a(b(b(b(b(a(c),1),1),1),1)),af],ah=[0,b(b(a(b(a(a(c)),1)),1),1),ag],aj=[0,a(a(b(b(a(a(c)),1),1))),ah],ak=[0,a(a(a(a(a(b(c,1)))))),aj],al=[0,b(b(a(b(a(a(c)),1)),1),1),ak],am=[0,a(a(a(a(b(a(c),1))))),al],an=[0,a(a(a(a(b(a(c),1))))),am],o=ac(i,[0,b(a(b(b(a(a(c)),1),1)),1),an],ad,k);else
+i=e;if(i){var
+m=C(r[14],0);if(m)var
+ae=be(d(k[1],m[1][7])),af=[0,a(b(a(b(b(a(c),1),1)),1)),0],ah=[0,b(b(a(b(a(a(c)),1)),1),1),af],ai=[0,a(b(b(b(b(a(c),1),1),1),1)),ah],aj=[0,b(b(a(b(a(a(c)),1)),1),1),ai],ak=[0,a(a(b(b(a(a(c)),1),1))),aj],al=[0,a(a(a(a(a(b(c,1)))))),ak],am=[0,b(b(a(b(a(a(c)),1)),1),1),al],an=[0,a(a(a(a(b(a(c),1))))),am],ao=[0,a(a(a(a(b(a(c),1))))),an],q=ag(k,[0,b(a(b(b(a(a(c)),1),1)),1),ao],ae,p);else
 var
-o=m;var
-p=o}else
+q=m;var
+t=q}else
 var
-p=l;return g(E(p,s),r)}var
-X=a(a(b(a(c),1))),Y=aE(i,aN(i,[4,V])),Z=d(i[9],Y),s=d(i[1],Z),v=0,x=eu(0,12),r=aD(function(d,a){var
-e=b(b(b(b(c,1),1),1),1),f=D(a);return[0,bC(a$(ep(U,K(b(b(c,1),1),f)),e)),d]},x,v),y=ba(s);function
-h(b,a){return bz(a,cS(b,y))}var
-A=b(b(c,1),1),B=b(b(b(b(c,1),1),1),1),l=a$(aU(cR(8,s,f),B),A),p=af(l);if(0===p)var
-m=b(b(b(a(a(c)),1),1),1);else
-if(0<p)var
-C=function(d){return a(b(b(a(a(c)),1),1))},F=function(d){function
+t=i;return g(y(t,v),u)}var
+Y=a(a(b(a(c),1))),Z=aH(k,aP(k,[4,W])),_=d(k[9],Z),q=d(k[1],_),t=0,u=eT(0,12),i=aj(function(d,a){var
+e=b(b(b(b(c,1),1),1),1),f=J(a);return[0,bK(bb(eM(V,I(b(b(c,1),1),f)),e)),d]},u,t),v=be(q);function
+e(b,a){return bd(a,c9(b,v))}var
+z=b(b(c,1),1),A=b(b(b(b(c,1),1),1),1),B=bb(aW(c8(8,q,f),A),z);function
+D(d){return b(a(b(b(b(a(c),1),1),1)),1)}function
+E(d){function
+e(d){return a(b(b(a(a(c)),1),1))}function
+f(d){function
 e(d){return a(b(b(b(b(a(c),1),1),1),1))}function
-f(d){return b(a(b(b(b(a(c),1),1),1)),1)}return aC(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)},m=aC(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},F,C,l);else{N(l);var
-m=b(a(b(b(b(a(c),1),1),1)),1)}var
-G=h(20,12),I=o([0,a(b(a(a(b(c,1))),1)),0],G),J=o(h(17,3),I),L=o([0,a(b(a(a(b(c,1))),1)),[0,m,0]],J),M=o(h(13,3),L),P=[0,a(a(a(b(a(c),1)))),0],Q=o([0,a(b(a(a(b(c,1))),1)),P],M),R=o(cS(8,r),Q),S=o([0,a(b(a(a(b(c,1))),1)),0],R),T=o(bz(8,r),S),_=[0,b(b(a(b(b(a(c),1),1)),1),1),0],$=[0,a(b(b(a(b(a(c),1)),1),1)),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,b(a(a(a(b(a(c),1)))),1),aa],ad=[0,a(a(a(a(b(a(c),1))))),ab],ae=[0,a(b(b(a(b(a(c),1)),1),1)),ad],ag=[0,a(a(b(b(a(a(c)),1),1))),ae],ah=[0,a(a(b(b(a(a(c)),1),1))),ag],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ah];return g(E(ac(i,[0,a(a(b(b(a(a(c)),1),1))),aj],T,k),X),W)}var
-l=b(a(b(a(c),1)),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,a(b(a(a(b(a(c),1))),1)),m],r=[0,a(a(a(a(a(b(c,1)))))),p],s=[0,b(b(a(b(b(a(c),1),1)),1),1),r],v=[0,a(b(a(b(b(a(c),1),1)),1)),s],x=[0,b(b(a(b(a(a(c)),1)),1),1),v],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],A=[0,a(b(b(b(b(a(c),1),1),1),1)),y],B=[0,b(b(a(b(a(a(c)),1)),1),1),A];return g(t(ck(i,[0,a(a(b(b(a(a(c)),1),1))),B],k),l),h)}var
-m=b(a(b(a(c),1)),1);return g(E(ff(i,h[1],h[2],k),m),l)}var
-l=b(a(b(a(c),1)),1),m=[0,b(a(a(a(b(a(c),1)))),1),0],p=[0,a(a(a(a(b(a(c),1))))),m],r=[0,a(b(b(a(b(a(c),1)),1),1)),p],s=[0,a(a(b(b(a(a(c)),1),1))),r],v=[0,a(a(b(b(a(a(c)),1),1))),s],x=[0,a(b(a(b(b(a(c),1),1)),1)),v];return g(t(fg(i,e,[0,a(a(b(b(a(a(c)),1),1))),x]),l),h)}var
-m=[0,b(a(a(a(b(a(c),1)))),1),0],p=[0,a(a(a(a(b(a(c),1))))),m],r=[0,a(b(b(a(b(a(c),1)),1),1)),p],s=[0,a(a(b(b(a(a(c)),1),1))),r],v=[0,a(a(b(b(a(a(c)),1),1))),s],x=[0,a(b(a(b(b(a(c),1),1)),1)),v],h=fh(i,[0,a(a(b(b(a(a(c)),1),1))),x],k),y=h?[2,h[1]]:kX;return g(y,l)}var
-T=b(a(b(c,1)),1);if(e)var
-h=e;else
+f(d){return b(a(b(b(b(a(c),1),1),1)),1)}return Q(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)}return Q(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)}var
+F=c4(function(d){return b(b(b(a(a(c)),1),1),1)},E,D,B),G=e(20,12),H=o([0,a(b(a(a(b(c,1))),1)),0],G),K=o(e(17,3),H),L=o([0,a(b(a(a(b(c,1))),1)),[0,F,0]],K),M=o(e(13,3),L),N=[0,a(a(a(b(a(c),1)))),0],P=o([0,a(b(a(a(b(c,1))),1)),N],M),R=o(c9(8,i),P),S=o([0,a(b(a(a(b(c,1))),1)),0],R),T=o(bd(8,i),S),$=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(a(a(a(a(b(c,1)))))),aa],ac=[0,b(a(a(a(b(a(c),1)))),1),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(b(b(a(b(a(c),1)),1),1)),ad],af=[0,a(a(b(b(a(a(c)),1),1))),ae],ah=[0,a(a(b(b(a(a(c)),1),1))),af],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah];return g(y(ag(k,[0,a(a(b(b(a(a(c)),1),1))),ai],T,p),Y),X)}var
+i=b(a(b(a(c),1)),1),q=[0,a(a(b(b(a(a(c)),1),1))),0],t=[0,a(b(a(a(b(a(c),1))),1)),q],u=[0,a(a(a(a(a(b(c,1)))))),t],v=[0,b(b(a(b(b(a(c),1),1)),1),1),u],z=[0,a(b(a(b(b(a(c),1),1)),1)),v],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],D=[0,a(b(b(b(b(a(c),1),1),1),1)),B],E=[0,b(b(a(b(a(a(c)),1)),1),1),D];return g(l(cw(k,[0,a(a(b(b(a(a(c)),1),1))),E],p),i),e)}var
+q=b(a(b(a(c),1)),1);return g(y(fT(k,e[1],e[2],p),q),i)}var
+i=b(a(b(a(c),1)),1),q=[0,b(a(a(a(b(a(c),1)))),1),0],t=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],v=[0,a(a(b(b(a(a(c)),1),1))),u],z=[0,a(a(b(b(a(a(c)),1),1))),v],A=[0,a(b(a(b(b(a(c),1),1)),1)),z];return g(l(fU(k,h,[0,a(a(b(b(a(a(c)),1),1))),A]),i),e)}var
+q=[0,b(a(a(a(b(a(c),1)))),1),0],t=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],v=[0,a(a(b(b(a(a(c)),1),1))),u],z=[0,a(a(b(b(a(a(c)),1),1))),v],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],e=fV(k,[0,a(a(b(b(a(a(c)),1),1))),A],p),B=e?[2,e[1]]:np;return g(B,i)}var
+V=b(a(b(c,1)),1);if(h)var
+e=h;else
 var
-U=[0,b(b(b(b(a(c),1),1),1),1),0],V=[0,b(a(a(a(b(c,1)))),1),U],W=[0,a(b(b(b(a(c),1),1),1)),V],X=[0,a(a(a(a(b(c,1))))),W],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(a(a(a(b(a(c),1))))),Y],_=[0,a(b(b(a(b(a(c),1)),1),1)),Z],$=[0,a(a(b(b(a(a(c)),1),1))),_],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ad=[0,a(a(b(b(a(a(c)),1),1))),ab],ae=[0,b(a(a(a(b(c,1)))),1),ad],ag=[0,a(a(b(b(b(a(c),1),1),1))),ae],ah=[0,a(a(b(b(b(a(c),1),1),1))),ag],aj=[0,b(b(a(b(a(a(c)),1)),1),1),ah],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),0],al=[0,a(b(a(a(b(a(c),1))),1)),ak],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,b(b(b(a(b(a(c),1)),1),1),1),am],ao=[0,a(a(b(b(b(a(c),1),1),1))),an],h=ac(i,[0,a(a(b(b(a(a(c)),1),1))),ao],aj,k);return g(ai(h,T),S)}var
-h=a(b(b(a(c),1),1)),l=[0,b(a(a(a(b(a(c),1)))),1),0],m=[0,a(a(a(a(b(a(c),1))))),l],p=[0,a(b(b(a(b(a(c),1)),1),1)),m],r=[0,a(a(b(b(a(a(c)),1),1))),p],s=[0,a(a(b(b(a(a(c)),1),1))),r],v=[0,a(b(a(b(b(a(c),1),1)),1)),s],x=[0,a(a(b(b(a(a(c)),1),1))),v],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],A=[0,b(a(a(a(b(a(c),1)))),1),y],B=[0,a(b(b(a(b(a(c),1)),1),1)),A];return g(g(E(ac(i,[0,a(a(b(a(b(a(c),1)),1))),B],x,k),h),e),C)},p=g(fk(i,q,aA),r);else
+W=[0,b(b(b(b(a(c),1),1),1),1),0],X=[0,b(a(a(a(b(c,1)))),1),W],Y=[0,a(b(b(b(a(c),1),1),1)),X],Z=[0,a(a(a(a(b(c,1))))),Y],_=[0,b(a(a(a(b(a(c),1)))),1),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(a(b(b(a(a(c)),1),1))),ab],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,a(a(b(b(a(a(c)),1),1))),ad],ah=[0,b(a(a(a(b(c,1)))),1),ae],ai=[0,a(a(b(b(b(a(c),1),1),1))),ah],ak=[0,a(a(b(b(b(a(c),1),1),1))),ai],al=[0,b(b(a(b(a(a(c)),1)),1),1),ak],am=[0,a(b(b(b(b(a(c),1),1),1),1)),0],an=[0,a(b(a(a(b(a(c),1))),1)),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(b(b(a(b(a(c),1)),1),1),1),ao],aq=[0,a(a(b(b(b(a(c),1),1),1))),ap],e=ag(k,[0,a(a(b(b(a(a(c)),1),1))),aq],al,p);return g(af(e,V),T)}var
+i=a(b(b(a(c),1),1)),q=[0,b(a(a(a(b(a(c),1)))),1),0],t=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],v=[0,a(a(b(b(a(a(c)),1),1))),u],z=[0,a(a(b(b(a(a(c)),1),1))),v],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],D=[0,b(b(a(b(b(a(c),1),1)),1),1),0],E=[0,b(a(a(a(b(a(c),1)))),1),D],F=[0,a(b(b(a(b(a(c),1)),1),1)),E];return g(g(y(ag(k,[0,a(a(b(a(b(a(c),1)),1))),F],B,p),i),h),H)},q=g(f2(k,r,aB),t);else
 var
-p=[1,a(b(b(a(c),1),1))];return g(p,u)};return g(fk(i,q,aA),e)}return[0,fu]},aV=a(b(b(b(b(c,1),1),1),1)),ag=s(function(a){return ce(i,[4,o(a,[0,fa(i,U),0])])},J);if(ag)var
-aR=d(i[1],U),X=s(function(d){return n(h(d,b(a(b(c,1)),1)))},aR);else
+q=[1,a(b(b(a(c),1),1))];return g(q,u)};return g(f2(k,r,aB),e)}return[0,gd]},aU=a(b(b(b(b(c,1),1),1),1)),ah=s(function(a){return cn(k,[4,o(a,[0,fO(k,V),0])])},H);if(ah)var
+aR=d(k[1],V),Y=s(function(d){return m(h(d,b(a(b(c,1)),1)))},aR);else
 var
-X=ag;if(X){var
-$=d(i[2],jB),P=J,W=0;for(;;){if(P){var
-ad=P[1],aJ=[0,$,[0,aE(i,aN(i,[4,ad])),0]],aL=d(i[6],aJ),ae=d(i[9],aL),aM=[0,aE(i,aN(i,[4,o(ad,[0,fa(i,ae),0])])),W],aO=[0,b(a(b(c,1)),1),0],aP=[0,d(i[2],aO),aM],$=ae,P=P[2],W=aP;continue}var
-aQ=H(W,[0,U,0]),aS=d(i[6],aQ),ah=j(i[4],x,aS);break}}else
+Y=ah;if(Y){var
+$=d(k[2],kC),P=H,X=0;for(;;){if(P){var
+ab=P[1],aI=[0,$,[0,aH(k,aP(k,[4,ab])),0]],aJ=d(k[6],aI),ae=d(k[9],aJ),aK=[0,aH(k,aP(k,[4,o(ab,[0,fO(k,ae),0])])),X],aL=[0,b(a(b(c,1)),1),0],aM=[0,d(k[2],aL),aK],$=ae,P=P[2],X=aM;continue}var
+aQ=C(X,[0,V,0]),aS=d(k[6],aQ),ai=j(k[4],D,aS);break}}else
 var
-ah=X;var
-R=g(E(ah,aV),aT);switch(R[0]){case
+ai=Y;var
+S=g(y(ai,aU),aT);switch(S[0]){case
 0:var
-aF=_(R[1]);return y(oj,aF)[1+aF];case
+aD=aa(S[1]);return E(qP,aD)[1+aD];case
 1:var
-aj=_(R[1])-20|0;if(15<aj>>>0)var
-k=n3;else
-switch(aj){case
+ak=aa(S[1])-20|0;if(17<ak>>>0)var
+p=qv;else
+switch(ak){case
 0:var
-k=n4;break;case
+p=qw;break;case
 1:var
-k=n5;break;case
+p=qx;break;case
 2:var
-k=n6;break;case
+p=qy;break;case
 3:var
-k=n7;break;case
+p=qz;break;case
 4:var
-k=n8;break;case
+p=qA;break;case
 5:var
-k=n9;break;case
+p=qB;break;case
 6:var
-k=n_;break;case
+p=qC;break;case
 7:var
-k=n$;break;case
+p=qD;break;case
 8:var
-k=oa;break;case
+p=qE;break;case
 9:var
-k=ob;break;case
+p=qF;break;case
 10:var
-k=oc;break;case
+p=qG;break;case
 11:var
-k=od;break;case
+p=qH;break;case
 12:var
-k=oe;break;case
+p=qI;break;case
 13:var
-k=of;break;case
+p=qJ;break;case
 14:var
-k=og;break;default:var
-k=oh}return G(op,k);default:var
-aG=_(R[1]);return G(oq,y(n2,aG)[1+aG])}}return or}}},ox=function(g,l){var
-m=0,n=[0,function(a){return l},m],c=fx(g),a=c[2];if(c[1])var
-e=fw(g),j=e[2],k=e[1],f=V(a,r(a)+gh|0,64),i=d_(r(f)/2|0,function(a){return cH(gK(G(os,V(f,2*a|0,2))))}),h=[0,a,aK(function(a){try{var
-b=oo(k,j,i,d(a,0));return b}catch(a){a=aA(a);if(a[1]===fy)return G(ot,a[2]);if(a[1]===bH)return G(ou,a[2]);if(a!==b1&&a!==b0){if(a[1]!==bY&&a[1]!==bZ&&a!==ae&&a!==cG&&a!==b3)throw a;return ow}return ov}},n)];else
+p=qK;break;case
+15:var
+p=qL;break;case
+16:var
+p=qM;break;default:var
+p=qN}return K(qV,p);default:var
+aE=aa(S[1]);return K(qW,E(qu,aE)[1+aE])}}return qX}}},q3=function(g,l){var
+m=0,n=[0,function(a){return l},m],c=gg(g),a=c[2];if(c[1])var
+e=gf(g),j=e[2],k=e[1],f=W(a,u(a)+g2|0,64),i=eu(u(f)/2|0,function(a){return cU(ht(K(qY,W(f,2*a|0,2))))}),h=[0,a,aN(function(a){try{var
+b=qU(k,j,i,d(a,0));return b}catch(a){a=ar(a);if(a[1]===gh)return K(qZ,a[2]);if(a[1]===bR)return K(q0,a[2]);if(a!==b$&&a!==b_){if(a[1]!==b8&&a[1]!==b9&&a!==ae&&a!==cT&&a!==cb)throw a;return q2}return q1}},n)];else
 var
 h=[0,a,0];var
-b=h[2];if(b&&!b[2])return b[1];return oy};pE(function(a){return fx(a)[2]},ox);d0(0);return}}(globalThis));
+b=h[2];if(b&&!b[2])return b[1];return q4};r_(function(a){return gg(a)[2]},q3);ek(0);return}}(globalThis));
