@@ -192,6 +192,7 @@ def session() -> Iterator[Row]:
 
     import tcc
     from tcc.commands.report_command import of_ledger
+    from tcc.library.validation import validate as validate_files
     from tcc.pages import page_bytes
     from tcc_certs.kernel import check
     from tcc_certs.session import validate
@@ -215,11 +216,21 @@ def session() -> Iterator[Row]:
         def take_up() -> None:
             tcc.Gate(artifact, ledger=ledger, durable=False).close()
 
+        def files() -> None:
+            validate_files(ledger, compiled.read_bytes(), key=key)
+
         def report() -> None:
             page_bytes(of_ledger(ledger, compiled.read_bytes(), {"key": key}).page)
 
         times, _ = least(
-            {"floor": floor, "validate": validated, "take up": take_up, "report": report}, 3
+            {
+                "floor": floor,
+                "validate": validated,
+                "take up": take_up,
+                "files": files,
+                "report": report,
+            },
+            3,
         )
         grown = _apart("validated", str(compiled), str(ledger))
     us = {what: seconds / CALLS * 1e6 for what, seconds in times.items()}
@@ -229,8 +240,9 @@ def session() -> Iterator[Row]:
     yield "the same: memory", f"{grown:.0f} MB", "", "150 MB", grown <= 150
     yield ("take up a session of 10^5 calls", f"{us['take up']:.1f} us a call", floor_text,
            "20 us", us["take up"] <= 20)  # fmt: skip
-    over = times["report"] - times["validate"]
-    yield ("report of it", f"{times['report']:.2f} s", f"validate {times['validate']:.2f} s",
+    # Both from the files: the artifact is checked, too.
+    over = times["report"] - times["files"]
+    yield ("report of it", f"{times['report']:.2f} s", f"tcc validate {times['files']:.2f} s",
            "validate + 1 s", over <= 1)  # fmt: skip
 
 
@@ -255,9 +267,10 @@ def validated(compiled: str, ledger: str) -> float:
     """The peak of memory of a validation, in megabytes: what `tcc-certs validate --key` takes."""
     from tcc_certs.kernel import check
     from tcc_certs.session import validate
+    from tcc_certs.verbs.validate import LedgerInput
 
     key = bytes.fromhex(Path(f"{ledger}.key").read_text())
-    validate(Path(ledger).read_bytes(), check(Path(compiled).read_bytes()), key=key)
+    validate(LedgerInput(Path(ledger)), check(Path(compiled).read_bytes()), key=key)
     return peak() / 1e6
 
 

@@ -23,7 +23,7 @@ from benchmarks.measure import head, row
 from tcc_certs.core.policies import Alternative, Ban, Count, Fields, Need, Policy, Total
 from tcc_certs.session.monitors.keyed import Event
 from tcc_certs.session.monitors.policies import Memory, Policies
-from tcc_certs.values.places import Field, ListType, RecordType
+from tcc_certs.values.places import NONE, Field, ListType, RecordType
 from tcc_certs.values.places import read as read_field
 from tcc_certs.values.types import TextType
 
@@ -87,12 +87,19 @@ KINDS: tuple[tuple[str, Policy], ...] = (
     ("`limit uses(A) per k within 1 h`",
      Count(of=("or", (_READ, _ACT)), value=10, per=_ORDER, within=3_600_000)),
     ("`limit sum(A.x) per k`", Total(tool=ACT, parameter="amount", value="1000", per=_ORDER)),
+    ("`limit uses(A) per k, l`, of a call without k, which may be of any",
+     Count(of=("or", (_READ, _ACT)), value=10**6, per=(("own", "left"), ("own", "user")))),
+    ("`limit uses(A) per k, l within 1 h`, the same",
+     Count(of=("or", (_READ, _ACT)), value=10**6, per=(("own", "left"), ("own", "user")),
+           within=3_600_000)),
+    ("`forbid A before B same k, l`, the same",
+     _ban(same=(("left", ("own", "left")), ("order", ("own", "user"))))),
 )  # fmt: skip
 
 
 def _fields() -> Fields:
-    names = ("order", "user", "status", "amount", "items", "item", "list", "long")
-    made = {name: Field(name=name, steps=(name,)) for name in names}
+    names = ("order", "user", "status", "amount", "items", "item", "list", "long", "left")
+    made = {name: Field(name=name, steps=(name,), optional=name == "left") for name in names}
     return Fields(tools=(made, made))
 
 
@@ -114,6 +121,7 @@ def _event(at: int, tool: int, draw: random.Random) -> Event:
             "item": ("s", f"i{number}.2"),
             "list": ("l", tuple([("s", f"i{number}.{i}") for i in range(3)])),
             "long": _TEXTS,
+            "left": ("s", f"l{number}") if tool == READ else NONE,
         },
     )  # fmt: skip
 

@@ -2,7 +2,7 @@
    docs/spec/race.md, sections 11 and 23. *)
 
 From Coq Require Import List Arith Bool Reals ZArith Lia Lra Permutation.
-From Tcc Require Import Automaton Certificates Rounding Search Coupled Rest Artifact Sets Prefix.
+From Tcc Require Import Automaton Certificates Prefix Enforced Rounding Search Coupled Rest Artifact Sets.
 Import ListNotations.
 Local Open Scope R_scope.
 
@@ -46,21 +46,6 @@ Proof.
   intros C1 root calls p E. rewrite every_plan_is_a_plan. split; [apply plans_distinct, C1|].
   intros P. rewrite <- (residual_language D C1 calls root p P E), <- plans_are_the_accepted,
     <- every_plan_is_a_plan, in_map_iff. split; intros [x [H1 H2]]; exists x; auto.
-Qed.
-
-(* The statements that are left to the run have seen the calls before it. *)
-Theorem prefix_of_enforced A held see ends : (forall q, NoDup (map fst (edges A q))) ->
-  forall calls q h p k, led (enforced A held see ends) (q, h) calls = Some (p, k) ->
-  led A q calls = Some p /\ forall P, allowed held see ends h (calls ++ P) <-> allowed held see ends k P.
-Proof.
-  intros C1 calls. induction calls as [|a calls IH]; intros q h p k E; cbn [led app allowed] in *.
-  - injection E as <- <-. split; [reflexivity | intros P; reflexivity].
-  - destruct (follow (enforced A held see ends) (q, h) a) as [[r j]|] eqn:Ef; [|discriminate].
-    apply (follow_edge _ (enforced_distinct A C1 held see ends)) in Ef. cbn [edges enforced fst snd] in Ef.
-    apply in_some in Ef. destruct Ef as [[b r'] [Hin Ee]]. unfold entry in Ee. cbn [fst snd] in Ee.
-    destruct (see h b) as [j'|] eqn:Es; [|discriminate]. injection Ee as -> -> ->.
-    destruct (IH r j p k E) as [I1 I2]. apply (follow_edge A C1) in Hin. rewrite Hin. split; [exact I1|].
-    intros P. rewrite <- I2. rewrite Es. split; [intros [x [Ex Hx]]; injection Ex as <-; exact Hx | eauto].
 Qed.
 
 (* The places of a session over any artifact: sets of states, with what the statements have seen. *)

@@ -2,7 +2,7 @@
    docs/spec/race.md, section 23; docs/spec/session.md, section 4.
 
    The automaton is deterministic (C1), or one of sets of states; what statements left to the run have
-   seen may be a part of its states, as in Artifact.v. *)
+   seen may be a part of its states, as in Enforced.v. *)
 
 From Coq Require Import List Arith Lia.
 From Tcc Require Import Automaton Certificates.

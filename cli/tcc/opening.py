@@ -22,16 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import click
 from click.core import ParameterSource
 
-from tcc import screen
-from tcc.files import (
-    STDIN,
-    compile_given,
-    first_bytes,
-    is_grammar,
-    is_regular,
-    looks_like_artifact,
-    looks_like_ledger,
-)
+from tcc import files, screen
 from tcc.options import COMPILING, Config, ConfigError, find_config, flag, taken
 from tcc.screen import BAD_USAGE, DECLINED, FINDINGS
 from tcc_certs.errors import Rejected
@@ -180,9 +171,9 @@ def open_artifact(
         raise click.UsageError("--checked and --no-verify exclude each other")
     read = [] if read is None else read
     read.append(path)
-    if not is_grammar(path):
+    if not files.is_grammar(path):
         _refuse_ledger(path)
-        if beside is None or not is_grammar(beside):
+        if beside is None or not files.is_grammar(beside):
             refuse_compile_options(_RUN_OPTIONS if command == "run" else bounds)
     elif checked is not None or no_verify:
         raise click.UsageError("--checked and --no-verify are for artifacts, and this is a grammar")
@@ -192,7 +183,7 @@ def open_artifact(
 
         options = replace(options or Options(), check=check_for_use)
         begun = time.monotonic()
-        compiled = compile_given(path, options, examples=examples)
+        compiled = files.compile_given(path, options, examples=examples)
         if command not in ("prove", "why"):  # which ask just that, whatever is expected
             compiled = within_time(compiled, path, options, begun)
         read.extend(source.path for source in compiled.sources.values() if source.path is not None)
@@ -219,15 +210,15 @@ def within_time(compiled: Compiled, path: Path, options: Options, begun: float) 
         left = max(0.001, left - (time.monotonic() - begun))
     try:
         with at_most(left):
-            return held(compiled, Path() if path is STDIN else path.parent, left)
+            return held(compiled, Path() if path is files.STDIN else path.parent, left)
     except OutOfTime:
         return out_of_time(compiled)
 
 
 def require_artifact(path: Path) -> None:
     """Reject a grammar or a ledger where an artifact is needed, and say what to do."""
-    if is_grammar(path):
-        name, made = ("-", "A.tcca") if path is STDIN else (path, path.with_suffix(".tcca"))
+    if files.is_grammar(path):
+        name, made = ("-", "A.tcca") if path is files.STDIN else (path, path.with_suffix(".tcca"))
         raise click.UsageError(
             f"{path} is a grammar, and certificates are in artifacts: "
             f"run `tcc compile {name} -o {made}` first, then name {made} here"
@@ -239,12 +230,12 @@ def require_ledger(path: Path) -> None:
     """Reject a grammar or an artifact where a ledger is needed."""
     if path.suffix == ".tcg":
         raise click.UsageError(f"{path} is a grammar, and no ledger")
-    if looks_like_artifact(first_bytes(path)):
+    if files.looks_like_artifact(files.first_bytes(path)):
         raise click.UsageError(f"{path} is an artifact, and no ledger: see `tcc check {path}`")
 
 
 def _refuse_ledger(path: Path) -> None:
-    if looks_like_ledger(first_bytes(path)):
+    if files.looks_like_ledger(files.first_bytes(path)):
         raise click.UsageError(
             f"{path} is a ledger, and no artifact: see `tcc validate {path} --artifact ARTIFACT`"
         )
@@ -410,7 +401,7 @@ def _data(path: Path, most: int) -> bytes:
         if sys.stdin is None:
             raise click.UsageError("standard input is closed")
         return sys.stdin.buffer.read(most)
-    if path.exists() and not is_regular(path):
+    if path.exists() and not files.is_regular(path):
         raise click.ClickException(f"{path} is not a regular file")
     with path.open("rb") as handle:
         return handle.read(most)
@@ -438,7 +429,7 @@ def require_watchable(grammars: Iterable[Path], output_format: str) -> None:
     Raises:
         click.UsageError: as said.
     """
-    if any(path is STDIN for path in grammars):
+    if any(path is files.STDIN for path in grammars):
         raise click.UsageError("--watch is for files, and `-` is standard input")
     if output_format in ("json", "sarif"):
         raise click.UsageError(f"--watch prints many results, and {output_format} is one document")

@@ -10,6 +10,7 @@ import os
 import shlex
 import signal
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,9 @@ import click
 from tcc.files import is_regular
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.executor.binding import declared_bindings
+from tcc_runtime.mcp.hub import Servers
 from tcc_runtime.mcp.remote import Remote, check_header, check_url, is_url
+from tcc_runtime.mcp.sharing import SharedServer
 from tcc_runtime.mcp.upstream import Command, ServerProgram
 from tcc_runtime.mcp.wire import MalformedMessage, read_json
 
@@ -133,6 +136,42 @@ def _server(place: str, told: Any, headers: Mapping[str, str], seconds: float) -
 
 def _is_texts(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+
+
+def several_servers(server: tuple[str, ...], given: Mapping[str, Any]) -> Mapping[str, Command]:
+    """Several servers by name; empty where there is one, behind ``--``.
+
+    Raises:
+        click.UsageError: they are given in two ways.
+    """
+    ways = [bool(server), bool(given["named"]), given["servers"] is not None]
+    if sum(ways) > 1:
+        raise click.UsageError("--server, --servers and a command behind -- exclude each other")
+    headers, seconds = given["upstream_headers"], given["deadline"]
+    if given["servers"] is not None:
+        return servers_in(given["servers"], headers, seconds)
+    return named_servers(given["named"], headers, seconds)
+
+
+def shared_servers(command: Command) -> tuple[Command, tuple[SharedServer, ...]]:
+    """The same servers, each program of them one process for all sessions.
+
+    Raises:
+        click.UsageError: none of them is a program.
+    """
+    several = dict(command.commands) if isinstance(command, Servers) else {"": command}
+    made = {
+        name: SharedServer(one)
+        for name, one in several.items()
+        if isinstance(one, Sequence | ServerProgram)
+    }
+    if not made:
+        raise click.UsageError("--share-server is for servers that are programs")
+    if isinstance(command, Servers):
+        command = replace(command, commands={**several, **made})
+    else:
+        command = made[""]
+    return command, tuple(made.values())
 
 
 def bound_tools(artifact: Artifact, servers: Mapping[str, Command]) -> dict[str, tuple[str, str]]:

@@ -174,7 +174,7 @@ def certify(core: Core, table: Table, edges: CallEdges, guard: Guard) -> Numberi
     """
     calls = [call_digest(c.text.encode(), c.cost_low, c.cost_high) for c in core.calls]
     if table.is_narrow and not table.nondeterministic:
-        return _numbered_narrow(table, _narrow_digests(calls, table, edges, guard))
+        return _numbered(table.levels, _narrow_digests(calls, table, edges, guard))
     heads = [bytes(30) + head for head in _HEADS]
     # The halves of cells: heads, calls, then the states, level by level.
     halves = np.zeros((len(heads) + len(calls) + table.states, 4), dtype=np.uint64)
@@ -200,37 +200,29 @@ def certify(core: Core, table: Table, edges: CallEdges, guard: Guard) -> Numberi
 
 def _narrow_digests(
     calls: Sequence[bytes], table: Table, edges: CallEdges, guard: Guard
-) -> list[bytes]:
+) -> Digests:
     """The digest of each state, one state at a time."""
     hasher = blake3()
     reset, update, digest = hasher.reset, hasher.update, hasher.digest
-    found: list[bytes] = []
-    add = found.append
-    accept = table.accept.tolist()
+    # Heads, calls, then the states, as soon as they are known.
+    parts = [*_HEADS, *calls]
+    part, add = parts.__getitem__, parts.append
+    states = len(parts)
     for begin, end in portions(edges.start):
-        call, target = edges.of(np.arange(begin, end))
+        call, target = edges.of(np.arange(begin, end), gaps=True)
         guard.tick(len(call))
-        pairs = list(zip(call.tolist(), target.tolist(), strict=True))
-        first = (edges.start[begin : end + 1] - edges.start[begin]).tolist()
-        for q, (low, high) in enumerate(pairwise(first), begin):
+        first = edges.start[begin : end + 1] - edges.start[begin] + np.arange(end + 1 - begin)
+        places = np.empty((len(call), 2), dtype=np.int64)
+        np.add(call, len(_HEADS), out=places[:, 0])
+        np.add(target, states, out=places[:, 1])
+        places[first[:-1], 1] = table.accept[begin:end]
+        # A state's first cell has its head alone.
+        each, ends = places.ravel().tolist(), (2 * first + 1).tolist()
+        for low, high in pairwise(ends):
             reset()
-            parts = [_HEADS[accept[q]]]
-            for at, to in pairs[low:high]:
-                parts += (calls[at], found[to])
-            update(b"".join(parts))
+            update(b"".join(map(part, each[low : high - 1])))
             add(digest())
-    return found
-
-
-def _numbered_narrow(table: Table, found: Sequence[bytes]) -> Numbering:
-    """:func:`_numbered`, one level at a time without arrays."""
-    order: list[int] = []
-    for first, last in pairwise(table.levels.tolist()):
-        if last - first == 1:
-            order.append(first)
-        else:
-            order += sorted(range(first, last), key=found.__getitem__)
-    return _numbering(np.array(order, dtype=np.int64), _digests(found))
+    return _digests(parts[states:])
 
 
 def _hashed(data: memoryview, first: Ints) -> list[bytes]:
@@ -248,14 +240,11 @@ def _digests(messages_digests: Sequence[bytes]) -> Digests:
 
 def _numbered(levels: Ints, digest: Digests) -> Numbering:
     """The states of each level by their digests."""
-    order = np.empty(len(digest), dtype=np.int64)
-    for first, last in pairwise(levels.tolist()):
-        order[first:last] = _by_digest(digest[first:last])
-        order[first:last] += first
-    return _numbering(order, digest)
-
-
-def _numbering(order: Ints, digest: Digests) -> Numbering:
+    level = np.repeat(np.arange(len(levels) - 1), np.diff(levels))
+    order = _by_digest(digest)
+    # Levels of 16 bits are sorted digit by digit.
+    level = level.take(order).astype(np.uint16 if len(levels) <= 1 << 16 else np.int32)
+    order = order.take(np.argsort(level, kind="stable"))
     number = np.empty(len(digest), dtype=np.int32)
     number[order] = np.arange(len(digest), dtype=np.int32)
     return Numbering(order=order, number=number, digest=digest)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from tcc_certs.core.model import Core
 from tcc_certs.formats.artifact import MAX_ROUND_BITS
 from tcc_certs.race.numbers import Beta, call_residual, call_weight, fraction_bits
-from tcc_certs.states import round_up as sum_rounded_up
+from tcc_certs.states import round_up
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Ints, Table, best_to_go, exact_array, summed
 from tcc_compiler.frozen import frozen
@@ -320,50 +320,53 @@ def rounded_sums(
     factor = [weights[letter] for letter in table.letter.tolist()]
     accept = table.accept.tolist()
     value, exponent = [0] * table.states, [0] * table.states
-    level = np.repeat(np.arange(len(table.levels) - 1), np.diff(table.levels)).tolist()
+    # Exponents less the scale of the state's rank: an edge adds the same to each of them.
+    under = [0] * table.states
+    ranks = np.repeat(np.arange(len(table.levels) - 1), np.diff(table.levels))
+    units = (fraction_bits * ranks).tolist()
     waiting = 0
     for q, (begin, end) in enumerate(pairwise(first)):
         waiting += 1 + end - begin
         if waiting > _STEPS:
             guard.tick(waiting)
             waiting = 0
-        above = fraction_bits * (level[q] - 1)
-        low = high = fraction_bits * level[q]
-        terms = [(1, low)] if accept[q] else []
+        unit = units[q]
+        above = unit - fraction_bits
+        if accept[q]:
+            total, low = 1, unit
+        else:
+            total, low = 0, under[target[begin]] + above if begin < end else 0
+        far = False
         for edge in range(begin, end):
             p = target[edge]
-            shift = exponent[p] + above - fraction_bits * level[p]
-            if not terms:
-                low = high = shift
-            elif shift < low:
-                low = shift
-            elif shift > high:
-                high = shift
-            terms.append((factor[edge] * value[p], shift))
-        value[q], exponent[q] = _rounded(terms, low, high, round_bits)
+            over = under[p] + above - low
+            if not over:
+                total += factor[edge] * value[p]
+            elif 0 < over <= _NEAR:
+                total += factor[edge] * value[p] << over
+            elif -_NEAR <= over < 0:
+                total = (total << -over) + factor[edge] * value[p]
+                low += over
+            else:
+                far = True
+        extra = total.bit_length() - round_bits
+        if far or (extra < 0 and low):
+            terms = [
+                (factor[edge] * value[target[edge]], under[target[edge]] + above)
+                for edge in range(begin, end)
+            ]
+            total, low = round_up([*terms, (int(accept[q]), unit)], round_bits)
+        elif extra > 0:
+            total = -(-total >> extra)
+            low += extra
+            # Rounding up may carry into one bit more: then it is a power of two.
+            if total >> round_bits:
+                total >>= 1
+                low += 1
+        value[q], exponent[q] = total, low
+        under[q] = low - unit
     guard.tick(waiting)
     return value, exponent
-
-
-def _rounded(terms: list[tuple[int, int]], low: int, high: int, bits: int) -> tuple[int, int]:
-    """The sum of value * 2^shift over the terms, rounded up to `bits` bits; canonical.
-
-    Args:
-        low, high: the least and the greatest shift.
-    """
-    if not terms:
-        return 0, 0
-    if high - low <= _NEAR:
-        total = 0
-        for term, shift in terms:
-            total += term << shift - low
-        wide = total.bit_length()
-        if wide == bits:
-            return total, low
-        if not low or wide > bits:
-            mantissa, exponent = round_up(total, bits)
-            return mantissa, exponent + low
-    return sum_rounded_up(terms, bits)
 
 
 def _long_sums(
@@ -387,14 +390,6 @@ def _long_sums(
         widest = max(widest, value[q].bit_length())
         _check_room(widest * table.states)
         yield total
-
-
-def round_up(value: int, bits: int) -> tuple[int, int]:
-    """The least m * 2^e, m below 2^bits, that is no less than `value`, as the canonical (m, e)."""
-    exponent = max(0, value.bit_length() - bits)
-    mantissa = -(-value >> exponent)
-    # Rounding up may carry into one bit more: then it is a power of two.
-    return (mantissa >> 1, exponent + 1) if mantissa >> bits else (mantissa, exponent)
 
 
 def packed(values: Sequence[int]) -> Limbs:

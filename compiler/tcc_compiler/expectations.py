@@ -15,16 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TypeAlias
 
-from tcc_certs.core.model import (
-    CallSet,
-    Core,
-    ForbidBefore,
-    ForbidNext,
-    ForbidWith,
-    Limit,
-    Require,
-    members,
-)
+from tcc_certs.core import model
 from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.formats.codec import format_decimal
 from tcc_compiler.automata.constraint.statements import Control, statement_text
@@ -61,7 +52,7 @@ class Built:
 
     artifact: bytes
     checked: str | None
-    core: Core
+    core: model.Core
     relaxed: Relaxed | None
     letters: Letters
     table: Table
@@ -154,7 +145,7 @@ def _unmet(made: Built, walk: _Walk, example: Example, found: _Found) -> Unmet:
         message = f"{after}a plan has to go on" if size else "the empty sequence is no plan"
         word = found.before
     else:
-        call = next(iter(members(example.patterns[found.reached])))
+        call = next(iter(model.members(example.patterns[found.reached])))
         one = made.core.calls[call].text
         others = sum(stop - start for start, stop in example.patterns[found.reached]) - 1
         shown = f"`{one}`" + (f" (or the {others} other calls of this pattern)" if others else "")
@@ -205,7 +196,7 @@ class _Walk:
 
     def __init__(self, made: Built, check_time: Callable[[], None]) -> None:
         self._check_time = check_time
-        self._calls_of: dict[CallSet, dict[int, dict[int, int]]] = {}
+        self._calls_of: dict[model.CallSet, dict[int, dict[int, int]]] = {}
         self._table = made.table
         self._letters = made.letters
         # Calls that are one letter of the automaton may differ for the relaxed statements.
@@ -213,7 +204,7 @@ class _Walk:
         self._relaxed_letters = made.letters if left is None else partition(left)
         self._control = None if left is None else Control(left, self._relaxed_letters, limits=True)
 
-    def follow(self, patterns: Sequence[CallSet]) -> _Found:
+    def follow(self, patterns: Sequence[model.CallSet]) -> _Found:
         """Match the patterns one after the other, as far as plans go on so.
 
         Raises:
@@ -256,7 +247,9 @@ class _Walk:
                         calls[call] = None
         return sorted(calls)[: _MOST_AHEAD + 1], stops
 
-    def _step(self, pairs: Iterable[_Pair], pattern: CallSet) -> dict[_Pair, tuple[_Pair, int]]:
+    def _step(
+        self, pairs: Iterable[_Pair], pattern: model.CallSet
+    ) -> dict[_Pair, tuple[_Pair, int]]:
         """The pairs after one call of `pattern`, each with the pair before and the call."""
         self._check_time()
         calls = self._calls_of.get(pattern)
@@ -273,10 +266,10 @@ class _Walk:
                         reached.setdefault((target, after), ((q, seen), call))
         return reached
 
-    def _classes(self, pattern: CallSet) -> dict[int, dict[int, int]]:
+    def _classes(self, pattern: model.CallSet) -> dict[int, dict[int, int]]:
         """For each letter of the automaton, then of the relaxed statements, the first such call."""
         calls: dict[int, dict[int, int]] = {}
-        for call in members(pattern):
+        for call in model.members(pattern):
             calls.setdefault(self._letters.letter[call], {}).setdefault(
                 self._relaxed_letters.letter[call], call
             )
@@ -368,18 +361,20 @@ _MOST_LOOKED_AT = 1000
 _MOST_CALLS = 12
 
 
-def calls_line(core: Core, calls: Sequence[int]) -> str:
+def calls_line(core: model.Core, calls: Sequence[int]) -> str:
     """The calls as a plan is written."""
     return " ".join(core.calls[call].text for call in calls)
 
 
-def shortened(core: Core, calls: Sequence[int]) -> str:
+def shortened(core: model.Core, calls: Sequence[int]) -> str:
     """The same; of many calls the last ones."""
     cut = "... " if len(calls) > _MOST_CALLS else ""
     return cut + calls_line(core, calls[-_MOST_CALLS:])
 
 
-def reasons_for(core: Core, plan: Sequence[int], places: Mapping[str, Span]) -> tuple[Note, ...]:
+def reasons_for(
+    core: model.Core, plan: Sequence[int], places: Mapping[str, Span]
+) -> tuple[Note, ...]:
     """Notes on the statements that let `plan` through: the plan expression, and a few others."""
     notes = [Note(message="the plan expression derives it", span=places.get("plan"))]
     if "plan" not in places:
@@ -393,7 +388,7 @@ def reasons_for(core: Core, plan: Sequence[int], places: Mapping[str, Span]) -> 
     return tuple(notes)
 
 
-def _about(core: Core, calls: Sequence[int]) -> Iterator[Statement]:
+def _about(core: model.Core, calls: Sequence[int]) -> Iterator[Statement]:
     """The statements that could be about these calls."""
     for at, statement in enumerate(statements(core)):
         if at >= _MOST_LOOKED_AT:
@@ -402,17 +397,17 @@ def _about(core: Core, calls: Sequence[int]) -> Iterator[Statement]:
             yield statement
 
 
-def _call_sets(core: Core, statement: Statement) -> Sequence[CallSet]:
+def _call_sets(core: model.Core, statement: Statement) -> Sequence[model.CallSet]:
     match statement:
-        case Limit():
+        case model.Limit():
             return () if statement.calls is None else (statement.calls,)
-        case Require():
+        case model.Require():
             return (core.patterns[statement.second],)
-        case ForbidNext(patterns):
+        case model.ForbidNext(patterns):
             return [core.patterns[pattern] for pattern in patterns]
-        case ForbidWith(first, second) | ForbidBefore(first, second):
+        case model.ForbidWith(first, second) | model.ForbidBefore(first, second):
             return core.patterns[first], core.patterns[second]
 
 
-def _has(pattern: CallSet, calls: Sequence[int]) -> bool:
+def _has(pattern: model.CallSet, calls: Sequence[int]) -> bool:
     return any(start <= call < stop for call in calls for start, stop in pattern)

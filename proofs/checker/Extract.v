@@ -1,7 +1,7 @@
 (* The checker as OCaml.  Trusted here: whole numbers are those of zarith, bool, list, option and pairs
    OCaml's, `table` an array, `hit` marks in one, `places_of` a table of hashes. *)
 From Coq Require Import ZArith NArith List Extraction ExtrOcamlBasic.
-From Tcc.Checker Require Import Strings States File Weights Core Sessions Ledger.
+From Tcc.Checker Require Import Strings States File Weights Core Shown Sessions Ledger.
 Extraction Language OCaml.
 
 Extract Inductive positive => "Whole.t" [ "Whole.xI" "Whole.xO" "Whole.one" ] "Whole.on_positive".

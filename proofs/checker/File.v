@@ -61,13 +61,29 @@ Definition sound_states (a : artifact) : bool := states_ok o (units a) (counting
 Definition cost_max (a : artifact) : Z := fold_left (fun m c => Z.max m (lhigh c)) (tl (lines a)) (match lines a with [] => 0 | c :: _ => lhigh c end).
 Fixpoint last_row (l : list row) (d : bytes) : bytes := match l with [] => d | [r] => view o (rdigest r) | _ :: l => last_row l d end.
 
+(* What is written of rows, a few hundred of them at a time: no list of all of it. *)
+Section Blocks.
+Context {X A : Type} (write : list A -> str) (of_item : X -> list A).
+Definition block := Z.to_nat 256.
+Fixpoint blocks (free : nat) (l : list X) (now : list A) (done : list str) : list str :=
+  match l with
+  | [] => rev_append (write (rev_append now []) :: done) []
+  | x :: l =>
+      match free with
+      | O => blocks block l (rev_append (of_item x) []) (write (rev_append now []) :: done)
+      | S free => blocks free l (rev_append (of_item x) now) done
+      end
+  end.
+Definition written_down (l : list X) : str := joined o (blocks block l [] []).
+End Blocks.
+
 Definition col n i t sh d : column := {| cname := n; citem := i; cdtype := t; cshape := sh; cdata := d |}.
 Definition i64 := $"I64".  Definition u64 := $"U64".  Definition u32 := $"U32".  Definition u8 := $"U8".
 Definition call_column (c : Z) n t (f : line -> Z) (l : list line) := col n 8 t [c] (numbers o 8 (mapped f l [])).
 Definition amounts (c : Z) n (l : list Z) := col n 8 u64 [c] (numbers o 8 l).
-Definition state_column n i t sh (w : Z) (f : row -> Z) (l : list row) := col n i t sh (numbers o (Z.to_nat w) (mapped f l [])).
+Definition state_column n i t sh (w : Z) (f : row -> Z) (l : list row) := col n i t sh (written_down (numbers o (Z.to_nat w)) (fun r => [f r]) l).
 Definition edge_column n (e : Z) (f : Z * Z -> Z) (l : list row) :=
-  col n 4 u32 [e] (joined o (mapped (fun r => numbers o 4 (map f (redges r))) l [])).     (* state by state: no list of all edges *)
+  col n 4 u32 [e] (written_down (numbers o 4) (fun r => map f (redges r)) l).
 Definition raw_column n (d : str) := col n 1 u8 [size_of o d] d.
 
 (* Every column but the manifest: those of 8 bytes, of 4, of 1; by name. *)
@@ -101,7 +117,7 @@ Definition ones_before (a : artifact) : list column :=
   [state_column $"accept" 1 u8 [n] 1 (fun r => if raccept r then 1 else 0) (rows a);
    raw_column $"call_text" (print o (call_texts a)); raw_column $"core" (core a)].
 Definition ones_after (a : artifact) : list column :=
-  [col $"state_digest" 1 u8 [len (rows a) 0; 32] (joined o (mapped rdigest (rows a) [])); raw_column $"tools" (tools a)].
+  [col $"state_digest" 1 u8 [len (rows a) 0; 32] (written_down (joined o) (fun r => [rdigest r]) (rows a)); raw_column $"tools" (tools a)].
 
 Definition member (j : bytes * json) (l : list (bytes * json)) : list (bytes * json) :=
   (fix go l := match l with [] => [j] | x :: m => if precedes (fst j) (fst x) then j :: l else x :: go m end) l.

@@ -1,8 +1,8 @@
-(* Monitors of version 1.1 over the calls of a session: require and forbid, before, each and with, and uses per value.
+(* Monitors of version 1.1 over the calls of a session: require and forbid, before, each and with, sums, and uses per value.
    docs/spec/core.md, section 5; docs/spec/session.md, section 5.  Keys are numbers, the same exactly where values are.
 
    One memory is gone through by calls and outcomes as the places are (Sessions.v); what it allows is allowed in every world
-   (Monitors.v).  Of sums nothing is counted: values that are not shown are asserted. *)
+   (Monitors.v).  Of a value that is not shown nothing is added up: it is asserted. *)
 
 From Coq Require Import List Arith ZArith Lia Bool FMapPositive.
 From Tcc Require Import Monitors.
@@ -10,8 +10,10 @@ From Tcc.Checker Require Import Sessions.
 Import ListNotations.
 Local Open Scope Z_scope.
 
-(* A call as one monitor sees it: its keys as one of P and of Q, whatever is observed; which observed values P binds, by place. *)
-Record glance := { as_first : option positive; as_second : option positive; binds : list (Z * list Z) }.
+(* A call as one monitor sees it: its keys as one of P and of Q, whatever is observed; which observed values P binds, by place;
+   what it adds, nothing where that is less than nothing. *)
+Record glance := { as_first : option positive; as_second : option positive; binds : list (Z * list Z); weighs : Z }.
+Definition adds (g : glance) : Z := Z.max 0 (weighs g).
 (* Whether an answer, as far as it is told, has these values. *)
 Inductive came := Came | Came_not | Came_perhaps.
 Definition told_at (told : list (option Z)) (n : Z) : option Z := if n <? 0 then None else nth (Z.to_nat n) told None.
@@ -183,28 +185,28 @@ Proof.
 Qed.
 End Order.
 
-(* At most so many uses of each key, of the calls that were done. *)
+(* At most so many uses of each key, or so much of a sum, of the calls that were done. *)
 Section Uses.
 Variable most : Z.
 Definition counts (g : glance) (k : known) : option positive := match k with Failed | Read => None | _ => as_second g end.
 Definition number (p : PositiveMap.t Z) (k : positive) : Z := match PositiveMap.find k p with Some z => z | None => 0 end.
 Definition count_up (g : glance) (k : known) (s : PositiveMap.t Z) : PositiveMap.t Z :=
-  match counts g k with Some j => PositiveMap.add j (number s j + 1) s | None => s end.
-Definition lets_use (g : glance) (s : PositiveMap.t Z) : bool := match as_second g with Some k => number s k + 1 <=? most | None => true end.
+  match counts g k with Some j => PositiveMap.add j (number s j + adds g) s | None => s end.
+Definition lets_use (g : glance) (s : PositiveMap.t Z) : bool := match as_second g with Some k => number s k + adds g <=? most | None => true end.
 Definition keeps_uses (events : list (event glance)) : bool :=
   match goes count_up lets_use may_be_told (PositiveMap.empty Z) [] events with Some _ => true | None => false end.
 
 (* A call was done, or not: which is known of some. *)
-Definition use_may (c : glance * known) (x : option (option positive)) : Prop :=
+Definition use_may (c : glance * known) (x : option (option positive * Z)) : Prop :=
   match snd c, x with
   | Failed, None | Read, None => True
-  | Partly _ _ _, Some k => k = as_second (fst c)
+  | Partly _ _ _, Some k => k = (as_second (fst c), adds (fst c))
   | Unknown, None => True
-  | Unknown, Some k => k = as_second (fst c)
+  | Unknown, Some k => k = (as_second (fst c), adds (fst c))
   | _, _ => False
   end.
-Definition uses_of (k : positive) (w : list (option (option positive))) : Z :=
-  fold_right (fun x n => match x with Some j => if is positive Pos.eq_dec k j then 1 + n else n | None => n end) 0 w.
+Definition uses_of (k : positive) (w : list (option (option positive * Z))) : Z :=
+  fold_right (fun x n => match x with Some (j, z) => if is positive Pos.eq_dec k j then z + n else n | None => n end) 0 w.
 Notation comes_to := (comes_to count_up (PositiveMap.empty Z)).
 
 Lemma never_more h w : Forall2 use_may h w -> forall k, uses_of k w <= number (comes_to h) k.
@@ -213,12 +215,12 @@ Proof.
   - unfold number. rewrite PositiveMap.gempty. lia.
   - specialize (IH k). fold (uses_of k w). fold (comes_to h). set (b := comes_to h) in *. clearbody b.
     assert (U : number b k <= number (count_up g x b) k).
-    { unfold count_up. destruct (counts g x) as [j|]; [|lia]. unfold number at 2. destruct (Pos.eq_dec j k) as [-> | N].
+    { assert (A := Z.le_max_l 0 (weighs g)). fold (adds g) in A. unfold count_up. destruct (counts g x) as [j|]; [|lia]. unfold number at 2. destruct (Pos.eq_dec j k) as [-> | N].
       - rewrite PositiveMap.gss. lia.
       - rewrite PositiveMap.gso by congruence. fold (number b k). lia. }
-    destruct y as [j|]; [|lia]. destruct (is positive Pos.eq_dec k j) eqn:E; [|lia]. apply is_true in E. subst j.
-    assert (N : counts g x = Some k) by (destruct x; cbn [use_may fst snd counts] in *; try contradiction; congruence).
-    unfold count_up. rewrite N. unfold number at 1. rewrite PositiveMap.gss. lia.
+    destruct y as [[j z]|]; [|lia]. destruct (is positive Pos.eq_dec k j) eqn:E; [|lia]. apply is_true in E. subst j.
+    assert (N : counts g x = Some k /\ z = adds g) by (destruct x; cbn [use_may fst snd counts] in *; try contradiction; split; congruence).
+    destruct N as [N ->]. unfold count_up. rewrite N. unfold number at 1. rewrite PositiveMap.gss. lia.
 Qed.
 Lemma learned_uses h h' : learned may_be_told h h' -> forall w, Forall2 use_may h' w -> Forall2 use_may h w.
 Proof.
@@ -233,8 +235,8 @@ Proof.
   destruct (machine_decided _ _ _ _ _ _ _ E) as [_ Dh]. clear E. induction Dh as [|g h Dh IH L | h h' Dh IH L]; intros w Hw k.
   - inversion Hw; subst. exact M.
   - inversion Hw as [|? x ? w' Hx Hw']; subst. cbn [uses_of fold_right]. fold (uses_of k w'). specialize (IH w' Hw' k).
-    destruct x as [j|]; [|exact IH]. destruct (is positive Pos.eq_dec k j) eqn:E; [|exact IH]. apply is_true in E. subst j.
-    cbn [use_may fst snd] in Hx. unfold lets_use in L. rewrite <- Hx in L. apply Z.leb_le in L.
+    destruct x as [[j z]|]; [|exact IH]. destruct (is positive Pos.eq_dec k j) eqn:E; [|exact IH]. apply is_true in E. subst j.
+    cbn [use_may fst snd] in Hx. injection Hx as Hx ->. unfold lets_use in L. rewrite <- Hx in L. apply Z.leb_le in L.
     assert (B := never_more h w' Hw' k). lia.
   - exact (IH w (learned_uses _ _ L w Hw) k).
 Qed.

@@ -149,18 +149,38 @@ Definition data (a : artifact) : list (bytes * Z * list Z) :=
    text (print o (call_texts o a)); text (core a); text (manifest_of o a);
    (concat (map (view o) (map rdigest (rows a))), 1, [N; 32]); text (tools a)].
 
-Lemma edges_data (f : Z * Z -> Z) l : view o (joined o (mapped (fun r : row => numbers o 4 (map f (redges r))) l [])) =
+Lemma blocks_are {X A} (write : list A -> str) (of_item : X -> list A) each : (forall l, view o (write l) = flat_map each l) ->
+  forall l free now done, view o (joined o (blocks write of_item free l now done)) =
+    concat (map (view o) (rev done)) ++ flat_map each (rev now ++ flat_map of_item l).
+Proof.
+  intros W. assert (S : forall now done, concat (map (view o) (rev (write (rev now) :: done))) =
+    concat (map (view o) (rev done)) ++ flat_map each (rev now)).
+  { intros now done. cbn [rev]. rewrite map_app, concat_app. cbn [map concat]. rewrite W, app_nil_r. reflexivity. }
+  induction l as [|x l IH]; intros free now done; cbn [blocks flat_map].
+  - rewrite (joined_is o H M), !rev_append_rev, !app_nil_r. apply S.
+  - destruct free as [|free]; rewrite IH, !rev_append_rev, ?app_nil_r, ?S, ?rev_app_distr, !rev_involutive, ?flat_map_app, <- ?app_assoc; reflexivity.
+Qed.
+Lemma column_data w (f : row -> Z) l : view o (written_down o (numbers o w) (fun r => [f r]) l) = flat_map (le w) (map f l).
+Proof.
+  unfold written_down. rewrite (blocks_are _ _ _ (numbers_is o H M w)). reflexivity.
+Qed.
+Lemma edges_data (f : Z * Z -> Z) l : view o (written_down o (numbers o 4) (fun r : row => map f (redges r)) l) =
   flat_map (le 4) (map f (flat_map (@redges str) l)).
 Proof.
-  rewrite (joined_is o H M), mapped_is. cbn [rev app]. induction l as [|r l IH]; [reflexivity|].
-  cbn [map concat flat_map]. rewrite (numbers_is o H M), IH, map_app, flat_map_app. reflexivity.
+  unfold written_down. rewrite (blocks_are _ _ _ (numbers_is o H M 4)). cbn [rev map concat app]. f_equal.
+  induction l as [|r l IH]; [reflexivity|]. cbn [flat_map]. rewrite IH, map_app. reflexivity.
+Qed.
+Lemma digests_data l : view o (written_down o (joined o) (fun r : row => [rdigest r]) l) = concat (map (view o) (map (@rdigest str) l)).
+Proof.
+  unfold written_down. rewrite (blocks_are _ _ (view o)); [|intros m; rewrite (joined_is o H M), flat_map_concat_map; reflexivity].
+  cbn [rev app]. rewrite <- (flat_map_concat_map _ (map _ l)). reflexivity.
 Qed.
 Lemma data_is a : map seen (columns_of o a) = data a.
 Proof.
   unfold columns_of, assembled, before, ones_after, eights, fours, ones_before, data, seen.
   unfold call_column, amounts, state_column, edge_column, raw_column, col. cbv zeta.
   unfold gated. destruct (counted a); [destruct (own_masses a)| |]; cbn [map app cdata citem cshape];
-    rewrite !edges_data, !(numbers_is o H M), !(joined_is o H M), !(size_is o H M), !mapped_is, !starts_are,
+    rewrite !edges_data, !column_data, !digests_data, !(numbers_is o H M), !(size_is o H M), !mapped_is, !starts_are,
       !len_is, !edge_number_is; reflexivity.
 Qed.
 

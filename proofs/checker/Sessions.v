@@ -1,11 +1,11 @@
 (* Sessions over a file that passes: calls in the order of their decisions, outcomes in any order, later ones too,
    gone through place by place.  docs/spec/session.md, section 4.  No more than 64 places are held.
 
-   A machine that is gone through by calls and outcomes comes first, whatever it remembers; Memories.v has others. *)
+   A machine that is gone through by calls and outcomes comes first, whatever it remembers; Monitored.v has others. *)
 
 From Coq Require Import List Arith ZArith Lia Bool.
-From Tcc Require Import Automaton Certificates Digest Prefix Session.
-From Tcc.Checker Require Import Strings States Sound.
+From Tcc Require Import Automaton Certificates Digest Prefix Session Enforced.
+From Tcc.Checker Require Import Strings States Sound Left.
 Import ListNotations.
 Local Open Scope Z_scope.
 
@@ -320,7 +320,8 @@ Definition says {P} (number : P -> Z) (states : list Z) (held : list (option P))
   forallb (fun z => existsb (fun p => of p =? z) held) states &&
   forallb (fun p => existsb (Z.eqb (of p)) states) held.
 
-(* The artifact's own places: its states. *)
+(* The artifact's own places: a state, and what the statements that it leaves to the run remember (Left.v). *)
+Definition spot := (Z * list memory)%type.
 Section Rows.
 Context {str : Type}.
 Definition go_row (t : Z -> option (row str)) (a q : Z) : option Z :=
@@ -329,9 +330,17 @@ Definition go_row (t : Z -> option (row str)) (a q : Z) : option Z :=
   | Some r => match find (fun e => fst e =? a) (redges r) with Some e => Some (snd e) | None => None end
   end.
 Definition ends_row (t : Z -> option (row str)) (q : Z) : bool := match t q with Some r => raccept r | None => false end.
-Definition session_places (rows : list (row str)) (events : list (event (chosen Z))) : option (list (option Z)) :=
-  places_after Z.eqb (go_row (table rows)) (len rows 0 - 1) events.
-Definition session_may_end (rows : list (row str)) (held : list (option Z)) : bool := may_end (ends_row (table rows)) held.
+Definition same_spot (p q : spot) : bool := (fst p =? fst q) && same_memories (snd p) (snd q).
+Definition go_spot (t : Z -> option (row str)) (l : list statement) (a : Z) (p : spot) : option spot :=
+  match go_row t a (fst p) with
+  | Some q => match keep_all l (snd p) a with Some m => Some (q, m) | None => None end
+  | None => None
+  end.
+Definition ends_spot (t : Z -> option (row str)) (l : list statement) (p : spot) : bool := ends_row t (fst p) && all_stop l (snd p).
+Definition session_places (rows : list (row str)) (l : list statement) (events : list (event (chosen spot))) : option (list (option spot)) :=
+  places_after same_spot (go_spot (table rows) l) (len rows 0 - 1, map at_first l) events.
+Definition session_may_end (rows : list (row str)) (l : list statement) (held : list (option spot)) : bool :=
+  may_end (ends_spot (table rows) l) held.
 
 (* Two tools, by their calls: from every state a call of the one and then one of the other leads where they lead the other way
    round.  There are paths of them, and not too many to look at (overlap.py). *)
@@ -415,29 +424,6 @@ Qed.
 Lemma start_shows : Z.to_nat (len rows 0 - 1) = root rows.
 Proof. unfold root. rewrite len_is. lia. Qed.
 
-(* Whatever happened to the calls of unknown outcome: what was done is a prefix of a plan until an answer leads nowhere, which
-   is the last thing that happens; it never does where each call has one answer; it is a plan, where the session may end. *)
-Theorem conforms_sound events l : session_places rows events = Some l ->
-  forall xs, resolves (chosen Z) answers closed (told_of (history [] events)) xs ->
-  ((exists P, accepted D (root rows) (trace xs ++ P)) \/
-   exists x xs', xs = x :: xs' /\ exists P, accepted D (root rows) (trace xs' ++ P)) /\
-  ((forall c, In (Called c) events -> exists a, offer c = ([a], true)) -> exists P, accepted D (root rows) (trace xs ++ P)) /\
-  (session_may_end rows l = true -> accepted D (root rows) (trace xs)).
-Proof.
-  intros E xs Hx. rewrite <- start_shows.
-  assert (C1 := C1_holds o H strings_mean F how lines rows ok deterministic). assert (A := alive_holds o H strings_mean F how lines rows ok).
-  destruct (sessions_lead Z.eqb (go_row t) (ends_row t) D C1 within Z.to_nat (len rows 0 - 1)) with (events := events) (l := l) (xs := xs)
-    as [S1 [S2 S3]]; auto.
-  - intros p q _ _ Epq. apply Z.eqb_eq in Epq. congruence.
-  - exact go_row_is.
-  - exact ends_row_is.
-  - exact start_within.
-  - split; [|split; [|exact S3]].
-    + destruct S1 as [S1 | [x [xs' [-> S1]]]]; [left; apply (led_is_a_prefix D C1 A), S1 | right].
-      exists x, xs'. split; [reflexivity | apply (led_is_a_prefix D C1 A), S1].
-    + intros One. apply (led_is_a_prefix D C1 A), S2, One.
-Qed.
-
 (* Calls that may be under way together: their effects come to the same in either order. *)
 Lemma turned_leads one other q a b m r : turned t one other 0 rows = true -> one a = true -> other b = true ->
   0 <= a -> 0 <= b -> within q -> go_row t a q = Some m -> go_row t b m = Some r -> leads_to t q b a r = true.
@@ -478,5 +464,83 @@ Proof.
     destruct (go_row_is a n Ha W3) as [E4 W4]. destruct (go_row t a n) as [r2|]; [|discriminate]. apply Z.eqb_eq in L. subst r2.
     exists (Z.to_nat n). split; [apply (follow_edge D C1), E3|]. exists (Z.to_nat r'). split; [apply (follow_edge D C1), E4 | exact Hr]. }
   split; [exact (K _ _ _ _ T1 Oa Ob Ha Hb) | exact (K _ _ _ _ T2 Ob Oa Hb Ha)].
+Qed.
+
+(* Statements that are left to the run. *)
+Variable l : list statement.
+Hypothesis all_fair : Forall fair l.
+Let D' := beside D l.
+Let shows (p : spot) : state D' := (Z.to_nat (fst p), snd p).
+Let fine (p : spot) := within (fst p).
+Notation numbers := (map Z.of_nat).
+
+Lemma follow_beside q m a : follow D' (q, m) a = match follow D q a with Some r => match see l m a with Some k => Some (r, k) | None => None end | None => None end.
+Proof.
+  assert (C1 := C1_holds o H strings_mean F how lines rows ok deterministic).
+  assert (C1' := enforced_distinct D C1 (list memory) (see l) (all_stop l)).
+  destruct (follow D q a) as [r|] eqn:E.
+  - apply (follow_edge D C1) in E. destruct (see l m a) as [k|] eqn:Es.
+    + apply (follow_edge D' C1'). cbn [D' edges beside enforced fst snd]. apply in_some. exists (a, r). split; [exact E|].
+      unfold entry. cbn [fst snd]. rewrite Es. reflexivity.
+    + destruct (follow D' (q, m) a) as [[r' k]|] eqn:X; [|reflexivity]. exfalso. apply (follow_edge D' C1') in X.
+      cbn [D' edges beside enforced fst snd] in X. apply in_some in X. destruct X as [[b r0] [_ Ee]]. unfold entry in Ee. cbn [fst snd] in Ee.
+      destruct (see l m b) eqn:Eb; [|discriminate]. injection Ee as -> _ _. congruence.
+  - destruct (follow D' (q, m) a) as [[r' k]|] eqn:X; [|reflexivity]. exfalso. apply (follow_edge D' C1') in X.
+    cbn [D' edges beside enforced fst snd] in X. apply in_some in X. destruct X as [[b r0] [Hin Ee]]. unfold entry in Ee. cbn [fst snd] in Ee.
+    destruct (see l m b); [|discriminate]. injection Ee as -> _ _. apply (follow_edge D C1) in Hin. congruence.
+Qed.
+
+(* Whatever happened to the calls of unknown outcome: what was done is a prefix of a plan, and breaks none of the statements, until an
+   answer leads nowhere, which is the last thing that happens; it never does where each call has one answer; it is a plan that
+   meets every statement, where the session may end. *)
+Definition goes_on (w : list call) : Prop := (exists P, accepted D (root rows) (w ++ P)) /\ Forall (fun s => unbroken s (numbers w)) l.
+Theorem conforms_sound events held_ : session_places rows l events = Some held_ ->
+  forall xs, resolves (chosen spot) answers closed (told_of (history [] events)) xs ->
+  (goes_on (trace xs) \/ exists x xs', xs = x :: xs' /\ goes_on (trace xs')) /\
+  ((forall c, In (Called c) events -> exists a, offer c = ([a], true)) -> goes_on (trace xs)) /\
+  (session_may_end rows l held_ = true -> accepted D (root rows) (trace xs) /\ Forall (fun s => meets s (numbers (trace xs))) l).
+Proof.
+  intros E xs Hx.
+  assert (C1 := C1_holds o H strings_mean F how lines rows ok deterministic). assert (A := alive_holds o H strings_mean F how lines rows ok).
+  assert (C1' := enforced_distinct D C1 (list memory) (see l) (all_stop l)).
+  assert (On : forall w, led D' (root rows, map at_first l) w <> None -> goes_on w).
+  { intros w K. destruct (calls_that_break_none D C1 l all_fair (root rows) w K) as [K1 K2]. split; [apply (led_is_a_prefix D C1 A), K1 | exact K2]. }
+  assert (Sh : shows (len rows 0 - 1, map at_first l) = (root rows, map at_first l)) by (unfold shows; cbn [fst snd]; rewrite start_shows; reflexivity).
+  destruct (sessions_lead same_spot (go_spot t l) (ends_spot t l) D' C1' fine shows (len rows 0 - 1, map at_first l)) with (events := events) (l := held_) (xs := xs)
+    as [S1 [S2 S3]]; auto.
+  - intros p q _ _ Epq. unfold same_spot in Epq. apply andb_prop in Epq. destruct Epq as [E1 E2]. apply Z.eqb_eq in E1.
+    apply same_memories_are in E2. unfold shows. congruence.
+  - intros a p Ha Hp. destruct (go_row_is a (fst p) Ha Hp) as [E1 E2]. unfold shows at 1. rewrite follow_beside, E1.
+    unfold go_spot, see. rewrite Z2Nat.id by exact Ha. destruct (go_row t a (fst p)) as [q|]; [|split; [reflexivity | exact I]].
+    destruct (keep_all l (snd p) a) as [m|]; (split; [reflexivity|]); [exact E2 | exact I].
+  - intros p Hp Ep. unfold ends_spot in Ep. apply andb_prop in Ep. destruct Ep as [E1 E2]. cbn [D' accept beside enforced shows fst snd].
+    rewrite E2, andb_true_r. exact (ends_row_is (fst p) Hp E1).
+  - exact start_within.
+  - rewrite Sh in S1, S2, S3. split; [|split].
+    + destruct S1 as [S1 | [x [xs' [-> S1]]]]; [left; apply On, S1 | right]. exists x, xs'. split; [reflexivity | apply On, S1].
+    + intros One. apply On, S2, One.
+    + intros M. apply (plans_that_meet_all D l all_fair), S3, M.
+Qed.
+
+(* And beside the statements: calls that commute, and that no statement orders, come to the same wherever they stand in a plan. *)
+Theorem plans_in_either_order one other a b : commute rows one other = true -> one a = true -> other b = true -> 0 <= a -> 0 <= b ->
+  forallb (unordered a b) l = true -> forall w P, let plan x y := w ++ Z.to_nat x :: Z.to_nat y :: P in
+  accepted D (root rows) (plan a b) /\ Forall (fun s => meets s (numbers (plan a b))) l <->
+  accepted D (root rows) (plan b a) /\ Forall (fun s => meets s (numbers (plan b a))) l.
+Proof.
+  intros C Oa Ob Ha Hb U w P plan. unfold plan. rewrite (met_in_either_order l all_fair (Z.to_nat a) (Z.to_nat b)).
+  2:{ rewrite !Z2Nat.id by assumption. exact U. }
+  enough (K : accepted D (root rows) (w ++ Z.to_nat a :: Z.to_nat b :: P) <-> accepted D (root rows) (w ++ Z.to_nat b :: Z.to_nat a :: P)) by tauto.
+  assert (C1 := C1_holds o H strings_mean F how lines rows ok deterministic).
+  assert (W : forall w q p, within (Z.of_nat q) -> led D q w = Some p -> within (Z.of_nat p)).
+  { clear w P plan. induction w as [|x w IH]; intros q p Hq E; cbn [led] in E; [congruence|].
+    destruct (follow D q x) as [r|] eqn:Ef; [|discriminate]. apply (IH r p); [|exact E].
+    destruct (go_row_is (Z.of_nat x) (Z.of_nat q) ltac:(lia) Hq) as [E1 E2]. rewrite !Nat2Z.id, Ef in E1.
+    destruct (go_row t (Z.of_nat x) (Z.of_nat q)) as [r'|]; [|discriminate]. injection E1 as ->. rewrite Z2Nat.id by (unfold within in E2; lia). exact E2. }
+  assert (R0 : within (Z.of_nat (root rows))) by (rewrite <- start_shows, Z2Nat.id; [exact start_within | assert (S := start_within); unfold within in S; lia]).
+  destruct (led D (root rows) w) as [p|] eqn:E.
+  - rewrite <- !(residual_language D C1 w (root rows) p _ E). rewrite <- (Nat2Z.id p).
+    exact (effects_in_either_order one other a b C Oa Ob Ha Hb (Z.of_nat p) (W _ _ _ R0 E) P).
+  - split; intros X; destruct (led_of_a_plan D C1 _ _ _ X) as [p Ep]; congruence.
 Qed.
 End Sound.

@@ -138,7 +138,7 @@ Proof.
   - injection E as <-. repeat split; constructor.
   - destruct (Z.leb_spec q p) as [|Q]; [discriminate|]. destruct (table lines a) as [c|] eqn:C; [|discriminate].
     destruct (table rows p) as [x|] eqn:R; [|discriminate].
-    destruct ((a0 <? a) || (many k && (a0 =? a) && less o s0 (rdigest x))) eqn:O; [|discriminate].
+    destruct ((0 <? rmass x) && _) eqn:O; [|discriminate]. apply andb_prop in O. destruct O as [_ O].
     destruct (ends o k (table lines) states q a (rdigest x) l) as [es'|] eqn:E'; [|discriminate]. injection E as <-.
     apply (table_is _ no_line) in C. apply (table_is _ no_row) in R. destruct C as [C C'], R as [R R'].
     fold (row_of (Z.to_nat p)) in R'. assert (X : rdigest x = rdigest (row_of (Z.to_nat p))) by (rewrite R'; reflexivity).

@@ -13,8 +13,8 @@ done
 for tool in coqc ocamlfind js_of_ocaml; do
   command -v $tool >/dev/null || { echo "no $tool: see scripts/proofs" >&2; exit 2; }
 done
-argument="Automaton Certificates Digest Prefix Session Monitors"   # of the files beside this folder, those that are used
-files="Strings States Sums Sound Json File OneArtifact Weights Core Sessions Monitored Ledger"
+argument="Automaton Certificates Digest Prefix Enforced Session Monitors"   # of the files beside this folder, those that are used
+files="Strings States Sums Sound Json File OneArtifact Weights Core Shown Left Sessions Monitored Ledger"
 program="whole.ml checker.mli checker.ml blake3.ml strings.ml reader.ml judge.ml session.ml"
 if grep -nE '\b(Admitted|admit|Axiom|Axioms|Parameter|Parameters|Conjecture|give_up|bypass_check)\b' *.v ||
    grep -nE 'Unset (Guard Checking|Positivity Checking|Universe Checking)|type_in_type' *.v; then

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from itertools import islice
+from itertools import islice, pairwise
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from tcc_runtime.analysis import comparison
 from tcc_runtime.analysis.comparison import compare
 from tcc_runtime.analysis.difference import only_in
 from tcc_runtime.analysis.graph import Unfolded, graph_of
+from tcc_runtime.artifact import load
 from tcc_runtime.artifact.load import Artifact
 from tests.analysis.drawn import Plan, artifacts, cost_of, relaxed
 
@@ -93,6 +95,48 @@ def test_what_is_too_large_is_declined_or_bounded(monkeypatch: pytest.MonkeyPatc
     assert (found.verdict, found.counts, found.calls) == (None, "upper", None)
     assert found.added.plans >= len(plans) and found.removed.plans >= len(plans)
     assert not found.breaks()
+
+
+def test_pairs_in_arrays_add_up_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large artifacts are compared a rank at a time: the same numbers, and the same plans."""
+    wide, taken = Counter[bool](), 0
+    found = list(islice(artifacts(77), 60))
+    for (old, _), (new, _) in pairwise(found):
+        one, other = graph_of(old), graph_of(new)
+        due = only_in(one, other)
+        with monkeypatch.context() as many:
+            many.setattr(load, "MANY_STATES", 1)
+            many.setattr(load, "WIDE", 0)
+            old.kept.pop("fewest_calls", None)
+            assert only_in(one, other) == due
+            both = old.is_wide and new.is_wide
+        wide[both] += 1
+        taken += both and due.plans > 0
+    assert min(wide.values()) > 5
+    assert taken > 5
+
+
+@pytest.mark.parametrize("purpose", ["run", "gate"])
+def test_more_than_64_bits_of_plans_add_up_in_arrays(
+    purpose: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = """grammar many version "1"
+tool a { cost -0.25 }
+tool b { cost 3 }
+tool c
+plan = any*
+limit depth <= 70
+"""
+    less = text.replace("plan = any*", "plan = (any* - any* a b c any*)").replace("70", "69")
+    one, other = (graph_of(tcc.compile_text(each, purpose=purpose)) for each in (text, less))
+    due = [only_in(one, other), only_in(other, one)]
+    assert due[0].plans > 1 << 100
+    monkeypatch.setattr(load, "MANY_STATES", 1)
+    monkeypatch.setattr(load, "WIDE", 0)
+    assert [only_in(one, other), only_in(other, one)] == due
+    with pytest.raises(Rejected) as refused:
+        only_in(one, other, 20)
+    assert refused.value.code is Code.LIMIT
 
 
 def test_more_plans_than_can_be_listed_take_as_long_as_compiling() -> None:

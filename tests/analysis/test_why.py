@@ -60,7 +60,7 @@ def test_blame_is_the_smallest_sets_in_the_order_of_the_text() -> None:
     rng = random.Random(7)
     seen: Counter[object] = Counter()
     seed = 0
-    while sum(seen.values()) < 120:
+    while sum(seen.values()) < 60:
         seed += 1
         text = random_grammar(seed, tools=2, parameters=1, values=2, limit=3, recursion=0.1)
         front = read_grammar_text(text)

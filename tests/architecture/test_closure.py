@@ -62,10 +62,10 @@ BOUNDS = {
     "validate": (9610, 5895),
     "validate asks": (10675, 6550),
     "validate atoms": (12030, 7385),
-    "validate session": (8660, 5535),
-    "validate monitors session": (9125, 5875),
-    "validate statements session": (13775, 9185),
-    "validate models session": (9865, 6295),
+    "validate session": (8700, 5552),
+    "validate monitors session": (9165, 5892),
+    "validate statements session": (14095, 9390),
+    "validate models session": (9905, 6312),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/", "formats/schema")

@@ -159,12 +159,12 @@ def test_every_public_definition_is_documented(package: str) -> None:
 # The machine with its course, the reader of statements, relations, fields at places, and the form
 # of values in a ledger (which are named, how they are written and read) are each one thought.
 LARGE = {
-    "session/machine.py": 550,
+    "session/machine.py": 560,
     "core/policies.py": 650,
-    "session/monitors/digested.py": 586,
-    "values/places.py": 530,
-    "session/monitors/policies.py": 535,
-    "session/monitors/relations.py": 580,
+    "session/monitors/digested.py": 599,
+    "values/places.py": 569,
+    "session/monitors/policies.py": 520,
+    "session/monitors/relations.py": 583,
 }
 
 

@@ -82,11 +82,13 @@ limit uses(pay) per id <= 1
 
 
 def _proved(folder: Path) -> dict[str, Path]:
-    """Of sessions whose values are not shown: one that has ended, and one that goes on."""
-    artifact, made = library.compile_text(DESK), folder / "desk.tcca"
-    library.save(artifact, made)
+    """Of sessions whose values are not shown: one that has ended, one that goes on, and one under a
+    statement of version 1.2, which the proved program declines."""
     pages = {}
-    for name, ends in (("ended", True), ("going-on", False)):
+    for name, ends in (("ended", True), ("going-on", False), ("declined", True)):
+        timed = "require find within 5 m before close\n" if name == "declined" else ""
+        artifact, made = library.compile_text(DESK + timed), folder / f"{name}.tcca"
+        library.save(artifact, made)
         ledger = folder / f"{name}.ledger"
         gate = library.Gate(artifact, ledger=ledger)
         with gate.call("find", {"kind": "order", "id": "7"}) as permit:

@@ -238,7 +238,7 @@ def flipped(data: bytes, at: int) -> bytes:
     return bytes(changed)
 
 
-@pytest.mark.parametrize("name", ["session", "ended", "going-on", "evil-artifact"])
+@pytest.mark.parametrize("name", ["session", "ended", "going-on", "declined", "evil-artifact"])
 def test_a_proved_program_checks_the_file_in_the_page(
     browser: Browser, pages: dict[str, Path], name: str
 ) -> None:
@@ -253,7 +253,7 @@ def test_a_proved_program_checks_the_file_in_the_page(
     [
         ("ended", "good", "VALID", f"{NOW}Conformant, "),
         ("going-on", "doubtful", "INCOMPLETE", f"{NOW}ConformantPrefix, "),
-        ("session", "doubtful", "DECLINED", "declines this ledger, which is no sign of a fault: "),
+        ("declined", "doubtful", "DECLINED", "declines this ledger, which is no sign of a fault: "),
     ],
 )
 def test_a_proved_program_checks_the_ledger_in_the_page(
@@ -287,7 +287,7 @@ def test_one_flipped_byte_turns_the_page_red(
     assert browser.console() == []
 
 
-@pytest.mark.parametrize("name", ["ended", "going-on", "session"])
+@pytest.mark.parametrize("name", ["ended", "going-on", "declined"])
 def test_one_flipped_byte_of_the_ledger_turns_the_page_red(
     browser: Browser, pages: dict[str, Path], tmp_path: Path, name: str
 ) -> None:
@@ -309,7 +309,7 @@ def test_another_ledger_in_the_page_is_not_the_one_it_is_about(
     browser: Browser, pages: dict[str, Path], tmp_path: Path
 ) -> None:
     """Cut at a line it is a session that goes on, and upheld: another one than the page tells."""
-    for name in ("ended", "going-on", "session"):
+    for name in ("ended", "going-on", "declined"):
         page = holding(
             pages[name],
             "proved-ledger",

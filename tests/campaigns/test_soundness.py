@@ -29,13 +29,13 @@ def test_no_plan_outside_beats_a_certified_stop():
 
 def test_no_way_on_from_a_prefix_beats_a_certified_stop():
     found: Counter[str] = Counter()
-    for number in range(440):
+    for number in range(150):
         found += trial(2 * 10**9 + number, behind=True)
-    assert found["certified"] == found["runs"] == 440 * soundness.RUNS_EACH
+    assert found["certified"] == found["runs"] == 150 * soundness.RUNS_EACH
     assert (found["violations"], found["differing"], found["refused"]) == (0, 0, 0)
-    assert found["behind"] > 2000  # a relaxed language may have no plan at all
-    assert min(found[name] for name in ("RunWiseExact", "RunWiseSurrogate", "TruncationOnly")) >= 50
-    assert min(found[race] for race in ("coupled", "rest")) >= 400
+    assert found["behind"] > 650  # a relaxed language may have no plan at all
+    assert min(found[name] for name in ("RunWiseExact", "RunWiseSurrogate", "TruncationOnly")) >= 15
+    assert min(found[race] for race in ("coupled", "rest")) >= 130
 
 
 def test_a_campaign_can_be_done_in_parts(capsys):

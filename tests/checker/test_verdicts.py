@@ -29,6 +29,7 @@ from tests.checker.verdicts import (
     program,
     said,
 )
+from tests.forgery.artifacts import Forge
 from tests.forgery.test_artifact_forgeries import KINDS, twenty
 from tests.oracle.build import build
 from tests.oracle.cores import random_core, random_later_core
@@ -189,6 +190,20 @@ def test_hostile_texts_are_judged_at_once() -> None:
     ]
     files += [b"", b"\xff" * 8, b"\xff" * size]
     assert "VALID" not in {line.partition(":")[0] for line in said(files)}
+
+
+def test_edges_that_two_states_share_take_no_memory() -> None:
+    """Starts that fall: each second state had all edges, more than the reader is given room for."""
+    names = "abcdefg"
+    limits = "".join(f"tool {name}\nlimit uses({name}) <= 2\n" for name in names)
+    text = f'grammar wide version "1"\n{limits}plan = ({" | ".join(names)})*\n'
+    forge = Forge(artifact_bytes(library.compile_text(text)))
+    starts, most = forge.values("edge_start"), forge.values("edge_start")[-1]
+    assert (len(starts) - 1) // 2 * most > 10**7
+    forge.put("edge_start", [most * (at % 2) for at in range(len(starts))])
+    limited = ["sh", "-c", 'ulimit -v 300000; exec "$0" "$@"', str(CHECKER)]
+    [line] = said([forge.seal()], limited if CHECKER.exists() else None)
+    assert line == "REJECTED: no artifact"
 
 
 def test_check_needs_both_to_say_valid(monkeypatch: pytest.MonkeyPatch) -> None:

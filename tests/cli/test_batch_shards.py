@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import resource
 import signal
 import subprocess
@@ -24,6 +25,7 @@ from tcc import batches as folders
 from tcc.batches import Batch, PartDamaged, parquet
 from tcc.batches import rows as ndjson
 from tcc.batches.making import canonical, shards
+from tcc_certs.errors import escaped_json
 from tcc_certs.privacy.atoms_file import atoms_of
 from tcc_runtime.errors import WorkerLost
 from tcc_runtime.settings.settings import Settings
@@ -46,6 +48,19 @@ def here(opened: library.Artifact, asked: Any, out: Path, **more: Any) -> librar
     return library.batch(
         opened, asked, out, executor=Here(), **{"shard_size": 3, "started_ms": 7} | more
     )
+
+
+def test_the_ledger_of_a_row_is_quoted_as_json_whatever_stands_in_it() -> None:
+    rng = random.Random(5)
+    texts = [chr(code) for code in range(0x300)] + ["\u2028", "\ufeff", "\U0001f600", "\\n", '\\"']
+    for _ in range(300):
+        texts.append("".join(rng.choices(' "\\\n\t\x7fabc{}[]:,\xe9', k=rng.randint(0, 30))))
+    for text in texts:
+        said = escaped_json(json.dumps(text, ensure_ascii=False)).encode()
+        row = ndjson.RunRow(number=3, run='{"a": 1}', ledger=text.encode())
+        assert ndjson._line(row) == b'{"number": 3, "a": 1, "ledger": ' + said + b"}\n"
+    bare = ndjson.RunRow(number=3, run='{"a": 1}', ledger=None)
+    assert ndjson._line(bare) == b'{"number": 3, "a": 1}\n'
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -139,13 +139,13 @@ def replayed(ledger: bytes, data) -> ReplayedRun:
 
 
 def test_what_is_kept_does_not_grow_with_what_was_popped():
-    # Two dozen runs that end with nothing left, in hundreds of records: no node stays but on the
+    # Runs that end with nothing left, in hundreds of records: no node stays but on the
     # paths of the leaves that were found, and those of the last pop.
     popped = 0
-    for number in range(24):
-        data = check(artifact(number % 8))
+    for number in range(8):
+        data = check(artifact(number))
         for race in ("coupled", "rest"):
-            _, ledger = recorded(artifact(number % 8), number, top=3, race=race)
+            _, ledger = recorded(artifact(number), number, top=3, race=race)
             run = replayed(ledger, data)
             popped += run.expansions
             alive = {id(run.parent)}
@@ -161,7 +161,7 @@ def test_what_is_kept_does_not_grow_with_what_was_popped():
             found = [item for item in gc.get_objects() if isinstance(item, Node)]
             assert len(found) <= len(alive) + 1
             del found, node, run
-    assert popped > 200
+    assert popped > 60
 
 
 def test_what_stays_with_an_artifact_is_that_of_the_last_settings_and_of_no_copy():

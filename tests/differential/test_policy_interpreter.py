@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.session.monitors.alternatives import Undo
-from tcc_certs.session.monitors.keyed import Event
+from tcc_certs.session.monitors.keyed import Event, Undo
 from tcc_certs.session.monitors.policies import Memory, Policies
 from tests.oracle_policies import language as l
 from tests.oracle_policies.cases import CASES, Case

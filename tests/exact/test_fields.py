@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,10 @@ from tests.exact.test_proofs import changed_at, code_of, lines_of
 
 NEWER = 'grammar g version "1"\n'
 ENDS = "plan = any*\nlimit depth <= 2\n"
-LIST = "tool a gives (; all: list of text)\ntool b(; x: text max 9)\n"
+LIST = """tool a gives (; all: list of text)
+tool b(; x: text max 9, too: list of text, full: list min 1 of text)
+"""
+ROWS = "tool a gives (; rows: list of (x: text max 9))\ntool b(; x: text max 9)\n"
 DECLINED = [
     "tool a { parallel\n}\n",
     'tool a(; j: json, x: text max 9 at "/j/x", y?: text max 9 at "/j/x/y")\n',
@@ -27,7 +31,26 @@ DECLINED = [
     'tool a gives (; x: text at "/x/y", y: json at "/x")\n',
     'given c: json, u: text at "/c/u"\ntool a\nrequire a where session.u = "x"\n',
     "tool a(; x: text max 9, y?: text max 9)\nlet of(x) = a\nrequire a where of(x).y = y\n",
-    f"{LIST}require a where x in seen.all before b\n",
+    f"{LIST}require a where count(seen.all) >= 2 before b\n",
+    f"{LIST}require a where count(seen.all = x) >= 1 before b\n",
+    f"{LIST}require a where seen.all != too before b\n",
+    f'{LIST}require a same all = too where "q" in seen.all before b\n',
+    f"{LIST}require a where every seen.all as a, full as b (a = b) before b\n",
+    f"{LIST}require a where some seen.all as a (x in too) before b\n",
+    "tool b(; n: list of integer 0 .. 9, i: integer 0 .. 9)\nrequire b where some n as a (a > i)\n",
+    f"{LIST}limit uses(b) per too <= 0\n",
+    f"{LIST}let l = a.all\nrequire b where x in session.l\n",
+    f"{ROWS}require a where some seen.rows as r (r.x = x) before b\n",
+    f"{ROWS}require a where x in seen.rows.x before b\n",
+    (
+        "tool a gives (s: ok | *; all: list of text)\ntool b(; x: text)\n"
+        "require a where seen.s in seen.all before b\n"
+    ),
+    (
+        "tool a gives (; all: list of time)\ntool b(; x: time utc)\n"
+        "require a where x in seen.all before b\n"
+    ),
+    'tool b(; all: list of text)\nrequire b where some all as a (a ~ "[a-z]{500}")\n',
     "given l: list of text\ntool b(; x: text max 9)\nrequire b where x in session.l\n",
     "tool a gives (; t: time)\ntool b(; x: time utc)\nrequire a where seen.t < x before b\n",
     'tool b(; x: text)\nrequire b where x ~ "aaaaaaaaaaaaaaaaaaaa+"\n',
@@ -260,13 +283,19 @@ ALSO = "require pay where to != session.who\nlimit uses(pay) per session.old <= 
 def test_a_forged_list_with_attributes_is_refused(
     name: str, forge: Callable[[list[Any]], object], codes: tuple[str, ...]
 ) -> None:
+    certificate, given = _proof_with_attributes()
+    assert code_of(changed_at(lines_of(certificate), forge), given) in codes
+
+
+@cache
+def _proof_with_attributes() -> tuple[bytes, list[bytes]]:
+    """A proof about what a session is given and learns, and the artifact that it is about."""
     artifact = artifact_of(tcc.compile_text(f"{GIVEN}{ALSO}"))
-    text = "require find same id where seen.owner = session.user before pay"
-    found = tcc.prove(artifact, text)
+    found = tcc.prove(artifact, "require find same id where seen.owner = session.user before pay")
     assert found.proved and found.certificate is not None
     given = [artifact_bytes(artifact)]
     assert code_of(found.certificate, given) == "VALID"
-    assert code_of(changed_at(lines_of(found.certificate), forge), given) in codes
+    return found.certificate, given
 
 
 def test_an_attribute_that_is_learned_is_not_the_one_of_another_let() -> None:

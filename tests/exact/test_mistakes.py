@@ -11,6 +11,7 @@ import pytest
 from tcc.library.proving import prove
 from tcc_certs.proof import compared, moves, rules
 from tcc_certs.proof.histories import Histories
+from tcc_certs.proof.lists import Elements
 from tcc_certs.proof.sides import Side
 from tcc_runtime.exact import search, system
 from tests.exact import test_brute_later as later
@@ -30,11 +31,11 @@ def atoms_dropped(patch: pytest.MonkeyPatch) -> None:
 def shared_keys_forgotten(patch: pytest.MonkeyPatch) -> None:
     """A value that is remembered never comes again."""
 
-    def other(self: Any, part: Any, kind: Any, held: Any) -> Iterator[Any]:
+    def other(self: Any, part: Any, kind: Any, held: Any, summaries: Any) -> Iterator[Any]:
         most = max([0, *held])
         return (
             tokens
-            for tokens in choices(self, part, kind, held)
+            for tokens in choices(self, part, kind, held, summaries)
             if part.tracked is None
             and len({t for t in tokens if t is not None}) == len(tokens)
             and not any(t in held for t in tokens if t is not None and t <= most)
@@ -84,20 +85,20 @@ def finish_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "mistake",
+    ("mistake", "first"),
     [
-        atoms_dropped,
-        shared_keys_forgotten,
-        one_kind_of_key,
-        intervals_joined,
-        sums_forgotten,
-        finish_forgotten,
+        (atoms_dropped, 10),
+        (shared_keys_forgotten, 0),
+        (one_kind_of_key, 60),
+        (intervals_joined, 220),
+        (sums_forgotten, 50),
+        (finish_forgotten, 0),
     ],
-    ids=lambda one: one.__name__,
+    ids=lambda one: getattr(one, "__name__", ""),
 )
-def test_a_mistake_is_found(monkeypatch: pytest.MonkeyPatch, mistake: Patch) -> None:
+def test_a_mistake_is_found(monkeypatch: pytest.MonkeyPatch, mistake: Patch, first: int) -> None:
     mistake(monkeypatch)
-    assert found_by(range(400)) is not None
+    assert found_by(range(first, first + 400)) is not None
 
 
 def found_by(seeds: Sequence[int], ask: Callable[[int, dict[str, int]], Any] = ask) -> int | None:
@@ -196,6 +197,48 @@ def given_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(system.System, "starts", lambda self: islice(starts(self), 1))
 
 
+def in_no_list_before(patch: pytest.MonkeyPatch) -> None:
+    """A value that comes anew is in no list that is remembered."""
+    patch.setattr(Elements, "_brought", lambda self, now, *given: iter([now]))
+
+
+def in_no_new_list(patch: pytest.MonkeyPatch) -> None:
+    """No value that is live is in a list that a call brings."""
+    listed = Elements._listed
+    patch.setattr(Elements, "_listed", lambda self, now, many, _: listed(self, now, many, ()))
+
+
+def no_other_elements(patch: pytest.MonkeyPatch) -> None:
+    """A list has no elements but values that are live."""
+    patch.setattr(Elements, "_summary", lambda self, *given: None)
+
+
+def elements_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Which values are in lists is forgotten after each call."""
+    patch.setattr(Elements, "kept", lambda self, pairs, held: ([], []))
+
+
+@pytest.mark.parametrize(
+    ("mistake", "first"),
+    [
+        (in_no_list_before, 0),
+        (in_no_new_list, 0),
+        (no_other_elements, 50),
+        (elements_forgotten, 0),
+    ],
+    ids=lambda one: getattr(one, "__name__", ""),
+)
+def test_a_mistake_about_lists_is_found(
+    monkeypatch: pytest.MonkeyPatch, mistake: Patch, first: int
+) -> None:
+    mistake(monkeypatch)
+
+    def asked(seed: int, tally: dict[str, int]) -> None:
+        later.ask(seed, tally, "lists")
+
+    assert found_by(range(first, first + 400), asked) is not None
+
+
 @pytest.mark.parametrize(
     ("mistake", "first"),
     [
@@ -211,7 +254,7 @@ def test_a_mistake_about_fields_is_found(
     mistake(monkeypatch)
 
     def asked(seed: int, tally: dict[str, int]) -> None:
-        later.ask(seed, tally, timed=False, fields=True)
+        later.ask(seed, tally, "fields")
 
     assert found_by(range(first, first + 400), asked) is not None
 
@@ -236,7 +279,7 @@ def test_a_mistake_about_later_statements_is_found(
     mistake(monkeypatch)
 
     def asked(seed: int, tally: dict[str, int]) -> None:
-        later.ask(seed, tally, timed=timed)
+        later.ask(seed, tally, "timed" if timed else "later")
 
     assert found_by(range(first, first + 400), asked) is not None
 

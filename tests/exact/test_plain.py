@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 
 import tcc
+from tcc_runtime.artifact import load
 from tcc_runtime.exact import search
 from tcc_runtime.exact.sides import artifact_side
 from tcc_runtime.exact.system import System
@@ -53,6 +54,33 @@ def test_both_searches_find_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
             assert found(pair, most) == quick
         seen[str(quick.holds) + (quick.session.ends if quick.session else "")] += 1
     assert len(seen) == 4 and min(seen.values()) > 5, seen
+
+
+def test_pairs_in_arrays_show_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, seen = random.Random(6), Counter[str]()
+    made: list[tcc.Artifact] = []
+    while len(made) < 16:
+        try:
+            made.append(tcc.compile_text(drawn(rng)))
+        except tcc.CompileError:
+            continue
+    for _ in range(120):
+        pair = rng.sample(made, 2) if rng.random() < 0.9 else [made[0], made[0]]
+        most = rng.choice((3, 10**4, 10**4))
+        monkeypatch.setattr(search, "_MOST_EDGES", rng.choice((9, 1 << 21, 1 << 21)))
+        by_pair = found(pair, most)
+        with monkeypatch.context() as wide:
+            wide.setattr(load, "MANY_STATES", 1)
+            wide.setattr(load, "WIDE", 0)
+            assert all(one.is_wide for one in pair)
+            at_once = found(pair, most)
+        assert (at_once.holds, at_once.session, at_once.codes) == (
+            by_pair.holds, by_pair.session, by_pair.codes
+        )  # fmt: skip
+        if by_pair.holds:
+            assert at_once == by_pair
+        seen[str(by_pair.holds) + (by_pair.session.ends if by_pair.session else "")] += 1
+    assert len(seen) == 4 and min(seen.values()) > 3, seen
 
 
 @pytest.mark.parametrize("more", ["", "limit uses(d) per order <= 1\n"])

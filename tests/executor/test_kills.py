@@ -22,7 +22,7 @@ import pytest
 import tcc
 from tcc_certs.errors import Rejected
 from tcc_certs.session import validate
-from tcc_runtime.account import account as account_module
+from tcc_runtime.account import file as account_module
 from tcc_runtime.account.account import Account
 from tcc_runtime.errors import BindingError, ResumeError
 from tcc_runtime.executor.execute import execute

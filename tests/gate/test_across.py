@@ -28,7 +28,7 @@ import tcc
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode
 from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, seal
-from tcc_runtime.account import account as accounts
+from tcc_runtime.account import file as accounts
 from tcc_runtime.account.windows import Windows
 from tcc_runtime.errors import ResumeError, SettingsError
 from tcc_runtime.gate import journal as journals

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import random
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,13 @@ STEPS = """grammar g version "1"
 tool t gives (r: yes | no)
 tool a
 plan = t(r=yes) a | t(r=no) | t(r=yes) t(r=yes) a | t(r=yes) t(r=no) | a
+"""
+
+TAKES = """grammar g version "1"
+tool buy
+tool look
+plan = (buy | look){0,40}
+limit uses(buy) <= 40
 """
 
 
@@ -361,3 +369,26 @@ def test_statements_that_are_left_to_the_run_are_held() -> None:
     )  # fmt: skip
     do(session, "a")
     assert session.check("c").allowed
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_limits_leave_is_the_same_whenever_it_is_asked(seed: int) -> None:
+    """A gate that is asked after each step, one that is asked at the end, and a sum over calls."""
+    rng = random.Random(seed)
+    often, once = gate(TAKES), gate(TAKES)
+    outcomes: list[str] = []
+    for _ in range(12):
+        unknown = [at for at, outcome in enumerate(outcomes) if outcome == "unknown"]
+        if unknown and rng.random() < 0.4:
+            at, told = rng.choice(unknown), rng.choice(["done", "failed"])
+            for one in (often, once):
+                one.resolve(at + 1, told)  # type: ignore[arg-type]
+            outcomes[at] = told
+        else:
+            outcomes.append(rng.choice(["done", "failed", "unknown"]))
+            for one in (often, once):
+                with one.call("buy") as permit:
+                    getattr(permit, outcomes[-1])()
+        left = 40 - sum(outcome != "failed" for outcome in outcomes)
+        assert often.remaining["uses(buy)"] == left
+    assert once.remaining == often.remaining

@@ -3,15 +3,37 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
+from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import decode, encode
 from tcc_certs.limits import MAX_SAFE_INTEGER
+from tcc_certs.session.monitors.digested import Digester, Form, members_of
+from tcc_certs.values.canonical import digest, json_text, json_value
+from tcc_certs.values.places import (
+    Field,
+    FieldType,
+    ListType,
+    RecordType,
+    TimeType,
+    columns_of,
+    flat,
+    typed,
+)
+from tcc_certs.values.types import FlagType, NumberType, TextType
+from tcc_runtime.gate.policy import _quick
 from tcc_runtime.gate.session import _canonical
 
+# Numbers are digested, too.
+DIGESTER = Digester(SimpleNamespace(numbers=False, constants=()), b"k" * 32)  # type: ignore[arg-type]
 CHARACTERS = [*range(0x300), 0x2028, 0x2029, 0xD7FF, 0xE000, 0xFEFF, 0xFFFF, 0x10000, 0x10FFFF]
 
 
@@ -65,3 +87,125 @@ def test_half_of_a_surrogate_pair_is_written_by_neither() -> None:
     for write in (_canonical, encode):
         with pytest.raises(UnicodeEncodeError):
             write({"a": "\ud800"})
+
+
+# What came back, and the digests of its elements.
+
+
+def test_a_result_is_written_as_the_definition_writes_it() -> None:
+    """Every character, numbers that are printed without an exponent, and what is left to it."""
+    draw = random.Random(9)
+    every = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+    for at in range(0, len(every), 4096):
+        value = ["".join(every[at : at + 4096]), dict.fromkeys(every[at : at + 64], "x")]
+        assert _quick(value) == json_text(value, most=1 << 24)
+    for _ in range(20_000):
+        number = draw.choice([
+            draw.uniform(1e-4, 1), draw.uniform(1, 1e15), 10 ** draw.uniform(-4, 15),
+            draw.getrandbits(60) / (1 << draw.randrange(1, 60)), round(draw.uniform(0, 99), 3),
+        ])  # fmt: skip
+        found = _quick([number, -number, True, None, (draw.getrandbits(53),)])
+        if found is not None:
+            value = [number, -number, True, None, [json_value(found.decode())[4][0]]]
+            assert found == json_text(value, most=1 << 20)
+    for value in ("\ud800", {"\udfff": 1}, [Name("a")], {Name("a"): 1}, [Size(1)], [1e16], [2.0]):
+        assert _quick(value) is None
+
+
+KINDS: tuple[FieldType, ...] = (
+    TextType(least=0, most=4), TextType(), TextType(least=0, most=9, pattern="[a-z]*"),
+    NumberType(whole=True), FlagType(), TimeType(zone=0),
+)  # fmt: skip
+TEXTS = ("", "a", "ab", "long text", "é", "\0", "a\0sb", "\ud800", "2024-05-15T10:00:00Z")
+
+
+def drawn_type(draw: random.Random) -> ListType:
+    of: FieldType = draw.choice(KINDS)
+    if draw.random() < 0.7:
+        names = draw.sample("abc", draw.randrange(4))
+        of = RecordType(
+            fields=tuple(
+                Field(
+                    name=name,
+                    steps=draw.choice([(name,), (name,), (name,), ("x", name), ("*", name)]),
+                    type=draw.choice(KINDS[:1] * 4 + KINDS),
+                    optional=draw.random() < 0.2,
+                    null=draw.random() < 0.1,
+                )
+                for name in names
+            )
+        )
+    return ListType(of=of, least=draw.choice([0, 0, 3]), most=draw.choice([4, 9]),
+                    distinct=draw.random() < 0.1)  # fmt: skip
+
+
+def drawn_value(draw: random.Random, kind: ListType) -> Any:
+    few = draw.choice([TEXTS[1:3], TEXTS[1:3], TEXTS[5:7], TEXTS])
+
+    def element(of: FieldType) -> Any:
+        if not isinstance(of, RecordType):
+            odd = draw.random() < 0.02
+            return draw.choice([None, 1, True, Name("a"), {}]) if odd else draw.choice(few)
+        found: dict[str, Any] = {}
+        for one in of.fields:
+            if draw.random() < 0.99 and one.type is not None:
+                put = found if len(one.steps) == 1 else found.setdefault("x", {})
+                put[one.name] = None if draw.random() < 0.02 else element(one.type)
+        return draw.choice([[], "a"]) if draw.random() < 0.01 else found
+
+    made = [element(kind.of) for _ in range(draw.randrange(6))]
+    return tuple(made) if draw.random() < 0.05 else made
+
+
+def test_columns_of_an_answer_are_what_its_elements_are() -> None:
+    """One walk over a list of texts, or of records of them, beside the type's reader."""
+    draw, taken = random.Random(10), Counter[bool]()
+    for _ in range(6_000):
+        kind = drawn_type(draw)
+        value = drawn_value(draw, kind)
+        columns = columns_of(value, kind)
+        taken[columns is not None] += 1
+        if columns is None:
+            continue
+        state = typed(value, kind)
+        some: FieldType = kind.of
+        if isinstance(some, RecordType):
+            some = RecordType(fields=tuple(f for f in some.fields if draw.random() < 0.7))
+        form = Form(name="f", type=replace(flat(kind), of=flat(some)), is_list=True,
+                    patterns=("a.*", "[^b]*") if draw.random() < 0.5 else ())  # fmt: skip
+        due = members_of(form, state, DIGESTER)
+        assert members_of(form, columns, DIGESTER) == due
+        if isinstance(kind.of, TextType):
+            each = [digest(b"k" * 32, b"s", one.encode()).hex()[:32] for one in value]
+            assert due["of"] == each
+    assert min(taken.values()) > 300
+
+
+def test_columns_of_more_values_than_a_record_has_are_refused() -> None:
+    fields = tuple(Field(name=f"f{at}", steps=(f"f{at}",), type=TextType()) for at in range(20))
+    kind = ListType(of=RecordType(fields=fields))
+    form = Form(name="f", type=flat(kind), is_list=True)
+    row = {one.name: "a" for one in fields}
+    for count, is_too_much in ((780, False), (781, True)):
+        value = [dict(row) for _ in range(count)]
+        columns = columns_of(value, kind)
+        assert columns is not None
+        for one in (columns, typed(value, kind)):
+            found = None
+            with suppress(Rejected):
+                found = members_of(form, one, DIGESTER)
+            assert (found is None) is is_too_much
+
+
+def test_long_texts_are_digested_one_by_one() -> None:
+    kind = ListType(of=TextType())
+    form = Form(name="f", type=kind, is_list=True)
+    value = ["a" * 60_000, "\0" * 60_000, "é" * 60_000] * 100
+    assert columns_of(value, kind) is None
+    assert columns_of(["a" * 4096, "\0"], kind) is not None
+    tracemalloc.start()
+    found = members_of(form, typed(value, kind), DIGESTER)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found["of"] == [digest(b"k" * 32, b"s", one.encode()).hex()[:32] for one in value]
+    assert most < 1 << 20

@@ -58,7 +58,9 @@ class Meddles(AgentMiddleware[Any, Any, Any]):
         return [await handler(one) for one in self._requests(request)][-1]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "seed", [*range(6), *[pytest.param(n, marks=pytest.mark.campaign) for n in range(6, 200)]]
+)
 def test_whatever_is_tried_the_ledger_has_it_and_the_grammar_allows_it(
     worlds: Callable[[str], World], tmp_path: Path, seed: int
 ) -> None:

@@ -717,7 +717,7 @@ def test_eight_clients_at_once_have_one_allowance_across_their_sessions(tmp_path
         return list(await asyncio.gather(*[talk(url, number) for number in range(8)]))
 
     options = "--account", str(tmp_path / "a.account")
-    with web(tmp_path, tmp_path / "a.tcca", *options, server="official.py") as found:
+    with web(tmp_path, tmp_path / "a.tcca", *options) as found:
         assert sum(asyncio.run(all_of(found.url))) == 3
         assert sum(asyncio.run(all_of(found.url))) == 0
         made = found.executed_in.read_text().splitlines()

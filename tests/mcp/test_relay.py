@@ -31,32 +31,31 @@ def test_what_is_allowed_is_executed_and_recorded(tmp_path: Path, artifact: Path
     assert (relay.judged.word, relay.judged.claim_type) == ("INCOMPLETE", "ConformantPrefix")
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "code"),
-    [
-        ("never", {}, "R101"),
-        ("open_case", {"id": "c-1", "force": True}, "R102"),
-        ("open_case", {}, "R103"),
-        ("act", {"kind": "wild", "how": "", "id": "c-1"}, "R104"),
-        ("open_case", {"id": "x"}, "R105"),
-        ("open_case", {"id": 5}, "R105"),
-        ("act", {"kind": "safe", "how": "", "id": "c-1"}, "R201"),
-        ("delete_case", {"id": "c-1"}, "R201"),
-    ],
-)
-def test_what_is_refused_reaches_nobody(
-    tmp_path: Path, artifact: Path, tool: str, arguments: dict[str, Any], code: str
-) -> None:
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("never", {}, "R101"),
+    ("open_case", {"id": "c-1", "force": True}, "R102"),
+    ("open_case", {}, "R103"),
+    ("act", {"kind": "wild", "how": "", "id": "c-1"}, "R104"),
+    ("open_case", {"id": "x"}, "R105"),
+    ("open_case", {"id": 5}, "R105"),
+    ("act", {"kind": "safe", "how": "", "id": "c-1"}, "R201"),
+    ("delete_case", {"id": "c-1"}, "R201"),
+]
+
+
+def test_what_is_refused_reaches_nobody(tmp_path: Path, artifact: Path) -> None:
     with Relayed(tmp_path, artifact) as relay:
         relay.greet()
-        result = relay.call(tool, **arguments)
-        assert result["isError"] is True
-        assert result["structuredContent"]["code"] == code
-        allowed = result["structuredContent"]["allowed_next"]
-        assert {"tool": "open_case", "arguments": {}} in allowed
-        assert code in result["content"][0]["text"]
+        for tool, arguments, code in REFUSED:
+            result = relay.call(tool, **arguments)
+            assert result["isError"] is True
+            assert result["structuredContent"]["code"] == code
+            allowed = result["structuredContent"]["allowed_next"]
+            assert {"tool": "open_case", "arguments": {}} in allowed
+            assert code in result["content"][0]["text"]
     assert relay.executed == []
-    assert [record["kind"] for record in relay.records] == ["session", "refusal"]
+    kinds = [record["kind"] for record in relay.records]
+    assert kinds == ["session", *["refusal"] * len(REFUSED)]
 
 
 def test_a_monitor_holds_across_calls(tmp_path: Path, artifact: Path) -> None:
@@ -128,29 +127,27 @@ def test_a_stateless_client_is_answered_as_such(tmp_path: Path, artifact: Path) 
     assert relay.outcomes() == ["done"]
 
 
-@pytest.mark.parametrize("member", ["task", "inputResponses", "requestState", "other"])
-def test_a_call_with_more_than_its_arguments_is_refused(
-    tmp_path: Path, artifact: Path, member: str
-) -> None:
+def test_a_call_with_more_than_its_arguments_is_refused(tmp_path: Path, artifact: Path) -> None:
     with Relayed(tmp_path, artifact) as relay:
         relay.greet()
-        call = {"name": "open_case", "arguments": {"id": "c-1"}, member: {}}
-        assert relay.ask("tools/call", call)["error"]["code"] == -32602
+        for member in ("task", "inputResponses", "requestState", "other"):
+            call = {"name": "open_case", "arguments": {"id": "c-1"}, member: {}}
+            assert relay.ask("tools/call", call)["error"]["code"] == -32602, member
     assert relay.executed == []
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        "resources/list", "resources/read", "prompts/list", "prompts/get", "completion/complete",
-        "logging/setLevel", "sampling/createMessage", "tasks/get", "server/discover",
-        "subscriptions/listen", "",
-    ],
+OTHER_METHODS = (
+    "resources/list", "resources/read", "prompts/list", "prompts/get", "completion/complete",
+    "logging/setLevel", "sampling/createMessage", "tasks/get", "server/discover",
+    "subscriptions/listen", "",
 )  # fmt: skip
-def test_other_methods_are_not_there(tmp_path: Path, artifact: Path, method: str) -> None:
+
+
+def test_other_methods_are_not_there(tmp_path: Path, artifact: Path) -> None:
     with Relayed(tmp_path, artifact) as relay:
         relay.greet()
-        assert relay.ask(method, {})["error"]["code"] == -32601
+        for method in OTHER_METHODS:
+            assert relay.ask(method, {})["error"]["code"] == -32601, method
 
 
 def test_nothing_is_called_before_the_handshake(tmp_path: Path, artifact: Path) -> None:

@@ -427,7 +427,7 @@ def test_a_later_round_is_cancelled_like_a_call(tmp_path: Path, way: str) -> Non
         number = relay.want_round("hang", state, YES)
         if way == "cancel":
             while len(relay.calls) < 2:
-                pass
+                time.sleep(0.005)
             relay.cancel(number)
             assert relay.ask_round("x", tool="look")["content"]
             names = [name for name, _ in relay.executed]

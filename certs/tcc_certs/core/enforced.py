@@ -10,16 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tcc_certs.core.model import (
-    CallSet,
-    Core,
-    Forbid,
-    ForbidBefore,
-    ForbidNext,
-    ForbidWith,
-    Limit,
-    Require,
-)
+from tcc_certs.core import model
 from tcc_certs.errors import clip
 from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.formats.codec import written
@@ -44,7 +35,7 @@ class Enforced:
     gate: tuple[str, ...] = ()
 
 
-def enforced(core: Core, relaxed: Relaxed | None) -> Enforced:
+def enforced(core: model.Core, relaxed: Relaxed | None) -> Enforced:
     """Where each statement of `core` is enforced in an artifact that relaxes `relaxed`."""
     left = Relaxed() if relaxed is None else relaxed
     texts = EnforcedTexts(core)
@@ -72,24 +63,24 @@ def enforced(core: Core, relaxed: Relaxed | None) -> Enforced:
 class EnforcedTexts:
     """Texts of statements; each call set is looked at once, however many statements name it."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: model.Core) -> None:
         self._core = core
         self._patterns: dict[int, str] = {}
 
-    def of(self, statement: Limit | Require | Forbid) -> str:
+    def of(self, statement: model.Limit | model.Require | model.Forbid) -> str:
         """A limit's canonical text; others as a grammar has them, with call sets shortened."""
         match statement:
-            case Limit():
+            case model.Limit():
                 return statement.text
-            case Require(order, first, second):
+            case model.Require(order, first, second):
                 words = "before each" if order == "each" else order
                 return f"require {self._pattern(first)} {words} {self._pattern(second)}"
-            case ForbidNext(patterns):
+            case model.ForbidNext(patterns):
                 shown = " ".join([self._pattern(pattern) for pattern in patterns[:_SHOWN]])
                 return f"forbid {shown}{' ...' if len(patterns) > _SHOWN else ''}"
-            case ForbidBefore(first, second):
+            case model.ForbidBefore(first, second):
                 return f"forbid {self._pattern(first)} before {self._pattern(second)}"
-            case ForbidWith(first, second):
+            case model.ForbidWith(first, second):
                 return f"forbid {self._pattern(first)} with {self._pattern(second)}"
 
     def _pattern(self, number: int) -> str:
@@ -99,7 +90,7 @@ class EnforcedTexts:
         return found
 
 
-def _call_set_text(core: Core, number: int) -> str:
+def _call_set_text(core: model.Core, number: int) -> str:
     """The tool where a call set is all of its calls, else its first call and how many there are."""
     calls = core.patterns[number]
     if not calls:
@@ -112,7 +103,7 @@ def _call_set_text(core: Core, number: int) -> str:
     return core.calls[low].text if size == 1 else f"{core.calls[low].text}|...({size} calls)"
 
 
-def _is_whole(core: Core, calls: CallSet, tool: int) -> bool:
+def _is_whole(core: model.Core, calls: model.CallSet, tool: int) -> bool:
     if len(calls) > 1:
         return False
     low, high = calls[0]

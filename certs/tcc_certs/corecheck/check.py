@@ -259,18 +259,23 @@ class LetterEdges:
         Raises:
             Rejected: G102 where some calls of a letter have an edge and others have not.
         """
+        letter_of, sizes = self._letter_of, self._sizes
         targets: dict[int, list[int]] = {}
         edges = list(self._automaton.edges(q))
         for call, target in edges:
-            targets.setdefault(self._letter_of[call], []).append(target)
+            letter = letter_of[call]
+            if letter in targets:
+                targets[letter].append(target)
+            else:
+                targets[letter] = [target]
         row: EdgeRow = {}
         for letter, found in targets.items():
-            expected = self._sizes[letter]
+            expected = sizes[letter]
             if len(found) != expected:
                 like = next(call for call, _ in edges if self._letter_of[call] == letter)
                 text = f"{expected} edges, for each call like {self._texts[like]}"
                 raise Rejected(Code.CORE_NEXT_CALL, f"state {q}", text, len(found))
-            row[letter] = (found[0],) if expected == 1 else sorted(set(found))
+            row[letter] = found if expected == 1 else sorted(set(found))
         return row
 
 

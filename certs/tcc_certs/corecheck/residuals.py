@@ -252,8 +252,7 @@ class Meters:
 
     def fits(self, left: int, low: tuple[int, ...]) -> bool:
         """Whether words that weigh at least `low` can be within what is left."""
-        rows = zip(self.left[left], low, strict=True)
-        return all(least <= rest for rest, least in rows)
+        return all(map(le, low, self.left[left]))
 
     def no_more(self, left: int, other: int) -> bool:
         """Whether `left` has on every meter no more than `other`."""
@@ -261,7 +260,7 @@ class Meters:
 
     def overdrawn(self, left: int) -> bool:
         """Whether a limit is broken if the plan stops here."""
-        return any(rest < 0 for rest in self.left[left])
+        return min(self.left[left]) < 0
 
 
 class Drain(dict[int, "int | None"]):

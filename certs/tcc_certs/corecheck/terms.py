@@ -196,11 +196,12 @@ class TermTable:
 
     def _flat(self, kind: str, parts: Iterable[Term]) -> list[Term]:
         """The parts, those of the kind itself taken apart; increasing."""
-        found: list[Term] = []
+        found, nodes, members = list[Term](), self.nodes, 0
         for part in parts:
-            node = self.nodes[part]
-            self.budget.spend(len(node[1]))
-            found.extend(node[1] if node[0] == kind else (part,))
+            own, inner, _, _ = nodes[part]
+            members += len(inner)
+            found += inner if own == kind else (part,)
+        self.budget.spend(members)
         return sorted(found)
 
 

@@ -42,8 +42,8 @@ def seal(record: Record | bytes, previous: bytes) -> tuple[bytes, bytes]:
     """
     body = record if isinstance(record, bytes) else encode(record)
     head = blake(previous + body)
-    comma = b"," if len(body) > 2 else b""
-    return b'%s%s"%s":"%s"}\n' % (body[:-1], comma, LINK.encode(), head.hex().encode()), head
+    link = _LINK_FORM % head.hex().encode()
+    return b"%b%b\n" % (body[:-1], link if len(body) > 2 else link[1:]), head
 
 
 class Line(Mapping[str, Json]):

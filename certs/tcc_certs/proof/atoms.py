@@ -12,10 +12,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, product
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tcc_certs.errors import Code, ensure
+from tcc_certs.proof.fields import Uncovered, is_scalar, some_value
+from tcc_certs.proof.lists import element_of
 from tcc_certs.values.declared import json_of
+from tcc_certs.values.places import ListType
 from tcc_certs.values.text_pattern import TextPattern, pattern_of
 from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType
 from tcc_certs.values.types import check as of_type
@@ -263,3 +266,20 @@ def within(kind: OpenType, other: OpenType) -> bool:
     return all(
         1 in atom.types for atom in atoms_of(sort_of(kind), [kind, other], ()) if 0 in atom.types
     )
+
+
+def has_value(kind: Any) -> bool:
+    """Whether a type is known to have a value."""
+    if isinstance(kind, JsonType):
+        return kind.most >= 1
+    element = element_of(kind)
+    if element is not None and isinstance(kind, ListType):
+        count = sum(atom.least for atom in atoms_of(sort_of(element), [element], ()))
+        return count >= (kind.least if kind.distinct else min(1, kind.least))
+    if not is_scalar(kind):
+        try:
+            some_value(kind)
+        except Uncovered:
+            return False
+        return True
+    return any(atom.least for atom in atoms_of(sort_of(kind), [kind], ()))

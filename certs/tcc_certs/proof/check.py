@@ -20,12 +20,12 @@ from tcc_certs.formats.artifact import ArtifactFile
 from tcc_certs.formats.codec import Json, blake, decode
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.limits import MAX_LINE_BYTES
-from tcc_certs.proof.compared import Part, State, most_of
+from tcc_certs.proof.compared import Part, State
 from tcc_certs.proof.moves import System
 from tcc_certs.proof.question import statement_core
 from tcc_certs.proof.replay import Replay, SessionCall
 from tcc_certs.proof.sides import Side, compared_cores, grammar_side, statement_side
-from tcc_certs.proof.states import Renamed, StateReader, whole
+from tcc_certs.proof.states import Renamed, StateReader, most_of, whole
 
 FORMAT = "tcc.proof"
 MAX_PROOF_BYTES = 1 << 28
@@ -176,6 +176,8 @@ class _Check:
             wide = [one.text for one in system.right.policies if is_across(one.policy)]
             ensure(not wide, Code.UNKNOWN_FEATURE, "core", "limits of one session", wide[:1])
         if kind == "finishable":
+            lists = system.lists  # of some sizes the call may not be there that leads to an end
+            ensure(not lists, Code.UNKNOWN_FEATURE, "core", "no lists compared", "some")
             self._finishable(system, head)
         elif self._listed:
             self._included(system, head)

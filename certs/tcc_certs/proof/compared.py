@@ -13,20 +13,20 @@ from typing import Any, TypeAlias
 
 from tcc_certs.core.model import Tool
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.proof.atoms import Atom, atoms_of, sort_of, within
-from tcc_certs.proof.fields import Uncovered, ensure_alike, is_scalar, some_value, surely_fit
+from tcc_certs.proof.atoms import Atom, atoms_of, has_value, sort_of, within
+from tcc_certs.proof.fields import Uncovered, ensure_alike, is_scalar, surely_fit
 from tcc_certs.proof.histories import Histories
+from tcc_certs.proof.lists import LIST, MEMBERS, Elements, element_of, listed_of
 from tcc_certs.proof.rules import attribute_of
 from tcc_certs.proof.sides import Side
 from tcc_certs.proof.spoken import GIVEN, Between, Spoken
 from tcc_certs.proof.sums import Sum, sum_between, text_of_units
 from tcc_certs.session.machine import Place
 from tcc_certs.session.monitors.alternatives import MOST_KEPT
-from tcc_certs.session.monitors.keyed import Values
 from tcc_certs.session.monitors.relations import DIGESTED
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
+from tcc_certs.values.places import ListType, constant
 from tcc_certs.values.places import State as FieldState
-from tcc_certs.values.places import constant
 from tcc_certs.values.types import JsonType, NumberType, OpenType, TextType
 from tcc_certs.values.types import check as of_type
 
@@ -119,6 +119,7 @@ class Compared:
         self._types: dict[str, list[OpenType]] = {}
         self._constants: dict[str, set[str]] = {}
         self._tokens: dict[tuple[str, str], int] = {}
+        self._lists: dict[ListType, int] = {}  # by their types their atoms
         self.spoken = self._spoken()
         fields = [self._fields(at, tool) for at, tool in enumerate(left.core.tools)]
         self.given = self._given()
@@ -132,23 +133,46 @@ class Compared:
                 of_sort.setdefault(sort, []).append(len(self.atoms))
                 self.atoms.append(atom)
         self._of_sort = of_sort
+        self._elements = self._listed(fields)
         tools = enumerate(left.core.tools)
         self.kinds = [self._kind(at, tool, fields[at]) for at, tool in tools]
         self._ensure_exact()
         try:
-            self.histories = Histories([left.core, right.core], self.value_of, self.matches)
+            cores = [left.core, right.core]
+            self.histories = Histories(cores, self.value_of, self.matches, self._elements)
         except Uncovered as why:
             raise Rejected(Code.UNKNOWN_FEATURE, "core", "statements", str(why)) from None
 
     # What is compared.
 
+    def _listed(self, fields: Sequence[Sequence[OpenParameter]]) -> Elements:
+        """The lists that statements compare with values; each type of lists has an atom."""
+        some = [[(one.name, one.type) for one in of] for of in fields]
+        tools = [tool.name for tool in self.left.core.tools]
+        names, kinds = listed_of(zip(tools, some, strict=True), self.spoken.full)
+        self._lists = {kind: len(self.atoms) + at for at, kind in enumerate(kinds)}
+        bare = Atom(sort=LIST, types=frozenset(), only=None, least=0, most=None)
+        self.atoms += [bare] * len(kinds)
+        lists = self._lists.items()
+        typed = {at: of for kind, at in lists if (of := element_of(kind)) is not None}
+        return Elements(
+            fields=names,
+            kinds={at: kind for kind, at in lists},
+            domains={at: self._domain(typed[at]) for at in typed},
+            full=frozenset([self._lists[kind] for kind, full in kinds.items() if full]),
+            constants=frozenset(self._tokens.values()),
+            atom_of=lambda token: token % len(self.atoms),
+            token=lambda atom, number: atom + len(self.atoms) * number,
+            has=lambda atom, many: many <= (self.atoms[atom].most or many),
+        )
+
     def _spoken(self) -> Spoken:
         """What statements of version 1.2 tell apart."""
-        found = Spoken()
+        found, calls = Spoken(), self.left.longest - 1
         for side in (self.left, self.right):
             for one in side.policies:
                 try:
-                    found.read(side.core, one.policy)
+                    found.read(side.core, one.policy, calls)
                 except Uncovered as why:
                     raise Rejected(Code.UNKNOWN_FEATURE, "core", "a statement", str(why)) from None
         most = self.left.longest if self.right.policies else 0
@@ -213,6 +237,8 @@ class Compared:
     def texts(self, tool: str, name: str) -> tuple[tuple[str, ...], bool]:
         """The texts that a field of a remembered call may have, and whether it has no tokens."""
         at = attribute_of(name)
+        if tool == MEMBERS:
+            return (), False
         if at is None:
             found = self.values(tool, name)
             return found, bool(found)
@@ -271,6 +297,13 @@ class Compared:
             spoken = (tool.name, opened.name) in self.spoken.compared
             if opened.name not in compared and opened.name not in listed and not spoken:
                 continue
+            element = element_of(opened.type) if spoken else None
+            if element is not None:
+                self._type(element)
+                for text in sorted(self.spoken.constants):
+                    self._constant(element, text)
+                found.append(opened)
+                continue
             sort = sort_of(opened.type)
             ensure(
                 is_scalar(opened.type), Code.UNKNOWN_FEATURE, opened.name, "a text or number", sort
@@ -315,6 +348,8 @@ class Compared:
             self._constants.setdefault(sort_of(kind), set()).add(text)
 
     def _domain(self, kind: OpenType) -> tuple[int, ...]:
+        if isinstance(kind, ListType):
+            return (self._lists[kind],)
         sort = sort_of(kind)
         at = self._types[sort].index(kind)
         return tuple([n for n in self._of_sort.get(sort, ()) if at in self.atoms[n].types])
@@ -332,7 +367,7 @@ class Compared:
         told = {one.name for one in tool.answers}
         sums, possible = list[tuple[int, int | None]](), surely_fit(tool)
         rest = [one for one in tool.answers if one.name not in named]
-        possible = possible and all(one.optional or _has_value(one.type) for one in rest)
+        possible = possible and all(one.optional or has_value(one.type) for one in rest)
         for one in tool.opened:
             their = theirs.get(one.name)
             added = any((tool.name, one.name) in side.caps for side in (self.left, self.right))
@@ -340,7 +375,7 @@ class Compared:
                 if added:
                     sums.append((self._sum(tool.name, one, one), named.index(one.name)))
                 continue
-            possible = possible and (one.optional or _has_value(one.type))
+            possible = possible and (one.optional or has_value(one.type))
             if other is None:
                 continue
             if their is None:
@@ -374,6 +409,8 @@ class Compared:
         return len(self.sums) - 1
 
     def _holds(self, atom: Atom, kind: OpenType) -> bool:
+        if atom.sort == LIST:  # of a tool with a list both sides have the same type
+            return element_of(kind) is not None
         types = self._types.get(atom.sort, [])
         return sort_of(kind) == atom.sort and kind in types and types.index(kind) in atom.types
 
@@ -446,30 +483,6 @@ class Compared:
         return [(int(total // 1), int(-(-total // 1))) for total in exact]
 
 
-def named(tool: Tool, values: Sequence[int]) -> tuple[str, frozenset[tuple[str, str]]]:
-    """A call by the names of its tool and of its listed values."""
-    pairs = zip(tool.parameters, values, strict=True)
-    return tool.name, frozenset([(p.name, p.values[i]) for p, i in pairs if p.values[i]])
-
-
-def chosen_values(tool: Tool, values: Sequence[int]) -> Values:
-    """The listed values of a call without its answers."""
-    pairs = zip(tool.parameters, values, strict=True)
-    return tuple([None if param.observed else value for param, value in pairs])
-
-
-def _has_value(kind: OpenType) -> bool:
-    if isinstance(kind, JsonType):
-        return kind.most >= 1
-    if not is_scalar(kind):
-        try:
-            some_value(kind)
-        except Uncovered:
-            return False
-        return True
-    return any(atom.least for atom in atoms_of(sort_of(kind), [kind], ()))
-
-
 def held_tokens(facts: Iterable[Fact]) -> list[int]:
     """The tokens that facts hold, increasing."""
     return sorted({part for fact in facts for part in fact[2] if isinstance(part, int)})
@@ -485,9 +498,3 @@ def renamed(facts: Sequence[Fact], names: Mapping[int, int]) -> tuple[Fact, ...]
             ]
         )
     )
-
-
-def most_of(state: State) -> State:
-    """A state with the greatest of its sums."""
-    left, right, facts, sums = state
-    return left, right, facts, tuple([(high, high) for _, high in sums])

@@ -6,7 +6,8 @@ again with the same fields stands for the one before it, where the statement cou
 order matters the calls are a bag; statements with spans of time share one line of calls, in which
 each call has an *age*: how many of the spans, from the least on, it has left.  Time goes on before
 a call, and ages rise, of older calls first.  What a session is given and has learned is the last
-history: one entry, whose fields are the attributes that statements speak of.
+history: one entry, whose fields are the attributes that statements speak of.  Before it stands
+that of lists, an entry for each live value that is one of the elements of a list.
 Normative text: docs/spec/proof.md, section 1.  No Coq theorem covers these forms: they are held to
 brute force by tests/exact.
 Cost: a decision that was not met before takes the calls that are remembered.
@@ -14,7 +15,7 @@ Cost: a decision that was not met before takes the calls that are remembered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -22,6 +23,7 @@ from tcc_certs.core.model import Core
 from tcc_certs.core.policies import MAX_WINDOW
 from tcc_certs.errors import Code, require
 from tcc_certs.proof.fields import ANY
+from tcc_certs.proof.lists import MEMBERS, Elements, Pair
 from tcc_certs.proof.rules import MAX_LEFT_OUT, SESSION, Group, Marks, Rule, groups_of, learned_name
 from tcc_certs.proof.spoken import Part
 from tcc_certs.session.monitors.keyed import Event
@@ -29,10 +31,19 @@ from tcc_certs.values.places import NONE, UNKNOWN, State, constant
 
 Entry: TypeAlias = "tuple[int, int, int, tuple[Part, ...]]"  # tool, fields left out, age, the rest
 Past: TypeAlias = "tuple[tuple[Entry, ...], ...]"  # for each group its calls
+Taken: TypeAlias = "Sequence[tuple[Part, Part]]"  # values and summaries, each of a summary
 Flat: TypeAlias = "tuple[int, int, tuple[Part, ...], int]"  # group, slot, key, value
 MAX_ALIKE = 1 << 12  # calls with the same fields
 MAX_REMEMBERED = 1 << 15  # decisions that are kept
 _NOW = 2 * MAX_WINDOW
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Context:
+    """What a session is given and has learned, by the places of attributes, and its lists."""
+
+    known: Mapping[int, Part]
+    lists: Mapping[Part, tuple[Part, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +66,7 @@ class Histories:
     Args:
         state_of: the value that a token stands for.
         matches: whether the text that a state stands for matches a pattern.
+        elements: the lists that statements compare with values.
 
     Attributes:
         windows: the spans of time, increasing.
@@ -69,12 +81,18 @@ class Histories:
         cores: Sequence[Core],
         state_of: Callable[[Part], State],
         matches: Callable[[str, Any], bool],
+        elements: Elements,
     ) -> None:
         self._state_of = state_of
+        self._elements = elements
         self._marks = Marks(matches)
         self._tools = [tool.name for tool in cores[0].tools]
         self._numbers = {name: at for at, name in enumerate(self._tools)}
-        self.windows, self.attributes, self._groups = groups_of(cores)
+        self.windows, self.attributes, self._groups = groups_of(cores, listed=bool(elements.fields))
+        # A place that no history has: nothing is kept there.
+        self._lists = next(
+            (at for at, one in enumerate(self._groups) if MEMBERS in one.names), len(self._groups)
+        )
         self._offsets = (0, *[span + 1 for span in self.windows])
         self._known: dict[Any, Any] = {}
 
@@ -87,6 +105,11 @@ class Histories:
     def size(self) -> int:
         """How many histories there are."""
         return len(self._groups)
+
+    @property
+    def lists(self) -> int:
+        """The place of the history of lists; that of none where there is none."""
+        return self._lists
 
     def begun(self, given: Mapping[int, Part]) -> Past:
         """Before the first call.
@@ -128,6 +151,12 @@ class Histories:
                     known[at] = told[names[0]]
         return (self._attributes_entry(known),)
 
+    def _context(self, past: Past) -> _Context:
+        lists: dict[Part, tuple[Part, ...]] = {}
+        for _, _, _, (many, one) in past[self._lists] if self._elements.fields else ():
+            lists[many] = (*lists.get(many, ()), one)
+        return _Context(known=self._attributes_of(past), lists=lists)
+
     def _session(self, rule: Rule, known: Mapping[int, Part]) -> dict[str, State]:
         """The attributes as a statement has them; what is not learned yet is not there."""
         return {
@@ -135,6 +164,52 @@ class Histories:
             for name, at in rule.session.items()
             if at in known or not self.attributes[at].sources
         }
+
+    # Lists.
+
+    def listed(
+        self, past: Past, made: CallParts, held: Collection[Part]
+    ) -> Iterator[tuple[Past, Taken]]:
+        """A history for each choice of which values are elements of lists, as far as that is new.
+
+        Beside it the values and summaries that were of a summary before.
+
+        Args:
+            made: the call that comes next.
+            held: the tokens that anything but pairs held before it.
+        """
+        if not self._elements.fields:
+            yield past, ()
+            return
+        values: tuple[list[Part], list[Part]] = [], []
+        for name, part in made.parts:
+            if not isinstance(part, str):
+                values[(made.tool, name) in self._elements.fields].append(part)
+        for one in self._elements.choices(self.pairs(past), held, values[1], values[0]):
+            yield self._with_pairs(past, sorted(one.pairs)), one.taken
+
+    def pairs(self, past: Past) -> list[Pair]:
+        """Which values are elements of which lists."""
+        return [key for _, _, _, key in past[self._lists]] if self._elements.fields else []
+
+    def _with_pairs(self, past: Past, pairs: Sequence[Pair]) -> Past:
+        entries = tuple([(0, 0, 0, pair) for pair in pairs])
+        return (*past[: self._lists], entries, *past[self._lists + 1 :])
+
+    def joined(
+        self, past: Past, held: Collection[Part]
+    ) -> tuple[Past, Sequence[tuple[Part, Part]]]:
+        """A history without elements that do not matter, and summaries that became one with others.
+
+        Args:
+            held: the tokens that anything else holds.
+        """
+        if not self._elements.fields:
+            return past, ()
+        rest = (*past[: self._lists], *past[self._lists + 1 :])
+        every = {*held, *[part for entries in rest for entry in entries for part in entry[3]]}
+        pairs, joined = self._elements.kept(self.pairs(past), every)
+        return self._with_pairs(past, sorted(pairs)), joined
 
     # Time.
 
@@ -180,35 +255,35 @@ class Histories:
                     continue
                 if made.tool not in rule.tools:
                     continue
-                key = rule, entries, made, past[-1] if rule.session else ()
+                key = rule, entries, made, self._beside(past, session=bool(rule.session))
                 found = self._known.get(key)
                 if found is None:
-                    known = self._attributes_of(past) if rule.session else {}
-                    found = self._keep(key, self._refuses(rule, group, entries, made, known))
+                    now = self._context(past)
+                    found = self._keep(key, self._refuses(rule, group, entries, made, now))
                 if found:
                     return True
         return False
 
+    def _beside(self, past: Past, *, session: bool) -> Past:
+        """What a decision hangs on beside the history of its statement."""
+        lists = past[self._lists : self._lists + 1] if self._elements.fields else ()
+        return (*lists, *past[-1:]) if session else lists
+
     def _refuses(
-        self,
-        rule: Rule,
-        group: Group,
-        entries: Sequence[Entry],
-        made: CallParts,
-        known: Mapping[int, Part],
+        self, rule: Rule, group: Group, entries: Sequence[Entry], made: CallParts, now: _Context
     ) -> bool:
         tool = rule.tools[made.tool]
         if not rule.policies.decides[tool]:
             return False
         memory = rule.memory()
-        for event in self._events(rule, group, entries, known):
+        for event in self._events(rule, group, entries, now):
             if event is not None:
                 memory.add(event)
         parts = dict(made.parts)
         states = {
             name: UNKNOWN
             if name in made.answers
-            else self._field(rule, made.tool, name, parts[name])
+            else self._field(rule, made.tool, name, parts[name], now)
             if name in parts
             else NONE
             for name in group.names.get(made.tool, ())
@@ -218,24 +293,26 @@ class Histories:
             tool=tool,
             states=states,
             stamp=_NOW,
-            session=self._session(rule, known),
+            session=self._session(rule, now.known),
             marks=self._marks,
         )
         return memory.refuses(own) is not None
 
     def after(self, past: Past, made: CallParts) -> Past:
-        """What is remembered when a call is done."""
+        """What is remembered when a call is done; of lists all is, see :meth:`joined`."""
         found = []
         whole = self._with_learned(past, made)
         for group, entries in zip(self._groups, past, strict=True):
             if SESSION in group.names:
                 found.append(self._learned(past, made))
                 continue
-            key = group, entries, whole, past[-1] if self.attributes else ()
+            if MEMBERS in group.names:
+                found.append(entries)
+                continue
+            key = group, entries, whole, self._beside(past, session=bool(self.attributes))
             kept = self._known.get(key)
             if kept is None:
-                known = self._attributes_of(past)
-                kept = self._keep(key, self._settled(group, entries, whole, known))
+                kept = self._keep(key, self._settled(group, entries, whole, self._context(past)))
             found.append(kept)
         return tuple(found)
 
@@ -248,10 +325,10 @@ class Histories:
 
     def sources(self, past: Past, made: CallParts) -> tuple[int, ...]:
         """Of each call in the line after a call its place before it; -1 of the call itself."""
-        known, whole = self._attributes_of(past), self._with_learned(past, made)
+        now, whole = self._context(past), self._with_learned(past, made)
         for group, entries in zip(self._groups, past, strict=True):
             if group.timed:
-                places = self._places(group, self._with(group, entries, whole), known)
+                places = self._places(group, self._with(group, entries, whole), now)
                 return tuple([at if at < len(entries) else -1 for at in places])
         return ()
 
@@ -271,20 +348,18 @@ class Histories:
         return [*entries, (self._numbers[made.tool], out, 0, key)]
 
     def _settled(
-        self, group: Group, entries: Sequence[Entry], made: CallParts, known: Mapping[int, Part]
+        self, group: Group, entries: Sequence[Entry], made: CallParts, now: _Context
     ) -> tuple[Entry, ...]:
         every = self._with(group, entries, made)
-        kept = [every[at] for at in self._places(group, every, known)]
+        kept = [every[at] for at in self._places(group, every, now)]
         return tuple(kept if group.ordered else sorted(kept))
 
-    def _places(
-        self, group: Group, entries: Sequence[Entry], known: Mapping[int, Part]
-    ) -> list[int]:
+    def _places(self, group: Group, entries: Sequence[Entry], now: _Context) -> list[int]:
         """The places of calls that are still remembered."""
         wanted = [False] * len(entries)
         for rule in group.rules:
             memory = rule.memory()
-            for at, event in enumerate(self._events(rule, group, entries, known)):
+            for at, event in enumerate(self._events(rule, group, entries, now)):
                 if event is not None and memory.add(event):
                     wanted[at] = wanted[at] or entries[at][2] < rule.lasting
         alike: dict[Any, int] = {}
@@ -300,13 +375,13 @@ class Histories:
 
     def owes(self, past: Past, uses: frozenset[int], side: int) -> bool:
         """Whether by a statement of a side a call has to come yet."""
-        known = self._attributes_of(past)
+        now = self._context(past)
         for group, entries in zip(self._groups, past, strict=True):
             for rule in group.rules:
                 if rule.side != side or (side == 0 and rule.number not in uses):
                     continue
                 memory = rule.memory()
-                for event in self._events(rule, group, entries, known):
+                for event in self._events(rule, group, entries, now):
                     if event is not None:
                         memory.add(event)
                 if memory.owed:
@@ -314,13 +389,10 @@ class Histories:
         return False
 
     def _events(
-        self, rule: Rule, group: Group, entries: Sequence[Entry], known: Mapping[int, Part]
+        self, rule: Rule, group: Group, entries: Sequence[Entry], now: _Context
     ) -> Iterator[Event | None]:
-        """The calls as a statement has them; None where its side has no such tool.
-
-        Args:
-            known: what the session is given, and has learned by now.
-        """
+        """The calls as a statement has them; None where its side has no such tool."""
+        known = now.known
         for at, (tool, out, age, key) in enumerate(entries, 1):
             name = self._tools[tool]
             number = rule.tools.get(name)
@@ -330,7 +402,7 @@ class Histories:
             names, left = group.names[name], iter(key)
             parts = {one: next(left) for place, one in enumerate(names) if not out >> place & 1}
             states = {
-                one: self._field(rule, name, one, parts[one]) if one in parts else NONE
+                one: self._field(rule, name, one, parts[one], now) if one in parts else NONE
                 for one in names
             }
             then = {at: part for at, part in known.items() if not self.attributes[at].sources} | {
@@ -347,7 +419,9 @@ class Histories:
                 told=at,
             )
 
-    def _field(self, rule: Rule, tool: str, name: str, part: Part) -> State:
+    def _field(self, rule: Rule, tool: str, name: str, part: Part, now: _Context) -> State:
+        if (tool, name) in self._elements.fields:
+            return "l", tuple([self._state(one) for one in now.lists.get(part, ())])
         return rule.rests[tool, name] if part == ANY else self._state(part)
 
     def _state(self, part: Part) -> State:
@@ -405,6 +479,8 @@ class Histories:
         name = self._tools[tool] if tool < len(self._tools) else ""
         if SESSION in of.names:
             name = "" if tool else SESSION
+        if MEMBERS in of.names:
+            name = "" if code or value != 1 else MEMBERS
         names = of.names.get(name)
         if names is None or out >> len(names) or (not of.ordered and value > MAX_ALIKE):
             return None

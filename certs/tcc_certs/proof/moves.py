@@ -8,7 +8,6 @@ same; what monitors remember is looked up in one dict a side, made once for a st
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -18,19 +17,16 @@ from tcc_certs.proof.compared import (
     OTHER,
     Choice,
     Fact,
-    Key,
     Kind,
     Move,
     Part,
     State,
     Sums,
-    chosen_values,
     held_tokens,
-    named,
 )
 from tcc_certs.proof.histories import CallParts, Past
-from tcc_certs.proof.parts import KeyParts, known_keys, of_key
-from tcc_certs.proof.sides import Side
+from tcc_certs.proof.parts import KeyParts, Watched, known_keys, marked, marks, of_key
+from tcc_certs.proof.sides import Side, chosen_values, named
 from tcc_certs.proof.spoken import Attribute
 from tcc_certs.proof.sums import cut, fits, odd_fits
 from tcc_certs.session.machine import Place
@@ -48,8 +44,7 @@ NOT_WALKED: Place = ((), ())
 
 # What each rule sees of a call of the left and of the right's, which has that number; why the right
 # refuses it anyway; whether it is asked if the right's monitors allow it.
-_Watched: TypeAlias = "tuple[tuple[Seen, Values], ...]"
-_Looks: TypeAlias = "tuple[_Watched, _Watched, int, str, bool]"
+_Looks: TypeAlias = "tuple[Watched, Watched, int, str, bool]"
 _Tries: TypeAlias = "Sequence[tuple[tuple[Choice, ...], _Looks]]"
 
 
@@ -64,7 +59,7 @@ class System(KeyParts):
         }
         self._tried = 0
         self._looks: dict[tuple[Part, int, tuple[Choice, ...]], _Looks] = {}
-        self._tries: dict[tuple[Part, int, tuple[int, ...]], _Tries] = {}
+        self._tries: dict[tuple[Part, int, tuple[int, ...], tuple[int, ...]], _Tries] = {}
         self._tries_size = 0
         self._nexts: tuple[dict[Place, dict[int, Place]], ...] = ({}, {})
         self._next_size = 0
@@ -93,6 +88,11 @@ class System(KeyParts):
         now = self.histories.flat(past)
         return tuple(sorted([(LATER + group, *fact) for group, *fact in now]))  # type: ignore[misc]
 
+    @property
+    def lists(self) -> bool:
+        """Whether statements compare lists with values."""
+        return bool(self._elements.fields)
+
     # What has to be tried.
 
     def moves(self, part: Part, state: State) -> Iterator[Move]:
@@ -102,7 +102,9 @@ class System(KeyParts):
         stands for them, where the atom has so many values (Closed.v: every_choice_is_tried).
         """
         facts = state[2]
-        held = tuple(held_tokens(facts)) if part.tracked is None else part.tracked
+        held, summaries = (part.tracked or ()), tuple[int, ...]()
+        if part.tracked is None:
+            held, summaries = self._held(facts)
         counts: tuple[Counts, Counts] = {}, {}
         for side, slot, key, count in facts:
             if side < LATER:
@@ -115,18 +117,48 @@ class System(KeyParts):
             ensure(self._tried <= MAX_TRIED, Code.LIMIT, "choices", f"{MAX_TRIED}", "more")
             for call, after in going:
                 kind = self.kinds[self.left.core.calls[call].tool]
-                tries = self._tries.get((part, call, held))
+                tries = self._tries.get((part, call, held, summaries))
                 if tries is None:
-                    tries = self._choices_of(part, call, kind, held)
+                    tries = self._choices_of(part, call, kind, held, summaries)
                 self._tried += weight * len(tries)
                 ensure(self._tried <= MAX_TRIED, Code.LIMIT, "choices", f"{MAX_TRIED}", "more")
                 for tokens, look in tries:
-                    move = self._move(
-                        part, state, past, counts, call, after, kind, tokens, look, onwards
-                    )
-                    if move is not None:
-                        move.sure = sure
-                        yield move
+                    for one in self._elements_chosen(past, held, call, kind, tokens, weight):
+                        move = self._move(
+                            part, state, one, counts, call, after, kind, tokens, look, onwards
+                        )
+                        if move is not None:
+                            move.sure = sure
+                            yield move
+
+    def _elements_chosen(
+        self,
+        past: Past,
+        held: Sequence[int],
+        call: int,
+        kind: Kind,
+        tokens: tuple[Choice, ...],
+        weight: int,
+    ) -> Iterator[Past]:
+        """What is remembered, for each choice of which values are elements of which lists."""
+        if not past or not self.lists:
+            yield past
+            return
+        made = self._made(call, kind, tokens)
+        for number, (one, _) in enumerate(self.histories.listed(past, made, held)):
+            self._tried += weight
+            ensure(self._tried <= MAX_TRIED, Code.LIMIT, "choices", f"{MAX_TRIED}", "more")
+            ensure(number < MAX_CHOICES, Code.LIMIT, "choices", f"{MAX_CHOICES}", "more")
+            yield one
+
+    def _held(self, facts: Sequence[Fact]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The tokens that facts hold, and those that stand for summaries."""
+        if not self.lists:
+            return tuple(held_tokens(facts)), ()
+        at = LATER + self.histories.lists
+        held = tuple(held_tokens([fact for fact in facts if fact[0] != at]))
+        pairs = [fact[2] for fact in facts if fact[0] == at]
+        return held, self._elements.summaries(pairs, held)
 
     def _pasts(self, part: Part, state: State) -> Iterator[tuple[bool, Past]]:
         """What statements of version 1.2 remember, for each way in which time may have gone on.
@@ -189,10 +221,12 @@ class System(KeyParts):
             ]
         return found
 
-    def _choices_of(self, part: Part, call: int, kind: Kind, held: tuple[int, ...]) -> _Tries:
+    def _choices_of(
+        self, part: Part, call: int, kind: Kind, held: tuple[int, ...], summaries: tuple[int, ...]
+    ) -> _Tries:
         """Every choice of tokens for a call where some are held, and how both sides see it."""
         found: list[tuple[tuple[Choice, ...], _Looks]] = []
-        for number, tokens in enumerate(self._choices(part, kind, held)):
+        for number, tokens in enumerate(self._choices(part, kind, held, summaries)):
             ensure(number < MAX_CHOICES, Code.LIMIT, "choices", f"{MAX_CHOICES}", "more")
             key = part, call, tokens
             look = self._looks.get(key)
@@ -205,11 +239,13 @@ class System(KeyParts):
         if self._tries_size > MAX_LOOKS:
             self._tries.clear()
             self._tries_size = 1 + len(held) + len(found)
-        self._tries[part, call, held] = found
+        self._tries[part, call, held, summaries] = found
         return found
 
-    def _choices(self, part: Part, kind: Kind, held: Sequence[int]) -> Iterator[tuple[Choice, ...]]:
-        return self._chosen(part, kind.domains, kind.optional, held)
+    def _choices(
+        self, part: Part, kind: Kind, held: Sequence[int], summaries: Sequence[int]
+    ) -> Iterator[tuple[Choice, ...]]:
+        return self._chosen(part, kind.domains, kind.optional, held, summaries)
 
     def _chosen(
         self,
@@ -217,8 +253,9 @@ class System(KeyParts):
         domains: Sequence[Sequence[int]],
         optional: Sequence[bool],
         held: Sequence[int],
+        summaries: Sequence[int] = (),
     ) -> Iterator[tuple[Choice, ...]]:
-        """Every choice of tokens for fields with these atoms."""
+        """Every choice of tokens for fields with these atoms; summaries are of no one value."""
         if not domains:
             return iter(((),))
         atoms = len(self.atoms)
@@ -237,7 +274,7 @@ class System(KeyParts):
                 chosen.pop()
             for atom in domains[at]:
                 there = used.setdefault(atom, [])
-                for token in list(there):
+                for token in list(there) if atom not in self._elements.domains else ():
                     chosen.append(token)
                     yield from choose(at + 1)
                     chosen.pop()
@@ -249,8 +286,9 @@ class System(KeyParts):
                     yield from choose(at + 1)
                     chosen.pop()
                     continue
+                beyond = atom + atoms * (len(there) + len(summaries)) + 1
                 fresh = next(
-                    t for t in range(atom, atom + atoms * len(there) + 1, atoms) if t not in there
+                    t for t in range(atom, beyond, atoms) if t not in there and t not in summaries
                 )
                 there.append(fresh)
                 chosen.append(fresh)
@@ -274,7 +312,7 @@ class System(KeyParts):
         onwards: Mapping[int, Place],
     ) -> Move | None:
         mine, theirs, pair, why, asked = look
-        left = _marks(mine, counts[0])
+        left = marks(mine, counts[0])
         if left is None:
             return None
         later = None if not past else self._made(call, kind, tokens)
@@ -288,7 +326,7 @@ class System(KeyParts):
             sums, over = summed
             if why or over:
                 return Move(call, tokens, None, why or over)
-        right = _marks(theirs, counts[1], asked=asked)
+        right = marks(theirs, counts[1], asked=asked)
         if right is None or (
             later is not None and self.histories.refused(past, later, part.uses, 1)
         ):
@@ -301,10 +339,11 @@ class System(KeyParts):
             if stepped is None:
                 return Move(call, tokens, None, "the other side's plans or statements")
             place = stepped
-        facts = _marked(state[2], left, right) if left or right else state[2]
+        facts = marked(state[2], left, right) if left or right else state[2]
         if later is not None:
             kept = [fact for fact in facts if fact[0] < LATER]
-            facts = (*kept, *self._facts(self.histories.after(past, later)))
+            then, _ = self.histories.joined(self.histories.after(past, later), held_tokens(kept))
+            facts = (*kept, *self._facts(then))
         return Move(call, tokens, (after, place, facts, sums), "")
 
     def _made(self, call: int, kind: Kind, tokens: tuple[Choice, ...]) -> CallParts:
@@ -446,42 +485,5 @@ class System(KeyParts):
         return "the other side has no such call" if pair is None else (pair, opened)
 
 
-def _with(seen: Sequence[Seen], values: Values) -> _Watched:
+def _with(seen: Sequence[Seen], values: Values) -> Watched:
     return tuple([(one, values) for one in seen])
-
-
-_Marks: TypeAlias = "Sequence[tuple[tuple[int, Key], int]]"
-
-
-def _marks(watched: _Watched, counts: Counts, *, asked: bool = True) -> _Marks | None:
-    """What monitors remember of a call from now on; None: one does not allow it.
-
-    Each has slots of its own, so none reads what another has just written.
-
-    Args:
-        asked: whether it is asked if they do.
-    """
-    if asked:
-        for seen, _ in watched:
-            if not seen.rule.allows(counts, seen):
-                return None
-    found: list[tuple[tuple[int, Key], int]] = []
-    for seen, values in watched:
-        found += seen.rule.marks(counts, seen, True, values)
-    return found
-
-
-def _marked(facts: tuple[Fact, ...], left: _Marks, right: _Marks) -> tuple[Fact, ...]:
-    """Facts, increasing, with what both sides remember from now on; a count of 0 is no fact."""
-    made = list(facts)
-    changed = False
-    for side, marks in ((0, left), (1, right)):
-        for (slot, key), count in marks:
-            name = side, slot, key
-            at = bisect_left(made, name)  # before a fact of that name, which has one part more
-            there = at < len(made) and made[at][:3] == name
-            if (made[at][3] if there else 0) == count:
-                continue
-            made[at : at + there] = [(*name, count)] if count else []
-            changed = True
-    return tuple(made) if changed else facts

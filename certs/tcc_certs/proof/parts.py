@@ -7,6 +7,7 @@ Cost: the ways in which the values of a key, or of the call that has it, are equ
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any, TypeAlias
@@ -14,8 +15,8 @@ from typing import Any, TypeAlias
 from tcc_certs.core.model import OrderMonitor, UsesMonitor
 from tcc_certs.errors import Code, ensure
 from tcc_certs.proof.atoms import sort_of
-from tcc_certs.proof.compared import OTHER, Choice, Compared, Key, Part
-from tcc_certs.session.monitors.keyed import Seen
+from tcc_certs.proof.compared import OTHER, Choice, Compared, Fact, Key, Part
+from tcc_certs.session.monitors.keyed import Counts, Seen, Values
 
 MAX_PARTS = 4096
 _Asked: TypeAlias = "tuple[tuple[int, ...], Key, tuple[int, tuple[tuple[str, Choice], ...]] | None]"
@@ -153,3 +154,41 @@ def of_key(one: Seen, key: Key) -> Seen:
         return found
 
     return Seen(rule=one.rule, a=same(one.a), b=same(one.b), adds=one.adds)
+
+
+Watched: TypeAlias = "tuple[tuple[Seen, Values], ...]"  # what each rule sees of a call
+Marks: TypeAlias = "Sequence[tuple[tuple[int, Key], int]]"
+
+
+def marks(watched: Watched, counts: Counts, *, asked: bool = True) -> Marks | None:
+    """What monitors remember of a call from now on; None: one does not allow it.
+
+    Each has slots of its own, so none reads what another has just written.
+
+    Args:
+        asked: whether it is asked if they do.
+    """
+    if asked:
+        for seen, _ in watched:
+            if not seen.rule.allows(counts, seen):
+                return None
+    found: list[tuple[tuple[int, Key], int]] = []
+    for seen, values in watched:
+        found += seen.rule.marks(counts, seen, True, values)
+    return found
+
+
+def marked(facts: tuple[Fact, ...], left: Marks, right: Marks) -> tuple[Fact, ...]:
+    """Facts, increasing, with what both sides remember from now on; a count of 0 is no fact."""
+    made = list(facts)
+    changed = False
+    for side, marks in ((0, left), (1, right)):
+        for (slot, key), count in marks:
+            name = side, slot, key
+            at = bisect_left(made, name)  # before a fact of that name, which has one part more
+            there = at < len(made) and made[at][:3] == name
+            if (made[at][3] if there else 0) == count:
+                continue
+            made[at : at + there] = [(*name, count)] if count else []
+            changed = True
+    return tuple(made) if changed else facts

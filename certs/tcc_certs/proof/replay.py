@@ -16,11 +16,11 @@ from tcc_certs.core.model import Core, PolicyMonitor, SumMonitor
 from tcc_certs.core.opened import fields_of
 from tcc_certs.core.policies import Fields, attributes_named
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.proof.compared import State, chosen_values, named
+from tcc_certs.proof.compared import State
 from tcc_certs.proof.fields import ANY, is_of, stands_there
 from tcc_certs.proof.histories import CallParts, Past
 from tcc_certs.proof.moves import LATER, System
-from tcc_certs.proof.sides import Side
+from tcc_certs.proof.sides import Side, chosen_values, named
 from tcc_certs.session.monitors.keyed import Counts, Event, Monitors, Values
 from tcc_certs.session.monitors.policies import Memory, Policies
 from tcc_certs.values.canonical import json_value

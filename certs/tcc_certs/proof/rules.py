@@ -15,6 +15,7 @@ from tcc_certs.core.model import Core, PolicyMonitor, SumMonitor
 from tcc_certs.core.opened import fields_of
 from tcc_certs.core.policies import Ban, Count, Fields, Need, Owe, Policy, Total
 from tcc_certs.proof.fields import ANY, Uncovered
+from tcc_certs.proof.lists import MEMBERS, PAIR
 from tcc_certs.proof.spoken import Attribute, alternatives_of, attributes_of, named_by
 from tcc_certs.session.monitors.policies import Memory, Policies
 from tcc_certs.values.places import State, constant
@@ -74,8 +75,13 @@ class Marks(dict["tuple[str, bytes]", "bool | None"]):
         return self._matches(*key)
 
 
-def groups_of(cores: Sequence[Core]) -> tuple[list[int], list[Attribute], list[Group]]:
+def groups_of(
+    cores: Sequence[Core], *, listed: bool
+) -> tuple[list[int], list[Attribute], list[Group]]:
     """The spans of time of the statements of two sides, what they speak of, and their histories.
+
+    Args:
+        listed: whether some compare lists with values.
 
     Raises:
         Uncovered: more fields of a tool than there is room for.
@@ -104,6 +110,8 @@ def groups_of(cores: Sequence[Core]) -> tuple[list[int], list[Attribute], list[G
     found += [line] if line.rules else []
     for group in found:
         group.names = {tool: tuple(sorted(names)) for tool, names in group.names.items()}
+    if listed:
+        found.append(Group(ordered=False, timed=False, most=1, names={MEMBERS: PAIR}))
     if attributes:
         every = tuple(map(learned_name, range(len(attributes))))
         found.append(Group(ordered=False, timed=False, most=1, names={SESSION: every}))

@@ -16,13 +16,14 @@ from tcc_certs.core.model import (
     OrderMonitor,
     PolicyMonitor,
     SumMonitor,
+    Tool,
     UsesMonitor,
 )
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.artifact import Automaton, Relaxed
 from tcc_certs.proof.fields import Uncovered, ensure_covered
 from tcc_certs.session.machine import Place, SessionMachine
-from tcc_certs.session.monitors.keyed import Monitors
+from tcc_certs.session.monitors.keyed import Monitors, Values
 from tcc_certs.statements import Constraints, statement_constraints
 from tcc_certs.values.numbers import compare
 
@@ -216,3 +217,15 @@ def _shapes(core: Core, monitors: Sequence[Any]) -> dict[int, tuple[bool, ...]]:
 def min_decimal(one: str, other: str) -> str:
     """The lesser of two canonical decimals."""
     return one if compare(one, other) <= 0 else other
+
+
+def named(tool: Tool, values: Sequence[int]) -> tuple[str, frozenset[tuple[str, str]]]:
+    """A call by the names of its tool and of its listed values."""
+    pairs = zip(tool.parameters, values, strict=True)
+    return tool.name, frozenset([(p.name, p.values[i]) for p, i in pairs if p.values[i]])
+
+
+def chosen_values(tool: Tool, values: Sequence[int]) -> Values:
+    """The listed values of a call without its answers."""
+    pairs = zip(tool.parameters, values, strict=True)
+    return tuple([None if param.observed else value for param, value in pairs])

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from tcc_certs.core.model import Core
+from tcc_certs.core.model import Core, Tool
 from tcc_certs.core.opened import fields_of
 from tcc_certs.core.policies import (
     Alternative,
@@ -29,7 +29,11 @@ from tcc_certs.core.policies import (
     tools_of,
 )
 from tcc_certs.proof.fields import ANY, Uncovered, is_scalar
+from tcc_certs.proof.lists import element_of
+from tcc_certs.session.monitors.alternatives import MOST_KEPT
+from tcc_certs.session.monitors.relations import MAX_WAYS
 from tcc_certs.values.declared import text_of
+from tcc_certs.values.places import Field, FieldType, ListType
 from tcc_certs.values.text_pattern import MAX_STEPS, pattern_of
 from tcc_certs.values.types import NumberType, TextType
 
@@ -62,7 +66,7 @@ class Spoken:
         constants: canonical texts that any of them may be compared with.
         patterns: that any text may be held to.
         cuts: constants that a field is ordered against; exact: fields whose values are computed
-            with, or ordered among each other.
+            with, or ordered among each other; full: lists whose elements are gone through.
     """
 
     compared: set[tuple[str, str]] = field(default_factory=set)
@@ -70,13 +74,22 @@ class Spoken:
     patterns: set[str] = field(default_factory=set)
     cuts: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     exact: set[tuple[str, str]] = field(default_factory=set)
+    full: set[tuple[str, str]] = field(default_factory=set)
+    # Of the core that is read.
+    _tools: Mapping[str, Tool] = field(default_factory=dict)
+    _given: Mapping[str, FieldType] = field(default_factory=dict)
 
-    def read(self, core: Core, policy: Policy) -> None:
+    def read(self, core: Core, policy: Policy, calls: int) -> None:
         """Gather what a statement tells apart.
+
+        Args:
+            calls: so many there are at most before one that is decided.
 
         Raises:
             Uncovered: it speaks of what no token stands for.
         """
+        self._tools = {tool.name: tool for tool in core.tools}
+        self._given = {one.name: one.type for one in core.given}
         for tool, names in named_by(core, policy).items():
             self.compared.update((core.tools[tool].name, name) for name in names)
             # A field that lists its values may be compared with one that is open.
@@ -89,10 +102,16 @@ class Spoken:
         for part in alternatives_of(policy):
             tools = frozenset() if part.calls is None else tools_of(part.calls, len(core.tools))
             sides = {"own": _tools(core, policy), "seen": tools}
-            for _, term in part.same:
+            for name, term in part.same:
+                self._plainly([(core.tools[tool].name, name) for tool in tools])
                 self._term(core, term, sides, exact=False)
+            asked = 0
             for relation in part.where:
                 self._relation(core, relation, sides)
+                asked += self._asked(core, relation, sides)
+            looked = min(max(MOST_KEPT, 2 * part.least), calls)
+            if asked * (looked - 1) >= MAX_WAYS:  # a gate would be sure of nothing then
+                raise Uncovered("relations that ask too much of each call")
         own = {"own": _tools(core, policy), "seen": _tools(core, policy)}
         match policy:
             case Count() | Total():
@@ -103,7 +122,10 @@ class Spoken:
                 if isinstance(policy, Total):
                     self.exact.add((core.tools[policy.tool].name, policy.parameter))
             case Apart() | Owe():
-                for _, term in policy.same:
+                first = policy.one if isinstance(policy, Apart) else policy.first
+                tools = tools_of(first, len(core.tools))
+                for name, term in policy.same:
+                    self._plainly([(core.tools[tool].name, name) for tool in tools])
                     self._term(core, term, own, exact=False)
 
     def _attribute(self, core: Core, of: Attribute) -> None:
@@ -112,9 +134,9 @@ class Spoken:
             if not is_scalar(known.type):
                 raise Uncovered(f"session.{of.name}, which is no text, number or flag")
             self.compared.add((GIVEN, of.name))
-        tools = {tool.name: tool for tool in core.tools}
+        self._plainly(of.sources)
         for name, field_name in of.sources:
-            tool = tools[name]
+            tool = self._tools[name]
             self.compared.add((name, field_name))
             for listed in tool.parameters:
                 if listed.name == field_name:
@@ -142,6 +164,12 @@ class Spoken:
             case ("in" | "not in", one, ("list", _) as many):
                 self._term(core, one, sides, exact=False)
                 self._term(core, many, sides, exact=False)
+            case ("in" | "not in", one, ("own" | "seen", _) as many):
+                self._among(core, one, many, sides)
+            case ("every", many, inner):
+                self._each(core, many, ("it",), [inner], sides)
+            case ("all" | "some", ((many, name),), relations):
+                self._each(core, many, ("as", name), relations, sides)
             case ("~" | "!~", one, str() as pattern):
                 self._term(core, one, sides, exact=False)
                 self.patterns.add(pattern)
@@ -154,6 +182,106 @@ class Spoken:
                     self._term(core, term, sides, exact=True)
             case _:
                 raise Uncovered(f"a relation of the kind {tree[0]!r}")
+
+    def _among(
+        self, core: Core, one: Tree, many: Tree, sides: Mapping[str, frozenset[int]]
+    ) -> None:
+        """A value among the elements of a list."""
+        if not _is_simple(one):
+            raise Uncovered("what is computed, or a list, among the elements of a list")
+        self._term(core, one, sides, exact=False)
+        self._ensure_lists(self._names(core, many, sides))
+        # Whether what is not listed is an element would hang on elements that are not live.
+        for name in self._names(core, one, sides) if one[0] in ("own", "seen", "session") else ():
+            if name[0] != GIVEN and ANY in self._field(name).values:
+                raise Uncovered(f"{'.'.join(name)}, which may be what is not listed, in a list")
+
+    def _each(
+        self,
+        core: Core,
+        many: Tree,
+        element: Tree,
+        relations: Sequence[Tree],
+        sides: Mapping[str, frozenset[int]],
+    ) -> None:
+        """Relations of each element of a list, which hold of each value of a summary or of none."""
+        names = self._lists(core, many, sides)
+        for relation in relations:
+            op, one, *others = relation[1] if relation[0] == "?" else relation
+            terms = [term for term in (one, *others) if term != element and op not in ("~", "!~")]
+            match op, one, others:
+                case ("=" | "!=", _, _) if all(map(_is_simple, terms)):
+                    for term in terms:
+                        self._term(core, term, sides, exact=False)
+                case ("in" | "not in", _, [("list", _) as constants]) if one == element:
+                    self._term(core, constants, sides, exact=False)
+                case ("in" | "not in", _, [("own" | "seen", _) as other]) if one == element:
+                    self._lists(core, other, sides)
+                case ("~" | "!~", _, [str() as pattern]) if one == element:
+                    self.patterns.add(pattern)
+                case ("<" | "<=" | ">" | ">=", _, _) if [term[0] for term in terms] == ["n"]:
+                    self._cut(names, terms[0][1])
+                case _:
+                    raise Uncovered("a relation of elements that is computed, or of other lists")
+
+    def _asked(self, core: Core, tree: Tree, sides: Mapping[str, frozenset[int]]) -> int:
+        """How much a relation asks of a call at most: see :mod:`tcc_certs.session.monitors`."""
+        match tree:
+            case ("?", inner):
+                return self._asked(core, inner, sides)
+            case ("~" | "!~", ("own" | "seen" | "session", _) as term, str() as pattern):
+                return self._steps(self._names(core, term, sides), pattern)
+            case ("every", many, inner):
+                return self._asked_of(self._names(core, many, sides), [inner])
+            case ("all" | "some", ((many, _),), relations):
+                return self._asked_of(self._names(core, many, sides), relations)
+        return 0
+
+    def _asked_of(self, names: Iterable[tuple[str, str]], relations: Sequence[Tree]) -> int:
+        kinds = [self._field(name).type for name in names]
+        most = max([kind.most for kind in kinds if isinstance(kind, ListType)], default=0)
+        each = [one[2] for one in relations if one[0] in ("~", "!~")]
+        return most * (1 + sum([self._steps(names, pattern) for pattern in each]))
+
+    def _steps(self, names: Iterable[tuple[str, str]], pattern: str) -> int:
+        """How much the texts of fields, or in lists, ask of a pattern at most."""
+        found = [self._type_of(name) for name in names]
+        kinds = [element_of(kind) or kind for kind in found]
+        most = max([kind.most for kind in kinds if isinstance(kind, TextType)], default=0)
+        return most * pattern_of(pattern).size >> 6
+
+    def _lists(
+        self, core: Core, many: Tree, sides: Mapping[str, frozenset[int]]
+    ) -> Sequence[tuple[str, str]]:
+        """The fields that a list is whose elements are gone through."""
+        if many[0] not in ("own", "seen") or len(many) != 2:
+            raise Uncovered(f"a list of the kind {many[0]!r}")
+        names = list(self._names(core, many, sides))
+        self._ensure_lists(names)
+        self.full.update(names)
+        return names
+
+    def _ensure_lists(self, names: Iterable[tuple[str, str]]) -> None:
+        for name in names:
+            if element_of(self._field(name).type) is None:
+                raise Uncovered(f"{'.'.join(name)}, which is no list of texts, numbers or flags")
+
+    def _type_of(self, name: tuple[str, str]) -> FieldType | None:
+        return self._given[name[1]] if name[0] == GIVEN else self._field(name).type
+
+    def _field(self, name: tuple[str, str]) -> Field:
+        tool = self._tools[name[0]]
+        return fields_of(tool)[name[1]]
+
+    def _plainly(self, names: Iterable[tuple[str, str]]) -> None:
+        """Fields are compared as they are: none is a list.
+
+        Raises:
+            Uncovered: one is.
+        """
+        for name in names:
+            if isinstance(self._type_of(name), ListType):
+                raise Uncovered(f"{'.'.join(name)}, a list that is compared")
 
     def _cut(self, names: Iterable[tuple[str, str]], text: str) -> None:
         self.constants.add(text)
@@ -173,8 +301,10 @@ class Spoken:
                 for item in items:
                     self._term(core, item, sides, exact=False)
             case ("own" | "seen" | "session", _):
+                names = self._names(core, tree, sides)
+                self._plainly(names)
                 if exact:
-                    self.exact.update(self._names(core, tree, sides))
+                    self.exact.update(names)
             case ("max", one, other):
                 self._term(core, one, sides, exact=True)
                 self._term(core, other, sides, exact=True)
@@ -246,6 +376,10 @@ class Between:
         return self.low > other.low if isinstance(other, Between) else bool(self.low >= other)
 
     __le__, __ge__ = __lt__, __gt__
+
+
+def _is_simple(term: Tree) -> bool:
+    return term[0] in ("own", "seen", "session", "s", "n", "b") and len(term) == 2
 
 
 def constant_text(tree: Tree) -> str:

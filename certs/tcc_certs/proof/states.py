@@ -174,3 +174,9 @@ class Renamed(dict["tuple[tuple[Fact, ...], tuple[int, ...]]", "tuple[Fact, ...]
             if held or self._atoms[token % atoms].only is not None:
                 require(token, name, Code.PROOF_RENAMING, where)
         return renamed(facts, names)
+
+
+def most_of(state: State) -> State:
+    """A state with the greatest of its sums."""
+    left, right, facts, sums = state
+    return left, right, facts, tuple([(high, high) for _, high in sums])

@@ -81,13 +81,17 @@ class Offer:
         return tuple(found)
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class _Look:
-    """A call at the places that are held: why not, and what is held after it."""
+    """A call at the places that are held: where it leads, why not, and what is held after it.
 
-    code: Code | None
-    unknown: Held
+    After an unknown outcome that is put together when it is asked for: most are known by then.
+    """
+
+    after: list[Place]
     done: dict[Observed, Held]
+    code: Code | None = None
+    unknown: Held = ()
 
 
 class SessionMachine:
@@ -244,7 +248,9 @@ class SessionMachine:
 
     def unknown(self, held: Held, offer: Offer) -> Held:
         """What is held after a call of which it is not known whether it was done."""
-        return self._look(held, offer).unknown
+        look = self._look(held, offer)
+        look.unknown = look.unknown or tuple(sorted(set(look.after)))
+        return look.unknown
 
     def step(self, place: Place, call: int) -> Place | None:
         """Where a call of the artifact leads; None where it may not be made."""
@@ -257,14 +263,15 @@ class SessionMachine:
 
     def _targets(self, states: tuple[int, ...], call: int) -> tuple[int, ...]:
         """Where a call leads to from any of these states, whatever the statements; increasing."""
-        automaton, found = self._automaton, set[int]()
+        automaton, found = self._automaton, list[int]()
+        calls, starts = automaton.edge_call, automaton.edge_start
         for q in states:
-            end = automaton.edge_start[q + 1]
-            at = bisect_left(automaton.edge_call, call, automaton.edge_start[q], end)
-            while at < end and automaton.edge_call[at] == call:
-                found.add(automaton.edge_target[at])
+            end = starts[q + 1]
+            at = bisect_left(calls, call, starts[q], end)
+            while at < end and calls[at] == call:
+                found.append(automaton.edge_target[at])
                 at += 1
-        return tuple(sorted(found))
+        return tuple(found if len(states) == 1 else sorted(set(found)))
 
     def accepts(self, place: Place) -> bool:
         """Whether a plan may end at a place."""
@@ -289,7 +296,7 @@ class SessionMachine:
         return found
 
     def _looked_up(self, held: Held, offer: Offer) -> _Look:
-        found, code, calls = set(held), None, offer.calls.values()
+        code, calls, every = None, offer.calls.values(), list(held)
         done: dict[Observed, Held] = {}
         for place in held:
             after = [self.step(place, call) or NOWHERE for call in calls]
@@ -298,12 +305,12 @@ class SessionMachine:
                 code = Code.STATEMENT_FORBIDS if planned else Code.NOT_PLANNED
             if len(held) == 1:
                 done = {answer: (to,) for answer, to in zip(offer.calls, after, strict=True)}
-            found.update(after)
             if len(after) < offer.answers:
-                found.add(NOWHERE)
-        if code is None and len(found) > MAX_PLACES:
+                after.append(NOWHERE)
+            every += after
+        if code is None and len(every) > MAX_PLACES and len(set(every)) > MAX_PLACES:
             code = Code.MANY_STATES
-        return _Look(code=code, unknown=tuple(sorted(found)), done=done)
+        return _Look(every, done, code)
 
     def row(self, q: int) -> Mapping[int, tuple[int, ...]]:
         """The edges of a state: for each call its targets, increasing."""
@@ -362,7 +369,7 @@ class Course:
         self._steps: list[Step] = []
         self._errors: Known = () if machine.errors is None else machine.errors.start
         # Of those that were gone through.
-        self._before: list[tuple[Held, Undo, Known]] = []
+        self._before: list[tuple[Held, Undo | tuple[()], Known]] = []
         # Steps that a reader of the records has gone through by now, and how many of them again.
         self._reached = self._repeated = 0
 
@@ -540,7 +547,8 @@ class Course:
 
     def _go_through(self, step: Step) -> None:
         held, machine = self._held, self.machine
-        self._before.append((held, self._memory.add(step), self._errors))
+        # Where there is nothing to undo no list is kept for each call.
+        self._before.append((held, self._memory.add(step) or (), self._errors))
         if self._errors and machine.errors is not None:
             how: How = "answered" if step.answered else "done" if step.done else "unknown"
             self._errors = machine.errors.after(self._errors, step.tool, step.values, how)

@@ -33,7 +33,7 @@ from tcc_certs.session.records import (
     open_name,
 )
 from tcc_certs.session.values import Arguments, answer_of
-from tcc_certs.values.canonical import call_key
+from tcc_certs.values.canonical import CallKeys
 
 if TYPE_CHECKING:
     from tcc_certs.core.across import DrawRecords
@@ -184,7 +184,9 @@ class ReplayedSession:
             self.across = DrawRecords(core)
         self._tools = {tool.name for tool in core.tools}
         self._unknown: dict[int, Offer] = {}
-        self._keys: set[str] = set()
+        known = header.key
+        self._call_keys = None if known is None else CallKeys(known, header.name)
+        self._keys: set[int] = set()  # as numbers: these take half of the room of their texts
         self._references: set[str] = set()
 
     @property
@@ -379,11 +381,12 @@ class ReplayedSession:
     def _names(self, record: Record, seq: int, line: int) -> None:
         """The idempotency key and the caller's reference, each of one call alone."""
         key = text(record, "key")
-        if self.header.key is not None:
-            expected = call_key(self.header.key, self.header.name, seq).hex()
+        if self._call_keys is not None:
+            expected = self._call_keys.of(seq)
             self._compare(Code.SESSION_CALL_KEY, line, "key", expected, key)
-        ensure(key not in self._keys, Code.SESSION_REPEATED, "key", "a key of its own", key)
-        self._keys.add(key)
+        number = int(key, 16)
+        ensure(number not in self._keys, Code.SESSION_REPEATED, "key", "a key of its own", key)
+        self._keys.add(number)
         if "ref" in record:
             ref = text(record, "ref")
             fresh = ref not in self._references

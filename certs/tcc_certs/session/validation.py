@@ -22,8 +22,9 @@ become known late; memory: the artifact, and what monitors and keys need of each
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from tcc_certs.core.model import SumMonitor
 from tcc_certs.errors import Code, Rejected, ensure
@@ -43,6 +44,8 @@ from tcc_certs.session.records import (
 )
 from tcc_certs.session.replay import ReplayedSession
 from tcc_certs.values.canonical import RecordMacs
+
+Tell: TypeAlias = "Callable[[Record, ReplayedSession], None]"
 
 # What a session shows, in a verdict, a claim and plain words (session.md, section 7).
 
@@ -236,6 +239,7 @@ def validate(
     *,
     pin: str | None = None,
     key: bytes | None = None,
+    tell: Tell | None = None,
 ) -> SessionValidation:
     """What the ledger of a session shows, by going through it with the artifact.
 
@@ -245,6 +249,7 @@ def validate(
         pin: the artifact digest to require, hex.
         key: 32 bytes, of the digests; with it digests of shown values, the keys of calls and the
             MACs of records are derived again.
+        tell: is called with each record that passes, and the session after it.
 
     Returns:
         a verdict, never an exception, whatever the bytes are.
@@ -258,13 +263,13 @@ def validate(
         return conclude(findings, None, reader)
     replay = SessionReplay(checked, machine_of(checked), key)
     try:
-        _read(replay, reader)
+        _read(replay, reader, tell)
     except Rejected as refusal:
         replay.findings.refuse(refusal, replay.line)
     return conclude(replay.findings, replay.session, reader)
 
 
-def _read(replay: SessionReplay, reader: LedgerReader) -> None:
+def _read(replay: SessionReplay, reader: LedgerReader, tell: Tell | None = None) -> None:
     """Every record, and the end of the input.
 
     Raises:
@@ -272,8 +277,10 @@ def _read(replay: SessionReplay, reader: LedgerReader) -> None:
     """
     head = reader.head
     for line in reader.lines():
-        replay.step(line, head, line.body)
+        record = replay.step(line, head, line.body)
         head = reader.head
+        if tell is not None and replay.session is not None:
+            tell(record, replay.session)
     replay.line = reader.records + 1
     ended = replay.session is not None and replay.session.ended
     if ended and reader.tail:

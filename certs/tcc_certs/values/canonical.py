@@ -151,8 +151,25 @@ def digest(key: bytes, kind: bytes, data: bytes) -> bytes:
 
 def call_key(key: bytes, session_id: str, seq: int) -> bytes:
     """The idempotency key of call number `seq` of a session; two sessions may have one key."""
-    session = bytes.fromhex(session_id.replace("-", ""))
-    return blake3(b"key" + session + seq.to_bytes(8, "little"), key=key).digest(CALL_KEY_BYTES)
+    return bytes.fromhex(CallKeys(key, session_id).of(seq))
+
+
+class CallKeys:
+    """:func:`call_key` of one session, in hex.
+
+    Args:
+        key: of the session's digests.
+    """
+
+    __slots__ = ("_key", "_session")
+
+    def __init__(self, key: bytes, session_id: str) -> None:
+        self._key, self._session = key, b"key" + bytes.fromhex(session_id.replace("-", ""))
+
+    def of(self, seq: int) -> str:
+        """The key of call number `seq`."""
+        data = self._session + seq.to_bytes(8, "little")
+        return blake3(data, key=self._key).hexdigest(CALL_KEY_BYTES)
 
 
 def reference_digest(key: bytes, reference: str) -> bytes:

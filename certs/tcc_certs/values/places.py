@@ -13,7 +13,7 @@ Cost: linear in what is read, with at most 1,000 elements a list in all.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
@@ -247,6 +247,17 @@ def exact_number(decimal: str) -> int | Fraction:
     return Fraction(decimal) if "." in decimal else int(decimal)
 
 
+def decimal_of(value: int | Fraction) -> str:
+    """The canonical decimal of an exact one."""
+    if isinstance(value, int):
+        return str(value)
+    places, scale = 0, 1
+    while scale % value.denominator:
+        places, scale = places + 1, scale * 10
+    units = str(abs(value.numerator) * (scale // value.denominator)).rjust(places + 1, "0")
+    return f"{'-' * (value < 0)}{units[:-places]}.{units[-places:]}"
+
+
 def _ensure_whole(text: str) -> None:
     lone = any("\ud800" <= char <= "\udfff" for char in text) if not text.isascii() else False
     ensure(not lone, Code.NO_VALUE, "value", "no lone surrogate", "one")
@@ -360,13 +371,44 @@ def _work(value: object, kind: FieldType) -> int:
     return 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """A list of short texts, or of records of them, by the names of their fields.
+
+    Attributes:
+        size: how many elements there are.
+        texts: of each field as many; of a list of texts its elements, of no name.
+    """
+
+    size: int
+    texts: Mapping[str, Sequence[str]]
+
+
+def columns_of(value: object, kind: ListType) -> Columns | None:
+    """A value of a list's type, where it is such a list and :func:`typed` takes it; else None."""
+    if type(value) is not list or not kind.least <= len(value) <= min(kind.most, MOST_ELEMENTS):
+        return None
+    of, cells = kind.of, dict[str, list[Any]]({"": value})
+    kinds: dict[str, FieldType | None] = {"": of}
+    if isinstance(of, RecordType):
+        if any(len(one.steps) != 1 or one.steps[0] == "*" for one in of.fields):
+            return None
+        cells = {one.name: _members_named(value, one.steps[0]) for one in of.fields}
+        kinds = {one.name: one.type for one in of.fields}
+    if kind.distinct or not value or not cells:
+        return None
+    if not all(_are_short(column, kinds[name]) for name, column in cells.items()):
+        return None
+    return Columns(size=len(value), texts=cells)
+
+
 def _at_once(value: Sequence[object], of: FieldType) -> tuple[State, ...]:
     """The elements of a list of plain texts or of records; empty where one has to be looked at."""
     if isinstance(of, TextType):
         return _short_texts(value, of)
     if not isinstance(of, RecordType) or set(map(type, value)) != {dict}:
         return ()
-    columns: list[list[State]] = []
+    columns: list[list[tuple[str, State]]] = []
     for one in of.fields:
         if len(one.steps) != 1 or one.steps[0] == "*" or one.type is None:
             return ()
@@ -374,18 +416,26 @@ def _at_once(value: Sequence[object], of: FieldType) -> tuple[State, ...]:
         if not cells or (one.null and None in cells):
             return ()
         found: Sequence[State] = _short_texts(cells, one.type)
-        columns.append([(one.name, cell) for cell in found or [typed(c, one.type) for c in cells]])
-    return tuple([("r", cells) for cells in zip(*columns, strict=True)])
+        found = found or [typed(c, one.type) for c in cells]
+        columns.append(list(zip(repeat(one.name), found, strict=False)))
+    return tuple(zip(repeat("r"), zip(*columns, strict=True), strict=False))
 
 
-def _short_texts(value: Sequence[object], of: FieldType) -> tuple[State, ...]:
+def _short_texts(value: Sequence[Any], of: FieldType) -> tuple[State, ...]:
+    return tuple(zip(repeat("s"), value, strict=False)) if _are_short(value, of) else ()
+
+
+def _are_short(value: Sequence[object], of: FieldType | None) -> bool:
+    """Whether all are texts of a type without a pattern, that takes them as they are."""
     if not isinstance(of, TextType) or of.pattern is not None or set(map(type, value)) != {str}:
-        return ()
+        return False
     texts: Sequence[Any] = value
-    sizes = list(map(len, texts))
-    if not of.least <= min(sizes) or not max(sizes) <= of.most or not "".join(texts).isascii():
-        return ()
-    return tuple(zip(repeat("s"), texts, strict=False))
+    sizes = set(map(len, texts))
+    most = min(of.most, _SHORT_TEXT)  # as they are copied, all at once
+    return of.least <= min(sizes) and max(sizes) <= most and "".join(texts).isascii()
+
+
+_SHORT_TEXT = 1 << 12
 
 
 # What a ledger has of a value: of a record the fields alone, by their names.

@@ -13,19 +13,11 @@ that was not, whatever the text is; at most 1,000 positions a pattern.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache, reduce
 from operator import or_
 
-from tcc_certs.values.text_syntax import (
-    Chars,
-    Either,
-    Join,
-    Node,
-    Ranges,
-    Times,
-    read_tree,
-)
+from tcc_certs.values import text_syntax
 
 _MAX_KEPT = 1 << 12  # sets, and characters that were met at them, before all are forgotten
 MAX_STEPS = 1 << 20  # characters times positions of a pattern
@@ -40,7 +32,7 @@ def parse(source: str, path: str = "pattern") -> TextPattern:
     Raises:
         Rejected: C801 it is none of the dialect, or has more than 1,000 positions.
     """
-    return TextPattern(_Positions(read_tree(source, path)))
+    return TextPattern(_Positions(text_syntax.read_tree(source, path)))
 
 
 @lru_cache(maxsize=64)
@@ -59,6 +51,20 @@ def like_of(source: str) -> Callable[[str], bool | None]:
     pattern = pattern_of(source)
     longest = MAX_STEPS // pattern.size
     return lambda text: pattern.matches(text) if len(text) <= longest else None
+
+
+@lru_cache(maxsize=64)
+def likes_of(source: str) -> Callable[[Sequence[str]], Sequence[bool | None]]:
+    """The same of several texts."""
+    pattern, like = pattern_of(source), like_of(source)
+    longest = MAX_STEPS // pattern.size
+
+    def likes(texts: Sequence[str]) -> Sequence[bool | None]:
+        if max(map(len, texts), default=0) > longest:
+            return list(map(like, texts))
+        return pattern.match_each(texts)
+
+    return likes
 
 
 class TextPattern:
@@ -95,6 +101,17 @@ class TextPattern:
         for char in rest:
             state = state[char]
         return state.accepts
+
+    def match_each(self, texts: Sequence[str]) -> list[bool]:
+        """Whether each matches; what its head tells is asked of all at once."""
+        head, free = self._head, self._free
+        if free is None:
+            return list(map(self.matches, texts))
+        if not free:
+            return [text.startswith(head) for text in texts]
+        return [
+            text.startswith(head) and (free not in text or self.matches(text)) for text in texts
+        ]
 
     def begins(self, text: str) -> bool:
         """Whether a text that matches may begin with `text`."""
@@ -162,7 +179,7 @@ class TextPattern:
 
     def _positions_of(self, positions: _Positions) -> list[int]:
         """For each range of code points the positions that its characters may stand at."""
-        places: dict[Ranges, int] = {}
+        places: dict[text_syntax.Ranges, int] = {}
         for place, ranges in enumerate(positions.chars):
             places[ranges] = places.get(ranges, 0) | 1 << place
         found = [0] * len(self.bounds)
@@ -203,34 +220,34 @@ class _Positions:
         accepting: the positions at which a text may end.
     """
 
-    def __init__(self, tree: Node) -> None:
-        self.chars: list[Ranges] = [()]
+    def __init__(self, tree: text_syntax.Node) -> None:
+        self.chars: list[text_syntax.Ranges] = [()]
         self.follow = [0]
         nullable, first, last = self._add(tree)
         self.follow[0] = first
         self.accepting = last | (_START if nullable else 0)
 
-    def _add(self, node: Node) -> tuple[bool, int, int]:
+    def _add(self, node: text_syntax.Node) -> tuple[bool, int, int]:
         """Add a tree; whether it may be empty, where it may begin, and where end."""
         match node:
-            case Chars(ranges):
+            case text_syntax.Chars(ranges):
                 self.chars.append(ranges)
                 self.follow.append(0)
                 bit = 1 << len(self.chars) - 1
                 return False, bit, bit
-            case Join(items):
+            case text_syntax.Join(items):
                 found = (True, 0, 0)
                 for item in items:
                     found = self._joined(found, self._add(item))
                 return found
-            case Either(items):
+            case text_syntax.Either(items):
                 parts = [self._add(item) for item in items]
                 empty, first, last = zip(*parts, strict=True)
                 return any(empty), reduce(or_, first), reduce(or_, last)
-            case Times():
+            case text_syntax.Times():
                 return self._repeated(node)
 
-    def _repeated(self, node: Times) -> tuple[bool, int, int]:
+    def _repeated(self, node: text_syntax.Times) -> tuple[bool, int, int]:
         found = (True, 0, 0)
         for _ in range(node.low - (node.high is None and node.low > 0)):
             found = self._joined(found, self._add(node.body))
@@ -240,7 +257,7 @@ class _Positions:
             return self._joined(found, (nullable or node.low == 0, first, last))
         return self._joined(found, self._optional(node.body, node.high - node.low))
 
-    def _optional(self, body: Node, times: int) -> tuple[bool, int, int]:
+    def _optional(self, body: text_syntax.Node, times: int) -> tuple[bool, int, int]:
         """At most so many times: one after the other, and each may be the last."""
         firsts = lasts = before = 0
         whole = True  # whether all so far may be empty

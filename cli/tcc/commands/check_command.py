@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import click
 
-from tcc import screen
+from tcc import options, screen
 from tcc.commands.pin_command import (
     LockError,
     Pin,
@@ -29,17 +29,6 @@ from tcc.findings import ReportedFinding, as_object, of_check, print_diagnostics
 from tcc.library import CompileError, check
 from tcc.library.proved import NoChecker
 from tcc.opening import require_artifact
-from tcc.options import (
-    GIVEN,
-    chosen,
-    format_option,
-    input_option,
-    is_regular_file,
-    json_option,
-    kernel_option,
-    lock_option,
-    pin_option,
-)
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.proof.check import check_proof, proof_document, proof_lines, read_proof
@@ -53,36 +42,40 @@ def _are_regular(
     ctx: click.Context, parameter: click.Parameter, value: tuple[Path, ...]
 ) -> tuple[Path, ...]:
     for path in value:
-        is_regular_file(ctx, parameter, path)
+        options.is_regular_file(ctx, parameter, path)
     return value
 
 
 @click.command("check")
-@click.argument("artifacts", nargs=-1, type=GIVEN, callback=_are_regular, metavar="ARTIFACT...")
+@click.argument(
+    "artifacts", nargs=-1, type=options.GIVEN, callback=_are_regular, metavar="ARTIFACT..."
+)
 @click.option(
     "--artifact",
     "about",
     multiple=True,
-    type=GIVEN,
+    type=options.GIVEN,
     callback=_are_regular,
     metavar="ARTIFACT",
     help="check the proof of an exact question about it; a second time: OTHER of --implies",
 )
 @click.option("--core", is_flag=True, help="prove the automaton against its core, by residuals")
-@input_option("--source", "the grammar file (- reads it) that it has to be made from", type=GIVEN)
+@options.input_option(
+    "--source", "the grammar file (- reads it) that it has to be made from", type=options.GIVEN
+)
 @click.option("--exact", is_flag=True, help="refuse what is relaxed, or has counts that are bounds")
-@pin_option
+@options.pin_option
 @click.option(
     "--locked", is_flag=True, help="refuse what is not as it is pinned; alone: check every pin"
 )
-@lock_option("the pins, for --locked")
-@kernel_option(
+@options.lock_option("the pins, for --locked")
+@options.kernel_option(
     "fast: the same equations with numpy, for large artifacts; proved: pure, and a program "
     "extracted from proofs has to say VALID too (docs/proved.md)",
     "proved",
 )
-@format_option
-@json_option
+@options.format_option
+@options.json_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -105,7 +98,7 @@ def command(
     every count is exact. --locked holds artifacts to the pins that `tcc pin` wrote. With --artifact
     ARTIFACT is a proof that `tcc prove -o` wrote about it.
     """
-    shown = chosen(output_format, as_json)
+    shown = options.chosen(output_format, as_json)
     if about:
         if len(artifacts) != 1 or core or source or pin or exact or locked or kernel != "pure":
             raise click.UsageError("--artifact is for one proof, and goes with --json alone", ctx)

@@ -17,18 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tcc import screen
+from tcc import opening, screen
 from tcc.files import same_file
-from tcc.opening import (
-    account_in,
-    adapters_in,
-    atoms_in,
-    given_in,
-    open_artifact,
-    options_of,
-    quotes_in,
-    refuse,
-)
 from tcc.options import (
     OUTPUT,
     Sectioned,
@@ -129,8 +119,8 @@ def command(
         settings["delta"] = plain_delta(settings["delta"])
     files = (tools, arguments, quotes, adapters, account, atoms)
     inputs = [path for path in files if path is not None]
-    options = options_of(given)
-    opened = open_artifact(
+    options = opening.options_of(given)
+    opened = opening.open_artifact(
         artifact, command="exec", options=options, read=inputs, checked=checked, no_verify=no_verify
     )
     if ledger is not None and same_file(ledger, inputs):
@@ -138,18 +128,18 @@ def command(
     named = _servers(servers)
     functions, source, resolve = tools_in(tools, opened)
     source = source if arguments is None else _arguments(arguments)
-    quoter = None if quotes is None else quotes_in(quotes, opened)
+    quoter = None if quotes is None else opening.quotes_in(quotes, opened)
     if quoter is not None and quoter.names_atoms and settings["delta"] is None:
         settings["delta"] = DEFAULT_DELTA
-    counts = None if account is None else account_in(account)
+    counts = None if account is None else opening.account_in(account)
     handed = {
         "quoter": quoter,
-        "atoms": () if atoms is None else atoms_in(atoms),
-        "adapters": None if adapters is None else adapters_in(adapters),
+        "atoms": () if atoms is None else opening.atoms_in(atoms),
+        "adapters": None if adapters is None else opening.adapters_in(adapters),
         "account": counts,
     }
     try:
-        values = given_in(told, opened)
+        values = opening.given_in(told, opened)
         with Gate(opened, ledger=ledger, show=show, given=values, account=counts) as gate:
             try:
                 found = execute(
@@ -176,7 +166,7 @@ def command(
         raise click.ClickException(said) from None
     except Rejected as refusal:
         about = {"K": account, "A": adapters}.get(refusal.code.value[0])
-        refuse(about or ledger or artifact, refusal)
+        opening.refuse(about or ledger or artifact, refusal)
     _print(found, ledger, head, as_json)
     ctx.exit(CLEAN if found.finished else DECLINED)
 

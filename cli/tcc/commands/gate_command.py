@@ -15,22 +15,11 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 import tcc
-from tcc import screen
+from tcc import options, screen
 from tcc.files import same_file
 from tcc.opening import CLAIM, account_in, given_in, open_artifact, refuse
-from tcc.options import (
-    DurationType,
-    FlagPair,
-    WithServer,
-    digest_option,
-    given_option,
-    input_option,
-    protocol_option,
-    served_argument,
-    upstream_header_option,
-)
 from tcc.screen import CLEAN, DECLINED, FINDINGS
-from tcc.serving import bound_tools, named_servers, one_server, serve_http, servers_in
+from tcc.serving import bound_tools, one_server, serve_http, several_servers, shared_servers
 from tcc_certs.errors import Rejected
 from tcc_runtime.account.windows import across_of
 from tcc_runtime.artifact.load import Artifact
@@ -41,8 +30,7 @@ from tcc_runtime.gate.store import Sessions, local_principal, session_id_of
 from tcc_runtime.mcp.guarding import Guarded, guard, probe
 from tcc_runtime.mcp.hub import Servers
 from tcc_runtime.mcp.relay import STOPPED
-from tcc_runtime.mcp.sharing import SharedServer
-from tcc_runtime.mcp.upstream import Command, Protocol, ServerProgram, read_lock
+from tcc_runtime.mcp.upstream import Command, Protocol, read_lock
 
 if TYPE_CHECKING:
     from tcc_runtime.account.account import Account
@@ -89,8 +77,8 @@ def _address(
     return host, int(port)
 
 
-@click.command("gate", cls=WithServer)
-@served_argument
+@click.command("gate", cls=options.WithServer)
+@options.served_argument
 @click.option(
     "--ledger",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -107,13 +95,13 @@ def _address(
     metavar="new|principal|ID",
     help="of a store: one for each connection (the default), one for who connects, or that one",
 )
-@given_option(
+@options.given_option(
     "what the session is given when it begins, as the grammar declares; with --jwt-key"
     " NAME=claim:CLAIM takes it from the token"
 )
 @click.option(
     "--renew",
-    type=DurationType(),
+    type=options.DurationType(),
     help="with --session principal: end one that began so long ago, and begin another",
 )
 @click.option(
@@ -128,9 +116,11 @@ def _address(
     multiple=True,
     help="one of several servers, that tools are bound to by name; in place of what follows --",
 )
-@input_option("--servers", "the same from a file with the member mcpServers")
-@upstream_header_option
-@input_option("--lock", "the tools that the server has to have, from `tcc import mcp --lock`")
+@options.input_option("--servers", "the same from a file with the member mcpServers")
+@options.upstream_header_option
+@options.input_option(
+    "--lock", "the tools that the server has to have, from `tcc import mcp --lock`"
+)
 @click.option(
     "--mask", is_flag=True, help="show only the tools that may be called now (handshake clients)"
 )
@@ -141,11 +131,11 @@ def _address(
     show_default=True,
     help="seconds that a call may take before its outcome is unknown",
 )
-@protocol_option
+@options.protocol_option
 @click.option("--show", metavar="NAMES", help="tool.parameter,.. whose values the ledger shows")
 @click.option(
     "--durable/--no-durable",
-    cls=FlagPair,
+    cls=options.FlagPair,
     default=True,
     show_default=True,
     help="wait for the disk before each call",
@@ -155,9 +145,13 @@ def _address(
     is_flag=True,
     help="refuse nothing, and record what would be refused; its ledgers show nothing",
 )
-@input_option("--account", "counts what limits across sessions bound, for all who draw on it")
+@options.input_option(
+    "--account", "counts what limits across sessions bound, for all who draw on it"
+)
 @click.option("--finish", is_flag=True, help="end the session with the connection, where it may")
-@digest_option("--checked", "the digest of an artifact whose certificates were checked before")
+@options.digest_option(
+    "--checked", "the digest of an artifact whose certificates were checked before"
+)
 @click.option(
     "--http", metavar="HOST:PORT", callback=_address, help="serve over HTTP; port 0 is drawn"
 )
@@ -171,8 +165,8 @@ def _address(
     multiple=True,
     help="of pages that may call from a browser",
 )
-@input_option("--tls-cert", "certificate of this server, PEM")
-@input_option("--tls-key", "its private key, PEM")
+@options.input_option("--tls-cert", "certificate of this server, PEM")
+@options.input_option("--tls-key", "its private key, PEM")
 @click.option(
     "--behind-proxy", is_flag=True, help="a proxy in front speaks TLS; needed beyond loopback"
 )
@@ -188,7 +182,9 @@ def _address(
     callback=_address,
     help="counts for a monitoring system, at /metrics of an address of its own",
 )
-@input_option("--jwt-key", "public key (PEM) or keys (JWKS) of the tokens that clients bring")
+@options.input_option(
+    "--jwt-key", "public key (PEM) or keys (JWKS) of the tokens that clients bring"
+)
 @click.option("--jwt-audience", metavar="AUD", help="audience that a token names")
 @click.option("--jwt-issuer", metavar="ISS", help="issuer that a token names")
 @click.pass_context
@@ -215,7 +211,7 @@ def command(
     Exit code 0: the client is gone. 1: the server's tools are not those of the lock or of the
     grammar, or there is no such session here. 2: the server or the ledger failed.
     """
-    several = _several(server, given)
+    several = several_servers(server, given)
     web = _web_of(given)
     if session is None and web is not None and web.tokens is not None:
         session = "principal"
@@ -309,21 +305,6 @@ def _account(path: Path | None, artifact: Artifact) -> Account | None:
     if across_of(artifact.core, account, True) is None:
         raise click.UsageError("--account is for limits across sessions, and the grammar has none")
     return account
-
-
-def _several(server: tuple[str, ...], given: Mapping[str, Any]) -> Mapping[str, Command]:
-    """Several servers by name; empty where there is one, behind ``--``.
-
-    Raises:
-        click.UsageError: they are given in two ways.
-    """
-    ways = [bool(server), bool(given["named"]), given["servers"] is not None]
-    if sum(ways) > 1:
-        raise click.UsageError("--server, --servers and a command behind -- exclude each other")
-    headers, seconds = given["upstream_headers"], given["deadline"]
-    if given["servers"] is not None:
-        return servers_in(given["servers"], headers, seconds)
-    return named_servers(given["named"], headers, seconds)
 
 
 def _web_of(given: Mapping[str, Any]) -> _Web | None:
@@ -463,7 +444,7 @@ def _served(
     if kind == "new" and _bounds(artifact) and not how.shadow:
         screen.say(f"tcc gate: {_ONE_SESSION}", err=True)
 
-    command, shared = (how.command, ()) if not web.shares else _shared(how.command)
+    command, shared = (how.command, ()) if not web.shares else shared_servers(how.command)
     if isinstance(command, Servers):
         command = replace(command, seen=probed.locked)
 
@@ -518,27 +499,6 @@ def _of_claims(
     if who is None:
         return values
     return {**values, **{name: who.claim(claim) for name, claim in claims.items()}}
-
-
-def _shared(command: Command) -> tuple[Command, tuple[SharedServer, ...]]:
-    """The same servers, each program of them one process for all sessions.
-
-    Raises:
-        click.UsageError: none of them is a program.
-    """
-    several = dict(command.commands) if isinstance(command, Servers) else {"": command}
-    made = {
-        name: SharedServer(one)
-        for name, one in several.items()
-        if isinstance(one, Sequence | ServerProgram)
-    }
-    if not made:
-        raise click.UsageError("--share-server is for servers that are programs")
-    if isinstance(command, Servers):
-        command = replace(command, commands={**several, **made})
-    else:
-        command = made[""]
-    return command, tuple(made.values())
 
 
 def _kind_of(

@@ -13,19 +13,9 @@ from typing import Any, cast
 import click
 
 import tcc
-from tcc import screen
+from tcc import options, screen
 from tcc.files import is_regular, same_file
 from tcc.opening import writing
-from tcc.options import (
-    INPUT,
-    OUTPUT,
-    WithServer,
-    is_regular_file,
-    json_option,
-    overwrite_option,
-    protocol_option,
-    upstream_header_option,
-)
 from tcc.screen import CLEAN
 from tcc.serving import one_server, servers_in
 from tcc_compiler.imports.mcp_grammar import Skeleton, skeleton_of
@@ -55,24 +45,26 @@ def command() -> None:
     """Make a grammar from what is there already."""
 
 
-@command.command("mcp", cls=WithServer)
+@command.command("mcp", cls=options.WithServer)
 @click.argument("file", required=False, type=click.Path(exists=True, path_type=Path))
-@click.option("-o", "--output", type=OUTPUT, help="the grammar; by default it is printed")
-@click.option("--lock", type=OUTPUT, help="also lock the tools as they are, for `tcc gate --lock`")
+@click.option("-o", "--output", type=options.OUTPUT, help="the grammar; by default it is printed")
+@click.option(
+    "--lock", type=options.OUTPUT, help="also lock the tools as they are, for `tcc gate --lock`"
+)
 @click.option(
     "--config",
-    type=INPUT,
-    callback=is_regular_file,
+    type=options.INPUT,
+    callback=options.is_regular_file,
     help="list the tools of all servers in a client's configuration, the member mcpServers",
 )
 @click.option(
     "--rewrite",
-    type=OUTPUT,
+    type=options.OUTPUT,
     help="also write that configuration with one server in place of them: the gate",
 )
-@upstream_header_option
+@options.upstream_header_option
 @click.option("--name", help="the grammar's name; by default the server's, or the file's")
-@overwrite_option
+@options.overwrite_option
 @click.option(
     "--deadline",
     type=click.FloatRange(0.01, 3600),
@@ -80,8 +72,8 @@ def command() -> None:
     show_default=True,
     help="seconds that the server may take for an answer",
 )
-@protocol_option
-@json_option
+@options.protocol_option
+@options.json_option
 @click.pass_context
 def mcp(
     ctx: click.Context,

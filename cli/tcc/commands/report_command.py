@@ -25,7 +25,7 @@ from tcc.options import (
 )
 from tcc.pages.artifact_page import Known, artifact_page
 from tcc.pages.proved import MOST, HeldLedger, with_proof
-from tcc.pages.records import Changed, ShownRecords, lines_named, records
+from tcc.pages.records import ShownRecords, lines_named, records
 from tcc.pages.run_page import run_page
 from tcc.pages.session_page import session_page
 from tcc.screen import CLEAN
@@ -35,8 +35,9 @@ from tcc_certs.formats.ledger import Record
 from tcc_certs.replay import Validation
 from tcc_certs.report import VALID, VERDICTS, CheckReport, check_artifact
 from tcc_certs.session import SessionValidation
+from tcc_certs.session.replay import ReplayedSession
 from tcc_runtime.artifact.load import Artifact, load
-from tcc_runtime.gate.transcript import transcript_of
+from tcc_runtime.gate.transcript import Teller
 from tcc_runtime.ledger.outputs import write_whole
 from tcc_runtime.process import collection_put_off
 
@@ -117,30 +118,49 @@ def of_ledger(ledger: Path, artifact: bytes, given: dict[str, Any]) -> BuiltPage
         given: keyword arguments of :func:`tcc.library.validation.validate`.
 
     Raises:
-        tcc.pages.records.Changed: the ledger was changed between the two times it was read.
+        tcc.pages.records.Changed: the ledger of a run was changed between the two times it was
+            read; that of a session is read once.
         SettingsError: what was given is for the other kind of ledger.
         OSError: a file cannot be read.
     """
-    found = validate(ledger, artifact, **given)
+    teller, kept = Teller(), ShownRecords()
+
+    def tell(record: Record, session: ReplayedSession) -> None:
+        kept.add(record)
+        teller.tell(record, session)
+
+    whole = _at_most(ledger, MOST - len(artifact))
+    found = validate(ledger if whole is None else whole, artifact, tell=tell, **given)
     kind = "session" if isinstance(found, SessionValidation) else "run"
-    page = _told(ledger, artifact, found) or _untold(ledger, found, kind)
+    page = _told(ledger, artifact, found, whole, teller, kept) or _untold(ledger, found, kind)
     return BuiltPage(
         page=page, kind=kind, verdict=found.word, summary=found.summary, code=found.verdict
     )
 
 
-def _told(ledger: Path, data: bytes, found: Validation | SessionValidation) -> pages.Page | None:
-    """The page of a ledger that holds as far as it goes; None of any other."""
+def _told(
+    ledger: Path,
+    data: bytes,
+    found: Validation | SessionValidation,
+    whole: bytes | None,
+    teller: Teller,
+    kept: ShownRecords,
+) -> pages.Page | None:
+    """The page of a ledger that holds as far as it goes; None of any other.
+
+    Args:
+        whole: what was validated, where that is little enough for a page to hold it.
+        teller, kept: have the records of a session.
+    """
     if not {finding.code for finding in found.findings} <= _TOLD or not any(found.checked.values()):
         return None
 
     artifact = load(data, verify=False)
     verdict = ledger_verdict(found)
     if isinstance(found, SessionValidation):
-        whole, kept = _at_most(ledger, MOST - len(data)), ShownRecords()
         with collection_put_off(True):
-            told = transcript_of(artifact, kept.passing(records(whole or ledger, found.head)))
-        page = session_page(artifact, told, kept, found, verdict)
+            told = teller.transcript(artifact)
+            page = session_page(artifact, told, kept, found, verdict)
         page = with_proof(page, data, _held(whole, found))
     else:
 
@@ -163,19 +183,12 @@ def _at_most(path: Path, most: int) -> bytes | None:
 
 
 def _held(whole: bytes | None, found: SessionValidation) -> HeldLedger:
-    """What a page holds of a ledger that starts with the lines that were validated: these.
+    """What a page holds of the ledger that was validated: its records.
 
-    Bytes without an LF behind them are no record; lines may have come since.
-
-    Raises:
-        tcc.pages.records.Changed: it does not start with them.
+    Bytes without an LF behind them are no record.
     """
-    if whole is not None:
-        before, last, _ = whole.partition(f'"~":"{found.head}"}}\n'.encode())
-        if not last:
-            raise Changed
-        whole = before + last
-    return HeldLedger(data=whole, head=found.head, due=f"{found.word}: {found.claim_type}")
+    data = None if whole is None else whole[: whole.rfind(b"\n") + 1]
+    return HeldLedger(data=data, head=found.head, due=f"{found.word}: {found.claim_type}")
 
 
 def _untold(ledger: Path, found: Validation | SessionValidation, kind: str) -> pages.Page:

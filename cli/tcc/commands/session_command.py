@@ -5,7 +5,6 @@ Text: docs/sessions.md.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,7 +22,6 @@ from tcc.opening import account_in, refuse, require_artifact, require_ledger
 from tcc.options import digest_option, input_option, json_option, pin_option
 from tcc.screen import CLEAN, FINDINGS
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.ledger import LedgerReader, Record
 from tcc_certs.session import SessionValidation
 from tcc_certs.verbs.session import session_document
 from tcc_runtime.artifact.load import load
@@ -31,7 +29,7 @@ from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.session import is_name
 from tcc_runtime.gate.store import ARTIFACT, Sessions, StoredSession, session_id_of
-from tcc_runtime.gate.transcript import Transcript, TranscriptEvent, transcript_of
+from tcc_runtime.gate.transcript import Teller, Transcript, TranscriptEvent
 
 _INCOMPLETE = 2
 _MOST_NEXT = 12
@@ -227,7 +225,8 @@ def show(
     require_artifact(artifact)
     require_ledger(ledger)
     pinned = None if pin is None else pin.hex()
-    found = validate(ledger, artifact, pin=pinned, key=key)
+    teller = Teller()
+    found = validate(ledger, artifact, pin=pinned, key=key, tell=teller.tell)
     if not isinstance(found, SessionValidation):
         raise click.ClickException(f"{ledger} is no ledger of a session; see tcc validate")
     if found.word not in ("VALID", "INCOMPLETE") or not found.checked or not _lines(ledger):
@@ -241,7 +240,7 @@ def show(
             screen.bad(said)
         ctx.exit(found.verdict)
     try:
-        told = transcript_of(load(artifact, verify=False), _records(ledger))
+        told = teller.transcript(load(artifact, verify=False))
     except Rejected as refusal:
         raise click.ClickException(f"{artifact}: {refusal}") from None
     if as_json:
@@ -255,11 +254,6 @@ def show(
 def _lines(ledger: Path) -> bool:
     with ledger.open("rb") as file:
         return file.readline(1 << 24).endswith(b"\n")
-
-
-def _records(ledger: Path) -> Iterator[Record]:
-    with ledger.open("rb") as file:
-        yield from LedgerReader(iter(lambda: file.read(1 << 16), b""))
 
 
 def _print_document(told: Transcript, found: SessionValidation) -> None:
@@ -286,7 +280,7 @@ def _print_document(told: Transcript, found: SessionValidation) -> None:
 
 
 def _members(event: TranscriptEvent) -> dict[str, Any]:
-    return {field.name: getattr(event, field.name) for field in dataclasses.fields(event)}
+    return {name: getattr(event, name) for name in event.__struct_fields__}
 
 
 def _print(told: Transcript, found: SessionValidation) -> None:

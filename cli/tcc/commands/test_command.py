@@ -10,19 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tcc import screen
+from tcc import opening, screen
 from tcc.files import compile_given
 from tcc.findings import ReportedFinding, as_object, of_diagnostics, print_diagnostics, print_found
 from tcc.library import only_guards
-from tcc.opening import (
-    See,
-    config_of,
-    options_of,
-    require_watchable,
-    watch,
-    watch_option,
-    within_time,
-)
 from tcc.options import (
     GivenPath,
     chosen,
@@ -46,7 +37,7 @@ if TYPE_CHECKING:
 @config_options
 @compile_options
 @format_option
-@watch_option
+@opening.watch_option
 @json_option
 @click.pass_context
 def command(
@@ -67,20 +58,20 @@ def command(
 
     def options(path: Path) -> Options:
         mine = dict(given)
-        fill(mine, config_of(mine, path, output_format=shown).compile)
-        return options_of(mine)
+        fill(mine, opening.config_of(mine, path, output_format=shown).compile)
+        return opening.options_of(mine)
 
-    def work(see: See) -> int:
+    def work(see: opening.See) -> int:
         return _test(grammars, options, shown, see)
 
     if not watching:
         ctx.exit(work(lambda compiled: None))
-    require_watchable(grammars, shown)
-    ctx.exit(watch(grammars, work))
+    opening.require_watchable(grammars, shown)
+    ctx.exit(opening.watch(grammars, work))
 
 
 def _test(
-    grammars: Sequence[Path], options: Callable[[Path], Options], shown: str, see: See
+    grammars: Sequence[Path], options: Callable[[Path], Options], shown: str, see: opening.See
 ) -> int:
     """Compile each and tell; in every format but text at the end, as one."""
     results: list[GrammarTestJson] = []
@@ -90,7 +81,7 @@ def _test(
     for path in grammars:
         begun, chosen_options = time.monotonic(), options(path)
         compiled = compile_given(path, chosen_options)
-        compiled = within_time(compiled, path, chosen_options, begun)
+        compiled = opening.within_time(compiled, path, chosen_options, begun)
         see(compiled)
         if compiled.unmet:
             from tcc.library.questions import with_reasons

@@ -9,22 +9,13 @@ from typing import Any, BinaryIO, Literal, TypeAlias
 
 import click
 
-from tcc import screen
+from tcc import options, screen
 from tcc.describe import to_json
 from tcc.files import same_file
 from tcc.findings import of_validation, print_found
 from tcc.library.proved import NoChecker
 from tcc.library.validation import held_to_proved, validate
 from tcc.opening import account_in, refuse, require_artifact, require_ledger
-from tcc.options import (
-    audit_options,
-    chosen,
-    format_option,
-    input_option,
-    json_option,
-    ledger_argument,
-    pin_option,
-)
 from tcc.screen import CLEAN
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode
@@ -37,14 +28,14 @@ _Tell: TypeAlias = Callable[[Mapping[str, Any]], None]
 
 
 @click.command("validate")
-@ledger_argument
-@input_option("--artifact", "the artifact that was run", required=True)
-@pin_option
-@audit_options
-@input_option("--adapters", "the registry that the adapters of a run have to stand in")
-@input_option("--account", "that the run drew on: its reservations have to stand there")
-@input_option("--parent", "the ledger of the session that this one is a part of")
-@input_option("--parent-artifact", "the artifact of that session")
+@options.ledger_argument
+@options.input_option("--artifact", "the artifact that was run", required=True)
+@options.pin_option
+@options.audit_options
+@options.input_option("--adapters", "the registry that the adapters of a run have to stand in")
+@options.input_option("--account", "that the run drew on: its reservations have to stand there")
+@options.input_option("--parent", "the ledger of the session that this one is a part of")
+@options.input_option("--parent-artifact", "the artifact of that session")
 @click.option(
     "--nodes",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -57,8 +48,8 @@ _Tell: TypeAlias = Callable[[Mapping[str, Any]], None]
     show_default=True,
     help="proved, of sessions: a program extracted from proofs has to say so too (docs/proved.md)",
 )
-@format_option
-@json_option
+@options.format_option
+@options.json_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -74,7 +65,7 @@ def command(
     **given: Any,
 ) -> None:
     """Derive all of LEDGER again, and say what the run, or the session, has shown."""
-    shown = chosen(output_format, as_json)
+    shown = options.chosen(output_format, as_json)
     above = given["parent"], given["parent_artifact"]
     if any(above) and not (all(above) and given["key"]):
         raise click.UsageError("--parent, --parent-artifact and --key go together", ctx)

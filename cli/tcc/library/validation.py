@@ -31,8 +31,10 @@ from tcc_runtime.process import collection_put_off
 
 if TYPE_CHECKING:
     from tcc_certs.core.across import Draw
+    from tcc_certs.formats.ledger import Record
     from tcc_certs.replay import Validation
     from tcc_certs.session import SessionValidation
+    from tcc_certs.session.replay import ReplayedSession
 
 Found = TypeVar("Found", "Validation", "SessionValidation")
 
@@ -358,6 +360,7 @@ def validate(
     parent: str | Path | bytes | None = None,
     parent_artifact: RuntimeArtifact | str | Path | bytes | None = None,
     nodes: Callable[[Mapping[str, Any]], None] | None = None,
+    tell: Callable[[Record, ReplayedSession], None] | None = None,
 ) -> Validation | SessionValidation:
     """Derive every number of a run's ledger again, or go through a session's, with the artifact.
 
@@ -378,6 +381,8 @@ def validate(
             each call is looked for there (S501 to S503); with `key`, which is that of both.
         nodes: is called with kappa and the tightened key of each pushed node: diagnostics, on
             which no verdict rests.
+        tell: of a session without `parent`: is called with each record that passes, and the session
+            after it.
 
     Raises:
         OSError: a file cannot be read.
@@ -397,7 +402,7 @@ def validate(
         data = artifact_bytes(artifact)
         if parent is None and parent_artifact is None:
             with collection_put_off(True):
-                gone = go_through(chunks, data, pin=pin, key=key)
+                gone = go_through(chunks, data, pin=pin, key=key, tell=tell)
             return _held(_held_across(gone, chunks, data, key, account), chunks, adapters, account)
         if parent is None or parent_artifact is None or key is None:
             expected = "parent, parent_artifact and key together"

@@ -3,69 +3,72 @@
 globalThis!=="object"&&(this?b():(a.defineProperty(a.prototype,"_T_",{configurable:true,get:b}),_T_));function
 b(){var
 b=this||self;b.globalThis=b;delete
-a.prototype._T_}}(Object));(function(l){"use strict";var
-gp="%Li",gZ=" : flags Open_text and Open_binary are not compatible",gP="Invalid_argument",gY=0x7fffffff,c9='"',d6=1255,c7="REJECTED: ",br=255,g8=0x800,aW=0xffff,d3="tools",gz="jsError",aT=0x8000,gO="%ni",gG=12520,gX=160,ci=256,hd="rounded",g7="no member ",hj=4096,gy="End_of_file",d2="DECLINED: too large",ef="Unix.Unix_error",g6="nondeterministic",d5="Failure",hc="infinity",a_=0xff,d1="mkdir",cg=1000,hb="beta",d_=224,s="",gW="Stack_overflow",ej="ENOENT",gF="^",c2=": No such file or directory",at="0",gV="/static/",g5="([^/]+)",bM=0x3f,ed=1000000000,ee=-97,gU="Not_found",ei=0xf,bt=128,d4=-48,gx=0xdc00,gN="Sys_blocked_io",hh="grammar",hi="fd ",g3=125,g4="ENOTEMPTY",gE="Match_failure",_=248,Z="camlinternalFormat.ml",g2="Division_by_zero",ek=252,hg=1027,gw="Sys_error",ch=0xFF,bN=".",bL="+",ec="rmdir",ha=0xf0,gT="a call",gv="core",gM=246,gL="%u",gu="EEXIST",eh="%d",gD="%li",gS=1026,gK="fraction_bits",gR="false",g1="buffer.ml",c5="int_of_string",ea=127,aV=1024,g0="gate",g$=-32,gn="Pervasives.do_at_exit",go="utf8",eo=" plans",a8=" ",aG=0x80,g_=1023,en="e",gm="Undefined_recursive_module",c4=120,gt=103,gI="limits",gJ=" : flags Open_rdonly and Open_wronly are not compatible",gs=512,d$=240,bs="-",d9="nan",hf="DECLINED: ",bO=0x40000000,gr=0x7ff0,em=": Not a directory",gC=0xe0,gH=" : file already exists",d8="relaxed",gB=0xdfff,a9=0xffffff,gq=144,aU="/",eb="compare: functional value",g9="Assert_failure",c3="0x",gl="%i",he="Out_of_memory",d7="ENOTDIR",gA=1073741823,gQ="true",c8=254,el="index out of bounds",eg=100,c6=250,c_="_bigarr02";function
-rm(d,b,e,c,f){if(c<=b)for(var
-a=1;a<=f;a++)e[c+a]=d[b+a];else
-for(var
-a=f;a>=1;a--)e[c+a]=d[b+a];return 0}function
-dh(c,b,a){var
-d=String.fromCharCode;if(b==0&&a<=hj&&a==c.length)return d.apply(null,c);var
-e=s;for(;0<a;b+=aV,a-=aV)e+=d.apply(null,c.slice(b,b+Math.min(a,aV)));return e}function
-da(b){if(l.Uint8Array)var
-c=new(l.Uint8Array)(b.l);else
+a.prototype._T_}}(Object));(function(p){"use strict";var
+gQ=" : flags Open_text and Open_binary are not compatible",gI="Invalid_argument",gP=0x7fffffff,cF='"',dK=1255,cD="REJECTED: ",a5=255,gZ=0x800,aB=0xffff,dH="tools",gu="jsError",ay=0x8000,gB=12520,gO=160,bX=256,g6="rounded",gY="no member ",gt="End_of_file",dG="DECLINED: too large",dT="Unix.Unix_error",gX="nondeterministic",dJ="Failure",aJ=0xff,dF="mkdir",bV=1000,g5="edge_start",g4="beta",dO=224,q="",gN="Stack_overflow",dV="ENOENT",gA="^",cA=": No such file or directory",bp="0",gM="/static/",gW="([^/]+)",bn=0x3f,dS=1000000000,gL="Not_found",dU=0xf,a6=128,gs=0xdc00,gH="Sys_blocked_io",g_="grammar",g$="fd ",gU=125,gV="ENOTEMPTY",gz="Match_failure",T=248,gT="Division_by_zero",dW=252,g9=1027,gr="Sys_error",bW=0xFF,dN="+",dR="rmdir",g3=0xf0,gK="a call",gq="core",gG=246,g2=-64,gp="EEXIST",gJ=1026,gF="fraction_bits",gS="buffer.ml",cB="int_of_string",aA=1024,gR="gate",gj="Pervasives.do_at_exit",gk="utf8",dZ=" plans",bU=" ",ao=0x80,g1=1023,gi="Undefined_recursive_module",go=120,gD="limits",gE=" : flags Open_rdonly and Open_wronly are not compatible",gn=512,dP=240,bo="-",g8="DECLINED: ",bq=0x40000000,gm=0x7ff0,gy="0123456789abcdef",dY=": Not a directory",gx=0xe0,gC=" : file already exists",dM="relaxed",gw=0xdfff,aI=0xffffff,gl=144,az="/",dQ="compare: functional value",g0="Assert_failure",dI="0x",g7="Out_of_memory",dL="ENOTDIR",gv=1073741823,cE=254,dX="index out of bounds",cC=250,cG="_bigarr02";function
+q$(c,d){var
+g=c.length,h=d.length,f=g+h-1,b=new
+Array(f);b[0]=0;var
+a=1,e=1;for(;a<g;a++)b[a]=c[a];for(;a<f;a++,e++)b[a]=d[e];return b}function
+hb(e,f,d){var
+a=new
+Array(d+1);a[0]=0;for(var
+b=1,c=f+1;b<=d;b++,c++)a[b]=e[c];return a}function
+cP(c,b,a){var
+d=String.fromCharCode;if(b==0&&a<=4096&&a==c.length)return d.apply(null,c);var
+e=q;for(;0<a;b+=aA,a-=aA)e+=d.apply(null,c.slice(b,b+Math.min(a,aA)));return e}function
+cI(b){if(p.Uint8Array)var
+c=new(p.Uint8Array)(b.l);else
 var
 c=new
 Array(b.l);var
 e=b.c,d=e.length,a=0;for(;a<d;a++)c[a]=e.charCodeAt(a);for(d=b.l;a<d;a++)c[a]=0;b.c=c;b.t=4;return c}function
-bu(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?dh(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
-if(b.t==2&&f==b.c.length){b.c+=d.t==4?dh(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)da(b);var
+bs(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?cP(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
+if(b.t==2&&f==b.c.length){b.c+=d.t==4?cP(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)cI(b);var
 g=d.c,h=b.c;if(d.t==4)if(f<=e)for(var
 a=0;a<c;a++)h[f+a]=g[e+a];else
 for(var
 a=c-1;a>=0;a--)h[f+a]=g[e+a];else{var
 i=Math.min(c,g.length-e);for(var
 a=0;a<i;a++)h[f+a]=g.charCodeAt(e+a);for(;a<c;a++)h[f+a]=0}}return 0}function
-aK(a){return a}function
-aZ(a,b,c,d,e){bu(aK(a),b,c,d,e);return 0}function
-r_(b,a){throw[0,b,a]}function
-bV(b,a){if(b==0)return s;if(a.repeat)return a.repeat(b);var
-d=s,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
-bw(a){if(a.t==2)a.c+=bV(a.l-a.c.length,"\0");else
-a.c=dh(a.c,0,a.c.length);a.t=0}function
-hR(a){if(a.length<24){for(var
-b=0;b<a.length;b++)if(a.charCodeAt(b)>ea)return false;return true}else
-return!/[^\x00-\x7f]/.test(a)}function
-eE(e){for(var
-j=s,c=s,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<aG){for(var
-d=b+1;d<i&&(f=e.charCodeAt(d))<aG;d++);if(d-b>gs){c.substr(0,1);j+=c;c=s;j+=e.slice(b,d)}else
-c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==bt){g=h+(f<<6);if(f<gC){a=g-0x3080;if(a<aG)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==bt){g=h+(g<<6);if(f<ha){a=g-0xe2080;if(a<g8||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==bt&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
-if(a>aW)c+=String.fromCharCode(0xd7c0+(a>>10),gx+(a&0x3FF));else
-c+=String.fromCharCode(a);if(c.length>aV){c.substr(0,1);j+=c;c=s}}return j+c}function
-aX(c,a,b){this.t=c;this.c=a;this.l=b}aX.prototype.toString=function(){switch(this.t){case
-9:return this.c;default:bw(this);case
-0:if(hR(this.c)){this.t=9;return this.c}this.t=8;case
-8:return this.c}};aX.prototype.toUtf16=function(){var
-a=this.toString();if(this.t==9)return a;return eE(a)};aX.prototype.slice=function(){var
-a=this.t==4?this.c.slice():this.c;return new
-aX(this.t,a,this.l)};function
-ht(a){return new
-aX(0,a,a.length)}function
-d(a){return ht(a)}function
-eA(b,a){r_(b,d(a))}var
-M=[0];function
-$(a){eA(M.Invalid_argument,a)}function
-bQ(){$(el)}function
-aL(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
+aS(a){return a}function
+a7(a,b,c,d,e){bs(aS(a),b,c,d,e);return 0}function
+bu(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
 0:return a.c.charCodeAt(b);case
 4:return a.c[b]}}function
-hs(b,a){if(a>>>0>=b.l)bQ();return aL(b,a)}function
-rs(b,a){if(a>>>0>=b.l-3)bQ();var
-c=aL(b,a),d=aL(b,a+1),e=aL(b,a+2),f=aL(b,a+3);return f<<24|e<<16|d<<8|c}var
-hC=Math.pow(2,-24);function
-hL(a){throw a}function
-df(){hL(M.Division_by_zero)}function
-r(b,c,a){this.lo=b&a9;this.mi=c&a9;this.hi=a&aW}r.prototype.caml_custom="_j";r.prototype.copy=function(){return new
+rY(b,a){throw[0,b,a]}function
+ea(b,a){if(b==0)return q;if(a.repeat)return a.repeat(b);var
+d=q,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
+a8(a){if(a.t==2)a.c+=ea(a.l-a.c.length,"\0");else
+a.c=cP(a.c,0,a.c.length);a.t=0}function
+hH(a){if(a.length<24){for(var
+b=0;b<a.length;b++)if(a.charCodeAt(b)>127)return false;return true}else
+return!/[^\x00-\x7f]/.test(a)}function
+ed(e){for(var
+j=q,c=q,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<ao){for(var
+d=b+1;d<i&&(f=e.charCodeAt(d))<ao;d++);if(d-b>gn){c.substr(0,1);j+=c;c=q;j+=e.slice(b,d)}else
+c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==a6){g=h+(f<<6);if(f<gx){a=g-0x3080;if(a<ao)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==a6){g=h+(g<<6);if(f<g3){a=g-0xe2080;if(a<gZ||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==a6&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
+if(a>aB)c+=String.fromCharCode(0xd7c0+(a>>10),gs+(a&0x3FF));else
+c+=String.fromCharCode(a);if(c.length>aA){c.substr(0,1);j+=c;c=q}}return j+c}function
+aC(c,a,b){this.t=c;this.c=a;this.l=b}aC.prototype.toString=function(){switch(this.t){case
+9:return this.c;default:a8(this);case
+0:if(hH(this.c)){this.t=9;return this.c}this.t=8;case
+8:return this.c}};aC.prototype.toUtf16=function(){var
+a=this.toString();if(this.t==9)return a;return ed(a)};aC.prototype.slice=function(){var
+a=this.t==4?this.c.slice():this.c;return new
+aC(this.t,a,this.l)};function
+hj(a){return new
+aC(0,a,a.length)}function
+e(a){return hj(a)}function
+d$(b,a){rY(b,e(a))}var
+N=[0];function
+S(a){d$(N.Invalid_argument,a)}function
+bt(){S(dX)}function
+rg(b,a){if(a>>>0>=b.l-1)bt();var
+c=bu(b,a),d=bu(b,a+1);return d<<8|c}var
+hs=Math.pow(2,-24);function
+hA(a){throw a}function
+cN(){hA(N.Division_by_zero)}function
+r(b,c,a){this.lo=b&aI;this.mi=c&aI;this.hi=a&aB}r.prototype.caml_custom="_j";r.prototype.copy=function(){return new
 r(this.lo,this.mi,this.hi)};r.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};r.prototype.compare=function(a){var
 b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};r.prototype.neg=function(){var
 a=-this.lo,b=-this.mi+(a>>24),c=-this.hi+(b>>24);return new
@@ -74,7 +77,7 @@ b=this.lo+a.lo,c=this.mi+a.mi+(b>>24),d=this.hi+a.hi+(c>>24);return new
 r(b,c,d)};r.prototype.sub=function(a){var
 b=this.lo-a.lo,c=this.mi-a.mi+(b>>24),d=this.hi-a.hi+(c>>24);return new
 r(b,c,d)};r.prototype.mul=function(a){var
-b=this.lo*a.lo,c=(b*hC|0)+this.mi*a.lo+this.lo*a.mi,d=(c*hC|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
+b=this.lo*a.lo,c=(b*hs|0)+this.mi*a.lo+this.lo*a.mi,d=(c*hs|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
 r(b,c,d)};r.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};r.prototype.isNeg=function(){return this.hi<<16<0};r.prototype.and=function(a){return new
 r(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};r.prototype.or=function(a){return new
 r(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};r.prototype.xor=function(a){return new
@@ -88,61 +91,60 @@ r(this.hi>>a-48,0,0)};r.prototype.shift_right=function(a){a=a&63;if(a==0)return 
 c=this.hi<<16>>16;if(a<24)return new
 r(this.lo>>a|this.mi<<24-a,this.mi>>a|c<<24-a,this.hi<<16>>a>>>16);var
 b=this.hi<<16>>31;if(a<48)return new
-r(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aW);return new
-r(this.hi<<16>>a-32,b,b)};r.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&a9;this.lo=this.lo<<1&a9};r.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&a9;this.mi=(this.mi>>>1|this.hi<<23)&a9;this.hi=this.hi>>>1};r.prototype.udivmod=function(e){var
+r(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aB);return new
+r(this.hi<<16>>a-32,b,b)};r.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&aI;this.lo=this.lo<<1&aI};r.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&aI;this.mi=(this.mi>>>1|this.hi<<23)&aI;this.hi=this.hi>>>1};r.prototype.udivmod=function(e){var
 c=0,b=this.copy(),a=e.copy(),d=new
 r(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};r.prototype.div=function(a){var
-b=this;if(a.isZero())df();var
-d=b.hi^a.hi;if(b.hi&aT)b=b.neg();if(a.hi&aT)a=a.neg();var
-c=b.udivmod(a).quotient;if(d&aT)c=c.neg();return c};r.prototype.mod=function(b){var
-a=this;if(b.isZero())df();var
-d=a.hi;if(a.hi&aT)a=a.neg();if(b.hi&aT)b=b.neg();var
-c=a.udivmod(b).modulus;if(d&aT)c=c.neg();return c};r.prototype.toInt=function(){return this.lo|this.mi<<24};r.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};r.prototype.toArray=function(){return[this.hi>>8,this.hi&a_,this.mi>>16,this.mi>>8&a_,this.mi&a_,this.lo>>16,this.lo>>8&a_,this.lo&a_]};r.prototype.lo32=function(){return this.lo|(this.mi&a_)<<24};r.prototype.hi32=function(){return this.mi>>>8&aW|this.hi<<16};function
-bS(a){return new
+b=this;if(a.isZero())cN();var
+d=b.hi^a.hi;if(b.hi&ay)b=b.neg();if(a.hi&ay)a=a.neg();var
+c=b.udivmod(a).quotient;if(d&ay)c=c.neg();return c};r.prototype.mod=function(b){var
+a=this;if(b.isZero())cN();var
+d=a.hi;if(a.hi&ay)a=a.neg();if(b.hi&ay)b=b.neg();var
+c=a.udivmod(b).modulus;if(d&ay)c=c.neg();return c};r.prototype.toInt=function(){return this.lo|this.mi<<24};r.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};r.prototype.toArray=function(){return[this.hi>>8,this.hi&aJ,this.mi>>16,this.mi>>8&aJ,this.mi&aJ,this.lo>>16,this.lo>>8&aJ,this.lo&aJ]};r.prototype.lo32=function(){return this.lo|(this.mi&aJ)<<24};r.prototype.hi32=function(){return this.mi>>>8&aB|this.hi<<16};function
+bw(a){return new
 r(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
-rt(d,c){if(c>>>0>=d.l-7)bQ();var
+rh(d,c){if(c>>>0>=d.l-7)bt();var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[7-a]=aL(d,c+a);return bS(b)}function
-C(a,c,b){b&=a_;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}da(a)}a.c[c]=b;return 0}function
-bv(b,a,c){if(a>>>0>=b.l)bQ();return C(b,a,c)}function
-rw(b,a,c){if(a>>>0>=b.l-3)bQ();var
-g=ch&c>>24,f=ch&c>>16,e=ch&c>>8,d=ch&c;C(b,a+0,d);C(b,a+1,e);C(b,a+2,f);C(b,a+3,g);return 0}function
-bT(a){return a.toArray()}function
-rx(c,b,e){if(b>>>0>=c.l-7)bQ();var
-d=bT(e);for(var
-a=0;a<8;a++)C(c,b+7-a,d[a]);return 0}function
-bR(c,a){if(c.fun)return bR(c.fun,a);if(typeof
+a=0;a<8;a++)b[7-a]=bu(d,c+a);return bw(b)}function
+aK(a,c,b){b&=aJ;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}cI(a)}a.c[c]=b;return 0}function
+hk(b,a,c){if(a>>>0>=b.l)bt();return aK(b,a,c)}function
+hl(b,a,c){if(a>>>0>=b.l-3)bt();var
+g=bW&c>>24,f=bW&c>>16,e=bW&c>>8,d=bW&c;aK(b,a+0,d);aK(b,a+1,e);aK(b,a+2,f);aK(b,a+3,g);return 0}function
+bx(a){return a.toArray()}function
+rk(c,b,e){if(b>>>0>=c.l-7)bt();var
+d=bx(e);for(var
+a=0;a<8;a++)aK(c,b+7-a,d[a]);return 0}function
+bv(c,a){if(c.fun)return bv(c.fun,a);if(typeof
 c!=="function")return c;var
 b=c.length|0;if(b===0)return c.apply(null,a);var
 e=a.length|0,d=b-e|0;if(d==0)return c.apply(null,a);else
-if(d<0)return bR(c.apply(null,a.slice(0,b)),a.slice(b));else
+if(d<0)return bv(c.apply(null,a.slice(0,b)),a.slice(b));else
 return function(){var
 e=arguments.length==0?1:arguments.length,d=new
 Array(a.length+e);for(var
 b=0;b<a.length;b++)d[b]=a[b];for(var
-b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bR(c,d)}}function
-cj(){$(el)}function
-k(a,b){if(b>>>0>=a.length-1)cj();return a}function
-ry(a){if(isFinite(a)){if(Math.abs(a)>=2.2250738585072014e-308)return 0;if(a!=0)return 1;return 2}return isNaN(a)?4:3}function
-aN(a){a.t&6&&bw(a);return a.c}var
-sj=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
-si(a){if(sj)return Math.floor(Math.log2(a));var
+b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bv(c,d)}}function
+bY(){S(dX)}function
+E(a,b){if(b>>>0>=a.length-1)bY();return a}function
+aE(a){a.t&6&&a8(a);return a.c}var
+r8=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
+r7(a){if(r8)return Math.floor(Math.log2(a));var
 b=0;if(a==0)return-Infinity;if(a>=1)while(a>=2){a/=2;b++}else
 while(a<1){a*=2;b--}return b}function
-eu(c){var
-a=new(l.Float32Array)(1);a[0]=c;var
-b=new(l.Int32Array)(a.buffer);return b[0]|0}function
-dd(b,c,a){return new
+d4(c){var
+a=new(p.Float32Array)(1);a[0]=c;var
+b=new(p.Int32Array)(a.buffer);return b[0]|0}function
+cL(b,c,a){return new
 r(b,c,a)}function
-dc(a){if(!isFinite(a)){if(isNaN(a))return dd(1,0,gr);return a>0?dd(0,0,gr):dd(0,0,0xfff0)}var
-f=a==0&&1/a==-Infinity?aT:a>=0?0:aT;if(f)a=-a;var
-b=si(a)+g_;if(b<=0){b=0;a/=Math.pow(2,-gS)}else{a/=Math.pow(2,b-hg);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
+cK(a){if(!isFinite(a)){if(isNaN(a))return cL(1,0,gm);return a>0?cL(0,0,gm):cL(0,0,0xfff0)}var
+f=a==0&&1/a==-Infinity?ay:a>=0?0:ay;if(f)a=-a;var
+b=r7(a)+g1;if(b<=0){b=0;a/=Math.pow(2,-gJ)}else{a/=Math.pow(2,b-g9);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
 d=Math.pow(2,24),c=a|0;a=(a-c)*d;var
 e=a|0;a=(a-e)*d;var
-g=a|0;c=c&ei|f|b<<4;return dd(g,e,c)}function
-hq(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==c_)for(var
-a=0;a<b.dims.length;a++)if(b.dims[a]<aW)c.write(16,b.dims[a]);else{c.write(16,aW);c.write(32,0);c.write(32,b.dims[a])}else
+g=a|0;c=c&dU|f|b<<4;return cL(g,e,c)}function
+hh(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==cG)for(var
+a=0;a<b.dims.length;a++)if(b.dims[a]<aB)c.write(16,b.dims[a]);else{c.write(16,aB);c.write(32,0);c.write(32,b.dims[a])}else
 for(var
 a=0;a<b.dims.length;a++)c.write(32,b.dims[a]);switch(b.kind){case
 2:case
@@ -159,30 +161,30 @@ a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 7:for(var
 a=0;a<b.data.length/2;a++){var
-e=bT(b.get(a));for(var
+e=bx(b.get(a));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 1:for(var
 a=0;a<b.data.length;a++){var
-e=bT(dc(b.get(a)));for(var
+e=bx(cK(b.get(a)));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 0:for(var
 a=0;a<b.data.length;a++){var
-e=eu(b.get(a));c.write(32,e)}break;case
+e=d4(b.get(a));c.write(32,e)}break;case
 10:for(var
 a=0;a<b.data.length/2;a++){var
-d=b.get(a);c.write(32,eu(d[1]));c.write(32,eu(d[2]))}break;case
+d=b.get(a);c.write(32,d4(d[1]));c.write(32,d4(d[2]))}break;case
 11:for(var
 a=0;a<b.data.length/2;a++){var
-f=b.get(a),e=bT(dc(f[1]));for(var
+f=b.get(a),e=bx(cK(f[1]));for(var
 d=0;d<8;d++)c.write(8,e[d]);var
-e=bT(dc(f[2]));for(var
+e=bx(cK(f[2]));for(var
 d=0;d<8;d++)c.write(8,e[d])}break}g[0]=(4+b.dims.length)*4;g[1]=(4+b.dims.length)*8}function
-ho(a){switch(a){case
+hf(a){switch(a){case
 7:case
 10:case
 11:return 2;default:return 1}}function
-rp(c,e){var
-b=l,a;switch(c){case
+rc(c,e){var
+b=p,a;switch(c){case
 0:a=b.Float32Array;break;case
 1:a=b.Float64Array;break;case
 2:a=b.Int8Array;break;case
@@ -195,49 +197,49 @@ b=l,a;switch(c){case
 9:a=b.Int32Array;break;case
 10:a=b.Float32Array;break;case
 11:a=b.Float64Array;break;case
-12:a=b.Uint8Array;break}if(!a)$("Bigarray.create: unsupported kind");var
+12:a=b.Uint8Array;break}if(!a)S("Bigarray.create: unsupported kind");var
 d=new
-a(e*ho(c));return d}function
-ev(c){var
-a=new(l.Int32Array)(1);a[0]=c;var
-b=new(l.Float32Array)(a.buffer);return b[0]}function
-ew(d){var
-f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&ei)==0?b&aT?-Infinity:Infinity:NaN;var
-e=Math.pow(2,-24),a=(f*e+g)*e+(b&ei);if(c>0){a+=16;a*=Math.pow(2,c-hg)}else
-a*=Math.pow(2,-gS);if(b&aT)a=-a;return a}function
-ep(b){var
+a(e*hf(c));return d}function
+d5(c){var
+a=new(p.Int32Array)(1);a[0]=c;var
+b=new(p.Float32Array)(a.buffer);return b[0]}function
+d6(d){var
+f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&dU)==0?b&ay?-Infinity:Infinity:NaN;var
+e=Math.pow(2,-24),a=(f*e+g)*e+(b&dU);if(c>0){a+=16;a*=Math.pow(2,c-g9)}else
+a*=Math.pow(2,-gJ);if(b&ay)a=-a;return a}function
+d0(b){var
 d=b.length,c=1;for(var
-a=0;a<d;a++){if(b[a]<0)$("Bigarray.create: negative dimension");c=c*b[a]}return c}function
-rN(b,a){return new
-r(b&a9,b>>>24&a_|(a&aW)<<8,a>>>16&aW)}function
-ex(a){return a.hi32()}function
-ey(a){return a.lo32()}var
-rq=c_;function
-bg(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bg.prototype.caml_custom=rq;bg.prototype.offset=function(b){var
+a=0;a<d;a++){if(b[a]<0)S("Bigarray.create: negative dimension");c=c*b[a]}return c}function
+rz(b,a){return new
+r(b&aI,b>>>24&aJ|(a&aB)<<8,a>>>16&aB)}function
+d7(a){return a.hi32()}function
+d8(a){return a.lo32()}var
+rd=cG;function
+aR(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aR.prototype.caml_custom=rd;aR.prototype.offset=function(b){var
 c=0;if(typeof
 b==="number")b=[b];if(!(b
 instanceof
-Array))$("bigarray.js: invalid offset");if(this.dims.length!=b.length)$("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
-a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])cj();c=c*this.dims[a]+b[a]}else
+Array))S("bigarray.js: invalid offset");if(this.dims.length!=b.length)S("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
+a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bY();c=c*this.dims[a]+b[a]}else
 for(var
-a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])cj();c=c*this.dims[a]+(b[a]-1)}return c};bg.prototype.get=function(a){switch(this.kind){case
+a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bY();c=c*this.dims[a]+(b[a]-1)}return c};aR.prototype.get=function(a){switch(this.kind){case
 7:var
-d=this.data[a*2+0],b=this.data[a*2+1];return rN(d,b);case
+d=this.data[a*2+0],b=this.data[a*2+1];return rz(d,b);case
 10:case
 11:var
-e=this.data[a*2+0],c=this.data[a*2+1];return[c8,e,c];default:return this.data[a]}};bg.prototype.set=function(a,b){switch(this.kind){case
-7:this.data[a*2+0]=ey(b);this.data[a*2+1]=ex(b);break;case
+e=this.data[a*2+0],c=this.data[a*2+1];return[cE,e,c];default:return this.data[a]}};aR.prototype.set=function(a,b){switch(this.kind){case
+7:this.data[a*2+0]=d8(b);this.data[a*2+1]=d7(b);break;case
 10:case
-11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};bg.prototype.fill=function(b){switch(this.kind){case
+11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};aR.prototype.fill=function(b){switch(this.kind){case
 7:var
-c=ey(b),e=ex(b);if(c==e)this.data.fill(c);else
+c=d8(b),e=d7(b);if(c==e)this.data.fill(c);else
 for(var
 a=0;a<this.data.length;a++)this.data[a]=a%2==0?c:e;break;case
 10:case
 11:var
 d=b[1],f=b[2];if(d==f)this.data.fill(d);else
 for(var
-a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};bg.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
+a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};aR.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
 e=this.kind|this.layout<<8,f=b.kind|b.layout<<8;return f-e}if(this.dims.length!=b.dims.length)return b.dims.length-this.dims.length;for(var
 a=0;a<this.dims.length;a++)if(this.dims[a]!=b.dims[a])return this.dims[a]<b.dims[a]?-1:1;switch(this.kind){case
 0:case
@@ -257,26 +259,26 @@ a=0;a<this.data.length;a+=2){if(this.data[a+1]<b.data[a+1])return-1;if(this.data
 9:case
 12:for(var
 a=0;a<this.data.length;a++){if(this.data[a]<b.data[a])return-1;if(this.data[a]>b.data[a])return 1}break}return 0};function
-bP(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bP.prototype=new
-bg();bP.prototype.offset=function(a){if(typeof
+br(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}br.prototype=new
+aR();br.prototype.offset=function(a){if(typeof
 a!=="number")if(a
 instanceof
 Array&&a.length==1)a=a[0];else
-$("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])cj();return a};bP.prototype.get=function(a){return this.data[a]};bP.prototype.set=function(a,b){this.data[a]=b;return 0};bP.prototype.fill=function(a){this.data.fill(a);return 0};function
-hm(c,d,a,b){var
-e=ho(c);if(ep(a)*e!=b.length)$("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
-bP(c,d,a,b);return new
-bg(c,d,a,b)}function
-aM(a){if(!M.Failure)M.Failure=[_,d(d5),-3];eA(M.Failure,a)}function
-hn(b,v,r){var
-i=b.read32s();if(i<0||i>16)aM("input_value: wrong number of bigarray dimensions");var
-p=b.read32s(),j=p&a_,o=p>>8&1,h=[];if(r==c_)for(var
+S("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bY();return a};br.prototype.get=function(a){return this.data[a]};br.prototype.set=function(a,b){this.data[a]=b;return 0};br.prototype.fill=function(a){this.data.fill(a);return 0};function
+hd(c,d,a,b){var
+e=hf(c);if(d0(a)*e!=b.length)S("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
+br(c,d,a,b);return new
+aR(c,d,a,b)}function
+at(a){if(!N.Failure)N.Failure=[T,e(dJ),-3];d$(N.Failure,a)}function
+he(b,v,r){var
+i=b.read32s();if(i<0||i>16)at("input_value: wrong number of bigarray dimensions");var
+p=b.read32s(),j=p&aJ,o=p>>8&1,h=[];if(r==cG)for(var
 a=0;a<i;a++){var
-n=b.read16u();if(n==aW){var
-t=b.read32u(),u=b.read32u();if(t!=0)aM("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
+n=b.read16u();if(n==aB){var
+t=b.read32u(),u=b.read32u();if(t!=0)at("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
 for(var
 a=0;a<i;a++)h.push(b.read32u());var
-d=ep(h),f=rp(j,d),g=hm(j,o,h,f);switch(j){case
+d=d0(h),f=rc(j,d),g=hd(j,o,h,f);switch(j){case
 2:for(var
 a=0;a<d;a++)f[a]=b.read8s();break;case
 3:case
@@ -290,129 +292,129 @@ a=0;a<d;a++)f[a]=b.read16u();break;case
 a=0;a<d;a++)f[a]=b.read32s();break;case
 8:case
 9:var
-s=b.read8u();if(s)aM("input_value: cannot read bigarray with 64-bit OCaml ints");for(var
+s=b.read8u();if(s)at("input_value: cannot read bigarray with 64-bit OCaml ints");for(var
 a=0;a<d;a++)f[a]=b.read32s();break;case
 7:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-q=bS(e);g.set(a,q)}break;case
+q=bw(e);g.set(a,q)}break;case
 1:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-k=ew(bS(e));g.set(a,k)}break;case
+k=d6(bw(e));g.set(a,k)}break;case
 0:for(var
 a=0;a<d;a++){var
-k=ev(b.read32s());g.set(a,k)}break;case
+k=d5(b.read32s());g.set(a,k)}break;case
 10:for(var
 a=0;a<d;a++){var
-m=ev(b.read32s()),l=ev(b.read32s());g.set(a,[c8,m,l])}break;case
+m=d5(b.read32s()),l=d5(b.read32s());g.set(a,[cE,m,l])}break;case
 11:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-m=ew(bS(e));for(var
+m=d6(bw(e));for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-l=ew(bS(e));g.set(a,[c8,m,l])}break}v[0]=(4+i)*4;return hm(j,o,h,f)}function
-hl(a,b,c){return a.compare(b,c)}function
-bU(a,b){return Math.imul(a,b)}function
-aj(b,a){a=bU(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=bU(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
-rI(a,b){a=aj(a,ey(b));a=aj(a,ex(b));return a}function
-es(a,b){return rI(a,dc(b))}function
-hp(c){var
-b=ep(c.dims),d=0;switch(c.kind){case
+l=d6(bw(e));g.set(a,[cE,m,l])}break}v[0]=(4+i)*4;return hd(j,o,h,f)}function
+hc(a,b,c){return a.compare(b,c)}function
+a9(a,b){return Math.imul(a,b)}function
+Z(b,a){a=a9(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=a9(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
+rw(a,b){a=Z(a,d8(b));a=Z(a,d7(b));return a}function
+d2(a,b){return rw(a,cK(b))}function
+hg(c){var
+b=d0(c.dims),d=0;switch(c.kind){case
 2:case
 3:case
-12:if(b>ci)b=ci;var
-e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=aj(d,e)}e=0;switch(b&3){case
+12:if(b>bX)b=bX;var
+e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=Z(d,e)}e=0;switch(b&3){case
 3:e=c.data[a+2]<<16;case
 2:e|=c.data[a+1]<<8;case
-1:e|=c.data[a+0];d=aj(d,e)}break;case
+1:e|=c.data[a+0];d=Z(d,e)}break;case
 4:case
-5:if(b>bt)b=bt;var
-e=0,a=0;for(a=0;a+2<=c.data.length;a+=2){e=c.data[a+0]|c.data[a+1]<<16;d=aj(d,e)}if((b&1)!=0)d=aj(d,c.data[a]);break;case
+5:if(b>a6)b=a6;var
+e=0,a=0;for(a=0;a+2<=c.data.length;a+=2){e=c.data[a+0]|c.data[a+1]<<16;d=Z(d,e)}if((b&1)!=0)d=Z(d,c.data[a]);break;case
 6:if(b>64)b=64;for(var
-a=0;a<b;a++)d=aj(d,c.data[a]);break;case
+a=0;a<b;a++)d=Z(d,c.data[a]);break;case
 8:case
 9:if(b>64)b=64;for(var
-a=0;a<b;a++)d=aj(d,c.data[a]);break;case
+a=0;a<b;a++)d=Z(d,c.data[a]);break;case
 7:if(b>32)b=32;b*=2;for(var
-a=0;a<b;a++)d=aj(d,c.data[a]);break;case
+a=0;a<b;a++)d=Z(d,c.data[a]);break;case
 10:b*=2;case
 0:if(b>64)b=64;for(var
-a=0;a<b;a++)d=es(d,c.data[a]);break;case
+a=0;a<b;a++)d=d2(d,c.data[a]);break;case
 11:b*=2;case
 1:if(b>32)b=32;for(var
-a=0;a<b;a++)d=es(d,c.data[a]);break}return d}function
-rL(a,b){b[0]=4;return a.read32s()}function
-r3(a,b){switch(a.read8u()){case
+a=0;a<b;a++)d=d2(d,c.data[a]);break}return d}function
+ry(a,b){b[0]=4;return a.read32s()}function
+rQ(a,b){switch(a.read8u()){case
 1:b[0]=4;return a.read32s();case
-2:aM("input_value: native integer value too large");default:aM("input_value: ill-formed native integer")}}function
-rT(c,d){var
+2:at("input_value: native integer value too large");default:at("input_value: ill-formed native integer")}}function
+rG(c,d){var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bS(b)}function
-rR(e,d,b){var
-c=bT(d);for(var
+a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bw(b)}function
+rE(e,d,b){var
+c=bx(d);for(var
 a=0;a<8;a++)e.write(8,c[a]);b[0]=8;b[1]=8}function
-rM(a,b,c){return a.compare(b)}function
-rO(a){return a.lo32()^a.hi32()}var
-cl={"_j":{deserialize:rT,serialize:rR,fixed_length:8,compare:rM,hash:rO},"_i":{deserialize:rL,fixed_length:4},"_n":{deserialize:r3,fixed_length:4},"_bigarray":{deserialize:function(a,b){return hn(a,b,"_bigarray")},serialize:hq,compare:hl,hash:hp},"_bigarr02":{deserialize:function(a,b){return hn(a,b,c_)},serialize:hq,compare:hl,hash:hp}};function
-eq(a){return cl[a.caml_custom]&&cl[a.caml_custom].compare}function
-hu(f,c,d,e){var
-b=eq(c);if(b){var
+hr(a,b,c){return a.compare(b)}function
+rB(a){return a.lo32()^a.hi32()}var
+b0={"_j":{deserialize:rG,serialize:rE,fixed_length:8,compare:hr,hash:rB},"_i":{deserialize:ry,fixed_length:4},"_n":{deserialize:rQ,fixed_length:4},"_bigarray":{deserialize:function(a,b){return he(a,b,"_bigarray")},serialize:hh,compare:hc,hash:hg},"_bigarr02":{deserialize:function(a,b){return he(a,b,cG)},serialize:hh,compare:hc,hash:hg}};function
+d1(a){return b0[a.caml_custom]&&b0[a.caml_custom].compare}function
+hm(f,c,d,e){var
+b=d1(c);if(b){var
 a=d>0?b(c,f,e):b(f,c,e);if(e&&a!=a)return d;if(+a!=+a)return+a;if((a|0)!=0)return a|0}return d}function
-cn(a){return a
+b1(a){return a
 instanceof
-aX}function
-de(a){return cn(a)}function
-hv(a){if(typeof
-a==="number")return cg;else
-if(cn(a))return ek;else
-if(de(a))return 1252;else
+aC}function
+cM(a){return b1(a)}function
+hn(a){if(typeof
+a==="number")return bV;else
+if(b1(a))return dW;else
+if(cM(a))return 1252;else
 if(a
 instanceof
-Array&&a[0]===a[0]>>>0&&a[0]<=br){var
-b=a[0]|0;return b==c8?0:b}else
+Array&&a[0]===a[0]>>>0&&a[0]<=a5){var
+b=a[0]|0;return b==cE?0:b}else
 if(a
 instanceof
-String)return gG;else
+String)return gB;else
 if(typeof
-a=="string")return gG;else
+a=="string")return gB;else
 if(a
 instanceof
-Number)return cg;else
-if(a&&a.caml_custom)return d6;else
+Number)return bV;else
+if(a&&a.caml_custom)return dK;else
 if(a&&a.compare)return 1256;else
 if(typeof
 a=="function")return 1247;else
 if(typeof
 a=="symbol")return 1251;return 1001}function
-rU(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
-hr(a,b){a.t&6&&bw(a);b.t&6&&bw(b);return a.c<b.c?-1:a.c>b.c?1:0}function
-sc(a,b){return hr(a,b)}function
-c$(a,b,d){var
+rH(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
+hi(a,b){a.t&6&&a8(a);b.t&6&&a8(b);return a.c<b.c?-1:a.c>b.c?1:0}function
+r1(a,b){return hi(a,b)}function
+cH(a,b,d){var
 e=[];for(;;){if(!(d&&a===b)){var
-f=hv(a);if(f==c6){a=a[1];continue}var
-g=hv(b);if(g==c6){b=b[1];continue}if(f!==g){if(f==cg){if(g==d6)return hu(a,b,-1,d);return-1}if(g==cg){if(f==d6)return hu(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
-247:$(eb);break;case
+f=hn(a);if(f==cC){a=a[1];continue}var
+g=hn(b);if(g==cC){b=b[1];continue}if(f!==g){if(f==bV){if(g==dK)return hm(a,b,-1,d);return-1}if(g==bV){if(f==dK)return hm(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
+247:S(dQ);break;case
 248:var
-c=rU(a[2],b[2]);if(c!=0)return c|0;break;case
-249:$(eb);break;case
-250:$("equal: got Forward_tag, should not happen");break;case
-251:$("equal: abstract value");break;case
+c=rH(a[2],b[2]);if(c!=0)return c|0;break;case
+249:S(dQ);break;case
+250:S("equal: got Forward_tag, should not happen");break;case
+251:S("equal: abstract value");break;case
 252:if(a!==b){var
-c=hr(a,b);if(c!=0)return c|0}break;case
-253:$("equal: got Double_tag, should not happen");break;case
-254:$("equal: got Double_array_tag, should not happen");break;case
-255:$("equal: got Custom_tag, should not happen");break;case
-1247:$(eb);break;case
+c=hi(a,b);if(c!=0)return c|0}break;case
+253:S("equal: got Double_tag, should not happen");break;case
+254:S("equal: got Double_array_tag, should not happen");break;case
+255:S("equal: got Custom_tag, should not happen");break;case
+1247:S(dQ);break;case
 1255:var
-i=eq(a);if(i!=eq(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)$("compare: abstract value");var
+i=d1(a);if(i!=d1(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)S("compare: abstract value");var
 c=i(a,b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
 1256:var
 c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
@@ -420,269 +422,237 @@ c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;
 1001:if(a<b)return-1;if(a>b)return 1;if(a!=b){if(!d)return NaN;if(a==a)return 1;if(b==b)return-1}break;case
 1251:if(a!==b){if(!d)return NaN;return 1}break;case
 1252:var
-a=aN(a),b=aN(b);if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
+a=aE(a),b=aE(b);if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
 12520:var
 a=a.toString(),b=b.toString();if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
 246:case
 254:default:if(a.length!=b.length)return a.length<b.length?-1:1;if(a.length>1)e.push(a,b,1);break}}if(e.length==0)return 0;var
 h=e.pop();b=e.pop();a=e.pop();if(h+1<a.length)e.push(a,b,h+1);a=a[h];b=b[h]}}function
-aB(a,b){return c$(a,b,true)}function
-U(a){if(a<0)$("Bytes.create");return new
-aX(a?2:9,s,a)}function
-hw(b,a){if(a==0)df();return b/a|0}function
-rA(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=s;a.t=2}else{a.c=bV(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)da(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}function
-ez(d){d=aN(d);var
-e=d.length;if(e>31)$("format_int: format too long");var
-a={justify:bL,signstyle:bs,filler:a8,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
-c=0;c<e;c++){var
-b=d.charAt(c);switch(b){case"-":a.justify=bs;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=at;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
-er(a,f){if(a.uppercase)f=f.toUpperCase();var
-e=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=bs))e++;if(a.alternate){if(a.base==8)e+=1;if(a.base==16)e+=2}var
-b=s;if(a.justify==bL&&a.filler==a8)for(var
-c=e;c<a.width;c++)b+=a8;if(a.signedconv)if(a.sign<0)b+=bs;else
-if(a.signstyle!=bs)b+=a.signstyle;if(a.alternate&&a.base==8)b+=at;if(a.alternate&&a.base==16)b+=c3;if(a.justify==bL&&a.filler==at)for(var
-c=e;c<a.width;c++)b+=at;b+=f;if(a.justify==bs)for(var
-c=e;c<a.width;c++)b+=a8;return d(b)}function
-hy(i,c){function
-j(a,b){if(Math.abs(a)<1.0)return a.toFixed(b);else{var
-c=parseInt(a.toString().split(bL)[1]);if(c>20){c-=20;a/=Math.pow(10,c);a+=new
-Array(c+1).join(at);if(b>0)a=a+bN+new
-Array(b+1).join(at);return a}else
-return a.toFixed(b)}}var
-a,e=ez(i),d=e.prec<0?6:e.prec;if(c<0||c==0&&1/c==-Infinity){e.sign=-1;c=-c}if(isNaN(c)){a=d9;e.filler=a8}else
-if(!isFinite(c)){a="inf";e.filler=a8}else
-switch(e.conv){case"e":var
-a=c.toExponential(d),b=a.length;if(a.charAt(b-3)==en)a=a.slice(0,b-1)+at+a.slice(b-1);break;case"f":a=j(c,d);break;case"g":d=d?d:1;a=c.toExponential(d-1);var
-h=a.indexOf(en),g=+a.slice(h+1);if(g<-4||c>=1e21||c.toFixed(0).length>d){var
-b=h-1;while(a.charAt(b)==at)b--;if(a.charAt(b)==bN)b--;a=a.slice(0,b+1)+a.slice(h);b=a.length;if(a.charAt(b-3)==en)a=a.slice(0,b-1)+at+a.slice(b-1);break}else{var
-f=d;if(g<0){f-=g+1;a=c.toFixed(f)}else
-while(a=c.toFixed(f),a.length>d+1)f--;if(f){var
-b=a.length-1;while(a.charAt(b)==at)b--;if(a.charAt(b)==bN)b--;a=a.slice(0,b+1)}}break}return er(e,a)}function
-db(e,b){if(aN(e)==eh)return d(s+b);var
-a=ez(e);if(b<0)if(a.signedconv){a.sign=-1;b=-b}else
-b>>>=0;var
-c=b.toString(a.base);if(a.prec>=0){a.filler=a8;var
-f=a.prec-c.length;if(f>0)c=bV(f,at)+c}return er(a,c)}var
-r6=0;function
-cm(){return r6++}function
-hF(a){return a.toUtf16()}function
-cq(){return typeof
-l.process!=="undefined"&&typeof
-l.process.versions!=="undefined"&&typeof
-l.process.versions.node!=="undefined"}function
-sk(){function
-a(a){if(a.charAt(0)===aU)return[s,a.substring(1)];return}function
+ap(a,b){return cH(a,b,true)}function
+ab(a){if(a<0)S("Bytes.create");return new
+aC(a?2:9,q,a)}function
+ho(b,a){if(a==0)cN();return b/a|0}function
+rm(a,b){return+(cH(a,b,false)==0)}function
+rn(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=q;a.t=2}else{a.c=ea(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)cI(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}var
+rT=0;function
+cJ(){return rT++}function
+hu(a){return a.toUtf16()}function
+b4(){return typeof
+p.process!=="undefined"&&typeof
+p.process.versions!=="undefined"&&typeof
+p.process.versions.node!=="undefined"}function
+r9(){function
+a(a){if(a.charAt(0)===az)return[q,a.substring(1)];return}function
 b(c){var
-g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||s,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
-d=a[1]||s,f=a[2]||s;return[d,c.substring(d.length+f.length)]}return}return cq()&&l.process&&l.process.platform?l.process.platform==="win32"?b:a:a}var
-eF=sk();function
-hP(a){return a.slice(-1)!==aU?a+aU:a}if(cq()&&l.process&&l.process.cwd)var
-ck=l.process.cwd().replace(/\\/g,aU);else
+g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||q,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
+d=a[1]||q,f=a[2]||q;return[d,c.substring(d.length+f.length)]}return}return b4()&&p.process&&p.process.platform?p.process.platform==="win32"?b:a:a}var
+ee=r9();function
+hF(a){return a.slice(-1)!==az?a+az:a}if(b4()&&p.process&&p.process.cwd)var
+bZ=p.process.cwd().replace(/\\/g,az);else
 var
-ck="/static";ck=hP(ck);function
-rX(a){a=hF(a);if(!eF(a))a=ck+a;var
-e=eF(a),d=e[1].split(aU),b=[];for(var
+bZ="/static";bZ=hF(bZ);function
+rK(a){a=hu(a);if(!ee(a))a=bZ+a;var
+e=ee(a),d=e[1].split(az),b=[];for(var
 c=0;c<d.length;c++)switch(d[c]){case"..":if(b.length>1)b.pop();break;case".":break;default:b.push(d[c]);break}b.unshift(e[0]);b.orig=a;return b}function
-sf(e){for(var
-f=s,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<aG){for(var
-d=c+1;d<g&&(a=e.charCodeAt(d))<aG;d++);if(d-c>gs){b.substr(0,1);f+=b;b=s;f+=e.slice(c,d)}else
-b+=e.slice(c,d);if(d==g)break;c=d}if(a<g8){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(aG|a&bM)}else
-if(a<0xd800||a>=gB)b+=String.fromCharCode(gC|a>>12,aG|a>>6&bM,aG|a&bM);else
-if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<gx||h>gB)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(ha|a>>18,aG|a>>12&bM,aG|a>>6&bM,aG|a&bM)}if(b.length>aV){b.substr(0,1);f+=b;b=s}}return f+b}function
-rv(a){var
-b=9;if(!hR(a))b=8,a=sf(a);return new
-aX(b,a,a.length)}function
-aO(a){return rv(a)}var
-sm=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",gu,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",ej,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",d7,g4,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
-bz(d,f,e,a){var
-b=sm.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
-c=[b,aO(f||s),aO(e||s)];return c}var
-hJ={};function
-bx(a){return hJ[a]}function
-by(b,a){throw[0,b].concat(a)}function
-ru(a){return new
-aX(4,a,a.length)}function
-F(a){eA(M.Sys_error,a)}function
-r8(a){F(a+c2)}function
-aC(a){return a.l}function
-hk(){}function
-ad(a){this.data=a}ad.prototype=new
-hk();ad.prototype.truncate=function(a){var
-b=this.data;this.data=U(a|0);bu(b,0,this.data,0,a)};ad.prototype.length=function(){return aC(this.data)};ad.prototype.write=function(b,d,g,a){var
+r4(e){for(var
+f=q,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<ao){for(var
+d=c+1;d<g&&(a=e.charCodeAt(d))<ao;d++);if(d-c>gn){b.substr(0,1);f+=b;b=q;f+=e.slice(c,d)}else
+b+=e.slice(c,d);if(d==g)break;c=d}if(a<gZ){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(ao|a&bn)}else
+if(a<0xd800||a>=gw)b+=String.fromCharCode(gx|a>>12,ao|a>>6&bn,ao|a&bn);else
+if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<gs||h>gw)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(g3|a>>18,ao|a>>12&bn,ao|a>>6&bn,ao|a&bn)}if(b.length>aA){b.substr(0,1);f+=b;b=q}}return f+b}function
+rj(a){var
+b=9;if(!hH(a))b=8,a=r4(a);return new
+aC(b,a,a.length)}function
+aV(a){return rj(a)}var
+r$=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",gp,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",dV,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",dL,gV,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
+ba(d,f,e,a){var
+b=r$.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
+c=[b,aV(f||q),aV(e||q)];return c}var
+hy={};function
+a_(a){return hy[a]}function
+a$(b,a){throw[0,b].concat(a)}function
+ri(a){return new
+aC(4,a,a.length)}function
+H(a){d$(N.Sys_error,a)}function
+rW(a){H(a+cA)}function
+rf(b,a){if(a>>>0>=b.l)bt();return bu(b,a)}function
+by(a){return a.l}function
+ha(){}function
+U(a){this.data=a}U.prototype=new
+ha();U.prototype.truncate=function(a){var
+b=this.data;this.data=ab(a|0);bs(b,0,this.data,0,a)};U.prototype.length=function(){return by(this.data)};U.prototype.write=function(b,d,g,a){var
 c=this.length();if(b+a>=c){var
-e=U(b+a),f=this.data;this.data=e;bu(f,0,this.data,0,c)}aZ(d,g,this.data,b,a);return 0};ad.prototype.read=function(c,a,d,b){var
-e=this.length();bu(this.data,c,a,d,b);return 0};ad.prototype.read_one=function(a){return hs(this.data,a)};ad.prototype.close=function(){};ad.prototype.constructor=ad;function
-aq(b,a){this.content={};this.root=b;this.lookupFun=a}aq.prototype.nm=function(a){return this.root+a};aq.prototype.create_dir_if_needed=function(d){var
-c=d.split(aU),b=s;for(var
-a=0;a<c.length-1;a++){b+=c[a]+aU;if(this.content[b])continue;this.content[b]=Symbol("directory")}};aq.prototype.slash=function(a){return/\/$/.test(a)?a:a+aU};aq.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
-b=this.lookupFun(d(this.root),d(a));if(b!==0){this.create_dir_if_needed(a);this.content[a]=new
-ad(aK(b[1]))}}};aq.prototype.exists=function(a){if(a==s)return 1;var
-b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};aq.prototype.mkdir=function(c,e,d){var
-b=d&&bx(ef);if(this.exists(c))if(b)by(b,bz(gu,d1,this.nm(c)));else
-F(c+": File exists");var
-a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||s;if(!this.exists(a))if(b)by(b,bz(ej,d1,this.nm(a)));else
-F(a+c2);if(!this.is_dir(a))if(b)by(b,bz(d7,d1,this.nm(a)));else
-F(a+em);this.create_dir_if_needed(this.slash(c))};aq.prototype.rmdir=function(a,f){var
-b=f&&bx(ef),c=a==s?s:this.slash(a),e=new
-RegExp(gF+c+g5);if(!this.exists(a))if(b)by(b,bz(ej,ec,this.nm(a)));else
-F(a+c2);if(!this.is_dir(a))if(b)by(b,bz(d7,ec,this.nm(a)));else
-F(a+em);for(var
+e=ab(b+a),f=this.data;this.data=e;bs(f,0,this.data,0,c)}a7(d,g,this.data,b,a);return 0};U.prototype.read=function(c,a,d,b){var
+e=this.length();bs(this.data,c,a,d,b);return 0};U.prototype.read_one=function(a){return rf(this.data,a)};U.prototype.close=function(){};U.prototype.constructor=U;function
+$(b,a){this.content={};this.root=b;this.lookupFun=a}$.prototype.nm=function(a){return this.root+a};$.prototype.create_dir_if_needed=function(d){var
+c=d.split(az),b=q;for(var
+a=0;a<c.length-1;a++){b+=c[a]+az;if(this.content[b])continue;this.content[b]=Symbol("directory")}};$.prototype.slash=function(a){return/\/$/.test(a)?a:a+az};$.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
+b=this.lookupFun(e(this.root),e(a));if(b!==0){this.create_dir_if_needed(a);this.content[a]=new
+U(aS(b[1]))}}};$.prototype.exists=function(a){if(a==q)return 1;var
+b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};$.prototype.mkdir=function(c,e,d){var
+b=d&&a_(dT);if(this.exists(c))if(b)a$(b,ba(gp,dF,this.nm(c)));else
+H(c+": File exists");var
+a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||q;if(!this.exists(a))if(b)a$(b,ba(dV,dF,this.nm(a)));else
+H(a+cA);if(!this.is_dir(a))if(b)a$(b,ba(dL,dF,this.nm(a)));else
+H(a+dY);this.create_dir_if_needed(this.slash(c))};$.prototype.rmdir=function(a,f){var
+b=f&&a_(dT),c=a==q?q:this.slash(a),e=new
+RegExp(gA+c+gW);if(!this.exists(a))if(b)a$(b,ba(dV,dR,this.nm(a)));else
+H(a+cA);if(!this.is_dir(a))if(b)a$(b,ba(dL,dR,this.nm(a)));else
+H(a+dY);for(var
 d
 in
-this.content)if(d.match(e))if(b)by(b,bz(g4,ec,this.nm(a)));else
-F(this.nm(a)+": Directory not empty");delete
-this.content[c]};aq.prototype.readdir=function(a){var
-f=a==s?s:this.slash(a);if(!this.exists(a))F(a+c2);if(!this.is_dir(a))F(a+em);var
+this.content)if(d.match(e))if(b)a$(b,ba(gV,dR,this.nm(a)));else
+H(this.nm(a)+": Directory not empty");delete
+this.content[c]};$.prototype.readdir=function(a){var
+f=a==q?q:this.slash(a);if(!this.exists(a))H(a+cA);if(!this.is_dir(a))H(a+dY);var
 g=new
-RegExp(gF+f+g5),d={},c=[];for(var
+RegExp(gA+f+gW),d={},c=[];for(var
 e
 in
 this.content){var
-b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};aq.prototype.is_dir=function(a){if(a==s)return true;var
-b=this.slash(a);return this.content[b]?1:0};aq.prototype.unlink=function(a){var
+b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};$.prototype.is_dir=function(a){if(a==q)return true;var
+b=this.slash(a);return this.content[b]?1:0};$.prototype.unlink=function(a){var
 b=this.content[a]?true:false;delete
-this.content[a];return b};aq.prototype.open=function(a,b){if(b.rdonly&&b.wronly)F(this.nm(a)+gJ);if(b.text&&b.binary)F(this.nm(a)+gZ);this.lookup(a);if(this.content[a]){if(this.is_dir(a))F(this.nm(a)+" : is a directory");if(b.create&&b.excl)F(this.nm(a)+gH);var
+this.content[a];return b};$.prototype.open=function(a,b){if(b.rdonly&&b.wronly)H(this.nm(a)+gE);if(b.text&&b.binary)H(this.nm(a)+gQ);this.lookup(a);if(this.content[a]){if(this.is_dir(a))H(this.nm(a)+" : is a directory");if(b.create&&b.excl)H(this.nm(a)+gC);var
 c=this.content[a];if(b.truncate)c.truncate();return c}else
 if(b.create){this.create_dir_if_needed(a);this.content[a]=new
-ad(U(0));return this.content[a]}else
-r8(this.nm(a))};aq.prototype.register=function(c,a){var
-b;if(this.content[c])F(this.nm(c)+gH);if(cn(a))b=new
-ad(a);if(de(a))b=new
-ad(aK(a));else
+U(ab(0));return this.content[a]}else
+rW(this.nm(a))};$.prototype.register=function(c,a){var
+b;if(this.content[c])H(this.nm(c)+gC);if(b1(a))b=new
+U(a);if(cM(a))b=new
+U(aS(a));else
 if(a
 instanceof
 Array)b=new
-ad(ru(a));else
+U(ri(a));else
 if(typeof
 a==="string")b=new
-ad(ht(a));else
+U(hj(a));else
 if(a.toString){var
-d=aK(aO(a.toString()));b=new
-ad(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
-F(this.nm(c)+" : registering file with invalid content type")};aq.prototype.constructor=aq;function
-o(a){return aC(a)}function
-ar(b,a){return aL(b,a)}function
-ro(d){var
-c=o(d),b=new
-Array(c),a=0;for(;a<c;a++)b[a]=ar(d,a);return b}function
-rn(a){if(a.t!=4)da(a);return a.c}function
-aY(a){this.fs=require("fs");this.fd=a}aY.prototype=new
-hk();aY.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){F(a.toString())}};aY.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){F(a.toString())}};aY.prototype.write=function(f,b,c,e){var
-a=ro(b);if(!(a
+d=aS(aV(a.toString()));b=new
+U(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
+H(this.nm(c)+" : registering file with invalid content type")};$.prototype.constructor=$;function
+u(a){return by(a)}function
+ad(b,a){return bu(b,a)}function
+rb(d){var
+c=u(d),b=new
+Array(c),a=0;for(;a<c;a++)b[a]=ad(d,a);return b}function
+ra(a){if(a.t!=4)cI(a);return a.c}function
+aD(a){this.fs=require("fs");this.fd=a}aD.prototype=new
+ha();aD.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){H(a.toString())}};aD.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){H(a.toString())}};aD.prototype.write=function(f,b,c,e){var
+a=rb(b);if(!(a
 instanceof
-l.Uint8Array))a=new(l.Uint8Array)(a);var
-d=l.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){F(a.toString())}return 0};aY.prototype.read=function(g,d,c,f){var
-a=rn(d);if(!(a
+p.Uint8Array))a=new(p.Uint8Array)(a);var
+d=p.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){H(a.toString())}return 0};aD.prototype.read=function(g,d,c,f){var
+a=ra(d);if(!(a
 instanceof
-l.Uint8Array))a=new(l.Uint8Array)(a);var
-e=l.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){F(a.toString())}for(var
-b=0;b<f;b++)bv(d,c+b,e[c+b]);return 0};aY.prototype.read_one=function(c){var
-b=new(l.Uint8Array)(1),a=l.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){F(a.toString())}return a[0]};aY.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){F(a.toString())}};aY.prototype.constructor=aY;function
-ae(a){this.fs=require("fs");this.root=a}ae.prototype.nm=function(a){return this.root+a};ae.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};ae.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};ae.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};ae.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){F(a.toString())}};ae.prototype.unlink=function(a,c){try{var
-b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.open=function(f,c,g){var
+p.Uint8Array))a=new(p.Uint8Array)(a);var
+e=p.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){H(a.toString())}for(var
+b=0;b<f;b++)hk(d,c+b,e[c+b]);return 0};aD.prototype.read_one=function(c){var
+b=new(p.Uint8Array)(1),a=p.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){H(a.toString())}return a[0]};aD.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){H(a.toString())}};aD.prototype.constructor=aD;function
+V(a){this.fs=require("fs");this.root=a}V.prototype.nm=function(a){return this.root+a};V.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};V.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};V.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};V.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){H(a.toString())}};V.prototype.unlink=function(a,c){try{var
+b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.open=function(f,c,g){var
 a=require("constants"),b=0;for(var
 e
 in
 c)switch(e){case"rdonly":b|=a.O_RDONLY;break;case"wronly":b|=a.O_WRONLY;break;case"append":b|=a.O_WRONLY|a.O_APPEND;break;case"create":b|=a.O_CREAT;break;case"truncate":b|=a.O_TRUNC;break;case"excl":b|=a.O_EXCL;break;case"binary":b|=a.O_BINARY;break;case"text":b|=a.O_TEXT;break;case"nonblock":b|=a.O_NONBLOCK;break}try{var
 d=this.fs.openSync(this.nm(f),b);return new
-aY(d)}catch(a){this.raise_nodejs_error(a,g)}};ae.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.stat=function(b,c){try{var
-a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.lstat=function(b,c){try{var
-a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};ae.prototype.readlink=function(b,c){try{var
-a=this.fs.readlinkSync(this.nm(b),go);return aO(a)}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.raise_nodejs_error=function(a,d){var
-b=bx(ef);if(d&&b){var
-c=bz(a.code,a.syscall,a.path,a.errno);by(b,c)}else
-F(a.toString())};ae.prototype.stats_from_js=function(a){var
+aD(d)}catch(a){this.raise_nodejs_error(a,g)}};V.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.stat=function(b,c){try{var
+a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.lstat=function(b,c){try{var
+a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};V.prototype.readlink=function(b,c){try{var
+a=this.fs.readlinkSync(this.nm(b),gk);return aV(a)}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.raise_nodejs_error=function(a,d){var
+b=a_(dT);if(d&&b){var
+c=ba(a.code,a.syscall,a.path,a.errno);a$(b,c)}else
+H(a.toString())};V.prototype.stats_from_js=function(a){var
 b;if(a.isFile())b=0;else
 if(a.isDirectory())b=1;else
 if(a.isCharacterDevice())b=2;else
 if(a.isBlockDevice())b=3;else
 if(a.isSymbolicLink())b=4;else
 if(a.isFIFO())b=5;else
-if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};ae.prototype.constructor=ae;function
-hz(b){var
-a=eF(b);if(!a)return;return a[0]+aU}var
-dg=hz(ck)||aM("unable to compute caml_root"),bW=[];if(cq())bW.push({path:dg,device:new
-ae(dg)});else
-bW.push({path:dg,device:new
-aq(dg)});bW.push({path:gV,device:new
-aq(gV)});function
-hS(b){var
-g=rX(b),b=g.join(aU),f=hP(b),c;for(var
-e=0;e<bW.length;e++){var
-a=bW[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&cq()){var
-d=hz(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
+if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};V.prototype.constructor=V;function
+hq(b){var
+a=ee(b);if(!a)return;return a[0]+az}var
+cO=hq(bZ)||at("unable to compute caml_root"),bz=[];if(b4())bz.push({path:cO,device:new
+V(cO)});else
+bz.push({path:cO,device:new
+$(cO)});bz.push({path:gM,device:new
+$(gM)});function
+hI(b){var
+g=rK(b),b=g.join(az),f=hF(b),c;for(var
+e=0;e<bz.length;e++){var
+a=bz[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&b4()){var
+d=hq(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
 a={path:d,device:new
-ae(d)};bW.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;F("no device found for "+f)}function
-rz(c,b){var
-a=hS(c);if(!a.device.register)aM("cannot register file");a.device.register(a.rest,b);return 0}function
-hQ(b,a){var
-b=d(b),a=d(a);return rz(b,a)}function
-rC(){var
-b=l.caml_fs_tmp;if(b)for(var
-a=0;a<b.length;a++)hQ(b[a].name,b[a].content);l.jsoo_create_file=hQ;l.caml_fs_tmp=[];return 0}function
-rD(a,b){return+(c$(a,b,false)>=0)}function
-et(d,b){var
-e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=aj(d,c)}c=0;switch(e&3){case
+V(d)};bz.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;H("no device found for "+f)}function
+rl(c,b){var
+a=hI(c);if(!a.device.register)at("cannot register file");a.device.register(a.rest,b);return 0}function
+hG(b,a){var
+b=e(b),a=e(a);return rl(b,a)}function
+rq(){var
+b=p.caml_fs_tmp;if(b)for(var
+a=0;a<b.length;a++)hG(b[a].name,b[a].content);p.jsoo_create_file=hG;p.caml_fs_tmp=[];return 0}function
+rr(a,b){return+(cH(a,b,false)>=0)}function
+d3(d,b){var
+e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=Z(d,c)}c=0;switch(e&3){case
 3:c=b.charCodeAt(a+2)<<16;case
 2:c|=b.charCodeAt(a+1)<<8;case
-1:c|=b.charCodeAt(a);d=aj(d,c)}d^=e;return d}function
-rJ(a,b){return et(a,aN(b))}function
-rG(d,b){var
-e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=aj(d,c)}c=0;switch(e&3){case
+1:c|=b.charCodeAt(a);d=Z(d,c)}d^=e;return d}function
+rx(a,b){return d3(a,aE(b))}function
+ru(d,b){var
+e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=Z(d,c)}c=0;switch(e&3){case
 3:c=b[a+2]<<16;case
 2:c|=b[a+1]<<8;case
-1:c|=b[a];d=aj(d,c)}d^=e;return d}function
-hG(a){switch(a.t&6){default:bw(a);case
+1:c|=b[a];d=Z(d,c)}d^=e;return d}function
+hv(a){switch(a.t&6){default:a8(a);case
 0:return a.c;case
 4:return a.c}}function
-rF(b,c){var
-a=hG(c);return typeof
-a==="string"?et(b,a):rG(b,a)}function
-rH(a){a^=a>>>16;a=bU(a,0x85ebca6b|0);a^=a>>>13;a=bU(a,0xc2b2ae35|0);a^=a>>>16;return a}function
-rE(j,l,n,m){var
-f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>ci)d=ci;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(cl[a.caml_custom]&&cl[a.caml_custom].hash){var
-k=cl[a.caml_custom].hash(a);b=aj(b,k);c--}}else
+rt(b,c){var
+a=hv(c);return typeof
+a==="string"?d3(b,a):ru(b,a)}function
+rv(a){a^=a>>>16;a=a9(a,0x85ebca6b|0);a^=a>>>13;a=a9(a,0xc2b2ae35|0);a^=a>>>16;return a}function
+rs(j,l,n,m){var
+f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>bX)d=bX;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(b0[a.caml_custom]&&b0[a.caml_custom].hash){var
+k=b0[a.caml_custom].hash(a);b=Z(b,k);c--}}else
 if(a
 instanceof
 Array&&a[0]===(a[0]|0))switch(a[0]){case
-248:b=aj(b,a[2]);c--;break;case
+248:b=Z(b,a[2]);c--;break;case
 250:f[--g]=a[1];break;default:var
-o=a.length-1<<10|a[0];b=aj(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
-if(cn(a)){b=rF(b,a);c--}else
-if(de(a)){b=rJ(b,a);c--}else
+o=a.length-1<<10|a[0];b=Z(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
+if(b1(a)){b=rt(b,a);c--}else
+if(cM(a)){b=rx(b,a);c--}else
 if(typeof
-a==="string"){b=et(b,a);c--}else
-if(a===(a|0)){b=aj(b,a+a+1);c--}else
-if(a===+a){b=es(b,a);c--}}b=rH(b);return b&0x3FFFFFFF}function
-rK(a,c,k){if(!isFinite(a)){if(isNaN(a))return aO(d9);return aO(a>0?hc:"-infinity")}var
-i=a==0&&1/a==-Infinity?1:a>=0?0:1;if(i)a=-a;var
-d=0;if(a==0);else
-if(a<1)while(a<1&&d>-1022){a*=2;d--}else
-while(a>=2){a/=2;d++}var
-j=d<0?s:bL,e=s;if(i)e=bs;else
-switch(k){case
-43:e=bL;break;case
-32:e=a8;break;default:break}if(c>=0&&c<13){var
-g=Math.pow(2,c*4);a=Math.round(a*g)/g}var
-b=a.toString(16);if(c>=0){var
-h=b.indexOf(bN);if(h<0)b+=bN+bV(c,at);else{var
-f=h+1+c;if(b.length<f)b+=bV(f-b.length,at);else
-b=b.substr(0,f)}}return aO(e+c3+b+"p"+j+d.toString(10))}function
-rQ(a){return+a.isZero()}function
-hB(a){return new
-r(a&a9,a>>24&a9,a>>31&aW)}function
-hD(a){return a.toInt()}function
-rP(a){return+a.isNeg()}function
-rS(a){return a.neg()}function
-hA(g,c){var
-a=ez(g);if(a.signedconv&&rP(c)){a.sign=-1;c=rS(c)}var
-b=s,h=hB(a.base),f="0123456789abcdef";do{var
-e=c.udivmod(h);c=e.quotient;b=f.charAt(hD(e.modulus))+b}while(!rQ(c));if(a.prec>=0){a.filler=a8;var
-d=a.prec-b.length;if(d>0)b=bV(d,at)+b}return er(a,b)}function
-r7(c){var
-a=0,e=o(c),b=10,d=1;if(e>0)switch(ar(c,a)){case
+a==="string"){b=d3(b,a);c--}else
+if(a===(a|0)){b=Z(b,a+a+1);c--}else
+if(a===+a){b=d2(b,a);c--}}b=rv(b);return b&0x3FFFFFFF}function
+rD(a){return+a.isZero()}function
+d9(a){return new
+r(a&aI,a>>24&aI,a>>31&aB)}function
+d_(a){return a.toInt()}function
+rC(a){return+a.isNeg()}function
+rF(a){return a.neg()}function
+rU(d){d=aE(d);var
+e=d.length;if(e>31)S("format_int: format too long");var
+a={justify:dN,signstyle:bo,filler:bU,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
+c=0;c<e;c++){var
+b=d.charAt(c);switch(b){case"-":a.justify=bo;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=bp;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
+ro(a,f){if(a.uppercase)f=f.toUpperCase();var
+d=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=bo))d++;if(a.alternate){if(a.base==8)d+=1;if(a.base==16)d+=2}var
+b=q;if(a.justify==dN&&a.filler==bU)for(var
+c=d;c<a.width;c++)b+=bU;if(a.signedconv)if(a.sign<0)b+=bo;else
+if(a.signstyle!=bo)b+=a.signstyle;if(a.alternate&&a.base==8)b+=bp;if(a.alternate&&a.base==16)b+=dI;if(a.justify==dN&&a.filler==bp)for(var
+c=d;c<a.width;c++)b+=bp;b+=f;if(a.justify==bo)for(var
+c=d;c<a.width;c++)b+=bU;return e(b)}function
+rA(g,c){var
+a=rU(g);if(a.signedconv&&rC(c)){a.sign=-1;c=rF(c)}var
+b=q,h=d9(a.base),f=gy;do{var
+e=c.udivmod(h);c=e.quotient;b=f.charAt(d_(e.modulus))+b}while(!rD(c));if(a.prec>=0){a.filler=bU;var
+d=a.prec-b.length;if(d>0)b=ea(d,bp)+b}return ro(a,b)}function
+rV(c){var
+a=0,e=u(c),b=10,d=1;if(e>0)switch(ad(c,a)){case
 45:a++;d=-1;break;case
-43:a++;d=1;break}if(a+1<e&&ar(c,a)==48)switch(ar(c,a+1)){case
+43:a++;d=1;break}if(a+1<e&&ad(c,a)==48)switch(ad(c,a+1)){case
 120:case
 88:b=16;a+=2;break;case
 111:case
@@ -691,17 +661,17 @@ a=0,e=o(c),b=10,d=1;if(e>0)switch(ar(c,a)){case
 66:b=2;a+=2;break;case
 117:case
 85:a+=2;break}return[a,d,b]}function
-hK(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
-hE(f){var
-h=r7(f),c=h[0],i=h[1],d=h[2],g=o(f),j=-1>>>0,e=c<g?ar(f,c):0,b=hK(e);if(b<0||b>=d)aM(c5);var
-a=b;for(c++;c<g;c++){e=ar(f,c);if(e==95)continue;b=hK(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)aM(c5)}if(c!=g)aM(c5);a=i*a;if(d==10&&(a|0)!=a)aM(c5);return a|0}function
-rW(a,b){return+(c$(a,b,false)<=0)}function
-a0(a,d){if(a<0)cj();var
+hz(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
+ht(f){var
+h=rV(f),c=h[0],i=h[1],d=h[2],g=u(f),j=-1>>>0,e=c<g?ad(f,c):0,b=hz(e);if(b<0||b>=d)at(cB);var
+a=b;for(c++;c<g;c++){e=ad(f,c);if(e==95)continue;b=hz(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)at(cB)}if(c!=g)at(cB);a=i*a;if(d==10&&(a|0)!=a)at(cB);return a|0}function
+rJ(a,b){return+(cH(a,b,false)<=0)}function
+aT(a,d){if(a<0)bY();var
 a=a+1|0,b=new
 Array(a);b[0]=0;for(var
 c=1;c<a;c++)b[c]=d;return b}function
-cp(a){return d(dh(a,0,a.length))}var
-rY=function(){function
+b3(a){return e(cP(a,0,a.length))}var
+rL=function(){function
 l(a,b){return a+b|0}function
 a(d,a,c,f,b,e){a=l(l(a,d),l(f,e));return l(a<<b|a>>>32-b,c)}function
 g(c,b,d,e,h,f,g){return a(b&d|~b&e,c,b,h,f,g)}function
@@ -709,40 +679,40 @@ h(d,b,e,c,h,f,g){return a(b&c|e&~c,d,b,h,f,g)}function
 i(c,b,d,e,h,f,g){return a(b^d^e,c,b,h,f,g)}function
 j(c,b,d,e,h,f,g){return a(d^(b|~e),c,b,h,f,g)}function
 k(f,n){var
-e=n;f[e>>2]|=aG<<8*(e&3);for(e=(e&~0x3)+8;(e&0x3F)<60;e+=4)f[(e>>2)-1]=0;f[(e>>2)-1]=n<<3;f[e>>2]=n>>29&0x1FFFFFFF;var
+e=n;f[e>>2]|=ao<<8*(e&3);for(e=(e&~0x3)+8;(e&0x3F)<60;e+=4)f[(e>>2)-1]=0;f[(e>>2)-1]=n<<3;f[e>>2]=n>>29&0x1FFFFFFF;var
 k=[0x67452301,0xEFCDAB89,0x98BADCFE,0x10325476];for(e=0;e<f.length;e+=16){var
 a=k[0],b=k[1],c=k[2],d=k[3];a=g(a,b,c,d,f[e+0],7,0xD76AA478);d=g(d,a,b,c,f[e+1],12,0xE8C7B756);c=g(c,d,a,b,f[e+2],17,0x242070DB);b=g(b,c,d,a,f[e+3],22,0xC1BDCEEE);a=g(a,b,c,d,f[e+4],7,0xF57C0FAF);d=g(d,a,b,c,f[e+5],12,0x4787C62A);c=g(c,d,a,b,f[e+6],17,0xA8304613);b=g(b,c,d,a,f[e+7],22,0xFD469501);a=g(a,b,c,d,f[e+8],7,0x698098D8);d=g(d,a,b,c,f[e+9],12,0x8B44F7AF);c=g(c,d,a,b,f[e+10],17,0xFFFF5BB1);b=g(b,c,d,a,f[e+11],22,0x895CD7BE);a=g(a,b,c,d,f[e+12],7,0x6B901122);d=g(d,a,b,c,f[e+13],12,0xFD987193);c=g(c,d,a,b,f[e+14],17,0xA679438E);b=g(b,c,d,a,f[e+15],22,0x49B40821);a=h(a,b,c,d,f[e+1],5,0xF61E2562);d=h(d,a,b,c,f[e+6],9,0xC040B340);c=h(c,d,a,b,f[e+11],14,0x265E5A51);b=h(b,c,d,a,f[e+0],20,0xE9B6C7AA);a=h(a,b,c,d,f[e+5],5,0xD62F105D);d=h(d,a,b,c,f[e+10],9,0x02441453);c=h(c,d,a,b,f[e+15],14,0xD8A1E681);b=h(b,c,d,a,f[e+4],20,0xE7D3FBC8);a=h(a,b,c,d,f[e+9],5,0x21E1CDE6);d=h(d,a,b,c,f[e+14],9,0xC33707D6);c=h(c,d,a,b,f[e+3],14,0xF4D50D87);b=h(b,c,d,a,f[e+8],20,0x455A14ED);a=h(a,b,c,d,f[e+13],5,0xA9E3E905);d=h(d,a,b,c,f[e+2],9,0xFCEFA3F8);c=h(c,d,a,b,f[e+7],14,0x676F02D9);b=h(b,c,d,a,f[e+12],20,0x8D2A4C8A);a=i(a,b,c,d,f[e+5],4,0xFFFA3942);d=i(d,a,b,c,f[e+8],11,0x8771F681);c=i(c,d,a,b,f[e+11],16,0x6D9D6122);b=i(b,c,d,a,f[e+14],23,0xFDE5380C);a=i(a,b,c,d,f[e+1],4,0xA4BEEA44);d=i(d,a,b,c,f[e+4],11,0x4BDECFA9);c=i(c,d,a,b,f[e+7],16,0xF6BB4B60);b=i(b,c,d,a,f[e+10],23,0xBEBFBC70);a=i(a,b,c,d,f[e+13],4,0x289B7EC6);d=i(d,a,b,c,f[e+0],11,0xEAA127FA);c=i(c,d,a,b,f[e+3],16,0xD4EF3085);b=i(b,c,d,a,f[e+6],23,0x04881D05);a=i(a,b,c,d,f[e+9],4,0xD9D4D039);d=i(d,a,b,c,f[e+12],11,0xE6DB99E5);c=i(c,d,a,b,f[e+15],16,0x1FA27CF8);b=i(b,c,d,a,f[e+2],23,0xC4AC5665);a=j(a,b,c,d,f[e+0],6,0xF4292244);d=j(d,a,b,c,f[e+7],10,0x432AFF97);c=j(c,d,a,b,f[e+14],15,0xAB9423A7);b=j(b,c,d,a,f[e+5],21,0xFC93A039);a=j(a,b,c,d,f[e+12],6,0x655B59C3);d=j(d,a,b,c,f[e+3],10,0x8F0CCC92);c=j(c,d,a,b,f[e+10],15,0xFFEFF47D);b=j(b,c,d,a,f[e+1],21,0x85845DD1);a=j(a,b,c,d,f[e+8],6,0x6FA87E4F);d=j(d,a,b,c,f[e+15],10,0xFE2CE6E0);c=j(c,d,a,b,f[e+6],15,0xA3014314);b=j(b,c,d,a,f[e+13],21,0x4E0811A1);a=j(a,b,c,d,f[e+4],6,0xF7537E82);d=j(d,a,b,c,f[e+11],10,0xBD3AF235);c=j(c,d,a,b,f[e+2],15,0x2AD7D2BB);b=j(b,c,d,a,f[e+9],21,0xEB86D391);k[0]=l(a,k[0]);k[1]=l(b,k[1]);k[2]=l(c,k[2]);k[3]=l(d,k[3])}var
 o=new
 Array(16);for(var
 e=0;e<4;e++)for(var
-m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&ch;return o}return function(i,g,f){var
-e=[],h=hG(i);if(typeof
+m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&bW;return o}return function(i,g,f){var
+e=[],h=hv(i);if(typeof
 h==="string"){var
 d=h;for(var
 a=0;a<f;a+=4){var
 b=a+g;e[a>>2]=d.charCodeAt(b)|d.charCodeAt(b+1)<<8|d.charCodeAt(b+2)<<16|d.charCodeAt(b+3)<<24}for(;a<f;a++)e[a>>2]|=d.charCodeAt(a+g)<<8*(a&3)}else{var
 c=h;for(var
 a=0;a<f;a+=4){var
-b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return cp(k(e,f))}}();function
-rZ(c,b,a){return rY(aK(c),b,a)}var
-a$=new
+b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return b3(k(e,f))}}();function
+rM(c,b,a){return rL(aS(c),b,a)}var
+aL=new
 Array();function
-r0(c){var
-a=a$[c];if(!a.opened)F("Cannot flush a closed channel");if(!a.buffer||a.buffer==s)return 0;if(a.fd&&M.fds[a.fd]&&M.fds[a.fd].output){var
-b=M.fds[a.fd].output;switch(b.length){case
-2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=s;return 0}function
-hN(e,f){var
-a=a$[e],c=d(f),b=o(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
-sg(a){var
-a=eE(a),b=l;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+rN(c){var
+a=aL[c];if(!a.opened)H("Cannot flush a closed channel");if(!a.buffer||a.buffer==q)return 0;if(a.fd&&N.fds[a.fd]&&N.fds[a.fd].output){var
+b=N.fds[a.fd].output;switch(b.length){case
+2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=q;return 0}function
+hC(d,f){var
+a=aL[d],c=e(f),b=u(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
+r5(a){var
+a=ed(a),b=p;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.error&&c.error(a)}}function
-sh(a){var
-a=eE(a),b=l;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+r6(a){var
+a=ed(a),b=p;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.log&&c.log(a)}}function
-di(c,e,d,a){if(M.fds===undefined)M.fds=new
+cQ(c,e,d,a){if(N.fds===undefined)N.fds=new
 Array();a=a?a:{};var
-b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;M.fds[c]=b;if(!M.fd_last_idx||c>M.fd_last_idx)M.fd_last_idx=c;return c}function
-ss(c,b,g){var
+b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;N.fds[c]=b;if(!N.fd_last_idx||c>N.fd_last_idx)N.fd_last_idx=c;return c}function
+sg(c,b,g){var
 a={};while(b){switch(b[1]){case
 0:a.rdonly=1;break;case
 1:a.wronly=1;break;case
@@ -752,112 +722,110 @@ a={};while(b){switch(b[1]){case
 5:a.excl=1;break;case
 6:a.binary=1;break;case
 7:a.text=1;break;case
-8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)F(aN(c)+gJ);if(a.text&&a.binary)F(aN(c)+gZ);var
-d=hS(c),e=d.device.open(d.rest,a),f=M.fd_last_idx?M.fd_last_idx:0;return di(f+1,hN,e,a)}di(0,hN,new
-ad(U(0)));di(1,sh,new
-ad(U(0)));di(2,sg,new
-ad(U(0)));function
-r1(a){var
-c=M.fds[a];if(c.flags.wronly)F(hi+a+" is writeonly");var
-d=null;if(a==0&&cq()){var
-e=require("fs");d=function(){return aO(e.readFileSync(0,go))}}var
-b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};a$[b.fd]=b;return b.fd}function
-hH(c){var
-b=M.fds[c];if(b.flags.rdonly)F(hi+c+" is readonly");var
-a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:s};a$[a.fd]=a;return a.fd}function
-r2(){var
+8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)H(aE(c)+gE);if(a.text&&a.binary)H(aE(c)+gQ);var
+d=hI(c),e=d.device.open(d.rest,a),f=N.fd_last_idx?N.fd_last_idx:0;return cQ(f+1,hC,e,a)}cQ(0,hC,new
+U(ab(0)));cQ(1,r6,new
+U(ab(0)));cQ(2,r5,new
+U(ab(0)));function
+rO(a){var
+c=N.fds[a];if(c.flags.wronly)H(g$+a+" is writeonly");var
+d=null;if(a==0&&b4()){var
+e=require("fs");d=function(){return aV(e.readFileSync(0,gk))}}var
+b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};aL[b.fd]=b;return b.fd}function
+hw(c){var
+b=N.fds[c];if(b.flags.rdonly)H(g$+c+" is readonly");var
+a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:q};aL[a.fd]=a;return a.fd}function
+rP(){var
 b=0;for(var
-a=0;a<a$.length;a++)if(a$[a]&&a$[a].opened&&a$[a].out)b=[0,a$[a].fd,b];return b}function
-hI(b,a){if(a==0)df();return b%a}function
-co(a,b){return+(c$(a,b,false)!=0)}function
-r4(a,b){a[0]=c6;a[1]=b;return 0}function
-r5(a){if(a
+a=0;a<aL.length;a++)if(aL[a]&&aL[a].opened&&aL[a].out)b=[0,aL[a].fd,b];return b}function
+hx(b,a){if(a==0)cN();return b%a}function
+rR(a,b){a[0]=cC;a[1]=b;return 0}function
+rS(a){if(a
 instanceof
 Array&&a[0]==a[0]>>>0)return a[0];else
-if(cn(a))return ek;else
-if(de(a))return ek;else
+if(b1(a))return dW;else
+if(cM(a))return dW;else
 if(a
 instanceof
 Function||typeof
 a=="function")return 247;else
-if(a&&a.caml_custom)return br;else
-return cg}function
-aH(b,c,a){if(a&&l.toplevelReloc)b=l.toplevelReloc(a);M[b+1]=c;if(a)M[a]=c}function
-r$(a,b){hJ[aN(a)]=b;return 0}function
-rr(a,b){if(a===b)return 1;a.t&6&&bw(a);b.t&6&&bw(b);return a.c==b.c?1:0}function
-eB(a,b){return rr(a,b)}function
-sb(){$(el)}function
-K(b,a){if(a>>>0>=o(b))sb();return ar(b,a)}function
-eC(a,b){return 1-eB(a,b)}function
-ak(a){return a}function
-sd(){return 0x7FFFFFFF/4|0}function
-r9(){hL(M.Not_found)}function
-hO(c){var
-a=l,b=hF(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aO(a.process.env[b]);if(l.jsoo_static_env&&l.jsoo_static_env[b])return aO(l.jsoo_static_env[b]);r9()}function
-se(){if(l.crypto)if(typeof
-l.crypto.getRandomValues==="function"){var
-a=new(l.Uint32Array)(1);l.crypto.getRandomValues(a);return[0,a[0]]}else
-if(l.crypto.randomBytes==="function"){var
-b=l.crypto.randomBytes(4),a=new(l.Uint32Array)(b);return[0,a[0]]}var
+if(a&&a.caml_custom)return a5;else
+return bV}function
+aq(b,c,a){if(a&&p.toplevelReloc)b=p.toplevelReloc(a);N[b+1]=c;if(a)N[a]=c}function
+rZ(a,b){hy[aE(a)]=b;return 0}function
+re(a,b){if(a===b)return 1;a.t&6&&a8(a);b.t&6&&a8(b);return a.c==b.c?1:0}function
+b2(a,b){return re(a,b)}function
+hD(){S(dX)}function
+ac(b,a){if(a>>>0>=u(b))hD();return ad(b,a)}function
+eb(b,a){if(a>>>0>=u(b)-3)hD();var
+c=ad(b,a),d=ad(b,a+1),e=ad(b,a+2),f=ad(b,a+3);return f<<24|e<<16|d<<8|c}function
+ec(a,b){return 1-b2(a,b)}function
+aU(a){return a}function
+r2(){return 0x7FFFFFFF/4|0}function
+rX(){hA(N.Not_found)}function
+hE(c){var
+a=p,b=hu(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aV(a.process.env[b]);if(p.jsoo_static_env&&p.jsoo_static_env[b])return aV(p.jsoo_static_env[b]);rX()}function
+r3(){if(p.crypto)if(typeof
+p.crypto.getRandomValues==="function"){var
+a=new(p.Uint32Array)(1);p.crypto.getRandomValues(a);return[0,a[0]]}else
+if(p.crypto.randomBytes==="function"){var
+b=p.crypto.randomBytes(4),a=new(p.Uint32Array)(b);return[0,a[0]]}var
 c=new
 Date().getTime(),d=c^0xffffffff*Math.random();return[0,d]}function
-eD(a){var
-b=1;while(a&&a.joo_tramp){a=a.joo_tramp.apply(null,a.joo_args);b++}return a}function
-af(b,a){return{joo_tramp:b,joo_args:a}}function
-hM(a){return a}function
-a1(a){if(a
+hB(a){return a}function
+ar(a){if(a
 instanceof
-Array)return a;if(l.RangeError&&a
+Array)return a;if(p.RangeError&&a
 instanceof
-l.RangeError&&a.message&&a.message.match(/maximum call stack/i))return hM(M.Stack_overflow);if(l.InternalError&&a
+p.RangeError&&a.message&&a.message.match(/maximum call stack/i))return hB(N.Stack_overflow);if(p.InternalError&&a
 instanceof
-l.InternalError&&a.message&&a.message.match(/too much recursion/i))return hM(M.Stack_overflow);if(a
+p.InternalError&&a.message&&a.message.match(/too much recursion/i))return hB(N.Stack_overflow);if(a
 instanceof
-l.Error&&bx(gz))return[0,bx(gz),a];return[0,M.Failure,aO(String(a))]}function
-sl(b,c){l.tccCheck=function(a){return aN(b(cp(a)))};l.tccSession=function(a,b){return aN(c(cp(a),cp(b)))};return 0}function
-cs(a){return a>=-bO&&a<bO?a:BigInt(a)}function
-aP(a){return a>=BigInt(-bO)&&a<BigInt(bO)?Number(a):a}function
-m(a,b){return typeof
+p.Error&&a_(gu))return[0,a_(gu),a];return[0,N.Failure,aV(String(a))]}function
+r_(b,c){p.tccCheck=function(a){return aE(b(b3(a)))};p.tccSession=function(a,b){return aE(c(b3(a),b3(b)))};return 0}function
+b6(a){return a>=-bq&&a<bq?a:BigInt(a)}function
+au(a){return a>=BigInt(-bq)&&a<BigInt(bq)?Number(a):a}function
+n(a,b){return typeof
 a=="number"&&typeof
-b=="number"?cs(a+b):aP(BigInt(a)+BigInt(b))}function
-cr(a,b){return a<b?-1:a>b?1:0}function
-bX(b,c){if(typeof
+b=="number"?b6(a+b):au(BigInt(a)+BigInt(b))}function
+b5(a,b){return a<b?-1:a>b?1:0}function
+bA(b,c){if(typeof
 b=="number"&&typeof
 c=="number")return Math.floor(b/c);var
-d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return aP(a)}function
-hT(a){return a>=-gY&&a<=gY?1:0}function
-ba(a,b){if(typeof
+d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return au(a)}function
+sa(a){return a>=-gP&&a<=gP?1:0}function
+aM(a,b){if(typeof
 a=="number"&&typeof
 b=="number"){var
-c=a*b;if(c>-bO&&c<bO)return c+0}return aP(BigInt(a)*BigInt(b))}function
-V(a){return typeof
-a=="number"?cs(0-a):aP(-a)}function
-sn(b){var
+c=a*b;if(c>-bq&&c<bq)return c+0}return au(BigInt(a)*BigInt(b))}function
+P(a){return typeof
+a=="number"?b6(0-a):au(-a)}function
+sb(b){var
 a=BigInt(b);return(a<BigInt(0)?-a:a)==BigInt(0)?0:(a<BigInt(0)?-a:a).toString(2).length}function
-so(a){return aP(BigInt(a))}function
-L(a){return cs(a)}function
-eG(a){return aP(BigInt(aN(a)))}function
-sp(a,b){var
+sc(a){return au(BigInt(a))}function
+J(a){return b6(a)}function
+ef(a){return au(BigInt(aE(a)))}function
+sd(a,b){var
 c=BigInt(1);while(b>0){if(b&1)c=c*a;a=a*a;b=b>>1}return c}function
-hU(a,b){return aP(sp(BigInt(a),b))}function
+hJ(a,b){return au(sd(BigInt(a),b))}function
 b(a,b){if(typeof
-a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return aP(BigInt(a)<<BigInt(b))}function
-ct(a,b){return typeof
-a=="number"&&b<31?a>>b:aP(BigInt(a)>>BigInt(b))}function
-I(a,b){return typeof
+a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return au(BigInt(a)<<BigInt(b))}function
+b7(a,b){return typeof
+a=="number"&&b<31?a>>b:au(BigInt(a)>>BigInt(b))}function
+B(a,b){return typeof
 a=="number"&&typeof
-b=="number"?cs(a-b):aP(BigInt(a)-BigInt(b))}function
-hV(a){return typeof
-a=="number"?cs(a+1):aP(a+BigInt(1))}function
-sq(d){var
-a=BigInt(d).toString(16),c=[];if(a.length&1)a=at+a;for(var
-b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return cp(c)}function
-eH(a){return Number(a)}function
-sr(a){return Number(a)}function
-dj(a){return d(a.toString())}function
-rV(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
-rB(b){var
-a=s;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&rV(b[1]))var
+b=="number"?b6(a-b):au(BigInt(a)-BigInt(b))}function
+hK(a){return typeof
+a=="number"?b6(a+1):au(a+BigInt(1))}function
+se(d){var
+a=BigInt(d).toString(16),c=[];if(a.length&1)a=bp+a;for(var
+b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return b3(c)}function
+eg(a){return Number(a)}function
+sf(a){return Number(a)}function
+cR(a){return e(a.toString())}function
+rI(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
+rp(b){var
+a=q;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&rI(b[1]))var
 e=b[2],f=1;else
 var
 f=2,e=b;a+="(";for(var
@@ -866,1609 +834,676 @@ c=e[d];if(typeof
 c=="number")a+=c.toString();else
 if(c
 instanceof
-aX)a+=c9+c.toString()+c9;else
+aC)a+=cF+c.toString()+cF;else
 if(typeof
-c=="string")a+=c9+c.toString()+c9;else
+c=="string")a+=cF+c.toString()+cF;else
 a+="_"}a+=")"}else
-if(b[0]==_)a+=b[1];return a}function
-hx(a){if(a
+if(b[0]==T)a+=b[1];return a}function
+hp(a){if(a
 instanceof
-Array&&(a[0]==0||a[0]==_)){var
-c=bx("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
-d=rB(a),b=bx(gn);if(b)b(0);l.console.error("Fatal error: exception "+d+"\n")}}else
+Array&&(a[0]==0||a[0]==T)){var
+c=a_("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
+d=rp(a),b=a_(gj);if(b)b(0);p.console.error("Fatal error: exception "+d+"\n")}}else
 throw a}function
-sa(){var
-a=l;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){hx(b);a.process.exit(2)});else
-if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)hx(a.error)})}sa();function
-e(a,b){return a.length==1?a(b):bR(a,[b])}function
-i(a,b,c){return a.length==2?a(b,c):bR(a,[b,c])}function
-cf(a,b,c,d){return a.length==3?a(b,c,d):bR(a,[b,c,d])}rC();var
-cw=[_,d(he),-1],eJ=[_,d(gw),-2],cv=[_,d(d5),-3],cu=[_,d(gP),-4],dk=[_,d(g2),-6],ax=[_,d(gU),-7],cx=[_,d(gW),-9],P=[_,d(g9),-11],fT=[0,0,0,0];aH(11,[_,d(gm),-12],gm);aH(10,P,g9);aH(9,[_,d(gN),-10],gN);aH(8,cx,gW);aH(7,[_,d(gE),-8],gE);aH(6,ax,gU);aH(5,dk,g2);aH(4,[_,d(gy),-5],gy);aH(3,cu,gP);aH(2,cv,d5);aH(1,eJ,gw);aH(0,cw,he);var
-hX=d(gQ),hY=d(gR),h0=d("\\\\"),h1=d("\\'"),h2=d("\\b"),h3=d("\\t"),h4=d("\\n"),h5=d("\\r"),hZ=d("Char.chr"),ib=[0,0,0],h9=d("List.init"),h8=d("hd"),ie=d("String.blit / Bytes.blit_string"),id=d("Bytes.blit"),ic=d("String.sub / Bytes.sub"),ik=d("String.contains_from / Bytes.contains_from"),ih=d(s),ig=d("String.concat"),ip=d("Array.blit"),io=d("Array.init"),ir=d(eh),is=d("CamlinternalLazy.Undefined"),iy=d("Buffer.add: cannot grow buffer"),ix=[0,d(g1),93,2],iw=[0,d(g1),94,2],iH=d("%c"),iI=d("%s"),iJ=d(gl),iK=d(gD),iL=d(gO),iM=d(gp),iN=d("%f"),iO=d("%B"),iP=d("%{"),iQ=d("%}"),iR=d("%("),iS=d("%)"),iT=d("%a"),iU=d("%t"),iV=d("%?"),iW=d("%r"),iX=d("%_r"),iY=[0,d(Z),850,23],i9=[0,d(Z),814,21],i1=[0,d(Z),815,21],i_=[0,d(Z),818,21],i2=[0,d(Z),819,21],i$=[0,d(Z),822,19],i3=[0,d(Z),823,19],ja=[0,d(Z),826,22],i4=[0,d(Z),827,22],jb=[0,d(Z),831,30],i5=[0,d(Z),832,30],i7=[0,d(Z),836,26],iZ=[0,d(Z),837,26],i8=[0,d(Z),846,28],i0=[0,d(Z),847,28],i6=[0,d(Z),851,23],ke=d(gL),kc=[0,d(Z),1558,4],kd=d("Printf: bad conversion %["),kf=[0,d(Z),1626,39],kg=[0,d(Z),1649,31],kh=[0,d(Z),1650,31],ki=d("Printf: bad conversion %_"),kj=d("@{"),kk=d("@["),ka=d(d9),j_=d("neg_infinity"),j$=d(hc),j9=d(bN),j4=[0,gt],jS=d("%+nd"),jT=d("% nd"),jV=d("%+ni"),jW=d("% ni"),jX=d("%nx"),jY=d("%#nx"),jZ=d("%nX"),j0=d("%#nX"),j1=d("%no"),j2=d("%#no"),jR=d("%nd"),jU=d(gO),j3=d("%nu"),jF=d("%+ld"),jG=d("% ld"),jI=d("%+li"),jJ=d("% li"),jK=d("%lx"),jL=d("%#lx"),jM=d("%lX"),jN=d("%#lX"),jO=d("%lo"),jP=d("%#lo"),jE=d("%ld"),jH=d(gD),jQ=d("%lu"),js=d("%+Ld"),jt=d("% Ld"),jv=d("%+Li"),jw=d("% Li"),jx=d("%Lx"),jy=d("%#Lx"),jz=d("%LX"),jA=d("%#LX"),jB=d("%Lo"),jC=d("%#Lo"),jr=d("%Ld"),ju=d(gp),jD=d("%Lu"),jf=d("%+d"),jg=d("% d"),ji=d("%+i"),jj=d("% i"),jk=d("%x"),jl=d("%#x"),jm=d("%X"),jn=d("%#X"),jo=d("%o"),jp=d("%#o"),je=d(eh),jh=d(gl),jq=d(gL),iz=d("@]"),iA=d("@}"),iB=d("@?"),iC=d("@\n"),iD=d("@."),iE=d("@@"),iF=d("@%"),iG=d("@"),jc=d("CamlinternalFormat.Type_mismatch"),kl=d("x"),ko=d("Hashtbl: unsupported hash table format"),rk=d("OCAMLRUNPARAM"),ri=d("CAMLRUNPARAM"),km=d(s),kp=d("Z.Overflow"),ks=[0,0],mf=[0,0],nG=[0,0],nK=[0,0],oW=[0,0],oT=[0,0],oS=[0,0],nQ=[0,0],nP=[0,0],nN=[0,[0,1]],nO=[0,[0,0]],nM=[0,0,0,0],nL=[0,0],nJ=[0,0],nC=[0,0],nD=[0,1],nE=[0,2],nF=[0,3],mt=[0,0],ms=[0,0],mr=[0,0,0],mn=[0,0,0],mm=[0,0,0],mk=[0,0,0],mh=[0,0],oV=[0,0,0,0],oZ=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],o0=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],o6=d(s),po=d(gR),pp=d(gQ),pr=[2,1],ps=[2,0],pq=d("a word"),p5=d(d8),p2=d(s),pI=[0,d(g0),[0,d(g6),[0,d(d8),[0,d(hd),0]]]],pD=d("data_offsets"),pB=d("short"),pC=d("header"),pE=d("manifest"),pF=d("rank"),pG=d("no state"),pH=d("critical"),pJ=d("DECLINED: a feature"),pK=d("options"),pL=d(g0),qp=d(hd),qq=d("round_counts"),qo=d("plans"),pM=d("plans_exponent"),pN=d("plans_mantissa"),ql=d("race_count"),qm=d("race_exponent"),qn=d("race_mantissa"),pO=d("cost_to_go"),pP=d("residual_to_go"),pQ=d("edge_start"),pR=d("accept"),pS=d("state_digest"),pT=d("edge_call"),pU=d("edge_target"),pV=d(hb),pW=d(gK),pX=d(gK),pY=d("call_cost_low"),pZ=d("call_cost_high"),p0=d("call_weight"),p1=d("call_text"),p3=d("leaf_policy"),p4=d("root"),p6=d(gv),p7=d(d3),p8=d(gv),p9=d("call_epsilon"),p_=d("call_latency_ms"),p$=d("call_price"),qa=d(d8),qb=d("requires"),qc=d(gI),qd=d("forbids"),qe=d(gI),qf=d(g6),qg=d("tilt"),qh=d(hh),qi=d("version"),qj=d(hh),qk=d("name"),pz=d(s),py=d(gT),pw=d(gT),pu=d(g7),pv=d(d3),pA=d(d3),px=d("calls"),pm=d("a residual"),pl=d("DECLINED: a beta of more than 64 digits"),pn=d(hb),pk=d(s),pj=d("no list"),pi=d("no number"),ph=d("a number"),pg=d("no text"),pe=d("no object"),pf=d(g7),pd=[3,0],pc=[2,0],pa=d("escape"),pb=d(c3),o$=[0,[11,d("JSON at "),[4,0,0,0,0]],d("JSON at %d")],o_=d("JSON ends"),o9=d("Reader.Unread"),qw=d("DECLINED"),qx=d(c7),qy=[0,0,d(d2)],qz=[0,0,d("REJECTED: no artifact")],qA=[0,0,d(d2)],qB=[0,[11,d("at most "),[2,0,[11,d(" 2^"),[2,0,[11,d(eo),0]]]]],d("at most %s 2^%s plans")],qD=d(eo),qE=d(" derivations"),qF=d(eo),qC=[0,[11,d("VALID: C1 to C9 of "),[4,0,0,0,[11,d(" states, "),[2,0,[11,d("; digest "),[2,0,0]]]]]],d("VALID: C1 to C9 of %d states, %s; digest %s")],qG=d(c7),qs=[0,[4,6,[0,2,2],0,0],d("%02x")],qt=d(s),qu=[0,d(s),d("a number beyond its column"),d("a certificate (C1..C6)"),d("the bytes are not those of what they say"),d("a residual below what its weight asks"),d("no core, or not in its one form"),d("a call that is not the core's so (C8)"),d("tools that are not the core's (M303)"),d("limits that are not the core's (C7)"),d("what is left to the run (C803)"),d("an answer after which no plan goes on (C9)")],ra=d(hf),rb=d(c7),rc=d(d2),rd=d("REJECTED: no ledger"),q$=d(c3),q_=d("REJECTED: no UTF-8"),q8=d(c7),q9=d(hf),q6=d("~"),q4=d("a line of more than 2^24 bytes"),q5=d("a line that is no object"),qK=d("a forbid, and an error that was read"),qL=d("the core"),qM=d("no such call"),qN=d("observed values"),qO=d("outcome"),qP=d("seq"),qQ=d("the order of records"),qR=d("a field that is missing, unknown or malformed"),qS=d("session_id"),qT=d("the first record"),qU=d("open arguments"),qV=d("refusal"),qW=d("a call that no plan goes on with, or states"),qX=d("an end where none ends"),qY=d("lines that are not canonical, or not chained"),qZ=d("a key or a reference of two calls"),q0=d("a monitor"),qH=d("Session.Declined"),qI=[0,d(s),d("a session in the shadow"),d("values"),d("delegated sessions"),d("the clock"),d("limits across sessions"),d("calls that models make"),d("statements left to the run"),d("statements of version 1.2"),d("errors that were read, beside a forbid of neighbours, or calls under way together beside a forbid"),d("an unknown version"),d("too many paths for calls under way together"),d("too many calls that are gone through again"),d("a large number"),d("a nondeterministic artifact")],q1=[0,d("VALID: Conformant"),d("VALID: ConformantPrefix"),d("VALID: NoClaim"),d("INCOMPLETE: ConformantPrefix"),d("INCOMPLETE: NoClaim")],rf=d("DECLINED: the artifact is not VALID");function
-N(a){if(typeof
-a==="number")return 0;else
-switch(a[0]){case
-0:return[0,N(a[1])];case
-1:return[1,N(a[1])];case
-2:return[2,N(a[1])];case
-3:return[3,N(a[1])];case
-4:return[4,N(a[1])];case
-5:return[5,N(a[1])];case
-6:return[6,N(a[1])];case
-7:return[7,N(a[1])];case
-8:var
-c=a[1];return[8,c,N(a[2])];case
-9:var
-b=a[1];return[9,b,b,N(a[3])];case
-10:return[10,N(a[1])];case
-11:return[11,N(a[1])];case
-12:return[12,N(a[1])];case
-13:return[13,N(a[1])];default:return[14,N(a[1])]}}function
-al(a,b){if(typeof
-a==="number")return b;else
-switch(a[0]){case
-0:return[0,al(a[1],b)];case
-1:return[1,al(a[1],b)];case
-2:return[2,al(a[1],b)];case
-3:return[3,al(a[1],b)];case
-4:return[4,al(a[1],b)];case
-5:return[5,al(a[1],b)];case
-6:return[6,al(a[1],b)];case
-7:return[7,al(a[1],b)];case
-8:var
-c=a[1];return[8,c,al(a[2],b)];case
-9:var
-d=a[2],e=a[1];return[9,e,d,al(a[3],b)];case
-10:return[10,al(a[1],b)];case
-11:return[11,al(a[1],b)];case
-12:return[12,al(a[1],b)];case
-13:return[13,al(a[1],b)];default:return[14,al(a[1],b)]}}function
-J(a,b){if(typeof
-a==="number")return b;else
-switch(a[0]){case
-0:return[0,J(a[1],b)];case
-1:return[1,J(a[1],b)];case
-2:var
-c=a[1];return[2,c,J(a[2],b)];case
-3:var
-d=a[1];return[3,d,J(a[2],b)];case
-4:var
-e=a[3],f=a[2],g=a[1];return[4,g,f,e,J(a[4],b)];case
-5:var
-h=a[3],i=a[2],j=a[1];return[5,j,i,h,J(a[4],b)];case
-6:var
-k=a[3],l=a[2],m=a[1];return[6,m,l,k,J(a[4],b)];case
-7:var
-n=a[3],o=a[2],p=a[1];return[7,p,o,n,J(a[4],b)];case
-8:var
-q=a[3],r=a[2],s=a[1];return[8,s,r,q,J(a[4],b)];case
-9:var
-t=a[1];return[9,t,J(a[2],b)];case
-10:return[10,J(a[1],b)];case
-11:var
-u=a[1];return[11,u,J(a[2],b)];case
-12:var
-v=a[1];return[12,v,J(a[2],b)];case
-13:var
-w=a[2],x=a[1];return[13,x,w,J(a[3],b)];case
-14:var
-y=a[2],z=a[1];return[14,z,y,J(a[3],b)];case
-15:return[15,J(a[1],b)];case
-16:return[16,J(a[1],b)];case
-17:var
-A=a[1];return[17,A,J(a[2],b)];case
-18:var
-B=a[1];return[18,B,J(a[2],b)];case
-19:return[19,J(a[1],b)];case
-20:var
-C=a[2],D=a[1];return[20,D,C,J(a[3],b)];case
-21:var
-E=a[1];return[21,E,J(a[2],b)];case
-22:return[22,J(a[1],b)];case
-23:var
-F=a[1];return[23,F,J(a[2],b)];default:var
-G=a[2],H=a[1];return[24,H,G,J(a[3],b)]}}function
-eI(a){throw[0,cv,a]}function
-aI(a){throw[0,cu,a]}function
-eK(b,a){return rD(b,a)?b:a}function
-dl(a){return 0<=a?a:-a|0}function
-am(d,c){var
-a=o(d),e=o(c),b=U(a+e|0);aZ(d,0,b,0,a);aZ(c,0,b,a,e);return ak(b)}function
-hW(a){return a?hX:hY}r1(0);hH(1);hH(2);function
-eL(b){function
+r0(){var
+a=p;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){hp(b);a.process.exit(2)});else
+if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)hp(a.error)})}r0();function
+d(a,b){return a.length==1?a(b):bv(a,[b])}function
+j(a,b,c){return a.length==2?a(b,c):bv(a,[b,c])}function
+cz(a,b,c,d){return a.length==3?a(b,c,d):bv(a,[b,c,d])}rq();var
+b_=[T,e(g7),-1],ei=[T,e(gr),-2],b9=[T,e(dJ),-3],b8=[T,e(gI),-4],cT=[T,e(gT),-6],ae=[T,e(gL),-7],b$=[T,e(gN),-9],cS=[T,e(g0),-11],fK=[0,0,0,0];aq(11,[T,e(gi),-12],gi);aq(10,cS,g0);aq(9,[T,e(gH),-10],gH);aq(8,b$,gN);aq(7,[T,e(gz),-8],gz);aq(6,ae,gL);aq(5,cT,gT);aq(4,[T,e(gt),-5],gt);aq(3,b8,gI);aq(2,b9,dJ);aq(1,ei,gr);aq(0,b_,g7);var
+hL=e("Char.chr"),hR=[0,0,0],hO=e("List.init"),hN=e("hd"),hU=e("String.blit / Bytes.blit_string"),hT=e("Bytes.blit"),hS=e("String.sub / Bytes.sub"),hZ=e("String.contains_from / Bytes.contains_from"),hW=e(q),hV=e("String.concat"),h2=e("Array.init"),h3=e("%d"),h4=e("CamlinternalLazy.Undefined"),h_=e("Buffer.add: cannot grow buffer"),h9=[0,e(gS),93,2],h8=[0,e(gS),94,2],h$=e("x"),ie=e("Hashtbl: unsupported hash table format"),q9=e("OCAMLRUNPARAM"),q7=e("CAMLRUNPARAM"),ia=e(q),ig=e("Z.Overflow"),ij=[0,0],j9=[0,0],kt=[0,0],lO=[0,0],lR=[0,0],lU=[0,0],nl=[0,0],ov=[0,0],os=[0,0],or=[0,0],np=[0,0],no=[0,0],nm=[0,[0,1]],nn=[0,[0,0]],nk=[0,0],nj=[0,0],lT=[0,0],lS=[0,0],lK=[0,0],lL=[0,1],lM=[0,2],lN=[0,3],kB=[0,0,0],kx=[0,0,0],kw=[0,0,0],ku=[0,0,0],ks=[0,[1,[0,0,0]]],kq=[1,[0,0,0]],kr=[1,[0,0,[0,0,0]]],ko=[0,0],kn=[0,0],ke=[0,0,0],kd=[0,0],kc=[0,0],j$=[0,0],oD=e("compress"),oy=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],oz=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],oI=e(q),o2=e("false"),o3=e("true"),o5=[2,1],o6=[2,0],o4=e("a word"),pJ=e(dM),pG=e(g5),pF=e(q),pk=[0,e(gR),[0,e(gX),[0,e(dM),[0,e(g6),0]]]],pf=e("data_offsets"),pd=e("short"),pe=e("header"),pg=e("manifest"),ph=e("rank"),pi=e("no state"),pj=e("critical"),pl=e("DECLINED: a feature"),pm=e("options"),pn=e(gR),p5=e(g6),p6=e("round_counts"),p4=e("plans"),po=e("plans_exponent"),pp=e("plans_mantissa"),p1=e("race_count"),p2=e("race_exponent"),p3=e("race_mantissa"),pq=e("cost_to_go"),pr=e("residual_to_go"),ps=e(g5),pt=e("accept"),pu=e("state_digest"),pv=e("a short column"),pw=e("edge_call"),px=e("edge_target"),py=e(g4),pz=e(gF),pA=e(gF),pB=e("call_cost_low"),pC=e("call_cost_high"),pD=e("call_weight"),pE=e("call_text"),pH=e("leaf_policy"),pI=e("root"),pK=e(gq),pL=e(dH),pM=e(gq),pN=e("call_epsilon"),pO=e("call_latency_ms"),pP=e("call_price"),pQ=e(dM),pR=e("requires"),pS=e(gD),pT=e("forbids"),pU=e(gD),pV=e(gX),pW=e("tilt"),pX=e(g_),pY=e("version"),pZ=e(g_),p0=e("name"),pb=e(q),pa=e(gK),o_=e(gK),o8=e(gY),o9=e(dH),pc=e(dH),o$=e("calls"),o0=e("a residual"),oZ=e("DECLINED: a beta of more than 64 digits"),o1=e(g4),oY=e(q),oX=e("no list"),oW=e("no number"),oV=e("a number"),oU=e("no text"),oS=e("no object"),oT=e(gY),oR=[3,0],oQ=[2,0],oO=e("escape"),oP=e(dI),oN=e("JSON at "),oM=e("JSON ends"),oL=e("Reader.Unread"),qr=e(q),qb=e("DECLINED"),qd=e(cD),qe=[0,0,e(dG)],qf=[0,0,e("REJECTED: no artifact")],qg=[0,0,e(dG)],qh=e(dZ),qi=e(" 2^"),qj=e("at most "),qn=e(dZ),qo=e(" derivations"),qp=e(dZ),qk=e("; digest "),ql=e(" states, "),qm=e("VALID: C1 to C9 of "),qq=e(cD),qc=e(q),p8=e(gy),p9=e(q),p_=[0,e(q),e("a number beyond its column"),e("a certificate (C1..C6)"),e("the bytes are not those of what they say"),e("a residual below what its weight asks"),e("no core, or not in its one form"),e("a call that is not the core's so (C8)"),e("tools that are not the core's (M303)"),e("limits that are not the core's (C7)"),e("what is left to the run (C803)"),e("an answer after which no plan goes on (C9)")],qa=[0,e(q),[0,0,e(q)]],qZ=e(g8),q0=e(cD),q1=e(dG),q2=e("REJECTED: no ledger"),qY=e(dI),qX=e("REJECTED: no UTF-8"),qV=e(cD),qW=e(g8),qT=e("~"),qR=e("a line of more than 2^24 bytes"),qS=e("a line that is no object"),qv=e("digests that are not those of the values"),qw=e("the core"),qx=e("no such call"),qy=e("observed values"),qz=e("outcome"),qA=e("seq"),qB=e("the order of records"),qC=e("a field that is missing, unknown or malformed"),qD=e("session_id"),qE=e("the first record"),qF=e("open arguments"),qG=e("refusal"),qH=e("a call that no plan goes on with, or states"),qI=e("an end where none ends"),qJ=e("lines that are not canonical, or not chained"),qK=e("a key or a reference of two calls"),qL=e("a monitor"),qM=e("a forbid, and an error that was read"),qN=e("a value that is not of its type"),qs=e("Session.Declined"),qt=[0,e(q),e("a session in the shadow"),e("values"),e("delegated sessions"),e("the clock"),e("limits across sessions"),e("calls that models make"),e("a limit below 0 that is left to the run"),e("statements of version 1.2"),e("errors that were read, beside a forbid of neighbours, or calls under way together beside a forbid"),e("an unknown version"),e("too many paths for calls under way together"),e("too many calls that are gone through again"),e("a large number"),e("a nondeterministic artifact"),e("a member of the core that is not known"),e("a pattern of texts that are shown"),e("a number with more than 15 digits that is shown")],qO=[0,e("VALID: Conformant"),e("VALID: ConformantPrefix"),e("VALID: NoClaim"),e("INCOMPLETE: ConformantPrefix"),e("INCOMPLETE: NoClaim")],q4=e("DECLINED: the artifact is not VALID");function
+eh(a){throw[0,b9,a]}function
+ah(a){throw[0,b8,a]}function
+ej(b,a){return rr(b,a)?b:a}function
+K(d,c){var
+a=u(d),e=u(c),b=ab(a+e|0);a7(d,0,b,0,a);a7(c,0,b,a,e);return aU(b)}rO(0);hw(1);hw(2);function
+ek(b){function
 a(b){var
 a=b;for(;;){if(a){var
-c=a[2],d=a[1];try{r0(d)}catch(a){a=a1(a);if(a[1]!==eJ)throw a;var
+c=a[2],d=a[1];try{rN(d)}catch(a){a=ar(a);if(a[1]!==ei)throw a;var
 e=a}var
-a=c;continue}return 0}}return a(r2(0))}r$(d(gn),eL);function
-dm(a){if(0<=a&&!(br<a))return a;return aI(hZ)}var
-dn=sd(0),bY=(4*dn|0)-1|0;function
-h6(c){var
+a=c;continue}return 0}}return a(rP(0))}rZ(e(gj),ek);function
+cU(a){if(0<=a&&!(a5<a))return a;return ah(hL)}var
+cV=r2(0),bB=(4*cV|0)-1|0;function
+el(c){var
 b=0,a=c;for(;;){if(a){var
 b=b+1|0,a=a[2];continue}return b}}function
-h7(a){return a?a[1]:eI(h8)}function
-bh(d){var
+hM(a){return a?a[1]:eh(hN)}function
+bC(d){var
 a=d,b=0;for(;;){if(a){var
 c=[0,a[1],b],a=a[2],b=c;continue}return b}}function
-eM(a,c,b){if(c<=a)return 0;var
-d=e(b,a);return[0,d,eM(a+1|0,c,b)]}function
-dp(b,d){if(0<=b){if(50<b){var
-c=0,a=0;for(;;){if(b<=a)return bh(c);var
-c=[0,e(d,a),c],a=a+1|0;continue}}return eM(0,b,d)}return aI(h9)}function
-a2(b,a){if(a){var
-c=a[2],d=e(b,a[1]);return[0,d,a2(b,c)]}return 0}function
-eN(c,b,a){if(a){var
-d=a[2],e=i(b,c,a[1]);return[0,e,eN(c+1|0,b,d)]}return 0}function
-cy(c,b){var
+em(a,c,b){if(c<=a)return 0;var
+e=d(b,a);return[0,e,em(a+1|0,c,b)]}function
+bD(b,e){if(0<=b){if(50<b){var
+c=0,a=0;for(;;){if(b<=a)return bC(c);var
+c=[0,d(e,a),c],a=a+1|0;continue}}return em(0,b,e)}return ah(hO)}function
+aN(b,a){if(a){var
+c=a[2],e=d(b,a[1]);return[0,e,aN(b,c)]}return 0}function
+en(c,b,a){if(a){var
+d=a[2],e=j(b,c,a[1]);return[0,e,en(c+1|0,b,d)]}return 0}function
+cW(c,b){var
 a=b;for(;;){if(a){var
-d=a[2];e(c,a[1]);var
-a=d;continue}return 0}}function
-eO(e,d){var
-b=0,a=d;for(;;){if(a){var
-c=a[2];i(e,b,a[1]);var
-b=b+1|0,a=c;continue}return 0}}function
-h_(e,d,c){var
-b=d,a=c;for(;;){if(a){var
-f=a[2],b=i(e,b,a[1]),a=f;continue}return b}}function
-h$(d,c){var
-a=c;for(;;){if(a){var
-f=a[2],b=e(d,a[1]);if(b)return b;var
-a=f;continue}return 0}}function
-eP(d,c){var
-a=c;for(;;){if(a){var
-e=a[2],b=0===aB(a[1],d)?1:0;if(b)return b;var
+e=a[2];d(c,a[1]);var
 a=e;continue}return 0}}function
-ia(d,c){var
+eo(e,d){var
+b=0,a=d;for(;;){if(a){var
+c=a[2];j(e,b,a[1]);var
+b=b+1|0,a=c;continue}return 0}}function
+ep(e,d,c){var
+b=d,a=c;for(;;){if(a){var
+f=a[2],b=j(e,b,a[1]),a=f;continue}return b}}function
+hP(e,c){var
 a=c;for(;;){if(a){var
-b=a[1],e=a[2],f=b[2];if(0===aB(b[1],d))return f;var
-a=e;continue}throw ax}}function
-eQ(a){if(a){var
-b=a[1],d=b[2],e=b[1],c=eQ(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return ib}function
-eR(b,a){return a<=b?b:a}function
-bb(a,c){var
-b=U(a);rA(b,0,a,c);return b}function
-eS(c,b,a){if(0<=b&&0<=a&&!((aC(c)-a|0)<b)){var
-d=U(a);bu(c,b,d,0,a);return d}return aI(ic)}function
-eT(c,b,a){return ak(eS(c,b,a))}function
-eU(e,c,d,b,a){if(0<=a&&0<=c&&!((aC(e)-a|0)<c)&&0<=b&&!((aC(d)-a|0)<b))return bu(e,c,d,b,a);return aI(id)}function
-a3(e,c,d,b,a){if(0<=a&&0<=c&&!((o(e)-a|0)<c)&&0<=b&&!((aC(d)-a|0)<b))return aZ(e,c,d,b,a);return aI(ie)}function
-eV(b,a){return ak(bb(b,a))}function
-eW(d,h){var
-b=U(d),c=d-1|0,f=0;if(!(c<0)){var
-a=f;for(;;){C(b,a,e(h,a));var
+f=a[2],b=d(e,a[1]);if(b)return b;var
+a=f;continue}return 0}}function
+eq(d,c){var
+a=c;for(;;){if(a){var
+e=a[2],b=0===ap(a[1],d)?1:0;if(b)return b;var
+a=e;continue}return 0}}function
+hQ(d,c){var
+a=c;for(;;){if(a){var
+b=a[1],e=a[2],f=b[2];if(0===ap(b[1],d))return f;var
+a=e;continue}throw ae}}function
+er(a){if(a){var
+b=a[1],d=b[2],e=b[1],c=er(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return hR}function
+es(a,c){var
+b=ab(a);rn(b,0,a,c);return b}function
+et(c,b,a){if(0<=b&&0<=a&&!((by(c)-a|0)<b)){var
+d=ab(a);bs(c,b,d,0,a);return d}return ah(hS)}function
+cX(b,a){return aU(es(b,a))}function
+eu(e,h){var
+b=ab(e),c=e-1|0,f=0;if(!(c<0)){var
+a=f;for(;;){aK(b,a,d(h,a));var
 g=a+1|0;if(c!==a){var
-a=g;continue}break}}return ak(b)}function
-an(c,b,a){return ak(eS(aK(c),b,a))}function
-dq(k,g){if(g){var
-h=o(k),c=0,b=g,q=0;for(;;){if(b){var
+a=g;continue}break}}return aU(b)}function
+W(c,b,a){return aU(et(aS(c),b,a))}function
+cY(k,g){if(g){var
+h=u(k),c=0,b=g,p=0;for(;;){if(b){var
 i=b[1];if(b[2]){var
-j=(o(i)+h|0)+c|0,m=b[2],n=c<=j?j:aI(ig),c=n,b=m;continue}var
-l=o(i)+c|0}else
+j=(u(i)+h|0)+c|0,m=b[2],n=c<=j?j:ah(hV),c=n,b=m;continue}var
+l=u(i)+c|0}else
 var
 l=c;var
-f=U(l),e=q,d=g;for(;;){if(d){var
+f=ab(l),e=p,d=g;for(;;){if(d){var
 a=d[1];if(d[2]){var
-p=d[2];aZ(a,0,f,e,o(a));aZ(k,0,f,e+o(a)|0,h);var
-e=(e+o(a)|0)+h|0,d=p;continue}aZ(a,0,f,e,o(a))}return ak(f)}}}return ih}function
-ii(e,d,c,b){var
-a=c;for(;;){if(d<=a)throw ax;if(ar(e,a)===b)return a;var
+o=d[2];a7(a,0,f,e,u(a));a7(k,0,f,e+u(a)|0,h);var
+e=(e+u(a)|0)+h|0,d=o;continue}a7(a,0,f,e,u(a))}return aU(f)}}}return hW}function
+hX(e,d,c,b){var
+a=c;for(;;){if(d<=a)throw ae;if(ad(e,a)===b)return a;var
 a=a+1|0;continue}}function
-ij(b,a,d){var
-c=o(b);if(0<=a&&!(c<a))try{ii(b,c,a,d);var
-e=1;return e}catch(a){a=a1(a);if(a===ax)return 0;throw a}return aI(ik)}function
-il(b,a){return ij(b,0,a)}function
-eX(f,b){var
-c=[0,0],d=[0,o(b)],e=o(b)-1|0;if(!(e<0)){var
-a=e;for(;;){if(ar(b,a)===f){var
-h=c[1];c[1]=[0,an(b,a+1|0,(d[1]-a|0)-1|0),h];d[1]=a}var
+hY(b,a,d){var
+c=u(b);if(0<=a&&!(c<a))try{hX(b,c,a,d);var
+e=1;return e}catch(a){a=ar(a);if(a===ae)return 0;throw a}return ah(hZ)}function
+h0(b,a){return hY(b,0,a)}function
+ev(f,b){var
+c=[0,0],d=[0,u(b)],e=u(b)-1|0;if(!(e<0)){var
+a=e;for(;;){if(ad(b,a)===f){var
+h=c[1];c[1]=[0,W(b,a+1|0,(d[1]-a|0)-1|0),h];d[1]=a}var
 i=a-1|0;if(0!==a){var
 a=i;continue}break}}var
-g=c[1];return[0,an(b,0,d[1]),g]}function
-eY(b,a){return rt(aK(b),a)}var
-im=eB;function
-bZ(b,c){if(0===b)return[0];if(0<=b){var
-d=a0(b,e(c,0)),f=b-1|0,g=1;if(!(f<1)){var
-a=g;for(;;){d[1+a]=e(c,a);var
+g=c[1];return[0,W(b,0,d[1]),g]}function
+ew(b,a){return rg(aS(b),a)}function
+ex(b,a){return rh(aS(b),a)}var
+h1=b2;function
+ey(b,c){if(0===b)return[0];if(0<=b){var
+e=aT(b,d(c,0)),f=b-1|0,g=1;if(!(f<1)){var
+a=g;for(;;){e[1+a]=d(c,a);var
 h=a+1|0;if(f!==a){var
-a=h;continue}break}}return d}return aI(io)}function
-eZ(e,c,d,b,a){if(0<=a&&0<=c&&!((e.length-1-a|0)<c)&&0<=b&&!((d.length-1-a|0)<b))return rm(e,c,d,b,a);return aI(ip)}function
-iq(d,b){var
+a=h;continue}break}}return e}return ah(h2)}function
+cZ(e,b){var
 c=b.length-1;if(0===c)return[0];var
-f=a0(c,e(d,b[1])),g=c-1|0,h=1;if(!(g<1)){var
-a=h;for(;;){f[1+a]=e(d,b[1+a]);var
+f=aT(c,d(e,b[1])),g=c-1|0,h=1;if(!(g<1)){var
+a=h;for(;;){f[1+a]=d(e,b[1+a]);var
 i=a+1|0;if(g!==a){var
 a=i;continue}break}}return f}function
-dr(c){var
-a=c.length-1-1|0,b=0;for(;;){if(0<=a){var
-d=[0,c[1+a],b],a=a-1|0,b=d;continue}return b}}function
-ds(a){if(a){var
+c0(a){if(a){var
 d=0,c=a,g=a[2],h=a[1];for(;;){if(c){var
 d=d+1|0,c=c[2];continue}var
-f=a0(d,h),e=1,b=g;for(;;){if(b){var
+f=aT(d,h),e=1,b=g;for(;;){if(b){var
 i=b[2];f[1+e]=b[1];var
 e=e+1|0,b=i;continue}return f}}}return[0]}var
-it=[_,is,cm(0)];function
-iu(a){throw it}function
-iv(a){var
-c=a[1];a[1]=iu;try{var
-b=e(c,0);r4(a,b);return b}catch(b){b=a1(b);a[1]=function(a){throw b};throw b}}function
-cz(a){var
-b=1<=a?a:1,c=bY<b?bY:b,d=U(c);return[0,d,0,c,d]}function
-cA(a){return eT(a[1],0,a[2])}function
-cB(a,c){var
-d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+c|0)){b[1]=2*b[1]|0;continue}if(bY<b[1])if((d+c|0)<=bY)b[1]=bY;else
-eI(iy);var
-e=U(b[1]);eU(a[1],0,e,0,a[2]);a[1]=e;a[3]=b[1];if((a[2]+c|0)<=a[3]){if((d+c|0)<=a[3])return 0;throw[0,P,iw]}throw[0,P,ix]}}function
-aJ(a,c){var
-b=a[2];if(a[3]<=b)cB(a,1);C(a[1],b,c);a[2]=b+1|0;return 0}function
-bA(a,c){var
-b=o(c),d=a[2]+b|0;if(a[3]<d)cB(a,b);aZ(c,0,a[1],a[2],b);a[2]=d;return 0}function
-dt(a){return 5===a[2]?12:-6}function
-e0(a){return[0,0,U(a)]}function
-e1(a,g){var
-b=aC(a[2]),c=a[1]+g|0,d=b<c?1:0;if(d){var
-e=U(eR(b*2|0,c));eU(a[2],0,e,0,b);a[2]=e;var
-f=0}else
-var
-f=d;return f}function
-bB(a,b){e1(a,1);bv(a[2],a[1],b);a[1]=a[1]+1|0;return 0}function
-ag(a,c){var
-b=o(c);e1(a,b);a3(c,0,a[2],a[1],b);a[1]=a[1]+b|0;return 0}function
-e2(a){return eT(a[2],0,a[1])}function
-du(b,c){var
-a=c;for(;;)if(typeof
-a==="number")return 0;else
-switch(a[0]){case
-0:var
-d=a[1];ag(b,iH);var
-a=d;continue;case
-1:var
-e=a[1];ag(b,iI);var
-a=e;continue;case
-2:var
-f=a[1];ag(b,iJ);var
-a=f;continue;case
-3:var
-g=a[1];ag(b,iK);var
-a=g;continue;case
-4:var
-h=a[1];ag(b,iL);var
-a=h;continue;case
-5:var
-i=a[1];ag(b,iM);var
-a=i;continue;case
-6:var
-j=a[1];ag(b,iN);var
-a=j;continue;case
-7:var
-k=a[1];ag(b,iO);var
-a=k;continue;case
-8:var
-l=a[2],m=a[1];ag(b,iP);du(b,m);ag(b,iQ);var
-a=l;continue;case
-9:var
-n=a[3],o=a[1];ag(b,iR);du(b,o);ag(b,iS);var
-a=n;continue;case
-10:var
-p=a[1];ag(b,iT);var
-a=p;continue;case
-11:var
-q=a[1];ag(b,iU);var
-a=q;continue;case
-12:var
-r=a[1];ag(b,iV);var
-a=r;continue;case
-13:var
-s=a[1];ag(b,iW);var
-a=s;continue;default:var
-t=a[1];ag(b,iX);var
-a=t;continue}}function
-T(a){if(typeof
-a==="number")return 0;else
-switch(a[0]){case
-0:return[0,T(a[1])];case
-1:return[1,T(a[1])];case
-2:return[2,T(a[1])];case
-3:return[3,T(a[1])];case
-4:return[4,T(a[1])];case
-5:return[5,T(a[1])];case
-6:return[6,T(a[1])];case
-7:return[7,T(a[1])];case
-8:var
-b=a[1];return[8,b,T(a[2])];case
-9:var
-c=a[2],d=a[1];return[9,c,d,T(a[3])];case
-10:return[10,T(a[1])];case
-11:return[11,T(a[1])];case
-12:return[12,T(a[1])];case
-13:return[13,T(a[1])];default:return[14,T(a[1])]}}function
-ah(a){if(typeof
-a==="number"){var
-s=function(a){return 0},t=function(a){return 0},u=function(a){return 0};return[0,function(a){return 0},u,t,s]}else
-switch(a[0]){case
-0:var
-b=ah(a[1]),v=b[4],w=b[3],x=b[2],y=b[1],z=function(a){e(x,0);return 0};return[0,function(a){e(y,0);return 0},z,w,v];case
-1:var
-c=ah(a[1]),A=c[4],B=c[3],C=c[2],D=c[1],E=function(a){e(C,0);return 0};return[0,function(a){e(D,0);return 0},E,B,A];case
-2:var
-d=ah(a[1]),F=d[4],G=d[3],H=d[2],I=d[1],J=function(a){e(H,0);return 0};return[0,function(a){e(I,0);return 0},J,G,F];case
-3:var
-f=ah(a[1]),K=f[4],L=f[3],M=f[2],N=f[1],O=function(a){e(M,0);return 0};return[0,function(a){e(N,0);return 0},O,L,K];case
-4:var
-g=ah(a[1]),P=g[4],Q=g[3],R=g[2],S=g[1],U=function(a){e(R,0);return 0};return[0,function(a){e(S,0);return 0},U,Q,P];case
-5:var
-h=ah(a[1]),V=h[4],X=h[3],Y=h[2],Z=h[1],_=function(a){e(Y,0);return 0};return[0,function(a){e(Z,0);return 0},_,X,V];case
-6:var
-i=ah(a[1]),$=i[4],aa=i[3],ab=i[2],ac=i[1],ad=function(a){e(ab,0);return 0};return[0,function(a){e(ac,0);return 0},ad,aa,$];case
-7:var
-j=ah(a[1]),ae=j[4],af=j[3],ag=j[2],ai=j[1],aj=function(a){e(ag,0);return 0};return[0,function(a){e(ai,0);return 0},aj,af,ae];case
-8:var
-k=ah(a[2]),ak=k[4],al=k[3],am=k[2],an=k[1],ao=function(a){e(am,0);return 0};return[0,function(a){e(an,0);return 0},ao,al,ak];case
-9:var
-ap=a[2],aq=a[1],l=ah(a[3]),ar=l[4],as=l[3],at=l[2],au=l[1],m=ah(W(T(aq),ap)),av=m[4],aw=m[3],ax=m[2],ay=m[1],az=function(a){e(av,0);e(ar,0);return 0},aA=function(a){e(as,0);e(aw,0);return 0},aB=function(a){e(ax,0);e(at,0);return 0};return[0,function(a){e(au,0);e(ay,0);return 0},aB,aA,az];case
-10:var
-n=ah(a[1]),aC=n[4],aD=n[3],aE=n[2],aF=n[1],aG=function(a){e(aE,0);return 0};return[0,function(a){e(aF,0);return 0},aG,aD,aC];case
-11:var
-o=ah(a[1]),aH=o[4],aI=o[3],aJ=o[2],aK=o[1],aL=function(a){e(aJ,0);return 0};return[0,function(a){e(aK,0);return 0},aL,aI,aH];case
-12:var
-p=ah(a[1]),aM=p[4],aN=p[3],aO=p[2],aP=p[1],aQ=function(a){e(aO,0);return 0};return[0,function(a){e(aP,0);return 0},aQ,aN,aM];case
-13:var
-q=ah(a[1]),aR=q[4],aS=q[3],aT=q[2],aU=q[1],aV=function(a){e(aR,0);return 0},aW=function(a){e(aS,0);return 0},aX=function(a){e(aT,0);return 0};return[0,function(a){e(aU,0);return 0},aX,aW,aV];default:var
-r=ah(a[1]),aY=r[4],aZ=r[3],a0=r[2],a1=r[1],a2=function(a){e(aY,0);return 0},a3=function(a){e(aZ,0);return 0},a4=function(a){e(a0,0);return 0};return[0,function(a){e(a1,0);return 0},a4,a3,a2]}}function
-W(c,b){var
-a=0;if(typeof
-c==="number")if(typeof
-b==="number")return 0;else
-switch(b[0]){case
-10:break;case
-11:a=1;break;case
-12:a=2;break;case
-13:a=3;break;case
-14:a=4;break;case
-8:a=5;break;case
-9:a=6;break;default:throw[0,P,iY]}else
-switch(c[0]){case
-0:var
-d=0,t=c[1];if(typeof
-b!=="number")switch(b[0]){case
-0:return[0,W(t,b[1])];case
-8:a=5;d=1;break;case
-9:a=6;d=1;break;case
-10:d=1;break;case
-11:a=1;d=1;break;case
-12:a=2;d=1;break;case
-13:a=3;d=1;break;case
-14:a=4;d=1;break}if(!d)a=7;break;case
-1:var
-f=0,u=c[1];if(typeof
-b!=="number")switch(b[0]){case
-1:return[1,W(u,b[1])];case
-8:a=5;f=1;break;case
-9:a=6;f=1;break;case
-10:f=1;break;case
-11:a=1;f=1;break;case
-12:a=2;f=1;break;case
-13:a=3;f=1;break;case
-14:a=4;f=1;break}if(!f)a=7;break;case
-2:var
-g=0,v=c[1];if(typeof
-b==="number")g=1;else
-switch(b[0]){case
-2:return[2,W(v,b[1])];case
-8:a=5;break;case
-9:a=6;break;case
-10:break;case
-11:a=1;break;case
-12:a=2;break;case
-13:a=3;break;case
-14:a=4;break;default:g=1}if(g)a=7;break;case
-3:var
-h=0,w=c[1];if(typeof
-b==="number")h=1;else
-switch(b[0]){case
-3:return[3,W(w,b[1])];case
-8:a=5;break;case
-9:a=6;break;case
-10:break;case
-11:a=1;break;case
-12:a=2;break;case
-13:a=3;break;case
-14:a=4;break;default:h=1}if(h)a=7;break;case
-4:var
-i=0,x=c[1];if(typeof
-b==="number")i=1;else
-switch(b[0]){case
-4:return[4,W(x,b[1])];case
-8:a=5;break;case
-9:a=6;break;case
-10:break;case
-11:a=1;break;case
-12:a=2;break;case
-13:a=3;break;case
-14:a=4;break;default:i=1}if(i)a=7;break;case
-5:var
-j=0,y=c[1];if(typeof
-b==="number")j=1;else
-switch(b[0]){case
-5:return[5,W(y,b[1])];case
-8:a=5;break;case
-9:a=6;break;case
-10:break;case
-11:a=1;break;case
-12:a=2;break;case
-13:a=3;break;case
-14:a=4;break;default:j=1}if(j)a=7;break;case
-6:var
-k=0,z=c[1];if(typeof
-b==="number")k=1;else
-switch(b[0]){case
-6:return[6,W(z,b[1])];case
-8:a=5;break;case
-9:a=6;break;case
-10:break;case
-11:a=1;break;case
-12:a=2;break;case
-13:a=3;break;case
-14:a=4;break;default:k=1}if(k)a=7;break;case
-7:var
-l=0,A=c[1];if(typeof
-b==="number")l=1;else
-switch(b[0]){case
-7:return[7,W(A,b[1])];case
-8:a=5;break;case
-9:a=6;break;case
-10:break;case
-11:a=1;break;case
-12:a=2;break;case
-13:a=3;break;case
-14:a=4;break;default:l=1}if(l)a=7;break;case
-8:var
-m=0,B=c[2],C=c[1];if(typeof
-b==="number")m=1;else
-switch(b[0]){case
-8:var
-D=b[1],E=W(B,b[2]);return[8,W(C,D),E];case
-10:break;case
-11:a=1;break;case
-12:a=2;break;case
-13:a=3;break;case
-14:a=4;break;default:m=1}if(m)throw[0,P,i7];break;case
-9:var
-n=0,F=c[3],G=c[2],H=c[1];if(typeof
-b==="number")n=1;else
-switch(b[0]){case
-8:a=5;break;case
-9:var
-I=b[3],J=b[2],K=b[1],s=ah(W(T(G),K)),L=s[4];e(s[2],0);e(L,0);return[9,H,J,W(F,I)];case
-10:break;case
-11:a=1;break;case
-12:a=2;break;case
-13:a=3;break;case
-14:a=4;break;default:n=1}if(n)throw[0,P,i8];break;case
-10:var
-M=c[1];if(typeof
-b!=="number"&&10===b[0])return[10,W(M,b[1])];throw[0,P,i9];case
-11:var
-o=0,N=c[1];if(typeof
-b==="number")o=1;else
-switch(b[0]){case
-10:break;case
-11:return[11,W(N,b[1])];default:o=1}if(o)throw[0,P,i_];break;case
-12:var
-p=0,O=c[1];if(typeof
-b==="number")p=1;else
-switch(b[0]){case
-10:break;case
-11:a=1;break;case
-12:return[12,W(O,b[1])];default:p=1}if(p)throw[0,P,i$];break;case
-13:var
-q=0,Q=c[1];if(typeof
-b==="number")q=1;else
-switch(b[0]){case
-10:break;case
-11:a=1;break;case
-12:a=2;break;case
-13:return[13,W(Q,b[1])];default:q=1}if(q)throw[0,P,ja];break;default:var
-r=0,R=c[1];if(typeof
-b==="number")r=1;else
-switch(b[0]){case
-10:break;case
-11:a=1;break;case
-12:a=2;break;case
-13:a=3;break;case
-14:return[14,W(R,b[1])];default:r=1}if(r)throw[0,P,jb]}switch(a){case
-0:throw[0,P,i1];case
-1:throw[0,P,i2];case
-2:throw[0,P,i3];case
-3:throw[0,P,i4];case
-4:throw[0,P,i5];case
-5:throw[0,P,iZ];case
-6:throw[0,P,i0];default:throw[0,P,i6]}}var
-aa=[_,jc,cm(0)];function
-cC(b,a){if(typeof
-b==="number")return[0,0,a];else{if(0===b[0])return[0,[0,b[1],b[2]],a];if(typeof
-a!=="number"&&2===a[0])return[0,[1,b[1]],a[1]];throw aa}}function
-b0(e,b,d){var
-a=cC(e,d);if(typeof
-b==="number"){if(b){var
-c=a[2];if(typeof
-c!=="number"&&2===c[0])return[0,a[1],1,c[1]];throw aa}return[0,a[1],0,a[2]]}return[0,a[1],[0,b[1]],a[2]]}function
-as(b,c,a){if(typeof
-b==="number")return[0,0,D(c,a)];else
-switch(b[0]){case
-0:if(typeof
-a!=="number"&&0===a[0]){var
-g=as(b[1],c,a[1]);return[0,[0,g[1]],g[2]]}break;case
-1:if(typeof
-a!=="number"&&1===a[0]){var
-h=as(b[1],c,a[1]);return[0,[1,h[1]],h[2]]}break;case
-2:if(typeof
-a!=="number"&&2===a[0]){var
-i=as(b[1],c,a[1]);return[0,[2,i[1]],i[2]]}break;case
-3:if(typeof
-a!=="number"&&3===a[0]){var
-j=as(b[1],c,a[1]);return[0,[3,j[1]],j[2]]}break;case
-4:if(typeof
-a!=="number"&&4===a[0]){var
-k=as(b[1],c,a[1]);return[0,[4,k[1]],k[2]]}break;case
-5:if(typeof
-a!=="number"&&5===a[0]){var
-l=as(b[1],c,a[1]);return[0,[5,l[1]],l[2]]}break;case
-6:if(typeof
-a!=="number"&&6===a[0]){var
-m=as(b[1],c,a[1]);return[0,[6,m[1]],m[2]]}break;case
-7:if(typeof
-a!=="number"&&7===a[0]){var
-n=as(b[1],c,a[1]);return[0,[7,n[1]],n[2]]}break;case
-8:if(typeof
-a!=="number"&&8===a[0]){var
-o=a[1],w=a[2],x=b[2];if(co([0,b[1]],[0,o]))throw aa;var
-p=as(x,c,w);return[0,[8,o,p[1]],p[2]]}break;case
-9:if(typeof
-a!=="number"&&9===a[0]){var
-d=a[2],f=a[1],y=a[3],z=b[3],A=b[2],B=b[1],C=[0,N(f)];if(co([0,N(B)],C))throw aa;var
-E=[0,N(d)];if(co([0,N(A)],E))throw aa;var
-q=ah(W(T(f),d)),F=q[4];e(q[2],0);e(F,0);var
-r=as(N(z),c,y),G=r[2];return[0,[9,f,d,T(r[1])],G]}break;case
-10:if(typeof
-a!=="number"&&10===a[0]){var
-s=as(b[1],c,a[1]);return[0,[10,s[1]],s[2]]}break;case
-11:if(typeof
-a!=="number"&&11===a[0]){var
-t=as(b[1],c,a[1]);return[0,[11,t[1]],t[2]]}break;case
-13:if(typeof
-a!=="number"&&13===a[0]){var
-u=as(b[1],c,a[1]);return[0,[13,u[1]],u[2]]}break;case
-14:if(typeof
-a!=="number"&&14===a[0]){var
-v=as(b[1],c,a[1]);return[0,[14,v[1]],v[2]]}break}throw aa}function
-D(b,a){if(typeof
-b==="number")return[0,0,a];else
-switch(b[0]){case
-0:if(typeof
-a!=="number"&&0===a[0]){var
-s=D(b[1],a[1]);return[0,[0,s[1]],s[2]]}break;case
-1:if(typeof
-a!=="number"&&0===a[0]){var
-t=D(b[1],a[1]);return[0,[1,t[1]],t[2]]}break;case
-2:var
-ad=b[2],u=cC(b[1],a),e=u[2],ae=u[1];if(typeof
-e!=="number"&&1===e[0]){var
-v=D(ad,e[1]);return[0,[2,ae,v[1]],v[2]]}throw aa;case
-3:var
-af=b[2],w=cC(b[1],a),f=w[2],ag=w[1];if(typeof
-f!=="number"&&1===f[0]){var
-x=D(af,f[1]);return[0,[3,ag,x[1]],x[2]]}throw aa;case
-4:var
-ah=b[4],ai=b[1],g=b0(b[2],b[3],a),h=g[3],aj=g[1];if(typeof
-h!=="number"&&2===h[0]){var
-ak=g[2],y=D(ah,h[1]);return[0,[4,ai,aj,ak,y[1]],y[2]]}throw aa;case
-5:var
-al=b[4],am=b[1],i=b0(b[2],b[3],a),j=i[3],an=i[1];if(typeof
-j!=="number"&&3===j[0]){var
-ao=i[2],z=D(al,j[1]);return[0,[5,am,an,ao,z[1]],z[2]]}throw aa;case
-6:var
-ap=b[4],aq=b[1],k=b0(b[2],b[3],a),l=k[3],ar=k[1];if(typeof
-l!=="number"&&4===l[0]){var
-at=k[2],A=D(ap,l[1]);return[0,[6,aq,ar,at,A[1]],A[2]]}throw aa;case
-7:var
-av=b[4],aw=b[1],m=b0(b[2],b[3],a),n=m[3],ax=m[1];if(typeof
-n!=="number"&&5===n[0]){var
-ay=m[2],B=D(av,n[1]);return[0,[7,aw,ax,ay,B[1]],B[2]]}throw aa;case
-8:var
-az=b[4],aA=b[1],o=b0(b[2],b[3],a),p=o[3],aB=o[1];if(typeof
-p!=="number"&&6===p[0]){var
-aC=o[2],C=D(az,p[1]);return[0,[8,aA,aB,aC,C[1]],C[2]]}throw aa;case
-9:var
-aD=b[2],E=cC(b[1],a),q=E[2],aE=E[1];if(typeof
-q!=="number"&&7===q[0]){var
-F=D(aD,q[1]);return[0,[9,aE,F[1]],F[2]]}throw aa;case
-10:var
-G=D(b[1],a);return[0,[10,G[1]],G[2]];case
-11:var
-aF=b[1],H=D(b[2],a);return[0,[11,aF,H[1]],H[2]];case
-12:var
-aG=b[1],I=D(b[2],a);return[0,[12,aG,I[1]],I[2]];case
-13:if(typeof
-a!=="number"&&8===a[0]){var
-J=a[1],aH=a[2],aI=b[3],aJ=b[1];if(co([0,b[2]],[0,J]))throw aa;var
-K=D(aI,aH);return[0,[13,aJ,J,K[1]],K[2]]}break;case
-14:if(typeof
-a!=="number"&&9===a[0]){var
-L=a[1],aK=a[3],aL=b[3],aM=b[2],aN=b[1],aO=[0,N(L)];if(co([0,N(aM)],aO))throw aa;var
-M=D(aL,N(aK));return[0,[14,aN,L,M[1]],M[2]]}break;case
-15:if(typeof
-a!=="number"&&10===a[0]){var
-O=D(b[1],a[1]);return[0,[15,O[1]],O[2]]}break;case
-16:if(typeof
-a!=="number"&&11===a[0]){var
-P=D(b[1],a[1]);return[0,[16,P[1]],P[2]]}break;case
-17:var
-aP=b[1],Q=D(b[2],a);return[0,[17,aP,Q[1]],Q[2]];case
-18:var
-R=b[2],r=b[1];if(0===r[0]){var
-V=r[1],aT=V[2],W=D(V[1],a),aU=W[1],X=D(R,W[2]);return[0,[18,[0,[0,aU,aT]],X[1]],X[2]]}var
-Y=r[1],aV=Y[2],Z=D(Y[1],a),aW=Z[1],_=D(R,Z[2]);return[0,[18,[1,[0,aW,aV]],_[1]],_[2]];case
-19:if(typeof
-a!=="number"&&13===a[0]){var
-S=D(b[1],a[1]);return[0,[19,S[1]],S[2]]}break;case
-20:if(typeof
-a!=="number"&&1===a[0]){var
-aQ=b[2],aR=b[1],T=D(b[3],a[1]);return[0,[20,aR,aQ,T[1]],T[2]]}break;case
-21:if(typeof
-a!=="number"&&2===a[0]){var
-aS=b[1],U=D(b[2],a[1]);return[0,[21,aS,U[1]],U[2]]}break;case
-23:var
-d=b[2],c=b[1];if(typeof
-c==="number")switch(c){case
-0:return au(c,d,a);case
-1:return au(c,d,a);case
-2:if(typeof
-a!=="number"&&14===a[0]){var
-$=D(d,a[1]);return[0,[23,2,$[1]],$[2]]}throw aa;default:return au(c,d,a)}else
-switch(c[0]){case
-0:return au(c,d,a);case
-1:return au(c,d,a);case
-2:return au(c,d,a);case
-3:return au(c,d,a);case
-4:return au(c,d,a);case
-5:return au(c,d,a);case
-6:return au(c,d,a);case
-7:return au(c,d,a);case
-8:return au([8,c[1],c[2]],d,a);case
-9:var
-aX=c[1],ab=as(c[2],d,a),ac=ab[2];return[0,[23,[9,aX,ab[1]],ac[1]],ac[2]];case
-10:return au(c,d,a);default:return au(c,d,a)}}throw aa}function
-au(d,c,b){var
-a=D(c,b);return[0,[23,d,a[1]],a[2]]}function
-av(k,g,a){var
-b=o(a),h=0<=g?k:0,d=dl(g);if(d<=b)return a;var
-l=2===h?48:32,c=bb(d,l);switch(h){case
-0:a3(a,0,c,0,b);break;case
-1:a3(a,0,c,d-b|0,b);break;default:var
-e=0;if(0<b){var
-i=0;if(43!==K(a,0)&&45!==K(a,0)&&32!==K(a,0)){e=1;i=1}if(!i){bv(c,0,K(a,0));a3(a,1,c,(d-b|0)+1|0,b-1|0)}}else
-e=1;if(e){var
-f=0;if(1<b&&48===K(a,0)){var
-j=0;if(c4!==K(a,1)&&88!==K(a,1)){f=1;j=1}if(!j){bv(c,1,K(a,1));a3(a,2,c,(d-b|0)+2|0,b-2|0)}}else
-f=1;if(f)a3(a,0,c,d-b|0,b)}}return ak(c)}function
-bC(k,b){var
-c=dl(k),a=o(b),d=K(b,0),e=0;if(58<=d){if(71<=d){if(!(5<d+ee>>>0))e=1}else
-if(65<=d)e=1}else{var
-f=0;if(32!==d)if(43<=d)switch(d-43|0){case
-5:if(a<(c+2|0)&&1<a){var
-j=0;if(c4===K(b,1)||88===K(b,1))j=1;if(j){var
-h=bb(c+2|0,48);bv(h,1,K(b,1));a3(b,2,h,(c-a|0)+4|0,a-2|0);return ak(h)}}e=1;f=1;break;case
-0:case
-2:break;case
-1:case
-3:case
-4:f=1;break;default:e=1;f=1}else
-f=1;if(!f&&a<(c+1|0)){var
-g=bb(c+1|0,48);bv(g,0,d);a3(b,1,g,(c-a|0)+2|0,a-1|0);return ak(g)}}if(e&&a<c){var
-i=bb(c,48);a3(b,0,i,c-a|0,a);return ak(i)}return b}function
-jd(k){var
-j=0,E=o(k);for(;;){if(E<=j)var
-p=k;else{var
-n=ar(k,j)+g$|0,q=0;if(59<n>>>0){if(33<n-61>>>0)q=1}else
-if(2===n)q=1;if(!q){var
-j=j+1|0;continue}var
-e=aK(k),a=[0,0],u=aC(e)-1|0,z=0;if(!(u<0)){var
-i=z;for(;;){var
-f=aL(e,i),g=0;if(32<=f){var
-l=f-34|0,r=0;if(58<l>>>0){if(93<=l)r=1}else
-if(56<l-1>>>0){g=1;r=1}if(!r){var
-m=1;g=2}}else
-if(11<=f){if(13===f)g=1}else
-if(8<=f)g=1;switch(g){case
-0:var
-m=4;break;case
-1:var
-m=2;break}a[1]=a[1]+m|0;var
-D=i+1|0;if(u!==i){var
-i=D;continue}break}}if(a[1]===aC(e)){var
-s=aC(e),t=U(s);bu(e,0,t,0,s);var
-w=t}else{var
-b=U(a[1]);a[1]=0;var
-v=aC(e)-1|0,A=0;if(!(v<0)){var
-h=A;for(;;){var
-c=aL(e,h),d=0;if(35<=c)if(92===c)d=2;else
-if(ea<=c)d=1;else
-d=3;else
-if(32<=c)if(34<=c)d=2;else
-d=3;else
-if(14<=c)d=1;else
-switch(c){case
-8:C(b,a[1],92);a[1]++;C(b,a[1],98);break;case
-9:C(b,a[1],92);a[1]++;C(b,a[1],116);break;case
-10:C(b,a[1],92);a[1]++;C(b,a[1],110);break;case
-13:C(b,a[1],92);a[1]++;C(b,a[1],114);break;default:d=1}switch(d){case
-1:C(b,a[1],92);a[1]++;C(b,a[1],48+(c/eg|0)|0);a[1]++;C(b,a[1],48+((c/10|0)%10|0)|0);a[1]++;C(b,a[1],48+(c%10|0)|0);break;case
-2:C(b,a[1],92);a[1]++;C(b,a[1],c);break;case
-3:C(b,a[1],c);break}a[1]++;var
-B=h+1|0;if(v!==h){var
-h=B;continue}break}}var
-w=b}var
-p=ak(w)}var
-x=o(p),y=bb(x+2|0,34);aZ(p,0,y,1,x);return ak(y)}}function
-e3(c,f){var
-g=dl(f),e=j4[1];switch(c[2]){case
-0:var
-a=102;break;case
-1:var
-a=101;break;case
-2:var
-a=69;break;case
-3:var
-a=gt;break;case
-4:var
-a=71;break;case
-5:var
-a=e;break;case
-6:var
-a=104;break;case
-7:var
-a=72;break;default:var
-a=70}var
-b=e0(16);bB(b,37);switch(c[1]){case
-0:break;case
-1:bB(b,43);break;default:bB(b,32)}if(8<=c[2])bB(b,35);bB(b,46);ag(b,d(s+g));bB(b,a);return e2(b)}function
-cD(m,a){if(13<=m){var
-g=[0,0],h=o(a)-1|0,n=0;if(!(h<0)){var
-c=n;for(;;){if(!(9<ar(a,c)+d4>>>0))g[1]++;var
-r=c+1|0;if(h!==c){var
-c=r;continue}break}}var
-i=g[1],j=U(o(a)+((i-1|0)/3|0)|0),k=[0,0],d=function(a){bv(j,k[1],a);k[1]++;return 0},e=[0,((i-1|0)%3|0)+1|0],l=o(a)-1|0,p=0;if(!(l<0)){var
-b=p;for(;;){var
-f=ar(a,b);if(9<f+d4>>>0)d(f);else{if(0===e[1]){d(95);e[1]=3}e[1]+=-1;d(f)}var
-q=b+1|0;if(l!==b){var
-b=q;continue}break}}return ak(j)}return a}function
-j5(b,c){switch(b){case
-1:var
-a=jf;break;case
-2:var
-a=jg;break;case
-4:var
-a=ji;break;case
-5:var
-a=jj;break;case
-6:var
-a=jk;break;case
-7:var
-a=jl;break;case
-8:var
-a=jm;break;case
-9:var
-a=jn;break;case
-10:var
-a=jo;break;case
-11:var
-a=jp;break;case
-0:case
-13:var
-a=je;break;case
-3:case
-14:var
-a=jh;break;default:var
-a=jq}return cD(b,db(a,c))}function
-j6(b,c){switch(b){case
-1:var
-a=jF;break;case
-2:var
-a=jG;break;case
-4:var
-a=jI;break;case
-5:var
-a=jJ;break;case
-6:var
-a=jK;break;case
-7:var
-a=jL;break;case
-8:var
-a=jM;break;case
-9:var
-a=jN;break;case
-10:var
-a=jO;break;case
-11:var
-a=jP;break;case
-0:case
-13:var
-a=jE;break;case
-3:case
-14:var
-a=jH;break;default:var
-a=jQ}return cD(b,db(a,c))}function
-j7(b,c){switch(b){case
-1:var
-a=jS;break;case
-2:var
-a=jT;break;case
-4:var
-a=jV;break;case
-5:var
-a=jW;break;case
-6:var
-a=jX;break;case
-7:var
-a=jY;break;case
-8:var
-a=jZ;break;case
-9:var
-a=j0;break;case
-10:var
-a=j1;break;case
-11:var
-a=j2;break;case
-0:case
-13:var
-a=jR;break;case
-3:case
-14:var
-a=jU;break;default:var
-a=j3}return cD(b,db(a,c))}function
-j8(b,c){switch(b){case
-1:var
-a=js;break;case
-2:var
-a=jt;break;case
-4:var
-a=jv;break;case
-5:var
-a=jw;break;case
-6:var
-a=jx;break;case
-7:var
-a=jy;break;case
-8:var
-a=jz;break;case
-9:var
-a=jA;break;case
-10:var
-a=jB;break;case
-11:var
-a=jC;break;case
-0:case
-13:var
-a=jr;break;case
-3:case
-14:var
-a=ju;break;default:var
-a=jD}return cD(b,hA(a,c))}function
-a4(c,i,b){function
-j(d){switch(c[1]){case
-0:var
-a=45;break;case
-1:var
-a=43;break;default:var
-a=32}return rK(b,i,a)}function
-r(c){var
-a=ry(b);return 3===a?b<0.?j_:j$:4<=a?ka:c}switch(c[2]){case
-5:var
-e=hy(e3(c,i),b),d=0,v=o(e);for(;;){if(d===v)var
-q=0;else{var
-k=K(e,d)-46|0,l=0;if(23<k>>>0){if(55===k)l=1}else
-if(21<k-1>>>0)l=1;if(!l){var
-d=d+1|0;continue}var
-q=1}var
-w=q?e:am(e,j9);return r(w)}case
-6:return j(0);case
-7:var
-h=aK(j(0)),f=aC(h);if(0===f)var
-p=h;else{var
-m=U(f),n=f-1|0,s=0;if(!(n<0)){var
-a=s;for(;;){var
-g=aL(h,a),t=25<g+ee>>>0?g:g+g$|0;C(m,a,t);var
-u=a+1|0;if(n!==a){var
-a=u;continue}break}}var
-p=m}return ak(p);case
-8:return r(j(0));default:return hy(e3(c,i),b)}}function
-ce(d,A,z,x){var
-b=A,a=z,c=x;for(;;)if(typeof
-c==="number")return e(b,a);else
-switch(c[0]){case
-0:var
-E=c[1];return function(c){return y(b,[5,a,c],E)};case
-1:var
-F=c[1];return function(c){var
-e=0;if(40<=c)if(92===c)var
-d=h0;else
-if(ea<=c)e=1;else
-e=2;else
-if(32<=c)if(39<=c)var
-d=h1;else
-e=2;else
-if(14<=c)e=1;else
-switch(c){case
-8:var
-d=h2;break;case
-9:var
-d=h3;break;case
-10:var
-d=h4;break;case
-13:var
-d=h5;break;default:e=1}switch(e){case
-1:var
-f=U(4);C(f,0,92);C(f,1,48+(c/eg|0)|0);C(f,2,48+((c/10|0)%10|0)|0);C(f,3,48+(c%10|0)|0);var
-d=ak(f);break;case
-2:var
-g=U(1);C(g,0,c);var
-d=ak(g);break}var
-h=o(d),i=bb(h+2|0,39);aZ(d,0,i,1,h);return y(b,[4,a,ak(i)],F)};case
-2:var
-G=c[2],H=c[1];return dv(b,a,G,H,function(a){return a});case
-3:return dv(b,a,c[2],c[1],jd);case
-4:return cE(b,a,c[4],c[2],c[3],j5,c[1]);case
-5:return cE(b,a,c[4],c[2],c[3],j6,c[1]);case
-6:return cE(b,a,c[4],c[2],c[3],j7,c[1]);case
-7:return cE(b,a,c[4],c[2],c[3],j8,c[1]);case
-8:var
-h=c[4],j=c[3],k=c[2],g=c[1];if(typeof
-k==="number"){if(typeof
-j==="number")return j?function(d,c){return y(b,[4,a,a4(g,d,c)],h)}:function(c){return y(b,[4,a,a4(g,dt(g),c)],h)};var
-ac=j[1];return function(c){return y(b,[4,a,a4(g,ac,c)],h)}}else{if(0===k[0]){var
-n=k[2],p=k[1];if(typeof
-j==="number")return j?function(d,c){return y(b,[4,a,av(p,n,a4(g,d,c))],h)}:function(c){return y(b,[4,a,av(p,n,a4(g,dt(g),c))],h)};var
-ad=j[1];return function(c){return y(b,[4,a,av(p,n,a4(g,ad,c))],h)}}var
-q=k[1];if(typeof
-j==="number")return j?function(e,d,c){return y(b,[4,a,av(q,e,a4(g,d,c))],h)}:function(d,c){return y(b,[4,a,av(q,d,a4(g,dt(g),c))],h)};var
-ae=j[1];return function(d,c){return y(b,[4,a,av(q,d,a4(g,ae,c))],h)}}case
-9:return dv(b,a,c[2],c[1],hW);case
-10:var
-a=[7,a],c=c[1];continue;case
-11:var
-a=[2,a,c[1]],c=c[2];continue;case
-12:var
-a=[3,a,c[1]],c=c[2];continue;case
-13:var
-I=c[3],K=c[2],r=e0(16);du(r,K);var
-w=e2(r);return function(c){return y(b,[4,a,w],I)};case
-14:var
-L=c[3],M=c[2];return function(d){var
-e=d[1],c=D(e,N(T(M)));if(typeof
-c[2]==="number")return y(b,a,J(c[1],L));throw aa};case
-15:var
-O=c[1];return function(d,c){return y(b,[6,a,function(a){return i(d,a,c)}],O)};case
-16:var
-Q=c[1];return function(c){return y(b,[6,a,c],Q)};case
-17:var
-a=[0,a,c[1]],c=c[2];continue;case
-18:var
-m=c[1];if(0===m[0]){var
-R=c[2],S=m[1][1],V=0,b=function(b,c,d){return function(a){return y(c,[1,b,[0,a]],d)}}(a,b,R),a=V,c=S;continue}var
-W=c[2],X=m[1][1],Y=0,b=function(b,c,d){return function(a){return y(c,[1,b,[1,a]],d)}}(a,b,W),a=Y,c=X;continue;case
-19:throw[0,P,kc];case
-20:var
-Z=c[3],_=[8,a,kd];return function(a){return y(b,_,Z)};case
-21:var
-$=c[2];return function(c){return y(b,[4,a,db(ke,c)],$)};case
-22:var
-ab=c[1];return function(c){return y(b,[5,a,c],ab)};case
-23:var
-f=c[2],l=c[1];if(typeof
-l==="number")switch(l){case
-0:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
-1:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
-2:throw[0,P,kf];default:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f])}else
-switch(l[0]){case
-0:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
-1:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
-2:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
-3:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
-4:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
-5:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
-6:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
-7:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
-8:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
-9:var
-v=l[2];return d<50?d0(d+1|0,b,a,v,f):af(d0,[0,b,a,v,f]);case
-10:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);default:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f])}default:var
-s=c[3],t=c[1],u=e(c[2],0);return d<50?dZ(d+1|0,b,a,s,t,u):af(dZ,[0,b,a,s,t,u])}}function
-d0(e,d,c,a,b){if(typeof
-a==="number")return e<50?B(e+1|0,d,c,b):af(B,[0,d,c,b]);else
-switch(a[0]){case
-0:var
-f=a[1];return function(a){return ay(d,c,f,b)};case
-1:var
-g=a[1];return function(a){return ay(d,c,g,b)};case
-2:var
-h=a[1];return function(a){return ay(d,c,h,b)};case
-3:var
-i=a[1];return function(a){return ay(d,c,i,b)};case
-4:var
-j=a[1];return function(a){return ay(d,c,j,b)};case
-5:var
-k=a[1];return function(a){return ay(d,c,k,b)};case
-6:var
-l=a[1];return function(a){return ay(d,c,l,b)};case
-7:var
-m=a[1];return function(a){return ay(d,c,m,b)};case
-8:var
-n=a[2];return function(a){return ay(d,c,n,b)};case
-9:var
-o=a[3],p=a[2],q=W(T(a[1]),p);return function(a){return ay(d,c,al(q,o),b)};case
-10:var
-r=a[1];return function(e,a){return ay(d,c,r,b)};case
-11:var
-s=a[1];return function(a){return ay(d,c,s,b)};case
-12:var
-t=a[1];return function(a){return ay(d,c,t,b)};case
-13:throw[0,P,kg];default:throw[0,P,kh]}}function
-B(d,b,e,a){var
-c=[8,e,ki];return d<50?ce(d+1|0,b,c,a):af(ce,[0,b,c,a])}function
-dZ(h,b,f,a,d,c){if(d){var
-i=d[1];return function(d){return kb(b,f,a,i,e(c,d))}}var
-g=[4,f,c];return h<50?ce(h+1|0,b,g,a):af(ce,[0,b,g,a])}function
-y(a,b,c){return eD(ce(0,a,b,c))}function
-ay(a,b,c,d){return eD(d0(0,a,b,c,d))}function
-kb(a,b,c,d,e){return eD(dZ(0,a,b,c,d,e))}function
-dv(f,d,c,a,b){if(typeof
-a==="number")return function(a){return y(f,[4,d,e(b,a)],c)};else{if(0===a[0]){var
-g=a[2],h=a[1];return function(a){return y(f,[4,d,av(h,g,e(b,a))],c)}}var
-i=a[1];return function(g,a){return y(f,[4,d,av(i,g,e(b,a))],c)}}}function
-cE(f,e,d,g,c,b,a){if(typeof
-g==="number"){if(typeof
-c==="number")return c?function(g,c){return y(f,[4,e,bC(g,i(b,a,c))],d)}:function(c){return y(f,[4,e,i(b,a,c)],d)};var
-l=c[1];return function(c){return y(f,[4,e,bC(l,i(b,a,c))],d)}}else{if(0===g[0]){var
-h=g[2],j=g[1];if(typeof
-c==="number")return c?function(g,c){return y(f,[4,e,av(j,h,bC(g,i(b,a,c)))],d)}:function(c){return y(f,[4,e,av(j,h,i(b,a,c))],d)};var
-m=c[1];return function(c){return y(f,[4,e,av(j,h,bC(m,i(b,a,c)))],d)}}var
-k=g[1];if(typeof
-c==="number")return c?function(h,g,c){return y(f,[4,e,av(k,h,bC(g,i(b,a,c)))],d)}:function(g,c){return y(f,[4,e,av(k,g,i(b,a,c))],d)};var
-n=c[1];return function(g,c){return y(f,[4,e,av(k,g,bC(n,i(b,a,c)))],d)}}}function
-bc(b,h){var
-a=h;for(;;)if(typeof
-a==="number")return 0;else
-switch(a[0]){case
-0:var
-d=a[2],i=a[1];if(typeof
-d==="number")switch(d){case
-0:var
-c=iz;break;case
-1:var
-c=iA;break;case
-2:var
-c=iB;break;case
-3:var
-c=iC;break;case
-4:var
-c=iD;break;case
-5:var
-c=iE;break;default:var
-c=iF}else
-switch(d[0]){case
-0:var
-c=d[1];break;case
-1:var
-c=d[1];break;default:var
-c=am(iG,eV(1,d[1]))}bc(b,i);return bA(b,c);case
-1:var
-f=a[2],g=a[1];if(0===f[0]){var
-j=f[1];bc(b,g);bA(b,kj);var
-a=j;continue}var
-k=f[1];bc(b,g);bA(b,kk);var
-a=k;continue;case
-6:var
-n=a[2];bc(b,a[1]);return bA(b,e(n,0));case
-7:var
-a=a[1];continue;case
-8:var
-o=a[2];bc(b,a[1]);return aI(o);case
-2:case
-4:var
-l=a[2];bc(b,a[1]);return bA(b,l);default:var
-m=a[2];bc(b,a[1]);return aJ(b,m)}}function
-cF(b){var
-a=b[1];return y(function(b){var
-a=cz(64);bc(a,b);return cA(a)},0,a)}try{var
-rl=hO(rk),e5=rl}catch(a){a=a1(a);if(a!==ax)throw a;try{var
-rj=hO(ri),e4=rj}catch(a){a=a1(a);if(a!==ax)throw a;var
-e4=km}var
-e5=e4}var
-kn=il(e5,82),cG=[gM,function(z){var
-n=se(0),b=[0,a0(55,0),0],i=0===n.length-1?[0,0]:n,j=i.length-1,a=0;for(;;){k(b[1],a)[1+a]=a;var
-y=a+1|0;if(54!==a){var
-a=y;continue}var
-g=[0,kl],l=54+eR(55,j)|0,u=0;if(!(l<0)){var
-c=u;for(;;){var
-e=c%55|0,m=hI(c,j),v=k(i,m)[1+m],h=am(g[1],d(s+v));g[1]=rZ(h,0,o(h));var
-f=g[1],p=K(f,3)<<24,q=K(f,2)<<16,r=K(f,1)<<8,t=((K(f,0)+r|0)+q|0)+p|0,w=(k(b[1],e)[1+e]^t)&gA;k(b[1],e)[1+e]=w;var
-x=c+1|0;if(l!==c){var
-c=x;continue}break}}b[2]=0;return b}}];function
-dw(h,l){var
-m=h?h[1]:kn,b=16;for(;;){if(!(l<=b)&&!(dn<(b*2|0))){var
-b=b*2|0;continue}if(m){var
-i=r5(cG),a=c6===i?cG[1]:gM===i?iv(cG):cG;a[2]=(a[2]+1|0)%55|0;var
-c=a[2],d=k(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(k(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&gA,g=a[2];k(a[1],g)[1+g]=f;var
+h5=[T,h4,cJ(0)];function
+h6(a){throw h5}function
+h7(a){var
+c=a[1];a[1]=h6;try{var
+b=d(c,0);rR(a,b);return b}catch(b){b=ar(b);a[1]=function(a){throw b};throw b}}function
+ez(a){var
+b=1<=a?a:1,c=bB<b?bB:b,d=ab(c);return[0,d,0,c,d]}function
+eA(a){return aU(et(a[1],0,a[2]))}function
+aF(a,i){var
+f=a[2];if(a[3]<=f){var
+d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+1|0)){b[1]=2*b[1]|0;continue}if(bB<b[1])if((d+1|0)<=bB)b[1]=bB;else
+eh(h_);var
+e=ab(b[1]),c=a[2],g=a[1],h=0;if(0<=c&&!((by(g)-c|0)<0)&&!((by(e)-c|0)<0)){bs(g,0,e,0,c);h=1}if(!h)ah(hT);a[1]=e;a[3]=b[1];if(!((a[2]+1|0)<=a[3]))throw[0,cS,h9];if(!((d+1|0)<=a[3]))throw[0,cS,h8];break}}aK(a[1],f,i);a[2]=f+1|0;return 0}function
+eB(a){var
+b=a.length-1<4?1:0,c=b||(a[4]<0?1:0);return c}function
+c1(a){a[4]=-a[4]|0;return 0}try{var
+q_=hE(q9),eD=q_}catch(a){a=ar(a);if(a!==ae)throw a;try{var
+q8=hE(q7),eC=q8}catch(a){a=ar(a);if(a!==ae)throw a;var
+eC=ia}var
+eD=eC}var
+ib=h0(eD,82),ca=[gG,function(A){var
+m=r3(0),b=[0,aT(55,0),0],j=0===m.length-1?[0,0]:m,g=j.length-1,a=0;for(;;){E(b[1],a)[1+a]=a;var
+z=a+1|0;if(54!==a){var
+a=z;continue}var
+h=[0,h$],s=0,t=55,v=g<=55?t:g,k=54+v|0;if(!(k<0)){var
+c=s;for(;;){var
+d=c%55|0,l=hx(c,g),w=E(j,l)[1+l],i=K(h[1],e(q+w));h[1]=rM(i,0,u(i));var
+f=h[1],n=ac(f,3)<<24,o=ac(f,2)<<16,p=ac(f,1)<<8,r=((ac(f,0)+p|0)+o|0)+n|0,x=(E(b[1],d)[1+d]^r)&gv;E(b[1],d)[1+d]=x;var
+y=c+1|0;if(k!==c){var
+c=y;continue}break}}b[2]=0;return b}}];function
+c2(h,k){var
+l=h?h[1]:ib,b=16;for(;;){if(!(k<=b)&&!(cV<(b*2|0))){var
+b=b*2|0;continue}if(l){var
+i=rS(ca),a=cC===i?ca[1]:gG===i?h7(ca):ca;a[2]=(a[2]+1|0)%55|0;var
+c=a[2],d=E(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(E(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&gv,g=a[2];E(a[1],g)[1+g]=f;var
 j=f}else
 var
-j=0;return[0,0,a0(b,0),j,b]}}function
-e6(D,f){var
-i=f[2],t=(i.length-1)*2|0,u=t<dn?1:0;if(u){var
-j=a0(t,0),v=f.length-1<4?1:0,w=v||(f[4]<0?1:0),l=1-w;f[2]=j;var
-m=j.length-1,g=a0(m,0),p=i.length-1-1|0,E=e(D,f),z=0;if(!(p<0)){var
-d=z;a:for(;;){var
-a=k(i,d)[1+d];for(;;){if(a){var
-n=a[1],x=a[2],y=a[3],h=l?a:[0,n,x,0],b=e(E,n),o=k(g,b)[1+b];if(o)o[3]=h;else
-k(j,b)[1+b]=h;k(g,b)[1+b]=h;var
-a=y;continue}var
-C=d+1|0;if(p!==d){var
-d=C;continue a}break}break}}if(l){var
-q=m-1|0,A=0;if(!(q<0)){var
-c=A;for(;;){var
-s=k(g,c)[1+c];if(s)s[3]=0;var
-B=c+1|0;if(q!==c){var
-c=B;continue}break}}var
-r=0}else
+j=0;return[0,0,aT(b,0),j,b]}}function
+ic(i,d,c,h,g){var
+b=h,a=g;for(;;){if(a){var
+e=a[3],f=j(i,a[1],a[2]);if(f){var
+k=f[1];if(b)b[3]=a;else
+E(d[2],c)[1+c]=a;a[2]=k;var
+b=a,a=e;continue}d[1]=d[1]-1|0;var
+a=e;continue}return b?(b[3]=0,0):(E(d[2],c)[1+c]=0,0)}}function
+id(f,a){var
+g=a[2],c=eB(a);if(1-c)c1(a);try{var
+d=g.length-1-1|0,h=0;if(!(d<0)){var
+b=h;for(;;){ic(f,a,b,0,E(a[2],b)[1+b]);var
+j=b+1|0;if(d!==b){var
+b=j;continue}break}}var
+e=1-c,i=e?c1(a):e;return i}catch(b){b=ar(b);if(c)throw b;c1(a);throw b}}function
+bE(a,b){return 4<=a.length-1?rs(10,100,a[3],b)&(a[2].length-1-1|0):ah(ie)}function
+eE(f,b){var
+g=bE(f,b),c=E(f[2],g)[1+g];if(c){var
+d=c[3],j=c[2];if(0===ap(b,c[1]))return j;if(d){var
+e=d[3],k=d[2];if(0===ap(b,d[1]))return k;if(e){var
+l=e[2],m=e[3];if(0===ap(b,e[1]))return l;var
+a=m;for(;;){if(a){var
+h=a[2],i=a[3];if(0===ap(b,a[1]))return h;var
+a=i;continue}throw ae}}throw ae}throw ae}throw ae}function
+c3(a,g,x){var
+h=bE(a,g),y=E(a[2],h)[1+h],c=y;for(;;){if(c){var
+I=c[3];if(0!==ap(c[1],g)){var
+c=I;continue}c[1]=g;c[2]=x;var
+n=0}else
 var
-r=l;return r}return u}function
-bd(a,b){return 4<=a.length-1?rE(10,eg,a[3],b)&(a[2].length-1-1|0):aI(ko)}function
-e7(a,c,f){var
-d=bd(a,c),g=k(a[2],d)[1+d],b=g;for(;;){if(b){var
-j=b[3];if(0!==aB(b[1],c)){var
-b=j;continue}b[1]=c;b[2]=f;var
-e=0}else
+n=1;if(n){E(a[2],h)[1+h]=[0,g,x,y];a[1]=a[1]+1|0;var
+z=a[2].length-1<<1<a[1]?1:0;if(z){var
+k=a[2],v=(k.length-1)*2|0,w=v<cV?1:0;if(w){var
+l=aT(v,0),m=1-eB(a);a[2]=l;var
+o=l.length-1,i=aT(o,0),r=k.length-1-1|0,D=0;if(!(r<0)){var
+f=D;a:for(;;){var
+b=E(k,f)[1+f];for(;;){if(b){var
+p=b[1],B=b[2],C=b[3],j=m?b:[0,p,B,0],d=bE(a,p),q=E(i,d)[1+d];if(q)q[3]=j;else
+E(l,d)[1+d]=j;E(i,d)[1+d]=j;var
+b=C;continue}var
+H=f+1|0;if(r!==f){var
+f=H;continue a}break}break}}if(m){var
+s=o-1|0,F=0;if(!(s<0)){var
+e=F;for(;;){var
+u=E(i,e)[1+e];if(u)u[3]=0;var
+G=e+1|0;if(s!==e){var
+e=G;continue}break}}var
+t=0}else
 var
-e=1;if(e){k(a[2],d)[1+d]=[0,c,f,g];a[1]=a[1]+1|0;var
-h=a[2].length-1<<1<a[1]?1:0;if(h)return e6(bd,a);var
-i=h}else
+t=m;return t}return w}var
+A=z}else
 var
-i=e;return i}}var
-cH=[_,kp,cm(0)],f=L(0),c=L(1);function
-ao(a){if(hT(a))return sr(a);throw cH}function
-e8(a){return I(a,c)}function
-az(a){return cr(a,f)}function
-cI(b,a){return 0===cr(b,a)?1:0}function
-e9(b,a){return cr(b,a)<0?1:0}function
-e_(b,a){return 0<cr(b,a)?1:0}function
-e$(b,a){return cr(b,a)<=0?1:0}function
-Q(b,a){if(typeof
+A=n;return A}}var
+cb=[T,ig,cJ(0)],f=J(0),c=J(1);function
+aa(a){if(sa(a))return sf(a);throw cb}function
+eF(a){return B(a,c)}function
+ai(a){return b5(a,f)}function
+cc(b,a){return 0===b5(b,a)?1:0}function
+eG(b,a){return b5(b,a)<0?1:0}function
+eH(b,a){return 0<b5(b,a)?1:0}function
+eI(b,a){return b5(b,a)<=0?1:0}function
+I(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0===((b|a)>>>15|0))return L(bU(b,a));return ba(b,a)}function
+a==="number"&&0===((b|a)>>>15|0))return J(a9(b,a));return aM(b,a)}function
 h(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b===a?1:0;return cI(b,a)}function
-v(b,a){if(typeof
+a==="number")return b===a?1:0;return cc(b,a)}function
+t(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b<a?1:0;return e9(b,a)}function
-n(b,a){if(typeof
+a==="number")return b<a?1:0;return eG(b,a)}function
+i(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b<=a?1:0;return e$(b,a)}function
-bD(b,a){return n(b,a)?a:b}function
-fa(a){return typeof
-a==="number"?L(a>>1):ct(a,1)}function
-a(a){return hV(b(a,1))}function
-a5(g,f,d,a){if(cI(a,c))return e(d,0);var
+a==="number")return b<=a?1:0;return eI(b,a)}function
+aG(b,a){return i(b,a)?a:b}function
+eJ(b,a){return i(b,a)?b:a}function
+eK(a){return typeof
+a==="number"?J(a>>1):b7(a,1)}function
+a(a){return hK(b(a,1))}function
+Q(g,f,e,a){if(cc(a,c))return d(e,0);var
 h=typeof
-a==="number"?1===(a&1)?1:0:1-cI(a,b(ct(a,1),1));return h?e(g,fa(a)):e(f,fa(a))}function
-bi(b,a){if(typeof
+a==="number"?1===(a&1)?1:0:1-cc(a,b(b7(a,1),1));return h?d(g,eK(a)):d(f,eK(a))}function
+c4(f,e,c,a){var
+b=ai(a);return 0===b?d(f,0):0<b?d(e,a):d(c,P(a))}function
+aW(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return L(hw(b,a));return 0===az(a)?f:bX(b,a)}function
-bE(b,a){if(typeof
+a==="number"&&0<=b&&0<a)return J(ho(b,a));return 0===ai(a)?f:bA(b,a)}function
+bb(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return L(hI(b,a));return 0===az(a)?b:I(b,ba(a,bX(b,a)))}function
-ab(b,a){return 0<=az(a)?hU(b,ao(a)):f}function
-fb(a){return 0<az(a)?L(sn(a)-1|0):f}function
-bj(c,a){if(typeof
+a==="number"&&0<=b&&0<a)return J(hx(b,a));return 0===ai(a)?b:B(b,aM(a,bA(b,a)))}function
+R(b,a){return 0<=ai(a)?hJ(b,aa(a)):f}function
+eL(a){return 0<ai(a)?J(sb(a)-1|0):f}function
+aX(c,a){if(typeof
 a==="number"&&0===a)return c;var
-d=ao(a);return 0<=d?b(c,d):ct(c,-d|0)}function
-fc(b,a){return bj(b,V(a))}function
-bk(a){return 0<az(a)?ao(a):0}function
-fd(a){return 0<az(a)?a:c}function
-E(d){var
-b=0,a=bh(d);for(;;){if(a){var
-b=[0,[0,a[1]],b],a=a[2];continue}var
-c=ds(b),f=c.length-1;return function(a){var
+d=aa(a);return 0<=d?b(c,d):b7(c,-d|0)}function
+eM(b,a){return aX(b,P(a))}function
+av(a){return 0<ai(a)?aa(a):0}function
+eN(a){return 0<ai(a)?a:c}function
+z(a){var
+c=c0(a),f=c.length-1;return function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,b=e?a<f?1:0:e;else
 var
 b=d;var
-g=b?c[1+a]:b;return g}}}function
-dx(a,h,g){var
+g=b?[0,c[1+a]]:b;return g}}function
+c5(a,h,g){var
 c=typeof
-a==="number"?1:0,d=c?0<a?1:0:c,b=d?a:d,f=bb(b,0);cy(function(a){var
-c=e(h,a);return cy(function(a){var
+a==="number"?1:0,e=c?0<a?1:0:c,b=e?a:e,f=es(b,0);cW(function(a){var
+c=d(h,a);return cW(function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,c=e?a<b?1:0:e;else
 var
 c=d;var
-g=c?(C(f,a,1),0):c;return g},c)},g);return function(a){var
+g=c?(aK(f,a,1),0):c;return g},c)},g);return function(a){var
 d=typeof
 a==="number"?1:0;if(d){var
 e=0<=a?1:0;if(e)var
-g=a<b?1:0,c=g?1===aL(f,a)?1:0:g;else
+g=a<b?1:0,c=g?1===bu(f,a)?1:0:g;else
 var
 c=e}else
 var
 c=d;return c}}function
-cJ(c,b){var
-a=dw(0,64);eO(function(f,d){var
-g=L(f),b=bd(a,d),e=[0,d,g,k(a[2],b)[1+b]];k(a[2],b)[1+b]=e;a[1]=a[1]+1|0;var
-c=a[2].length-1<<1<a[1]?1:0;return c?e6(bd,a):c},b);return function(d){function
-b(e){var
-a=e;for(;;){if(a){var
-c=a[3],f=a[2];if(0===aB(a[1],d))return[0,f,b(c)];var
-a=c;continue}return 0}}var
-c=bd(a,d);return bh(b(k(a[2],c)[1+c]))}}function
-p(a){return a?0:1}function
-bl(a){return a[1]}function
-b1(a){return a[2]}function
-fe(a){var
-b=a?fe(a[2])+1|0:a;return b}function
-q(a,b){if(a){var
-c=q(a[2],b);return[0,a[1],c]}return b}function
-dy(b,a){function
+aY(d,c){var
+a=c2(0,64);function
+b(b){try{var
+c=eE(a,b);return c}catch(a){a=ar(a);if(a===ae)return 0;throw a}}eo(function(d,c){var
+e=b(c);return c3(a,c,[0,J(d),e])},c);id(function(b,a){return[0,bC(a)]},a);return b}function
+m(a){return a?0:1}function
+aO(a){return a[1]}function
+bF(a){return a[2]}function
+bG(a){var
+b=a?bG(a[2])+1|0:a;return b}function
+o(a,b){if(a){var
+c=o(a[2],b);return[0,a[1],c]}return b}function
+c6(b,a){return 0===b?a:c6(b-1|0,a)+1|0}function
+eO(b,a){return 0===b?0:c6(a,eO(b-1|0,a))}function
+eP(b,a){return b?a:a?0:1}function
+c7(b,a){function
 c(d){function
 b(a){return 1}function
-c(a){return 0}return a5(function(a){return 0},c,b,a)}function
+c(a){return 0}return Q(function(a){return 0},c,b,a)}function
 d(b){function
 c(a){return 0}function
-d(a){return dy(b,a)}return a5(function(a){return 0},d,c,a)}return a5(function(b){function
+d(a){return c7(b,a)}return Q(function(a){return 0},d,c,a)}return Q(function(b){function
 c(a){return 0}function
-d(a){return 0}return a5(function(a){return dy(b,a)},d,c,a)},d,c,b)}function
-ff(a){var
+d(a){return 0}return Q(function(a){return c7(b,a)},d,c,a)},d,c,b)}function
+eQ(a){var
 b=a?a[2]:a;return b}function
-dz(e,d,c){var
+c8(e,d,c){var
 b=e,a=d;for(;;){if(0===b)return a?a[1]:c;var
 f=b-1|0;if(a){var
 b=f,a=a[2];continue}return c}}function
-X(d,c){var
+eR(d,c){var
+a=d;for(;;){if(a){var
+b=a[2];if(b){var
+a=b;continue}return a[1]}return c}}function
+C(d,c){var
 a=d,b=c;for(;;){if(a){var
 e=[0,a[1],b],a=a[2],b=e;continue}return b}}function
-cK(a){if(a){var
-b=cK(a[2]);return q(a[1],b)}return a}function
-A(b,a){if(a)var
-d=A(b,a[2]),c=[0,e(b,a[1]),d];else
+cd(a){if(a){var
+b=cd(a[2]);return o(a[1],b)}return a}function
+x(b,a){if(a)var
+e=x(b,a[2]),c=[0,d(b,a[1]),e];else
 var
 c=a;return c}function
-aQ(b,a){if(a){var
-c=aQ(b,a[2]);return q(e(b,a[1]),c)}return a}function
-a6(e,d,c){var
+as(b,a){if(a){var
+c=as(b,a[2]);return o(d(b,a[1]),c)}return a}function
+aj(e,d,c){var
 a=d,b=c;for(;;){if(a){var
-f=i(e,b,a[1]),a=a[2],b=f;continue}return b}}function
-fg(c,b,a){if(a){var
-d=fg(c,b,a[2]);return i(c,a[1],d)}return b}function
-G(f,d){var
-a=d;for(;;){if(a){var
-b=e(f,a[1]);if(!b){var
+f=j(e,b,a[1]),a=a[2],b=f;continue}return b}}function
+eS(c,b,a){if(a){var
+d=eS(c,b,a[2]);return j(c,a[1],d)}return b}function
+A(f,e){var
+a=e;for(;;){if(a){var
+b=d(f,a[1]);if(!b){var
 a=a[2];continue}var
 c=b}else
 var
 c=a;return c}}function
-t(d,c){var
+s(e,c){var
 a=c;for(;;){if(a){var
-b=e(d,a[1]);if(b){var
+b=d(e,a[1]);if(b){var
 a=a[2];continue}return b}return 1}}function
-b2(b,f){var
+bc(b,f){var
 a=f;for(;;){if(a){var
-c=a[2],d=a[1];if(e(b,d))return[0,d,b2(b,c)];var
+c=a[2],e=a[1];if(d(b,e))return[0,e,bc(b,c)];var
 a=c;continue}return a}}function
-cL(d,c){var
+bH(e,c){var
 a=c;for(;;){if(a){var
-b=a[1];if(e(d,b))return[0,b];var
+b=a[1];if(d(e,b))return[0,b];var
 a=a[2];continue}return a}}function
-b3(b,a){if(0===b)return 0;var
+bd(b,a){if(0===b)return 0;var
 e=b-1|0;if(a)var
-d=b3(e,a[2]),c=[0,a[1],d];else
+d=bd(e,a[2]),c=[0,a[1],d];else
 var
 c=a;return c}function
-dA(d,c){var
+c9(d,c){var
 b=d,a=c;for(;;){if(0===b)return a;var
 e=b-1|0;if(a){var
 b=e,a=a[2];continue}return a}}function
-fh(b,a){return 0===a?0:[0,b,fh(b+1|0,a-1|0)]}function
-cM(b,a){return 0===a?0:[0,b,cM(b,a-1|0)]}function
-b4(f,d,c){var
-a=d,b=c;for(;;){if(a){var
-g=[0,e(f,a[1]),b],a=a[2],b=g;continue}return X(b,0)}}function
-w(e,d){var
+eT(b,a){return 0===a?0:[0,b,eT(b+1|0,a-1|0)]}function
+ce(b,a){return 0===a?0:[0,b,ce(b,a-1|0)]}function
+eU(f,e,c){var
+a=e,b=c;for(;;){if(a){var
+g=[0,d(f,a[1]),b],a=a[2],b=g;continue}return C(b,0)}}function
+v(e,d){var
 b=e,a=d;for(;;){if(b){var
-f=m(a,c),b=b[2],a=f;continue}return a}}var
-kq=a(a(a(a(a(c))))),b5=ab(b(c,1),kq);function
-bm(a){var
-b=n(V(b5),a);return b?v(a,b5):b}function
-fi(d,f){var
-g=[0,i(d[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],j=[0,e(d[3],f[1]),0],k=[0,i(d[7],4,j),h],l=[0,a(b(b(b(c,1),1),1)),0],m=[0,e(d[2],l),k];return e(d[6],m)}function
-fj(b,a){if(n(f,a))return f;var
-d=bj(b,a);return h(d,f)?h(b,f)?f:c:h(bj(d,V(a)),b)?f:c}function
-fk(a,e,d){if(a[3]){var
-f=b(b(b(b(b(b(c,1),1),1),1),1),1);return m(I(e[9],d),f)}return a[4]}var
-kr=b(b(b(b(b(b(c,1),1),1),1),1),1),cN=ab(b(c,1),kr);function
-fl(d,a){var
-g=0,h=a?c:f,i=[0,b(b(b(b(c,1),1),1),1),[0,h,g]];return e(d[2],i)}function
-fm(q,p,o,m,l,k,A,b){if(b){var
-r=b[1],s=r[2],a=r[1];if(n(l,s))return 0;var
-c=e(o,a);if(c){var
-d=e(m,s);if(d){var
-f=d[1],t=v(k,a);if(t)var
-g=t;else
+f=n(a,c),b=b[2],a=f;continue}return a}}var
+ih=a(a(a(a(a(c))))),bI=R(b(c,1),ih);function
+aZ(a){var
+b=i(P(bI),a);return b?t(a,bI):b}function
+eV(e,f){var
+g=[0,j(e[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],i=[0,d(e[3],f[1]),0],k=[0,j(e[7],4,i),h],l=[0,a(b(b(b(c,1),1),1)),0],m=[0,d(e[2],l),k];return d(e[6],m)}function
+eW(b,a){if(i(f,a))return f;var
+d=aX(b,a);return h(d,f)?h(b,f)?f:c:h(aX(d,P(a)),b)?f:c}function
+eX(a,e,d){if(a[3]){var
+f=b(b(b(b(b(b(c,1),1),1),1),1),1);return n(B(e[9],d),f)}return a[4]}var
+ii=b(b(b(b(b(b(c,1),1),1),1),1),1),cf=R(b(c,1),ii);function
+eY(e,a){var
+g=0,h=a?c:f,i=[0,b(b(b(b(c,1),1),1),1),[0,h,g]];return d(e[2],i)}function
+eZ(r,q,p,o,n,m,C,e){if(e){var
+s=e[1],u=s[2],a=s[1];if(i(n,u))return 0;var
+g=d(p,a);if(g){var
+k=d(o,u);if(k){var
+b=k[1],v=t(f,b[4]);if(v){var
+w=t(m,a);if(w)var
+c=w;else
 var
-y=p[1],z=y?h(k,a):y,g=z?i(q[5],A,f[7]):z;if(g)var
-j=fm(q,p,o,m,l,a,f[7],b[2]),B=j?[0,[0,[0,c[1],f],j[1]]]:j,u=B;else
+A=q[1],B=A?h(m,a):A,c=B?j(r[5],C,b[7]):B}else
 var
-u=g;var
-w=u}else
+c=v;if(c)var
+l=eZ(r,q,p,o,n,a,b[7],e[2]),D=l?[0,[0,[0,g[1],b],l[1]]]:l,x=D;else
 var
-w=d;var
-x=w}else
+x=c;var
+y=x}else
 var
-x=c;return x}return ks}function
-fn(r,$,q,aB,aA,az,a,ay,o){var
-j=a[1],J=I(Q($,a[2]),o),aC=p(j),aa=aC||v(J,fk(q,a,o));if(aa){var
-aD=fl(r,j),K=fm(r,q,aB,aA,az,V(c),aD,ay);if(K){var
-aE=K[1],aF=0,aG=j?f:V(cN),aH=j?f:cN,aI=j?fj(c,J):f,aJ=j?bj(c,J):f,aK=j?c:f,D=f,C=aK,l=aJ,w=aI,u=aH,B=aG,A=aF,t=aE,aL=fk(q,a,o);for(;;){if(t){var
-T=t[1],g=T[2],x=T[1],ai=g[9],aj=g[2],E=I(m(Q($,I(I(a[2],c),aj)),ai),o);if(n(aL,E))return 0;var
-ak=g[4],al=q[2]?c:x[4],U=Q(al,ak),am=t[2],an=[0,g[7],[0,x[6],A]],ao=bD(B,m(x[5],g[6])),W=m(x[2],g[5]),ap=n(u,W)?u:W,aq=m(w,fj(U,E)),ar=m(l,bj(U,E)),as=m(C,g[3]),D=bD(D,m(c,g[2])),C=as,l=ar,w=aq,u=ap,B=ao,A=an,t=am;continue}var
-Y=h(a[2],D);if(Y)var
-at=q[2],F=at||h(a[3],C);else
+y=k;var
+z=y}else
 var
-F=Y;if(F){var
-d=a[4],k=a[9],L=q[3];if(L){var
-ad=I(L[1],c),s=ab(b(c,1),ad);if(h(k,f))var
-y=I(d,c);else{var
-ag=I(I(k,c),o);if(h(d,s))var
-R=I(m(d,d),c);else
+z=g;return z}return ij}function
+e0(r,$,q,aA,az,ay,a,ax,p){var
+k=a[1],L=B(I($,a[2]),p),aB=m(k),aa=aB||t(L,eX(q,a,p));if(aa){var
+aC=eY(r,k),M=eZ(r,q,aA,az,ay,P(c),aC,ax);if(M){var
+aD=M[1],aE=0,aF=k?f:P(cf),aH=k?f:cf,aI=k?eW(c,L):f,aJ=k?aX(c,L):f,aK=k?c:f,F=f,E=aK,o=aJ,v=aI,D=aH,A=aF,z=aE,u=aD,aL=eX(q,a,p);for(;;){if(u){var
+W=u[1],g=W[2],w=W[1],ah=g[9],ai=g[2],G=B(n(I($,B(B(a[2],c),ai)),ah),p);if(i(aL,G))return 0;var
+aj=g[4],ak=q[2]?c:w[4],X=I(ak,aj),al=u[2],am=[0,g[7],[0,w[6],z]],an=aG(A,n(w[5],g[6])),ao=eJ(D,n(w[2],g[5])),ap=n(v,eW(X,G)),aq=n(o,aX(X,G)),ar=n(E,g[3]),F=aG(F,n(c,g[2])),E=ar,o=aq,v=ap,D=ao,A=an,z=am,u=al;continue}var
+Y=h(a[2],F);if(Y)var
+as=q[2],H=as||h(a[3],E);else
 var
-ah=b(c,1),R=I(m(d,d),ah);var
-y=bj(R,ag)}var
-M=n(f,k),N=M?v(d,m(s,s)):M;if(N)var
-ae=h(k,f),z=ae||n(s,d);else
+H=Y;if(H){var
+e=a[4],l=a[9],N=q[3];if(N){var
+ac=B(N[1],c),s=R(b(c,1),ac);if(h(l,f))var
+x=B(e,c);else{var
+af=B(B(l,c),p);if(h(e,s))var
+U=B(n(e,e),c);else
 var
-z=N;var
-O=z?n(y,l):z,P=O?v(y,m(l,w)):O;if(P)var
-af=bj(d,I(k,o)),G=n(m(l,w),af);else
+ag=b(c,1),U=B(n(e,e),ag);var
+x=aX(U,af)}var
+O=i(f,l),Q=O?t(e,n(s,s)):O;if(Q)var
+ad=h(l,f),y=ad||i(s,e);else
 var
-G=P}else
+y=Q;var
+S=y?i(x,o):y,T=S?t(x,n(o,v)):S;if(T)var
+ae=aX(e,B(l,p)),J=i(n(o,v),ae);else
 var
-S=h(k,f),G=S?h(d,l):S;var
-H=G}else
+J=T}else
 var
-H=F;var
-Z=H?h(a[5],u):H,_=Z?h(a[6],B):Z;if(_){var
-au=X(A,0),av=[0,fl(r,a[1]),au],aw=e(r[6],av),ax=e(r[9],aw);return i(r[4],a[7],ax)}return _}}var
-ac=K}else
+V=h(l,f),J=V?h(e,o):V;var
+K=J}else
 var
-ac=aa;return ac}function
-fo(h,g,f){var
+K=H;var
+Z=K?h(a[5],D):K,_=Z?h(a[6],A):Z;if(_){var
+at=C(z,0),au=[0,eY(r,a[1]),at],av=d(r[6],au),aw=d(r[9],av);return j(r[4],a[7],aw)}return _}}var
+ab=M}else
+var
+ab=aa;return ab}function
+e1(h,g,f){var
 b=g,a=f;for(;;){if(a){var
-d=e(h,b);if(d){var
-i=a[2],b=m(b,c),a=i;continue}return d}return 1}}function
-fp(j){var
-g=bk(fb(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
-k=bE(d,b(a(b(c,1)),1)),i=[0,m(b(b(b(b(a(c),1),1),1),1),k),e],l=g-1|0;if(h(bi(d,b(a(b(c,1)),1)),f))return i;var
-g=l,d=bi(d,b(a(b(c,1)),1)),e=i;continue}}function
-b6(d){if(v(d,f)){var
-e=fp(V(d));return[0,a(b(a(a(b(c,1))),1)),e]}return fp(d)}function
-b7(d){return v(d,b(a(b(c,1)),1))?m(b(b(b(b(a(c),1),1),1),1),d):m(a(a(a(b(a(b(c,1)),1)))),d)}function
-kt(d){if(h(d,b(a(b(b(b(c,1),1),1)),1))){var
+e=d(h,b);if(e){var
+i=a[2],b=n(b,c),a=i;continue}return e}return 1}}function
+e2(j){var
+g=av(eL(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
+k=bb(d,b(a(b(c,1)),1)),i=[0,n(b(b(b(b(a(c),1),1),1),1),k),e],l=g-1|0;if(h(aW(d,b(a(b(c,1)),1)),f))return i;var
+g=l,d=aW(d,b(a(b(c,1)),1)),e=i;continue}}function
+bJ(d){if(t(d,f)){var
+e=e2(P(d));return[0,a(b(a(a(b(c,1))),1)),e]}return e2(d)}function
+bK(d){return t(d,b(a(b(c,1)),1))?n(b(b(b(b(a(c),1),1),1),1),d):n(a(a(a(b(a(b(c,1)),1)))),d)}function
+ik(d){if(h(d,b(a(b(b(b(c,1),1),1)),1))){var
 e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(h(d,b(b(a(a(a(b(c,1)))),1),1))){var
-f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(n(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(h(d,b(b(b(c,1),1),1))){var
+f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(i(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(h(d,b(b(b(c,1),1),1))){var
 g=[0,b(a(b(b(b(a(c),1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),g]}if(h(d,a(b(b(c,1),1)))){var
-i=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),i]}if(h(d,b(a(b(c,1)),1))){var
-j=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(h(d,b(b(a(c),1),1))){var
-k=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}if(h(d,a(b(a(c),1)))){var
-l=[0,b(a(b(b(a(a(c)),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),l]}var
-m=[0,b7(bE(d,b(b(b(b(c,1),1),1),1))),0],o=[0,b7(bi(d,b(b(b(b(c,1),1),1),1))),m],p=[0,b(b(b(b(a(c),1),1),1),1),o],q=[0,b(b(b(b(a(c),1),1),1),1),p],r=[0,a(b(a(b(a(a(c)),1)),1)),q];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
-dB(d){var
-e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=q(aQ(kt,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
-dC(d,f,g){switch(f[0]){case
+j=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(h(d,b(a(b(c,1)),1))){var
+k=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}if(h(d,b(b(a(c),1),1))){var
+l=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),l]}if(h(d,a(b(a(c),1)))){var
+m=[0,b(a(b(b(a(a(c)),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),m]}var
+n=[0,bK(bb(d,b(b(b(b(c,1),1),1),1))),0],o=[0,bK(aW(d,b(b(b(b(c,1),1),1),1))),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],q=[0,b(b(b(b(a(c),1),1),1),1),p],r=[0,a(b(a(b(a(a(c)),1)),1)),q];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
+cg(d){var
+e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=o(as(ik,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
+c_(e,f,g){switch(f[0]){case
 0:var
-z=b6(f[1]);return[0,e(d[2],z),g];case
+z=bJ(f[1]);return[0,d(e[2],z),g];case
 1:var
-A=dB(f[1]);return[0,e(d[2],A),g];case
+A=cg(f[1]);return[0,d(e[2],A),g];case
 2:if(f[1])var
 s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],l=[0,b(b(a(b(a(a(c)),1)),1),1),u];else
 var
-v=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,b(b(a(a(b(a(c),1))),1),1),w],y=[0,a(b(b(b(b(a(c),1),1),1),1)),x],l=[0,b(a(a(b(b(a(c),1),1))),1),y];return[0,e(d[2],l),g];case
+v=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,b(b(a(a(b(a(c),1))),1),1),w],y=[0,a(b(b(b(b(a(c),1),1),1),1)),x],l=[0,b(a(a(b(b(a(c),1),1))),1),y];return[0,d(e[2],l),g];case
 3:var
-D=[0,a(a(b(a(a(b(c,1))),1))),0],E=[0,e(d[2],D),g],m=1,i=f[1],h=E;for(;;){if(i){if(m)var
+D=[0,a(a(b(a(a(b(c,1))),1))),0],E=[0,d(e[2],D),g],m=1,i=f[1],h=E;for(;;){if(i){if(m)var
 n=h;else
 var
-C=[0,b(b(a(a(b(c,1))),1),1),0],n=[0,e(d[2],C),h];var
-B=dC(d,i[1],n),m=0,i=i[2],h=B;continue}var
-F=[0,a(b(a(a(a(b(c,1)))),1)),0];return[0,e(d[2],F),h]}default:var
-L=[0,a(a(b(a(a(a(c))),1))),0],M=[0,e(d[2],L),g],o=1,k=f[1],j=M;for(;;){if(k){var
-p=k[1];if(o)var
+C=[0,b(b(a(a(b(c,1))),1),1),0],n=[0,d(e[2],C),h];var
+B=c_(e,i[1],n),m=0,i=i[2],h=B;continue}var
+F=[0,a(b(a(a(a(b(c,1)))),1)),0];return[0,d(e[2],F),h]}default:var
+L=[0,a(a(b(a(a(a(c))),1))),0],M=[0,d(e[2],L),g],p=1,k=f[1],j=M;for(;;){if(k){var
+q=k[1];if(p)var
 r=j;else
 var
-K=[0,b(b(a(a(b(c,1))),1),1),0],r=[0,e(d[2],K),j];var
-G=[0,b(a(b(a(a(c)),1)),1),0],H=q(dB(p[1]),G),I=[0,e(d[2],H),r],J=dC(d,p[2],I),o=0,k=k[2],j=J;continue}var
-N=[0,a(b(a(a(a(a(c)))),1)),0];return[0,e(d[2],N),j]}}}function
-a7(a,b){var
-c=X(dC(a,b,0),0);return e(a[6],c)}function
-bF(a){return aQ(function(a){var
-d=[0,b7(bE(a,b(b(b(b(c,1),1),1),1))),0];return[0,b7(bi(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
-dD(a){return a6(function(b,a){return w(a[8],b)},a,f)}function
-dE(k,j){var
-l=b(b(b(b(b(b(c,1),1),1),1),1),1),g=j,d=f,n=a(a(a(a(a(c)))));for(;;){if(g){var
-i=bD(d,e(k,g[1])),g=g[2],d=i;continue}var
-o=h(d,f)?f:m(fb(d),c);return bD(c,bi(m(o,n),l))}}function
-fq(a){var
-b=a[14];return p(t(function(a){return h(a[4],a[3])},b))}function
-cO(b){var
+K=[0,b(b(a(a(b(c,1))),1),1),0],r=[0,d(e[2],K),j];var
+G=[0,b(a(b(a(a(c)),1)),1),0],H=o(cg(q[1]),G),I=[0,d(e[2],H),r],J=c_(e,q[2],I),p=0,k=k[2],j=J;continue}var
+N=[0,a(b(a(a(a(a(c)))),1)),0];return[0,d(e[2],N),j]}}}function
+aH(a,b){var
+c=C(c_(a,b,0),0);return d(a[6],c)}function
+e3(d){return t(d,b(a(b(a(a(c)),1)),1))?B(d,b(b(b(b(a(c),1),1),1),1)):B(d,a(a(a(b(a(b(c,1)),1)))))}function
+be(a){return as(function(a){var
+d=[0,bK(bb(a,b(b(b(b(c,1),1),1),1))),0];return[0,bK(aW(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
+c$(a){return aj(function(b,a){return v(a[8],b)},a,f)}function
+da(k,j){var
+l=b(b(b(b(b(b(c,1),1),1),1),1),1),g=j,e=f,m=a(a(a(a(a(c)))));for(;;){if(g){var
+i=aG(e,d(k,g[1])),g=g[2],e=i;continue}var
+o=h(e,f)?f:n(eL(e),c);return aG(c,aW(n(o,m),l))}}function
+e4(a){var
+b=a[14];return m(s(function(a){return h(a[4],a[3])},b))}function
+ch(b){var
 a=b[6];if(typeof
 a==="number"&&a)return 1;return 0}function
-ku(k,j){var
-l=j[14],N=j[10],bh=j[14],bi=dE(function(a){return fq(j)?a[4]:a[3]},bh),bj=Q(b(b(b(b(b(b(c,1),1),1),1),1),1),bi),M=j[6],bn=typeof
-M==="number"?M?[0,a(a(a(a(a(c)))))]:M:[0,M[1]],bo=cO(j),x=[0,j[7],bo,bn,bj],am=cO(j)?f:j[4],L=E(l),aT=n(f,am);if(aT)var
-aU=x[3],bd=aU?n(c,aU[1]):1,ai=bd;else
+il(l,k){var
+p=k[14],Q=k[10],bl=k[14],bm=da(function(a){return e4(k)?a[4]:a[3]},bl),bn=I(b(b(b(b(b(b(c,1),1),1),1),1),1),bm),O=k[6],bo=typeof
+O==="number"?O?[0,a(a(a(a(a(c)))))]:O:[0,O[1]],bp=ch(k),y=[0,k[7],bp,bo,bn],am=ch(k)?f:k[4],N=z(p),aW=i(f,am);if(aW)var
+aX=y[3],bh=aX?i(c,aX[1]):1,ai=bh;else
 var
-ai=aT;if(ai){var
-O=0,y=N;for(;;){if(y){var
-g=y[1],as=O?i(k[5],O[1],g[1]):1;if(as){var
-ao=bm(g[2]),ap=ao?bm(g[3]):ao,aq=ap?n(g[2],g[3]):ap,ar=aq?v(f,g[4]):aq;if(ar)var
-a1=fi(k,g),a2=e(k[9],a1),at=i(k[4],g[6],a2);else
+ai=aW;if(ai){var
+S=0,A=Q;for(;;){if(A){var
+g=A[1],as=S?j(l[5],S[1],g[1]):1;if(as){var
+ao=aZ(g[2]),ap=ao?aZ(g[3]):ao,aq=ap?i(g[2],g[3]):ap,ar=aq?t(f,g[4]):aq;if(ar)var
+a5=eV(l,g),a6=d(l[9],a5),at=j(l[4],g[6],a6);else
 var
 at=ar;var
-P=at}else
+T=at}else
 var
-P=as;if(P){var
-O=[0,g[1]],y=y[2];continue}var
-aV=P}else
+T=as;if(T){var
+S=[0,g[1]],A=A[2];continue}var
+aY=T}else
 var
-aV=1;var
-aj=aV;break}}else
+aY=1;var
+aj=aY;break}}else
 var
 aj=ai;if(aj){var
-aW=E(N),K=f,ah=0,J=l;for(;;){if(J){var
-d=J[1];if(x[1]){var
-a5=d[8],a4=0,T=64,t=b4(function(a){return[0,a,0]},a5,a4);b:for(;;){if(0===T)var
-U=cK(t);else{var
-a3=T-1|0;if(t){if(t[2]){var
-u=t,D=0;c:for(;;){if(u){var
-R=u[2],aw=u[1];if(R){var
-ax=R[1],z=bk(w(aw,w(ax,f))),s=aw,r=ax,o=0;for(;;){if(0===z)var
-S=X(o,q(s,r));else{var
-av=z-1|0;if(s){var
-B=s[1];if(r){var
-C=r[1],aE=v(C[1],B[1]),aZ=0;if(aE)var
-_=aE;else{var
-aF=h(C[1],B[1]);if(aF){var
-$=e(L,C[2]),a0=0;if($){var
-aa=e(L,B[2]);if(aa){var
-au=i(k[5],$[1][7],aa[1][7]);aZ=1;a0=1}else
+a0=z(Q),M=f,ah=0,L=p;for(;;){if(L){var
+e=L[1];if(y[1]){var
+a9=e[8],a8=0,W=64,u=eU(function(a){return[0,a,0]},a9,a8);a:for(;;){if(0===W)var
+X=cd(u);else{var
+a7=W-1|0;if(u){if(u[2]){var
+w=u,G=0;b:for(;;){if(w){var
+U=w[2],ax=w[1];if(U){var
+ay=U[1],D=av(v(ax,v(ay,f))),s=ax,r=ay,q=0;for(;;){if(0===D)var
+V=C(q,o(s,r));else{var
+aw=D-1|0;if(s){var
+E=s[1];if(r){var
+F=r[1],aF=t(F[1],E[1]),a3=0;if(aF)var
+$=aF;else{var
+aH=h(F[1],E[1]);if(aH){var
+aa=d(N,F[2]),a4=0;if(aa){var
+ab=d(N,E[2]);if(ab){var
+au=j(l[5],aa[1][7],ab[1][7]);a3=1;a4=1}else
 var
-aG=aa}else
+aI=ab}else
 var
-aG=$;if(!a0)var
-_=aG}else
+aI=aa;if(!a4)var
+$=aI}else
 var
-_=aF}if(!aZ)var
-au=_;if(au){var
-z=av,r=r[2],o=[0,C,o];continue}var
-z=av,s=s[2],o=[0,B,o];continue}var
-S=X(o,q(s,r))}else
+$=aH}if(!a3)var
+au=$;if(au){var
+D=aw,r=r[2],q=[0,F,q];continue}var
+D=aw,s=s[2],q=[0,E,q];continue}var
+V=C(q,o(s,r))}else
 var
-S=X(o,q(s,r))}var
-u=R[2],D=[0,S,D];continue c}}var
-ay=X(D,u)}else
+V=C(q,o(s,r))}var
+w=U[2],G=[0,V,G];continue b}}var
+az=C(G,w)}else
 var
-ay=X(D,u);var
-T=a3,t=ay;continue b}}var
-U=cK(t)}else
+az=C(G,w);var
+W=a7,u=az;continue a}}var
+X=cd(u)}else
 var
-U=cK(t)}var
-ac=U;break}}else
+X=cd(u)}var
+ac=X;break}}else
 var
-ac=d[8];var
-aM=p(x[1]);if(aM)var
-ad=aM;else{var
-a$=d[8],ba=V(c),W=V(c),az=ba,F=a$;for(;;){if(F){var
-aA=F[1],aB=aA[2],Y=aA[1],aC=v(W,Y);if(aC)var
-Z=aC;else
+ac=e[8];var
+aP=m(y[1]);if(aP)var
+ad=aP;else{var
+bd=e[8],be=P(c),Y=P(c),aA=be,H=bd;for(;;){if(H){var
+aB=H[1],aC=aB[2],Z=aB[1],aD=t(Y,Z);if(aD)var
+_=aD;else
 var
-aD=h(W,Y),Z=aD?v(az,aB):aD;if(Z){var
-W=Y,az=aB,F=F[2];continue}var
-aS=Z}else
+aE=h(Y,Z),_=aE?t(aA,aC):aE;if(_){var
+Y=Z,aA=aC,H=H[2];continue}var
+aV=_}else
 var
-aS=1;var
-ad=aS;break}}if(ad){var
-a6=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aN=fn(k,am,x,aW,L,K,d,ac,bD(f,I(d[9],a6)));if(aN)var
-G=aN;else
+aV=1;var
+ad=aV;break}}if(ad){var
+a_=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aQ=e0(l,am,y,a0,N,M,e,ac,aG(f,B(e[9],a_)));if(aQ)var
+J=aQ;else
 var
-a9=b(b(a(b(c,1)),1),1),a_=ab(b(c,1),a9),aR=v(d[9],a_),G=aR?fn(k,am,x,aW,L,K,d,ac,f):aR}else
+bb=b(b(a(b(c,1)),1),1),bc=R(b(c,1),bb),aU=t(e[9],bc),J=aU?e0(l,am,y,a0,N,M,e,ac,f):aU}else
 var
-G=ad;var
-aO=G?v(d[5],cN):G;if(aO)var
-a7=d[6],ae=v(V(cN),a7);else
+J=ad;var
+aR=J?t(e[5],cf):J;if(aR)var
+a$=e[6],ae=t(P(cf),a$);else
 var
-ae=aO;if(ae){if(ah){var
-aH=ah[1],aI=aH[1],aJ=v(aI,d[2]),an=0;if(aJ){var
-aK=aJ;an=1}else{var
-aL=h(aI,d[2]);if(aL)var
-af=i(k[5],aH[2],d[7]);else{var
-aK=aL;an=1}}if(an)var
-af=aK}else
+ae=aR;if(ae){if(ah){var
+aJ=ah[1],aK=aJ[1],aL=t(aK,e[2]),an=0;if(aL){var
+aM=aL;an=1}else{var
+aN=h(aK,e[2]);if(aN)var
+af=j(l[5],aJ[2],e[7]);else{var
+aM=aN;an=1}}if(an)var
+af=aM}else
 var
 af=1;var
 ag=af}else
 var
 ag=ae;if(ag){var
-aP=d[1];if(aP)var
-H=aP;else
+aS=e[1];if(aS)var
+K=aS;else
 var
-aQ=d[8],a8=aQ?1:aQ,H=a8}else
+aT=e[8],ba=aT?1:aT,K=ba}else
 var
-H=ag;if(H){var
-bb=J[2],bc=[0,[0,d[2],d[7]]],K=m(K,c),ah=bc,J=bb;continue}var
-aX=H}else
+K=ag;if(K){var
+bf=L[2],bg=[0,[0,e[2],e[7]]],M=n(M,c),ah=bg,L=bf;continue}var
+a1=K}else
 var
-aX=1;var
-ak=aX;break}}else
+a1=1;var
+ak=a1;break}}else
 var
 ak=aj;if(ak)var
-be=ff(l),bf=function(a){return A(b1,a[8])},al=fo(dx(w(l,f),bf,l),f,be);else
+bi=eQ(p),bj=function(a){return x(bF,a[8])},al=e1(c5(v(p,f),bj,p),f,bi);else
 var
 al=ak;var
-aY=al?l?1:l:al;if(aY){var
-bg=function(a){return A(bl,a[8])};return fo(dx(w(N,f),bg,l),f,N)}return aY}var
-kv=[0,b(b(a(b(a(c),1)),1),1),0],kw=[0,b(a(a(b(a(c),1))),1),kv],cP=[0,a(b(b(a(b(b(c,1),1)),1),1)),kw],kx=[0,b(b(a(b(a(c),1)),1),1),0],ky=[0,b(a(a(b(a(c),1))),1),kx],bn=[0,a(b(a(b(a(b(c,1)),1)),1)),ky],kz=[0,b(a(b(b(a(c),1),1)),1),0],kA=[0,a(a(b(b(a(c),1),1))),kz],cQ=[0,a(b(a(b(a(b(c,1)),1)),1)),kA],kB=[0,b(b(b(a(a(c)),1),1),1),0],dF=[0,a(b(a(b(a(b(c,1)),1)),1)),kB];function
-dG(h,g,f,e,d,a){var
-j=b4(d,a,0),k=i(h[7],8,j);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],k]}function
-dH(f,e,d,a){var
-g=i(f[7],8,a);return[0,d,b(b(b(c,1),1),1),bn,[0,e,0],g]}function
-aR(h,g,f,e,d,c,b,a){var
-j=b4(b,a,0),k=bk(c);return[0,g,f,e,d,i(h[7],k,j)]}function
-fr(a,h,g,f,d){var
-j=0,k=b4(function(b){var
-c=A(f,b[8]);return i(a[7],4,c)},d,j),l=e(a[6],k);return[0,h,b(b(c,1),1),cQ,[0,g,0],l]}function
-cR(d,b,a){return[0,b,c,dF,[0,e(d[3],a),0],a]}function
-kC(e,d){var
-h=w(d[10],f),g=w(d[14],f),y=d[14],o=dE(function(a){return a[3]},y),z=d[14],p=dE(function(a){return a[4]},z),A=0,B=d[14];function
-C(a){return a[6]}var
-D=b(b(b(c,1),1),1),E=b(b(b(c,1),1),1),F=[0,a(a(a(a(b(a(c),1))))),0],G=[0,a(a(a(b(b(a(c),1),1)))),F],H=[0,a(a(a(a(a(b(c,1)))))),G],I=[0,a(a(a(a(b(a(c),1))))),H],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],K=[0,a(a(a(a(a(b(c,1)))))),J],L=[0,b(b(a(a(b(a(c),1))),1),1),K],M=[0,a(b(b(b(b(a(c),1),1),1),1)),L],N=[0,a(b(a(b(a(a(c)),1)),1)),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],P=[0,a(b(b(a(b(a(c),1)),1),1)),O],R=[0,a(a(b(b(a(a(c)),1),1))),P],S=[0,a(b(a(b(b(a(c),1),1)),1)),R],T=[0,aR(e,[0,b(a(b(b(a(a(c)),1),1)),1),S],E,cP,[0,g,0],D,C,B),A],r=d[6];if(typeof
+a2=al?p?1:p:al;if(a2){var
+bk=function(a){return x(aO,a[8])};return e1(c5(v(Q,f),bk,p),f,Q)}return a2}var
+e5=av(b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1));function
+db(m,i,h,l){var
+c=e5,b=l,a=0,e=0;for(;;){if(b){var
+f=b[2],g=b[1];if(0===c){var
+j=[0,d(i,C(a,0)),e],c=e5,b=f,a=C(d(h,g),0),e=j;continue}var
+c=c-1|0,b=f,a=C(d(h,g),a);continue}var
+k=C([0,d(i,C(a,0)),e],0);return d(m[6],k)}}var
+im=[0,b(b(a(b(a(c),1)),1),1),0],io=[0,b(a(a(b(a(c),1))),1),im],ci=[0,a(b(b(a(b(b(c,1),1)),1),1)),io],ip=[0,b(b(a(b(a(c),1)),1),1),0],iq=[0,b(a(a(b(a(c),1))),1),ip],a0=[0,a(b(a(b(a(b(c,1)),1)),1)),iq],ir=[0,b(a(b(b(a(c),1),1)),1),0],is=[0,a(a(b(b(a(c),1),1))),ir],cj=[0,a(b(a(b(a(b(c,1)),1)),1)),is],it=[0,b(b(b(a(a(c)),1),1),1),0],dc=[0,a(b(a(b(a(b(c,1)),1)),1)),it];function
+dd(h,g,f,e,d,a){var
+i=eU(d,a,0),k=j(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],k]}function
+de(f,e,d,a){var
+g=j(f[7],8,a);return[0,d,b(b(b(c,1),1),1),a0,[0,e,0],g]}function
+aw(a,i,h,g,f,e,c,b){function
+j(a){return[0,d(c,a),0]}var
+k=av(e);return[0,i,h,g,f,db(a,d(a[7],k),j,b)]}function
+e6(a,h,g,f,e){function
+i(a){return x(f,a[8])}var
+j=db(a,d(a[7],4),i,e);return[0,h,b(b(c,1),1),cj,[0,g,0],j]}function
+ck(e,b,a){return[0,b,c,dc,[0,d(e[3],a),0],a]}function
+iu(e,d){var
+h=v(d[10],f),g=v(d[14],f),y=d[14],p=da(function(a){return a[3]},y),z=d[14],q=da(function(a){return a[4]},z),A=0,B=d[14];function
+D(a){return a[6]}var
+E=b(b(b(c,1),1),1),F=b(b(b(c,1),1),1),G=[0,a(a(a(a(b(a(c),1))))),0],H=[0,a(a(a(b(b(a(c),1),1)))),G],J=[0,a(a(a(a(a(b(c,1)))))),H],K=[0,a(a(a(a(b(a(c),1))))),J],L=[0,b(b(a(b(a(a(c)),1)),1),1),K],M=[0,a(a(a(a(a(b(c,1)))))),L],N=[0,b(b(a(a(b(a(c),1))),1),1),M],O=[0,a(b(b(b(b(a(c),1),1),1),1)),N],P=[0,a(b(a(b(a(a(c)),1)),1)),O],Q=[0,b(b(a(b(b(a(c),1),1)),1),1),P],R=[0,a(b(b(a(b(a(c),1)),1),1)),Q],S=[0,a(a(b(b(a(a(c)),1),1))),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),T],F,ci,[0,g,0],E,D,B),A],r=d[6];if(typeof
 r==="number")if(r)var
 l=0;else{var
-t=fq(d);if(t)var
-cf=0,cg=d[14],ch=function(a){return a[4]},ci=Q(b(b(b(c,1),1),1),p),cj=b(b(b(c,1),1),1),ck=[0,b(b(a(b(a(a(c)),1)),1),1),0],cl=[0,b(a(a(a(b(a(c),1)))),1),ck],cm=[0,a(b(a(b(a(a(c)),1)),1)),cl],cn=[0,a(a(a(a(b(a(c),1))))),cm],co=[0,a(a(b(b(b(a(c),1),1),1))),cn],cp=[0,a(a(a(a(a(b(c,1)))))),co],cq=[0,a(b(a(b(b(a(c),1),1)),1)),cp],cr=[0,a(a(b(b(b(a(c),1),1),1))),cq],cs=[0,a(b(b(b(b(a(c),1),1),1),1)),cr],l=[0,aR(e,[0,b(a(b(b(a(a(c)),1),1)),1),cs],cj,bn,[0,g,[0,p,0]],ci,ch,cg),cf];else
+t=e4(d);if(t)var
+cf=0,cg=d[14],cj=function(a){return a[4]},ck=I(b(b(b(c,1),1),1),q),cl=b(b(b(c,1),1),1),cm=[0,b(b(a(b(a(a(c)),1)),1),1),0],cn=[0,b(a(a(a(b(a(c),1)))),1),cm],co=[0,a(b(a(b(a(a(c)),1)),1)),cn],cp=[0,a(a(a(a(b(a(c),1))))),co],cq=[0,a(a(b(b(b(a(c),1),1),1))),cp],cr=[0,a(a(a(a(a(b(c,1)))))),cq],cs=[0,a(b(a(b(b(a(c),1),1)),1)),cr],ct=[0,a(a(b(b(b(a(c),1),1),1))),cs],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),ct],l=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),cu],cl,a0,[0,g,[0,q,0]],ck,cj,cg),cf];else
 var
 l=t}else
 var
-ct=0,cu=d[14],cv=function(a){return a[4]},cw=b(b(b(c,1),1),1),cx=b(b(b(c,1),1),1),cy=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cz=[0,a(a(b(b(a(a(c)),1),1))),cy],cA=[0,a(a(b(b(a(a(c)),1),1))),cz],cB=[0,a(b(b(a(b(a(c),1)),1),1)),cA],cC=[0,b(b(a(b(a(a(c)),1)),1),1),cB],cD=[0,b(a(a(a(b(a(c),1)))),1),cC],cE=[0,a(b(b(b(b(a(c),1),1),1),1)),cD],cF=[0,a(b(a(a(b(a(c),1))),1)),cE],cG=[0,a(a(a(a(a(b(c,1)))))),cF],cH=[0,a(b(a(b(b(a(c),1),1)),1)),cG],cI=[0,a(a(b(b(b(a(c),1),1),1))),cH],cJ=[0,a(b(b(b(b(a(c),1),1),1),1)),cI],l=[0,aR(e,[0,b(a(b(b(a(a(c)),1),1)),1),cJ],cx,bn,[0,g,0],cw,cv,cu),ct];var
-U=q(l,T),V=0;if(cO(d))var
-W=d[14],Y=function(a){return a[4]},Z=b(b(b(c,1),1),1),_=b(b(b(c,1),1),1),$=[0,a(b(b(b(b(a(c),1),1),1),1)),0],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(b(b(a(b(a(c),1)),1),1)),ab],ad=[0,b(b(a(b(a(a(c)),1)),1),1),ac],ae=[0,b(a(a(a(b(a(c),1)))),1),ad],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,a(b(a(a(b(a(c),1))),1)),af],ah=[0,a(a(a(a(a(b(c,1)))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(a(a(a(b(a(c),1)))),1),ai],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,b(b(a(a(b(a(c),1))),1),1),ak],s=aR(e,[0,b(b(b(b(a(a(c)),1),1),1),1),al],_,bn,[0,g,0],Z,Y,W);else
+cv=0,cw=d[14],cx=function(a){return a[4]},cy=b(b(b(c,1),1),1),cz=b(b(b(c,1),1),1),cA=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cB=[0,a(a(b(b(a(a(c)),1),1))),cA],cC=[0,a(a(b(b(a(a(c)),1),1))),cB],cD=[0,a(b(b(a(b(a(c),1)),1),1)),cC],cE=[0,b(b(a(b(a(a(c)),1)),1),1),cD],cF=[0,b(a(a(a(b(a(c),1)))),1),cE],cG=[0,a(b(b(b(b(a(c),1),1),1),1)),cF],cH=[0,a(b(a(a(b(a(c),1))),1)),cG],cI=[0,a(a(a(a(a(b(c,1)))))),cH],cJ=[0,a(b(a(b(b(a(c),1),1)),1)),cI],cK=[0,a(a(b(b(b(a(c),1),1),1))),cJ],cL=[0,a(b(b(b(b(a(c),1),1),1),1)),cK],l=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),cL],cz,a0,[0,g,0],cy,cx,cw),cv];var
+V=o(l,U),W=0;if(ch(d))var
+X=d[14],Y=function(a){return a[4]},Z=b(b(b(c,1),1),1),_=b(b(b(c,1),1),1),$=[0,a(b(b(b(b(a(c),1),1),1),1)),0],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(b(b(a(b(a(c),1)),1),1)),ab],ad=[0,b(b(a(b(a(a(c)),1)),1),1),ac],ae=[0,b(a(a(a(b(a(c),1)))),1),ad],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,a(b(a(a(b(a(c),1))),1)),af],ah=[0,a(a(a(a(a(b(c,1)))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(a(a(a(b(a(c),1)))),1),ai],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,b(b(a(a(b(a(c),1))),1),1),ak],s=aw(e,[0,b(b(b(b(a(a(c)),1),1),1),1),al],_,a0,[0,g,0],Z,Y,X);else
 var
-b9=d[14],b_=function(a){return a[3]},b$=Q(b(b(b(c,1),1),1),o),ca=b(b(b(c,1),1),1),cb=[0,a(a(b(b(a(a(c)),1),1))),0],cc=[0,b(a(a(a(b(a(c),1)))),1),cb],cd=[0,a(b(b(b(b(a(c),1),1),1),1)),cc],ce=[0,b(b(a(a(b(a(c),1))),1),1),cd],s=aR(e,[0,b(b(b(b(a(a(c)),1),1),1),1),ce],ca,bn,[0,g,[0,o,0]],b$,b_,b9);var
-k=f,j=d[14],n=0,am=[0,s,V];for(;;){if(j){var
-v=j[2],u=[0,k,n],k=w(j[1][8],k),j=v,n=u;continue}var
-x=X([0,k,n],0),an=i(e[7],8,x),ao=[0,m(g,c),0],ap=b(b(b(c,1),1),1),aq=[0,b(b(a(b(a(a(c)),1)),1),1),0],ar=[0,b(a(b(b(a(a(c)),1),1)),1),aq],as=[0,a(b(b(b(b(a(c),1),1),1),1)),ar],at=[0,b(b(a(b(a(a(c)),1)),1),1),as],au=[0,a(a(b(b(a(a(c)),1),1))),at],av=[0,a(a(a(a(a(b(c,1)))))),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],ax=[0,a(a(a(b(b(a(c),1),1)))),aw],ay=[0,b(b(a(b(b(a(c),1),1)),1),1),ax],az=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),ay],ap,bn,ao,an],am],aA=d[14],aB=function(a){return a[5]},aC=b(b(b(c,1),1),1),aD=b(b(b(c,1),1),1),aE=[0,a(a(a(a(b(a(c),1))))),0],aF=[0,a(a(a(b(b(a(c),1),1)))),aE],aG=[0,a(a(a(a(a(b(c,1)))))),aF],aH=[0,a(a(a(a(b(a(c),1))))),aG],aI=[0,b(b(a(b(a(a(c)),1)),1),1),aH],aJ=[0,a(a(a(a(a(b(c,1)))))),aI],aK=[0,b(b(a(b(a(a(c)),1)),1),1),aJ],aL=[0,a(a(b(b(a(a(c)),1),1))),aK],aM=[0,a(a(a(a(b(a(c),1))))),aL],aN=[0,aR(e,[0,a(a(b(b(b(a(c),1),1),1))),aM],aD,cP,[0,g,0],aC,aB,aA),az],aO=d[10],aP=function(a){return a[4]},aQ=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,b(b(b(a(b(a(c),1)),1),1),1),aQ],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,a(a(a(b(a(a(c)),1)))),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(b(a(a(b(a(c),1))),1),1),aX],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aY],a0=[0,a(b(b(b(b(a(c),1),1),1),1)),aZ],a1=[0,dG(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a0],bn,aP,aO),aN],a2=d[11],a3=[0,a(b(a(b(b(a(c),1),1)),1)),0],a4=[0,a(a(b(b(b(a(c),1),1),1))),a3],a5=[0,a(b(b(a(b(a(c),1)),1),1)),a4],a6=[0,b(a(b(b(a(a(c)),1),1)),1),a5],a7=[0,b(b(b(b(a(a(c)),1),1),1),1),a6],a8=[0,a(a(a(a(a(b(c,1)))))),a7],a9=[0,b(b(a(a(b(a(c),1))),1),1),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,a(b(b(b(b(a(c),1),1),1),1)),a_],ba=[0,dH(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a$],a2),a1],bb=d[12],bc=[0,a(a(b(b(a(a(c)),1),1))),0],bd=[0,a(b(a(a(b(a(c),1))),1)),bc],be=[0,a(a(a(a(a(b(c,1)))))),bd],bf=[0,a(b(b(a(a(a(c))),1),1)),be],bg=[0,a(a(b(b(b(a(c),1),1),1))),bf],bh=[0,b(a(a(a(b(a(c),1)))),1),bg],bi=[0,a(b(a(b(b(a(c),1),1)),1)),bh],bj=[0,b(b(a(b(a(a(c)),1)),1),1),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(b(a(a(b(a(c),1))),1),1),bk],bm=[0,a(a(a(a(a(b(c,1)))))),bl],bo=[0,b(b(a(a(b(a(c),1))),1),1),bm],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,dH(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bb),ba],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(a(b(b(a(a(c)),1),1))),bw],by=[0,b(b(b(b(a(a(c)),1),1),1),1),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,a(a(a(a(a(b(c,1)))))),bz],bB=[0,b(b(a(a(b(a(c),1))),1),1),bA],bC=[0,b(b(a(a(b(a(c),1))),1),1),bB],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,dH(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bD],bs),br],bF=d[10],bG=function(a){return a[2]},bH=[0,a(a(a(b(a(a(c)),1)))),0],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(a(a(b(a(c),1))),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(b(a(b(a(a(c)),1)),1),1),bK],bM=[0,a(a(b(b(a(a(c)),1),1))),bL],bN=[0,a(a(a(a(b(a(c),1))))),bM],bO=[0,a(a(b(b(b(a(c),1),1),1))),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,dG(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bS],cP,bG,bF),bE],bU=d[10],bV=function(a){return a[3]},bW=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bX=[0,a(a(a(b(b(a(c),1),1)))),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),bY],b0=[0,a(a(a(a(a(b(c,1)))))),bZ],b1=[0,b(b(a(b(a(a(c)),1)),1),1),b0],b2=[0,a(a(b(b(a(a(c)),1),1))),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b4=[0,a(a(b(b(b(a(c),1),1),1))),b3],b5=[0,a(a(a(a(a(b(c,1)))))),b4],b6=[0,b(b(a(a(b(a(c),1))),1),1),b5],b7=[0,b(b(a(a(b(a(c),1))),1),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7];return q([0,dG(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b8],cP,bV,bU),bT],U)}}function
-kD(e,d){var
-g=w(d[14],f),j=dD(d[14]),k=0,l=d[14];function
+b9=d[14],b_=function(a){return a[3]},b$=I(b(b(b(c,1),1),1),p),ca=b(b(b(c,1),1),1),cb=[0,a(a(b(b(a(a(c)),1),1))),0],cc=[0,b(a(a(a(b(a(c),1)))),1),cb],cd=[0,a(b(b(b(b(a(c),1),1),1),1)),cc],ce=[0,b(b(a(a(b(a(c),1))),1),1),cd],s=aw(e,[0,b(b(b(b(a(a(c)),1),1),1),1),ce],ca,a0,[0,g,[0,p,0]],b$,b_,b9);var
+k=f,i=d[14],m=0,am=[0,s,W];for(;;){if(i){var
+w=i[2],u=[0,k,m],k=v(i[1][8],k),i=w,m=u;continue}var
+x=C([0,k,m],0),an=j(e[7],8,x),ao=[0,n(g,c),0],ap=b(b(b(c,1),1),1),aq=[0,b(b(a(b(a(a(c)),1)),1),1),0],ar=[0,b(a(b(b(a(a(c)),1),1)),1),aq],as=[0,a(b(b(b(b(a(c),1),1),1),1)),ar],at=[0,b(b(a(b(a(a(c)),1)),1),1),as],au=[0,a(a(b(b(a(a(c)),1),1))),at],av=[0,a(a(a(a(a(b(c,1)))))),au],ax=[0,a(b(a(b(b(a(c),1),1)),1)),av],ay=[0,a(a(a(b(b(a(c),1),1)))),ax],az=[0,b(b(a(b(b(a(c),1),1)),1),1),ay],aA=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),az],ap,a0,ao,an],am],aB=d[14],aC=function(a){return a[5]},aD=b(b(b(c,1),1),1),aE=b(b(b(c,1),1),1),aF=[0,a(a(a(a(b(a(c),1))))),0],aG=[0,a(a(a(b(b(a(c),1),1)))),aF],aH=[0,a(a(a(a(a(b(c,1)))))),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(a(a(a(b(c,1)))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(b(b(a(a(c)),1),1))),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,aw(e,[0,a(a(b(b(b(a(c),1),1),1))),aN],aE,ci,[0,g,0],aD,aC,aB),aA],aP=d[10],aQ=function(a){return a[4]},aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,b(b(b(a(b(a(c),1)),1),1),1),aR],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,a(a(a(b(a(a(c)),1)))),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(b(a(a(b(a(c),1))),1),1),aX],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aY],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),aZ],a2=[0,dd(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a1],a0,aQ,aP),aO],a3=d[11],a4=[0,a(b(a(b(b(a(c),1),1)),1)),0],a5=[0,a(a(b(b(b(a(c),1),1),1))),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,b(b(b(b(a(a(c)),1),1),1),1),a7],a9=[0,a(a(a(a(a(b(c,1)))))),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,a(b(b(b(b(a(c),1),1),1),1)),a$],bb=[0,de(e,h,[0,a(a(b(b(b(a(c),1),1),1))),ba],a3),a2],bc=d[12],bd=[0,a(a(b(b(a(a(c)),1),1))),0],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(a(a(a(a(b(c,1)))))),be],bg=[0,a(b(b(a(a(a(c))),1),1)),bf],bh=[0,a(a(b(b(b(a(c),1),1),1))),bg],bi=[0,b(a(a(a(b(a(c),1)))),1),bh],bj=[0,a(b(a(b(b(a(c),1),1)),1)),bi],bk=[0,b(b(a(b(a(a(c)),1)),1),1),bj],bl=[0,a(b(b(b(b(a(c),1),1),1),1)),bk],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(a(b(c,1)))))),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,de(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bc),bb],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(a(b(b(a(a(c)),1),1))),bw],by=[0,b(b(b(b(a(a(c)),1),1),1),1),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,a(a(a(a(a(b(c,1)))))),bz],bB=[0,b(b(a(a(b(a(c),1))),1),1),bA],bC=[0,b(b(a(a(b(a(c),1))),1),1),bB],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,de(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bD],bs),br],bF=d[10],bG=function(a){return a[2]},bH=[0,a(a(a(b(a(a(c)),1)))),0],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(a(a(b(a(c),1))),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(b(a(b(a(a(c)),1)),1),1),bK],bM=[0,a(a(b(b(a(a(c)),1),1))),bL],bN=[0,a(a(a(a(b(a(c),1))))),bM],bO=[0,a(a(b(b(b(a(c),1),1),1))),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,dd(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bS],ci,bG,bF),bE],bU=d[10],bV=function(a){return a[3]},bW=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bX=[0,a(a(a(b(b(a(c),1),1)))),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),bY],b0=[0,a(a(a(a(a(b(c,1)))))),bZ],b1=[0,b(b(a(b(a(a(c)),1)),1),1),b0],b2=[0,a(a(b(b(a(a(c)),1),1))),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b4=[0,a(a(b(b(b(a(c),1),1),1))),b3],b5=[0,a(a(a(a(a(b(c,1)))))),b4],b6=[0,b(b(a(a(b(a(c),1))),1),1),b5],b7=[0,b(b(a(a(b(a(c),1))),1),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7];return o([0,dd(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b8],ci,bV,bU),bT],V)}}function
+iv(e,d){var
+g=v(d[14],f),j=c$(d[14]),k=0,l=d[14];function
 m(a){return a[2]}var
-n=b(b(c,1),1),o=b(b(c,1),1),p=[0,a(a(b(a(b(a(c),1)),1))),0],r=[0,b(a(a(a(b(a(c),1)))),1),p],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,aR(e,[0,b(a(b(b(a(a(c)),1),1)),1),s],o,cQ,[0,g,0],n,m,l),k],h=d[6];if(typeof
+n=b(b(c,1),1),p=b(b(c,1),1),q=[0,a(a(b(a(b(a(c),1)),1))),0],r=[0,b(a(a(a(b(a(c),1)))),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),s],p,cj,[0,g,0],n,m,l),k],h=d[6];if(typeof
 h==="number")if(h)var
-u=0,v=d[14],x=function(a){return a[9]},y=b(b(c,1),1),z=b(b(c,1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,b(a(a(a(b(a(c),1)))),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(a(a(b(a(c),1)))),1),C],E=[0,a(a(a(a(b(a(c),1))))),D],F=[0,b(b(b(b(a(a(c)),1),1),1),1),E],G=[0,b(b(b(a(a(a(c))),1),1),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(b(b(a(a(c)),1),1))),I],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],i=[0,aR(e,[0,b(b(b(b(a(a(c)),1),1),1),1),M],z,cQ,[0,g,0],y,x,v),u];else
+u=0,w=d[14],x=function(a){return a[9]},y=b(b(c,1),1),z=b(b(c,1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,b(a(a(a(b(a(c),1)))),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(a(a(b(a(c),1)))),1),C],E=[0,a(a(a(a(b(a(c),1))))),D],F=[0,b(b(b(b(a(a(c)),1),1),1),1),E],G=[0,b(b(b(a(a(a(c))),1),1),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(b(b(a(a(c)),1),1))),I],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],i=[0,aw(e,[0,b(b(b(b(a(a(c)),1),1),1),1),M],z,cj,[0,g,0],y,x,w),u];else
 var
 i=h;else
 var
-ah=0,ai=d[14],aj=function(a){return a[9]},ak=b(b(c,1),1),al=b(b(c,1),1),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(a(a(a(b(a(c),1)))),1),ao],aq=[0,a(a(a(a(b(a(c),1))))),ap],ar=[0,b(b(b(b(a(a(c)),1),1),1),1),aq],as=[0,b(b(b(a(a(a(c))),1),1),1),ar],at=[0,a(b(a(b(b(a(c),1),1)),1)),as],au=[0,a(a(a(a(a(b(c,1)))))),at],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],aw=[0,a(a(b(b(b(a(c),1),1),1))),av],ax=[0,a(b(b(b(b(a(c),1),1),1),1)),aw],i=[0,aR(e,[0,b(a(b(b(a(a(c)),1),1)),1),ax],al,cQ,[0,g,0],ak,aj,ai),ah];var
-N=q(i,t),O=d[14],P=[0,b(b(a(b(a(a(c)),1)),1),1),0],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,a(a(a(b(b(a(c),1),1)))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],U=[0,b(b(a(b(a(a(c)),1)),1),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(a(a(b(b(a(c),1),1)))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,fr(e,[0,a(b(a(b(b(a(c),1),1)),1)),Y],j,b1,O),0],_=d[14],$=[0,b(b(a(a(b(a(c),1))),1),1),0],aa=[0,b(b(a(a(b(a(c),1))),1),1),$],ab=[0,a(b(b(b(b(a(c),1),1),1),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(a(a(a(a(b(c,1)))))),ac],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,a(a(a(b(b(a(c),1),1)))),ae],ag=[0,b(b(a(b(b(a(c),1),1)),1),1),af];return q([0,fr(e,[0,a(b(a(b(b(a(c),1),1)),1)),ag],j,bl,_),Z],N)}function
-fs(d,c){if(c){var
+ah=0,ai=d[14],aj=function(a){return a[9]},ak=b(b(c,1),1),al=b(b(c,1),1),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(a(a(a(b(a(c),1)))),1),ao],aq=[0,a(a(a(a(b(a(c),1))))),ap],ar=[0,b(b(b(b(a(a(c)),1),1),1),1),aq],as=[0,b(b(b(a(a(a(c))),1),1),1),ar],at=[0,a(b(a(b(b(a(c),1),1)),1)),as],au=[0,a(a(a(a(a(b(c,1)))))),at],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],ax=[0,a(a(b(b(b(a(c),1),1),1))),av],ay=[0,a(b(b(b(b(a(c),1),1),1),1)),ax],i=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),ay],al,cj,[0,g,0],ak,aj,ai),ah];var
+N=o(i,t),O=d[14],P=[0,b(b(a(b(a(a(c)),1)),1),1),0],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,a(a(a(b(b(a(c),1),1)))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],U=[0,b(b(a(b(a(a(c)),1)),1),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(a(a(b(b(a(c),1),1)))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,e6(e,[0,a(b(a(b(b(a(c),1),1)),1)),Y],j,bF,O),0],_=d[14],$=[0,b(b(a(a(b(a(c),1))),1),1),0],aa=[0,b(b(a(a(b(a(c),1))),1),1),$],ab=[0,a(b(b(b(b(a(c),1),1),1),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(a(a(a(a(b(c,1)))))),ac],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,a(a(a(b(b(a(c),1),1)))),ae],ag=[0,b(b(a(b(b(a(c),1),1)),1),1),af];return o([0,e6(e,[0,a(b(a(b(b(a(c),1),1)),1)),ag],j,aO,_),Z],N)}function
+e7(d,c){if(c){var
 l=c[1],b=d[1],a=l[1];for(;;){if(b){var
 f=0;if(a){var
-g=a[1],i=b[1];if(v(i,g))var
+g=a[1],i=b[1];if(t(i,g))var
 e=1;else{var
 j=h(i,g);if(j){var
 b=b[2],a=a[2];continue}var
@@ -2476,219 +1511,223 @@ k=j;f=1}}else{var
 k=a;f=1}if(f)var
 e=k}else
 var
-m=a?1:a,e=m;return e?[0,d,c]:[0,l,fs(d,c[2])]}}return[0,d,0]}function
-ft(a){return fg(fs,0,a)}function
-bG(b,a){return[1,e(b[1],a)]}function
-fu(d){if(typeof
+m=a?1:a,e=m;return e?[0,d,c]:[0,l,e7(d,c[2])]}}return[0,d,0]}function
+e8(a){return eS(e7,0,a)}function
+bf(b,a){return[1,d(b[1],a)]}function
+e9(d){if(typeof
 d[6]==="number")var
 e=0;else
 var
 M=[0,b(b(a(b(b(a(c),1),1)),1),1),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],P=[0,b(a(a(a(b(a(c),1)))),1),O],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,a(a(a(a(b(a(c),1))))),Q],e=[0,[0,b(a(b(b(a(a(c)),1),1)),1),R],0];var
 f=d[9];if(f)var
-l=[0,b(b(a(b(b(a(c),1),1)),1),1),0],m=[0,a(b(a(b(b(a(c),1),1)),1)),l],n=[0,b(b(b(a(a(a(c))),1),1),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],p=[0,b(b(a(a(b(a(c),1))),1),1),o],r=[0,a(b(a(b(b(a(c),1),1)),1)),p],g=[0,[0,b(a(b(b(a(a(c)),1),1)),1),r],0];else
+l=[0,b(b(a(b(b(a(c),1),1)),1),1),0],m=[0,a(b(a(b(b(a(c),1),1)),1)),l],n=[0,b(b(b(a(a(a(c))),1),1),1),m],p=[0,a(b(b(b(b(a(c),1),1),1),1)),n],q=[0,b(b(a(a(b(a(c),1))),1),1),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],g=[0,[0,b(a(b(b(a(a(c)),1),1)),1),r],0];else
 var
 g=f;var
-s=q(g,e),h=d[7];if(h)var
+s=o(g,e),h=d[7];if(h)var
 t=[0,a(a(b(b(b(a(c),1),1),1))),0],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],v=[0,b(b(a(b(a(a(c)),1)),1),1),u],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,a(b(b(a(b(a(c),1)),1),1)),w],y=[0,b(a(a(a(b(a(c),1)))),1),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,b(b(a(b(b(a(c),1),1)),1),1),E],G=[0,b(a(a(a(b(a(c),1)))),1),F],H=[0,a(a(a(a(b(a(c),1))))),G],i=[0,[0,b(a(a(a(b(a(c),1)))),1),H],0];else
 var
 i=h;var
-I=q(i,s),j=cO(d);if(j)var
+I=o(i,s),j=ch(d);if(j)var
 J=[0,a(b(a(b(b(a(c),1),1)),1)),0],K=[0,b(b(a(b(a(a(c)),1)),1),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],k=[0,[0,a(a(a(b(b(a(c),1),1)))),L],0];else
 var
-k=j;return q(k,I)}function
-kE(g,d){var
+k=j;return o(k,I)}function
+iw(g,d){var
 h=[0,d[5]],i=[0,b(b(a(b(a(a(c)),1)),1),1),0],j=[0,b(b(a(a(b(a(c),1))),1),1),i],k=[0,a(b(b(a(b(a(c),1)),1),1)),j],l=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),k],h],0],e=d[6];if(typeof
 e==="number")var
 f=0;else
 var
 G=[0,e[1]],H=[0,a(a(b(b(a(a(c)),1),1))),0],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,b(a(a(a(b(a(c),1)))),1),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],L=[0,a(a(a(a(b(a(c),1))))),K],M=[0,a(a(b(b(b(a(c),1),1),1))),L],N=[0,a(a(a(a(a(b(c,1)))))),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],P=[0,b(a(a(a(b(a(c),1)))),1),O],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,a(a(a(a(b(a(c),1))))),Q],f=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),R],G],0];var
-m=q(f,l),n=[0,d[4]],o=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,b(b(a(b(a(a(c)),1)),1),1),o],r=[0,a(b(b(a(b(a(c),1)),1),1)),p],s=[0,b(a(b(b(b(a(c),1),1),1)),1),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(a(b(a(c),1))))),u],w=[0,a(b(b(a(b(a(c),1)),1),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),A],n],0],C=bG(g,d[3]),D=[0,a(b(b(b(b(a(c),1),1),1),1)),0],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E];return[4,q([0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),F],C],B],m)]}function
-kF(g,d,C){var
-m=fu(d),D=m?1:m,E=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),J],[3,[0,[0,c],[0,[0,f],0]]]],0],L=[0,w(d[14],f)],M=[0,a(a(b(b(a(a(c)),1),1))),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,b(b(a(b(a(a(c)),1)),1),1),N],P=[0,a(b(b(b(b(a(c),1),1),1),1)),O],Q=[0,b(b(a(b(a(a(c)),1)),1),1),P],R=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),Q],L],K],i=d[14],S=0;for(;;){if(i){var
+m=o(f,l),n=[0,d[4]],p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(b(a(b(a(a(c)),1)),1),1),p],r=[0,a(b(b(a(b(a(c),1)),1),1)),q],s=[0,b(a(b(b(b(a(c),1),1),1)),1),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(a(b(a(c),1))))),u],w=[0,a(b(b(a(b(a(c),1)),1),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),A],n],0],C=bf(g,d[3]),D=[0,a(b(b(b(b(a(c),1),1),1),1)),0],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E];return[4,o([0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),F],C],B],m)]}function
+ix(g,e,C){var
+m=e9(e),D=m?1:m,E=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),J],[3,[0,[0,c],[0,[0,f],0]]]],0],L=[0,v(e[14],f)],M=[0,a(a(b(b(a(a(c)),1),1))),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,b(b(a(b(a(a(c)),1)),1),1),N],Q=[0,a(b(b(b(b(a(c),1),1),1),1)),O],S=[0,b(b(a(b(a(a(c)),1)),1),1),Q],T=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),S],L],K],i=e[14],U=0;for(;;){if(i){var
 l=i[2];if(l){var
 i=l;continue}var
-n=e(g[1],i[1][7])}else
+n=d(g[1],i[1][7])}else
 var
-n=S;var
-T=[1,bF(n)],U=[0,b(b(a(b(a(a(c)),1)),1),1),0],W=[0,a(a(a(a(b(a(c),1))))),U],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),X],T],R],j=d[9];if(j)var
-o=j[1],p=o[1],Z=0,_=0,$=o[2],aa=[3,A(function(a){return[0,a]},$)],ac=[0,a(a(b(b(a(a(c)),1),1))),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(b(b(a(b(a(c),1)),1),1)),ae],ag=[0,a(b(a(b(a(a(c)),1)),1)),af],ah=[0,a(b(b(b(a(a(c)),1),1),1)),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah],aj=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ai],aa],_],ak=p[2],al=[3,A(function(a){return[0,a]},ak)],am=[0,a(a(b(b(a(a(c)),1),1))),0],an=[0,b(b(a(b(a(a(c)),1)),1),1),am],ao=[0,a(b(b(a(b(a(c),1)),1),1)),an],ap=[0,a(b(a(a(b(a(c),1))),1)),ao],aq=[0,a(b(b(a(b(a(c),1)),1),1)),ap],ar=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),aq],al],aj],as=p[1],at=[3,A(function(a){return[0,a]},as)],au=[0,a(a(b(b(a(a(c)),1),1))),0],av=[0,b(b(a(b(b(a(c),1),1)),1),1),au],aw=[0,a(b(b(a(b(a(c),1)),1),1)),av],ax=[0,b(a(b(b(b(a(c),1),1),1)),1),aw],ay=[0,b(a(b(b(a(a(c)),1),1)),1),ax],az=[0,a(a(a(a(b(a(c),1))))),ay],aA=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),az],at],ar]],aB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aC=[0,a(b(a(b(b(a(c),1),1)),1)),aB],aD=[0,b(b(b(a(a(a(c))),1),1),1),aC],aE=[0,a(b(b(b(b(a(c),1),1),1),1)),aD],aF=[0,b(b(a(a(b(a(c),1))),1),1),aE],aG=[0,a(b(a(b(b(a(c),1),1)),1)),aF],r=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aG],aA],Z];else
+n=U;var
+V=[1,be(n)],W=[0,b(b(a(b(a(a(c)),1)),1),1),0],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,a(a(a(a(b(a(c),1))))),X],Z=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),Y],V],T],j=e[9];if(j)var
+p=j[1],q=p[1],_=0,$=0,aa=p[2],ab=[3,x(function(a){return[0,a]},aa)],ac=[0,a(a(b(b(a(a(c)),1),1))),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(b(b(a(b(a(c),1)),1),1)),ae],ag=[0,a(b(a(b(a(a(c)),1)),1)),af],ah=[0,a(b(b(b(a(a(c)),1),1),1)),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah],ak=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ai],ab],$],al=q[2],am=[3,x(function(a){return[0,a]},al)],an=[0,a(a(b(b(a(a(c)),1),1))),0],ao=[0,b(b(a(b(a(a(c)),1)),1),1),an],ap=[0,a(b(b(a(b(a(c),1)),1),1)),ao],aq=[0,a(b(a(a(b(a(c),1))),1)),ap],ar=[0,a(b(b(a(b(a(c),1)),1),1)),aq],as=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),ar],am],ak],at=q[1],au=[3,x(function(a){return[0,a]},at)],av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(b(a(b(b(a(c),1),1)),1),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(a(b(b(b(a(c),1),1),1)),1),ax],az=[0,b(a(b(b(a(a(c)),1),1)),1),ay],aA=[0,a(a(a(a(b(a(c),1))))),az],aB=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),aA],au],as]],aC=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aD=[0,a(b(a(b(b(a(c),1),1)),1)),aC],aE=[0,b(b(b(a(a(a(c))),1),1),1),aD],aF=[0,a(b(b(b(b(a(c),1),1),1),1)),aE],aH=[0,b(b(a(a(b(a(c),1))),1),1),aF],aI=[0,a(b(a(b(b(a(c),1),1)),1)),aH],r=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aI],aB],_];else
 var
 r=j;var
-aH=q(r,Y),aI=kE(g,d),aJ=[0,a(a(b(b(a(a(c)),1),1))),0],aK=[0,b(a(a(a(b(a(c),1)))),1),aJ],aL=[0,a(a(a(a(b(a(c),1))))),aK],aM=[0,a(b(b(a(b(a(c),1)),1),1)),aL],aN=[0,b(b(a(b(a(a(c)),1)),1),1),aM],aO=[0,b(b(b(b(a(a(c)),1),1),1),1),aN],aP=[0,[0,[0,a(a(a(a(b(a(c),1))))),aO],aI],0],aQ=[0,b(a(a(a(b(a(c),1)))),1),0],aR=[0,a(a(a(a(b(a(c),1))))),aQ],aS=[0,a(b(b(a(b(a(c),1)),1),1)),aR],aT=[0,a(a(b(b(a(a(c)),1),1))),aS],aU=[0,b(a(b(b(a(a(c)),1),1)),1),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aV],[0,c]],0],aX=bG(g,d[2]),aY=[0,b(a(a(a(b(a(c),1)))),1),0],aZ=[0,a(a(a(a(b(a(c),1))))),aY],a0=[0,a(b(b(a(b(a(c),1)),1),1)),aZ],a1=[0,a(a(b(b(a(a(c)),1),1))),a0],a2=[0,b(a(b(b(a(a(c)),1),1)),1),a1],a3=[0,a(b(a(b(b(a(c),1),1)),1)),a2],a4=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),a3],aX],0],a5=d[8],a7=[3,A(function(a){return bG(g,a)},a5)],a8=[0,a(a(b(b(a(a(c)),1),1))),0],a9=[0,b(b(a(b(a(a(c)),1)),1),1),a8],a_=[0,a(b(b(a(b(a(c),1)),1),1)),a9],a$=[0,a(b(a(a(b(a(c),1))),1)),a_],ba=[0,a(b(b(a(b(a(c),1)),1),1)),a$],bb=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),ba],a7],a4],bc=bG(g,d[1]),bd=[0,b(a(b(b(a(a(c)),1),1)),1),0],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,a(b(a(a(b(a(c),1))),1)),be],bg=[0,a(b(a(a(b(a(c),1))),1)),bf],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bi],bc],bb]],bk=[0,b(b(a(b(a(a(c)),1)),1),1),0],bl=[0,a(a(a(a(b(a(c),1))))),bk],bm=[0,a(a(a(a(b(a(c),1))))),bl],bn=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bm],bj],aW],bo=[0,b(a(a(b(b(a(c),1),1))),1),0],bp=[0,a(b(b(b(b(a(c),1),1),1),1)),bo],bq=[0,a(b(a(b(b(a(c),1),1)),1)),bp],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,b(a(a(a(b(c,1)))),1),br],bt=[0,a(a(b(b(b(a(c),1),1),1))),bs],bu=[0,a(a(b(b(b(a(c),1),1),1))),bt],bv=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bu]],bw=[0,a(b(a(b(b(a(c),1),1)),1)),0],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),by],bv],bn]],bA=[0,a(b(b(a(a(a(c))),1),1)),0],bB=[0,a(a(b(b(b(a(c),1),1),1))),bA],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bE=[0,b(b(a(a(b(a(c),1))),1),1),bC],bH=[0,a(a(a(a(b(a(c),1))))),bE],bI=[0,b(b(b(b(a(a(c)),1),1),1),1),bH],bJ=[0,a(a(a(a(a(b(c,1)))))),bI],bK=[0,b(a(a(b(b(a(c),1),1))),1),bJ],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),bK],bM=[0,a(b(a(b(b(a(c),1),1)),1)),bL],bN=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bM],bz],aP],bO=bG(g,d[2]),bP=[0,b(a(a(a(b(a(c),1)))),1),0],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(b(b(a(b(a(c),1)),1),1)),bQ],bS=[0,a(a(b(b(a(a(c)),1),1))),bR],bT=[0,b(a(b(b(a(a(c)),1),1)),1),bS],bU=[0,a(b(a(b(b(a(c),1),1)),1)),bT],bV=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bU],bO],0],bW=bG(g,d[1]),bX=[0,a(b(a(b(b(a(c),1),1)),1)),0],bY=[0,a(b(a(a(b(a(c),1))),1)),bX],bZ=[0,a(b(b(b(b(a(c),1),1),1),1)),bY],b0=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bZ],bW],bV]],b1=[0,b(a(b(b(a(a(c)),1),1)),1),0],b2=[0,a(b(b(b(b(a(c),1),1),1),1)),b1],b3=[0,a(b(a(a(b(a(c),1))),1)),b2],b4=[0,a(b(a(a(b(a(c),1))),1)),b3],b5=[0,a(b(b(b(b(a(c),1),1),1),1)),b4],b7=[0,b(a(b(b(a(a(c)),1),1)),1),b5],b8=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),b7],b0],bN],b9=[0,a(b(b(b(b(a(c),1),1),1),1)),0],b_=[0,a(a(b(b(b(a(c),1),1),1))),b9],b$=[0,a(a(b(b(b(a(c),1),1),1))),b_],ca=[1,[0,b(b(a(b(a(a(c)),1)),1),1),b$]],cb=[0,b(b(a(b(a(a(c)),1)),1),1),0],cc=[0,a(b(b(b(b(a(c),1),1),1),1)),cb],cd=[0,a(b(a(a(b(a(c),1))),1)),cc],ce=[0,b(a(b(b(a(a(c)),1),1)),1),cd],cf=[0,a(a(a(a(b(a(c),1))))),ce],cg=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cf],ca],b8],ch=[0,dD(d[14])],ci=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,a(b(a(b(b(a(c),1),1)),1)),ci],ck=[0,a(a(a(b(b(a(c),1),1)))),cj],cl=[0,b(b(a(b(b(a(c),1),1)),1),1),ck],cm=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cl],ch],cg],cn=fu(d),co=[3,A(function(a){return[1,a]},cn)],cp=[0,b(b(a(a(b(a(c),1))),1),1),0],cq=[0,a(b(b(b(b(a(c),1),1),1),1)),cp],cr=[0,a(a(b(b(b(a(c),1),1),1))),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,b(b(a(b(a(a(c)),1)),1),1),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],cv=[0,b(a(b(b(a(a(c)),1),1)),1),cu],cw=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cv],co],cm];if(D)var
+aJ=o(r,Z),aK=iw(g,e),aL=[0,a(a(b(b(a(a(c)),1),1))),0],aM=[0,b(a(a(a(b(a(c),1)))),1),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,a(b(b(a(b(a(c),1)),1),1)),aN],aP=[0,b(b(a(b(a(a(c)),1)),1),1),aO],aQ=[0,b(b(b(b(a(a(c)),1),1),1),1),aP],aR=[0,[0,[0,a(a(a(a(b(a(c),1))))),aQ],aK],0],aS=[0,b(a(a(a(b(a(c),1)))),1),0],aT=[0,a(a(a(a(b(a(c),1))))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(a(b(b(a(a(c)),1),1))),aU],aW=[0,b(a(b(b(a(a(c)),1),1)),1),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aX],[0,c]],0],aZ=bf(g,e[2]),a0=[0,b(a(a(a(b(a(c),1)))),1),0],a1=[0,a(a(a(a(b(a(c),1))))),a0],a2=[0,a(b(b(a(b(a(c),1)),1),1)),a1],a3=[0,a(a(b(b(a(a(c)),1),1))),a2],a4=[0,b(a(b(b(a(a(c)),1),1)),1),a3],a5=[0,a(b(a(b(b(a(c),1),1)),1)),a4],a6=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),a5],aZ],0],a7=e[8],a8=[3,x(function(a){return bf(g,a)},a7)],a9=[0,a(a(b(b(a(a(c)),1),1))),0],a_=[0,b(b(a(b(a(a(c)),1)),1),1),a9],a$=[0,a(b(b(a(b(a(c),1)),1),1)),a_],ba=[0,a(b(a(a(b(a(c),1))),1)),a$],bb=[0,a(b(b(a(b(a(c),1)),1),1)),ba],bc=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bb],a8],a6],bd=bf(g,e[1]),bg=[0,b(a(b(b(a(a(c)),1),1)),1),0],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(a(a(b(a(c),1))),1)),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(a(b(b(a(a(c)),1),1)),1),bk],bm=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bl],bd],bc]],bn=[0,b(b(a(b(a(a(c)),1)),1),1),0],bo=[0,a(a(a(a(b(a(c),1))))),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bp],bm],aY],br=[0,b(a(a(b(b(a(c),1),1))),1),0],bs=[0,a(b(b(b(b(a(c),1),1),1),1)),br],bt=[0,a(b(a(b(b(a(c),1),1)),1)),bs],bu=[0,b(b(a(a(b(a(c),1))),1),1),bt],bv=[0,b(a(a(a(b(c,1)))),1),bu],bw=[0,a(a(b(b(b(a(c),1),1),1))),bv],bx=[0,a(a(b(b(b(a(c),1),1),1))),bw],by=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bx]],bz=[0,a(b(a(b(b(a(c),1),1)),1)),0],bA=[0,a(b(a(a(b(a(c),1))),1)),bz],bB=[0,a(b(b(b(b(a(c),1),1),1),1)),bA],bC=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bB],by],bq]],bD=[0,a(b(b(a(a(a(c))),1),1)),0],bE=[0,a(a(b(b(b(a(c),1),1),1))),bD],bF=[0,a(b(b(a(b(a(c),1)),1),1)),bE],bG=[0,b(b(a(a(b(a(c),1))),1),1),bF],bH=[0,a(a(a(a(b(a(c),1))))),bG],bI=[0,b(b(b(b(a(a(c)),1),1),1),1),bH],bK=[0,a(a(a(a(a(b(c,1)))))),bI],bL=[0,b(a(a(b(b(a(c),1),1))),1),bK],bM=[0,a(b(b(b(b(a(c),1),1),1),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bN],bC],aR],bP=bf(g,e[2]),bQ=[0,b(a(a(a(b(a(c),1)))),1),0],bR=[0,a(a(a(a(b(a(c),1))))),bQ],bS=[0,a(b(b(a(b(a(c),1)),1),1)),bR],bT=[0,a(a(b(b(a(a(c)),1),1))),bS],bU=[0,b(a(b(b(a(a(c)),1),1)),1),bT],bV=[0,a(b(a(b(b(a(c),1),1)),1)),bU],bW=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bV],bP],0],bX=bf(g,e[1]),bY=[0,a(b(a(b(b(a(c),1),1)),1)),0],bZ=[0,a(b(a(a(b(a(c),1))),1)),bY],b0=[0,a(b(b(b(b(a(c),1),1),1),1)),bZ],b1=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),b0],bX],bW]],b2=[0,b(a(b(b(a(a(c)),1),1)),1),0],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2],b4=[0,a(b(a(a(b(a(c),1))),1)),b3],b5=[0,a(b(a(a(b(a(c),1))),1)),b4],b6=[0,a(b(b(b(b(a(c),1),1),1),1)),b5],b7=[0,b(a(b(b(a(a(c)),1),1)),1),b6],b8=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),b7],b1],bO],b9=[0,a(b(b(b(b(a(c),1),1),1),1)),0],b_=[0,a(a(b(b(b(a(c),1),1),1))),b9],b$=[0,a(a(b(b(b(a(c),1),1),1))),b_],ca=[1,[0,b(b(a(b(a(a(c)),1)),1),1),b$]],cb=[0,b(b(a(b(a(a(c)),1)),1),1),0],cc=[0,a(b(b(b(b(a(c),1),1),1),1)),cb],cd=[0,a(b(a(a(b(a(c),1))),1)),cc],ce=[0,b(a(b(b(a(a(c)),1),1)),1),cd],cf=[0,a(a(a(a(b(a(c),1))))),ce],cg=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cf],ca],b8],ch=[0,c$(e[14])],ci=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,a(b(a(b(b(a(c),1),1)),1)),ci],ck=[0,a(a(a(b(b(a(c),1),1)))),cj],cl=[0,b(b(a(b(b(a(c),1),1)),1),1),ck],cm=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cl],ch],cg],cn=e9(e),co=[3,x(function(a){return[1,a]},cn)],cp=[0,b(b(a(a(b(a(c),1))),1),1),0],cq=[0,a(b(b(b(b(a(c),1),1),1),1)),cp],cr=[0,a(a(b(b(b(a(c),1),1),1))),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,b(b(a(b(a(a(c)),1)),1),1),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],cv=[0,b(a(b(b(a(a(c)),1),1)),1),cu],cw=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cv],co],cm];if(D)var
 cx=[0,b(a(b(b(a(a(c)),1),1)),1),0],cy=[0,a(b(a(b(b(a(c),1),1)),1)),cx],cz=[0,b(b(b(b(a(a(c)),1),1),1),1),cy],cA=[0,b(b(b(b(a(a(c)),1),1),1),1),cz],s=[0,a(b(a(b(a(a(c)),1)),1)),cA];else
 var
 c2=[0,b(b(a(b(a(a(c)),1)),1),1),0],c3=[0,a(a(b(b(b(a(c),1),1),1))),c2],c4=[0,a(b(b(b(b(a(c),1),1),1),1)),c3],c5=[0,b(b(b(a(a(a(c))),1),1),1),c4],s=[0,a(b(a(b(b(a(c),1),1)),1)),c5];var
-cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,b(b(a(b(a(a(c)),1)),1),1),cB],cD=[0,b(a(a(a(b(a(c),1)))),1),cC],cE=[0,a(b(a(b(a(a(c)),1)),1)),cD],cF=[0,a(a(a(a(b(a(c),1))))),cE],cG=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cF],[1,s]],cw],k=d[10],z=k?k[1][3]:f,B=ff(d[10]),h=a6(function(b,a){return bD(b,a[3])},B,z),x=a(b(a(b(a(c),1)),1)),u=0;if(v(h,ab(b(c,1),x))){var
-y=a(b(a(b(a(c),1)),1));if(v(V(ab(b(c,1),y)),h)){var
-t=[0,h];u=1}}if(!u)var
-t=[1,b6(h)];var
-cH=[0,b(b(b(a(a(a(c))),1),1),1),0],cI=[0,a(b(b(b(b(a(c),1),1),1),1)),cH],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cK=[0,a(a(a(a(a(b(c,1)))))),cJ],cL=[0,b(b(a(b(a(a(c)),1)),1),1),cK],cM=[0,a(a(b(b(a(a(c)),1),1))),cL],cN=[0,a(a(a(a(b(a(c),1))))),cM],cO=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cN],t],cG],cP=[4,ft(A(function(a){var
-b=e(g[9],a[5]),c=[1,bF(e(g[1],b))];return[0,a[1],c]},C))],cQ=[0,a(a(b(b(a(a(c)),1),1))),0],cR=[0,b(a(a(a(b(a(c),1)))),1),cQ],cS=[0,a(b(a(a(b(a(c),1))),1)),cR],cT=[0,a(b(a(b(a(a(c)),1)),1)),cS],cU=[0,b(b(a(a(b(a(c),1))),1),1),cT],cV=[0,a(a(a(a(b(a(c),1))))),cU],cW=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cV],cP],cO],cX=[0,w(d[10],f)],cY=[0,a(a(b(b(a(a(c)),1),1))),0],cZ=[0,b(b(a(a(b(a(c),1))),1),1),cY],c0=[0,b(b(a(a(b(a(c),1))),1),1),cZ],c1=[0,a(b(b(b(b(a(c),1),1),1),1)),c0];return[4,q([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c1],cX],cW],aH)]}}function
-fv(a){return a6(Q,a[4],a[2])}function
-fw(f,e){if(e)var
-d=e[1],h=e[2],i=fw(m(f,fv(d)),h),j=0,k=d[4],l=[3,A(function(a){return[0,a]},k)],n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(b(b(b(a(a(c)),1),1),1),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,m(f,fv(d))],0]]],z=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),1),z],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,b(a(a(b(b(a(c),1),1))),1),E],G=[0,a(a(a(a(b(a(c),1))))),F],H=[0,a(a(a(a(a(b(c,1)))))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),K],y],x]],g=[0,[0,d[1],L],i];else
+cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,b(b(a(b(a(a(c)),1)),1),1),cB],cD=[0,b(a(a(a(b(a(c),1)))),1),cC],cE=[0,a(b(a(b(a(a(c)),1)),1)),cD],cF=[0,a(a(a(a(b(a(c),1))))),cE],cG=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cF],[1,s]],cw],k=e[10],A=k?k[1][3]:f,B=eQ(e[10]),h=aj(function(b,a){return aG(b,a[3])},B,A),y=a(b(a(b(a(c),1)),1)),w=0;if(t(h,R(b(c,1),y))){var
+z=a(b(a(b(a(c),1)),1));if(t(P(R(b(c,1),z)),h)){var
+u=[0,h];w=1}}if(!w)var
+u=[1,bJ(h)];var
+cH=[0,b(b(b(a(a(a(c))),1),1),1),0],cI=[0,a(b(b(b(b(a(c),1),1),1),1)),cH],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cK=[0,a(a(a(a(a(b(c,1)))))),cJ],cL=[0,b(b(a(b(a(a(c)),1)),1),1),cK],cM=[0,a(a(b(b(a(a(c)),1),1))),cL],cN=[0,a(a(a(a(b(a(c),1))))),cM],cO=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cN],u],cG],cP=[4,e8(x(function(a){var
+b=d(g[9],a[5]),c=[1,be(d(g[1],b))];return[0,a[1],c]},C))],cQ=[0,a(a(b(b(a(a(c)),1),1))),0],cR=[0,b(a(a(a(b(a(c),1)))),1),cQ],cS=[0,a(b(a(a(b(a(c),1))),1)),cR],cT=[0,a(b(a(b(a(a(c)),1)),1)),cS],cU=[0,b(b(a(a(b(a(c),1))),1),1),cT],cV=[0,a(a(a(a(b(a(c),1))))),cU],cW=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cV],cP],cO],cX=[0,v(e[10],f)],cY=[0,a(a(b(b(a(a(c)),1),1))),0],cZ=[0,b(b(a(a(b(a(c),1))),1),1),cY],c0=[0,b(b(a(a(b(a(c),1))),1),1),cZ],c1=[0,a(b(b(b(b(a(c),1),1),1),1)),c0];return[4,o([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c1],cX],cW],aJ)]}}function
+e_(a){return aj(I,a[4],a[2])}function
+e$(f,e){if(e)var
+d=e[1],h=e[2],i=e$(n(f,e_(d)),h),j=0,k=d[4],l=[3,x(function(a){return[0,a]},k)],m=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(b(b(b(a(a(c)),1),1),1),1),m],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],y=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],z=[3,[0,[0,f],[0,[0,n(f,e_(d))],0]]],A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,b(a(a(b(b(a(c),1),1))),1),E],G=[0,a(a(a(a(b(a(c),1))))),F],H=[0,a(a(a(a(a(b(c,1)))))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),K],z],y]],g=[0,[0,d[1],L],i];else
 var
 g=e;return g}var
-kG=b(b(b(b(b(c,1),1),1),1),1),bH=ab(b(c,1),kG),kH=b(b(b(b(b(b(c,1),1),1),1),1),1),cS=ab(b(c,1),kH);function
-aA(d,c,a){var
-b=n(d,a);return b?v(a,c):b}function
-kI(a){var
-b=bm(a[2]),d=b?bm(a[3]):b,e=d?aA(c,b5,a[4]):d;return e?bm(a[5]):e}function
-kJ(g,aa,d){var
-z=e(g[2],0),l=w(d[10],f),I=d[6],bf=d[14],J=t(function(a){var
-o=aA(f,bH,a[2]),p=o?n(f,a[3]):o,q=p?n(f,a[4]):p;if(q){if(typeof
+iy=b(b(b(b(b(c,1),1),1),1),1),bg=R(b(c,1),iy),iz=b(b(b(b(b(b(c,1),1),1),1),1),1),cl=R(b(c,1),iz);function
+ak(d,c,a){var
+b=i(d,a);return b?t(a,c):b}function
+iA(a){var
+b=aZ(a[2]),d=b?aZ(a[3]):b,e=d?ak(c,bI,a[4]):d;return e?aZ(a[5]):e}function
+iB(g,aa,e){var
+A=d(g[2],0),p=v(e[10],f),I=e[6],bi=e[14],J=s(function(a){var
+o=ak(f,bg,a[2]),p=o?i(f,a[3]):o,q=p?i(f,a[4]):p;if(q){if(typeof
 I==="number")if(I)var
-k=v(a[4],b5),l=k?aA(f,bH,a[9]):k,d=l?h(a[3],f):l;else
+l=t(a[4],bI),m=l?ak(f,bg,a[9]):l,e=m?h(a[3],f):m;else
 var
-d=h(a[9],f);else
+e=h(a[9],f);else
 var
-m=v(a[4],b5),d=m?aA(f,bH,a[9]):m;var
-i=d}else
+n=t(a[4],bI),e=n?ak(f,bg,a[9]):n;var
+j=e}else
 var
-i=q;var
-r=i?bm(a[5]):i,s=r?bm(a[6]):r;if(s)var
-u=b(b(b(b(b(c,1),1),1),1),1),j=h(e(g[3],a[7]),u);else
+j=q;var
+r=j?aZ(a[5]):j,u=r?aZ(a[6]):r;if(u)var
+v=b(b(b(b(b(c,1),1),1),1),1),k=h(d(g[3],a[7]),v);else
 var
-j=s;if(j){var
-w=a[8];return t(function(a){var
-b=aA(f,bH,a[1]);return b?aA(f,bH,a[2]):b},w)}return j},bf),K=J?t(kI,d[10]):J,L=K?v(dD(d[14]),cS):K;if(L)var
-bg=d[11],o=t(function(a){return aA(f,cS,a)},bg);else
+k=u;if(k){var
+w=a[8];return s(function(a){var
+b=ak(f,bg,a[1]);return b?ak(f,bg,a[2]):b},w)}return k},bi),K=J?s(iA,e[10]):J,L=K?t(c$(e[14]),cl):K;if(L)var
+bj=e[11],q=s(function(a){return ak(f,cl,a)},bj);else
 var
-o=L;if(o)var
-bh=d[12],r=t(function(a){return aA(f,cS,a)},bh);else
+q=L;if(q)var
+bk=e[12],r=s(function(a){return ak(f,cl,a)},bk);else
 var
-r=o;if(r)var
-bi=d[13],s=t(function(a){return aA(f,cS,a)},bi);else
+r=q;if(r)var
+bl=e[13],u=s(function(a){return ak(f,cl,a)},bl);else
 var
-s=r;var
-M=s?h(w(d[11],f),l):s,N=M?h(w(d[12],f),l):M,O=N?h(w(d[13],f),l):N;if(O)var
-bj=d[4],u=aA(f,a(b(b(b(b(b(c,1),1),1),1),1)),bj);else
+u=r;var
+M=u?h(v(e[11],f),p):u,N=M?h(v(e[12],f),p):M,O=N?h(v(e[13],f),p):N;if(O)var
+bm=e[4],w=ak(f,a(b(b(b(b(b(c,1),1),1),1),1)),bm);else
 var
-u=O;if(u)var
-bl=d[5],x=aA(f,a(b(b(b(b(b(c,1),1),1),1),1)),bl);else
+w=O;if(w)var
+bn=e[5],y=ak(f,a(b(b(b(b(b(c,1),1),1),1),1)),bn);else
 var
-x=u;if(x){var
-P=d[6];if(typeof
-P==="number")var
-Q=1;else
+y=w;if(y){var
+Q=e[6];if(typeof
+Q==="number")var
+R=1;else
 var
-bo=P[1],Q=aA(c,b(b(b(b(b(b(c,1),1),1),1),1),1),bo);var
-y=Q}else
+bp=Q[1],R=ak(c,b(b(b(b(b(b(c,1),1),1),1),1),1),bp);var
+z=R}else
 var
-y=x;var
-B=0;if(y){var
-R=d[9];if(R)var
-S=R[1],T=S[1],U=T[2],W=T[1],X=S[2],bn=q(W,q(U,X)),Y=t(function(a){return aA(f,bH,a)},bn),ab=Y?p(h(w(q(W,q(U,X)),f),f)):Y;else{var
+z=y;var
+B=0;if(z){var
+S=e[9];if(S)var
+T=S[1],U=T[1],V=U[2],W=U[1],X=T[2],bo=o(W,o(V,X)),Y=s(function(a){return ak(f,bg,a)},bo),ab=Y?m(h(v(o(W,o(V,X)),f),f)):Y;else{var
 Z=1;B=1}}else{var
-Z=y;B=1}if(B)var
-ab=Z;if(p(ab))return[0,c,z];if(p(ku(g,d)))return[0,b(c,1),z];var
-ae=w(d[14],f),af=d[15],ag=[0,a(b(a(b(b(a(c),1),1)),1)),0],ah=[0,b(a(b(b(a(a(c)),1),1)),1),ag],ai=[0,a(a(a(a(b(a(c),1))))),ah],aj=[0,cR(g,[0,a(a(b(b(b(a(c),1),1),1))),ai],af),0],ad=d[10],ak=a7(g,[3,A(function(a){return[1,e(g[1],a[1])]},ad)]),al=[0,b(b(a(b(a(a(c)),1)),1),1),0],am=[0,b(b(b(a(a(a(c))),1),1),1),al],an=[0,a(b(a(b(b(a(c),1),1)),1)),am],ao=[0,b(b(a(b(a(a(c)),1)),1),1),an],ap=[0,a(a(a(a(a(b(c,1)))))),ao],aq=[0,b(b(a(a(b(a(c),1))),1),1),ap],ar=[0,b(b(a(a(b(a(c),1))),1),1),aq],as=[0,a(b(b(b(b(a(c),1),1),1),1)),ar],at=[0,cR(g,[0,a(a(b(b(b(a(c),1),1),1))),as],ak),aj],au=d[14];function
-av(a){return a[1]?c:f}var
-aw=[0,b(b(a(b(a(a(c)),1)),1),1),0],ax=[0,b(b(b(b(a(a(c)),1),1),1),1),aw],ay=[0,a(b(a(b(b(a(c),1),1)),1)),ax],az=[0,a(a(b(b(b(a(c),1),1),1))),ay],aB=[0,a(a(b(b(b(a(c),1),1),1))),az],aC=[0,aR(g,[0,a(b(b(b(b(a(c),1),1),1),1)),aB],c,dF,[0,ae,0],c,av,au),at],a1=q(kD(g,d),aC),D=q(kC(g,d),a1),aD=d[16],aE=[0,a(a(b(b(a(a(c)),1),1))),0],aF=[0,b(b(a(a(b(a(c),1))),1),1),aE],aG=[0,a(a(a(a(b(a(c),1))))),aF],aH=[0,a(a(a(a(b(a(c),1))))),aG],aI=[0,cR(g,[0,b(b(a(b(a(a(c)),1)),1),1),aH],aD),0],aJ=0,aK=d[14],aL=b4(function(a){return a[7]},aK,aJ),aM=e(g[6],aL),aN=[0,b(b(b(b(b(c,1),1),1),1),1),0],aO=[0,w(d[14],f),aN],aP=[0,b(b(a(b(a(a(c)),1)),1),1),0],aQ=[0,a(a(b(b(a(a(c)),1),1))),aP],aS=[0,a(b(a(b(b(a(c),1),1)),1)),aQ],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,b(b(a(b(b(a(c),1),1)),1),1),aU],aW=[0,a(a(a(a(a(b(c,1)))))),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,b(b(a(b(a(a(c)),1)),1),1),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,b(b(a(b(a(a(c)),1)),1),1),aZ],C=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),a0],c,dF,aO,aM],aI],E=a7(g,kF(g,d,q(D,C))),a2=[0,b(b(a(b(a(a(c)),1)),1),1),0],a3=[0,a(a(b(b(a(a(c)),1),1))),a2],a4=[0,a(b(a(b(b(a(c),1),1)),1)),a3],a5=[0,b(a(a(b(b(a(c),1),1))),1),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a8=[0,b(a(a(a(b(a(c),1)))),1),a6],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],F=q(D,q([0,cR(g,[0,a(b(a(a(b(a(c),1))),1)),a9],E),0],C)),G=a7(g,[4,ft(fw(f,F))]),a_=b(b(b(b(b(b(c,1),1),1),1),1),1),a$=e(g[3],G),ba=bk(bE(V(m(b(b(b(c,1),1),1),a$)),a_)),bb=cM(b(b(b(b(b(c,1),1),1),1),1),ba),bc=[0,G,[0,e(g[2],bb),0]],H=e(g[6],bc),bd=[0,H,A(function(a){return a[5]},F)],be=[0,e(g[3],H),0],k=[0,i(g[7],8,be),bd],j=f;for(;;){if(k){var
-_=k[1],$=cf(g[8],aa,j,_);if($){var
-bp=m(j,e(g[3],_)),k=k[2],j=bp;continue}var
+Z=z;B=1}if(B)var
+ab=Z;if(m(ab))return[0,c,A];if(m(il(g,e)))return[0,b(c,1),A];var
+ae=v(e[14],f),af=e[15],ag=[0,a(b(a(b(b(a(c),1),1)),1)),0],ah=[0,b(a(b(b(a(a(c)),1),1)),1),ag],ai=[0,a(a(a(a(b(a(c),1))))),ah],aj=[0,ck(g,[0,a(a(b(b(b(a(c),1),1),1))),ai],af),0],ad=e[10],al=aH(g,[3,x(function(a){return[1,d(g[1],a[1])]},ad)]),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(b(b(a(a(a(c))),1),1),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(b(a(b(a(a(c)),1)),1),1),ao],aq=[0,a(a(a(a(a(b(c,1)))))),ap],ar=[0,b(b(a(a(b(a(c),1))),1),1),aq],as=[0,b(b(a(a(b(a(c),1))),1),1),ar],at=[0,a(b(b(b(b(a(c),1),1),1),1)),as],au=[0,ck(g,[0,a(a(b(b(b(a(c),1),1),1))),at],al),aj],ax=e[14];function
+ay(a){return a[1]?c:f}var
+az=[0,b(b(a(b(a(a(c)),1)),1),1),0],aA=[0,b(b(b(b(a(a(c)),1),1),1),1),az],aB=[0,a(b(a(b(b(a(c),1),1)),1)),aA],aC=[0,a(a(b(b(b(a(c),1),1),1))),aB],aD=[0,a(a(b(b(b(a(c),1),1),1))),aC],aE=[0,aw(g,[0,a(b(b(b(b(a(c),1),1),1),1)),aD],c,dc,[0,ae,0],c,ay,ax),au],a3=o(iv(g,e),aE),D=o(iu(g,e),a3),aF=e[16],aG=[0,a(a(b(b(a(a(c)),1),1))),0],aI=[0,b(b(a(a(b(a(c),1))),1),1),aG],aJ=[0,a(a(a(a(b(a(c),1))))),aI],aK=[0,a(a(a(a(b(a(c),1))))),aJ],aL=[0,ck(g,[0,b(b(a(b(a(a(c)),1)),1),1),aK],aF),0],aM=e[14];function
+aN(a){return[0,a[7],0]}var
+aO=db(g,g[6],aN,aM),aP=[0,b(b(b(b(b(c,1),1),1),1),1),0],aQ=[0,v(e[14],f),aP],aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,a(a(b(b(a(a(c)),1),1))),aR],aT=[0,a(b(a(b(b(a(c),1),1)),1)),aS],aU=[0,a(a(a(b(b(a(c),1),1)))),aT],aV=[0,a(b(b(a(b(a(c),1)),1),1)),aU],aW=[0,b(b(a(b(b(a(c),1),1)),1),1),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,a(b(a(b(b(a(c),1),1)),1)),aX],a0=[0,b(b(a(b(a(a(c)),1)),1),1),aY],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a2=[0,b(b(a(b(a(a(c)),1)),1),1),a1],C=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),a2],c,dc,aQ,aO],aL],E=aH(g,ix(g,e,o(D,C))),a4=[0,b(b(a(b(a(a(c)),1)),1),1),0],a5=[0,a(a(b(b(a(a(c)),1),1))),a4],a6=[0,a(b(a(b(b(a(c),1),1)),1)),a5],a7=[0,b(a(a(b(b(a(c),1),1))),1),a6],a8=[0,a(b(b(a(b(a(c),1)),1),1)),a7],a9=[0,b(a(a(a(b(a(c),1)))),1),a8],a_=[0,a(b(b(b(b(a(c),1),1),1),1)),a9],F=o(D,o([0,ck(g,[0,a(b(a(a(b(a(c),1))),1)),a_],E),0],C)),G=aH(g,[4,e8(e$(f,F))]),a$=b(b(b(b(b(b(c,1),1),1),1),1),1),ba=d(g[3],G),bc=av(bb(P(n(b(b(b(c,1),1),1),ba)),a$)),bd=ce(b(b(b(b(b(c,1),1),1),1),1),bc),be=[0,G,[0,d(g[2],bd),0]],H=d(g[6],be),bf=[0,H,x(function(a){return a[5]},F)],bh=[0,d(g[3],H),0],l=[0,j(g[7],8,bh),bf],k=f;for(;;){if(l){var
+_=l[1],$=cz(g[8],aa,k,_);if($){var
+bq=n(k,d(g[3],_)),l=l[2],k=bq;continue}var
 ac=$}else
 var
-ac=h(e(g[3],aa),j);return p(ac)?[0,a(c),z]:[0,f,e(g[9],E)]}}function
-fx(r,q,p,o){var
-d=r,i=q,e=p,g=o;for(;;){if(d){var
-j=d[2],f=d[1];if(h(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
-d=j,g=1;continue}var
-k=n(b(b(b(b(a(c),1),1),1),1),f),l=k?v(f,b(a(b(a(a(c)),1)),1)):k;if(l){var
-s=g?Q(b(a(b(c,1)),1),e):e,t=I(f,b(b(b(b(a(c),1),1),1),1)),d=j,i=m(Q(b(a(b(c,1)),1),i),t),e=s;continue}return l}return[0,[0,i,e]]}}var
-fy=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),dI=ab(b(c,1),fy),fz=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),kK=c4;function
-dJ(s,g,r,q,p,o){var
-t=Q(g,fz),u=b(b(b(b(b(c,1),1),1),1),1),h=Q(ab(b(c,1),u),t),w=Q(s,q),x=b(b(b(b(b(c,1),1),1),1),1),y=Q(ab(b(c,1),x),w),z=m(Q(o,Q(g,fz)),y),k=L(c4),l=Q(h,ab(b(c,1),k)),e=m(dI,bi(Q(z,dI),l)),i=n(f,e),j=i?v(f,h):i;if(j){var
-d=kK,a=e;for(;;){if(0===d){var
-A=Q(p,a);return n(Q(ab(b(c,1),r),dI),A)}var
-d=d-1|0,a=fc(Q(a,a),fy);continue}}return j}var
-cT=0;function
-b8(b,a){if(a){var
-c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return b8(a,e)};return a5(function(a){return b8(a,c)},g,f,b)}return a}function
-bo(e,a,b){if(b){var
-c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,bo(b,a,d),f,c]};return a5(function(b){return[0,d,f,bo(b,a,c)]},h,g,e)}function
+ac=h(d(g[3],aa),k);return m(ac)?[0,a(c),A]:[0,f,d(g[9],E)]}}function
+fa(r,q,p,o){var
+d=r,j=q,e=p,g=o;for(;;){if(d){var
+k=d[2],f=d[1];if(h(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
+d=k,g=1;continue}var
+l=i(b(b(b(b(a(c),1),1),1),1),f),m=l?t(f,b(a(b(a(a(c)),1)),1)):l;if(m){var
+s=g?I(b(a(b(c,1)),1),e):e,u=B(f,b(b(b(b(a(c),1),1),1),1)),d=k,j=n(I(b(a(b(c,1)),1),j),u),e=s;continue}return m}return[0,[0,j,e]]}}var
+fb=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),df=R(b(c,1),fb),fc=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),iC=go;function
+dg(s,g,r,q,p,o){var
+u=I(g,fc),v=b(b(b(b(b(c,1),1),1),1),1),h=I(R(b(c,1),v),u),w=I(s,q),x=b(b(b(b(b(c,1),1),1),1),1),y=I(R(b(c,1),x),w),z=n(I(o,I(g,fc)),y),l=J(go),m=I(h,R(b(c,1),l)),e=n(df,aW(I(z,df),m)),j=i(f,e),k=j?t(f,h):j;if(k){var
+d=iC,a=e;for(;;){if(0===d){var
+A=I(p,a);return i(I(R(b(c,1),r),df),A)}var
+d=d-1|0,a=eM(I(a,a),fb);continue}}return k}var
+cm=0;function
+bL(b,a){if(a){var
+c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return bL(a,e)};return Q(function(a){return bL(a,c)},g,f,b)}return a}function
+a1(e,a,b){if(b){var
+c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,a1(b,a,d),f,c]};return Q(function(b){return[0,d,f,a1(b,a,c)]},h,g,e)}function
 i(b){return[0,0,[0,a],0]}function
-j(b){return[0,bo(b,a,0),0,0]}return a5(function(b){return[0,0,0,bo(b,a,0)]},j,i,e)}function
-Y(g,f,d){var
-a=f,b=d;for(;;){if(a){var
-c=e(g,a[1]);if(c){var
-a=a[2],b=[0,c[1],b];continue}return c}return[0,X(b,0)]}}function
-fA(d){var
-f=n(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?n(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
+j(b){return[0,a1(b,a,0),0,0]}return Q(function(b){return[0,0,0,a1(b,a,0)]},j,i,e)}function
+O(g,f,e){var
+a=f,b=e;for(;;){if(a){var
+c=d(g,a[1]);if(c){var
+a=a[2],b=[0,c[1],b];continue}return c}return[0,C(b,0)]}}function
+dh(d){var
+f=i(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?i(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
 e=g;else
 var
-i=n(a(b(b(b(b(a(c),1),1),1),1)),d),e=i?n(d,b(a(b(a(a(a(c))),1)),1)):i;return e?e:h(d,a(a(a(a(a(b(c,1)))))))}var
-kL=[0,b(b(b(a(b(a(c),1)),1),1),1),0],kM=[0,b(b(a(b(a(a(c)),1)),1),1),kL],kN=[0,a(b(b(a(b(a(c),1)),1),1)),kM],kO=[0,[0,a(a(a(b(a(a(c)),1)))),kN],0],kP=[0,b(a(b(b(a(a(c)),1),1)),1),0],kQ=[0,a(b(a(b(b(a(c),1),1)),1)),kP],kR=[0,b(b(a(b(a(a(c)),1)),1),1),kQ],kS=[0,b(a(a(b(b(a(c),1),1))),1),kR],kT=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kS],kO],kU=[0,a(b(a(b(b(a(c),1),1)),1)),0],kV=[0,b(a(b(b(a(a(c)),1),1)),1),kU],kW=[0,a(a(a(a(b(a(c),1))))),kV],kX=[0,b(a(a(b(b(a(c),1),1))),1),kW],kY=[0,a(b(a(b(b(a(c),1),1)),1)),kX],kZ=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),kY],kT],k0=[0,b(a(a(a(b(a(c),1)))),1),0],k1=[0,a(b(a(b(b(a(c),1),1)),1)),k0],k2=[0,b(b(b(a(b(a(c),1)),1),1),1),k1],k3=[0,[0,a(a(a(b(a(a(c)),1)))),k2],kZ],k4=[0,a(b(b(a(a(a(c))),1),1)),0],k5=[0,b(a(a(a(b(a(c),1)))),1),k4],k6=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),k5],k3],k7=[0,b(a(a(a(b(a(c),1)))),1),0],k8=[0,a(a(a(a(b(a(c),1))))),k7],k9=[0,a(b(b(a(b(a(c),1)),1),1)),k8],k_=[0,a(a(b(b(a(a(c)),1),1))),k9],k$=[0,b(a(b(b(a(a(c)),1),1)),1),k_],la=[0,a(b(a(b(b(a(c),1),1)),1)),k$],lb=[0,[0,b(a(a(b(a(a(c)),1))),1),la],k6],lc=[0,b(b(a(b(a(a(c)),1)),1),1),0],ld=[0,a(a(b(b(b(a(c),1),1),1))),lc],le=[0,a(b(a(b(b(a(c),1),1)),1)),ld],lf=[0,b(b(b(b(a(a(c)),1),1),1),1),le],lg=[0,b(b(b(a(a(a(c))),1),1),1),lf],lh=[0,[0,a(b(a(b(b(a(c),1),1)),1)),lg],lb],li=[0,b(b(a(b(a(a(c)),1)),1),1),0],lj=[0,a(a(b(b(b(a(c),1),1),1))),li],lk=[0,a(b(a(b(b(a(c),1),1)),1)),lj],ll=[0,b(a(b(a(b(a(c),1)),1)),1),lk],lm=[0,a(b(a(b(b(a(c),1),1)),1)),ll],ln=[0,[0,b(a(b(b(a(a(c)),1),1)),1),lm],lh],lo=[0,b(b(a(b(a(a(c)),1)),1),1),0],lp=[0,b(b(b(b(a(a(c)),1),1),1),1),lo],lq=[0,a(b(a(b(b(a(c),1),1)),1)),lp],lr=[0,a(a(b(b(b(a(c),1),1),1))),lq],ls=[0,a(a(b(b(b(a(c),1),1),1))),lr],lt=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ls],ln],lu=[0,b(b(a(b(b(a(c),1),1)),1),1),0],lv=[0,a(b(b(a(b(a(c),1)),1),1)),lu],lw=[0,b(a(b(b(b(a(c),1),1),1)),1),lv],lx=[0,b(a(b(b(a(a(c)),1),1)),1),lw],ly=[0,a(a(a(a(b(a(c),1))))),lx],lz=[0,[0,b(a(a(b(b(a(c),1),1))),1),ly],lt],lA=[0,a(b(a(b(b(a(c),1),1)),1)),0],lB=[0,b(a(b(b(a(a(c)),1),1)),1),lA],lC=[0,a(b(b(a(b(a(c),1)),1),1)),lB],lD=[0,a(b(a(b(a(a(c)),1)),1)),lC],lE=[0,a(b(b(b(a(a(c)),1),1),1)),lD],lF=[0,a(b(a(b(b(a(c),1),1)),1)),lE],lG=[0,[0,b(a(b(b(a(a(c)),1),1)),1),lF],lz],lH=[0,b(b(a(b(a(a(c)),1)),1),1),0],lI=[0,a(b(b(a(b(a(c),1)),1),1)),lH],lJ=[0,a(b(a(a(b(a(c),1))),1)),lI],lK=[0,a(b(b(a(b(a(c),1)),1),1)),lJ],lL=[0,[0,b(b(a(a(b(a(c),1))),1),1),lK],lG],lM=[0,b(b(a(a(b(a(c),1))),1),1),0],lN=[0,a(b(b(b(b(a(c),1),1),1),1)),lM],lO=[0,a(a(a(a(b(a(c),1))))),lN],lP=[0,[0,a(a(a(b(b(a(c),1),1)))),lO],lL],lQ=[0,b(b(a(b(a(a(c)),1)),1),1),0],lR=[0,b(a(b(b(a(a(c)),1),1)),1),lQ],lS=[0,a(b(b(b(b(a(c),1),1),1),1)),lR],lT=[0,b(b(a(b(a(a(c)),1)),1),1),lS],lU=[0,[0,a(a(b(b(a(a(c)),1),1))),lT],lP],lV=[0,b(a(a(a(b(a(c),1)))),1),0],lW=[0,a(b(b(b(b(a(c),1),1),1),1)),lV],lX=[0,b(b(a(a(b(a(c),1))),1),1),lW],lY=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),lX],lU],lZ=[0,a(b(a(b(b(a(c),1),1)),1)),0],l0=[0,b(b(a(a(b(a(c),1))),1),1),lZ],l1=[0,a(b(a(b(a(a(c)),1)),1)),l0],l2=[0,[0,b(a(b(b(a(a(c)),1),1)),1),l1],lY],l3=[0,b(b(a(a(b(a(c),1))),1),1),0],l4=[0,a(a(a(a(b(a(c),1))))),l3],l5=[0,a(a(a(a(b(a(c),1))))),l4],l6=[0,[0,b(b(a(b(a(a(c)),1)),1),1),l5],l2],l7=[0,a(b(a(b(b(a(c),1),1)),1)),0],l8=[0,a(a(b(b(a(a(c)),1),1))),l7],l9=[0,[0,a(b(a(b(a(a(c)),1)),1)),l8],l6],l_=[0,b(a(b(b(a(a(c)),1),1)),1),0],l$=[0,a(b(b(b(b(a(c),1),1),1),1)),l_],ma=[0,a(b(a(a(b(a(c),1))),1)),l$],mb=[0,a(b(a(a(b(a(c),1))),1)),ma],mc=[0,a(b(b(b(b(a(c),1),1),1),1)),mb],md=[0,b(a(b(b(a(a(c)),1),1)),1),mc],me=[0,[0,a(a(a(b(b(a(c),1),1)))),md],l9];function
-R(f,e){var
+j=i(a(b(b(b(b(a(c),1),1),1),1)),d),e=j?i(d,b(a(b(a(a(a(c))),1)),1)):j;return e?e:h(d,a(a(a(a(a(b(c,1)))))))}var
+iD=[0,b(b(b(a(b(a(c),1)),1),1),1),0],iE=[0,b(b(a(b(a(a(c)),1)),1),1),iD],iF=[0,a(b(b(a(b(a(c),1)),1),1)),iE],iG=[0,[0,a(a(a(b(a(a(c)),1)))),iF],0],iH=[0,b(a(b(b(a(a(c)),1),1)),1),0],iI=[0,a(b(a(b(b(a(c),1),1)),1)),iH],iJ=[0,b(b(a(b(a(a(c)),1)),1),1),iI],iK=[0,b(a(a(b(b(a(c),1),1))),1),iJ],iL=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),iK],iG],iM=[0,a(b(a(b(b(a(c),1),1)),1)),0],iN=[0,b(a(b(b(a(a(c)),1),1)),1),iM],iO=[0,a(a(a(a(b(a(c),1))))),iN],iP=[0,b(a(a(b(b(a(c),1),1))),1),iO],iQ=[0,a(b(a(b(b(a(c),1),1)),1)),iP],iR=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),iQ],iL],iS=[0,b(a(a(a(b(a(c),1)))),1),0],iT=[0,a(b(a(b(b(a(c),1),1)),1)),iS],iU=[0,b(b(b(a(b(a(c),1)),1),1),1),iT],iV=[0,[0,a(a(a(b(a(a(c)),1)))),iU],iR],iW=[0,a(b(b(a(a(a(c))),1),1)),0],iX=[0,b(a(a(a(b(a(c),1)))),1),iW],iY=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),iX],iV],iZ=[0,b(a(a(a(b(a(c),1)))),1),0],i0=[0,a(a(a(a(b(a(c),1))))),iZ],i1=[0,a(b(b(a(b(a(c),1)),1),1)),i0],i2=[0,a(a(b(b(a(a(c)),1),1))),i1],i3=[0,b(a(b(b(a(a(c)),1),1)),1),i2],i4=[0,a(b(a(b(b(a(c),1),1)),1)),i3],i5=[0,[0,b(a(a(b(a(a(c)),1))),1),i4],iY],i6=[0,b(b(a(b(a(a(c)),1)),1),1),0],i7=[0,a(a(b(b(b(a(c),1),1),1))),i6],i8=[0,a(b(a(b(b(a(c),1),1)),1)),i7],i9=[0,b(b(b(b(a(a(c)),1),1),1),1),i8],i_=[0,b(b(b(a(a(a(c))),1),1),1),i9],i$=[0,[0,a(b(a(b(b(a(c),1),1)),1)),i_],i5],ja=[0,b(b(a(b(a(a(c)),1)),1),1),0],jb=[0,a(a(b(b(b(a(c),1),1),1))),ja],jc=[0,a(b(a(b(b(a(c),1),1)),1)),jb],jd=[0,b(a(b(a(b(a(c),1)),1)),1),jc],je=[0,a(b(a(b(b(a(c),1),1)),1)),jd],jf=[0,[0,b(a(b(b(a(a(c)),1),1)),1),je],i$],jg=[0,b(b(a(b(a(a(c)),1)),1),1),0],jh=[0,b(b(b(b(a(a(c)),1),1),1),1),jg],ji=[0,a(b(a(b(b(a(c),1),1)),1)),jh],jj=[0,a(a(b(b(b(a(c),1),1),1))),ji],jk=[0,a(a(b(b(b(a(c),1),1),1))),jj],jl=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jk],jf],jm=[0,b(b(a(b(b(a(c),1),1)),1),1),0],jn=[0,a(b(b(a(b(a(c),1)),1),1)),jm],jo=[0,b(a(b(b(b(a(c),1),1),1)),1),jn],jp=[0,b(a(b(b(a(a(c)),1),1)),1),jo],jq=[0,a(a(a(a(b(a(c),1))))),jp],jr=[0,[0,b(a(a(b(b(a(c),1),1))),1),jq],jl],js=[0,a(b(a(b(b(a(c),1),1)),1)),0],jt=[0,b(a(b(b(a(a(c)),1),1)),1),js],ju=[0,a(b(b(a(b(a(c),1)),1),1)),jt],jv=[0,a(b(a(b(a(a(c)),1)),1)),ju],jw=[0,a(b(b(b(a(a(c)),1),1),1)),jv],jx=[0,a(b(a(b(b(a(c),1),1)),1)),jw],jy=[0,[0,b(a(b(b(a(a(c)),1),1)),1),jx],jr],jz=[0,b(b(a(b(a(a(c)),1)),1),1),0],jA=[0,a(b(b(a(b(a(c),1)),1),1)),jz],jB=[0,a(b(a(a(b(a(c),1))),1)),jA],jC=[0,a(b(b(a(b(a(c),1)),1),1)),jB],jD=[0,[0,b(b(a(a(b(a(c),1))),1),1),jC],jy],jE=[0,b(b(a(a(b(a(c),1))),1),1),0],jF=[0,a(b(b(b(b(a(c),1),1),1),1)),jE],jG=[0,a(a(a(a(b(a(c),1))))),jF],jH=[0,[0,a(a(a(b(b(a(c),1),1)))),jG],jD],jI=[0,b(b(a(b(a(a(c)),1)),1),1),0],jJ=[0,b(a(b(b(a(a(c)),1),1)),1),jI],jK=[0,a(b(b(b(b(a(c),1),1),1),1)),jJ],jL=[0,b(b(a(b(a(a(c)),1)),1),1),jK],jM=[0,[0,a(a(b(b(a(a(c)),1),1))),jL],jH],jN=[0,b(a(a(a(b(a(c),1)))),1),0],jO=[0,a(b(b(b(b(a(c),1),1),1),1)),jN],jP=[0,b(b(a(a(b(a(c),1))),1),1),jO],jQ=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),jP],jM],jR=[0,a(b(a(b(b(a(c),1),1)),1)),0],jS=[0,b(b(a(a(b(a(c),1))),1),1),jR],jT=[0,a(b(a(b(a(a(c)),1)),1)),jS],jU=[0,[0,b(a(b(b(a(a(c)),1),1)),1),jT],jQ],jV=[0,b(b(a(a(b(a(c),1))),1),1),0],jW=[0,a(a(a(a(b(a(c),1))))),jV],jX=[0,a(a(a(a(b(a(c),1))))),jW],jY=[0,[0,b(b(a(b(a(a(c)),1)),1),1),jX],jU],jZ=[0,a(b(a(b(b(a(c),1),1)),1)),0],j0=[0,a(a(b(b(a(a(c)),1),1))),jZ],j1=[0,[0,a(b(a(b(a(a(c)),1)),1)),j0],jY],j2=[0,b(a(b(b(a(a(c)),1),1)),1),0],j3=[0,a(b(b(b(b(a(c),1),1),1),1)),j2],j4=[0,a(b(a(a(b(a(c),1))),1)),j3],j5=[0,a(b(a(a(b(a(c),1))),1)),j4],j6=[0,a(b(b(b(b(a(c),1),1),1),1)),j5],j7=[0,b(a(b(b(a(a(c)),1),1)),1),j6],j8=[0,[0,a(a(a(b(b(a(c),1),1)))),j7],j1];function
+F(f,e){var
 b=f,a=e;for(;;){if(b){if(a){var
 c=h(b[1],a[1]);if(c){var
 b=b[2],a=a[2];continue}var
 d=c}else
 var
 d=a;return d}return a?0:1}}function
-dK(d){var
-i=0;if(d){var
-f=fA(d[1]);if(f)var
-j=d[2],e=t(function(d){var
-e=fA(d);if(e)var
+di(d){var
+j=0;if(d){var
+f=dh(d[1]);if(f)var
+k=d[2],e=s(function(d){var
+e=dh(d);if(e)var
 f=e;else{var
-g=n(b(b(b(b(a(c),1),1),1),1),d);if(g)return n(d,a(b(b(a(a(c)),1),1)));var
-f=g}return f},j);else
+g=i(b(b(b(b(a(c),1),1),1),1),d);if(g)return i(d,a(b(b(a(a(c)),1),1)));var
+f=g}return f},k);else
 var
 e=f;if(e){var
-h=p(G(function(a){return R(d,a)},me));i=1}else
+h=m(A(function(a){return F(d,a)},j8));j=1}else
 var
 g=e}else
 var
-g=d;if(!i)var
-h=g;return h?d:dB(d)}function
-fB(g){var
-e=10,f=fe(g);for(;;){if(0!==e){var
-k=e-1|0;if(0!==f){var
-e=k,f=f-1|0;continue}}var
-m=cM(b(b(b(b(a(c),1),1),1),1),e),i=q(X(g,0),m),d=b3(9,i);for(;;){if(d){var
-l=b(b(b(b(a(c),1),1),1),1);if(h(d[1],l)){var
-d=d[2];continue}}if(d)var
-n=X([0,d[1],d[2]],0),j=[0,b(a(a(a(b(c,1)))),1),n];else
+g=d;if(!j)var
+h=g;return h?d:cg(d)}function
+dj(e){var
+d=e;for(;;){if(d){var
+f=b(b(b(b(a(c),1),1),1),1);if(h(d[1],f)){var
+d=d[2];continue}}return d}}function
+fd(g){var
+d=10,f=bG(g);for(;;){if(0!==d){var
+j=d-1|0;if(0!==f){var
+d=j,f=f-1|0;continue}}var
+k=ce(b(b(b(b(a(c),1),1),1),1),d),h=o(C(g,0),k),e=dj(bd(9,h));if(e)var
+l=C([0,e[1],e[2]],0),i=[0,b(a(a(a(b(c,1)))),1),l];else
 var
-j=d;return X(dA(9,i),j)}}}function
-be(b,a){switch(a[0]){case
+i=e;return C(c9(9,h),i)}}function
+aP(b,a){switch(a[0]){case
 0:return[0,a[1]];case
-1:return[1,e(b[1],a[1])];case
+1:return[1,d(b[1],a[1])];case
 2:return[2,a[1]];case
 3:var
-c=a[1];return[3,A(function(a){return be(b,a)},c)];default:var
-d=a[1];return[4,A(function(a){var
-c=be(b,a[2]);return[0,e(b[1],a[1]),c]},d)]}}function
-cU(d,c){switch(c[0]){case
+c=a[1];return[3,x(function(a){return aP(b,a)},c)];default:var
+e=a[1];return[4,x(function(a){var
+c=aP(b,a[2]);return[0,d(b[1],a[1]),c]},e)]}}function
+cn(d,c){switch(c[0]){case
 3:var
-j=c[1];return t(function(a){return cU(d,a)},j);case
+i=c[1];return s(function(a){return cn(d,a)},i);case
 4:var
 h=c[1],b=0,a=h;for(;;){if(a){var
-f=a[1][1],g=b?i(d[5],b[1],f):1;if(g){var
+f=a[1][1],g=b?j(d[5],b[1],f):1;if(g){var
 b=[0,f],a=a[2];continue}var
 e=g}else
 var
-e=1;return e?t(function(a){return cU(d,a[2])},h):e}default:return 1}}function
-x(c,d,b){if(4===b[0]){var
-f=e(c[2],d),g=b[1],a=cL(function(a){return i(c[4],a[1],f)},g),h=a?[0,a[1][2]]:a;return h}return 0}function
-ac(e,d,c){var
-a=x(e,d,c);if(a){var
+e=1;return e?s(function(a){return cn(d,a[2])},h):e}default:return 1}}function
+w(c,e,b){if(4===b[0]){var
+f=d(c[2],e),g=b[1],a=bH(function(a){return j(c[4],a[1],f)},g),h=a?[0,a[1][2]]:a;return h}return 0}function
+G(e,d,c){var
+a=w(e,d,c);if(a){var
 b=a[1];return 1===b[0]?[0,b[1]]:0}return a}function
-S(e,d,c){var
-a=x(e,d,c);if(a){var
+L(e,d,c){var
+a=w(e,d,c);if(a){var
 b=a[1];return 3===b[0]?[0,b[1]]:0}return a}function
-bf(a){if(a){var
+aQ(a){if(a){var
 b=a[1];return 2===b[0]?b[1]:0}return a}function
-dL(a){return 1===a[0]?[0,a[1]]:0}function
-dM(d,g){var
-n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=ac(d,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
-q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=S(d,[0,b(b(b(b(a(a(c)),1),1),1),1),u],g);if(i){var
-v=0,y=i[1],j=Y(function(j){var
-o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=ac(d,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
-r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(b(a(a(b(a(c),1))),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=S(d,[0,b(a(a(b(a(a(c)),1))),1),v],j);if(h){var
-i=Y(dL,h[1],0);if(i)var
-k=i[1],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,b(a(a(b(a(a(c)),1))),1),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],F=[0,b(a(b(b(b(a(c),1),1),1)),1),D],G=bf(x(d,[0,a(a(a(a(b(a(c),1))))),F],j)),H=w(k,f),I=E(k),J=dK(e(d[1],g[1])),l=[0,[0,e(d[2],J),I,H,G]];else
+co(a){return 1===a[0]?[0,a[1]]:0}function
+cp(e,g){var
+n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=G(e,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
+q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=L(e,[0,b(b(b(b(a(a(c)),1),1),1),1),u],g);if(i){var
+x=0,y=i[1],j=O(function(j){var
+o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=G(e,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
+r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(b(a(a(b(a(c),1))),1),1),t],x=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=L(e,[0,b(a(a(b(a(a(c)),1))),1),x],j);if(h){var
+i=O(co,h[1],0);if(i)var
+k=i[1],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],A=[0,a(b(a(b(b(a(c),1),1)),1)),y],B=[0,b(a(a(b(a(a(c)),1))),1),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(a(b(b(a(a(c)),1),1))),D],F=[0,b(a(b(b(b(a(c),1),1),1)),1),E],H=aQ(w(e,[0,a(a(a(a(b(a(c),1))))),F],j)),I=v(k,f),J=z(k),K=di(d(e[1],g[1])),l=[0,[0,d(e[2],K),J,I,H]];else
 var
 l=i;var
 m=l}else
@@ -2696,8 +1735,8 @@ var
 m=h;var
 n=m}else
 var
-n=g;return n},y,v);if(j)var
-z=[0,b(b(a(b(a(a(c)),1)),1),1),0],A=[0,a(a(b(b(b(a(c),1),1),1))),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],F=bf(x(d,[0,a(a(b(b(a(a(c)),1),1))),D],g)),G=j[1],H=dK(e(d[1],h[1])),k=[0,[0,e(d[2],H),G,F]];else
+n=g;return n},y,x);if(j)var
+A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(b(a(c),1),1),1))),A],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=aQ(w(e,[0,a(a(b(b(a(a(c)),1),1))),E],g)),H=j[1],I=di(d(e[1],h[1])),k=[0,[0,d(e[2],I),H,F]];else
 var
 k=j;var
 l=k}else
@@ -2706,78 +1745,78 @@ l=i;var
 m=l}else
 var
 m=h;return m}function
-cV(b,a){if(a){var
-c=a[2],d=a[1];if(c)return[0,d,[0,b,cV(b,c)]];var
+cq(b,a){if(a){var
+c=a[2],d=a[1];if(c)return[0,d,[0,b,cq(b,c)]];var
 e=[0,d,0]}else
 var
 e=a;return e}function
-fC(g,m,i,d){if(i){if(d){var
-n=d[1],j=i[1];if(0===n[0]){var
-k=e(j[2],n[1]);if(k){var
-o=k[1],l=fC(g,m,i[2],d[2]);if(l){var
-q=l[1],u=0;if(!h(e(g[3],o),f)){var
-v=0;if(p(m)&&j[4])v=1;if(!v){var
-w=[0,a(b(a(a(a(c))),1)),0],x=[0,e(g[2],w),[0,o,0]],r=[0,e(g[6],[0,j[1],x]),q];u=1}}if(!u)var
+fe(g,n,i,e){if(i){if(e){var
+o=e[1],j=i[1];if(0===o[0]){var
+k=d(j[2],o[1]);if(k){var
+p=k[1],l=fe(g,n,i[2],e[2]);if(l){var
+q=l[1],u=0;if(!h(d(g[3],p),f)){var
+v=0;if(m(n)&&j[4])v=1;if(!v){var
+w=[0,a(b(a(a(a(c))),1)),0],x=[0,d(g[2],w),[0,p,0]],r=[0,d(g[6],[0,j[1],x]),q];u=1}}if(!u)var
 r=q;var
 s=[0,r]}else
 var
 s=l;var
 t=s}else
 var
-t=k;return t}return 0}return d}return d?0:mf}function
-fD(d,g,f){if(f){var
-h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,e(d[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=q(cV(e(d[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,e(d[2],l),k]];return e(d[6],m)}return g}function
-cW(c,e,b,d){var
-a=fC(c,e,b[2],d),f=a?[0,fD(c,b[1],a[1])]:a;return f}function
-b9(j,g,d){var
-m=a(b(a(b(a(c),1)),1)),k=v(d,ab(b(c,1),m));if(k)var
-n=a(b(a(b(a(c),1)),1)),f=v(V(ab(b(c,1),n)),d);else
+t=k;return t}return 0}return e}return e?0:j9}function
+ff(e,g,f){if(f){var
+h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,d(e[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=o(cq(d(e[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,d(e[2],l),k]];return d(e[6],m)}return g}function
+cr(c,e,b,d){var
+a=fe(c,e,b[2],d),f=a?[0,ff(c,b[1],a[1])]:a;return f}function
+bh(i,g,e){var
+n=a(b(a(b(a(c),1)),1)),k=t(e,R(b(c,1),n));if(k)var
+o=a(b(a(b(a(c),1)),1)),f=t(P(R(b(c,1),o)),e);else
 var
 f=k;switch(g[0]){case
-0:return f?h(g[1],d):f;case
+0:return f?h(g[1],e):f;case
 1:var
-l=p(f);if(l){var
-o=b6(d),q=e(j[2],o);return i(j[4],g[1],q)}return l;default:return 0}}function
-fE(b,ad,ac,ab,aa,$,_,Z,Y){var
-q=ab,g=aa,f=$,d=_,c=Z,u=Y;for(;;){if(q){if(g)if(f)if(d)if(c){var
-v=e(ac,c[1]);if(v){var
-w=q[1],R=v[1],ae=d[1],af=f[1],ag=g[1];if(3===R[0]){var
-j=R[1];if(j){var
-k=j[2],y=j[1];if(0===y[0])if(k){var
+l=m(f);if(l){var
+p=bJ(e),q=d(i[2],p);return j(i[4],g[1],q)}return l;default:return 0}}function
+fg(b,ad,ac,ab,aa,$,_,Z,Y){var
+q=ab,g=aa,f=$,e=_,c=Z,u=Y;for(;;){if(q){if(g)if(f)if(e)if(c){var
+v=d(ac,c[1]);if(v){var
+w=q[1],S=v[1],ae=e[1],af=f[1],ag=g[1];if(3===S[0]){var
+i=S[1];if(i){var
+k=i[2],y=i[1];if(0===y[0])if(k){var
 l=k[2],z=k[1],A=y[1];if(3===z[0]){var
 x=0;if(l){var
-m=l[2],T=0;if(m){var
-n=m[2],U=0;if(n){var
-o=n[2],V=0;if(o){var
-p=o[2],W=0;if(p)if(p[2]){var
-a=0;T=1;U=1;V=1;W=1}else{var
-B=z[1],r=e(ad,A);if(r){var
-C=r[1],s=cW(b,1,C,B);if(s){var
-t=cW(b,0,C,B);if(t)var
-D=i(b[4],s[1],w[1]),E=D?b9(b,l[1],w[2]):D,F=E?b9(b,m[1],w[3]):E,G=F?b9(b,n[1],ag):F,H=G?b9(b,o[1],af):G,I=H?b9(b,p[1],ae):H,J=I?[0,[0,A,t[1]]]:I;else
+m=l[2],U=0;if(m){var
+n=m[2],V=0;if(n){var
+o=n[2],W=0;if(o){var
+p=o[2],X=0;if(p)if(p[2]){var
+a=0;U=1;V=1;W=1;X=1}else{var
+B=z[1],r=d(ad,A);if(r){var
+D=r[1],s=cr(b,1,D,B);if(s){var
+t=cr(b,0,D,B);if(t)var
+E=j(b[4],s[1],w[1]),F=E?bh(b,l[1],w[2]):E,G=F?bh(b,m[1],w[3]):F,H=G?bh(b,n[1],ag):G,I=H?bh(b,o[1],af):H,J=I?bh(b,p[1],ae):I,K=J?[0,[0,A,t[1]]]:J;else
 var
-J=t;var
-K=J}else
-var
-K=s;var
+K=t;var
 L=K}else
 var
-L=r;var
+L=s;var
 M=L}else
 var
-M=p;if(!W)var
+M=r;var
 N=M}else
 var
-N=o;if(!V)var
+N=p;if(!X)var
 O=N}else
 var
-O=n;if(!U)var
+O=o;if(!W)var
 P=O}else
 var
-P=m;if(!T){var
-Q=P;x=1}}else{var
-Q=l;x=1}if(x)var
-a=Q}else
+P=n;if(!V)var
+Q=P}else
+var
+Q=m;if(!U){var
+R=Q;x=1}}else{var
+R=l;x=1}if(x)var
+a=R}else
 var
 a=0}else
 var
@@ -2785,189 +1824,189 @@ a=k;else
 var
 a=0}else
 var
-a=j}else
+a=i}else
 var
 a=0;if(a){var
-q=q[2],g=g[2],f=f[2],d=d[2],c=c[2],u=[0,a[1],u];continue}var
-S=a}else
+q=q[2],g=g[2],f=f[2],e=e[2],c=c[2],u=[0,a[1],u];continue}var
+T=a}else
 var
-S=v;var
-h=S}else
+T=v;var
+h=T}else
 var
 h=c;else
 var
-h=d;else
+h=e;else
 var
 h=f;else
 var
-h=g;return h}return g?0:f?0:d?0:c?0:[0,X(u,0)]}}function
-fF(d,h,g){var
+h=g;return h}return g?0:f?0:e?0:c?0:[0,C(u,0)]}}function
+fh(e,h,g){var
 b=h,a=g;for(;;){if(a){var
-f=a[2];if(e(d,b)){var
-i=fF(d,m(b,c),f);return[0,a[1],i]}var
-b=m(b,c),a=f;continue}return a}}function
-fG(d,o,j){var
-p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=x(d,[0,b(b(a(b(a(a(c)),1)),1),1),r],j);if(f){var
+f=a[2];if(d(e,b)){var
+i=fh(e,n(b,c),f);return[0,a[1],i]}var
+b=n(b,c),a=f;continue}return a}}function
+fi(e,o,j){var
+p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=w(e,[0,b(b(a(b(a(a(c)),1)),1),1),r],j);if(f){var
 k=f[1];if(0===k[0]){var
-s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=S(d,[0,a(a(a(b(a(a(c)),1)))),v],j);if(g){var
-h=e(o,k[1]);if(h)var
-l=h[1],y=g[1],w=0,z=E(l[2]),i=Y(function(o){if(3===o[0]){var
+s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=L(e,[0,a(a(a(b(a(a(c)),1)))),v],j);if(g){var
+h=d(o,k[1]);if(h)var
+l=h[1],y=g[1],x=0,A=z(l[2]),i=O(function(o){if(3===o[0]){var
 f=o[1];if(f){var
 g=f[2],j=f[1];if(0===j[0]){if(g){var
 k=g[1];if(3===k[0]){if(g[2])return 0;var
-h=e(z,j[1]);if(h){var
-l=h[1],p=0,q=k[1],i=Y(function(a){return 0===a[0]?e(l[2],a[1]):0},q,p);if(i)var
-r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=cV(e(d[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,e(d[2],u),t],m=[0,e(d[6],[0,l[1],v])];else
+h=d(A,j[1]);if(h){var
+l=h[1],p=0,q=k[1],i=O(function(a){return 0===a[0]?d(l[2],a[1]):0},q,p);if(i)var
+r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=cq(d(e[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,d(e[2],u),t],m=[0,d(e[6],[0,l[1],v])];else
 var
 m=i;var
 n=m}else
 var
-n=h;return n}return 0}return g}return 0}return f}return 0},y,w),A=i?[0,fD(d,l[1],i[1])]:i,m=A;else
+n=h;return n}return 0}return g}return 0}return f}return 0},y,x),B=i?[0,ff(e,l[1],i[1])]:i,m=B;else
 var
 m=h;var
 n=m}else
 var
 n=g;return n}return 0}return f}function
-mg(d,t,j){var
-K=[0,b(b(a(b(b(a(c),1),1)),1),1),0],L=[0,b(a(a(a(b(a(c),1)))),1),K],M=[0,a(b(b(a(b(a(c),1)),1),1)),L],k=ac(d,[0,a(a(b(a(b(a(c),1)),1))),M],j);if(k){var
-l=k[1],N=[0,b(b(b(b(a(a(c)),1),1),1),1),0],m=ac(d,[0,a(a(a(a(b(a(c),1))))),N],j);if(m){var
-u=m[1],O=[0,a(b(a(b(b(a(c),1),1)),1)),0],P=[0,a(b(a(b(a(a(c)),1)),1)),O],Q=[0,b(b(a(a(b(a(c),1))),1),1),P],S=[0,a(b(b(b(b(a(c),1),1),1),1)),Q],n=x(d,[0,b(a(a(b(a(a(c)),1))),1),S],j);if(n){var
+j_(e,t,j){var
+M=[0,b(b(a(b(b(a(c),1),1)),1),1),0],N=[0,b(a(a(a(b(a(c),1)))),1),M],O=[0,a(b(b(a(b(a(c),1)),1),1)),N],k=G(e,[0,a(a(b(a(b(a(c),1)),1))),O],j);if(k){var
+l=k[1],P=[0,b(b(b(b(a(a(c)),1),1),1),1),0],m=G(e,[0,a(a(a(a(b(a(c),1))))),P],j);if(m){var
+u=m[1],Q=[0,a(b(a(b(b(a(c),1),1)),1)),0],R=[0,a(b(a(b(a(a(c)),1)),1)),Q],S=[0,b(b(a(a(b(a(c),1))),1),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],n=w(e,[0,b(a(a(b(a(a(c)),1))),1),T],j);if(n){var
 o=n[1];switch(o[0]){case
 0:var
-g=[0,b6(o[1])];break;case
+g=[0,bJ(o[1])];break;case
 1:var
-g=[0,e(d[1],o[1])];break;default:var
+g=[0,d(e[1],o[1])];break;default:var
 g=0}if(g){var
-f=g[1],i=e(d[1],l),T=[0,b(b(a(b(a(a(c)),1)),1),1),0],U=[0,a(a(b(b(a(a(c)),1),1))),T],V=[0,a(a(a(a(b(a(c),1))))),U],v=R(i,[0,a(a(b(b(b(a(c),1),1),1))),V]);if(v)var
+f=g[1],i=d(e[1],l),U=[0,b(b(a(b(a(a(c)),1)),1),1),0],V=[0,a(a(b(b(a(a(c)),1),1))),U],W=[0,a(a(a(a(b(a(c),1))))),V],v=F(i,[0,a(a(b(b(b(a(c),1),1),1))),W]);if(v)var
 p=v;else
 var
-ai=[0,b(a(a(a(b(a(c),1)))),1),0],aj=[0,a(a(a(a(b(a(c),1))))),ai],ak=[0,b(b(a(a(b(a(c),1))),1),1),aj],al=[0,a(b(b(a(b(a(c),1)),1),1)),ak],am=[0,a(a(b(b(a(a(c)),1),1))),al],an=[0,b(b(b(b(a(a(c)),1),1),1),1),am],p=R(i,[0,a(b(a(b(b(a(c),1),1)),1)),an]);if(p)var
-w=p;else
+ai=[0,b(a(a(a(b(a(c),1)))),1),0],aj=[0,a(a(a(a(b(a(c),1))))),ai],ak=[0,b(b(a(a(b(a(c),1))),1),1),aj],al=[0,a(b(b(a(b(a(c),1)),1),1)),ak],am=[0,a(a(b(b(a(a(c)),1),1))),al],an=[0,b(b(b(b(a(a(c)),1),1),1),1),am],p=F(i,[0,a(b(a(b(b(a(c),1),1)),1)),an]);if(p)var
+x=p;else
 var
-ag=[0,a(b(a(a(b(a(c),1))),1)),0],ah=[0,a(b(a(b(a(a(c)),1)),1)),ag],w=R(i,[0,a(a(b(b(a(a(c)),1),1))),ah]);if(w){if(f){var
-I=a(b(a(a(b(c,1))),1));if(h(f[1],I))var
-J=fB(f[2]),q=[0,a(b(a(a(b(c,1))),1)),J];else
+ag=[0,a(b(a(a(b(a(c),1))),1)),0],ah=[0,a(b(a(b(a(a(c)),1)),1)),ag],x=F(i,[0,a(a(b(b(a(a(c)),1),1))),ah]);if(x){if(f){var
+K=a(b(a(a(b(c,1))),1));if(h(f[1],K))var
+L=fd(f[2]),q=[0,a(b(a(a(b(c,1))),1)),L];else
 var
-q=fB(f)}else
+q=fd(f)}else
 var
 q=f;var
 y=q}else
 var
 y=f;var
-z=e(d[2],y),W=[0,a(a(b(b(a(a(c)),1),1))),0],X=[0,a(b(a(b(b(a(c),1),1)),1)),W],Y=[0,a(a(b(b(a(a(c)),1),1))),X];if(R(i,[0,a(b(a(b(a(a(c)),1)),1)),Y]))var
-A=function(a){return fG(d,t,a)};else{var
-ae=[0,a(b(a(a(b(a(c),1))),1)),0],af=[0,a(b(a(b(a(a(c)),1)),1)),ae];if(!R(i,[0,a(a(b(b(a(a(c)),1),1))),af]))return[0,e(d[6],[0,l,[0,u,[0,z,0]]])];var
-A=function(o){var
-p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=x(d,[0,b(b(a(b(a(a(c)),1)),1),1),r],o);if(f){var
+A=d(e[2],y),X=[0,a(a(b(b(a(a(c)),1),1))),0],Y=[0,a(b(a(b(b(a(c),1),1)),1)),X],Z=[0,a(a(b(b(a(a(c)),1),1))),Y];if(F(i,[0,a(b(a(b(a(a(c)),1)),1)),Z]))var
+B=function(a){return fi(e,t,a)};else{var
+ae=[0,a(b(a(a(b(a(c),1))),1)),0],af=[0,a(b(a(b(a(a(c)),1)),1)),ae];if(!F(i,[0,a(a(b(b(a(a(c)),1),1))),af]))return[0,d(e[6],[0,l,[0,u,[0,A,0]]])];var
+B=function(o){var
+p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=w(e,[0,b(b(a(b(a(a(c)),1)),1),1),r],o);if(f){var
 j=f[1];if(0===j[0]){var
-s=[0,a(b(a(a(b(a(c),1))),1)),0],u=[0,a(b(b(b(b(a(c),1),1),1),1)),s],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],g=x(d,[0,b(b(b(b(a(a(c)),1),1),1),1),w],o);if(g){var
+s=[0,a(b(a(a(b(a(c),1))),1)),0],u=[0,a(b(b(b(b(a(c),1),1),1),1)),s],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],x=[0,a(b(b(b(b(a(c),1),1),1),1)),v],g=w(e,[0,b(b(b(b(a(a(c)),1),1),1),1),x],o);if(g){var
 k=g[1];if(0===k[0]){var
-h=e(t,j[1]);if(h){var
-l=h[1],y=k[1],i=e(E(l[2]),y);if(i)var
-z=[0,i[1][1],0],A=[0,b(a(a(a(b(c,1)))),1),0],B=[0,e(d[2],A),z],m=[0,e(d[6],[0,l[1],B])];else
+h=d(t,j[1]);if(h){var
+l=h[1],y=k[1],i=d(z(l[2]),y);if(i)var
+A=[0,i[1][1],0],B=[0,b(a(a(a(b(c,1)))),1),0],C=[0,d(e[2],B),A],m=[0,d(e[6],[0,l[1],C])];else
 var
 m=i;var
 n=m}else
 var
 n=h;return n}return 0}return g}return 0}return f}}var
-Z=[0,b(a(a(b(b(a(c),1),1))),1),0],r=x(d,[0,a(a(a(a(b(a(c),1))))),Z],j);if(r){var
-s=A(r[1]);if(s)var
-_=[0,a(b(b(a(b(c,1)),1),1)),0],$=[0,e(d[2],_),[0,u,[0,z,0]]],aa=[0,s[1],$],ab=[0,b(b(b(a(b(c,1)),1),1),1),0],ad=[0,l,[0,e(d[2],ab),aa]],B=[0,e(d[6],ad)];else
+_=[0,b(a(a(b(b(a(c),1),1))),1),0],r=w(e,[0,a(a(a(a(b(a(c),1))))),_],j);if(r){var
+s=B(r[1]);if(s)var
+$=[0,a(b(b(a(b(c,1)),1),1)),0],aa=[0,d(e[2],$),[0,u,[0,A,0]]],ab=[0,s[1],aa],ac=[0,b(b(b(a(b(c,1)),1),1),1),0],ad=[0,l,[0,d(e[2],ac),ab]],C=[0,d(e[6],ad)];else
 var
-B=s;var
-C=B}else
-var
-C=r;var
+C=s;var
 D=C}else
 var
-D=g;var
-F=D}else
+D=r;var
+E=D}else
 var
-F=n;var
-G=F}else
+E=g;var
+H=E}else
 var
-G=m;var
-H=G}else
+H=n;var
+I=H}else
 var
-H=k;return H}function
-fH(g,f,e){var
+I=m;var
+J=I}else
+var
+J=k;return J}function
+fj(g,f,e){var
 b=f,a=e;for(;;){if(b){if(a){var
-c=i(g[4],b[1],a[1]);if(c){var
+c=j(g[4],b[1],a[1]);if(c){var
 b=b[2],a=a[2];continue}var
 d=c}else
 var
 d=a;return d}return a?0:1}}function
-fI(a){var
-b=a[2];return a6(function(b,a){return a[4]?Q(b,a[3]):b},b,c)}function
-fJ(c,b){var
-a=e(c,b),d=a?a[1]:a;return d}function
-fK(c,b){var
-a=b8(b,c);return a?a[1]:f}function
-mi(d,g,L){var
-j=L[1],aV=[0,b(b(a(b(a(a(c)),1)),1),1),0],aW=[0,a(b(b(b(b(a(c),1),1),1),1)),aV],aX=[0,a(b(a(a(b(a(c),1))),1)),aW],aY=[0,b(a(b(b(a(a(c)),1),1)),1),aX],aZ=[0,a(a(a(a(b(a(c),1))))),aY],J=ac(d,[0,b(a(a(b(b(a(c),1),1))),1),aZ],j),T=0;if(J){var
-a0=[0,b(a(a(a(b(a(c),1)))),1),0],a1=[0,a(a(a(a(b(a(c),1))))),a0],a2=[0,a(b(b(a(b(a(c),1)),1),1)),a1],a3=[0,a(a(b(b(a(a(c)),1),1))),a2],a4=[0,b(a(b(b(a(a(c)),1),1)),1),a3],a5=[0,a(b(a(b(b(a(c),1),1)),1)),a4],K=S(d,[0,b(a(a(b(a(a(c)),1))),1),a5],j),o=0;if(K){var
-u=K[1];if(u){var
-y=u[2],an=u[1];if(0===an[0])if(y){var
-ao=y[1];if(0===ao[0]&&!y[2]){var
-ap=ao[1],a6=[0,a(b(a(b(b(a(c),1),1)),1)),0],a8=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a9=[0,a(a(a(a(b(a(c),1))))),a8],a_=[0,a(a(b(b(b(a(c),1),1),1))),a9],a$=[0,b(a(a(a(b(c,1)))),1),a_],ba=[0,a(a(b(b(b(a(c),1),1),1))),a$],bb=[0,a(a(b(b(b(a(c),1),1),1))),ba],bc=[0,b(b(a(b(a(a(c)),1)),1),1),bb],aq=R(e(d[1],J[1]),bc),ar=aq?h(an[1],c):aq,as=ar?n(f,ap):ar;if(as){var
-k=n(ap,b(c,1));o=1}else{var
-k=as;o=1}}else{var
-k=0;o=1}}else{var
-k=y;o=1}else{var
-k=0;o=1}}else
+fk(a){var
+b=a[2];return aj(function(b,a){return a[4]?I(b,a[3]):b},b,c)}function
+fl(c,b){var
+a=d(c,b),e=a?a[1]:a;return e}function
+fm(c,b){var
+a=bL(b,c);return a?a[1]:f}function
+ka(e,g,Q){var
+k=Q[1],aX=[0,b(b(a(b(a(a(c)),1)),1),1),0],aY=[0,a(b(b(b(b(a(c),1),1),1),1)),aX],aZ=[0,a(b(a(a(b(a(c),1))),1)),aY],a0=[0,b(a(b(b(a(a(c)),1),1)),1),aZ],a2=[0,a(a(a(a(b(a(c),1))))),a0],N=G(e,[0,b(a(a(b(b(a(c),1),1))),1),a2],k),W=0;if(N){var
+a3=[0,b(a(a(a(b(a(c),1)))),1),0],a4=[0,a(a(a(a(b(a(c),1))))),a3],a5=[0,a(b(b(a(b(a(c),1)),1),1)),a4],a6=[0,a(a(b(b(a(a(c)),1),1))),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,a(b(a(b(b(a(c),1),1)),1)),a7],P=L(e,[0,b(a(a(b(a(a(c)),1))),1),a8],k),p=0;if(P){var
+y=P[1];if(y){var
+B=y[2],an=y[1];if(0===an[0])if(B){var
+ao=B[1];if(0===ao[0]&&!B[2]){var
+ap=ao[1],a9=[0,a(b(a(b(b(a(c),1),1)),1)),0],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,a(a(a(a(b(a(c),1))))),a_],ba=[0,a(a(b(b(b(a(c),1),1),1))),a$],bb=[0,b(a(a(a(b(c,1)))),1),ba],bc=[0,a(a(b(b(b(a(c),1),1),1))),bb],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,b(b(a(b(a(a(c)),1)),1),1),bd],aq=F(d(e[1],N[1]),be),ar=aq?h(an[1],c):aq,as=ar?i(f,ap):ar;if(as){var
+l=i(ap,b(c,1));p=1}else{var
+l=as;p=1}}else{var
+l=0;p=1}}else{var
+l=B;p=1}else{var
+l=0;p=1}}else
 var
-at=u}else
+at=y}else
 var
-at=K;if(!o){var
-au=at;T=1}}else{var
-au=J;T=1}if(T)var
-k=au;var
-av=k?cU(d,j):k;if(av)var
-bd=a7(d,be(d,j)),aw=i(d[4],g[15],bd);else
+at=P;if(!p){var
+au=at;W=1}}else{var
+au=N;W=1}if(W)var
+l=au;var
+av=l?cn(e,k):l;if(av)var
+bf=aH(e,aP(e,k)),aw=j(e[4],g[15],bf);else
 var
-aw=av;if(p(aw))return a(b(c,1));var
-bf=[0,b(a(b(b(a(a(c)),1),1)),1),0],bg=[0,a(b(b(b(b(a(c),1),1),1),1)),bf],bh=[0,a(b(a(a(b(a(c),1))),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bk=[0,b(a(b(b(a(a(c)),1),1)),1),bj],ax=x(d,[0,a(a(a(b(b(a(c),1),1)))),bk],j);if(ax){var
-ay=ax[1],bl=[0,a(a(b(b(a(a(c)),1),1))),0],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(b(a(c),1))))),bm],bp=[0,a(a(a(a(b(a(c),1))))),bn],az=S(d,[0,b(b(a(b(a(a(c)),1)),1),1),bp],j);if(az){var
-M=az[1],bq=[0,a(a(b(b(a(a(c)),1),1))),0],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,b(b(a(a(b(a(c),1))),1),1),br],bt=[0,a(b(b(b(b(a(c),1),1),1),1)),bs],aA=S(d,[0,a(a(b(b(b(a(c),1),1),1))),bt],j);if(aA){var
-aB=aA[1],bu=[0,a(a(b(b(a(a(c)),1),1))),0],bv=[0,b(b(a(b(a(a(c)),1)),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],aC=S(d,[0,b(b(a(a(b(a(c),1))),1),1),by],j);if(aC){var
-N=aC[1],bz=[0,a(a(b(b(a(a(c)),1),1))),0],bA=[0,b(b(a(b(b(a(c),1),1)),1),1),bz],bB=[0,a(b(b(a(b(a(c),1)),1),1)),bA],bC=[0,b(a(b(b(b(a(c),1),1),1)),1),bB],bD=[0,b(a(b(b(a(a(c)),1),1)),1),bC],bE=[0,a(a(a(a(b(a(c),1))))),bD],aD=S(d,[0,b(a(a(b(b(a(c),1),1))),1),bE],j);if(aD){var
-bF=[0,a(a(b(b(a(a(c)),1),1))),0],bG=[0,a(b(a(b(b(a(c),1),1)),1)),bF],bH=[0,b(a(b(b(a(a(c)),1),1)),1),bG],bI=[0,a(b(b(a(b(a(c),1)),1),1)),bH],bJ=[0,a(b(a(b(a(a(c)),1)),1)),bI],bK=[0,a(b(b(b(a(a(c)),1),1),1)),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],aE=S(d,[0,b(a(b(b(a(a(c)),1),1)),1),bL],j);if(aE){var
-bM=[0,a(b(a(b(b(a(c),1),1)),1)),0],bN=[0,a(b(a(a(b(a(c),1))),1)),bM],bO=[0,a(b(b(b(b(a(c),1),1),1),1)),bN],aF=ac(d,[0,b(a(a(a(b(a(c),1)))),1),bO],ay);if(aF){var
-bP=[0,b(a(a(a(b(a(c),1)))),1),0],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(b(b(a(b(a(c),1)),1),1)),bQ],bS=[0,a(a(b(b(a(a(c)),1),1))),bR],bT=[0,b(a(b(b(a(a(c)),1),1)),1),bS],bU=[0,a(b(a(b(b(a(c),1),1)),1)),bT],aG=ac(d,[0,b(a(a(b(a(a(c)),1))),1),bU],ay);if(aG){var
-bV=0,aH=Y(function(a){return dM(d,a)},M,bV);if(aH){var
-O=aH[1],aI=i(d[4],aF[1],g[1]),bW=aI?i(d[4],aG[1],g[2]):aI;if(p(bW))return b(a(c),1);var
-aJ=E(O),bX=L[2],bY=g[13],bZ=g[12],b0=g[11],b1=g[10],aK=fE(d,aJ,E(aB),b1,b0,bZ,bY,bX,0);if(aK){var
-P=aK[1],b2=function(a){return[0,a[1],0]},b3=fF(dx(w(M,f),b2,P),f,M),b4=a7(d,[3,A(function(a){return be(d,a)},b3)]);if(p(i(d[4],g[16],b4)))return a(a(c));var
-b5=0,aL=Y(function(a){return mg(d,aJ,a)},N,b5);if(aL){if(p(fH(d,aL[1],g[8])))return b(b(b(c,1),1),1);var
-aM=g[9],b6=aE[1],b7=aD[1];if(aM){var
-V=aM[1],W=V[1],Z=W[2],B=function(c){function
+aw=av;if(m(aw))return a(b(c,1));var
+bg=[0,b(a(b(b(a(a(c)),1),1)),1),0],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(a(a(b(a(c),1))),1)),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(a(b(b(a(a(c)),1),1)),1),bk],ax=w(e,[0,a(a(a(b(b(a(c),1),1)))),bl],k);if(ax){var
+ay=ax[1],bm=[0,a(a(b(b(a(a(c)),1),1))),0],bn=[0,b(b(a(a(b(a(c),1))),1),1),bm],bo=[0,a(a(a(a(b(a(c),1))))),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],az=L(e,[0,b(b(a(b(a(a(c)),1)),1),1),bp],k);if(az){var
+R=az[1],bq=[0,a(a(b(b(a(a(c)),1),1))),0],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,b(b(a(a(b(a(c),1))),1),1),br],bt=[0,a(b(b(b(b(a(c),1),1),1),1)),bs],aA=L(e,[0,a(a(b(b(b(a(c),1),1),1))),bt],k);if(aA){var
+aB=aA[1],bu=[0,a(a(b(b(a(a(c)),1),1))),0],bv=[0,b(b(a(b(a(a(c)),1)),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],aC=L(e,[0,b(b(a(a(b(a(c),1))),1),1),by],k);if(aC){var
+S=aC[1],bz=[0,a(a(b(b(a(a(c)),1),1))),0],bA=[0,b(b(a(b(b(a(c),1),1)),1),1),bz],bB=[0,a(b(b(a(b(a(c),1)),1),1)),bA],bC=[0,b(a(b(b(b(a(c),1),1),1)),1),bB],bD=[0,b(a(b(b(a(a(c)),1),1)),1),bC],bE=[0,a(a(a(a(b(a(c),1))))),bD],aD=L(e,[0,b(a(a(b(b(a(c),1),1))),1),bE],k);if(aD){var
+bF=[0,a(a(b(b(a(a(c)),1),1))),0],bG=[0,a(b(a(b(b(a(c),1),1)),1)),bF],bH=[0,b(a(b(b(a(a(c)),1),1)),1),bG],bI=[0,a(b(b(a(b(a(c),1)),1),1)),bH],bJ=[0,a(b(a(b(a(a(c)),1)),1)),bI],bK=[0,a(b(b(b(a(a(c)),1),1),1)),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],aE=L(e,[0,b(a(b(b(a(a(c)),1),1)),1),bL],k);if(aE){var
+bM=[0,a(b(a(b(b(a(c),1),1)),1)),0],bN=[0,a(b(a(a(b(a(c),1))),1)),bM],bO=[0,a(b(b(b(b(a(c),1),1),1),1)),bN],aF=G(e,[0,b(a(a(a(b(a(c),1)))),1),bO],ay);if(aF){var
+bP=[0,b(a(a(a(b(a(c),1)))),1),0],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(b(b(a(b(a(c),1)),1),1)),bQ],bS=[0,a(a(b(b(a(a(c)),1),1))),bR],bT=[0,b(a(b(b(a(a(c)),1),1)),1),bS],bU=[0,a(b(a(b(b(a(c),1),1)),1)),bT],aG=G(e,[0,b(a(a(b(a(a(c)),1))),1),bU],ay);if(aG){var
+bV=0,aI=O(function(a){return cp(e,a)},R,bV);if(aI){var
+T=aI[1],aJ=j(e[4],aF[1],g[1]),bW=aJ?j(e[4],aG[1],g[2]):aJ;if(m(bW))return b(a(c),1);var
+aK=z(T),bX=Q[2],bY=g[13],bZ=g[12],b0=g[11],b1=g[10],aL=fg(e,aK,z(aB),b1,b0,bZ,bY,bX,0);if(aL){var
+U=aL[1],b2=function(a){return[0,a[1],0]},b3=fh(c5(v(R,f),b2,U),f,R),b4=aH(e,[3,x(function(a){return aP(e,a)},b3)]);if(m(j(e[4],g[16],b4)))return a(a(c));var
+b5=0,aM=O(function(a){return j_(e,aK,a)},S,b5);if(aM){if(m(fj(e,aM[1],g[8])))return b(b(b(c,1),1),1);var
+aN=g[9],b6=aE[1],b7=aD[1];if(aN){var
+Y=aN[1],Z=Y[1],_=Z[2],E=function(c){function
 a(a){var
-b=n(f,a);return b?v(a,c):b}return function(b){return t(a,b)}},aO=E(N),aP=W[1],_=e(B(w(b7,f)),aP),$=_?e(B(w(N,f)),Z):_;if($)var
-aQ=V[2],C=e(B(w(b6,f)),aQ);else
+b=i(f,a);return b?t(a,c):b}return function(b){return s(a,b)}},aQ=z(S),aR=Z[1],$=d(E(v(b7,f)),aR),aa=$?d(E(v(S,f)),_):$;if(aa)var
+aS=Y[2],H=d(E(v(b6,f)),aS);else
 var
-C=$;var
-U=0;if(C){var
-aa=p(G(function(o){var
-g=e(aO,o);if(g){var
-p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(b(b(a(b(a(c),1)),1),1)),i],f=ac(d,[0,a(a(b(a(b(a(c),1)),1))),j],p);if(f){var
-k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return R(e(d[1],f[1]),n)}return 1}return 1},Z));if(aa){var
-ab=aa;U=1}else
+H=aa;var
+X=0;if(H){var
+ab=m(A(function(o){var
+g=d(aQ,o);if(g){var
+p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(b(b(a(b(a(c),1)),1),1)),i],f=G(e,[0,a(a(b(a(b(a(c),1)),1))),j],p);if(f){var
+k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return F(d(e[1],f[1]),n)}return 1}return 1},_));if(ab){var
+ac=ab;X=1}else
 var
-Q=t(function(E){if(3===E[0]){var
-j=E[1];if(j){var
-k=j[2];if(k){var
-i=k[2];if(i){var
-g=i[2],l=i[1];switch(l[0]){case
+V=s(function(E){if(3===E[0]){var
+k=E[1];if(k){var
+l=k[2];if(l){var
+j=l[2];if(j){var
+g=j[2],n=j[1];switch(n[0]){case
 0:if(g){var
-m=g[2];if(m){var
-o=m[2];if(o){var
-q=o[2];if(q)return q[2]?0:n(f,l[1]);var
+o=g[2];if(o){var
+p=o[2];if(p){var
+q=p[2];if(q)return q[2]?0:i(f,n[1]);var
 v=q}else
 var
-v=o;var
+v=p;var
 w=v}else
 var
-w=m;var
+w=o;var
 x=w}else
 var
 x=g;return x;case
@@ -2975,8 +2014,8 @@ x=g;return x;case
 r=g[2];if(r){var
 s=r[2];if(s){var
 t=s[2];if(t){if(t[2])return 0;var
-u=e(d[1],l[1]);if(u){var
-F=a(b(a(a(b(c,1))),1));return p(h(u[1],F))}var
+u=d(e[1],n[1]);if(u){var
+F=a(b(a(a(b(c,1))),1));return m(h(u[1],F))}var
 y=u}else
 var
 y=t;var
@@ -2989,356 +2028,731 @@ A=r;var
 B=A}else
 var
 B=g;return B;default:return 0}}var
-C=i}else
+C=j}else
 var
-C=k;var
+C=l;var
 D=C}else
 var
-D=j;return D}return 0},aB)}else{var
-ab=C;U=1}if(U)var
-Q=ab}else
+D=k;return D}return 0},aB)}else{var
+ac=H;X=1}if(X)var
+V=ac}else
 var
-Q=1;if(p(Q))return a(b(b(c,1),1));var
-b8=L[3];if(G(function(a){return a[3]},O))if(g[9]||g[7])var
-z=0;else{var
-aS=E(P),q=P,l=b8,H=0,aT=E(O);for(;;){if(q){if(l){var
-ak=l[1],I=q[1],D=e(aT,I[1]),aN=0;if(D){var
-ad=D[1];if(ad[3]){var
-F=e(aS,ak);if(F){var
-ae=F[1],af=h(ae[1],I[1]),ag=af?i(d[4],ae[2],I[2]):af;if(ag)var
-aR=fI(ad),ah=[0,[0,[0,fd(m(ak,c)),aR]]];else
+V=1;if(m(V))return a(b(b(c,1),1));var
+b8=Q[3];if(A(function(a){return a[3]},T))if(g[9]||g[7])var
+D=0;else{var
+aU=z(U),q=U,o=b8,K=0,aV=z(T);for(;;){if(q){if(o){var
+ak=o[1],M=q[1],I=d(aV,M[1]),aO=0;if(I){var
+ad=I[1];if(ad[3]){var
+J=d(aU,ak);if(J){var
+ae=J[1],af=h(ae[1],M[1]),ag=af?j(e[4],ae[2],M[2]):af;if(ag)var
+aT=fk(ad),ah=[0,[0,[0,eN(n(ak,c)),aT]]];else
 var
 ah=ag;var
 ai=ah}else
 var
-ai=F;var
-r=ai;aN=1}else
+ai=J;var
+r=ai;aO=1}else
 var
-aj=mh}else
+aj=j$}else
 var
-aj=D;if(!aN)var
+aj=I;if(!aO)var
 r=aj;if(r){var
-q=q[2],l=l[2],H=[0,r[1],H];continue}var
+q=q[2],o=o[2],K=[0,r[1],K];continue}var
 al=r}else
 var
-al=l;var
-s=al}else
+al=o;var
+u=al}else
 var
-s=l?0:[0,X(H,0)];if(s)var
-am=E(s[1]),aU=g[14],z=t(function(g){var
-b=g[8],a=cT;for(;;){if(b){var
-d=fJ(am,b[1][1]);if(d)var
-e=d[1][1],f=bo(e,m(fK(a,e),c),a);else
+u=o?0:[0,C(K,0)];if(u)var
+am=z(u[1]),aW=g[14],D=s(function(g){var
+b=g[8],a=cm;for(;;){if(b){var
+d=fl(am,b[1][1]);if(d)var
+e=d[1][1],f=a1(e,n(fm(a,e),c),a);else
 var
 f=a;var
 b=b[2],a=f;continue}var
-i=g[8];return t(function(d){var
-b=fJ(am,d[1]);if(b){var
-c=b[1],e=c[2];return h(fK(a,c[1]),e)}return 1},i)}},aU);else
+i=g[8];return s(function(d){var
+b=fl(am,d[1]);if(b){var
+c=b[1],e=c[2];return h(fm(a,c[1]),e)}return 1},i)}},aW);else
 var
-z=s;break}}else
+D=u;break}}else
 var
-z=1;return p(z)?b(a(b(c,1)),1):f}return b(b(b(c,1),1),1)}return b(a(c),1)}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
-mj(d,C,a,B){var
-s=kJ(d,C,a),x=0;if(h(s[1],f)){var
-i=fx(e(d[1],a[3]),f,c,0),y=0;if(i){var
-l=i[1],j=l[2],k=l[1],m=n(f,k),o=m?v(f,j):m;if(o){var
-q=a[4],z=a[10],u=t(function(a){var
-b=dJ(k,j,q,a[2],a[4],a[5]);if(b){var
-d=I(a[5],c);return p(dJ(k,j,q,a[2],a[4],d))}return b},z);y=1}else
+D=1;return m(D)?b(a(b(c,1)),1):f}return b(b(b(c,1),1),1)}return b(a(c),1)}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
+kb(e,D,a,C){var
+u=iB(e,D,a),x=0;if(h(u[1],f)){var
+j=fa(d(e[1],a[3]),f,c,0),y=0;if(j){var
+n=j[1],k=n[2],l=n[1],o=i(f,l),p=o?t(f,k):o;if(p){var
+q=a[4],z=a[10],v=s(function(a){var
+b=dg(l,k,q,a[2],a[4],a[5]);if(b){var
+d=B(a[5],c);return m(dg(l,k,q,a[2],a[4],d))}return b},z);y=1}else
 var
-r=o}else
+r=p}else
 var
-r=i;if(!y)var
-u=r;if(p(u)){var
-A=e(d[2],0),g=[0,b(b(c,1),1),A];x=1}}if(!x)var
-g=s;if(h(g[1],f)){var
-w=mi(d,a,B);return h(w,f)?g:[0,w,e(d[2],0)]}return g}function
-fL(g,l,k,d,b){if(b){var
+r=j;if(!y)var
+v=r;if(m(v)){var
+A=d(e[2],0),g=[0,b(b(c,1),1),A];x=1}}if(!x)var
+g=u;if(h(g[1],f)){var
+w=ka(e,a,C);return h(w,f)?g:[0,w,d(e[2],0)]}return g}function
+g(a,b){switch(a[0]){case
+0:return d(b,a[1]);case
+1:return[1,a[1]];default:return[2,a[1]]}}function
+y(b,a){return b?kc:[1,a]}function
+af(b,a){return b?kd:[2,a]}function
+l(a,b){return a?[0,a[1]]:[1,b]}function
+X(k,j){var
+d=k,e=j;for(;;){if(d){var
+f=d[1],g=i(b(b(b(b(a(c),1),1),1),1),f),h=g?i(f,a(b(b(a(a(c)),1),1))):g;if(h){var
+l=B(f,b(b(b(b(a(c),1),1),1),1)),m=n(I(b(a(b(c,1)),1),e),l),d=d[2],e=m;continue}return h}return[0,e]}}function
+a2(k){if(k)var
+F=a(b(a(a(b(c,1))),1)),l=h(k[1],F)?[0,1,k[2]]:[0,0,k];else
+var
+l=ke;var
+n=l[1],j=l[2],g=0;for(;;){if(j){var
+y=j[2],z=j[1];if(!h(z,b(a(a(a(b(c,1)))),1))){var
+j=y,g=[0,z,g];continue}var
+p=[0,C(g,0),[0,y]]}else
+var
+p=[0,C(g,0),0];var
+e=p[2],d=p[1],q=e?e[1]:e;if(d)var
+H=b(b(b(b(a(c),1),1),1),1),I=m(h(d[1],H)),r=I||(d[2]?0:1);else
+var
+r=d;if(e)var
+J=e[1],G=aj(function(b,a){return a},J,f),A=i(a(b(b(b(a(c),1),1),1)),G);else
+var
+A=1;var
+s=X(o(d,q),f);if(s){var
+t=s[1],B=r?A:r;if(B)var
+K=n?h(t,f):n,u=m(K);else
+var
+u=B;if(u)var
+L=b(b(b(b(a(b(b(a(c),1),1)),1),1),1),1),w=i(v(d,f),L);else
+var
+w=u;if(w)var
+M=b(b(b(b(a(b(b(a(c),1),1)),1),1),1),1),x=i(v(q,f),M);else
+var
+x=w;if(x)var
+N=v(q,f),O=n?P(t):t,D=[0,[0,O,N]];else
+var
+D=x;var
+E=D}else
+var
+E=s;return E}}function
+bi(d){var
+e=d[2],f=B(b(b(b(b(a(b(b(a(c),1),1)),1),1),1),1),e),g=R(b(a(b(c,1)),1),f);return I(d[1],g)}function
+fn(d){var
+g=dj(bc(function(d){var
+e=m(h(d,a(b(a(a(b(c,1))),1))));return e?m(h(d,b(a(a(a(b(c,1)))),1))):e},d)),j=a(a(a(c))),e=i(v(dj(C(g,0)),f),j);if(e){var
+k=b(b(b(a(b(b(a(c),1),1)),1),1),1);return i(v(d,f),k)}return e}function
+dk(d){var
+e=dh(d);if(e)var
+f=e;else{var
+g=i(b(b(b(b(a(c),1),1),1),1),d);if(g)return i(d,a(b(b(a(a(c)),1),1)));var
+f=g}return f}var
+kf=b(a(b(a(a(a(c))),1)),1),kg=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kf],0],kh=a(a(a(a(a(b(c,1)))))),ki=[0,[0,a(a(a(a(a(b(c,1)))))),kh],kg],kj=b(a(b(a(a(b(c,1))),1)),1),kk=[0,[0,a(b(b(b(b(b(c,1),1),1),1),1)),kj],ki],kl=a(b(b(a(a(c)),1),1)),km=[0,[0,b(b(b(b(a(c),1),1),1),1),kl],kk];function
+fo(b,a){return A(function(b){var
+c=i(b[1],a);return c?i(a,b[2]):c},b)}function
+fp(k,j){var
+e=k,d=j;for(;;){if(e){var
+g=e[1];if(i(b(b(b(b(a(c),1),1),1),1),g)&&i(g,a(b(b(a(a(c)),1),1)))){var
+l=B(g,b(b(b(b(a(c),1),1),1),1)),m=d?d[1]:f,o=[0,n(I(b(a(b(c,1)),1),m),l)],e=e[2],d=o;continue}var
+p=d?[0,[0,d[1],e]]:d,h=p}else
+var
+h=e;return h}}function
+fq(d,y,G){function
+e(ax){if(y){var
+n=y[2],o=y[1];if(h(o,a(a(b(a(a(b(c,1))),1))))){var
+j=n,d=0;for(;;){var
+L=0;if(j){var
+k=j[2],e=j[1];if(h(e,a(b(a(a(a(b(c,1)))),1))))var
+ak=d?[0,[0,d,k]]:d,H=ak;else
+if(dk(e)){if(!k){var
+j=k,d=[0,[0,e,e],d];continue}var
+B=k[2];if(!B){var
+j=k,d=[0,[0,e,e],d];continue}var
+t=B[1],al=a(b(a(a(b(c,1))),1)),ai=0;if(h(k[1],al)&&m(h(t,a(b(a(a(a(b(c,1)))),1))))){var
+O=dk(t),P=O?i(e,t):O;if(P){var
+j=B[2],d=[0,[0,e,t],d];continue}var
+H=P;ai=1}if(!ai){var
+j=k,d=[0,[0,e,e],d];continue}}else{var
+Q=h(e,b(b(b(b(b(c,1),1),1),1),1));if(Q){var
+am=b(b(b(b(b(c,1),1),1),1),1),j=k,d=[0,[0,b(b(b(b(b(c,1),1),1),1),1),am],d];continue}var
+R=Q;L=1}}else{var
+R=j;L=1}if(L)var
+H=R;var
+p=H;break}}else
+if(h(o,b(b(a(a(a(b(c,1)))),1),1)))if(n){var
+I=n[2],s=n[1];if(h(s,b(b(a(b(b(a(c),1),1)),1),1)))var
+aD=a(b(b(a(a(c)),1),1)),J=[0,[0,[0,[0,b(b(b(b(a(c),1),1),1),1),aD],0],I]];else
+if(h(s,a(a(a(b(a(a(c)),1))))))var
+J=[0,[0,km,I]];else
+var
+aE=[0,b(b(a(b(b(c,1),1)),1),1),0],aF=[0,b(a(a(a(a(b(c,1))))),1),aE],aG=[0,a(a(a(a(b(c,1))))),aF],aH=[0,b(b(a(a(a(a(c)))),1),1),aG],aI=[0,a(b(a(a(a(a(c)))),1)),aH],aJ=[0,a(a(b(a(a(a(c))),1))),aI],aK=[0,a(b(a(a(a(b(c,1)))),1)),aJ],aL=[0,a(a(b(a(a(b(c,1))),1))),aK],aM=[0,a(b(b(a(b(c,1)),1),1)),aL],aN=[0,b(b(b(a(b(c,1)),1),1),1),aM],aO=[0,a(a(a(a(a(c))))),aN],aP=[0,b(a(b(a(b(c,1)),1)),1),aO],aQ=[0,a(a(b(a(b(c,1)),1))),aP],aR=[0,a(b(a(a(b(c,1))),1)),aQ],aS=[0,b(a(a(a(b(c,1)))),1),aR],ah=A(function(a){return h(s,a)},aS),J=ah?[0,[0,[0,[0,s,s],0],I]]:ah;var
+p=J}else
+var
+p=n;else{var
+S=dk(o);if(S)var
+K=S;else
+var
+an=[0,a(a(b(b(b(c,1),1),1))),0],ao=[0,b(b(b(b(b(b(c,1),1),1),1),1),1),an],ap=[0,b(b(a(a(b(c,1))),1),1),ao],aq=[0,a(a(a(a(b(c,1))))),ap],ar=[0,b(a(b(a(a(c)),1)),1),aq],as=[0,a(b(a(a(b(c,1))),1)),ar],at=[0,b(b(b(b(b(c,1),1),1),1),1),as],K=A(function(a){return h(o,a)},at);var
+p=K?[0,[0,[0,[0,o,o],0],n]]:K}if(p){var
+ac=p[1],r=ac[2];if(r){var
+u=r[2],v=r[1];if(h(v,b(a(b(a(b(c,1)),1)),1)))var
+g=[0,[0,[0,f,0],u]];else
+if(h(v,a(a(b(a(b(c,1)),1)))))var
+g=[0,[0,[0,c,0],u]];else
+if(h(v,a(a(a(a(a(c)))))))var
+g=[0,[0,[0,f,[0,c]],u]];else
+if(h(v,a(a(b(a(a(a(c))),1))))){var
+D=fp(u,0),M=0;if(D){var
+T=D[1],w=T[2],N=0;if(w){var
+l=w[2],U=w[1],q=T[1];if(h(U,a(b(a(a(a(a(c)))),1)))){var
+g=[0,[0,[0,q,[0,q]],l]];N=1}else{var
+V=h(U,b(b(a(a(b(c,1))),1),1)),aj=0;if(V)if(l){var
+au=a(b(a(a(a(a(c)))),1));if(h(l[1],au)){var
+g=[0,[0,[0,q,0],l[2]]];N=1;aj=1}else{var
+E=fp(l,0);if(E){var
+W=E[1],x=W[2];if(x)var
+X=W[1],av=a(b(a(a(a(a(c)))),1)),Y=h(x[1],av),Z=Y?i(q,X):Y,aw=Z?[0,[0,[0,q,[0,X]],x[2]]]:Z,_=aw;else
+var
+_=x;var
+$=_}else
+var
+$=E;var
+F=$}}else
+var
+F=l;else
+var
+F=V;if(!aj)var
+aa=F}}else
+var
+aa=w;if(!N){var
+ab=aa;M=1}}else{var
+ab=D;M=1}if(M)var
+g=ab}else
+var
+g=[0,[0,[0,c,[0,c]],r]]}else
+var
+g=[0,[0,[0,c,[0,c]],r]];if(g){var
+ad=g[1],ae=ad[1],z=ad[2];if(z)var
+ay=[0,a(a(b(a(a(a(c))),1))),0],az=[0,a(a(a(a(a(c))))),ay],aA=[0,a(a(b(a(b(c,1)),1))),az],aB=[0,b(a(b(a(b(c,1)),1)),1),aA],aC=z[1],af=A(function(a){return h(aC,a)},aB);else
+var
+af=z;return af?0:fq(ax,z,[0,[0,ac[1],ae[1],ae[2]],G])}var
+ag=g}else
+var
+ag=p;return ag}return[0,C(G,0)]}return 0===d?y?0:[0,C(G,0)]:e(d-1|0)}function
+fr(d,b,a){if(b)if(a)var
+f=fr(d,b[2],a[2]),e=b[1],g=e?fo(d,a[1]):e,c=[0,g,f];else
+var
+c=a;else
+var
+c=b;return c}function
+fs(d,g,b,a){if(b){var
+h=b[1],c=h||g;if(a)var
+i=a[2],j=b[2],k=c?fo(d,a[1]):c,e=fs(d,k,j,i);else
+var
+e=a;var
+f=[0,c,e]}else
+var
+f=b;return f}function
+ft(b,a){if(b){if(a){var
+c=ft(b[2],a[2]),d=b[1],e=d||a[1];return[0,e,c]}return b}return a?a:b}function
+fu(n,m,l,k,j,h){var
+e=n,d=l,b=k,a=j;for(;;){var
+g=i(d,f)?ft(a,b):a;if(0===e)return g;var
+o=[0,0,fr(m,b,h)],e=e-1|0,d=B(d,c),b=o,a=g;continue}}function
+cs(f,e){var
+b=f,a=e;for(;;){if(b){if(a){var
+c=h(b[1],a[1]);if(c){var
+b=b[2],a=a[2];continue}var
+d=c}else
+var
+d=a;return d}return[0,a]}}function
+dl(e){if(e){var
+r=e[2],B=b(a(b(b(b(c,1),1),1)),1),s=h(e[1],B);if(s){var
+l=bG(r),d=r,k=0;for(;;){if(0===l)var
+f=0;else{var
+o=0,A=l-1|0;if(d){var
+z=b(a(b(b(b(c,1),1),1)),1);if(h(d[1],z))var
+f=[0,C(k,0)];else{if(d)var
+j=d[2],g=d[1],x=function(a,b){return function(c){return[0,[0,b,a]]}}(j,g),y=function(d,e){return function(f){function
+g(a){return[0,[0,e,d]]}function
+i(f){function
+g(a){return[0,[0,e,d]]}function
+i(f){function
+g(a){return[0,[0,e,d]]}function
+i(a){return[0,[0,e,d]]}return Q(function(f){function
+g(a){return[0,[0,e,d]]}function
+i(a){return[0,[0,e,d]]}return Q(function(f){function
+g(a){return[0,[0,e,d]]}function
+i(a){return[0,[0,e,d]]}return Q(function(f){function
+g(a){return[0,[0,e,d]]}function
+i(f){function
+g(u){if(d){var
+g=d[2],f=d[1];if(h(f,a(b(a(b(a(a(c)),1)),1)))){if(g){var
+k=g[2];if(k){var
+i=k[2];if(i){var
+j=i[2];if(j)var
+q=j[2],r=e3(j[1]),s=e3(i[1]),l=[0,[0,n(I(b(b(b(b(c,1),1),1),1),s),r),q]];else
+var
+l=j;var
+m=l}else
+var
+m=i;var
+o=m}else
+var
+o=k;var
+p=o}else
+var
+p=g;return p}var
+t=h(f,b(a(b(b(b(a(c),1),1),1)),1))?b(b(b(c,1),1),1):h(f,b(b(a(b(a(a(c)),1)),1),1))?a(b(b(c,1),1)):h(f,b(a(a(a(b(a(c),1)))),1))?b(a(b(c,1)),1):h(f,b(a(a(b(b(a(c),1),1))),1))?b(b(a(c),1),1):h(f,b(a(b(b(a(a(c)),1),1)),1))?a(b(a(c),1)):f;return[0,[0,t,g]]}return[0,[0,e,d]]}function
+i(a){return[0,[0,e,d]]}return Q(function(a){return[0,[0,e,d]]},i,g,f)}return Q(function(a){return[0,[0,e,d]]},i,g,f)},i,g,f)},i,g,f)},i,g,f)}return Q(function(a){return[0,[0,e,d]]},i,g,f)}return Q(function(a){return[0,[0,e,d]]},i,g,f)}}(j,g),i=c4(function(a,b){return function(c){return[0,[0,b,a]]}}(j,g),y,x,g);else
+var
+i=d;if(i){var
+p=i[1],l=A,d=p[2],k=[0,p[1],k];continue}var
+q=i;o=1}}else{var
+q=d;o=1}if(o)var
+f=q}if(f)var
+t=f[1],m=cs(cg(t),e),D=m?[0,[0,t,m[1]]]:m,u=D;else
+var
+u=f;var
+v=u;break}}else
+var
+v=s;var
+w=v}else
+var
+w=e;return w}function
+fv(k,j){var
+b=k,a=j;for(;;){if(b){if(a){var
+c=a[1],d=b[1],e=t(d,c);if(e)var
+f=e;else{var
+i=h(d,c);if(i){var
+b=b[2],a=a[2];continue}var
+f=i}var
+g=f}else
+var
+g=a;return g}var
+l=a?1:a;return l}}function
+bM(s,r,d){if(0===s)return[1,a(b(a(b(b(c,1),1)),1))];var
+K=s-1|0;if(d){var
+l=d[1];if(!h(l,a(a(b(a(a(b(c,1))),1))))&&!h(l,a(a(b(a(a(a(c))),1))))){var
+m=dl(d);if(m)return[0,m[1][2]];var
+w=[0,a(b(a(b(b(a(c),1),1)),1)),0],x=[0,a(b(a(b(a(a(c)),1)),1)),w],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],n=cs([0,b(b(a(b(a(a(c)),1)),1),1),y],d);if(n)return[0,n[1]];var
+z=[0,a(b(a(b(b(a(c),1),1)),1)),0],A=[0,a(a(b(b(a(a(c)),1),1))),z],D=[0,b(b(a(a(b(a(c),1))),1),1),A],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],o=cs([0,b(a(a(b(b(a(c),1),1))),1),E],d);if(o)return[0,o[1]];var
+F=[0,b(b(a(a(b(a(c),1))),1),1),0],G=[0,b(b(a(a(b(a(c),1))),1),1),F],H=[0,a(b(a(b(a(a(c)),1)),1)),G],p=cs([0,b(a(a(a(b(a(c),1)))),1),H],d);if(p)return[0,p[1]];var
+e=d,j=0;for(;;){if(e){var
+g=e[1],u=0;if(!i(b(b(b(b(a(c),1),1),1),1),g)||!i(g,a(b(b(a(a(c)),1),1))))u=1;var
+v=0;if(u&&!h(g,a(b(a(a(b(c,1))),1)))&&!h(g,b(a(a(a(b(c,1)))),1))){var
+k=[0,C(j,0),e];v=1}if(!v){var
+e=e[2],j=[0,g,j];continue}}else
+var
+k=[0,C(j,0),0];var
+q=k[1];return a2(q)?fn(q)?[0,k[2]]:[2,a(b(b(b(c,1),1),1))]:[1,a(b(a(b(b(c,1),1)),1))]}}if(t(f,r)){var
+I=d[2],J=h(l,a(a(b(a(a(a(c))),1))));return bN(K,B(r,c),J,0,1,I)}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}function
+bN(n,d,f,j,v,i){if(0===n)return[1,a(b(a(b(b(c,1),1)),1))];var
+e=n-1|0;if(i){var
+k=i[2],o=i[1],w=f?a(b(a(a(a(a(c)))),1)):a(b(a(a(a(b(c,1)))),1));if(h(o,w))return[0,k];if(v){if(f){var
+p=dl(i);if(p){var
+q=p[1],l=q[2],r=q[1];if(l){var
+x=b(a(b(a(a(c)),1)),1);if(h(l[1],x)){var
+y=j?fv(j[1],r):1;if(y){var
+z=0,A=[0,r],B=function(a){return bN(e,d,f,A,z,a)};return g(bM(e,d,l[2]),B)}}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}var
+C=0,D=0,E=function(a){return bN(e,d,f,D,C,a)};return g(bM(e,d,i),E)}if(h(o,b(b(a(a(b(c,1))),1),1))){if(f){var
+s=dl(k);if(s){var
+t=s[1],m=t[2],u=t[1];if(m){var
+F=b(a(b(a(a(c)),1)),1);if(h(m[1],F)){var
+G=j?fv(j[1],u):1;if(G){var
+H=0,I=[0,u],J=function(a){return bN(e,d,f,I,H,a)};return g(bM(e,d,m[2]),J)}}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}var
+K=0,L=0,M=function(a){return bN(e,d,f,L,K,a)};return g(bM(e,d,k),M)}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}function
+dm(e,d,c){var
+a=w(e,d,c);if(a){var
+b=a[1];return 0===b[0]?[0,b[1]]:0}return a}function
+fw(a,b){var
+c=bd(32,d(a[1],b));return d(a[2],c)}function
+fx(b,a){return d(b,a)?c:f}function
+kp(a){switch(a[0]){case
+6:return kr;case
+7:var
+b=a[1];return[1,x(function(a){return 0},b)];case
+0:case
+1:return[0,f];default:return kq}}function
+fy(b,a,e){if(b)if(a)var
+g=fy(b[2],a[2],e),f=a[1],h=f?d(b[1],e):f,c=[0,h,g];else
+var
+c=a;else
+var
+c=b;return c}function
+fz(q,f,e){if(q){if(f){var
+b=f[1],c=q[1];switch(c[0]){case
+0:if(0===b[0])var
+T=d(c[1],e),y=n(b[1],T),z=i(y,c[2]),U=z?[0,[0,y]]:z,a=U;else
+var
+a=0;break;case
+1:if(0===b[0])var
+V=fx(c[1],e),W=n(b[1],V),a=[0,[0,eJ(c[2],W)]];else
+var
+a=0;break;case
+2:if(0===b[0])var
+a=0;else{var
+g=b[1],s=0;if(g)if(g[2])var
+a=0;else{var
+A=g[1],Q=0;if(m(A)&&d(c[2],e)){var
+a=0;Q=1}if(!Q){var
+X=0,Y=A||d(c[1],e),B=[0,[1,[0,Y,X]]];s=1}}else{var
+B=g;s=1}if(s)var
+a=B}break;case
+3:if(0===b[0])var
+a=0;else{var
+h=b[1],t=0;if(h)if(h[2])var
+a=0;else{var
+C=d(c[2],e),Z=0;if(C)var
+D=C;else
+var
+F=h[1],D=F?m(d(c[1],e)):F;var
+E=[0,[1,[0,D,Z]]];t=1}else{var
+E=h;t=1}if(t)var
+a=E}break;case
+4:if(0===b[0])var
+a=0;else{var
+j=b[1],u=0;if(j)if(j[2])var
+a=0;else{var
+p=j[1];if(d(c[2],e))var
+_=p?ks:p,a=_;else{var
+$=0,aa=p||d(c[1],e),G=[0,[1,[0,aa,$]]];u=1}}else{var
+G=j;u=1}if(u)var
+a=G}break;case
+5:if(0===b[0])var
+a=0;else{var
+k=b[1],v=0;if(k)if(k[2])var
+a=0;else{var
+H=k[1],R=0;if(H&&d(c[2],e)){var
+a=0;R=1}if(!R){var
+ab=0,ac=H||d(c[1],e),I=[0,[1,[0,ac,ab]]];v=1}}else{var
+I=k;v=1}if(v)var
+a=I}break;case
+6:if(0===b[0])var
+a=0;else{var
+l=b[1],w=0;if(l){var
+o=l[2],x=0;if(o)if(o[2]){var
+a=0;x=1}else{var
+ad=l[1],J=ad||d(c[1],e),ae=o[1],K=ae||d(c[2],e),S=0;if(J&&K){var
+a=0;x=1;S=1}if(!S)var
+L=[0,[1,[0,J,[0,K,0]]]]}else
+var
+L=o;if(!x){var
+M=L;w=1}}else{var
+M=l;w=1}if(w)var
+a=M}break;default:if(0===b[0])var
+a=0;else
+var
+N=fy(c[1],[0,1,b[1]],e),a=eR(N,0)?0:[0,[1,N]]}if(a)var
+r=fz(q[2],f[2],e),af=r?[0,[0,a[1],r[1]]]:r,O=af;else
+var
+O=a;var
+P=O}else
+var
+P=f;return P}return f?0:kt}function
+fA(g,l,k,d,b){if(b){var
 m=b[1],n=m[1],e=n[2],a=n[1],o=m[2],p=b[2];if(h(k,f)){if(typeof
 e==="number"&&2<=e){var
-q=i(l,a,d),v=q?[0,[0,[0,[0,[0,a,d],o],p],cf(g,a,d,o)]]:q;return v}return 0}var
-j=fL(g,l,I(k,c),d,p);if(j)var
-r=j[1],s=r[2],w=cf(g,a,e,s),t=[0,[0,[0,[0,[0,a,e],s],r[1]],w]];else
+q=j(l,a,d),v=q?[0,[0,[0,[0,[0,a,d],o],p],cz(g,a,d,o)]]:q;return v}return 0}var
+i=fA(g,l,B(k,c),d,p);if(i)var
+r=i[1],s=r[2],w=cz(g,a,e,s),t=[0,[0,[0,[0,[0,a,e],s],r[1]],w]];else
 var
-t=j;var
+t=i;var
 u=t}else
 var
 u=b;return u}function
-cX(g,p,o,n,m,l){var
+ct(g,p,o,n,m,l){var
 a=n,c=m,b=l;for(;;){if(b){var
 h=b[2],d=b[1];if(0===d[0]){var
-e=d[1],j=i(p,e,a);if(j){var
-q=[0,[0,[0,e,2],a],c],a=cf(g,e,2,a),c=q,b=h;continue}return j}var
-f=fL(g,o,d[1],d[2],c);if(f){var
+e=d[1],i=j(p,e,a);if(i){var
+q=[0,[0,[0,e,2],a],c],a=cz(g,e,2,a),c=q,b=h;continue}return i}var
+f=fA(g,o,d[1],d[2],c);if(f){var
 k=f[1],a=k[2],c=k[1],b=h;continue}return f}return[0,[0,a,c]]}}function
-fM(c,b,a){return a?i(c,b,a[1]):a}function
-fN(f,e,d){var
+fB(c,b,a){return a?j(c,b,a[1]):a}function
+fC(f,e,d){var
 a=e,b=d;for(;;){if(b){var
-c=b[1],g=b[2],h=G(function(b){return function(a){return b?a?i(f,b[1],a[1]):a:a?0:1}}(c),a)?a:[0,c,a],a=h,b=g;continue}return a}}function
-fO(c,a,b){var
-d=a[2]?0:mk,e=a[1];return q(A(function(a){return fM(c,a,b)},e),d)}function
-fP(d,c,e,b,a){if(typeof
+c=b[1],g=b[2],h=A(function(b){return function(a){return b?a?j(f,b[1],a[1]):a:a?0:1}}(c),a)?a:[0,c,a],a=h,b=g;continue}return a}}function
+fD(c,a,b){var
+d=a[2]?0:ku,e=a[1];return o(x(function(a){return fB(c,a,b)},e),d)}function
+fE(d,c,e,b,a){if(typeof
 b==="number"){if(2<=b){var
-f=e[1];return fN(d,a,aQ(function(a){return fO(c,f,a)},a))}return a}var
-g=[0,b[1],b[2]];return fN(d,0,aQ(function(a){return fO(c,g,a)},a))}function
-ml(b,a){if(typeof
+f=e[1];return fC(d,a,as(function(a){return fD(c,f,a)},a))}return a}var
+g=[0,b[1],b[2]];return fC(d,0,as(function(a){return fD(c,g,a)},a))}function
+kv(b,a){if(typeof
 a==="number")return 1;var
-f=a[1],c=t(function(a){var
-c=b[1][1];return G(function(b){return h(a,b)},c)},f);if(c){var
-d=a[2];if(!d)return p(b[1][2]);var
+f=a[1],c=s(function(a){var
+c=b[1][1];return A(function(b){return h(a,b)},c)},f);if(c){var
+d=a[2];if(!d)return m(b[1][2]);var
 e=d}else
 var
 e=c;return e}function
-dN(g,f,d){var
-a=e(g,d);if(a)var
-i=a[1][8],b=cL(function(a){return h(a[1],f)},i),j=b?[0,b[1][2]]:b,c=j;else
+dn(g,f,e){var
+a=d(g,e);if(a)var
+i=a[1][8],b=bH(function(a){return h(a[1],f)},i),j=b?[0,b[1][2]]:b,c=j;else
 var
 c=a;return c}function
-fQ(d,k,j,i,g){var
+fF(m,l){var
+n=h(m[1],l[1]);if(n){var
+e=m[2],b=l[2];for(;;){if(e){if(b){var
+f=b[1],g=e[1];if(0===g[0])var
+c=0===f[0]?h(g[1],f[1]):0;else
+if(0===f[0])var
+c=0;else{var
+d=g[1],a=f[1];for(;;){if(d){if(a){var
+i=eP(d[1],a[1]);if(i){var
+d=d[2],a=a[2];continue}var
+j=i}else
+var
+j=a;var
+c=j}else
+var
+c=a?0:1;break}}if(c){var
+e=e[2],b=b[2];continue}var
+k=c}else
+var
+k=b;return k}return b?0:1}}return n}function
+fG(e,k,j,i,g){var
 b=i,a=g;for(;;){if(a){var
-l=a[1][8],f=t(function(m){return function(c){var
-b=p(e(k,c[1]));if(b)var
+l=a[1][8],f=s(function(n){return function(c){var
+b=m(d(k,c[1]));if(b)var
 f=b;else{var
-a=e(d,c[2]);if(a){var
-g=a[1][8];return t(function(f){var
-i=p(e(j,f[1]));if(i)return i;var
-k=f[2],l=c[1],a=dN(d,f[1],m);if(a){var
-b=dN(d,l,a[1]);if(b)return h(b[1],k);var
+a=d(e,c[2]);if(a){var
+g=a[1][8];return s(function(f){var
+i=m(d(j,f[1]));if(i)return i;var
+k=f[2],l=c[1],a=dn(e,f[1],n);if(a){var
+b=dn(e,l,a[1]);if(b)return h(b[1],k);var
 g=b}else
 var
 g=a;return g},g)}var
 f=a}return f}}(b),l);if(f){var
-n=a[2],b=m(b,c),a=n;continue}return f}return 1}}function
-fR(h,g,f,a){return G(function(a){var
-b=a[8];return G(function(b){var
-c=e(g,b[1]);if(c){var
-a=e(h,b[2]);if(a){var
-i=a[1][8];return G(function(a){return e(f,a[1])},i)}var
-d=a}else
+o=a[2],b=n(b,c),a=o;continue}return f}return 1}}function
+fH(h,g,f,a){return A(function(a){var
+b=a[8];return A(function(b){var
+c=d(g,b[1]);if(c){var
+a=d(h,b[2]);if(a){var
+i=a[1][8];return A(function(a){return d(f,a[1])},i)}var
+e=a}else
 var
-d=c;return d},b)},a)}function
-fS(b,k){var
+e=c;return e},b)},a)}function
+fI(a){return aG(f,a[4])}function
+fJ(b,k){var
 a=k;for(;;){if(a){var
-c=a[1],d=a[2],e=c[1],g=v(e,f)?0:dz(bk(e),b,0);if(g){var
-l=c[2],m=g[1];if(G(function(b){return function(a){return h(b,a)}}(m),l)){var
+c=a[1],d=a[2],e=c[1],g=t(e,f)?0:c8(av(e),b,0);if(g){var
+l=c[2],m=g[1];if(A(function(b){return function(a){return h(b,a)}}(m),l)){var
 a=d;continue}return 1}var
-i=fS(b,d);if(i)return i;var
+i=fJ(b,d);if(i)return i;var
 j=2}else
 var
 j=a;return j}}function
-cY(a){var
-b=a[2],c=a[3]?[0,a[1],mm]:[0,a[1],0];return[0,0,c,b]}function
-fU(c,b){var
-a=b8(b,c),d=a?a[1]:a;return d}function
-b_(b,c,a){return b?bo(b[1],c,a):a}function
-dO(b){var
+cu(a){var
+b=a[2],c=a[3]?[0,a[1],kw]:[0,a[1],0];return[0,0,c,b]}function
+fL(c,b){var
+a=bL(b,c),d=a?a[1]:a;return d}function
+bO(b,c,a){return b?a1(b[1],c,a):a}function
+dp(b){var
 a=b[2],c=a?a[1]:a;return c}function
-fV(b,a){return 1}function
-fW(c,b){var
-a=b8(b,c);return a?a[1]:f}function
-mo(h,e,a){var
+fM(b,a){return 1}function
+fN(c,b){var
+a=bL(b,c);return a?a[1]:f}function
+ky(e,d,a){var
 g=0;if(typeof
-e==="number"){var
-d=2<=e?1:0;if(!d){var
-b=d;g=1}}if(!g)var
-b=h[2];if(b){var
-f=b[1];return bo(f,m(fW(a,f),c),a)}return a}function
-mp(c,b,a){if(typeof
+d==="number"){var
+c=2<=d?1:0;if(!c){var
+b=c;g=1}}if(!g)var
+b=e[2];if(b){var
+f=b[1],h=fI(e);return a1(f,n(fN(a,f),h),a)}return a}function
+kz(c,b,a){if(typeof
 b==="number"&&1===b){var
 d=a[2],e=d||c[2],f=a[1],g=f||c[1];return[0,g,e]}return a}function
-mq(b,a){return 1}function
-g(a,b){switch(a[0]){case
-0:return e(b,a[1]);case
-1:return[1,a[1]];default:return[2,a[1]]}}function
-H(b,a){return b?ms:[1,a]}function
-aD(b,a){return b?mt:[2,a]}function
-u(a,b){return a?[0,a[1]]:[1,b]}function
-fX(d,f){var
-g=bF(e(d[1],f)),h=[1,e(d[2],g)],i=[0,b(a(a(a(a(a(c))))),1),0];return[0,e(d[2],i),h]}var
-mu=cM(f,32);function
-mv(d){var
-e=n(b(b(b(b(a(c),1),1),1),1),d),f=e?n(d,a(b(b(a(a(c)),1),1))):e;if(f)var
+kA(b,a){return 1}function
+fO(e,f){var
+g=be(d(e[1],f)),h=[1,d(e[2],g)],i=[0,b(a(a(a(a(a(c))))),1),0];return[0,d(e[2],i),h]}var
+kC=ce(f,32);function
+kD(d){var
+e=i(b(b(b(b(a(c),1),1),1),1),d),f=e?i(d,a(b(b(a(a(c)),1),1))):e;if(f)var
 g=f;else{var
-h=n(a(b(b(b(b(a(c),1),1),1),1)),d);if(h)return n(d,b(a(a(b(b(a(c),1),1))),1));var
+h=i(a(b(b(b(b(a(c),1),1),1),1)),d);if(h)return i(d,b(a(a(b(b(a(c),1),1))),1));var
 g=h}return g}function
-aS(b,f,a){if(1===a[0]){var
-c=a[1],d=h(e(b[3],c),f);return d?t(mv,e(b[1],c)):d}return 0}function
-aE(a){return 1===a[0]?1:0}function
-cZ(e,d,a){if(0===a[0]){var
-b=a[1],c=n(e,b);return c?n(b,d):c}return 0}function
-fY(a){return 2===a[0]?a[1]:0}function
-mw(a){return 2===a[0]?1:0}function
-fZ(b,a){return 3===a[0]?t(b,a[1]):0}function
-f0(b){if(4===b[0]){var
+ax(b,f,a){if(1===a[0]){var
+c=a[1],e=h(d(b[3],c),f);return e?s(kD,d(b[1],c)):e}return 0}function
+al(a){return 1===a[0]?1:0}function
+cv(e,d,a){if(0===a[0]){var
+b=a[1],c=i(e,b);return c?i(b,d):c}return 0}function
+fP(a){return 2===a[0]?a[1]:0}function
+kE(a){return 2===a[0]?1:0}function
+fQ(b,a){return 3===a[0]?s(b,a[1]):0}function
+fR(b){if(4===b[0]){var
 a=b[1];if(a){var
-c=[0,a[1],a[2]];return t(function(a){return aE(a[2])},c)}return a}return 0}function
-f1(a){return 1}var
-mx=a(b(a(b(a(c),1)),1)),dP=I(ab(b(c,1),mx),c);function
-aF(d,c,b){var
-a=x(d,c,[4,b]),e=a?1:a;return e}function
-bI(c,b,a){return ac(c,b,[4,a])}function
-c0(e,d,c){var
-a=x(e,d,[4,c]);if(a){var
+c=[0,a[1],a[2]];return s(function(a){return al(a[2])},c)}return a}return 0}function
+fS(a){return 1}var
+kF=a(b(a(b(a(c),1)),1)),dq=B(R(b(c,1),kF),c);function
+am(d,c,b){var
+a=w(d,c,[4,b]),e=a?1:a;return e}function
+bj(c,b,a){return G(c,b,[4,a])}function
+cw(e,d,c){var
+a=w(e,d,[4,c]);if(a){var
 b=a[1];return 0===b[0]?[0,b[1]]:0}return a}function
-aw(a,f,d,c){var
-b=bI(a,f,c);if(b){var
-g=e(a[2],d);return i(a[4],b[1],g)}return b}function
-f2(a,c,f,b){var
-d=t(function(c){return aF(a,c[1],b)},c);return d?t(function(b){var
-d=q(c,f);return G(function(c){var
-f=e(a[2],c[1]),d=i(a[4],b[1],f);return d?e(c[2],b[2]):d},d)},b):d}function
-f3(d,k,h){function
-s(a){return cZ(c,dP,a)}var
-t=[0,a(b(b(b(a(a(c)),1),1),1)),0],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],j=[0,[0,a(a(b(b(a(a(c)),1),1))),u],s],w=b(b(b(b(a(c),1),1),1),1),x=I(ab(b(c,1),w),c);function
-l(a){return cZ(f,x,a)}function
-i(a){var
-b=k?a:k;return b}var
-y=[0,b(a(a(a(b(a(c),1)))),1),0],z=[0,a(a(a(a(b(a(c),1))))),y],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C];if(R(h,[0,a(a(b(b(a(a(c)),1),1))),D]))var
-E=0,F=b(b(b(b(b(b(c,1),1),1),1),1),1),G=function(a){return aS(d,F,a)},H=[0,b(b(a(a(b(a(c),1))),1),1),0],J=[0,a(b(b(b(b(a(c),1),1),1),1)),H],K=[0,b(b(b(b(a(a(c)),1),1),1),1),J],L=[0,a(b(b(a(b(a(c),1)),1),1)),K],M=[0,a(a(b(b(b(a(c),1),1),1))),L],N=[0,b(a(a(a(b(a(c),1)))),1),M],O=[0,a(b(b(a(b(a(c),1)),1),1)),N],P=[0,b(a(b(b(a(a(c)),1),1)),1),O],Q=i([0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),P],G],E]),S=0,T=b(b(b(b(b(b(c,1),1),1),1),1),1),U=function(a){return aS(d,T,a)},W=[0,b(b(a(b(a(a(c)),1)),1),1),0],X=[0,b(a(a(a(b(a(c),1)))),1),W],Y=[0,a(b(a(b(b(a(c),1),1)),1)),X],Z=[0,a(b(a(a(b(a(c),1))),1)),Y],_=[0,b(b(a(b(a(a(c)),1)),1),1),Z],$=[0,a(b(b(a(b(a(c),1)),1),1)),_],aa=[0,a(b(a(a(b(a(c),1))),1)),$],ac=[0,a(b(a(a(b(a(c),1))),1)),aa],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(a(b(b(b(a(c),1),1),1))),ad],af=[0,a(a(a(a(a(b(c,1)))))),ae],ag=[0,a(b(b(a(a(a(c))),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),ah],U],S],aj=[0,a(a(b(b(a(a(c)),1),1))),0],ak=[0,b(b(a(b(a(a(c)),1)),1),1),aj],al=[0,b(a(a(a(b(a(c),1)))),1),ak],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,a(b(a(a(b(a(c),1))),1)),am],ao=[0,a(b(a(b(a(a(c)),1)),1)),an],ap=[0,a(a(a(b(b(a(c),1),1)))),ao],aq=[0,b(a(b(b(a(a(c)),1),1)),1),ap],ar=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),aq],f1],ai],as=function(a){return fZ(aE,a)},at=[0,a(a(b(b(a(a(c)),1),1))),0],au=[0,b(a(b(b(a(a(c)),1),1)),1),at],av=[0,a(a(a(a(b(a(c),1))))),au],aw=[0,b(b(a(b(a(a(c)),1)),1),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(a(a(a(b(a(c),1)))),1),ax],az=[0,a(a(a(a(b(a(c),1))))),ay],aA=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),az],as],ar],aB=b(b(b(b(b(b(c,1),1),1),1),1),1),aC=function(a){return aS(d,aB,a)},aD=[0,a(b(a(b(b(a(c),1),1)),1)),0],aF=[0,b(b(a(b(a(a(c)),1)),1),1),aD],aG=[0,a(b(b(b(b(a(c),1),1),1),1)),aF],aH=[0,b(b(a(b(a(a(c)),1)),1),1),aG],aI=[0,a(a(b(b(a(a(c)),1),1))),aH],aJ=[0,a(a(a(a(a(b(c,1)))))),aI],aK=[0,b(b(a(b(a(a(c)),1)),1),1),aJ],aL=[0,a(a(a(a(b(a(c),1))))),aK],aM=[0,a(a(a(a(b(a(c),1))))),aL],aN=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aM],aC],aA],aO=[0,b(a(a(a(b(a(c),1)))),1),0],aP=[0,a(a(a(a(b(a(c),1))))),aO],aQ=[0,a(b(b(a(b(a(c),1)),1),1)),aP],aR=[0,a(a(b(b(a(a(c)),1),1))),aQ],aT=[0,b(a(b(b(a(a(c)),1),1)),1),aR],aU=[0,a(b(a(b(b(a(c),1),1)),1)),aT],aV=[0,b(a(a(b(a(a(c)),1))),1),aU],aW=[0,a(a(a(a(a(b(c,1)))))),aV],aX=[0,b(a(b(b(a(a(c)),1),1)),1),aW],aY=[0,a(b(b(b(b(a(c),1),1),1),1)),aX],aZ=[0,a(b(a(a(b(a(c),1))),1)),aY],a0=[0,a(b(a(a(b(a(c),1))),1)),aZ],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a2=[0,b(a(b(b(a(a(c)),1),1)),1),a1],a3=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a2],aE],aN],a4=[0,b(a(b(b(a(a(c)),1),1)),1),0],a5=[0,a(b(b(b(b(a(c),1),1),1),1)),a4],a7=[0,a(b(a(a(b(a(c),1))),1)),a5],a8=[0,a(b(a(a(b(a(c),1))),1)),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a_],aE],a3],ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=function(a){return aS(d,ba,a)},bc=[0,b(b(a(b(a(a(c)),1)),1),1),0],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,b(a(a(b(b(a(c),1),1))),1),be],bg=[0,a(b(b(a(b(a(c),1)),1),1)),bf],bh=[0,b(b(a(b(a(a(c)),1)),1),1),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bb],a$],bk=b(b(b(b(b(c,1),1),1),1),1),bl=function(a){return aS(d,bk,a)},bm=[0,a(b(a(b(b(a(c),1),1)),1)),0],bn=[0,a(a(b(b(b(a(c),1),1),1))),bm],bo=[0,b(a(a(a(b(a(c),1)))),1),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bp],bl],bj],br=[0,a(a(b(b(a(a(c)),1),1))),0],bs=[0,a(b(a(a(b(a(c),1))),1)),br],bt=[0,a(a(a(a(a(b(c,1)))))),bs],bu=[0,b(b(a(b(b(a(c),1),1)),1),1),bt],bv=[0,a(b(a(b(b(a(c),1),1)),1)),bu],bw=[0,b(b(a(b(a(a(c)),1)),1),1),bv],bx=[0,b(a(b(b(a(a(c)),1),1)),1),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[0,b(b(a(b(a(a(c)),1)),1),1),by],bA=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bz],l],bq],bB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(a(a(a(b(a(c),1)))),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,a(a(b(b(a(a(c)),1),1))),bG],bI=[0,a(a(b(b(a(a(c)),1),1))),bH],bJ=[0,a(b(a(b(b(a(c),1),1)),1)),bI],bK=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bJ],aE],bA],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),0],bM=[0,a(b(a(a(b(a(c),1))),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,b(b(b(a(b(a(c),1)),1),1),1),bN],bP=[0,a(a(b(b(b(a(c),1),1),1))),bO],g=[0,[0,[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bP],aE],bK],Q]];else{var
-b1=[0,b(b(a(a(b(a(c),1))),1),1),0],b2=[0,b(b(a(a(b(a(c),1))),1),1),b1],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2];if(R(h,[0,a(a(b(b(b(a(c),1),1),1))),b3]))var
-b4=0,b5=b(b(b(b(b(b(c,1),1),1),1),1),1),b6=function(a){return aS(d,b5,a)},b7=[0,b(a(a(b(b(a(c),1),1))),1),0],b8=[0,a(b(a(b(b(a(c),1),1)),1)),b7],b9=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),b8],b6],b4],b_=0,b$=b(b(b(b(b(c,1),1),1),1),1),ca=function(a){return aS(d,b$,a)},cb=[0,a(b(b(a(a(a(c))),1),1)),0],cc=[0,a(b(a(b(b(a(c),1),1)),1)),cb],cd=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),cc],ca],b_],ce=V(c),cf=function(a){return cZ(ce,dP,a)},cg=function(a){return fZ(cf,a)},ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,a(b(a(b(b(a(c),1),1)),1)),ch],cj=[0,b(b(a(b(a(a(c)),1)),1),1),ci],ck=[0,a(b(b(b(b(a(c),1),1),1),1)),cj],cl=[0,b(b(a(b(a(a(c)),1)),1),1),ck],cm=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),cl],cg],cd],cn=[0,b(a(a(a(b(a(c),1)))),1),0],co=[0,a(b(a(b(b(a(c),1),1)),1)),cn],cp=[0,b(b(b(b(a(a(c)),1),1),1),1),co],cq=[0,[0,[0,a(a(a(a(b(a(c),1))))),cp],f1],cm],cr=[0,b(b(a(a(b(a(c),1))),1),1),0],cs=[0,b(b(a(a(b(a(c),1))),1),1),cr],ct=[0,a(b(b(b(b(a(c),1),1),1),1)),cs],g=[0,[0,[0,j,[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ct],aE],cq]],b9]];else{var
-cu=[0,a(b(a(b(b(a(c),1),1)),1)),0],cv=[0,a(b(a(a(b(a(c),1))),1)),cu],cw=[0,a(a(a(a(b(a(c),1))))),cv],cx=[0,a(a(b(b(b(a(c),1),1),1))),cw],cy=[0,b(b(a(b(a(a(c)),1)),1),1),cx],cz=[0,a(b(a(b(a(a(c)),1)),1)),cy];if(R(h,[0,a(a(a(a(b(a(c),1))))),cz]))var
-cA=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cB=[0,a(b(a(b(b(a(c),1),1)),1)),cA],cC=[0,b(a(b(b(a(a(c)),1),1)),1),cB],cD=[0,a(b(a(b(b(a(c),1),1)),1)),cC],cE=[0,a(a(a(b(a(a(c)),1)))),cD],cF=[0,a(a(b(b(a(a(c)),1),1))),cE],cG=[0,b(a(a(a(b(a(c),1)))),1),cF],cH=i([0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),cG],fY],0]),cI=b(b(b(b(b(b(c,1),1),1),1),1),1),cJ=function(a){return aS(d,cI,a)},cK=[0,b(b(a(b(a(a(c)),1)),1),1),0],cL=[0,b(b(a(a(b(a(c),1))),1),1),cK],cM=[0,a(b(a(b(a(a(c)),1)),1)),cL],cN=[0,a(a(b(b(a(a(c)),1),1))),cM],cO=[0,a(b(a(b(b(a(c),1),1)),1)),cN],cP=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),cO],cJ],cH],cQ=[0,b(a(a(a(b(a(c),1)))),1),0],cR=[0,a(b(a(b(b(a(c),1),1)),1)),cQ],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],cT=[0,a(a(b(b(a(a(c)),1),1))),cS],cU=[0,a(b(a(b(b(a(c),1),1)),1)),cT],cV=[0,b(a(b(b(a(a(c)),1),1)),1),cU],cW=[0,a(a(a(a(b(a(c),1))))),cV],cX=[0,b(a(a(b(b(a(c),1),1))),1),cW],cY=[0,b(a(a(a(b(a(c),1)))),1),cX],c0=[0,[0,[0,a(b(a(b(a(a(c)),1)),1)),cY],fY],cP],c1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],c2=[0,a(b(a(b(b(a(c),1),1)),1)),c1],c3=[0,b(a(a(b(a(a(c)),1))),1),c2],c4=[0,b(a(b(b(a(a(c)),1),1)),1),c3],c5=[0,a(b(a(b(b(a(c),1),1)),1)),c4],c6=[0,a(a(b(b(a(a(c)),1),1))),c5],c7=[0,b(a(b(b(b(a(c),1),1),1)),1),c6],c8=[0,[0,[0,a(a(a(a(b(a(c),1))))),c7],f0],c0],c9=0,c_=function(a){return cZ(f,dP,a)},c$=[0,a(a(b(b(a(a(c)),1),1))),0],da=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),c$],c_],c9],db=[0,a(b(a(b(b(a(c),1),1)),1)),0],dc=[0,a(b(a(a(b(a(c),1))),1)),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,a(a(b(b(b(a(c),1),1),1))),dd],df=[0,b(b(a(b(a(a(c)),1)),1),1),de],dg=[0,a(b(a(b(a(a(c)),1)),1)),df],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dg],aE],da]],c8]];else{var
-dh=[0,a(b(a(b(b(a(c),1),1)),1)),0],di=[0,b(a(a(b(a(a(c)),1))),1),dh],dj=[0,b(b(a(a(b(a(c),1))),1),1),di],dk=[0,a(a(a(a(b(a(c),1))))),dj],dl=[0,a(a(b(b(a(a(c)),1),1))),dk],dm=[0,a(b(a(b(b(a(c),1),1)),1)),dl];if(R(h,[0,b(a(b(b(a(a(c)),1),1)),1),dm]))var
-dn=[0,a(a(b(b(a(a(c)),1),1))),0],dp=[0,a(b(a(a(b(a(c),1))),1)),dn],dq=[0,a(a(a(a(a(b(c,1)))))),dp],dr=[0,b(b(a(b(a(a(c)),1)),1),1),dq],ds=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),dr],l],0],dt=function(i){if(1===i[0]){var
-j=e(d[1],i[1]),g=a6(function(e,d){if(n(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&v(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return m(e,c)},j,f),h=n(c,g);return h?n(g,a(a(a(a(a(a(a(c)))))))):h}return 0},du=[0,a(a(a(a(b(a(c),1))))),0],dv=[0,b(b(b(a(b(a(c),1)),1),1),1),du],dw=i([0,[0,[0,a(a(a(b(a(a(c)),1)))),dv],dt],ds]),dx=[0,b(b(a(b(b(a(c),1),1)),1),1),0],dy=[0,a(b(a(b(b(a(c),1),1)),1)),dx],dz=[0,b(a(a(b(a(a(c)),1))),1),dy],dA=[0,b(a(b(b(a(a(c)),1),1)),1),dz],dB=[0,a(b(a(b(b(a(c),1),1)),1)),dA],dC=[0,a(a(b(b(a(a(c)),1),1))),dB],dD=[0,b(a(b(b(b(a(c),1),1),1)),1),dC],dE=[0,[0,[0,a(a(a(a(b(a(c),1))))),dD],f0],dw],dF=[0,a(b(a(b(b(a(c),1),1)),1)),0],dG=[0,a(b(a(a(b(a(c),1))),1)),dF],dH=[0,a(a(a(a(b(a(c),1))))),dG],dI=[0,a(a(b(b(b(a(c),1),1),1))),dH],dJ=[0,b(b(a(b(a(a(c)),1)),1),1),dI],dK=[0,a(b(a(b(a(a(c)),1)),1)),dJ],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dK],aE],0]],dE]];else{var
-dL=[0,b(b(a(a(b(a(c),1))),1),1),0],dM=[0,a(b(b(b(b(a(c),1),1),1),1)),dL],dN=[0,a(a(b(b(a(a(c)),1),1))),dM],dO=[0,a(b(a(b(a(a(c)),1)),1)),dN],dQ=[0,b(a(a(b(b(a(c),1),1))),1),dO],dR=[0,a(b(a(b(b(a(c),1),1)),1)),dQ];if(R(h,[0,b(a(b(b(a(a(c)),1),1)),1),dR]))var
-dS=[0,a(b(a(b(b(a(c),1),1)),1)),0],dT=[0,b(b(a(b(b(a(c),1),1)),1),1),dS],dU=[0,a(a(a(a(b(a(c),1))))),dT],dV=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dU],aE],0],dW=[0,b(b(a(a(b(a(c),1))),1),1),0],dX=[0,a(a(a(a(b(a(c),1))))),dW],dY=[0,a(a(a(a(b(a(c),1))))),dX],g=[0,[0,[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),dY],aE],dV],0]];else{var
-dZ=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d0=[0,b(a(a(a(b(a(c),1)))),1),dZ],r=R(h,[0,a(b(a(b(b(a(c),1),1)),1)),d0]);if(r)var
-d1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d2=[0,a(b(a(b(b(a(c),1),1)),1)),d1],d3=[0,b(a(a(a(b(a(c),1)))),1),d2],d4=[0,a(a(a(a(b(a(c),1))))),d3],d5=[0,b(b(a(b(b(a(c),1),1)),1),1),d4],d6=[0,b(a(a(a(b(a(c),1)))),1),d5],d7=[0,a(b(b(b(b(a(c),1),1),1),1)),d6],d8=[0,b(a(b(b(b(a(c),1),1),1)),1),d7],g=[0,[0,[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),d8],mw],0],0]];else
+ag(a,f,e,c){var
+b=bj(a,f,c);if(b){var
+g=d(a[2],e);return j(a[4],b[1],g)}return b}function
+fT(a,c,f,b){var
+e=s(function(c){return am(a,c[1],b)},c);return e?s(function(b){var
+e=o(c,f);return A(function(c){var
+f=d(a[2],c[1]),e=j(a[4],b[1],f);return e?d(c[2],b[2]):e},e)},b):e}function
+fU(e,l,h){function
+s(a){return cv(c,dq,a)}var
+u=[0,a(b(b(b(a(a(c)),1),1),1)),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],k=[0,[0,a(a(b(b(a(a(c)),1),1))),v],s],w=b(b(b(b(a(c),1),1),1),1),x=B(R(b(c,1),w),c);function
+m(a){return cv(f,x,a)}function
+j(a){var
+b=l?a:l;return b}var
+y=[0,b(a(a(a(b(a(c),1)))),1),0],z=[0,a(a(a(a(b(a(c),1))))),y],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],C=[0,a(a(b(b(a(a(c)),1),1))),A],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D];if(F(h,[0,a(a(b(b(a(a(c)),1),1))),E]))var
+G=0,H=b(b(b(b(b(b(c,1),1),1),1),1),1),I=function(a){return ax(e,H,a)},J=[0,b(b(a(a(b(a(c),1))),1),1),0],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,b(b(b(b(a(a(c)),1),1),1),1),K],M=[0,a(b(b(a(b(a(c),1)),1),1)),L],N=[0,a(a(b(b(b(a(c),1),1),1))),M],O=[0,b(a(a(a(b(a(c),1)))),1),N],Q=[0,a(b(b(a(b(a(c),1)),1),1)),O],S=[0,b(a(b(b(a(a(c)),1),1)),1),Q],T=j([0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),S],I],G]),U=0,V=b(b(b(b(b(b(c,1),1),1),1),1),1),W=function(a){return ax(e,V,a)},X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(b(a(b(b(a(c),1),1)),1)),Y],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,b(b(a(b(a(a(c)),1)),1),1),_],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(b(a(a(b(a(c),1))),1)),aa],ac=[0,a(b(a(a(b(a(c),1))),1)),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(a(b(b(b(a(c),1),1),1))),ad],af=[0,a(a(a(a(a(b(c,1)))))),ae],ag=[0,a(b(b(a(a(a(c))),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),ah],W],U],ak=[0,a(a(b(b(a(a(c)),1),1))),0],am=[0,b(b(a(b(a(a(c)),1)),1),1),ak],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,a(b(a(a(b(a(c),1))),1)),ao],aq=[0,a(b(a(b(a(a(c)),1)),1)),ap],ar=[0,a(a(a(b(b(a(c),1),1)))),aq],as=[0,b(a(b(b(a(a(c)),1),1)),1),ar],at=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),as],fS],ai],au=function(a){return fQ(al,a)},av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(a(b(b(a(a(c)),1),1)),1),av],ay=[0,a(a(a(a(b(a(c),1))))),aw],az=[0,b(b(a(b(a(a(c)),1)),1),1),ay],aA=[0,a(b(b(a(b(a(c),1)),1),1)),az],aB=[0,b(a(a(a(b(a(c),1)))),1),aA],aC=[0,a(a(a(a(b(a(c),1))))),aB],aD=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),aC],au],at],aE=b(b(b(b(b(b(c,1),1),1),1),1),1),aF=function(a){return ax(e,aE,a)},aG=[0,a(b(a(b(b(a(c),1),1)),1)),0],aH=[0,b(b(a(b(a(a(c)),1)),1),1),aG],aI=[0,a(b(b(b(b(a(c),1),1),1),1)),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(b(b(a(a(c)),1),1))),aJ],aL=[0,a(a(a(a(a(b(c,1)))))),aK],aM=[0,b(b(a(b(a(a(c)),1)),1),1),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,a(a(a(a(b(a(c),1))))),aN],aP=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aO],aF],aD],aQ=[0,b(a(a(a(b(a(c),1)))),1),0],aR=[0,a(a(a(a(b(a(c),1))))),aQ],aS=[0,a(b(b(a(b(a(c),1)),1),1)),aR],aT=[0,a(a(b(b(a(a(c)),1),1))),aS],aU=[0,b(a(b(b(a(a(c)),1),1)),1),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,b(a(a(b(a(a(c)),1))),1),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(a(b(b(a(a(c)),1),1)),1),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,a(b(a(a(b(a(c),1))),1)),aZ],a1=[0,a(b(a(a(b(a(c),1))),1)),a0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,b(a(b(b(a(a(c)),1),1)),1),a2],a4=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a3],al],aP],a5=[0,b(a(b(b(a(a(c)),1),1)),1),0],a6=[0,a(b(b(b(b(a(c),1),1),1),1)),a5],a7=[0,a(b(a(a(b(a(c),1))),1)),a6],a8=[0,a(b(a(a(b(a(c),1))),1)),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a_],al],a4],ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=function(a){return ax(e,ba,a)},bc=[0,b(b(a(b(a(a(c)),1)),1),1),0],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,b(a(a(b(b(a(c),1),1))),1),be],bg=[0,a(b(b(a(b(a(c),1)),1),1)),bf],bh=[0,b(b(a(b(a(a(c)),1)),1),1),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bb],a$],bk=b(b(b(b(b(c,1),1),1),1),1),bl=function(a){return ax(e,bk,a)},bm=[0,a(b(a(b(b(a(c),1),1)),1)),0],bn=[0,a(a(b(b(b(a(c),1),1),1))),bm],bo=[0,b(a(a(a(b(a(c),1)))),1),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bp],bl],bj],br=[0,a(a(b(b(a(a(c)),1),1))),0],bs=[0,a(b(a(a(b(a(c),1))),1)),br],bt=[0,a(a(a(a(a(b(c,1)))))),bs],bu=[0,b(b(a(b(b(a(c),1),1)),1),1),bt],bv=[0,a(b(a(b(b(a(c),1),1)),1)),bu],bw=[0,b(b(a(b(a(a(c)),1)),1),1),bv],bx=[0,b(a(b(b(a(a(c)),1),1)),1),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[0,b(b(a(b(a(a(c)),1)),1),1),by],bA=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bz],m],bq],bB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(a(a(a(b(a(c),1)))),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,a(a(b(b(a(a(c)),1),1))),bG],bI=[0,a(a(b(b(a(a(c)),1),1))),bH],bJ=[0,a(b(a(b(b(a(c),1),1)),1)),bI],bK=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bJ],al],bA],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),0],bM=[0,a(b(a(a(b(a(c),1))),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,b(b(b(a(b(a(c),1)),1),1),1),bN],bP=[0,a(a(b(b(b(a(c),1),1),1))),bO],g=[0,[0,[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bP],al],bK],T]];else{var
+b1=[0,b(b(a(a(b(a(c),1))),1),1),0],b2=[0,b(b(a(a(b(a(c),1))),1),1),b1],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2];if(F(h,[0,a(a(b(b(b(a(c),1),1),1))),b3]))var
+b4=0,b5=b(b(b(b(b(b(c,1),1),1),1),1),1),b6=function(a){return ax(e,b5,a)},b7=[0,b(a(a(b(b(a(c),1),1))),1),0],b8=[0,a(b(a(b(b(a(c),1),1)),1)),b7],b9=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),b8],b6],b4],b_=0,b$=b(b(b(b(b(c,1),1),1),1),1),ca=function(a){return ax(e,b$,a)},cb=[0,a(b(b(a(a(a(c))),1),1)),0],cc=[0,a(b(a(b(b(a(c),1),1)),1)),cb],cd=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),cc],ca],b_],ce=P(c),cf=function(a){return cv(ce,dq,a)},cg=function(a){return fQ(cf,a)},ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,a(b(a(b(b(a(c),1),1)),1)),ch],cj=[0,b(b(a(b(a(a(c)),1)),1),1),ci],ck=[0,a(b(b(b(b(a(c),1),1),1),1)),cj],cl=[0,b(b(a(b(a(a(c)),1)),1),1),ck],cm=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),cl],cg],cd],cn=[0,b(a(a(a(b(a(c),1)))),1),0],co=[0,a(b(a(b(b(a(c),1),1)),1)),cn],cp=[0,b(b(b(b(a(a(c)),1),1),1),1),co],cq=[0,[0,[0,a(a(a(a(b(a(c),1))))),cp],fS],cm],cr=[0,b(b(a(a(b(a(c),1))),1),1),0],cs=[0,b(b(a(a(b(a(c),1))),1),1),cr],ct=[0,a(b(b(b(b(a(c),1),1),1),1)),cs],g=[0,[0,[0,k,[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ct],al],cq]],b9]];else{var
+cu=[0,a(b(a(b(b(a(c),1),1)),1)),0],cw=[0,a(b(a(a(b(a(c),1))),1)),cu],cx=[0,a(a(a(a(b(a(c),1))))),cw],cy=[0,a(a(b(b(b(a(c),1),1),1))),cx],cz=[0,b(b(a(b(a(a(c)),1)),1),1),cy],cA=[0,a(b(a(b(a(a(c)),1)),1)),cz];if(F(h,[0,a(a(a(a(b(a(c),1))))),cA]))var
+cB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cC=[0,a(b(a(b(b(a(c),1),1)),1)),cB],cD=[0,b(a(b(b(a(a(c)),1),1)),1),cC],cE=[0,a(b(a(b(b(a(c),1),1)),1)),cD],cF=[0,a(a(a(b(a(a(c)),1)))),cE],cG=[0,a(a(b(b(a(a(c)),1),1))),cF],cH=[0,b(a(a(a(b(a(c),1)))),1),cG],cI=j([0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),cH],fP],0]),cJ=b(b(b(b(b(b(c,1),1),1),1),1),1),cK=function(a){return ax(e,cJ,a)},cL=[0,b(b(a(b(a(a(c)),1)),1),1),0],cM=[0,b(b(a(a(b(a(c),1))),1),1),cL],cN=[0,a(b(a(b(a(a(c)),1)),1)),cM],cO=[0,a(a(b(b(a(a(c)),1),1))),cN],cP=[0,a(b(a(b(b(a(c),1),1)),1)),cO],cQ=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),cP],cK],cI],cR=[0,b(a(a(a(b(a(c),1)))),1),0],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],cT=[0,a(b(a(b(b(a(c),1),1)),1)),cS],cU=[0,a(a(b(b(a(a(c)),1),1))),cT],cV=[0,a(b(a(b(b(a(c),1),1)),1)),cU],cW=[0,b(a(b(b(a(a(c)),1),1)),1),cV],cX=[0,a(a(a(a(b(a(c),1))))),cW],cY=[0,b(a(a(b(b(a(c),1),1))),1),cX],cZ=[0,b(a(a(a(b(a(c),1)))),1),cY],c0=[0,[0,[0,a(b(a(b(a(a(c)),1)),1)),cZ],fP],cQ],c1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],c2=[0,a(b(a(b(b(a(c),1),1)),1)),c1],c3=[0,b(a(a(b(a(a(c)),1))),1),c2],c4=[0,b(a(b(b(a(a(c)),1),1)),1),c3],c5=[0,a(b(a(b(b(a(c),1),1)),1)),c4],c6=[0,a(a(b(b(a(a(c)),1),1))),c5],c7=[0,b(a(b(b(b(a(c),1),1),1)),1),c6],c8=[0,[0,[0,a(a(a(a(b(a(c),1))))),c7],fR],c0],c9=0,c_=function(a){return cv(f,dq,a)},c$=[0,a(a(b(b(a(a(c)),1),1))),0],da=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),c$],c_],c9],db=[0,a(b(a(b(b(a(c),1),1)),1)),0],dc=[0,a(b(a(a(b(a(c),1))),1)),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,a(a(b(b(b(a(c),1),1),1))),dd],df=[0,b(b(a(b(a(a(c)),1)),1),1),de],dg=[0,a(b(a(b(a(a(c)),1)),1)),df],g=[0,[0,[0,k,[0,[0,[0,a(a(a(a(b(a(c),1))))),dg],al],da]],c8]];else{var
+dh=[0,a(b(a(b(b(a(c),1),1)),1)),0],di=[0,b(a(a(b(a(a(c)),1))),1),dh],dj=[0,b(b(a(a(b(a(c),1))),1),1),di],dk=[0,a(a(a(a(b(a(c),1))))),dj],dl=[0,a(a(b(b(a(a(c)),1),1))),dk],dm=[0,a(b(a(b(b(a(c),1),1)),1)),dl];if(F(h,[0,b(a(b(b(a(a(c)),1),1)),1),dm]))var
+dn=[0,a(a(b(b(a(a(c)),1),1))),0],dp=[0,a(b(a(a(b(a(c),1))),1)),dn],dr=[0,a(a(a(a(a(b(c,1)))))),dp],ds=[0,b(b(a(b(a(a(c)),1)),1),1),dr],dt=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ds],m],0],du=function(j){if(1===j[0]){var
+k=d(e[1],j[1]),g=aj(function(e,d){if(i(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&t(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return n(e,c)},k,f),h=i(c,g);return h?i(g,a(a(a(a(a(a(a(c)))))))):h}return 0},dv=[0,a(a(a(a(b(a(c),1))))),0],dw=[0,b(b(b(a(b(a(c),1)),1),1),1),dv],dx=j([0,[0,[0,a(a(a(b(a(a(c)),1)))),dw],du],dt]),dy=[0,b(b(a(b(b(a(c),1),1)),1),1),0],dz=[0,a(b(a(b(b(a(c),1),1)),1)),dy],dA=[0,b(a(a(b(a(a(c)),1))),1),dz],dB=[0,b(a(b(b(a(a(c)),1),1)),1),dA],dC=[0,a(b(a(b(b(a(c),1),1)),1)),dB],dD=[0,a(a(b(b(a(a(c)),1),1))),dC],dE=[0,b(a(b(b(b(a(c),1),1),1)),1),dD],dF=[0,[0,[0,a(a(a(a(b(a(c),1))))),dE],fR],dx],dG=[0,a(b(a(b(b(a(c),1),1)),1)),0],dH=[0,a(b(a(a(b(a(c),1))),1)),dG],dI=[0,a(a(a(a(b(a(c),1))))),dH],dJ=[0,a(a(b(b(b(a(c),1),1),1))),dI],dK=[0,b(b(a(b(a(a(c)),1)),1),1),dJ],dL=[0,a(b(a(b(a(a(c)),1)),1)),dK],g=[0,[0,[0,k,[0,[0,[0,a(a(a(a(b(a(c),1))))),dL],al],0]],dF]];else{var
+dM=[0,b(b(a(a(b(a(c),1))),1),1),0],dN=[0,a(b(b(b(b(a(c),1),1),1),1)),dM],dO=[0,a(a(b(b(a(a(c)),1),1))),dN],dP=[0,a(b(a(b(a(a(c)),1)),1)),dO],dQ=[0,b(a(a(b(b(a(c),1),1))),1),dP],dR=[0,a(b(a(b(b(a(c),1),1)),1)),dQ];if(F(h,[0,b(a(b(b(a(a(c)),1),1)),1),dR]))var
+dS=[0,a(b(a(b(b(a(c),1),1)),1)),0],dT=[0,b(b(a(b(b(a(c),1),1)),1),1),dS],dU=[0,a(a(a(a(b(a(c),1))))),dT],dV=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dU],al],0],dW=[0,b(b(a(a(b(a(c),1))),1),1),0],dX=[0,a(a(a(a(b(a(c),1))))),dW],dY=[0,a(a(a(a(b(a(c),1))))),dX],g=[0,[0,[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),dY],al],dV],0]];else{var
+dZ=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d0=[0,b(a(a(a(b(a(c),1)))),1),dZ],r=F(h,[0,a(b(a(b(b(a(c),1),1)),1)),d0]);if(r)var
+d1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d2=[0,a(b(a(b(b(a(c),1),1)),1)),d1],d3=[0,b(a(a(a(b(a(c),1)))),1),d2],d4=[0,a(a(a(a(b(a(c),1))))),d3],d5=[0,b(b(a(b(b(a(c),1),1)),1),1),d4],d6=[0,b(a(a(a(b(a(c),1)))),1),d5],d7=[0,a(b(b(b(b(a(c),1),1),1),1)),d6],d8=[0,b(a(b(b(b(a(c),1),1),1)),1),d7],g=[0,[0,[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),d8],kE],0],0]];else
 var
 g=r}}}}}if(g)var
-o=g[1],bQ=o[2],bR=o[1],bS=0,bT=b(b(b(b(b(c,1),1),1),1),1),bU=function(a){return aS(d,bT,a)},bV=[0,a(a(b(b(b(a(c),1),1),1))),0],bW=[0,a(b(b(b(b(a(c),1),1),1),1)),bV],bX=q(i([0,[0,[0,a(b(a(a(b(a(c),1))),1)),bW],bU],bS]),bR),bY=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bZ=[0,b(a(a(a(b(a(c),1)))),1),bY],b0=[0,a(b(b(a(b(a(c),1)),1),1)),bZ],p=[0,[0,[0,[0,[0,a(a(b(a(b(a(c),1)),1))),b0],aE],bX],bQ]];else
+p=g[1],bQ=p[2],bR=p[1],bS=0,bT=b(b(b(b(b(c,1),1),1),1),1),bU=function(a){return ax(e,bT,a)},bV=[0,a(a(b(b(b(a(c),1),1),1))),0],bW=[0,a(b(b(b(b(a(c),1),1),1),1)),bV],bX=o(j([0,[0,[0,a(b(a(a(b(a(c),1))),1)),bW],bU],bS]),bR),bY=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bZ=[0,b(a(a(a(b(a(c),1)))),1),bY],b0=[0,a(b(b(a(b(a(c),1)),1),1)),bZ],q=[0,[0,[0,[0,[0,a(a(b(a(b(a(c),1)),1))),b0],al],bX],bQ]];else
 var
-p=g;return p}var
-my=[0,a(b(a(b(b(a(c),1),1)),1)),0],mz=[0,b(b(a(b(b(a(c),1),1)),1),1),my],mA=[0,a(b(b(b(b(a(c),1),1),1),1)),mz],mB=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),mA],c],0],mC=b(c,1),mD=[0,a(a(b(b(a(a(c)),1),1))),0],mE=[0,b(a(b(b(a(a(c)),1),1)),1),mD],mF=[0,a(b(a(b(b(a(c),1),1)),1)),mE],mG=[0,a(a(a(b(a(a(c)),1)))),mF],mH=[0,a(a(b(b(a(a(c)),1),1))),mG],mI=[0,b(a(a(a(b(a(c),1)))),1),mH],mJ=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),mI],mC],mB],mK=b(a(c),1),mL=[0,a(a(b(a(b(a(c),1)),1))),0],mM=[0,a(a(a(a(b(a(c),1))))),mL],mN=[0,a(a(a(a(b(a(c),1))))),mM],mO=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),mN],mK],mJ],mP=b(a(c),1),mQ=[0,a(b(a(b(b(a(c),1),1)),1)),0],mR=[0,b(b(a(b(a(a(c)),1)),1),1),mQ],mS=[0,a(b(a(b(a(a(c)),1)),1)),mR],mT=[0,a(a(b(b(b(a(c),1),1),1))),mS],mU=[0,a(b(a(b(b(a(c),1),1)),1)),mT],mV=[0,b(b(b(a(a(a(c))),1),1),1),mU],mW=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),mV],mP],mO],mX=a(b(c,1)),mY=[0,a(a(b(b(a(a(c)),1),1))),0],mZ=[0,a(a(b(b(a(a(c)),1),1))),mY],m0=[0,a(a(a(a(b(a(c),1))))),mZ],m1=[0,b(a(b(b(a(a(c)),1),1)),1),m0],m2=[0,a(a(b(b(b(a(c),1),1),1))),m1],m3=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),m2],mX],mW],m4=b(b(c,1),1),m5=[0,a(a(b(b(a(a(c)),1),1))),0],m6=[0,a(b(a(a(b(a(c),1))),1)),m5],m7=[0,a(a(a(a(a(b(c,1)))))),m6],m8=[0,b(b(a(b(a(a(c)),1)),1),1),m7],m9=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),m8],m4],m3],m_=a(c),m$=[0,b(b(a(b(a(a(c)),1)),1),1),0],na=[0,b(a(a(a(b(a(c),1)))),1),m$],nb=[0,a(b(a(b(b(a(c),1),1)),1)),na],nc=[0,b(a(b(b(a(a(c)),1),1)),1),nb],nd=[0,a(b(b(b(b(a(c),1),1),1),1)),nc],ne=[0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),nd],m_],m9],nf=b(c,1),ng=[0,a(a(b(b(a(a(c)),1),1))),0],nh=[0,b(b(a(b(a(a(c)),1)),1),1),ng],ni=[0,b(a(a(a(b(a(c),1)))),1),nh],nj=[0,a(b(b(b(b(a(c),1),1),1),1)),ni],nk=[0,b(b(a(b(a(a(c)),1)),1),1),nj],nl=[0,a(a(b(b(a(a(c)),1),1))),nk],nm=[0,b(a(a(a(b(a(c),1)))),1),nl],nn=[0,a(a(a(a(b(a(c),1))))),nm],no=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),nn],nf],ne],np=b(c,1),nq=[0,b(a(a(a(b(a(c),1)))),1),0],nr=[0,a(b(a(b(b(a(c),1),1)),1)),nq],ns=[0,b(a(a(b(a(a(c)),1))),1),nr],nt=[0,a(b(b(a(b(a(c),1)),1),1)),ns],nu=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),nt],np],no],nv=[0,a(a(a(b(a(a(c)),1)))),0],nw=[0,a(a(a(a(b(a(c),1))))),nv],nx=[0,b(b(a(b(b(a(c),1),1)),1),1),nw],ny=[0,a(b(b(b(b(a(c),1),1),1),1)),nx],nz=[0,b(b(b(a(b(a(c),1)),1),1),1),ny],nA=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),nz],c],nu];function
-f4(j,d,i){var
-f=[0,b(b(a(b(a(a(c)),1)),1),1),0],g=[0,a(b(a(b(b(a(c),1),1)),1)),f],h=[0,a(a(a(b(b(a(c),1),1)))),g],k=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,a(b(a(b(a(a(c)),1)),1)),k];if(!R(d,[0,b(a(b(b(b(a(c),1),1),1)),1),l])){var
-m=[0,b(b(a(b(b(a(c),1),1)),1),1),0],n=[0,a(b(a(b(b(a(c),1),1)),1)),m],o=[0,a(a(b(a(b(a(c),1)),1))),n],q=[0,a(a(b(b(a(a(c)),1),1))),o];if(!R(d,[0,a(b(b(b(b(a(c),1),1),1),1)),q])){var
-e=cL(function(e){var
-f=aF(j,e[1],i);if(f){var
-k=[0,a(b(a(b(b(a(c),1),1)),1)),0],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],q=[0,a(b(a(b(b(a(c),1),1)),1)),o],g=R(d,[0,b(a(b(b(a(a(c)),1),1)),1),q]);if(g)var
-r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(b(a(b(a(a(c)),1)),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=R(e[1],v);else
+q=g;return q}var
+kG=[0,a(b(a(b(b(a(c),1),1)),1)),0],kH=[0,b(b(a(b(b(a(c),1),1)),1),1),kG],kI=[0,a(b(b(b(b(a(c),1),1),1),1)),kH],kJ=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),kI],c],0],kK=b(c,1),kL=[0,a(a(b(b(a(a(c)),1),1))),0],kM=[0,b(a(b(b(a(a(c)),1),1)),1),kL],kN=[0,a(b(a(b(b(a(c),1),1)),1)),kM],kO=[0,a(a(a(b(a(a(c)),1)))),kN],kP=[0,a(a(b(b(a(a(c)),1),1))),kO],kQ=[0,b(a(a(a(b(a(c),1)))),1),kP],kR=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kQ],kK],kJ],kS=b(a(c),1),kT=[0,a(a(b(a(b(a(c),1)),1))),0],kU=[0,a(a(a(a(b(a(c),1))))),kT],kV=[0,a(a(a(a(b(a(c),1))))),kU],kW=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),kV],kS],kR],kX=b(a(c),1),kY=[0,a(b(a(b(b(a(c),1),1)),1)),0],kZ=[0,b(b(a(b(a(a(c)),1)),1),1),kY],k0=[0,a(b(a(b(a(a(c)),1)),1)),kZ],k1=[0,a(a(b(b(b(a(c),1),1),1))),k0],k2=[0,a(b(a(b(b(a(c),1),1)),1)),k1],k3=[0,b(b(b(a(a(a(c))),1),1),1),k2],k4=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),k3],kX],kW],k5=a(b(c,1)),k6=[0,a(a(b(b(a(a(c)),1),1))),0],k7=[0,a(a(b(b(a(a(c)),1),1))),k6],k8=[0,a(a(a(a(b(a(c),1))))),k7],k9=[0,b(a(b(b(a(a(c)),1),1)),1),k8],k_=[0,a(a(b(b(b(a(c),1),1),1))),k9],k$=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),k_],k5],k4],la=b(b(c,1),1),lb=[0,a(a(b(b(a(a(c)),1),1))),0],lc=[0,a(b(a(a(b(a(c),1))),1)),lb],ld=[0,a(a(a(a(a(b(c,1)))))),lc],le=[0,b(b(a(b(a(a(c)),1)),1),1),ld],lf=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),le],la],k$],lg=a(c),lh=[0,b(b(a(b(a(a(c)),1)),1),1),0],li=[0,b(a(a(a(b(a(c),1)))),1),lh],lj=[0,a(b(a(b(b(a(c),1),1)),1)),li],lk=[0,b(a(b(b(a(a(c)),1),1)),1),lj],ll=[0,a(b(b(b(b(a(c),1),1),1),1)),lk],lm=[0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),ll],lg],lf],ln=b(c,1),lo=[0,a(a(b(b(a(a(c)),1),1))),0],lp=[0,b(b(a(b(a(a(c)),1)),1),1),lo],lq=[0,b(a(a(a(b(a(c),1)))),1),lp],lr=[0,a(b(b(b(b(a(c),1),1),1),1)),lq],ls=[0,b(b(a(b(a(a(c)),1)),1),1),lr],lt=[0,a(a(b(b(a(a(c)),1),1))),ls],lu=[0,b(a(a(a(b(a(c),1)))),1),lt],lv=[0,a(a(a(a(b(a(c),1))))),lu],lw=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),lv],ln],lm],lx=b(c,1),ly=[0,b(a(a(a(b(a(c),1)))),1),0],lz=[0,a(b(a(b(b(a(c),1),1)),1)),ly],lA=[0,b(a(a(b(a(a(c)),1))),1),lz],lB=[0,a(b(b(a(b(a(c),1)),1),1)),lA],lC=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),lB],lx],lw],lD=[0,a(a(a(b(a(a(c)),1)))),0],lE=[0,a(a(a(a(b(a(c),1))))),lD],lF=[0,b(b(a(b(b(a(c),1),1)),1),1),lE],lG=[0,a(b(b(b(b(a(c),1),1),1),1)),lF],lH=[0,b(b(b(a(b(a(c),1)),1),1),1),lG],lI=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),lH],c],lC];function
+fV(j,d,i){var
+f=[0,b(b(a(b(a(a(c)),1)),1),1),0],g=[0,a(b(a(b(b(a(c),1),1)),1)),f],h=[0,a(a(a(b(b(a(c),1),1)))),g],k=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,a(b(a(b(a(a(c)),1)),1)),k];if(!F(d,[0,b(a(b(b(b(a(c),1),1),1)),1),l])){var
+n=[0,b(b(a(b(b(a(c),1),1)),1),1),0],o=[0,a(b(a(b(b(a(c),1),1)),1)),n],p=[0,a(a(b(a(b(a(c),1)),1))),o],q=[0,a(a(b(b(a(a(c)),1),1))),p];if(!F(d,[0,a(b(b(b(b(a(c),1),1),1),1)),q])){var
+e=bH(function(e){var
+f=am(j,e[1],i);if(f){var
+k=[0,a(b(a(b(b(a(c),1),1)),1)),0],l=[0,b(a(a(b(a(a(c)),1))),1),k],n=[0,b(b(a(a(b(a(c),1))),1),1),l],o=[0,a(a(a(a(b(a(c),1))))),n],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],g=F(d,[0,b(a(b(b(a(a(c)),1),1)),1),q]);if(g)var
+r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(b(a(b(a(a(c)),1)),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=F(e[1],v);else
 var
-h=g;return p(h)}return f},nA),r=e?[0,e[1][2]]:e;return r}}return[0,b(a(c),1)]}function
-nB(f,l){function
-d(c,b){var
-a=ac(f,c,l);if(a){var
-d=e(f[2],b);return i(f[4],a[1],d)}return a}var
-m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,a(b(b(b(a(a(c)),1),1),1)),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,b(b(a(b(b(a(c),1),1)),1),1),0],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(b(b(a(b(a(c),1)),1),1)),u];if(d([0,a(a(b(a(b(a(c),1)),1))),v],s)){var
-w=[0,a(b(a(b(b(a(c),1),1)),1)),0],x=[0,b(a(b(b(a(a(c)),1),1)),1),w],y=[0,a(a(a(a(b(a(c),1))))),x],z=[0,b(a(a(b(b(a(c),1),1))),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,b(a(b(b(b(a(c),1),1),1)),1),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,b(b(a(b(b(a(c),1),1)),1),1),D],F=[0,b(a(b(b(a(a(c)),1),1)),1),E];if(d([0,a(a(a(a(b(a(c),1))))),F],B))return nC;var
-G=[0,b(b(b(a(b(a(c),1)),1),1),1),0],H=[0,a(a(b(b(b(a(c),1),1),1))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,b(a(b(b(a(a(c)),1),1)),1),0],L=[0,a(b(a(b(b(a(c),1),1)),1)),K],M=[0,b(b(a(b(b(a(c),1),1)),1),1),L],N=[0,b(a(b(b(a(a(c)),1),1)),1),M],g=d([0,a(a(a(a(b(a(c),1))))),N],J),O=g?nD:g;return O}var
-P=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Q=[0,a(b(b(a(b(a(c),1)),1),1)),P],R=[0,b(a(b(b(b(a(c),1),1),1)),1),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(a(a(a(b(a(c),1))))),S],U=[0,b(a(a(b(b(a(c),1),1))),1),T],V=[0,b(b(a(b(b(a(c),1),1)),1),1),0],W=[0,b(a(a(a(b(a(c),1)))),1),V],X=[0,a(b(b(a(b(a(c),1)),1),1)),W],h=d([0,a(a(b(a(b(a(c),1)),1))),X],U);if(h){var
-Y=[0,a(b(a(b(b(a(c),1),1)),1)),0],Z=[0,b(a(b(b(a(a(c)),1),1)),1),Y],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,b(a(a(b(b(a(c),1),1))),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,b(a(b(b(b(a(c),1),1),1)),1),aa],ad=[0,b(a(b(b(a(a(c)),1),1)),1),0],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,b(b(a(b(b(a(c),1),1)),1),1),ae],ag=[0,b(a(b(b(a(a(c)),1),1)),1),af];if(d([0,a(a(a(a(b(a(c),1))))),ag],ab))return nE;var
-ah=[0,b(b(b(a(b(a(c),1)),1),1),1),0],ai=[0,b(b(a(b(a(a(c)),1)),1),1),ah],aj=[0,a(b(b(a(b(a(c),1)),1),1)),ai],ak=[0,a(a(a(b(a(a(c)),1)))),aj],al=[0,b(a(b(b(a(a(c)),1),1)),1),0],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,b(b(a(b(b(a(c),1),1)),1),1),am],ao=[0,b(a(b(b(a(a(c)),1),1)),1),an],j=d([0,a(a(a(a(b(a(c),1))))),ao],ak),k=j?nF:j}else
-var
-k=h;return k}function
-b$(a,b){var
-c=dK(e(a[1],b));return e(a[2],c)}function
-f5(d,q,p){if(p){var
-T=p[2],U=function(a){function
-b(b){return[0,[0,a,b]]}return g(f5(d,q,T),b)},h=p[1],r=function(g){var
-j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,b(a(a(a(b(a(c),1)))),1),j],l=[0,a(b(b(a(b(a(c),1)),1),1)),k],f=ac(d,[0,a(a(b(a(b(a(c),1)),1))),l],h);if(f){var
-m=e(d[2],g);return i(d[4],f[1],m)}return f},m=function(C){var
-j=x(d,C,h);if(j){var
-k=j[1],r=[0,b(b(a(a(b(a(c),1))),1),1),0],s=[0,a(a(a(a(b(a(c),1))))),r],t=[0,a(a(a(a(b(a(c),1))))),s],f=x(d,[0,b(b(a(b(a(a(c)),1)),1),1),t],k);if(f){var
-m=f[1];if(0===m[0]){var
-u=[0,a(b(a(b(b(a(c),1),1)),1)),0],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],y=[0,b(b(b(a(b(a(c),1)),1),1),1),w],g=S(d,[0,a(a(a(b(a(a(c)),1)))),y],k);if(g)var
-z=0,A=g[1],i=Y(function(d){if(3===d[0]){var
+h=g;return m(h)}return f},lI),r=e?[0,e[1][2]]:e;return r}}return[0,b(a(c),1)]}function
+fW(h,g){var
+k=[0,b(b(a(a(b(a(c),1))),1),1),0],l=[0,a(a(a(a(b(a(c),1))))),k],m=[0,a(a(a(a(b(a(c),1))))),l],d=w(h,[0,b(b(a(b(a(a(c)),1)),1),1),m],g);if(d){var
+i=d[1];if(0===i[0]){var
+n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(a(b(b(a(a(c)),1),1)),1),n],p=[0,a(b(a(b(b(a(c),1),1)),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],e=L(h,[0,a(a(a(b(a(a(c)),1)))),q],g);if(e)var
+r=0,s=e[1],f=O(function(d){if(3===d[0]){var
 a=d[1];if(a){var
 b=a[2],e=a[1];if(0===e[0]){if(b){var
 f=b[1];if(3===f[0]){if(b[2])return 0;var
-h=f[1],g=0,c=Y(function(a){return 0===a[0]?[0,a[1]]:0},h,g),i=c?[0,[0,e[1],c[1]]]:c;return i}return 0}return b}return 0}return a}return 0},A,z),B=i?[0,[0,m[1],i[1]]]:i,n=B;else
+h=f[1],g=0,c=O(function(a){return 0===a[0]?[0,a[1]]:0},h,g),i=c?[0,[0,e[1],c[1]]]:c;return i}return 0}return b}return 0}return a}return 0},s,r),t=f?[0,[0,i[1],f[1]]]:f,j=t;else
 var
-n=g;var
-e=n}else
+j=e;return j}return 0}return d}function
+lJ(f,l){function
+e(c,b){var
+a=G(f,c,l);if(a){var
+e=d(f[2],b);return j(f[4],a[1],e)}return a}var
+m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,a(b(b(b(a(a(c)),1),1),1)),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,b(b(a(b(b(a(c),1),1)),1),1),0],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(b(b(a(b(a(c),1)),1),1)),u];if(e([0,a(a(b(a(b(a(c),1)),1))),v],s)){var
+w=[0,a(b(a(b(b(a(c),1),1)),1)),0],x=[0,b(a(b(b(a(a(c)),1),1)),1),w],y=[0,a(a(a(a(b(a(c),1))))),x],z=[0,b(a(a(b(b(a(c),1),1))),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,b(a(b(b(b(a(c),1),1),1)),1),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,b(b(a(b(b(a(c),1),1)),1),1),D],F=[0,b(a(b(b(a(a(c)),1),1)),1),E];if(e([0,a(a(a(a(b(a(c),1))))),F],B))return lK;var
+H=[0,b(b(b(a(b(a(c),1)),1),1),1),0],I=[0,a(a(b(b(b(a(c),1),1),1))),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[0,a(b(a(b(b(a(c),1),1)),1)),J],L=[0,b(a(b(b(a(a(c)),1),1)),1),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],N=[0,b(b(a(b(b(a(c),1),1)),1),1),M],O=[0,b(a(b(b(a(a(c)),1),1)),1),N],g=e([0,a(a(a(a(b(a(c),1))))),O],K),P=g?lL:g;return P}var
+Q=[0,b(b(a(b(b(a(c),1),1)),1),1),0],R=[0,a(b(b(a(b(a(c),1)),1),1)),Q],S=[0,b(a(b(b(b(a(c),1),1),1)),1),R],T=[0,b(a(b(b(a(a(c)),1),1)),1),S],U=[0,a(a(a(a(b(a(c),1))))),T],V=[0,b(a(a(b(b(a(c),1),1))),1),U],W=[0,b(b(a(b(b(a(c),1),1)),1),1),0],X=[0,b(a(a(a(b(a(c),1)))),1),W],Y=[0,a(b(b(a(b(a(c),1)),1),1)),X],h=e([0,a(a(b(a(b(a(c),1)),1))),Y],V);if(h){var
+Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,b(a(b(b(a(a(c)),1),1)),1),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,b(a(a(b(b(a(c),1),1))),1),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),0],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,b(b(a(b(b(a(c),1),1)),1),1),ae],ag=[0,b(a(b(b(a(a(c)),1),1)),1),af];if(e([0,a(a(a(a(b(a(c),1))))),ag],ac))return lM;var
+ah=[0,b(b(b(a(b(a(c),1)),1),1),1),0],ai=[0,b(b(a(b(a(a(c)),1)),1),1),ah],aj=[0,a(b(b(a(b(a(c),1)),1),1)),ai],ak=[0,a(a(a(b(a(a(c)),1)))),aj],al=[0,b(a(b(b(a(a(c)),1),1)),1),0],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,b(b(a(b(b(a(c),1),1)),1),1),am],ao=[0,b(a(b(b(a(a(c)),1),1)),1),an],i=e([0,a(a(a(a(b(a(c),1))))),ao],ak),k=i?lN:i}else
 var
-e=0}else
+k=h;return k}function
+bk(a,b){var
+c=di(d(a[1],b));return d(a[2],c)}function
+fX(e,r,q){if(q){var
+V=q[2],W=function(a){function
+b(b){return[0,[0,a,b]]}return g(fX(e,r,V),b)},h=q[1],s=function(g){var
+i=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,b(a(a(a(b(a(c),1)))),1),i],l=[0,a(b(b(a(b(a(c),1)),1),1)),k],f=G(e,[0,a(a(b(a(b(a(c),1)),1))),l],h);if(f){var
+m=d(e[2],g);return j(e[4],f[1],m)}return f},o=function(i){var
+a=w(e,i,h);if(a){var
+d=a[1],b=fW(e,d);if(b)var
+c=fi(e,r,d),j=c?[0,[0,b[1],c[1]]]:c,f=j;else
 var
-e=f;if(e)var
-l=fG(d,q,k),D=l?[0,[0,e[1],l[1]]]:l,o=D;else
+f=b;var
+g=f}else
 var
-o=e;var
-p=o}else
-var
-p=j;return p},j=function(a){return e(d[6],a)},s=nB(d,h);if(s)var
-k=s[1],w=function(l){function
-f(m){function
+g=a;return g},k=function(a){return d(e[6],a)},t=lJ(e,h);if(t)var
+m=t[1],y=function(i){function
+f(n){function
 f(f){function
 h(h){function
-n(f){if(i(d[4],f[1],f[2]))return b$(d,f[1]);var
-g=[0,b$(d,f[2]),0],h=[0,b(b(b(b(b(c,1),1),1),1),1),0],k=[0,a(b(a(a(a(c))),1)),h],l=[0,b(b(b(b(b(c,1),1),1),1),1),k],m=[0,e(d[2],l),g];return j([0,b$(d,f[1]),m])}if(1===k)var
+l(f){if(j(e[4],f[1],f[2]))return bk(e,f[1]);var
+g=[0,bk(e,f[2]),0],h=[0,b(b(b(b(b(c,1),1),1),1),1),0],i=[0,a(b(a(a(a(c))),1)),h],l=[0,b(b(b(b(b(c,1),1),1),1),1),i],m=[0,d(e[2],l),g];return k([0,bk(e,f[1]),m])}if(1===m)var
 o=[0,b(b(b(b(b(c,1),1),1),1),1),0],p=[0,a(b(a(b(b(a(c),1),1)),1)),o],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(b(b(a(b(a(c),1)),1),1)),q],s=[0,a(b(a(b(a(a(c)),1)),1)),r],t=[0,a(b(b(b(a(a(c)),1),1),1)),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],g=[0,b(a(b(b(a(a(c)),1),1)),1),u];else
-if(k)var
+if(m)var
 ao=[0,b(b(b(b(b(c,1),1),1),1),1),0],ap=[0,b(b(a(b(b(a(c),1),1)),1),1),ao],aq=[0,a(b(b(a(b(a(c),1)),1),1)),ap],ar=[0,b(a(b(b(b(a(c),1),1),1)),1),aq],as=[0,b(a(b(b(a(a(c)),1),1)),1),ar],at=[0,a(a(a(a(b(a(c),1))))),as],g=[0,b(a(a(b(b(a(c),1),1))),1),at];else
 var
-au=[0,b(b(b(b(b(c,1),1),1),1),1),0],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],aw=[0,b(a(b(b(a(a(c)),1),1)),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,a(b(a(b(a(a(c)),1)),1)),ax],az=[0,a(b(b(b(a(a(c)),1),1),1)),ay],aA=[0,a(b(a(b(b(a(c),1),1)),1)),az],g=[0,b(a(b(b(a(a(c)),1),1)),1),aA];switch(k){case
+au=[0,b(b(b(b(b(c,1),1),1),1),1),0],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],aw=[0,b(a(b(b(a(a(c)),1),1)),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,a(b(a(b(a(a(c)),1)),1)),ax],az=[0,a(b(b(b(a(a(c)),1),1),1)),ay],aA=[0,a(b(a(b(b(a(c),1),1)),1)),az],g=[0,b(a(b(b(a(a(c)),1),1)),1),aA];switch(m){case
 0:var
-v=[0,b(b(b(b(b(c,1),1),1),1),1),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],x=[0,b(a(b(b(a(a(c)),1),1)),1),w],y=[0,a(a(a(a(b(a(c),1))))),x],z=[0,b(a(a(b(b(a(c),1),1))),1),y],B=[0,a(b(a(b(b(a(c),1),1)),1)),z],C=[0,b(a(b(b(b(a(c),1),1),1)),1),B],f=[0,b(b(b(b(b(c,1),1),1),1),1),C];break;case
+v=[0,b(b(b(b(b(c,1),1),1),1),1),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],y=[0,b(a(b(b(a(a(c)),1),1)),1),w],z=[0,a(a(a(a(b(a(c),1))))),y],A=[0,b(a(a(b(b(a(c),1),1))),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,b(a(b(b(b(a(c),1),1),1)),1),B],f=[0,b(b(b(b(b(c,1),1),1),1),1),C];break;case
 1:var
 S=[0,b(b(b(b(b(c,1),1),1),1),1),0],T=[0,b(b(b(a(b(a(c),1)),1),1),1),S],U=[0,a(a(b(b(b(a(c),1),1),1))),T],V=[0,a(b(b(b(b(a(c),1),1),1),1)),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,b(b(b(b(b(c,1),1),1),1),1),W],Y=[0,a(b(a(b(b(a(c),1),1)),1)),X],Z=[0,b(a(b(b(a(a(c)),1),1)),1),Y],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,b(a(a(b(b(a(c),1),1))),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,b(a(b(b(b(a(c),1),1),1)),1),aa],f=[0,b(b(b(b(b(c,1),1),1),1),1),ab];break;case
 2:var
 ac=[0,b(b(b(b(b(c,1),1),1),1),1),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(a(a(a(b(a(c),1))))),ae],ag=[0,b(a(a(b(b(a(c),1),1))),1),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,b(a(b(b(b(a(c),1),1),1)),1),ah],f=[0,b(b(b(b(b(c,1),1),1),1),1),ai];break;default:var
 aj=[0,b(b(b(b(b(c,1),1),1),1),1),0],ak=[0,b(b(b(a(b(a(c),1)),1),1),1),aj],al=[0,b(b(a(b(a(a(c)),1)),1),1),ak],am=[0,a(b(b(a(b(a(c),1)),1),1)),al],an=[0,a(a(a(b(a(a(c)),1)))),am],f=[0,b(b(b(b(b(c,1),1),1),1),1),an]}var
-D=A(n,h),E=[0,b(b(b(b(b(c,1),1),1),1),1),0],F=[0,b(b(a(a(b(c,1))),1),1),E],G=cV(e(d[2],F),D),H=[0,b(b(b(b(b(c,1),1),1),1),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=[0,b(b(b(b(b(c,1),1),1),1),1),L],N=[0,e(d[2],M),G],O=[0,m[2],N],P=[0,e(d[2],f),O],Q=[0,l[2],P],R=j([0,e(d[2],g),Q]);return[0,[0,[0,k,l[1],m[1],h],R]]}var
-n=b(b(a(b(c,1)),1),1),o=0;return g(u(Y(function(c){if(3===c[0]){var
+D=x(l,h),E=[0,b(b(b(b(b(c,1),1),1),1),1),0],F=[0,b(b(a(a(b(c,1))),1),1),E],G=cq(d(e[2],F),D),H=[0,b(b(b(b(b(c,1),1),1),1),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=[0,b(b(b(b(b(c,1),1),1),1),1),L],N=[0,d(e[2],M),G],O=[0,n[2],N],P=[0,d(e[2],f),O],Q=[0,i[2],P],R=k([0,d(e[2],g),Q]);return[0,[0,[0,m,i[1],n[1],h],R]]}var
+o=b(b(a(b(c,1)),1),1),p=0;return g(l(O(function(c){if(3===c[0]){var
 a=c[1];if(a){var
 b=a[2],d=a[1];if(1===d[0]){if(b){var
-e=b[1];return 1===e[0]?b[2]?0:[0,[0,d[1],e[1]]]:0}return b}return 0}return a}return 0},f,o),n),h)}var
-n=b(b(a(b(c,1)),1),1),o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(u(S(d,[0,a(a(b(b(a(a(c)),1),1))),q],h),n),f)}var
-n=b(b(a(b(c,1)),1),1),o=[0,b(b(a(b(b(a(c),1),1)),1),1),0],p=[0,b(a(a(a(b(a(c),1)))),1),o],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(b(b(b(a(c),1),1),1))),q],s=[0,a(b(a(b(b(a(c),1),1)),1)),r];return g(u(m([0,a(a(b(b(a(a(c)),1),1))),s]),n),f)},y=b(b(a(b(c,1)),1),1),z=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(a(a(c)),1),1))),z],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],l=g(u(m([0,b(a(a(b(b(a(c),1),1))),1),D]),y),w);else{var
-E=[0,a(a(b(b(a(a(c)),1),1))),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],G=[0,a(a(b(b(a(a(c)),1),1))),F];if(r([0,a(b(a(b(a(a(c)),1)),1)),G]))var
-H=function(i){function
-k(k){function
-l(l){if(0===l[0]){var
-h=l[1],m=function(L){var
-f=b6(h),g=[0,e(d[2],f),0],l=[0,b(b(b(b(b(c,1),1),1),1),1),0],m=[0,a(b(a(a(a(c))),1)),l],n=[0,b(b(a(a(a(c))),1),1),m],o=[0,b(b(b(b(b(c,1),1),1),1),1),n],p=[0,e(d[2],o),g],q=[0,b$(d,k),p],r=[0,b(b(b(b(b(c,1),1),1),1),1),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,a(b(a(b(b(a(c),1),1)),1)),s],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,b(b(b(b(b(c,1),1),1),1),1),u],w=[0,a(b(b(a(b(c,1)),1),1)),v],x=[0,e(d[2],w),q],y=[0,i[2],x],z=[0,b(b(b(a(b(c,1)),1),1),1),0],A=[0,a(a(b(b(a(a(c)),1),1))),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,a(b(a(b(a(a(c)),1)),1)),C],E=[0,b(b(b(b(b(c,1),1),1),1),1),D],F=[0,b(b(a(b(a(a(c)),1)),1),1),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(b(a(a(b(a(c),1))),1)),G],I=[0,a(b(b(a(b(a(c),1)),1),1)),H],J=[0,b(b(a(a(b(a(c),1))),1),1),I],K=j([0,e(d[2],J),y]);return[0,[0,[1,i[1],k,h],K]]},o=a(b(a(c),1));return g(aD(n(f,h),o),m)}return[2,a(b(a(c),1))]}var
-m=b(b(a(b(c,1)),1),1),o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,b(b(a(a(b(a(c),1))),1),1),p],r=[0,a(b(b(b(b(a(c),1),1),1),1)),q];return g(u(x(d,[0,b(a(a(b(a(a(c)),1))),1),r],h),m),l)}var
-l=b(b(a(b(c,1)),1),1),m=[0,b(a(b(b(a(a(c)),1),1)),1),0],o=[0,a(b(a(b(b(a(c),1),1)),1)),m];return g(u(ac(d,[0,b(b(b(b(a(a(c)),1),1),1),1),o],h),l),k)},I=b(b(a(b(c,1)),1),1),J=[0,b(a(a(b(b(a(c),1),1))),1),0],l=g(u(m([0,a(a(a(a(b(a(c),1))))),J]),I),H);else{var
-K=[0,a(b(a(a(b(a(c),1))),1)),0],L=[0,a(b(a(b(a(a(c)),1)),1)),K];if(r([0,a(a(b(b(a(a(c)),1),1))),L])){var
-M=function(f){function
+e=b[1];return 1===e[0]?b[2]?0:[0,[0,d[1],e[1]]]:0}return b}return 0}return a}return 0},f,p),o),h)}var
+o=b(b(a(b(c,1)),1),1),p=[0,a(b(a(b(b(a(c),1),1)),1)),0],q=[0,a(b(a(a(b(a(c),1))),1)),p],r=[0,a(b(b(b(b(a(c),1),1),1),1)),q];return g(l(L(e,[0,a(a(b(b(a(a(c)),1),1))),r],h),o),f)}var
+n=b(b(a(b(c,1)),1),1),p=[0,b(b(a(b(b(a(c),1),1)),1),1),0],q=[0,b(a(a(a(b(a(c),1)))),1),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,a(a(b(b(b(a(c),1),1),1))),r],t=[0,a(b(a(b(b(a(c),1),1)),1)),s];return g(l(o([0,a(a(b(b(a(a(c)),1),1))),t]),n),f)},z=b(b(a(b(c,1)),1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],n=g(l(o([0,b(a(a(b(b(a(c),1),1))),1),D]),z),y);else{var
+E=[0,a(a(b(b(a(a(c)),1),1))),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,a(a(b(b(a(a(c)),1),1))),F];if(s([0,a(b(a(b(a(a(c)),1)),1)),H]))var
+I=function(j){function
+m(m){function
+n(l){if(0===l[0]){var
+h=l[1],n=function(L){var
+f=bJ(h),g=[0,d(e[2],f),0],i=[0,b(b(b(b(b(c,1),1),1),1),1),0],l=[0,a(b(a(a(a(c))),1)),i],n=[0,b(b(a(a(a(c))),1),1),l],o=[0,b(b(b(b(b(c,1),1),1),1),1),n],p=[0,d(e[2],o),g],q=[0,bk(e,m),p],r=[0,b(b(b(b(b(c,1),1),1),1),1),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,a(b(a(b(b(a(c),1),1)),1)),s],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,b(b(b(b(b(c,1),1),1),1),1),u],w=[0,a(b(b(a(b(c,1)),1),1)),v],x=[0,d(e[2],w),q],y=[0,j[2],x],z=[0,b(b(b(a(b(c,1)),1),1),1),0],A=[0,a(a(b(b(a(a(c)),1),1))),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,a(b(a(b(a(a(c)),1)),1)),C],E=[0,b(b(b(b(b(c,1),1),1),1),1),D],F=[0,b(b(a(b(a(a(c)),1)),1),1),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(b(a(a(b(a(c),1))),1)),G],I=[0,a(b(b(a(b(a(c),1)),1),1)),H],J=[0,b(b(a(a(b(a(c),1))),1),1),I],K=k([0,d(e[2],J),y]);return[0,[0,[1,j[1],m,h],K]]},o=a(b(a(c),1));return g(af(i(f,h),o),n)}return[2,a(b(a(c),1))]}var
+o=b(b(a(b(c,1)),1),1),p=[0,a(b(a(b(b(a(c),1),1)),1)),0],q=[0,a(b(a(b(a(a(c)),1)),1)),p],r=[0,b(b(a(a(b(a(c),1))),1),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r];return g(l(w(e,[0,b(a(a(b(a(a(c)),1))),1),s],h),o),n)}var
+n=b(b(a(b(c,1)),1),1),o=[0,b(a(b(b(a(a(c)),1),1)),1),0],p=[0,a(b(a(b(b(a(c),1),1)),1)),o];return g(l(G(e,[0,b(b(b(b(a(a(c)),1),1),1),1),p],h),n),m)},J=b(b(a(b(c,1)),1),1),K=[0,b(a(a(b(b(a(c),1),1))),1),0],n=g(l(o([0,a(a(a(a(b(a(c),1))))),K]),J),I);else{var
+M=[0,a(b(a(a(b(a(c),1))),1)),0],N=[0,a(b(a(b(a(a(c)),1)),1)),M];if(s([0,a(a(b(b(a(a(c)),1),1))),N])){var
+P=function(f){function
+i(j){function
 i(i){function
-k(g){var
-h=[0,b(b(b(b(b(c,1),1),1),1),1),0],k=[0,a(b(a(a(a(c))),1)),h],l=[0,b(b(a(a(a(c))),1),1),k],m=[0,b(b(b(b(b(c,1),1),1),1),1),l],n=[0,a(b(b(a(b(c,1)),1),1)),m],o=[0,e(d[2],n),[0,g,0]],p=[0,b$(d,i),o],q=[0,b(a(a(a(b(c,1)))),1),0],r=[0,e(d[2],q),p],s=[0,f[1],r],t=[0,b(b(b(a(b(c,1)),1),1),1),0],u=[0,a(b(a(a(b(a(c),1))),1)),t],v=[0,a(b(a(b(a(a(c)),1)),1)),u],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,b(b(b(b(b(c,1),1),1),1),1),w],y=[0,b(b(a(b(a(a(c)),1)),1),1),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=[0,b(b(a(a(b(a(c),1))),1),1),B];return[0,[0,0,j([0,e(d[2],C),s])]]}var
-l=b(b(a(b(c,1)),1),1),m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,a(b(a(b(a(a(c)),1)),1)),m],o=[0,b(b(a(a(b(a(c),1))),1),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return g(u(ac(d,[0,b(a(a(b(a(a(c)),1))),1),p],h),l),k)}var
-k=b(b(a(b(c,1)),1),1),l=[0,a(b(a(a(b(a(c),1))),1)),0],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n];return g(u(ac(d,[0,b(b(b(b(a(a(c)),1),1),1),1),o],h),k),i)},N=b(b(a(b(c,1)),1),1),O=[0,b(b(a(a(b(a(c),1))),1),1),0],P=[0,a(a(a(a(b(a(c),1))))),O],Q=[0,a(a(a(a(b(a(c),1))))),P],o=x(d,[0,b(b(a(b(a(a(c)),1)),1),1),Q],h);if(o)var
-t=o[1],R=0===t[0]?e(q,t[1]):0,v=R;else
+m(h){function
+m(g){var
+l=[0,b(b(b(b(b(c,1),1),1),1),1),0],m=[0,a(b(a(a(a(c))),1)),l],n=[0,b(b(a(a(a(c))),1),1),m],o=[0,b(b(b(b(b(c,1),1),1),1),1),n],p=[0,a(b(b(a(b(c,1)),1),1)),o],q=[0,d(e[2],p),[0,h,0]],r=[0,bk(e,i),q],s=[0,b(a(a(a(b(c,1)))),1),0],t=[0,d(e[2],s),r],u=[0,j[1],t],v=[0,b(b(b(a(b(c,1)),1),1),1),0],w=[0,a(b(a(a(b(a(c),1))),1)),v],x=[0,a(b(a(b(a(a(c)),1)),1)),w],y=[0,a(a(b(b(a(a(c)),1),1))),x],z=[0,b(b(b(b(b(c,1),1),1),1),1),y],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=[0,a(b(a(a(b(a(c),1))),1)),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],E=[0,b(b(a(a(b(a(c),1))),1),1),D],F=k([0,d(e[2],E),u]);return[0,[0,[2,f,i,bi(g)],F]]}var
+n=b(b(a(b(c,1)),1),1);return g(l(a2(d(e[1],h)),n),m)}var
+n=b(b(a(b(c,1)),1),1),o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,b(b(a(a(b(a(c),1))),1),1),p],r=[0,a(b(b(b(b(a(c),1),1),1),1)),q];return g(l(G(e,[0,b(a(a(b(a(a(c)),1))),1),r],h),n),m)}var
+m=b(b(a(b(c,1)),1),1),n=[0,a(b(a(a(b(a(c),1))),1)),0],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],p=[0,b(a(b(b(a(a(c)),1),1)),1),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(l(G(e,[0,b(b(b(b(a(a(c)),1),1),1),1),q],h),m),i)}var
+j=b(b(a(b(c,1)),1),1);return g(l(d(r,f),j),i)},Q=b(b(a(b(c,1)),1),1),R=[0,b(b(a(a(b(a(c),1))),1),1),0],S=[0,a(a(a(a(b(a(c),1))))),R],T=[0,a(a(a(a(b(a(c),1))))),S],p=w(e,[0,b(b(a(b(a(a(c)),1)),1),1),T],h);if(p)var
+u=p[1],U=0===u[0]?[0,u[1]]:0,v=U;else
 var
-v=o;var
-l=g(u(v,N),M)}else
+v=p;var
+n=g(l(v,Q),P)}else
 var
-l=[2,b(b(b(c,1),1),1)]}}return g(l,U)}return nG}function
-nH(c){if(3===c[0]){var
+n=[2,b(b(b(c,1),1),1)]}}return g(n,W)}return lO}function
+lP(c){if(3===c[0]){var
 a=c[1];if(a){var
 b=a[2],d=a[1];if(0===d[0]){if(b){var
 e=b[1];return 0===e[0]?b[2]?0:[0,[0,d[1],e[1]]]:0}return b}return 0}return a}return 0}function
-nI(d,O,t){function
-g(b){if(0===b[0]){var
-a=e(O,b[1]);if(a){var
-c=a[1];return 3===c[0]?Y(nH,c[1],0):0}return a}return 0}if(3===t[0]){var
+dr(e,b){if(0===b[0]){var
+a=d(e,b[1]);if(a){var
+c=a[1];return 3===c[0]?O(lP,c[1],0):0}return a}return 0}function
+fY(e,P,t){function
+g(a){return dr(P,a)}if(3===t[0]){var
 k=t[1];if(k){var
 l=k[2],u=k[1];if(1===u[0]){if(l){var
-f=l[2],j=l[1],h=u[1];switch(j[0]){case
+f=l[2],i=l[1],h=u[1];switch(i[0]){case
 3:if(f){if(f[2])return 0;var
-o=g(j);if(o){var
+o=g(i);if(o){var
 B=o[1],p=g(f[1]);if(p){var
-C=p[1],ab=[0,a(b(a(b(b(a(c),1),1)),1)),0],ac=[0,b(a(b(b(a(a(c)),1),1)),1),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,b(a(a(b(b(a(c),1),1))),1),ad],af=[0,a(b(a(b(b(a(c),1),1)),1)),ae],ag=[0,b(a(b(b(b(a(c),1),1),1)),1),af],ah=e(d[2],ag);if(i(d[4],h,ah))return[0,[0,0,B,C]];var
-ai=[0,b(b(b(a(b(a(c),1)),1),1),1),0],aj=[0,b(b(a(b(a(a(c)),1)),1),1),ai],ak=[0,a(b(b(a(b(a(c),1)),1),1)),aj],al=[0,a(a(a(b(a(a(c)),1)))),ak],am=e(d[2],al),D=i(d[4],h,am),an=D?[0,[0,1,B,C]]:D,E=an}else
+C=p[1],ab=[0,a(b(a(b(b(a(c),1),1)),1)),0],ac=[0,b(a(b(b(a(a(c)),1),1)),1),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,b(a(a(b(b(a(c),1),1))),1),ad],af=[0,a(b(a(b(b(a(c),1),1)),1)),ae],ag=[0,b(a(b(b(b(a(c),1),1),1)),1),af],ah=d(e[2],ag);if(j(e[4],h,ah))return[0,[0,0,B,C]];var
+ai=[0,b(b(b(a(b(a(c),1)),1),1),1),0],aj=[0,b(b(a(b(a(a(c)),1)),1),1),ai],ak=[0,a(b(b(a(b(a(c),1)),1),1)),aj],al=[0,a(a(a(b(a(a(c)),1)))),ak],am=d(e[2],al),D=j(e[4],h,am),an=D?[0,[0,1,B,C]]:D,E=an}else
 var
 E=p;var
 F=E}else
 var
 F=o;return F}var
-ao=[0,b(b(a(b(a(a(c)),1)),1),1),0],ap=[0,b(b(b(a(a(a(c))),1),1),1),ao],aq=[0,a(b(a(b(b(a(c),1),1)),1)),ap],ar=[0,b(a(a(a(b(a(c),1)))),1),aq],as=e(d[2],ar),G=i(d[4],h,as);if(G)var
-q=Y(g,j[1],0),at=q?[0,[1,q[1]]]:q,H=at;else
+ao=[0,b(b(a(b(a(a(c)),1)),1),1),0],ap=[0,b(b(b(a(a(a(c))),1),1),1),ao],aq=[0,a(b(a(b(b(a(c),1),1)),1)),ap],ar=[0,b(a(a(a(b(a(c),1)))),1),aq],as=d(e[2],ar),G=j(e[4],h,as);if(G)var
+q=O(g,i[1],0),at=q?[0,[1,q[1]]]:q,H=at;else
 var
 H=G;return H;case
 4:if(f){if(f[2])return 0;var
-r=g(j);if(r){var
+r=g(i);if(r){var
 I=r[1],s=g(f[1]);if(s){var
-J=s[1],au=[0,a(b(a(b(b(a(c),1),1)),1)),0],av=[0,b(a(b(b(a(a(c)),1),1)),1),au],aw=[0,a(a(a(a(b(a(c),1))))),av],ax=[0,b(a(a(b(b(a(c),1),1))),1),aw],ay=[0,a(b(a(b(b(a(c),1),1)),1)),ax],az=[0,b(a(b(b(b(a(c),1),1),1)),1),ay],aA=e(d[2],az);if(i(d[4],h,aA))return[0,[0,0,I,J]];var
-aB=[0,b(b(b(a(b(a(c),1)),1),1),1),0],aC=[0,b(b(a(b(a(a(c)),1)),1),1),aB],aD=[0,a(b(b(a(b(a(c),1)),1),1)),aC],aE=[0,a(a(a(b(a(a(c)),1)))),aD],aF=e(d[2],aE),K=i(d[4],h,aF),aG=K?[0,[0,1,I,J]]:K,L=aG}else
+J=s[1],au=[0,a(b(a(b(b(a(c),1),1)),1)),0],av=[0,b(a(b(b(a(a(c)),1),1)),1),au],aw=[0,a(a(a(a(b(a(c),1))))),av],ax=[0,b(a(a(b(b(a(c),1),1))),1),aw],ay=[0,a(b(a(b(b(a(c),1),1)),1)),ax],az=[0,b(a(b(b(b(a(c),1),1),1)),1),ay],aA=d(e[2],az);if(j(e[4],h,aA))return[0,[0,0,I,J]];var
+aB=[0,b(b(b(a(b(a(c),1)),1),1),1),0],aC=[0,b(b(a(b(a(a(c)),1)),1),1),aB],aD=[0,a(b(b(a(b(a(c),1)),1),1)),aC],aE=[0,a(a(a(b(a(a(c)),1)))),aD],aF=d(e[2],aE),K=j(e[4],h,aF),aG=K?[0,[0,1,I,J]]:K,L=aG}else
 var
 L=s;var
 M=L}else
@@ -3347,10 +2761,10 @@ M=r;var
 N=M}else
 var
 N=f;return N;default:if(f){if(f[2])return 0;var
-m=g(j);if(m){var
+m=g(i);if(m){var
 v=m[1],n=g(f[1]);if(n){var
-w=n[1],P=[0,a(b(a(b(b(a(c),1),1)),1)),0],Q=[0,b(a(b(b(a(a(c)),1),1)),1),P],R=[0,a(a(a(a(b(a(c),1))))),Q],S=[0,b(a(a(b(b(a(c),1),1))),1),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,b(a(b(b(b(a(c),1),1),1)),1),T],V=e(d[2],U);if(i(d[4],h,V))return[0,[0,0,v,w]];var
-W=[0,b(b(b(a(b(a(c),1)),1),1),1),0],X=[0,b(b(a(b(a(a(c)),1)),1),1),W],Z=[0,a(b(b(a(b(a(c),1)),1),1)),X],_=[0,a(a(a(b(a(a(c)),1)))),Z],$=e(d[2],_),x=i(d[4],h,$),aa=x?[0,[0,1,v,w]]:x,y=aa}else
+w=n[1],Q=[0,a(b(a(b(b(a(c),1),1)),1)),0],R=[0,b(a(b(b(a(a(c)),1),1)),1),Q],S=[0,a(a(a(a(b(a(c),1))))),R],T=[0,b(a(a(b(b(a(c),1),1))),1),S],U=[0,a(b(a(b(b(a(c),1),1)),1)),T],V=[0,b(a(b(b(b(a(c),1),1),1)),1),U],W=d(e[2],V);if(j(e[4],h,W))return[0,[0,0,v,w]];var
+X=[0,b(b(b(a(b(a(c),1)),1),1),1),0],Y=[0,b(b(a(b(a(a(c)),1)),1),1),X],Z=[0,a(b(b(a(b(a(c),1)),1),1)),Y],_=[0,a(a(a(b(a(a(c)),1)))),Z],$=d(e[2],_),x=j(e[4],h,$),aa=x?[0,[0,1,v,w]]:x,y=aa}else
 var
 y=n;var
 z=y}else
@@ -3359,511 +2773,814 @@ z=m;var
 A=z}else
 var
 A=f;return A}}return l}return 0}return k}return 0}function
-dQ(b,a){return G(function(b){var
-c=n(b[1],a);return c?v(a,b[2]):c},b)}function
-f6(b,a){if(b){if(a){var
+bP(b,a){return A(function(b){var
+c=i(b[1],a);return c?t(a,b[2]):c},b)}function
+ds(b){if(3===b[0]){var
+a=b[1];if(a){var
+c=a[1];return 0===c[0]?[0,c[1]]:0}return a}return 0}function
+fZ(c){if(3===c[0]){var
+a=c[1];if(a){var
+b=a[2];if(b){var
+d=b[1];return 3===d[0]?[0,d[1]]:0}var
+e=b}else
+var
+e=a;return e}return 0}function
+bQ(e,c,b){var
+a=d(e,b);return a?bP(c,a[1]):a}function
+dt(k,j,i,g){var
+b=k,a=j;for(;;){if(a){var
+d=h(a[1],g),e=d?bP(i,b):d;if(!e){var
+l=a[2],b=n(b,c),a=l;continue}var
+f=e}else
+var
+f=a;return f}}function
+f0(k,e,d,c,b){function
+a(a,b){return dt(f,k,a,b)}var
+g=a(e,c),h=g?a(d,b):g;if(h)var
+i=h;else{var
+j=a(e,b);if(j)return a(d,c);var
+i=j}return i}function
+lQ(g,j,$,S,l,e,k){var
+r=[0,b(b(b(a(b(a(c),1)),1),1),1),0],u=[0,b(b(a(b(a(a(c)),1)),1),1),r],v=[0,b(b(b(b(a(a(c)),1),1),1),1),u],y=[0,a(b(a(b(b(a(c),1),1)),1)),v];if(F(e,[0,b(b(a(b(b(a(c),1),1)),1),1),y]))return[0,x(function(a){return c},l)];var
+C=[0,a(b(a(b(b(a(c),1),1)),1)),0],D=[0,a(a(b(b(b(a(c),1),1),1))),C],E=[0,a(b(b(a(b(a(c),1)),1),1)),D],G=[0,b(a(b(b(a(a(c)),1),1)),1),E];if(F(e,[0,b(b(b(b(a(a(c)),1),1),1),1),G]))return[0,j[11]];var
+H=[0,a(b(b(a(a(a(c))),1),1)),0],J=[0,a(a(b(b(b(a(c),1),1),1))),H],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(a(b(b(a(c),1),1)),1)),K],M=[0,b(b(a(b(a(a(c)),1)),1),1),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M];if(F(e,[0,b(b(a(a(b(a(c),1))),1),1),N]))return[0,j[12]];var
+P=[0,b(a(a(a(b(a(c),1)))),1),0],Q=[0,a(a(a(a(b(a(c),1))))),P],T=[0,b(b(a(a(b(a(c),1))),1),1),Q],U=[0,a(b(b(a(b(a(c),1)),1),1)),T],V=[0,a(a(b(b(a(a(c)),1),1))),U],W=[0,b(b(b(b(a(a(c)),1),1),1),1),V];if(F(e,[0,a(b(a(b(b(a(c),1),1)),1)),W]))return[0,j[13]];var
+X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,a(a(b(b(a(a(c)),1),1))),X],Z=[0,a(a(a(a(b(a(c),1))))),Y];if(F(e,[0,a(a(b(b(b(a(c),1),1),1))),Z])){var
+_=j[10];return[0,x(function(a){return a[3]},_)]}if(k){var
+t=k[1],aa=[0,a(a(b(b(a(a(c)),1),1))),0],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(b(b(a(a(c)),1),1))),ab];if(F(e,[0,a(b(a(b(a(a(c)),1)),1)),ac])){var
+n=fW(g,t);if(n){var
+o=n[1],ad=0;return O(function(l){var
+a=d(S,l);if(a){var
+e=a[1],b=ds(e);if(b){var
+c=fZ(e);if(c)var
+j=c[1],k=b[1],f=[0,fx(function(b){var
+a=h(b,o[1]);if(a){var
+c=o[2];return s(function(b){var
+e=b[1],a=d(z(j),e);if(a){var
+c=a[1];if(0===c[0]){var
+f=b[2],g=c[1];return A(function(a){return h(g,a)},f)}return 0}return a},c)}return a},k)];else
+var
+f=c;var
+g=f}else
+var
+g=b;var
+i=g}else
+var
+i=a;return i},l,ad)}return n}var
+ae=[0,a(b(a(a(b(a(c),1))),1)),0],af=[0,a(b(a(b(a(a(c)),1)),1)),ae],p=F(e,[0,a(a(b(b(a(a(c)),1),1))),af]);if(p){var
+ag=0;return O(function(aa){var
+U=[0,b(b(a(a(b(a(c),1))),1),1),0],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,a(a(a(a(b(a(c),1))))),V],j=w(g,[0,b(b(a(b(a(a(c)),1)),1),1),W],t);if(j){var
+E=j[1];if(0===E[0]){var
+F=E[1],X=[0,a(b(a(a(b(a(c),1))),1)),0],Y=[0,a(b(b(b(b(a(c),1),1),1),1)),X],Z=[0,b(a(b(b(a(a(c)),1),1)),1),Y],_=[0,a(b(b(b(b(a(c),1),1),1),1)),Z],k=w(g,[0,b(b(b(b(a(a(c)),1),1),1),1),_],t);if(k){var
+G=k[1];if(0===G[0]){var
+H=G[1],l=d(S,aa);if(l){var
+J=l[1],n=ds(J);if(n){var
+o=fZ(J);if(o){var
+p=d($,F);if(p){if(m(h(n[1],F)))return[0,f];var
+q=d(z(p[1][2]),H);if(q){var
+r=d(z(o[1]),H);if(r){var
+K=r[1];if(0===K[0]){var
+s=d(q[1][2],K[1]);if(s){var
+L=s[1];if(h(d(g[3],L),f))return[0,f];var
+e=a2(d(g[1],L));if(e){var
+u=e[1],v=u[2],x=u[1],y=i(f,x),A=y?i(v,a(b(b(c,1),1))):y;if(A)var
+T=B(a(b(b(c,1),1)),v),C=[0,I(x,R(b(a(b(c,1)),1),T))];else
+var
+C=A;var
+D=C}else
+var
+D=e;return D}return s}return 0}var
+M=r}else
+var
+M=q;var
+N=M}else
+var
+N=p;var
+O=N}else
+var
+O=o;var
+P=O}else
+var
+P=n;var
+Q=P}else
+var
+Q=l;return Q}return 0}return k}return 0}return j},l,ag)}var
+q=p}else
+var
+q=k;return q}function
+cx(h,f,e){if(e){var
+i=e[2],j=function(a){function
+b(a){function
+b(b){return[0,[0,a,b]]}return g(cx(h,f,i),b)}return g(d(h,a),b)},k=b(b(a(b(c,1)),1),1);return g(l(d(f,e[1]),k),j)}return lR}function
+f1(b,a){if(b){if(a){var
 d=a[1];if(0===d[0]){var
-c=f6(b[2],a[2]);if(c)var
+c=f1(b[2],a[2]);if(c)var
 e=c[1],g=b[1][4]?[0,d[1],e]:e,f=[0,g];else
 var
-f=c;return f}return 0}return a}return a?0:nK}function
-f7(d,f,k){var
-h=k[1];function
-i(i){function
-j(l){function
-j(s){function
-j(t){function
-j(j){function
-m(m){function
+f=c;return f}return 0}return a}return a?0:lU}var
+lV=[0,b(a(a(a(b(a(c),1)))),1),0],lW=[0,a(a(a(a(b(a(c),1))))),lV],lX=[0,a(b(b(a(b(a(c),1)),1),1)),lW],lY=[0,a(a(b(b(a(a(c)),1),1))),lX],lZ=[0,b(a(b(b(a(a(c)),1),1)),1),lY],l0=[0,a(b(a(b(b(a(c),1),1)),1)),lZ],l1=[0,[0,b(a(a(b(a(a(c)),1))),1),l0],0],l2=[0,a(a(b(b(a(a(c)),1),1))),0],l3=[0,b(b(a(a(b(a(c),1))),1),1),l2],l4=[0,a(a(a(a(b(a(c),1))))),l3],l5=[0,a(a(a(a(b(a(c),1))))),l4],l6=[0,[0,b(b(a(b(a(a(c)),1)),1),1),l5],l1],l7=[0,b(b(a(b(a(a(c)),1)),1),1),0],l8=[0,b(a(b(b(a(a(c)),1),1)),1),l7],l9=[0,a(b(b(b(b(a(c),1),1),1),1)),l8],l_=[0,b(b(a(b(a(a(c)),1)),1),1),l9],l$=[0,[0,a(a(b(b(a(a(c)),1),1))),l_],l6],ma=[0,a(a(b(b(a(a(c)),1),1))),0],mb=[0,a(b(a(b(b(a(c),1),1)),1)),ma],mc=[0,b(b(a(a(b(a(c),1))),1),1),mb],md=[0,a(b(a(b(a(a(c)),1)),1)),mc],me=[0,[0,b(a(b(b(a(a(c)),1),1)),1),md],l$],mf=[0,a(a(b(b(a(a(c)),1),1))),0],mg=[0,a(b(a(b(b(a(c),1),1)),1)),mf],mh=[0,b(a(b(b(a(a(c)),1),1)),1),mg],mi=[0,a(b(b(a(b(a(c),1)),1),1)),mh],mj=[0,a(b(a(b(a(a(c)),1)),1)),mi],mk=[0,a(b(b(b(a(a(c)),1),1),1)),mj],ml=[0,a(b(a(b(b(a(c),1),1)),1)),mk],mm=[0,[0,b(a(b(b(a(a(c)),1),1)),1),ml],me],mn=[0,b(a(a(a(b(a(c),1)))),1),0],mo=[0,a(b(b(b(b(a(c),1),1),1),1)),mn],mp=[0,b(b(a(a(b(a(c),1))),1),1),mo],mq=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),mp],mm],mr=[0,a(a(b(b(a(a(c)),1),1))),0],ms=[0,b(a(a(a(b(a(c),1)))),1),mr],mt=[0,b(a(b(b(a(a(c)),1),1)),1),ms],mu=[0,a(b(a(b(b(a(c),1),1)),1)),mt],mv=[0,b(b(a(b(a(a(c)),1)),1),1),mu],mw=[0,b(b(a(b(a(a(c)),1)),1),1),mv],mx=[0,a(b(b(b(b(a(c),1),1),1),1)),mw],my=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),mx],mq],mz=[0,a(a(b(b(a(a(c)),1),1))),0],mA=[0,a(a(b(b(a(a(c)),1),1))),mz],mB=[0,a(b(b(b(b(a(c),1),1),1),1)),mA],mC=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),mB],my],mD=[0,a(a(b(b(a(a(c)),1),1))),0],mE=[0,b(a(b(b(a(a(c)),1),1)),1),mD],mF=[0,a(a(a(a(b(a(c),1))))),mE],mG=[0,b(b(a(b(a(a(c)),1)),1),1),mF],mH=[0,a(b(b(a(b(a(c),1)),1),1)),mG],mI=[0,b(a(a(a(b(a(c),1)))),1),mH],mJ=[0,a(a(a(a(b(a(c),1))))),mI],mK=[0,[0,a(b(a(a(b(a(c),1))),1)),mJ],mC],mL=[0,a(a(b(b(a(a(c)),1),1))),0],mM=[0,b(b(a(b(a(a(c)),1)),1),1),mL],mN=[0,a(b(b(a(b(a(c),1)),1),1)),mM],mO=[0,a(b(a(a(b(a(c),1))),1)),mN],mP=[0,a(b(b(a(b(a(c),1)),1),1)),mO],mQ=[0,[0,b(b(a(a(b(a(c),1))),1),1),mP],mK],mR=[0,b(a(b(b(a(a(c)),1),1)),1),0],mS=[0,a(b(b(b(b(a(c),1),1),1),1)),mR],mT=[0,a(b(a(a(b(a(c),1))),1)),mS],mU=[0,a(b(a(a(b(a(c),1))),1)),mT],mV=[0,a(b(b(b(b(a(c),1),1),1),1)),mU],mW=[0,b(a(b(b(a(a(c)),1),1)),1),mV],mX=[0,[0,a(a(a(b(b(a(c),1),1)))),mW],mQ],mY=[0,a(a(b(b(a(a(c)),1),1))),0],mZ=[0,b(b(a(a(b(a(c),1))),1),1),mY],m0=[0,a(b(b(b(b(a(c),1),1),1),1)),mZ],m1=[0,a(a(a(a(b(a(c),1))))),m0],m2=[0,[0,a(a(a(b(b(a(c),1),1)))),m1],mX],m3=[0,b(b(a(b(a(a(c)),1)),1),1),0],m4=[0,a(b(b(b(b(a(c),1),1),1),1)),m3],m5=[0,a(b(a(a(b(a(c),1))),1)),m4],m6=[0,b(a(b(b(a(a(c)),1),1)),1),m5],m7=[0,a(a(a(a(b(a(c),1))))),m6],m8=[0,[0,b(a(a(b(b(a(c),1),1))),1),m7],m2],m9=[0,a(a(b(b(a(a(c)),1),1))),0],m_=[0,b(b(a(b(b(a(c),1),1)),1),1),m9],m$=[0,a(b(b(a(b(a(c),1)),1),1)),m_],na=[0,b(a(b(b(b(a(c),1),1),1)),1),m$],nb=[0,b(a(b(b(a(a(c)),1),1)),1),na],nc=[0,a(a(a(a(b(a(c),1))))),nb],nd=[0,[0,b(a(a(b(b(a(c),1),1))),1),nc],m8],ne=[0,a(a(b(b(a(a(c)),1),1))),0],nf=[0,b(b(a(a(b(a(c),1))),1),1),ne],ng=[0,b(b(a(a(b(a(c),1))),1),1),nf],nh=[0,a(b(b(b(b(a(c),1),1),1),1)),ng],ni=[0,[0,a(a(b(b(b(a(c),1),1),1))),nh],nd];function
+f2(e,k,p){var
+h=p[1];function
+n(q){function
+n(r){function
+n(C){function
 n(H){function
-v(o){function
-n(y){function
-f(w){var
-n=E(l),p=E(k[2]),f=cJ(d,A(b1,m)),h=E(t);function
-q(h){function
-k(g){var
-q=E(i);function
-k(m){var
-f=e(n,m);if(f){var
+n(n){function
+u(D){function
+I(M){function
+u(K){function
+m(I){function
+E(I){var
+v=z(r),m=z(p[2]),N=aY(e,x(bF,D)),u=z(H);function
+y(R){function
+y(S){function
+y(T){function
+y(U){function
+h(h){function
+O(f){var
+o=z(q);function
+g(m){var
+f=d(v,m);if(f){var
 i=f[1];if(3===i[0]){var
 g=i[1];if(g){var
 j=g[1];if(0===j[0]){var
-h=e(q,j[1]);if(h)var
-o=h[1],p=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,b(a(b(b(a(a(c)),1),1)),1),p],s=[0,a(a(a(a(b(a(c),1))))),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],k=x(d,[0,a(b(a(b(b(a(c),1),1)),1)),u],o),v=k?1:k,l=v;else
+h=d(o,j[1]);if(h)var
+n=h[1],p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],k=w(e,[0,a(b(a(b(b(a(c),1),1)),1)),t],n),u=k?1:k,l=u;else
 var
 l=h;return l}return 0}return g}return 0}return f}function
-l(j){var
-a=e(p,j);if(a){var
-b=e(n,a[1]);if(b){var
+h(j){var
+a=d(m,j);if(a){var
+b=d(v,a[1]);if(b){var
 f=b[1];if(3===f[0]){var
 c=f[1];if(c){var
-d=c[2];if(d){var
-g=d[1];return 3===g[0]?[0,g[1]]:0}var
-h=d}else
+e=c[2];if(e){var
+g=e[1];return 3===g[0]?[0,g[1]]:0}var
+h=e}else
 var
 h=c;return h}return 0}var
 i=b}else
 var
 i=a;return i}var
-r=E(m),s=E(j);return[0,[0,i,E(i),s,r,l,f,h,k,g,o]]}var
-q=b(b(a(b(c,1)),1),1),r=0,s=E(j);return g(u(Y(function(h){if(3===h[0]){var
+i=z(D),j=z(n);return[0,[0,q,z(q),j,i,h,N,R,g,S,M,f]]}var
+V=p[2],W=z(n),r=k[9];if(r)var
+y=r[1],B=y[1],H=B[1],I=y[2],J=function(i){function
+k(d){function
+j(a){return[0,o(i,o(d,a))]}var
+k=z(C);return g(cx(function(v){var
+i=fY(e,u,v);if(i){var
+d=i[1];if(0===d[0]){var
+j=d[3],k=d[2],q=function(a,b){return f0(h,k,j,a,b)},l=function(a){return bQ(m,k,a)},n=function(a){return bQ(m,j,a)},r=d[1]?[6,l,n]:[5,l,n];return[0,[0,r,q]]}var
+g=d[1];if(g){var
+o=g[2],p=g[1],s=function(d,c){var
+a=[0,p,o];return A(function(a){var
+b=dt(f,h,a,d);return b?b:dt(f,h,a,c)},a)},t=[0,p,o];return[0,[0,[7,x(function(a,b){return bQ(m,a,b)},t)],s]]}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]},k,H),j)}var
+n=z(U);return g(cx(function(p){if(3===p[0]){var
+f=p[1];if(f){var
+i=f[2],o=f[1];if(1===o[0]){var
+k=o[1];if(i){var
+n=i[2];if(n){var
+q=n[1];if(n[2])return[1,b(b(a(b(c,1)),1),1)];var
+r=function(i){function
+f(g){var
+l=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(a(b(b(a(a(c)),1),1)),1),l],o=[0,a(a(a(a(b(a(c),1))))),n],p=[0,b(a(a(b(b(a(c),1),1))),1),o],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],r=[0,b(a(b(b(b(a(c),1),1),1)),1),q],s=d(e[2],r);if(j(e[4],k,s))var
+f=function(b,a){return[2,b,a]};else{var
+v=[0,b(a(b(b(a(a(c)),1),1)),1),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w],y=[0,b(a(a(b(b(a(c),1),1))),1),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=d(e[2],z);if(j(e[4],k,A))var
+f=function(b,a){return[3,b,a]};else{var
+B=[0,b(b(b(a(b(a(c),1)),1),1),1),0],C=[0,a(a(b(b(b(a(c),1),1),1))),B],D=[0,a(b(b(b(b(a(c),1),1),1),1)),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=d(e[2],E);if(!j(e[4],k,F))return[1,b(b(a(b(c,1)),1),1)];var
+f=function(b,a){return[4,b,a]}}}function
+t(a,b){return f0(h,i,g,a,b)}function
+u(a){return bQ(m,g,a)}return[0,[0,f(function(a){return bQ(m,i,a)},u),t]]}var
+n=b(b(a(b(c,1)),1),1);return g(l(dr(u,q),n),f)},s=b(b(a(b(c,1)),1),1);return g(l(dr(u,i[1]),s),r)}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]},n,I),k)},K=B[2],L=z(T),E=g(cx(function(o){function
+h(A){function
+h(B){function
+I(h){function
+m(k){function
+m(x){var
+l=z(k);function
+g(b){var
+a=d(l,b);return a?a[1]:f}function
+i(b,a){return 0}var
+m=[0,a(b(a(a(a(c))),1)),0],n=[0,b(b(a(a(a(c))),1),1),m],o=d(e[2],n);if(j(e[4],B,o))return[0,[0,[0,g,h],i]];var
+p=[0,a(b(a(a(a(c))),1)),0],q=[0,b(a(a(a(a(c)))),1),p],r=d(e[2],q);if(j(e[4],B,r)){var
+s=[0,a(a(b(b(a(a(c)),1),1))),0],u=[0,a(b(a(b(b(a(c),1),1)),1)),s],v=[0,a(a(b(b(a(a(c)),1),1))),u],w=[0,a(b(a(b(a(a(c)),1)),1)),v];if(F(d(e[1],A),w))return[0,[0,[1,function(a){return t(f,g(a))},h],i]]}return[1,b(b(a(b(c,1)),1),1)]}var
+n=a(a(c)),l=s(function(a){return i(f,a)},k),o=l?i(f,h):l;return g(af(o,n),m)}var
+n=b(b(a(b(c,1)),1),1),p=[0,b(a(a(b(b(a(c),1),1))),1),0],q=w(e,[0,a(a(a(a(b(a(c),1))))),p],o);return g(l(lQ(e,k,W,v,V,d(e[1],A),q),n),m)}var
+J=b(b(a(b(c,1)),1),1),K=[0,a(b(a(b(b(a(c),1),1)),1)),0],L=[0,a(b(a(b(a(a(c)),1)),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M],q=w(e,[0,b(a(a(b(a(a(c)),1))),1),N],o);if(q){var
+n=q[1];switch(n[0]){case
+0:var
+m=[0,n[1]];break;case
+1:var
+p=d(e[1],n[1]);if(p)var
+h=p[2],E=p[1],G=function(a){return X([0,P(a),h],f)},H=function(d){function
+e(a){return X([0,c,h],f)}function
+g(a){return X([0,b(a,1),h],f)}return Q(function(d){function
+e(b){return X([0,a(c),h],f)}function
+g(d){function
+e(d){return X([0,a(b(c,1)),h],f)}function
+g(c){return X([0,a(b(b(c,1),1)),h],f)}return Q(function(d){function
+e(d){return X([0,a(b(a(c),1)),h],f)}function
+g(c){return X([0,a(b(a(b(c,1)),1)),h],f)}return Q(function(d){function
+e(d){return X([0,a(b(a(a(c)),1)),h],f)}function
+g(c){function
+d(c){var
+a=X(h,f),b=a?[0,P(a[1])]:a;return b}function
+e(c){return X([0,a(b(a(a(b(b(c,1),1))),1)),h],f)}return Q(function(c){return X([0,a(b(a(a(b(a(c),1))),1)),h],f)},e,d,c)}return Q(function(c){return X([0,a(b(a(a(a(c))),1)),h],f)},g,e,d)},g,e,d)},g,e,d)}return Q(function(b){return X([0,a(a(b)),h],f)},g,e,d)},g,e,d)},y=c4(function(a){return X([0,f,h],f)},H,G,E);else
+var
+y=X(0,f);var
+m=y;break;default:var
+m=0}if(m)var
+r=m[1],u=bh(e,n,r),D=u?[0,r]:u,x=D;else
+var
+x=m;var
+C=x}else
+var
+C=q;return g(l(C,J),I)}var
+m=b(b(a(b(c,1)),1),1),n=[0,b(b(b(b(a(a(c)),1),1),1),1),0];return g(l(G(e,[0,a(a(a(a(b(a(c),1))))),n],o),m),h)}var
+m=b(b(a(b(c,1)),1),1),n=[0,b(b(a(b(b(a(c),1),1)),1),1),0],p=[0,b(a(a(a(b(a(c),1)))),1),n],q=[0,a(b(b(a(b(a(c),1)),1),1)),p];return g(l(G(e,[0,a(a(b(a(b(a(c),1)),1))),q],o),m),h)},L,K),J);else
+var
+E=lS;return g(E,O)}var
+y=b(b(a(b(c,1)),1),1);return g(l(O(ds,r,0),y),h)}var
+B=b(b(a(b(c,1)),1),1),E=[0,a(a(b(b(a(a(c)),1),1))),0],H=[0,a(b(a(b(b(a(c),1),1)),1)),E],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(b(a(b(a(c),1)),1),1)),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],U=[0,a(b(b(b(a(a(c)),1),1),1)),K],V=[0,a(b(a(b(b(a(c),1),1)),1)),U];return g(l(L(e,[0,b(a(b(b(a(a(c)),1),1)),1),V],h),B),y)}var
+B=b(b(a(b(c,1)),1),1),E=[0,a(a(b(b(a(a(c)),1),1))),0],H=[0,b(b(a(b(a(a(c)),1)),1),1),E],I=[0,a(b(b(a(b(a(c),1)),1),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(b(a(b(a(c),1)),1),1)),J];return g(l(L(e,[0,b(b(a(a(b(a(c),1))),1),1),K],h),B),y)}var
+B=b(b(a(b(c,1)),1),1),E=0,H=z(n);return g(l(O(function(h){if(3===h[0]){var
 a=h[1];if(a){var
 b=a[2],f=a[1];if(0===f[0]){if(b){var
 g=b[1];if(3===g[0]){var
-c=e(s,f[1]);return c?cW(d,0,c[1],g[1]):c}return 0}return b}return 0}return a}return 0},l,r),q),k)}var
-r=b(b(a(b(c,1)),1),1),v=0;return g(u(Y(function(a){return nI(d,h,a)},s,v),r),q)}var
-n=b(c,1),p=[0,b(a(a(a(b(a(c),1)))),1),0],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],r=[0,b(a(a(b(a(a(c)),1))),1),q],v=[0,a(b(b(a(b(a(c),1)),1),1)),r],w=x(d,[0,a(a(a(b(b(a(c),1),1)))),v],h)?0:1;return g(aD(w,n),f)}var
-q=b(a(a(c)),1);return g(aD(p(f[7]),q),n)}var
-w=[0,a(a(b(b(a(a(c)),1),1))),0],y=[0,b(a(b(b(a(a(c)),1),1)),1),w],z=[0,a(a(a(a(b(a(c),1))))),y],B=[0,b(b(a(b(a(a(c)),1)),1),1),z],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(a(a(a(b(a(c),1)))),1),C],F=[0,a(a(a(a(b(a(c),1))))),D],n=x(d,[0,a(b(a(a(b(a(c),1))),1)),F],h);if(n){var
-o=n[1];if(3===o[0])var
-G=o[1],q=f5(d,E(j),G);else
+c=d(H,f[1]);return c?cr(e,0,c[1],g[1]):c}return 0}return b}return 0}return a}return 0},r,E),B),y)}var
+B=b(b(a(b(c,1)),1),1),E=0;return g(l(O(function(a){return fY(e,u,a)},C,E),B),y)}function
+u(_){var
+W=b(b(a(b(c,1)),1),1),X=[0,a(a(b(b(a(a(c)),1),1))),0],Y=[0,a(a(b(b(a(a(c)),1),1))),X],Z=[0,a(b(b(b(b(a(c),1),1),1),1)),Y],q=w(e,[0,b(b(b(b(a(a(c)),1),1),1),1),Z],h);if(q){var
+r=q[1];if(3===r[0]){var
+k=r[1];if(k){var
+n=f,g=[0,k[1],k[2]];for(;;){if(g){var
+o=g[1];if(1===o[0]){var
+l=o[1],x=[0,b(b(a(b(a(a(c)),1)),1),1),0],z=[0,a(b(a(b(a(a(c)),1)),1)),x],A=[0,b(b(b(b(a(a(c)),1),1),1),1),z],B=[0,b(a(a(a(b(a(c),1)))),1),A],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=d(e[2],C);if(j(e[4],l,D))var
+i=c;else{var
+E=[0,a(a(b(b(a(a(c)),1),1))),0],F=[0,b(b(a(b(a(a(c)),1)),1),1),E],G=[0,b(b(b(b(a(a(c)),1),1),1),1),F],H=[0,a(b(a(a(b(a(c),1))),1)),G],I=[0,a(a(a(a(b(a(c),1))))),H],J=[0,b(a(b(b(a(a(c)),1),1)),1),I],K=[0,b(b(b(b(a(a(c)),1),1),1),1),J],L=d(e[2],K);if(j(e[4],l,L))var
+i=b(c,1);else
 var
-q=[1,b(b(a(b(c,1)),1),1)];var
-r=q}else
+M=[0,a(a(b(b(a(a(c)),1),1))),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,a(a(b(b(b(a(c),1),1),1))),N],P=[0,b(a(b(b(a(a(c)),1),1)),1),O],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,a(a(a(a(b(a(c),1))))),Q],S=[0,a(a(b(b(a(a(c)),1),1))),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,b(a(b(b(a(a(c)),1),1)),1),T],V=d(e[2],U),i=j(e[4],l,V)?a(c):f}var
+p=t(n,i);if(p){var
+n=i,g=g[2];continue}var
+m=p}else
 var
-r=nL;return g(r,v)}var
-o=a(a(c)),q=f[9]?0:1;return g(aD(q,o),n)}var
-n=b(b(a(b(c,1)),1),1),o=k[2],q=f[13],r=f[12],v=f[11],w=f[10],y=E(l);return g(u(fE(d,E(j),y,w,v,r,q,o,0),n),m)}var
-m=b(b(a(b(c,1)),1),1),n=0;return g(u(Y(function(a){return dM(d,a)},i,n),m),j)}var
-m=b(b(a(b(c,1)),1),1),n=[0,a(a(b(b(a(a(c)),1),1))),0],o=[0,b(a(a(a(b(a(c),1)))),1),n],q=[0,b(a(b(b(a(a(c)),1),1)),1),o],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],t=[0,b(b(a(b(a(a(c)),1)),1),1),r],v=[0,b(b(a(b(a(a(c)),1)),1),1),t],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v];return g(u(S(d,[0,b(b(b(b(a(a(c)),1),1),1),1),w],h),m),j)}var
-m=b(b(a(b(c,1)),1),1),n=[0,a(a(b(b(a(a(c)),1),1))),0],o=[0,b(b(a(b(b(a(c),1),1)),1),1),n],q=[0,a(b(b(a(b(a(c),1)),1),1)),o],r=[0,b(a(b(b(b(a(c),1),1),1)),1),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,a(a(a(a(b(a(c),1))))),s];return g(u(S(d,[0,b(a(a(b(b(a(c),1),1))),1),t],h),m),j)}var
-l=b(b(a(b(c,1)),1),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,b(b(a(a(b(a(c),1))),1),1),m],o=[0,b(b(a(a(b(a(c),1))),1),1),n],q=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return g(u(S(d,[0,a(a(b(b(b(a(c),1),1),1))),q],h),l),j)}var
-j=b(b(a(b(c,1)),1),1),l=[0,a(a(b(b(a(a(c)),1),1))),0],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(a(a(a(b(a(c),1))))),n];return g(u(S(d,[0,b(b(a(b(a(a(c)),1)),1),1),o],h),j),i)}function
-dR(d,Q,P,O,f){return a7(d,be(d,[3,A(function(u){var
-h=Q,g=P;for(;;){var
-n=0;if(h)if(g){var
-p=g[1],q=h[1];if(0===p[0]){var
-D=[0,a(b(a(b(b(a(c),1),1)),1)),0],F=[0,a(b(a(a(b(a(c),1))),1)),D],G=[0,a(b(b(b(b(a(c),1),1),1),1)),F],j=ac(d,[0,b(a(a(a(b(a(c),1)))),1),G],q),H=j?i(d[4],j[1],u):j;if(!H){var
+m=0}else
+var
+m=1;var
+v=m;break}}else
+var
+v=k;var
+s=v}else
+var
+s=0;var
+u=s}else
+var
+u=1;return y(u,W)}var
+v=a(a(a(c)));if(4===h[0])var
+B=h[1],m=s(function(a){return A(function(b){var
+c=d(e[2],b);return j(e[4],a[1],c)},ni)},B);else
+var
+m=0;return g(g(af(m,v),u),E)}var
+u=b(c,1),v=[0,b(a(a(a(b(a(c),1)))),1),0],B=[0,a(b(a(b(b(a(c),1),1)),1)),v],E=[0,b(a(a(b(a(a(c)),1))),1),B],I=[0,a(b(b(a(b(a(c),1)),1),1)),E],J=w(e,[0,a(a(a(b(b(a(c),1),1)))),I],h)?0:1;return g(af(J,u),m)}var
+v=b(a(a(c)),1);return g(af(m(k[7]),v),u)}var
+J=[0,a(a(b(b(a(a(c)),1),1))),0],K=[0,b(a(b(b(a(a(c)),1),1)),1),J],M=[0,a(a(a(a(b(a(c),1))))),K],N=[0,b(b(a(b(a(a(c)),1)),1),1),M],R=[0,a(b(b(a(b(a(c),1)),1),1)),N],S=[0,b(a(a(a(b(a(c),1)))),1),R],T=[0,a(a(a(a(b(a(c),1))))),S],u=w(e,[0,a(b(a(a(b(a(c),1))),1)),T],h);if(u){var
+v=u[1];if(3===v[0])var
+U=v[1],B=fX(e,z(n),U);else
+var
+B=[1,b(b(a(b(c,1)),1),1)];var
+E=B}else
+var
+E=nj;return g(E,I)}var
+v=b(b(a(b(c,1)),1),1),B=p[2],D=k[13],E=k[12],I=k[11],J=k[10],K=z(r);return g(l(fg(e,z(n),K,J,I,E,D,B,0),v),u)}var
+u=b(b(a(b(c,1)),1),1),v=0;return g(l(O(function(a){return cp(e,a)},q,v),u),n)}var
+u=b(b(a(b(c,1)),1),1),v=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(a(a(a(b(a(c),1)))),1),v],D=[0,b(a(b(b(a(a(c)),1),1)),1),B],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],H=[0,b(b(a(b(a(a(c)),1)),1),1),E],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I];return g(l(L(e,[0,b(b(b(b(a(a(c)),1),1),1),1),J],h),u),n)}var
+u=b(b(a(b(c,1)),1),1),v=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(b(a(c),1),1)),1),1),v],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(a(b(b(b(a(c),1),1),1)),1),C],E=[0,b(a(b(b(a(a(c)),1),1)),1),D],H=[0,a(a(a(a(b(a(c),1))))),E];return g(l(L(e,[0,b(a(a(b(b(a(c),1),1))),1),H],h),u),n)}var
+r=b(b(a(b(c,1)),1),1),u=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,b(b(a(a(b(a(c),1))),1),1),u],B=[0,b(b(a(a(b(a(c),1))),1),1),v],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B];return g(l(L(e,[0,a(a(b(b(b(a(c),1),1),1))),C],h),r),n)}var
+q=b(b(a(b(c,1)),1),1),r=[0,a(a(b(b(a(a(c)),1),1))),0],u=[0,b(b(a(a(b(a(c),1))),1),1),r],v=[0,a(a(a(a(b(a(c),1))))),u],B=[0,a(a(a(a(b(a(c),1))))),v];return g(l(L(e,[0,b(b(a(b(a(a(c)),1)),1),1),B],h),q),n)}function
+f3(e,g,f){var
+h=[0,a(b(a(b(b(a(c),1),1)),1)),0],i=[0,a(b(a(a(b(a(c),1))),1)),h],k=[0,a(b(b(b(b(a(c),1),1),1),1)),i],d=G(e,[0,b(a(a(a(b(a(c),1)))),1),k],g);return d?j(e[4],d[1],f):d}function
+du(f,e){var
+g=[0,b(a(a(a(b(a(c),1)))),1),0],h=[0,a(b(a(b(b(a(c),1),1)),1)),g],i=[0,b(b(b(b(a(a(c)),1),1),1),1),h],d=L(f,[0,a(a(a(a(b(a(c),1))))),i],e),j=d?d[1]:d;return j}function
+f4(e,h,g){var
+i=[0,a(b(a(b(b(a(c),1),1)),1)),0],j=[0,a(b(a(a(b(a(c),1))),1)),i],k=[0,a(b(b(b(b(a(c),1),1),1),1)),j],f=G(e,[0,b(a(a(a(b(a(c),1)))),1),k],g);if(f){var
+l=[0,bk(e,f[1]),0],m=[0,b(a(a(a(b(c,1)))),1),0],n=[0,d(e[2],m),l];return d(e[6],[0,h[1],n])}return d(e[2],0)}function
+f5(e,C,r,q,k){if(k){var
+B=k[2],D=function(a){function
+b(b){return[0,o(a,b)]}return g(f5(e,C,r,q,B),b)},p=k[1],s=function(k){function
+o(o){function
+r(I){var
+r=f4(e,C,k),s=p[2];if(4===s[0]){var
+u=s[1];if(u){var
+z=u[2];if(z){var
+B=z[2];if(B){if(B[2])return[1,a(b(a(a(c)),1))];var
+D=function(A){function
+m(q){function
+m(m){function
+A(a){return[0,[0,[0,d(e[6],[0,q,[0,m,0]]),o],0]]}function
+p(r){function
+o(a){var
+b=d(e[2],a);return j(e[4],r,b)}function
+p(f){var
+g=a(b(a(b(b(c,1),1)),1)),h=d(e[2],f);return y(j(e[4],q,h),g)}var
+s=[0,b(b(a(b(a(a(c)),1)),1),1),0],u=[0,b(b(b(a(a(a(c))),1),1),1),s],z=[0,a(b(a(b(b(a(c),1),1)),1)),u];if(o([0,b(b(a(b(a(a(c)),1)),1),1),z])){var
+A=function(q){function
+h(o){function
+h(p){var
+l=d(e[1],m),h=aj(function(e,d){if(i(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&t(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return n(e,c)},l,f);function
+q(I){var
+t=[0,b(a(a(a(b(a(c),1)))),1),0],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],z=[0,a(b(a(b(b(a(c),1),1)),1)),u],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],j=w(e,[0,b(b(b(b(a(a(c)),1),1),1),1),C],k);if(j){var
+l=j[1];if(1===l[0]){var
+o=l[1],h=d(e[1],m),D=d(e[1],o),p=fq(bG(d(e[1],o))+1|0,D,0);if(p){var
+q=p[1],E=function(g){var
+f=a(b(a(b(b(c,1),1)),1)),d=0,e=[0,1,x(function(a){return 0},h)];return y(eR(aj(function(c,a){var
+b=a[3];if(b){var
+d=a[2],e=a[1];return fu(av(b[1]),e,d,c,0,h)}var
+f=a[2],g=a[1],i=fu(av(a[2]),g,f,c,0,h);return fs(a[1],0,i,h)},q,e),d),f)},F=b(b(b(b(c,1),1),1),1),G=b(b(b(b(b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),1),1),1),1),r=i(v(h,f),G);if(r)var
+H=b(b(b(a(b(a(a(a(a(c)))),1)),1),1),1),s=i(aj(function(d,b){var
+a=b[3],e=a?aG(c,a[1]):aG(c,b[2]);return n(d,e)},q,f),H);else
+var
+s=r;return g(af(s,F),E)}return[2,b(b(b(b(c,1),1),1),1)]}return[1,b(b(a(b(c,1)),1),1)]}return kn}var
+r=a(b(a(b(b(c,1),1)),1)),j=i(o,h),s=j?i(h,p):j;return g(y(s,r),q)}var
+j=b(b(a(b(c,1)),1),1),p=[0,b(b(b(a(a(a(c))),1),1),1),0],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(l(dm(e,[0,a(b(a(a(b(a(c),1))),1)),q],k),j),h)}var
+j=b(b(a(b(c,1)),1),1),o=[0,b(a(a(a(b(a(c),1)))),1),0],p=[0,a(b(b(a(b(a(c),1)),1),1)),o];return g(l(dm(e,[0,a(b(a(a(b(a(c),1))),1)),p],k),j),h)};return g(p([0,a(a(b(b(a(a(c)),1),1))),0]),A)}var
+B=[0,a(a(a(b(b(a(c),1),1)))),0],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],D=[0,b(b(a(a(b(a(c),1))),1),1),C];if(o([0,b(a(a(b(b(a(c),1),1))),1),D])){var
+E=function(v){var
+h=a(b(a(b(b(c,1),1)),1)),i=[0,a(b(a(b(b(a(c),1),1)),1)),0],k=[0,a(b(a(b(a(a(c)),1)),1)),i],l=[0,b(a(b(b(a(a(c)),1),1)),1),k],n=[0,b(b(a(b(a(a(c)),1)),1),1),l],o=d(e[2],n),f=j(e[4],m,o);if(f)var
+g=f;else
+var
+p=[0,a(b(a(b(b(a(c),1),1)),1)),0],q=[0,a(a(b(b(a(a(c)),1),1))),p],r=[0,b(b(a(a(b(a(c),1))),1),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(a(b(b(a(c),1),1))),1),s],u=d(e[2],t),g=j(e[4],m,u);return y(g,h)};return g(p([0,b(a(b(b(b(a(c),1),1),1)),1),0]),E)}var
+F=[0,b(a(b(b(a(a(c)),1),1)),1),0],H=[0,a(b(a(b(b(a(c),1),1)),1)),F],I=[0,b(a(b(b(b(a(c),1),1),1)),1),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J];if(!o([0,b(a(a(a(b(a(c),1)))),1),K])){var
+M=[0,b(a(b(b(a(a(c)),1),1)),1),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,a(a(a(b(b(a(c),1),1)))),N],P=[0,a(b(a(b(b(a(c),1),1)),1)),O],Q=[0,b(b(a(b(a(a(c)),1)),1),1),P],R=[0,b(a(a(a(b(a(c),1)))),1),Q];if(!o([0,a(b(b(a(b(a(c),1)),1),1)),R])){var
+S=[0,b(a(a(a(b(a(c),1)))),1),0],T=[0,a(a(a(a(b(a(c),1))))),S],U=[0,a(a(b(b(a(a(c)),1),1))),T];if(o([0,b(a(b(a(b(a(c),1)),1)),1),U])){var
+V=function(o){function
+f(f){function
+h(j){var
+f=d(e[1],m);function
+h(d){var
+e=a(b(a(b(b(c,1),1)),1)),f=d?0:1;return y(f,e)}var
+i=b(b(b(b(b(b(c,1),1),1),1),1),1);return g(bM(c6(eO(2,bG(f)),2),i,f),h)}var
+j=a(b(a(b(b(c,1),1)),1));return g(y(i(d(e[3],m),f),j),h)}var
+h=b(b(a(b(c,1)),1),1),j=[0,b(b(b(a(a(a(c))),1),1),1),0],n=[0,a(b(b(b(b(a(c),1),1),1),1)),j];return g(l(dm(e,[0,a(b(a(a(b(a(c),1))),1)),n],k),h),f)};return g(p([0,b(a(b(a(b(a(c),1)),1)),1),0]),V)}return[2,b(c,1)]}}function
+L(q){var
+n=d(e[1],m);function
+j(j){function
+m(D){function
+p(e){var
+d=a(b(b(b(c,1),1),1));return af(fn(n),d)}var
+q=[0,a(a(a(b(a(a(c)),1)))),0],r=[0,a(a(a(a(b(a(c),1))))),q],f=G(e,[0,b(b(a(a(b(a(c),1))),1),1),r],k);if(f){var
+s=[0,b(b(b(a(b(a(c),1)),1),1),1),0],t=[0,a(a(a(b(b(a(c),1),1)))),s],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],h=G(e,[0,b(b(b(a(b(a(c),1)),1),1),1),u],k);if(h)var
+v=h[1],w=function(f){function
+h(g){var
+h=a(b(a(b(b(c,1),1)),1)),k=bi(j),d=i(bi(f),k);if(d)var
+l=bi(g),e=i(bi(j),l);else
+var
+e=d;return y(e,h)}var
+k=b(b(a(b(c,1)),1),1);return g(l(a2(d(e[1],v)),k),h)},x=b(b(a(b(c,1)),1),1),m=g(l(a2(d(e[1],f[1])),x),w);else
+var
+m=[1,b(b(a(b(c,1)),1),1)];var
+o=m}else
+var
+z=[0,b(b(b(a(b(a(c),1)),1),1),1),0],A=[0,a(a(a(b(b(a(c),1),1)))),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=G(e,[0,b(b(b(a(b(a(c),1)),1),1),1),B],k)?[1,b(b(a(b(c,1)),1),1)]:ko,o=C;return g(o,p)}var
+p=a(b(a(b(b(c,1),1)),1)),q=[0,b(a(b(b(a(a(c)),1),1)),1),0],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(a(b(b(b(a(c),1),1),1)),1),r],t=[0,a(b(a(a(b(a(c),1))),1)),s],u=[0,a(b(a(b(a(a(c)),1)),1)),t],v=o([0,b(a(a(a(b(a(c),1)))),1),u]),w=v||h(j[2],f);return g(y(w,p),m)}var
+p=a(b(a(b(b(c,1),1)),1));return g(l(a2(n),p),j)}return g(p([0,b(a(a(a(b(a(c),1)))),1),0]),L)}var
+r=b(b(a(b(c,1)),1),1),s=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),s],z=[0,a(b(b(a(a(a(c))),1),1)),u];return g(g(l(G(e,[0,b(b(a(b(a(a(c)),1)),1),1),z],k),r),p),A)}var
+r=a(b(a(a(c)),1)),s=p[2],u=[0,a(b(a(b(b(a(c),1),1)),1)),0],z=[0,a(b(a(b(a(a(c)),1)),1)),u],A=[0,b(b(a(a(b(a(c),1))),1),1),z],B=[0,a(b(b(b(b(a(c),1),1),1),1)),A];return g(l(G(e,[0,b(a(a(b(a(a(c)),1))),1),B],s),r),m)}var
+q=a(b(a(a(c)),1)),r=p[2],s=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),s],z=[0,a(b(b(a(a(a(c))),1),1)),u];return g(l(G(e,[0,b(b(a(b(a(a(c)),1)),1),1),z],r),q),m)},E=a(b(a(a(c)),1));return g(y(A(function(a){return j(e[4],a,r)},q),E),D)}return[1,a(b(a(a(c)),1))]}var
+F=function(a){return nk},H=a(b(a(a(c)),1));return g(y(m(A(function(a){return j(e[4],a,r)},q)),H),F)}return[1,a(b(a(a(c)),1))]}return[1,a(b(a(a(c)),1))]}var
+s=a(b(a(a(c)),1));return g(y(ax(e,b(b(b(b(b(b(c,1),1),1),1),1),1),[1,o]),s),r)}var
+r=a(b(a(a(c)),1)),s=p[2],u=[0,b(b(a(b(a(a(c)),1)),1),1),0],z=[0,a(a(b(b(a(a(c)),1),1))),u],B=[0,a(b(a(b(b(a(c),1),1)),1)),z],D=[0,a(a(a(b(b(a(c),1),1)))),B],E=[0,a(b(b(a(b(a(c),1)),1),1)),D];return g(l(G(e,[0,b(b(a(b(b(a(c),1),1)),1),1),E],s),r),o)},u=a(b(a(a(c)),1)),z=du(e,r);return g(g(l(bH(function(a){return f3(e,a,p[1])},z),u),s),D)}return nl}function
+dv(e,O,N,M,f){return aH(e,aP(e,[3,x(function(t){var
+h=O,g=N;for(;;){var
+m=0;if(h)if(g){var
+o=g[1],p=h[1];if(0===o[0]){var
+A=[0,a(b(a(b(b(a(c),1),1)),1)),0],B=[0,a(b(a(a(b(a(c),1))),1)),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],i=G(e,[0,b(a(a(a(b(a(c),1)))),1),C],p),D=i?j(e[4],i[1],t):i;if(!D){var
 h=h[2],g=g[2];continue}var
-I=[0,a(a(b(b(a(a(c)),1),1))),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],L=[0,b(b(a(a(b(a(c),1))),1),1),K],M=[0,a(b(b(b(b(a(c),1),1),1),1)),L],k=S(d,[0,b(a(a(b(a(a(c)),1))),1),M],q),o=0;if(k){var
-N=p[1],l=e(E(k[1]),N);if(l){var
-r=l[1];if(1===r[0]){var
-f=[0,r[1]];o=1}else{var
-f=0;o=1}}else
+E=[0,a(a(b(b(a(a(c)),1),1))),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,a(b(a(b(a(a(c)),1)),1)),F],I=[0,b(b(a(a(b(a(c),1))),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],k=L(e,[0,b(a(a(b(a(a(c)),1))),1),J],p),n=0;if(k){var
+K=o[1],l=d(z(k[1]),K);if(l){var
+q=l[1];if(1===q[0]){var
+f=[0,q[1]];n=1}else{var
+f=0;n=1}}else
 var
-s=l}else
+r=l}else
 var
-s=k;if(!o)var
-f=s}else
+r=k;if(!n)var
+f=r}else
 var
 f=0}else{var
-t=g;n=1}else{var
-t=h;n=1}if(n)var
-f=t;if(f)var
-v=f[1];else{var
-w=x(d,e(d[1],u),[4,O]);if(w){var
-y=w[1];if(4===y[0]){var
-m=y[1];if(m)var
-B=m[1][2],R=1===B[0]?m[2]?e(d[2],0):B[1]:e(d[2],0),C=R;else
+s=g;m=1}else{var
+s=h;m=1}if(m)var
+f=s;if(f)var
+u=f[1];else{var
+v=w(e,d(e[1],t),[4,M]);if(v)var
+P=v[1],Q=[0,b(b(a(b(a(a(c)),1)),1),1),0],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),R],T=[0,a(a(a(b(b(a(c),1),1)))),S],U=[0,a(b(b(a(b(a(c),1)),1),1)),T],x=G(e,[0,b(b(a(b(b(a(c),1),1)),1),1),U],P),V=x?x[1]:d(e[2],0),y=V;else
 var
-C=e(d[2],0);var
-z=C}else
-var
-z=e(d[2],0);var
-A=z}else
-var
-A=e(d[2],0);var
-v=A}return[1,v]}},f)]))}function
-f8(h,g,f){var
-d=e(E(g),f);if(d){var
-i=d[1],j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,a(b(a(b(b(a(c),1),1)),1)),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],p=[0,b(a(b(b(b(a(c),1),1),1)),1),o];return bf(x(h,[0,a(a(a(a(b(a(c),1))))),p],i))}return d}function
-dS(j,i,g,c,a){var
+y=d(e[2],0);var
+u=y}return[1,u]}},f)]))}function
+f6(h,g,f){var
+e=d(z(g),f);if(e){var
+i=e[1],j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,a(b(a(b(b(a(c),1),1)),1)),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],p=[0,b(a(b(b(b(a(c),1),1),1)),1),o];return aQ(w(h,[0,a(a(a(a(b(a(c),1))))),p],i))}return e}function
+dw(j,i,g,c,a){var
 b=h(a[1],c);if(b){var
-d=a[2];return t(function(a){var
-c=f8(j,i,a[1]);if(c)var
-d=c;else{var
-k=a[1],b=e(E(g),k);if(b){var
+e=a[2];return s(function(a){var
+c=f6(j,i,a[1]);if(c)var
+e=c;else{var
+k=a[1],b=d(z(g),k);if(b){var
 f=b[1];if(0===f[0]){var
-l=a[2],m=f[1];return G(function(a){return h(m,a)},l)}return 0}var
-d=b}return d},d)}return b}function
-f9(d,o,r,j,l){var
-y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],B=[0,b(a(a(b(a(a(c)),1))),1),z],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(a(b(b(a(a(c)),1),1))),D],F=[0,b(a(b(b(b(a(c),1),1),1)),1),E],q=p(aF(d,[0,a(a(a(a(b(a(c),1))))),F],j));if(q)var
-I=[0,b(a(a(a(b(a(c),1)))),1),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,a(b(a(b(b(a(c),1),1)),1)),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],N=[0,b(a(b(b(a(a(c)),1),1)),1),M],O=[0,a(a(a(a(b(a(c),1))))),N],P=[0,b(a(a(b(b(a(c),1),1))),1),O],R=[0,b(a(a(a(b(a(c),1)))),1),P],k=p(aF(d,[0,a(b(a(b(a(a(c)),1)),1)),R],j));else
+l=a[2],m=f[1];return A(function(a){return h(m,a)},l)}return 0}var
+e=b}return e},e)}return b}function
+f7(e,q,u,k,p){var
+B=[0,b(b(a(b(b(a(c),1),1)),1),1),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(a(b(a(a(c)),1))),1),C],E=[0,b(a(b(b(a(a(c)),1),1)),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,a(a(b(b(a(a(c)),1),1))),F],J=[0,b(a(b(b(b(a(c),1),1),1)),1),H],r=m(am(e,[0,a(a(a(a(b(a(c),1))))),J],k));if(r)var
+K=[0,b(a(a(a(b(a(c),1)))),1),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),K],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],P=[0,a(a(b(b(a(a(c)),1),1))),N],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,b(a(b(b(a(a(c)),1),1)),1),Q],S=[0,a(a(a(a(b(a(c),1))))),R],T=[0,b(a(a(b(b(a(c),1),1))),1),S],U=[0,b(a(a(a(b(a(c),1)))),1),T],o=m(am(e,[0,a(b(a(b(a(a(c)),1)),1)),U],k));else
 var
-k=q;var
-T=[0,a(b(a(b(b(a(c),1),1)),1)),0],U=[0,b(a(a(a(b(a(c),1)))),1),T],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,b(b(a(b(b(a(c),1),1)),1),1),V],X=[0,a(b(a(b(b(a(c),1),1)),1)),0],Z=[0,a(b(a(a(b(a(c),1))),1)),X],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,a(a(b(b(b(a(c),1),1),1))),_],aa=[0,b(b(a(b(a(a(c)),1)),1),1),$],ab=[0,a(b(a(b(a(a(c)),1)),1)),aa];if(aw(d,[0,a(a(a(a(b(a(c),1))))),ab],W,j)){var
-ad=function(y){function
-s(a){return[0,[0,a]]}var
-z=p(l);function
-k(I){function
-J(l){if(z)var
-B=[0,b(a(a(a(b(a(c),1)))),1),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(a(b(b(a(a(c)),1),1))),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],I=[0,b(a(b(b(a(a(c)),1),1)),1),F],J=[0,a(a(a(a(b(a(c),1))))),I],K=[0,b(a(a(b(b(a(c),1),1))),1),J],L=[0,b(a(a(a(b(a(c),1)))),1),K],e=aF(d,[0,a(b(a(b(a(a(c)),1)),1)),L],j);else
+o=r;var
+V=[0,a(b(a(b(b(a(c),1),1)),1)),0],W=[0,b(a(a(a(b(a(c),1)))),1),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,a(a(b(b(b(a(c),1),1),1))),$],ab=[0,b(b(a(b(a(a(c)),1)),1),1),aa],ac=[0,a(b(a(b(a(a(c)),1)),1)),ab];if(ag(e,[0,a(a(a(a(b(a(c),1))))),ac],Y,k)){var
+ad=function(B){function
+z(a){return[0,[0,a]]}var
+C=m(p);function
+o(K){function
+M(p){if(C)var
+D=[0,b(a(a(a(b(a(c),1)))),1),0],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],G=[0,a(a(b(b(a(a(c)),1),1))),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],J=[0,b(a(b(b(a(a(c)),1),1)),1),H],K=[0,a(a(a(a(b(a(c),1))))),J],L=[0,b(a(a(b(b(a(c),1),1))),1),K],M=[0,b(a(a(a(b(a(c),1)))),1),L],d=am(e,[0,a(b(a(b(a(a(c)),1)),1)),M],k);else
 var
-e=z;var
-M=[0,b(b(a(b(b(a(c),1),1)),1),1),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,b(a(a(b(a(a(c)),1))),1),N],P=[0,b(a(b(b(a(a(c)),1),1)),1),O],R=[0,a(b(a(b(b(a(c),1),1)),1)),P],S=[0,a(a(b(b(a(a(c)),1),1))),R],T=[0,b(a(b(b(b(a(c),1),1),1)),1),S],o=x(d,[0,a(a(a(a(b(a(c),1))))),T],[4,j]);if(o)var
-s=o[1],U=4===s[0]?s[1]:0,k=U;else
+d=C;var
+N=[0,b(b(a(b(b(a(c),1),1)),1),1),0],P=[0,a(b(a(b(b(a(c),1),1)),1)),N],Q=[0,b(a(a(b(a(a(c)),1))),1),P],R=[0,b(a(b(b(a(a(c)),1),1)),1),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),R],T=[0,a(a(b(b(a(a(c)),1),1))),S],U=[0,b(a(b(b(b(a(c),1),1),1)),1),T],q=w(e,[0,a(a(a(a(b(a(c),1))))),U],[4,k]);if(q)var
+z=q[1],V=4===z[0]?z[1]:0,o=V;else
 var
-k=o;function
-V(s){var
-j=w(l,f);function
-o(p){function
-j(q){function
-j(d){var
-b=r[2],a=b2(function(g){var
-i=g[2],b=A(bl,d),a=i;for(;;){if(b){if(a){var
+o=q;function
+W(w){var
+k=v(p,f);function
+m(q){function
+k(r){function
+k(d){var
+b=u[2],a=bc(function(g){var
+i=g[2],b=x(aO,d),a=i;for(;;){if(b){if(a){var
 c=b[1],e=c?h(c[1],a[1]):1;if(e){var
 b=b[2],a=a[2];continue}var
 f=e}else
 var
-f=a;return f}return a?0:1}},b),e=a6(function(b,a){return Q(b,a[2])},d,c),g=A(bl,d),i=n(e,w(a,f));return[0,[0,A(bl,a),i,g]]}var
-o=b(a(a(b(c,1))),1),p=0;return g(u(Y(function(h){var
-j=cL(function(a){return i(d[4],a[1],h[1])},k);if(j){var
-l=j[1][2];if(1===l[0]){var
-g=f,a=h[2],o=l[1];for(;;){if(a){if(!i(d[4],a[1],o)){var
-n=a[2],g=m(g,c),a=n;continue}var
+f=a;return f}return a?0:1}},b),e=aj(function(b,a){return I(b,a[2])},d,c),g=x(aO,d),j=i(e,v(a,f));return[0,[0,x(aO,a),j,g]]}var
+m=b(a(a(b(c,1))),1),q=0;return g(l(O(function(h){var
+i=bH(function(a){return j(e[4],a[1],h[1])},o);if(i){var
+k=i[1][2];if(1===k[0]){var
+g=f,a=h[2],m=k[1];for(;;){if(a){if(!j(e[4],a[1],m)){var
+l=a[2],g=n(g,c),a=l;continue}var
 b=[0,g]}else
 var
 b=a;var
 p=b?[0,[0,[0,b[1]],c]]:b;return p}}return 0}var
-q=e?[0,[0,0,w(h[2],f)]]:e;return q},l,p),o),j)}var
-o=b(a(a(b(c,1))),1);return g(H(t(function(a){return G(function(b){return i(d[4],a[1],b[1])},l)},k),o),j)}var
-p=b(a(a(b(c,1))),1),q=e?v(w(k,f),j):h(w(k,f),j);return g(H(q,p),o)}var
-W=b(a(a(b(c,1))),1);if(l)var
-q=1;else{var
-y=p(e);if(y)var
-X=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Z=[0,a(b(a(b(b(a(c),1),1)),1)),X],_=[0,b(a(a(b(a(a(c)),1))),1),Z],$=[0,b(a(b(b(a(a(c)),1),1)),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],q=p(aF(d,[0,a(a(a(a(b(a(c),1))))),ac],j));else
+q=d?[0,[0,0,v(h[2],f)]]:d;return q},p,q),m),k)}var
+m=b(a(a(b(c,1))),1);return g(y(s(function(a){return A(function(b){return j(e[4],a[1],b[1])},p)},o),m),k)}var
+q=b(a(a(b(c,1))),1),r=d?t(v(o,f),k):h(v(o,f),k);return g(y(r,q),m)}var
+X=b(a(a(b(c,1))),1);if(p)var
+r=1;else{var
+B=m(d);if(B)var
+Y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Z=[0,a(b(a(b(b(a(c),1),1)),1)),Y],_=[0,b(a(a(b(a(a(c)),1))),1),Z],$=[0,b(a(b(b(a(a(c)),1),1)),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],r=m(am(e,[0,a(a(a(a(b(a(c),1))))),ac],k));else
 var
-q=y}return g(H(q,W),V)}var
-K=b(b(a(b(c,1)),1),1),q=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),q],y=[0,a(b(b(b(b(a(c),1),1),1),1)),s],B=[0,b(a(b(b(a(a(c)),1),1)),1),y],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],e=S(d,[0,b(b(b(b(a(a(c)),1),1),1),1),C],I);if(e){var
-D=0,E=e[1],k=Y(function(h){var
-k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],l=[0,a(b(a(b(b(a(c),1),1)),1)),k],m=[0,b(a(a(b(a(a(c)),1))),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(a(b(b(a(c),1),1)),1)),n],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,b(a(b(b(b(a(c),1),1),1)),1),p];if(bf(x(d,[0,a(a(a(a(b(a(c),1))))),q],h))){var
-r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(b(b(b(b(a(c),1),1),1),1)),s],e=ac(d,[0,b(a(a(a(b(a(c),1)))),1),t],h);if(e){var
-u=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],w=[0,a(b(a(b(a(a(c)),1)),1)),v],y=[0,b(b(a(a(b(a(c),1))),1),1),w],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],f=S(d,[0,b(a(a(b(a(a(c)),1))),1),z],h);if(f)var
-g=Y(dL,f[1],0),A=g?[0,[0,[0,e[1],g[1]]]]:g,i=A;else
+r=B}return g(y(r,X),W)}var
+N=b(b(a(b(c,1)),1),1),r=[0,a(a(b(b(a(a(c)),1),1))),0],z=[0,a(b(a(a(b(a(c),1))),1)),r],B=[0,a(b(b(b(b(a(c),1),1),1),1)),z],D=[0,b(a(b(b(a(a(c)),1),1)),1),B],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],d=L(e,[0,b(b(b(b(a(a(c)),1),1),1),1),E],K);if(d){var
+F=0,H=d[1],o=O(function(h){var
+k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],l=[0,a(b(a(b(b(a(c),1),1)),1)),k],m=[0,b(a(a(b(a(a(c)),1))),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(a(b(b(a(c),1),1)),1)),n],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,b(a(b(b(b(a(c),1),1),1)),1),p];if(aQ(w(e,[0,a(a(a(a(b(a(c),1))))),q],h))){var
+r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(b(b(b(b(a(c),1),1),1),1)),s],d=G(e,[0,b(a(a(a(b(a(c),1)))),1),t],h);if(d){var
+u=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],x=[0,a(b(a(b(a(a(c)),1)),1)),v],y=[0,b(b(a(a(b(a(c),1))),1),1),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],f=L(e,[0,b(a(a(b(a(a(c)),1))),1),z],h);if(f)var
+g=O(co,f[1],0),A=g?[0,[0,[0,d[1],g[1]]]]:g,i=A;else
 var
 i=f;var
 j=i}else
 var
-j=e;return j}return nJ},E,D);if(k)var
-F=k[1],l=[0,aQ(function(a){var
-b=a?[0,a[1],0]:a;return b},F)];else
+j=d;return j}return lT},H,F);if(o)var
+J=o[1],p=[0,as(function(a){var
+b=a?[0,a[1],0]:a;return b},J)];else
 var
-l=k;var
-o=l}else
+p=o;var
+q=p}else
 var
-o=e;return g(u(o,K),J)}var
-q=b(b(a(b(c,1)),1),1);return g(g(u(e(o[2],r[1]),q),k),s)},ae=a(a(a(b(c,1)))),af=[0,b(b(a(b(b(a(c),1),1)),1),1),0],ag=[0,a(b(a(b(b(a(c),1),1)),1)),af],ah=[0,b(a(b(b(a(a(c)),1),1)),1),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah],aj=[0,a(a(a(b(a(a(c)),1)))),ai],ak=[0,a(a(b(b(a(a(c)),1),1))),aj],al=[0,b(a(a(a(b(a(c),1)))),1),ak];return g(H(p(aF(d,[0,a(b(b(b(b(a(c),1),1),1),1)),al],j)),ae),ad)}function
-am(ag){var
-k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],m=[0,a(b(a(b(b(a(c),1),1)),1)),k],n=[0,b(b(a(a(b(a(c),1))),1),1),m],q=[0,a(b(b(a(b(a(c),1)),1),1)),n],s=[0,a(b(b(b(b(a(c),1),1),1),1)),q],t=[0,b(a(a(b(b(a(c),1),1))),1),s],v=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,a(b(a(a(b(a(c),1))),1)),v],x=[0,a(a(a(a(b(a(c),1))))),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,b(b(a(b(a(a(c)),1)),1),1),y],A=[0,a(b(a(b(a(a(c)),1)),1)),z];if(aw(d,[0,a(a(a(a(b(a(c),1))))),A],t,j)){var
-B=[0,b(b(a(b(b(a(c),1),1)),1),1),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,a(a(a(b(a(a(c)),1)))),E],G=[0,a(a(b(b(a(a(c)),1),1))),F],I=[0,b(a(a(a(b(a(c),1)))),1),G];if(aF(d,[0,a(b(b(b(b(a(c),1),1),1),1)),I],j)){var
-J=function(f){function
-h(a){return nN}var
-i=a(a(a(b(c,1)))),j=[0,a(a(b(b(a(a(c)),1),1))),0],k=[0,b(a(b(b(a(a(c)),1),1)),1),j],l=[0,a(a(a(a(b(a(c),1))))),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],e=ac(d,[0,a(b(a(b(b(a(c),1),1)),1)),n],f),o=e?1:e;return g(H(o,i),h)},K=b(b(a(b(c,1)),1),1);return g(u(e(o[2],r[1]),K),J)}return nO}function
-L(a){return nP}var
-M=a(a(a(b(c,1)))),h=p(l);if(h)var
-N=[0,b(a(a(a(b(a(c),1)))),1),0],O=[0,a(a(a(b(a(a(c)),1)))),N],P=[0,a(a(a(a(b(a(c),1))))),O],Q=[0,b(a(a(a(b(a(c),1)))),1),P],R=[0,a(a(b(a(b(a(c),1)),1))),Q],S=[0,b(a(a(a(b(a(c),1)))),1),R],T=[0,a(b(a(b(a(a(c)),1)),1)),S],U=[0,a(b(a(b(b(a(c),1),1)),1)),0],V=[0,a(b(a(a(b(a(c),1))),1)),U],W=[0,a(a(a(a(b(a(c),1))))),V],X=[0,a(a(b(b(b(a(c),1),1),1))),W],Y=[0,b(b(a(b(a(a(c)),1)),1),1),X],Z=[0,a(b(a(b(a(a(c)),1)),1)),Y],f=aw(d,[0,a(a(a(a(b(a(c),1))))),Z],T,j);else
+q=d;return g(l(q,N),M)}var
+r=b(b(a(b(c,1)),1),1);return g(g(l(d(q[2],u[1]),r),o),z)},ae=a(a(a(b(c,1)))),af=[0,b(b(a(b(b(a(c),1),1)),1),1),0],ah=[0,a(b(a(b(b(a(c),1),1)),1)),af],ai=[0,b(a(b(b(a(a(c)),1),1)),1),ah],ak=[0,a(b(a(b(b(a(c),1),1)),1)),ai],al=[0,a(a(a(b(a(a(c)),1)))),ak],an=[0,a(a(b(b(a(a(c)),1),1))),al],ao=[0,b(a(a(a(b(a(c),1)))),1),an];return g(y(m(am(e,[0,a(b(b(b(b(a(c),1),1),1),1)),ao],k)),ae),ad)}function
+ap(ah){var
+j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],n=[0,a(b(a(b(b(a(c),1),1)),1)),j],o=[0,b(b(a(a(b(a(c),1))),1),1),n],r=[0,a(b(b(a(b(a(c),1)),1),1)),o],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(a(b(b(a(c),1),1))),1),s],v=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,a(b(a(a(b(a(c),1))),1)),v],x=[0,a(a(a(a(b(a(c),1))))),w],z=[0,a(a(b(b(b(a(c),1),1),1))),x],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(a(b(a(a(c)),1)),1)),A];if(ag(e,[0,a(a(a(a(b(a(c),1))))),B],t,k)){var
+C=[0,b(b(a(b(b(a(c),1),1)),1),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,b(a(b(b(a(a(c)),1),1)),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,a(a(a(b(a(a(c)),1)))),F],I=[0,a(a(b(b(a(a(c)),1),1))),H],J=[0,b(a(a(a(b(a(c),1)))),1),I];if(am(e,[0,a(b(b(b(b(a(c),1),1),1),1)),J],k)){var
+K=function(f){function
+h(a){return nm}var
+i=a(a(a(b(c,1)))),j=[0,a(a(b(b(a(a(c)),1),1))),0],k=[0,b(a(b(b(a(a(c)),1),1)),1),j],l=[0,a(a(a(a(b(a(c),1))))),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],d=G(e,[0,a(b(a(b(b(a(c),1),1)),1)),n],f),o=d?1:d;return g(y(o,i),h)},L=b(b(a(b(c,1)),1),1);return g(l(d(q[2],u[1]),L),K)}return nn}function
+M(a){return no}var
+N=a(a(a(b(c,1)))),h=m(p);if(h)var
+O=[0,b(a(a(a(b(a(c),1)))),1),0],P=[0,a(a(a(b(a(a(c)),1)))),O],Q=[0,a(a(a(a(b(a(c),1))))),P],R=[0,b(a(a(a(b(a(c),1)))),1),Q],S=[0,a(a(b(a(b(a(c),1)),1))),R],T=[0,b(a(a(a(b(a(c),1)))),1),S],U=[0,a(b(a(b(a(a(c)),1)),1)),T],V=[0,a(b(a(b(b(a(c),1),1)),1)),0],W=[0,a(b(a(a(b(a(c),1))),1)),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,a(a(b(b(b(a(c),1),1),1))),X],Z=[0,b(b(a(b(a(a(c)),1)),1),1),Y],_=[0,a(b(a(b(a(a(c)),1)),1)),Z],f=ag(e,[0,a(a(a(a(b(a(c),1))))),_],U,k);else
 var
 f=h;if(f)var
-_=[0,b(b(a(b(b(a(c),1),1)),1),1),0],$=[0,a(b(a(b(b(a(c),1),1)),1)),_],aa=[0,b(a(b(b(a(a(c)),1),1)),1),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ad=[0,a(a(a(b(a(a(c)),1)))),ab],ae=[0,a(a(b(b(a(a(c)),1),1))),ad],af=[0,b(a(a(a(b(a(c),1)))),1),ae],i=p(aF(d,[0,a(b(b(b(b(a(c),1),1),1),1)),af],j));else
+$=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,b(a(b(b(a(a(c)),1),1)),1),aa],ac=[0,a(b(a(b(b(a(c),1),1)),1)),ab],ad=[0,a(a(a(b(a(a(c)),1)))),ac],ae=[0,a(a(b(b(a(a(c)),1),1))),ad],af=[0,b(a(a(a(b(a(c),1)))),1),ae],i=m(am(e,[0,a(b(b(b(b(a(c),1),1),1),1)),af],k));else
 var
-i=f;return g(H(i,M),L)}var
-an=a(a(a(b(c,1))));if(k)var
-ao=[0,b(b(a(b(a(a(c)),1)),1),1),0],ap=[0,b(b(a(a(b(a(c),1))),1),1),ao],aq=[0,a(b(a(b(a(a(c)),1)),1)),ap],ar=[0,a(a(b(b(a(a(c)),1),1))),aq],as=[0,a(b(a(b(b(a(c),1),1)),1)),ar],s=p(aF(d,[0,b(a(b(b(a(a(c)),1),1)),1),as],j));else
+i=f;return g(y(i,N),M)}var
+aq=a(a(a(b(c,1))));if(o)var
+ar=[0,b(b(a(b(a(a(c)),1)),1),1),0],at=[0,b(b(a(a(b(a(c),1))),1),1),ar],au=[0,a(b(a(b(a(a(c)),1)),1)),at],av=[0,a(a(b(b(a(a(c)),1),1))),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],z=m(am(e,[0,b(a(b(b(a(a(c)),1),1)),1),aw],k));else
 var
-s=k;return g(H(s,an),am)}function
-dT(a,d,c,b){var
-e=a[10],f=m(a[9],b),g=q(c,a[8]);return[0,a[1],a[2],a[3],d,a[5],a[6],a[7],g,f,e]}function
-f_(b,a){return b2(function(a){return p(h(a[1],b))},a)}function
-f$(j,i){var
-g=I(j[2],i);if(!v(i,c)&&!v(g,f)){var
-m=bk(g),d=j[3],e=m;for(;;){if(0===e)var
+z=o;return g(y(z,aq),ap)}function
+dx(a,d,c,b){var
+e=a[12],f=n(a[11],b),g=o(c,a[10]);return[0,a[1],a[2],a[3],d,a[5],a[6],a[7],a[8],a[9],g,f,e]}function
+f8(b,a){return bc(function(a){return m(h(a[1],b))},a)}function
+f9(j,i){var
+g=B(j[2],i);if(!t(i,c)&&!t(g,f)){var
+m=av(g),d=j[3],e=m;for(;;){if(0===e)var
 k=d?[0,d[1]]:d,h=k;else{var
 l=e-1|0;if(d){var
 d=d[2],e=l;continue}var
 h=d}return h?[0,[0,h[1],g]]:[1,b(b(b(a(c),1),1),1)]}}return[1,b(b(b(a(c),1),1),1)]}var
-nR=[0,b(b(b(a(a(c)),1),1),1),0],nS=[0,b(b(b(b(a(c),1),1),1),1),nR],nT=[0,a(a(b(b(a(c),1),1))),nS],nU=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nT],0],nV=[0,a(a(a(b(a(c),1)))),0],nW=[0,b(b(b(b(a(c),1),1),1),1),nV],nX=[0,a(a(b(b(a(c),1),1))),nW],nY=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nX],nU],nZ=[0,a(b(a(b(a(c),1)),1)),0],n0=[0,b(b(b(b(a(c),1),1),1),1),nZ],n1=[0,a(a(b(b(a(c),1),1))),n0],n2=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n1],nY],n3=[0,b(b(a(b(a(c),1)),1),1),0],n4=[0,b(b(b(b(a(c),1),1),1),1),n3],n5=[0,a(a(b(b(a(c),1),1))),n4],n6=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n5],n2],n7=[0,b(a(b(b(a(c),1),1)),1),0],n8=[0,b(b(b(b(a(c),1),1),1),1),n7],n9=[0,a(a(b(b(a(c),1),1))),n8],n_=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n9],n6],n$=[0,a(b(b(b(a(c),1),1),1)),0],oa=[0,b(b(b(b(a(c),1),1),1),1),n$],ob=[0,a(a(b(b(a(c),1),1))),oa],oc=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ob],n_],od=[0,a(a(a(b(a(c),1)))),0],oe=[0,b(b(b(b(a(c),1),1),1),1),od],of=[0,b(a(b(b(a(c),1),1)),1),oe],og=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),of],oc],oh=[0,a(a(b(b(a(c),1),1))),0],oi=[0,b(b(b(b(a(c),1),1),1),1),oh],oj=[0,b(a(b(b(a(c),1),1)),1),oi],ok=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oj],og],ol=[0,b(a(b(b(a(c),1),1)),1),0],om=[0,b(b(b(b(a(c),1),1),1),1),ol],on=[0,b(a(b(b(a(c),1),1)),1),om],oo=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),on],ok],op=[0,a(b(b(b(a(c),1),1),1)),0],oq=[0,b(b(b(b(a(c),1),1),1),1),op],or=[0,b(a(b(b(a(c),1),1)),1),oq],os=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),or],oo],ot=[0,b(a(a(b(a(c),1))),1),0],ou=[0,b(b(b(b(a(c),1),1),1),1),ot],ov=[0,a(b(b(b(a(c),1),1),1)),ou],ow=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ov],os],ox=[0,a(b(a(b(a(c),1)),1)),0],oy=[0,b(b(b(b(a(c),1),1),1),1),ox],oz=[0,a(b(b(b(a(c),1),1),1)),oy],oA=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oz],ow],oB=[0,b(b(a(b(a(c),1)),1),1),0],oC=[0,b(b(b(b(a(c),1),1),1),1),oB],oD=[0,a(b(b(b(a(c),1),1),1)),oC],oE=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oD],oA],oF=[0,a(a(b(b(a(c),1),1))),0],oG=[0,b(b(b(b(a(c),1),1),1),1),oF],oH=[0,a(b(b(b(a(c),1),1),1)),oG],oI=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oH],oE],oJ=[0,b(a(b(b(a(c),1),1)),1),0],oK=[0,b(b(b(b(a(c),1),1),1),1),oJ],oL=[0,a(b(b(b(a(c),1),1),1)),oK],oM=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oL],oI],oN=[0,a(b(b(b(a(c),1),1),1)),0],oO=[0,b(b(b(b(a(c),1),1),1),1),oN],oP=[0,a(b(b(b(a(c),1),1),1)),oO],oQ=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oP],oM];function
-oR(d,n,m,e){var
-o=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),o],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],t=[0,b(b(b(b(b(c,1),1),1),1),1),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(b(a(a(c)),1)))),u],w=[0,a(a(a(a(b(a(c),1))))),v],x=[0,b(a(a(a(b(a(c),1)))),1),w],y=[0,a(a(b(a(b(a(c),1)),1))),x],z=[0,b(a(a(a(b(a(c),1)))),1),y],A=[0,a(b(a(b(a(a(c)),1)),1)),z],B=[0,b(b(a(a(b(a(c),1))),1),1),0],C=[0,a(a(a(a(b(a(c),1))))),B],D=[0,a(a(a(a(b(a(c),1))))),C],k=aw(d,[0,b(b(a(b(a(a(c)),1)),1),1),D],A,e),E=[0,b(b(a(a(b(a(c),1))),1),1),0],F=[0,a(a(a(a(b(a(c),1))))),E],I=[0,a(a(a(a(b(a(c),1))))),F],h=bI(d,[0,b(b(a(b(a(a(c)),1)),1),1),I],e);if(h)var
-J=h[1],K=n[1],j=G(function(f){var
-g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,a(b(a(a(b(a(c),1))),1)),g],j=[0,a(b(b(b(b(a(c),1),1),1),1)),h],e=ac(d,[0,b(a(a(a(b(a(c),1)))),1),j],f);return e?i(d[4],e[1],J):e},K);else
+nq=[0,b(b(b(a(a(c)),1),1),1),0],nr=[0,b(b(b(b(a(c),1),1),1),1),nq],ns=[0,a(a(b(b(a(c),1),1))),nr],nt=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ns],0],nu=[0,a(a(a(b(a(c),1)))),0],nv=[0,b(b(b(b(a(c),1),1),1),1),nu],nw=[0,a(a(b(b(a(c),1),1))),nv],nx=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nw],nt],ny=[0,a(b(a(b(a(c),1)),1)),0],nz=[0,b(b(b(b(a(c),1),1),1),1),ny],nA=[0,a(a(b(b(a(c),1),1))),nz],nB=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nA],nx],nC=[0,b(b(a(b(a(c),1)),1),1),0],nD=[0,b(b(b(b(a(c),1),1),1),1),nC],nE=[0,a(a(b(b(a(c),1),1))),nD],nF=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nE],nB],nG=[0,b(a(b(b(a(c),1),1)),1),0],nH=[0,b(b(b(b(a(c),1),1),1),1),nG],nI=[0,a(a(b(b(a(c),1),1))),nH],nJ=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nI],nF],nK=[0,a(b(b(b(a(c),1),1),1)),0],nL=[0,b(b(b(b(a(c),1),1),1),1),nK],nM=[0,a(a(b(b(a(c),1),1))),nL],nN=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nM],nJ],nO=[0,a(a(a(b(a(c),1)))),0],nP=[0,b(b(b(b(a(c),1),1),1),1),nO],nQ=[0,b(a(b(b(a(c),1),1)),1),nP],nR=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nQ],nN],nS=[0,a(a(b(b(a(c),1),1))),0],nT=[0,b(b(b(b(a(c),1),1),1),1),nS],nU=[0,b(a(b(b(a(c),1),1)),1),nT],nV=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nU],nR],nW=[0,b(a(b(b(a(c),1),1)),1),0],nX=[0,b(b(b(b(a(c),1),1),1),1),nW],nY=[0,b(a(b(b(a(c),1),1)),1),nX],nZ=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nY],nV],n0=[0,a(b(b(b(a(c),1),1),1)),0],n1=[0,b(b(b(b(a(c),1),1),1),1),n0],n2=[0,b(a(b(b(a(c),1),1)),1),n1],n3=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n2],nZ],n4=[0,b(a(a(b(a(c),1))),1),0],n5=[0,b(b(b(b(a(c),1),1),1),1),n4],n6=[0,a(b(b(b(a(c),1),1),1)),n5],n7=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n6],n3],n8=[0,a(b(a(b(a(c),1)),1)),0],n9=[0,b(b(b(b(a(c),1),1),1),1),n8],n_=[0,a(b(b(b(a(c),1),1),1)),n9],n$=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n_],n7],oa=[0,b(b(a(b(a(c),1)),1),1),0],ob=[0,b(b(b(b(a(c),1),1),1),1),oa],oc=[0,a(b(b(b(a(c),1),1),1)),ob],od=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oc],n$],oe=[0,a(a(b(b(a(c),1),1))),0],of=[0,b(b(b(b(a(c),1),1),1),1),oe],og=[0,a(b(b(b(a(c),1),1),1)),of],oh=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),og],od],oi=[0,b(a(b(b(a(c),1),1)),1),0],oj=[0,b(b(b(b(a(c),1),1),1),1),oi],ok=[0,a(b(b(b(a(c),1),1),1)),oj],ol=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ok],oh],om=[0,a(b(b(b(a(c),1),1),1)),0],on=[0,b(b(b(b(a(c),1),1),1),1),om],oo=[0,a(b(b(b(a(c),1),1),1)),on],op=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oo],ol];function
+oq(d,o,n,e){var
+p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],t=[0,b(b(b(b(b(c,1),1),1),1),1),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(b(a(a(c)),1)))),u],w=[0,a(a(a(a(b(a(c),1))))),v],x=[0,b(a(a(a(b(a(c),1)))),1),w],z=[0,a(a(b(a(b(a(c),1)),1))),x],B=[0,b(a(a(a(b(a(c),1)))),1),z],C=[0,a(b(a(b(a(a(c)),1)),1)),B],D=[0,b(b(a(a(b(a(c),1))),1),1),0],E=[0,a(a(a(a(b(a(c),1))))),D],F=[0,a(a(a(a(b(a(c),1))))),E],k=ag(d,[0,b(b(a(b(a(a(c)),1)),1),1),F],C,e),H=[0,b(b(a(a(b(a(c),1))),1),1),0],I=[0,a(a(a(a(b(a(c),1))))),H],J=[0,a(a(a(a(b(a(c),1))))),I],h=bj(d,[0,b(b(a(b(a(a(c)),1)),1),1),J],e);if(h)var
+K=h[1],L=o[1],i=A(function(f){var
+g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,a(b(a(a(b(a(c),1))),1)),g],i=[0,a(b(b(b(b(a(c),1),1),1),1)),h],e=G(d,[0,b(a(a(a(b(a(c),1)))),1),i],f);return e?j(d[4],e[1],K):e},L);else
 var
-j=h;function
-L(a){return[0,m]}var
-M=b(a(a(a(c))),1),l=G(function(f){var
-g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,b(b(a(b(b(a(c),1),1)),1),1),g],i=[0,a(a(a(a(b(a(c),1))))),h];return aw(d,[0,a(a(b(b(b(a(c),1),1),1))),i],f,e)},oQ);if(l)if(k)var
+i=h;function
+M(a){return[0,n]}var
+N=b(a(a(a(c))),1),l=A(function(f){var
+g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,b(b(a(b(b(a(c),1),1)),1),1),g],i=[0,a(a(a(a(b(a(c),1))))),h];return ag(d,[0,a(a(b(b(b(a(c),1),1),1))),i],f,e)},op);if(l)if(k)var
 f=k;else
-if(j)var
-N=[0,a(b(b(b(a(c),1),1),1)),0],O=[0,b(b(b(b(a(c),1),1),1),1),N],P=[0,a(b(b(b(a(c),1),1),1)),O],Q=[0,b(a(b(b(a(b(c,1)),1),1)),1),P],R=[0,a(b(a(b(b(a(c),1),1)),1)),0],S=[0,b(b(a(b(b(a(c),1),1)),1),1),R],T=[0,a(a(a(a(b(a(c),1))))),S],f=p(aw(d,[0,a(a(b(b(b(a(c),1),1),1))),T],Q,e));else
+if(i)var
+O=[0,a(b(b(b(a(c),1),1),1)),0],P=[0,b(b(b(b(a(c),1),1),1),1),O],Q=[0,a(b(b(b(a(c),1),1),1)),P],R=[0,b(a(b(b(a(b(c,1)),1),1)),1),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),0],T=[0,b(b(a(b(b(a(c),1),1)),1),1),S],U=[0,a(a(a(a(b(a(c),1))))),T],f=m(ag(d,[0,a(a(b(b(b(a(c),1),1),1))),U],R,e));else
 var
-f=j;else
+f=i;else
 var
-f=l;return g(H(f,M),L)}function
-ga(d,l,j,s,o){if(o){var
-B=o[2],C=function(a){return ga(d,l,a,m(s,c),B)},k=o[1],r=function(C){function
-o(y){var
-o=e(d[1],y);function
-z(z){function
+f=l;return g(y(f,N),M)}function
+f_(j,p,e,u,q){if(q){var
+E=q[2],H=function(a){return f_(j,p,a,n(u,c),E)},k=q[1],r=function(H){function
+q(z){var
+q=d(j[1],z);function
+D(D){function
 r(r){function
-y(ar){var
-T=[0,b(b(a(a(b(a(c),1))),1),1),0],U=[0,b(b(a(a(b(a(c),1))),1),1),T],W=[0,a(b(b(b(b(a(c),1),1),1),1)),U];if(R(o,[0,a(a(b(b(b(a(c),1),1),1))),W])){var
-r=function(z){function
-n(E){var
-r=m(j[2],c);function
-o(F){function
-D(m){function
-F(J){function
-y(n){function
-y(n){var
-o=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,a(b(a(b(b(a(c),1),1)),1)),o],u=[0,b(b(a(b(a(a(c)),1)),1),1),p],w=[0,a(b(b(b(b(a(c),1),1),1),1)),u],y=[0,b(b(a(b(a(a(c)),1)),1),1),w],f=x(d,[0,a(a(b(b(a(a(c)),1),1))),y],[4,k]);if(f){var
+z(au){var
+W=[0,b(b(a(a(b(a(c),1))),1),1),0],X=[0,b(b(a(a(b(a(c),1))),1),1),W],Y=[0,a(b(b(b(b(a(c),1),1),1),1)),X];if(F(q,[0,a(a(b(b(b(a(c),1),1),1))),Y])){var
+r=function(D){function
+i(I){var
+r=n(e[2],c);function
+q(J){function
+H(i){function
+J(K){function
+z(m){function
+z(l){var
+p=l[1],q=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),q],y=[0,b(b(a(b(a(a(c)),1)),1),1),v],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],B=[0,b(b(a(b(a(a(c)),1)),1),1),z],f=w(j,[0,a(a(b(b(a(a(c)),1),1))),B],[4,k]);if(f){var
 g=f[1];if(3===g[0])var
-l=g[1],e=aQ(function(a){return 0===a[0]?[0,a[1],0]:0},l);else
+n=g[1],d=as(function(a){return 0===a[0]?[0,a[1],0]:0},n);else
 var
-e=0}else
+d=0}else
 var
-e=f;function
-B(l){function
-f(a){return a?a[1]:V(c)}var
-g=V(b(c,1)),a=e;for(;;){if(a){var
-i=a[1],j=v(g,i);if(j){var
+d=f;function
+E(l){function
+f(a){return a?a[1][1]:P(c)}var
+g=P(b(c,1)),a=d;for(;;){if(a){var
+i=a[1],j=t(g,i);if(j){var
 g=i,a=a[2];continue}var
-d=j}else
+e=j}else
 var
-d=1;var
-k=d?t(function(a){return G(function(b){return h(f(b),a)},l)},e):d;return k?t(function(a){var
-b=f(a);return G(function(a){return h(b,a)},e)},l):k}}var
-C=j[10],D=j[9],F=[0,[0,[0,[0,m[3],B],[0,n,z]]],j[8]],H=[0,b(a(a(b(b(a(c),1),1))),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],i=bI(d,[0,b(a(b(b(a(a(c)),1),1)),1),I],k),J=i?[0,i[1],j[7]]:j[7],K=[0,E,j[6]],L=j[5],M=j[4],N=q(A(function(a){return[0,a[2][1],m[1]]},M),L),O=q(j[4],[0,[0,r,[0,m[1],s]],0]);return[0,[0,j[1],r,[0,m,j[3]],O,N,K,J,F,D,C]]}function
-o(p){function
-v(z){var
-k=[0,a(a(b(b(a(a(c)),1),1))),0],o=[0,a(b(a(a(b(a(c),1))),1)),k],q=[0,a(b(b(b(b(a(c),1),1),1),1)),o],r=[0,b(a(b(b(a(a(c)),1),1)),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],i=S(d,[0,b(b(b(b(a(a(c)),1),1),1),1),s],p),h=i?i[1]:i;function
-t(g){var
-e=l[10];return[0,A(function(y){var
-e=y[1],j=m[1];if(typeof
-e==="number")return nM;else{if(0===e[0]){var
-k=e[4],l=e[2],i=dS(d,h,g,j,l);if(i)var
-r=l[2],o=aQ(function(e){var
-g=f8(d,h,e[1]);if(g)var
-k=e[2],j=0,l=b3(bk(e[1]),h),i=[0,[0,w(b2(function(e){var
-f=[0,b(b(a(b(b(a(c),1),1)),1),1),0],g=[0,a(b(a(b(b(a(c),1),1)),1)),f],h=[0,b(a(a(b(a(a(c)),1))),1),g],i=[0,b(a(b(b(a(a(c)),1),1)),1),h],j=[0,a(b(a(b(b(a(c),1),1)),1)),i],k=[0,a(a(b(b(a(a(c)),1),1))),j],l=[0,b(a(b(b(b(a(c),1),1),1)),1),k];return bf(x(d,[0,a(a(a(a(b(a(c),1))))),l],e))},l),f),k],j];else
+e=1;var
+k=e?s(function(a){return A(function(b){return h(f(b),a)},l)},d):e;return k?s(function(a){var
+b=f(a);return A(function(a){return h(b,a)},d)},l):k}}var
+F=e[12],G=e[11],H=[0,[0,[0,[0,i[3],E],[0,p,D]]],e[10]],J=C(l[2],e[9]),K=e[8],L=[0,b(a(a(b(b(a(c),1),1))),1),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],m=bj(j,[0,b(a(b(b(a(a(c)),1),1)),1),M],k),N=m?[0,m[1],e[7]]:e[7],O=[0,I,e[6]],Q=e[5],R=e[4],S=o(x(function(a){return[0,a[2][1],i[1]]},R),Q),T=o(e[4],[0,[0,r,[0,i[1],u]],0]);return[0,[0,e[1],r,[0,i,e[3]],T,S,O,N,K,J,H,G,F]]}var
+B=e[8];function
+n(k){function
+e(n){function
+o(o){function
+e(q){var
+r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(b(b(b(b(a(c),1),1),1),1)),s],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],y=[0,a(b(b(b(b(a(c),1),1),1),1)),u],n=L(j,[0,b(b(b(b(a(a(c)),1),1),1),1),y],k),e=n?n[1]:n;function
+z(k){var
+g=p[10];return[0,[0,x(function(P){var
+g=P[1],n=i[1];switch(g[0]){case
+0:var
+q=g[4],r=g[2],l=dw(j,e,k,n,r);if(l)var
+B=r[2],s=as(function(d){var
+g=f6(j,e,d[1]);if(g)var
+k=d[2],i=0,l=bd(av(d[1]),e),h=[0,[0,v(bc(function(d){var
+e=[0,b(b(a(b(b(a(c),1),1)),1),1),0],f=[0,a(b(a(b(b(a(c),1),1)),1)),e],g=[0,b(a(a(b(a(a(c)),1))),1),f],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],i=[0,a(b(a(b(b(a(c),1),1)),1)),h],k=[0,a(a(b(b(a(a(c)),1),1))),i],l=[0,b(a(b(b(b(a(c),1),1),1)),1),k];return aQ(w(j,[0,a(a(a(a(b(a(c),1))))),l],d))},l),f),k],i];else
 var
-i=g;return i},r);else
+h=g;return h},B);else
 var
-o=i;var
-p=dS(d,h,g,j,e[3]),s=p?[0,dR(d,h,g,n,A(b1,k))]:p,t=i?[0,dR(d,h,g,n,A(bl,k))]:i;return[0,t,s,o]}var
-q=dS(d,h,g,j,e[1]),u=0,v=q?[0,dR(d,h,g,n,[0,e[2],0])]:q;return[0,0,v,u]}},e)]}var
-v=b(b(a(b(c,1)),1),1),j=m[3][1],y=j?e(l[5],j[1]):j;return g(u(y,v),t)}var
-y=a(b(a(a(c)),1)),q=[0,b(a(a(a(b(a(c),1)))),1),0],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(b(b(b(a(a(c)),1),1),1),1),r],h=S(d,[0,a(a(a(a(b(a(c),1))))),s],p),j=h?h[1]:h;function
-k(g,f){var
-h=[0,a(b(a(b(b(a(c),1),1)),1)),0],j=[0,a(b(a(a(b(a(c),1))),1)),h],k=[0,a(b(b(b(b(a(c),1),1),1),1)),j],e=ac(d,[0,b(a(a(a(b(a(c),1)))),1),k],g);return e?i(d[4],e[1],f):e}var
-o=t(function(g){var
-h=G(function(a){return k(a,g[1])},j);if(h){var
-l=g[2];if(4===l[0]){var
-f=l[1];if(f){if(f[2])return 0;var
-m=f[1],p=[0,b(b(a(b(a(a(c)),1)),1),1),0],q=[0,a(a(b(b(a(a(c)),1),1))),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,a(a(a(b(b(a(c),1),1)))),r],t=[0,a(b(b(a(b(a(c),1)),1),1)),s],u=[0,b(b(a(b(b(a(c),1),1)),1),1),t],v=e(d[2],u),n=i(d[4],m[1],v);if(n){var
-w=m[2];return aS(d,b(b(b(b(b(b(c,1),1),1),1),1),1),w)}var
-o=n}else
+s=l;var
+t=dw(j,e,k,n,g[3]),C=t?[0,dv(j,e,k,m,x(bF,q))]:t,D=l?[0,dv(j,e,k,m,x(aO,q))]:l;return[0,D,C,s,f];case
+1:var
+u=dw(j,e,k,n,g[1]),E=0,F=u?[0,dv(j,e,k,m,[0,g[2],0])]:u;return[0,0,F,E,c];default:var
+o=w(j,d(j[1],g[2]),[4,m]);if(o)var
+H=o[1],I=[0,a(b(a(b(b(a(c),1),1)),1)),0],J=[0,a(b(a(b(a(a(c)),1)),1)),I],K=[0,b(b(a(a(b(a(c),1))),1),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],p=G(j,[0,b(a(a(b(a(a(c)),1))),1),L],H);else
 var
-o=f;return o}return 0}return h},n),z=o?t(function(e){var
-g=[0,b(b(a(a(b(a(c),1))),1),1),0],h=[0,a(b(b(b(b(a(c),1),1),1),1)),g],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(a(a(a(b(a(c),1))))),i],l=[0,a(b(b(a(b(a(c),1)),1),1)),j],m=[0,b(b(a(b(a(a(c)),1)),1),1),l],o=[0,b(b(b(b(a(a(c)),1),1),1),1),m],f=bf(x(d,[0,a(a(a(a(b(a(c),1))))),o],e));return f?f:G(function(a){return k(e,a[1])},n)},j):o;return g(H(z,y),v)}var
-p=b(b(a(b(c,1)),1),1);return g(g(u(e(l[2],m[1]),p),o),y)}var
-B=a(b(a(a(c)),1)),C=[0,b(a(a(a(b(a(c),1)))),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],F=[0,b(b(b(b(a(a(c)),1),1),1),1),D],n=x(d,[0,a(a(a(a(b(a(c),1))))),F],[4,k]);if(n)var
-o=n[1],I=4===o[0]?[0,o[1]]:0,p=I;else
+p=o;if(p)var
+y=a2(d(j[1],p[1])),M=y?bi(y[1]):f,z=M;else
 var
-p=n;return g(u(p,B),y)}var
-J=a(b(b(a(c),1),1)),p=j[4];if(p){var
-y=j[1];if(y)var
-B=b(b(b(b(b(b(c,1),1),1),1),1),1),n=v(w(j[4],f),B);else
+z=f;var
+A=h(g[1],n),N=0,O=A?[0,d(j[2],0)]:A;return[0,0,O,N,z]}},g),q]]}var
+A=b(b(a(b(c,1)),1),1),o=i[3][1],B=o?d(p[5],o[1]):o;return g(l(B,A),z)}return g(f5(j,n,k,B,m),e)}var
+q=a(b(a(a(c)),1)),e=du(j,k);return g(y(s(function(d){var
+f=[0,b(b(a(a(b(a(c),1))),1),1),0],g=[0,a(b(b(b(b(a(c),1),1),1),1)),f],h=[0,b(a(a(a(b(a(c),1)))),1),g],i=[0,a(a(a(a(b(a(c),1))))),h],k=[0,a(b(b(a(b(a(c),1)),1),1)),i],l=[0,b(b(a(b(a(a(c)),1)),1),1),k],n=[0,b(b(b(b(a(a(c)),1),1),1),1),l],e=aQ(w(j,[0,a(a(a(a(b(a(c),1))))),n],d));return e?e:A(function(a){return f3(j,d,a[1])},m)},e),q),o)}var
+n=b(b(a(b(c,1)),1),1);return g(l(d(p[3],i[1]),n),e)}var
+q=b(b(a(b(c,1)),1),1);return g(g(l(d(p[2],i[1]),q),n),z)}var
+B=a(b(a(a(c)),1)),E=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,b(b(b(b(a(a(c)),1),1),1),1),F],m=w(j,[0,a(a(a(a(b(a(c),1))))),H],[4,k]);if(m)var
+n=m[1],J=4===n[0]?[0,n[1]]:0,q=J;else
 var
-n=y;if(n)var
-C=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),D=p[1][2][2],o=v(I(I(s,c),D),C);else
+q=m;return g(l(q,B),z)}var
+K=a(b(b(a(c),1),1)),q=e[4];if(q){var
+z=e[1];if(z)var
+E=b(b(b(b(b(b(c,1),1),1),1),1),1),m=t(v(e[4],f),E);else
 var
-o=n}else
+m=z;if(m)var
+F=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),H=q[1][2][2],n=t(B(B(u,c),H),F);else
 var
-o=1;return g(H(o,J),F)}var
-n=e(l[6],z);if(n)var
-o=n[2],m=n[1],B=function(j){var
-i=j[1];function
-k(j){function
-k(k){function
-r(G){function
-n(b){var
-a=S(d,b,j),c=a?a[1]:a;return c}function
-p(q){function
-d(a){var
-b=fI(k);return[0,[0,i,a,[0,[0,m,o],h(w([0,m,o],f),b)]]]}var
-j=b(b(a(b(c,1)),1),1),n=0,p=[0,m,o];return g(u(Y(function(c){var
-a=e(l[5],c);if(a)var
-b=f6(k[2],a[1]),f=b?[0,[0,c,b[1]]]:b,d=f;else
+n=m}else
 var
-d=a;return d},p,n),j),d)}var
-r=b(c,1),s=[0,b(a(a(a(b(a(c),1)))),1),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),s],y=[0,b(b(b(b(a(a(c)),1),1),1),1),v],z=n([0,a(a(a(a(b(a(c),1))))),y]),A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,a(b(a(a(b(a(c),1))),1)),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],F=q(n([0,b(b(b(b(a(a(c)),1),1),1),1),E]),z);return g(aD(t(function(e){var
-f=[0,b(b(a(b(a(a(c)),1)),1),1),0];return x(d,[0,a(b(b(b(b(a(c),1),1),1),1)),f],e)?0:1},F),r),p)}var
-s=b(c,1),v=[0,a(a(b(b(a(a(c)),1),1))),0],y=[0,b(a(b(b(a(a(c)),1),1)),1),v],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(a(a(b(a(a(c)),1)))),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],n=x(d,[0,a(b(b(b(b(a(c),1),1),1),1)),C],j),D=n?1:n;return g(aD(p(D),s),r)}var
-n=b(b(a(b(c,1)),1),1);return g(u(e(l[3],i),n),k)}var
-n=b(b(a(b(c,1)),1),1);return g(u(e(l[2],i),n),k)},C=b(b(a(b(c,1)),1),1),y=g(u(e(l[4],m),C),B);else
+n=1;return g(y(n,K),J)}var
+n=d(p[6],D);if(n)var
+q=n[2],i=n[1],E=function(k){var
+e=k[1];function
+n(k){function
+n(n){function
+t(G){function
+m(b){var
+a=L(j,b,k),c=a?a[1]:a;return c}function
+r(r){function
+j(a){var
+b=fk(n);return[0,[0,e,a,[0,[0,i,q],h(v([0,i,q],f),b)]]]}var
+k=b(b(a(b(c,1)),1),1),m=0,o=[0,i,q];return g(l(O(function(c){var
+a=d(p[5],c);if(a)var
+b=f1(n[2],a[1]),f=b?[0,[0,c,b[1]]]:b,e=f;else
 var
-y=[1,a(b(a(b(c,1)),1))];return g(y,D)}var
-y=b(b(b(a(c),1),1),1),B=[0,a(b(b(b(a(a(c)),1),1),1)),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],n=c0(d,[0,a(a(b(b(a(a(c)),1),1))),C],k),D=n?h(n[1],r):n;return g(H(D,y),o)}var
-o=b(a(b(a(c),1)),1),r=[0,a(b(b(a(a(a(c))),1),1)),0],y=[0,a(b(a(b(b(a(c),1),1)),1)),r];return g(u(bI(d,[0,a(a(b(a(b(a(c),1)),1))),y],k),o),n)},y=b(a(b(a(c),1)),1),z=[0,b(b(a(a(b(a(c),1))),1),1),0],B=[0,b(b(a(a(b(a(c),1))),1),1),z],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B];return g(u(bI(d,[0,a(a(b(b(b(a(c),1),1),1))),C],k),y),r)}var
-X=[0,a(b(a(b(b(a(c),1),1)),1)),0],Z=[0,a(b(a(a(b(a(c),1))),1)),X],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,a(a(b(b(b(a(c),1),1),1))),_],aa=[0,b(b(a(b(a(a(c)),1)),1),1),$],ab=[0,a(b(a(b(a(a(c)),1)),1)),aa];if(R(o,[0,a(a(a(a(b(a(c),1))))),ab])){var
-D=function(e){function
+e=a;return e},o,m),k),j)}var
+t=b(c,1),u=[0,b(a(a(a(b(a(c),1)))),1),0],x=[0,a(b(a(b(b(a(c),1),1)),1)),u],y=[0,b(b(b(b(a(a(c)),1),1),1),1),x],z=m([0,a(a(a(a(b(a(c),1))))),y]),A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,a(b(a(a(b(a(c),1))),1)),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],F=o(m([0,b(b(b(b(a(a(c)),1),1),1),1),E]),z);return g(af(s(function(d){var
+e=[0,b(b(a(b(a(a(c)),1)),1),1),0];return w(j,[0,a(b(b(b(b(a(c),1),1),1),1)),e],d)?0:1},F),t),r)}var
+u=b(c,1),x=[0,a(a(b(b(a(a(c)),1),1))),0],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(a(a(b(a(a(c)),1)))),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],r=w(j,[0,a(b(b(b(b(a(c),1),1),1),1)),C],k),D=r?1:r;return g(af(m(D),u),t)}var
+r=b(b(a(b(c,1)),1),1);return g(l(d(p[3],e),r),n)}var
+r=b(b(a(b(c,1)),1),1);return g(l(d(p[2],e),r),n)},F=b(b(a(b(c,1)),1),1),z=g(l(d(p[4],i),F),E);else
+var
+z=[1,a(b(a(b(c,1)),1))];return g(z,H)}var
+z=b(b(b(a(c),1),1),1),E=[0,a(b(b(b(a(a(c)),1),1),1)),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],i=cw(j,[0,a(a(b(b(a(a(c)),1),1))),F],k),H=i?h(i[1],r):i;return g(y(H,z),q)}var
+q=b(a(b(a(c),1)),1),r=[0,a(b(b(a(a(a(c))),1),1)),0],z=[0,a(b(a(b(b(a(c),1),1)),1)),r];return g(l(bj(j,[0,a(a(b(a(b(a(c),1)),1))),z],k),q),i)},z=b(a(b(a(c),1)),1),D=[0,b(b(a(a(b(a(c),1))),1),1),0],E=[0,b(b(a(a(b(a(c),1))),1),1),D],H=[0,a(b(b(b(b(a(c),1),1),1),1)),E];return g(l(bj(j,[0,a(a(b(b(b(a(c),1),1),1))),H],k),z),r)}var
+Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,a(a(b(b(b(a(c),1),1),1))),$],ab=[0,b(b(a(b(a(a(c)),1)),1),1),aa],ac=[0,a(b(a(b(a(a(c)),1)),1)),ab];if(F(q,[0,a(a(a(a(b(a(c),1))))),ac])){var
+I=function(d){function
 i(b){function
 a(a){function
 b(b){var
-c=f_(e,j[4]),d=b?dT(j,c,[0,[1,a[2],b[1]],0],a[2]):dT(j,c,0,f);return[0,d]}return g(f9(d,l,a[1],k,0),b)}return g(f$(j,e),a)}var
-m=a(b(b(a(c),1),1)),n=j[4];return g(H(G(function(a){return h(a[1],e)},n),m),i)},E=b(a(b(a(c),1)),1),F=[0,a(b(b(b(a(a(c)),1),1),1)),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),F];return g(u(c0(d,[0,a(a(b(b(a(a(c)),1),1))),J],k),E),D)}var
-ad=[0,a(b(a(b(b(a(c),1),1)),1)),0],ae=[0,b(a(a(b(a(a(c)),1))),1),ad],af=[0,b(b(a(a(b(a(c),1))),1),1),ae],ag=[0,a(a(a(a(b(a(c),1))))),af],ah=[0,a(a(b(b(a(a(c)),1),1))),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah];if(R(o,[0,b(a(b(b(a(a(c)),1),1)),1),ai])){var
-K=function(f){function
-h(h){function
-e(e){function
-h(d){var
-g=f_(f,j[4]);return d?[0,dT(j,g,[0,[1,e[2],d[1]],0],e[2])]:[1,a(a(a(b(c,1))))]}return g(f9(d,l,e[1],k,1),h)}return g(f$(j,f),e)}var
-i=b(a(b(a(c),1)),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,a(b(a(a(b(a(c),1))),1)),m],o=[0,a(a(a(a(a(b(c,1)))))),n],p=[0,b(b(a(b(a(a(c)),1)),1),1),o],e=aF(d,[0,a(b(b(b(b(a(c),1),1),1),1)),p],k),q=[0,a(a(a(a(b(a(c),1))))),0],r=[0,b(b(b(a(b(a(c),1)),1),1),1),q],s=aF(d,[0,a(a(a(b(a(a(c)),1)))),r],k)?e:e?0:1;return g(H(s,i),h)},L=b(a(b(a(c),1)),1),M=[0,a(b(b(b(a(a(c)),1),1),1)),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M];return g(u(c0(d,[0,a(a(b(b(a(a(c)),1),1))),N],k),L),K)}var
-aj=[0,b(b(a(a(b(a(c),1))),1),1),0],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,a(a(b(b(a(a(c)),1),1))),ak],am=[0,a(b(a(b(a(a(c)),1)),1)),al],an=[0,b(a(a(b(b(a(c),1),1))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an];if(R(o,[0,b(a(b(b(a(a(c)),1),1)),1),ao]))return oR(d,l,j,k);var
-ap=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aq=[0,b(a(a(a(b(a(c),1)))),1),ap];if(R(o,[0,a(b(a(b(b(a(c),1),1)),1)),aq])){var
-O=function(p){var
-e=[0,b(b(a(b(b(a(c),1),1)),1),1),0],f=[0,a(b(a(b(b(a(c),1),1)),1)),e],g=[0,b(a(a(a(b(a(c),1)))),1),f],h=[0,a(a(a(a(b(a(c),1))))),g],i=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,b(a(a(a(b(a(c),1)))),1),i],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(b(a(c),1),1),1)),1),m],o=[0,bf(x(d,[0,a(b(b(b(b(a(c),1),1),1),1)),n],[4,k]))];return[0,[0,j[1],j[2],j[3],0,j[5],j[6],j[7],j[8],j[9],o]]},P=a(b(b(a(c),1),1)),Q=j[1]?f:c;return g(H(n(w(j[4],f),Q),P),O)}return[1,a(b(b(a(c),1),1))]}var
-z=b(a(b(a(c),1)),1);return g(H(f2(d,r[1],r[2],k),z),y)}var
-y=b(a(b(a(c),1)),1);return g(u(f3(d,j[1],o),y),r)}var
-r=f4(d,o,k),B=r?[2,r[1]]:oS;return g(B,z)}var
-r=b(a(b(a(c),1)),1),y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,b(a(a(a(b(a(c),1)))),1),y],B=[0,a(b(b(a(b(a(c),1)),1),1)),z];return g(u(bI(d,[0,a(a(b(a(b(a(c),1)),1))),B],k),r),o)},y=a(b(b(a(c),1),1)),z=j[10]?0:1;return g(g(H(z,y),r),C)}return[0,j]}function
-gb(b,a){var
-c=cJ(b,a);return t(function(d){var
-a=e(c,d);if(a){if(a[2])return 0;var
+c=f8(d,e[4]),g=b?dx(e,c,[0,[1,a[2],b[1]],0],a[2]):dx(e,c,0,f);return[0,g]}return g(f7(j,p,a[1],k,0),b)}return g(f9(e,d),a)}var
+l=a(b(b(a(c),1),1)),m=e[4];return g(y(A(function(a){return h(a[1],d)},m),l),i)},J=b(a(b(a(c),1)),1),K=[0,a(b(b(b(a(a(c)),1),1),1)),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),K];return g(l(cw(j,[0,a(a(b(b(a(a(c)),1),1))),M],k),J),I)}var
+ad=[0,a(b(a(b(b(a(c),1),1)),1)),0],ae=[0,b(a(a(b(a(a(c)),1))),1),ad],ag=[0,b(b(a(a(b(a(c),1))),1),1),ae],ah=[0,a(a(a(a(b(a(c),1))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ai];if(F(q,[0,b(a(b(b(a(a(c)),1),1)),1),aj])){var
+N=function(f){function
+d(h){function
+d(d){function
+h(g){var
+h=f8(f,e[4]);return g?[0,dx(e,h,[0,[1,d[2],g[1]],0],d[2])]:[1,a(a(a(b(c,1))))]}return g(f7(j,p,d[1],k,1),h)}return g(f9(e,f),d)}var
+h=b(a(b(a(c),1)),1),i=[0,a(a(b(b(a(a(c)),1),1))),0],l=[0,a(b(a(a(b(a(c),1))),1)),i],m=[0,a(a(a(a(a(b(c,1)))))),l],n=[0,b(b(a(b(a(a(c)),1)),1),1),m],o=am(j,[0,a(b(b(b(b(a(c),1),1),1),1)),n],k),q=[0,a(a(a(a(b(a(c),1))))),0],r=[0,b(b(b(a(b(a(c),1)),1),1),1),q];return g(y(eP(am(j,[0,a(a(a(b(a(a(c)),1)))),r],k),o),h),d)},Q=b(a(b(a(c),1)),1),R=[0,a(b(b(b(a(a(c)),1),1),1)),0],S=[0,a(b(a(b(b(a(c),1),1)),1)),R];return g(l(cw(j,[0,a(a(b(b(a(a(c)),1),1))),S],k),Q),N)}var
+ak=[0,b(b(a(a(b(a(c),1))),1),1),0],al=[0,a(b(b(b(b(a(c),1),1),1),1)),ak],an=[0,a(a(b(b(a(a(c)),1),1))),al],ao=[0,a(b(a(b(a(a(c)),1)),1)),an],ap=[0,b(a(a(b(b(a(c),1),1))),1),ao],aq=[0,a(b(a(b(b(a(c),1),1)),1)),ap];if(F(q,[0,b(a(b(b(a(a(c)),1),1)),1),aq]))return oq(j,p,e,k);var
+ar=[0,b(b(a(b(b(a(c),1),1)),1),1),0],at=[0,b(a(a(a(b(a(c),1)))),1),ar];if(F(q,[0,a(b(a(b(b(a(c),1),1)),1)),at])){var
+T=function(p){var
+d=[0,b(b(a(b(b(a(c),1),1)),1),1),0],f=[0,a(b(a(b(b(a(c),1),1)),1)),d],g=[0,b(a(a(a(b(a(c),1)))),1),f],h=[0,a(a(a(a(b(a(c),1))))),g],i=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,b(a(a(a(b(a(c),1)))),1),i],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(b(a(c),1),1),1)),1),m],o=[0,aQ(w(j,[0,a(b(b(b(b(a(c),1),1),1),1)),n],[4,k]))];return[0,[0,e[1],e[2],e[3],0,e[5],e[6],e[7],e[8],e[9],e[10],e[11],o]]},U=a(b(b(a(c),1),1)),V=e[1]?f:c;return g(y(i(v(e[4],f),V),U),T)}return[1,a(b(b(a(c),1),1))]}var
+D=b(a(b(a(c),1)),1);return g(y(fT(j,r[1],r[2],k),D),z)}var
+z=b(a(b(a(c),1)),1);return g(l(fU(j,e[1],q),z),r)}var
+r=fV(j,q,k),E=r?[2,r[1]]:or;return g(E,D)}var
+r=b(a(b(a(c),1)),1),z=[0,b(b(a(b(b(a(c),1),1)),1),1),0],D=[0,b(a(a(a(b(a(c),1)))),1),z],E=[0,a(b(b(a(b(a(c),1)),1),1)),D];return g(l(bj(j,[0,a(a(b(a(b(a(c),1)),1))),E],k),r),q)},z=a(b(b(a(c),1),1)),D=e[12]?0:1;return g(g(y(D,z),r),H)}return[0,e]}function
+f$(b,a){var
+c=aY(b,a);return s(function(e){var
+a=d(c,e);if(a){if(a[2])return 0;var
 b=1}else
 var
 b=a;return b},a)}function
-dU(h,g,f){var
-d=e(g[2],f);if(d){var
-i=d[1],j=[0,b(b(a(a(b(a(c),1))),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(b(a(a(b(a(c),1))),1),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(b(b(b(b(a(c),1),1),1),1)),m],o=[0,b(a(b(b(a(a(c)),1),1)),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return bf(x(h,[0,b(b(b(b(a(a(c)),1),1),1),1),p],i))}return d}function
-gc(d,c,b){var
-a=e(d[4],b);return a?h(a[1][1],c):a}function
-dV(b,a){return 0===a[0]?[0,e(b,a[1])]:[1,a[1],a[2]]}function
-oU(c){var
-a=c[2],d=a?[0,a[1],0]:a,b=c[1],e=b?[0,b[1],0]:b;return q(e,d)}function
-gd(f,a){if(a)var
-b=e(f,a[1]),g=b?fd(m(b[1],c)):c,d=[0,g];else
+dy(h,g,f){var
+e=d(g[2],f);if(e){var
+i=e[1],j=[0,b(b(a(a(b(a(c),1))),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(b(a(a(b(a(c),1))),1),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(b(b(b(b(a(c),1),1),1),1)),m],o=[0,b(a(b(b(a(a(c)),1),1)),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return aQ(w(h,[0,b(b(b(b(a(a(c)),1),1),1),1),p],i))}return e}function
+ga(e,c,b){var
+a=d(e[4],b);return a?h(a[1][1],c):a}function
+dz(b,a){return 0===a[0]?[0,d(b,a[1])]:[1,a[1],a[2]]}function
+ot(c){var
+a=c[2],d=a?[0,a[1],0]:a,b=c[1],e=b?[0,b[1],0]:b;return o(e,d)}function
+gb(f,a){if(a)var
+b=d(f,a[1]),g=b?eN(n(b[1],c)):c,e=[0,g];else
 var
-d=a;return d}function
-ge(b,e,a){var
-c=X(a[8],0);function
-d(f){var
-a=dz(e,f[2][1],oV),c=a[3],d=gd(b,a[2]);return[0,gd(b,a[1]),d,c]}return A(function(a){return dV(d,a)},c)}var
-oX=b(c,1),oY=a(c),gf=b(b(c,1),1),bp=oZ.slice(),o1=o0.slice(),dW=a0(7,bZ(16,function(a){return a})),bK=1;for(;;){var
-rg=iq(function(c){return function(a){var
-b=c-1|0;return k(k(dW,b)[1+b],a)[1+a]}}(bK),o1);k(dW,bK)[1+bK]=rg;var
-rh=bK+1|0;if(6!==bK){var
-bK=rh;continue}var
-ca=a0(16,0),ap=function(b,a){return ca[1+b[1+a]]},z=function(c,a){var
-b=c&-1;return b>>>a|0|b<<(32-a|0)},gg=function(b,aJ,aI,aH){var
-aK=k(b,0)[1],aL=k(b,1)[2],aM=k(b,2)[3],aN=k(b,3)[4],aO=k(b,4)[5],aP=k(b,5)[6],aQ=k(b,6)[7],aR=k(b,7)[8],aS=k(bp,0)[1],aT=k(bp,1)[2],aU=k(bp,2)[3],d=0,H=aH,G=aI,F=0,E=aJ&-1,D=k(bp,3)[4],C=aU,B=aT,A=aS,h=aR,g=aQ,f=aP,e=aO,y=aN,x=aM,w=aL,v=aK;for(;;){var
-a=k(dW,d)[1+d],I=(v+e|0)+ap(a,0)|0,J=z(E^I,16),K=A+J|0,L=z(e^K,12),M=(I+L|0)+ap(a,1)|0,N=z(J^M,8),O=K+N|0,P=z(L^O,7),Q=(w+f|0)+ap(a,2)|0,R=z(F^Q,16),S=B+R|0,T=z(f^S,12),U=(Q+T|0)+ap(a,3)|0,V=z(R^U,8),W=S+V|0,X=z(T^W,7),Y=(x+g|0)+ap(a,4)|0,Z=z(G^Y,16),_=C+Z|0,$=z(g^_,12),aa=(Y+$|0)+ap(a,5)|0,ab=z(Z^aa,8),ac=_+ab|0,ad=z($^ac,7),ae=(y+h|0)+ap(a,6)|0,af=z(H^ae,16),ag=D+af|0,ah=z(h^ag,12),ai=(ae+ah|0)+ap(a,7)|0,aj=z(af^ai,8),ak=ag+aj|0,al=z(ah^ak,7),am=(M+X|0)+ap(a,8)|0,an=z(aj^am,16),ao=ac+an|0,aq=z(X^ao,12),i=(am+aq|0)+ap(a,9)|0,j=z(an^i,8),l=ao+j|0,ar=z(aq^l,7),as=(U+ad|0)+ap(a,10)|0,at=z(N^as,16),au=ak+at|0,av=z(ad^au,12),m=(as+av|0)+ap(a,11)|0,n=z(at^m,8),o=au+n|0,aw=z(av^o,7),ax=(aa+al|0)+ap(a,12)|0,ay=z(V^ax,16),az=O+ay|0,aA=z(al^az,12),p=(ax+aA|0)+ap(a,13)|0,q=z(ay^p,8),r=az+q|0,aB=z(aA^r,7),aC=(ai+P|0)+ap(a,14)|0,aD=z(ab^aC,16),aE=W+aD|0,aF=z(P^aE,12),s=(aC+aF|0)+ap(a,15)|0,t=z(aD^s,8),u=aE+t|0,aG=z(aF^u,7),a2=d+1|0;if(6!==d){var
-d=a2,H=j,G=t,F=q,E=n,D=o,C=l,B=u,A=r,h=aB,g=aw,f=ar,e=aG,y=s,x=p,w=m,v=i;continue}var
-c=function(b,a){return(b^a)&-1},aV=c(aB,j),aW=c(aw,t),aX=c(ar,q),aY=c(aG,n),aZ=c(s,o),a0=c(p,l),a1=c(m,u);return[0,c(i,r),a1,a0,aZ,aY,aX,aW,aV]}},dX=function(h,m,e,l,g){if(1===l){var
-v=m-(aV*e|0)|0,J=aV,w=rW(aV,v)?J:v,i=eK(1,(w+63|0)/64|0),n=i-1|0,L=aV*e|0,E=0;if(n<0)var
-o=bp;else{var
-a=E,p=bp;for(;;){var
-j=a<(i-1|0)?64:w-(64*a|0)|0,q=L+(64*a|0)|0;if(64===j){var
-b=0;for(;;){var
-x=rs(aK(h),q+(4*b|0)|0)&-1;k(ca,b)[1+b]=x;var
-y=b+1|0;if(15!==b){var
-b=y;continue}break}}else{var
-c=0;for(;;){var
-f=function(e,f,g){return function(c){var
-a=(4*e|0)+c|0,b=a<f?1:0,d=b?K(h,g+a|0):b;return d}}(c,j,q),z=f(3)<<24,A=f(2)<<16,B=f(1)<<8,C=f(0)|B|A|z;k(ca,c)[1+c]=C;var
-D=c+1|0;if(15!==c){var
-c=D;continue}break}}var
-r=a===(i-1|0)?1:0;if(r)var
-F=g?8:g,s=2|F;else
+e=a;return e}var
+ou=[0,0,0,0,f];function
+gc(b,f,a){var
+c=C(a[10],0);function
+d(g){var
+a=c8(f,g[2][1],ou),c=a[4],d=a[3],e=gb(b,a[2]);return[0,gb(b,a[1]),e,d,c]}return x(function(a){return dz(d,a)},c)}var
+ow=b(c,1),ox=a(c),gd=b(b(c,1),1),a3=oy.slice(),oA=oz.slice(),dA=aT(7,ey(16,function(a){return a})),bm=1;for(;;){var
+q5=cZ(function(c){return function(a){var
+b=c-1|0;return E(E(dA,b)[1+b],a)[1+a]}}(bm),oA);E(dA,bm)[1+bm]=q5;var
+q6=bm+1|0;if(6!==bm){var
+bm=q6;continue}var
+oB=function(a){return 4*a|0},oC=cZ(function(a){return cZ(oB,a)},dA),_=function(d,c,b,a){return eb(d,c+b[1+a]|0)},an=function(b,a){return E(b,a)[1+a]},D=function(c,a){var
+b=c&-1;return b>>>a|0|b<<(32-a|0)},dB=function(d,b,a,aO,aN,aM){var
+aP=a<0?1:0,aQ=aP||((u(b)+g2|0)<a?1:0);if(aQ)ah(oD);var
+aR=an(d,0),aS=an(d,1),aT=an(d,2),aU=an(d,3),aV=an(d,4),aW=an(d,5),aX=an(d,6),aY=an(d,7),aZ=an(a3,0),a0=an(a3,1),a1=an(a3,2),f=0,K=aM,J=aN,I=0,H=aO&-1,G=an(a3,3),F=a1,C=a0,B=aZ,j=aY,i=aX,h=aW,g=aV,A=aU,z=aT,y=aS,x=aR;for(;;){var
+c=E(oC,f)[1+f],L=(x+g|0)+_(b,a,c,0)|0,M=D(H^L,16),N=B+M|0,O=D(g^N,12),P=(L+O|0)+_(b,a,c,1)|0,Q=D(M^P,8),R=N+Q|0,S=D(O^R,7),T=(y+h|0)+_(b,a,c,2)|0,U=D(I^T,16),V=C+U|0,W=D(h^V,12),X=(T+W|0)+_(b,a,c,3)|0,Y=D(U^X,8),Z=V+Y|0,$=D(W^Z,7),aa=(z+i|0)+_(b,a,c,4)|0,ab=D(J^aa,16),ac=F+ab|0,ad=D(i^ac,12),ae=(aa+ad|0)+_(b,a,c,5)|0,af=D(ab^ae,8),ag=ac+af|0,ai=D(ad^ag,7),aj=(A+j|0)+_(b,a,c,6)|0,ak=D(K^aj,16),al=G+ak|0,am=D(j^al,12),ao=(aj+am|0)+_(b,a,c,7)|0,ap=D(ak^ao,8),aq=al+ap|0,ar=D(am^aq,7),as=(P+$|0)+_(b,a,c,8)|0,at=D(ap^as,16),au=ag+at|0,av=D($^au,12),k=(as+av|0)+_(b,a,c,9)|0,l=D(at^k,8),m=au+l|0,aw=D(av^m,7),ax=(X+ai|0)+_(b,a,c,10)|0,ay=D(Q^ax,16),az=aq+ay|0,aA=D(ai^az,12),n=(ax+aA|0)+_(b,a,c,11)|0,o=D(ay^n,8),p=az+o|0,aB=D(aA^p,7),aC=(ae+ar|0)+_(b,a,c,12)|0,aD=D(Y^aC,16),aE=R+aD|0,aF=D(ar^aE,12),q=(aC+aF|0)+_(b,a,c,13)|0,r=D(aD^q,8),s=aE+r|0,aG=D(aF^s,7),aH=(ao+S|0)+_(b,a,c,14)|0,aI=D(af^aH,16),aJ=Z+aI|0,aK=D(S^aJ,12),t=(aH+aK|0)+_(b,a,c,15)|0,v=D(aI^t,8),w=aJ+v|0,aL=D(aK^w,7),a_=f+1|0;if(6!==f){var
+f=a_,K=l,J=v,I=r,H=o,G=p,F=m,C=w,B=s,j=aG,i=aB,h=aw,g=aL,A=t,z=q,y=n,x=k;continue}var
+e=function(b,a){return(b^a)&-1},a2=e(aG,l),a4=e(aB,v),a5=e(aw,r),a6=e(aL,o),a7=e(t,p),a8=e(q,m),a9=e(n,w);return[0,e(k,s),a9,a8,a7,a6,a5,a4,a2]}},dC=function(g,n,b,m,f){if(1===m){var
+A=n-(aA*b|0)|0,L=aA,B=rJ(aA,A)?L:A,i=ej(1,(B+63|0)/64|0),s=i-1|0,M=aA*b|0,E=0;if(s<0)var
+t=a3;else{var
+a=E,j=a3;for(;;){var
+e=a<(i-1|0)?64:B-(64*a|0)|0,u=M+(64*a|0)|0,v=a===(i-1|0)?1:0;if(v)var
+F=f?8:f,w=2|F;else
 var
-s=r;var
-t=0===a?1:0,G=t?1:t,u=gg(p,e,j,G|s),H=a+1|0;if(n!==a){var
-a=H,p=u;continue}var
-o=u;break}}return o}var
-d=1;for(;;){if((d*2|0)<l){var
-d=d*2|0;continue}var
-M=dX(h,m,e,d,0),N=dX(h,m,e+d|0,l-d|0,0);eZ(M,0,ca,0,8);eZ(N,0,ca,8,8);var
-I=g?8:g;return gg(bp,0,64,4|I)}},gh=function(a){var
-b=o(a),c=dX(a,b,0,eK(1,(b+g_|0)/aV|0),1);return eW(32,function(a){var
-b=a/4|0;return dm((k(c,b)[1+b]>>>(8*(a%4|0)|0)|0)&br)})},o2=bZ(ci,L),dY=function(a){return dp(o(a),function(c){var
-b=K(a,c);return k(o2,b)[1+b]})},o3=function(a){var
-c=cz(64);cy(function(a){var
+w=v;var
+x=0===a?1:0,G=x?1:x,y=G|w;if(64===e)var
+k=dB(j,g,u,b,64,y);else
+var
+I=cX(64-e|0,0),k=dB(j,K(W(g,u,e),I),0,b,e,y);var
+H=a+1|0;if(s!==a){var
+a=H,j=k;continue}var
+t=k;break}}return t}var
+c=1;for(;;){if((c*2|0)<m){var
+c=c*2|0;continue}var
+o=dC(g,n,b,c,0),h=dC(g,n,b+c|0,m-c|0,0),z=ab(64),q=o.length-1;if(0===q)var
+p=h.length-1,l=0===p?[0]:hb(h,0,p);else
+var
+l=0===h.length-1?hb(o,0,q):q$(o,h);var
+r=l.length-1-1|0,C=0;if(!(r<0)){var
+d=C;for(;;){hl(z,4*d|0,l[1+d]);var
+D=d+1|0;if(r!==d){var
+d=D;continue}break}}var
+J=f?8:f;return dB(a3,aU(z),0,0,64,4|J)}},ge=function(a){var
+b=u(a),c=dC(a,b,0,ej(1,(b+g1|0)/aA|0),1);return eu(32,function(a){var
+b=a/4|0;return cU((E(c,b)[1+b]>>>(8*(a%4|0)|0)|0)&a5)})},oE=ey(bX,J),dD=function(a){return bD(u(a),function(c){var
+b=ac(a,c);return E(oE,b)[1+b]})},oF=function(a){var
+c=ez(64);cW(function(a){var
 d=typeof
-a==="number"?a&br:ao(I(a,b(ct(a,8),8)));return aJ(c,d)},a);return cA(c)},o4=function(c,d){var
-a=cz(hj);cy(function(d){if(hT(d)){var
-g=ao(d);if(8===c){var
-i=a[2]+8|0,n=hB(g);if(a[3]<i)cB(a,8);rx(a[1],a[2],n);a[2]=i;return 0}if(4===c){var
-h=a[2]+4|0;if(a[3]<h)cB(a,4);rw(a[1],a[2],g);a[2]=h;return 0}var
-l=c-1|0,p=0;if(!(l<0)){var
-e=p;for(;;){var
-m=8*e|0,q=m<32?m:31;aJ(a,g>>q&br);var
-r=e+1|0;if(l!==e){var
-e=r;continue}break}}return 0}var
-j=8*c|0,f=sq(I(d,b(ct(d,j),j))),k=o(f),s=c<=k?an(f,0,c):am(f,eV(c-k|0,0));return bA(a,s)},d);return cA(a)},o5=function(d,b,c){var
-e=o(c),i=0<=az(b)?1:0;if(i){var
-j=e$(b,L(o(d)-e|0));if(j){var
-a=0,l=ao(b);for(;;){var
-f=a===e?1:0;if(f)var
-g=f;else{var
-h=ar(d,l+a|0)===ar(c,a)?1:0;if(h){var
+a==="number"?a&a5:aa(B(a,b(b7(a,8),8)));return aF(c,d)},a);return eA(c)},oG=function(a,c){var
+d=ab(a9(a,el(c)));ep(function(c,e){if(typeof
+e==="number")if(8===a)rk(d,c,d9(e));else
+if(4===a)hl(d,c,e);else{var
+j=a-1|0,n=0;if(!(j<0)){var
+f=n;for(;;){var
+k=8*f|0,o=k<32?k:31;hk(d,c+f|0,e>>o&a5);var
+p=f+1|0;if(j!==f){var
+f=p;continue}break}}}else{var
+h=8*a|0,g=se(B(e,b(b7(e,h),h))),i=u(g),l=a<=i?W(g,0,a):K(g,cX(a-i|0,0)),m=0;if(0<=a&&!((u(l)-a|0)<0)&&0<=c&&!((by(d)-a|0)<c)){a7(l,0,d,c,a);m=1}if(!m)ah(hU)}return c+a|0},0,c);return aU(d)},oH=function(d,c,b){var
+e=u(b),j=0<=ai(c)?1:0;if(j){var
+k=eI(c,J(u(d)-e|0));if(k){var
+l=aa(c),a=0;for(;;){if((a+4|0)<=e){var
+n=eb(b,a),f=rm(eb(d,l+a|0),n);if(f){var
+a=a+4|0;continue}return f}var
+g=a===e?1:0;if(g)var
+h=g;else{var
+o=ac(b,a),i=ac(d,l+a|0)===o?1:0;if(i){var
 a=a+1|0;continue}var
-g=h}return g}}var
-k=j}else
+h=i}return h}}var
+m=k}else
 var
-k=i;return k},o7=function(a){return dq(o6,a)},o8=function(b,a){return sc(b,a)<0?1:0},j=[0,dY,o3,function(a){return L(o(a))},im,o8,o7,o4,o5,gh],cb=[_,o9,cm(0)],O=function(a){throw[0,cb,a]},cc=function(d){var
-f=o(d),a=[0,0];function
-c(b){return a[1]<f?K(d,a[1]):O(o_)}function
-g(b){if(c(0)===b){a[1]++;return 0}var
-d=a[1];return O(e(cF(o$),d))}function
+m=j;return m},oJ=function(a){return cY(oI,a)},oK=function(b,a){return r1(b,a)<0?1:0},k=[0,dD,oF,function(a){return J(u(a))},h1,oK,oJ,oG,oH,ge],bR=[T,oL,cJ(0)],M=function(a){throw[0,bR,a]},bS=function(d){var
+f=u(d),a=[0,0];function
+c(b){return a[1]<f?ac(d,a[1]):M(oM)}function
+g(b){return c(0)===b?(a[1]++,0):M(K(oN,e(q+a[1])))}function
 k(l){g(34);var
-b=cz(32);for(;;){var
-e=c(0);if(34===e){a[1]++;return cA(b)}if(92===e){a[1]++;var
+b=ez(32);for(;;){var
+e=c(0);if(34===e){a[1]++;return eA(b)}if(92===e){a[1]++;var
 h=c(0);a[1]++;var
 i=h-98|0,j=0;if(!(19<i>>>0)){var
 k=0;switch(i){case
-0:aJ(b,8);break;case
-4:aJ(b,12);break;case
-12:aJ(b,10);break;case
-16:aJ(b,13);break;case
-18:aJ(b,9);break;case
-19:if(f<(a[1]+4|0))O(pa);else
-aJ(b,dm(hE(am(pb,an(d,a[1],4)))&br));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)aJ(b,h);continue}aJ(b,e);a[1]++;continue}}function
+0:aF(b,8);break;case
+4:aF(b,12);break;case
+12:aF(b,10);break;case
+16:aF(b,13);break;case
+18:aF(b,9);break;case
+19:if(f<(a[1]+4|0))M(oO);else
+aF(b,cU(ht(K(oP,W(d,a[1],4)))&a5));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)aF(b,h);continue}aF(b,e);a[1]++;continue}}function
 h(q){var
-b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return pc}var
+b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return oQ}var
 e=[0,h(0),0];for(;;){if(44===c(0)){a[1]++;var
-e=[0,h(0),e];continue}g(93);return[2,bh(e)]}}if(123===b){a[1]++;if(g3===c(0)){a[1]++;return pd}var
+e=[0,h(0),e];continue}g(93);return[2,bC(e)]}}if(123===b){a[1]++;if(gU===c(0)){a[1]++;return oR}var
 l=function(b){var
 a=k(0);g(58);return[0,a,h(0)]},i=[0,l(0),0];for(;;){if(44===c(0)){a[1]++;var
-i=[0,l(0),i];continue}g(g3);return[3,bh(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,k(0)];if(45===b)j=1}if(j){var
+i=[0,l(0),i];continue}g(gU);return[3,bC(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,k(0)];if(45===b)j=1}if(j){var
 n=a[1];a[1]++;for(;;){if(a[1]<f){var
-p=9<K(d,a[1])+d4>>>0?0:1;if(p){a[1]++;continue}}return[0,an(d,n,a[1]-n|0)]}}var
+p=9<ac(d,a[1])-48>>>0?0:1;if(p){a[1]++;continue}}return[0,W(d,n,a[1]-n|0)]}}var
 m=a[1];for(;;){if(a[1]<f){var
-o=25<K(d,a[1])+ee>>>0?0:1;if(o){a[1]++;continue}}return[4,an(d,m,a[1]-m|0)]}}return h(0)},ai=function(b,a){if(3===a[0])try{var
-c=ia(b,a[1]);return c}catch(a){a=a1(a);if(a===ax)return O(am(pf,b));throw a}return O(pe)},bJ=function(a){return 1===a[0]?a[1]:O(pg)},bq=function(a){if(0===a[0]){var
-b=a[1];return 40<o(b)?O(ph):eG(b)}return O(pi)},cd=function(a){return 2===a[0]?a[1]:O(pj)},c1=function(a){switch(a[0]){case
-0:return[0,bq(a)];case
+o=25<ac(d,a[1])-97>>>0?0:1;if(o){a[1]++;continue}}return[4,W(d,m,a[1]-m|0)]}}return h(0)},Y=function(b,a){if(3===a[0])try{var
+c=hQ(b,a[1]);return c}catch(a){a=ar(a);if(a===ae)return M(K(oT,b));throw a}return M(oS)},bl=function(a){return 1===a[0]?a[1]:M(oU)},a4=function(a){if(0===a[0]){var
+b=a[1];return 40<u(b)?M(oV):ef(b)}return M(oW)},bT=function(a){return 2===a[0]?a[1]:M(oX)},cy=function(a){switch(a[0]){case
+0:return[0,a4(a)];case
 1:return[1,a[1]];case
-2:return[3,a2(c1,a[1])];case
+2:return[3,aN(cy,a[1])];case
 3:var
-c=a[1];return[4,a2(function(a){var
-b=c1(a[2]);return[0,a[1],b]},c)];default:var
-b=a[1];return eC(b,po)?eC(b,pp)?O(pq):pr:ps}},pt=function(l,i){var
-a=c1(cc(l));function
+c=a[1];return[4,aN(function(a){var
+b=cy(a[2]);return[0,a[1],b]},c)];default:var
+b=a[1];return ec(b,o2)?ec(b,o3)?M(o4):o5:o6}},o7=function(j,h){var
+a=cy(bS(j));function
 b(b){var
-c=S(j,dY(b),a);return c?c[1]:O(am(pu,b))}var
-m=0,n=b(pv),d=Y(function(a){return dM(j,a)},n,m),o=d?d[1]:O(pA),e=ds(o),q=dw(0,64),f=dw(0,64);function
-g(d,c,b){var
-a=cW(j,d,c,b);return a?a[1]:O(pw)}var
-p=b(px);eO(function(m,d){if(3===d[0]){var
+c=L(k,dD(b),a);return c?c[1]:M(K(o8,b))}var
+m=0,n=b(o9),d=O(function(a){return cp(k,a)},n,m),o=d?d[1]:M(pc),e=c0(o),l=c2(0,64),i=c2(0,64);function
+f(d,c,b){var
+a=cr(k,d,c,b);return a?a[1]:M(o_)}var
+p=b(o$);eo(function(m,d){if(3===d[0]){var
 b=d[1];if(b){var
-f=b[1];if(0===f[0]){var
+g=b[1];if(0===g[0]){var
 h=b[2];if(h){var
 i=h[1];if(3===i[0]){var
-j=i[1],a=f[1];if(0<=az(a)&&e9(a,L(e.length-1))){var
-l=ao(a),c=k(e,l)[1+l],n=c[3]?g(0,c,j):pz,o=[0,L(m),[0,a,n]];return e7(q,g(1,c,j),o)}}}}}}return O(py)},p);var
-h=eQ(eN(0,function(M,K){var
-g=K[1],s=bd(q,g),l=k(q[2],s)[1+s];if(l){var
-m=l[3],F=l[2];if(0===aB(g,l[1]))var
-a=[0,F];else
-if(m){var
-n=m[3],G=m[2];if(0===aB(g,m[1]))var
-a=[0,G];else
-if(n){var
-H=n[2],I=n[3];if(0===aB(g,n[1]))var
-a=[0,H];else{var
-e=I;for(;;){if(e){var
-D=e[2],E=e[3];if(0!==aB(g,e[1])){var
-e=E;continue}var
-a=[0,D]}else
+j=i[1],a=g[1];if(0<=ai(a)&&eG(a,J(e.length-1))){var
+k=aa(a),c=E(e,k)[1+k],n=c[3]?f(0,c,j):pb,o=[0,J(m),[0,a,n]];return c3(l,f(1,c,j),o)}}}}}}return M(pa)},p);var
+g=er(en(0,function(y,x){var
+d=x[1],k=bE(l,d),e=E(l[2],k)[1+k];if(e){var
+f=e[3],s=e[2];if(0===ap(d,e[1]))var
+a=[0,s];else
+if(f){var
+g=f[3],t=f[2];if(0===ap(d,f[1]))var
+a=[0,t];else
+if(g){var
+u=g[2],v=g[3];if(0===ap(d,g[1]))var
+a=[0,u];else{var
+b=v;for(;;){if(b){var
+q=b[2],r=b[3];if(0!==ap(d,b[1])){var
+b=r;continue}var
+a=[0,q]}else
 var
 a=0;break}}}else
 var
@@ -3872,436 +3589,482 @@ var
 a=0}else
 var
 a=0;if(a){var
-v=a[1],b=v[2],u=bd(f,b),o=k(f[2],u)[1+u];for(;;){if(o){var
-J=o[3],t=0===aB(o[1],b)?1:0;if(!t){var
-o=J;continue}var
-w=t}else
+o=a[1],j=o[2],n=bE(i,j),h=E(i[2],n)[1+n];for(;;){if(h){var
+w=h[3],m=0===ap(h[1],j)?1:0;if(!m){var
+h=w;continue}var
+p=m}else
 var
-w=0;if(1-w)e7(f,b,L(M));var
-r=bd(f,b),h=k(f[2],r)[1+r];if(h){var
-i=h[3],z=h[2];if(0===aB(b,h[1]))var
-p=z;else{if(!i)throw ax;var
-j=i[3],A=i[2];if(0===aB(b,i[1]))var
-p=A;else{if(!j)throw ax;var
-B=j[2],C=j[3];if(0===aB(b,j[1]))var
-p=B;else{var
-d=C;for(;;){if(!d)throw ax;var
-x=d[2],y=d[3];if(0!==aB(b,d[1])){var
-d=y;continue}var
-p=x;break}}}}return[0,v[1],p]}throw ax}}var
-N=V(c);return[0,V(c),N]},i));return[0,a,h[1],h[2]]},gi=function(d){var
-u=o(d);if(u<8)O(pB);var
-i=hD(eY(d,0)),P=i<2?1:0,Q=P||((u-8|0)<i?1:0);if(Q)O(pC);var
-R=cc(an(d,8,i));function
-q(b){var
-c=cd(ai(pD,ai(b,R)));if(c){var
+p=0;if(1-p)c3(i,j,J(y));var
+z=eE(i,j);return[0,o[1],z]}}var
+A=P(c);return[0,P(c),A]},h));return[0,a,g[1],g[2]]},gf=function(e){var
+v=u(e);if(v<8)M(pd);var
+j=d_(ex(e,0)),Q=j<2?1:0,R=Q||((v-8|0)<j?1:0);if(R)M(pe);var
+S=bS(W(e,8,j));function
+h(b){var
+c=bT(Y(pf,Y(b,S)));if(c){var
 d=c[2];if(d&&!d[2]){var
-a=ao(bq(c[1])),e=ao(bq(d[1]));if(0<=a&&!(e<a)&&!(u<((8+i|0)+e|0)))return[0,(8+i|0)+a|0,e-a|0];return O(b)}}return O(b)}function
-e(b){var
-a=q(b);return an(d,a[1],a[2])}function
-a(f,e){var
-a=q(e),g=a[1];function
-h(e){var
-a=eG(hA(ir,eY(d,g+(8*e|0)|0)));if(!f&&!(0<=az(a)))return m(a,b(c,64));return a}return bZ(a[2]/8|0,h)}function
-l(c){var
-a=q(c),e=a[1];function
-f(c){function
-a(a){return K(d,(e+(4*c|0)|0)+a|0)}var
-f=b(L(a(3)),24),g=a(2)<<16,h=a(1)<<8;return m(L((a(0)+h|0)+g|0),f)}return bZ(a[2]/4|0,f)}var
-h=cc(e(pE)),y=l(pF),n=y.length-1;if(0===n)O(pG);var
-z=a2(bJ,cd(ai(pH,h)));if(h$(function(a){return 1-eP(a,pI)},z))O(pJ);function
-r(a){return eP(a,z)}function
-A(c){var
-a=q(c),p=a[1],i=hw(a[2],n);return bZ(n,function(n){var
-j=an(d,p+bU(i,n)|0,i),c=o(j)-1|0;if(c<0)var
-e=f;else{var
-a=c,g=f;for(;;){var
-k=L(K(j,a)),h=m(b(g,8),k),l=a-1|0;if(0!==a){var
-a=l,g=h;continue}var
-e=h;break}}return e})}var
-s=ai(pK,h);if(r(pL))var
+a=aa(a4(c[1])),e=aa(a4(d[1]));if(0<=a&&!(e<a)&&!(v<((8+j|0)+e|0)))return[0,(8+j|0)+a|0,e-a|0];return M(b)}}return M(b)}function
+l(b){var
+a=h(b);return W(e,a[1],a[2])}function
+a(j,i){var
+a=h(i),k=a[2],l=a[1];return[0,k/8|0,function(d){if(0<=d&&!((k/8|0)<=d)){var
+f=ex(e,l+(8*d|0)|0),g=d_(f);if(0===hr(d9(g),f)){var
+h=0;if(!j&&!(0<=g))h=1;if(!h)return J(g)}var
+a=ef(rA(h3,f));if(!j&&!(0<=ai(a)))return n(a,b(c,64));return a}return ah(i)}]}function
+m(d){var
+a=h(d),f=a[2],g=a[1];return[0,f/4|0,function(a){if(0<=a&&!((f/4|0)<=a)){var
+c=ew(e,(g+(4*a|0)|0)+2|0),h=ew(e,g+(4*a|0)|0);if(c<8192)return J(h|c<<16);var
+i=b(J(c),16);return n(J(h),i)}return ah(d)}]}function
+w(a){return bD(a[1],a[2])}var
+i=bS(l(pg)),z=m(ph),o=z[1],T=z[2];if(0===o)M(pi);var
+A=aN(bl,bT(Y(pj,i)));if(hP(function(a){return 1-eq(a,pk)},A))M(pl);function
+q(a){return eq(a,A)}function
+C(d){var
+g=h(d),m=g[1],c=ho(g[2],o);return 8===c?a(0,d)[2]:function(o){var
+j=W(e,m+a9(c,o)|0,c),d=u(j)-1|0;if(d<0)var
+g=f;else{var
+a=d,h=f;for(;;){var
+k=J(ac(j,a)),i=n(b(h,8),k),l=a-1|0;if(0!==a){var
+a=l,h=i;continue}var
+g=i;break}}return g}}var
+r=Y(pm,i);if(q(pn))var
 p=1;else
 var
-N=r(qp),p=N?[0,bq(ai(qq,s))]:N;var
-B=a0(n,f),C=1===p?B:A(qo);if(typeof
+O=q(p5),p=O?[0,a4(Y(p6,r))]:O;function
+D(a){return f}var
+U=1===p?D:C(p4);if(typeof
 p==="number")if(p)var
-S=l(pM),w=S,v=a(0,pN);else{try{var
-av=A(ql),M=av}catch(a){a=a1(a);if(a[1]!==cb)throw a;var
-M=C}var
-w=B,v=M}else
+V=m(po)[2],x=V,s=[0,a(0,pp)[2]];else{try{var
+aF=[0,C(p1)],N=aF}catch(a){a=ar(a);if(a[1]!==bR)throw a;var
+N=0}var
+x=D,s=N}else
 var
-aw=l(qm),w=aw,v=a(0,qn);var
-T=a(1,pO),U=a(1,pP),D=a(0,pQ),W=e(pR),X=e(pS),Y=l(pT),Z=l(pU),g=bJ(ai(pV,s)),t=bq(ai(pW,s)),_=az(t)<0?1:0,$=_||e_(t,L(64));if($)O(pX);var
-E=a(1,pY),aa=a(1,pZ),F=a(0,p0),G=ds(cd(cc(e(p1))));function
-ab(a){var
-q=ao(t),r=k(F,a)[1+a],s=k(E,a)[1+a];if(64<o(g))O(pl);var
-v=fx(dY(g),f,c,0);if(v){var
-w=v[1],p=w[2],x=w[1],y=function(a){var
-c=L(64),d=b(ba(p,L(ed)),32),e=b(ba(x,s),32);if(e_(bX(m(ba(a,ba(p,L(ed))),e),d),c))O(pm);return dJ(x,p,L(q),s,r,a)},h=0,D=dq(pk,eX(46,g)),A=o(g);for(;;){if(A<=h)var
-l=0;else{if(ar(g,h)!==46){var
+aG=m(p2)[2],x=aG,s=[0,a(0,p3)[2]];var
+X=a(1,pq)[2],Z=a(1,pr)[2],F=a(0,ps)[2],G=h(pt),_=G[1],H=h(pu),ab=G[2]<o?1:0,$=H[1],ae=ab||((H[2]/32|0)<o?1:0);if(ae)M(pv);var
+af=m(pw)[2],ag=m(px)[2],g=bl(Y(py,r)),t=a4(Y(pz,r)),aj=ai(t)<0?1:0,ak=aj||eH(t,J(64));if(ak)M(pA);var
+al=a(1,pB)[2],am=a(1,pC)[2],an=a(0,pD)[2],I=c0(bT(bS(l(pE))));function
+ao(j){var
+m=d(an,j),o=d(al,j),r=aa(t);if(64<u(g))M(oZ);var
+v=fa(dD(g),f,c,0);if(v){var
+w=v[1],q=w[2],x=w[1],y=function(a){var
+c=J(64),d=b(aM(q,J(dS)),32),e=b(aM(x,o),32);if(eH(bA(n(aM(a,aM(q,J(dS))),e),d),c))M(o0);return dg(x,q,J(r),o,m,a)},h=0,F=cY(oY,ev(46,g)),A=u(g);for(;;){if(A<=h)var
+l=0;else{if(ad(g,h)!==46){var
 h=h+1|0;continue}var
 l=[0,h]}var
-H=l?(o(g)-l[1]|0)-1|0:l,J=hU(L(10),H),i=ba(L(ed),J),n=V(ba(eG(D),s)),C=V(bX(V(b(n,32)),i));if(cI(r,b(c,q)))var
-d=C;else
+G=l?(u(g)-l[1]|0)-1|0:l,H=hJ(J(10),G),i=aM(J(dS),H),p=P(aM(ef(F),o)),D=P(bA(P(b(p,32)),i));if(cc(m,b(c,r)))var
+a=D;else
 var
-K=Math.log(eH(r))-q*0.693147180559945286,u=b(n,32),B=I(u,ba(i,bX(u,i))),M=bX(b(n,32),i),N=eH(i),d=m(M,so(Math.ceil(eH(B)/N-K*4294967296.)));var
-z=y(d)?y(e8(d))?e8(d):d:hV(d);break}}else
+K=Math.log(eg(m))-r*0.693147180559945286,s=b(p,32),C=B(s,aM(i,bA(s,i))),L=bA(b(p,32),i),N=eg(i),a=n(L,sc(Math.ceil(eg(C)/N-K*4294967296.)));var
+z=y(a)?y(eF(a))?eF(a):a:hK(a);break}}else
 var
-z=O(pn);var
-P=F[1+a],Q=k(aa,a)[1+a],R=E[1+a],e=[0,bJ(k(G,a)[1+a]),R,Q,P,z,p2],S=gh(fi(j,e));return[0,e[1],e[2],e[3],e[4],e[5],S]}var
-ac=dp(n,function(a){var
-d=a+1|0,g=k(w,a)[1+a],b=ao(k(D,d)[1+d])-1|0,c=0;for(;;){if(b<ao(k(D,a)[1+a])){var
-h=an(X,32*a|0,32),i=k(U,a)[1+a],j=k(T,a)[1+a],l=k(v,a)[1+a],m=k(C,a)[1+a],n=k(y,a)[1+a];return[0,0!==K(W,a)?1:0,n,m,l,j,i,h,c,g]}var
-e=k(Z,b)[1+b],f=[0,[0,k(Y,b)[1+b],e],c],b=b-1|0,c=f;continue}}),H=dp(G.length-1,ab),ad=ai(p4,ai(p3,h));function
-x(a){return a2(bq,cd(ai(a,ai(p5,h))))}var
-ae=pt(e(p6),H),af=e(p7),ag=e(p8),ah=dr(a(0,p9)),aj=dr(a(0,p_)),ak=dr(a(0,p$));if(r(qa))var
-al=x(qb),am=x(qc),J=[0,[0,[0,x(qd),am],al]];else
+z=M(o1);var
+O=d(am,j),e=[0,bl(E(I,j)[1+j]),o,O,m,z,pF],Q=ge(eV(k,e));return[0,e[1],e[2],e[3],e[4],e[5],Q]}var
+ap=bD(o,function(a){var
+f=aa(d(F,a+1|0)),g=aa(d(F,a));if(f<g)ah(pG);var
+h=d(U,a),b=f-1|0,c=0,k=d(x,a);for(;;){if(b<g){var
+l=W(e,$+(32*a|0)|0,32),m=d(Z,a),n=d(X,a),o=s?d(s[1],a):h,p=d(T,a);return[0,0!==ac(e,_+a|0)?1:0,p,h,o,n,m,l,c,k]}var
+i=d(ag,b),j=[0,[0,d(af,b),i],c],b=b-1|0,c=j;continue}}),K=bD(I.length-1,ao),aq=Y(pI,Y(pH,i));function
+y(a){return aN(a4,bT(Y(a,Y(pJ,i))))}var
+as=o7(l(pK),K),at=l(pL),au=l(pM),av=w(a(0,pN)),aw=w(a(0,pO)),ax=w(a(0,pP));if(q(pQ))var
+ay=y(pR),az=y(pS),L=[0,[0,[0,y(pT),az],ay]];else
 var
-J=0;var
-ap=cd(ai(qe,ad)),aq=a2(function(a){return bJ(a)},ap),as=r(qf),at=bq(ai(qg,s)),au=bJ(ai(qi,ai(qh,h)));return[0,[0,bJ(ai(qk,ai(qj,h))),au,g,t,at,p,as,aq,J,H,ak,aj,ah,ac,ag,af],ae]},qr=function(h){var
-c=aK(h);function
-b(a,f){if(a===aC(c))return 0;var
-d=hs(c,a),e=a+1|0;return[0,d,function(a){return b(e,a)}]}var
-d=0;function
-g(a){return b(d,a)}function
-f(h,g){if(0===h){var
-a=0,d=g;for(;;){var
-b=e(d,0);if(b){var
-a=[0,b[1],a],d=b[2];continue}return bh(a)}}var
-c=e(g,0);if(c){var
-i=c[1];return[0,i,f(h-1|0,c[2])]}return 0}var
-a=f(500,g);return dq(qt,a2(function(a){return e(cF(qs),a)},a))},qv=qu.slice(),gj=function(e){try{var
-g=gi(e)}catch(a){a=a1(a);if(a[1]===cb){var
-c=a[2],p=0;if(8<o(c)&&eB(an(c,0,8),qw)){var
-f=c;p=1}if(!p)var
-f=am(qx,c);return[0,0,f]}if(a!==cx&&a!==cw){if(a[1]!==cu&&a[1]!==cv&&a!==cH&&a!==dk&&a!==ax)throw a;return qz}return qy}var
-a=g[1];try{var
-h=mj(j,e,a,g[2])}catch(a){a=a1(a);if(a!==cH&&a!==cx&&a!==cw)throw a;return qA}var
-l=h[1];if(0===az(l)){var
-r=a[14],s=h7(a[14]),b=h_(function(b,a){return a},s,r),m=a[6],q=0;if(typeof
-m==="number"&&m)if(0<az(b[9]))var
-t=dj(b[9]),u=dj(b[4]),d=i(cF(qB),u,t);else
+L=0;var
+aA=bT(Y(pU,aq)),aB=aN(function(a){return bl(a)},aA),aC=q(pV),aD=a4(Y(pW,r)),aE=bl(Y(pY,Y(pX,i)));return[0,[0,bl(Y(p0,Y(pZ,i))),aE,g,t,aD,p,aC,aB,L,K,ax,aw,av,ap,au,at],as]},p7=function(a){function
+b(a){return cX(1,ac(p8,a))}return cY(p9,bD(u(a),function(d){var
+c=ac(a,d),e=b(c%16|0);return K(b(c/16|0),e)}))},dE=[0,qa],p$=p_.slice(),gg=function(a){var
+y=1-b2(a,dE[1][1]),z=y||b2(a,qr);if(z){try{var
+s=0,j=gf(a);s=1}catch(a){a=ar(a);if(a[1]===bR){var
+d=a[2],t=0;if(8<u(d)&&b2(W(d,0,8),qb)){var
+h=d;t=1}if(!t)var
+h=K(qd,d);var
+f=[0,0,h]}else{var
+v=0;if(a===b$||a===b_)v=1;else{if(a[1]!==b8&&a[1]!==b9&&a!==cb&&a!==cT&&a!==ae)throw a;var
+f=qf}if(v)var
+f=qe}var
+i=f}if(s){var
+b=j[1];try{var
+w=0,m=kb(k,a,b,j[2]);w=1}catch(a){a=ar(a);if(a!==cb&&a!==b$&&a!==b_)throw a;var
+l=qg}if(w){var
+n=m[1];if(0===ai(n)){var
+B=b[14],C=hM(b[14]),c=ep(function(b,a){return a},C,B),o=b[6],x=0;if(typeof
+o==="number"&&o)if(0<ai(c[9]))var
+D=K(qi,K(cR(c[9]),qh)),g=K(qj,K(cR(c[4]),D));else
 var
-d=am(dj(b[4]),qD);else
-q=1;if(q)var
-x=a[7]?qE:qF,d=am(dj(b[3]),x);var
-v=qr(h[2]),w=h6(a[14]);return[0,1,cf(cF(qC),w,d,v)]}var
-n=ao(l);return[0,0,am(qG,k(qv,n)[1+n])]},gk=[_,qH,cm(0)],qJ=qI.slice(),q2=q1.slice(),q3=function(e){if(16777216<=o(e))throw[0,gk,q4];var
-f=c1(cc(e));if(4===f[0]){var
+g=K(cR(c[4]),qn);else
+x=1;if(x)var
+G=b[7]?qo:qp,g=K(cR(c[3]),G);var
+F=K(ql,K(g,K(qk,p7(m[2])))),p=[0,1,K(qm,K(e(q+el(b[14])),F))]}else
+var
+r=aa(n),p=[0,0,K(qq,E(p$,r)[1+r])];var
+l=p}var
+i=l}var
+A=u(a)<4194304?a:qc;dE[1]=[0,A,i]}return dE[1][2]},gh=[T,qs,cJ(0)],qu=qt.slice(),qP=qO.slice(),qQ=function(e){if(16777216<=u(e))throw[0,gh,qR];var
+f=cy(bS(e));if(4===f[0]){var
 b=0,a=f[1];for(;;){if(a){var
-c=a[2],d=a[1];if(eC(d[1],q6)){var
+c=a[2],d=a[1];if(ec(d[1],qT)){var
 b=[0,d,b],a=c;continue}var
-a=c;continue}return bh(b)}}throw[0,cb,q5]},q7=function(s,ax,aU,y){var
-D=o(y)-1|0;for(;;){if(0<=D){if(ar(y,D)!==10){var
-D=D-1|0;continue}var
-O=[0,D]}else
+a=c;continue}return bC(b)}}throw[0,bR,qS]},qU=function(r,aB,a1,D){var
+M=u(D)-1|0;for(;;){if(0<=M){if(ad(D,M)!==10){var
+M=M-1|0;continue}var
+U=[0,M]}else
 var
-O=0;var
-F=O?O[1]+1|0:O,P=an(y,F,o(y)-F|0),ay=an(y,0,F),ad=o(ay),z=function(a){var
-b=a<ad?1:0,c=b?K(ay,a):b;return c},B=function(a){return bt===(z(a)&192)?1:0},d=0;for(;;){var
-ae=ad<=d?1:0,U=0;if(ae){var
-af=ae;U=1}else{var
-r=z(d);if(!(bt<=r)){var
-d=d+1|0;continue}var
-aC=0;if(194<=r&&!(d_<=r)){var
-av=B(d+1|0);if(av){var
-d=d+2|0;continue}var
-T=av;aC=1}if(!aC){var
-aE=0;if(d_<=r&&!(d$<=r)){var
-aq=B(d+1|0);if(aq){var
-as=B(d+2|0);if(as){var
-aS=d_!==r?1:0,at=aS||(gX<=z(d+1|0)?1:0);if(at){var
-aT=237!==r?1:0,au=aT||(z(d+1|0)<gX?1:0);if(au){var
-d=d+3|0;continue}var
-N=au}else
+U=0;var
+N=U?U[1]+1|0:U,V=W(D,N,u(D)-N|0),aC=W(D,0,N),al=u(aC),F=function(a){var
+b=a<al?1:0,c=b?ac(aC,a):b;return c},G=function(a){return a6===(F(a)&192)?1:0},e=0;for(;;){var
+am=al<=e?1:0,_=0;if(am){var
+an=am;_=1}else{var
+q=F(e);if(!(a6<=q)){var
+e=e+1|0;continue}var
+aF=0;if(194<=q&&!(dO<=q)){var
+aA=G(e+1|0);if(aA){var
+e=e+2|0;continue}var
+Z=aA;aF=1}if(!aF){var
+aG=0;if(dO<=q&&!(dP<=q)){var
+aw=G(e+1|0);if(aw){var
+ax=G(e+2|0);if(ax){var
+aZ=dO!==q?1:0,ay=aZ||(gO<=F(e+1|0)?1:0);if(ay){var
+a0=237!==q?1:0,az=a0||(F(e+1|0)<gO?1:0);if(az){var
+e=e+3|0;continue}var
+T=az}else
 var
-N=at}else
+T=ay}else
 var
-N=as}else
+T=ax}else
 var
-N=aq;var
-T=N;aE=1}if(!aE){var
-ag=d$<=r?1:0;if(ag){var
-ah=r<245?1:0;if(ah){var
-ai=B(d+1|0);if(ai){var
-aj=B(d+2|0);if(aj){var
-ak=B(d+3|0);if(ak){var
-aP=d$!==r?1:0,al=aP||(gq<=z(d+1|0)?1:0);if(al){var
-aR=244!==r?1:0,ap=aR||(z(d+1|0)<gq?1:0);if(ap){var
-d=d+4|0;continue}var
-v=ap}else
+T=aw;var
+Z=T;aG=1}if(!aG){var
+ao=dP<=q?1:0;if(ao){var
+ap=q<245?1:0;if(ap){var
+aq=G(e+1|0);if(aq){var
+ar=G(e+2|0);if(ar){var
+at=G(e+3|0);if(at){var
+aV=dP!==q?1:0,au=aV||(gl<=F(e+1|0)?1:0);if(au){var
+aX=244!==q?1:0,av=aX||(F(e+1|0)<gl?1:0);if(av){var
+e=e+4|0;continue}var
+t=av}else
 var
-v=al}else
+t=au}else
 var
-v=ak}else
+t=at}else
 var
-v=aj}else
+t=ar}else
 var
-v=ai}else
+t=aq}else
 var
-v=ah}else
+t=ap}else
 var
-v=ag;var
-af=v;U=1}}}if(U)var
-T=af;if(T){var
-aV=0===F?0:eX(10,an(y,0,F-1|0)),C=a2(q3,aV),aN=function(k){if(C){var
-d=function(d){function
-r(i){function
-k(r){function
-l(r){function
-k(M){function
-L(J){function
-D(k){function
-N(u){function
-r(m){var
-d=i[10],l=s[14],a=k?k[1]?0:k[2]?0:1:k;if(d){if(d[1]){var
-h=a?oX:c;return[0,h]}var
-g=E(l);return t(function(a){if(a){var
-b=e(g,a[1]),c=b?b[1][1]:b;return c}return a},k)?[0,f]:[1,b(b(b(b(b(c,1),1),1),1),1)]}var
-j=a?gf:oY;return[0,j]}var
-l=i[8];if(G(function(a){if(0===a[0])return 0;var
+t=ao;var
+an=t;_=1}}}if(_)var
+Z=an;if(Z){var
+a2=0===N?0:ev(10,W(D,0,N-1|0)),H=aN(qQ,a2),aT=function(p){if(H){var
+e=function(e){function
+u(o){function
+p(D){function
+q(G){function
+E(D){function
+p(O){function
+N(M){var
+J=e[11],t=x(function(a){return a[1]},J);function
+K(h){function
+P(w){function
+v(l){var
+e=o[12],k=r[14],a=h?h[1]?0:h[2]?0:1:h;if(e){if(e[1]){var
+g=a?ow:c;return[0,g]}var
+p=z(k);return s(function(h){if(h){var
+l=h[1],j=d(p,l[1]),n=j?j[1][1]:j;if(n){var
+f=t,a=l[2];for(;;){if(f){if(a){var
+b=a[1],g=f[1];switch(g[0]){case
+0:var
+c=0===b[0]?i(b[1],g[2]):0;break;case
+1:var
+c=0===b[0]?i(g[2],b[1]):0;break;case
+3:if(0===b[0])var
+c=0;else
+var
+e=b[1],c=e?e[2]?0:m(e[1]):e;break;default:var
+c=1}if(c){var
+f=f[2],a=a[2];continue}var
+k=c}else
+var
+k=a;return k}return a?0:1}}return n}return h},h)?[0,f]:[1,b(b(b(b(b(c,1),1),1),1),1)]}var
+j=a?gd:ox;return[0,j]}var
+l=o[10];if(A(function(a){if(0===a[0])return 0;var
 b=a[2];if(typeof
 b==="number"&&1===b)return 1;return 0},l))var
-n=function(h){var
-k=cJ(j,d[9]),f=b(b(a(b(b(c,1),1)),1),1),g=d[7];return H(t(function(a){if(0===a[0]){var
-l=a[3],m=a[2],g=X(i[8],0),h=function(c){var
-a=e(k,c[2][2]),b=G(function(a){return dQ(l,a)},a);return[0,G(function(a){return dQ(m,a)},a),b]},j=A(function(a){return dV(h,a)},g),d=a[1],c=0,b=cX(mp,function(e,f){var
-a=f[1],g=a?e[2]:a,b=p(g);if(b){var
-c=d?f[2]:d,h=c?e[1]:c;return p(h)}return b},mq,mr,c,j),f=b?1:b;return f}return 1},g),f)},o=a(b(b(c,1),1)),q=d[7],h=g(aD(t(function(a){if(0===a[0])return 1;var
-b=a[1],j=d[9],k=d[8];return p(G(function(l){var
+p=function(h){var
+j=aY(k,e[9]),f=b(b(a(b(b(c,1),1)),1),1),g=e[7];return y(s(function(a){if(0===a[0]){var
+k=a[3],l=a[2],g=C(o[10],0),h=function(c){var
+a=d(j,c[2][2]),b=A(function(a){return bP(k,a)},a);return[0,A(function(a){return bP(l,a)},a),b]},i=x(function(a){return dz(h,a)},g),e=a[1],c=0,b=ct(kz,function(d,f){var
+a=f[1],g=a?d[2]:a,b=m(g);if(b){var
+c=e?f[2]:e,h=c?d[1]:c;return m(h)}return b},kA,kB,c,i),f=b?1:b;return f}return 1},g),f)},q=a(b(b(c,1),1)),u=e[7],j=g(af(s(function(a){if(0===a[0])return 1;var
+b=a[1],j=e[9],k=e[8];return m(A(function(l){var
 b=f,a=j;for(;;){if(a){var
-d=e(k,b),g=d?dQ(l,b):d;if(!g){var
-i=a[2],b=m(b,c),a=i;continue}var
+e=d(k,b),g=e?bP(l,b):e;if(!g){var
+i=a[2],b=n(b,c),a=i;continue}var
 h=g}else
 var
-h=a;return h}},b))},q),o),n);else
+h=a;return h}},b))},u),q),p);else
 var
-h=oW;return g(h,r)}var
-O=a(a(b(b(b(c,1),1),1))),P=d[10],Q=0,K=i[8],y=cJ(j,aQ(function(a){return 0===a[0]?aQ(oU,a[1][2][1]):0},K)),o=Q,l=P;for(;;){if(l){var
-q=l[1][1];if(typeof
-q==="number")var
-h=1;else
-if(0===q[0])var
-L=ge(y,o,i),v=q[1],B=0,C=[0,cT,cT],D=function(l){return function(j,k){var
-a=cY(j)[2];return t(function(i){var
-a=j[2],n=k[2],o=k[1];function
-c(a){return fU(o,a)}if(2===l)return a?p(c(a[1])):1;if(3<=l){if(i){var
+j=ov;return g(j,v)}var
+Q=a(a(b(b(b(c,1),1),1))),R=e[10],S=0,M=o[10],E=aY(k,as(function(a){return 0===a[0]?as(ot,a[1][2][1]):0},M)),l=S,j=R;for(;;){if(j){var
+q=j[1][1];if(0===q[0])var
+N=gc(E,l,o),w=q[1],G=0,H=[0,cm,cm],I=function(l){return function(j,k){var
+a=cu(j)[2];return s(function(i){var
+a=j[2],o=k[2],p=k[1];function
+c(a){return fL(p,a)}if(2===l)return a?m(c(a[1])):1;if(3<=l){if(i){var
 f=i[1];if(a)var
-d=dy(a[1],f),e=d?1:d;else
+d=c7(a[1],f),e=d?1:d;else
 var
 e=a;var
-g=p(e),m=g?p(fU(n,f)):g,b=m}else
+g=m(e),n=g?m(fL(o,f)):g,b=n}else
 var
-b=1;if(b){if(a)return p(c(a[1]));var
+b=1;if(b){if(a)return m(c(a[1]));var
 h=1}else
 var
-h=b;return h}return a?c(a[1]):1},a)}}(v),r=cX(function(f){return function(b,e,c){if(typeof
+h=b;return h}return a?c(a[1]):1},a)}}(w),u=ct(function(f){return function(b,e,c){if(typeof
 e==="number")switch(e){case
 0:var
-a=fT;break;case
+a=fK;break;case
 1:var
-g=2<=f?1:0,i=g?1:g,a=i?cY(b):fT;break;default:var
-a=cY(b)}else
-switch(fS(e[3],b[3])){case
+g=2<=f?1:0,i=g?1:g,a=i?cu(b):fK;break;default:var
+a=cu(b)}else
+switch(fJ(e[3],b[3])){case
 0:var
 a=[0,1,[0,b[1],0],b[2]];break;case
 1:var
-a=[0,1,mn,b[2]];break;default:var
-a=cY(b)}var
-j=b_(a[3],1,c[2]);if(1===f){if(a[1])var
-k=c[1],h=b_(dO(a),1,k);else
+a=[0,1,kx,b[2]];break;default:var
+a=cu(b)}var
+j=bO(a[3],1,c[2]);if(1===f){if(a[1])var
+k=c[1],h=bO(dp(a),1,k);else
 var
 h=c[1];var
-d=b_(a[3],0,h)}else
+d=bO(a[3],0,h)}else
 if(f)var
-l=c[1],d=b_(dO(a),1,l);else
+l=c[1],d=bO(dp(a),1,l);else
 if(a[1])var
-m=c[1],d=b_(dO(a),1,m);else
+m=c[1],d=bO(dp(a),1,m);else
 var
-d=c[1];return[0,d,j]}}(v),D,fV,C,B,L),F=r?1:r,h=F;else{var
-w=q[3],x=n(f,w);if(x)var
-M=ge(y,o,i),I=0,u=cX(mo,function(e){return function(b,d){var
-a=b[2];return a?n(m(fW(d,a[1]),c),e):1}}(w),fV,cT,I,M),J=u?1:u,h=J;else
+d=c[1];return[0,d,j]}}(w),I,fM,H,G,N),J=u?1:u,p=J;else{var
+B=q[3],D=i(f,B);if(D)var
+O=gc(E,l,o),K=0,v=ct(ky,function(e){return function(b,d){var
+a=b[2];if(a){var
+c=fI(b);return i(n(fN(d,a[1]),c),e)}return 1}}(B),fM,cm,K,O),L=v?1:v,p=L;else
 var
-h=x}if(h){var
-o=o+1|0,l=l[2];continue}var
-z=h}else
+p=D}if(p){var
+l=l+1|0,j=j[2];continue}var
+F=p}else
 var
-z=1;return g(H(z,O),N)}}var
-F=a(a(a(a(c)))),B=X(i[8],0),C=A(function(a){return dV(bl,a)},B),o=s[14],y=I(w(o,f),c),z=E(o);function
-l(a,b){return dN(z,a,b)}var
-q=0,r=[0,[0,y],0];function
-v(a,d){var
-k=a[1][1],g=t(function(a){return n(f,a)},k),i=g?e(a[2],d):g,j=i?t(function(c){var
-b=a[1][1];return G(function(d){var
-a=fM(l,d,c),b=a?1:a;return b},b)},d):i;if(j){var
-m=b(b(b(b(b(b(c,1),1),1),1),1),1);return n(w(fP(h,l,a,2,d),f),m)}return j}var
-k=cX(function(a,b,c){return fP(h,l,a,b,c)},v,ml,r,q,C),x=k?[0,k[1][1]]:k;return g(u(x,F),D)}var
-o=i[5],l=0;for(;;){if(o){var
-q=o[1],r=q[2],v=q[1],D=G(function(f,g){return function(a){var
+F=1;return g(y(F,Q),P)}}var
+L=a(a(a(a(c)))),H=C(o[10],0),I=x(function(a){return dz(aO,a)},H),p=r[14],E=x(kp,t),F=[0,B(v(p,f),c),E],G=z(p);function
+j(d,e){var
+a=dn(G,d,e[1]);if(a)var
+b=fz(t,e[2],d),f=b?[0,[0,a[1],b[1]]]:b,c=f;else
+var
+c=a;return c}var
+q=0,u=[0,[0,F],0];function
+w(a,e){var
+l=a[1][1],g=s(function(a){return i(f,a)},l),h=g?d(a[2],e):g,k=h?s(function(c){var
+b=a[1][1];return A(function(d){var
+a=fB(j,d,c),b=a?1:a;return b},b)},e):h;if(k){var
+m=b(b(b(b(b(b(c,1),1),1),1),1),1);return i(v(fE(fF,j,a,2,e),f),m)}return k}var
+h=ct(function(a,b,c){return fE(fF,j,a,b,c)},w,kv,u,q,I),D=h?[0,h[1][1]]:h;return g(l(D,L),K)}var
+t=o[5],q=0;for(;;){if(t){var
+u=t[1],D=u[2],E=u[1],J=A(function(f,g){return function(a){var
 b=h(a[1],g),c=b?h(a[2],f):b;if(c)var
 d=c;else{var
 e=h(a[1],f);if(e)return h(a[2],g);var
-d=e}return d}}(r,v),l)?l:[0,[0,v,r],l],o=o[2],l=D;continue}var
-k=s[14];if(l){var
-F=function(u){function
+d=e}return d}}(D,E),q)?q:[0,[0,E,D],q],t=t[2],q=J;continue}var
+p=r[14];if(q){var
+K=function(w){function
 o(g){var
-e=a(b(b(a(c),1),1));return H(t(function(a){var
-o=dU(j,d,a[1]),q=o?dU(j,d,a[2]):o;if(q)var
-r=d[10],g=p(G(function(l){var
-j=a[2],k=a[1],b=l[1];if(typeof
-b!=="number"&&0===b[0]){var
+d=a(b(b(a(c),1),1));return y(s(function(a){var
+r=dy(k,e,a[1]),s=r?dy(k,e,a[2]):r;if(s)var
+t=e[10],g=m(A(function(l){var
+j=a[2],k=a[1],b=l[1];if(0===b[0]){var
 c=b[3],d=b[2],e=h(d[1],k),f=e?h(c[1],j):e;if(f)var
 g=f;else{var
 i=h(d[1],j);if(i)return h(c[1],k);var
-g=i}return g}return 0},r));else
+g=i}return g}return 0},t));else
 var
-g=q;if(g){var
-s=a[2],c=function(a){return gc(d,s,a)},t=a[1],e=function(a){return gc(d,t,a)},b=E(k),i=fQ(b,e,c,f,k),l=i?fQ(b,c,e,f,k):i;if(l){var
-m=fR(b,e,c,k);if(!m)return fR(b,c,e,k);var
-n=m}else
+g=s;if(g)var
+u=e[11],i=m(A(function(b){return j(b[2],a[1],a[2])},u));else
 var
-n=l;return n}return g},l),e)}var
-q=a(a(b(c,1))),r=a(b(a(b(c,1)),1)),s=ab(b(c,1),r),i=E(k);return g(aD(n(a6(function(b,a){var
-g=m(b,w(a[8],f)),h=a[8];return a6(function(g,b){var
-a=e(d[4],b[1]),k=a?dU(j,d,a[1][1]):a;if(k){var
-h=e(i,b[2]),l=h?w(h[1][8],f):f;return m(m(g,c),l)}return g},h,g)},k,f),s),q),o)},J=a(b(b(c,1),1)),y=d[7],z=y?1:y;if(z)var
-K=d[1],B=G(function(l){var
-e=[0,a(a(b(b(a(a(c)),1),1))),0],f=[0,b(a(b(b(a(a(c)),1),1)),1),e],g=[0,a(a(a(a(b(a(c),1))))),f],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],i=[0,b(a(b(b(a(a(c)),1),1)),1),h],d=x(j,[0,a(b(a(b(b(a(c),1),1)),1)),i],l),k=d?1:d;return k},K);else
+i=g;if(i){var
+v=a[2],c=function(a){return ga(e,v,a)},w=a[1],d=function(a){return ga(e,w,a)},b=z(p),l=fG(b,d,c,f,p),n=l?fG(b,c,d,f,p):l;if(n){var
+o=fH(b,d,c,p);if(!o)return fH(b,c,d,p);var
+q=o}else
 var
-B=z;var
-C=g(aD(p(B),J),F)}else
+q=n;return q}return i},q),d)}var
+r=a(a(b(c,1))),t=a(b(a(b(c,1)),1)),u=R(b(c,1),t),l=z(p);return g(af(i(aj(function(b,a){var
+g=n(b,v(a[8],f)),h=a[8];return aj(function(g,b){var
+a=d(e[4],b[1]),i=a?dy(k,e,a[1][1]):a;if(i){var
+h=d(l,b[2]),j=h?v(h[1][8],f):f;return n(n(g,c),j)}return g},h,g)},p,f),u),r),o)},L=a(b(b(c,1),1)),F=e[7],G=F?1:F;if(G)var
+M=e[1],H=A(function(l){var
+e=[0,a(a(b(b(a(a(c)),1),1))),0],f=[0,b(a(b(b(a(a(c)),1),1)),1),e],g=[0,a(a(a(a(b(a(c),1))))),f],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],i=[0,b(a(b(b(a(a(c)),1),1)),1),h],d=w(k,[0,a(b(a(b(b(a(c),1),1)),1)),i],l),j=d?1:d;return j},M);else
 var
-C=oT;return g(C,L)}}var
-l=b(b(a(c),1),1),o=b(b(a(b(c,1)),1),1),q=ab(b(c,1),o);return g(aD(n(i[9],q),l),k)}var
-o=b(a(b(b(b(c,1),1),1)),1),k=gb(j,i[6]),q=k?gb(j,i[7]):k;return g(H(q,o),l)}var
-l=a(b(b(a(c),1),1)),o=i[10]?h(e(j[3],P),f):1;return g(H(o,l),k)}if(C)var
-k=C[1],D=C[2],o=function(t){function
-C(a){return ga(j,t,a,b(c,1),D)}function
-d(am){var
-l=[0,a(b(b(b(a(c),1),1),1)),0],m=[0,b(a(a(a(b(c,1)))),1),l],n=[0,a(b(b(b(a(c),1),1),1)),m],o=[0,a(a(a(a(b(c,1))))),n],r=[0,b(a(a(a(b(a(c),1)))),1),o],v=[0,a(a(a(a(b(a(c),1))))),r],w=[0,a(b(b(a(b(a(c),1)),1),1)),v],y=[0,a(a(b(b(a(a(c)),1),1))),w],z=[0,a(a(b(b(a(a(c)),1),1))),y],B=[0,a(b(a(b(b(a(c),1),1)),1)),z],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(a(a(b(c,1)))),1),C],E=[0,a(a(b(b(b(a(c),1),1),1))),D],F=[0,a(a(b(b(b(a(c),1),1),1))),E],G=[0,b(b(a(b(a(a(c)),1)),1),1),F],I=[0,a(b(b(b(b(a(c),1),1),1),1)),0],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(a(b(b(a(c),1),1)),1)),J],M=[0,b(b(b(a(b(a(c),1)),1),1),1),K],N=[0,a(a(b(b(b(a(c),1),1),1))),M],d=aw(j,[0,a(a(b(b(a(a(c)),1),1))),N],G,k);function
-O(z){function
-l(y){function
-h(h){function
-l(C){function
-h(R){var
-S=b2(function(d){var
-h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,a(b(b(a(b(a(c),1)),1),1)),h],l=[0,a(a(a(a(a(b(c,1)))))),k],m=[0,b(a(a(a(b(a(c),1)))),1),l],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],q=[0,a(a(b(b(a(a(c)),1),1))),o],r=[0,a(a(b(b(a(a(c)),1),1))),q],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(a(b(b(a(a(c)),1),1))),s],u=e(j[2],t),f=i(j[4],d[1],u);if(f)var
+H=G;var
+I=g(af(m(H),L),K)}else
+var
+I=os;return g(I,N)}}var
+q=b(b(a(c),1),1),t=b(b(a(b(c,1)),1),1),u=R(b(c,1),t);return g(af(i(o[11],u),q),p)}var
+F=b(a(a(b(b(c,1),1))),1),p=o[9],t=aY(k,x(aO,p)),u=aY(k,x(function(a){return fw(k,a[2])},p)),D=z(p);function
+q(a){return a?d(D,a[1]):a}return g(y(s(function(a){var
+b=q(d(t,a[1]));if(b){var
+c=q(d(u,fw(k,a[2])));if(c){var
+e=j(k[4],b[1][2],a[2]);if(e)return j(k[4],c[1][1],a[1]);var
+f=e}else
+var
+f=c;var
+g=f}else
+var
+g=b;return g},p),F),E)}var
+t=b(a(b(b(b(c,1),1),1)),1),p=f$(k,o[6]),u=p?f$(k,o[7]):p;return g(y(u,t),q)}var
+q=a(b(b(a(c),1),1)),t=o[12]?h(d(k[3],V),f):1;return g(y(t,q),p)}if(H)var
+p=H[1],G=H[2],t=function(n){function
+H(a){return f_(k,n,a,b(c,1),G)}var
+e=n[1],U=aY(k,as(function(d){var
+e=cp(k,d);if(e){var
+g=[0,a(a(b(b(a(a(c)),1),1))),0],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],i=[0,a(b(a(b(b(a(c),1),1)),1)),h],j=[0,a(a(a(b(a(a(c)),1)))),i],l=[0,a(a(b(b(a(a(c)),1),1))),j],m=[0,b(a(a(a(b(a(c),1)))),1),l],f=L(k,[0,a(b(b(b(b(a(c),1),1),1),1)),m],d),n=f?f[1]:f,p=o(du(k,d),n),q=e[1];return x(function(a){return f4(k,q,a)},p)}return e},e));function
+h(ar){var
+i=[0,a(b(b(b(a(c),1),1),1)),0],q=[0,b(a(a(a(b(c,1)))),1),i],t=[0,a(b(b(b(a(c),1),1),1)),q],u=[0,a(a(a(a(b(c,1))))),t],v=[0,b(a(a(a(b(a(c),1)))),1),u],z=[0,a(a(a(a(b(a(c),1))))),v],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],D=[0,a(a(b(b(a(a(c)),1),1))),B],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,a(a(b(b(a(a(c)),1),1))),E],G=[0,b(a(a(a(b(c,1)))),1),F],H=[0,a(a(b(b(b(a(c),1),1),1))),G],K=[0,a(a(b(b(b(a(c),1),1),1))),H],L=[0,b(b(a(b(a(a(c)),1)),1),1),K],M=[0,a(b(b(b(b(a(c),1),1),1),1)),0],N=[0,a(b(a(a(b(a(c),1))),1)),M],P=[0,a(b(a(b(b(a(c),1),1)),1)),N],R=[0,b(b(b(a(b(a(c),1)),1),1),1),P],S=[0,a(a(b(b(b(a(c),1),1),1))),R],h=ag(k,[0,a(a(b(b(a(a(c)),1),1))),S],L,p);function
+T(D){function
+i(B){function
+e(e){function
+i(F){function
+e(V){var
+W=bc(function(e){var
+h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,a(b(b(a(b(a(c),1)),1),1)),h],l=[0,a(a(a(a(a(b(c,1)))))),i],n=[0,b(a(a(a(b(a(c),1)))),1),l],o=[0,a(a(a(a(b(a(c),1))))),n],p=[0,a(b(b(a(b(a(c),1)),1),1)),o],q=[0,a(a(b(b(a(a(c)),1),1))),p],r=[0,a(a(b(b(a(a(c)),1),1))),q],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(a(b(b(a(a(c)),1),1))),s],u=d(k[2],t),f=j(k[4],e[1],u);if(f)var
 g=f;else
 var
-v=[0,a(a(b(b(b(a(c),1),1),1))),0],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],x=[0,a(b(a(a(b(a(c),1))),1)),w],y=e(j[2],x),g=i(j[4],d[1],y);return p(g)},k);function
-T(am){function
-q(B){function
-n(h){function
-l(J){function
-t(a){return[0,[0,d,f,0,0,0,0,0,0,f,0]]}var
-u=b(c,1),v=[0,a(a(b(b(a(a(c)),1),1))),0],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],y=[0,b(a(a(a(b(a(c),1)))),1),w],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,a(b(a(b(a(a(c)),1)),1)),A],C=[0,a(a(a(b(b(a(c),1),1)))),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],l=x(j,[0,a(b(b(b(b(a(c),1),1),1),1)),D],[4,k]);if(l){var
-m=l[1];if(4===m[0]){var
-h=m[1];if(h){var
-p=h[1],q=p[2];if(3===q[0]&&!(q[1]||h[2]))var
-E=[0,a(a(a(b(a(a(c)),1)))),0],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,b(b(b(a(b(a(c),1)),1),1),1),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=e(j[2],H),r=i(j[4],p[1],I);else
+v=[0,a(a(b(b(b(a(c),1),1),1))),0],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],x=[0,a(b(a(a(b(a(c),1))),1)),w],y=d(k[2],x),g=j(k[4],e[1],y);return m(g)},p);function
+X(ap){function
+u(D){function
+o(e){function
+i(N){function
+x(m){function
+o(a){return[0,[0,h,f,0,0,0,0,0,m,0,0,f,0]]}var
+e=m,p=b(b(a(a(c)),1),1);for(;;){if(e){var
+l=e[2];if(l){var
+n=j(k[5],e[1],l[1]);if(n){var
+e=l;continue}var
+i=n}else
 var
-r=0;var
-s=r}else
+i=1}else
 var
-s=h;var
-n=s}else
+i=1;var
+q=i?s(function(b){var
+a=d(U,b),c=a?1:a;return c},m):i;return g(y(q,p),o)}}var
+z=b(a(b(a(c),1)),1),A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(b(a(a(b(a(c),1))),1)),D],F=[0,a(b(a(b(a(a(c)),1)),1)),E],G=[0,a(a(a(b(b(a(c),1),1)))),F],H=[0,b(a(b(b(a(a(c)),1),1)),1),G],i=w(k,[0,a(b(b(b(b(a(c),1),1),1),1)),H],[4,p]);if(i){var
+m=i[1];if(4===m[0]){var
+e=m[1];if(e){var
+q=e[1],r=q[2];if(3===r[0]&&!e[2])var
+I=[0,a(a(a(b(a(a(c)),1)))),0],J=[0,a(a(a(a(b(a(c),1))))),I],K=[0,b(b(b(a(b(a(c),1)),1),1),1),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=d(k[2],L),v=j(k[4],q[1],M),t=v?O(co,r[1],0):v;else
+var
+t=0;var
+u=t}else
+var
+u=e;var
+n=u}else
 var
 n=0;var
 o=n}else
 var
-o=l;return g(aD(o,u),t)}var
-m=b(b(a(a(c)),1),1);return g(H(fH(j,h,A(b1,t[10])),m),l)}var
-o=b(a(b(a(c),1)),1),p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],v=[0,a(b(b(a(b(a(c),1)),1),1)),s],w=[0,b(a(a(a(b(a(c),1)))),1),v],y=[0,a(a(a(a(b(a(c),1))))),w],h=x(j,[0,a(b(a(a(b(a(c),1))),1)),y],[4,k]);if(h)var
-l=h[1],z=3===l[0]?Y(dL,l[1],0):0,m=z;else
+o=i;return g(l(o,z),x)}var
+m=b(b(a(a(c)),1),1);return g(y(fj(k,e,x(bF,n[10])),m),i)}var
+q=b(a(b(a(c),1)),1),r=[0,a(a(b(b(a(a(c)),1),1))),0],t=[0,b(a(b(b(a(a(c)),1),1)),1),r],u=[0,a(a(a(a(b(a(c),1))))),t],v=[0,b(b(a(b(a(a(c)),1)),1),1),u],z=[0,a(b(b(a(b(a(c),1)),1),1)),v],A=[0,b(a(a(a(b(a(c),1)))),1),z],B=[0,a(a(a(a(b(a(c),1))))),A],e=w(k,[0,a(b(a(a(b(a(c),1))),1)),B],[4,p]);if(e)var
+i=e[1],C=3===i[0]?O(co,i[1],0):0,m=C;else
 var
-m=h;return g(u(m,o),n)}var
-r=b(b(a(a(c)),1),1),v=bF(e(j[1],aU)),w=[0,b(b(a(b(a(a(c)),1)),1),1),0],y=[0,a(a(b(b(b(a(c),1),1),1))),w],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],B=[0,b(a(a(b(b(a(c),1),1))),1),z],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],E=[0,b(a(b(b(a(a(c)),1),1)),1),D],n=aw(j,[0,a(b(b(b(b(a(c),1),1),1),1)),E],v,k);if(n)var
-F=e(j[1],s[1]),G=[0,b(a(b(b(a(a(c)),1),1)),1),0],I=[0,a(b(b(b(b(a(c),1),1),1),1)),G],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(a(a(b(a(c),1))),1)),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(a(b(b(a(a(c)),1),1)),1),L],h=aw(j,[0,a(a(a(b(b(a(c),1),1)))),M],F,k);else
+m=e;return g(l(m,q),o)}var
+v=b(b(a(a(c)),1),1),z=be(d(k[1],a1)),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(b(a(c),1),1),1))),A],D=[0,a(b(b(b(b(a(c),1),1),1),1)),B],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,a(b(b(a(b(a(c),1)),1),1)),E],G=[0,b(b(a(b(a(a(c)),1)),1),1),F],H=[0,b(a(b(b(a(a(c)),1),1)),1),G],o=ag(k,[0,a(b(b(b(b(a(c),1),1),1),1)),H],z,p);if(o)var
+I=d(k[1],r[1]),J=[0,b(a(b(b(a(a(c)),1),1)),1),0],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(b(a(a(b(a(c),1))),1)),K],M=[0,a(b(a(a(b(a(c),1))),1)),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M],P=[0,b(a(b(b(a(a(c)),1),1)),1),N],e=ag(k,[0,a(a(a(b(b(a(c),1),1)))),P],I,p);else
 var
-h=n;if(h)var
-N=e(j[1],s[2]),O=[0,b(a(a(a(b(a(c),1)))),1),0],P=[0,a(a(a(a(b(a(c),1))))),O],Q=[0,a(b(b(a(b(a(c),1)),1),1)),P],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,b(a(a(b(a(a(c)),1))),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,b(a(b(b(a(a(c)),1),1)),1),V],Z=[0,a(b(b(b(b(a(c),1),1),1),1)),W],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(b(a(a(b(a(c),1))),1)),_],aa=[0,a(b(b(b(b(a(c),1),1),1),1)),$],ab=[0,b(a(b(b(a(a(c)),1),1)),1),aa],l=aw(j,[0,a(a(a(b(b(a(c),1),1)))),ab],N,k);else
+e=o;if(e)var
+Q=d(k[1],r[2]),R=[0,b(a(a(a(b(a(c),1)))),1),0],S=[0,a(a(a(a(b(a(c),1))))),R],T=[0,a(b(b(a(b(a(c),1)),1),1)),S],V=[0,a(a(b(b(a(a(c)),1),1))),T],W=[0,b(a(b(b(a(a(c)),1),1)),1),V],X=[0,a(b(a(b(b(a(c),1),1)),1)),W],Y=[0,b(a(a(b(a(a(c)),1))),1),X],Z=[0,a(a(a(a(a(b(c,1)))))),Y],_=[0,b(a(b(b(a(a(c)),1),1)),1),Z],$=[0,a(b(b(b(b(a(c),1),1),1),1)),_],aa=[0,a(b(a(a(b(a(c),1))),1)),$],ab=[0,a(b(a(a(b(a(c),1))),1)),aa],ac=[0,a(b(b(b(b(a(c),1),1),1),1)),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),ac],i=ag(k,[0,a(a(a(b(b(a(c),1),1)))),ad],Q,p);else
 var
-l=h;if(l){var
-m=X(s[14],0);if(m)var
-ac=bF(e(j[1],m[1][7])),ad=[0,a(b(a(b(b(a(c),1),1)),1)),0],ae=[0,b(b(a(b(a(a(c)),1)),1),1),ad],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,b(b(a(b(a(a(c)),1)),1),1),af],ah=[0,a(a(b(b(a(a(c)),1),1))),ag],ai=[0,a(a(a(a(a(b(c,1)))))),ah],aj=[0,b(b(a(b(a(a(c)),1)),1),1),ai],ak=[0,a(a(a(a(b(a(c),1))))),aj],al=[0,a(a(a(a(b(a(c),1))))),ak],o=aw(j,[0,b(a(b(b(a(a(c)),1),1)),1),al],ac,k);else
+i=e;if(i){var
+m=C(r[14],0);if(m)var
+ae=be(d(k[1],m[1][7])),af=[0,a(b(a(b(b(a(c),1),1)),1)),0],ah=[0,b(b(a(b(a(a(c)),1)),1),1),af],ai=[0,a(b(b(b(b(a(c),1),1),1),1)),ah],aj=[0,b(b(a(b(a(a(c)),1)),1),1),ai],ak=[0,a(a(b(b(a(a(c)),1),1))),aj],al=[0,a(a(a(a(a(b(c,1)))))),ak],am=[0,b(b(a(b(a(a(c)),1)),1),1),al],an=[0,a(a(a(a(b(a(c),1))))),am],ao=[0,a(a(a(a(b(a(c),1))))),an],q=ag(k,[0,b(a(b(b(a(a(c)),1),1)),1),ao],ae,p);else
 var
-o=m;var
-p=o}else
+q=m;var
+t=q}else
 var
-p=l;return g(H(p,r),q)}var
-U=a(a(b(a(c),1))),W=a7(j,be(j,[4,S])),Z=e(j[9],W),r=e(j[1],Z),v=0,w=fh(0,12),o=a6(function(d,a){var
-e=b(b(b(b(c,1),1),1),1),f=L(a);return[0,b7(bE(fc(R,Q(b(b(c,1),1),f)),e)),d]},w,v),y=bF(r);function
-h(b,a){return b3(a,dA(b,y))}var
-z=b(b(c,1),1),B=b(b(b(b(c,1),1),1),1),l=bE(bi(dz(8,r,f),B),z),n=az(l);if(0===n)var
-m=b(b(b(a(a(c)),1),1),1);else
-if(0<n)var
-C=function(d){return a(b(b(a(a(c)),1),1))},D=function(d){function
+t=i;return g(y(t,v),u)}var
+Y=a(a(b(a(c),1))),Z=aH(k,aP(k,[4,W])),_=d(k[9],Z),q=d(k[1],_),t=0,u=eT(0,12),i=aj(function(d,a){var
+e=b(b(b(b(c,1),1),1),1),f=J(a);return[0,bK(bb(eM(V,I(b(b(c,1),1),f)),e)),d]},u,t),v=be(q);function
+e(b,a){return bd(a,c9(b,v))}var
+z=b(b(c,1),1),A=b(b(b(b(c,1),1),1),1),B=bb(aW(c8(8,q,f),A),z);function
+D(d){return b(a(b(b(b(a(c),1),1),1)),1)}function
+E(d){function
+e(d){return a(b(b(a(a(c)),1),1))}function
+f(d){function
 e(d){return a(b(b(b(b(a(c),1),1),1),1))}function
-f(d){return b(a(b(b(b(a(c),1),1),1)),1)}return a5(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)},m=a5(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},D,C,l);else{V(l);var
-m=b(a(b(b(b(a(c),1),1),1)),1)}var
-E=h(20,12),F=q([0,a(b(a(a(b(c,1))),1)),0],E),G=q(h(17,3),F),I=q([0,a(b(a(a(b(c,1))),1)),[0,m,0]],G),J=q(h(13,3),I),K=[0,a(a(a(b(a(c),1)))),0],M=q([0,a(b(a(a(b(c,1))),1)),K],J),N=q(dA(8,o),M),O=q([0,a(b(a(a(b(c,1))),1)),0],N),P=q(b3(8,o),O),_=[0,b(b(a(b(b(a(c),1),1)),1),1),0],$=[0,a(b(b(a(b(a(c),1)),1),1)),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,b(a(a(a(b(a(c),1)))),1),aa],ac=[0,a(a(a(a(b(a(c),1))))),ab],ad=[0,a(b(b(a(b(a(c),1)),1),1)),ac],ae=[0,a(a(b(b(a(a(c)),1),1))),ad],af=[0,a(a(b(b(a(a(c)),1),1))),ae],ag=[0,a(b(a(b(b(a(c),1),1)),1)),af];return g(H(aw(j,[0,a(a(b(b(a(a(c)),1),1))),ag],P,k),U),T)}var
-l=b(a(b(a(c),1)),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,a(b(a(a(b(a(c),1))),1)),m],o=[0,a(a(a(a(a(b(c,1)))))),n],r=[0,b(b(a(b(b(a(c),1),1)),1),1),o],v=[0,a(b(a(b(b(a(c),1),1)),1)),r],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],y=[0,b(a(b(b(a(a(c)),1),1)),1),w],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],B=[0,b(b(a(b(a(a(c)),1)),1),1),z];return g(u(c0(j,[0,a(a(b(b(a(a(c)),1),1))),B],k),l),h)}var
-m=b(a(b(a(c),1)),1);return g(H(f2(j,h[1],h[2],k),m),l)}var
-l=b(a(b(a(c),1)),1),m=[0,b(a(a(a(b(a(c),1)))),1),0],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],r=[0,a(a(b(b(a(a(c)),1),1))),o],v=[0,a(a(b(b(a(a(c)),1),1))),r],w=[0,a(b(a(b(b(a(c),1),1)),1)),v];return g(u(f3(j,d,[0,a(a(b(b(a(a(c)),1),1))),w]),l),h)}var
-m=[0,b(a(a(a(b(a(c),1)))),1),0],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],r=[0,a(a(b(b(a(a(c)),1),1))),o],v=[0,a(a(b(b(a(a(c)),1),1))),r],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],h=f4(j,[0,a(a(b(b(a(a(c)),1),1))),w],k),y=h?[2,h[1]]:nQ;return g(y,l)}var
-P=b(a(b(c,1)),1);if(d)var
-h=d;else
+f(d){return b(a(b(b(b(a(c),1),1),1)),1)}return Q(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)}return Q(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)}var
+F=c4(function(d){return b(b(b(a(a(c)),1),1),1)},E,D,B),G=e(20,12),H=o([0,a(b(a(a(b(c,1))),1)),0],G),K=o(e(17,3),H),L=o([0,a(b(a(a(b(c,1))),1)),[0,F,0]],K),M=o(e(13,3),L),N=[0,a(a(a(b(a(c),1)))),0],P=o([0,a(b(a(a(b(c,1))),1)),N],M),R=o(c9(8,i),P),S=o([0,a(b(a(a(b(c,1))),1)),0],R),T=o(bd(8,i),S),$=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(a(a(a(a(b(c,1)))))),aa],ac=[0,b(a(a(a(b(a(c),1)))),1),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(b(b(a(b(a(c),1)),1),1)),ad],af=[0,a(a(b(b(a(a(c)),1),1))),ae],ah=[0,a(a(b(b(a(a(c)),1),1))),af],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah];return g(y(ag(k,[0,a(a(b(b(a(a(c)),1),1))),ai],T,p),Y),X)}var
+i=b(a(b(a(c),1)),1),q=[0,a(a(b(b(a(a(c)),1),1))),0],t=[0,a(b(a(a(b(a(c),1))),1)),q],u=[0,a(a(a(a(a(b(c,1)))))),t],v=[0,b(b(a(b(b(a(c),1),1)),1),1),u],z=[0,a(b(a(b(b(a(c),1),1)),1)),v],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],D=[0,a(b(b(b(b(a(c),1),1),1),1)),B],E=[0,b(b(a(b(a(a(c)),1)),1),1),D];return g(l(cw(k,[0,a(a(b(b(a(a(c)),1),1))),E],p),i),e)}var
+q=b(a(b(a(c),1)),1);return g(y(fT(k,e[1],e[2],p),q),i)}var
+i=b(a(b(a(c),1)),1),q=[0,b(a(a(a(b(a(c),1)))),1),0],t=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],v=[0,a(a(b(b(a(a(c)),1),1))),u],z=[0,a(a(b(b(a(a(c)),1),1))),v],A=[0,a(b(a(b(b(a(c),1),1)),1)),z];return g(l(fU(k,h,[0,a(a(b(b(a(a(c)),1),1))),A]),i),e)}var
+q=[0,b(a(a(a(b(a(c),1)))),1),0],t=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],v=[0,a(a(b(b(a(a(c)),1),1))),u],z=[0,a(a(b(b(a(a(c)),1),1))),v],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],e=fV(k,[0,a(a(b(b(a(a(c)),1),1))),A],p),B=e?[2,e[1]]:np;return g(B,i)}var
+V=b(a(b(c,1)),1);if(h)var
+e=h;else
 var
-R=[0,b(b(b(b(a(c),1),1),1),1),0],S=[0,b(a(a(a(b(c,1)))),1),R],T=[0,a(b(b(b(a(c),1),1),1)),S],U=[0,a(a(a(a(b(c,1))))),T],W=[0,b(a(a(a(b(a(c),1)))),1),U],Z=[0,a(a(a(a(b(a(c),1))))),W],_=[0,a(b(b(a(b(a(c),1)),1),1)),Z],$=[0,a(a(b(b(a(a(c)),1),1))),_],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(b(b(a(a(c)),1),1))),ab],ad=[0,b(a(a(a(b(c,1)))),1),ac],ae=[0,a(a(b(b(b(a(c),1),1),1))),ad],af=[0,a(a(b(b(b(a(c),1),1),1))),ae],ag=[0,b(b(a(b(a(a(c)),1)),1),1),af],ah=[0,a(b(b(b(b(a(c),1),1),1),1)),0],ai=[0,a(b(a(a(b(a(c),1))),1)),ah],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ai],ak=[0,b(b(b(a(b(a(c),1)),1),1),1),aj],al=[0,a(a(b(b(b(a(c),1),1),1))),ak],h=aw(j,[0,a(a(b(b(a(a(c)),1),1))),al],ag,k);return g(aD(h,P),O)}var
-h=a(b(b(a(c),1),1)),l=[0,b(a(a(a(b(a(c),1)))),1),0],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(b(b(a(b(a(c),1)),1),1)),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],r=[0,a(a(b(b(a(a(c)),1),1))),o],v=[0,a(b(a(b(b(a(c),1),1)),1)),r],w=[0,a(a(b(b(a(a(c)),1),1))),v],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,b(a(a(a(b(a(c),1)))),1),y],B=[0,a(b(b(a(b(a(c),1)),1),1)),z];return g(g(H(aw(j,[0,a(a(b(a(b(a(c),1)),1))),B],w,k),h),d),C)},l=g(f7(j,s,ax),o);else
+W=[0,b(b(b(b(a(c),1),1),1),1),0],X=[0,b(a(a(a(b(c,1)))),1),W],Y=[0,a(b(b(b(a(c),1),1),1)),X],Z=[0,a(a(a(a(b(c,1))))),Y],_=[0,b(a(a(a(b(a(c),1)))),1),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(a(b(b(a(a(c)),1),1))),ab],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,a(a(b(b(a(a(c)),1),1))),ad],ah=[0,b(a(a(a(b(c,1)))),1),ae],ai=[0,a(a(b(b(b(a(c),1),1),1))),ah],ak=[0,a(a(b(b(b(a(c),1),1),1))),ai],al=[0,b(b(a(b(a(a(c)),1)),1),1),ak],am=[0,a(b(b(b(b(a(c),1),1),1),1)),0],an=[0,a(b(a(a(b(a(c),1))),1)),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(b(b(a(b(a(c),1)),1),1),1),ao],aq=[0,a(a(b(b(b(a(c),1),1),1))),ap],e=ag(k,[0,a(a(b(b(a(a(c)),1),1))),aq],al,p);return g(af(e,V),T)}var
+i=a(b(b(a(c),1),1)),q=[0,b(a(a(a(b(a(c),1)))),1),0],t=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],v=[0,a(a(b(b(a(a(c)),1),1))),u],z=[0,a(a(b(b(a(a(c)),1),1))),v],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],D=[0,b(b(a(b(b(a(c),1),1)),1),1),0],E=[0,b(a(a(a(b(a(c),1)))),1),D],F=[0,a(b(b(a(b(a(c),1)),1),1)),E];return g(g(y(ag(k,[0,a(a(b(a(b(a(c),1)),1))),F],B,p),i),h),H)},q=g(f2(k,r,aB),t);else
 var
-l=[1,a(b(b(a(c),1),1))];return g(l,r)};return g(f7(j,s,ax),d)}return[0,gf]},aO=a(b(b(b(b(c,1),1),1),1)),$=t(function(a){return cU(j,[4,q(a,[0,fX(j,P),0])])},C);if($)var
-aL=e(j[1],P),S=t(function(d){return p(h(d,b(a(b(c,1)),1)))},aL);else
+q=[1,a(b(b(a(c),1),1))];return g(q,u)};return g(f2(k,r,aB),e)}return[0,gd]},aU=a(b(b(b(b(c,1),1),1),1)),ah=s(function(a){return cn(k,[4,o(a,[0,fO(k,V),0])])},H);if(ah)var
+aR=d(k[1],V),Y=s(function(d){return m(h(d,b(a(b(c,1)),1)))},aR);else
 var
-S=$;if(S){var
-W=e(j[2],mu),J=C,R=0;for(;;){if(J){var
-Z=J[1],aF=[0,W,[0,a7(j,be(j,[4,Z])),0]],aG=e(j[6],aF),_=e(j[9],aG),aH=[0,a7(j,be(j,[4,q(Z,[0,fX(j,_),0])])),R],aI=[0,b(a(b(c,1)),1),0],aJ=[0,e(j[2],aI),aH],W=_,J=J[2],R=aJ;continue}var
-aK=X(R,[0,P,0]),aM=e(j[6],aK),aa=i(j[4],y,aM);break}}else
+Y=ah;if(Y){var
+$=d(k[2],kC),P=H,X=0;for(;;){if(P){var
+ab=P[1],aI=[0,$,[0,aH(k,aP(k,[4,ab])),0]],aJ=d(k[6],aI),ae=d(k[9],aJ),aK=[0,aH(k,aP(k,[4,o(ab,[0,fO(k,ae),0])])),X],aL=[0,b(a(b(c,1)),1),0],aM=[0,d(k[2],aL),aK],$=ae,P=P[2],X=aM;continue}var
+aQ=C(X,[0,V,0]),aS=d(k[6],aQ),ai=j(k[4],D,aS);break}}else
 var
-aa=S;var
-M=g(H(aa,aO),aN);switch(M[0]){case
+ai=Y;var
+S=g(y(ai,aU),aT);switch(S[0]){case
 0:var
-aA=ao(M[1]);return k(q2,aA)[1+aA];case
+aD=aa(S[1]);return E(qP,aD)[1+aD];case
 1:var
-ac=ao(M[1])-20|0;if(15<ac>>>0)var
-l=qK;else
-switch(ac){case
+ak=aa(S[1])-20|0;if(17<ak>>>0)var
+p=qv;else
+switch(ak){case
 0:var
-l=qL;break;case
+p=qw;break;case
 1:var
-l=qM;break;case
+p=qx;break;case
 2:var
-l=qN;break;case
+p=qy;break;case
 3:var
-l=qO;break;case
+p=qz;break;case
 4:var
-l=qP;break;case
+p=qA;break;case
 5:var
-l=qQ;break;case
+p=qB;break;case
 6:var
-l=qR;break;case
+p=qC;break;case
 7:var
-l=qS;break;case
+p=qD;break;case
 8:var
-l=qT;break;case
+p=qE;break;case
 9:var
-l=qU;break;case
+p=qF;break;case
 10:var
-l=qV;break;case
+p=qG;break;case
 11:var
-l=qW;break;case
+p=qH;break;case
 12:var
-l=qX;break;case
+p=qI;break;case
 13:var
-l=qY;break;case
+p=qJ;break;case
 14:var
-l=qZ;break;default:var
-l=q0}return am(q8,l);default:var
-aB=ao(M[1]);return am(q9,k(qJ,aB)[1+aB])}}return q_}}},re=function(g,l){var
-m=0,n=[0,function(a){return l},m],c=gj(g),a=c[2];if(c[1])var
-d=gi(g),j=d[2],k=d[1],f=an(a,o(a)-64|0,64),i=eW(o(f)/2|0,function(a){return dm(hE(am(q$,an(f,2*a|0,2))))}),h=[0,a,a2(function(a){try{var
-b=q7(k,j,i,e(a,0));return b}catch(a){a=a1(a);if(a[1]===gk)return am(ra,a[2]);if(a[1]===cb)return am(rb,a[2]);if(a!==cx&&a!==cw){if(a[1]!==cu&&a[1]!==cv&&a!==ax&&a!==dk&&a!==cH)throw a;return rd}return rc}},n)];else
+p=qK;break;case
+15:var
+p=qL;break;case
+16:var
+p=qM;break;default:var
+p=qN}return K(qV,p);default:var
+aE=aa(S[1]);return K(qW,E(qu,aE)[1+aE])}}return qX}}},q3=function(g,l){var
+m=0,n=[0,function(a){return l},m],c=gg(g),a=c[2];if(c[1])var
+e=gf(g),j=e[2],k=e[1],f=W(a,u(a)+g2|0,64),i=eu(u(f)/2|0,function(a){return cU(ht(K(qY,W(f,2*a|0,2))))}),h=[0,a,aN(function(a){try{var
+b=qU(k,j,i,d(a,0));return b}catch(a){a=ar(a);if(a[1]===gh)return K(qZ,a[2]);if(a[1]===bR)return K(q0,a[2]);if(a!==b$&&a!==b_){if(a[1]!==b8&&a[1]!==b9&&a!==ae&&a!==cT&&a!==cb)throw a;return q2}return q1}},n)];else
 var
 h=[0,a,0];var
-b=h[2];if(b&&!b[2])return b[1];return rf};sl(function(a){return gj(a)[2]},re);eL(0);return}}(globalThis));
+b=h[2];if(b&&!b[2])return b[1];return q4};r_(function(a){return gg(a)[2]},q3);ek(0);return}}(globalThis));

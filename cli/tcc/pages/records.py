@@ -9,7 +9,7 @@ Cost: one JSON parse and one hash per line; memory: the records that are shown.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -21,7 +21,6 @@ from tcc_certs.errors import Rejected, clip
 from tcc_certs.formats.codec import Json, encode
 from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Record
 from tcc_certs.limits import MAX_LINE_BYTES
-from tcc_certs.session.records import plain_record
 from tcc_certs.verbs.validate import LedgerInput
 
 # Reading.
@@ -49,8 +48,7 @@ def records(ledger: Path | bytes, head: str) -> Iterator[Record]:
     reader = LedgerReader((ledger,) if isinstance(ledger, bytes) else LedgerInput(ledger))
     try:
         for line in reader.lines():
-            plain = plain_record(line.body)  # most of a session
-            yield line.record if plain is None else plain[0]
+            yield line.record
             if reader.head.hex() == head:
                 return
     except Rejected:
@@ -136,12 +134,6 @@ class ShownRecords:
         self.total += 1
         into = self._first if self.total <= FIRST else self._last
         into.append(record)
-
-    def passing(self, records: Iterable[Record]) -> Iterator[Record]:
-        """These records, each kept as it is taken."""
-        for record in records:
-            self.add(record)
-            yield record
 
     @property
     def rows(self) -> list[RecordRow]:

@@ -49,12 +49,15 @@ def merged(table: Table, guard: Guard) -> Table:
 
     In a nondeterministic table, states that are bisimilar are merged.
     """
-    for attempt in range(0 if table.is_narrow else _ATTEMPTS):
-        twin = _twins(_hashes(table, attempt, guard))
+    for attempt in range(_ATTEMPTS):
+        narrow = table.is_narrow
+        twin = _twins((_row_hashes if narrow else _hashes)(table, attempt, guard))
         if twin is None:
             return table
         if _agree(table, twin):
-            return _merged_states(table, twin)
+            table = _merged_states(table, twin)
+            if not narrow:
+                return table
     twin = _exact_twins(table, guard)
     return table if twin is None else _merged_states(table, twin)
 
@@ -90,6 +93,21 @@ def _hashes(table: Table, attempt: int, guard: Guard) -> Hashes:
         sums = summed(values, table.edge_start[states] - edges.start, gaps=gaps)
         hashes[states] = _mix(hashes[states] + sums)
     return hashes
+
+
+def _row_hashes(table: Table, attempt: int, guard: Guard) -> Hashes:
+    """[states], equal where acceptance and edges are the same; else with small probability.
+
+    Of two states with equal languages, the lowest such, targets with equal languages are the same
+    state: their edges are the same.  So where no two rows are, the table is the smallest, and no
+    pass from level to level is needed.
+    """
+    guard.tick(table.edges)
+    most = int(table.letter.max(initial=0))
+    constants = _constants(attempt * (most + 3), most + 3)
+    values = _mix(constants[2:].take(table.letter) + table.target.astype(np.uint64))
+    accept: Hashes = constants[:2].take(table.accept)
+    return _mix(accept + summed(values, table.edge_start[:-1], gaps=True))
 
 
 def _once(values: Hashes, degree: Ints) -> Hashes:

@@ -158,6 +158,8 @@ Exact: TypeAlias = NDArray[Any]
 _WIDE = 8
 _LOOKED_AT = 64  # levels after which their states are compared with that
 _FEW = 1 << 10
+_GUESSES = 16  # rounds of a guess, each of which may change one state in so many
+_FEW_CHANGES = 64
 _PORTION = 1 << 15
 
 
@@ -237,12 +239,27 @@ def as_machine(table: Table) -> Machine:
 
 def as_table(machine: Machine) -> Table | None:
     """The table of a trimmed machine; None where there is a cycle."""
+    return layered(*_arrays(machine), machine.nondeterministic)
+
+
+def as_trimmed_table(machine: Machine) -> Table | None:
+    """:func:`as_table` of any machine; None where there is a cycle, or may be a useless state."""
+    accept, degree, letter, target = _arrays(machine)
+    sources = np.flatnonzero(np.bincount(target, minlength=machine.states) == 0)
+    # Without cycles each state is reached from one that is no target, and leads to one without
+    # edges.
+    if sources.tolist() != [machine.start] or not accept[degree == 0].all():
+        return None
+    return layered(accept, degree, letter, target, machine.nondeterministic)
+
+
+def _arrays(machine: Machine) -> tuple[Bools, Ints, Numbers, Numbers]:
+    """Acceptance and degree of each state, letter and target of each edge."""
     flat = np.fromiter(
         chain.from_iterable(chain.from_iterable(machine.edges)), dtype=np.int32
     ).reshape(-1, 2)
     degree = np.fromiter(map(len, machine.edges), dtype=np.int64, count=machine.states)
-    accept = np.array(machine.accept, dtype=np.bool_)
-    return layered(accept, degree, flat[:, 0], flat[:, 1], machine.nondeterministic)
+    return np.array(machine.accept, dtype=np.bool_), degree, flat[:, 0], flat[:, 1]
 
 
 def layered(
@@ -277,15 +294,18 @@ def layered(
 def ranked(table: Table) -> Table:
     """The same states, where each level has the states of one rank (length of the longest word)."""
     rank = np.zeros(table.states, dtype=np.int64)
-    for states, edges in table.bands():
-        below = rank.take(table.target[edges])
-        rank[states] = 1 + np.maximum.reduceat(below, table.edge_start[states] - edges.start)
+    if table.is_narrow:
+        level = np.repeat(np.arange(len(table.levels) - 1), np.diff(table.levels))
+        calls = np.ones(table.edges, dtype=np.int64)
+        rank = _narrow_best(table, calls, np.maximum, rank, level)
+    else:
+        for states, edges in table.bands():
+            below = rank.take(table.target[edges])
+            rank[states] = 1 + np.maximum.reduceat(below, table.edge_start[states] - edges.start)
     by_rank = replace(table, levels=starts(np.bincount(rank)))
     if np.all(rank[1:] >= rank[:-1]):
         return by_rank
-    # Ranks of 16 bits are sorted digit by digit.
-    narrow = np.uint16 if len(by_rank.levels) <= 1 << 16 else np.int32
-    return reordered(by_rank, np.argsort(rank.astype(narrow), kind="stable"))
+    return reordered(by_rank, _by_level(rank))
 
 
 def reordered(table: Table, order: Ints) -> Table:
@@ -308,7 +328,8 @@ def reordered(table: Table, order: Ints) -> Table:
 def _levels(degree: Ints, target: Numbers) -> tuple[Ints, list[int]] | None:
     """The states by the length of the longest word, and how many have each; None with a cycle.
 
-    Where levels turn out to have few states it begins again, one state at a time.
+    States of one length stand in their order.  Where levels turn out to have few states it begins
+    again, one state at a time.
     """
     into = np.bincount(target, minlength=len(degree))
     first_in = starts(into)
@@ -330,7 +351,19 @@ def _levels(degree: Ints, target: Numbers) -> tuple[Ints, list[int]] | None:
         sources = source.take(spread(first_in.take(level), into.take(level)))
         np.subtract.at(waiting, sources, 1)
         level = _once(sources[waiting.take(sources) == 0], place)
-    return (np.concatenate(levels), list(map(len, levels))) if known == len(degree) else None
+    if known < len(degree):
+        return None
+    of = np.empty(len(degree), dtype=np.int32)
+    sizes = list(map(len, levels))
+    of[np.concatenate(levels)] = np.repeat(np.arange(len(levels)), sizes)
+    return _by_level(of), sizes
+
+
+def _by_level(level: Ints | Numbers) -> Ints:
+    """The states by their levels; those of one level in their order."""
+    # Levels of 16 bits are sorted digit by digit.
+    narrow = level.astype(np.uint16) if int(level.max(initial=0)) < 1 << 16 else level
+    return np.argsort(narrow, kind="stable")
 
 
 def _once(states: Ints, place: Ints) -> Ints:
@@ -344,26 +377,37 @@ def _once(states: Ints, place: Ints) -> Ints:
 def _few_levels(degree: Ints, target: Numbers) -> tuple[Ints, list[int]] | None:
     """:func:`_levels`, one state at a time; the same order."""
     first, targets = starts(degree).tolist(), target.tolist()
-    sources: list[list[int]] = [[] for _ in range(len(degree))]
+    level = [0] * len(degree)
+    below = level.__getitem__
+    if np.all(target > np.repeat(np.arange(len(degree)), degree)):
+        order: Sequence[int] = range(len(degree) - 1, -1, -1)
+    else:
+        found = _targets_first(first, targets)
+        if found is None:
+            return None
+        order = found
+    for q in order:
+        row = targets[first[q] : first[q + 1]]
+        if row:
+            level[q] = 1 + max(map(below, row))
+    of = np.array(level, dtype=np.int32)
+    return _by_level(of), np.bincount(of).tolist()
+
+
+def _targets_first(first: Sequence[int], targets: Sequence[int]) -> list[int] | None:
+    """An order of the states in which targets precede sources; None with a cycle."""
+    sources: list[list[int]] = [[] for _ in first[1:]]
     for q, (begin, end) in enumerate(pairwise(first)):
         for to in targets[begin:end]:
             sources[to].append(q)
-    waiting = degree.tolist()
+    waiting = [end - begin for begin, end in pairwise(first)]
     order = [q for q, edges in enumerate(waiting) if not edges]
-    sizes: list[int] = []
-    done = 0
-    while done < len(order):
-        level = order[done:]
-        done = len(order)
-        sizes.append(len(level))
-        for q in level:
-            for source in sources[q]:
-                waiting[source] -= 1
-                if not waiting[source]:
-                    order.append(source)
-    if done < len(degree):
-        return None
-    return np.array(order, dtype=np.int64), sizes
+    for q in order:  # grows as it is read
+        for source in sources[q]:
+            waiting[source] -= 1
+            if not waiting[source]:
+                order.append(source)
+    return order if len(order) == len(waiting) else None
 
 
 def starts(sizes: Ints | Bools) -> Ints:
@@ -454,7 +498,12 @@ def exact_array(values: Sequence[int], times: int, other: int = 0) -> Exact:
 
 
 def best_to_go(
-    table: Table, weight: Exact, best: np.ufunc, guard: Guard, stop: Exact | None = None
+    table: Table,
+    weight: Exact,
+    best: np.ufunc,
+    guard: Guard,
+    stop: Exact | None = None,
+    past: int | None = None,
 ) -> Exact:
     """[states], the least or greatest weight of a word from each state.
 
@@ -462,12 +511,16 @@ def best_to_go(
         weight: [edges], so small that sums over a word are exact.
         best: ``minimum`` or ``maximum``.
         stop: [states], the weight of stopping, looked at where a state accepts; 0 where left out.
+        past: with ``maximum`` and no negative weight, a number from which on greater ones need not
+            be told apart: at least `past` may stand for all of them.
     """
     best_weights: Exact = (
         np.zeros(table.states, dtype=weight.dtype) if stop is None else stop.copy()
     )
     if table.is_narrow:
-        return _narrow_best(table, weight, best, best_weights)
+        guard.tick(table.edges)
+        guess = np.full(table.states, past or 0, dtype=weight.dtype)
+        return _narrow_best(table, weight, best, best_weights, guess, past)
     for states, edges in table.bands():
         guard.tick(edges.stop - edges.start)
         ways = best_weights.take(table.target[edges])
@@ -479,8 +532,41 @@ def best_to_go(
     return best_weights
 
 
-def _narrow_best(table: Table, weight: Exact, best: np.ufunc, stop: Exact) -> Exact:
-    """:func:`best_to_go` where levels have few states: one at a time."""
+def _narrow_best(
+    table: Table,
+    weight: Exact,
+    best: np.ufunc,
+    stop: Exact,
+    guess: Exact,
+    past: int | None = None,
+) -> Exact:
+    """:func:`best_to_go` where levels have few states.
+
+    Weights that are best of all edges in every state are the best weights, as there are no cycles:
+    so `guess` is put into the equations of all states at once, and what comes out again, as long
+    as that changes few states.  Else one state at a time.
+    """
+    if weight.dtype == np.int64 and table.edges:
+        low = int(table.levels[1])  # states below have no edges
+        first, accept = table.edge_start[low:-1], table.accept[low:]
+        gaps = not table.degree[low:].all()
+        guess[:low] = stop[:low] if past is None else np.minimum(stop[:low], past)
+        for _ in range(0 if gaps else _GUESSES):
+            ways = best.reduceat(weight + guess.take(table.target), first)
+            ways = np.where(accept, best(ways, stop[low:]), ways)
+            if past is not None:
+                np.minimum(ways, past, out=ways)
+            changed = int(np.count_nonzero(ways != guess[low:]))
+            guess[low:] = ways
+            if not changed:
+                return guess
+            if changed > table.states // _FEW_CHANGES:
+                break
+    return _best_by_state(table, weight, best, stop)
+
+
+def _best_by_state(table: Table, weight: Exact, best: np.ufunc, stop: Exact) -> Exact:
+    """:func:`best_to_go`, one state at a time."""
     choose: Callable[[Iterable[int]], int] = min if best is np.minimum else max
     target, weights = table.target.tolist(), weight.tolist()
     best_weights, accept = stop.tolist(), table.accept.tolist()

@@ -10,34 +10,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tcc_compiler.format.elements import (
-    GLUE,
-    LINE,
-    SPACE,
-    LayoutLine,
-    Open,
-    Separator,
-    StatementElements,
-)
+from tcc_compiler.format import elements
 from tcc_compiler.language.syntax.tokens import Lexeme
 
-_CHOICE = LayoutLine("")  # between the values of a pattern: `k=5|10`
+_CHOICE = elements.LayoutLine("")  # between the values of a pattern: `k=5|10`
 _EXPRESSION_INDENT = 2  # what a line that goes on is moved to the right
 _SIGNS = frozenset(("PLUS", "MINUS"))
 # Operators from tightest to loosest, each with the groups that end before it.
 _OPERATORS = {"_PIPE": 1, "MINUS": 2, "_AMP": 3}
 
 
-def put_arguments(made: StatementElements, opening: Lexeme, rest: Iterator[Lexeme]) -> Lexeme:
+def put_arguments(
+    made: elements.StatementElements, opening: Lexeme, rest: Iterator[Lexeme]
+) -> Lexeme:
     """Take the arguments of a pattern, ``(k=5|10, engine=bm25)``; returns the last token."""
-    made.before(opening, GLUE)
+    made.before(opening, elements.GLUE)
     made.open(fill=True, indent=1, aligned=True)
     made.put(opening)
-    separator: Separator = GLUE
+    separator: elements.Separator = elements.GLUE
     token = opening
     for token in rest:
         made.add(token, _CHOICE if token.type == "_PIPE" else separator)
-        separator = LINE if token.type == "_COMMA" else GLUE
+        separator = elements.LINE if token.type == "_COMMA" else elements.GLUE
         if token.type == "RPAR":
             break
     made.close()
@@ -53,7 +47,7 @@ class _Frame:
         loosest: how loose the operators are that were found.
     """
 
-    groups: list[tuple[int, Open]] = field(default_factory=list)
+    groups: list[tuple[int, elements.Open]] = field(default_factory=list)
     loosest: int = 0
 
 
@@ -64,10 +58,10 @@ class _Expression:
     groups of `&`, `-`, `|` and of a sequence are open.
     """
 
-    def __init__(self, made: StatementElements) -> None:
+    def __init__(self, made: elements.StatementElements) -> None:
         self.made = made
         self.frames: list[_Frame] = []
-        self.separator: Separator = SPACE
+        self.separator: elements.Separator = elements.SPACE
         self._enter()
 
     def _enter(self) -> None:
@@ -94,44 +88,44 @@ class _Expression:
         kind = token.type
         if kind == "_ARGS":
             put_arguments(self.made, token, rest)
-            self.separator = LINE
+            self.separator = elements.LINE
         elif kind == "LPAR":
             self.made.before(token, self.separator)
             self.made.open(fill=True, aligned=True)
             self.made.put(token)
             self._enter()
-            self.separator = GLUE
+            self.separator = elements.GLUE
         elif kind == "RPAR":
-            self.made.before(token, GLUE)
+            self.made.before(token, elements.GLUE)
             self._leave()
             self.made.put(token)
             self.made.close()
-            self.separator = LINE
+            self.separator = elements.LINE
         elif kind in _OPERATORS:
             self._operator(token, _OPERATORS[kind])
         elif kind in ("NAME", "STRING", "ANY"):
             self.made.add(token, self.separator)
-            self.separator = LINE
+            self.separator = elements.LINE
         else:  # a repetition
-            self.made.add(token, GLUE)
+            self.made.add(token, elements.GLUE)
 
     def _operator(self, token: Lexeme, level: int) -> None:
         self.made.close(level)
-        self.made.add(token, LINE)
+        self.made.add(token, elements.LINE)
         self._open(level - 1)
         self.frames[-1].loosest = max(self.frames[-1].loosest, level)
-        self.separator = SPACE
+        self.separator = elements.SPACE
 
     def end(self) -> None:
         self._leave()
 
 
-def put_definition(made: StatementElements, tokens: Sequence[Lexeme]) -> None:
+def put_definition(made: elements.StatementElements, tokens: Sequence[Lexeme]) -> None:
     """Take a `rule` or a `plan`; lines that go on begin below its `=`."""
     rest = iter(tokens)
     made.put(next(rest))
     for token in rest:
-        made.before(token, SPACE)
+        made.before(token, elements.SPACE)
         if token.type == "_EQUAL":
             made.open(fill=True, aligned=True)
             made.put(token)
@@ -153,7 +147,7 @@ def is_sign(token: Lexeme, before: Lexeme) -> bool:
 
 _INSIDE = 2  # what the attributes are moved to the right
 _TOOL_INDENT = 4  # and a line that goes on
-_END = LayoutLine(offset=-_INSIDE)
+_END = elements.LayoutLine(offset=-_INSIDE)
 _ATTRIBUTES = frozenset(
     ("COST", "PRICE", "LATENCY", "EPSILON", "DOC", "QUOTES", "STRICT", "ERRORS", "BIND", "MODEL",
      "PARALLEL")
@@ -163,7 +157,7 @@ _TYPE_BREAKS = frozenset(("_PIPE", "OF", "AT", "OR"))
 _TOOL_BREAKS = frozenset(("WHEN", "_PIPE", "_DOTDOT", "PLUS", "MINUS", "STAR"))
 
 
-def put_tool(made: StatementElements, tokens: Sequence[Lexeme]) -> None:
+def put_tool(made: elements.StatementElements, tokens: Sequence[Lexeme]) -> None:
     """Take a tool."""
     rest = iter(tokens)
     made.open(fill=False, indent=_INSIDE)
@@ -176,9 +170,11 @@ def put_tool(made: StatementElements, tokens: Sequence[Lexeme]) -> None:
             opening = token
             break
         if token.type == "LPAR":
-            _put_parameters(made, token, rest, GLUE if before.type != "GIVES" else SPACE)
+            _put_parameters(
+                made, token, rest, elements.GLUE if before.type != "GIVES" else elements.SPACE
+            )
         else:
-            made.add(token, LINE if token.type in ("GIVES", "_COLON") else SPACE)
+            made.add(token, elements.LINE if token.type in ("GIVES", "_COLON") else elements.SPACE)
         before = token
     made.close()
     if opening is not None:
@@ -187,7 +183,10 @@ def put_tool(made: StatementElements, tokens: Sequence[Lexeme]) -> None:
 
 
 def _put_parameters(
-    made: StatementElements, opening: Lexeme, rest: Iterator[Lexeme], separator: Separator
+    made: elements.StatementElements,
+    opening: Lexeme,
+    rest: Iterator[Lexeme],
+    separator: elements.Separator,
 ) -> None:
     """Take ``(listed; open)``: what does not fit has a new line behind the semicolon."""
     made.before(opening, separator)
@@ -195,7 +194,7 @@ def _put_parameters(
     made.put(opening)
     made.open(fill=True)
     before = token = opening
-    between: Separator = SPACE
+    between: elements.Separator = elements.SPACE
     begun = False
     inner = 0  # parentheses of records that are open
     for token in rest:
@@ -204,16 +203,16 @@ def _put_parameters(
             break
         if token.type == "_SEMI":
             made.close(1 + begun)
-            made.add(token, GLUE)
-            between = SPACE if before.type == "LPAR" else LINE
+            made.add(token, elements.GLUE)
+            between = elements.SPACE if before.type == "LPAR" else elements.LINE
             begun = False
         elif token.type == "_COMMA" and not inner:
-            made.add(token, GLUE)
+            made.add(token, elements.GLUE)
             made.close(begun)
-            between = LINE
+            between = elements.LINE
             begun = False
         elif not begun:
-            made.before(token, GLUE if before.type == "LPAR" else between)
+            made.before(token, elements.GLUE if before.type == "LPAR" else between)
             if before.type == "_SEMI":
                 made.open(fill=True)
             made.open(fill=True, indent=_TOOL_INDENT)
@@ -223,28 +222,30 @@ def _put_parameters(
             made.add(token, _between_types(before, token))
         before = token
     made.close(begun)
-    made.add(token, GLUE)
+    made.add(token, elements.GLUE)
     made.close(2)
 
 
-def _between_types(before: Lexeme, token: Lexeme) -> Separator:
+def _between_types(before: Lexeme, token: Lexeme) -> elements.Separator:
     """Between the tokens of one parameter."""
     if token.type in ("QMARK", "_COLON", "_COMMA", "RPAR") or before.type in _OPENING:
-        return GLUE
-    return LINE if token.type in _TYPE_BREAKS or before.type == "_COMMA" else SPACE
+        return elements.GLUE
+    return (
+        elements.LINE if token.type in _TYPE_BREAKS or before.type == "_COMMA" else elements.SPACE
+    )
 
 
-def _put_block(made: StatementElements, opening: Lexeme, rest: Iterator[Lexeme]) -> None:
-    made.add(opening, SPACE)
+def _put_block(made: elements.StatementElements, opening: Lexeme, rest: Iterator[Lexeme]) -> None:
+    made.add(opening, elements.SPACE)
     before, sign, depth = opening, False, 0
     for token in rest:
         if token.type == "RBRACE":
             made.close(depth)
-            made.add(token, GLUE if before.type == "LBRACE" else _END)
+            made.add(token, elements.GLUE if before.type == "LBRACE" else _END)
             break
         if token.type in _ATTRIBUTES:
             made.close(depth)
-            made.before(token, LINE)
+            made.before(token, elements.LINE)
             made.open(fill=True, indent=_TOOL_INDENT)
             made.put(token)
             depth = 1
@@ -258,41 +259,45 @@ def _put_block(made: StatementElements, opening: Lexeme, rest: Iterator[Lexeme])
 
 
 def _put_model(
-    made: StatementElements,
+    made: elements.StatementElements,
     opening: Lexeme,
     rest: Iterator[Lexeme],
     indent: int = _INSIDE - _TOOL_INDENT,
 ) -> Lexeme:
     """Take the parts of a model, with their braces; returns the one that ends them."""
-    made.before(opening, SPACE)
+    made.before(opening, elements.SPACE)
     made.open(fill=False, indent=indent)
     made.put(opening)
     before = token = opening
     for token in rest:
         if token.type == "RBRACE":
-            made.add(token, GLUE if before.type == "LBRACE" else _END)
+            made.add(token, elements.GLUE if before.type == "LBRACE" else _END)
             break
         if token.type == "LBRACE":
             before = _put_model(made, token, rest, _INSIDE)
             continue
-        made.add(token, LINE if token.type in _PARTS else _between_numbers(before, token))
+        made.add(token, elements.LINE if token.type in _PARTS else _between_numbers(before, token))
         before = token
     made.close()
     return token
 
 
-def _between_numbers(before: Lexeme, token: Lexeme) -> Separator:
+def _between_numbers(before: Lexeme, token: Lexeme) -> elements.Separator:
     """Between two tokens of a part of a model."""
     if before.type in ("PLUS", "MINUS", "LPAR") or token.type in ("LPAR", "RPAR", "_COMMA"):
-        return GLUE
-    return SPACE
+        return elements.GLUE
+    return elements.SPACE
 
 
-def _between_terms(before: Lexeme, token: Lexeme, sign: bool) -> Separator:
+def _between_terms(before: Lexeme, token: Lexeme, sign: bool) -> elements.Separator:
     """Between two tokens of an attribute; `sign` where the first is the sign of the second."""
     if sign or before.type == "LPAR" or token.type == "RPAR":
-        return GLUE
-    return LINE if token.type in _TOOL_BREAKS and not is_sign(token, before) else SPACE
+        return elements.GLUE
+    return (
+        elements.LINE
+        if token.type in _TOOL_BREAKS and not is_sign(token, before)
+        else elements.SPACE
+    )
 
 
 # All other statements.
@@ -308,7 +313,7 @@ _PATTERN_ENDS = frozenset(("NAME", "STRING", "RPAR"))
 _INDENT = 4
 
 
-def put_statement(made: StatementElements, tokens: Sequence[Lexeme]) -> None:
+def put_statement(made: elements.StatementElements, tokens: Sequence[Lexeme]) -> None:
     """Take a statement; of the comments before its first token the caller takes care."""
     match tokens[0].type:
         case "TOOL":
@@ -319,7 +324,7 @@ def put_statement(made: StatementElements, tokens: Sequence[Lexeme]) -> None:
             _put_plain(made, tokens)
 
 
-def _put_plain(made: StatementElements, tokens: Sequence[Lexeme]) -> None:
+def _put_plain(made: elements.StatementElements, tokens: Sequence[Lexeme]) -> None:
     first = tokens[0]
     ordered = {token.type for token in tokens} & {"BEFORE", "WITH"}
     listed = first.type in ("ACCEPT", "REJECT") or (first.type == "FORBID" and not ordered)
@@ -335,7 +340,7 @@ def _put_plain(made: StatementElements, tokens: Sequence[Lexeme]) -> None:
         if token.type == "_ARGS":
             before = put_arguments(made, token, rest)
             continue
-        made.before(token, GLUE if sign else _separator(before, token, before_that))
+        made.before(token, elements.GLUE if sign else _separator(before, token, before_that))
         if token.type == "SAME" and one and not grouped:
             made.open(fill=True, indent=_INDENT)
             grouped = True
@@ -352,19 +357,19 @@ def _is_signed(token: Lexeme, before: Lexeme) -> bool:
     return before.type not in (*_PATTERN_ENDS, "NUMBER", "UNIT", "NOW", "ANY")
 
 
-def _separator(before: Lexeme, token: Lexeme, before_that: Lexeme) -> Separator:
+def _separator(before: Lexeme, token: Lexeme, before_that: Lexeme) -> elements.Separator:
     if token.type in _CLOSING or before.type in ("LPAR", "_DOT"):
-        return GLUE
+        return elements.GLUE
     if token.type == "_COLON":
-        return GLUE
+        return elements.GLUE
     if token.type == "LPAR":
         # Of a look-up; behind `as x` stands a group.
         called = before.type in _CALLED or (before.type == "NAME" and before_that.type != "AS")
-        return GLUE if called and before_that.type not in _SET_HEADS else SPACE
+        return elements.GLUE if called and before_that.type not in _SET_HEADS else elements.SPACE
     if token.type in _STATEMENT_BREAKS or before.type == "_COMMA":
-        return LINE
+        return elements.LINE
     named = token.type in ("NAME", "STRING")
-    return LINE if named and before.type in _PATTERN_ENDS else SPACE
+    return elements.LINE if named and before.type in _PATTERN_ENDS else elements.SPACE
 
 
 _SET_HEADS = frozenset(("FORBID", "ACCEPT", "REJECT"))

@@ -16,8 +16,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
-from tcc_certs.core.model import Core, Limit, Monitor, PolicyMonitor
-from tcc_certs.formats.codec import Json, encode
+from tcc_certs.core.expressions import read_expression
+from tcc_certs.core.model import Core, Expr, Limit, Monitor, PolicyMonitor
+from tcc_certs.formats.codec import Json, decode, encode
 from tcc_compiler.automata.answers import keep_strict
 from tcc_compiler.automata.constraint.apply import apply_limits, constrain
 from tcc_compiler.automata.letters import Letters, join_calls, partition
@@ -36,6 +37,14 @@ StatementNode: TypeAlias = (
 
 
 @frozen(eq=False)
+class Cut:
+    """Words that a statement takes from the plans; with `asked` it takes all other ones."""
+
+    words: Expr
+    asked: bool
+
+
+@frozen(eq=False)
 class SourceStatement:
     """A `limit`, `require` or `forbid`.
 
@@ -44,6 +53,7 @@ class SourceStatement:
         own: those of the parts that no other statement makes.
         monitors: those that a gate enforces for it.
         alone: whether no other statement makes one of these monitors.
+        cuts: what `plan` is written anew for it, and for no other statement; cut: whether it is.
     """
 
     written: StatementNode
@@ -51,12 +61,14 @@ class SourceStatement:
     own: tuple[Statement, ...]
     monitors: tuple[Monitor, ...]
     alone: bool
+    cuts: tuple[Cut, ...] = ()
+    cut: bool = False
 
     @property
     def repeats(self) -> bool:
         """Whether other statements make all that it makes."""
-        made = bool(self.parts or self.monitors)
-        return made and not self.own and not (self.monitors and self.alone)
+        made = bool(self.parts or self.monitors or self.cut)
+        return made and not (self.own or self.cuts) and not (self.monitors and self.alone)
 
     @property
     def region(self) -> Region:
@@ -78,14 +90,22 @@ class SourceStatement:
         return self.kind == "limit"
 
 
+CUT, ASKED = "cut", "asked"  # words before what `plan` is written anew for
+
+
+def is_cut(place: str) -> bool:
+    """Whether a place is of what `plan` is written anew for."""
+    return place.startswith((f"{CUT} ", f"{ASKED} "))
+
+
 def source_statements(
     front: Frontend, core: Core, *, expanded: bool = False
 ) -> tuple[SourceStatement, ...]:
     """The statements in the order of the text; a grammar without errors.
 
     Args:
-        expanded: those of version 1.2, too, that are statements of the core and nothing else: not
-            what `plan` is written anew for, and not what a gate holds.
+        expanded: those of version 1.2, too, that are statements of the core, or that `plan` is
+            written anew for, and nothing else: not what a gate holds.
     """
     program = front.program
     if program is None:
@@ -101,11 +121,12 @@ def source_statements(
         listed += [
             one
             for one in program.policies
-            if one.region in places and parts.keys() >= places[one.region].keys()
+            if one.region in places
+            and all(place in parts or is_cut(place) for place in places[one.region])
         ]
     listed.sort(key=lambda statement: statement.region)
     return tuple(
-        _stated(statement, places.get(statement.region, {}), parts, monitors, makers)
+        _stated(statement, places.get(statement.region, {}), parts, monitors, makers, core)
         for statement in listed
     )
 
@@ -145,15 +166,25 @@ def _stated(
     parts: Mapping[str, Statement],
     monitors: Mapping[str, Monitor],
     makers: Mapping[str, int],
+    core: Core,
 ) -> SourceStatement:
     made = [place for place in places if place in parts]
+    cuts = [place for place in places if is_cut(place)]
     return SourceStatement(
         written=written,
         parts=tuple(parts[place] for place in made),
         own=tuple(parts[place] for place in made if makers[place] == 1),
         monitors=tuple(monitors[place] for place in places if place in monitors),
         alone=any(makers[place] == 1 for place in places if place in monitors),
+        cuts=tuple(_cut(place, core) for place in cuts if makers[place] == 1),
+        cut=bool(cuts),
     )
+
+
+def _cut(place: str, core: Core) -> Cut:
+    word, _, text = place.partition(" ")
+    words = read_expression(decode(text.encode(), place), place, len(core.patterns))
+    return Cut(words=words, asked=word == ASKED)
 
 
 def statements(core: Core) -> tuple[Statement, ...]:
@@ -197,11 +228,21 @@ class Subset:
 
 
 class PlanAutomata:
-    """A core, its letters, and the automata of its statements."""
+    """A core, its letters, and the automata of its statements.
 
-    def __init__(self, core: Core, options: Options, timer: Timer) -> None:
+    Args:
+        letters: those of the core with more in its plan; None: its own.
+
+    Attributes:
+        written: the core, in whose plan no calls are joined.
+    """
+
+    def __init__(
+        self, core: Core, options: Options, timer: Timer, letters: Letters | None = None
+    ) -> None:
         self.core = join_calls(core)
-        self.letters: Letters = partition(self.core)
+        self.letters: Letters = partition(self.core) if letters is None else letters
+        self.written = core
         self.limits = self.core.limits
         self.orders: tuple[Statement, ...] = (*core.requires, *core.forbids)
         self.strict = any(tool.strict for tool in core.tools)
@@ -210,6 +251,11 @@ class PlanAutomata:
         self._expressions: dict[frozenset[int], Machine] = {}
         self._free: Machine | None = None
         self._tried = False
+
+    def planned(self, plan: Expr) -> PlanAutomata:
+        """The same with another plan expression, of parts of this one; over the same letters."""
+        core = replace(self.written, plan=plan, patterns=self.core.patterns)
+        return PlanAutomata(core, self._options, self._timer, self.letters)
 
     def guard(self, max_states: int | None = None) -> Guard:
         """The limits of one more automaton."""

@@ -21,6 +21,7 @@ from tcc_compiler.automata.table import Table, best_to_go, exact_array
 from tcc_compiler.counting import used_calls
 from tcc_compiler.language.diagnostics import Diagnostic, Note
 from tcc_compiler.language.source import Region, Source, Span
+from tcc_compiler.lint.cuts import Cuts
 from tcc_compiler.lint.finding import LintFinding, removal, statement_text, sum_text
 from tcc_compiler.lint.plans import PlanAutomata, SourceStatement
 from tcc_compiler.lint.redundancy import (
@@ -62,11 +63,16 @@ class StatementRules:
             table: the plans.
         """
         found = find_redundant(self._plans, self._statements, full)
-        self.undecided += [(self._text(one.statement), one.why) for one in found.undecided]
-        unknown = {id(one.statement) for one in found.undecided}
-        redundant = {id(one.statement): one for one in found.redundant}
+        cuts = self._cuts = Cuts(self._plans, self._statements, full)
+        more = cuts.redundant()
+        undecided = (*found.undecided, *more.undecided)
+        self.undecided += [(self._text(one.statement), one.why) for one in undecided]
+        unknown = {id(one.statement) for one in undecided}
+        redundant = {id(one.statement): one for one in (*found.redundant, *more.redundant)}
         used = frozenset(used_calls(table, self._plans.letters))
-        removed = {id(item) for item in removable(self._plans, found.redundant)}
+        gone = removable(self._plans, found.redundant)
+        gone += cuts.removable(more.redundant, gone)
+        removed = {id(item) for item in gone}
         explained = 0
         for item in self._statements:
             if id(item) in unknown:
@@ -77,7 +83,7 @@ class StatementRules:
                 # A gate enforces it, whatever the automaton says.
                 if not item.own or id(item) in redundant:
                     yield from self._monitored(item, table)
-            elif not item.parts:
+            elif not item.parts and not item.cut:
                 yield self._void(item, "it applies to no calls")
             elif id(item) in redundant:
                 explained += 1
@@ -121,11 +127,11 @@ class StatementRules:
     ) -> LintFinding:
         item = found.statement
         void = [_void_pattern(self._plans, part, used) for part in item.own]
-        if not item.is_limit and None not in void:
+        if not item.is_limit and void and None not in void:
             message = f"{self._text(item)} is void: no plan calls `{void[0]}`"
             return self._finding("TCC706", item, message, fix=removable)
         message = f"{self._text(item)} is redundant"
-        limit = item.own[0]
+        limit = item.own[0] if item.own else None
         if found.reach is not None and isinstance(limit, model.Limit) and len(item.own) == 1:
             side = "less" if limit.least else "more"
             message += f": no plan has {side} than {sum_text(limit, found.reach)} without it"
@@ -136,7 +142,10 @@ class StatementRules:
         return self._finding(code, item, message, notes, fix=removable)
 
     def _why(self, item: SourceStatement) -> list[tuple[str, Region]]:
-        implied = implied_by(self._plans, item, self._statements)
+        if item.cuts:
+            implied = self._cuts.implied_by(item)
+        else:
+            implied = implied_by(self._plans, item, self._statements)
         if implied is None:
             return []
         if not implied:

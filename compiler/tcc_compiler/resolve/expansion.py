@@ -37,8 +37,8 @@ class Expanded:
 
     requires: list[tuple[str, CallSet, CallSet, Region]] = field(default_factory=list)
     forbids: list[tuple[str, tuple[CallSet, ...], Region]] = field(default_factory=list)
-    cuts: list[Json] = field(default_factory=list)
-    asked: list[Json] = field(default_factory=list)
+    cuts: list[tuple[Json, Region]] = field(default_factory=list)
+    asked: list[tuple[Json, Region]] = field(default_factory=list)
     used: set[CallSet] = field(default_factory=set)
     beside: list[ResolvedPolicy] = field(default_factory=list)
 
@@ -258,7 +258,8 @@ class _Expander:
     def _cut(self, before: Json, own: frozenset[int]) -> None:
         """No plan has one of some words, and then one of these calls."""
         if own:
-            self.found.cuts.append(_seq([before, self.call(own), _all(self)]))
+            words = _seq([before, self.call(own), _all(self)])
+            self.found.cuts.append((words, self.policy.region))
 
     def call(self, calls: frozenset[int]) -> Json:
         """One call of a set, with the set in place of its number; of none no plan."""
@@ -357,7 +358,7 @@ class _Expander:
                 counted.setdefault(key, set()).update(group.calls)
         if policy.order == ">=":
             asked = self._times(frozenset(counted.get((), ())), policy.most)
-            self.found.asked.append(_seq([asked, every]))
+            self.found.asked.append((_seq([asked, every]), policy.region))
             return
         # A call without a value may be one of each, and all others may be with it.
         whole = frozenset(unsure.union(*counted.values()))
@@ -365,7 +366,7 @@ class _Expander:
         for calls, last in [*turns, (whole, frozenset(unsure))]:
             if last:
                 words = [self._times(calls, policy.most), every, self.call(last), every]
-                self.found.cuts.append(_seq(words))
+                self.found.cuts.append((_seq(words), policy.region))
 
     def _times(self, calls: frozenset[int], times: int) -> Json:
         """So many of them, with anything before each; of none no pattern is used."""

@@ -261,8 +261,12 @@ def _assemble(
     policies = [one for one in found.policies if one.held] + expanded.beside
     written = list(_written(found, *orders, call_list.tools))
     written += [(policy_place(one, call_list.tools), one.region) for one in policies]
-    cuts = [numbered(one, numbers) for one in expanded.cuts]
-    asked = [numbered(one, numbers) for one in expanded.asked]
+    cuts, asked = [
+        [(numbered(one, numbers), region) for one, region in some]
+        for some in (expanded.cuts, expanded.asked)
+    ]
+    for word, made in (("cut", cuts), ("asked", asked)):
+        written += [(f"{word} {encode(one).decode()}", region) for one, region in made]
     return Resolved(
         name=grammar.name.text,
         version=grammar.version.value,
@@ -272,7 +276,11 @@ def _assemble(
             name: expression_json(program.rules[name].body, scope, call_list, numbers)
             for name in reached
         },
-        plan=narrowed(plan_json(program.plan, scope, call_list, numbers), cuts, asked),
+        plan=narrowed(
+            plan_json(program.plan, scope, call_list, numbers),
+            [one for one, _ in cuts],
+            [one for one, _ in asked],
+        ),
         start=program.start.state.text if program.start else None,
         goals=[state.text for state in program.goal.states] if program.goal else [],
         limits=[limit for limit, _ in found.limits],

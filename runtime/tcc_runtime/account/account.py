@@ -25,24 +25,8 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from tcc_certs.errors import Code, Rejected, require
+from tcc_runtime.account import file
 from tcc_runtime.account.amounts import NAMES, AccountAmounts, Remainder, caps_of, whole_cap
-from tcc_runtime.account.file import (
-    OPEN,
-    STATES,
-    Reservation,
-    Sums,
-    connect,
-    ended_of,
-    insert,
-    insert_account,
-    last_of,
-    make,
-    mark,
-    read_sums,
-    rows_of,
-    transaction,
-    write_sums,
-)
 
 LEASE_MS: Final = 60_000
 WAIT_MS: Final = 10_000
@@ -70,7 +54,7 @@ class AccountStatement:
         numbers: of reservations, by state.
     """
 
-    sums: Sums
+    sums: file.Sums
     numbers: Mapping[str, int]
 
 
@@ -117,9 +101,11 @@ class Account:
         self._owner = 0
         if not must_exist and not self.path.exists():
             name, stands = os.urandom(32).hex(), LEASE_MS if lease is None else lease
-            make(self.path, lambda database: insert_account(database, name, stands, asked))
+            file.make(
+                self.path, lambda database: file.insert_account(database, name, stands, asked)
+            )
         with self.transaction(reading=True) as database:
-            found = read_sums(database)
+            found = file.read_sums(database)
         self.id, self.caps = found.id, found.caps
         for field, expected, cap in zip(NAMES, asked, found.caps, strict=True):
             require(
@@ -163,13 +149,13 @@ class Account:
         """
         with self.transaction() as database:
             now = self._sweep(database)
-            last = last_of(database, reservation)
-            if last is not None and last.state in OPEN:
+            last = file.last_of(database, reservation)
+            if last is not None and last.state in file.OPEN:
                 _end(database, last)
-            sums = read_sums(database)
+            sums = file.read_sums(database)
             if not sums.left.holds(amounts):
                 return Granted(granted=False, left=sums.left)
-            row = Reservation(
+            row = file.Reservation(
                 id=reservation,
                 attempt=0 if last is None else last.attempt + 1,
                 run=run,
@@ -177,9 +163,9 @@ class Account:
                 amounts=amounts,
                 took=None,
             )
-            insert(database, row, now + sums.lease_ms)
+            file.insert(database, row, now + sums.lease_ms)
             held = sums.held.plus(amounts)
-            write_sums(database, sums.spent, held)
+            file.write_sums(database, sums.spent, held)
             return Granted(granted=True, left=sums.caps.left(sums.spent.plus(held)))
 
     def begin(self, reservation: str) -> None:
@@ -191,7 +177,7 @@ class Account:
         with self.transaction() as database:
             now = self._sweep(database)
             row = _of_state(database, reservation, ("held",), "a reservation that is held")
-            mark(database, row, "asking", now + read_sums(database).lease_ms)
+            file.mark(database, row, "asking", now + file.read_sums(database).lease_ms)
 
     def settle(self, reservation: str, took: AccountAmounts) -> Remainder:
         """Puts what a question took in the place of what was reserved for it; what is left.
@@ -204,7 +190,7 @@ class Account:
             expected = "a reservation whose question was put"
             row = _of_state(database, reservation, ("asking", "lapsed"), expected)
             _move(database, row, "settled", took)
-            return read_sums(database).left
+            return file.read_sums(database).left
 
     def give_back(self, reservation: str) -> None:
         """Ends a reservation whose question was not put and will not be.
@@ -214,7 +200,7 @@ class Account:
         """
         with self.transaction() as database:
             self._sweep(database)
-            last = last_of(database, reservation)
+            last = file.last_of(database, reservation)
             if last is not None and last.state == "held":
                 _end(database, last)
 
@@ -230,22 +216,22 @@ class Account:
             self._sweep(database)
         # All of them take a while to read, in which others may draw.
         with self.transaction(reading=True) as database:
-            sums = read_sums(database)
-            for row in rows_of(database):
+            sums = file.read_sums(database)
+            for row in file.rows_of(database):
                 numbers[row.state] += 1
                 counts = row.amounts if row.took is None else row.took
-                if row.state in OPEN:
+                if row.state in file.OPEN:
                     held = held.plus(counts)
                 elif row.state != "returned":
                     spent = spent.plus(counts)
         for name, expected, found in (("spent", spent, sums.spent), ("held", held, sums.held)):
             require(tuple(expected), tuple(found), Code.ACCOUNT_FORM, f"{self.path}: {name}")
-        return AccountStatement(sums=sums, numbers={state: numbers[state] for state in STATES})
+        return AccountStatement(sums=sums, numbers={state: numbers[state] for state in file.STATES})
 
-    def reservations(self, run: str) -> list[Reservation]:
+    def reservations(self, run: str) -> list[file.Reservation]:
         """Those of one run, every attempt of each."""
         with self.transaction(reading=True) as database:
-            return list(rows_of(database, "WHERE run = ? ORDER BY id, attempt", (run,)))
+            return list(file.rows_of(database, "WHERE run = ? ORDER BY id, attempt", (run,)))
 
     @contextmanager
     def transaction(self, *, reading: bool = False) -> Iterator[sqlite3.Connection]:
@@ -258,15 +244,15 @@ class Account:
             if self._connection is None or self._owner != os.getpid():
                 # A connection is of the process that made it; what a fork has copied is let alone.
                 _LEFT_ALONE.append(self._connection)
-                self._connection = connect(self.path, self._wait_ms)
+                self._connection = file.connect(self.path, self._wait_ms)
                 self._owner = os.getpid()
-            with transaction(self._connection, self.path, self._wait_ms, reading=reading):
+            with file.transaction(self._connection, self.path, self._wait_ms, reading=reading):
                 yield self._connection
 
     def _sweep(self, database: sqlite3.Connection) -> int:
         """Ends what is over; the time."""
         now = time.time_ns() // 1_000_000 if self._clock is None else self._clock()
-        for row in ended_of(database, now):
+        for row in file.ended_of(database, now):
             _end(database, row)
         return now
 
@@ -280,30 +266,33 @@ def _again(path: str, wait_ms: int) -> Account:
 
 def _of_state(
     database: sqlite3.Connection, name: str, states: tuple[str, ...], expected: str
-) -> Reservation:
-    last = last_of(database, name)
+) -> file.Reservation:
+    last = file.last_of(database, name)
     if last is None or last.state not in states:
         found = "none of that name" if last is None else last.state
         raise Rejected(Code.ACCOUNT_LEASE, f"reservation {name}", expected, found)
     return last
 
 
-def _end(database: sqlite3.Connection, row: Reservation) -> None:
+def _end(database: sqlite3.Connection, row: file.Reservation) -> None:
     """Ends an open reservation without its holder."""
     _move(database, row, "returned" if row.state == "held" else "lapsed")
 
 
 def _move(
-    database: sqlite3.Connection, row: Reservation, state: str, took: AccountAmounts | None = None
+    database: sqlite3.Connection,
+    row: file.Reservation,
+    state: str,
+    took: AccountAmounts | None = None,
 ) -> None:
     """Takes a reservation out of the sum that it is in, and into that of its new state."""
-    sums = read_sums(database)
+    sums = file.read_sums(database)
     spent, held = sums.spent, sums.held
-    if row.state in OPEN:
+    if row.state in file.OPEN:
         held = held.less(row.amounts)
     else:
         spent = spent.less(row.amounts)
     if state != "returned":
         spent = spent.plus(row.amounts if took is None else took)
-    write_sums(database, spent, held)
-    mark(database, row, state, took=took)
+    file.write_sums(database, spent, held)
+    file.mark(database, row, state, took=took)

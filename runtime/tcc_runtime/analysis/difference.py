@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from tcc_certs.errors import Code, ensure
-from tcc_runtime.analysis.graph import PlanGraph
+from tcc_certs.errors import Code, Rejected
+from tcc_runtime.analysis.graph import PlanGraph, Stored
 from tcc_runtime.process import collection_put_off
 
 MOST_EDGES: Final = 1 << 20  # some 300 bytes each, with the rows of both sides
@@ -68,8 +68,30 @@ class _Product:
         self._least: dict[int, int] = {}
         beside = -1 if other.root is None else other.root
         self._root = (one.root or 0) * self._width + beside + 1
-        self._find(most)
-        self._sum()
+        if not self._in_arrays(most):
+            self._find(most)
+            self._sum()
+
+    def _in_arrays(self, most: int) -> bool:
+        """What :meth:`_find` and :meth:`_sum` find, of large artifacts, a rank at a time."""
+        one, other = self._one, self._other
+        if not (isinstance(one, Stored) and isinstance(other, Stored)):
+            return False
+        if not (one.artifact.is_wide and other.artifact.is_wide):
+            return False
+        from tcc_runtime.artifact import pairs  # numpy
+
+        found = pairs.pairs_of(one.artifact, other.artifact, self._beside, most)
+        if found is None:
+            raise _too_many(most)
+        sums = pairs.plan_sums(found, one.artifact, other.artifact)
+        if sums is None:
+            return False
+        codes, (plans, fewest, least) = found.codes.tolist(), sums
+        self._plans = dict(zip(codes, plans.tolist(), strict=True))
+        self._fewest = dict(zip(codes, fewest.tolist(), strict=True))
+        self._least = dict(zip(codes, least.tolist(), strict=True))
+        return True
 
     def _find(self, most: int) -> None:
         """The edges of every pair of two states."""
@@ -80,7 +102,8 @@ class _Product:
             if pair not in rows:
                 row = rows[pair] = self._edges(pair)
                 edges += 1 + len(row)
-                ensure(edges <= most, Code.LIMIT, "plans", f"at most {most} pairs of edges", "more")
+                if edges > most:
+                    raise _too_many(most)
                 todo.extend([to for _, to in row if to not in rows and to % width])
 
     def _edges(self, pair: int) -> _Row:
@@ -164,3 +187,7 @@ class _Product:
             calls.append(self._one.texts[call])
             cost -= adds[call]
         return tuple(calls)
+
+
+def _too_many(most: int) -> Rejected:
+    return Rejected(Code.LIMIT, "plans", f"at most {most} pairs of edges", "more")

@@ -67,26 +67,26 @@ class Stored:
     """An artifact with exact counts."""
 
     def __init__(self, artifact: Artifact) -> None:
+        self.artifact = artifact
         self.texts = artifact.texts
         self.cost_low = artifact.cost_low
-        self.root: int | None = artifact.root
+        self.root: int = artifact.root
         self.accepts = artifact.accepts
         self.plans = artifact.plans
         self.cost_to_go = artifact.cost_to_go
         self.rank = artifact.rank
-        self._artifact = artifact
         self._rows: dict[int, Row] = {}
 
     def edges(self, q: int) -> Row:
         """The edges of a state as (call, target), in call order; read once."""
         row = self._rows.get(q)
         if row is None:
-            row = self._rows[q] = self._artifact.edges(q)
+            row = self._rows[q] = self.artifact.edges(q)
         return row
 
     def fewest(self, q: int) -> int:
         """The fewest calls of a plan below."""
-        return fewest_calls(self._artifact)[q]
+        return fewest_calls(self.artifact)[q]
 
     def used(self) -> Sequence[str]:
         """The texts of all calls: an artifact has no others."""

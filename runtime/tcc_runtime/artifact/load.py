@@ -55,6 +55,10 @@ class CompilerDiagnostic(Protocol):
         """The mend, where there is one."""
 
 
+MANY_STATES = 1 << 12  # below, loading numpy takes as long as a state at a time
+WIDE = 16  # states of a rank
+
+
 class Artifact:
     """The automaton, its counts and bounds, and the table of calls.
 
@@ -97,6 +101,17 @@ class Artifact:
     def root(self) -> int:
         """The state of the empty prefix."""
         return self.file.manifest.states - 1
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether arrays of all its states pay: many, and many of each rank; never unverified."""
+        return (
+            self.verified
+            and not self.nondeterministic
+            and self.relaxed is None
+            and self.root >= MANY_STATES
+            and self.root >= WIDE * self.rank(self.root)
+        )
 
     @cached_property
     def root_digest(self) -> bytes:

@@ -12,9 +12,9 @@ from fractions import Fraction
 from typing import Any
 
 from tcc_certs.core.model import Tool
-from tcc_certs.proof.compared import chosen_values, named
 from tcc_certs.proof.fields import is_of
 from tcc_certs.proof.replay import LaterSession
+from tcc_certs.proof.sides import chosen_values, named
 from tcc_certs.values.canonical import canonical
 from tcc_runtime.exact.sides import Items, Side, remembered
 from tcc_runtime.exact.writing import WitnessCall, WitnessSession, fields_of_call

@@ -30,6 +30,7 @@ from tcc_runtime.process import collection_put_off
 MAX_STATES = 200_000
 MOST_ACROSS = 5_000  # of those beside a limit across sessions
 MAX_REPLAYS = 200  # of sessions of one length that may be none
+_MOST_EDGES = 1 << 21  # of pairs that are held at once: 200 MB
 _MOST_ROWS = 1 << 14  # of the right side that are kept, where plans alone decide
 
 
@@ -141,14 +142,15 @@ def _included(search: _Search, real: Callable[[WitnessSession], bool]) -> Search
     if is_plain(system) and not system.forgot:
         with collection_put_off(True):  # of the pairs that were met none is garbage
             return _included_plans(search)
-    level = _begun(search)
+    level, lists = _begun(search), system.elements.fields
     while level:
         after: list[int] = []
         tried = 0
         for at, move, ends in _shown(search, level, after):
             session = _written(search, at, move, ends)
             if session is not None and (
-                not (system.loose or system.forgot or system.histories.windows) or real(session)
+                not (system.loose or system.forgot or system.histories.windows or lists)
+                or real(session)
             ):
                 return SearchResult(holds=False, session=session, states=len(search.met))
             tried += 1
@@ -156,6 +158,8 @@ def _included(search: _Search, real: Callable[[WitnessSession], bool]) -> Search
                 break
         if tried and system.forgot:
             raise OpenQuestion(*system.forgot)
+        if tried and lists:
+            raise OpenQuestion("P501", "a session that was found may have too many elements")
         if tried and system.histories.windows:
             raise OpenQuestion("P502", "a session that was found cannot be given times")
         if tried:
@@ -255,6 +259,8 @@ def _finishable(search: _Search) -> SearchResult:
     the way to an end is looked for with its greatest sums, to which each call adds its least.
     """
     system = search.system
+    if system.elements.fields:
+        raise OpenQuestion("P501", "lists are compared: not each may have the elements it takes")
     _begun(search)
     at = 0
     while at < len(search.met):
@@ -437,6 +443,9 @@ def _included_plans(search: _Search) -> SearchResult:
     if not (isinstance(left, OfPlans) and isinstance(right, OfPlans)):
         raise TypeError("plans are needed")
     other = [_beside(system, call) for call in range(len(system.left.core.calls))]
+    at_once = _in_arrays(search, left, right, other)
+    if at_once is not None:
+        return at_once
     width = right.start[0][0] + 1
     start = left.start[0][0] * width + right.start[0][0]
     known = {start: (-1, -1)}  # the pair before it, and the call between
@@ -448,11 +457,7 @@ def _included_plans(search: _Search) -> SearchResult:
         while pair != start:
             pair, before = known[pair]
             path.append(before)
-        moves: list[tuple[Move, Renaming]] = [
-            (Move(call=call, tokens=(), state=None), {}) for call in reversed(path)
-        ]
-        session = SessionWriter(system, moves).session(ends)
-        return SearchResult(holds=False, session=session, states=len(known))
+        return _refuted(system, path[::-1], ends, len(known))
 
     while level:
         for pair in level:
@@ -484,6 +489,41 @@ def _included_plans(search: _Search) -> SearchResult:
                     after.append(found)
         level = after
     return SearchResult(holds=True, states=len(known))
+
+
+def _in_arrays(
+    search: _Search, left: OfPlans, right: OfPlans, other: Sequence[int]
+) -> SearchResult | None:
+    """The same of large artifacts, whose pairs are gone through all at once; None: not of these."""
+    if not (left.artifact.is_wide and right.artifact.is_wide):
+        return None
+    from tcc_runtime.artifact import pairs  # numpy
+
+    beside = [right.mine(other[call]) for call in left.numbers]
+    sides = left.artifact, right.artifact
+    found = pairs.pairs_of(*sides, beside, _MOST_EDGES, search.max_states)
+    if found is None:
+        return None
+    states = len(found.codes)
+    try:
+        search.check_time()
+    except OpenQuestion as late:
+        return replace(_open(late), states=states)
+    session = pairs.shortest_session(found, *sides)
+    if session is None:
+        return SearchResult(holds=True, states=states)
+    calls, finishes = session
+    path = [left.numbers[call] for call in calls]
+    return _refuted(search.system, path, "finish" if finishes else "call", states)
+
+
+def _refuted(system: System, path: Sequence[int], ends: Ends, states: int) -> SearchResult:
+    """What a sequence of calls of the left side's core shows."""
+    moves: list[tuple[Move, Renaming]] = [
+        (Move(call=call, tokens=(), state=None), {}) for call in path
+    ]
+    session = SessionWriter(system, moves).session(ends)
+    return SearchResult(holds=False, session=session, states=states)
 
 
 def _open(left: OpenQuestion) -> SearchResult:

@@ -52,18 +52,19 @@ class OfPlans:
     """The plans of an artifact, and what it leaves to the run.
 
     Attributes:
+        artifact: the artifact.
+        numbers: of each of its calls, that of the core.
         is_plain: whether a place is one state and nothing else.
     """
 
     def __init__(self, artifact: Artifact) -> None:
-        numbers = core_calls(artifact)
-        self._numbers = numbers
+        self.numbers = numbers = core_calls(artifact)
         self._mine = {index: call for call, index in enumerate(numbers)}
         core, relaxed = artifact.core, artifact.manifest.relaxed
         self._machine = SessionMachine(core, artifact.automaton, numbers, relaxed)
         self.start: Place = self._machine.start[0]
         self.longest = artifact.automaton.rank[artifact.automaton.root]
-        self._artifact = artifact
+        self.artifact = artifact
         self.is_plain = relaxed is None and not artifact.nondeterministic
 
     def step(self, place: Place, call: int) -> Place | None:
@@ -78,18 +79,22 @@ class OfPlans:
     def calls(self, place: Place) -> Sequence[int]:
         """See :class:`Walk`."""
         found = {call for q in place[0] for call in self._machine.row(q)}
-        return [self._numbers[call] for call in sorted(found)]
+        return [self.numbers[call] for call in sorted(found)]
+
+    def mine(self, call: int) -> int:
+        """The artifact's call for one of the core; -1: it has none."""
+        return self._mine.get(call, -1)
 
     # Where `is_plain`: places are states.
 
     def row(self, q: int) -> list[tuple[int, int]]:
         """The edges of a state as (call of the core, target), in the order of :meth:`calls`."""
-        numbers = self._numbers
-        return [(numbers[call], target) for call, target in self._artifact.edges(q)]
+        numbers = self.numbers
+        return [(numbers[call], target) for call, target in self.artifact.edges(q)]
 
     def ends(self, q: int) -> bool:
         """Whether a session may end in a state."""
-        return self._artifact.accepts(q)
+        return self.artifact.accepts(q)
 
 
 class OfStatements:

@@ -17,23 +17,25 @@ No theorem is claimed; held to brute force by tests/exact.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from itertools import count, islice, takewhile
 from typing import Any, TypeAlias
 
 from tcc_certs.core.model import Tool
-from tcc_certs.proof.compared import chosen_values, named
 from tcc_certs.proof.fields import Uncovered, ensure_alike, is_scalar, some_value
-from tcc_certs.proof.histories import CallParts, Histories, Past
+from tcc_certs.proof.histories import CallParts, Histories, Past, Taken
+from tcc_certs.proof.lists import Elements, Pair, element_of, listed_of
+from tcc_certs.proof.sides import chosen_values, named
 from tcc_certs.proof.spoken import GIVEN, Attribute, Between, Spoken
 from tcc_certs.session.machine import Place
 from tcc_certs.session.monitors.alternatives import MOST_KEPT
 from tcc_certs.session.monitors.relations import DIGESTED
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
+from tcc_certs.values.places import ListType, constant
 from tcc_certs.values.places import State as FieldState
-from tcc_certs.values.places import constant
 from tcc_certs.values.types import JsonType, NumberType, OpenType, TextType, check
 from tcc_runtime.exact.atoms import Atom, OpenQuestion, Value, atoms_of, inside, outside, sort_of
 from tcc_runtime.exact.sides import Items, Side, remembered
@@ -69,6 +71,9 @@ class Move:
         over: the sum that it brings above the right side's cap.
         ages: of the calls in the line before it how many spans of time they have left.
         line: of the calls in the line after it each one's place before it, -1 of the call itself.
+        pairs: the lists that are remembered, and its own, with their elements as far as known.
+        taken: values and summaries that were of a summary before it.
+        joined: summaries that are merged after it, each into another.
     """
 
     call: int
@@ -78,6 +83,9 @@ class Move:
     over: int | None = None
     ages: tuple[int, ...] = ()
     line: tuple[int, ...] = ()
+    pairs: Sequence[Pair] = ()
+    taken: Taken = ()
+    joined: Taken = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +106,14 @@ class Sum:
     odd: int | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What memories hold: for each atom the numbers of its tokens, and tokens of lists alone."""
+
+    tokens: Mapping[int, Sequence[int]]
+    summaries: frozenset[Token]
+
+
 @dataclass(slots=True, kw_only=True)
 class Kind:
     """A tool as both sides have it.
@@ -110,6 +126,7 @@ class Kind:
         refused: whether the right side refuses every call.
         sums: places of sums, each with its field, or None.
         told: which fields are answers.
+        lists: those fields that are lists.
     """
 
     tool: Tool
@@ -122,6 +139,7 @@ class Kind:
     refused: bool
     sums: list[tuple[int, int | None, str]]
     told: frozenset[str]
+    lists: dict[str, ListType]
 
 
 class System:
@@ -149,10 +167,14 @@ class System:
         self._cuts = self._cut()
         self._likes = self._like()
         self._make_atoms()
+        self._lists: dict[ListType, int] = {}  # by their types their atoms
+        self.elements = self._listed()
         self.kinds = [self._kind(at, tool) for at, tool in enumerate(left.core.tools)]
         self._ensure_exact()
         try:
-            self.histories = Histories([left.core, right.core], self._value_of, self._matches)
+            self.histories = Histories(
+                [left.core, right.core], self._value_of, self._matches, self.elements
+            )
         except Uncovered as why:
             raise OpenQuestion("P501", str(why)) from None
         self._every = frozenset(range(len(left.core.monitors)))
@@ -192,11 +214,11 @@ class System:
 
     def _read(self) -> Spoken:
         """What statements of version 1.2 tell apart."""
-        found = Spoken()
+        found, calls = Spoken(), self.left.longest - 1
         for side in (self.left, self.right):
             for one in side.policies:
                 try:
-                    found.read(side.core, one.policy)
+                    found.read(side.core, one.policy, calls)
                 except Uncovered as why:
                     raise OpenQuestion("P501", f"{one.text!r} has {why}") from None
         if self.right.policies and self.left.longest > MOST_KEPT:
@@ -295,6 +317,13 @@ class System:
             spoken = named in self._spoken.compared
             if opened.name not in compared and opened.name not in listed and not spoken:
                 continue
+            element = element_of(opened.type) if spoken else None
+            if element is not None:
+                self._type(element)
+                for text in sorted(self._spoken.constants):
+                    self._constant(element, json_of(text))
+                found.append((opened.name, opened))
+                continue
             sort = sort_of(opened.type)
             if not is_scalar(opened.type) and sort != "json":
                 raise OpenQuestion("P501", f"{tool.name}.{opened.name} is compared: its type")
@@ -357,7 +386,29 @@ class System:
                 if only is not None:
                     self._constant_token[sort, text_of(only)] = (number, 0)
 
+    def _listed(self) -> Elements:
+        """The lists that statements compare with values; each type of lists has an atom."""
+        tools = [(tool.name, self._fields[at]) for at, tool in enumerate(self.left.core.tools)]
+        kinds_of = [(tool, [(name, one.type) for name, one in some]) for tool, some in tools]
+        names, kinds = listed_of(kinds_of, self._spoken.full)
+        self._lists = {kind: len(self.atoms) + at for at, kind in enumerate(kinds)}
+        self.atoms += [Atom(types=frozenset(), only=None, _values=count()) for _ in kinds]
+        lists = self._lists.items()
+        typed = {at: of for kind, at in lists if (of := element_of(kind)) is not None}
+        return Elements(
+            fields=names,
+            kinds={at: kind for kind, at in lists},
+            domains={at: self._domain(typed[at]) for at in typed},
+            full=frozenset([self._lists[kind] for kind, full in kinds.items() if full]),
+            constants=frozenset(self._constant_token.values()),
+            atom_of=lambda token: token[0],
+            token=lambda atom, number: (atom, number),
+            has=lambda atom, many: self.atoms[atom].value(many - 1) is not None,
+        )
+
     def _domain(self, kind: OpenType) -> list[int]:
+        if isinstance(kind, ListType):
+            return [self._lists[kind]]
         sort = sort_of(kind)
         at = self._types[sort].index(kind)
         return [number for number in self._of_sort[sort] if at in self.atoms[number].types]
@@ -382,6 +433,7 @@ class System:
             or any(not p.optional and p.name not in mine for p in theirs.values()),
             sums=[],
             told=frozenset([one.name for one in tool.answers]),
+            lists={name: one.type for name, one in fields if isinstance(one.type, ListType)},
         )
         for one in tool.answers:
             if one.name not in named:
@@ -417,7 +469,7 @@ class System:
         """Some value of a field that nothing compares."""
         try:
             known = is_scalar(of.type) or isinstance(of.type, JsonType)
-            spare = inside(of.type) if known else some_value(of.type)
+            spare = inside(of.type) if known else _some_list(of.type) or some_value(of.type)
         except Uncovered as why:
             raise OpenQuestion("P501", f"{whose}.{of.name}: {why}") from None
         if spare is None:
@@ -526,15 +578,16 @@ class System:
             return of.walk.accepts(place)
         return not self.histories.owes(self._past(state), self._every, side)
 
-    def _held(self, state: State) -> dict[int, list[int]]:
-        """For each atom the tokens that memories hold."""
-        found: dict[int, set[int]] = {}
-        for memory in (state.mine, state.other, state.later):
-            for (_, key), _ in memory:
-                for part in key:
-                    if isinstance(part, tuple):
-                        found.setdefault(part[0], set()).add(part[1])
-        return {atom: sorted(numbers) for atom, numbers in found.items()}
+    def _held(self, state: State) -> Held:
+        """The tokens that memories hold, and those that stand for summaries."""
+        size, at = self.histories.size, self.histories.lists
+        later = frozenset([item for item in state.later if item[0][0] % size != at])
+        held = list(held_tokens([state.mine, state.other, later]))
+        found: dict[int, list[int]] = {}
+        for atom, number in sorted(held):
+            found.setdefault(atom, []).append(number)
+        pairs: list[Any] = [key for (_, key), _ in state.later - later]
+        return Held(tokens=found, summaries=frozenset(self.elements.summaries(pairs, held)))
 
     def _calls(
         self,
@@ -542,21 +595,41 @@ class System:
         past: Past | None,
         call: int,
         after: Place,
-        held: dict[int, list[int]],
+        held: Held,
     ) -> Iterator[Move]:
         made = self.left.core.calls[call]
         kind = self.kinds[made.tool]
-        for count, tokens in enumerate(self._choices(kind, held)):
-            if count >= MAX_MOVES:
-                raise OpenQuestion("P503", f"too many choices of values for {made.text}")
+        tried = 0
+        for tokens in self._choices(kind, held):
             move = self._move(state, call, after, kind, tokens)
-            if move is not None and past is not None:
-                move = self._later(move, past, kind)
-            if move is not None:
-                yield move
+            if move is None:
+                tried += 1
+            for later in () if move is None else self._laters(move, past, kind, held):
+                tried += 1
+                if later is not None:
+                    yield later
+            if tried > MAX_MOVES:
+                raise OpenQuestion("P503", f"too many choices of values for {made.text}")
 
-    def _later(self, move: Move, past: Past, kind: Kind) -> Move | None:
-        """A move, as statements of version 1.2 have it; None: those of the left refuse it."""
+    def _laters(
+        self, move: Move, past: Past | None, kind: Kind, held: Held
+    ) -> Iterator[Move | None]:
+        """A move, as statements of version 1.2 have it, for each choice of elements of lists.
+
+        None: those of the left refuse it.
+        """
+        if past is None:
+            yield move
+            return
+        made = self._parts(move, kind)
+        live = {(atom, number) for atom, numbers in held.tokens.items() for number in numbers}
+        for number, (one, taken) in enumerate(self.histories.listed(past, made, live)):
+            if number > MAX_MOVES:
+                raise OpenQuestion("P503", f"too many choices of elements for {made.tool}")
+            yield self._later(move, one, made, taken)
+
+    def _parts(self, move: Move, kind: Kind) -> CallParts:
+        """A call, as statements of version 1.2 see it."""
         call = self.left.core.calls[move.call]
         params = kind.tool.parameters
         parts: list[tuple[str, Any]] = [
@@ -567,28 +640,38 @@ class System:
         tokens = zip(kind.fields, move.tokens, strict=True)
         parts += [(name, token) for name, token in tokens if token is not None]
         answers = kind.told.union([param.name for param in params if param.observed])
-        made = CallParts(tool=kind.tool.name, parts=tuple(parts), answers=answers)
+        return CallParts(tool=kind.tool.name, parts=tuple(parts), answers=answers)
+
+    def _later(self, move: Move, past: Past, made: CallParts, taken: Taken) -> Move | None:
+        """A move, as statements of version 1.2 have it; None: those of the left refuse it."""
         histories = self.histories
         if histories.refused(past, made, self._every, 0):
             return None
-        ages = histories.ages(past)
+        pairs = histories.pairs(past)
+        told = replace(move, ages=histories.ages(past), pairs=pairs, taken=taken)
         if move.state is None or histories.refused(past, made, self._every, 1):
-            return replace(move, state=None, ages=ages)
-        later = self._items(histories.after(past, made))
-        line = histories.sources(past, made)
-        return replace(move, state=replace(move.state, later=later), ages=ages, line=line)
+            return replace(told, state=None)
+        held = held_tokens([move.state.mine, move.state.other])
+        after, joined = histories.joined(histories.after(past, made), held)
+        state = replace(move.state, later=self._items(after))
+        return replace(told, state=state, line=histories.sources(past, made), joined=joined)
 
-    def _choices(self, kind: Kind, held: dict[int, list[int]]) -> Iterator[tuple[Choice, ...]]:
+    def _choices(self, kind: Kind, held: Held) -> Iterator[tuple[Choice, ...]]:
         """Every choice of tokens for a call."""
-        return self._chosen(kind.domains, kind.optional, held)
+        return self._chosen(kind.domains, kind.optional, held.tokens, held.summaries)
 
     def _chosen(
         self,
         domains: Sequence[Sequence[int]],
         optional: Sequence[bool],
         held: Mapping[int, Sequence[int]],
+        summaries: Collection[Token] = (),
     ) -> Iterator[tuple[Choice, ...]]:
-        """Every choice of tokens: those that are held, one that is not; one field after another."""
+        """Every choice of tokens: those that are held, one that is not; one field after another.
+
+        Args:
+            summaries: the tokens of no value.
+        """
         chosen: list[Choice] = []
         used = {atom: list(numbers) for atom, numbers in held.items()}
 
@@ -602,8 +685,9 @@ class System:
                 chosen.pop()
             for atom in domains[at]:
                 there = used.setdefault(atom, [])
-                fresh = next(i for i in range(len(there) + 1) if i not in there)
-                options = list(there)
+                numbers = range(len(there) + len(summaries) + 1)
+                fresh = next(i for i in numbers if i not in there and (atom, i) not in summaries)
+                options = [] if atom in self.elements.domains else list(there)
                 if self.atoms[atom].value(len(there)) is not None:
                     options.append(fresh)
                 for number in options:
@@ -749,6 +833,8 @@ class System:
         return None if other is None else (place, other)
 
     def _is_of(self, token: Token, kind: OpenType) -> bool:
+        if token[0] in self.elements.domains:  # both sides have the same type
+            return element_of(kind) is not None
         sort = sort_of(kind)
         atom = self.atoms[token[0]]
         if token[0] not in self._of_sort.get(sort, ()):
@@ -788,6 +874,20 @@ class System:
         found = self._right_calls.get((tool.name, frozenset(args.items()))) if fine else None
         self._paired[key] = found
         return found
+
+
+def _some_list(kind: Any) -> Any:
+    """A list with elements that can be compared; None: it is no such type, or may be empty."""
+    element = element_of(kind)
+    if element is None or not isinstance(kind, ListType):
+        return None
+    values = (
+        value
+        for atom in atoms_of(sort_of(element), [element], ())
+        for value in takewhile(lambda one: one is not None, map(atom.value, count()))
+    )
+    found = list(islice(values, kind.least if kind.distinct else min(1, kind.least)))
+    return found if len(found) >= kind.least else found * kind.least
 
 
 def _fits(total: int, cap: int | None) -> bool:

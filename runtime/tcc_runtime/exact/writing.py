@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 from tcc_certs.core.model import Core, Tool
 from tcc_certs.proof.fields import ANY, answer_of, arguments_of
 from tcc_certs.values.declared import json_of, text_of
-from tcc_certs.values.places import Missing
+from tcc_certs.values.places import ListType, Missing
 from tcc_certs.values.places import at as found_at
 from tcc_runtime.exact.system import Move, System, Token, grid_value
 
@@ -59,6 +59,7 @@ class _Named:
 
     atom: int
     value: Any
+    number: int = 0  # of the value in its atom
 
 
 class SessionWriter:
@@ -69,43 +70,103 @@ class SessionWriter:
         begun = moves[:1] if moves and moves[0][0].call < 0 else ()
         self._begun, self._moves = begun, moves[len(begun) :]
         self._used: dict[int, set[int]] = {}
+        self._lists: list[list[_Named]] = []
+        self._fits = True  # lists have as many elements as their types want
 
     def session(self, ends: Ends) -> WitnessSession | None:
-        """The calls; None where there are no times for them."""
+        """The calls; None where there are no times for them, or too few elements for a list."""
         spans = self._system.histories.windows
         times = _times([move for move, _ in self._moves], spans) if spans else None
         if spans and times is None:
             return None
         added = self._sums(ends)
-        values: dict[Token, int] = {}
         named: list[dict[Token, _Named]] = []
-        held: dict[Token, _Named] = {}
+        held: dict[Token, list[_Named]] = {}  # of a summary one value or more
         given: dict[str, _Named] = {}
         for move, renaming in (*self._begun, *self._moves):
-            for token in move.tokens:
-                if token is not None and token not in values:
-                    values[token] = self._fresh(token[0], values)
-                if token is not None and token not in held:
-                    value = self._system.atoms[token[0]].value(values[token])
-                    held[token] = _Named(atom=token[0], value=value)
+            self._bring(move, held)
+            tokens = {token: held[token][0] for token in move.tokens if token is not None}
             if move.call < 0:
                 pairs = zip(self._system.given, move.tokens, strict=True)
-                given = {one.name: held[token] for one, token in pairs if token is not None}
+                given = {one.name: tokens[token] for one, token in pairs if token is not None}
             else:
-                named.append({token: held[token] for token in move.tokens if token is not None})
+                named.append(tokens)
+            for away, like in move.joined:
+                held[like] = [*held[like], *held[away]]
             # A constant that the left side lists is no token of the move: its atom has one value.
             held = {to: held[token] for token, to in renaming.items() if token in held}
-            values = {to: values.get(token, 0) for token, to in renaming.items()}
         if self._system.loose:
             self._fitted(named, ends)
         calls = [
             self._call(move, {token: one.value for token, one in named[step].items()}, added[step])
             for step, (move, _) in enumerate(self._moves)
         ]
+        if not self._fits:
+            return None
         if times is not None:
             calls = [replace(call, at_ms=at) for call, at in zip(calls, times, strict=True)]
         told = {name: _json(one.value) for name, one in given.items()}
         return WitnessSession(calls=tuple(calls), ends=ends, given=told)
+
+    def _bring(self, move: Move, held: dict[Token, list[_Named]]) -> None:
+        """The values of a call's tokens, and what lists have by then."""
+        parted = {one for one, _ in move.taken}
+        for token in move.tokens:
+            if token is None or token in held or token in parted:
+                continue
+            if token[0] in self._system.elements.domains:
+                held[token] = [_Named(atom=token[0], value=[])]
+                self._lists.append(held[token][0].value)
+            else:
+                held[token] = [self._new(token[0], held)]
+        left = {one for _, one in move.pairs}
+        for at, (part, summary) in enumerate(move.taken):
+            stays = summary in left or any(of == summary for _, of in move.taken[at + 1 :])
+            held[part] = self._parted(held, summary, stays=stays)
+        for many, one in move.pairs:
+            if one not in held:
+                held[one] = [self._new(one[0], held)]
+            elements = held[many][0].value
+            elements += [leaf for leaf in held[one] if all(leaf is not of for of in elements)]
+
+    def _parted(
+        self, held: dict[Token, list[_Named]], summary: Token, *, stays: bool
+    ) -> list[_Named]:
+        """A value out of a summary, which has another one then if it is to stay one."""
+        values = held[summary]
+        if not stays:
+            return values
+        if len(values) > 1:
+            return [values.pop()]
+        other = self._new(summary[0], held)
+        for elements in self._lists:
+            if any(one is values[0] for one in elements):
+                elements.append(other)
+        return [other]
+
+    def _new(self, atom: int, held: Mapping[Token, Sequence[_Named]]) -> _Named:
+        """A value of an atom that no token has, best one that none has had."""
+        number = self._fresh(atom, held)
+        return _Named(atom=atom, value=self._system.atoms[atom].value(number), number=number)
+
+    def _elements(self, kind: ListType, atom: int, of: Sequence[_Named]) -> list[Any]:
+        """The elements of a list, each once, and as many as its type wants."""
+        found = list({(type(one.value), one.value): one.value for one in of}.values())
+        while len(found) < kind.least:
+            if found and not kind.distinct:
+                found.append(found[0])
+                continue
+            other = next(
+                (value for at in self._system.elements.domains[atom]
+                 if (value := self._system.atoms[at].value(self._fresh(at, {}))) is not None
+                 and value not in found),
+                None,
+            )  # fmt: skip
+            if other is None:
+                break
+            found.append(other)
+        self._fits = self._fits and kind.least <= len(found) <= kind.most
+        return found
 
     def _fitted(self, named: Sequence[Mapping[Token, _Named]], ends: Ends) -> None:
         """Other values for numbers that are added up as well, so that the session may be one.
@@ -163,12 +224,12 @@ class SessionWriter:
     def _units(self, one: _Named, number: int) -> int:
         return int(Fraction(str(one.value)) * 10 ** self._system.sums[number].places)
 
-    def _fresh(self, atom: int, values: Mapping[Token, int]) -> int:
-        """A value of an atom that no token has, best one that none has had."""
+    def _fresh(self, atom: int, held: Mapping[Token, Sequence[_Named]]) -> int:
+        """The number of a value of an atom that no token has, best one that none has had."""
         used = self._used.setdefault(atom, set())
         new = next(i for i in range(len(used) + 1) if i not in used)
         if self._system.atoms[atom].value(new) is None:
-            taken = {at for (of, _), at in values.items() if of == atom}
+            taken = {one.number for some in held.values() for one in some if one.atom == atom}
             new = next(i for i in range(len(taken) + 1) if i not in taken)
         used.add(new)
         return new
@@ -183,6 +244,8 @@ class SessionWriter:
         for name, token in zip(kind.fields, move.tokens, strict=True):
             if token is not None:
                 arguments[name] = values[token]
+            if token is not None and name in kind.lists:
+                arguments[name] = self._elements(kind.lists[name], token[0], values[token])
         for told in kind.tool.answers:
             if told.name not in kind.fields and not told.optional:
                 arguments[told.name] = kind.spare[told.name]
@@ -332,4 +395,6 @@ def opened(core: Core, session: WitnessSession) -> WitnessSession:
 
 def _json(value: Any) -> Any:
     """As :mod:`json` writes it: a decimal that is a value is what its double prints."""
+    if isinstance(value, list):
+        return [_json(one) for one in value]
     return float(value) if isinstance(value, Decimal) else value

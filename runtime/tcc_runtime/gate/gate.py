@@ -765,25 +765,21 @@ class Gate(Budgeted):
     def _admit(
         self, permit: Permit, ticket: Ticket, *, sync: bool, counting: Counting | None = None
     ) -> None:
-        if self._above is None:
+        shared, above = self._shared, self._above
+        if above is None and permit.takes_model is not None:
             self._require_bound(permit.tool, permit.takes_model)
         seq, key, model = admit(
-            self._shared,
-            permit.tool,
-            permit.arguments,
-            permit.ref,
-            sync=sync,
-            counting=counting,
+            shared, permit.tool, permit.arguments, permit.ref, sync=sync, counting=counting
         )
-        if self._above is not None:
-            model = self._above.model(ticket)
-        self._shared.pending[ticket] = UnderWay(seq=seq, began=self._shared.clock())
+        if above is not None:
+            model = above.model(ticket)
+        shared.pending[ticket] = UnderWay(seq=seq, began=shared.clock())
         permit.admitted(seq, key, ticket, model)
 
-    def _require_bound(self, tool: str, takes_model: bool | None) -> None:
+    def _require_bound(self, tool: str, takes_model: bool) -> None:
         """A model that the ledger names is one that whoever makes the call was told."""
         table, executions = self._policy.tool(tool), self._shared.follower.executions
-        if takes_model is None or table is None:
+        if table is None:
             return
         made = executions is not None and executions.makes(table.number)
         if made and not takes_model:
@@ -823,7 +819,7 @@ class Gate(Budgeted):
                 tool = shared.session.made[call.seq - 1].offer.tool
                 outcome, reason, read = as_told(self._policy.core.tools[tool], result, reason)
                 result = result if outcome == "done" else None
-            above = False
+            above = waits = False
             if self._above is not None:
                 table = shared.session.made[call.seq - 1].offer.tool
                 if read and not self._policy.core.tools[table].errors_failed:
@@ -831,9 +827,10 @@ class Gate(Budgeted):
                 above = self._above.settle(ticket, outcome, result, observed, reason, told, read)
             took = max(0, shared.clock() - call.began)
             answer = None if told is None else told.answer
-            executions = shared.follower.executions
-            waits = executions is not None and executions.pending is not None
-            call.waits = not sync and (waits or returns(shared, call.seq, outcome, read))
+            if not sync:
+                executions = shared.follower.executions
+                waits = executions is not None and executions.pending is not None
+                call.waits = waits or returns(shared, call.seq, outcome, read)
             kept = settle(
                 shared, call.seq, outcome, result, observed, took, answer, sync=sync, read=read
             )
@@ -843,10 +840,12 @@ class Gate(Budgeted):
 
     def leave(self, ticket: Ticket) -> None:
         """The call is over."""
-        with self._shared.lock:
-            call = self._shared.pending.pop(ticket, None)
-        self._leave_above(ticket)
-        self._shared.leave(ticket)
+        shared = self._shared
+        with shared.lock:
+            call = shared.pending.pop(ticket, None)
+        if self._above is not None:
+            self._above.leave(ticket, made=True)
+        shared.leave(ticket)
         if call is not None:
             self._observer.ended(call.watched, call.seq, *call.outcome)
 
@@ -924,9 +923,10 @@ class Observer:
     def ended(self, call: Any, seq: int, outcome: str, reason: str, unforeseen: bool) -> None:
         """The block of a call is left."""
         level = logging.WARNING if outcome == "unknown" or unforeseen else logging.DEBUG
-        said = f" ({clip(reason, 200)})" if reason else ""
         came = f"{outcome}, unforeseen" if unforeseen else outcome
-        _log.log(level, "session %s: call %d is %s%s", self.session_id, seq, came, said)
+        if _log.isEnabledFor(level):
+            said = f" ({clip(reason, 200)})" if reason else ""
+            _log.log(level, "session %s: call %d is %s%s", self.session_id, seq, came, said)
         if call is None:
             return
         span, inside = call

@@ -15,7 +15,7 @@ import asyncio
 import os
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import KW_ONLY, dataclass, field
@@ -87,6 +87,11 @@ class Ticket:
 _inside: ContextVar[tuple[Ticket, ...]] = ContextVar("tcc_gate_inside", default=())
 
 
+def _held_here() -> list[Ticket]:
+    """The turns that this thread or task, or what started it, holds."""
+    return [known for known in _inside.get() if known.held]
+
+
 class Nested(Exception):
     """Whoever asks for a turn holds it, or would keep its holder from giving it back."""
 
@@ -130,13 +135,14 @@ class Turns:
             Crowded: too many wait.
         """
         ticket = Ticket(None)
-        self._enter(ticket, blocks=True)
-        try:
-            ticket.wait()
-        except BaseException:
-            self._leave(ticket)
-            raise
-        self._mark(ticket)
+        own = _held_here()
+        if not self._enter(ticket, own, blocks=True):
+            try:
+                ticket.wait()
+            except BaseException:
+                self._leave(ticket)
+                raise
+        _inside.set((*own, ticket))
         return ticket
 
     def try_take(self) -> Ticket | None:
@@ -147,7 +153,7 @@ class Turns:
                 return None
             self._holder = ticket
             ticket.held = True
-        self._mark(ticket)
+        _inside.set((*_held_here(), ticket))
         return ticket
 
     async def take_in_task(self) -> Ticket:
@@ -158,20 +164,18 @@ class Turns:
             Crowded: too many wait.
         """
         ticket = Ticket(asyncio.get_running_loop())
-        self._enter(ticket, blocks=False)
+        own = _held_here()
+        self._enter(ticket, own, blocks=False)
         try:
             await ticket.come()
         except BaseException:
             self._leave(ticket)
             raise
-        self._mark(ticket)
+        _inside.set((*own, ticket))
         return ticket
 
-    def _mark(self, ticket: Ticket) -> None:
-        _inside.set((*[known for known in _inside.get() if known.held], ticket))
-
-    def _enter(self, ticket: Ticket, *, blocks: bool) -> None:
-        own = [known for known in _inside.get() if known.held]
+    def _enter(self, ticket: Ticket, own: Sequence[Ticket], *, blocks: bool) -> bool:
+        """Whether the turn is had at once; else it is to be waited for."""
         with self._lock:
             holder = self._holder
             if self._passed:
@@ -182,8 +186,9 @@ class Turns:
             if holder is None:
                 self._holder = ticket
                 ticket.held = True
-                ticket.wake()
-                return
+                if not blocks:
+                    ticket.wake()  # at the next turn of the loop: other tasks go on in between
+                return True
             if holder in own:
                 raise Nested
             # A thread that waits keeps its own tasks from ever giving the turn back.
@@ -194,6 +199,7 @@ class Turns:
             if blocks:
                 ticket.again()
             self._queue.append(ticket)
+            return False
 
     def _leave(self, ticket: Ticket) -> None:
         """A wait that was broken off."""

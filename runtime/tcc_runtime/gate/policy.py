@@ -17,13 +17,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
 from itertools import chain
-from json.encoder import JSONEncoder, encode_basestring
+from json.encoder import encode_basestring
 from operator import getitem
 from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.json import Encoder
 
 from tcc_certs.core.derived import call_text, summed_parameter
 from tcc_certs.core.model import Call, Core, Limit, Parameter, Tool
@@ -35,7 +37,17 @@ from tcc_certs.session.machine import Held, Observed, Offer, Place, SessionMachi
 from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
 from tcc_certs.values.numbers import canonical_number
-from tcc_certs.values.places import FieldType, ListType, Missing, State, Wrong, carried, typed
+from tcc_certs.values.places import (
+    Columns,
+    FieldType,
+    ListType,
+    Missing,
+    State,
+    Wrong,
+    carried,
+    columns_of,
+    typed,
+)
 from tcc_certs.values.places import at as found_at
 from tcc_certs.values.text_pattern import TextPattern, pattern_of
 from tcc_certs.values.text_syntax import Chars, Either, Join, Node, PatternReader, Times
@@ -155,16 +167,16 @@ Given: TypeAlias = "tuple[str, bytes, bytes]"
 Trouble: TypeAlias = "tuple[Code, str]"
 # Type byte and canonical bytes; of a list, a time or a date behind them the value itself.
 Read: TypeAlias = "tuple[bytes, bytes] | tuple[bytes, bytes, State]"
+Told: TypeAlias = "Read | tuple[bytes, bytes, Columns]"
 Check: TypeAlias = "Callable[[object], Read | Code]"
+AnswerCheck: TypeAlias = "Callable[[object], Told | Code]"
 
 _SAFE: Final = 1 << 53
 _EXACT: Final = frozenset({str, int, float, bool, type(None), dict, list, tuple})
 _JSON: Final = _EXACT | {Decimal}
 _CONTAINERS: Final = frozenset({dict, list, tuple})
 _MOST_PARTS: Final = 1 << 16
-_encoder = JSONEncoder(
-    ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False, check_circular=False
-)
+_written: Final = Encoder(order="sorted").encode
 
 
 def checker(kind: FieldType) -> Check:
@@ -184,15 +196,16 @@ def checker(kind: FieldType) -> Check:
 _MOST_CARRIED: Final = 1 << 20  # bytes of the fields of an argument, or of a whole answer
 
 
-def _answer_checker(kind: FieldType) -> Check:
+def _answer_checker(kind: FieldType) -> AnswerCheck:
     """The same, of an answer: of a list no record has more than its elements."""
     return _elements(kind) if isinstance(kind, ListType) else checker(kind)
 
 
-def _elements(kind: ListType) -> Check:
-    def check(value: object) -> Read | Code:
+def _elements(kind: ListType) -> AnswerCheck:
+    def check(value: object) -> Told | Code:
         try:
-            return b"j", b"", typed(value, kind)
+            columns = columns_of(value, kind)
+            return (b"j", b"", typed(value, kind)) if columns is None else (b"j", b"", columns)
         except Rejected as refusal:
             return refusal.code
         except Wrong:
@@ -321,13 +334,12 @@ def _quick(value: object) -> bytes | None:
         left -= sum(map(len, objects))
         if left < 0 or set(map(type, chain.from_iterable(objects))) - {str}:
             return None
-        below: list[object] = list(chain.from_iterable(map(dict.values, objects)))
-        below += chain.from_iterable(lists)
-        level = below
+        level = list(chain.from_iterable(map(dict.values, objects)))
+        level += chain.from_iterable(lists)
     else:
         return None
     try:
-        return _encoder.encode(value).encode()
+        return _written(value)
     except UnicodeEncodeError:
         return None
 
@@ -412,8 +424,7 @@ def _scalar(value: object) -> bytes:
 # The table of a tool.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """A call that was asked for and is well formed.
 
     Attributes:
@@ -577,7 +588,8 @@ class ToolTable:
         for field, check in self._checks:
             name = field.name
             if field.at is not None or field.null:
-                found = _placed(arguments, field, check)
+                placed = _placed(arguments, field)
+                found = placed if isinstance(placed, Code) else check(*placed)
                 if found is Code.MISSING_ARGUMENT and field.optional:
                     continue
             elif name in arguments:
@@ -615,20 +627,21 @@ class ToolTable:
 
     def told(
         self, answer: object, names: frozenset[str], shown: frozenset[str] = frozenset()
-    ) -> dict[str, Read | None]:
+    ) -> dict[str, Told | None]:
         """The open answers of these names that are there; None of one that is not known.
 
         Args:
             answer: None where nobody told it: then none of them is known.
             shown: those of which the canonical bytes are wanted, lists among them.
         """
-        found: dict[str, Read | None] = {}
+        found: dict[str, Told | None] = {}
         left = _MOST_CARRIED
         for field, quick, whole in self.answers:
             if field.name not in names:
                 continue
             check = whole if field.name in shown else quick
-            value = Code.NO_VALUE if answer is None else _placed(answer, field, check)
+            placed = Code.NO_VALUE if answer is None else _placed(answer, field)
+            value = placed if isinstance(placed, Code) else check(*placed)
             if not isinstance(value, Code):
                 left -= len(value[1])
                 found[field.name] = value if left >= 0 else None
@@ -647,15 +660,15 @@ class ToolTable:
         return Allowed(self.tool.name, given)
 
 
-def _placed(value: object, field: OpenParameter, check: Check) -> Read | Code:
-    """A field in the arguments or the answer; R103 where it is left out."""
+def _placed(value: object, field: OpenParameter) -> tuple[object] | Code:
+    """What stands at a field's place in the arguments or the answer; R103 where it is left out."""
     try:
         found = found_at(value, (field.name,) if field.at is None else field.at)
     except Missing:
         return Code.MISSING_ARGUMENT
     except Wrong:
         return Code.OPEN_VALUE
-    return Code.MISSING_ARGUMENT if found is None and field.null else check(found)
+    return Code.MISSING_ARGUMENT if found is None and field.null else (found,)
 
 
 def read_given(declared: Sequence[OpenParameter], given: object) -> tuple[Given, ...]:
@@ -676,7 +689,8 @@ def read_given(declared: Sequence[OpenParameter], given: object) -> tuple[Given,
             raise GivenRefused(Code.UNDECLARED_ARGUMENT, clip(name, 80), some, "no such attribute")
     found: list[Given] = []
     for one in declared:
-        value = _placed(given, one, checker(one.type))
+        placed = _placed(given, one)
+        value = placed if isinstance(placed, Code) else checker(one.type)(*placed)
         if not isinstance(value, Code):
             found.append((one.name, value[0], value[1]))
         elif value is not Code.MISSING_ARGUMENT:

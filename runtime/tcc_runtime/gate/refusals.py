@@ -27,7 +27,8 @@ from tcc_certs.session.records import REFUSALS
 
 if TYPE_CHECKING:
     from tcc_certs.core.policies import Alternative, Tree
-    from tcc_certs.session.monitors.alternatives import Alt, Pool
+    from tcc_certs.session.monitors.alternatives import Alt
+    from tcc_certs.session.monitors.kept import Pool
     from tcc_certs.session.monitors.keyed import Event
     from tcc_certs.values.places import State
 
@@ -356,7 +357,7 @@ def why(
 def _looked_at(of: Alternative, alt: Alt, pool: Pool, own: Event) -> _Looked:
     if alt.alone:
         return _Looked(of=of, calls=(), used=frozenset())
-    near = islice(pool.near(alt.key_for(own))[0], alt.most)
+    near = islice(pool.near(alt.key_for(own)), alt.most)
     # Those of other keys, too: an equality that is a condition is a part of the key.
     calls = {call.at: call for call in (*near, *islice(pool.latest(), alt.most))}
     used = frozenset([at for at, call in calls.items() if pool.is_used(call)])

@@ -14,13 +14,12 @@ the one that is resolved, taking up in the records.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from operator import add, sub
 from types import MappingProxyType
 from typing import Final
 
 from blake3 import blake3
-from msgspec import Raw
+from msgspec import Raw, Struct
 from msgspec.json import Encoder
 
 from tcc_certs.errors import Code, Rejected
@@ -35,14 +34,14 @@ from tcc_certs.session.records import MAC, MAX_BEHIND, MAX_UNDER_WAY, SCHEMA, op
 from tcc_certs.session.validation import SessionReplay
 from tcc_certs.session.values import typed_text
 from tcc_certs.values.canonical import (
-    call_key,
+    CallKeys,
     digest,
     key_commitment,
     record_key,
     record_mac,
     reference_digest,
 )
-from tcc_certs.values.places import State
+from tcc_certs.values.places import Columns, State
 from tcc_runtime.errors import ResumeError
 from tcc_runtime.gate.budget import Budget, ModelCalls, asked_in, budget_in
 from tcc_runtime.gate.journal import News
@@ -54,7 +53,12 @@ _MOST_RESULT: Final = 1 << 24
 MOST_NAME: Final = 255
 # A tenth of the time of codec.encode, which writes what is of a type derived from text or numbers.
 _canonical: Final = Encoder(order="sorted", enc_hook=lambda value: Raw(encode(value))).encode
-_BEFORE_MAC: Final = ("call", "outcome", "refusal", "resolve", "end")
+_NO_ARGUMENTS: Final[Mapping[str, Json]] = MappingProxyType({})
+# Of these `kind` is the last member before the MAC, and none before it has one.
+_BEFORE_MAC: Final = {
+    kind: b'"kind":"%b"' % kind.encode()
+    for kind in ("call", "outcome", "refusal", "resolve", "end")
+}
 
 
 def session_record(
@@ -137,7 +141,7 @@ class _Writing:
         self._leaves: Leaves | None = None
 
     def entry(
-        self, given: Given, form: Form | None, state: State | None, *, shown: bool
+        self, given: Given, form: Form | None, state: State | Columns | None, *, shown: bool
     ) -> dict[str, Json]:
         """A value: its digest, itself where it is shown, and what statements need of it.
 
@@ -155,7 +159,7 @@ class _Writing:
             found |= self.members(form, ("s", data.decode()) if state is None else state)
         return found
 
-    def members(self, form: Form, state: State) -> dict[str, Json]:
+    def members(self, form: Form, state: State | Columns) -> dict[str, Json]:
         """What statements need of a value beside its digest."""
         if self._leaves is None and self._digester is not None:
             self._leaves = self._digester.leaves()
@@ -171,12 +175,12 @@ class Writer:
         session_id: of the session.
     """
 
-    __slots__ = ("_digester", "_forms", "_key", "_record_key", "_session_id", "_shown")
+    __slots__ = ("_call_keys", "_digester", "_forms", "_key", "_record_key", "_shown")
 
     def __init__(self, policy: Policy, key: bytes, shown: Sequence[str], session_id: str) -> None:
         self._key = key
         self._record_key = record_key(key)
-        self._session_id = session_id
+        self._call_keys = CallKeys(key, session_id)
         names, tools = frozenset(shown), policy.core.tools
         self._shown = [
             frozenset(
@@ -195,22 +199,21 @@ class Writer:
 
     def sealed(self, record: Mapping[str, Json], previous: bytes) -> bytes:
         """The canonical bytes of a record with its MAC, behind a record of the hash `previous`."""
-        kind = record["kind"]
-        if kind in _BEFORE_MAC:
-            # Written once: `kind` is the last member before the MAC, and none before it has one.
-            body, mark = _canonical(record), b'"kind":"%s"' % str(kind).encode()
-            at = body.index(mark) + len(mark)
-            first, rest = body[:at], body[at:]
+        mark = _BEFORE_MAC.get(str(record["kind"]))
+        if mark is not None:
+            body = _canonical(record)
+            first, mark, rest = body.partition(mark)
         else:
-            first = encode({name: value for name, value in record.items() if name < MAC})[:-1]
+            first, mark = encode({n: value for n, value in record.items() if n < MAC})[:-1], b""
             other = {name: value for name, value in record.items() if name > MAC}
             rest = b"," + encode(other)[1:] if other else b"}"
-        mac = record_mac(self._record_key, previous, first + rest)
-        return b'%s,"mac":"%s"%s' % (first, mac.hex().encode(), rest)
+            body = first + rest
+        mac = record_mac(self._record_key, previous, body)
+        return b'%b%b,"mac":"%b"%b' % (first, mark, mac.hex().encode(), rest)
 
     def call_key(self, seq: int) -> str:
         """The idempotency key of a call."""
-        return call_key(self._key, self._session_id, seq).hex()
+        return self._call_keys.of(seq)
 
     def reference(self, ref: str) -> str:
         """What stands for the id that the caller gave a call.
@@ -248,7 +251,7 @@ class Writer:
             "call": asked.offer.text,
             "open": self.opened(asked) if opened is None else opened,
             "states": list(states),
-            "key": self.call_key(seq),
+            "key": self._call_keys.of(seq),
         }
         if reference is not None:
             record["ref"] = reference
@@ -409,8 +412,7 @@ def lacks_one(answers: Mapping[str, Json]) -> bool:
 # The session.
 
 
-@dataclass(slots=True, kw_only=True)
-class Made:
+class Made(Struct, kw_only=True):
     """A call that was made.
 
     Attributes:
@@ -429,7 +431,7 @@ class Made:
     outcome: Outcome = "unknown"
     observed: Observed | None = None
     unforeseen: bool = False
-    opened: Mapping[str, Json] = field(default_factory=dict)
+    opened: Mapping[str, Json] = _NO_ARGUMENTS
     model: str = ""
     line: int = 0
     seen: Sequence[Seen] = ()
@@ -446,15 +448,14 @@ class Session:
         under_way: the numbers of those that have no outcome yet, in order.
         ended: no call may follow.
         resolved: the places in `made` of the calls that were resolved, in that order.
-        taken: what the calls so far took of each limit of the core, but those under way.
         trail: what is kept to say why something is refused.
         identity: the session's id; way_on: what whoever it refuses can do when it is spent.
         stamp: when the last of its calls was decided, or it began, UTC ms.
     """
 
     __slots__ = (
-        "course", "ended", "identity", "made", "policy", "resolved", "stamp", "taken", "trail",
-        "under_way", "way_on",
+        "_counted", "_taken", "course", "ended", "identity", "made", "policy", "resolved", "stamp",
+        "trail", "under_way", "way_on",
     )  # fmt: skip
 
     def __init__(self, policy: Policy) -> None:
@@ -464,7 +465,7 @@ class Session:
         self.under_way: tuple[int, ...] = ()
         self.ended = False
         self.resolved: list[int] = []
-        self.taken = policy.nothing_taken
+        self._taken, self._counted = policy.nothing_taken, 0  # of the calls up to that one
         self.trail: object = None
         self.identity = self.way_on = ""
         self.stamp = 0
@@ -487,12 +488,6 @@ class Session:
         if statements is not None and reading is not None:
             known = statements.given(given, reading)
             self.course = Course(self.policy.machine, known, reading.marks)
-
-    @property
-    def timed(self) -> bool:
-        """Whether a statement looks at the clock."""
-        statements = self.policy.machine.statements
-        return statements is not None and statements.timed
 
     @property
     def held(self) -> Held:
@@ -523,6 +518,25 @@ class Session:
             return Code.ENDED, ""
         return self.course.refuses(offer, seen, states, stamp)
 
+    @property
+    def taken(self) -> tuple[int, ...]:
+        """What the calls so far took of each limit of the core, but those under way.
+
+        Each is counted once, when somebody asks; an outcome that becomes known later is made good.
+        """
+        settled = self.under_way[0] - 1 if self.under_way else len(self.made)
+        for made in self.made[self._counted : settled]:
+            self._taken = self._with(self._taken, made)
+        self._counted, found = settled, self._taken
+        for seq, made in enumerate(self.made[settled:], settled + 1):
+            found = found if seq in self.under_way else self._with(found, made)
+        return found
+
+    def _with(self, taken: tuple[int, ...], made: Made) -> tuple[int, ...]:
+        if made.outcome == "failed":
+            return taken
+        return tuple(map(add, taken, self.policy.takes(made.offer, made.observed)))
+
     def may_finish(self) -> bool:
         """Whether a plan ends here, whatever the unknown outcomes are."""
         return self.course.may_finish()
@@ -543,13 +557,16 @@ class Session:
         states: Mapping[str, State] | None = None,
         line: int = 0,
         stamp: int = 0,
+        opened: Mapping[str, Json] = _NO_ARGUMENTS,
+        model: str = "",
     ) -> Made:
         """A call is made; what comes of it is told to :meth:`settle`."""
-        made = Made(offer=offer, line=line, seen=seen)
+        made = Made(offer=offer, line=line, seen=seen, opened=opened, model=model)
         self.made.append(made)
-        self.course.begin(len(self.made), offer, seen, states, stamp)
+        seq = len(self.made)
+        self.course.begin(seq, offer, seen, states, stamp)
         self.stamp = max(self.stamp, stamp)
-        self.under_way = (*self.under_way, len(self.made))
+        self.under_way = (*self.under_way, seq)
         return made
 
     def waits(self, offer: Offer, records: int) -> bool:
@@ -610,11 +627,10 @@ class Session:
         seq = self.under_way[0] if seq is None else seq
         made = self.made[seq - 1]
         made.outcome, made.observed, made.unforeseen = outcome, observed, unforeseen
-        self.under_way = tuple([other for other in self.under_way if other != seq])
+        under_way = self.under_way
+        alone = under_way == (seq,)
+        self.under_way = () if alone else tuple([other for other in under_way if other != seq])
         self.course.settle(outcome, observed, read=read, seq=seq, told=told)
-        if outcome != "failed" and self.taken:
-            took = self.policy.takes(made.offer, observed)
-            self.taken = tuple(map(add, self.taken, took))
 
     def resolve(
         self,
@@ -630,11 +646,12 @@ class Session:
         """
         self.course.resolve(seq, outcome, observed, told)
         made = self.made[seq - 1]
-        if self.taken:
-            self.taken = tuple(map(sub, self.taken, self.policy.takes(made.offer, None)))
-            if outcome != "failed":
-                self.taken = tuple(map(add, self.taken, self.policy.takes(made.offer, observed)))
+        counted = seq <= self._counted
+        if counted:
+            self._taken = tuple(map(sub, self._taken, self.policy.takes(made.offer, None)))
         made.outcome, made.observed = outcome, observed
+        if counted:
+            self._taken = self._with(self._taken, made)
         self.resolved.append(seq - 1)
 
 
@@ -727,7 +744,11 @@ class Follower:
 
     def _bring(self, record: Record, line: int) -> None:
         session, kind = self.session, record["kind"]
-        if kind == "session":
+        if kind == "call":
+            self._call(record, line)
+        elif kind == "outcome":
+            self._outcome(record, line)
+        elif kind == "session":
             arguments = record["arguments"]
             names = arguments["show"] if isinstance(arguments, dict) else None
             shown = names if isinstance(names, list) else []
@@ -737,10 +758,6 @@ class Follower:
             if "parent" in record:
                 self.parent = text(record, "parent")
             self.shadow = "shadow" in record
-        elif kind == "call":
-            self._call(record, line)
-        elif kind == "outcome":
-            self._outcome(record, line)
         elif kind == "resolve":
             made = session.made[size(record, "seq") - 1]
             if size(record, "seq") in session.under_way:
@@ -764,8 +781,7 @@ class Follower:
         seen = self._seen(offer, opened, line)
         states, at_ms = self.states(offer, opened), record.get("at_ms")
         stamp = at_ms if isinstance(at_ms, int) else 0
-        made = self.session.begin(offer, seen, states, line, stamp)
-        made.opened = opened_of(record)
+        made = self.session.begin(offer, seen, states, line, stamp, opened)
         executions, execute = self.executions, record.get("execute")
         if executions is not None and isinstance(execute, dict):
             execution = executions.told(offer.tool, execute, line)
@@ -808,16 +824,20 @@ class Follower:
         seq = size(record, "seq")
         made, answers = self.session.made[seq - 1], answers_of(record)
         observed = self._observed(made, record)
-        unforeseen = "unforeseen" in record or lacks_one(answers)
+        unforeseen = "unforeseen" in record or (bool(answers) and lacks_one(answers))
         read = record.get("answered") is True
         told = self.told(made.offer, answers)
         self.session.settle(outcome, observed, unforeseen, read=read, seq=seq, told=told)
-        self.returned(seq, read)
+        if outcome == "failed":
+            self.returned(seq, read)
 
     def _observed(self, made: Made, record: Record) -> Observed | None:
         if record["outcome"] != "done":
             return None
-        told, params = record.get("observed"), self._policy.table(made.offer.tool).observed
+        params = self._policy.table(made.offer.tool).observed
+        if not params:
+            return ()
+        told = record.get("observed")
         texts = told if isinstance(told, dict) else {}
         return tuple(
             [

@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NoReturn
 
+from msgspec import Struct
+
 from tcc_certs.core.across import Draw
 from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Code, Rejected, clip
@@ -65,7 +67,6 @@ from tcc_runtime.gate.session import (
     is_name,
     lacks_one,
     observed_texts,
-    opened_of,
     outcome_record,
     refusal_record,
     resolve_record,
@@ -77,8 +78,7 @@ from tcc_runtime.process import collection_put_off
 # Decisions; they have no effect.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Permitted:
+class Permitted(Struct, frozen=True, kw_only=True):
     """A call that may be made.
 
     Attributes:
@@ -131,21 +131,21 @@ def _decided(
     if not isinstance(asked, Asked):
         more = partial(argument_remedy, session.policy.core, table.tool, *asked)
         return decision(session, asked[0], clip(asked[1], 80), more=more)
-    monitors, opened, states = session.policy.machine.monitors, None, None
-    if session.policy.machine.statements is not None or asked.offer.tool in monitors.compared:
+    machine, offer = session.policy.machine, asked.offer
+    seen: Sequence[Seen] = ()
+    opened = states = at_ms = None
+    if machine.statements is not None or offer.tool in machine.monitors.compared:
         try:
             opened = follower.writer.opened(asked)
         except Rejected as refusal:
             return decision(session, refusal.code, refusal.path)
-        states = follower.states(asked.offer, opened)
-    offer = asked.offer
-    seen = () if opened is None else monitors.read(offer.tool, offer.values, opened)
-    at_ms = None
-    if session.timed:
+        states = follower.states(offer, opened)
+        seen = machine.monitors.read(offer.tool, offer.values, opened)
+    if machine.statements is not None and machine.statements.timed:
         at_ms = max(clock(), session.stamp)
         if at_ms > MAX_TIME:
             return decision(session, Code.NOT_WRITTEN, "clock")
-    refused = session.refusal(asked.offer, seen, states, at_ms or 0)
+    refused = session.refusal(offer, seen, states, at_ms or 0)
     if refused is not None:
         code, text = refused
         if code in (Code.MONITOR_FORBIDS, Code.MANY_EARLIER):
@@ -279,8 +279,7 @@ class Begun:
 _NOTHING: Final = Begun()
 
 
-@dataclass(slots=True, kw_only=True)
-class UnderWay:
+class UnderWay(Struct, kw_only=True):
     """A call of this process that is under way.
 
     Attributes:
@@ -312,7 +311,7 @@ class Shared:
 
     Attributes:
         policy: of its artifact.
-        follower: the session, and what its ledger says of it.
+        follower: the session, and what its ledger says of it; session: that session.
         lock: of everything here, for as long as it is looked at or changed.
         durable: whether the disk is waited for.
         clock: UTC ms.
@@ -360,16 +359,16 @@ class Shared:
         self._made_key = False
         if isinstance(journal, InFile):
             self._turns = turns_of(journal.device, journal.inode)
-            self.follower = self._take_up(journal, key, shown, wait=wait)
+            self._take_up(journal, key, shown, wait=wait)
         else:
             self._turns = Turns()
-            self.follower = Follower(policy, os.urandom(32) if key is None else key)
-            self._begin(self.follower, shown)
+            follower = self._follows(os.urandom(32) if key is None else key)
+            self._begin(follower, shown)
 
-    @property
-    def session(self) -> Session:
-        """The session."""
-        return self.follower.session
+    def _follows(self, key: bytes) -> Follower:
+        follower = self.follower = Follower(self.policy, key)
+        self.session = follower.session
+        return follower
 
     def _begin(self, follower: Follower, shown: tuple[str, ...]) -> None:
         told = self._given.values or read_given(self.policy.core.given, {})
@@ -396,7 +395,7 @@ class Shared:
 
     def _take_up(
         self, journal: InFile, key: bytes | None, shown: tuple[str, ...], *, wait: bool
-    ) -> Follower:
+    ) -> None:
         """A new session, or the one that the file has.
 
         Raises:
@@ -420,7 +419,7 @@ class Shared:
                 key, self._made_key = new_key(journal.path, durable=self.durable)
             elif key is None:
                 key = read_key(journal.path)
-            follower = self.follower = Follower(self.policy, key)
+            follower = self._follows(key)
             follower.session.way_on = self.home.way_on
             with collection_put_off(True):  # all that is made of a long ledger stays
                 self._read(follower, locked=True)
@@ -454,7 +453,6 @@ class Shared:
         finally:
             journal.unlock()
             self._turns.give_back(ticket)
-        return follower
 
     @property
     def untouched(self) -> bool:
@@ -530,12 +528,13 @@ class Shared:
         except Crowded:
             self._refuse_nested(tool, Code.MANY_WAITING)
         try:
-            changes = self.changes()
-            while self._gives_way():
-                self.wait(ticket, changes)
+            while self.pending:
                 changes = self.changes()
+                if not self._gives_way():
+                    break
+                self.wait(ticket, changes)
             if self._takes_lock():
-                while self._leaves_way():
+                while self._way_until and self._leaves_way():
                     time.sleep(_POLL[0])
                 self.journal.lock(wait=True)
                 self._locked(ticket, tool)
@@ -610,7 +609,10 @@ class Shared:
 
     def _leaves_way(self) -> bool:
         """Whether the lock, which was given back a moment ago, is left to others who wait."""
-        return time.monotonic() < self._way_until and self.journal.others_wait()
+        if time.monotonic() < self._way_until and self.journal.others_wait():
+            return True
+        self._way_until = 0.0
+        return False
 
     def _unlock(self) -> None:
         """Gives the lock back; of others who wait for it one has it first."""
@@ -658,9 +660,8 @@ class Shared:
 
     def pass_on(self, ticket: Ticket) -> None:
         """The call of this turn is under way; where others may be beside it the next is decided."""
-        seq = self.pending[ticket].seq
-        tool = self.session.made[seq - 1].offer.tool
-        if self.policy.core.tools[tool].parallel:
+        made = self.session.made[self.pending[ticket].seq - 1]
+        if self.policy.core.tools[made.offer.tool].parallel:
             self._row += 1
             self._turns.pass_on(ticket)
 
@@ -721,8 +722,10 @@ class Shared:
             self._read(self.follower, locked=True)
             if self.journal.doubtful:
                 self.journal.sync()  # what another process wrote is on the disk before it is used
-            self.give_back()
-            self._leave_unknown(self.follower)
+            if self.across is not None:
+                self.give_back()
+            if self.session.under_way:
+                self._leave_unknown(self.follower)
 
     def give_back(self) -> None:
         """What calls drew across sessions that failed, as the disk has it by now."""
@@ -735,7 +738,7 @@ class Shared:
             self._between = True
             follower.apply(news)
             self._between = False
-            if not news.own:
+            if self.durable and not news.own:
                 self.journal.sync_soon()
         keep_up(follower.session)
 
@@ -799,7 +802,7 @@ class Shared:
         self, record: dict[str, Json], then: Callable[[], None], *, sync: bool
     ) -> bool:
         """The same; False where it cannot be written, and then nothing is allowed any more."""
-        if self._trouble() is not None:
+        if (self._between or self._fault is not None) and self._trouble() is not None:
             return False
         try:
             self._keep(record, then, sync=sync)
@@ -814,13 +817,14 @@ class Shared:
         self._between = True
         if self.home.recorded:
             self.journal.append(self.follower.writer.sealed(record, self.journal.head))
-        if sync:
-            self.sync()
-        else:
+        if self.durable and sync:
+            self.journal.sync()
+        elif self.durable:
             self.journal.sync_soon()
         then()
         self._between = False
-        self._fault = self._fault or self._later
+        if self._later is not None:
+            self._fault = self._fault or self._later
 
     def fail(self, error: Exception) -> None:
         """From here on nothing is allowed."""
@@ -837,9 +841,10 @@ class Shared:
         return self._fault
 
     def _require_sound(self, tool: str) -> None:
-        trouble = self._trouble()
-        if trouble is not None:
-            self.broken(trouble, tool)
+        if self._between or self._fault is not None:
+            trouble = self._trouble()
+            if trouble is not None:
+                self.broken(trouble, tool)
 
     # Refusals.
 
@@ -983,44 +988,36 @@ def admit(
         Rejected: K101, K103, K104, K106 of the account.
     """
     found, reference = admitted(shared, tool, arguments, ref)
-    follower, session = shared.follower, shared.session
+    follower, session, asked = shared.follower, shared.session, found.asked
     seq = len(session.made) + 1
-    counting = counted(shared, found, counting)
-    if counting is not None:
-        _has_room(shared, counting, found, tool)
-    try:
-        executions, execution = follower.executions, _execution(shared, found, tool)
-    except BaseException:
-        if counting is not None and shared.across is not None:
-            shared.across.forget(follower, counting)
-        raise
-    execute = None
-    if executions is not None and execution is not None:
-        execute = executions.fields(execution)
+    if shared.across is not None:
+        counting = counted(shared, found, counting)
+        if counting is not None:
+            _has_room(shared, counting, found, tool)
+    executions, execution, execute, model = follower.executions, None, None, ""
+    if executions is not None:
+        try:
+            execution = _execution(shared, found, tool)
+        except BaseException:
+            if counting is not None and shared.across is not None:
+                shared.across.forget(follower, counting)
+            raise
+        if execution is not None:
+            execute, model = executions.fields(execution), execution.choice.model.name
+    opened = follower.writer.opened(asked) if found.opened is None else found.opened
+    across = None if counting is None else counting.record()
+    at_ms = found.at_ms
     record = follower.writer.call(
-        seq,
-        found.asked,
-        session.states(),
-        reference,
-        execute,
-        found.opened,
-        found.at_ms,
-        None if counting is None else counting.record(),
+        seq, asked, session.states(), reference, execute, opened, at_ms, across
     )
     if counting is not None:
         counting.recorded = True  # from here on: what the disk has is not known
-    model = "" if execution is None else execution.choice.model.name
 
     def begin() -> None:
-        made = session.begin(
-            found.asked.offer,
-            found.seen,
-            found.states,
-            shared.journal.records,
-            found.at_ms or 0,
-        )
-        made.opened, made.model = opened_of(record), model
-        follower.drew(made, record.get("across"))
+        line = shared.journal.records
+        made = session.begin(asked.offer, found.seen, found.states, line, at_ms or 0, opened, model)
+        if across is not None:
+            follower.drew(made, across)
         if executions is not None and execution is not None:
             executions.begin(execution)
         if reference is not None:
@@ -1134,28 +1131,31 @@ def settle(
     Raises:
         SettingsError: that is said of a tool whose errors do not mean failure.
     """
-    session, executions = shared.session, shared.follower.executions
-    took = None
+    follower, session = shared.follower, shared.session
+    executions, writer, took = follower.executions, follower.writer, None
     if executions is not None and executions.pending is not None:
         took = executions.took(told, ms)
-    table = session.policy.table(session.made[seq - 1].offer.tool)
+    offer = session.made[seq - 1].offer
+    table = session.policy.table(offer.tool)
     if read and not table.tool.errors_failed:
         raise SettingsError("answered", "a tool whose errors mean failed", table.tool.name)
     indices: Observed | None = None
     answers: Mapping[str, Json] = {}
     if outcome == "done":
         answer = result if observed is None else observed
-        indices, answers = table.observe(answer), shared.follower.writer.answers(table, answer)
-    foreign = None in (indices or ())
-    unforeseen = foreign or lacks_one(answers)
-    states = shared.follower.told(session.made[seq - 1].offer, answers)
+        indices = table.observe(answer) if table.observed else ()
+        if table.answers:
+            answers = writer.answers(table, answer)
+    foreign = indices is not None and None in indices
+    unforeseen = foreign or (bool(answers) and lacks_one(answers))
+    states = follower.told(offer, answers)
     record = outcome_record(
         seq,
         outcome,
         ms,
-        observed_texts(table, indices),
+        observed_texts(table, indices) if indices else None,
         foreign,
-        shared.follower.writer.result(result),
+        None if result is None else writer.result(result),
         None if took is None else _drawn(shared, took),
         read=read,
         answers=answers,
@@ -1173,10 +1173,11 @@ def settle(
         if seq in session.under_way:
             session.settle("unknown", None, False, seq=seq)
         return "unknown", False
-    shared.follower.returned(seq, read)
-    if sync:
+    if outcome == "failed":
+        follower.returned(seq, read)
+    if sync and shared.across is not None:
         shared.give_back()
-    return outcome, unforeseen or session.lost
+    return outcome, unforeseen or session.course.lost
 
 
 def returns(shared: Shared, seq: int, outcome: Outcome, read: bool) -> bool:

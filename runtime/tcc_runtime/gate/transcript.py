@@ -1,29 +1,34 @@
 """The transcript of a session: what happened, where it went, what may follow.
 
-Its records are gone through by the validator's own steps (:mod:`tcc_certs.session`), and each that
-passes makes an event.  Whoever shows it has validated the ledger with its key, pin and end.
-Cost: that of the steps; what may follow, the edges of the states that may be held.
+The validator goes through a ledger (:func:`tcc_certs.session.validate`), and each record that
+passes makes an event: what is told is what was validated, read once.  Whoever shows it looks first
+at the verdict.
+Cost: constant a record; what may follow, the edges of the states that may be held.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
-from tcc_certs.session.monitors.digested import decimal_of
+from tcc_certs.session.machine import Held
 from tcc_certs.session.records import REFUSALS
 from tcc_certs.session.replay import ReplayedSession
-from tcc_certs.session.validation import SessionReplay
-from tcc_certs.values.places import State
+from tcc_certs.values.places import State, decimal_of
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.gate.policy import Policy, policy_of
+from tcc_runtime.gate.policy import policy_of
+
+_NOTHING: Final[Mapping[str, str]] = {}  # shared by events; nobody writes into it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TranscriptEvent:
+class TranscriptEvent(Struct, frozen=True, kw_only=True):
     """A record of a session.
 
     Attributes:
@@ -59,7 +64,7 @@ class TranscriptEvent:
     took: Mapping[str, str]
     who: str = ""
     at_ms: int | None = None
-    learned: Mapping[str, str] = field(default_factory=dict)
+    learned: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,109 +95,124 @@ class Transcript:
         return _shown(self.header.get("given", {}))
 
 
-def transcript_of(artifact: Artifact, records: Iterable[Record]) -> Transcript:
-    """The session of a ledger that was validated against the artifact.
+class Teller:
+    """Makes events of records, each handed over when the validator has passed it."""
 
-    Raises:
-        ValueError: there is no record.
-        Rejected: a record is none that follows.
-    """
-    policy = policy_of(artifact)
-    teller = _Teller(policy)
-    header: Record | None = None
-    for record in records:
-        header = header or record
-        teller.tell(record)
-    if header is None:
-        raise ValueError("a session has a record")
-    teller.leave_open()
-    session = teller.session
-    over = session.ended or session.lost
-    offers = () if over else policy.next_offers(session.course.held)
-    return Transcript(
-        header=header,
-        events=teller.events,
-        states=teller.states(),
-        may_finish=not session.ended and session.course.may_finish(),
-        ended=session.ended,
-        allowed_next=[offer.text for offer in offers],
-        learned=teller.learned,
-    )
-
-
-class _Teller:
-    """Takes the validator through records, and makes events of them."""
-
-    def __init__(self, policy: Policy) -> None:
-        self.events: list[TranscriptEvent] = []
-        self._replay = SessionReplay(policy.checked(), policy.machine, None)
+    def __init__(self) -> None:
+        self._header: Record | None = None
+        self._events: list[TranscriptEvent] = []
+        self._session: ReplayedSession | None = None
+        self._held: Held | None = None  # after the last record, but for a call under way
+        self._states: Sequence[int] = ()  # as a record has them
+        self._parallel = False
         self._open: dict[int, tuple[Record, Sequence[int]]] = {}
         self._calls: dict[int, str] = {}  # their texts by number
-        self._lets = [one.name for one in policy.core.lets]
-        self.learned: dict[str, str] = {}
+        self._lets: Sequence[str] = ()
+        self._learned: dict[str, str] = {}
 
-    @property
-    def session(self) -> ReplayedSession:
-        """Where it is.
+    def transcript(self, artifact: Artifact) -> Transcript:
+        """The session of a ledger that was validated against the artifact.
 
         Raises:
-            ValueError: there was no header.
+            ValueError: there was no record.
         """
-        if self._replay.session is None:
+        session = self._session
+        if self._header is None or session is None:
             raise ValueError("a session has a record")
-        return self._replay.session
+        self._leave(list(self._open))
+        over = session.ended or session.lost
+        offers = () if over else policy_of(artifact).next_offers(session.course.held)
+        return Transcript(
+            header=self._header,
+            events=self._events,
+            states=self._now(),
+            may_finish=not session.ended and session.course.may_finish(),
+            ended=session.ended,
+            allowed_next=[offer.text for offer in offers],
+            learned=self._learned,
+        )
 
-    def states(self) -> Sequence[int]:
+    def _now(self) -> Sequence[int]:
         """The states that it may be in, before the first call that is under way."""
         for _, before in self._open.values():
             return before
-        course = self.session.course
-        return course.machine.shown(course.held)
+        return self._states
 
-    def tell(self, record: Record) -> None:
-        """Follow one record."""
-        kind = str(record["kind"])
-        if kind == "session":
-            self._replay.step(record, b"")
-            return
-        if kind == "end":
-            self.leave_open()
-        elif kind == "resolve" and int(str(record["seq"])) in self._open:
-            self._settle(int(str(record["seq"])), "open")
-        before = self.states()
-        if kind == "call" and self._open:
-            before = self.session.course.machine.shown(self.session.course.held)
-        self._replay.step(record, b"")
+    def tell(self, record: Record, session: ReplayedSession) -> None:
+        """The next record, and the session after it."""
+        kind = record["kind"]
         if kind == "call":
-            self._open[int(str(record["seq"]))] = record, before
-            self._calls[int(str(record["seq"]))] = str(record["call"])
-        elif kind == "outcome":
+            seq = _seq(record)
+            self._open[seq] = record, self._states
+            self._calls[seq] = str(record["call"])
+            # What is held behind it is asked for where another may begin beside it.
+            if self._parallel:
+                self._look(session)
+            return
+        if kind == "session":
+            self._header, self._session = record, session
+            self._lets = [one.name for one in session.core.lets]
+            self._parallel = any(tool.parallel for tool in session.core.tools)
+        elif kind == "end":
+            self._leave(list(self._open))
+        elif kind == "resolve":
+            self._leave([_seq(record)])
+        before = self._now()
+        self._look(session)
+        if kind == "outcome":
             self._outcome(record)
-        else:
-            self._tell(kind, record, before)
-        known = self.session.course.attributes if self._lets else {}
-        new = {name for name in self._lets if name in known and name not in self.learned}
+        elif kind != "session":
+            self._tell(str(kind), record, before)
+        if self._lets:
+            self._learn(session)
+
+    def _look(self, session: ReplayedSession) -> None:
+        held = session.course.held
+        if held is not self._held:
+            self._held, self._states = held, session.machine.shown(held)
+
+    def _leave(self, seqs: Sequence[int]) -> None:
+        """What has no outcome, or had none when it was said, is unknown."""
+        left = [seq for seq in seqs if seq in self._open]
+        if left and not self._parallel:
+            self._states = self._unknown(self._open[left[0]][0])
+        for seq in left:
+            self._settle(seq, "open")
+
+    def _unknown(self, call: Record) -> Sequence[int]:
+        """The states behind the one call that is under way, whatever comes of it."""
+        if self._session is None or self._held is None:
+            return self._states
+        machine = self._session.machine
+        offer = machine.offer(str(call["call"]))
+        return self._states if offer is None else machine.shown(machine.unknown(self._held, offer))
+
+    def _learn(self, session: ReplayedSession) -> None:
+        known = session.course.attributes
+        new = {name for name in self._lets if name in known and name not in self._learned}
         if new:
             found = {name: _state_text(known[name]) for name in sorted(new)}
-            self.learned |= found
-            self.events[-1] = replace(self.events[-1], learned=found)
-
-    def leave_open(self) -> None:
-        """A call without an outcome is unknown."""
-        for seq in list(self._open):
-            self._settle(seq, "open")
+            self._learned |= found
+            if self._events:
+                self._events[-1] = replace(self._events[-1], learned=found)
 
     def _tell(self, kind: str, record: Record, before: Sequence[int]) -> None:
         """Of a record that is no call's."""
         code = str(record.get("code", ""))
         match kind:
             case "resolve":
-                seq, outcome = int(str(record["seq"])), str(record["outcome"])
-                told = _answered(record)
-                self._add(kind, seq, self._calls[seq], outcome, before=before, observed=told)
-                if "who" in record:
-                    who, at_ms = str(record["who"]), int(str(record.get("at_ms", 0)))
-                    self.events[-1] = replace(self.events[-1], who=who, at_ms=at_ms)
+                seq, outcome = _seq(record), str(record["outcome"])
+                said = "who" in record
+                self._add(
+                    kind,
+                    seq,
+                    self._calls[seq],
+                    outcome,
+                    before=before,
+                    observed=_answered(record),
+                    who=str(record["who"]) if said else "",
+                    at_ms=int(str(record.get("at_ms", 0))) if said else None,
+                )
             case "budget":
                 self._add(kind, None, _terms(record), "")
             case "asked":
@@ -208,7 +228,7 @@ class _Teller:
     def _outcome(self, record: Record) -> None:
         outcome, ms = str(record["outcome"]), record["ms"]
         self._settle(
-            int(str(record["seq"])),
+            _seq(record),
             f"{outcome}, unforeseen" if record.get("unforeseen") is True else outcome,
             ms if isinstance(ms, int) else None,
             _answered(record),
@@ -226,10 +246,10 @@ class _Teller:
         if number not in self._open:
             return
         record, before = self._open.pop(number)
-        seq, execute = record["seq"], record.get("execute")
+        execute, at_ms = record.get("execute"), record.get("at_ms")
         self._add(
             "call",
-            seq if isinstance(seq, int) else None,
+            number,
             str(record["call"]),
             shown,
             ms=ms,
@@ -238,10 +258,8 @@ class _Teller:
             observed=told,
             model=str(execute["model_id"]) if isinstance(execute, dict) else "",
             took=took,
+            at_ms=at_ms if isinstance(at_ms, int) else None,
         )
-        at_ms = record.get("at_ms")
-        if isinstance(at_ms, int):
-            self.events[-1] = replace(self.events[-1], at_ms=at_ms)
 
     def _add(
         self,
@@ -257,8 +275,10 @@ class _Teller:
         observed: Mapping[str, str] | None = None,
         model: str = "",
         took: Mapping[str, str] | None = None,
+        who: str = "",
+        at_ms: int | None = None,
     ) -> None:
-        states = self.states()
+        states = self._now()
         event = TranscriptEvent(
             kind=kind,
             seq=seq,
@@ -266,14 +286,21 @@ class _Teller:
             outcome=outcome,
             ms=ms,
             why=why,
-            opened=opened or {},
-            observed=observed or {},
+            opened=opened or _NOTHING,
+            observed=observed or _NOTHING,
             before=states if before is None else before,
             after=states,
             model=model,
-            took=took or {},
+            took=took or _NOTHING,
+            who=who,
+            at_ms=at_ms,
         )
-        self.events.append(event)
+        self._events.append(event)
+
+
+def _seq(record: Record) -> int:
+    found = record["seq"]
+    return found if isinstance(found, int) else 0
 
 
 def _texts(value: Json | None) -> Mapping[str, str]:
@@ -282,13 +309,18 @@ def _texts(value: Json | None) -> Mapping[str, str]:
 
 def _answered(record: Record) -> Mapping[str, str]:
     """What came back: observed values, and what the ledger has of open answers."""
-    return {**_texts(record.get("observed")), **_shown(record.get("answers", {}))}
+    observed, answers = record.get("observed"), record.get("answers")
+    if observed is None and answers is None:
+        return _NOTHING
+    return {**_texts(observed), **_shown(answers)}
 
 
-def _shown(opened: Json) -> Mapping[str, str]:
+def _shown(opened: Json | None) -> Mapping[str, str]:
     """Of each open argument or answer what the ledger shows."""
+    if not opened or not isinstance(opened, dict):
+        return _NOTHING
     found: dict[str, str] = {}
-    for name, item in opened.items() if isinstance(opened, dict) else ():
+    for name, item in opened.items():
         members = item if isinstance(item, dict) else {}
         elements = members.get("of")
         if "value" in members:
@@ -323,8 +355,9 @@ def _state_text(state: State) -> str:
 
 
 def _took(value: Json | None) -> Mapping[str, str]:
-    members = value if isinstance(value, dict) else {}
-    return {name: str(members[name]) for name in ("price", "latency", "epsilon") if name in members}
+    if not isinstance(value, dict):
+        return _NOTHING
+    return {name: str(value[name]) for name in ("price", "latency", "epsilon") if name in value}
 
 
 def _terms(record: Record) -> str:

@@ -37,16 +37,8 @@ from tcc_runtime.executor.execute import Resolve
 from tcc_runtime.gate.budget import adapters_in
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.langchain import middleware
 from tcc_runtime.langchain.guard import guard
-from tcc_runtime.langchain.middleware import (
-    REFUSAL,
-    Answer,
-    Interrupts,
-    Observe,
-    Results,
-    check_head,
-    head_of,
-)
 from tcc_runtime.outcome import Run
 from tcc_runtime.pricing.quotes import Quoter
 
@@ -103,7 +95,7 @@ class Route:
 
     def controller(self, state: RouteState) -> dict[str, Any]:
         """Proposes the next call of the plan, or says why there is none."""
-        check_head(self.gate, state.get("tcc_head"))
+        middleware.check_head(self.gate, state.get("tcc_head"))
         with self._lock:
             found = self._next(state.get("refused", ""))
         head = self.gate.head
@@ -124,7 +116,7 @@ class Route:
 
     def accountant(self, state: RouteState) -> dict[str, Any]:
         """Reads off the ledger what became of the call; ends the session at the end of a plan."""
-        check_head(self.gate, state.get("tcc_head"))
+        middleware.check_head(self.gate, state.get("tcc_head"))
         if state.get("stop") == "finished":
             self._finish()
             return {"tcc_head": self.gate.head}
@@ -136,7 +128,7 @@ class Route:
             return {}
         last = state["messages"][-1]
         artifact = last.artifact if isinstance(last, ToolMessage) else None
-        code = artifact.get(REFUSAL) if isinstance(artifact, dict) else None
+        code = artifact.get(middleware.REFUSAL) if isinstance(artifact, dict) else None
         if code in _PLAN_REFUSED:
             return {"refused": state.get("proposed", "")}
         if code == _ALREADY_DONE:
@@ -194,9 +186,9 @@ def build_graph(
     gate: Gate | None = None,
     run: Run | None = None,
     arguments: Source | None = None,
-    results: Results | None = None,
-    observe: Observe | None = None,
-    interrupts: Interrupts = "unknown",
+    results: middleware.Results | None = None,
+    observe: middleware.Observe | None = None,
+    interrupts: middleware.Interrupts = "unknown",
     resolve: Resolve | None = None,
     retries: int = 3,
     seed: bytes | None = None,
@@ -273,14 +265,16 @@ def build_graph(
 def _tools(gate: Gate, guarded: Sequence[BaseTool]) -> ToolNode:
     """The tools; what they raise is an answer, as the ledger says what it means."""
 
-    def ask(request: ToolCallRequest, call: Callable[[ToolCallRequest], Answer]) -> Answer:
-        check_head(gate, head_of(request.state))
+    def ask(
+        request: ToolCallRequest, call: Callable[[ToolCallRequest], middleware.Answer]
+    ) -> middleware.Answer:
+        middleware.check_head(gate, middleware.head_of(request.state))
         return call(request)
 
     async def ask_in_task(
-        request: ToolCallRequest, call: Callable[[ToolCallRequest], Awaitable[Answer]]
-    ) -> Answer:
-        check_head(gate, head_of(request.state))
+        request: ToolCallRequest, call: Callable[[ToolCallRequest], Awaitable[middleware.Answer]]
+    ) -> middleware.Answer:
+        middleware.check_head(gate, middleware.head_of(request.state))
         return await call(request)
 
     return ToolNode(

@@ -26,16 +26,7 @@ from tcc_runtime.errors import NEEDS_MODEL, OWN_MODEL, BindingError
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.wrapping import MODEL
-from tcc_runtime.langchain.middleware import (
-    CallRecorder,
-    GateSource,
-    GuardedCall,
-    Interrupts,
-    Observe,
-    PermitRecorder,
-    Results,
-    members,
-)
+from tcc_runtime.langchain import middleware
 from tcc_runtime.langchain.parameters import (
     ModelParameter,
     ToolParameters,
@@ -54,9 +45,9 @@ def guard(
     gate: Gate | Callable[[RunnableConfig], Gate],
     *,
     artifact: Artifact | None = None,
-    results: Results | None = None,
-    observe: Observe | None = None,
-    interrupts: Interrupts = "unknown",
+    results: middleware.Results | None = None,
+    observe: middleware.Observe | None = None,
+    interrupts: middleware.Interrupts = "unknown",
 ) -> list[BaseTool]:
     """The same tools, each of which asks `gate` before it runs.
 
@@ -95,10 +86,10 @@ def guard(
             raise BindingError(tool.name, "it is given twice")
         names.add(tool.name)
         _require_plain(tool)
-    recorder = PermitRecorder(
-        source=GateSource(gate=gate, digest=None if held is None else held.digest),
+    recorder = middleware.PermitRecorder(
+        source=middleware.GateSource(gate=gate, digest=None if held is None else held.digest),
         results=results,
-        observe=members if observe is None else observe,
+        observe=middleware.members if observe is None else observe,
         interrupts=interrupts,
     )
     own = {} if declared is None else declared
@@ -124,7 +115,11 @@ def _require_plain(tool: BaseTool) -> None:
 
 
 def _guarded(
-    tool: BaseTool, recorder: PermitRecorder, parameters: ToolParameters, *, is_known: bool
+    tool: BaseTool,
+    recorder: middleware.PermitRecorder,
+    parameters: ToolParameters,
+    *,
+    is_known: bool,
 ) -> GuardedTool:
     schema = tool.args_schema
     if schema is None and isinstance(tool, Tool):
@@ -159,7 +154,7 @@ class GuardedTool(BaseTool):
     """A tool that runs only what its gate lets through; made by :func:`guard`."""
 
     _inner: BaseTool = PrivateAttr()
-    _recorder: PermitRecorder = PrivateAttr()
+    _recorder: middleware.PermitRecorder = PrivateAttr()
     _parameters: ToolParameters = PrivateAttr()
     _is_known: bool = PrivateAttr()  # whether the grammar's tool is in `_parameters`
     _takes: Takes = PrivateAttr()
@@ -221,7 +216,9 @@ class GuardedTool(BaseTool):
             if foreign:
                 # Nothing declares them, so no gate lets this through.
                 undeclared = dict.fromkeys(sorted(foreign))
-                return (GuardedCall(args=(), keywords={}, arguments=undeclared, **told),), {}
+                return (
+                    middleware.GuardedCall(args=(), keywords={}, arguments=undeclared, **told),
+                ), {}
             tool_input = {key: one for key, one in tool_input.items() if key != _RUNTIME}
         models = {} if chosen is None else {name: name for name in chosen.models}
         if chosen is not None and chosen.written and isinstance(tool_input, dict):
@@ -233,7 +230,7 @@ class GuardedTool(BaseTool):
         args, keywords = self._inner._to_args_and_kwargs(tool_input, tool_call_id)
         args, keywords = parameters.copied(args, keywords)
         shown = keywords if chosen is None else {k: v for k, v in keywords.items() if k != MODEL}
-        call = GuardedCall(
+        call = middleware.GuardedCall(
             args=args,
             keywords=keywords,
             arguments=parameters.given(args, shown, wrote) if self._is_known else {},
@@ -245,8 +242,8 @@ class GuardedTool(BaseTool):
         return (call,), {}
 
     def _at_gate(
-        self, call: GuardedCall, config: RunnableConfig
-    ) -> tuple[CallRecorder, GuardedCall]:
+        self, call: middleware.GuardedCall, config: RunnableConfig
+    ) -> tuple[middleware.CallRecorder, middleware.GuardedCall]:
         """The gate of a call, and the call as that gate's grammar has its arguments.
 
         Raises:
@@ -265,7 +262,7 @@ class GuardedTool(BaseTool):
 
     def _run(
         self,
-        call: GuardedCall,
+        call: middleware.GuardedCall,
         *,
         config: RunnableConfig,
         run_manager: CallbackManagerForToolRun | None = None,
@@ -291,7 +288,7 @@ class GuardedTool(BaseTool):
 
     async def _arun(
         self,
-        call: GuardedCall,
+        call: middleware.GuardedCall,
         *,
         config: RunnableConfig,
         run_manager: AsyncCallbackManagerForToolRun | None = None,

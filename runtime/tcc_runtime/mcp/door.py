@@ -13,29 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-from tcc_runtime.mcp.wire import (
-    BUSY,
-    CAPABILITIES_KEY,
-    HANDSHAKE,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    PARSE_ERROR,
-    STATELESS,
-    UNSUPPORTED_VERSION,
-    VERSION_KEY,
-    Id,
-    MalformedMessage,
-    Member,
-    Request,
-    Response,
-    cacheable,
-    dumps,
-    is_id,
-    read_line,
-    stamped,
-    write_line,
-)
+from tcc_runtime.mcp import wire
 
 _CALL_MEMBERS = frozenset(("name", "arguments", "_meta"))
 _ROUND_MEMBERS = frozenset(("inputResponses", "requestState"))
@@ -76,10 +54,10 @@ class ClientCall:
         responses: what it answers, by the keys of what it was asked.
     """
 
-    identity: Id
+    identity: wire.Id
     tool: str
     arguments: Mapping[str, Any]
-    token: Id | None
+    token: wire.Id | None
     inputs: Mapping[str, Mapping[str, Any]] | None = None
     state: str | None = None
     responses: Mapping[str, Any] | None = None
@@ -94,31 +72,31 @@ class PassedRequest:
         token: as of :class:`ClientCall`.
     """
 
-    identity: Id
+    identity: wire.Id
     method: str
     params: Mapping[str, Any]
-    token: Id | None
+    token: wire.Id | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Early:
     """A request that is answered when the server behind is known."""
 
-    identity: Id
+    identity: wire.Id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cancelled:
     """A client that no longer waits for an answer."""
 
-    identity: Id
+    identity: wire.Id
 
 
 # What a line of a client is; bytes: it is answered already.
 Taken: TypeAlias = "bytes | ClientCall | PassedRequest | Cancelled | Early | None"
 
 
-def read_call(identity: Id, params: Mapping[str, Any], *, rounds: bool = False) -> ClientCall:
+def read_call(identity: wire.Id, params: Mapping[str, Any], *, rounds: bool = False) -> ClientCall:
     """The call that a request's parameters are.
 
     Args:
@@ -130,17 +108,21 @@ def read_call(identity: Id, params: Mapping[str, Any], *, rounds: bool = False) 
     name, arguments = params.get("name"), params.get("arguments", {})
     for member in sorted(params):
         if member not in _CALL_MEMBERS and not (rounds and member in _ROUND_MEMBERS):
-            raise MalformedMessage(
-                INVALID_PARAMS, "a call with more than name and arguments", identity
+            raise wire.MalformedMessage(
+                wire.INVALID_PARAMS, "a call with more than name and arguments", identity
             )
     if not isinstance(name, str) or not isinstance(arguments, dict):
-        raise MalformedMessage(INVALID_PARAMS, "a call has a name and arguments", identity)
+        raise wire.MalformedMessage(
+            wire.INVALID_PARAMS, "a call has a name and arguments", identity
+        )
     state, responses = params.get("requestState"), params.get("inputResponses")
     whole = isinstance(state, str) and len(state) <= _MOST_STATE and state.isascii()
     if not (whole or (state is None and responses is None)):
-        raise MalformedMessage(INVALID_PARAMS, "answers without the state of their round", identity)
+        raise wire.MalformedMessage(
+            wire.INVALID_PARAMS, "answers without the state of their round", identity
+        )
     if not (responses is None or isinstance(responses, dict)):
-        raise MalformedMessage(INVALID_PARAMS, "inputResponses is no object", identity)
+        raise wire.MalformedMessage(wire.INVALID_PARAMS, "inputResponses is no object", identity)
     meta = params.get("_meta")
     return ClientCall(
         identity=identity,
@@ -155,7 +137,7 @@ def read_call(identity: Id, params: Mapping[str, Any], *, rounds: bool = False) 
 
 def _inputs_of(meta: object) -> Mapping[str, Mapping[str, Any]]:
     """What a client says that it can be asked for, as far as that is known here."""
-    told = meta.get(CAPABILITIES_KEY) if isinstance(meta, dict) else None
+    told = meta.get(wire.CAPABILITIES_KEY) if isinstance(meta, dict) else None
     found: dict[str, Mapping[str, Any]] = {}
     for kind, parts in _INPUTS.items():
         said = told.get(kind) if isinstance(told, dict) else None
@@ -164,28 +146,34 @@ def _inputs_of(meta: object) -> Mapping[str, Mapping[str, Any]]:
     return found
 
 
-def _token_of(meta: object) -> Id | None:
+def _token_of(meta: object) -> wire.Id | None:
     token = meta.get("progressToken") if isinstance(meta, dict) else None
     # Each word of progress has the token in it: it is as short as an id, or is none.
-    return token if is_id(token) else None
+    return token if wire.is_id(token) else None
 
 
-def check_envelope(meta: Mapping[str, Any], identity: Id | None) -> None:
+def check_envelope(meta: Mapping[str, Any], identity: wire.Id | None) -> None:
     """Hold the envelope of a stateless request to its form.
 
     Raises:
         Unreadable: it lacks something, or is of another version.
     """
-    if not isinstance(meta[VERSION_KEY], str) or not isinstance(meta.get(CAPABILITIES_KEY), dict):
-        raise MalformedMessage(INVALID_PARAMS, "_meta without version and capabilities", identity)
-    if meta[VERSION_KEY] != STATELESS:
-        raise unsupported(meta[VERSION_KEY], identity)
+    if not isinstance(meta[wire.VERSION_KEY], str) or not isinstance(
+        meta.get(wire.CAPABILITIES_KEY), dict
+    ):
+        raise wire.MalformedMessage(
+            wire.INVALID_PARAMS, "_meta without version and capabilities", identity
+        )
+    if meta[wire.VERSION_KEY] != wire.STATELESS:
+        raise unsupported(meta[wire.VERSION_KEY], identity)
 
 
-def unsupported(wanted: object, identity: Id | None) -> MalformedMessage:
+def unsupported(wanted: object, identity: wire.Id | None) -> wire.MalformedMessage:
     """What is wrong with a request of another version."""
-    data = {"supported": [STATELESS], "requested": wanted if isinstance(wanted, str) else ""}
-    return MalformedMessage(UNSUPPORTED_VERSION, f"{STATELESS} is spoken here", identity, data)
+    data = {"supported": [wire.STATELESS], "requested": wanted if isinstance(wanted, str) else ""}
+    return wire.MalformedMessage(
+        wire.UNSUPPORTED_VERSION, f"{wire.STATELESS} is spoken here", identity, data
+    )
 
 
 def is_older(name: str, value: object) -> bool:
@@ -202,7 +190,7 @@ def shown_number(value: object) -> object:
 
 def notification(method: str, params: Mapping[str, Any]) -> bytes:
     """The line of a notification."""
-    return write_line({"jsonrpc": "2.0", "method": method, "params": params})
+    return wire.write_line({"jsonrpc": "2.0", "method": method, "params": params})
 
 
 class BusyLine(bytes):
@@ -212,20 +200,20 @@ class BusyLine(bytes):
     """
 
 
-def busy_line(identity: Id, message: str) -> BusyLine:
+def busy_line(identity: wire.Id, message: str) -> BusyLine:
     """The answer to a request that is not taken now; nothing was done for it."""
-    return BusyLine(error_line(identity, BUSY, message))
+    return BusyLine(error_line(identity, wire.BUSY, message))
 
 
-def error_line(identity: Id | None, code: int, message: str, data: Any = None) -> bytes:
+def error_line(identity: wire.Id | None, code: int, message: str, data: Any = None) -> bytes:
     """The line of an answer that is an error."""
     # JSON-RPC asks for an id of null where none could be read.
-    if identity is None and code not in (PARSE_ERROR, INVALID_REQUEST):
-        code = INVALID_REQUEST
+    if identity is None and code not in (wire.PARSE_ERROR, wire.INVALID_REQUEST):
+        code = wire.INVALID_REQUEST
     error: dict[str, Any] = {"code": code, "message": message}
     if data is not None:
         error["data"] = data
-    return write_line({"jsonrpc": "2.0", "id": identity, "error": error})
+    return wire.write_line({"jsonrpc": "2.0", "id": identity, "error": error})
 
 
 class ClientConnection:
@@ -257,7 +245,7 @@ class ClientConnection:
         self.info = info
         self.tools = tools
         self.instructions = instructions
-        self.versions: Sequence[str] = (STATELESS,)
+        self.versions: Sequence[str] = (wire.STATELESS,)
         self.passes: Mapping[str, Mapping[str, Any]] = {}
         self.rounds = False
         self._changes = changes
@@ -267,33 +255,33 @@ class ClientConnection:
     def take(self, line: bytes | None) -> Taken:
         """A line of the client's: the answer to it, or the request or cancellation that it is."""
         if line is None:
-            return error_line(None, INVALID_REQUEST, "a line that is too long")
+            return error_line(None, wire.INVALID_REQUEST, "a line that is too long")
         if not line.strip():
             return None
         try:
-            message = read_line(line)
-        except MalformedMessage as error:
+            message = wire.read_line(line)
+        except wire.MalformedMessage as error:
             return error_line(error.identity, error.code, str(error), error.data)
         return self.take_message(message)
 
-    def take_message(self, message: Request | Response) -> Taken:
+    def take_message(self, message: wire.Request | wire.Response) -> Taken:
         """A message of the client's, as :meth:`take` takes its line."""
         try:
-            if isinstance(message, Response):
+            if isinstance(message, wire.Response):
                 return None  # nothing was asked
             if message.identity is None:
                 return self._notified(message)
             if self.info is None and (message.method != "ping" or _is_enveloped(message)):
                 return Early(identity=message.identity)
             return self._asked(message)
-        except MalformedMessage as error:
+        except wire.MalformedMessage as error:
             return error_line(error.identity, error.code, str(error), error.data)
 
     def answer(self, call: ClientCall, result: Mapping[str, Any]) -> bytes:
         """The answer to a call with a result of our own."""
         return self._answered(call.identity, result)
 
-    def relayed(self, call: ClientCall, result: Mapping[str, Member]) -> bytes:
+    def relayed(self, call: ClientCall, result: Mapping[str, wire.Member]) -> bytes:
         """The answer to a call with a server's result, its members as they were written."""
         parts = [
             f'"{name}":{result[name].text}'
@@ -301,26 +289,26 @@ class ClientConnection:
             if name in result and (self.stateless or is_older(name, result[name].value))
         ]
         if self.stateless:
-            parts.append(dumps(stamped({}, self._server))[1:-1])
-        return write_line(
+            parts.append(wire.dumps(wire.stamped({}, self._server))[1:-1])
+        return wire.write_line(
             {"jsonrpc": "2.0", "id": call.identity}, result="{" + ",".join(parts) + "}"
         )
 
-    def passed(self, request: PassedRequest, result: Mapping[str, Member]) -> bytes:
+    def passed(self, request: PassedRequest, result: Mapping[str, wire.Member]) -> bytes:
         """The answer to a request that passed, its members as they were written."""
         names = [name for name in result if name not in _OF_CONNECTION]
-        parts = [f"{dumps(name)}:{result[name].text}" for name in names]
+        parts = [f"{wire.dumps(name)}:{result[name].text}" for name in names]
         if self.stateless:
-            told = stamped({}, self._server)
+            told = wire.stamped({}, self._server)
             if request.method not in _NOT_CACHED:
                 # What a server lets a cache keep it lets it keep for us, and not for our clients.
                 told |= {"ttlMs": 0, "cacheScope": "private"}
-            parts.append(dumps(told)[1:-1])
-        return write_line(
+            parts.append(wire.dumps(told)[1:-1])
+        return wire.write_line(
             {"jsonrpc": "2.0", "id": request.identity}, result="{" + ",".join(parts) + "}"
         )
 
-    def forwarded(self, message: Request) -> bytes | None:
+    def forwarded(self, message: wire.Request) -> bytes | None:
         """What a server says by itself about what passes; None where it does not pass."""
         if self.stateless is not False or not self.open or message.method not in _TOLD:
             return None
@@ -331,13 +319,17 @@ class ClientConnection:
             return notification(message.method, {})
         return notification(message.method, {"uri": uri}) if isinstance(uri, str) else None
 
-    def asks(self, call: ClientCall, result: Mapping[str, Member], state: str) -> bytes:
+    def asks(self, call: ClientCall, result: Mapping[str, wire.Member], state: str) -> bytes:
         """The answer to a call that what a server asks for comes before, with our own state."""
-        told = {**stamped({}, self._server), "resultType": "input_required", "requestState": state}
-        parts = [dumps(told)[1:-1]]
+        told = {
+            **wire.stamped({}, self._server),
+            "resultType": "input_required",
+            "requestState": state,
+        }
+        parts = [wire.dumps(told)[1:-1]]
         if "inputRequests" in result and result["inputRequests"].value is not None:
             parts.append(f'"inputRequests":{result["inputRequests"].text}')
-        return write_line(
+        return wire.write_line(
             {"jsonrpc": "2.0", "id": call.identity}, result="{" + ",".join(parts) + "}"
         )
 
@@ -363,17 +355,17 @@ class ClientConnection:
     def _server(self) -> Mapping[str, Any]:
         return {} if self.info is None else self.info
 
-    def _notified(self, message: Request) -> Cancelled | None:
+    def _notified(self, message: wire.Request) -> Cancelled | None:
         if message.method != "notifications/cancelled":
             return None
         identity = message.params.get("requestId")
-        return Cancelled(identity=identity) if is_id(identity) else None
+        return Cancelled(identity=identity) if wire.is_id(identity) else None
 
-    def _asked(self, message: Request) -> bytes | ClientCall | PassedRequest:
+    def _asked(self, message: wire.Request) -> bytes | ClientCall | PassedRequest:
         self._settle(message)
         identity = message.identity
         if identity is None:  # those are notifications
-            raise MalformedMessage(INVALID_REQUEST, "no id")
+            raise wire.MalformedMessage(wire.INVALID_REQUEST, "no id")
         if message.method == "tools/call":
             rounds = self.rounds and bool(self.stateless)
             return read_call(identity, message.params, rounds=rounds)
@@ -391,7 +383,7 @@ class ClientConnection:
             return PassedRequest(
                 identity=identity, method=message.method, params=params, token=_token_of(meta)
             )
-        raise MalformedMessage(METHOD_NOT_FOUND, "no such method here", identity)
+        raise wire.MalformedMessage(wire.METHOD_NOT_FOUND, "no such method here", identity)
 
     def _lets(self, part: str, flag: str) -> bool:
         """Whether what is of a capability, and of its flag, passes on this connection."""
@@ -403,7 +395,7 @@ class ClientConnection:
         flags = {part: {} if self.stateless else dict(told) for part, told in self.passes.items()}
         return {"tools": dict(tools), **flags}
 
-    def _settle(self, message: Request) -> None:
+    def _settle(self, message: wire.Request) -> None:
         """Hold the connection to the way of its first request."""
         meta = message.params.get("_meta")
         stateless = _is_enveloped(message) and message.method != "initialize"
@@ -412,42 +404,46 @@ class ClientConnection:
         if self.stateless and message.method == "initialize":
             raise unsupported(message.params.get("protocolVersion"), message.identity)
         if self.stateless and not stateless:
-            raise MalformedMessage(
-                INVALID_PARAMS, "a request without its envelope", message.identity
+            raise wire.MalformedMessage(
+                wire.INVALID_PARAMS, "a request without its envelope", message.identity
             )
         if not self.stateless and stateless:
-            raise MalformedMessage(
-                INVALID_REQUEST, "this connection began with a handshake", message.identity
+            raise wire.MalformedMessage(
+                wire.INVALID_REQUEST, "this connection began with a handshake", message.identity
             )
         if isinstance(meta, dict) and stateless:
             try:
                 check_envelope(meta, message.identity)
-            except MalformedMessage:
+            except wire.MalformedMessage:
                 # Whoever was refused may still begin with either way.
                 self.stateless = self.stateless if self.open else None
                 raise
             self.open = True
         elif not self.open and message.method not in ("initialize", "ping"):
             self.stateless = None
-            raise MalformedMessage(INVALID_REQUEST, "not initialized", message.identity)
+            raise wire.MalformedMessage(wire.INVALID_REQUEST, "not initialized", message.identity)
 
-    def _initialized(self, message: Request) -> dict[str, Any]:
+    def _initialized(self, message: wire.Request) -> dict[str, Any]:
         if self.open:
-            raise MalformedMessage(INVALID_REQUEST, "initialized already", message.identity)
+            raise wire.MalformedMessage(
+                wire.INVALID_REQUEST, "initialized already", message.identity
+            )
         wanted = message.params.get("protocolVersion")
         if not isinstance(wanted, str):
             self.stateless = None
-            raise MalformedMessage(INVALID_PARAMS, "protocolVersion is no text", message.identity)
+            raise wire.MalformedMessage(
+                wire.INVALID_PARAMS, "protocolVersion is no text", message.identity
+            )
         self.open = True
         return {
-            "protocolVersion": wanted if wanted in HANDSHAKE else HANDSHAKE[-1],
+            "protocolVersion": wanted if wanted in wire.HANDSHAKE else wire.HANDSHAKE[-1],
             "capabilities": self._capabilities({"listChanged": True} if self._changes else {}),
             "serverInfo": dict(self._server),
             "instructions": self.instructions,
         }
 
     def _discovered(self) -> dict[str, Any]:
-        return cacheable(
+        return wire.cacheable(
             {
                 "supportedVersions": list(self.versions),
                 "capabilities": self._capabilities({}),
@@ -455,17 +451,19 @@ class ClientConnection:
             }
         )
 
-    def _listed(self, message: Request) -> dict[str, Any]:
+    def _listed(self, message: wire.Request) -> dict[str, Any]:
         if "cursor" in message.params:
-            raise MalformedMessage(INVALID_PARAMS, "the list has one page", message.identity)
+            raise wire.MalformedMessage(
+                wire.INVALID_PARAMS, "the list has one page", message.identity
+            )
         listed = {"tools": list(self.tools())}
-        return cacheable(listed) if self.stateless else listed
+        return wire.cacheable(listed) if self.stateless else listed
 
-    def _answered(self, identity: Id, result: Mapping[str, Any]) -> bytes:
-        whole = stamped(result, self._server) if self.stateless else result
-        return write_line({"jsonrpc": "2.0", "id": identity, "result": whole})
+    def _answered(self, identity: wire.Id, result: Mapping[str, Any]) -> bytes:
+        whole = wire.stamped(result, self._server) if self.stateless else result
+        return wire.write_line({"jsonrpc": "2.0", "id": identity, "result": whole})
 
 
-def _is_enveloped(message: Request) -> bool:
+def _is_enveloped(message: wire.Request) -> bool:
     meta = message.params.get("_meta")
-    return isinstance(meta, dict) and VERSION_KEY in meta
+    return isinstance(meta, dict) and wire.VERSION_KEY in meta

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from tcc_runtime.errors import ServerDrift, ServerError
 from tcc_runtime.gate.schemas import plain
+from tcc_runtime.mcp import wire
 from tcc_runtime.mcp.upstream import (
     MAX_REQUEST_LINE,
     Command,
@@ -33,20 +34,6 @@ from tcc_runtime.mcp.upstream import (
     check_tools,
     ready,
     tool_digest,
-)
-from tcc_runtime.mcp.wire import (
-    HANDSHAKE,
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    METHOD_NOT_FOUND,
-    MalformedMessage,
-    Member,
-    Request,
-    Response,
-    dumps,
-    is_input_required,
-    read_line,
-    write_line,
 )
 
 AWAY: Final = "notifications/tcc/away"
@@ -155,8 +142,8 @@ class _Peer:
     pause: float = _AGAIN[0]
     calls: dict[int, _Call] = field(default_factory=dict)
     doubtful: bool = False
-    held: list[Request] = field(default_factory=list)
-    looking: list[Request] = field(default_factory=list)
+    held: list[wire.Request] = field(default_factory=list)
+    looking: list[wire.Request] = field(default_factory=list)
 
 
 class _Hub:
@@ -175,7 +162,7 @@ class _Hub:
         }
         self._known: dict[str, str] = {**servers.seen, **(servers.locked or {})}
         self._tools: dict[str, Mapping[str, Any]] = {}
-        self._first: list[Request] = []  # what waits until each server was tried once
+        self._first: list[wire.Request] = []  # what waits until each server was tried once
         self._open = False
         self._closing: list[threading.Thread] = []
 
@@ -277,7 +264,7 @@ class _Hub:
         if peer.doubtful:
             self._look(peer)
 
-    def _go_on(self, peer: _Peer, steps: Steps[None], answer: Response | None) -> None:
+    def _go_on(self, peer: _Peer, steps: Steps[None], answer: wire.Response | None) -> None:
         peer.steps = None
         try:
             ask = next(steps) if answer is None else steps.send(answer)
@@ -337,7 +324,7 @@ class _Hub:
         for message in held:
             self._error(message.identity, AWAY_ERROR, reason)
         for call in calls.values():
-            self._error(call.identity, INTERNAL_ERROR, f"the server {peer.name} is away")
+            self._error(call.identity, wire.INTERNAL_ERROR, f"the server {peer.name} is away")
 
     def _close(self, peer: _Peer) -> None:
         upstream, peer.upstream, peer.steps = peer.upstream, None, None
@@ -355,7 +342,7 @@ class _Hub:
             if not self._peers[server].is_there
         }
         message = {"jsonrpc": "2.0", "method": AWAY, "params": {"away": away}}
-        self._relay.send(write_line(message))
+        self._relay.send(wire.write_line(message))
 
     # What the relay says.
 
@@ -363,10 +350,10 @@ class _Hub:
         if line is None:
             return
         try:
-            message = read_line(line)
-        except MalformedMessage:
+            message = wire.read_line(line)
+        except wire.MalformedMessage:
             return
-        if not isinstance(message, Request):
+        if not isinstance(message, wire.Request):
             return
         if message.method == "notifications/cancelled":
             self._cancel(message.params.get("requestId"))
@@ -382,14 +369,14 @@ class _Hub:
         for message in self._first:
             if not self._open and not any(peer.is_there for peer in self._peers.values()):
                 said = "; ".join(f"{one.name}: {one.reason}" for one in self._peers.values())
-                self._error(message.identity, INTERNAL_ERROR, f"no server is there: {said}")
+                self._error(message.identity, wire.INTERNAL_ERROR, f"no server is there: {said}")
             elif message.method == "initialize":
                 self._open = True
                 self._tell()
                 self._answer(
                     message.identity,
                     {
-                        "protocolVersion": HANDSHAKE[-1],
+                        "protocolVersion": wire.HANDSHAKE[-1],
                         "capabilities": {"tools": {}},
                         "serverInfo": {"name": "tcc", "version": self._servers.version},
                     },
@@ -398,13 +385,13 @@ class _Hub:
                 tools = [self._tools[name] for name in sorted(self._tools)]
                 self._answer(message.identity, {"tools": tools})
             else:
-                self._error(message.identity, METHOD_NOT_FOUND, "no such method here")
+                self._error(message.identity, wire.METHOD_NOT_FOUND, "no such method here")
         self._first.clear()
 
-    def _call(self, message: Request) -> None:
+    def _call(self, message: wire.Request) -> None:
         name = str(message.params.get("name"))
         if name not in self._servers.tools:  # in the shadow: one that the grammar has not
-            self._error(message.identity, INVALID_PARAMS, "no such tool here")
+            self._error(message.identity, wire.INVALID_PARAMS, "no such tool here")
             return
         server, tool = self._servers.tools[name]
         peer = self._peers[server]
@@ -437,8 +424,8 @@ class _Hub:
 
     def _from_peer(self, peer: _Peer, line: bytes | None) -> None:
         try:
-            message = None if line is None else read_line(line)
-        except MalformedMessage:
+            message = None if line is None else wire.read_line(line)
+        except wire.MalformedMessage:
             message = None
             if line is not None and line.lstrip()[:1] not in (b"{", b"["):
                 return  # noise of a server that prints where it should not
@@ -449,8 +436,8 @@ class _Hub:
                 self._lose(peer, "it sent a line that is refused")
             for call in calls.values():
                 said = f"the server {peer.name} sent a line that is refused"
-                self._error(call.identity, INTERNAL_ERROR, said)
-        elif isinstance(message, Request):
+                self._error(call.identity, wire.INTERNAL_ERROR, said)
+        elif isinstance(message, wire.Request):
             self._told(peer, message)
         elif peer.steps is not None and message.identity == peer.asked:
             self._go_on(peer, peer.steps, message)
@@ -460,9 +447,9 @@ class _Hub:
                 self._unreached(peer, call)
             elif message.error is not None:
                 self._error(call.identity, *_own(message.error))
-            elif not _may_ask(peer) and is_input_required(message.result or {}):
+            elif not _may_ask(peer) and wire.is_input_required(message.result or {}):
                 said = "the server asks for more, and nothing may be asked here"
-                self._error(call.identity, INTERNAL_ERROR, said)
+                self._error(call.identity, wire.INTERNAL_ERROR, said)
             else:
                 self._pass(call.identity, message.result)
 
@@ -473,7 +460,7 @@ class _Hub:
         if not peer.calls:  # else it is there for others; those that come ask again
             self._lose(peer, reason)
 
-    def _told(self, peer: _Peer, message: Request) -> None:
+    def _told(self, peer: _Peer, message: wire.Request) -> None:
         if message.identity is not None:
             if peer.upstream is not None:
                 peer.upstream.refuse(message)
@@ -486,23 +473,25 @@ class _Hub:
             if call is not None and call.token is not None and self._relay.waiting < _FULL:
                 params = plain({**message.params, "progressToken": call.token})
                 told = {"jsonrpc": "2.0", "method": message.method, "params": params}
-                self._relay.send(write_line(told))
+                self._relay.send(wire.write_line(told))
 
     # What the relay is told.
 
-    def _pass(self, identity: Any, result: Mapping[str, Member] | None) -> None:
+    def _pass(self, identity: Any, result: Mapping[str, wire.Member] | None) -> None:
         """A server's result, its members as they were written."""
-        parts = [] if result is None else [f"{dumps(one)}:{result[one].text}" for one in result]
+        parts = (
+            [] if result is None else [f"{wire.dumps(one)}:{result[one].text}" for one in result]
+        )
         text = "0" if result is None else "{" + ",".join(parts) + "}"
-        self._relay.send(write_line({"jsonrpc": "2.0", "id": identity}, result=text))
+        self._relay.send(wire.write_line({"jsonrpc": "2.0", "id": identity}, result=text))
 
     def _answer(self, identity: Any, result: Mapping[str, Any]) -> None:
         message = {"jsonrpc": "2.0", "id": identity, "result": plain(result)}
-        self._relay.send(write_line(message))
+        self._relay.send(wire.write_line(message))
 
     def _error(self, identity: Any, code: int, said: str) -> None:
         error = {"code": code, "message": said}
-        self._relay.send(write_line({"jsonrpc": "2.0", "id": identity, "error": error}))
+        self._relay.send(wire.write_line({"jsonrpc": "2.0", "id": identity, "error": error}))
 
 
 def _may_ask(peer: _Peer) -> bool:
@@ -512,4 +501,4 @@ def _may_ask(peer: _Peer) -> bool:
 
 def _own(error: tuple[int, str]) -> tuple[int, str]:
     """A server's error; that a call was not sent is for us to say."""
-    return (INTERNAL_ERROR if error[0] == AWAY_ERROR else error[0]), error[1]
+    return (wire.INTERNAL_ERROR if error[0] == AWAY_ERROR else error[0]), error[1]

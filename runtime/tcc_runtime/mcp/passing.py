@@ -28,6 +28,7 @@ from blake3 import blake3
 
 from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_runtime.gate.schemas import plain
+from tcc_runtime.mcp import wire
 from tcc_runtime.mcp.calls import OpenCall, Round, is_kept
 from tcc_runtime.mcp.door import (
     ClientCall,
@@ -37,14 +38,6 @@ from tcc_runtime.mcp.door import (
     error_line,
 )
 from tcc_runtime.mcp.upstream import Upstream, canonical_text
-from tcc_runtime.mcp.wire import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    Id,
-    Member,
-    Response,
-    is_deeper,
-)
 
 _MOST = 64
 _FULL = 1 << 20
@@ -93,7 +86,7 @@ class PassedRequests:
         self.open: dict[int, OpenRequest] = {}
 
     def send(
-        self, request: PassedRequest, upstream: Upstream, taken: Iterable[Id], until: float
+        self, request: PassedRequest, upstream: Upstream, taken: Iterable[wire.Id], until: float
     ) -> bytes | None:
         """Pass a request on; the error for the client where it is not.
 
@@ -105,9 +98,9 @@ class PassedRequests:
             return busy_line(identity, "a request has this id already")
         if len(self.open) >= _MOST or upstream.pipe.waiting > _FULL:
             return busy_line(identity, "too many requests wait; not passed on")
-        if is_deeper(request.params, MAX_DEPTH) or not is_kept(request.params):
+        if wire.is_deeper(request.params, MAX_DEPTH) or not is_kept(request.params):
             said = "not passed on: nested too deeply, or with a number that the server would lose"
-            return error_line(identity, INVALID_PARAMS, said)
+            return error_line(identity, wire.INVALID_PARAMS, said)
         params: dict[str, Any] = plain(dict(request.params))
         if request.token is not None:
             params["_meta"] = {"progressToken": upstream.next_identity}
@@ -126,7 +119,7 @@ class PassedRequests:
         found = self.open.pop(number, None) if type(number) is int else None
         return None if found is None else found.request
 
-    def drop(self, identity: Id) -> int | None:
+    def drop(self, identity: wire.Id) -> int | None:
         """A request of this id is not wanted any longer: its number, where it was there."""
         for number, one in self.open.items():
             if one.request.identity == identity:
@@ -142,17 +135,17 @@ class PassedRequests:
         return tuple(found)
 
 
-def answer_line(door: ClientConnection, request: PassedRequest, answer: Response) -> bytes:
+def answer_line(door: ClientConnection, request: PassedRequest, answer: wire.Response) -> bytes:
     """The server's answer, for the client."""
     identity, members = request.identity, answer.result
     if answer.error is not None:
         return error_line(identity, *answer.error)
     if members is None:
         said = "the server answered with a result that is no object"
-        return error_line(identity, INTERNAL_ERROR, said)
+        return error_line(identity, wire.INTERNAL_ERROR, said)
     if "resultType" in members and members["resultType"].value != "complete":
         said = "the server asks for more, and nothing may be asked here"
-        return error_line(identity, INTERNAL_ERROR, said)
+        return error_line(identity, wire.INTERNAL_ERROR, said)
     return door.passed(request, members)
 
 
@@ -184,7 +177,7 @@ class Rounds:
         self._key = blake3(os.urandom(32), derive_key_context=_CONTEXT).digest()
         self._session = session.encode()
 
-    def asked(self, opened: OpenCall, result: Mapping[str, Member]) -> Round:
+    def asked(self, opened: OpenCall, result: Mapping[str, wire.Member]) -> Round:
         """The round that a server's result asks for.
 
         Raises:
@@ -239,7 +232,7 @@ def is_same(call: ClientCall, opened: OpenCall) -> bool:
     if call.tool != opened.call.tool:
         return False
     # In the shadow a call may be under way that is nested more deeply than any that is compared.
-    if is_deeper([call.arguments, opened.call.arguments], MAX_DEPTH + 1):
+    if wire.is_deeper([call.arguments, opened.call.arguments], MAX_DEPTH + 1):
         return False
     return canonical_text(call.arguments) == canonical_text(opened.call.arguments)
 
@@ -249,7 +242,7 @@ def answers_of(call: ClientCall, asked: Round) -> Mapping[str, Any] | str:
     answers = call.responses or {}
     if not answers.keys() <= asked.keys:
         return "inputResponses to what was not asked"
-    if is_deeper(answers, MAX_DEPTH) or not is_kept(answers):
+    if wire.is_deeper(answers, MAX_DEPTH) or not is_kept(answers):
         return "inputResponses nested too deeply, or with a number that the server would lose"
     return answers
 

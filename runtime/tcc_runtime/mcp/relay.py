@@ -29,6 +29,7 @@ from tcc_runtime.errors import LedgerError, ServerDrift, ServerError
 from tcc_runtime.gate.permit import NotYet, Ticket
 from tcc_runtime.gate.refusals import Decision, Refused
 from tcc_runtime.gate.schemas import plain
+from tcc_runtime.mcp import wire
 from tcc_runtime.mcp.calls import (
     Ending,
     GateSession,
@@ -72,17 +73,6 @@ from tcc_runtime.mcp.upstream import (
     Stopping,
     Upstream,
     ready,
-)
-from tcc_runtime.mcp.wire import (
-    CAPABILITIES_KEY,
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    Id,
-    MalformedMessage,
-    Request,
-    Response,
-    is_input_required,
-    read_line,
 )
 
 STOPPED = "asked to stop"
@@ -173,7 +163,7 @@ class Relay:
         self._seconds = seconds
         self._note = note
         self._lines: deque[bytes | None] = deque()
-        self._early: deque[tuple[Id, bytes]] = deque()
+        self._early: deque[tuple[wire.Id, bytes]] = deque()
         self._waiting = WaitingCalls()
         self._late: LateAnswers | None = None
         self._passing = PassedRequests()
@@ -290,11 +280,11 @@ class Relay:
             self._settle(opened, unknown(reason))
         for passed in self._passing.open.values():
             said = f"no answer: {reason}"
-            self._client.send(error_line(passed.request.identity, INTERNAL_ERROR, said))
+            self._client.send(error_line(passed.request.identity, wire.INTERNAL_ERROR, said))
         for identity, _ in self._early:
-            self._client.send(error_line(identity, INTERNAL_ERROR, f"not called: {reason}"))
+            self._client.send(error_line(identity, wire.INTERNAL_ERROR, f"not called: {reason}"))
         for call in self._waiting.empty():
-            self._refuse(call, INTERNAL_ERROR, f"not called: {reason}")
+            self._refuse(call, wire.INTERNAL_ERROR, f"not called: {reason}")
         if self.served is not None:
             while self._late and (turn := self._turn(self.served.session)) is not None:
                 self._late.resolve(turn)
@@ -352,7 +342,7 @@ class Relay:
         if reason is not None:
             self._put_off(call, reason)
 
-    def _taken(self, but: OpenCall | None = None) -> set[Id]:
+    def _taken(self, but: OpenCall | None = None) -> set[wire.Id]:
         """The ids under which the client waits for answers."""
         ids = {opened.call.identity for opened in self._open.values() if opened is not but}
         ids |= {passed.request.identity for passed in self._passing.open.values()}
@@ -363,7 +353,7 @@ class Relay:
         opened = called_again(call, self._open)
         if opened is None or opened.asked is None or self.upstream is None:
             said = "requestState is of no round of this session, or was used"
-            self._refuse(call, INVALID_PARAMS, said)
+            self._refuse(call, wire.INVALID_PARAMS, said)
             return False
         if not is_same(call, opened):
             return True
@@ -371,7 +361,7 @@ class Relay:
         if call.identity in self._taken(but=opened):
             self._put_off(call, "a call has this id already")
         elif isinstance(answers, str):
-            self._refuse(call, INVALID_PARAMS, answers)
+            self._refuse(call, wire.INVALID_PARAMS, answers)
         elif self.upstream.pipe.waiting > _FULL:
             self._put_off(call, "the server does not read what was sent to it")
         else:
@@ -397,7 +387,7 @@ class Relay:
             # A session that was begun with a budget: the ledger names who makes the call.
             meta["tcc/model"] = model
         if call.inputs:
-            meta[CAPABILITIES_KEY] = call.inputs
+            meta[wire.CAPABILITIES_KEY] = call.inputs
         if meta:
             params["_meta"] = meta
         return self.upstream.request("tools/call", params)
@@ -411,7 +401,7 @@ class Relay:
         if refusal is not None:
             self._client.send(refusal)
 
-    def _keep(self, identity: Id, line: bytes) -> None:
+    def _keep(self, identity: wire.Id, line: bytes) -> None:
         """Keep a request until the server is known; bounded as calls that wait are."""
         size = sum(len(known) for _, known in self._early) + len(line)
         if len(self._early) >= _MOST_EARLY or size > _MOST_BYTES:
@@ -438,13 +428,13 @@ class Relay:
             self._unreadable("an answer that is too long")
             return
         try:
-            message = read_line(line)
-        except MalformedMessage as error:
+            message = wire.read_line(line)
+        except wire.MalformedMessage as error:
             # What is no JSON object at all is noise of a server that prints where it should not.
             if line.lstrip()[:1] in (b"{", b"["):
                 self._unreadable(f"a line that is refused: {error}")
             return
-        if isinstance(message, Request):
+        if isinstance(message, wire.Request):
             self._told(message)
         elif self._task is not None and message.identity == self._task.identity:
             self._go_on(self._task, message)
@@ -463,13 +453,18 @@ class Relay:
         elif self._late is not None:
             self._late.take(message)
 
-    def _answered(self, opened: OpenCall, message: Response) -> None:
+    def _answered(self, opened: OpenCall, message: wire.Response) -> None:
         """The server's answer to a call: it has ended, or the client is asked for more first."""
         upstream, result = self.upstream, message.result
         if opened.asked is not None or upstream is None:
             return  # it has its answer
         passes = opened.call.inputs is not None and (upstream.stateless or upstream.several)
-        if not passes or result is None or not is_input_required(result) or self.served is None:
+        if (
+            not passes
+            or result is None
+            or not wire.is_input_required(result)
+            or self.served is None
+        ):
             self._settle(opened, ending_of(message, self._tool(opened)), answer=message)
             return
         try:
@@ -485,7 +480,7 @@ class Relay:
         """The call under way that has this id of ours."""
         return self._open.get(identity) if type(identity) is int else None
 
-    def _told(self, message: Request) -> None:
+    def _told(self, message: wire.Request) -> None:
         if message.identity is not None:
             if self.upstream is not None:
                 self.upstream.refuse(message)
@@ -526,7 +521,7 @@ class Relay:
     def _begin_steps(self, steps: Steps[None]) -> None:
         self._go_on(_Task(steps=steps, ask=None, identity=0, until=0.0), None)
 
-    def _go_on(self, task: _Task, answer: Response | None) -> None:
+    def _go_on(self, task: _Task, answer: wire.Response | None) -> None:
         """Go on with the steps until they wait again, or are over."""
         self._task = None
         try:
@@ -563,7 +558,7 @@ class Relay:
         now = time.monotonic()
         if self._client.ended and not self._lines:
             for call in self._waiting.empty():
-                self._refuse(call, INTERNAL_ERROR, f"not called: {_GONE}")
+                self._refuse(call, wire.INTERNAL_ERROR, f"not called: {_GONE}")
             for opened in tuple(self._open.values()):
                 if opened.asked is not None:
                     self._settle(opened, unknown(_GONE))
@@ -589,7 +584,7 @@ class Relay:
         for number, request in self._passing.due(now):
             self._heard = time.monotonic()
             self._tell_cancelled(number)
-            self._client.send(error_line(request.identity, INTERNAL_ERROR, reason))
+            self._client.send(error_line(request.identity, wire.INTERNAL_ERROR, reason))
 
     def _may_begin(self) -> bool:
         """Whether the first call that waits may be decided, for all that is under way."""
@@ -614,7 +609,7 @@ class Relay:
         """Whether the first call that waits is to be decided; else what is in its way is done."""
         stopped = self._stopped or (None if self._late is None else self._late.trouble)
         if stopped is not None:
-            self._refuse(self._waiting.take(), INTERNAL_ERROR, f"not called: {stopped}")
+            self._refuse(self._waiting.take(), wire.INTERNAL_ERROR, f"not called: {stopped}")
             return False
         if self.upstream is not None and self.upstream.pipe.waiting > _FULL:
             what = "not called: the server does not read what was sent to it"
@@ -709,7 +704,7 @@ class Relay:
             what = "a number of which the server would get another one"
             with leave:
                 permit.failed(what)
-            self._refuse(call, INVALID_PARAMS, f"not called: {what}")
+            self._refuse(call, wire.INVALID_PARAMS, f"not called: {what}")
             return
         identity = self._request(call, call.arguments, permit.model, {})
         until = time.monotonic() + self._seconds
@@ -747,7 +742,7 @@ class Relay:
         opened: OpenCall,
         ending: Ending,
         *,
-        answer: Response | None = None,
+        answer: wire.Response | None = None,
         answered: bool = True,
     ) -> None:
         """Record how an open call ended, and tell the client."""
@@ -779,7 +774,7 @@ class Relay:
             self._in_a_row = 0
             self._again = time.monotonic() + 2 * POLL
 
-    def _answer(self, opened: OpenCall, ending: Ending, answer: Response | None) -> bytes:
+    def _answer(self, opened: OpenCall, ending: Ending, answer: wire.Response | None) -> bytes:
         if ending.result is not None:
             return self._door.relayed(opened.call, ending.result)
         told = {"outcome": ending.outcome, "seq": opened.permit.seq, "because": ending.because}

@@ -25,17 +25,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from tcc_runtime.mcp import wire
 from tcc_runtime.mcp.upstream import MAX_REQUEST_LINE, MAX_SERVER_LINE, Lines, Pipe, Stopping
-from tcc_runtime.mcp.wire import (
-    INTERNAL_ERROR,
-    NAMED,
-    STATELESS,
-    VERSION_KEY,
-    MalformedMessage,
-    Response,
-    read_line,
-    write_line,
-)
 
 _CHUNK: Final = 1 << 16
 _SECONDS: Final = 30.0  # for a connection, and for what no client asks for
@@ -204,7 +195,7 @@ class RemoteProcess:
         method = message.get("method")
         # An answer of ours has the server's id, which may be that of a call of ours, too.
         identity = None if method is None else message.get("id")
-        if method == "notifications/cancelled" and self._version == STATELESS:
+        if method == "notifications/cancelled" and self._version == wire.STATELESS:
             self._drop(message)
             return
         if method == "initialize":
@@ -259,9 +250,11 @@ class RemoteProcess:
             if begun is None:
                 return  # the next call meets the old session again, and then this is tried again
             told = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-            self._ask(write_line(told), self._made(told, begun))
+            self._ask(wire.write_line(told), self._made(told, begun))
             self._session = begun
-            self._say(write_line({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
+            self._say(
+                wire.write_line({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+            )
         finally:
             self._beginning = False
 
@@ -309,7 +302,7 @@ class RemoteProcess:
         params = message.get("params")
         params = params if isinstance(params, dict) else {}
         meta = params.get("_meta")
-        version = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
+        version = meta.get(wire.VERSION_KEY) if isinstance(meta, dict) else None
         if version is None:
             if session is not None:
                 found["Mcp-Session-Id"] = session
@@ -319,8 +312,8 @@ class RemoteProcess:
         self._version = str(version)
         found["MCP-Protocol-Version"] = self._version
         method = found["Mcp-Method"] = str(message.get("method"))
-        if method in NAMED:
-            found["Mcp-Name"] = _encoded(str(params.get(NAMED[method])))
+        if method in wire.NAMED:
+            found["Mcp-Name"] = _encoded(str(params.get(wire.NAMED[method])))
         if method == "tools/call":
             name, arguments = str(params.get("name")), params.get("arguments")
             for token, parameter in self._headers.get(name, {}).items():
@@ -363,11 +356,13 @@ class RemoteProcess:
     def _pass(self, data: bytes, identity: Any, method: str) -> bool:
         """Hand on a message of the server's; whether it is the answer that is waited for."""
         try:
-            message = read_line(data)
-        except MalformedMessage as error:  # it may have been the answer, and of no other request
+            message = wire.read_line(data)
+        except (
+            wire.MalformedMessage
+        ) as error:  # it may have been the answer, and of no other request
             self._fail(identity, f"the server sent a line that is refused: {error}")
             return True
-        if isinstance(message, Response):
+        if isinstance(message, wire.Response):
             if message.identity is None:
                 self._fail(identity, "the server answers with an error without an id")
                 return True
@@ -379,7 +374,7 @@ class RemoteProcess:
                 if method == "tools/list" and "tools" in message.result:
                     self._note_headers(message.result["tools"].value)
         self._say(data + b"\n")
-        return isinstance(message, Response)
+        return isinstance(message, wire.Response)
 
     def _note_headers(self, tools: object) -> None:
         for tool in tools if isinstance(tools, list) else ():
@@ -395,8 +390,8 @@ class RemoteProcess:
             self._headers[tool["name"]] = found
 
     def _fail(self, identity: Any, said: str) -> None:
-        error = {"code": INTERNAL_ERROR, "message": said}
-        self._say(write_line({"jsonrpc": "2.0", "id": identity, "error": error}))
+        error = {"code": wire.INTERNAL_ERROR, "message": said}
+        self._say(wire.write_line({"jsonrpc": "2.0", "id": identity, "error": error}))
 
     def _say(self, line: bytes) -> None:
         with self._writing, suppress(OSError):

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from tcc_runtime.errors import ServerError
 from tcc_runtime.gate.schemas import plain
+from tcc_runtime.mcp import wire
 from tcc_runtime.mcp.upstream import (
     MAX_REQUEST_LINE,
     Pipe,
@@ -27,16 +28,6 @@ from tcc_runtime.mcp.upstream import (
     ServerProgram,
     Stopping,
     ready,
-)
-from tcc_runtime.mcp.wire import (
-    METHOD_NOT_FOUND,
-    Id,
-    MalformedMessage,
-    Request,
-    Response,
-    dumps,
-    read_line,
-    write_line,
 )
 
 _FULL: Final = 1 << 20  # bytes that the server has not read, with which no session is read
@@ -125,7 +116,7 @@ class _Asked:
     """
 
     session: _Session
-    identity: Id
+    identity: wire.Id
     token: Any
     method: str
 
@@ -242,10 +233,10 @@ class _Sharing:
 
     def _from_session(self, session: _Session, line: bytes | None) -> None:
         try:
-            message = None if line is None else read_line(line)
-        except MalformedMessage:
+            message = None if line is None else wire.read_line(line)
+        except wire.MalformedMessage:
             return
-        if not isinstance(message, Request):
+        if not isinstance(message, wire.Request):
             return
         if message.identity is None:
             self._noted(session, message)
@@ -269,7 +260,7 @@ class _Sharing:
             params["_meta"] = {**meta, "progressToken": self._last}
         self._send({"id": self._last, "method": message.method, "params": plain(params)})
 
-    def _noted(self, session: _Session, message: Request) -> None:
+    def _noted(self, session: _Session, message: wire.Request) -> None:
         if message.method == "notifications/initialized":
             if not self._told:
                 self._told = True
@@ -281,14 +272,14 @@ class _Sharing:
                     self._send({"method": message.method, "params": {"requestId": at}})
 
     def _send(self, members: Mapping[str, Any]) -> None:
-        self.process.pipe.send(write_line({"jsonrpc": "2.0", **members}))
+        self.process.pipe.send(wire.write_line({"jsonrpc": "2.0", **members}))
 
     # What the server says.
 
     def _from_server(self, line: bytes | None) -> None:
         try:
-            message = None if line is None else read_line(line)
-        except MalformedMessage:
+            message = None if line is None else wire.read_line(line)
+        except wire.MalformedMessage:
             message = None
             if line is not None and line.lstrip()[:1] not in (b"{", b"["):
                 return  # noise of a server that prints where it should not
@@ -299,14 +290,14 @@ class _Sharing:
                 session.pipe.send(_NO_LINE)
             self._asked.clear()
             self._beginning.clear()
-        elif isinstance(message, Request):
+        elif isinstance(message, wire.Request):
             self._notified(message)
         elif isinstance(message.identity, int):
             asked = self._asked.pop(message.identity, None)
             if asked is not None:
                 self._answered(asked, message)
 
-    def _answered(self, asked: _Asked, message: Response) -> None:
+    def _answered(self, asked: _Asked, message: wire.Response) -> None:
         members = _members(message)
         if asked.method != "initialize":
             self._pass(asked, members)
@@ -316,38 +307,41 @@ class _Sharing:
         for one in waiting:
             self._pass(one, members)
 
-    def _notified(self, message: Request) -> None:
+    def _notified(self, message: wire.Request) -> None:
         if message.identity is not None:
             answer: dict[str, Any] = {"id": message.identity}
             if message.method == "ping":
                 answer["result"] = {}
             else:
-                answer["error"] = {"code": METHOD_NOT_FOUND, "message": "nothing may be asked here"}
+                answer["error"] = {
+                    "code": wire.METHOD_NOT_FOUND,
+                    "message": "nothing may be asked here",
+                }
             if self.process.pipe.waiting <= _FULL:
                 self._send(answer)
         elif message.method == "notifications/tools/list_changed":
             for session in self._sessions:
-                session.pipe.send(write_line({"jsonrpc": "2.0", "method": message.method}))
+                session.pipe.send(wire.write_line({"jsonrpc": "2.0", "method": message.method}))
         elif message.method == "notifications/progress":
             at = message.params.get("progressToken")
             asked = self._asked.get(at) if isinstance(at, int) else None
             if asked is not None and asked.token is not None:
                 params = plain({**message.params, "progressToken": asked.token})
                 told = {"jsonrpc": "2.0", "method": message.method, "params": params}
-                asked.session.pipe.send(write_line(told))
+                asked.session.pipe.send(wire.write_line(told))
 
     def _pass(self, asked: _Asked, members: bytes) -> None:
-        head = b'{"jsonrpc":"2.0","id":' + dumps(asked.identity).encode()
+        head = b'{"jsonrpc":"2.0","id":' + wire.dumps(asked.identity).encode()
         asked.session.pipe.send(head + b"," + members + b"}\n")
 
 
-def _members(message: Response) -> bytes:
+def _members(message: wire.Response) -> bytes:
     """The members of an answer but its id, those of a result as they were written."""
     if message.error is not None:
         code, said = message.error
-        return b'"error":' + dumps({"code": code, "message": said}).encode()
+        return b'"error":' + wire.dumps({"code": code, "message": said}).encode()
     result = message.result
     if result is None:
         return b'"result":0'
-    parts = [f"{dumps(name)}:{result[name].text}" for name in result]
+    parts = [f"{wire.dumps(name)}:{result[name].text}" for name in result]
     return ('"result":{' + ",".join(parts) + "}").encode()

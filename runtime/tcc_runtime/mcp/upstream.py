@@ -38,22 +38,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from blake3 import blake3
 
 from tcc_runtime.errors import ServerDrift, ServerError
-from tcc_runtime.mcp.wire import (
-    CAPABILITIES_KEY,
-    HANDSHAKE,
-    METHOD_NOT_FOUND,
-    STATELESS,
-    MalformedMessage,
-    Member,
-    Request,
-    Response,
-    dumps,
-    envelope,
-    is_deeper,
-    read_json,
-    read_line,
-    write_line,
-)
+from tcc_runtime.mcp import wire
 
 # Pipes to other processes: bytes to lines, lines out, signals, and nothing that waits.
 
@@ -293,7 +278,7 @@ class ServerRequest:
 
 
 # What takes several requests; None asks to be gone on with soon.
-Steps: TypeAlias = Generator[ServerRequest | None, Response, T]
+Steps: TypeAlias = Generator[ServerRequest | None, wire.Response, T]
 
 
 class ServerProcess(typing.Protocol):
@@ -493,7 +478,7 @@ class Upstream:
         refusal = None
         if self.several:
             protocol = "handshake"  # of the hub; `protocol` is how it speaks to its servers
-        if protocol != STATELESS:
+        if protocol != wire.STATELESS:
             refusal = yield from self._initialize()
             if refusal is None:
                 return
@@ -541,20 +526,22 @@ class Upstream:
         meta = params.get("_meta", {})
         if self.stateless:
             # What a client can be asked for is told where it may be asked.
-            params = {**params, "_meta": {**envelope(self._version), **meta}}
-        elif CAPABILITIES_KEY in meta and not self.several:
-            told = {name: value for name, value in meta.items() if name != CAPABILITIES_KEY}
+            params = {**params, "_meta": {**wire.envelope(self._version), **meta}}
+        elif wire.CAPABILITIES_KEY in meta and not self.several:
+            told = {name: value for name, value in meta.items() if name != wire.CAPABILITIES_KEY}
             params = {**params, "_meta": told}
         message = {"jsonrpc": "2.0", "id": self._last, "method": method, "params": params}
-        self.pipe.send(write_line(message))
+        self.pipe.send(wire.write_line(message))
         return self._last
 
     def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Send a notification."""
         message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
-        self.pipe.send(write_line(message if params is None else {**message, "params": params}))
+        self.pipe.send(
+            wire.write_line(message if params is None else {**message, "params": params})
+        )
 
-    def refuse(self, request: Request) -> None:
+    def refuse(self, request: wire.Request) -> None:
         """Answer what the server asks: it may see that we are there, and nothing else.
 
         A server that asks and does not read is not answered: what waits for it is bounded.
@@ -565,8 +552,11 @@ class Upstream:
         if request.method == "ping":
             answer["result"] = {}
         else:
-            answer["error"] = {"code": METHOD_NOT_FOUND, "message": "nothing may be asked here"}
-        self.pipe.send(write_line(answer))
+            answer["error"] = {
+                "code": wire.METHOD_NOT_FOUND,
+                "message": "nothing may be asked here",
+            }
+        self.pipe.send(wire.write_line(answer))
 
     def late(self, ask: ServerRequest) -> ServerError:
         """That there was no answer in time."""
@@ -586,7 +576,7 @@ class Upstream:
             found: T = end.value
             return found
 
-    def _ask(self, ask: ServerRequest) -> Response:
+    def _ask(self, ask: ServerRequest) -> wire.Response:
         expected = self.request(ask.method, ask.params)
         until = time.monotonic() + self.seconds
         while True:
@@ -602,26 +592,26 @@ class Upstream:
             if self.pipe.ended:
                 raise ServerError(f"the server ended before it answered {ask.method}")
 
-    def _taken(self, line: bytes | None, expected: int) -> Response | None:
+    def _taken(self, line: bytes | None, expected: int) -> wire.Response | None:
         """The answer that is waited for, if this is it; what is no message is noise."""
         if line is None:
             raise ServerError("the server sent a line that is too long")
         try:
-            message = read_line(line)
-        except MalformedMessage as error:
+            message = wire.read_line(line)
+        except wire.MalformedMessage as error:
             if line.lstrip()[:1] in (b"{", b"["):
                 raise ServerError(f"the server sent a line that is refused: {error}") from None
             return None
-        if isinstance(message, Response) and message.identity == expected:
+        if isinstance(message, wire.Response) and message.identity == expected:
             return message
-        if isinstance(message, Request):
+        if isinstance(message, wire.Request):
             self.refuse(message)
         return None
 
     def _initialize(self) -> Steps[str | None]:
         """Make the handshake; the reason where it is refused."""
         asked = {
-            "protocolVersion": HANDSHAKE[-1],
+            "protocolVersion": wire.HANDSHAKE[-1],
             "capabilities": {},
             "clientInfo": {"name": "tcc", "version": self._version},
         }
@@ -630,7 +620,7 @@ class Upstream:
             return answer.error[1] or str(answer.error[0])
         result = _result(answer)
         agreed = result["protocolVersion"].value if "protocolVersion" in result else None
-        if agreed not in HANDSHAKE:
+        if agreed not in wire.HANDSHAKE:
             raise ServerError("the server wants a protocol version that is not known here")
         self.info = _info(result.get("serverInfo"))
         self.capabilities = _info(result.get("capabilities"))
@@ -643,7 +633,7 @@ class Upstream:
             return answer.error[1] or str(answer.error[0])
         result = _result(answer)
         versions = result["supportedVersions"].value if "supportedVersions" in result else ()
-        if not isinstance(versions, list) or STATELESS not in versions:
+        if not isinstance(versions, list) or wire.STATELESS not in versions:
             raise ServerError("the server wants a protocol version that is not known here")
         self.capabilities = _info(result.get("capabilities"))
         meta = result["_meta"].value if "_meta" in result else {}
@@ -653,7 +643,7 @@ class Upstream:
         return None
 
 
-def _result(answer: Response) -> Mapping[str, Member]:
+def _result(answer: wire.Response) -> Mapping[str, wire.Member]:
     # What a server says in an error may quote a call: it is told to nobody but who made the call.
     if answer.error is not None:
         raise ServerError(f"the server answers with error {answer.error[0]}")
@@ -662,23 +652,23 @@ def _result(answer: Response) -> Mapping[str, Member]:
     return answer.result
 
 
-def _info(member: Member | None) -> Mapping[str, Any]:
+def _info(member: wire.Member | None) -> Mapping[str, Any]:
     return member.value if member is not None and isinstance(member.value, dict) else {}
 
 
-def _tools_of(result: Mapping[str, Member]) -> list[Tool]:
+def _tools_of(result: Mapping[str, wire.Member]) -> list[Tool]:
     tools = result["tools"].value if "tools" in result else None
     if not isinstance(tools, list):
         raise ServerError("the server's answer to tools/list has no list of tools")
     for tool in tools:
         if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
             raise ServerError("the server lists something that is no tool")
-        if is_deeper(tool, DEEPEST_TOOL):
-            raise ServerError(f"the server's tool {dumps(tool['name'])} is nested too deeply")
+        if wire.is_deeper(tool, DEEPEST_TOOL):
+            raise ServerError(f"the server's tool {wire.dumps(tool['name'])} is nested too deeply")
     return tools
 
 
-def _cursor_of(result: Mapping[str, Member]) -> str | None:
+def _cursor_of(result: Mapping[str, wire.Member]) -> str | None:
     cursor = result["nextCursor"].value if "nextCursor" in result else None
     if cursor is None or isinstance(cursor, str):
         return cursor
@@ -721,8 +711,8 @@ def read_lock(path: Path) -> Mapping[str, str]:
         OSError: it cannot be read.
     """
     try:
-        document = read_json(path.read_bytes())
-    except MalformedMessage as error:
+        document = wire.read_json(path.read_bytes())
+    except wire.MalformedMessage as error:
         raise ServerError(f"{path} is no lock file: {error}") from None
     tools = document.get("tools") if isinstance(document, dict) else None
     known = (
@@ -751,7 +741,7 @@ def check_tools(
     there = {tool["name"]: tool for tool in tools}
     findings = []
     for name in sorted(needed):
-        shown = dumps(name)
+        shown = wire.dumps(name)
         if name not in there:
             findings.append(f"the server has no tool {shown}")
         elif locked is not None and name not in locked:
@@ -779,13 +769,15 @@ def _canonical(value: Any, depth: int) -> str:
     if depth == 0:
         raise ServerError("a tool's schema is nested too deeply")
     if isinstance(value, dict):
-        members = (f"{dumps(name)}:{_canonical(value[name], depth - 1)}" for name in sorted(value))
+        members = (
+            f"{wire.dumps(name)}:{_canonical(value[name], depth - 1)}" for name in sorted(value)
+        )
         return "{" + ",".join(members) + "}"
     if isinstance(value, list):
         return "[" + ",".join(_canonical(item, depth - 1) for item in value) + "]"
     if isinstance(value, int | Decimal) and not isinstance(value, bool):
         return _number(Decimal(value))
-    return dumps(value)
+    return wire.dumps(value)
 
 
 def _number(value: Decimal) -> str:

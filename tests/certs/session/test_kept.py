@@ -12,7 +12,8 @@ import pytest
 
 import tcc
 from tcc_certs.core.policies import Alternative, Ban, Fields, Need, Policy
-from tcc_certs.session.monitors.alternatives import MOST_KEPT, Alt, Kept
+from tcc_certs.session.monitors.alternatives import MOST_KEPT, Alt
+from tcc_certs.session.monitors.kept import Kept
 from tcc_certs.session.monitors.keyed import Event
 from tcc_certs.session.monitors.policies import Memory, Policies
 from tcc_certs.values.canonical import digest

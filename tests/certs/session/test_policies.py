@@ -165,14 +165,93 @@ def test_keys_alone_are_decided_as_by_a_look_at_each_call(seed: int) -> None:
         undone.append([(keyed.add(made), kept.add(made)) for keyed, kept in pairs])
 
 
-def test_with_more_than_64_candidates_all_calls_before_count_as_used() -> None:
-    held = memory(need({"calls": A, "where": GREATER}, order="each"))
+def test_with_more_than_64_candidates_older_ones_are_used_or_looked_at_no_more() -> None:
+    held = memory(need({"calls": A, "same": MINE, "where": GREATER}, order="each"))
     for at in range(1, 67):
         held.add(call(at, 0, n=5, done=True))
-    undo = held.add(call(67, 1, n=9, done=True))  # it used none, but who knows the older ones
-    assert held.refuses(call(68, 1, n=1)) == (0, True)
+    held.add(call(67, 0, k="y", n=5, done=True))
+    held.add(call(68, 1, n=9, done=True))  # more than 64 are there, and none may have served it
+    assert held.refuses(call(69, 1, n=1)) is None
+    held.add(call(69, 1, n=1))
+    assert held.refuses(call(70, 1, n=1)) == (0, True)
+    assert held.refuses(call(70, 1, k="y", n=1)) is None
+
+
+def test_of_more_than_64_candidates_one_of_another_key_may_be_used() -> None:
+    """The key of the first is not known: what is looked at for one key, and what for another."""
+    held = memory(need({"calls": A, "same": MINE, "where": GREATER}, order="each"))
+    held.add(call(1, 0, n=5, done=True, states={"k": NONE}))
+    for at in range(2, 67):
+        held.add(call(at, 0, n=5, done=True))
+    undo = held.add(call(67, 1, n=9))
+    pool = held.pools[0]
+    assert [at for at in range(1, 67) if pool.is_used(call(at, 0))] == [1]
     held.undo(undo)
-    assert held.refuses(call(68, 1, n=1)) is None
+    assert not pool.is_used(call(1, 0))
+    undo = held.add(call(67, 1, n=9, states={"k": NONE}))
+    assert all(pool.is_used(call(at, 0)) for at in range(1, 67))
+    held.undo(undo)
+    assert held.refuses(call(67, 1, n=1)) is None
+
+
+def test_what_work_leaves_undone_counts_as_used() -> None:
+    """A list that is long enough ends the look before 64 calls; a shorter one goes further back."""
+    some = ["some", [[["own", "l"], "x"]], [["some", [[["seen", "l"], "y"]],
+            [["=", ["as", "x"], ["as", "y"]]]]]]  # fmt: skip
+    held = memory(need({"calls": A, "same": MINE, "where": [some]}, order="each"))
+
+    def listed(count: int, of: str) -> dict[str, Any]:
+        return {"l": ("l", tuple([("s", f"{of}{i}") for i in range(count)]))}
+
+    held.add(call(1, 0, done=True, states=listed(1, "z")))
+    for at in range(2, 20):
+        held.add(call(at, 0, done=True, states=listed(1000, "a")))
+    assert held.refuses(call(20, 1, states=listed(1, "z"))) is None
+    undo = held.add(call(20, 1, states=listed(1000, "z")))
+    assert held.refuses(call(21, 1, states=listed(1, "z"))) == (0, True)
+    held.undo(undo)
+    assert held.refuses(call(20, 1, states=listed(1, "z"))) is None
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_each_is_decided_by_what_no_later_call_may_have_used(seed: int) -> None:
+    """The definition, of the latest 64 of a key; where keys are not known no more is allowed."""
+    draw = random.Random(f"each {seed}")
+    forms: list[dict[str, Any]] = [{"where": [["<", ["own", "n"], ["seen", "n"]]]}, {}]
+    form, odd = draw.choice(forms), draw.choice([0, 0, 0.1])
+    # Two alternatives, one of no calls, so that such of keys alone are kept as well.
+    none = {"calls": ["but", A, A], "same": MINE}
+    held = memory(need({"calls": A, "same": MINE, **form}, none, order="each"))
+    calls: list[Event] = []
+    undone: list[Any] = []
+
+    def may(seen: Event, own: Event) -> bool:
+        mine, theirs = seen.states["k"], own.states["k"]
+        equal = mine == theirs or NONE in (mine, theirs)
+        return equal and (not form or own.states["n"][1] < seen.states["n"][1])
+
+    def helps(own: Event) -> bool:
+        before = [one for one in calls if one.tool == 0]
+        mine = [one for one in before if one.states["k"] == own.states["k"] != NONE]
+        for one in mine[-64:]:
+            later = [other for other in calls if other.at > one.at and other.tool == 1]
+            if one.done and may(one, own) and not any(may(one, other) for other in later):
+                return True
+        return False
+
+    for at in range(1, 260):
+        own = call(at, int(draw.random() < 0.1), k=draw.choice("xxxxxy"), n=draw.randrange(4))
+        own.done = draw.random() < 0.9
+        if draw.random() < odd:
+            own.states = {**own.states, "k": NONE}
+        if own.tool == 1:
+            found = held.refuses(own) is None
+            assert found == helps(own) if not odd else found <= helps(own)
+        if calls and draw.random() < 0.05:
+            calls.pop()
+            held.undo(undone.pop())
+        calls.append(own)
+        undone.append(held.add(own))
 
 
 def test_an_error_that_was_read_counts_for_a_forbid_alone() -> None:

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from tcc_certs.errors import Rejected
-from tcc_certs.values.text_pattern import parse
+from tcc_certs.values.text_pattern import like_of, likes_of, parse
 from tcc_certs.values.text_syntax import MAX_STEPS, ensure_quick
 
 re2 = pytest.importorskip("re2")
@@ -191,10 +191,20 @@ def test_what_is_known_of_it_changes_no_answer(seed: int) -> None:
                          for _ in range(rng.randint(1, 4)))  # fmt: skip
         ours = parse(source)
         known += ours._free is not None or bool(ours._head)
+        texts = []
         for _ in range(40):
             text = "".join(rng.choice("aab\nc\x00\U0010ffff`") for _ in range(rng.randint(0, 6)))
             state = ours.set_of(1)
             for char in text:
                 state = state[char]
             assert ours.matches(text) is state.accepts, (source, text)
+            texts.append(text)
+        assert ours.match_each(texts) == list(map(ours.matches, texts))
+        assert likes_of(source)(texts) == list(map(like_of(source), texts))
     assert known > 50
+
+
+def test_of_several_texts_one_that_takes_too_long_is_unsure() -> None:
+    texts = ["aab", "a" * MAX_STEPS, "c"]
+    assert likes_of("a*b")(texts) == [True, None, False]
+    assert likes_of("a*b")([]) == []

@@ -14,7 +14,15 @@ from tcc_compiler.artifact import _by_digest
 from tcc_compiler.automata import minimise, table
 from tcc_compiler.automata.constraint import apply as limit_acyclic
 from tcc_compiler.automata.minimise import merged
-from tcc_compiler.automata.table import Machine, as_machine, as_table, layered, ranked, trim
+from tcc_compiler.automata.table import (
+    Machine,
+    as_machine,
+    as_table,
+    as_trimmed_table,
+    layered,
+    ranked,
+    trim,
+)
 from tcc_compiler.counting import integer, packed, weighted_sums
 from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.options import Options
@@ -27,7 +35,12 @@ GRAMMARS = Path(__file__).parents[3] / "grammars"
 SEEDS = range(300, 324)
 WAYS = {
     "a level at once": [(table, "_WIDE", 0), (table, "_FEW", 0)],
-    "a state at a time": [(table, "_WIDE", 10**9)],
+    "few states a level": [(table, "_WIDE", 10**9), (table, "_FEW_CHANGES", 1)],
+    "a state at a time": [
+        (table, "_WIDE", 10**9),
+        (table, "_GUESSES", 0),
+        (minimise, "_mix", np.zeros_like),
+    ],
     "hashes that always lie": [(table, "_WIDE", 0), (minimise, "_mix", np.zeros_like)],
     "long integers": [(sums, "_LEAST_DIGIT", 64)],
     "sets of sums": [(limit_acyclic, "_MAX_SUM_BITS", 0)],
@@ -132,6 +145,56 @@ def test_random_tables_are_merged_the_same_with_and_without_hashes(
             monkeypatch.setattr(table, "_WIDE", wide)
             sizes.append(merged(found, Guard(Options())).states)
         assert sizes[0] == sizes[1] <= found.states
+
+
+def test_a_machine_is_a_table_at_once_only_where_no_state_is_useless() -> None:
+    rng = random.Random(11)
+    taken = 0
+    for number in range(300):
+        machine = random_machine(rng, rng.randint(1, 9), 3, cycles=number % 5 == 0)
+        found, trimmed = as_trimmed_table(machine), trim(machine)
+        if found is None:
+            continue
+        taken += 1
+        assert trimmed is not None
+        assert trimmed.states == machine.states
+        due = as_table(trimmed)
+        assert due is not None
+        guard = Guard(Options())
+        one, other = merged(found, guard), merged(due, guard)
+        assert (one.states, one.edges) == (other.states, other.edges)
+        assert found.levels.tolist() == due.levels.tolist()
+    assert taken > 20
+    dead = Machine(start=0, accept=[True, False], edges=[((0, 1),), ()])
+    lost = Machine(start=0, accept=[True, True], edges=[(), ((0, 0),)])
+    assert as_trimmed_table(dead) is as_trimmed_table(lost) is None
+
+
+def test_a_chain_of_equal_states_is_merged_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two chains, equal from the end on: rows become the same one round after the other."""
+    size = 40
+    edges = [((0, 1), (1, size + 1))]
+    edges += [((0, q + 1),) for q in range(1, size)]
+    edges += [()]
+    edges += [((0, q + 1),) for q in range(size + 1, 2 * size)]
+    edges += [()]
+    accept = [q in (size, 2 * size) for q in range(2 * size + 1)]
+    monkeypatch.setattr(table, "_WIDE", 10**9)
+    found = as_table(Machine(start=0, accept=accept, edges=edges))
+    assert found is not None
+    assert merged(found, Guard(Options())).states == size + 1
+
+
+@pytest.mark.parametrize("kind", [{"purpose": "gate"}, {"round_counts": 1}, {"round_counts": 9}])
+def test_rounded_sums_are_the_same_however_far_their_terms_are_apart(
+    kind: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = 'grammar d version "1"\ntool a\ntool b\nplan = (a | b a?){0,90}\nlimit depth <= 150\n'
+    texts = [deep, *sources()[:6]]
+    due = [compiled(text, **kind) for text in texts]
+    assert isinstance(due[0], bytes)
+    monkeypatch.setattr(sums, "_NEAR", 1)
+    assert [compiled(text, **kind) for text in texts] == due
 
 
 @pytest.mark.parametrize("fraction_bits", [0, 7, 64])

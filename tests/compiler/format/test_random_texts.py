@@ -55,7 +55,7 @@ def check(kind: str, seed: int) -> None:
     assert formatted(told.replace("\n", "\r\n")) == shown
 
 
-@pytest.mark.parametrize(("kind", "seeds"), [("1.0", 40), ("1.1", 40), ("wide", 4), ("1.2", 40)])
+@pytest.mark.parametrize(("kind", "seeds"), [("1.0", 20), ("1.1", 20), ("wide", 4), ("1.2", 20)])
 def test_a_random_grammar_keeps_its_core_its_comments_and_then_its_layout(
     kind: str, seeds: int
 ) -> None:

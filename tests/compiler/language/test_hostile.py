@@ -86,7 +86,7 @@ CASES = {
     ),
     "names close to many": (
         HEAD + "".join(f"tool abcdefgh{i}\n" for i in range(5_000))
-        + "plan = " + " ".join(f"abcdefgx{i}" for i in range(300)), "TCC202",
+        + "plan = " + " ".join(f"abcdefgx{i}" for i in range(100)), "TCC202",
     ),
     "parameters": (HEAD + f"tool a({_listed(100_000, 'x')})", "TCC107"),
     "open parameters twice": (HEAD + f"tool a(; {_listed(20_000, 'text')}, p0: text)", "TCC201"),

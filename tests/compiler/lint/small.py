@@ -28,13 +28,20 @@ tool c(k: 1 | 2) { cost 0.1 price 1 }
 """
 
 
-def small_grammar(seed: int, depth: int = 3) -> str:
-    """A grammar of a few tools and up to eight statements, from a seed."""
+def small_grammar(seed: int, depth: int = 3, *, later: bool = False) -> str:
+    """A grammar of a few tools and up to eight statements, from a seed.
+
+    Args:
+        later: half of them of those that `plan` is written anew for.
+    """
     rng = random.Random(seed)
     strict = " strict" if rng.random() < 0.4 else ""
     ask = f"tool ask gives (r: yes | no) {{ cost 0.2{strict} }}\n"
     lines = [f"limit depth <= {rng.randint(2, depth)}"]
-    lines += [_statement(rng) for _ in range(rng.randint(1, 7))]
+    lines += [
+        _later(rng) if later and rng.random() < 0.5 else _statement(rng)
+        for _ in range(rng.randint(1, 7))
+    ]
     rng.shuffle(lines)
     return _HEAD + ask + f"plan = {_expression(rng, 3)}\n" + "\n".join(lines) + "\n"
 
@@ -67,6 +74,23 @@ def _statement(rng: random.Random) -> str:
             f"limit price <= {rng.randint(1, 6)}",
             f"limit cost <= {rng.choice(['0.5', '1', '2.25'])}",
             f"limit sum(c.k) <= {rng.randint(0, 3)}",
+        ]
+    )
+
+
+def _later(rng: random.Random) -> str:
+    one, other, third = (rng.choice(_PATTERNS) for _ in range(3))
+    return rng.choice(
+        [
+            f"require last {one} before {other}",
+            f"require 2 {one} before {other}",
+            f"require {one} or last {third} before {other}",
+            f"require a or c before each {other}",
+            f"forbid {one} before {other} unless {third}",
+            f"forbid last {one} before {other}",
+            f"limit uses(a | c) <= {rng.randint(0, 2)}",
+            f"limit uses(b | ask) >= {rng.randint(1, 2)}",
+            f"limit uses(any - {one}) <= {rng.randint(0, 2)}",
         ]
     )
 

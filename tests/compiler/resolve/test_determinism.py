@@ -20,10 +20,10 @@ for item in wrong.diagnostics:
 """
 
 
-def test_twenty_hash_seeds_give_the_same_bytes() -> None:
+def test_hash_seeds_give_the_same_bytes() -> None:
     path = os.pathsep.join(entry for entry in sys.path if entry)
     outputs = []
-    for batch in range(0, 20, 4):
+    for batch in range(0, 8, 4):
         running = [
             subprocess.Popen(
                 [sys.executable, "-c", PROGRAM],
@@ -34,6 +34,6 @@ def test_twenty_hash_seeds_give_the_same_bytes() -> None:
         ]
         outputs += [process.communicate(timeout=60)[0] for process in running]
         assert [process.returncode for process in running] == [0, 0, 0, 0]
-    assert len(outputs) == 20
+    assert len(outputs) == 8
     assert len(set(outputs)) == 1
     assert b"TCC202" in outputs[0]

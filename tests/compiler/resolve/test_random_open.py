@@ -25,7 +25,7 @@ from tests.property.open_grammars import (
     random_open_grammar,
 )
 
-SEEDS = range(120)
+SEEDS = range(60)
 LENGTH = 3
 TRACES = 1000
 

@@ -1,20 +1,20 @@
-"""Alternatives of statements of version 1.2, and the calls that are kept for them.
+"""Alternatives of statements of version 1.2: of which earlier calls one holds.
 
 Normative text: docs/spec/core.md, section 7.  Calls are kept by their key, the values that have to
-be equal; a call with a part of its key not known may have any, and is kept apart.
+be equal.
 Cost: a look-up, and of the calls of a key the latest 64 where conditions are left beside the key.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import compress, repeat
 from operator import attrgetter, eq, ge, gt, le, lt, ne
-from typing import Any
 
-from tcc_certs.core.policies import Alternative, Tree, tools_of
+from tcc_certs.core.policies import Alternative, Fields, Tree, tools_of
+from tcc_certs.session.monitors.kept import Index, Pool, foreseen, is_vague
 from tcc_certs.session.monitors.keyed import Event, Truth, Undo
 from tcc_certs.session.monitors.relations import (
     FLIPPED,
@@ -28,177 +28,11 @@ from tcc_certs.session.monitors.relations import (
     same,
     speaks_of,
 )
-from tcc_certs.values.places import NONE, UNKNOWN, State
+from tcc_certs.values.places import State
 
 MOST_KEPT = 64
 
 _SEEN = frozenset(["seen"])
-
-
-class Kept(list[Event]):
-    """Calls of one key, in their order.
-
-    Attributes:
-        columns: for each condition on a field of theirs, in their order: its kinds, and its values
-            where it is one of order, else its states.
-        sure: whether they surely are of the set.
-    """
-
-    __slots__ = ("columns", "sure")
-
-    def __init__(self, columns: int = 0) -> None:
-        super().__init__()
-        self.columns: list[tuple[list[str], list[Any]]] = [([], []) for _ in range(columns)]
-        self.sure: list[bool] = []
-
-    def add_row(self, states: Sequence[tuple[State, bool]], sure: bool) -> None:
-        """What the columns have of the last call: for each its state, and whether orders count."""
-        for (kinds, values), ((kind, value), ordered) in zip(self.columns, states, strict=True):
-            kinds.append(kind)
-            values.append(value if ordered else (kind, value))
-        self.sure.append(sure)
-
-    def back(self) -> None:
-        """Forget the last call, with its row."""
-        self.pop()
-        for kinds, values in self.columns:
-            kinds.pop()
-            values.pop()
-        if self.columns:
-            self.sure.pop()
-
-
-class Index:
-    """What one relation needs of the calls of one key: an extreme of each kind, or elements.
-
-    Attributes:
-        sure: of the calls that surely are of the set; may: of all of them, and elements of those
-            that may be.
-        lacking: how many calls have no value, or one with a part that is not known.
-    """
-
-    __slots__ = ("_most", "lacking", "may", "sure")
-
-    def __init__(self, most: bool) -> None:
-        self.sure: dict[State | str, int | Fraction] = {}
-        self.may: dict[State | str, int | Fraction] = {}
-        self.lacking = 0
-        self._most = most
-
-    def add_number(self, state: State, sure: bool, undo: Undo) -> None:
-        """A value of which the greatest, or the least, decides."""
-        kind, value = state
-        if kind not in ("n", "t"):
-            self._lack(undo)
-            return
-        for known in (self.may, self.sure) if sure else (self.may,):
-            before = known.get(kind)
-            if before is None or (value > before if self._most else value < before):
-                known[kind] = value
-                undo.append(_back(known, kind, before))
-
-    def add_elements(self, state: State, sure: bool, undo: Undo) -> None:
-        """A list in which elements are looked up."""
-        new = dict.fromkeys(state[1] if state[0] == "l" else (UNKNOWN,), 1)
-        if UNKNOWN in new or NONE in new:
-            self._lack(undo)
-            return
-        known = self.sure if sure else self.may
-        for item in known.keys() & new.keys():
-            del new[item]
-        known.update(new)
-        undo.append(_all_gone(known, new))
-
-    def _lack(self, undo: Undo) -> None:
-        before = self.lacking
-        self.lacking = before + 1
-        undo.append(lambda: setattr(self, "lacking", before))
-
-
-def _back(
-    known: dict[State | str, int | Fraction], kind: str, before: int | Fraction | None
-) -> Callable[[], object]:
-    if before is None:
-        return lambda: known.pop(kind)
-    return lambda: known.__setitem__(kind, before)
-
-
-def _all_gone(
-    known: dict[State | str, int | Fraction], new: Iterable[State]
-) -> Callable[[], object]:
-    def gone() -> None:
-        for item in new:
-            del known[item]
-
-    return gone
-
-
-def is_vague(key: Iterable[State]) -> bool:
-    """Whether a part of a key may be several values."""
-    return not VAGUE.isdisjoint([kind for kind, _ in key])
-
-
-class Pool:
-    """The calls of which an alternative may speak, by their keys."""
-
-    __slots__ = ("_all", "by_key", "indices", "odd", "used", "watermark")
-
-    def __init__(self) -> None:
-        self._all = Kept()
-        self.by_key: dict[tuple[State, ...], Kept] = {}
-        self.odd = Kept()  # a part of their key is not known
-        self.indices: dict[tuple[State, ...], Index] = {}  # of one relation beside the key
-        self.used: dict[int, int] = {}  # of `each`: how many calls may have used it
-        self.watermark = 0  # of `each`: calls up to this number count as used
-
-    def add(self, call: Event, key: tuple[State, ...], undo: Undo, columns: int = 0) -> Kept | None:
-        """Keep a call, with those of its key where all of that is known; these have columns."""
-        odd = is_vague(key)
-        kept = self.odd if odd else self.by_key.get(key)
-        if kept is None:
-            kept = self.by_key[key] = Kept(columns)
-        for one in (kept, self._all):
-            one.append(call)
-            undo.append(one.back)
-        return None if odd else kept
-
-    def raise_watermark(self, at: int, undo: Undo) -> None:
-        """Calls up to that number count as used."""
-        before = self.watermark
-        self.watermark = at
-        undo.append(lambda: setattr(self, "watermark", before))
-
-    def is_used(self, call: Event) -> bool:
-        """Of `each`: whether a later call may have used it."""
-        return call.at <= self.watermark or bool(self.used.get(call.at, 0))
-
-    def latest(self) -> Iterator[Event]:
-        """All calls, latest first."""
-        return reversed(self._all)
-
-    def is_exact(self, key: tuple[State, ...]) -> bool:
-        """Whether the calls near a key have it, all of them."""
-        return not self.odd and not is_vague(key)
-
-    def near(self, key: tuple[State, ...]) -> tuple[Iterator[Event], int]:
-        """Calls whose key is not surely another one, latest first, and how many there may be."""
-        if is_vague(key):
-            return reversed(self._all), len(self._all)
-        kept = self.by_key.get(key, ())
-        if not self.odd:
-            return reversed(kept), len(kept)
-        return _latest_first(kept, self.odd), len(kept) + len(self.odd)
-
-
-def _latest_first(one: Sequence[Event], other: Sequence[Event]) -> Iterator[Event]:
-    i, j = len(one) - 1, len(other) - 1
-    while i >= 0 or j >= 0:
-        if j < 0 or (i >= 0 and one[i].at > other[j].at):
-            yield one[i]
-            i -= 1
-        else:
-            yield other[j]
-            j -= 1
 
 
 class Alt:
@@ -206,10 +40,14 @@ class Alt:
 
     Attributes:
         tools: of which its calls can be; empty for ``where`` alone.
-        number: of its pool.
+        number: of its pool; asked: the shapes of keys for which calls may ask, as is foreseen.
+
+    Args:
+        own: the set of the calls that are decided.
     """
 
-    def __init__(self, of: Alternative, number: int, tools: int) -> None:
+    def __init__(self, of: Alternative, number: int, own: Tree, fields: Fields) -> None:
+        tools = len(fields.tools)
         self.alone, self.last, self.least, self.within = (
             of.calls is None, of.last, of.least, of.within,
         )  # fmt: skip
@@ -226,6 +64,7 @@ class Alt:
             rest = [relation for relation, key in found if key is None]
         self._names = [name for name, _ in keys]
         self._terms = [compiled_term(term) for _, term in keys]
+        self.asked = foreseen([term for _, term in keys], tools_of(own, tools), fields)
         # Of a field of the earlier call against a term that does not speak of it, the term is
         # made once for a decision; of 64 calls that are looked at each is a comparison then.
         bound = [(one, _compared(one)) for one in rest]
@@ -407,7 +246,7 @@ class Alt:
             return
         exact, holds = pool.is_exact(key), self.conditions_for(own)
         looked, most = 0, own.asked + MAX_WAYS
-        for call in pool.near(key)[0]:
+        for call in pool.near(key):
             if looked == self.most or own.asked >= most:
                 return
             looked += 1
@@ -421,21 +260,24 @@ class Alt:
             if self.last:
                 return
 
-    def possibly(self, pool: Pool, own: Event, *, answered: bool) -> Iterator[Event | None]:
+    def possibly(
+        self, pool: Pool, own: Event, key: tuple[State, ...], *, answered: bool, bounded: bool
+    ) -> Iterator[Event | None]:
         """The earlier calls of which it may hold, latest first; None: there may be older ones.
 
         Args:
+            key: that it has to have.
             answered: whether those count that failed and were answered.
+            bounded: whether the latest are looked at and no more; without it all are.
         """
-        key = self.key_for(own)
         exact, holds = pool.is_exact(key), self.conditions_for(own)
         looked, most = 0, own.asked + MAX_WAYS
-        for call in pool.near(key)[0]:
+        for call in pool.near(key):
             if call.answered and not answered:
                 continue
             if self.within is not None and call.stamp < own.stamp - self.within and not self.last:
                 return  # all older ones are older still
-            if (not self.bare and looked == self.most) or own.asked >= most:
+            if (bounded and looked == self.most) or own.asked >= most:
                 yield None
                 return
             looked += 1

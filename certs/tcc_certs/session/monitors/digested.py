@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import repeat
+from itertools import chain, repeat
+from struct import Struct
 from typing import Any, TypeAlias
 
 from blake3 import blake3
@@ -31,6 +32,7 @@ from tcc_certs.values.places import (
     MOST_WORK,
     NONE,
     UNKNOWN,
+    Columns,
     DateType,
     Field,
     FieldType,
@@ -40,6 +42,7 @@ from tcc_certs.values.places import (
     TimeType,
     Wrong,
     constant,
+    decimal_of,
     ends_of,
     exact_number,
     flat,
@@ -275,12 +278,13 @@ class Digester:
 
 
 def members_of(
-    form: Form, value: State, digester: Digester | None, leaves: Leaves | None = None
+    form: Form, value: State | Columns, digester: Digester | None, leaves: Leaves | None = None
 ) -> dict[str, Json]:
     """What stands beside the digest of a value: its elements, and marks of its texts.
 
     Args:
-        value: of the type of the field; digester: None: elements are left out.
+        value: of the type of the field, or its columns.
+        digester: None: elements are left out.
         leaves: of the record; None: there is nothing beside it.
 
     Raises:
@@ -301,6 +305,9 @@ def members_of(
 _MARKS: Mapping[bool | None, str] = {True: "1", False: "0", None: "-"}
 
 
+_AT_ONCE = 1 << 20  # characters that are copied to be digested
+
+
 class Leaves:
     """The values in the lists of one record, leaf by leaf."""
 
@@ -309,22 +316,23 @@ class Leaves:
         self._numbers = numbers
         self._left = MOST_LEAVES
 
-    def tree(self, kind: FieldType, value: State) -> Json:
+    def tree(self, kind: FieldType, value: State | Columns) -> Json:
         """A value as JSON of its type's shape."""
+        if isinstance(value, Columns):
+            return self._columns(kind, value)
         match kind:
             case ListType(of=of):
                 items = value[1]
-                self._left -= len(items)
-                ensure(self._left >= 0, Code.OPEN_VALUE, "value", f"{MOST_LEAVES} values", "more")
+                self._take(len(items))
                 if isinstance(of, TextType):
-                    return self._texts(items)
+                    return list(self._hashes([text for _, text in items]))
                 if isinstance(of, RecordType):
-                    self._left -= len(items) * len(of.fields)
+                    self._take(len(items) * len(of.fields))
                     return self._rows(of, items)
                 return [self.tree(of, item) for item in items]
             case RecordType(fields=fields):
                 kinds = {one.name: one.type for one in fields if one.type is not None}
-                self._left -= len(fields)
+                self._take(len(fields))
                 return {
                     name: self.tree(kinds[name], cell)
                     for name, cell in value[1]
@@ -340,9 +348,26 @@ class Leaves:
             return self._hashed(b"btrue" if found else b"bfalse")
         return self._hashed(TEXT + found.encode() if tag == "s" else JSON + found)
 
+    def _columns(self, kind: FieldType, found: Columns) -> list[Json]:
+        """The same of columns, some of which the type does not have."""
+        of = kind.of if isinstance(kind, ListType) else kind
+        self._take(found.size)
+        if not isinstance(of, RecordType):
+            return list(self._hashes(found.texts[""]))
+        self._take(found.size * len(of.fields))
+        rows: list[dict[str, Json]] = [{} for _ in range(found.size)]
+        for one in of.fields:
+            for row, text in zip(rows, self._hashes(found.texts[one.name]), strict=True):
+                row[one.name] = text
+        return list(rows)
+
+    def _take(self, count: int) -> None:
+        self._left -= count
+        ensure(self._left >= 0, Code.OPEN_VALUE, "value", f"{MOST_LEAVES} values", "more")
+
     def _rows(self, of: RecordType, items: Sequence[State]) -> list[Json]:
         """Records, field by field: a column of texts is written at once."""
-        rows: list[dict[str, Json]] = [{} for _ in items]
+        rows: list[dict[str, Json]] = []
         # Records of one type have the same fields in the same order, of which `of` has some.
         columns = {
             column[0][0]: column for column in zip(*[item[1] for item in items], strict=True)
@@ -352,28 +377,30 @@ class Leaves:
             if kind is None:
                 continue
             cells = [cell for _, cell in columns[one.name]]
-            there: Sequence[int] = range(len(cells))
-            if NONE in cells:
-                there = [at for at, cell in enumerate(cells) if cell != NONE]
-                cells = [cells[at] for at in there]
+            name, lacking = one.name, NONE in cells
+            there = [cell for cell in cells if cell != NONE] if lacking else cells
             if isinstance(kind, TextType):
-                made: Sequence[Json] = self._texts(cells)
+                made: Sequence[Json] = self._hashes([text for _, text in there])
             else:
-                made = [self.tree(kind, cell) for cell in cells]
-            for at, value in zip(there, made, strict=True):
-                rows[at][one.name] = value
-        return list(rows)
+                made = [self.tree(kind, cell) for cell in there]
+            if not rows:
+                rows = [{} for _ in items] if lacking else [{name: value} for value in made]
+                if not lacking:
+                    continue
+            of_them = [row for row, cell in zip(rows, cells, strict=True) if cell != NONE]
+            for row, value in zip(of_them if lacking else rows, made, strict=True):
+                row[name] = value
+        return list(rows or [{} for _ in items])
 
-    def _texts(self, items: Sequence[State]) -> list[str]:
+    def _hashes(self, texts: Sequence[str]) -> list[str]:
         """Elements that are texts, of which an answer may have a thousand."""
         reset, update, made = self._hasher.reset, self._hasher.update, self._hasher.digest
-        found = []
-        for _, text in items:
-            reset()
-            update(b"s" + text.encode())
-            found.append(made(SHORT))
-        whole, size = b"".join(found).hex(), 2 * SHORT
-        return [whole[at : at + size] for at in range(0, len(whole), size)]
+        marked: Iterable[bytes] = (TEXT + text.encode() for text in texts)
+        if sum(map(len, texts)) <= _AT_ONCE:
+            short = "\0s".join(["", *texts]).encode().split(b"\0")[1:]
+            marked = short if len(short) == len(texts) else marked  # the mark in a text is rare
+        whole = b"".join([made(SHORT) for data in marked if not reset() and update(data)]).hex()
+        return [whole[at : at + 2 * SHORT] for at in range(0, len(whole), 2 * SHORT)]
 
     def _hashed(self, data: bytes) -> str:
         self._hasher.reset()
@@ -381,8 +408,13 @@ class Leaves:
         return self._hasher.hexdigest(SHORT)
 
 
-def _texts_of(value: State, kind: FieldType) -> Iterator[str]:
+def _texts_of(value: State | Columns, kind: FieldType) -> Iterator[str]:
     """The texts in a value that a ledger has, in their order."""
+    if isinstance(value, Columns):
+        of = kind.of if isinstance(kind, ListType) else kind
+        names = [one.name for one in of.fields] if isinstance(of, RecordType) else [""]
+        yield from chain.from_iterable(zip(*[value.texts[name] for name in names], strict=True))
+        return
     match kind:
         case TextType():
             yield value[1]
@@ -398,6 +430,7 @@ def _texts_of(value: State, kind: FieldType) -> Iterator[str]:
 
 # What is read.
 
+_EACH = Struct(f"{SHORT}s")
 _SAID: Mapping[str, bool | None] = {"1": True, "0": False, "-": None}
 
 
@@ -451,7 +484,9 @@ class Reading:
         if "unknown" in entry:
             return UNKNOWN
         if form.shown:
-            return shown_state(form.type, entry["value"])
+            kind, text = form.type, entry["value"]
+            number = isinstance(kind, NumberType)
+            return ("n", exact_number(text)) if number else typed(json_value(text), kind)
         if not form.is_list:
             short = bytes.fromhex(entry["digest"][: 2 * SHORT])
             if form.patterns:
@@ -473,11 +508,11 @@ class Reading:
                     if set(map(len, found)) - {2 * SHORT}:
                         raise ValueError
                     whole = _bytes_of("".join(found))
-                    shorts = [whole[i : i + SHORT] for i in range(0, len(whole), SHORT)]
+                    shorts = list(chain.from_iterable(_EACH.iter_unpack(whole)))
                     if texts is not None:
                         texts += shorts
                     items = tuple(zip(repeat(DIGESTED), shorts, strict=False))
-                    if not self._constants.keys().isdisjoint(shorts):
+                    if self._constants and not self._constants.keys().isdisjoint(shorts):
                         items = tuple(map(self.of, shorts))
                 elif isinstance(of, RecordType) and texts is None:
                     items = self._rows(of, found)
@@ -562,25 +597,3 @@ def _bytes_of(hexadecimal: str) -> bytes:
     if found.hex() != hexadecimal:  # `fromhex` passes blanks, and large letters
         raise ValueError
     return found
-
-
-def shown_state(kind: FieldType, text: str) -> State:
-    """A number or a time of its canonical text.
-
-    Raises:
-        Rejected, Wrong: it is none of its type.
-    """
-    if isinstance(kind, NumberType):
-        return "n", exact_number(text)
-    return typed(json_value(text), kind)
-
-
-def decimal_of(value: int | Fraction) -> str:
-    """The canonical decimal of an exact one."""
-    if isinstance(value, int):
-        return str(value)
-    places, scale = 0, 1
-    while scale % value.denominator:
-        places, scale = places + 1, scale * 10
-    units = str(abs(value.numerator) * (scale // value.denominator)).rjust(places + 1, "0")
-    return f"{'-' * (value < 0)}{units[:-places]}.{units[-places:]}"

@@ -370,7 +370,7 @@ class Memory:
                 _set(counts, key, value)
         return [partial(_restore, counts, before)] if before else []
 
-    def undo(self, undo: Undo) -> None:
+    def undo(self, undo: Undo | tuple[()]) -> None:
         """Forget the call that was remembered last."""
         for back in reversed(undo):
             back()

@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import TypeAlias
 
 from tcc_certs.core.policies import LookUp, tools_of
-from tcc_certs.session.monitors.alternatives import is_vague
+from tcc_certs.session.monitors.kept import is_vague
 from tcc_certs.session.monitors.keyed import Event
 from tcc_certs.session.monitors.relations import LACKING
 from tcc_certs.values.places import NONE, UNKNOWN, State

@@ -11,13 +11,11 @@ of which a part is not known may be any.  A `require` or `forbid` with other con
 by their keys.  Of the calls of a key the latest 64 are looked at: of a `require` no older one
 helps, of a `forbid` an older one that may stand against the call refuses it (R207).
 Cost: a decision is a look-up for each key, and at most 64 calls where conditions are left beside
-the keys; one with a key that is not known all keys of its statement; a step the statements that
-name the call's tool.
+the keys, however much came before; a step the statements that name the call's tool.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -39,7 +37,8 @@ from tcc_certs.core.policies import (
     looks_named,
     tools_of,
 )
-from tcc_certs.session.monitors.alternatives import Alt, Pool, is_vague
+from tcc_certs.session.monitors.alternatives import Alt
+from tcc_certs.session.monitors.kept import Counts, Pool, Shape, Tally, foreseen, is_vague
 from tcc_certs.session.monitors.keyed import (
     AtMostRule,
     BeforeRule,
@@ -58,6 +57,7 @@ from tcc_certs.session.monitors.keyed import (
 from tcc_certs.session.monitors.keyed import Memory as KeyedMemory
 from tcc_certs.session.monitors.lookups import Looks
 from tcc_certs.session.monitors.relations import (
+    MAX_WAYS,
     NO_NAMES,
     both,
     compiled_relation,
@@ -78,7 +78,12 @@ class Statement:
     Attributes:
         number: of its monitor; alternatives: those whose calls are kept.
         tools: of the calls that it is about; decides: of those that it may refuse.
+        asked: for each of its sets that are counted the shapes of keys that calls may ask for, as
+            is foreseen; bucket: makes what keeps the counts of keys that may be another.
     """
+
+    asked: Sequence[Sequence[Shape]] = ()
+    bucket: Callable[[], Any] = list
 
     def __init__(self, number: int, of: Tree, tools: int) -> None:
         self.number = number
@@ -155,11 +160,14 @@ class NeedRule(Statement):
                         _mark(pool, call.at, undo)
 
     def _use(self, pool: Pool, one: Alt, own: Event, undo: Undo) -> None:
-        for call in one.possibly(pool, own, answered=False):
+        key, most = one.key_for(own), own.asked + MAX_WAYS
+        for call in one.possibly(pool, own, key, answered=False, bounded=True):
             if call is not None:
                 _mark(pool, call.at, undo)
                 continue
-            pool.raise_watermark(own.at, undo)
+            # Older calls with this key are looked at no more, unless it was work that ended this.
+            every = is_vague(key) or own.asked >= most
+            pool.use_older(own.at, undo, every=every)
 
 
 def _mark(pool: Pool, at: int, undo: Undo) -> None:
@@ -219,7 +227,8 @@ class BanRule(Statement):
         found = None if self._unless else one.by_columns(pool, own, sure=False)
         if found is not None:
             return found[0]
-        for call in one.possibly(pool, own, answered=True):
+        key = one.key_for(own)
+        for call in one.possibly(pool, own, key, answered=True, bounded=not one.bare):
             if call is None:
                 return None
             count += call.told is None or lifted <= call.told
@@ -258,42 +267,6 @@ class _OweRule(OrderRule):
 _Rule: TypeAlias = RequireRule | BeforeRule | WithRule | _OweRule
 
 
-class Counts(dict[tuple[int, Key], Any]):
-    """What a statement counts for its keys.
-
-    Attributes:
-        odd: the keys of which a part is not known.
-    """
-
-    __slots__ = ("odd",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.odd: dict[tuple[int, Key], None] = {}
-
-    def near(self, at: tuple[int, Key]) -> list[tuple[int, Key]]:
-        """Those that are not surely another key than this one."""
-        vague = is_vague(at[1])
-        if not vague and not self.odd:
-            return [at] if at in self else []
-        some = self if vague else (at, *self.odd)
-        return [one for one in some if one[0] == at[0] and one in self and _may_be(one[1], at[1])]
-
-    def keep(self, at: tuple[int, Key], value: Any, undo: Undo) -> None:
-        """Counts so much for a key from now on; 0 is not kept."""
-        undo.append(partial(self._put, at, self.get(at)))
-        self._put(at, value)
-
-    def _put(self, at: tuple[int, Key], value: Any) -> None:
-        if not value:
-            self.pop(at, None)
-            self.odd.pop(at, None)
-        else:
-            self[at] = value
-            if is_vague(at[1]):
-                self.odd[at] = None
-
-
 class _KeyedRule(Statement):
     """A statement that compares keys alone: its rule says what counts for keys that are known.
 
@@ -301,7 +274,10 @@ class _KeyedRule(Statement):
     helps none, and uses up all; for the other statements it counts as each of them.
     """
 
-    def __init__(self, number: int, rule: _Rule, first: Tree, of: Tree, same: _Same, tools: int):
+    def __init__(
+        self, number: int, rule: _Rule, first: Tree, of: Tree, same: _Same, fields: Fields
+    ):
+        tools = len(fields.tools)
         super().__init__(number, of, tools)
         self._rule = rule
         self._first, self._firsts = compiled_set(first), tools_of(first, tools)
@@ -310,6 +286,12 @@ class _KeyedRule(Statement):
         self._with = isinstance(rule, WithRule)
         if self._with or isinstance(rule, _OweRule):
             self.decides = self.kept() if self._with else frozenset()
+        terms = [term for _, term in same]
+        names = [("own", name) for name in self._names]
+        self.asked = [
+            foreseen(terms, self.tools, fields) if rule.forbids else (),
+            foreseen(names, self._firsts, fields) if self._with else (),
+        ]
 
     def kept(self) -> frozenset[int]:
         """See :class:`Statement`."""
@@ -333,43 +315,38 @@ class _KeyedRule(Statement):
             return True
         asked = [(rule.first, b)] if b is not None else []
         asked += [(rule.second, a)] if self._with and a is not None else []
-        met = counts.near if rule.forbids else counts.get
-        return not rule.allows({at: 1 for at in asked if met(at)}, seen)
+        return not rule.allows({at: 1 for at in asked if self._met(counts, at)}, seen)
+
+    def _met(self, counts: Counts, at: tuple[int, Key]) -> bool:
+        """Whether a key counts, or one that may be it; of `each` unless a later call used it up."""
+        found, near = counts.get(at, 0), counts.near[at[0] - self._rule.first]
+        if self._rule.forbids:
+            return bool(found) or any(near.of(at[1]))
+        if found and near.odd:
+            return all(not one or one[-1] < found for one in near.of(at[1]))
+        return bool(found)
 
     def add(self, memory: Memory, call: Event, undo: Undo) -> None:
         if call.answered and not self._rule.forbids:
             return
-        counts = memory.counts[self.number]
+        counts, turn = memory.counts[self.number], call.at + 1
         for at, value in self._rule.marks(counts, self._seen(call), True, ()):
-            for one in counts.near(at) if not value and is_vague(at[1]) else (at,):
-                counts.keep(one, value, undo)
-
-
-class _Tally:
-    """Amounts with their stamps; they are summed from the start."""
-
-    __slots__ = ("stamps", "sums")
-
-    def __init__(self) -> None:
-        self.stamps: list[int] = []
-        self.sums: list[int | Fraction] = [0]
-
-    def add(self, stamp: int, amount: int | Fraction, undo: Undo) -> None:
-        """An amount."""
-        self.stamps.append(stamp)
-        self.sums.append(self.sums[-1] + amount)
-        undo += [self.stamps.pop, self.sums.pop]
-
-    def since(self, least: int) -> int | Fraction:
-        """What came at that time or later."""
-        return self.sums[-1] - self.sums[bisect_left(self.stamps, least)]
+            near = counts.near[at[0] - self._rule.first]
+            if not value and is_vague(at[1]):
+                near.keep(at[1], turn, undo)  # it uses up those that may be it
+                continue
+            if self._rule.forbids and at not in counts:
+                near.keep(at[1], turn, undo)
+            counts.keep(at, turn if value else 0, undo)
 
 
 class _MostRule(Statement):
     """A limit on uses or on a sum; with a span of time a key has a tally, else a number."""
 
-    def __init__(self, number: int, of: Count | Total, tools: int):
-        counts = isinstance(of, Count)
+    bucket = Tally
+
+    def __init__(self, number: int, of: Count | Total, fields: Fields):
+        counts, tools = isinstance(of, Count), len(fields.tools)
         super().__init__(number, of.of if isinstance(of, Count) else ("calls", of.tool, ()), tools)
         self._rule = AtMostRule(
             number, of.value if isinstance(of, Count) else exact_number(of.value)
@@ -379,6 +356,7 @@ class _MostRule(Statement):
         self._within = of.within
         self._field = "" if counts else of.parameter  # type: ignore[union-attr]
         self.across = of.across
+        self.asked = [foreseen(of.per, self.tools, fields)]
 
     def _counts(self, call: Event) -> bool:
         if call.tool not in self.tools or self.of(call) is False:
@@ -394,16 +372,17 @@ class _MostRule(Statement):
         if not self._counts(own):
             return False
         seen, counts = self._seen(own), memory.counts[self.number]
-        at = self._rule.first, seen.b or ()
-        vague = is_vague(at[1])
+        key, near = seen.b or (), counts.near[0]
+        at, vague = (self._rule.first, key), is_vague(key)
         if self.across and vague:
             return True  # whom it counts for is not known, so no account can be asked
-        if self._within is None and not vague and not counts.odd:
+        if self._within is None and not vague and not near.odd:
             return not self._rule.allows(counts, seen)
-        found = [counts[one] for one in counts.near(at)]
-        if self._within is not None:
-            found = [tally.since(own.stamp - self._within) for tally in found]
-        return not self._rule.allows({at: sum(found)}, seen)
+        least = None if self._within is None else own.stamp - self._within
+        found = sum([tally.since(least) for tally in near.of(key)])
+        if at in counts:
+            found += counts[at] if self._within is None else counts[at].since(least)
+        return not self._rule.allows({at: found}, seen)
 
     def drawn(self, own: Event, plain: Event) -> tuple[int | Fraction, tuple[State, ...]] | None:
         """See :class:`Statement`."""
@@ -415,13 +394,18 @@ class _MostRule(Statement):
         if call.answered or not self._counts(call):
             return
         seen, counts = self._seen(call), memory.counts[self.number]
-        for at, value in self._rule.marks({} if self._within else counts, seen, True, ()):
-            if self._within is None:
-                counts.keep(at, value, undo)
-                continue
-            if at not in counts:
-                counts.keep(at, _Tally(), undo)
-            counts[at].add(call.stamp, value, undo)
+        key, amount = seen.b or (), (call.stamp, seen.adds)
+        counts.near[0].keep(key, amount, undo)
+        if is_vague(key):
+            return
+        at = self._rule.first, key
+        if self._within is None:
+            counts.keep(at, counts.get(at, 0) + seen.adds, undo)
+            return
+        if at not in counts:
+            counts.keep(at, Tally(), undo)
+        counts[at].append(amount)
+        undo.append(counts[at].pop)
 
 
 def _may_be(one: Sequence[State], other: Sequence[State]) -> bool:
@@ -439,9 +423,9 @@ class Policies:
         self.count = len(policies)
         made = {name for one in policies for name, _ in looks_named(one)}
         self.looks = [fields.looks[name] for name in sorted(made)]
-        self.pools = 0
+        self.alternatives: list[Alt] = []
         self.owing: list[int] = []
-        self.tools = len(fields.tools)
+        self.tools, self._fields = len(fields.tools), fields
         self.statements = statements = [self._made(at, one) for at, one in enumerate(policies)]
         self.across = any(isinstance(one, _MostRule) and one.across for one in statements)
         # By tool, in the order of the core: what decides on its calls, what remembers them.
@@ -449,34 +433,35 @@ class Policies:
         self.decides = [[one for one in statements if tool in one.decides] for tool in tools]
         self.keeps = [[one for one in statements if tool in one.kept()] for tool in tools]
 
-    def _alt(self, of: Alternative) -> Alt:
-        self.pools += 1
-        return Alt(of, self.pools - 1, self.tools)
+    def _alt(self, own: Tree, of: Alternative) -> Alt:
+        self.alternatives.append(Alt(of, len(self.alternatives), own, self._fields))
+        return self.alternatives[-1]
 
     def _made(self, number: int, of: Policy) -> Statement:
+        fields = self._fields
         match of:
             case Need(alternatives=(Alternative(calls=tuple() as calls) as one,)) if _is_keyed(one):
                 rule: _Rule = RequireRule(number, of.order == "each")
-                return _KeyedRule(number, rule, calls, of.of, one.same, self.tools)
+                return _KeyedRule(number, rule, calls, of.of, one.same, fields)
             case Ban(alternatives=(Alternative(calls=tuple() as calls) as one,), unless=()) if (
                 _is_keyed(one)
             ):
                 rule = BeforeRule(number)
                 same = _counting_errors(one.same)
-                return _KeyedRule(number, rule, calls, of.of, same, self.tools)
+                return _KeyedRule(number, rule, calls, of.of, same, fields)
             case Apart():
                 rule, same = WithRule(number), _counting_errors(of.same)
-                return _KeyedRule(number, rule, of.one, of.other, same, self.tools)
+                return _KeyedRule(number, rule, of.one, of.other, same, fields)
             case Need():
-                return NeedRule(number, of, self._alt, self.tools)
+                return NeedRule(number, of, partial(self._alt, of.of), self.tools)
             case Ban():
-                return BanRule(number, of, self._alt, self.tools)
+                return BanRule(number, of, partial(self._alt, of.of), self.tools)
             case Owe():
                 self.owing.append(number)
                 rule = _OweRule(number)
-                return _KeyedRule(number, rule, of.first, of.of, of.same, self.tools)
+                return _KeyedRule(number, rule, of.first, of.of, of.same, fields)
             case _:
-                return _MostRule(number, of, self.tools)
+                return _MostRule(number, of, fields)
 
 
 def _is_keyed(one: Alternative) -> bool:
@@ -494,8 +479,8 @@ class Memory(KeyedMemory):
     def __init__(self, policies: Policies, monitors: Monitors | None = None) -> None:
         super().__init__(monitors)
         self._policies = policies
-        self.pools = [Pool() for _ in range(policies.pools)]
-        self.counts = [Counts() for _ in range(policies.count)]
+        self.pools = [Pool(one.asked) for one in policies.alternatives]
+        self.counts = [Counts(one.bucket, one.asked) for one in policies.statements]
         self._looks = Looks(policies.looks, policies.tools) if policies.looks else None
 
     def refuses(self, own: Event) -> tuple[int, bool] | None:

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import partial
-from operator import ge, gt, le, lt
+from itertools import repeat
+from operator import eq, ge, gt, itemgetter, le, lt, ne
 from typing import Any, TypeAlias
 
 from tcc_certs.core.policies import Tree
 from tcc_certs.session.monitors.keyed import Event, Truth
 from tcc_certs.values.places import NONE, REST, UNKNOWN, State, constant, exact_number
-from tcc_certs.values.text_pattern import like_of, pattern_of
+from tcc_certs.values.text_pattern import like_of, likes_of, pattern_of
 
 Names: TypeAlias = "Mapping[str, State]"
 Term: TypeAlias = "Callable[[Event, Event, Names], State]"  # of the call, the earlier one, elements
@@ -277,6 +277,7 @@ def _counted(of: Term, relation: Tree) -> Term:
     return count
 
 
+_kind = itemgetter(0)
 _ORDERS = {"<": lt, "<=": le, ">": gt, ">=": ge}
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -418,13 +419,13 @@ _Each: TypeAlias = "Callable[[Event, Event, Names, _Elements], Sequence[Truth]]"
 
 
 def _group(every: bool, lists: Sequence[tuple[Term, str]], relations: Sequence[Tree]) -> Relation:
-    holds = _of_elements(lists, relations)
+    holds = _of_elements(lists, relations, alone=len(relations) == 1)
 
     def group(own: Event, seen: Event, names: Names) -> Truth:
         found = [of(own, seen, names) for of, _ in lists]
-        if any(many[0] != "l" for many in found):
+        if found[0][0] != "l" or found[-1][0] != "l":
             return None
-        if len({len(many[1]) for many in found}) > 1:
+        if len(found[0][1]) != len(found[-1][1]):
             return False
         within = _inside(own, names, len(found[0][1]))
         if within is None:
@@ -435,10 +436,12 @@ def _group(every: bool, lists: Sequence[tuple[Term, str]], relations: Sequence[T
     return group
 
 
-def _of_elements(lists: Sequence[tuple[Term, str]], relations: Sequence[Tree]) -> _Each:
-    """Whether all relations hold, of each element or pair."""
+def _of_elements(
+    lists: Sequence[tuple[Term, str]], relations: Sequence[Tree], *, alone: bool = False
+) -> _Each:
+    """Whether all relations hold, of each element or pair; `alone`: each truth once is enough."""
     names = [name for _, name in lists]
-    parts = [_of_each(one, names) or _one_by_one(one, names) for one in relations]
+    parts = [_of_each(one, names, alone) or _one_by_one(one, names) for one in relations]
     if len(parts) == 1:
         return parts[0]
 
@@ -461,7 +464,7 @@ def _one_by_one(tree: Tree, names: Sequence[str]) -> _Each:
     return each
 
 
-def _of_each(tree: Tree, names: Sequence[str]) -> _Each | None:
+def _of_each(tree: Tree, names: Sequence[str], alone: bool) -> _Each | None:
     """The same of one simple relation, whose other side is made once; None of other ones."""
     op, *sides = tree
     if op in ("~", "!~"):
@@ -479,7 +482,7 @@ def _of_each(tree: Tree, names: Sequence[str]) -> _Each | None:
     due = compiled_term(sides[1])
     if op in _ORDERS:
         return _each_ordered(at, _ORDERS[op], due)
-    return _each_equal(at, due, op == "!=")
+    return _each_equal(at, due, op == "!=", alone)
 
 
 def _depends(tree: object, names: Sequence[str]) -> bool:
@@ -504,15 +507,16 @@ def _element(term: Tree, names: Sequence[str]) -> _Column | None:
     return lambda items: [_cell(item, term[2]) for item in items[at]]
 
 
-def _each_equal(of: _Column, due: Term, negated: bool) -> _Each:
+def _each_equal(of: _Column, due: Term, negated: bool, alone: bool) -> _Each:
     def each(own: Event, seen: Event, outer: Names, items: _Elements) -> Sequence[Truth]:
-        kind, value = other = due(own, seen, outer)
-        vague = kind in VAGUE
-        found = [
-            same(one, other) if vague or one[0] in VAGUE else one[0] == kind and one[1] == value
-            for one in of(items)
-        ]
-        return [_opposite(one) for one in found] if negated else found
+        other, column = due(own, seen, outer), of(items)
+        if other[0] in VAGUE or not VAGUE.isdisjoint(map(_kind, column)):
+            found = [same(one, other) for one in column]
+            return [_opposite(one) for one in found] if negated else found
+        if alone:
+            count = column.count(other)
+            return [negated] * (count < len(column)) + [not negated] * (count > 0)
+        return list(map(ne if negated else eq, column, repeat(other)))
 
     return each
 
@@ -543,25 +547,28 @@ def _each_ordered(of: _Column, holds: Callable[[Any, Any], bool], due: Term) -> 
 
 
 def _each_like(of: _Column, source: str, negated: bool) -> _Each:
-    matches, ask, size = like_of(source), _asked(source), pattern_of(source).size
+    matches, ask, size = likes_of(source), _asked(source), pattern_of(source).size
 
     def each(own: Event, seen: Event, outer: Names, items: _Elements) -> Sequence[Truth]:
         marks, column = own.marks, of(items)
+        texts = [v for k, v in column if k == "s"]
         if outer[_WAYS][1] > len(column):  # it is asked of these elements more than once
-            holds: Callable[[str], Truth] = partial(ask, own, outer)
+            found: Sequence[Truth] = [ask(own, outer, text) for text in texts]
         else:
-            holds = matches
-            own.asked += sum([len(v) for k, v in column if k == "s"]) * size >> 6
-        found = [
-            holds(v)
-            if k == "s"
-            else marks.get((source, v))
-            if k == DIGESTED
-            else None
-            if k in VAGUE
-            else False
-            for k, v in column
-        ]
+            found = matches(texts)
+            own.asked += sum(map(len, texts)) * size >> 6
+        if len(texts) < len(column):
+            each_text = iter(found)
+            found = [
+                next(each_text)
+                if k == "s"
+                else marks.get((source, v))
+                if k == DIGESTED
+                else None
+                if k in VAGUE
+                else False
+                for k, v in column
+            ]
         return [_opposite(one) for one in found] if negated else found
 
     return each

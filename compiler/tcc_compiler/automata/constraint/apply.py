@@ -39,6 +39,7 @@ from tcc_compiler.automata.table import (
     Numbers,
     Table,
     as_machine,
+    as_trimmed_table,
     best_to_go,
     distinct,
     exact_array,
@@ -77,7 +78,7 @@ def at_most(table: Table, weights: Sequence[int], bound: int, guard: Guard) -> T
     most = spare // unit
     if unit > 1:
         steps, stop = steps // unit, stop // unit
-    to_go = best_to_go(table, steps, np.maximum, guard, stop)
+    to_go = best_to_go(table, steps, np.maximum, guard, stop, most + 1)
     if int(to_go[table.start]) <= most:
         return table
     # All amounts beyond the limit are equivalent.
@@ -119,9 +120,16 @@ _STEPS = 1 << 10
 _BELOW = ((1 << np.arange(8)) - 1).astype(np.uint8)
 _BITS = np.array([bin(byte).count("1") for byte in range(256)], dtype=np.int64)
 
-# The targets of a state and what is spent on the way there.
-_Row: TypeAlias = "list[tuple[int, int]]"
 Locate: TypeAlias = "Callable[[Numbers, Exact], Ints]"
+
+
+@frozen
+class _Moves:
+    """The edges of a table as lists: where those of each state begin, targets, what is spent."""
+
+    first: list[int]
+    target: list[int]
+    step: list[int]
 
 
 @frozen
@@ -152,52 +160,54 @@ def pairs_spent(
     Raises:
         Refused: TCC403, TCC404 from the guard.
     """
-    moves = list(zip(table.target.tolist(), steps.tolist(), strict=True))
-    rows = [moves[first:last] for first, last in pairwise(table.edge_start.tolist())]
+    moves = _Moves(
+        first=table.edge_start.tolist(), target=table.target.tolist(), step=steps.tolist()
+    )
     bits = most + 1
     if bits > _MAX_SUM_BITS or bits * table.states > _MAX_TABLE_BITS:
-        return _listed(rows, to_go, most, guard)
-    ends = _end_masks(table, rows, stop, most, guard)
-    return _unpacked(_spent_masks(rows, ends, most, guard), most)
+        return _listed(moves, to_go, most, guard)
+    ends = _end_masks(table, moves, stop, most, guard)
+    return _unpacked(_spent_masks(moves, ends, most, guard), most)
 
 
-def _end_masks(
-    table: Table, rows: Sequence[_Row], stop: Exact, most: int, guard: Guard
-) -> list[int]:
+def _end_masks(table: Table, moves: _Moves, stop: Exact, most: int, guard: Guard) -> list[int]:
     """For each state the amounts from which a word comes out at exactly `most`, as bits."""
+    target, step = moves.target, moves.step
     masks: list[int] = []
     ends = np.where(table.accept & (stop <= most), most - stop, -1).tolist()
-    for end, row in zip(ends, rows, strict=True):
+    for end, (low, high) in zip(ends, pairwise(moves.first), strict=True):
         mask = 0 if end < 0 else 1 << end
-        for target, step in row:
-            mask |= masks[target] >> step
+        for edge in range(low, high):
+            mask |= masks[target[edge]] >> step[edge]
         masks.append(mask)
     guard.tick(table.edges)
     return masks
 
 
-def _spent_masks(rows: Sequence[_Row], ends: Sequence[int], most: int, guard: Guard) -> list[int]:
+def _spent_masks(moves: _Moves, ends: Sequence[int], most: int, guard: Guard) -> list[int]:
     """For each state the amounts that occur there, raised, as bits."""
+    first, target, step = moves.first, moves.target, moves.step
     keep = (1 << most + 1) - 1
-    masks = [0] * len(rows)
+    masks = [0] * len(ends)
     masks[-1] = 1
     pairs = 0
     most_pairs, steps = guard.max_states, 0
-    for q in range(len(rows) - 1, -1, -1):
-        seen, end, row = masks[q] & keep, ends[q], rows[q]
+    for q in range(len(ends) - 1, -1, -1):
+        seen, end = masks[q] & keep, ends[q]
         gaps = keep & ~end
         # A carry starts at every amount in a gap, and stops at the first amount after the gap.
         masks[q] = mask = (((seen & gaps) + gaps) | seen) & end
         pairs += mask.bit_count()
         if pairs > most_pairs:
             guard.states(pairs)
-        steps += 1 + len(row)
+        low, high = first[q], first[q + 1]
+        steps += 1 + high - low
         if steps > _STEPS:
             guard.note(pairs)
             guard.tick(steps)
             steps = 0
-        for target, step in row:
-            masks[target] |= mask << step
+        for edge in range(low, high):
+            masks[target[edge]] |= mask << step[edge]
     guard.states(pairs)
     guard.tick(steps)
     return masks
@@ -222,18 +232,19 @@ def _unpacked(masks: list[int], most: int) -> SpentPairs:
     return SpentPairs(spent=np.concatenate(amounts), start=before[::width], locate=locate)
 
 
-def _listed(rows: Sequence[_Row], to_go: Exact, most: int, guard: Guard) -> SpentPairs:
+def _listed(moves: _Moves, to_go: Exact, most: int, guard: Guard) -> SpentPairs:
     """The pairs where sums are too many for bits: sets of amounts, raised by `to_go` alone."""
     least = [max(0, most - left) for left in to_go.tolist()]
-    seen: list[set[int]] = [set() for _ in rows]
+    seen: list[set[int]] = [set() for _ in least]
     seen[-1].add(least[-1])
     pairs = 0
-    for q in range(len(rows) - 1, -1, -1):
-        amounts, row = seen[q], rows[q]
+    for q in range(len(least) - 1, -1, -1):
+        amounts, low, high = seen[q], moves.first[q], moves.first[q + 1]
         pairs += len(amounts)
         guard.states(pairs)
-        guard.tick(1 + len(amounts) * len(row))
-        for target, step in row:
+        guard.tick(1 + len(amounts) * (high - low))
+        for edge in range(low, high):
+            target, step = moves.target[edge], moves.step[edge]
             below, floor = seen[target], least[target]
             for amount in amounts:
                 spent = amount + step
@@ -391,6 +402,9 @@ def _limit(
 def _tidy(
     machine: Machine | None, statement: str, place: str | None, guard: Guard
 ) -> Machine | Table:
+    table = None if machine is None else as_trimmed_table(machine)
+    if table is not None:
+        return merged(table, guard)
     trimmed = None if machine is None else trim(machine)
     if trimmed is None:
         raise _no_plan(statement, place)

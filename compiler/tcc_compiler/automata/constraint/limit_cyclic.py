@@ -113,6 +113,8 @@ def _cycle(best: Sequence[tuple[int, int] | None]) -> NegativeCycle | None:
     return None
 
 
+_STEPS = 1 << 10  # between looks at the clock
+
 # (state, number) -> the representative of all numbers with the same words, None for no word.
 Settle: TypeAlias = "Callable[[int, int], int | None]"
 Accepts: TypeAlias = "Callable[[int, int], bool]"
@@ -252,26 +254,39 @@ def _meet(
     begin = settle(machine.start, first)
     if begin is None:
         return None
-    number = {(machine.start, begin): 0}
-    pairs = [(machine.start, begin)]
+    moves = [
+        [(letter, target, step) for (letter, target), step in zip(row, steps, strict=True)]
+        for row, steps in zip(machine.edges, weighed.steps, strict=True)
+    ]
+    # Pairs are numbered state by state: a number is its own hash, a pair is not.
+    numbers: list[dict[int, int]] = [{} for _ in moves]
+    numbers[machine.start][begin] = 0
+    states, lefts = [machine.start], [begin]
     edges: list[Edges] = []
-    held = 0
-    for q, left in pairs:
+    made, held, steps = 1, 0, 0
+    most_pairs, most_edges = guard.max_states, guard.max_room
+    for q, left in zip(states, lefts, strict=True):  # both grow as they are read
         row = []
-        for (letter, target), step in zip(machine.edges[q], weighed.steps[q], strict=True):
+        for letter, target, step in moves[q]:
             after = settle(target, left - step)
             if after is None:
                 continue
-            pair = (target, after)
-            p = number.get(pair)
-            if p is None:
-                p = number[pair] = len(pairs)
-                pairs.append(pair)
+            p = numbers[target].setdefault(after, made)
+            if p == made:
+                made += 1
+                states.append(target)
+                lefts.append(after)
             row.append((letter, p))
         edges.append(tuple(row))
         held += len(row)
-        guard.tick(1 + len(machine.edges[q]))
-        guard.states(len(pairs))
-        guard.room(held)
-    accept = [machine.accept[q] and accepts(q, left) for q, left in pairs]
+        if made > most_pairs or held > most_edges:
+            guard.states(made)
+            guard.room(held)
+        steps += 1 + len(moves[q])
+        if steps > _STEPS:
+            guard.note(made)
+            guard.tick(steps)
+            steps = 0
+    guard.note(made)
+    accept = [machine.accept[q] and accepts(q, left) for q, left in zip(states, lefts, strict=True)]
     return Machine(start=0, accept=accept, edges=edges, nondeterministic=machine.nondeterministic)

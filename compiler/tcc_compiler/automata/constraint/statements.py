@@ -14,16 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from math import gcd
 
-from tcc_certs.core.model import (
-    CallSet,
-    Core,
-    Forbid,
-    ForbidBefore,
-    ForbidNext,
-    ForbidWith,
-    Limit,
-    Require,
-)
+from tcc_certs.core import model
 from tcc_certs.formats.codec import written
 from tcc_compiler.automata.letters import Letters, letter_amounts
 from tcc_compiler.automata.table import Edges, Machine
@@ -87,23 +78,23 @@ def product(machine: Machine, constraint: StatementAutomaton, guard: Guard) -> M
     return Machine(start=0, accept=accept, edges=edges, nondeterministic=machine.nondeterministic)
 
 
-def constraints(core: Core, letters: Letters) -> Iterator[StatementAutomaton]:
+def constraints(core: model.Core, letters: Letters) -> Iterator[StatementAutomaton]:
     """The constraints of a core, in the order in which they are applied."""
     if core.start is not None:
         yield signature(core, letters)
     for forbid in core.forbids:
-        if isinstance(forbid, ForbidNext):
+        if isinstance(forbid, model.ForbidNext):
             yield forbid_next(core, letters, forbid)
     for require in core.requires:
         yield _REQUIRE[require.order](core, letters, require)
     for forbid in core.forbids:
-        if isinstance(forbid, ForbidWith):
+        if isinstance(forbid, model.ForbidWith):
             yield forbid_with(core, letters, forbid)
-        elif isinstance(forbid, ForbidBefore):
+        elif isinstance(forbid, model.ForbidBefore):
             yield forbid_before(core, letters, forbid)
 
 
-def signature(core: Core, letters: Letters) -> StatementAutomaton:
+def signature(core: model.Core, letters: Letters) -> StatementAutomaton:
     """The state flows from `start` through `IN -> OUT` of each call to one of the goals."""
     tools = [core.tools[core.calls[group[0]].tool] for group in letters.calls]
     names = sorted(
@@ -128,7 +119,9 @@ def signature(core: Core, letters: Letters) -> StatementAutomaton:
     )
 
 
-def require_before(core: Core, letters: Letters, require: Require) -> StatementAutomaton:
+def require_before(
+    core: model.Core, letters: Letters, require: model.Require
+) -> StatementAutomaton:
     """State 1 once an A was seen.  A call in both does not serve itself."""
     first = frozenset(letters.patterns[require.first])
     second = frozenset(letters.patterns[require.second])
@@ -141,7 +134,7 @@ def require_before(core: Core, letters: Letters, require: Require) -> StatementA
     return _constraint(core, require, step)
 
 
-def require_after(core: Core, letters: Letters, require: Require) -> StatementAutomaton:
+def require_after(core: model.Core, letters: Letters, require: model.Require) -> StatementAutomaton:
     """State 1 while a B waits for its A.  A call in both serves the ones before, not itself."""
     first = frozenset(letters.patterns[require.first])
     second = frozenset(letters.patterns[require.second])
@@ -154,7 +147,7 @@ def require_after(core: Core, letters: Letters, require: Require) -> StatementAu
     return _constraint(core, require, step, accepts=lambda state: state == 0)
 
 
-def require_each(core: Core, letters: Letters, require: Require) -> StatementAutomaton:
+def require_each(core: model.Core, letters: Letters, require: model.Require) -> StatementAutomaton:
     """State 1 once an A was seen since the last B.  A call in both is a B, and serves nobody."""
     first = frozenset(letters.patterns[require.first])
     second = frozenset(letters.patterns[require.second])
@@ -170,7 +163,7 @@ def require_each(core: Core, letters: Letters, require: Require) -> StatementAut
 _REQUIRE = {"before": require_before, "after": require_after, "each": require_each}
 
 
-def forbid_next(core: Core, letters: Letters, forbid: ForbidNext) -> StatementAutomaton:
+def forbid_next(core: model.Core, letters: Letters, forbid: model.ForbidNext) -> StatementAutomaton:
     """Bit i of the state: the last i + 1 calls match the first i + 1 patterns."""
     holds = [0] * len(letters.calls)
     for at, pattern in enumerate(forbid.patterns):
@@ -185,7 +178,7 @@ def forbid_next(core: Core, letters: Letters, forbid: ForbidNext) -> StatementAu
     return _constraint(core, forbid, step)
 
 
-def forbid_with(core: Core, letters: Letters, forbid: ForbidWith) -> StatementAutomaton:
+def forbid_with(core: model.Core, letters: Letters, forbid: model.ForbidWith) -> StatementAutomaton:
     """Bits of the state: an A was seen, a B was seen; both together are forbidden."""
     seen = [0] * len(letters.calls)
     for bit, pattern in ((1, forbid.first), (2, forbid.second)):
@@ -199,7 +192,9 @@ def forbid_with(core: Core, letters: Letters, forbid: ForbidWith) -> StatementAu
     return _constraint(core, forbid, step)
 
 
-def forbid_before(core: Core, letters: Letters, forbid: ForbidBefore) -> StatementAutomaton:
+def forbid_before(
+    core: model.Core, letters: Letters, forbid: model.ForbidBefore
+) -> StatementAutomaton:
     """State 1 once an A was seen.  One call in both may stand, a second one not."""
     first = frozenset(letters.patterns[forbid.first])
     second = frozenset(letters.patterns[forbid.second])
@@ -213,8 +208,8 @@ def forbid_before(core: Core, letters: Letters, forbid: ForbidBefore) -> Stateme
 
 
 def _constraint(
-    core: Core,
-    statement: Require | Forbid,
+    core: model.Core,
+    statement: model.Require | model.Forbid,
     step: Callable[[int, int], int | None],
     accepts: Callable[[int], bool] = lambda _: True,
 ) -> StatementAutomaton:
@@ -222,29 +217,29 @@ def _constraint(
     return StatementAutomaton(text=text, statement=statement, start=0, step=step, accepts=accepts)
 
 
-def statement_text(core: Core, statement: Statement) -> str:
+def statement_text(core: model.Core, statement: Statement) -> str:
     """A statement as the grammar would write it, with short patterns."""
     match statement:
-        case Limit():
+        case model.Limit():
             return f"limit {statement.text}"
-        case Require(order, first, second):
+        case model.Require(order, first, second):
             words = "before each" if order == "each" else order
             return f"require {pattern_text(core, first)} {words} {pattern_text(core, second)}"
-        case ForbidNext(patterns):
+        case model.ForbidNext(patterns):
             shown = " ".join(pattern_text(core, pattern) for pattern in patterns[:8])
             return f"forbid {shown}{' ...' if len(patterns) > 8 else ''}"
-        case ForbidWith(first, second):
+        case model.ForbidWith(first, second):
             return f"forbid {pattern_text(core, first)} with {pattern_text(core, second)}"
-        case ForbidBefore(first, second):
+        case model.ForbidBefore(first, second):
             return f"forbid {pattern_text(core, first)} before {pattern_text(core, second)}"
 
 
-def pattern_text(core: Core, pattern: int) -> str:
+def pattern_text(core: model.Core, pattern: int) -> str:
     """A pattern in messages: the tool if it has all its calls, else the first call and a count."""
     return call_set_text(core, core.patterns[pattern])
 
 
-def call_set_text(core: Core, calls: CallSet) -> str:
+def call_set_text(core: model.Core, calls: model.CallSet) -> str:
     """A call set in messages; see :func:`pattern_text`."""
     if not calls:
         return "(no call)"
@@ -279,7 +274,7 @@ class Control:
         exact: False where a limit on cost had to be left out, because a cost is negative.
     """
 
-    def __init__(self, core: Core, letters: Letters, limits: bool) -> None:
+    def __init__(self, core: model.Core, letters: Letters, limits: bool) -> None:
         """Args: limits: False leaves every limit out."""
         self._constraints: tuple[StatementAutomaton, ...] = tuple(constraints(core, letters))
         self._sums, left_out = _sums(core, letters) if limits else ((), len(core.limits))
@@ -335,7 +330,7 @@ class Control:
         return tuple(next_values)
 
 
-def _sums(core: Core, letters: Letters) -> tuple[tuple[BoundedSum, ...], int]:
+def _sums(core: model.Core, letters: Letters) -> tuple[tuple[BoundedSum, ...], int]:
     """The limits whose amounts are never negative, and how many others there are."""
     sums = []
     for limit in core.limits:

@@ -262,7 +262,7 @@ EXACT: Mapping[str, Entry] = {
         "a statement that is not covered",
         "`tcc prove` does not decide this question: the statement, or the difference of the two\n"
         "grammars, is of a kind that its search does not know, such as a tool that gives other\n"
-        "parameters on the two sides, a limit below 0, a statement over lists, times or look-ups,\n"
+        "parameters on the two sides, a limit below 0, a statement on records, times or look-ups,\n"
         "fields that stand in one another, or a statement that computes with a field of many\n"
         "values. The message says which. Ask about a part of it, or make the\n"
         "tools alike: `tcc prove OLD.tcg --implies NEW.tcg` wants the same `gives` on both sides.",

@@ -251,6 +251,9 @@ def _may_be(known: Made, unknown: bool) -> Sequence[int | None]:
     if known.outcome == "failed":
         return (None,)
     told = known.observed or ()
+    if None not in told:
+        call = known.offer.calls.get(told)
+        return () if call is None else (call,)
     return [call for one, call in known.offer.calls.items() if agrees(one, told)]
 
 
