@@ -151,7 +151,7 @@ Fixpoint behind (prefix l : bytes) : option bytes :=
   match prefix, l with [], l => Some l | x :: prefix, y :: l => if x =? y then behind prefix l else None | _, [] => None end.
 Fixpoint unquoted (fuel : nat) (l done : bytes) : option bytes :=
   match fuel, l with
-  | S fuel, c :: _ => if c =? 34 then Some (rev_append done []) else match read l with Some (b, l) => unquoted fuel l (b :: done) | None => None end
+  | S fuel, c :: _ => if c =? 34 then Some (rev_append done []) else match read l with Some (b, l) => if (0 <=? b) && (b <? 256) then unquoted fuel l (b :: done) else None | None => None end
   | _, _ => None
   end.
 Definition string_in (l : bytes) : option (bytes * bytes) :=

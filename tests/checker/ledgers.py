@@ -18,6 +18,7 @@ import pytest
 
 from tcc.library.proved import NoChecker, session_verdicts
 from tcc_certs import kernel, session
+from tcc_certs.errors import Rejected
 from tcc_certs.session import SessionValidation, validation
 from tests.checker.verdicts import agree, program
 
@@ -60,7 +61,7 @@ class Kept:
         if isinstance(artifact, bytes):
             try:
                 artifact = checked(artifact)
-            except kernel.Rejected:
+            except Rejected:
                 return
         kept = self.ledgers[artifact.file.digest.hex()]
         if ledger not in kept:

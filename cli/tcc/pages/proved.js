@@ -1067,7 +1067,7 @@ a==="number"&&0===((b|a)>>>15|0))return J(a9(b,a));return aM(b,a)}function
 h(b,a){if(typeof
 b==="number"&&typeof
 a==="number")return b===a?1:0;return cc(b,a)}function
-t(b,a){if(typeof
+s(b,a){if(typeof
 b==="number"&&typeof
 a==="number")return b<a?1:0;return eG(b,a)}function
 i(b,a){if(typeof
@@ -1180,7 +1180,7 @@ a=a[2];continue}var
 c=b}else
 var
 c=a;return c}}function
-s(e,c){var
+t(e,c){var
 a=c;for(;;){if(a){var
 b=d(e,a[1]);if(b){var
 a=a[2];continue}return b}return 1}}function
@@ -1211,7 +1211,7 @@ b=e,a=d;for(;;){if(b){var
 f=n(a,c),b=b[2],a=f;continue}return a}}var
 ih=a(a(a(a(a(c))))),bI=R(b(c,1),ih);function
 aZ(a){var
-b=i(P(bI),a);return b?t(a,bI):b}function
+b=i(P(bI),a);return b?s(a,bI):b}function
 eV(e,f){var
 g=[0,j(e[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],i=[0,d(e[3],f[1]),0],k=[0,j(e[7],4,i),h],l=[0,a(b(b(b(c,1),1),1)),0],m=[0,d(e[2],l),k];return d(e[6],m)}function
 eW(b,a){if(i(f,a))return f;var
@@ -1222,11 +1222,11 @@ ii=b(b(b(b(b(b(c,1),1),1),1),1),1),cf=R(b(c,1),ii);function
 eY(e,a){var
 g=0,h=a?c:f,i=[0,b(b(b(b(c,1),1),1),1),[0,h,g]];return d(e[2],i)}function
 eZ(r,q,p,o,n,m,C,e){if(e){var
-s=e[1],u=s[2],a=s[1];if(i(n,u))return 0;var
+t=e[1],u=t[2],a=t[1];if(i(n,u))return 0;var
 g=d(p,a);if(g){var
 k=d(o,u);if(k){var
-b=k[1],v=t(f,b[4]);if(v){var
-w=t(m,a);if(w)var
+b=k[1],v=s(f,b[4]);if(v){var
+w=s(m,a);if(w)var
 c=w;else
 var
 A=q[1],B=A?h(m,a):A,c=B?j(r[5],C,b[7]):B}else
@@ -1242,7 +1242,7 @@ z=y}else
 var
 z=g;return z}return ij}function
 e0(r,$,q,aA,az,ay,a,ax,p){var
-k=a[1],L=B(I($,a[2]),p),aB=m(k),aa=aB||t(L,eX(q,a,p));if(aa){var
+k=a[1],L=B(I($,a[2]),p),aB=m(k),aa=aB||s(L,eX(q,a,p));if(aa){var
 aC=eY(r,k),M=eZ(r,q,aA,az,ay,P(c),aC,ax);if(M){var
 aD=M[1],aE=0,aF=k?f:P(cf),aH=k?f:cf,aI=k?eW(c,L):f,aJ=k?aX(c,L):f,aK=k?c:f,F=f,E=aK,o=aJ,v=aI,D=aH,A=aF,z=aE,u=aD,aL=eX(q,a,p);for(;;){if(u){var
 W=u[1],g=W[2],w=W[1],ah=g[9],ai=g[2],G=B(n(I($,B(B(a[2],c),ai)),ah),p);if(i(aL,G))return 0;var
@@ -1252,18 +1252,18 @@ as=q[2],H=as||h(a[3],E);else
 var
 H=Y;if(H){var
 e=a[4],l=a[9],N=q[3];if(N){var
-ac=B(N[1],c),s=R(b(c,1),ac);if(h(l,f))var
+ac=B(N[1],c),t=R(b(c,1),ac);if(h(l,f))var
 x=B(e,c);else{var
-af=B(B(l,c),p);if(h(e,s))var
+af=B(B(l,c),p);if(h(e,t))var
 U=B(n(e,e),c);else
 var
 ag=b(c,1),U=B(n(e,e),ag);var
 x=aX(U,af)}var
-O=i(f,l),Q=O?t(e,n(s,s)):O;if(Q)var
-ad=h(l,f),y=ad||i(s,e);else
+O=i(f,l),Q=O?s(e,n(t,t)):O;if(Q)var
+ad=h(l,f),y=ad||i(t,e);else
 var
 y=Q;var
-S=y?i(x,o):y,T=S?t(x,n(o,v)):S;if(T)var
+S=y?i(x,o):y,T=S?s(x,n(o,v)):S;if(T)var
 ae=aX(e,B(l,p)),J=i(n(o,v),ae);else
 var
 J=T}else
@@ -1285,9 +1285,9 @@ e2(j){var
 g=av(eL(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
 k=bb(d,b(a(b(c,1)),1)),i=[0,n(b(b(b(b(a(c),1),1),1),1),k),e],l=g-1|0;if(h(aW(d,b(a(b(c,1)),1)),f))return i;var
 g=l,d=aW(d,b(a(b(c,1)),1)),e=i;continue}}function
-bJ(d){if(t(d,f)){var
+bJ(d){if(s(d,f)){var
 e=e2(P(d));return[0,a(b(a(a(b(c,1))),1)),e]}return e2(d)}function
-bK(d){return t(d,b(a(b(c,1)),1))?n(b(b(b(b(a(c),1),1),1),1),d):n(a(a(a(b(a(b(c,1)),1)))),d)}function
+bK(d){return s(d,b(a(b(c,1)),1))?n(b(b(b(b(a(c),1),1),1),1),d):n(a(a(a(b(a(b(c,1)),1)))),d)}function
 ik(d){if(h(d,b(a(b(b(b(c,1),1),1)),1))){var
 e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(h(d,b(b(a(a(a(b(c,1)))),1),1))){var
 f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(i(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(h(d,b(b(b(c,1),1),1))){var
@@ -1324,7 +1324,7 @@ G=[0,b(a(b(a(a(c)),1)),1),0],H=o(cg(q[1]),G),I=[0,d(e[2],H),r],J=c_(e,q[2],I),p=
 N=[0,a(b(a(a(a(a(c)))),1)),0];return[0,d(e[2],N),j]}}}function
 aH(a,b){var
 c=C(c_(a,b,0),0);return d(a[6],c)}function
-e3(d){return t(d,b(a(b(a(a(c)),1)),1))?B(d,b(b(b(b(a(c),1),1),1),1)):B(d,a(a(a(b(a(b(c,1)),1)))))}function
+e3(d){return s(d,b(a(b(a(a(c)),1)),1))?B(d,b(b(b(b(a(c),1),1),1),1)):B(d,a(a(a(b(a(b(c,1)),1)))))}function
 be(a){return as(function(a){var
 d=[0,bK(bb(a,b(b(b(b(c,1),1),1),1))),0];return[0,bK(aW(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
 c$(a){return aj(function(b,a){return v(a[8],b)},a,f)}function
@@ -1333,7 +1333,7 @@ l=b(b(b(b(b(b(c,1),1),1),1),1),1),g=j,e=f,m=a(a(a(a(a(c)))));for(;;){if(g){var
 i=aG(e,d(k,g[1])),g=g[2],e=i;continue}var
 o=h(e,f)?f:n(eL(e),c);return aG(c,aW(n(o,m),l))}}function
 e4(a){var
-b=a[14];return m(s(function(a){return h(a[4],a[3])},b))}function
+b=a[14];return m(t(function(a){return h(a[4],a[3])},b))}function
 ch(b){var
 a=b[6];if(typeof
 a==="number"&&a)return 1;return 0}function
@@ -1345,7 +1345,7 @@ var
 ai=aW;if(ai){var
 S=0,A=Q;for(;;){if(A){var
 g=A[1],as=S?j(l[5],S[1],g[1]):1;if(as){var
-ao=aZ(g[2]),ap=ao?aZ(g[3]):ao,aq=ap?i(g[2],g[3]):ap,ar=aq?t(f,g[4]):aq;if(ar)var
+ao=aZ(g[2]),ap=ao?aZ(g[3]):ao,aq=ap?i(g[2],g[3]):ap,ar=aq?s(f,g[4]):aq;if(ar)var
 a5=eV(l,g),a6=d(l[9],a5),at=j(l[4],g[6],a6);else
 var
 at=ar;var
@@ -1366,11 +1366,11 @@ X=cd(u);else{var
 a7=W-1|0;if(u){if(u[2]){var
 w=u,G=0;b:for(;;){if(w){var
 U=w[2],ax=w[1];if(U){var
-ay=U[1],D=av(v(ax,v(ay,f))),s=ax,r=ay,q=0;for(;;){if(0===D)var
-V=C(q,o(s,r));else{var
-aw=D-1|0;if(s){var
-E=s[1];if(r){var
-F=r[1],aF=t(F[1],E[1]),a3=0;if(aF)var
+ay=U[1],D=av(v(ax,v(ay,f))),t=ax,r=ay,q=0;for(;;){if(0===D)var
+V=C(q,o(t,r));else{var
+aw=D-1|0;if(t){var
+E=t[1];if(r){var
+F=r[1],aF=s(F[1],E[1]),a3=0;if(aF)var
 $=aF;else{var
 aH=h(F[1],E[1]);if(aH){var
 aa=d(N,F[2]),a4=0;if(aa){var
@@ -1385,10 +1385,10 @@ var
 $=aH}if(!a3)var
 au=$;if(au){var
 D=aw,r=r[2],q=[0,F,q];continue}var
-D=aw,s=s[2],q=[0,E,q];continue}var
-V=C(q,o(s,r))}else
+D=aw,t=t[2],q=[0,E,q];continue}var
+V=C(q,o(t,r))}else
 var
-V=C(q,o(s,r))}var
+V=C(q,o(t,r))}var
 w=U[2],G=[0,V,G];continue b}}var
 az=C(G,w)}else
 var
@@ -1403,10 +1403,10 @@ ac=e[8];var
 aP=m(y[1]);if(aP)var
 ad=aP;else{var
 bd=e[8],be=P(c),Y=P(c),aA=be,H=bd;for(;;){if(H){var
-aB=H[1],aC=aB[2],Z=aB[1],aD=t(Y,Z);if(aD)var
+aB=H[1],aC=aB[2],Z=aB[1],aD=s(Y,Z);if(aD)var
 _=aD;else
 var
-aE=h(Y,Z),_=aE?t(aA,aC):aE;if(_){var
+aE=h(Y,Z),_=aE?s(aA,aC):aE;if(_){var
 Y=Z,aA=aC,H=H[2];continue}var
 aV=_}else
 var
@@ -1415,14 +1415,14 @@ ad=aV;break}}if(ad){var
 a_=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aQ=e0(l,am,y,a0,N,M,e,ac,aG(f,B(e[9],a_)));if(aQ)var
 J=aQ;else
 var
-bb=b(b(a(b(c,1)),1),1),bc=R(b(c,1),bb),aU=t(e[9],bc),J=aU?e0(l,am,y,a0,N,M,e,ac,f):aU}else
+bb=b(b(a(b(c,1)),1),1),bc=R(b(c,1),bb),aU=s(e[9],bc),J=aU?e0(l,am,y,a0,N,M,e,ac,f):aU}else
 var
 J=ad;var
-aR=J?t(e[5],cf):J;if(aR)var
-a$=e[6],ae=t(P(cf),a$);else
+aR=J?s(e[5],cf):J;if(aR)var
+a$=e[6],ae=s(P(cf),a$);else
 var
 ae=aR;if(ae){if(ah){var
-aJ=ah[1],aK=aJ[1],aL=t(aK,e[2]),an=0;if(aL){var
+aJ=ah[1],aK=aJ[1],aL=s(aK,e[2]),an=0;if(aL){var
 aM=aL;an=1}else{var
 aN=h(aK,e[2]);if(aN)var
 af=j(l[5],aJ[2],e[7]);else{var
@@ -1503,7 +1503,7 @@ N=o(i,t),O=d[14],P=[0,b(b(a(b(a(a(c)),1)),1),1),0],Q=[0,a(b(a(b(b(a(c),1),1)),1)
 e7(d,c){if(c){var
 l=c[1],b=d[1],a=l[1];for(;;){if(b){var
 f=0;if(a){var
-g=a[1],i=b[1];if(t(i,g))var
+g=a[1],i=b[1];if(s(i,g))var
 e=1;else{var
 j=h(i,g);if(j){var
 b=b[2],a=a[2];continue}var
@@ -1550,11 +1550,11 @@ p=j[1],q=p[1],_=0,$=0,aa=p[2],ab=[3,x(function(a){return[0,a]},aa)],ac=[0,a(a(b(
 var
 r=j;var
 aJ=o(r,Z),aK=iw(g,e),aL=[0,a(a(b(b(a(a(c)),1),1))),0],aM=[0,b(a(a(a(b(a(c),1)))),1),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,a(b(b(a(b(a(c),1)),1),1)),aN],aP=[0,b(b(a(b(a(a(c)),1)),1),1),aO],aQ=[0,b(b(b(b(a(a(c)),1),1),1),1),aP],aR=[0,[0,[0,a(a(a(a(b(a(c),1))))),aQ],aK],0],aS=[0,b(a(a(a(b(a(c),1)))),1),0],aT=[0,a(a(a(a(b(a(c),1))))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(a(b(b(a(a(c)),1),1))),aU],aW=[0,b(a(b(b(a(a(c)),1),1)),1),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aX],[0,c]],0],aZ=bf(g,e[2]),a0=[0,b(a(a(a(b(a(c),1)))),1),0],a1=[0,a(a(a(a(b(a(c),1))))),a0],a2=[0,a(b(b(a(b(a(c),1)),1),1)),a1],a3=[0,a(a(b(b(a(a(c)),1),1))),a2],a4=[0,b(a(b(b(a(a(c)),1),1)),1),a3],a5=[0,a(b(a(b(b(a(c),1),1)),1)),a4],a6=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),a5],aZ],0],a7=e[8],a8=[3,x(function(a){return bf(g,a)},a7)],a9=[0,a(a(b(b(a(a(c)),1),1))),0],a_=[0,b(b(a(b(a(a(c)),1)),1),1),a9],a$=[0,a(b(b(a(b(a(c),1)),1),1)),a_],ba=[0,a(b(a(a(b(a(c),1))),1)),a$],bb=[0,a(b(b(a(b(a(c),1)),1),1)),ba],bc=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bb],a8],a6],bd=bf(g,e[1]),bg=[0,b(a(b(b(a(a(c)),1),1)),1),0],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(a(a(b(a(c),1))),1)),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(a(b(b(a(a(c)),1),1)),1),bk],bm=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bl],bd],bc]],bn=[0,b(b(a(b(a(a(c)),1)),1),1),0],bo=[0,a(a(a(a(b(a(c),1))))),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bp],bm],aY],br=[0,b(a(a(b(b(a(c),1),1))),1),0],bs=[0,a(b(b(b(b(a(c),1),1),1),1)),br],bt=[0,a(b(a(b(b(a(c),1),1)),1)),bs],bu=[0,b(b(a(a(b(a(c),1))),1),1),bt],bv=[0,b(a(a(a(b(c,1)))),1),bu],bw=[0,a(a(b(b(b(a(c),1),1),1))),bv],bx=[0,a(a(b(b(b(a(c),1),1),1))),bw],by=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bx]],bz=[0,a(b(a(b(b(a(c),1),1)),1)),0],bA=[0,a(b(a(a(b(a(c),1))),1)),bz],bB=[0,a(b(b(b(b(a(c),1),1),1),1)),bA],bC=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bB],by],bq]],bD=[0,a(b(b(a(a(a(c))),1),1)),0],bE=[0,a(a(b(b(b(a(c),1),1),1))),bD],bF=[0,a(b(b(a(b(a(c),1)),1),1)),bE],bG=[0,b(b(a(a(b(a(c),1))),1),1),bF],bH=[0,a(a(a(a(b(a(c),1))))),bG],bI=[0,b(b(b(b(a(a(c)),1),1),1),1),bH],bK=[0,a(a(a(a(a(b(c,1)))))),bI],bL=[0,b(a(a(b(b(a(c),1),1))),1),bK],bM=[0,a(b(b(b(b(a(c),1),1),1),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bN],bC],aR],bP=bf(g,e[2]),bQ=[0,b(a(a(a(b(a(c),1)))),1),0],bR=[0,a(a(a(a(b(a(c),1))))),bQ],bS=[0,a(b(b(a(b(a(c),1)),1),1)),bR],bT=[0,a(a(b(b(a(a(c)),1),1))),bS],bU=[0,b(a(b(b(a(a(c)),1),1)),1),bT],bV=[0,a(b(a(b(b(a(c),1),1)),1)),bU],bW=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bV],bP],0],bX=bf(g,e[1]),bY=[0,a(b(a(b(b(a(c),1),1)),1)),0],bZ=[0,a(b(a(a(b(a(c),1))),1)),bY],b0=[0,a(b(b(b(b(a(c),1),1),1),1)),bZ],b1=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),b0],bX],bW]],b2=[0,b(a(b(b(a(a(c)),1),1)),1),0],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2],b4=[0,a(b(a(a(b(a(c),1))),1)),b3],b5=[0,a(b(a(a(b(a(c),1))),1)),b4],b6=[0,a(b(b(b(b(a(c),1),1),1),1)),b5],b7=[0,b(a(b(b(a(a(c)),1),1)),1),b6],b8=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),b7],b1],bO],b9=[0,a(b(b(b(b(a(c),1),1),1),1)),0],b_=[0,a(a(b(b(b(a(c),1),1),1))),b9],b$=[0,a(a(b(b(b(a(c),1),1),1))),b_],ca=[1,[0,b(b(a(b(a(a(c)),1)),1),1),b$]],cb=[0,b(b(a(b(a(a(c)),1)),1),1),0],cc=[0,a(b(b(b(b(a(c),1),1),1),1)),cb],cd=[0,a(b(a(a(b(a(c),1))),1)),cc],ce=[0,b(a(b(b(a(a(c)),1),1)),1),cd],cf=[0,a(a(a(a(b(a(c),1))))),ce],cg=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cf],ca],b8],ch=[0,c$(e[14])],ci=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,a(b(a(b(b(a(c),1),1)),1)),ci],ck=[0,a(a(a(b(b(a(c),1),1)))),cj],cl=[0,b(b(a(b(b(a(c),1),1)),1),1),ck],cm=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cl],ch],cg],cn=e9(e),co=[3,x(function(a){return[1,a]},cn)],cp=[0,b(b(a(a(b(a(c),1))),1),1),0],cq=[0,a(b(b(b(b(a(c),1),1),1),1)),cp],cr=[0,a(a(b(b(b(a(c),1),1),1))),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,b(b(a(b(a(a(c)),1)),1),1),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],cv=[0,b(a(b(b(a(a(c)),1),1)),1),cu],cw=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cv],co],cm];if(D)var
-cx=[0,b(a(b(b(a(a(c)),1),1)),1),0],cy=[0,a(b(a(b(b(a(c),1),1)),1)),cx],cz=[0,b(b(b(b(a(a(c)),1),1),1),1),cy],cA=[0,b(b(b(b(a(a(c)),1),1),1),1),cz],s=[0,a(b(a(b(a(a(c)),1)),1)),cA];else
+cx=[0,b(a(b(b(a(a(c)),1),1)),1),0],cy=[0,a(b(a(b(b(a(c),1),1)),1)),cx],cz=[0,b(b(b(b(a(a(c)),1),1),1),1),cy],cA=[0,b(b(b(b(a(a(c)),1),1),1),1),cz],t=[0,a(b(a(b(a(a(c)),1)),1)),cA];else
 var
-c2=[0,b(b(a(b(a(a(c)),1)),1),1),0],c3=[0,a(a(b(b(b(a(c),1),1),1))),c2],c4=[0,a(b(b(b(b(a(c),1),1),1),1)),c3],c5=[0,b(b(b(a(a(a(c))),1),1),1),c4],s=[0,a(b(a(b(b(a(c),1),1)),1)),c5];var
-cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,b(b(a(b(a(a(c)),1)),1),1),cB],cD=[0,b(a(a(a(b(a(c),1)))),1),cC],cE=[0,a(b(a(b(a(a(c)),1)),1)),cD],cF=[0,a(a(a(a(b(a(c),1))))),cE],cG=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cF],[1,s]],cw],k=e[10],A=k?k[1][3]:f,B=eQ(e[10]),h=aj(function(b,a){return aG(b,a[3])},B,A),y=a(b(a(b(a(c),1)),1)),w=0;if(t(h,R(b(c,1),y))){var
-z=a(b(a(b(a(c),1)),1));if(t(P(R(b(c,1),z)),h)){var
+c2=[0,b(b(a(b(a(a(c)),1)),1),1),0],c3=[0,a(a(b(b(b(a(c),1),1),1))),c2],c4=[0,a(b(b(b(b(a(c),1),1),1),1)),c3],c5=[0,b(b(b(a(a(a(c))),1),1),1),c4],t=[0,a(b(a(b(b(a(c),1),1)),1)),c5];var
+cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,b(b(a(b(a(a(c)),1)),1),1),cB],cD=[0,b(a(a(a(b(a(c),1)))),1),cC],cE=[0,a(b(a(b(a(a(c)),1)),1)),cD],cF=[0,a(a(a(a(b(a(c),1))))),cE],cG=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cF],[1,t]],cw],k=e[10],A=k?k[1][3]:f,B=eQ(e[10]),h=aj(function(b,a){return aG(b,a[3])},B,A),y=a(b(a(b(a(c),1)),1)),w=0;if(s(h,R(b(c,1),y))){var
+z=a(b(a(b(a(c),1)),1));if(s(P(R(b(c,1),z)),h)){var
 u=[0,h];w=1}}if(!w)var
 u=[1,bJ(h)];var
 cH=[0,b(b(b(a(a(a(c))),1),1),1),0],cI=[0,a(b(b(b(b(a(c),1),1),1),1)),cH],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cK=[0,a(a(a(a(a(b(c,1)))))),cJ],cL=[0,b(b(a(b(a(a(c)),1)),1),1),cK],cM=[0,a(a(b(b(a(a(c)),1),1))),cL],cN=[0,a(a(a(a(b(a(c),1))))),cM],cO=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cN],u],cG],cP=[4,e8(x(function(a){var
@@ -1566,18 +1566,18 @@ var
 g=e;return g}var
 iy=b(b(b(b(b(c,1),1),1),1),1),bg=R(b(c,1),iy),iz=b(b(b(b(b(b(c,1),1),1),1),1),1),cl=R(b(c,1),iz);function
 ak(d,c,a){var
-b=i(d,a);return b?t(a,c):b}function
+b=i(d,a);return b?s(a,c):b}function
 iA(a){var
 b=aZ(a[2]),d=b?aZ(a[3]):b,e=d?ak(c,bI,a[4]):d;return e?aZ(a[5]):e}function
 iB(g,aa,e){var
-A=d(g[2],0),p=v(e[10],f),I=e[6],bi=e[14],J=s(function(a){var
+A=d(g[2],0),p=v(e[10],f),I=e[6],bi=e[14],J=t(function(a){var
 o=ak(f,bg,a[2]),p=o?i(f,a[3]):o,q=p?i(f,a[4]):p;if(q){if(typeof
 I==="number")if(I)var
-l=t(a[4],bI),m=l?ak(f,bg,a[9]):l,e=m?h(a[3],f):m;else
+l=s(a[4],bI),m=l?ak(f,bg,a[9]):l,e=m?h(a[3],f):m;else
 var
 e=h(a[9],f);else
 var
-n=t(a[4],bI),e=n?ak(f,bg,a[9]):n;var
+n=s(a[4],bI),e=n?ak(f,bg,a[9]):n;var
 j=e}else
 var
 j=q;var
@@ -1585,15 +1585,15 @@ r=j?aZ(a[5]):j,u=r?aZ(a[6]):r;if(u)var
 v=b(b(b(b(b(c,1),1),1),1),1),k=h(d(g[3],a[7]),v);else
 var
 k=u;if(k){var
-w=a[8];return s(function(a){var
-b=ak(f,bg,a[1]);return b?ak(f,bg,a[2]):b},w)}return k},bi),K=J?s(iA,e[10]):J,L=K?t(c$(e[14]),cl):K;if(L)var
-bj=e[11],q=s(function(a){return ak(f,cl,a)},bj);else
+w=a[8];return t(function(a){var
+b=ak(f,bg,a[1]);return b?ak(f,bg,a[2]):b},w)}return k},bi),K=J?t(iA,e[10]):J,L=K?s(c$(e[14]),cl):K;if(L)var
+bj=e[11],q=t(function(a){return ak(f,cl,a)},bj);else
 var
 q=L;if(q)var
-bk=e[12],r=s(function(a){return ak(f,cl,a)},bk);else
+bk=e[12],r=t(function(a){return ak(f,cl,a)},bk);else
 var
 r=q;if(r)var
-bl=e[13],u=s(function(a){return ak(f,cl,a)},bl);else
+bl=e[13],u=t(function(a){return ak(f,cl,a)},bl);else
 var
 u=r;var
 M=u?h(v(e[11],f),p):u,N=M?h(v(e[12],f),p):M,O=N?h(v(e[13],f),p):N;if(O)var
@@ -1613,7 +1613,7 @@ var
 z=y;var
 B=0;if(z){var
 S=e[9];if(S)var
-T=S[1],U=T[1],V=U[2],W=U[1],X=T[2],bo=o(W,o(V,X)),Y=s(function(a){return ak(f,bg,a)},bo),ab=Y?m(h(v(o(W,o(V,X)),f),f)):Y;else{var
+T=S[1],U=T[1],V=U[2],W=U[1],X=T[2],bo=o(W,o(V,X)),Y=t(function(a){return ak(f,bg,a)},bo),ab=Y?m(h(v(o(W,o(V,X)),f),f)):Y;else{var
 Z=1;B=1}}else{var
 Z=z;B=1}if(B)var
 ab=Z;if(m(ab))return[0,c,A];if(m(il(g,e)))return[0,b(c,1),A];var
@@ -1631,11 +1631,11 @@ fa(r,q,p,o){var
 d=r,j=q,e=p,g=o;for(;;){if(d){var
 k=d[2],f=d[1];if(h(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
 d=k,g=1;continue}var
-l=i(b(b(b(b(a(c),1),1),1),1),f),m=l?t(f,b(a(b(a(a(c)),1)),1)):l;if(m){var
-s=g?I(b(a(b(c,1)),1),e):e,u=B(f,b(b(b(b(a(c),1),1),1),1)),d=k,j=n(I(b(a(b(c,1)),1),j),u),e=s;continue}return m}return[0,[0,j,e]]}}var
+l=i(b(b(b(b(a(c),1),1),1),1),f),m=l?s(f,b(a(b(a(a(c)),1)),1)):l;if(m){var
+t=g?I(b(a(b(c,1)),1),e):e,u=B(f,b(b(b(b(a(c),1),1),1),1)),d=k,j=n(I(b(a(b(c,1)),1),j),u),e=t;continue}return m}return[0,[0,j,e]]}}var
 fb=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),df=R(b(c,1),fb),fc=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),iC=go;function
-dg(s,g,r,q,p,o){var
-u=I(g,fc),v=b(b(b(b(b(c,1),1),1),1),1),h=I(R(b(c,1),v),u),w=I(s,q),x=b(b(b(b(b(c,1),1),1),1),1),y=I(R(b(c,1),x),w),z=n(I(o,I(g,fc)),y),l=J(go),m=I(h,R(b(c,1),l)),e=n(df,aW(I(z,df),m)),j=i(f,e),k=j?t(f,h):j;if(k){var
+dg(t,g,r,q,p,o){var
+u=I(g,fc),v=b(b(b(b(b(c,1),1),1),1),1),h=I(R(b(c,1),v),u),w=I(t,q),x=b(b(b(b(b(c,1),1),1),1),1),y=I(R(b(c,1),x),w),z=n(I(o,I(g,fc)),y),l=J(go),m=I(h,R(b(c,1),l)),e=n(df,aW(I(z,df),m)),j=i(f,e),k=j?s(f,h):j;if(k){var
 d=iC,a=e;for(;;){if(0===d){var
 A=I(p,a);return i(I(R(b(c,1),r),df),A)}var
 d=d-1|0,a=eM(I(a,a),fb);continue}}return k}var
@@ -1666,7 +1666,7 @@ d=a;return d}return a?0:1}}function
 di(d){var
 j=0;if(d){var
 f=dh(d[1]);if(f)var
-k=d[2],e=s(function(d){var
+k=d[2],e=t(function(d){var
 e=dh(d);if(e)var
 f=e;else{var
 g=i(b(b(b(b(a(c),1),1),1),1),d);if(g)return i(d,a(b(b(a(a(c)),1),1)));var
@@ -1701,14 +1701,14 @@ e=a[1];return[4,x(function(a){var
 c=aP(b,a[2]);return[0,d(b[1],a[1]),c]},e)]}}function
 cn(d,c){switch(c[0]){case
 3:var
-i=c[1];return s(function(a){return cn(d,a)},i);case
+i=c[1];return t(function(a){return cn(d,a)},i);case
 4:var
 h=c[1],b=0,a=h;for(;;){if(a){var
 f=a[1][1],g=b?j(d[5],b[1],f):1;if(g){var
 b=[0,f],a=a[2];continue}var
 e=g}else
 var
-e=1;return e?s(function(a){return cn(d,a[2])},h):e}default:return 1}}function
+e=1;return e?t(function(a){return cn(d,a[2])},h):e}default:return 1}}function
 w(c,e,b){if(4===b[0]){var
 f=d(c[2],e),g=b[1],a=bH(function(a){return j(c[4],a[1],f)},g),h=a?[0,a[1][2]]:a;return h}return 0}function
 G(e,d,c){var
@@ -1769,8 +1769,8 @@ h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,d(e[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],
 cr(c,e,b,d){var
 a=fe(c,e,b[2],d),f=a?[0,ff(c,b[1],a[1])]:a;return f}function
 bh(i,g,e){var
-n=a(b(a(b(a(c),1)),1)),k=t(e,R(b(c,1),n));if(k)var
-o=a(b(a(b(a(c),1)),1)),f=t(P(R(b(c,1),o)),e);else
+n=a(b(a(b(a(c),1)),1)),k=s(e,R(b(c,1),n));if(k)var
+o=a(b(a(b(a(c),1)),1)),f=s(P(R(b(c,1),o)),e);else
 var
 f=k;switch(g[0]){case
 0:return f?h(g[1],e):f;case
@@ -1981,7 +1981,7 @@ b5=0,aM=O(function(a){return j_(e,aK,a)},S,b5);if(aM){if(m(fj(e,aM[1],g[8])))ret
 aN=g[9],b6=aE[1],b7=aD[1];if(aN){var
 Y=aN[1],Z=Y[1],_=Z[2],E=function(c){function
 a(a){var
-b=i(f,a);return b?t(a,c):b}return function(b){return s(a,b)}},aQ=z(S),aR=Z[1],$=d(E(v(b7,f)),aR),aa=$?d(E(v(S,f)),_):$;if(aa)var
+b=i(f,a);return b?s(a,c):b}return function(b){return t(a,b)}},aQ=z(S),aR=Z[1],$=d(E(v(b7,f)),aR),aa=$?d(E(v(S,f)),_):$;if(aa)var
 aS=Y[2],H=d(E(v(b6,f)),aS);else
 var
 H=aa;var
@@ -1992,7 +1992,7 @@ p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,
 k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return F(d(e[1],f[1]),n)}return 1}return 1},_));if(ab){var
 ac=ab;X=1}else
 var
-V=s(function(E){if(3===E[0]){var
+V=t(function(E){if(3===E[0]){var
 k=E[1];if(k){var
 l=k[2];if(l){var
 j=l[2];if(j){var
@@ -2064,14 +2064,14 @@ al=o;var
 u=al}else
 var
 u=o?0:[0,C(K,0)];if(u)var
-am=z(u[1]),aW=g[14],D=s(function(g){var
+am=z(u[1]),aW=g[14],D=t(function(g){var
 b=g[8],a=cm;for(;;){if(b){var
 d=fl(am,b[1][1]);if(d)var
 e=d[1][1],f=a1(e,n(fm(a,e),c),a);else
 var
 f=a;var
 b=b[2],a=f;continue}var
-i=g[8];return s(function(d){var
+i=g[8];return t(function(d){var
 b=fl(am,d[1]);if(b){var
 c=b[1],e=c[2];return h(fm(a,c[1]),e)}return 1},i)}},aW);else
 var
@@ -2081,8 +2081,8 @@ D=1;return m(D)?b(a(b(c,1)),1):f}return b(b(b(c,1),1),1)}return b(a(c),1)}return
 kb(e,D,a,C){var
 u=iB(e,D,a),x=0;if(h(u[1],f)){var
 j=fa(d(e[1],a[3]),f,c,0),y=0;if(j){var
-n=j[1],k=n[2],l=n[1],o=i(f,l),p=o?t(f,k):o;if(p){var
-q=a[4],z=a[10],v=s(function(a){var
+n=j[1],k=n[2],l=n[1],o=i(f,l),p=o?s(f,k):o;if(p){var
+q=a[4],z=a[10],v=t(function(a){var
 b=dg(l,k,q,a[2],a[4],a[5]);if(b){var
 d=B(a[5],c);return m(dg(l,k,q,a[2],a[4],d))}return b},z);y=1}else
 var
@@ -2268,13 +2268,13 @@ d=c}else
 var
 d=a;return d}return[0,a]}}function
 dl(e){if(e){var
-r=e[2],B=b(a(b(b(b(c,1),1),1)),1),s=h(e[1],B);if(s){var
-l=bG(r),d=r,k=0;for(;;){if(0===l)var
-f=0;else{var
-o=0,A=l-1|0;if(d){var
-z=b(a(b(b(b(c,1),1),1)),1);if(h(d[1],z))var
-f=[0,C(k,0)];else{if(d)var
-j=d[2],g=d[1],x=function(a,b){return function(c){return[0,[0,b,a]]}}(j,g),y=function(d,e){return function(f){function
+y=e[2],K=b(a(b(b(b(c,1),1),1)),1),z=h(e[1],K);if(z){var
+o=bG(y),d=y,m=0;for(;;){if(0===o)var
+g=0;else{var
+r=0,J=o-1|0;if(d){var
+H=b(a(b(b(b(c,1),1),1)),1);if(h(d[1],H))var
+g=[0,C(m,0)];else{if(d)var
+l=d[2],j=d[1],F=function(a,b){return function(c){return[0,[0,b,a]]}}(l,j),G=function(d,e){return function(f){function
 g(a){return[0,[0,e,d]]}function
 i(f){function
 g(a){return[0,[0,e,d]]}function
@@ -2305,25 +2305,29 @@ p=o}else
 var
 p=g;return p}var
 t=h(f,b(a(b(b(b(a(c),1),1),1)),1))?b(b(b(c,1),1),1):h(f,b(b(a(b(a(a(c)),1)),1),1))?a(b(b(c,1),1)):h(f,b(a(a(a(b(a(c),1)))),1))?b(a(b(c,1)),1):h(f,b(a(a(b(b(a(c),1),1))),1))?b(b(a(c),1),1):h(f,b(a(b(b(a(a(c)),1),1)),1))?a(b(a(c),1)):f;return[0,[0,t,g]]}return[0,[0,e,d]]}function
-i(a){return[0,[0,e,d]]}return Q(function(a){return[0,[0,e,d]]},i,g,f)}return Q(function(a){return[0,[0,e,d]]},i,g,f)},i,g,f)},i,g,f)},i,g,f)}return Q(function(a){return[0,[0,e,d]]},i,g,f)}return Q(function(a){return[0,[0,e,d]]},i,g,f)}}(j,g),i=c4(function(a,b){return function(c){return[0,[0,b,a]]}}(j,g),y,x,g);else
+i(a){return[0,[0,e,d]]}return Q(function(a){return[0,[0,e,d]]},i,g,f)}return Q(function(a){return[0,[0,e,d]]},i,g,f)},i,g,f)},i,g,f)},i,g,f)}return Q(function(a){return[0,[0,e,d]]},i,g,f)}return Q(function(a){return[0,[0,e,d]]},i,g,f)}}(l,j),k=c4(function(a,b){return function(c){return[0,[0,b,a]]}}(l,j),G,F,j);else
 var
-i=d;if(i){var
-p=i[1],l=A,d=p[2],k=[0,p[1],k];continue}var
-q=i;o=1}}else{var
-q=d;o=1}if(o)var
-f=q}if(f)var
-t=f[1],m=cs(cg(t),e),D=m?[0,[0,t,m[1]]]:m,u=D;else
-var
-u=f;var
-v=u;break}}else
-var
-v=s;var
+k=d;if(k){var
+t=k[1],p=t[1],u=i(f,p),v=u?s(p,b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1)):u;if(v){var
+o=J,d=t[2],m=[0,p,m];continue}var
 w=v}else
 var
-w=e;return w}function
+w=k;var
+x=w;r=1}}else{var
+x=d;r=1}if(r)var
+g=x}if(g)var
+A=g[1],q=cs(cg(A),e),L=q?[0,[0,A,q[1]]]:q,B=L;else
+var
+B=g;var
+D=B;break}}else
+var
+D=z;var
+E=D}else
+var
+E=e;return E}function
 fv(k,j){var
 b=k,a=j;for(;;){if(b){if(a){var
-c=a[1],d=b[1],e=t(d,c);if(e)var
+c=a[1],d=b[1],e=s(d,c);if(e)var
 f=e;else{var
 i=h(d,c);if(i){var
 b=b[2],a=a[2];continue}var
@@ -2332,8 +2336,8 @@ g=f}else
 var
 g=a;return g}var
 l=a?1:a;return l}}function
-bM(s,r,d){if(0===s)return[1,a(b(a(b(b(c,1),1)),1))];var
-K=s-1|0;if(d){var
+bM(t,r,d){if(0===t)return[1,a(b(a(b(b(c,1),1)),1))];var
+K=t-1|0;if(d){var
 l=d[1];if(!h(l,a(a(b(a(a(b(c,1))),1))))&&!h(l,a(a(b(a(a(a(c))),1))))){var
 m=dl(d);if(m)return[0,m[1][2]];var
 w=[0,a(b(a(b(b(a(c),1),1)),1)),0],x=[0,a(b(a(b(a(a(c)),1)),1)),w],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],n=cs([0,b(b(a(b(a(a(c)),1)),1),1),y],d);if(n)return[0,n[1]];var
@@ -2346,7 +2350,7 @@ k=[0,C(j,0),e];v=1}if(!v){var
 e=e[2],j=[0,g,j];continue}}else
 var
 k=[0,C(j,0),0];var
-q=k[1];return a2(q)?fn(q)?[0,k[2]]:[2,a(b(b(b(c,1),1),1))]:[1,a(b(a(b(b(c,1),1)),1))]}}if(t(f,r)){var
+q=k[1];return a2(q)?fn(q)?[0,k[2]]:[2,a(b(b(b(c,1),1),1))]:[1,a(b(a(b(b(c,1),1)),1))]}}if(s(f,r)){var
 I=d[2],J=h(l,a(a(b(a(a(a(c))),1))));return bN(K,B(r,c),J,0,1,I)}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}function
 bN(n,d,f,j,v,i){if(0===n)return[1,a(b(a(b(b(c,1),1)),1))];var
 e=n-1|0;if(i){var
@@ -2481,7 +2485,7 @@ f=e[1];return fC(d,a,as(function(a){return fD(c,f,a)},a))}return a}var
 g=[0,b[1],b[2]];return fC(d,0,as(function(a){return fD(c,g,a)},a))}function
 kv(b,a){if(typeof
 a==="number")return 1;var
-f=a[1],c=s(function(a){var
+f=a[1],c=t(function(a){var
 c=b[1][1];return A(function(b){return h(a,b)},c)},f);if(c){var
 d=a[2];if(!d)return m(b[1][2]);var
 e=d}else
@@ -2514,11 +2518,11 @@ var
 k=b;return k}return b?0:1}}return n}function
 fG(e,k,j,i,g){var
 b=i,a=g;for(;;){if(a){var
-l=a[1][8],f=s(function(n){return function(c){var
+l=a[1][8],f=t(function(n){return function(c){var
 b=m(d(k,c[1]));if(b)var
 f=b;else{var
 a=d(e,c[2]);if(a){var
-g=a[1][8];return s(function(f){var
+g=a[1][8];return t(function(f){var
 i=m(d(j,f[1]));if(i)return i;var
 k=f[2],l=c[1],a=dn(e,f[1],n);if(a){var
 b=dn(e,l,a[1]);if(b)return h(b[1],k);var
@@ -2538,7 +2542,7 @@ e=c;return e},b)},a)}function
 fI(a){return aG(f,a[4])}function
 fJ(b,k){var
 a=k;for(;;){if(a){var
-c=a[1],d=a[2],e=c[1],g=t(e,f)?0:c8(av(e),b,0);if(g){var
+c=a[1],d=a[2],e=c[1],g=s(e,f)?0:c8(av(e),b,0);if(g){var
 l=c[2],m=g[1];if(A(function(b){return function(a){return h(b,a)}}(m),l)){var
 a=d;continue}return 1}var
 i=fJ(b,d);if(i)return i;var
@@ -2575,16 +2579,16 @@ g=f;else{var
 h=i(a(b(b(b(b(a(c),1),1),1),1)),d);if(h)return i(d,b(a(a(b(b(a(c),1),1))),1));var
 g=h}return g}function
 ax(b,f,a){if(1===a[0]){var
-c=a[1],e=h(d(b[3],c),f);return e?s(kD,d(b[1],c)):e}return 0}function
+c=a[1],e=h(d(b[3],c),f);return e?t(kD,d(b[1],c)):e}return 0}function
 al(a){return 1===a[0]?1:0}function
 cv(e,d,a){if(0===a[0]){var
 b=a[1],c=i(e,b);return c?i(b,d):c}return 0}function
 fP(a){return 2===a[0]?a[1]:0}function
 kE(a){return 2===a[0]?1:0}function
-fQ(b,a){return 3===a[0]?s(b,a[1]):0}function
+fQ(b,a){return 3===a[0]?t(b,a[1]):0}function
 fR(b){if(4===b[0]){var
 a=b[1];if(a){var
-c=[0,a[1],a[2]];return s(function(a){return al(a[2])},c)}return a}return 0}function
+c=[0,a[1],a[2]];return t(function(a){return al(a[2])},c)}return a}return 0}function
 fS(a){return 1}var
 kF=a(b(a(b(a(c),1)),1)),dq=B(R(b(c,1),kF),c);function
 am(d,c,b){var
@@ -2597,12 +2601,12 @@ ag(a,f,e,c){var
 b=bj(a,f,c);if(b){var
 g=d(a[2],e);return j(a[4],b[1],g)}return b}function
 fT(a,c,f,b){var
-e=s(function(c){return am(a,c[1],b)},c);return e?s(function(b){var
+e=t(function(c){return am(a,c[1],b)},c);return e?t(function(b){var
 e=o(c,f);return A(function(c){var
 f=d(a[2],c[1]),e=j(a[4],b[1],f);return e?d(c[2],b[2]):e},e)},b):e}function
 fU(e,l,h){function
-s(a){return cv(c,dq,a)}var
-u=[0,a(b(b(b(a(a(c)),1),1),1)),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],k=[0,[0,a(a(b(b(a(a(c)),1),1))),v],s],w=b(b(b(b(a(c),1),1),1),1),x=B(R(b(c,1),w),c);function
+t(a){return cv(c,dq,a)}var
+u=[0,a(b(b(b(a(a(c)),1),1),1)),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],k=[0,[0,a(a(b(b(a(a(c)),1),1))),v],t],w=b(b(b(b(a(c),1),1),1),1),x=B(R(b(c,1),w),c);function
 m(a){return cv(f,x,a)}function
 j(a){var
 b=l?a:l;return b}var
@@ -2614,7 +2618,7 @@ cu=[0,a(b(a(b(b(a(c),1),1)),1)),0],cw=[0,a(b(a(a(b(a(c),1))),1)),cu],cx=[0,a(a(a
 cB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cC=[0,a(b(a(b(b(a(c),1),1)),1)),cB],cD=[0,b(a(b(b(a(a(c)),1),1)),1),cC],cE=[0,a(b(a(b(b(a(c),1),1)),1)),cD],cF=[0,a(a(a(b(a(a(c)),1)))),cE],cG=[0,a(a(b(b(a(a(c)),1),1))),cF],cH=[0,b(a(a(a(b(a(c),1)))),1),cG],cI=j([0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),cH],fP],0]),cJ=b(b(b(b(b(b(c,1),1),1),1),1),1),cK=function(a){return ax(e,cJ,a)},cL=[0,b(b(a(b(a(a(c)),1)),1),1),0],cM=[0,b(b(a(a(b(a(c),1))),1),1),cL],cN=[0,a(b(a(b(a(a(c)),1)),1)),cM],cO=[0,a(a(b(b(a(a(c)),1),1))),cN],cP=[0,a(b(a(b(b(a(c),1),1)),1)),cO],cQ=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),cP],cK],cI],cR=[0,b(a(a(a(b(a(c),1)))),1),0],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],cT=[0,a(b(a(b(b(a(c),1),1)),1)),cS],cU=[0,a(a(b(b(a(a(c)),1),1))),cT],cV=[0,a(b(a(b(b(a(c),1),1)),1)),cU],cW=[0,b(a(b(b(a(a(c)),1),1)),1),cV],cX=[0,a(a(a(a(b(a(c),1))))),cW],cY=[0,b(a(a(b(b(a(c),1),1))),1),cX],cZ=[0,b(a(a(a(b(a(c),1)))),1),cY],c0=[0,[0,[0,a(b(a(b(a(a(c)),1)),1)),cZ],fP],cQ],c1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],c2=[0,a(b(a(b(b(a(c),1),1)),1)),c1],c3=[0,b(a(a(b(a(a(c)),1))),1),c2],c4=[0,b(a(b(b(a(a(c)),1),1)),1),c3],c5=[0,a(b(a(b(b(a(c),1),1)),1)),c4],c6=[0,a(a(b(b(a(a(c)),1),1))),c5],c7=[0,b(a(b(b(b(a(c),1),1),1)),1),c6],c8=[0,[0,[0,a(a(a(a(b(a(c),1))))),c7],fR],c0],c9=0,c_=function(a){return cv(f,dq,a)},c$=[0,a(a(b(b(a(a(c)),1),1))),0],da=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),c$],c_],c9],db=[0,a(b(a(b(b(a(c),1),1)),1)),0],dc=[0,a(b(a(a(b(a(c),1))),1)),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,a(a(b(b(b(a(c),1),1),1))),dd],df=[0,b(b(a(b(a(a(c)),1)),1),1),de],dg=[0,a(b(a(b(a(a(c)),1)),1)),df],g=[0,[0,[0,k,[0,[0,[0,a(a(a(a(b(a(c),1))))),dg],al],da]],c8]];else{var
 dh=[0,a(b(a(b(b(a(c),1),1)),1)),0],di=[0,b(a(a(b(a(a(c)),1))),1),dh],dj=[0,b(b(a(a(b(a(c),1))),1),1),di],dk=[0,a(a(a(a(b(a(c),1))))),dj],dl=[0,a(a(b(b(a(a(c)),1),1))),dk],dm=[0,a(b(a(b(b(a(c),1),1)),1)),dl];if(F(h,[0,b(a(b(b(a(a(c)),1),1)),1),dm]))var
 dn=[0,a(a(b(b(a(a(c)),1),1))),0],dp=[0,a(b(a(a(b(a(c),1))),1)),dn],dr=[0,a(a(a(a(a(b(c,1)))))),dp],ds=[0,b(b(a(b(a(a(c)),1)),1),1),dr],dt=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ds],m],0],du=function(j){if(1===j[0]){var
-k=d(e[1],j[1]),g=aj(function(e,d){if(i(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&t(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return n(e,c)},k,f),h=i(c,g);return h?i(g,a(a(a(a(a(a(a(c)))))))):h}return 0},dv=[0,a(a(a(a(b(a(c),1))))),0],dw=[0,b(b(b(a(b(a(c),1)),1),1),1),dv],dx=j([0,[0,[0,a(a(a(b(a(a(c)),1)))),dw],du],dt]),dy=[0,b(b(a(b(b(a(c),1),1)),1),1),0],dz=[0,a(b(a(b(b(a(c),1),1)),1)),dy],dA=[0,b(a(a(b(a(a(c)),1))),1),dz],dB=[0,b(a(b(b(a(a(c)),1),1)),1),dA],dC=[0,a(b(a(b(b(a(c),1),1)),1)),dB],dD=[0,a(a(b(b(a(a(c)),1),1))),dC],dE=[0,b(a(b(b(b(a(c),1),1),1)),1),dD],dF=[0,[0,[0,a(a(a(a(b(a(c),1))))),dE],fR],dx],dG=[0,a(b(a(b(b(a(c),1),1)),1)),0],dH=[0,a(b(a(a(b(a(c),1))),1)),dG],dI=[0,a(a(a(a(b(a(c),1))))),dH],dJ=[0,a(a(b(b(b(a(c),1),1),1))),dI],dK=[0,b(b(a(b(a(a(c)),1)),1),1),dJ],dL=[0,a(b(a(b(a(a(c)),1)),1)),dK],g=[0,[0,[0,k,[0,[0,[0,a(a(a(a(b(a(c),1))))),dL],al],0]],dF]];else{var
+k=d(e[1],j[1]),g=aj(function(e,d){if(i(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&s(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return n(e,c)},k,f),h=i(c,g);return h?i(g,a(a(a(a(a(a(a(c)))))))):h}return 0},dv=[0,a(a(a(a(b(a(c),1))))),0],dw=[0,b(b(b(a(b(a(c),1)),1),1),1),dv],dx=j([0,[0,[0,a(a(a(b(a(a(c)),1)))),dw],du],dt]),dy=[0,b(b(a(b(b(a(c),1),1)),1),1),0],dz=[0,a(b(a(b(b(a(c),1),1)),1)),dy],dA=[0,b(a(a(b(a(a(c)),1))),1),dz],dB=[0,b(a(b(b(a(a(c)),1),1)),1),dA],dC=[0,a(b(a(b(b(a(c),1),1)),1)),dB],dD=[0,a(a(b(b(a(a(c)),1),1))),dC],dE=[0,b(a(b(b(b(a(c),1),1),1)),1),dD],dF=[0,[0,[0,a(a(a(a(b(a(c),1))))),dE],fR],dx],dG=[0,a(b(a(b(b(a(c),1),1)),1)),0],dH=[0,a(b(a(a(b(a(c),1))),1)),dG],dI=[0,a(a(a(a(b(a(c),1))))),dH],dJ=[0,a(a(b(b(b(a(c),1),1),1))),dI],dK=[0,b(b(a(b(a(a(c)),1)),1),1),dJ],dL=[0,a(b(a(b(a(a(c)),1)),1)),dK],g=[0,[0,[0,k,[0,[0,[0,a(a(a(a(b(a(c),1))))),dL],al],0]],dF]];else{var
 dM=[0,b(b(a(a(b(a(c),1))),1),1),0],dN=[0,a(b(b(b(b(a(c),1),1),1),1)),dM],dO=[0,a(a(b(b(a(a(c)),1),1))),dN],dP=[0,a(b(a(b(a(a(c)),1)),1)),dO],dQ=[0,b(a(a(b(b(a(c),1),1))),1),dP],dR=[0,a(b(a(b(b(a(c),1),1)),1)),dQ];if(F(h,[0,b(a(b(b(a(a(c)),1),1)),1),dR]))var
 dS=[0,a(b(a(b(b(a(c),1),1)),1)),0],dT=[0,b(b(a(b(b(a(c),1),1)),1),1),dS],dU=[0,a(a(a(a(b(a(c),1))))),dT],dV=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dU],al],0],dW=[0,b(b(a(a(b(a(c),1))),1),1),0],dX=[0,a(a(a(a(b(a(c),1))))),dW],dY=[0,a(a(a(a(b(a(c),1))))),dX],g=[0,[0,[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),dY],al],dV],0]];else{var
 dZ=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d0=[0,b(a(a(a(b(a(c),1)))),1),dZ],r=F(h,[0,a(b(a(b(b(a(c),1),1)),1)),d0]);if(r)var
@@ -2774,7 +2778,7 @@ A=z}else
 var
 A=f;return A}}return l}return 0}return k}return 0}function
 bP(b,a){return A(function(b){var
-c=i(b[1],a);return c?t(a,b[2]):c},b)}function
+c=i(b[1],a);return c?s(a,b[2]):c},b)}function
 ds(b){if(3===b[0]){var
 a=b[1];if(a){var
 c=a[1];return 0===c[0]?[0,c[1]]:0}return a}return 0}function
@@ -2801,21 +2805,21 @@ i=h;else{var
 j=a(e,b);if(j)return a(d,c);var
 i=j}return i}function
 lQ(g,j,$,S,l,e,k){var
-r=[0,b(b(b(a(b(a(c),1)),1),1),1),0],u=[0,b(b(a(b(a(a(c)),1)),1),1),r],v=[0,b(b(b(b(a(a(c)),1),1),1),1),u],y=[0,a(b(a(b(b(a(c),1),1)),1)),v];if(F(e,[0,b(b(a(b(b(a(c),1),1)),1),1),y]))return[0,x(function(a){return c},l)];var
+r=[0,b(b(b(a(b(a(c),1)),1),1),1),0],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],v=[0,b(b(b(b(a(a(c)),1),1),1),1),s],y=[0,a(b(a(b(b(a(c),1),1)),1)),v];if(F(e,[0,b(b(a(b(b(a(c),1),1)),1),1),y]))return[0,x(function(a){return c},l)];var
 C=[0,a(b(a(b(b(a(c),1),1)),1)),0],D=[0,a(a(b(b(b(a(c),1),1),1))),C],E=[0,a(b(b(a(b(a(c),1)),1),1)),D],G=[0,b(a(b(b(a(a(c)),1),1)),1),E];if(F(e,[0,b(b(b(b(a(a(c)),1),1),1),1),G]))return[0,j[11]];var
 H=[0,a(b(b(a(a(a(c))),1),1)),0],J=[0,a(a(b(b(b(a(c),1),1),1))),H],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(a(b(b(a(c),1),1)),1)),K],M=[0,b(b(a(b(a(a(c)),1)),1),1),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M];if(F(e,[0,b(b(a(a(b(a(c),1))),1),1),N]))return[0,j[12]];var
 P=[0,b(a(a(a(b(a(c),1)))),1),0],Q=[0,a(a(a(a(b(a(c),1))))),P],T=[0,b(b(a(a(b(a(c),1))),1),1),Q],U=[0,a(b(b(a(b(a(c),1)),1),1)),T],V=[0,a(a(b(b(a(a(c)),1),1))),U],W=[0,b(b(b(b(a(a(c)),1),1),1),1),V];if(F(e,[0,a(b(a(b(b(a(c),1),1)),1)),W]))return[0,j[13]];var
 X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,a(a(b(b(a(a(c)),1),1))),X],Z=[0,a(a(a(a(b(a(c),1))))),Y];if(F(e,[0,a(a(b(b(b(a(c),1),1),1))),Z])){var
 _=j[10];return[0,x(function(a){return a[3]},_)]}if(k){var
-t=k[1],aa=[0,a(a(b(b(a(a(c)),1),1))),0],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(b(b(a(a(c)),1),1))),ab];if(F(e,[0,a(b(a(b(a(a(c)),1)),1)),ac])){var
-n=fW(g,t);if(n){var
+u=k[1],aa=[0,a(a(b(b(a(a(c)),1),1))),0],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(b(b(a(a(c)),1),1))),ab];if(F(e,[0,a(b(a(b(a(a(c)),1)),1)),ac])){var
+n=fW(g,u);if(n){var
 o=n[1],ad=0;return O(function(l){var
 a=d(S,l);if(a){var
 e=a[1],b=ds(e);if(b){var
 c=fZ(e);if(c)var
 j=c[1],k=b[1],f=[0,fx(function(b){var
 a=h(b,o[1]);if(a){var
-c=o[2];return s(function(b){var
+c=o[2];return t(function(b){var
 e=b[1],a=d(z(j),e);if(a){var
 c=a[1];if(0===c[0]){var
 f=b[2],g=c[1];return A(function(a){return h(g,a)},f)}return 0}return a},c)}return a},k)];else
@@ -2829,9 +2833,9 @@ var
 i=a;return i},l,ad)}return n}var
 ae=[0,a(b(a(a(b(a(c),1))),1)),0],af=[0,a(b(a(b(a(a(c)),1)),1)),ae],p=F(e,[0,a(a(b(b(a(a(c)),1),1))),af]);if(p){var
 ag=0;return O(function(aa){var
-U=[0,b(b(a(a(b(a(c),1))),1),1),0],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,a(a(a(a(b(a(c),1))))),V],j=w(g,[0,b(b(a(b(a(a(c)),1)),1),1),W],t);if(j){var
+U=[0,b(b(a(a(b(a(c),1))),1),1),0],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,a(a(a(a(b(a(c),1))))),V],j=w(g,[0,b(b(a(b(a(a(c)),1)),1),1),W],u);if(j){var
 E=j[1];if(0===E[0]){var
-F=E[1],X=[0,a(b(a(a(b(a(c),1))),1)),0],Y=[0,a(b(b(b(b(a(c),1),1),1),1)),X],Z=[0,b(a(b(b(a(a(c)),1),1)),1),Y],_=[0,a(b(b(b(b(a(c),1),1),1),1)),Z],k=w(g,[0,b(b(b(b(a(a(c)),1),1),1),1),_],t);if(k){var
+F=E[1],X=[0,a(b(a(a(b(a(c),1))),1)),0],Y=[0,a(b(b(b(b(a(c),1),1),1),1)),X],Z=[0,b(a(b(b(a(a(c)),1),1)),1),Y],_=[0,a(b(b(b(b(a(c),1),1),1),1)),Z],k=w(g,[0,b(b(b(b(a(a(c)),1),1),1),1),_],u);if(k){var
 G=k[1];if(0===G[0]){var
 H=G[1],l=d(S,aa);if(l){var
 J=l[1],n=ds(J);if(n){var
@@ -2843,7 +2847,7 @@ K=r[1];if(0===K[0]){var
 s=d(q[1][2],K[1]);if(s){var
 L=s[1];if(h(d(g[3],L),f))return[0,f];var
 e=a2(d(g[1],L));if(e){var
-u=e[1],v=u[2],x=u[1],y=i(f,x),A=y?i(v,a(b(b(c,1),1))):y;if(A)var
+t=e[1],v=t[2],x=t[1],y=i(f,x),A=y?i(v,a(b(b(c,1),1))):y;if(A)var
 T=B(a(b(b(c,1),1)),v),C=[0,I(x,R(b(a(b(c,1)),1),T))];else
 var
 C=A;var
@@ -2962,8 +2966,8 @@ a=d(l,b);return a?a[1]:f}function
 i(b,a){return 0}var
 m=[0,a(b(a(a(a(c))),1)),0],n=[0,b(b(a(a(a(c))),1),1),m],o=d(e[2],n);if(j(e[4],B,o))return[0,[0,[0,g,h],i]];var
 p=[0,a(b(a(a(a(c))),1)),0],q=[0,b(a(a(a(a(c)))),1),p],r=d(e[2],q);if(j(e[4],B,r)){var
-s=[0,a(a(b(b(a(a(c)),1),1))),0],u=[0,a(b(a(b(b(a(c),1),1)),1)),s],v=[0,a(a(b(b(a(a(c)),1),1))),u],w=[0,a(b(a(b(a(a(c)),1)),1)),v];if(F(d(e[1],A),w))return[0,[0,[1,function(a){return t(f,g(a))},h],i]]}return[1,b(b(a(b(c,1)),1),1)]}var
-n=a(a(c)),l=s(function(a){return i(f,a)},k),o=l?i(f,h):l;return g(af(o,n),m)}var
+t=[0,a(a(b(b(a(a(c)),1),1))),0],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,a(a(b(b(a(a(c)),1),1))),u],w=[0,a(b(a(b(a(a(c)),1)),1)),v];if(F(d(e[1],A),w))return[0,[0,[1,function(a){return s(f,g(a))},h],i]]}return[1,b(b(a(b(c,1)),1),1)]}var
+n=a(a(c)),l=t(function(a){return i(f,a)},k),o=l?i(f,h):l;return g(af(o,n),m)}var
 n=b(b(a(b(c,1)),1),1),p=[0,b(a(a(b(b(a(c),1),1))),1),0],q=w(e,[0,a(a(a(a(b(a(c),1))))),p],o);return g(l(lQ(e,k,W,v,V,d(e[1],A),q),n),m)}var
 J=b(b(a(b(c,1)),1),1),K=[0,a(b(a(b(b(a(c),1),1)),1)),0],L=[0,a(b(a(b(a(a(c)),1)),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M],q=w(e,[0,b(a(a(b(a(a(c)),1))),1),N],o);if(q){var
 n=q[1];switch(n[0]){case
@@ -3020,7 +3024,7 @@ E=[0,a(a(b(b(a(a(c)),1),1))),0],F=[0,b(b(a(b(a(a(c)),1)),1),1),E],G=[0,b(b(b(b(a
 i=b(c,1);else
 var
 M=[0,a(a(b(b(a(a(c)),1),1))),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,a(a(b(b(b(a(c),1),1),1))),N],P=[0,b(a(b(b(a(a(c)),1),1)),1),O],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,a(a(a(a(b(a(c),1))))),Q],S=[0,a(a(b(b(a(a(c)),1),1))),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,b(a(b(b(a(a(c)),1),1)),1),T],V=d(e[2],U),i=j(e[4],l,V)?a(c):f}var
-p=t(n,i);if(p){var
+p=s(n,i);if(p){var
 n=i,g=g[2];continue}var
 m=p}else
 var
@@ -3030,14 +3034,14 @@ m=1;var
 v=m;break}}else
 var
 v=k;var
-s=v}else
+t=v}else
 var
-s=0;var
-u=s}else
+t=0;var
+u=t}else
 var
 u=1;return y(u,W)}var
 v=a(a(a(c)));if(4===h[0])var
-B=h[1],m=s(function(a){return A(function(b){var
+B=h[1],m=t(function(a){return A(function(b){var
 c=d(e[2],b);return j(e[4],a[1],c)},ni)},B);else
 var
 m=0;return g(g(af(m,v),u),E)}var
@@ -3066,11 +3070,11 @@ i=[0,a(b(a(b(b(a(c),1),1)),1)),0],j=[0,a(b(a(a(b(a(c),1))),1)),i],k=[0,a(b(b(b(b
 l=[0,bk(e,f[1]),0],m=[0,b(a(a(a(b(c,1)))),1),0],n=[0,d(e[2],m),l];return d(e[6],[0,h[1],n])}return d(e[2],0)}function
 f5(e,C,r,q,k){if(k){var
 B=k[2],D=function(a){function
-b(b){return[0,o(a,b)]}return g(f5(e,C,r,q,B),b)},p=k[1],s=function(k){function
+b(b){return[0,o(a,b)]}return g(f5(e,C,r,q,B),b)},p=k[1],t=function(k){function
 o(o){function
 r(I){var
-r=f4(e,C,k),s=p[2];if(4===s[0]){var
-u=s[1];if(u){var
+r=f4(e,C,k),t=p[2];if(4===t[0]){var
+u=t[1];if(u){var
 z=u[2];if(z){var
 B=z[2];if(B){if(B[2])return[1,a(b(a(a(c)),1))];var
 D=function(A){function
@@ -3082,11 +3086,11 @@ o(a){var
 b=d(e[2],a);return j(e[4],r,b)}function
 p(f){var
 g=a(b(a(b(b(c,1),1)),1)),h=d(e[2],f);return y(j(e[4],q,h),g)}var
-s=[0,b(b(a(b(a(a(c)),1)),1),1),0],u=[0,b(b(b(a(a(a(c))),1),1),1),s],z=[0,a(b(a(b(b(a(c),1),1)),1)),u];if(o([0,b(b(a(b(a(a(c)),1)),1),1),z])){var
+t=[0,b(b(a(b(a(a(c)),1)),1),1),0],u=[0,b(b(b(a(a(a(c))),1),1),1),t],z=[0,a(b(a(b(b(a(c),1),1)),1)),u];if(o([0,b(b(a(b(a(a(c)),1)),1),1),z])){var
 A=function(q){function
 h(o){function
 h(p){var
-l=d(e[1],m),h=aj(function(e,d){if(i(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&t(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return n(e,c)},l,f);function
+l=d(e[1],m),h=aj(function(e,d){if(i(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&s(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return n(e,c)},l,f);function
 q(I){var
 t=[0,b(a(a(a(b(a(c),1)))),1),0],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],z=[0,a(b(a(b(b(a(c),1),1)),1)),u],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],j=w(e,[0,b(b(b(b(a(a(c)),1),1),1),1),C],k);if(j){var
 l=j[1];if(1===l[0]){var
@@ -3100,7 +3104,7 @@ H=b(b(b(a(b(a(a(a(a(c)))),1)),1),1),1),s=i(aj(function(d,b){var
 a=b[3],e=a?aG(c,a[1]):aG(c,b[2]);return n(d,e)},q,f),H);else
 var
 s=r;return g(af(s,F),E)}return[2,b(b(b(b(c,1),1),1),1)]}return[1,b(b(a(b(c,1)),1),1)]}return kn}var
-r=a(b(a(b(b(c,1),1)),1)),j=i(o,h),s=j?i(h,p):j;return g(y(s,r),q)}var
+r=a(b(a(b(b(c,1),1)),1)),j=i(o,h),t=j?i(h,p):j;return g(y(t,r),q)}var
 j=b(b(a(b(c,1)),1),1),p=[0,b(b(b(a(a(a(c))),1),1),1),0],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(l(dm(e,[0,a(b(a(a(b(a(c),1))),1)),q],k),j),h)}var
 j=b(b(a(b(c,1)),1),1),o=[0,b(a(a(a(b(a(c),1)))),1),0],p=[0,a(b(b(a(b(a(c),1)),1),1)),o];return g(l(dm(e,[0,a(b(a(a(b(a(c),1))),1)),p],k),j),h)};return g(p([0,a(a(b(b(a(a(c)),1),1))),0]),A)}var
 B=[0,a(a(a(b(b(a(c),1),1)))),0],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],D=[0,b(b(a(a(b(a(c),1))),1),1),C];if(o([0,b(a(a(b(b(a(c),1),1))),1),D])){var
@@ -3143,12 +3147,12 @@ var
 z=[0,b(b(b(a(b(a(c),1)),1),1),1),0],A=[0,a(a(a(b(b(a(c),1),1)))),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=G(e,[0,b(b(b(a(b(a(c),1)),1),1),1),B],k)?[1,b(b(a(b(c,1)),1),1)]:ko,o=C;return g(o,p)}var
 p=a(b(a(b(b(c,1),1)),1)),q=[0,b(a(b(b(a(a(c)),1),1)),1),0],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(a(b(b(b(a(c),1),1),1)),1),r],t=[0,a(b(a(a(b(a(c),1))),1)),s],u=[0,a(b(a(b(a(a(c)),1)),1)),t],v=o([0,b(a(a(a(b(a(c),1)))),1),u]),w=v||h(j[2],f);return g(y(w,p),m)}var
 p=a(b(a(b(b(c,1),1)),1));return g(l(a2(n),p),j)}return g(p([0,b(a(a(a(b(a(c),1)))),1),0]),L)}var
-r=b(b(a(b(c,1)),1),1),s=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),s],z=[0,a(b(b(a(a(a(c))),1),1)),u];return g(g(l(G(e,[0,b(b(a(b(a(a(c)),1)),1),1),z],k),r),p),A)}var
-r=a(b(a(a(c)),1)),s=p[2],u=[0,a(b(a(b(b(a(c),1),1)),1)),0],z=[0,a(b(a(b(a(a(c)),1)),1)),u],A=[0,b(b(a(a(b(a(c),1))),1),1),z],B=[0,a(b(b(b(b(a(c),1),1),1),1)),A];return g(l(G(e,[0,b(a(a(b(a(a(c)),1))),1),B],s),r),m)}var
-q=a(b(a(a(c)),1)),r=p[2],s=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),s],z=[0,a(b(b(a(a(a(c))),1),1)),u];return g(l(G(e,[0,b(b(a(b(a(a(c)),1)),1),1),z],r),q),m)},E=a(b(a(a(c)),1));return g(y(A(function(a){return j(e[4],a,r)},q),E),D)}return[1,a(b(a(a(c)),1))]}var
+r=b(b(a(b(c,1)),1),1),t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],z=[0,a(b(b(a(a(a(c))),1),1)),u];return g(g(l(G(e,[0,b(b(a(b(a(a(c)),1)),1),1),z],k),r),p),A)}var
+r=a(b(a(a(c)),1)),t=p[2],u=[0,a(b(a(b(b(a(c),1),1)),1)),0],z=[0,a(b(a(b(a(a(c)),1)),1)),u],A=[0,b(b(a(a(b(a(c),1))),1),1),z],B=[0,a(b(b(b(b(a(c),1),1),1),1)),A];return g(l(G(e,[0,b(a(a(b(a(a(c)),1))),1),B],t),r),m)}var
+q=a(b(a(a(c)),1)),r=p[2],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],z=[0,a(b(b(a(a(a(c))),1),1)),u];return g(l(G(e,[0,b(b(a(b(a(a(c)),1)),1),1),z],r),q),m)},E=a(b(a(a(c)),1));return g(y(A(function(a){return j(e[4],a,r)},q),E),D)}return[1,a(b(a(a(c)),1))]}var
 F=function(a){return nk},H=a(b(a(a(c)),1));return g(y(m(A(function(a){return j(e[4],a,r)},q)),H),F)}return[1,a(b(a(a(c)),1))]}return[1,a(b(a(a(c)),1))]}var
-s=a(b(a(a(c)),1));return g(y(ax(e,b(b(b(b(b(b(c,1),1),1),1),1),1),[1,o]),s),r)}var
-r=a(b(a(a(c)),1)),s=p[2],u=[0,b(b(a(b(a(a(c)),1)),1),1),0],z=[0,a(a(b(b(a(a(c)),1),1))),u],B=[0,a(b(a(b(b(a(c),1),1)),1)),z],D=[0,a(a(a(b(b(a(c),1),1)))),B],E=[0,a(b(b(a(b(a(c),1)),1),1)),D];return g(l(G(e,[0,b(b(a(b(b(a(c),1),1)),1),1),E],s),r),o)},u=a(b(a(a(c)),1)),z=du(e,r);return g(g(l(bH(function(a){return f3(e,a,p[1])},z),u),s),D)}return nl}function
+t=a(b(a(a(c)),1));return g(y(ax(e,b(b(b(b(b(b(c,1),1),1),1),1),1),[1,o]),t),r)}var
+r=a(b(a(a(c)),1)),t=p[2],u=[0,b(b(a(b(a(a(c)),1)),1),1),0],z=[0,a(a(b(b(a(a(c)),1),1))),u],B=[0,a(b(a(b(b(a(c),1),1)),1)),z],D=[0,a(a(a(b(b(a(c),1),1)))),B],E=[0,a(b(b(a(b(a(c),1)),1),1)),D];return g(l(G(e,[0,b(b(a(b(b(a(c),1),1)),1),1),E],t),r),o)},u=a(b(a(a(c)),1)),z=du(e,r);return g(g(l(bH(function(a){return f3(e,a,p[1])},z),u),t),D)}return nl}function
 dv(e,O,N,M,f){return aH(e,aP(e,[3,x(function(t){var
 h=O,g=N;for(;;){var
 m=0;if(h)if(g){var
@@ -3181,7 +3185,7 @@ e=d(z(g),f);if(e){var
 i=e[1],j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,a(b(a(b(b(a(c),1),1)),1)),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],p=[0,b(a(b(b(b(a(c),1),1),1)),1),o];return aQ(w(h,[0,a(a(a(a(b(a(c),1))))),p],i))}return e}function
 dw(j,i,g,c,a){var
 b=h(a[1],c);if(b){var
-e=a[2];return s(function(a){var
+e=a[2];return t(function(a){var
 c=f6(j,i,a[1]);if(c)var
 e=c;else{var
 k=a[1],b=d(z(g),k);if(b){var
@@ -3228,8 +3232,8 @@ var
 b=a;var
 p=b?[0,[0,[0,b[1]],c]]:b;return p}}return 0}var
 q=d?[0,[0,0,v(h[2],f)]]:d;return q},p,q),m),k)}var
-m=b(a(a(b(c,1))),1);return g(y(s(function(a){return A(function(b){return j(e[4],a[1],b[1])},p)},o),m),k)}var
-q=b(a(a(b(c,1))),1),r=d?t(v(o,f),k):h(v(o,f),k);return g(y(r,q),m)}var
+m=b(a(a(b(c,1))),1);return g(y(t(function(a){return A(function(b){return j(e[4],a[1],b[1])},p)},o),m),k)}var
+q=b(a(a(b(c,1))),1),r=d?s(v(o,f),k):h(v(o,f),k);return g(y(r,q),m)}var
 X=b(a(a(b(c,1))),1);if(p)var
 r=1;else{var
 B=m(d);if(B)var
@@ -3277,7 +3281,7 @@ dx(a,d,c,b){var
 e=a[12],f=n(a[11],b),g=o(c,a[10]);return[0,a[1],a[2],a[3],d,a[5],a[6],a[7],a[8],a[9],g,f,e]}function
 f8(b,a){return bc(function(a){return m(h(a[1],b))},a)}function
 f9(j,i){var
-g=B(j[2],i);if(!t(i,c)&&!t(g,f)){var
+g=B(j[2],i);if(!s(i,c)&&!s(g,f)){var
 m=av(g),d=j[3],e=m;for(;;){if(0===e)var
 k=d?[0,d[1]]:d,h=k;else{var
 l=e-1|0;if(d){var
@@ -3326,12 +3330,12 @@ d=f;function
 E(l){function
 f(a){return a?a[1][1]:P(c)}var
 g=P(b(c,1)),a=d;for(;;){if(a){var
-i=a[1],j=t(g,i);if(j){var
+i=a[1],j=s(g,i);if(j){var
 g=i,a=a[2];continue}var
 e=j}else
 var
 e=1;var
-k=e?s(function(a){return A(function(b){return h(f(b),a)},l)},d):e;return k?s(function(a){var
+k=e?t(function(a){return A(function(b){return h(f(b),a)},l)},d):e;return k?t(function(a){var
 b=f(a);return A(function(a){return h(b,a)},d)},l):k}}var
 F=e[12],G=e[11],H=[0,[0,[0,[0,i[3],E],[0,p,D]]],e[10]],J=C(l[2],e[9]),K=e[8],L=[0,b(a(a(b(b(a(c),1),1))),1),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],m=bj(j,[0,b(a(b(b(a(a(c)),1),1)),1),M],k),N=m?[0,m[1],e[7]]:e[7],O=[0,I,e[6]],Q=e[5],R=e[4],S=o(x(function(a){return[0,a[2][1],i[1]]},R),Q),T=o(e[4],[0,[0,r,[0,i[1],u]],0]);return[0,[0,e[1],r,[0,i,e[3]],T,S,O,N,K,J,H,G,F]]}var
 B=e[8];function
@@ -3365,7 +3369,7 @@ var
 z=f;var
 A=h(g[1],n),N=0,O=A?[0,d(j[2],0)]:A;return[0,0,O,N,z]}},g),q]]}var
 A=b(b(a(b(c,1)),1),1),o=i[3][1],B=o?d(p[5],o[1]):o;return g(l(B,A),z)}return g(f5(j,n,k,B,m),e)}var
-q=a(b(a(a(c)),1)),e=du(j,k);return g(y(s(function(d){var
+q=a(b(a(a(c)),1)),e=du(j,k);return g(y(t(function(d){var
 f=[0,b(b(a(a(b(a(c),1))),1),1),0],g=[0,a(b(b(b(b(a(c),1),1),1),1)),f],h=[0,b(a(a(a(b(a(c),1)))),1),g],i=[0,a(a(a(a(b(a(c),1))))),h],k=[0,a(b(b(a(b(a(c),1)),1),1)),i],l=[0,b(b(a(b(a(a(c)),1)),1),1),k],n=[0,b(b(b(b(a(a(c)),1),1),1),1),l],e=aQ(w(j,[0,a(a(a(a(b(a(c),1))))),n],d));return e?e:A(function(a){return f3(j,d,a[1])},m)},e),q),o)}var
 n=b(b(a(b(c,1)),1),1);return g(l(d(p[3],i[1]),n),e)}var
 q=b(b(a(b(c,1)),1),1);return g(g(l(d(p[2],i[1]),q),n),z)}var
@@ -3375,10 +3379,10 @@ var
 q=m;return g(l(q,B),z)}var
 K=a(b(b(a(c),1),1)),q=e[4];if(q){var
 z=e[1];if(z)var
-E=b(b(b(b(b(b(c,1),1),1),1),1),1),m=t(v(e[4],f),E);else
+E=b(b(b(b(b(b(c,1),1),1),1),1),1),m=s(v(e[4],f),E);else
 var
 m=z;if(m)var
-F=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),H=q[1][2][2],n=t(B(B(u,c),H),F);else
+F=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),H=q[1][2][2],n=s(B(B(u,c),H),F);else
 var
 n=m}else
 var
@@ -3388,7 +3392,7 @@ q=n[2],i=n[1],E=function(k){var
 e=k[1];function
 n(k){function
 n(n){function
-t(G){function
+s(G){function
 m(b){var
 a=L(j,b,k),c=a?a[1]:a;return c}function
 r(r){function
@@ -3399,9 +3403,9 @@ a=d(p[5],c);if(a)var
 b=f1(n[2],a[1]),f=b?[0,[0,c,b[1]]]:b,e=f;else
 var
 e=a;return e},o,m),k),j)}var
-t=b(c,1),u=[0,b(a(a(a(b(a(c),1)))),1),0],x=[0,a(b(a(b(b(a(c),1),1)),1)),u],y=[0,b(b(b(b(a(a(c)),1),1),1),1),x],z=m([0,a(a(a(a(b(a(c),1))))),y]),A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,a(b(a(a(b(a(c),1))),1)),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],F=o(m([0,b(b(b(b(a(a(c)),1),1),1),1),E]),z);return g(af(s(function(d){var
-e=[0,b(b(a(b(a(a(c)),1)),1),1),0];return w(j,[0,a(b(b(b(b(a(c),1),1),1),1)),e],d)?0:1},F),t),r)}var
-u=b(c,1),x=[0,a(a(b(b(a(a(c)),1),1))),0],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(a(a(b(a(a(c)),1)))),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],r=w(j,[0,a(b(b(b(b(a(c),1),1),1),1)),C],k),D=r?1:r;return g(af(m(D),u),t)}var
+s=b(c,1),u=[0,b(a(a(a(b(a(c),1)))),1),0],x=[0,a(b(a(b(b(a(c),1),1)),1)),u],y=[0,b(b(b(b(a(a(c)),1),1),1),1),x],z=m([0,a(a(a(a(b(a(c),1))))),y]),A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,a(b(a(a(b(a(c),1))),1)),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],F=o(m([0,b(b(b(b(a(a(c)),1),1),1),1),E]),z);return g(af(t(function(d){var
+e=[0,b(b(a(b(a(a(c)),1)),1),1),0];return w(j,[0,a(b(b(b(b(a(c),1),1),1),1)),e],d)?0:1},F),s),r)}var
+u=b(c,1),x=[0,a(a(b(b(a(a(c)),1),1))),0],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(a(a(b(a(a(c)),1)))),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],r=w(j,[0,a(b(b(b(b(a(c),1),1),1),1)),C],k),D=r?1:r;return g(af(m(D),u),s)}var
 r=b(b(a(b(c,1)),1),1);return g(l(d(p[3],e),r),n)}var
 r=b(b(a(b(c,1)),1),1);return g(l(d(p[2],e),r),n)},F=b(b(a(b(c,1)),1),1),z=g(l(d(p[4],i),F),E);else
 var
@@ -3431,7 +3435,7 @@ z=b(a(b(a(c),1)),1);return g(l(fU(j,e[1],q),z),r)}var
 r=fV(j,q,k),E=r?[2,r[1]]:or;return g(E,D)}var
 r=b(a(b(a(c),1)),1),z=[0,b(b(a(b(b(a(c),1),1)),1),1),0],D=[0,b(a(a(a(b(a(c),1)))),1),z],E=[0,a(b(b(a(b(a(c),1)),1),1)),D];return g(l(bj(j,[0,a(a(b(a(b(a(c),1)),1))),E],k),r),q)},z=a(b(b(a(c),1),1)),D=e[12]?0:1;return g(g(y(D,z),r),H)}return[0,e]}function
 f$(b,a){var
-c=aY(b,a);return s(function(e){var
+c=aY(b,a);return t(function(e){var
 a=d(c,e);if(a){if(a[2])return 0;var
 b=1}else
 var
@@ -3741,20 +3745,20 @@ at=G(e+3|0);if(at){var
 aV=dP!==q?1:0,au=aV||(gl<=F(e+1|0)?1:0);if(au){var
 aX=244!==q?1:0,av=aX||(F(e+1|0)<gl?1:0);if(av){var
 e=e+4|0;continue}var
-t=av}else
+s=av}else
 var
-t=au}else
+s=au}else
 var
-t=at}else
+s=at}else
 var
-t=ar}else
+s=ar}else
 var
-t=aq}else
+s=aq}else
 var
-t=ap}else
+s=ap}else
 var
-t=ao;var
-an=t;_=1}}}if(_)var
+s=ao;var
+an=s;_=1}}}if(_)var
 Z=an;if(Z){var
 a2=0===N?0:ev(10,W(D,0,N-1|0)),H=aN(qQ,a2),aT=function(p){if(H){var
 e=function(e){function
@@ -3764,15 +3768,15 @@ q(G){function
 E(D){function
 p(O){function
 N(M){var
-J=e[11],t=x(function(a){return a[1]},J);function
+J=e[11],s=x(function(a){return a[1]},J);function
 K(h){function
 P(w){function
 v(l){var
 e=o[12],k=r[14],a=h?h[1]?0:h[2]?0:1:h;if(e){if(e[1]){var
 g=a?ow:c;return[0,g]}var
-p=z(k);return s(function(h){if(h){var
+p=z(k);return t(function(h){if(h){var
 l=h[1],j=d(p,l[1]),n=j?j[1][1]:j;if(n){var
-f=t,a=l[2];for(;;){if(f){if(a){var
+f=s,a=l[2];for(;;){if(f){if(a){var
 b=a[1],g=f[1];switch(g[0]){case
 0:var
 c=0===b[0]?i(b[1],g[2]):0;break;case
@@ -3792,11 +3796,11 @@ l=o[10];if(A(function(a){if(0===a[0])return 0;var
 b=a[2];if(typeof
 b==="number"&&1===b)return 1;return 0},l))var
 p=function(h){var
-j=aY(k,e[9]),f=b(b(a(b(b(c,1),1)),1),1),g=e[7];return y(s(function(a){if(0===a[0]){var
+j=aY(k,e[9]),f=b(b(a(b(b(c,1),1)),1),1),g=e[7];return y(t(function(a){if(0===a[0]){var
 k=a[3],l=a[2],g=C(o[10],0),h=function(c){var
 a=d(j,c[2][2]),b=A(function(a){return bP(k,a)},a);return[0,A(function(a){return bP(l,a)},a),b]},i=x(function(a){return dz(h,a)},g),e=a[1],c=0,b=ct(kz,function(d,f){var
 a=f[1],g=a?d[2]:a,b=m(g);if(b){var
-c=e?f[2]:e,h=c?d[1]:c;return m(h)}return b},kA,kB,c,i),f=b?1:b;return f}return 1},g),f)},q=a(b(b(c,1),1)),u=e[7],j=g(af(s(function(a){if(0===a[0])return 1;var
+c=e?f[2]:e,h=c?d[1]:c;return m(h)}return b},kA,kB,c,i),f=b?1:b;return f}return 1},g),f)},q=a(b(b(c,1),1)),u=e[7],j=g(af(t(function(a){if(0===a[0])return 1;var
 b=a[1],j=e[9],k=e[8];return m(A(function(l){var
 b=f,a=j;for(;;){if(a){var
 e=d(k,b),g=e?bP(l,b):e;if(!g){var
@@ -3809,7 +3813,7 @@ j=ov;return g(j,v)}var
 Q=a(a(b(b(b(c,1),1),1))),R=e[10],S=0,M=o[10],E=aY(k,as(function(a){return 0===a[0]?as(ot,a[1][2][1]):0},M)),l=S,j=R;for(;;){if(j){var
 q=j[1][1];if(0===q[0])var
 N=gc(E,l,o),w=q[1],G=0,H=[0,cm,cm],I=function(l){return function(j,k){var
-a=cu(j)[2];return s(function(i){var
+a=cu(j)[2];return t(function(i){var
 a=j[2],o=k[2],p=k[1];function
 c(a){return fL(p,a)}if(2===l)return a?m(c(a[1])):1;if(3<=l){if(i){var
 f=i[1];if(a)var
@@ -3855,29 +3859,29 @@ l=l+1|0,j=j[2];continue}var
 F=p}else
 var
 F=1;return g(y(F,Q),P)}}var
-L=a(a(a(a(c)))),H=C(o[10],0),I=x(function(a){return dz(aO,a)},H),p=r[14],E=x(kp,t),F=[0,B(v(p,f),c),E],G=z(p);function
+L=a(a(a(a(c)))),H=C(o[10],0),I=x(function(a){return dz(aO,a)},H),p=r[14],E=x(kp,s),F=[0,B(v(p,f),c),E],G=z(p);function
 j(d,e){var
 a=dn(G,d,e[1]);if(a)var
-b=fz(t,e[2],d),f=b?[0,[0,a[1],b[1]]]:b,c=f;else
+b=fz(s,e[2],d),f=b?[0,[0,a[1],b[1]]]:b,c=f;else
 var
 c=a;return c}var
 q=0,u=[0,[0,F],0];function
 w(a,e){var
-l=a[1][1],g=s(function(a){return i(f,a)},l),h=g?d(a[2],e):g,k=h?s(function(c){var
+l=a[1][1],g=t(function(a){return i(f,a)},l),h=g?d(a[2],e):g,k=h?t(function(c){var
 b=a[1][1];return A(function(d){var
 a=fB(j,d,c),b=a?1:a;return b},b)},e):h;if(k){var
 m=b(b(b(b(b(b(c,1),1),1),1),1),1);return i(v(fE(fF,j,a,2,e),f),m)}return k}var
 h=ct(function(a,b,c){return fE(fF,j,a,b,c)},w,kv,u,q,I),D=h?[0,h[1][1]]:h;return g(l(D,L),K)}var
-t=o[5],q=0;for(;;){if(t){var
-u=t[1],D=u[2],E=u[1],J=A(function(f,g){return function(a){var
+s=o[5],q=0;for(;;){if(s){var
+u=s[1],D=u[2],E=u[1],J=A(function(f,g){return function(a){var
 b=h(a[1],g),c=b?h(a[2],f):b;if(c)var
 d=c;else{var
 e=h(a[1],f);if(e)return h(a[2],g);var
-d=e}return d}}(D,E),q)?q:[0,[0,E,D],q],t=t[2],q=J;continue}var
+d=e}return d}}(D,E),q)?q:[0,[0,E,D],q],s=s[2],q=J;continue}var
 p=r[14];if(q){var
 K=function(w){function
 o(g){var
-d=a(b(b(a(c),1),1));return y(s(function(a){var
+d=a(b(b(a(c),1),1));return y(t(function(a){var
 r=dy(k,e,a[1]),s=r?dy(k,e,a[2]):r;if(s)var
 t=e[10],g=m(A(function(l){var
 j=a[2],k=a[1],b=l[1];if(0===b[0]){var
@@ -3895,7 +3899,7 @@ o=fH(b,d,c,p);if(!o)return fH(b,c,d,p);var
 q=o}else
 var
 q=n;return q}return i},q),d)}var
-r=a(a(b(c,1))),t=a(b(a(b(c,1)),1)),u=R(b(c,1),t),l=z(p);return g(af(i(aj(function(b,a){var
+r=a(a(b(c,1))),s=a(b(a(b(c,1)),1)),u=R(b(c,1),s),l=z(p);return g(af(i(aj(function(b,a){var
 g=n(b,v(a[8],f)),h=a[8];return aj(function(g,b){var
 a=d(e[4],b[1]),i=a?dy(k,e,a[1][1]):a;if(i){var
 h=d(l,b[2]),j=h?v(h[1][8],f):f;return n(n(g,c),j)}return g},h,g)},p,f),u),r),o)},L=a(b(b(c,1),1)),F=e[7],G=F?1:F;if(G)var
@@ -3906,10 +3910,10 @@ H=G;var
 I=g(af(m(H),L),K)}else
 var
 I=os;return g(I,N)}}var
-q=b(b(a(c),1),1),t=b(b(a(b(c,1)),1),1),u=R(b(c,1),t);return g(af(i(o[11],u),q),p)}var
-F=b(a(a(b(b(c,1),1))),1),p=o[9],t=aY(k,x(aO,p)),u=aY(k,x(function(a){return fw(k,a[2])},p)),D=z(p);function
-q(a){return a?d(D,a[1]):a}return g(y(s(function(a){var
-b=q(d(t,a[1]));if(b){var
+q=b(b(a(c),1),1),s=b(b(a(b(c,1)),1),1),u=R(b(c,1),s);return g(af(i(o[11],u),q),p)}var
+F=b(a(a(b(b(c,1),1))),1),p=o[9],s=aY(k,x(aO,p)),u=aY(k,x(function(a){return fw(k,a[2])},p)),D=z(p);function
+q(a){return a?d(D,a[1]):a}return g(y(t(function(a){var
+b=q(d(s,a[1]));if(b){var
 c=q(d(u,fw(k,a[2])));if(c){var
 e=j(k[4],b[1][2],a[2]);if(e)return j(k[4],c[1][1],a[1]);var
 f=e}else
@@ -3918,15 +3922,15 @@ f=c;var
 g=f}else
 var
 g=b;return g},p),F),E)}var
-t=b(a(b(b(b(c,1),1),1)),1),p=f$(k,o[6]),u=p?f$(k,o[7]):p;return g(y(u,t),q)}var
-q=a(b(b(a(c),1),1)),t=o[12]?h(d(k[3],V),f):1;return g(y(t,q),p)}if(H)var
-p=H[1],G=H[2],t=function(n){function
+s=b(a(b(b(b(c,1),1),1)),1),p=f$(k,o[6]),u=p?f$(k,o[7]):p;return g(y(u,s),q)}var
+q=a(b(b(a(c),1),1)),s=o[12]?h(d(k[3],V),f):1;return g(y(s,q),p)}if(H)var
+p=H[1],G=H[2],s=function(n){function
 H(a){return f_(k,n,a,b(c,1),G)}var
 e=n[1],U=aY(k,as(function(d){var
 e=cp(k,d);if(e){var
 g=[0,a(a(b(b(a(a(c)),1),1))),0],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],i=[0,a(b(a(b(b(a(c),1),1)),1)),h],j=[0,a(a(a(b(a(a(c)),1)))),i],l=[0,a(a(b(b(a(a(c)),1),1))),j],m=[0,b(a(a(a(b(a(c),1)))),1),l],f=L(k,[0,a(b(b(b(b(a(c),1),1),1),1)),m],d),n=f?f[1]:f,p=o(du(k,d),n),q=e[1];return x(function(a){return f4(k,q,a)},p)}return e},e));function
 h(ar){var
-i=[0,a(b(b(b(a(c),1),1),1)),0],q=[0,b(a(a(a(b(c,1)))),1),i],t=[0,a(b(b(b(a(c),1),1),1)),q],u=[0,a(a(a(a(b(c,1))))),t],v=[0,b(a(a(a(b(a(c),1)))),1),u],z=[0,a(a(a(a(b(a(c),1))))),v],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],D=[0,a(a(b(b(a(a(c)),1),1))),B],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,a(a(b(b(a(a(c)),1),1))),E],G=[0,b(a(a(a(b(c,1)))),1),F],H=[0,a(a(b(b(b(a(c),1),1),1))),G],K=[0,a(a(b(b(b(a(c),1),1),1))),H],L=[0,b(b(a(b(a(a(c)),1)),1),1),K],M=[0,a(b(b(b(b(a(c),1),1),1),1)),0],N=[0,a(b(a(a(b(a(c),1))),1)),M],P=[0,a(b(a(b(b(a(c),1),1)),1)),N],R=[0,b(b(b(a(b(a(c),1)),1),1),1),P],S=[0,a(a(b(b(b(a(c),1),1),1))),R],h=ag(k,[0,a(a(b(b(a(a(c)),1),1))),S],L,p);function
+i=[0,a(b(b(b(a(c),1),1),1)),0],q=[0,b(a(a(a(b(c,1)))),1),i],s=[0,a(b(b(b(a(c),1),1),1)),q],u=[0,a(a(a(a(b(c,1))))),s],v=[0,b(a(a(a(b(a(c),1)))),1),u],z=[0,a(a(a(a(b(a(c),1))))),v],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],D=[0,a(a(b(b(a(a(c)),1),1))),B],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,a(a(b(b(a(a(c)),1),1))),E],G=[0,b(a(a(a(b(c,1)))),1),F],H=[0,a(a(b(b(b(a(c),1),1),1))),G],K=[0,a(a(b(b(b(a(c),1),1),1))),H],L=[0,b(b(a(b(a(a(c)),1)),1),1),K],M=[0,a(b(b(b(b(a(c),1),1),1),1)),0],N=[0,a(b(a(a(b(a(c),1))),1)),M],P=[0,a(b(a(b(b(a(c),1),1)),1)),N],R=[0,b(b(b(a(b(a(c),1)),1),1),1),P],S=[0,a(a(b(b(b(a(c),1),1),1))),R],h=ag(k,[0,a(a(b(b(a(a(c)),1),1))),S],L,p);function
 T(D){function
 i(B){function
 e(e){function
@@ -3952,16 +3956,16 @@ var
 i=1}else
 var
 i=1;var
-q=i?s(function(b){var
+q=i?t(function(b){var
 a=d(U,b),c=a?1:a;return c},m):i;return g(y(q,p),o)}}var
 z=b(a(b(a(c),1)),1),A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(b(a(a(b(a(c),1))),1)),D],F=[0,a(b(a(b(a(a(c)),1)),1)),E],G=[0,a(a(a(b(b(a(c),1),1)))),F],H=[0,b(a(b(b(a(a(c)),1),1)),1),G],i=w(k,[0,a(b(b(b(b(a(c),1),1),1),1)),H],[4,p]);if(i){var
 m=i[1];if(4===m[0]){var
 e=m[1];if(e){var
 q=e[1],r=q[2];if(3===r[0]&&!e[2])var
-I=[0,a(a(a(b(a(a(c)),1)))),0],J=[0,a(a(a(a(b(a(c),1))))),I],K=[0,b(b(b(a(b(a(c),1)),1),1),1),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=d(k[2],L),v=j(k[4],q[1],M),t=v?O(co,r[1],0):v;else
+I=[0,a(a(a(b(a(a(c)),1)))),0],J=[0,a(a(a(a(b(a(c),1))))),I],K=[0,b(b(b(a(b(a(c),1)),1),1),1),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=d(k[2],L),v=j(k[4],q[1],M),s=v?O(co,r[1],0):v;else
 var
-t=0;var
-u=t}else
+s=0;var
+u=s}else
 var
 u=e;var
 n=u}else
@@ -3971,7 +3975,7 @@ o=n}else
 var
 o=i;return g(l(o,z),x)}var
 m=b(b(a(a(c)),1),1);return g(y(fj(k,e,x(bF,n[10])),m),i)}var
-q=b(a(b(a(c),1)),1),r=[0,a(a(b(b(a(a(c)),1),1))),0],t=[0,b(a(b(b(a(a(c)),1),1)),1),r],u=[0,a(a(a(a(b(a(c),1))))),t],v=[0,b(b(a(b(a(a(c)),1)),1),1),u],z=[0,a(b(b(a(b(a(c),1)),1),1)),v],A=[0,b(a(a(a(b(a(c),1)))),1),z],B=[0,a(a(a(a(b(a(c),1))))),A],e=w(k,[0,a(b(a(a(b(a(c),1))),1)),B],[4,p]);if(e)var
+q=b(a(b(a(c),1)),1),r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],u=[0,a(a(a(a(b(a(c),1))))),s],v=[0,b(b(a(b(a(a(c)),1)),1),1),u],z=[0,a(b(b(a(b(a(c),1)),1),1)),v],A=[0,b(a(a(a(b(a(c),1)))),1),z],B=[0,a(a(a(a(b(a(c),1))))),A],e=w(k,[0,a(b(a(a(b(a(c),1))),1)),B],[4,p]);if(e)var
 i=e[1],C=3===i[0]?O(co,i[1],0):0,m=C;else
 var
 m=e;return g(l(m,q),o)}var
@@ -3986,11 +3990,11 @@ m=C(r[14],0);if(m)var
 ae=be(d(k[1],m[1][7])),af=[0,a(b(a(b(b(a(c),1),1)),1)),0],ah=[0,b(b(a(b(a(a(c)),1)),1),1),af],ai=[0,a(b(b(b(b(a(c),1),1),1),1)),ah],aj=[0,b(b(a(b(a(a(c)),1)),1),1),ai],ak=[0,a(a(b(b(a(a(c)),1),1))),aj],al=[0,a(a(a(a(a(b(c,1)))))),ak],am=[0,b(b(a(b(a(a(c)),1)),1),1),al],an=[0,a(a(a(a(b(a(c),1))))),am],ao=[0,a(a(a(a(b(a(c),1))))),an],q=ag(k,[0,b(a(b(b(a(a(c)),1),1)),1),ao],ae,p);else
 var
 q=m;var
-t=q}else
+s=q}else
 var
-t=i;return g(y(t,v),u)}var
-Y=a(a(b(a(c),1))),Z=aH(k,aP(k,[4,W])),_=d(k[9],Z),q=d(k[1],_),t=0,u=eT(0,12),i=aj(function(d,a){var
-e=b(b(b(b(c,1),1),1),1),f=J(a);return[0,bK(bb(eM(V,I(b(b(c,1),1),f)),e)),d]},u,t),v=be(q);function
+s=i;return g(y(s,v),u)}var
+Y=a(a(b(a(c),1))),Z=aH(k,aP(k,[4,W])),_=d(k[9],Z),q=d(k[1],_),s=0,u=eT(0,12),i=aj(function(d,a){var
+e=b(b(b(b(c,1),1),1),1),f=J(a);return[0,bK(bb(eM(V,I(b(b(c,1),1),f)),e)),d]},u,s),v=be(q);function
 e(b,a){return bd(a,c9(b,v))}var
 z=b(b(c,1),1),A=b(b(b(b(c,1),1),1),1),B=bb(aW(c8(8,q,f),A),z);function
 D(d){return b(a(b(b(b(a(c),1),1),1)),1)}function
@@ -4000,18 +4004,18 @@ f(d){function
 e(d){return a(b(b(b(b(a(c),1),1),1),1))}function
 f(d){return b(a(b(b(b(a(c),1),1),1)),1)}return Q(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)}return Q(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)}var
 F=c4(function(d){return b(b(b(a(a(c)),1),1),1)},E,D,B),G=e(20,12),H=o([0,a(b(a(a(b(c,1))),1)),0],G),K=o(e(17,3),H),L=o([0,a(b(a(a(b(c,1))),1)),[0,F,0]],K),M=o(e(13,3),L),N=[0,a(a(a(b(a(c),1)))),0],P=o([0,a(b(a(a(b(c,1))),1)),N],M),R=o(c9(8,i),P),S=o([0,a(b(a(a(b(c,1))),1)),0],R),T=o(bd(8,i),S),$=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(a(a(a(a(b(c,1)))))),aa],ac=[0,b(a(a(a(b(a(c),1)))),1),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(b(b(a(b(a(c),1)),1),1)),ad],af=[0,a(a(b(b(a(a(c)),1),1))),ae],ah=[0,a(a(b(b(a(a(c)),1),1))),af],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah];return g(y(ag(k,[0,a(a(b(b(a(a(c)),1),1))),ai],T,p),Y),X)}var
-i=b(a(b(a(c),1)),1),q=[0,a(a(b(b(a(a(c)),1),1))),0],t=[0,a(b(a(a(b(a(c),1))),1)),q],u=[0,a(a(a(a(a(b(c,1)))))),t],v=[0,b(b(a(b(b(a(c),1),1)),1),1),u],z=[0,a(b(a(b(b(a(c),1),1)),1)),v],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],D=[0,a(b(b(b(b(a(c),1),1),1),1)),B],E=[0,b(b(a(b(a(a(c)),1)),1),1),D];return g(l(cw(k,[0,a(a(b(b(a(a(c)),1),1))),E],p),i),e)}var
+i=b(a(b(a(c),1)),1),q=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),q],u=[0,a(a(a(a(a(b(c,1)))))),s],v=[0,b(b(a(b(b(a(c),1),1)),1),1),u],z=[0,a(b(a(b(b(a(c),1),1)),1)),v],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],D=[0,a(b(b(b(b(a(c),1),1),1),1)),B],E=[0,b(b(a(b(a(a(c)),1)),1),1),D];return g(l(cw(k,[0,a(a(b(b(a(a(c)),1),1))),E],p),i),e)}var
 q=b(a(b(a(c),1)),1);return g(y(fT(k,e[1],e[2],p),q),i)}var
-i=b(a(b(a(c),1)),1),q=[0,b(a(a(a(b(a(c),1)))),1),0],t=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],v=[0,a(a(b(b(a(a(c)),1),1))),u],z=[0,a(a(b(b(a(a(c)),1),1))),v],A=[0,a(b(a(b(b(a(c),1),1)),1)),z];return g(l(fU(k,h,[0,a(a(b(b(a(a(c)),1),1))),A]),i),e)}var
-q=[0,b(a(a(a(b(a(c),1)))),1),0],t=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],v=[0,a(a(b(b(a(a(c)),1),1))),u],z=[0,a(a(b(b(a(a(c)),1),1))),v],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],e=fV(k,[0,a(a(b(b(a(a(c)),1),1))),A],p),B=e?[2,e[1]]:np;return g(B,i)}var
+i=b(a(b(a(c),1)),1),q=[0,b(a(a(a(b(a(c),1)))),1),0],s=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),s],v=[0,a(a(b(b(a(a(c)),1),1))),u],z=[0,a(a(b(b(a(a(c)),1),1))),v],A=[0,a(b(a(b(b(a(c),1),1)),1)),z];return g(l(fU(k,h,[0,a(a(b(b(a(a(c)),1),1))),A]),i),e)}var
+q=[0,b(a(a(a(b(a(c),1)))),1),0],s=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),s],v=[0,a(a(b(b(a(a(c)),1),1))),u],z=[0,a(a(b(b(a(a(c)),1),1))),v],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],e=fV(k,[0,a(a(b(b(a(a(c)),1),1))),A],p),B=e?[2,e[1]]:np;return g(B,i)}var
 V=b(a(b(c,1)),1);if(h)var
 e=h;else
 var
 W=[0,b(b(b(b(a(c),1),1),1),1),0],X=[0,b(a(a(a(b(c,1)))),1),W],Y=[0,a(b(b(b(a(c),1),1),1)),X],Z=[0,a(a(a(a(b(c,1))))),Y],_=[0,b(a(a(a(b(a(c),1)))),1),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(a(b(b(a(a(c)),1),1))),ab],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,a(a(b(b(a(a(c)),1),1))),ad],ah=[0,b(a(a(a(b(c,1)))),1),ae],ai=[0,a(a(b(b(b(a(c),1),1),1))),ah],ak=[0,a(a(b(b(b(a(c),1),1),1))),ai],al=[0,b(b(a(b(a(a(c)),1)),1),1),ak],am=[0,a(b(b(b(b(a(c),1),1),1),1)),0],an=[0,a(b(a(a(b(a(c),1))),1)),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(b(b(a(b(a(c),1)),1),1),1),ao],aq=[0,a(a(b(b(b(a(c),1),1),1))),ap],e=ag(k,[0,a(a(b(b(a(a(c)),1),1))),aq],al,p);return g(af(e,V),T)}var
-i=a(b(b(a(c),1),1)),q=[0,b(a(a(a(b(a(c),1)))),1),0],t=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],v=[0,a(a(b(b(a(a(c)),1),1))),u],z=[0,a(a(b(b(a(a(c)),1),1))),v],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],D=[0,b(b(a(b(b(a(c),1),1)),1),1),0],E=[0,b(a(a(a(b(a(c),1)))),1),D],F=[0,a(b(b(a(b(a(c),1)),1),1)),E];return g(g(y(ag(k,[0,a(a(b(a(b(a(c),1)),1))),F],B,p),i),h),H)},q=g(f2(k,r,aB),t);else
+i=a(b(b(a(c),1),1)),q=[0,b(a(a(a(b(a(c),1)))),1),0],s=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),s],v=[0,a(a(b(b(a(a(c)),1),1))),u],z=[0,a(a(b(b(a(a(c)),1),1))),v],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],D=[0,b(b(a(b(b(a(c),1),1)),1),1),0],E=[0,b(a(a(a(b(a(c),1)))),1),D],F=[0,a(b(b(a(b(a(c),1)),1),1)),E];return g(g(y(ag(k,[0,a(a(b(a(b(a(c),1)),1))),F],B,p),i),h),H)},q=g(f2(k,r,aB),s);else
 var
-q=[1,a(b(b(a(c),1),1))];return g(q,u)};return g(f2(k,r,aB),e)}return[0,gd]},aU=a(b(b(b(b(c,1),1),1),1)),ah=s(function(a){return cn(k,[4,o(a,[0,fO(k,V),0])])},H);if(ah)var
-aR=d(k[1],V),Y=s(function(d){return m(h(d,b(a(b(c,1)),1)))},aR);else
+q=[1,a(b(b(a(c),1),1))];return g(q,u)};return g(f2(k,r,aB),e)}return[0,gd]},aU=a(b(b(b(b(c,1),1),1),1)),ah=t(function(a){return cn(k,[4,o(a,[0,fO(k,V),0])])},H);if(ah)var
+aR=d(k[1],V),Y=t(function(d){return m(h(d,b(a(b(c,1)),1)))},aR);else
 var
 Y=ah;if(Y){var
 $=d(k[2],kC),P=H,X=0;for(;;){if(P){var
