@@ -399,8 +399,8 @@ class Leaves:
         if sum(map(len, texts)) <= _AT_ONCE:
             short = "\0s".join(["", *texts]).encode().split(b"\0")[1:]
             marked = short if len(short) == len(texts) else marked  # the mark in a text is rare
-        whole = b"".join([made(SHORT) for data in marked if not reset() and update(data)]).hex()
-        return [whole[at : at + 2 * SHORT] for at in range(0, len(whole), 2 * SHORT)]
+        whole = b"".join([made(SHORT) for data in marked if not reset() and update(data)])
+        return whole.hex(",", SHORT).split(",") if whole else []
 
     def _hashed(self, data: bytes) -> str:
         self._hasher.reset()
