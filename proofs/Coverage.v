@@ -5,7 +5,7 @@
    any child may be drawn, or the phantom mass where there is some; a node may also be expanded at once. *)
 
 From Coq Require Import List Arith Bool Reals ZArith Lia Lra Permutation.
-From Tcc Require Import Automaton Certificates Search Rest Artifact.
+From Tcc Require Import Automaton Certificates Enforced Search Rest Artifact.
 Import ListNotations.
 Local Open Scope R_scope.
 
