@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import tcc
+from tcc_certs.session.machine import Held, Offer, SessionMachine
 from tcc_runtime.gate.permit import MAX_WAITING, NotYet, Ticket
 from tests.gate import grammars
 from tests.gate.conftest import validated
@@ -467,3 +468,40 @@ def test_who_gave_up_waiting_is_not_waited_for(tmp_path: Path) -> None:
     with first.call("read") as permit:
         permit.done()
     first.close()
+
+
+@pytest.mark.parametrize("question", ["allowed", "may_finish"])
+def test_a_question_of_another_thread_takes_nothing_back(
+    question: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = 'grammar g version "1"\ntool pay(; p: text)\nplan = pay{0,9}\nlimit uses(pay) <= 2\n'
+    gate = tcc.Gate(grammars.artifact(text), ledger=tmp_path / "s.ledger", durable=False)
+    asks, goes_on = threading.Event(), threading.Event()
+    unknown = SessionMachine.unknown
+
+    def slow(self: SessionMachine, held: Held, offer: Offer) -> Held:
+        if threading.current_thread() is asking and not asks.is_set():
+            asks.set()
+            goes_on.wait(0.5)
+        return unknown(self, held, offer)
+
+    def ask() -> None:
+        found = getattr(gate, question)
+        if callable(found):
+            found()
+
+    monkeypatch.setattr(SessionMachine, "unknown", slow)
+    asking = threading.Thread(target=ask)
+    with gate.call("pay", {"p": "a"}) as permit:
+        asking.start()
+        asks.wait(0.5)
+        permit.done()
+    with gate.call("pay", {"p": "b"}) as permit:
+        permit.done()
+    goes_on.set()
+    asking.join()
+    with pytest.raises(tcc.Refused), gate.call("pay", {"p": "c"}):
+        pass
+    gate.finish()
+    gate.close()
+    assert validated(tmp_path / "s.ledger").claim_type == "Conformant"

@@ -150,10 +150,12 @@ class Inspection:
 
     def allowed(self) -> tuple[Allowed, ...]:
         """The calls that plans allow now, one for each listed call, in order of their texts."""
-        session = self._looked_at()
-        if session is None or session.ended or session.lost:
-            return ()
-        return self._policy.allowed(session.held)
+        with self._shared.lock:
+            session = self._session()
+            if session is None or session.ended or session.lost:
+                return ()
+            held = session.held
+        return self._policy.allowed(held)
 
     def tools(self) -> tuple[str, ...]:
         """The names of the tools of those calls, in order."""
@@ -188,8 +190,9 @@ class Inspection:
     @property
     def may_finish(self) -> bool:
         """Whether the session may end here."""
-        session = self._looked_at()
-        return session is not None and not session.ended and session.may_finish()
+        with self._shared.lock:
+            session = self._session()
+            return session is not None and not session.ended and session.may_finish()
 
     @property
     def remaining(self) -> dict[str, int | Decimal]:
@@ -250,8 +253,9 @@ class Inspection:
         Raises:
             ValueError: an outcome is unknown, so it is not known where the session is.
         """
-        session = self._looked_at()
-        word = None if session is None else session.word()
+        with self._shared.lock:
+            session = self._session()
+            word = None if session is None else session.word()
         if word is None:
             raise ValueError("it is not known where the session is: resolve what is unknown first")
         return tuple([self.artifact.texts[call] for call in word])
@@ -271,7 +275,15 @@ class Inspection:
         """What the session is held to."""
         return self._policy.artifact
 
-    def _looked_at(self) -> Session | None:
-        """The session as its ledger has it; None where that cannot be said."""
+    def _looked_at(self) -> None:
+        """What others have written to its ledger is read."""
         with self._shared.lock:
-            return self._shared.session if self._shared.look() is None else None
+            self._session()
+
+    def _session(self) -> Session | None:
+        """The session as its ledger has it; None where that cannot be said.
+
+        The lock is kept for as long as it is asked anything: where it may be is found when that is
+        asked, which a call of another thread must not do at the same time.
+        """
+        return self._shared.session if self._shared.look() is None else None
