@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import tcc as library
+from tcc.commands import session_command
 from tests.cli.conftest import Tcc
 
 GRAMMAR = """grammar shop version "1"
@@ -85,6 +87,25 @@ def test_a_cut_session_is_told_as_far_as_it_goes(tcc: Tcc, played: tuple[Path, P
     ledger.write_bytes(b"".join(lines[:4]) + lines[4][:-20])
     ended = tcc("session", "show", ledger, "--artifact", artifact)
     assert ended.code == 0 and "check: open" in ended.out
+
+
+def test_a_session_is_told_of_the_bytes_that_were_validated(
+    tcc: Tcc, played: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the ledger is by then: here its first line ends behind the validation."""
+    ledger, artifact = played
+    begun = ledger.read_bytes().splitlines()[0]
+    ledger.write_bytes(begun)
+    whole = session_command.validate
+
+    def grows(*given: Any, **more: Any) -> Any:
+        found = whole(*given, **more)
+        ledger.write_bytes(begun + b"\n")
+        return found
+
+    monkeypatch.setattr(session_command, "validate", grows)
+    ended = tcc("session", "show", ledger, "--artifact", artifact)
+    assert ended.code == 2 and "internal" not in ended.err, ended
 
 
 GIVEN = """grammar desk version "1"

@@ -9,7 +9,7 @@ told of a call that is unknown.  Held are the limits of the grammar in that worl
 is what happened, as far as it was told, and valid, and that a principal has one session.
 The campaign: python -m pytest -n 0 -m campaign tests/gate/test_simulation.py -s
 TCC_SIMULATION_SCHEDULES says how many, TCC_SIMULATION_FIRST from which seed on: a million take two
-processes, of which one begins at 500000, some 45 minutes of a core each.
+processes, of which one begins at 500000, some 42 minutes of a core each.
 """
 
 from __future__ import annotations

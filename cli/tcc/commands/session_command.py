@@ -229,7 +229,7 @@ def show(
     found = validate(ledger, artifact, pin=pinned, key=key, tell=teller.tell)
     if not isinstance(found, SessionValidation):
         raise click.ClickException(f"{ledger} is no ledger of a session; see tcc validate")
-    if found.word not in ("VALID", "INCOMPLETE") or not found.checked or not _lines(ledger):
+    if found.word not in ("VALID", "INCOMPLETE") or not found.checked or not teller.began:
         said = f"{found.word}: {found.summary}"
         if as_json:
             from tcc.outputs.verdicts import ErrorOutput
@@ -249,11 +249,6 @@ def show(
         _print(told, found)
     # A session that goes on is no finding.
     ctx.exit(CLEAN)
-
-
-def _lines(ledger: Path) -> bool:
-    with ledger.open("rb") as file:
-        return file.readline(1 << 24).endswith(b"\n")
 
 
 def _print_document(told: Transcript, found: SessionValidation) -> None:

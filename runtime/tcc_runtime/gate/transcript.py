@@ -110,6 +110,11 @@ class Teller:
         self._lets: Sequence[str] = ()
         self._learned: dict[str, str] = {}
 
+    @property
+    def began(self) -> bool:
+        """Whether there was a record: the ledger has a whole line."""
+        return self._header is not None and self._session is not None
+
     def transcript(self, artifact: Artifact) -> Transcript:
         """The session of a ledger that was validated against the artifact.
 

@@ -239,6 +239,11 @@ class Hosting:
         async with self._beginning:
             self._check_room(principal)
             gate = await self._opened(given, None)
+            try:
+                self._check_room(principal)
+            except HostFull:  # it stops
+                gate.withdraw()
+                raise
             return self._host(gate, principal, given)
 
     async def of_principal(self, principal: Principal, *, connects: bool = False) -> Hosted:
@@ -312,9 +317,9 @@ class Hosting:
             except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
                 opening.set_exception(error)
 
+        threading.Thread(target=work, daemon=True).start()
         self._opening.add(opening)
         opening.add_done_callback(self._opening.discard)
-        threading.Thread(target=work, daemon=True).start()
         try:
             return await asyncio.wrap_future(opening)
         except asyncio.CancelledError:
@@ -336,10 +341,10 @@ class Hosting:
                 raise NotFound
             known = await self._taken_up(identity, principal)
         known.check_given(given)
+        known.used()  # before it is looked at: meanwhile it is not idle
         if await known.has_ended():
             await self.end(known)
             raise NotFound
-        known.used()
         return known
 
     async def _taken_up(self, identity: str, principal: Principal | None) -> Hosted:
@@ -492,9 +497,14 @@ class Hosting:
 
 
 def _close_opened(opening: Future[Gate]) -> None:
-    """Let go of a gate that nobody waits for any longer."""
-    if opening.exception() is None:
-        opening.result().close()
+    """Let go of a gate that nobody waits for any longer; one that began nothing leaves no file."""
+    if opening.exception() is not None:
+        return
+    gate = opening.result()
+    if gate.untouched:
+        gate.withdraw()
+    else:
+        gate.close()
 
 
 class ThreadStopping(Stopping):
