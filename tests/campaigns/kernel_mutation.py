@@ -25,6 +25,7 @@ import os
 import resource
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -52,6 +53,14 @@ REPLAYS: Suites = (
     ],
     ["forgery/test_privacy_forgeries.py", "forgery/test_account_forgeries.py"],
 )
+PROOFS: Suites = (
+    ["exact/test_lists.py"],
+    ["exact/test_forms.py"],
+    ["exact/test_later.py"],
+    ["exact/test_fields.py", "exact/test_proofs.py"],
+    ["exact/test_brute.py", "exact/test_prove.py", "exact/test_hostile.py"],
+    ["exact/test_brute_later.py", "exact/test_mistakes.py"],
+)
 WHOLE = ("certs/test_upper.py", "certs/test_kernel.py")
 # By the beginning of a module's path: the tests that know it best, in suites, the quickest first.
 TESTS: Sequence[tuple[str, Suites]] = (
@@ -69,8 +78,9 @@ TESTS: Sequence[tuple[str, Suites]] = (
     ("formats/ledger", [["certs/test_ledger.py", "certs/test_ledger_forms.py", *REPLAYS[0]],
                         *REPLAYS[1:]]),
     ("replay/", REPLAYS),
-    ("proof/", [["exact/test_forms.py"], ["exact/test_proofs.py", "exact/test_later.py"],
-                ["exact/test_brute.py", "exact/test_hostile.py", "exact/test_prove.py"]]),
+    ("proof/question", [["exact/test_forms.py"], *PROOFS]),
+    ("proof/fields", [["exact/test_fields.py"], *PROOFS]),
+    ("proof/", PROOFS),
     ("core/", [["certs/test_core_later.py", "certs/test_core_places.py"],
                ["certs/test_core.py", "certs/test_corecheck_later.py"]]),
     ("", [["certs/test_core_places.py", "certs/test_core.py"]]),
@@ -79,8 +89,8 @@ OTHERS = ("certs/rules", "certs/test_states.py", *WHOLE, "certs/test_core.py", "
 KERNEL = ("formats/container", "formats/codec", "formats/artifact", "formats/schema",
           "rules", "states", "kernel", "core/",
           "corecheck/", "report")  # fmt: skip
-LOADED = (*COMPARING, "proof/")
 MEMORY = 4 << 30
+BEST = 12  # tests that have seen the most mutants are run before others
 
 
 class First:
@@ -163,7 +173,20 @@ def silence() -> None:
     sys.argv = ["pytest"]
 
 
-def start(mutant: Mutant | None, place: Place, seconds: int, suites: Suites) -> tuple[int, int]:
+def seen_again(names: Sequence[str], seconds: int) -> str:
+    """The first of these tests that fails, empty where none does, or where they cannot be run."""
+    there = [name for name in names if "::" in name]
+    first = First()
+    until = int(time.process_time()) + seconds
+    resource.setrlimit(resource.RLIMIT_CPU, (until, resource.RLIM_INFINITY))
+    args = ["-x", "-q", "-p", "no:cacheprovider", *(str(ROOT / name) for name in there)]
+    code = pytest.main(args, plugins=[first]) if there else pytest.ExitCode.OK
+    return first.name if code == pytest.ExitCode.TESTS_FAILED else ""
+
+
+def start(
+    mutant: Mutant | None, place: Place, seconds: int, suites: Suites, best: Sequence[str] = ()
+) -> tuple[int, int]:
     """A forked process: its id, and the pipe that it writes the name of the failing test to."""
     code = None if mutant is None else compile(mutant.tree, f"{mutant.module}.py", "exec")
     seen, told = os.pipe()
@@ -175,7 +198,7 @@ def start(mutant: Mutant | None, place: Place, seconds: int, suites: Suites) -> 
     if mutant is not None and code is not None:
         place(mutant, code)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    found = failing(suites, seconds)
+    found = seen_again(best, seconds) or failing(suites, seconds)
     os.write(told, found.encode())
     os._exit(1 if found else 0)
 
@@ -199,15 +222,18 @@ def unseen(found: Sequence[Mutant], place: Place, told: argparse.Namespace) -> l
     """Those that no test sees."""
     running: dict[int, tuple[Mutant | None, int]] = {}
     left = []
+    sharp: Counter[str] = Counter()  # the tests that have seen mutants, and how many
     todo = list(reversed(found))
     while todo or running:
         while todo and len(running) < told.processes:
             mutant = todo.pop()
-            child, seen = start(mutant, place, told.seconds, suites_of(mutant.module, told))
+            best = [name for name, _ in sharp.most_common(BEST)]
+            child, seen = start(mutant, place, told.seconds, suites_of(mutant.module, told), best)
             running[child] = mutant, seen
         done, name = ended(running)
         if done is not None and not name:
             left.append(done)
+        sharp.update([name] if name else [])
         print(f"{done}: seen by {name}" if name else f"{done}: SURVIVED", flush=True)
     return left
 
@@ -293,7 +319,7 @@ def main() -> int:
         print(*found, sep="\n")
         return 0
     begin = time.monotonic()
-    within = [m for m in found if m.function and m.module.startswith(LOADED)]
+    within = [m for m in found if m.function and m.module.startswith(COMPARING)]
     survivors = unseen_when_loaded(within, told)
     survivors += unseen_when_imported([m for m in found if m not in within], told)
     print(f"{len(found)} mutants, {len(survivors)} survived, {time.monotonic() - begin:.0f} s")

@@ -21,7 +21,8 @@ from typing import TypeAlias
 PACKAGE = Path(__file__).parents[2] / "certs" / "tcc_certs"
 Change: TypeAlias = Callable[[ast.AST], None]  # of the twin of a node, in a copy of the tree
 
-COMPARING = ("replay/", "formats/ledger")  # beginnings of the modules whose checks are comparisons
+# Beginnings of the modules whose checks are comparisons.
+COMPARING = ("replay/", "formats/ledger", "proof/")
 REFUSALS = ("ensure", "require", "refuse", "spend", "compare")
 BOUNDS = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ from tcc.library import artifact_bytes, artifact_of
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode
 from tcc_certs.proof.check import check_proof
+from tcc_certs.proof.fields import surely_fit
 from tcc_runtime.exact import certificate
 from tests.exact.test_proofs import changed_at, code_of, lines_of
 
@@ -28,7 +30,9 @@ DECLINED = [
     'tool a(; j: json, x: text max 9 at "/j/x", y?: text max 9 at "/j/x/y")\n',
     'tool a(; j: json, x: list of text at "/j/*")\n',
     'tool a(; j: json, x: text at "/j")\n',
+    'tool a(; j: text max 9, x: text max 9 at "/j/x")\n',
     'tool a gives (; x: text at "/x/y", y: json at "/x")\n',
+    'tool a gives (; x: text at "")\n',
     'given c: json, u: text at "/c/u"\ntool a\nrequire a where session.u = "x"\n',
     "tool a(; x: text max 9, y?: text max 9)\nlet of(x) = a\nrequire a where of(x).y = y\n",
     f"{LIST}require a where count(seen.all) >= 2 before b\n",
@@ -127,6 +131,10 @@ def test_fields_that_no_statement_names_are_covered(
         ('tool a(; j: json, x: flag at "/j/x")', 'tool a(; j: json, x: flag at "/j/y")'),
         ('tool a(; j: json, x: flag at "/j/x")', 'tool a(; j: json max 99, x: flag at "/j/x")'),
         ('tool a(; j: json, x: flag at "/j/x")', "tool a(; j: json)"),
+        ('tool a(k: m | n at "/j/k"; j: json)', 'tool a(; j: json, k: text at "/j/k")'),
+        ("tool a", "tool a gives (; s: text max 9)"),
+        ("tool a(; t: time)", 'tool a(; t: time "+02:00")'),
+        ("tool a(; x?: text max 9 or null)", "tool a(x: m | n)"),
         ('tool a { errors mean failed ~ "E.*"\n}', 'tool a { errors mean failed ~ "F.*"\n}'),
     ],
 )
@@ -140,6 +148,63 @@ def test_tools_whose_fields_are_not_alike_are_left_open(mine: str, theirs: str) 
     with pytest.raises(Rejected) as refusal:
         asked.system()
     assert refusal.value.code.value == "D101"
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "verdict"),
+    [
+        ('tool a(; x?: text max 9, t: time)\nrequire a where x? = "p"', "tool a(; t: time)",
+         "refuted"),
+        (*['tool a(; x?: text max 9 or null)\nrequire a where x? = "p"'] * 2, "proved"),
+        ("tool a(; t: time, x: text max 9)", "tool a(x: m | n; t: time)", "refuted"),
+        ("tool a(x: m | n; t: time)", "tool a(; t: time, x: text max 9)", "proved"),
+        ("tool a(; t: time, x: text max 8)", "tool a(; t: time, x: text max 9)", "proved"),
+        ("tool a(; t: time, x: text max 9)", "tool a(; t: time, x: text max 8)", "refuted"),
+        ("tool a(; x?: text max 9)", "tool a(; x?: text max 9 or null)", "proved"),
+        ("tool a(x: m | n)", "tool a(; x?: text max 9 or null)", "proved"),
+        ("tool a(x: m | n; t: time)", "tool a(x: m | n | o; t: time)", "proved"),
+    ],
+)  # fmt: skip
+def test_tools_whose_fields_differ_as_they_may_are_decided(
+    mine: str, theirs: str, verdict: str
+) -> None:
+    both = [tcc.compile_text(f"{NEWER}{text}\n{ENDS}") for text in (mine, theirs)]
+    found = tcc.prove(both[0], implies=both[1])
+    assert (found.verdict, found.codes) == (verdict, ()), found.whys
+    assert found.certificate is not None
+    report = check_proof(found.certificate, [artifact_bytes(one) for one in both])
+    assert (report.verdict, report.proof) == (0, verdict), report.finding
+
+
+WORST = "\U0001f600"  # twelve bytes, as JSON is written
+PLACED = [
+    ('x: text max 9 at "/j/x"', {"x": WORST * 9}, 2 + 18 + 18 + 110),
+    ('x: number 0 .. 9 at "/j/x"', {"x": 0.1234567890123456}, 2 + 18 + 18 + 1200),
+    ('x: flag at "/j/x"', {"x": False}, 2 + 18 + 18 + 22),
+    ('x: time at "/j/x"', {"x": "2026-01-01T00:00:00Z"}, 2 + 18 + 18 + 22),
+    ('x: flag at "/j/k/x"', {"k": {"x": False}}, 2 + 18 + 18 + 18 + 22),
+    ('x: flag at "/j/x", y: flag at "/j/y"', {"x": False, "y": False}, 2 + 2 * (18 + 18 + 22)),
+]
+
+
+@pytest.mark.parametrize(("field", "worst", "size"), PLACED, ids=[one[0] for one in PLACED])
+def test_values_fit_for_sure_where_the_longest_does(field: str, worst: Any, size: int) -> None:
+    """A grammar whose one call may not fit is not said to end."""
+    assert len(json.dumps(worst, separators=(",", ":"))) <= size
+    for most, fits in ((size, True), (size - 1, False)):
+        text = f"{NEWER}tool a(; j: json max {most}, {field})\nplan = a\n"
+        made = tcc.compile_text(text)
+        assert surely_fit(made.core.tools[0]) == fits
+        found = tcc.prove(made, finishable=True)
+        assert (found.verdict, found.codes) == (
+            ("proved", ()) if fits else ("undecided", ("P501",))
+        )
+
+
+def test_a_listed_value_fits_for_sure_where_the_longest_does() -> None:
+    for most, fits in ((2 + 18 + 18 + 38, True), (2 + 18 + 18 + 37, False)):
+        text = f'{NEWER}tool a(k: m | abc at "/j/k"; j: json max {most})\nplan = a\n'
+        assert surely_fit(tcc.compile_text(text).core.tools[0]) == fits
 
 
 NULL = """tool a(; x?: text max 9 or null)
@@ -217,7 +282,8 @@ def test_statements_of_what_is_looked_up_are_read_and_left_open(
 
 GIVEN = f"""{NEWER}given user: text max 9, old?: text max 9 or null
 tool find(; id: text max 9) gives (s: ok | *; owner: text max 9, rank?: flag at "/of/rank")
-tool pay(; j: json, id: text max 9 at "/j/id", to: text max 9 at "/j/to")
+tool pay(; j: json, id: text max 9 at "/j/id", note?: text at "/j/note", t: time,
+  to: text max 9 at "/j/to")
 plan = any*
 limit depth <= 2
 let who = find.owner
@@ -238,6 +304,7 @@ FORGED_SESSIONS: list[tuple[str, Callable[[list[Any]], object], str]] = [
     ("what stands nowhere", lambda x: x[2][2][1].__setitem__(1, "{}"), "T301"),
     ("nothing that it stands in", lambda x: x[2][2].pop(1), "T301"),
     ("no value at a place", lambda x: x[2][2].pop(0), "T301"),
+    ("a time that is none", lambda x: x[2][2][2].__setitem__(1, '"today"'), "T301"),
 ]
 
 
@@ -251,7 +318,7 @@ def test_a_forged_session_with_fields_is_refused(
     assert found.session.given == {"user": ""}
     assert [call.arguments for call in found.session.calls] == [
         {"id": ""},
-        {"j": {"id": "", "to": ""}},
+        {"j": {"id": "", "to": ""}, "t": "2026-01-01T00:00:00Z"},
     ]
     given = [artifact_bytes(made)]
     assert code_of(changed_at(lines_of(found.certificate), lambda lines: None), given) == "VALID"

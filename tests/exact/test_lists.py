@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
@@ -158,9 +159,16 @@ def _of(lines: list[Any]) -> list[Any]:
 def test_a_forged_list_of_elements_is_refused(
     name: str, forge: Callable[[list[Any]], object], codes: tuple[str, ...]
 ) -> None:
+    proof, given = _proof_with_pairs()
+    assert code_of(changed_at(lines_of(proof), forge), given) in codes
+
+
+@cache
+def _proof_with_pairs() -> tuple[bytes, list[bytes]]:
+    """A proof about which values are elements of which lists, and what it is about."""
     artifact = artifact_of(tcc.compile_text(BASE + ALL + OF_TO))
     found = tcc.prove(artifact, IN.strip())
     assert found.proved and found.certificate is not None
     given = [artifact_bytes(artifact)]
     assert code_of(found.certificate, given) == "VALID"
-    assert code_of(changed_at(lines_of(found.certificate), forge), given) in codes
+    return found.certificate, given

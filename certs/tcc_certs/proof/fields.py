@@ -11,28 +11,30 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from tcc_certs.core.derived import is_newer_tool
 from tcc_certs.core.model import Core, Parameter, Tool
 from tcc_certs.core.opened import field_of
 from tcc_certs.errors import Rejected
 from tcc_certs.values.declared import PLAIN, JsonType, OpenParameter
 from tcc_certs.values.places import (
+    NONE,
     DateType,
+    Field,
     ListType,
     Missing,
     RecordType,
+    State,
     TimeType,
     Wrong,
     read,
     typed,
 )
 from tcc_certs.values.types import FlagType, NumberType, TextType
-from tcc_certs.values.types import check as of_type
 
 Declared: TypeAlias = "Parameter | OpenParameter"
 _SCALARS = (TextType, NumberType, FlagType)
 _MOST_BYTES = 12  # of a character in canonical JSON
 _MOST_NUMBER = 1200  # bytes of a number there
+_MOST_SOME = 22  # bytes there of a flag, and of what some_value gives
 ANY = "*"  # the listed value that stands for all that are not listed
 
 
@@ -47,8 +49,6 @@ def is_scalar(kind: object) -> bool:
 
 def is_of(kind: Any, value: object) -> bool:
     """Whether a JSON value is one of a type."""
-    if isinstance(kind, PLAIN):
-        return of_type(kind, value) is None
     try:
         typed(value, kind)
     except (Missing, Wrong, Rejected):
@@ -68,13 +68,13 @@ def ensure_covered(core: Core) -> None:
     for tool in core.tools:
         if tool.parallel:
             raise Uncovered(f"calls of {tool.name} under way beside others")
-        arguments = _arguments(tool)
-        whole = {one.name for one in tool.opened if isinstance(one.type, JsonType) and not one.at}
+        arguments = arguments_of(tool)
+        whole = {one.name for one in tool.opened if isinstance(one.type, JsonType)}
         for one in arguments:
             if one.at is not None and (len(one.at) < 2 or one.at[0] not in whole):
                 raise Uncovered(f"{tool.name}.{one.name} at a place of no JSON value")
         _ensure_apart(tool, [one.at for one in arguments if one.at is not None])
-        answers = _answers(tool)
+        answers = answers_of(tool)
         _ensure_apart(tool, [(one.name,) if one.at is None else one.at for one in answers])
     for given in core.given:
         if given.at is not None:
@@ -100,8 +100,6 @@ def ensure_alike(mine: Tool, theirs: Tool, compared: Collection[str]) -> None:
     Raises:
         Uncovered: it has not.
     """
-    if not is_newer_tool(mine) and not is_newer_tool(theirs):
-        return
     if {one.name: one for one in mine.answers} != {one.name: one for one in theirs.answers}:
         raise Uncovered(f"{mine.name} gives other answers on the two sides")
     if mine.error_text != theirs.error_text:
@@ -137,11 +135,13 @@ def _by_name(tool: Tool) -> dict[str, Declared]:
     return {one.name: one for one in found}
 
 
-def _arguments(tool: Tool) -> list[Declared]:
+def arguments_of(tool: Tool) -> list[Declared]:
+    """What its caller chooses, listed and open."""
     return [*[one for one in tool.parameters if not one.observed], *tool.opened]
 
 
-def _answers(tool: Tool) -> list[Declared]:
+def answers_of(tool: Tool) -> list[Declared]:
+    """What it tells, listed and open."""
     return [*[one for one in tool.parameters if one.observed], *tool.answers]
 
 
@@ -151,47 +151,10 @@ def _answers(tool: Tool) -> list[Declared]:
 def containers(tool: Tool) -> Mapping[str, Sequence[Declared]]:
     """The arguments in which others stand, with these."""
     found: dict[str, list[Declared]] = {}
-    for one in _arguments(tool):
+    for one in arguments_of(tool):
         if one.at is not None:
             found.setdefault(one.at[0], []).append(one)
     return found
-
-
-def arguments_of(tool: Tool, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments, as JSON, in which fields have these values.
-
-    Args:
-        values: by name; those that stand at places make the values in which they stand.
-    """
-    placed = containers(tool)
-    found: dict[str, Any] = {}
-    for one in _arguments(tool):
-        if one.at is None and one.name in values and one.name not in placed:
-            found[one.name] = values[one.name]
-    for name, inside in placed.items():
-        of = next(one for one in tool.opened if one.name == name)
-        there = [one for one in inside if one.name in values]
-        if there or not of.optional:
-            found[name] = {}
-        for one in there:
-            _put(found, one.at or (), values[one.name])
-    return found
-
-
-def answer_of(tool: Tool, values: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The answer in which fields have these values; None: the tool gives none."""
-    fields = _answers(tool)
-    found: dict[str, Any] = {}
-    for one in fields:
-        if one.name in values:
-            _put(found, (one.name,) if one.at is None else one.at, values[one.name])
-    return found if fields else None
-
-
-def _put(within: dict[str, Any], steps: Sequence[str], value: Any) -> None:
-    for step in steps[:-1]:
-        within = within.setdefault(step, {})
-    within[steps[-1]] = value
 
 
 def stands_there(tool: Tool, values: Mapping[str, Any]) -> bool:
@@ -200,13 +163,16 @@ def stands_there(tool: Tool, values: Mapping[str, Any]) -> bool:
     Args:
         values: of arguments by name, listed and open ones, containers among them.
     """
-    for one in _arguments(tool):
-        if one.at is None:
+    for one in arguments_of(tool):
+        steps = one.at
+        if steps is None:
             continue
-        whole = {name: values[name] for name in (one.at[0],) if name in values}
+        whole = {name: values[name] for name in steps[:1] if name in values}
         try:
-            found = _read(one, whole)
-            due = None if one.name not in values else _read(one, _at(one.at, values[one.name]))
+            found = _read(one, steps, whole)
+            due = NONE
+            if one.name in values:
+                due = _read(one, steps, _at(steps, values[one.name]))
         except (Missing, Wrong, Rejected):
             return False
         if found != due:
@@ -214,24 +180,19 @@ def stands_there(tool: Tool, values: Mapping[str, Any]) -> bool:
     return True
 
 
-def _read(one: Declared, value: object) -> object:
-    """The value of a field in arguments; None: it is left out."""
-    from tcc_certs.values.places import NONE, Field
-
+def _read(one: Declared, steps: tuple[str, ...], arguments: object) -> State:
+    """The value of a field in arguments; NONE: it is left out."""
     if isinstance(one, Parameter):
-        field = Field(
-            name=one.name, steps=one.at or (one.name,), values=one.values, optional=one.optional
-        )
+        field = Field(name=one.name, steps=steps, values=one.values, optional=one.optional)
     else:
         field = field_of(one)
-    found = read(value, field)
-    return None if found == NONE else found
+    return read(arguments, field)
 
 
-def _at(steps: Sequence[str], value: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    _put(found, steps, value)
-    return found
+def _at(steps: Sequence[str], value: Any) -> Any:
+    for step in reversed(steps):
+        value = {step: value}
+    return value
 
 
 # What surely has a value.
@@ -239,12 +200,9 @@ def _at(steps: Sequence[str], value: Any) -> dict[str, Any]:
 
 def surely_fit(tool: Tool) -> bool:
     """Whether all values of arguments at places fit into the ones that they stand in."""
-    for name, inside in containers(tool).items():
-        of = next(one for one in tool.opened if one.name == name)
-        size = 2 + sum([_most_of(one) for one in inside])
-        if not isinstance(of.type, JsonType) or size > of.type.most:
-            return False
-    return True
+    room = {one.name: one.type.most for one in tool.opened if isinstance(one.type, JsonType)}
+    placed = containers(tool).items()
+    return all(2 + sum(map(_most_of, inside)) <= room[name] for name, inside in placed)
 
 
 def _most_of(one: Declared) -> int:
@@ -255,7 +213,7 @@ def _most_of(one: Declared) -> int:
     kind = one.type
     if isinstance(kind, TextType):
         return way + _MOST_BYTES * kind.most + 2
-    return way + (_MOST_NUMBER if isinstance(kind, NumberType) else 5)
+    return way + (_MOST_NUMBER if isinstance(kind, NumberType) else _MOST_SOME)
 
 
 def some_value(kind: Any) -> Any:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 from tcc_certs.core.model import Core, Tool
-from tcc_certs.proof.fields import ANY, answer_of, arguments_of
+from tcc_certs.proof.fields import ANY, answers_of, arguments_of, containers
 from tcc_certs.values.declared import json_of, text_of
 from tcc_certs.values.places import ListType, Missing
 from tcc_certs.values.places import at as found_at
@@ -265,8 +265,8 @@ class SessionWriter:
         arguments = {name: _json(value) for name, value in arguments.items()}
         return WitnessCall(
             tool=kind.tool.name,
-            arguments=arguments_of(kind.tool, arguments),
-            answer=answer_of(kind.tool, arguments),
+            arguments=_written(kind.tool, arguments),
+            answer=_told(kind.tool, arguments),
         )
 
     def _sums(self, ends: Ends) -> list[dict[str, Any]]:
@@ -398,3 +398,40 @@ def _json(value: Any) -> Any:
     if isinstance(value, list):
         return [_json(one) for one in value]
     return float(value) if isinstance(value, Decimal) else value
+
+
+def _written(tool: Tool, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments, as JSON, in which fields have these values.
+
+    Args:
+        values: by name; those that stand at places make the values in which they stand.
+    """
+    placed = containers(tool)
+    found: dict[str, Any] = {}
+    for one in arguments_of(tool):
+        if one.at is None and one.name in values and one.name not in placed:
+            found[one.name] = values[one.name]
+    for name, inside in placed.items():
+        of = next(one for one in tool.opened if one.name == name)
+        there = [one for one in inside if one.name in values]
+        if there or not of.optional:
+            found[name] = {}
+        for one in there:
+            _put(found, one.at or (), values[one.name])
+    return found
+
+
+def _told(tool: Tool, values: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The answer in which fields have these values; None: the tool gives none."""
+    fields = answers_of(tool)
+    found: dict[str, Any] = {}
+    for one in fields:
+        if one.name in values:
+            _put(found, (one.name,) if one.at is None else one.at, values[one.name])
+    return found if fields else None
+
+
+def _put(within: dict[str, Any], steps: Sequence[str], value: Any) -> None:
+    for step in steps[:-1]:
+        within = within.setdefault(step, {})
+    within[steps[-1]] = value
