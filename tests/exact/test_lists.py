@@ -10,11 +10,15 @@ import pytest
 
 import tcc
 from tcc.library import artifact_bytes, artifact_of
+from tcc.library.asking import statement_core
 from tcc.library.proving import artifact_side
 from tcc_certs.errors import Rejected
+from tcc_certs.proof import moves
 from tcc_certs.proof.check import check_proof
-from tcc_runtime.exact import certificate
+from tcc_runtime.exact import certificate, system
 from tcc_runtime.exact.atoms import OpenQuestion
+from tcc_runtime.exact.search import included
+from tcc_runtime.exact.sides import statement_side
 from tcc_runtime.exact.system import System
 from tests.exact.test_proofs import changed_at, code_of, lines_of
 
@@ -123,6 +127,44 @@ def test_what_a_gate_may_be_unsure_of_is_left_open() -> None:
         with pytest.raises(OpenQuestion, match="ask too much") as refusal:
             System(side, side)
         assert refusal.value.code == "P501"
+
+
+MANY = f"""{BASE}require pay where every to in ({", ".join(f'"c{n}"' for n in range(15))})
+""".replace("list max 3", "list")
+
+
+def test_the_time_ends_inside_of_a_state() -> None:
+    """A call has 20,000 choices of elements: one state takes seconds."""
+    artifact = artifact_of(tcc.compile_text(MANY))
+    core, policy = statement_core(
+        artifact.core, text := 'limit uses(pay where "q" in to) <= 1', text
+    )
+    left = [100]
+
+    def clock() -> None:
+        left[0] -= 1
+        if left[0] % 100 == 0:
+            raise OpenQuestion("P507", "over")
+
+    right = statement_side(core)
+    found = included(lambda: System(artifact_side(artifact), right), check_time=clock)
+    assert found.codes == ("P507",) and found.states < 3
+    words = core.monitors[0].text
+    asked = certificate.ProvedQuestion(
+        kind="statement", text=words, artifacts=(artifact,), policy=policy
+    )
+    with pytest.raises(OpenQuestion, match="P507"):
+        certificate.by_all(asked.system(), max_states=10, check_time=clock)
+
+
+def test_what_the_kernel_leaves_open_has_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the grammar's own statement the search proves it; the kernel would go through it."""
+    monkeypatch.setattr(moves, "MAX_CHOICES", 500)
+    monkeypatch.setattr(system, "MAX_MOVES", 500)
+    found = tcc.prove(tcc.compile_text(MANY), 'limit uses(pay where one = "q") <= 3')
+    assert found.proved
+    with pytest.raises(OpenQuestion, match=r"P503.*D201"):
+        assert found.certificate
 
 
 def _pairs(lines: list[Any]) -> list[Any]:

@@ -95,6 +95,7 @@ class Histories:
         )
         self._offsets = (0, *[span + 1 for span in self.windows])
         self._known: dict[Any, Any] = {}
+        self._states: dict[Part, State] = {}
 
     @property
     def empty(self) -> bool:
@@ -425,7 +426,13 @@ class Histories:
         return rule.rests[tool, name] if part == ANY else self._state(part)
 
     def _state(self, part: Part) -> State:
-        return constant(part) if isinstance(part, str) else self._state_of(part)
+        found = self._states.get(part)
+        if found is None:
+            found = constant(part) if isinstance(part, str) else self._state_of(part)
+            if len(self._states) >= MAX_REMEMBERED:
+                self._states.clear()
+            self._states[part] = found
+        return found
 
     # As facts.
 

@@ -19,15 +19,22 @@ from tcc.library import Given, artifact_of
 from tcc.library.asking import rewritten, statement_core
 from tcc_certs.core.model import Core, PolicyMonitor
 from tcc_certs.core.policies import is_across, is_timed
-from tcc_certs.errors import Rejected
+from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import decode
 from tcc_certs.proof.fields import surely_fit
-from tcc_certs.proof.moves import System as KernelSystem
 from tcc_certs.proof.sides import forgetting
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import GivenRefused
 from tcc_runtime.exact.atoms import OpenQuestion
-from tcc_runtime.exact.certificate import ProvedQuestion, by_all, by_keys, finishing, shown, stuck
+from tcc_runtime.exact.certificate import (
+    ProvedQuestion,
+    TimedSystem,
+    by_all,
+    by_keys,
+    finishing,
+    shown,
+    stuck,
+)
 from tcc_runtime.exact.replay import refused_at
 from tcc_runtime.exact.search import MAX_STATES, SearchResult, finishable, included
 from tcc_runtime.exact.sides import Side, artifact_side, statement_side
@@ -79,8 +86,13 @@ class Proof:
         Raises:
             OpenQuestion: P503, P507 it would be larger than was allowed.
         """
-        with collection_put_off(True):
-            return None if self.verdict == "undecided" else self.certify()
+        try:
+            with collection_put_off(True):
+                return None if self.verdict == "undecided" else self.certify()
+        except Rejected as limit:
+            if limit.code is not Code.LIMIT:
+                raise
+            raise OpenQuestion("P503", str(limit)) from None  # the kernel has bounds of its own
 
     @property
     def proved(self) -> bool:
@@ -253,7 +265,7 @@ def _beside(artifact: Artifact, other: Artifact) -> Side:
 
 def _kernel_system(
     asked: ProvedQuestion, *, listed: bool = False, keyed: bool = False
-) -> KernelSystem | None:
+) -> TimedSystem | None:
     """The question as the kernel reads it; None: it does not."""
     try:
         return asked.system(listed=listed, keyed=keyed)

@@ -15,16 +15,16 @@ from fractions import Fraction
 from typing import Any, Final, Literal, TypeAlias
 
 from tcc_certs.core.model import Core, Monitor, SumMonitor, Tool, UsesMonitor
-from tcc_certs.core.type_texts import type_text
+from tcc_certs.core.type_texts import place_text, type_text
 from tcc_certs.formats.codec import Json, encode, written
 from tcc_certs.values.declared import (
     FlagType,
     JsonType,
     NumberType,
     OpenParameter,
-    OpenType,
     TextType,
 )
+from tcc_certs.values.places import FieldType, ListType, TimeType
 
 Sense: TypeAlias = Literal["equal", "narrower", "wider", "incomparable", "cost", "other"]
 
@@ -141,7 +141,9 @@ def _tool_changes(old: Tool, new: Tool) -> Iterator[Change]:
 def _text(parameter: OpenParameter | None) -> str | None:
     if parameter is None:
         return None
-    return f"{'optional ' * parameter.optional}{type_text(parameter.type)}"
+    words = f"{'optional ' * parameter.optional}{type_text(parameter.type)}"
+    placed = place_text(parameter.name, parameter.at)
+    return f"{words}{' or null' * parameter.null}{placed}"
 
 
 def _sense(old: OpenParameter | None, new: OpenParameter | None) -> Sense:
@@ -151,15 +153,22 @@ def _sense(old: OpenParameter | None, new: OpenParameter | None) -> Sense:
         if only is None or not only.optional:
             return "incomparable"
         return "wider" if old is None else "narrower"
-    narrower = _within(new.type, old.type) and new.optional <= old.optional
-    wider = _within(old.type, new.type) and old.optional <= new.optional
+    narrower, wider = _is_less(new, old), _is_less(old, new)
     if narrower or wider:
         return "equal" if narrower and wider else ("narrower" if narrower else "wider")
     return "incomparable"
 
 
-def _within(one: OpenType, other: OpenType) -> bool:
-    """Whether every value of `one` is seen to be one of `other`."""
+def _is_less(one: OpenParameter, other: OpenParameter) -> bool:
+    """Whether every call that has `one` as it may be is seen to have the other so."""
+    absent = one.optional <= other.optional and one.null <= other.null
+    return one.at == other.at and absent and _within(one.type, other.type)
+
+
+def _within(one: FieldType, other: FieldType) -> bool:
+    """Whether every value of `one` is seen to be one of `other`, and the same there."""
+    if one == other:
+        return True
     match one, other:
         case TextType(), TextType():
             sizes = other.least <= one.least and one.most <= other.most
@@ -170,6 +179,12 @@ def _within(one: OpenType, other: OpenType) -> bool:
             return True
         case JsonType(), JsonType():
             return one.most <= other.most
+        case ListType(), ListType():
+            sizes = other.least <= one.least and one.most <= other.most
+            distinct = other.distinct <= one.distinct
+            return sizes and distinct and _within(one.of, other.of)
+        case TimeType(), TimeType():
+            return one.zone is None  # its texts say theirs
     return False
 
 

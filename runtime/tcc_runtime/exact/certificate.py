@@ -16,6 +16,7 @@ from tcc_certs.core.model import Core, SumMonitor
 from tcc_certs.formats.codec import encode, large
 from tcc_certs.proof.check import FORMAT, core_digest
 from tcc_certs.proof.compared import Fact, Part, State, held_tokens, renamed
+from tcc_certs.proof.histories import Past
 from tcc_certs.proof.moves import System
 from tcc_certs.proof.question import statement_core
 from tcc_certs.proof.replay import Replay, SessionCall
@@ -34,6 +35,24 @@ MAX_FORMS = 1 << 18  # facts whose canonical form is kept
 MAX_OF_ONE = 200  # the same, with one monitor of the left alone
 
 
+class TimedSystem(System):
+    """The kernel's system, which asks for the time where one state may take all of it.
+
+    A call has up to 20,000 choices of the elements of its lists, and those that the left side
+    refuses are no move.
+
+    Attributes:
+        check_time: raises `OpenQuestion` P507 where the time is over.
+    """
+
+    check_time: Callable[[], None] = staticmethod(lambda: None)
+
+    def _elements_chosen(self, *given: Any) -> Iterator[Past]:
+        for one in super()._elements_chosen(*given):
+            self.check_time()
+            yield one
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProvedQuestion:
     """A question, as a certificate has it."""
@@ -43,7 +62,7 @@ class ProvedQuestion:
     artifacts: tuple[Artifact, ...]
     policy: Any = None  # of a statement of version 1.2 its JSON, whose words the text is
 
-    def system(self, *, listed: bool = False, keyed: bool = False) -> System:
+    def system(self, *, listed: bool = False, keyed: bool = False) -> TimedSystem:
         """Its two sides.
 
         Args:
@@ -60,7 +79,7 @@ class ProvedQuestion:
         elif self.text is not None:
             core = statement_core(left.core, self.kind, self.text, self.policy)
             right = statement_side(core)
-        return System(left, right)
+        return TimedSystem(left, right)
 
     def head(self, proof: str, **more: Any) -> dict[str, Any]:
         """The first line."""
@@ -108,7 +127,7 @@ def _place(place: Any) -> list[Any]:
 
 
 def closed(
-    system: System,
+    system: TimedSystem,
     part: Part,
     *,
     ends: bool = True,
@@ -121,6 +140,7 @@ def closed(
     Raises:
         OpenQuestion: P503 they are more than `max_states`; P507.
     """
+    system.check_time = check_time
     number: dict[State, int] = {}
     found = Closed(part=part, states=[], first=[], steps=[])
     forms = _Forms(len(system.atoms))
@@ -243,7 +263,9 @@ class Keyed:
         return _file(asked.head(proof, parts=parts), [one.lines() for one in self.lists])
 
 
-def by_keys(system: System, *, max_states: int, check_time: Callable[[], None]) -> Keyed | None:
+def by_keys(
+    system: TimedSystem, *, max_states: int, check_time: Callable[[], None]
+) -> Keyed | None:
     """Lists that look at one key at a time; None where one of them is not closed.
 
     Raises:
@@ -267,7 +289,7 @@ def by_keys(system: System, *, max_states: int, check_time: Callable[[], None]) 
 
 
 def _without_plans(
-    system: System, part: Part, max_states: int, check_time: Callable[[], None]
+    system: TimedSystem, part: Part, max_states: int, check_time: Callable[[], None]
 ) -> Closed | None:
     """The list of a part in which any call may come at any time; None: it is not closed, or long.
 
@@ -296,7 +318,7 @@ def _without_plans(
     return None
 
 
-def by_all(system: System, *, max_states: int, check_time: Callable[[], None]) -> Keyed | None:
+def by_all(system: TimedSystem, *, max_states: int, check_time: Callable[[], None]) -> Keyed | None:
     """The whole space; None where it is not closed.
 
     Raises:
@@ -307,7 +329,7 @@ def by_all(system: System, *, max_states: int, check_time: Callable[[], None]) -
     return None if made is None else Keyed(lists=(made,), keys="all")
 
 
-def _monitors(system: System) -> frozenset[int]:
+def _monitors(system: TimedSystem) -> frozenset[int]:
     every = system.left.core.monitors
     return frozenset(range(sum(not isinstance(one, SumMonitor) for one in every)))
 
@@ -322,7 +344,7 @@ def shown(asked: ProvedQuestion, proof: str, session: WitnessSession) -> bytes:
 
 
 def finishing(
-    asked: ProvedQuestion, system: System, *, max_states: int, check_time: Callable[[], None]
+    asked: ProvedQuestion, system: TimedSystem, *, max_states: int, check_time: Callable[[], None]
 ) -> bytes | None:
     """The certificate that every session can be finished; None where there is none.
 
@@ -378,7 +400,7 @@ def finishing(
 
 def stuck(
     asked: ProvedQuestion,
-    system: System,
+    system: TimedSystem,
     session: WitnessSession,
     *,
     max_states: int,

@@ -73,6 +73,9 @@ class _Search:
     met: list[_Met] = field(default_factory=list)
     known: dict[State, int] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.system.check_time = self.check_time
+
     def add(self, state: State, before: int, move: Move | None) -> int | None:
         """The number of a state, if it is new."""
         found, renaming = canonical(state)

@@ -17,7 +17,7 @@ No theorem is claimed; held to brute force by tests/exact.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -145,9 +145,14 @@ class Kind:
 class System:
     """Two sides and the atoms of their values.
 
+    Attributes:
+        check_time: raises `OpenQuestion` P507 where the time is over; one state may take all of it.
+
     Raises:
         OpenQuestion: P501, P504, P505, P506.
     """
+
+    check_time: Callable[[], None] = staticmethod(lambda: None)
 
     def __init__(self, left: Side, right: Side) -> None:
         self.left, self.right = left, right
@@ -601,6 +606,7 @@ class System:
         kind = self.kinds[made.tool]
         tried = 0
         for tokens in self._choices(kind, held):
+            self.check_time()
             move = self._move(state, call, after, kind, tokens)
             if move is None:
                 tried += 1
@@ -626,6 +632,7 @@ class System:
         for number, (one, taken) in enumerate(self.histories.listed(past, made, live)):
             if number > MAX_MOVES:
                 raise OpenQuestion("P503", f"too many choices of elements for {made.tool}")
+            self.check_time()
             yield self._later(move, one, made, taken)
 
     def _parts(self, move: Move, kind: Kind) -> CallParts:
