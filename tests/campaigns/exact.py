@@ -5,6 +5,8 @@
     python -m tests.campaigns.exact --forms later                 # statements of language 1.2
     python -m tests.campaigns.exact --forms timed                 # and with spans of time
     python -m tests.campaigns.exact --forms fields                # answers, places, given, let
+    python -m tests.campaigns.exact --forms lists                 # values in lists, and elements
+    python -m tests.campaigns.exact --forms members               # one value and several lists
 
 Each pair is asked about inclusion both ways, whether it can be finished, and two statements with
 what they make reachable.  A session that is shown has to be as short as the shortest of brute
@@ -30,7 +32,7 @@ from tests.exact.test_proofs import every_certificate
 PART = 40
 
 
-FORMS = ("plain", "later", "timed", "fields", "lists")
+FORMS = ("plain", "later", "timed", "fields", "lists", "members")
 
 
 def part(first: int, forms: str = "plain") -> dict[str, Any]:

@@ -15,7 +15,7 @@ from tests.oracle_policies.writer import statement_of, text_of
 LIKES = ("p|q", "[p-z]", "[a-z]+", "q.*")  # new texts of one type are alike to each
 LISTED = ("p", "q")  # texts of open fields, too
 ANSWERS = ("q", "bad")
-Forms: TypeAlias = Literal["later", "timed", "fields", "lists"]
+Forms: TypeAlias = Literal["later", "timed", "fields", "lists", "members"]
 
 Names: TypeAlias = "Sequence[tuple[str, str]]"  # of attributes, with their kinds
 

@@ -16,6 +16,7 @@ from tcc.library.proving import Proof, prove
 from tcc_certs.proof.check import check_proof
 from tests.exact import brute_later as brute
 from tests.exact import drawn_later as drawn
+from tests.exact import drawn_members
 from tests.exact.test_brute import count
 from tests.exact.test_proofs import file_of, lines_of
 from tests.oracle_policies import language as l
@@ -86,8 +87,12 @@ def of_none(left: l.Grammar, say: l.Statement) -> Shows:
 def ask(seed: int, tally: dict[str, int], forms: drawn.Forms) -> None:
     """Compares the answers about a pair of grammars and a statement, and checks their proofs."""
     rng = random.Random(seed)
-    one = drawn.grammar(rng, forms)
-    other = drawn.changed(rng, one, timed=forms == "timed")
+    if forms == "members":
+        one = drawn_members.grammar(rng)
+        other = drawn_members.changed(rng, one)
+    else:
+        one = drawn.grammar(rng, forms)
+        other = drawn.changed(rng, one, timed=forms == "timed")
     left, right = compiled(one), compiled(other, fits=one.tools == other.tools)
     gaps = brute.gaps_of(one, other)
     if left is None or right is None or brute.many(one, gaps) > brute.MOST_SESSIONS:
@@ -120,7 +125,11 @@ def ask(seed: int, tally: dict[str, int], forms: drawn.Forms) -> None:
     if brute.gaps_of(one)[1:]:  # what is stuck at some times is left open
         assert found.verdict == ("undecided" if end is not None else found.verdict), both
     compare(found, end, lambda session: brute.played(one, session) is not None, left)
-    say = drawn.statement(rng, one.tools, forms == "timed", drawn.attributes(one))
+    say: l.Statement | None = None
+    if forms == "members":
+        say = drawn_members.statement(rng)
+    else:
+        say = drawn.statement(rng, one.tools, forms == "timed", drawn.attributes(one))
     if say is None or brute.many(one, brute.gaps_of(one, say)) > brute.MOST_SESSIONS:
         return
     count(tally, "statements")
@@ -142,7 +151,7 @@ def ask(seed: int, tally: dict[str, int], forms: drawn.Forms) -> None:
     )
 
 
-@pytest.mark.parametrize("forms", ["later", "timed", "fields", "lists"])
+@pytest.mark.parametrize("forms", ["later", "timed", "fields", "lists", "members"])
 @pytest.mark.parametrize(
     "first", [0, 20, *[pytest.param(n, marks=pytest.mark.campaign) for n in range(40, 240, 20)]]
 )
@@ -151,7 +160,7 @@ def test_verdicts_are_those_of_brute_force(first: int, forms: drawn.Forms) -> No
     for seed in range(first, first + 20):
         ask(seed, tally, forms)
     decided = sum(n for name, n in tally.items() if name.endswith(("proved", "refuted")))
-    if forms == "lists":  # beside statements over lists it is left open
+    if forms in ("lists", "members"):  # beside statements over lists it is left open
         tally.pop("finishable undecided", None)
     undecided = sum(n for name, n in tally.items() if name.endswith("undecided"))
     assert decided > 4 * undecided, tally

@@ -225,6 +225,63 @@ def elements_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Elements, "kept", lambda self, pairs, held: ([], []))
 
 
+def in_all_or_none(patch: pytest.MonkeyPatch) -> None:
+    """A value that comes anew is in all lists that are remembered, or in none of them."""
+    brought = Elements._brought
+
+    def alike(self: Any, now: Any, one: Any, lists: Any, beside: Any) -> Iterator[Any]:
+        for way in brought(self, now, one, lists, beside):
+            if len({(many, one) in way.pairs for many in lists}) < 2:
+                yield way
+
+    patch.setattr(Elements, "_brought", alike)
+
+
+def summaries_stay(patch: pytest.MonkeyPatch) -> None:
+    """A value of a summary is never the last one of it."""
+    brought = Elements._brought
+
+    def stays(self: Any, now: Any, *given: Any) -> Iterator[Any]:
+        for way in brought(self, now, *given):
+            there = {one for _, one in way.pairs}
+            if all(summary in there for _, summary in way.taken[len(now.taken) :]):
+                yield way
+
+    patch.setattr(Elements, "_brought", stays)
+
+
+def summaries_merged(patch: pytest.MonkeyPatch) -> None:
+    """Summaries of an atom become one, whatever lists they are in."""
+    kept = Elements.kept
+
+    def merged(self: Any, pairs: Any, held: Any) -> Any:
+        looked, joined = kept(self, pairs, held)
+        first: dict[int, Any] = {}
+        for one in self.summaries(looked, held):
+            like = first.setdefault(self.atom_of(one), one)
+            joined += [] if like == one else [(one, like)]
+        away = {one for one, _ in joined}
+        return [pair for pair in looked if pair[1] not in away], joined
+
+    patch.setattr(Elements, "kept", merged)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "first"),
+    [(in_all_or_none, 0), (summaries_stay, 0), (summaries_merged, 0)],
+    ids=lambda one: getattr(one, "__name__", ""),
+)
+def test_a_mistake_about_several_lists_is_found(
+    monkeypatch: pytest.MonkeyPatch, mistake: Patch, first: int
+) -> None:
+    mistake(monkeypatch)
+
+    def asked(seed: int, tally: dict[str, int]) -> None:
+        later.ask(seed, tally, "members")
+
+    assert found_by(range(first, first + 400), asked) is not None
+
+
 @pytest.mark.parametrize(
     ("mistake", "first"),
     [
