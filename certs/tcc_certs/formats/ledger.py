@@ -53,18 +53,18 @@ class Line(Mapping[str, Json]):
     canonical, and says what the record says.
 
     Attributes:
-        body: what stands in the chain: the line without ``~``.
+        body: what stands in the chain, the line without ``~``; previous: the hash before it.
     """
 
-    __slots__ = ("_line", "_number", "_previous", "_reader", "_record", "body")
+    __slots__ = ("_line", "_number", "_reader", "_record", "body", "previous")
 
-    def __init__(self, reader: LedgerReader, line: bytes, body: bytes, previous: bytes) -> None:
+    def __init__(self, reader: LedgerReader, line: bytes, previous: bytes, body: bytes) -> None:
         self._reader = reader
         self._line = line
         self._number = reader.records
-        self._previous = previous
         self._record: Record | None = None
         self.body = body
+        self.previous = previous
 
     @property
     def record(self) -> Record:
@@ -79,7 +79,7 @@ class Line(Mapping[str, Json]):
                 self._record = parsed(self._line, self._number)
             except Rejected:
                 self._reader.records = self._number - 1
-                self._reader.head = self._previous
+                self._reader.head = self.previous
                 raise
         return self._record
 
@@ -135,7 +135,7 @@ class LedgerReader:
                 of another one when it is looked into.
         """
         for line in self.unverified():
-            yield self.verified(line)
+            yield Line(self, line, self.head, self.body(line))
 
     def unverified(self) -> Iterator[bytes]:
         """The lines without their LF; whoever takes one verifies it before he takes the next.
@@ -151,8 +151,7 @@ class LedgerReader:
         Raises:
             Rejected: L101 and L102 as :meth:`lines`.
         """
-        previous = self.head
-        return Line(self, line, self.body(line), previous)
+        return Line(self, line, self.head, self.body(line))
 
     def body(self, line: bytes) -> bytes:
         """What stands in the chain of the line, which is held against it.
@@ -161,12 +160,12 @@ class LedgerReader:
             Rejected: L101 and L102 as :meth:`lines`.
         """
         body = line[:-_LINK_BYTES] + b"}" if len(line) > _LINK_BYTES + 1 else b"{}"
-        previous, hasher = self.head, self._hasher
+        hasher = self._hasher
         hasher.reset()
-        hasher.update(previous + body)
+        hasher.update(self.head + body)
         head = hasher.digest()
         link = _LINK_FORM % head.hex().encode()
-        if line[-_LINK_BYTES:] != link and line != b"{" + link[1:]:
+        if not line.endswith(link) and line != b"{" + link[1:]:
             stated = parsed(line, self.records + 1, linked=True)[LINK]
             path = f"line {self.records + 1}: {LINK}"
             raise Rejected(Code.LEDGER_CHAIN, path, head.hex(), stated)

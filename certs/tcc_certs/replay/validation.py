@@ -112,9 +112,9 @@ class RunReplay:
         body = reader.body(line)
         self.line = reader.records
         if run is None:
-            self._open(Line(reader, line, body, previous).record)
+            self._open(Line(reader, line, previous, body).record)
         elif not passes(run, body):
-            record = Line(reader, line, body, previous)
+            record = Line(reader, line, previous, body)
             try:
                 self._record(run, record)
             except Rejected:

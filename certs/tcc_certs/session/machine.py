@@ -347,7 +347,7 @@ class Course:
 
     A call counts as one of unknown outcome from when it is made.  Steps are gone through when
     somebody asks where the session is, and taken back when an outcome becomes known: once for all
-    outcomes that became known in between.
+    that became known in between.  Steps before all that may still become known are let go.
 
     Attributes:
         machine: of its artifact.
@@ -366,11 +366,12 @@ class Course:
         self.marks = marks
         self._held: Held = machine.start
         self._memory = machine.memory()
-        self._steps: list[Step] = []
+        self._steps: list[Step] = []  # but those that were let go
+        self._last = 0  # the number of the latest call
         self._errors: Known = () if machine.errors is None else machine.errors.start
-        # Of those that were gone through.
+        # Of those steps that were gone through.
         self._before: list[tuple[Held, Undo | tuple[()], Known]] = []
-        # Steps that a reader of the records has gone through by now, and how many of them again.
+        # How many of them a reader of the records has gone through by now, and in all again.
         self._reached = self._repeated = 0
 
     @property
@@ -417,8 +418,7 @@ class Course:
             if statements is not None and states is None:
                 return Code.MONITOR_FORBIDS, "statements over fields that are not known"
             if statements is not None:
-                at = self._steps[-1].at + 1 if self._steps else 1
-                call = self._call(at, offer, seen, states, stamp)
+                call = self._call(self._last + 1, offer, seen, states, stamp)
                 found = statements.forbids(self._memory, call)
                 if found is not None:
                     return found
@@ -461,6 +461,7 @@ class Course:
         """A call that is not refused is made."""
         self._reached = len(self._steps)
         self._steps.append(self._call(seq, offer, seen, states, stamp))
+        self._last = seq
 
     def settle(
         self,
@@ -479,11 +480,10 @@ class Course:
             told: of one that is done its open answers.
             seq: the call's number; None: the one that was made last.
         """
-        newest = seq is None or seq == self._steps[-1].at  # nearly always
+        newest = seq is None or seq == self._last  # nearly always
         at = len(self._steps) - 1 if newest or seq is None else self._at(seq)
-        step = self._steps[at]
         # The first outcome that is recorded; a `resolve` changes nothing of it.
-        step.told = self._steps[-1].at
+        self._steps[at].told = self._last
         if outcome != "unknown":
             self._know(at, outcome, answer, read, told)
         # What lies behind is gone through again, and is so little that it is not counted.
@@ -542,17 +542,19 @@ class Course:
             del self._steps[at]
 
     def _catch_up(self) -> None:
+        machine, known = self.machine, 0
         for step in self._steps[len(self._before) :]:
-            self._go_through(step)
-
-    def _go_through(self, step: Step) -> None:
-        held, machine = self._held, self.machine
-        # Where there is nothing to undo no list is kept for each call.
-        self._before.append((held, self._memory.add(step) or (), self._errors))
-        if self._errors and machine.errors is not None:
-            how: How = "answered" if step.answered else "done" if step.done else "unknown"
-            self._errors = machine.errors.after(self._errors, step.tool, step.values, how)
-        if step.done:
-            self._held = machine.done(held, step.offer, step.answer or ())
-        elif not step.answered:
-            self._held = machine.unknown(held, step.offer)
+            before = self._held, self._memory.add(step) or (), self._errors  # no list of nothing
+            if self._errors and machine.errors is not None:
+                how: How = "answered" if step.answered else "done" if step.done else "unknown"
+                self._errors = machine.errors.after(self._errors, step.tool, step.values, how)
+            if step.done:
+                self._held = machine.done(self._held, step.offer, step.answer or ())
+            elif not step.answered:
+                self._held = machine.unknown(self._held, step.offer)
+            if not self._before and (step.done or step.answered):
+                known += 1
+            else:
+                self._before.append(before)
+        del self._steps[:known]
+        self._reached -= known

@@ -275,10 +275,8 @@ def _read(replay: SessionReplay, reader: LedgerReader, tell: Tell | None = None)
     Raises:
         Rejected: what ends the replay; D301 there was no ``end``.
     """
-    head = reader.head
     for line in reader.lines():
-        record = replay.step(line, head, line.body)
-        head = reader.head
+        record = replay.step(line, line.previous, line.body)
         if tell is not None and replay.session is not None:
             tell(record, replay.session)
     replay.line = reader.records + 1

@@ -161,15 +161,16 @@ class CallKeys:
         key: of the session's digests.
     """
 
-    __slots__ = ("_key", "_session")
+    __slots__ = ("_begun",)
 
     def __init__(self, key: bytes, session_id: str) -> None:
-        self._key, self._session = key, b"key" + bytes.fromhex(session_id.replace("-", ""))
+        self._begun = blake3(b"key" + bytes.fromhex(session_id.replace("-", "")), key=key)
 
     def of(self, seq: int) -> str:
         """The key of call number `seq`."""
-        data = self._session + seq.to_bytes(8, "little")
-        return blake3(data, key=self._key).hexdigest(CALL_KEY_BYTES)
+        hasher = self._begun.copy()  # as threads may ask for keys at a time
+        hasher.update(seq.to_bytes(8, "little"))
+        return hasher.hexdigest(CALL_KEY_BYTES)
 
 
 def reference_digest(key: bytes, reference: str) -> bytes:
@@ -217,12 +218,8 @@ class RecordMacs:
         self._hasher = blake3(key=record_key(key))
         self._same = compare_digest
 
-    def of(self, previous: bytes, body: bytes) -> bytes:
-        """The MAC of a record."""
+    def same(self, previous: bytes, body: bytes, found: bytes) -> bool:
+        """Whether a record's MAC is `found`; the time says nothing of where they differ."""
         self._hasher.reset()
         self._hasher.update(b"mac" + previous + body)
-        return self._hasher.digest(MAC_BYTES)
-
-    def same(self, previous: bytes, body: bytes, found: bytes) -> bool:
-        """Whether it is the one that was found; the time says nothing of where they differ."""
-        return self._same(self.of(previous, body), found)
+        return self._same(self._hasher.digest(MAC_BYTES), found)

@@ -7,6 +7,7 @@ artifacts with states that share a call, and with statements left to the run, in
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 import tcc
 from tcc_certs.formats.container import write_container
 from tcc_certs.kernel import CheckedArtifact, check
-from tcc_certs.session.machine import Course, Offer, SessionMachine
+from tcc_certs.session.machine import Course, Offer, SessionMachine, Step
 from tcc_certs.session.monitors.keyed import Seen
 from tcc_certs.session.validation import machine_of
 from tests.oracle_session.brute import Brute, Did
@@ -157,3 +158,44 @@ def _resolved(statements: str, trace: Sequence[Move], at: int, resolved: Move) -
     did.outcome, did.answer = outcome, answer
     both.agree()
     return True
+
+
+LONG = """grammar long version "1"
+tool a(; p: text)
+tool b(; p: text)
+plan = any*
+limit depth <= 100
+forbid a before b same p
+"""
+
+
+def _kept(course: Course) -> int:
+    """How many calls a session keeps, once it was gone through."""
+    course.held  # noqa: B018
+    gc.collect()
+    return sum(isinstance(one, Step) for one in gc.get_objects())
+
+
+def test_calls_are_kept_from_the_first_on_that_is_not_known_for_good() -> None:
+    before = _kept(Course(machine("")))
+    made = machine_of(check(write_container(tcc.compile_text(LONG).file.columns)))
+    course, offer, other = Course(made), made.offers(0)[()], made.offers(1)[()]
+
+    def allowed(at: int) -> bool:
+        return course.refuses(other, made.monitors.see(1, (), {"p": str(at)}, {})) is None
+
+    for at in range(1, 91):
+        course.begin(at, offer, made.monitors.see(0, (), {"p": str(at)}, {}))
+        if at != 70:
+            course.settle("unknown" if at == 50 else "failed" if at % 9 == 0 else "done", ())
+    # 50 is unknown, 70 under way; 54, 63, 72, 81, 90 failed.
+    assert _kept(course) - before == 41 - 5
+    assert not allowed(49) and not allowed(50) and allowed(63) and not allowed(70)
+    course.settle("failed", None, seq=70)
+    assert _kept(course) - before == 35
+    assert not allowed(50) and allowed(70) and not allowed(71)
+    course.resolve(50, "failed", None)
+    assert _kept(course) == before
+    assert [allowed(at) for at in (45, 49, 50, 63, 70, 89, 91)] == [
+        True, False, True, True, True, False, True,
+    ]  # fmt: skip

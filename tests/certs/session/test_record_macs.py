@@ -50,7 +50,9 @@ def test_the_kept_hasher_has_the_macs_of_the_definition() -> None:
     macs = RecordMacs(KEY)
     for size in (0, 1, 64, 5000, 3):
         previous, body = bytes([size & 255]) * 32, b"x" * size
-        assert macs.of(previous, body) == record_mac(record_key(KEY), previous, body)
+        due = record_mac(record_key(KEY), previous, body)
+        assert macs.same(previous, body, due)
+        assert not macs.same(previous, body, bytes([due[0] ^ 1]) + due[1:])
 
 
 @pytest.mark.parametrize("by_bytes", [False, True])
