@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import tcc
+from tcc.pages.transcript import Teller
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.kernel import check
 from tcc_certs.session import validate
 from tcc_certs.session.replay import ReplayedSession
 from tcc_certs.session.validation import SessionReplay, _read, machine_of
-from tcc_runtime.gate.transcript import Teller
 from tests.gate.grammars import artifact, bytes_of
 
 TOGETHER = """grammar together version "1"

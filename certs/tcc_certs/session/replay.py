@@ -152,6 +152,7 @@ class ReplayedSession:
         arguments: what was seen of open arguments.
         open: the calls whose outcome is due, in order: each with the line of its record.
         ended: whether it ended; abandoned: whether where no plan has to end.
+        keys: of its calls, as numbers: these take half of the room of their texts.
         makers: who makes the calls.
         across: what they drew of limits across sessions; None: there are none.
     """
@@ -186,7 +187,7 @@ class ReplayedSession:
         self._unknown: dict[int, Offer] = {}
         known = header.key
         self._call_keys = None if known is None else CallKeys(known, header.name)
-        self._keys: set[int] = set()  # as numbers: these take half of the room of their texts
+        self.keys: set[int] = set()
         self._references: set[str] = set()
 
     @property
@@ -297,7 +298,7 @@ class ReplayedSession:
         self.makers.outcome(record, line)
         self.tally.outcomes += 1
         self.tally.read += read
-        self._settle(seq, offer, outcome, answer, read, told)
+        self.settle(seq, offer, outcome, answer, read, told)
 
     def budget(self, record: Record, line: int) -> None:
         """What models that make calls may take from here on."""
@@ -356,9 +357,9 @@ class ReplayedSession:
     def _give_up(self, seq: int) -> None:
         """A call without a record of its outcome is one whose outcome is unknown."""
         self.makers.give_up()
-        self._settle(seq, self.open[seq][0], "unknown", None)
+        self.settle(seq, self.open[seq][0], "unknown", None)
 
-    def _settle(
+    def settle(
         self,
         seq: int,
         offer: Offer,
@@ -367,6 +368,7 @@ class ReplayedSession:
         read: bool = False,
         told: Mapping[str, State] = MappingProxyType({}),
     ) -> None:
+        """The outcome of a call that is under way, as the session takes it."""
         del self.open[seq]
         self.course.settle(outcome, answer, read=read, told=told, seq=seq)
         if outcome == "failed":
@@ -385,8 +387,8 @@ class ReplayedSession:
             expected = self._call_keys.of(seq)
             self._compare(Code.SESSION_CALL_KEY, line, "key", expected, key)
         number = int(key, 16)
-        ensure(number not in self._keys, Code.SESSION_REPEATED, "key", "a key of its own", key)
-        self._keys.add(number)
+        ensure(number not in self.keys, Code.SESSION_REPEATED, "key", "a key of its own", key)
+        self.keys.add(number)
         if "ref" in record:
             ref = text(record, "ref")
             fresh = ref not in self._references

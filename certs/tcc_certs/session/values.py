@@ -37,7 +37,7 @@ class Arguments:
         hidden: names of those of which a call had a value that is not shown.
         shown: the same, of values that are shown.
         marked: names of those of whose texts it is said whether they match.
-        marks: what was said of them.
+        marks: what was said of them; reading: how records stand for what statements of 1.2 name.
     """
 
     def __init__(self, machine: SessionMachine, header: SessionHeader) -> None:
@@ -65,7 +65,7 @@ class Arguments:
         self.hidden: set[str] = set()
         self.shown: set[str] = set()
         self.marked: set[str] = set()
-        self._reading: Reading | None = None
+        self.reading: Reading | None = None
         self._digester: Digester | None = None
         self.marks: Mapping[tuple[str, bytes], bool | None] = {}
         self._read_constants()
@@ -86,8 +86,8 @@ class Arguments:
             return
         from tcc_certs.session.monitors.digested import Digester, Reading
 
-        self._reading = Reading(statements.ledger, list(map(bytes.fromhex, found)))
-        self.marks = self._reading.marks
+        self.reading = Reading(statements.ledger, list(map(bytes.fromhex, found)))
+        self.marks = self.reading.marks
         if self._header.key is not None:
             self._digester = Digester(statements.ledger, self._header.key)
 
@@ -98,7 +98,7 @@ class Arguments:
             Rejected: S101 of what a statement speaks of the ledger has not what is due; S204, S205
                 as :meth:`read`.
         """
-        statements, reading = self._statements, self._reading
+        statements, reading = self._statements, self.reading
         for one in self._core.given:
             entry = self._header.given.get(one.name)
             if not isinstance(entry, dict):
@@ -145,7 +145,7 @@ class Arguments:
         if self._nested[offer.tool]:
             self._check_places(offer, given)
         seen = self._monitors.read(offer.tool, offer.values, given)
-        statements, reading = self._statements, self._reading
+        statements, reading = self._statements, self.reading
         if statements is None or reading is None:
             return seen, None
         with _at_place("open"):
@@ -178,7 +178,7 @@ class Arguments:
                 self._value(offer.tool, due[name], members, "answers")
         if given:
             self._placed(offer.tool, tuple(due.values()), "answers", given, {})
-        statements, reading = self._statements, self._reading
+        statements, reading = self._statements, self.reading
         if statements is None or reading is None:
             return {}, lacks
         with _at_place("answers"):

@@ -28,6 +28,7 @@ from tcc.pages.proved import MOST, HeldLedger, with_proof
 from tcc.pages.records import ShownRecords, lines_named, records
 from tcc.pages.run_page import run_page
 from tcc.pages.session_page import session_page
+from tcc.pages.transcript import Teller
 from tcc.screen import CLEAN
 from tcc_certs.errors import Code
 from tcc_certs.formats.container import write_container
@@ -37,7 +38,6 @@ from tcc_certs.report import VALID, VERDICTS, CheckReport, check_artifact
 from tcc_certs.session import SessionValidation
 from tcc_certs.session.replay import ReplayedSession
 from tcc_runtime.artifact.load import Artifact, load
-from tcc_runtime.gate.transcript import Teller
 from tcc_runtime.ledger.outputs import write_whole
 from tcc_runtime.process import collection_put_off
 

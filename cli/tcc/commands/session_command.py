@@ -20,6 +20,7 @@ from tcc.files import is_regular
 from tcc.library.validation import validate
 from tcc.opening import account_in, refuse, require_artifact, require_ledger
 from tcc.options import digest_option, input_option, json_option, pin_option
+from tcc.pages.transcript import Teller, Transcript, TranscriptEvent
 from tcc.screen import CLEAN, FINDINGS
 from tcc_certs.errors import Rejected
 from tcc_certs.session import SessionValidation
@@ -29,7 +30,6 @@ from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.session import is_name
 from tcc_runtime.gate.store import ARTIFACT, Sessions, StoredSession, session_id_of
-from tcc_runtime.gate.transcript import Teller, Transcript, TranscriptEvent
 
 _INCOMPLETE = 2
 _MOST_NEXT = 12
@@ -275,7 +275,7 @@ def _print_document(told: Transcript, found: SessionValidation) -> None:
 
 
 def _members(event: TranscriptEvent) -> dict[str, Any]:
-    return {name: getattr(event, name) for name in event.__struct_fields__}
+    return event._asdict()
 
 
 def _print(told: Transcript, found: SessionValidation) -> None:

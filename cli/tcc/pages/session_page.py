@@ -27,10 +27,10 @@ from tcc.pages import (
     table,
 )
 from tcc.pages.records import ShownRecords, field, records_section, whole
+from tcc.pages.transcript import Transcript, TranscriptEvent
 from tcc_certs.errors import clip
 from tcc_certs.session import SessionValidation
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.gate.transcript import Transcript, TranscriptEvent
 
 _FIRST: Final = 300
 _LAST: Final = 100

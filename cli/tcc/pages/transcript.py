@@ -11,10 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
-
-from msgspec import Struct
-from msgspec.structs import replace
+from typing import Final, NamedTuple
 
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
@@ -28,7 +25,7 @@ from tcc_runtime.gate.policy import policy_of
 _NOTHING: Final[Mapping[str, str]] = {}  # shared by events; nobody writes into it
 
 
-class TranscriptEvent(Struct, frozen=True, kw_only=True):
+class TranscriptEvent(NamedTuple):
     """A record of a session.
 
     Attributes:
@@ -54,14 +51,14 @@ class TranscriptEvent(Struct, frozen=True, kw_only=True):
     seq: int | None
     text: str
     outcome: str
-    ms: int | None = None
-    why: str = ""
     opened: Mapping[str, str]
     observed: Mapping[str, str]
     before: Sequence[int]
     after: Sequence[int]
-    model: str = ""
     took: Mapping[str, str]
+    ms: int | None = None
+    why: str = ""
+    model: str = ""
     who: str = ""
     at_ms: int | None = None
     learned: Mapping[str, str] = {}
@@ -199,7 +196,7 @@ class Teller:
             found = {name: _state_text(known[name]) for name in sorted(new)}
             self._learned |= found
             if self._events:
-                self._events[-1] = replace(self._events[-1], learned=found)
+                self._events[-1] = self._events[-1]._replace(learned=found)
 
     def _tell(self, kind: str, record: Record, before: Sequence[int]) -> None:
         """Of a record that is no call's."""

@@ -20,17 +20,17 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 from weakref import ref
 
 from msgspec import Struct
 
 from tcc_certs.errors import clip
 from tcc_certs.formats.codec import blake
-from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Record, seal
+from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Line, Record, seal
 from tcc_runtime.errors import LedgerError, OutputRefused, ResumeError
 from tcc_runtime.ledger.outputs import sync_folder, target_of
 
@@ -51,6 +51,10 @@ class News(Struct, frozen=True, kw_only=True):
     previous: bytes
     body: bytes
     own: bool
+
+
+# Whether a record, by its bytes, the hash before it and its number, was followed.
+Passes: TypeAlias = "Callable[[bytes, bytes, int], bool]"
 
 
 class Journal(Protocol):
@@ -85,8 +89,12 @@ class Journal(Protocol):
     def others_wait(self) -> bool:
         """Whether another process waits for it, as far as the system can tell."""
 
-    def news(self, *, locked: bool) -> Iterator[News]:
-        """Where others have written since: all records that were not read yet, one's own too."""
+    def news(self, *, locked: bool, passes: Passes | None = None) -> Iterator[News]:
+        """Where others have written since: all records that were not read yet, one's own too.
+
+        Args:
+            passes: is asked of each record of others; those that pass are followed, and no news.
+        """
 
     def append(self, body: bytes) -> None:
         """Writes a record, as its canonical bytes."""
@@ -135,7 +143,7 @@ class InMemory:
         """See :class:`Journal`."""
         return False
 
-    def news(self, *, locked: bool) -> Iterator[News]:
+    def news(self, *, locked: bool, passes: Passes | None = None) -> Iterator[News]:
         """See :class:`Journal`."""
         return iter(())
 
@@ -352,7 +360,7 @@ class InFile:
             with suppress(OSError):
                 _unlock(self._handle)
 
-    def news(self, *, locked: bool) -> Iterator[News]:
+    def news(self, *, locked: bool, passes: Passes | None = None) -> Iterator[News]:
         """See :class:`Journal`; with the lock an unfinished line at the end is cut off.
 
         Raises:
@@ -366,24 +374,26 @@ class InFile:
             raise self._fail(OSError(0, "the file was removed or cut"))
         if found.st_size == self._size:
             return iter(())
-        return self._read(locked)
+        return self._read(locked, passes)
 
-    def _read(self, locked: bool) -> Iterator[News]:
+    def _read(self, locked: bool, passes: Passes | None) -> Iterator[News]:
         size, records, previous = self._read_to
         reader = LedgerReader(self._chunks(size))
         reader.head, reader.records = previous, records
         for raw in reader.unverified():
-            line = reader.verified(raw)
+            body, number, head = reader.body(raw), reader.records, reader.head
             size += len(raw) + 1
-            own = reader.records <= self.records
-            if own and reader.records == self.records and reader.head != self.head:
+            own = number <= self.records
+            if own and number == self.records and head != self.head:
                 raise self._fail(OSError(0, "what was written is not there any more"))
             if not own:
-                self.head, self.records, self._size = reader.head, reader.records, size
+                self.head, self.records, self._size = head, number, size
                 self.doubtful = self._durable
-            self._read_to = size, reader.records, reader.head
-            yield News(record=line, previous=previous, body=line.body, own=own)
-            previous = reader.head
+            self._read_to = size, number, head
+            if own or passes is None or not passes(body, previous, number):
+                line = Line(reader, raw, previous, body)
+                yield News(record=line, previous=previous, body=body, own=own)
+            previous = head
         if reader.tail and locked:
             self._cut(reader.tail)
 

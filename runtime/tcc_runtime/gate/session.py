@@ -4,7 +4,8 @@ Where it may be and what it allows is the shared machine's (:mod:`tcc_certs.sess
 are the calls with their arguments and models, and what they took of the limits.  A record is held
 to what follows by the validator's own steps (:mod:`tcc_certs.session.validation`), with the key:
 what is taken up is exactly what has no finding, so a ledger of another artifact, another key or
-another course, or with a record of somebody without the key, is never gone on with.
+another course, or with a record of somebody without the key, is never gone on with.  The session
+that is taken up goes on by the validator's own course.
 Text: docs/gate.md; docs/spec/session.md, sections 3 to 5.
 Cost: a decision a few look-ups, whatever was called before and whether or not a call is under way;
 a record is constant, and the digests of a call's arguments; resolving is linear in the calls behind
@@ -44,6 +45,7 @@ from tcc_certs.values.canonical import (
 from tcc_certs.values.places import Columns, State
 from tcc_runtime.errors import ResumeError
 from tcc_runtime.gate.budget import Budget, ModelCalls, asked_in, budget_in
+from tcc_runtime.gate.expected import OUTCOME, ExpectedRecords, WrittenHere
 from tcc_runtime.gate.journal import News
 from tcc_runtime.gate.policy import Asked, Given, Policy, ToolTable, json_bytes
 
@@ -449,13 +451,14 @@ class Session:
         ended: no call may follow.
         resolved: the places in `made` of the calls that were resolved, in that order.
         trail: what is kept to say why something is refused.
+        follows: whether its course has gone on already by what it is told.
         identity: the session's id; way_on: what whoever it refuses can do when it is spent.
         stamp: when the last of its calls was decided, or it began, UTC ms.
     """
 
     __slots__ = (
-        "_counted", "_taken", "course", "ended", "identity", "made", "policy", "resolved", "stamp",
-        "trail", "under_way", "way_on",
+        "_counted", "_taken", "course", "ended", "follows", "identity", "made", "policy",
+        "resolved", "stamp", "trail", "under_way", "way_on",
     )  # fmt: skip
 
     def __init__(self, policy: Policy) -> None:
@@ -463,7 +466,7 @@ class Session:
         self.course = Course(policy.machine)
         self.made: list[Made] = []
         self.under_way: tuple[int, ...] = ()
-        self.ended = False
+        self.ended = self.follows = False
         self.resolved: list[int] = []
         self._taken, self._counted = policy.nothing_taken, 0  # of the calls up to that one
         self.trail: object = None
@@ -564,7 +567,8 @@ class Session:
         made = Made(offer=offer, line=line, seen=seen, opened=opened, model=model)
         self.made.append(made)
         seq = len(self.made)
-        self.course.begin(seq, offer, seen, states, stamp)
+        if not self.follows:
+            self.course.begin(seq, offer, seen, states, stamp)
         self.stamp = max(self.stamp, stamp)
         self.under_way = (*self.under_way, seq)
         return made
@@ -630,7 +634,8 @@ class Session:
         under_way = self.under_way
         alone = under_way == (seq,)
         self.under_way = () if alone else tuple([other for other in under_way if other != seq])
-        self.course.settle(outcome, observed, read=read, seq=seq, told=told)
+        if not self.follows:
+            self.course.settle(outcome, observed, read=read, seq=seq, told=told)
 
     def resolve(
         self,
@@ -644,7 +649,8 @@ class Session:
         Raises:
             Rejected: D201 so many calls would have to be gone through again.
         """
-        self.course.resolve(seq, outcome, observed, told)
+        if not self.follows:
+            self.course.resolve(seq, outcome, observed, told)
         made = self.made[seq - 1]
         counted = seq <= self._counted
         if counted:
@@ -695,6 +701,7 @@ class Follower:
         self.account: str | None = None
         self.returns: list[tuple[int, int]] = []
         self._replay: SessionReplay | None = None
+        self._expected: ExpectedRecords | None = None  # of a session that was taken up
 
     def open(self, shown: tuple[str, ...], record: Mapping[str, Json]) -> None:
         """The session shows these open parameters, and has this first record."""
@@ -721,7 +728,9 @@ class Follower:
         """
         record, line = self._hold(news)
         if not news.own:
+            self.session.follows = self._expected is not None
             self._bring(record, line)
+            self.session.follows = False
 
     def _hold(self, news: News) -> tuple[Record, int]:
         """A record that has no finding, and its number."""
@@ -729,7 +738,7 @@ class Follower:
             self._replay = SessionReplay(self._policy.checked(), self._policy.machine, self.key)
         replay, record, before = self._replay, news.record, self._replay.line
         try:
-            record = replay.step(record, news.previous, news.body)
+            record = self._step(replay, news)
         except Rejected as refusal:
             if replay.line == before:  # it is no canonical line
                 raise
@@ -741,6 +750,36 @@ class Follower:
             found = text(record, "schema")
             raise ResumeError("line 1: schema", f"{SCHEMA}, whose records have MACs", found)
         return record, replay.line
+
+    def _step(self, replay: SessionReplay, news: News) -> Record:
+        replayed = replay.session
+        if not news.own or self._expected is None or replayed is None:
+            return replay.step(news.record, news.previous, news.body)
+        course, replayed.course = replayed.course, WrittenHere(news.record.get("states"))
+        try:
+            return replay.step(news.record, news.previous, news.body)
+        finally:
+            replayed.course = course
+
+    def passes(self, body: bytes, previous: bytes, line: int) -> bool:
+        """Whether a record of others has the bytes that follow in this session; then it goes on.
+
+        Args:
+            body: of record number `line`; previous: the hash of the record before it.
+        """
+        expected, session, replay = self._expected, self.session, self._replay
+        if expected is None or replay is None:
+            return False
+        session.follows = True
+        seq = expected.outcome(body, previous) if body.startswith(OUTCOME) else 0
+        found = None if seq else expected.call(body, previous, line)
+        if seq:
+            session.settle("done", (), False, seq=seq)
+        elif found is not None:
+            session.begin(found[0], found[1], line=line)
+        session.follows = False
+        replay.line += bool(seq or found)
+        return bool(seq or found)
 
     def _bring(self, record: Record, line: int) -> None:
         session, kind = self.session, record["kind"]
@@ -758,6 +797,7 @@ class Follower:
             if "parent" in record:
                 self.parent = text(record, "parent")
             self.shadow = "shadow" in record
+            self._share()
         elif kind == "resolve":
             made = session.made[size(record, "seq") - 1]
             if size(record, "seq") in session.under_way:
@@ -772,6 +812,17 @@ class Follower:
             self.executions.asked(*asked_in(record, line))
         elif kind == "end":
             session.ended = True
+
+    def _share(self) -> None:
+        """One course from here on, of the validator's session and of this one, which begins.
+
+        Where calls draw on an account there are two: what they draw is told by the attributes that
+        the session had then.
+        """
+        replayed = None if self._replay is None else self._replay.session
+        if replayed is not None and replayed.across is None:
+            self.session.course, self.reading = replayed.course, replayed.arguments.reading
+            self._expected = ExpectedRecords(replayed, self.key)
 
     def _call(self, record: Record, line: int) -> None:
         offer = self._policy.machine.offer(text(record, "call"))

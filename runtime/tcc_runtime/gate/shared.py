@@ -40,7 +40,7 @@ from tcc_runtime.account.account import Account
 from tcc_runtime.account.windows import Across, Counting
 from tcc_runtime.errors import GivenOtherwise, LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.budget import Budget, ModelCall
-from tcc_runtime.gate.journal import InFile, Journal
+from tcc_runtime.gate.journal import InFile, Journal, Passes
 from tcc_runtime.gate.keys import NONCE_BYTES, new_key, read_key, remove_key
 from tcc_runtime.gate.permit import Crowded, Nested, NotYet, Ticket, Turns, turns_of
 from tcc_runtime.gate.policy import Asked, Given, Policy, read_given
@@ -422,7 +422,7 @@ class Shared:
             follower = self._follows(key)
             follower.session.way_on = self.home.way_on
             with collection_put_off(True):  # all that is made of a long ledger stays
-                self._read(follower, locked=True)
+                self._read(follower, locked=True, passes=follower.passes)
             if new:
                 self._begun_by = self._pid
                 self._begin(follower, shown)
@@ -732,8 +732,8 @@ class Shared:
         if self.across is not None and self.follower.returns:
             self.across.give_back(self.follower)
 
-    def _read(self, follower: Follower, *, locked: bool) -> None:
-        for news in self.journal.news(locked=locked):
+    def _read(self, follower: Follower, *, locked: bool, passes: Passes | None = None) -> None:
+        for news in self.journal.news(locked=locked, passes=passes):
             # A record that was read and not followed must not be gone on behind.
             self._between = True
             follower.apply(news)

@@ -1,0 +1,155 @@
+"""Records of plain calls, held to the bytes that they have to have: takes ledgers up quickly.
+
+Most records of a long session say what follows from it anyway: its next call at its states, under
+its next key, with its MAC.  Such a record is written as the session would write it, and compared;
+one that has these bytes says what the session says, and has no finding (docs/spec/session.md,
+sections 3 to 5).  Any other record, and one that the session would refuse, is left to the
+validator (:mod:`tcc_certs.session.validation`), whose session has gone on by the quick ones as by
+its own.  tests/gate/test_expected.py holds both ways to the same sessions and the same findings.
+Cost: three keyed hashes for a call and its outcome, and their steps in the course.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from blake3 import blake3
+
+from tcc_certs.core.model import Tool
+from tcc_certs.formats.codec import encode
+from tcc_certs.session.machine import NOWHERE, Course, Held, Offer
+from tcc_certs.session.monitors.keyed import Seen
+from tcc_certs.session.replay import ReplayedSession
+from tcc_certs.values.canonical import MAC_BYTES, CallKeys, record_key
+from tcc_certs.values.places import State
+
+OUTCOME: Final = b'{"kind":"outcome"'
+_BEGINS: Final = b'{"call":'
+_outcome = re.compile(
+    rb'(\{"kind":"outcome"),"mac":"([0-9a-f]{32})"'
+    rb'(,"ms":(?:0|[1-9][0-9]{0,14}),"outcome":"done"(?:,"result":"[0-9a-f]{64}")?'
+    rb',"seq":([1-9][0-9]{0,14})\})'
+).fullmatch
+
+
+class ExpectedRecords:
+    """The calls without open arguments or answers, and their outcomes, of one session.
+
+    Args:
+        replayed: the validator's session, which goes on by each record that passes.
+        key: of its digests.
+    """
+
+    def __init__(self, replayed: ReplayedSession, key: bytes) -> None:
+        from hmac import compare_digest  # here: it loads OpenSSL, and a new session needs none
+
+        self._same = compare_digest
+        self._replayed = replayed
+        self._keys = CallKeys(key, replayed.header.name)
+        self._macs = blake3(key=record_key(key))
+        machine, tools = replayed.machine, replayed.core.tools
+        plain = machine.statements is None and replayed.header.macs
+        self._tools = frozenset([at for at, one in enumerate(tools) if plain and _is_plain(one)])
+        self._offers = {
+            _BEGINS + encode(offer.text): offer
+            for at in sorted(self._tools)
+            for offer in machine.offers(at).values()
+        }
+
+    def call(self, body: bytes, previous: bytes, line: int) -> tuple[Offer, Sequence[Seen]] | None:
+        """Goes on by the record of a call, and says which; None: it is left to the validator.
+
+        Args:
+            body: the canonical bytes of record number `line`; previous: the hash before it.
+        """
+        replayed = self._replayed
+        begins = body[: body.find(b'"', len(_BEGINS) + 1) + 1]
+        offer = self._offers.get(begins)
+        if (
+            offer is None
+            or replayed.open
+            or replayed.ended
+            or replayed.makers.executions is not None
+        ):
+            return None
+        course, seq = replayed.course, replayed.tally.calls + 1
+        states, key = replayed.machine.shown(course.held), self._keys.of(seq)
+        shown = b"[%d]" % states[0] if len(states) == 1 else encode([*states])
+        first = b'%b,"key":"%b","kind":"call"' % (begins, key.encode())
+        rest = b',"open":{},"seq":%d,"states":%b}' % (seq, shown)
+        due = b'%b,"mac":"%b"%b' % (first, self._mac(previous, first + rest), rest)
+        if not self._same(body, due):
+            return None
+        seen, number = replayed.machine.monitors.read(offer.tool, offer.values, {}), int(key, 16)
+        if number in replayed.keys or course.refuses(offer, seen) is not None:
+            return None
+        replayed.keys.add(number)
+        replayed.tally.calls = seq
+        replayed.open[seq] = offer, line
+        course.begin(seq, offer, seen)
+        return offer, seen
+
+    def outcome(self, body: bytes, previous: bytes) -> int:
+        """Goes on by the record of a call that was done, and says its number; 0: it is left."""
+        replayed, match = self._replayed, _outcome(body)
+        if match is None or replayed.makers.executions is not None:
+            return 0
+        first, mac, rest, number = match.groups()
+        seq = int(number)
+        if seq not in replayed.open or replayed.open[seq][0].tool not in self._tools:
+            return 0
+        if not self._same(mac, self._mac(previous, first + rest)):
+            return 0
+        replayed.tally.outcomes += 1
+        replayed.settle(seq, replayed.open[seq][0], "done", ())
+        return seq
+
+    def _mac(self, previous: bytes, body: bytes) -> bytes:
+        macs = self._macs
+        macs.reset()
+        macs.update(b"mac" + previous + body)
+        return macs.hexdigest(MAC_BYTES).encode()
+
+
+def _is_plain(tool: Tool) -> bool:
+    """Whether records of its calls have nothing of values that are open or observed."""
+    listed = not any(one.observed or one.at is not None for one in tool.parameters)
+    return listed and not tool.opened and not tool.answers
+
+
+class WrittenHere(Course):
+    """Stands for a session's course while the validator reads what that session wrote itself.
+
+    The course has gone on by it already, and allowed it then.
+
+    Args:
+        states: what the record says of where it was made.
+    """
+
+    def __init__(self, states: object) -> None:
+        listed = states if isinstance(states, list) else []
+        self._places = tuple([((q,), ()) if q >= 0 else NOWHERE for q in listed])
+        self.attributes: Mapping[str, State] = {}
+
+    @property
+    def held(self) -> Held:
+        """Those."""
+        return self._places
+
+    def refuses(self, *_: object) -> None:
+        """Nothing."""
+
+    def begin(self, *_: object) -> None:
+        """Not again."""
+
+    def settle(self, *_: object, **__: object) -> None:
+        """Not again."""
+
+    def resolve(self, *_: object) -> None:
+        """Not again."""
+
+    def may_finish(self) -> bool:
+        """It did."""
+        return True
