@@ -118,7 +118,7 @@ def test_what_the_other_side_holds_is_forgotten_only_if_it_is_the_same() -> None
             kind="implies", text=None, artifacts=(mine, tcc.compile_text(text))
         )
         with pytest.raises(Rejected) as refusal:
-            of.system(listed=True, keyed=True).parts(frozenset())
+            of.system(listed=True, bare=True).parts(frozenset())
         assert refusal.value.code.value == "D101"
 
 

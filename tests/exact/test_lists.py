@@ -157,12 +157,18 @@ def test_the_time_ends_inside_of_a_state() -> None:
         certificate.by_all(asked.system(), max_states=10, check_time=clock)
 
 
-def test_what_the_kernel_leaves_open_has_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the grammar's own statement the search proves it; the kernel would go through it."""
+def test_what_is_proved_without_a_statement_has_a_proof_without_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With the grammar's own statement the kernel would go through all lists of elements."""
     monkeypatch.setattr(moves, "MAX_CHOICES", 500)
     monkeypatch.setattr(system, "MAX_MOVES", 500)
-    found = tcc.prove(tcc.compile_text(MANY), 'limit uses(pay where one = "q") <= 3')
-    assert found.proved
+    made = artifact_of(tcc.compile_text(MANY))
+    found = tcc.prove(made, 'limit uses(pay where one = "q") <= 3')
+    assert found.proved and found.certificate is not None
+    assert code_of(found.certificate, [artifact_bytes(made)]) == "VALID"
+    # What the kernel leaves open has none.
+    monkeypatch.setattr(moves, "MAX_CHOICES", 1)
     with pytest.raises(OpenQuestion, match=r"P503.*D201"):
         assert found.certificate
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tcc_certs.core.model import Core
-from tcc_certs.core.policies import is_across
+from tcc_certs.core.policies import is_across, is_timed
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats import schema
 from tcc_certs.formats.artifact import ArtifactFile
@@ -24,7 +24,13 @@ from tcc_certs.proof.compared import Part, State
 from tcc_certs.proof.moves import System
 from tcc_certs.proof.question import statement_core
 from tcc_certs.proof.replay import Replay, SessionCall
-from tcc_certs.proof.sides import Side, compared_cores, grammar_side, statement_side
+from tcc_certs.proof.sides import (
+    Side,
+    compared_cores,
+    ensure_one_session,
+    grammar_side,
+    statement_side,
+)
 from tcc_certs.proof.states import Renamed, StateReader, most_of, whole
 
 FORMAT = "tcc.proof"
@@ -169,20 +175,21 @@ class _Check:
         self.proof = proof
         kind = self.question["kind"]
         self._listed = kind != "finishable" and (proof == "proved") == (kind != "reachable")
-        system = System(*self._sides(head, artifacts))
-        self._timed = bool(system.histories.windows)
+        left, right = self._sides(head, artifacts)
+        self._timed = any(is_timed(one.policy) for one in (*left.policies, *right.policies))
         if self._listed or (kind == "finishable" and proof == "proved"):
             # What other sessions have used is no part of a list.
-            wide = [one.text for one in system.right.policies if is_across(one.policy)]
+            wide = [one.text for one in right.policies if is_across(one.policy)]
             ensure(not wide, Code.UNKNOWN_FEATURE, "core", "limits of one session", wide[:1])
         if kind == "finishable":
+            system = System(left, right)
             lists = system.lists  # of some sizes the call may not be there that leads to an end
             ensure(not lists, Code.UNKNOWN_FEATURE, "core", "no lists compared", "some")
             self._finishable(system, head)
         elif self._listed:
-            self._included(system, head)
+            self._included(System(left, right), head)
         else:
-            self._shown(system, head)
+            self._shown(left, right, head)
         done = next(self._lines, None) is None
         ensure(done, _CODE, f"line {self._number + 1}", "the end", "more")
 
@@ -195,7 +202,7 @@ class _Check:
         for at, (artifact, core) in enumerate(zip(made, cores, strict=True)):
             found = core_digest(artifact.file)
             require(found, core, Code.PROOF_CORE, f"cores[{at}]")
-        seen = compared_cores([of.core for of in made], listed=self._listed, keyed=_is_keyed(head))
+        seen = compared_cores([of.core for of in made], listed=self._listed, bare=_is_bare(head))
         left, *rest = map(_of_artifact, made, seen)
         if kind in ("implies", "finishable"):
             return left, (rest or [left])[0]
@@ -233,7 +240,7 @@ class _Check:
             sizes.append(whole(entry["states"], f"parts[{at}].states"))
         ways = [schema.as_mapping(part, "parts", _CODE)["keys"] for part in given]
         ensure(0 not in unwalked, Code.PROOF_USES, "parts[0].plans", "plans", "none")
-        if ways == ["all"]:
+        if ways in (["all"], ["bare"]):
             parts = [Part(tracked=None, rule=None, uses=uses[0])]
         else:
             call = "call" in ways
@@ -319,15 +326,15 @@ class _Check:
 
     # Sessions.
 
-    def _shown(self, system: System, head: Mapping[str, Json]) -> None:
+    def _shown(self, left: Side, right: Side, head: Mapping[str, Json]) -> None:
+        ensure_one_session(left, right)
         members = {"format", "format_version", "question", "proof", "cores", "calls", "ends"}
-        given = self._given(system, head, members)
+        given = self._given(left, head, members)
         require(members, set(head), _CODE, "line 1")
         ends = head["ends"]
         ensure(ends in ("call", "finish"), _CODE, "ends", "call or finish", ends)
         calls = self._calls(head)
-        mine = Replay(system.left, system.left, given)
-        theirs = Replay(system.right, system.left, given)
+        mine, theirs = Replay(left, left, given), Replay(right, left, given)
         for at, call in enumerate(calls):
             where = f"call {at + 1}"
             why = mine.refuses(call)
@@ -341,9 +348,9 @@ class _Check:
         else:
             ensure(calls != [], Code.PROOF_SHOWS, "calls", "a call", "none")
 
-    def _given(self, system: System, head: Mapping[str, Json], members: set[str]) -> dict[str, str]:
+    def _given(self, left: Side, head: Mapping[str, Json], members: set[str]) -> dict[str, str]:
         """What the session of a proof is given; where its grammar asks for that, it is a member."""
-        if not system.left.core.given:
+        if not left.core.given:
             return {}
         members.add("given")
         return dict(self._pairs(head.get("given", ""), "given"))
@@ -382,7 +389,7 @@ class _Check:
     def _finishable(self, system: System, head: Mapping[str, Json]) -> None:
         members = {"format", "format_version", "question", "proof", "cores", "states"}
         members |= {"ends" if self.proof == "proved" else "calls"}
-        given = {} if self.proof == "proved" else self._given(system, head, members)
+        given = {} if self.proof == "proved" else self._given(system.left, head, members)
         require(members, set(head), _CODE, "line 1")
         size = whole(head["states"], "states")
         ensure(size <= MAX_PROOF_STATES, Code.LIMIT, "states", f"{MAX_PROOF_STATES}", size)
@@ -436,8 +443,8 @@ class _Check:
         raise Rejected(Code.PROOF_END, where, "a call that can surely be made", wanted)
 
 
-def _is_keyed(head: Mapping[str, Json]) -> bool:
-    """Whether lists look at one key at a time."""
+def _is_bare(head: Mapping[str, Json]) -> bool:
+    """Whether lists leave the left's statements of version 1.2 aside."""
     parts = head.get("parts")
     first = parts[0] if isinstance(parts, list) and parts else None
     return isinstance(first, dict) and first.get("keys") != "all"

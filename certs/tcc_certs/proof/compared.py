@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from tcc_certs.core.model import Tool
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.proof.atoms import Atom, atoms_of, has_value, sort_of, within
-from tcc_certs.proof.fields import Uncovered, ensure_alike, is_scalar, surely_fit
+from tcc_certs.proof.fields import Uncovered, ensure_alike, given_alike, is_scalar, surely_fit
 from tcc_certs.proof.histories import Histories
 from tcc_certs.proof.lists import LIST, MEMBERS, Elements, element_of, listed_of
 from tcc_certs.proof.rules import attribute_of
@@ -181,18 +181,17 @@ class Compared:
 
     def _given(self) -> list[OpenParameter]:
         """What a session is given that statements speak of: where both sides have it, the same."""
-        found = []
-        sides = [{one.name: one for one in of.core.given} for of in (self.left, self.right)]
-        for name in sorted(one for tool, one in self.spoken.compared if tool == GIVEN):
-            mine, theirs = [of.get(name) for of in sides]
-            if mine is None or theirs not in (None, mine):
-                raise Rejected(Code.UNKNOWN_FEATURE, name, "given on both sides alike", "others")
-            self._type(mine.type)
-            if (GIVEN, name) in self.spoken.exact:
-                self._alone(mine)
+        names = [name for tool, name in self.spoken.compared if tool == GIVEN]
+        try:
+            found = given_alike(self.left.core, self.right.core, names)
+        except Uncovered as why:
+            raise Rejected(Code.UNKNOWN_FEATURE, "given", "the same", str(why)) from None
+        for one in found:
+            self._type(one.type)
+            if (GIVEN, one.name) in self.spoken.exact:
+                self._alone(one)
             for text in sorted(self.spoken.constants):
-                self._constant(mine.type, text)
-            found.append(mine)
+                self._constant(one.type, text)
         return found
 
     def _cut(self) -> list[int]:
@@ -275,14 +274,6 @@ class Compared:
                 ensure_alike(tool, other, compared)
             except Uncovered as why:
                 raise Rejected(Code.UNKNOWN_FEATURE, tool.name, "fields alike", str(why)) from None
-            answers = [sorted(p.name for p in of.parameters if p.observed) for of in (tool, other)]
-            ensure(
-                answers[0] == answers[1],
-                Code.UNKNOWN_FEATURE,
-                tool.name,
-                "the same answers",
-                other.name,
-            )
             theirs = {p.name: p.type for p in other.opened}
             compared |= set(self.right.monitors.compared.get(number, ()))
             listed = {p.name: p.values for p in other.parameters}

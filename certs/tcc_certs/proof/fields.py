@@ -91,7 +91,9 @@ def _ensure_apart(tool: Tool, places: Iterable[tuple[str, ...]]) -> None:
 
 
 def ensure_alike(mine: Tool, theirs: Tool, compared: Collection[str]) -> None:
-    """A tool has the same fields of version 1.2 on both sides; types of those compared may differ.
+    """A tool has the same answers and the same fields of version 1.2 on both sides.
+
+    Types of those fields that are compared may differ.
 
     Args:
         compared: names of fields whose values are compared.  One that may be null, and that the
@@ -100,6 +102,9 @@ def ensure_alike(mine: Tool, theirs: Tool, compared: Collection[str]) -> None:
     Raises:
         Uncovered: it has not.
     """
+    listed = [{one.name for one in tool.parameters if one.observed} for tool in (mine, theirs)]
+    if listed[0] != listed[1]:
+        raise Uncovered(f"{mine.name} gives other answers on the two sides")
     if {one.name: one for one in mine.answers} != {one.name: one for one in theirs.answers}:
         raise Uncovered(f"{mine.name} gives other answers on the two sides")
     if mine.error_text != theirs.error_text:
@@ -128,6 +133,25 @@ def ensure_alike(mine: Tool, theirs: Tool, compared: Collection[str]) -> None:
             len(kinds) == 1 and kinds[0] is one and kinds[0].null
         ):
             raise Uncovered(f"{mine.name}.{name} may be null on one side alone")
+
+
+def given_alike(mine: Core, theirs: Core, names: Iterable[str]) -> list[OpenParameter]:
+    """What sessions of a side are given that statements of either speak of, in order.
+
+    Args:
+        names: that statements speak of.
+
+    Raises:
+        Uncovered: the other side is given another, or it alone is given one.
+    """
+    found = []
+    sides = [{one.name: one for one in of.given} for of in (mine, theirs)]
+    for name in sorted(names):
+        one, other = [of.get(name) for of in sides]
+        if one is None or other not in (None, one):
+            raise Uncovered(f"session.{name} is not given alike on the two sides")
+        found.append(one)
+    return found
 
 
 def _by_name(tool: Tool) -> dict[str, Declared]:

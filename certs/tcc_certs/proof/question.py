@@ -163,11 +163,9 @@ class _Reader:
         return {"requires": (Require(word, one, other),)}  # type: ignore[arg-type]
 
     def _limit(self) -> dict[str, Any]:
-        core, kind = self._core, self._must("uses", "sum", *_UNITS)
+        kind = self._must("uses", "sum", *_UNITS)
         if kind in _UNITS:
             self._must("<=")
-            below = kind == "cost" and any(call.cost_high < 0 for call in core.calls)
-            ensure(not below, Code.UNKNOWN_FEATURE, "question", "costs of at least 0", "others")
             limit = Limit(kind=kind, value=self._amount(kind), text="")  # type: ignore[arg-type]
             return {"limits": (limit,)}
         self._must("(")
@@ -183,7 +181,9 @@ class _Reader:
             per = self._name()
             self._must("<=")
             selection = self._selection(place, end)
-            if all(one.name != per or one.optional for one in core.tools[selection.tool].opened):
+            if all(
+                one.name != per or one.optional for one in self._core.tools[selection.tool].opened
+            ):
                 raise self._fault("an open parameter of every call", per)
             most = self._whole()
             return {"monitors": (UsesMonitor(calls=selection, per=per, value=most, text=""),)}

@@ -6,28 +6,28 @@ Normative text: docs/spec/proof.md, section 1.  Cost: linear in the session.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from tcc_certs.core.model import Core, PolicyMonitor, SumMonitor
-from tcc_certs.core.opened import fields_of
-from tcc_certs.core.policies import Fields, attributes_named
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.proof.compared import State
 from tcc_certs.proof.fields import ANY, is_of, stands_there
 from tcc_certs.proof.histories import CallParts, Past
 from tcc_certs.proof.moves import LATER, System
 from tcc_certs.proof.sides import Side, chosen_values, named
+from tcc_certs.session.monitors.digested import Digester, Form, Reading, members_of
 from tcc_certs.session.monitors.keyed import Counts, Event, Monitors, Values
-from tcc_certs.session.monitors.policies import Memory, Policies
-from tcc_certs.values.canonical import json_value
-from tcc_certs.values.declared import PLAIN, json_of, text_of
+from tcc_certs.session.monitors.policies import Memory
+from tcc_certs.session.monitors.statements import Statements
+from tcc_certs.session.values import typed_text
+from tcc_certs.values.canonical import JSON, digest, json_value
+from tcc_certs.values.declared import PLAIN, OpenParameter, json_of, text_of
 from tcc_certs.values.numbers import canonical_number
-from tcc_certs.values.places import NONE, UNKNOWN, constant, typed
-from tcc_certs.values.places import State as FieldState
+from tcc_certs.values.places import json_bytes
 from tcc_certs.values.types import FlagType, NumberType, TextType, encoded
 
 
@@ -48,54 +48,71 @@ class SessionCall:
 class LaterSession:
     """The statements of version 1.2 of a core over the calls of a session, all of them done.
 
+    They are asked as a gate asks them, and a validator: over what a ledger would have of values,
+    under a key of zeros.
+
     Args:
-        policies: the monitors that are such statements.
         given: JSON values of what the session is given, by names.
     """
 
-    def __init__(
-        self, core: Core, policies: Sequence[PolicyMonitor], given: Mapping[str, Any]
-    ) -> None:
-        looks = {one.name: one for one in core.looks}
-        names = frozenset([*[one.name for one in core.given], *[one.name for one in core.lets]])
-        fields = Fields(tools=tuple(map(fields_of, core.tools)), session=names, looks=looks)
-        self._core, self._texts = core, [one.text for one in policies]
-        self._memory = Memory(Policies([one.policy for one in policies], fields))
+    def __init__(self, core: Core, given: Mapping[str, Any]) -> None:
+        self._core = core
+        self._texts = [one.text for one in core.monitors if isinstance(one, PolicyMonitor)]
+        self._statements = Statements(core)
+        ledger = self._statements.ledger
+        self._digester = Digester(ledger, _KEY)
+        constants = [bytes.fromhex(one) for one in self._digester.constants()]
+        self._reading = Reading(ledger, constants)
+        self._memory = Memory(self._statements.policies)
         self._calls = 0
-        self._session = {
-            one.name: typed(given[one.name], one.type) if one.name in given else NONE
-            for one in core.given
-        }
+        found = self._written(core.given, ledger.session, given)
+        self._session = self._statements.given(found, self._reading)
 
     @property
     def owes(self) -> bool:
         """Whether a call has to come yet."""
         return bool(self._memory.owed)
 
-    def _event(
-        self, number: int, values: Values, given: Mapping[str, Any], at_ms: int, *, done: bool
-    ) -> Event:
+    def _written(
+        self, fields: Iterable[OpenParameter], forms: Mapping[str, Form], given: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """What a record has of values, as far as statements speak of them.
+
+        Raises:
+            Rejected: D201 more than a record may have.
+        """
+        found: dict[str, Any] = {}
+        leaves = self._digester.leaves()
+        for one in fields:
+            form = forms.get(one.name)
+            if form is None or one.name not in given:
+                continue
+            kind, data = _encoded(one.type, given[one.name])
+            entry: dict[str, Any] = {"digest": digest(_KEY, kind, data).hex()}
+            if form.shown:
+                entry["value"] = data.decode()
+            if form.is_list or form.patterns:
+                state = typed_text(one, data.decode())
+                try:
+                    entry |= members_of(form, state, self._digester, leaves)
+                except Rejected as refusal:
+                    why = refusal.expected, refusal.found
+                    raise Rejected(Code.LIMIT, one.name, *why) from None
+            found[one.name] = entry
+        return found
+
+    def _event(self, number: int, values: Values, given: Mapping[str, Any], at_ms: int) -> Event:
+        """A call that is decided on."""
         tool = self._core.tools[number]
-        states: dict[str, FieldState] = {}
-        for param, index in zip(tool.parameters, values, strict=True):
-            text = None if index is None else param.values[index]
-            states[param.name] = UNKNOWN if text is None else constant(text) if text else NONE
-            if text == ANY:
-                states[param.name] = "*", tuple([constant(one) for one in param.values[:-1] if one])
-        for one in (*tool.opened, *tool.answers):
-            there = one.name in given
-            states[one.name] = typed(given[one.name], one.type) if there else NONE
-        for one in () if done else tool.answers:
-            states[one.name] = UNKNOWN
-        at = self._calls + 1
+        found = self._written(tool.opened, self._statements.ledger.tools[number], given)
         return Event(
-            at=at,
+            at=self._calls + 1,
             tool=number,
-            states=states,
+            values=values,
+            states=self._statements.states(number, values, found, self._reading),
             stamp=at_ms,
             session=self._session,
-            done=done,
-            told=at if done else None,
+            marks=self._reading.marks,
         )
 
     def refuses(self, number: int, values: Values, given: Mapping[str, Any], at_ms: int) -> str:
@@ -105,23 +122,36 @@ class LaterSession:
             number: of the tool.
             values: of each listed parameter the index of its value; None of the observed ones.
             given: values of open parameters and answers, by name.
+
+        Raises:
+            Rejected: D201 statements speak of more values than a record has.
         """
-        event = self._event(number, values, given, at_ms, done=False)
-        found = self._memory.refuses(event)
+        found = self._memory.refuses(self._event(number, values, given, at_ms))
         return "" if found is None else self._texts[found[0]]
 
     def done(self, number: int, values: Values, given: Mapping[str, Any], at_ms: int) -> None:
-        """The call is made, and answered; `values` has the observed ones, too."""
-        event = self._event(number, values, given, at_ms, done=True)
+        """The call is made, and answered; `values` has the observed ones, too.
+
+        Raises:
+            Rejected: as :meth:`refuses`.
+        """
+        statements, tool = self._statements, self._core.tools[number]
+        event = self._event(number, chosen_values(tool, values), given, at_ms)
+        found = self._written(tool.answers, statements.ledger.tools[number], given)
+        told = statements.told(number, found, self._reading)
+        event.states = statements.answered(number, event.states, values, told)
+        event.values, event.done, event.told = values, True, event.at
         self._memory.add(event)
         self._calls += 1
-        learned = dict(self._session)
-        for let in self._core.lets:
-            told = [event.states[name] for tool, name in let.of if tool == number]
-            known = [state for state in told if state not in (NONE, UNKNOWN)]
-            if let.name not in learned and known:
-                learned[let.name] = known[0]
-        self._session = learned
+        self._session = statements.learned(self._session, number, event.states)
+
+
+_KEY = bytes(32)
+
+
+def _encoded(kind: Any, value: object) -> tuple[bytes, bytes]:
+    """Type byte and canonical bytes of a value of a type."""
+    return encoded(kind, value) if isinstance(kind, PLAIN) else (JSON, json_bytes(kind, value))
 
 
 class Replay:
@@ -142,9 +172,7 @@ class Replay:
             for at, call in enumerate(side.core.calls)
         }
         self._values: dict[bytes, Any] = {}
-        spoken = {name for one in side.policies for name in attributes_named(one.policy)}
-        shared = {name: value for name, value in self._given.items() if name in spoken}
-        self._later = LaterSession(side.core, side.policies, shared) if side.policies else None
+        self._later = LaterSession(side.core, self._given) if side.policies else None
         self._made: list[tuple[SessionCall, dict[str, Any]]] = []
         self._totals: dict[tuple[str, str], Fraction] = {}
 

@@ -11,17 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tcc_certs.core.model import (
-    Core,
-    OrderMonitor,
-    PolicyMonitor,
-    SumMonitor,
-    Tool,
-    UsesMonitor,
-)
+from tcc_certs.core.model import Core, OrderMonitor, PolicyMonitor, SumMonitor, Tool, UsesMonitor
+from tcc_certs.core.policies import attributes_named
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.artifact import Automaton, Relaxed
-from tcc_certs.proof.fields import Uncovered, ensure_covered
+from tcc_certs.proof.fields import Uncovered, ensure_alike, ensure_covered, given_alike
 from tcc_certs.session.machine import Place, SessionMachine
 from tcc_certs.session.monitors.keyed import Monitors, Values
 from tcc_certs.statements import Constraints, statement_constraints
@@ -108,6 +102,27 @@ def statement_side(core: Core) -> Side:
     return _side(core, None, statement_constraints(core, calls, every), calls, 0)
 
 
+def ensure_one_session(left: Side, right: Side) -> None:
+    """Calls with values are the same calls on both sides, so that a session may be one of each.
+
+    What a closed list needs besides is for :mod:`tcc_certs.proof.compared`.
+
+    Raises:
+        Rejected: D101 they are not.
+    """
+    every = (*left.policies, *right.policies)
+    spoken = {name for one in every for name in attributes_named(one.policy)}
+    given = {one.name for of in (left, right) for one in of.core.given}
+    try:
+        given_alike(left.core, right.core, spoken & given)
+        for tool in left.core.tools:
+            number = right.tools.get(tool.name)
+            if number is not None:  # what is null cannot be written: it is left out
+                ensure_alike(tool, right.core.tools[number], ())
+    except Uncovered as why:
+        raise Rejected(Code.UNKNOWN_FEATURE, "core", "sides alike", str(why)) from None
+
+
 def forgetting(core: Core, left: Core | None = None) -> Core:
     """A core without statements of version 1.2.
 
@@ -140,16 +155,17 @@ def _spoken_of(core: Core) -> tuple[object, ...]:
     return core.tools, core.calls, core.given, core.lets, core.looks
 
 
-def compared_cores(cores: Sequence[Core], *, listed: bool, keyed: bool) -> list[Core]:
+def compared_cores(cores: Sequence[Core], *, listed: bool, bare: bool) -> list[Core]:
     """The cores of a question's artifacts, as far as they are looked at: see :func:`forgetting`.
 
     Args:
         listed: closed lists show it, and no session.
-        keyed: these look at one key at a time: none does so with statements of version 1.2.
+        bare: these leave statements of version 1.2 of the left aside, as all do that look at one
+            key at a time.
     """
     if not listed:
         return list(cores)
-    left = forgetting(cores[0]) if keyed else cores[0]
+    left = forgetting(cores[0]) if bare else cores[0]
     return [left, *[forgetting(core, cores[0]) for core in cores[1:]]]
 
 
@@ -225,7 +241,7 @@ def named(tool: Tool, values: Sequence[int]) -> tuple[str, frozenset[tuple[str, 
     return tool.name, frozenset([(p.name, p.values[i]) for p, i in pairs if p.values[i]])
 
 
-def chosen_values(tool: Tool, values: Sequence[int]) -> Values:
+def chosen_values(tool: Tool, values: Sequence[int | None]) -> Values:
     """The listed values of a call without its answers."""
     pairs = zip(tool.parameters, values, strict=True)
     return tuple([None if param.observed else value for param, value in pairs])

@@ -71,7 +71,9 @@ class StateReader:
         items = len(side.statements.items)
         for pair in schema.as_list(tally, where, _CODE):
             number, seen = schema.as_tuple(pair, where, _CODE, 2, "members")
-            pairs.append((schema.as_whole(number, where, _CODE, items), whole(seen, where)))
+            if type(seen) is not int:  # a sum of costs may be below 0
+                raise Rejected(_CODE, where, "a whole number", seen)
+            pairs.append((schema.as_whole(number, where, _CODE, items), seen))
         place = tuple(numbers), tuple(pairs)
         kept: Place = self.kept.setdefault(place, place)
         return kept

@@ -217,7 +217,7 @@ def _decided(
     artifact, other = asked.artifacts[0], (*asked.artifacts, None)[1]
     proof = "refuted" if asked.kind == "reachable" else "proved"
     try:
-        system = _kernel_system(asked, listed=True, keyed=True)
+        system = _kernel_system(asked, listed=True, bare=True)
         few = min(max_states, MAX_BY_KEYS)
         keyed = system and by_keys(system, max_states=few, check_time=clock.check)
     except (OpenQuestion, Rejected) as left_open:
@@ -232,11 +232,12 @@ def _decided(
     def certify() -> bytes | None:
         if found.session is not None:
             shows = "proved" if asked.kind == "reachable" else "refuted"
-            return shown(asked, shows, found.session) if _kernel_system(asked) else None
-        every = _kernel_system(asked, listed=True)
+            return shown(asked, shows, found.session)
+        every = _kernel_system(asked, listed=True, bare=found.bare)
         if every is None:
             return None
-        whole = by_all(every, max_states=max_states, check_time=clock.check)
+        few, check = max_states, clock.check
+        whole = by_all(every, bare=found.bare, max_states=few, check_time=check)
         return None if whole is None else whole.certificate(asked, proof)
 
     return found, certify
@@ -264,11 +265,11 @@ def _beside(artifact: Artifact, other: Artifact) -> Side:
 
 
 def _kernel_system(
-    asked: ProvedQuestion, *, listed: bool = False, keyed: bool = False
+    asked: ProvedQuestion, *, listed: bool = False, bare: bool = False
 ) -> TimedSystem | None:
     """The question as the kernel reads it; None: it does not."""
     try:
-        return asked.system(listed=listed, keyed=keyed)
+        return asked.system(listed=listed, bare=bare)
     except Rejected:
         return None
 
@@ -310,7 +311,9 @@ def _searched(
     # Without its own statements of 1.2 the left side lets more sessions through.
     clock.check()
     wider = answer(less, _forgotten(artifact.core))
-    return found if wider.holds is None and found.codes != ("P501",) else wider
+    if wider.holds is None and found.codes != ("P501",):
+        return found
+    return replace(wider, bare=True)
 
 
 def _forgotten(core: Core) -> tuple[str, str]:

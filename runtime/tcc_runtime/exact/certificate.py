@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tcc_certs.core.model import Core, SumMonitor
+from tcc_certs.core.policies import is_timed
+from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode, large
 from tcc_certs.proof.check import FORMAT, core_digest
 from tcc_certs.proof.compared import Fact, Part, State, held_tokens, renamed
@@ -20,7 +22,13 @@ from tcc_certs.proof.histories import Past
 from tcc_certs.proof.moves import System
 from tcc_certs.proof.question import statement_core
 from tcc_certs.proof.replay import Replay, SessionCall
-from tcc_certs.proof.sides import Side, compared_cores, grammar_side, statement_side
+from tcc_certs.proof.sides import (
+    Side,
+    compared_cores,
+    ensure_one_session,
+    grammar_side,
+    statement_side,
+)
 from tcc_certs.proof.states import most_of
 from tcc_certs.values.canonical import json_text
 from tcc_certs.values.declared import text_of
@@ -62,16 +70,16 @@ class ProvedQuestion:
     artifacts: tuple[Artifact, ...]
     policy: Any = None  # of a statement of version 1.2 its JSON, whose words the text is
 
-    def system(self, *, listed: bool = False, keyed: bool = False) -> TimedSystem:
+    def sides(self, *, listed: bool = False, bare: bool = False) -> tuple[Side, Side]:
         """Its two sides.
 
         Args:
-            listed, keyed: see `compared_cores`.
+            listed, bare: see `compared_cores`.
 
         Raises:
             Rejected: D101 what the kernel does not know; T102 no statement that it reads.
         """
-        cores = compared_cores([of.core for of in self.artifacts], listed=listed, keyed=keyed)
+        cores = compared_cores([of.core for of in self.artifacts], listed=listed, bare=bare)
         left, *rest = map(_side, self.artifacts, cores)
         right: Side = left
         if self.kind == "implies":
@@ -79,7 +87,18 @@ class ProvedQuestion:
         elif self.text is not None:
             core = statement_core(left.core, self.kind, self.text, self.policy)
             right = statement_side(core)
-        return TimedSystem(left, right)
+        return left, right
+
+    def system(self, *, listed: bool = False, bare: bool = False) -> TimedSystem:
+        """What of them closed lists compare.
+
+        Args:
+            listed, bare: see `compared_cores`.
+
+        Raises:
+            Rejected: D101 what the kernel does not know; T102 no statement that it reads.
+        """
+        return TimedSystem(*self.sides(listed=listed, bare=bare))
 
     def head(self, proof: str, **more: Any) -> dict[str, Any]:
         """The first line."""
@@ -318,15 +337,20 @@ def _without_plans(
     return None
 
 
-def by_all(system: TimedSystem, *, max_states: int, check_time: Callable[[], None]) -> Keyed | None:
+def by_all(
+    system: TimedSystem, *, bare: bool = False, max_states: int, check_time: Callable[[], None]
+) -> Keyed | None:
     """The whole space; None where it is not closed.
+
+    Args:
+        bare: of a left side without its statements of version 1.2.
 
     Raises:
         OpenQuestion: P503, P507.
     """
     part = Part(tracked=None, rule=None, uses=_monitors(system))
     made = closed(system, part, max_states=max_states, check_time=check_time)
-    return None if made is None else Keyed(lists=(made,), keys="all")
+    return None if made is None else Keyed(lists=(made,), keys="bare" if bare else "all")
 
 
 def _monitors(system: TimedSystem) -> frozenset[int]:
@@ -334,11 +358,17 @@ def _monitors(system: TimedSystem) -> frozenset[int]:
     return frozenset(range(sum(not isinstance(one, SumMonitor) for one in every)))
 
 
-def shown(asked: ProvedQuestion, proof: str, session: WitnessSession) -> bytes:
-    """The certificate that is a session."""
+def shown(asked: ProvedQuestion, proof: str, session: WitnessSession) -> bytes | None:
+    """The certificate that is a session; None where the kernel declines it."""
+    try:
+        left, right = asked.sides()
+        ensure_one_session(left, right)
+    except Rejected:
+        return None
     lines = list(_calls(asked.artifacts[0], session))
-    for line, call in zip(lines, session.calls, strict=True):
-        line += [] if call.at_ms is None else [call.at_ms]
+    if any(is_timed(one.policy) for one in (*left.policies, *right.policies)):
+        for line, call in zip(lines, session.calls, strict=True):
+            line.append(call.at_ms or 0)
     given = _given(asked.artifacts[0], session)
     return _file(asked.head(proof, calls=len(lines), ends=session.ends, **given), [lines])
 

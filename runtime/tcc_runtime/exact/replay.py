@@ -32,7 +32,7 @@ def refused_at(side: Side, session: WitnessSession) -> int | None:
     place = side.walk.start
     memory: Items = frozenset()
     totals: dict[tuple[str, str], Fraction] = {}
-    later = LaterSession(side.core, side.policies, session.given) if side.policies else None
+    later = LaterSession(side.core, session.given) if side.policies else None
     for at, call in enumerate(session.calls):
         made = _read(side, call)
         number = None if made is None else numbers.get(made[0])

@@ -45,6 +45,7 @@ class SearchResult:
         whys: the same in words.
         states: how many were met.
         loose: whether traces were searched that no session has.
+        bare: whether the left was looked at without its statements of version 1.2.
     """
 
     holds: bool | None
@@ -53,6 +54,7 @@ class SearchResult:
     whys: tuple[str, ...] = ()
     states: int = 0
     loose: bool = False
+    bare: bool = False
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ from itertools import count, islice, takewhile
 from typing import Any, TypeAlias
 
 from tcc_certs.core.model import Tool
-from tcc_certs.proof.fields import Uncovered, ensure_alike, is_scalar, some_value
+from tcc_certs.proof.fields import Uncovered, ensure_alike, given_alike, is_scalar, some_value
 from tcc_certs.proof.histories import CallParts, Histories, Past, Taken
 from tcc_certs.proof.lists import Elements, Pair, element_of, listed_of
 from tcc_certs.proof.sides import chosen_values, named
@@ -234,18 +234,17 @@ class System:
 
     def _given(self) -> list[OpenParameter]:
         """What a session is given that statements speak of: where both sides have it, the same."""
-        found = []
-        sides = [{one.name: one for one in of.core.given} for of in (self.left, self.right)]
-        for name in sorted(one for tool, one in self._spoken.compared if tool == GIVEN):
-            mine, theirs = [of.get(name) for of in sides]
-            if mine is None or theirs not in (None, mine):
-                raise OpenQuestion("P501", f"session.{name} is not given alike on the two sides")
-            self._type(mine.type)
-            if (GIVEN, name) in self._spoken.exact:
-                self._alone(mine)
+        names = [name for tool, name in self._spoken.compared if tool == GIVEN]
+        try:
+            found = given_alike(self.left.core, self.right.core, names)
+        except Uncovered as why:
+            raise OpenQuestion("P501", str(why)) from None
+        for one in found:
+            self._type(one.type)
+            if (GIVEN, one.name) in self._spoken.exact:
+                self._alone(one)
             for text in sorted(self._spoken.constants):
-                self._constant(mine.type, json_of(text))
-            found.append(mine)
+                self._constant(one.type, json_of(text))
         return found
 
     def _cut(self) -> list[int]:
@@ -305,7 +304,6 @@ class System:
                 ensure_alike(tool, other, compared)
             except Uncovered as why:
                 raise OpenQuestion("P501", str(why)) from None
-            self._same_answers(tool, other)
             theirs = {p.name: p for p in other.opened}
             compared |= self.right.monitors.compared.get(number, set())
             listed = {p.name: p.values for p in other.parameters}
@@ -350,12 +348,6 @@ class System:
                 self._constant(opened.type, json_of(text))
             found.append((opened.name, opened))
         return found
-
-    def _same_answers(self, tool: Tool, other: Tool) -> None:
-        mine = {p.name for p in tool.parameters if p.observed}
-        theirs = {p.name for p in other.parameters if p.observed}
-        if mine != theirs:
-            raise OpenQuestion("P501", f"{tool.name} gives other answers on the two sides")
 
     def _alone(self, opened: OpenParameter) -> bool:
         """Whether the values are few enough to be told apart, each for itself."""
