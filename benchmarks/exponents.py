@@ -33,6 +33,7 @@ from tcc.pages import page_bytes
 from tcc_certs.corecheck.check import check_core
 from tcc_certs.kernel import check
 from tcc_compiler.editing.completion import completion
+from tcc_compiler.language.syntax.parse import KnownBlocks
 from tcc_runtime.artifact.load import load
 
 MOST = 1.05
@@ -215,7 +216,7 @@ def of_text(lines: int, folder: Path) -> Sized:
 
     return len(text), {
         "editor: names and completion": complete,
-        "editor: syntax": lambda: syntax_of(document, texts, frozenset(), QuestionTime(600.0)),
+        "editor: syntax": lambda: syntax_of(document, texts, KnownBlocks(), QuestionTime(600.0)),
         "editor: diagnostics": lambda: diagnose(document, texts, lambda: False),
     }
 

@@ -18,7 +18,7 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -98,9 +98,13 @@ class Processes(Executor):
 
 
 class Worker:
-    """A process that makes one call at a time."""
+    """A process that makes one call at a time.
 
-    def __init__(self) -> None:
+    Args:
+        shared: numbers of open files that the process has, too, by the same numbers.
+    """
+
+    def __init__(self, shared: Sequence[int] = ()) -> None:
         # The child finds its modules where this process found them.
         found = os.pathsep.join(os.path.abspath(place) for place in sys.path)  # noqa: PTH100
         self._process = subprocess.Popen(
@@ -109,12 +113,18 @@ class Worker:
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": found},
             start_new_session=True,
+            pass_fds=shared,
         )
 
     @property
     def pid(self) -> int:
         """The process's number."""
         return self._process.pid
+
+    @property
+    def ended(self) -> bool:
+        """Whether the process is gone."""
+        return self._process.poll() is not None
 
     def ask(self, task: Callable[[], Any]) -> Any:
         """What `task` gives.

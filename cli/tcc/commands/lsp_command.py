@@ -14,12 +14,12 @@ def command(ctx: click.Context, /, stdio: bool) -> None:
     Editors start it, and speak the Language Server Protocol over standard input and output.
     """
     try:
-        from tcc.editor.server import make_server
+        from tcc.editor.server import serve
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in ("pygls", "lsprotocol"):
             raise
         raise click.ClickException(
             "`tcc lsp` needs pygls; install the extra: pip install 'tcc[lsp]'"
         ) from None
-    make_server().start_io()
+    serve()
     ctx.exit(0)

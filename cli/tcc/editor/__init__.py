@@ -7,7 +7,7 @@ import os
 import re
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ from tcc_compiler.language.source import (
     source_of,
     too_large,
 )
-from tcc_compiler.language.syntax.parse import check_syntax
+from tcc_compiler.language.syntax.parse import KnownBlocks, check_syntax
 from tcc_compiler.lint.finding import LintFinding, fixed_text
 from tcc_compiler.options import Options
 
@@ -323,19 +323,19 @@ def diagnose(document: Document, texts: Texts, stale: Callable[[], bool]) -> Dia
 
 
 def syntax_of(
-    document: Document, texts: Texts, known: Collection[str], budget: QuestionTime
-) -> tuple[tuple[types.Diagnostic, ...], frozenset[str]]:
-    """The errors of syntax of a text, its own alone, and its statements that have none.
+    document: Document, texts: Texts, known: KnownBlocks, budget: QuestionTime
+) -> tuple[tuple[types.Diagnostic, ...], KnownBlocks]:
+    """The errors of syntax of a text, its own alone, and what is known of its parts.
 
     Args:
-        known: statements that are known to have none, as texts.
+        known: what is known from before.
 
     Raises:
         OutOfTime: it takes too long, or nobody wants to know any more.
     """
     data = document.text.encode("utf-8", "surrogatepass")
     if len(data) > MAX_SOURCE_BYTES or isinstance(decode(data), Unreadable):
-        return (), frozenset()
+        return (), KnownBlocks()
     source = source_of(document.text, document.name, document.path)
     report = Report([source], budget.check)
     good = check_syntax(source, report, known)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from lsprotocol import types
@@ -38,12 +38,16 @@ _MOST_SHOWN = 2000
 _MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&])")
 
 
-def hover_text(project: Project, found: Occurrence, diagnosed: Diagnosed | None) -> str | None:
-    """What is to be shown, in Markdown; None where there is nothing to say."""
+def hover_text(project: Project, found: Occurrence, counted: tuple[int, int] | None) -> str | None:
+    """What is to be shown, in Markdown; None where there is nothing to say.
+
+    Args:
+        counted: of a tool, what :func:`plans_with` says; None where that is not known.
+    """
     match found.kind:
         case "tool":
             tool = project.tool(found.key[0])
-            return None if tool is None else _tool(project, tool, diagnosed)
+            return None if tool is None else _tool(project, tool, counted)
         case "rule":
             rules = (s for s in project.statements if isinstance(s, ast.RuleStatement))
             rule = next((rule for rule in rules if rule.name.text == found.key[0]), None)
@@ -61,19 +65,16 @@ def hover_text(project: Project, found: Occurrence, diagnosed: Diagnosed | None)
             return None
 
 
-def _tool(project: Project, tool: ast.ToolStatement, diagnosed: Diagnosed | None) -> str:
+def _tool(project: Project, tool: ast.ToolStatement, counted: tuple[int, int] | None) -> str:
     parts = [_statement(project, tool.region)]
     for attribute in tool.attributes:
         if isinstance(attribute, ast.Doc):
             parts.append(_MARKS.sub(r"\\\1", escaped(attribute.text.value[:_MOST_SHOWN])))
     calls = _calls(tool)
     said = [f"{calls} call{'' if calls == '1' else 's'}"]
-    artifact = None if diagnosed is None else current_artifact(project, diagnosed)
-    if artifact is not None:
-        counted = plans_with(artifact, tool.name.text)
-        if counted is not None:
-            some, every = map(screen.big, counted)
-            said.append(f"in {some} of {every} plans")
+    if counted is not None:
+        some, every = map(screen.big, counted)
+        said.append(f"in {some} of {every} plans")
     return "\n\n".join([*parts, ", ".join(said)])
 
 
@@ -135,14 +136,12 @@ def _calls(tool: ast.ToolStatement) -> str:
     return screen.big(calls)
 
 
-def current_artifact(project: Project, diagnosed: Diagnosed) -> Artifact | None:
-    """What the texts of a project compile to; None where others were compiled, or none."""
+def current_artifact(sources: Sequence[str], diagnosed: Diagnosed) -> Artifact | None:
+    """What the texts of a grammar compile to; None where others were compiled, or none."""
     linted = diagnosed.linted
     if linted is None or linted.artifact is None:
         return None
-    same = [source.text for source in project.sources] == [
-        source.text for source in linted.sources.values()
-    ]
+    same = list(sources) == [source.text for source in linted.sources.values()]
     return linted.artifact if same else None
 
 

@@ -1,22 +1,24 @@
 """The language server on one page: what an editor asks, and which file answers.
 
 Changes come as edits.  Errors of syntax are told at each of them; all errors and lints are looked
-for when nothing has changed for DEBOUNCE seconds, one document after the other.  Whatever reads a
-text is done beside the loop that answers, and ends early where the text has changed meanwhile.
-Completion does not wait for a reading: it knows the names of the last one.  A question that takes
-too long is answered by nothing.  Protocol: LSP 3.17, by pygls over stdio.
+for when nothing has changed for DEBOUNCE seconds, one document after the other, in a process of
+its own (`checks.py`).  Whatever else reads a text is done beside the loop that answers, and ends
+early where the text has changed meanwhile.  Completion does not wait for a reading: it knows the
+names of the last one.  A question that takes too long is answered by nothing.  Protocol: LSP 3.17,
+by pygls over stdio.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,24 +30,24 @@ from pygls.lsp.server import LanguageServer
 
 import tcc
 from tcc.editor import (
-    Diagnosed,
     Document,
     QuestionTime,
     QuestionTimeout,
     Rooted,
     Texts,
     changed_part,
-    code_actions,
-    diagnose,
     document_of,
     grammar_of,
     syntax_of,
 )
 from tcc.editor.answers import definitions, hover_text, outline, references, rename
+from tcc.editor.checks import CheckedDocument, Checks
 from tcc_compiler.editing.completion import Completion, completion
 from tcc_compiler.editing.project import Occurrence
 from tcc_compiler.editing.renaming import NotRenamed
 from tcc_compiler.format.text import format_text
+from tcc_compiler.language.syntax.parse import KnownBlocks
+from tcc_runtime.errors import WorkerLost
 
 DEBOUNCE = 0.25  # seconds
 _PATIENCE = 0.01  # seconds that completion waits for the names of the text as it is
@@ -53,6 +55,10 @@ _WRITTEN = (
     0.02  # seconds in which the loop begins to write an answer; it is not left before the end
 )
 _MOST_HELD = 0.5  # seconds for which readers stand still at most
+_MOST_COUNTED = 1.0  # seconds that what is shown of a tool waits for its number of plans
+_AFTER = 0.004  # seconds that errors of syntax wait before they are told
+_IDLE = 1.0  # seconds without a change after which garbage is collected
+_SELDOM = 1000  # collections of young objects before one of all
 _SWITCH = 0.0005  # seconds until the loop has its turn beside a thread that computes
 # What a text alone shows: docs/errors.md, TCC10x and TCC11x.
 SYNTAX = frozenset({f"TCC{number}" for number in range(101, 115)} - {"TCC108", "TCC109", "TCC110"})
@@ -74,8 +80,8 @@ class Editor:
     Invariant: `edition` counts the changes of all texts; `reading` are the readings of grammars of
     this edition, and `read` has the last one of each document that came to an end.  `serial` counts
     the changes of each document, and what was diagnosed at an older number is of no interest.
-    `syntax` are the errors of syntax of each document as it is, until it is diagnosed; `good` its
-    statements that have none.
+    `syntax` are the errors of syntax of each document as it is, until it is diagnosed; `good` what
+    is known of the parts of its text.
     """
 
     def __init__(self, server: LanguageServer) -> None:
@@ -86,11 +92,12 @@ class Editor:
         self.read: dict[str, Rooted] = {}
         self.slow: set[str] = set()  # read too slowly for completion to wait
         self.syntax: dict[str, tuple[types.Diagnostic, ...]] = {}
-        self.good: dict[str, frozenset[str]] = {}
+        self.good: dict[str, KnownBlocks] = {}
         self.serial: dict[str, int] = {}
-        self.diagnosed: dict[str, Diagnosed] = {}
+        self.diagnosed: dict[str, CheckedDocument] = {}
         self.waiting: dict[str, asyncio.Task[None]] = {}
-        self.worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lints")
+        self.checks = Checks()
+        self.asker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="asks")
         self.reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reads")
         self.unhurried = threading.Event()
         self.unhurried.set()
@@ -148,6 +155,8 @@ class Editor:
         task = self.waiting.pop(uri, None)
         if task is not None:
             task.cancel()
+        self.checks.revoke(uri)
+        self.asker.submit(self.checks.forget, uri)
         old = self.diagnosed.pop(uri, None)
         self._publish((uri,) if old is None else tuple(old.told))
 
@@ -156,35 +165,45 @@ class Editor:
         task = self.waiting.get(uri)
         if task is not None:
             task.cancel()
+        self.checks.revoke(uri)
         self.waiting[uri] = asyncio.ensure_future(self._diagnose(uri, self.serial[uri]))
 
     async def _diagnose(self, uri: str, serial: int) -> None:
+        def wanted() -> bool:
+            return self.serial.get(uri) == serial
+
         def stale() -> bool:
             if threading.current_thread() is not threading.main_thread():
                 self.unhurried.wait(_MOST_HELD)
-            return self.serial.get(uri) != serial
+            return not wanted()
 
         await self._check_syntax(uri, stale)
         await asyncio.sleep(DEBOUNCE)
-        texts = self.texts
-        found = await self._beside(lambda: diagnose(texts.documents[uri], texts, stale))
-        if not stale():
+        try:
+            found = await self._beside(partial(self.checks.check, uri, self.texts, wanted))
+        except WorkerLost as why:
+            self._log(f"the check of {uri} has no result, its process ended: {why}")
+            return
+        if found is not None and wanted():
             old = self.diagnosed.get(uri)
             self.diagnosed[uri] = found
             self.syntax.pop(uri, None)
             self._publish((*found.told, *(() if old is None else old.told)))
+            await asyncio.sleep(_IDLE)
+            gc.collect()
 
     async def _check_syntax(self, uri: str, stale: Callable[[], bool]) -> None:
         """Tell the errors of syntax, where there are others than those that were told."""
-        document, texts, known = self.documents[uri], self.texts, self.good.get(uri, frozenset())
+        document, texts, known = self.documents[uri], self.texts, self.good.get(uri, KnownBlocks())
 
-        def look() -> tuple[tuple[types.Diagnostic, ...], frozenset[str]] | None:
+        def look() -> tuple[tuple[types.Diagnostic, ...], KnownBlocks] | None:
             try:
                 return syntax_of(document, texts, known, QuestionTime(stale=stale))
             except QuestionTimeout:
                 return None
 
         looked = await self._reading(look)
+        await asyncio.sleep(_AFTER)  # what was asked with the keystroke is answered first
         if looked is None or stale():
             return
         found, self.good[uri] = looked
@@ -198,7 +217,11 @@ class Editor:
         return await asyncio.get_running_loop().run_in_executor(self.reader, work)
 
     async def _beside(self, work: Callable[[], _T]) -> _T:
-        return await asyncio.get_running_loop().run_in_executor(self.worker, work)
+        return await asyncio.get_running_loop().run_in_executor(self.asker, work)
+
+    def _log(self, message: str) -> None:
+        params = types.LogMessageParams(type=types.MessageType.Warning, message=message)
+        self.server.window_log_message(params)
 
     def _publish(self, touched: tuple[str, ...]) -> None:
         """Tell what all grammars say of some files, each thing once."""
@@ -277,26 +300,42 @@ class Editor:
         document = self.documents.get(params.text_document.uri)
         if document is None:
             return []
-        texts, made = self.texts, list[types.CodeAction]()
-        for diagnosed in list(self.diagnosed.values()):
-            if document.uri in diagnosed.told:
-                work = partial(code_actions, document, diagnosed, texts, params)
-                made += await self._beside(work)
-        return made
+        return await self._beside(partial(self.checks.actions, document, self.texts, params))
+
+    async def plans_with(self, rooted: Rooted, tool: str) -> tuple[int, int] | None:
+        """How many plans call a tool, of how many, where that is known soon."""
+        uri = rooted.document.uri
+        if uri not in self.diagnosed:
+            return None
+        sources = [source.text for source in rooted.project.sources]
+        ask = self._beside(partial(self.checks.plans_with, uri, sources, tool))
+        with suppress(asyncio.TimeoutError):
+            return await asyncio.wait_for(ask, _MOST_COUNTED)
+        return None
 
 
-def make_server() -> LanguageServer:
-    """A server with everything that it answers; `start_io` serves one editor."""
+def serve() -> None:
+    """Serve one editor over standard input and output."""
     server = LanguageServer(
         "tcc", tcc.__version__, text_document_sync_kind=types.TextDocumentSyncKind.Incremental
     )
     editor = Editor(server)
+    editor.asker.submit(editor.checks.start)
     sys.setswitchinterval(_SWITCH)
     _follow_texts(server, editor)
     _answer_names(server, editor)
     _answer_texts(server, editor)
     logging.getLogger("pygls").setLevel(logging.CRITICAL)
-    return server
+    # A collection that goes through everything would keep a keystroke waiting for some 80 ms.  What
+    # is loaded stays, and no reading leaves a cycle: so it is left aside, and the rest is gone
+    # through when nobody types, or at the least after so many small collections.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*gc.get_threshold()[:2], _SELDOM)
+    try:
+        server.start_io()
+    finally:
+        editor.checks.close()
 
 
 def _follow_texts(server: LanguageServer, editor: Editor) -> None:
@@ -326,7 +365,9 @@ def _answer_names(server: LanguageServer, editor: Editor) -> None:
         rooted, found = await editor.name_at(params.text_document.uri, params.position)
         if rooted is None or found is None:
             return None
-        said = hover_text(rooted.project, found, editor.diagnosed.get(rooted.document.uri))
+        tool = found.kind == "tool"
+        counted = await editor.plans_with(rooted, found.key[0]) if tool else None
+        said = hover_text(rooted.project, found, counted)
         if said is None:
             return None
         where = editor.texts.places(rooted.document.text)

@@ -8,14 +8,26 @@ word; else it says what was expected.  Cost: linear in the tokens.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from itertools import pairwise
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import Broken, Statement, Word
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.source import Region, Source
 from tcc_compiler.language.syntax.hints import FORMS, Stuck, hint_for, joined
 from tcc_compiler.language.syntax.parser import Parser, UnexpectedToken
-from tcc_compiler.language.syntax.tokens import MAX_NESTING, Chunk, Lexeme, kept_words, split
+from tcc_compiler.language.syntax.tokens import (
+    MAX_NESTING,
+    MAX_TOKENS,
+    Chunk,
+    Lexeme,
+    kept_words,
+    split,
+)
 from tcc_compiler.language.syntax.tool_actions import TooDeep
 from tcc_compiler.language.syntax.words import OPENERS, RESERVED, expectation
 
@@ -27,6 +39,10 @@ _MARKS = {"LPAR": "(", "_ARGS": "(", "LBRACE": "{", "RPAR": ")", "RBRACE": "}"}
 # Where one of these stands inside a '(', the ')' is missing before it.
 _ENDS_PARENS = {"LIMIT": ("LE", "GE", "EQEQ"), "TOOL": ("LBRACE",)}
 _MOST_NOTES = 5
+_BLOCK = re.compile(rf"^(?:{'|'.join(sorted(RESERVED.intersection(OPENERS)))})\b", re.MULTILINE)
+# A text whose first token is a reserved keyword that begins a statement.
+_HEAD = re.compile(rf"(?:[ \t\r\n]++|\#[^\n]*+)*+(?:{_BLOCK.pattern[1:]}|\Z)")
+_REMARK = "/*"  # what it begins goes on to its end, over lines
 
 
 def parse(
@@ -56,28 +72,85 @@ def parse(
     return tuple(reader.statements)
 
 
-def check_syntax(source: Source, report: Report, known: Collection[str]) -> frozenset[str]:
+@frozen
+class KnownBlocks:
+    """What is known of parts of a text, each from a line with a reserved keyword to the next such.
+
+    A statement begins there whatever stands before, and ends before the next one.  What a word
+    means at the end of a part may depend on what follows, but on no more than the next part.
+
+    Attributes:
+        words: the words that a part declares as names.
+        good: how many tokens a part without an error has, by the words that are names, its text
+            and that of the next part.
+    """
+
+    words: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    good: Mapping[tuple[frozenset[str], str, str], int] = field(default_factory=dict)
+
+
+def check_syntax(source: Source, report: Report, known: KnownBlocks) -> KnownBlocks:
     """Report what :func:`parse` does of a text that is the only source.
 
     Args:
-        known: statements without an error, as texts: these are not read again.
+        known: parts that are known from before; those without an error are not read again.
 
     Returns:
-        those of this text that have none.
+        what is known of this text.
     """
+    text = source.text
     if _foreign(source, 0, report) is not None:
-        return frozenset()
-    kept = kept_words(source.text)
-    chunks = split(source.text, 0, report, kept)
-    if chunks and _is_no_grammar(chunks, source.text):
+        return KnownBlocks()
+    begins = [0, *(found.start() for found in _BLOCK.finditer(text, 1))]
+    blocks = [text[low:high] for low, high in pairwise([*begins, len(text)])]
+    known_words = known.words
+    words = {b: known_words[b] if b in known_words else kept_words(b) for b in blocks}
+    kept = frozenset[str]().union(*words.values())
+    keys = [(kept, block, after) for block, after in pairwise([*blocks, ""])]
+    shown = _shown(keys, known.good)
+    # Parts that are not read again are white space: no place of another changes.
+    parts = zip(blocks, shown, strict=True)
+    chunks = split("".join(b if s else " " * len(b) for b, s in parts), 0, report, kept)
+    if chunks and _is_no_grammar(chunks, text):
         report_no_statement(chunks[0].tokens[0], report)
-        return frozenset()
-    reader = _Checker(source, report, known, kept)
+        return KnownBlocks()
+    reader = _Reader(source, report, kept)
+    tokens, bad = [0] * len(blocks), set[int]()
     for index, chunk in enumerate(chunks):
         following = chunks[index + 1].tokens[0] if index + 1 < len(chunks) else None
+        before = len(reader.statements)
         reader.read(chunk, following)
+        first, last = (chunk.tokens[at].region for at in (0, -1))
+        own, end = (bisect_right(begins, at) - 1 for at in (first.start, last.end - 1))
+        tokens[own] += len(chunk.tokens)
+        if own != end or any(isinstance(one, Broken) for one in reader.statements[before:]):
+            bad.update(range(own, end + 1))
     reader.reserved.report(report)
-    return frozenset(reader.good)
+    # Behind such a mark tokens may have been passed over, in any part.
+    unsure = report.full or (_REMARK in text and any(c.wrong is not None for c in chunks))
+    good = {
+        key: tokens[at] if shown[at] else known.good[key]
+        for at, key in enumerate(keys)
+        if not shown[at] or not (unsure or at in bad)
+    }
+    return KnownBlocks(words=words, good=good)
+
+
+def _shown(
+    keys: Sequence[tuple[frozenset[str], str, str]],
+    good: Mapping[tuple[frozenset[str], str, str], int],
+) -> list[bool]:
+    """Which parts of a text are to be read; those behind such a one as well."""
+    shown = [key not in good for key in keys]
+    shown = [one or before for one, before in zip(shown, [True, *shown], strict=False)]
+    # What stands first says whether the text is a grammar; and a text does not end before its end.
+    shown[0] = shown[-1] = True
+    tokens = sum(good[key] for key, one in zip(keys, shown, strict=True) if not one)
+    read = [block for (_, block, _), one in zip(keys, shown, strict=True) if one]
+    # A text with so many tokens, or such a mark, is only understood as a whole.
+    many = tokens + sum(map(len, read)) > MAX_TOKENS
+    whole = many or any(_REMARK in block for block in read) or not _HEAD.match(keys[0][1])
+    return [True] * len(keys) if whole else shown
 
 
 def _foreign(source: Source, number: int, report: Report) -> Broken | None:
@@ -243,33 +316,6 @@ def _expected(tokens: Sequence[Lexeme]) -> frozenset[str]:
     for token in tokens:
         parser.feed(token)
     return parser.expected()
-
-
-class _Checker(_Reader):
-    """A reader that knows statements from before, by their text and the words kept as names.
-
-    Attributes:
-        good: the statements that have no error.
-    """
-
-    def __init__(
-        self, source: Source, report: Report, known: Collection[str], kept: frozenset[str]
-    ) -> None:
-        super().__init__(source, report, kept)
-        self._names = " ".join(sorted(kept))
-        self.good: set[str] = set()
-        self._known = known
-
-    def _statement(self, tokens: Sequence[Lexeme], following: Lexeme | None) -> None:
-        text = self.source.text[tokens[0].region.start : tokens[-1].region.end]
-        if self._names:
-            text = f"{self._names}\n{text}"
-        if text not in self._known:
-            before = len(self.statements)
-            super()._statement(tokens, following)
-            if any(isinstance(statement, Broken) for statement in self.statements[before:]):
-                return
-        self.good.add(text)
 
 
 class ReservedNames:
