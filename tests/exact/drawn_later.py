@@ -15,7 +15,7 @@ from tests.oracle_policies.writer import statement_of, text_of
 LIKES = ("p|q", "[p-z]", "[a-z]+", "q.*")  # new texts of one type are alike to each
 LISTED = ("p", "q")  # texts of open fields, too
 ANSWERS = ("q", "bad")
-Forms: TypeAlias = Literal["later", "timed", "fields", "lists", "members"]
+Forms: TypeAlias = Literal["later", "timed", "fields", "told", "lists", "members"]
 
 Names: TypeAlias = "Sequence[tuple[str, str]]"  # of attributes, with their kinds
 
@@ -25,7 +25,8 @@ def grammar(rng: random.Random, forms: Forms) -> l.Grammar:
 
     Args:
         forms: `timed`: with spans of time; `fields`: with open answers, places, null, and what a
-            session is given and learns; `lists`: with lists that values are looked for in.
+            session is given and learns; `told`: the same, and statements that hang on when answers
+            become known; `lists`: with lists that values are looked for in.
     """
     while True:
         made = _drawn(rng, forms)
@@ -42,11 +43,13 @@ def _texts_of(of: l.Field) -> int:
 
 
 def _drawn(rng: random.Random, forms: Forms) -> l.Grammar:
-    timed, fields = forms == "timed", forms == "fields"
+    fields = forms in ("fields", "told")
     kinds = rng.sample(list(OPEN), rng.choice([1, 1, 2]))
     tools = tuple([_tool(rng, name, kinds) for name in ("a", "b", "c")[: rng.choice([1, 2, 2, 3])]])
     given: tuple[l.Field, ...] = ()
     lets: tuple[l.Let, ...] = ()
+    if forms == "told":
+        tools = tuple([_answering(rng, one) for one in tools])
     if fields:
         tools = tuple([_newer(rng, one, kinds) for one in tools])
         if rng.random() < 0.5:
@@ -59,7 +62,7 @@ def _drawn(rng: random.Random, forms: Forms) -> l.Grammar:
                     null=optional and rng.random() < 0.5,
                 ),
             )
-        lets = _lets(rng, tools)
+        lets = _lets(rng, tools, always=forms == "told")
     if forms == "lists":
         tools = _with_lists(rng, tools, kinds)
         if rng.random() < 0.3:
@@ -69,7 +72,7 @@ def _drawn(rng: random.Random, forms: Forms) -> l.Grammar:
         l.Depth(most=rng.choice([2, 2, 3] if fields or forms == "lists" else [2, 3, 3]))
     ]
     for _ in range(rng.choice([1, 1, 2, 3])):
-        if (say := statement(rng, tools, timed, attributes(made))) is not None:
+        if (say := statement(rng, tools, forms, attributes(made))) is not None:
             says.append(say)
     return replace(made, statements=_once(says))
 
@@ -107,6 +110,13 @@ def _kind(of: l.Field) -> str:
     return "text" if of.type is None else of.type.kind
 
 
+def _answering(rng: random.Random, tool: l.Tool) -> l.Tool:
+    """A tool that mostly has a listed answer."""
+    if rng.random() < 0.3 or any(one.answer for one in tool.fields):
+        return tool
+    return replace(tool, fields=(*tool.fields, l.Field(name="r", values=ANSWERS, answer=True)))
+
+
 def _newer(rng: random.Random, tool: l.Tool, kinds: Sequence[str]) -> l.Tool:
     """A tool with fields of version 1.2."""
     fields = []
@@ -135,14 +145,16 @@ def _newer(rng: random.Random, tool: l.Tool, kinds: Sequence[str]) -> l.Tool:
     return replace(tool, fields=tuple(fields))
 
 
-def _lets(rng: random.Random, tools: Sequence[l.Tool]) -> tuple[l.Let, ...]:
+def _lets(
+    rng: random.Random, tools: Sequence[l.Tool], *, always: bool = False
+) -> tuple[l.Let, ...]:
     every = [
         (tool.name, one)
         for tool in tools
         for one in tool.fields
         if _kind(one) not in ("json", "list") and not one.rest
     ]
-    if not every or rng.random() < 0.5:
+    if not every or (not always and rng.random() < 0.5):
         return ()
     first = rng.choice(every)
     more = [one for one in every if one != first and _kind(one[1]) == _kind(first[1])]
@@ -166,13 +178,13 @@ def _tool(rng: random.Random, name: str, kinds: Sequence[str]) -> l.Tool:
     return l.Tool(name=name, fields=tuple(fields))
 
 
-def changed(rng: random.Random, made: l.Grammar, *, timed: bool) -> l.Grammar:
+def changed(rng: random.Random, made: l.Grammar, forms: Forms) -> l.Grammar:
     """A grammar like another."""
     says = list(made.statements)
     if len(says) > 1 and rng.random() < 0.5:
         says.pop(rng.randrange(1, len(says)))
     names = attributes(made)
-    if rng.random() < 0.6 and (say := statement(rng, made.tools, timed, names)) is not None:
+    if rng.random() < 0.6 and (say := statement(rng, made.tools, forms, names)) is not None:
         says.append(say)
     if rng.random() < 0.3:
         says = [_nearly(rng, one) for one in says]
@@ -212,9 +224,12 @@ def _nearly(rng: random.Random, say: l.Statement) -> l.Statement:
 
 
 def statement(
-    rng: random.Random, tools: Sequence[l.Tool], timed: bool, names: Names = ()
+    rng: random.Random, tools: Sequence[l.Tool], forms: Forms, names: Names = ()
 ) -> l.Statement | None:
     """A statement about the tools; None where the draw was of none."""
+    if forms == "told" and rng.random() < 0.7:
+        return _of_told(rng, tools, names)
+    timed = forms == "timed"
     tool, other = rng.choice(tools), rng.choice(tools)
     word = rng.choice(["require", "require", "each", "forbid", "unless", "unless", "apart", "owed",
                        "uses", "uses", "sum"])  # fmt: skip
@@ -260,6 +275,32 @@ def statement(
         tool=tool.name, field=of.name, most=rng.choice([1, 2, 3, 4]), within=span,
         per=tuple(per[: rng.choice([0, 1])]),
     )  # fmt: skip
+
+
+def _of_told(rng: random.Random, tools: Sequence[l.Tool], names: Names) -> l.Statement | None:
+    """A statement over calls with answers that they have not had, or what was learned by then."""
+    tool = rng.choice(tools)
+    calls = _calls_of(rng, tool, answers=True)
+    if rng.random() < 0.5:
+        terms: list[tuple[l.Term, str]] = [
+            (l.Of(scope="own", name=name), kind) for name, kind in _any(tool)
+        ]
+        pairs = [
+            l.Compare(op=rng.choice(["=", "!="]), left=term, right=l.Attribute(name=name))
+            for term, kind in terms
+            for name, its in names
+            if its == kind
+        ]
+        where = (rng.choice(pairs),) if pairs and rng.random() < 0.7 else ()
+        most = rng.choice([0, 1, 1])
+        # One that is no monitor leaves calls with these answers out of all plans.
+        return l.Uses(
+            calls=calls, most=most, where=where, monitor=bool(where) or rng.random() < 0.3
+        )
+    some = _alternative(rng, tools, tool, timed=False, names=names)
+    if rng.random() < 0.5:
+        return l.Require(alternatives=(some,), before=calls, monitor=True)
+    return l.Forbid(alternatives=(some,), before=calls, monitor=True)
 
 
 def _open(tool: l.Tool) -> list[Any]:

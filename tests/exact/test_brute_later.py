@@ -92,7 +92,7 @@ def ask(seed: int, tally: dict[str, int], forms: drawn.Forms) -> None:
         other = drawn_members.changed(rng, one)
     else:
         one = drawn.grammar(rng, forms)
-        other = drawn.changed(rng, one, timed=forms == "timed")
+        other = drawn.changed(rng, one, forms)
     left, right = compiled(one), compiled(other, fits=one.tools == other.tools)
     gaps = brute.gaps_of(one, other)
     if left is None or right is None or brute.many(one, gaps) > brute.MOST_SESSIONS:
@@ -129,7 +129,7 @@ def ask(seed: int, tally: dict[str, int], forms: drawn.Forms) -> None:
     if forms == "members":
         say = drawn_members.statement(rng)
     else:
-        say = drawn.statement(rng, one.tools, forms == "timed", drawn.attributes(one))
+        say = drawn.statement(rng, one.tools, forms, drawn.attributes(one))
     if say is None or brute.many(one, brute.gaps_of(one, say)) > brute.MOST_SESSIONS:
         return
     count(tally, "statements")
@@ -151,7 +151,7 @@ def ask(seed: int, tally: dict[str, int], forms: drawn.Forms) -> None:
     )
 
 
-@pytest.mark.parametrize("forms", ["later", "timed", "fields", "lists", "members"])
+@pytest.mark.parametrize("forms", ["later", "timed", "fields", "told", "lists", "members"])
 @pytest.mark.parametrize(
     "first", [0, 20, *[pytest.param(n, marks=pytest.mark.campaign) for n in range(40, 240, 20)]]
 )

@@ -204,6 +204,31 @@ def given_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(system.System, "starts", lambda self: islice(starts(self), 1))
 
 
+def answers_known_early(patch: pytest.MonkeyPatch) -> None:
+    """The answers of a call are known when it is decided."""
+    refused = Histories.refused
+    patch.setattr(
+        Histories,
+        "refused",
+        lambda self, past, made, uses, side: refused(
+            self, past, replace(made, answers=frozenset()), uses, side
+        ),
+    )
+
+
+def learned_for_calls_before(patch: pytest.MonkeyPatch) -> None:
+    """What a session has learned is known of the calls before, too."""
+    events = Histories._events
+
+    def made(self: Any, rule: Any, group: Any, entries: Any, now: Any) -> Iterator[Any]:
+        for event in events(self, rule, group, entries, now):
+            if event is not None:
+                event.session = self._session(rule, now.known)
+            yield event
+
+    patch.setattr(Histories, "_events", made)
+
+
 def in_no_list_before(patch: pytest.MonkeyPatch) -> None:
     """A value that comes anew is in no list that is remembered."""
     patch.setattr(Elements, "_brought", lambda self, now, *given: iter([now]))
@@ -309,6 +334,8 @@ def test_a_mistake_about_lists_is_found(
         (learned_too_late, 80),
         (given_nothing, 90),
         (atoms_dropped, 0),
+        (answers_known_early, 0),
+        (learned_for_calls_before, 0),
     ],
     ids=lambda one: getattr(one, "__name__", ""),
 )
@@ -316,9 +343,10 @@ def test_a_mistake_about_fields_is_found(
     monkeypatch: pytest.MonkeyPatch, mistake: Patch, first: int
 ) -> None:
     mistake(monkeypatch)
+    told = mistake in (answers_known_early, learned_for_calls_before)
 
     def asked(seed: int, tally: dict[str, int]) -> None:
-        later.ask(seed, tally, "fields")
+        later.ask(seed, tally, "told" if told else "fields")
 
     assert found_by(range(first, first + 400), asked) is not None
 
