@@ -334,8 +334,8 @@ def test_a_mistake_about_lists_is_found(
         (learned_too_late, 80),
         (given_nothing, 90),
         (atoms_dropped, 0),
-        (answers_known_early, 0),
-        (learned_for_calls_before, 0),
+        (answers_known_early, 125),
+        (learned_for_calls_before, 50),
     ],
     ids=lambda one: getattr(one, "__name__", ""),
 )

@@ -800,3 +800,27 @@ def test_a_child_with_open_answers_and_what_it_learns_has_a_proof(tmp_path: Path
     wider = tcc.prove(tcc.compile_text(LEARNED), implies=tcc.compile_text(child))
     assert wider.verdict == "refuted" and wider.session is not None
     assert [call.tool for call in wider.session.calls] == ["find", "refund", "refund"]
+
+
+def test_a_child_that_is_given_something_else_does_nothing_that_its_parent_may_not(
+    tmp_path: Path,
+) -> None:
+    """The proof speaks of sessions that are given the same; the parent decides every call."""
+    made, above, proof = pair(LEARNED, LEARNED)
+    me, you = {"user": "me"}, {"user": "you"}
+    parent = tcc.Gate(above, ledger=tmp_path / "parent.session", key=KEY, durable=False, given=me)
+    more: dict[str, Any] = {"parent": parent, "proof": proof, "durable": False, "given": you}
+    gate = tcc.Gate(made, ledger=tmp_path / "child.session", **more)
+    do(gate, ("find", {"order": "o"}), {"state": "open", "owner": "you"})
+    assert gate.check("refund", {"order": "o"}).code == "R202"  # of the parent
+    with pytest.raises(tcc.Refused, match="R202"):
+        do(gate, ("refund", {"order": "o"}))
+    assert [[one.call for one in of.history] for of in (gate, parent)] == [["find"], ["find"]]
+    gate.finish()
+    parent.finish()
+    assert validated(tmp_path, LEARNED, LEARNED).verdict == 0
+    # By itself the child's grammar lets it through.
+    with tcc.Gate(made, durable=False, given=you) as alone:
+        do(alone, ("find", {"order": "o"}), {"state": "open", "owner": "you"})
+        do(alone, ("refund", {"order": "o"}))
+        alone.finish()
