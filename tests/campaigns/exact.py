@@ -32,7 +32,7 @@ from tests.exact.test_proofs import every_certificate
 PART = 40
 
 
-FORMS = ("plain", "later", "timed", "fields", "lists", "members")
+FORMS = ("plain", "later", "timed", "fields", "told", "lists", "members")
 
 
 def part(first: int, forms: str = "plain") -> dict[str, Any]:

@@ -57,7 +57,8 @@ PROOFS: Suites = (
     ["exact/test_lists.py"],
     ["exact/test_forms.py"],
     ["exact/test_later.py"],
-    ["exact/test_fields.py", "exact/test_proofs.py"],
+    ["exact/test_fields.py", "exact/test_proofs.py", "exact/test_proof_files.py"],
+    ["exact/test_proof_questions.py", "exact/test_replay.py"],
     ["exact/test_brute.py", "exact/test_prove.py", "exact/test_hostile.py"],
     ["exact/test_brute_later.py", "exact/test_mistakes.py"],
 )

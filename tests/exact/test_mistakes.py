@@ -14,6 +14,7 @@ from tcc_certs.proof import compared, moves, rules
 from tcc_certs.proof.histories import Histories
 from tcc_certs.proof.lists import Elements
 from tcc_certs.proof.sides import Side
+from tcc_runtime.exact import compared as searched
 from tcc_runtime.exact import search, system
 from tests.exact import test_brute_later as later
 from tests.exact.test_brute import ask
@@ -24,7 +25,7 @@ Patch = Callable[[pytest.MonkeyPatch], None]
 
 def atoms_dropped(patch: pytest.MonkeyPatch) -> None:
     """All values of a sort but those of one atom are forgotten."""
-    for place in (compared, system):
+    for place in (compared, searched):
         whole = place.atoms_of
         patch.setattr(place, "atoms_of", lambda *given, whole=whole: whole(*given)[:1])
 

@@ -22,8 +22,9 @@ from typing import Any
 from tcc_certs.core.policies import is_across
 from tcc_certs.session.monitors.keyed import Key
 from tcc_runtime.exact.atoms import OpenQuestion
+from tcc_runtime.exact.compared import Token
 from tcc_runtime.exact.sides import Items, OfPlans
-from tcc_runtime.exact.system import Move, State, System, Token, held_tokens
+from tcc_runtime.exact.system import Move, State, System, held_tokens
 from tcc_runtime.exact.writing import Ends, Renaming, SessionWriter, WitnessSession
 from tcc_runtime.process import collection_put_off
 

@@ -17,7 +17,8 @@ from tcc_certs.proof.fields import ANY, answers_of, arguments_of, containers
 from tcc_certs.values.declared import json_of, text_of
 from tcc_certs.values.places import ListType, Missing
 from tcc_certs.values.places import at as found_at
-from tcc_runtime.exact.system import Move, System, Token, grid_value
+from tcc_runtime.exact.compared import Compared, Token, grid_value
+from tcc_runtime.exact.system import Move, System
 
 Ends: TypeAlias = Literal["call", "finish", "stuck"]
 Renaming: TypeAlias = "dict[Token, Token]"
@@ -384,7 +385,7 @@ def opened(core: Core, session: WitnessSession) -> WitnessSession:
         if one.name in session.given or not one.optional
     }
     found = {
-        one.name: _json(System.spare("session", one))
+        one.name: _json(Compared.spare("session", one))
         if given[one.name] is _NOTHING
         else given[one.name]
         for one in core.given
