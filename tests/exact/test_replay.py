@@ -237,6 +237,21 @@ def test_a_session_shows_what_closed_lists_do_not_cover(form: str, good: Calls, 
         assert code_of(proof_of(made, "limit uses(b) <= 0", good), given) == "T302"
 
 
+def test_any_byte_changed_of_such_a_session_keeps_the_verdict_or_is_refused() -> None:
+    rng = random.Random(6)
+    for form, good, _ in SHOWN:
+        made = artifact_of(tcc.compile_text(f"{NEWER}{form}{ENDS}"))
+        asked = f"limit uses(b) <= {sum(tool == 'b' for tool, _, _ in good) - 1}"
+        data, given = proof_of(made, asked, good), [artifact_bytes(made)]
+        for _ in range(40):
+            at = rng.randrange(len(data))
+            forged = data[:at] + bytes([rng.randrange(256)]) + data[at + 1 :]
+            report = check_proof(forged, given)
+            if report.verdict == 0:
+                assert report.question == {"kind": "statement", "text": asked}
+                assert report.proof == "refuted"
+
+
 def test_a_session_that_is_a_proof_need_not_be_shortest() -> None:
     made = artifact_of(tcc.compile_text(f"{NEWER}{SHOWN[0][0]}{ENDS}"))
     calls = of_lists([], ["p", "q"])
