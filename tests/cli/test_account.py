@@ -9,12 +9,14 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import tcc as library
 from tcc_certs.formats.container import write_container
+from tcc_certs.verbs import validate as verbs
 from tcc_runtime.pricing.quotes import Answer
 from tcc_runtime.resume import resume
 from tests.oracle_session.writer import KEY, sealed
@@ -83,6 +85,35 @@ def test_an_account_that_says_otherwise_refuses_the_ledger(tcc, artifact, accoun
     database.commit()
     assert {f["code"] for f in tcc(*told, account).json["findings"]} == {"K201"}
     database.close()
+
+
+def test_a_ledger_that_changes_before_it_is_compared_is_refused(
+    tcc, artifact, account, tmp_path, monkeypatch
+):
+    """The validator and the comparison read the file one after the other."""
+    mine, other = tmp_path / "a.ledger", tmp_path / "b.ledger"
+    for ledger, seed in ((mine, "11"), (other, "22")):
+        assert tcc(*drawn(ledger, artifact, account, seed * 32)).code == 0
+
+    class Changing(verbs.LedgerInput):
+        """What stands in the other file, once the validator has read this one."""
+
+        def __iter__(self) -> Iterator[bytes]:
+            readings.append(self)
+            yield (other if len(readings) > 3 else mine).read_bytes()
+
+    opened = library.Account(account)
+    registry = tmp_path / "none.toml"
+    registry.write_text("[adapters]\n")
+    monkeypatch.setattr(verbs, "LedgerInput", Changing)
+    monkeypatch.setattr("tcc_runtime.adapters.registry.read_registry", lambda path: ())
+    for given in ({"account": opened}, {"adapters": registry}):
+        readings: list[Changing] = []
+        found = library.validate(mine, artifact, **given)
+        assert [one.code.value for one in found.findings] == ["L102"]
+        assert (found.word, found.claim_upheld) == ("INVALID", False)
+    monkeypatch.undo()
+    assert library.validate(mine, artifact, account=opened).claim_upheld
 
 
 def test_a_run_that_was_cut_off_goes_on_with_its_account(tcc, artifact, account, tmp_path):

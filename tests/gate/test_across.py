@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -28,6 +28,7 @@ import tcc
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode
 from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, seal
+from tcc_certs.verbs import validate as verbs
 from tcc_runtime.account import file as accounts
 from tcc_runtime.account.windows import Windows
 from tcc_runtime.errors import ResumeError, SettingsError
@@ -652,6 +653,27 @@ def test_a_session_draws_on_one_account(tmp_path: Path, clock: Clock) -> None:
     found = tcc.validate(tmp_path / "a.ledger", artifact(MAIL), account=other)
     assert {one.code.value for one in found.findings} == {"D301", "K201"}
     other.close()
+
+
+def test_draws_are_compared_with_the_ledger_that_was_validated(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop, readings = Shop(tmp_path, clock, MAIL), []
+    with shop.gate("a") as gate:
+        mail(gate)
+        before = (tmp_path / "a.ledger").read_bytes()
+        mail(gate)
+
+    class Changing(verbs.LedgerInput):
+        """A file that has one call fewer from the third reading on."""
+
+        def __iter__(self) -> Iterator[bytes]:
+            readings.append(self)
+            yield (tmp_path / "a.ledger").read_bytes() if len(readings) <= 2 else before
+
+    monkeypatch.setattr(verbs, "LedgerInput", Changing)
+    found = shop.validated("a")
+    assert (found.claim_upheld, found.findings[-1].code.value) == (False, "L102")
 
 
 def test_a_file_of_the_release_before_is_gone_on_with(tmp_path: Path, clock: Clock) -> None:

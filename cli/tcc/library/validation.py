@@ -4,6 +4,8 @@ The validator holds a ledger to itself and to the core.  Once it has passed, a r
 registry (docs/adapters.md) compares each adapter that the ledger lists with its entry; and a reader
 who has the account that a run was charged to (docs/budgets.md) compares the reservations: each that
 was granted and settled stands there with the same amounts, and there is no other of this run.
+They read the ledger again, and hold it to the head that the validator came to: of a file that was
+written anew in between they say nothing but that.
 Cost: that of the validator; the comparisons are linear in the ledger.
 """
 
@@ -71,28 +73,42 @@ def held_to_registry(found: Found, ledger: Iterable[bytes], registry: Iterable[A
         return found
     known = {adapter.name: adapter.listed for adapter in registry}
     findings = Findings()
-    for line, item in _listed(ledger):
-        expected = known.get(str(item["name"]), "an adapter of the registry")
-        if item != expected:
-            try:
+    try:
+        for line, item in _listed(validated_records(found, LedgerReader(iter(ledger)))):
+            expected = known.get(str(item["name"]), "an adapter of the registry")
+            if item != expected:
                 findings.add(Code.ADAPTER_LEDGER, line, "adapters", expected, item)
-            except Rejected as limit:
-                findings.refuse(limit, line)
-                break
-    if not findings.items:
-        return found
+    except Rejected as refusal:
+        findings.refuse(refusal, 1)
     return unheld(found, findings, "it replays, but an adapter of it is not the registry's")
 
 
-def _listed(ledger: Iterable[bytes]) -> Iterator[tuple[int, Mapping[str, Json]]]:
+def validated_records(
+    found: Validation | SessionValidation, reader: LedgerReader
+) -> Iterator[Record]:
+    """The records that were validated, of a ledger that is read again.
+
+    Raises:
+        Rejected: L101, L102, D201: what is read now is not that ledger.
+    """
+    head = bytes.fromhex(found.head)
+    for record in reader:
+        yield record
+        if reader.head == head:
+            return
+    path = f"line {reader.records}: the ledger as it is read again"
+    raise Rejected(Code.LEDGER_CHAIN, path, found.head, reader.head.hex())
+
+
+def _listed(records: Iterable[Record]) -> Iterator[tuple[int, Mapping[str, Json]]]:
     """The adapters that a ledger lists, each with its line: of a run, or of a session's budget."""
-    for line, record in enumerate(LedgerReader(iter(ledger)), 1):
+    lists = True
+    for line, record in enumerate(records, 1):
         kind, listed = record.get("kind"), record.get("adapters", [])
-        for item in listed if isinstance(listed, list) else ():
+        for item in listed if lists and isinstance(listed, list) else ():
             if isinstance(item, dict):
                 yield line, item
-        if kind in ("open", "budget"):
-            return
+        lists = lists and kind not in ("open", "budget")
 
 
 def held_to_proved(found: SessionValidation, ledger: bytes, artifact: bytes) -> SessionValidation:
@@ -128,13 +144,12 @@ def held_to_account(found: Found, ledger: Iterable[bytes], account: Account) -> 
     """
     if not passed(found):
         return found
-    records = iter(LedgerReader(iter(ledger)))
-    header: Mapping[str, Any] = next(records)
     findings = Findings()
-    if _counts_across(header, ledger):
-        return found
     try:
-        _compare(header, records, account, findings)
+        if _counts_across(validated_records(found, LedgerReader(iter(ledger)))):
+            return found
+        records = validated_records(found, LedgerReader(iter(ledger)))
+        _compare(next(records), records, account, findings)
     except Rejected as limit:
         if limit.code.value[0] == "K":
             raise
@@ -142,11 +157,12 @@ def held_to_account(found: Found, ledger: Iterable[bytes], account: Account) -> 
     return unheld(found, findings, "it replays, but what it drew is not as the account has it")
 
 
-def _counts_across(header: Mapping[str, Any], ledger: Iterable[bytes]) -> bool:
+def _counts_across(records: Iterator[Record]) -> bool:
     """Whether a session draws on an account for limits across sessions alone: without a budget."""
+    header: Mapping[str, Any] = next(records)
     if not any(text.endswith(" across sessions") for text in header.get("monitors", ())):
         return False
-    return all(record.get("kind") != "budget" for record in LedgerReader(iter(ledger)))
+    return all(record.get("kind") != "budget" for record in records)
 
 
 # Limits across sessions: what calls drew, beside the uses that the account has.
@@ -169,7 +185,7 @@ def _held_across(
         return found
     findings = Findings()
     try:
-        loose = _compare_across(ledger, artifact, key, account, findings)
+        loose = _compare_across(found, ledger, artifact, key, account, findings)
     except Rejected as limit:
         if limit.code.value[0] == "K":
             raise
@@ -184,6 +200,7 @@ def _held_across(
 
 
 def _compare_across(
+    found: SessionValidation,
     ledger: bytes | Iterable[bytes],
     artifact: bytes,
     key: bytes | None,
@@ -201,7 +218,7 @@ def _compare_across(
     windows, failed = Windows(account), set[int]()
     made: list[tuple[int, int, Any, Sequence[Draw]]] = []
     head, name = reader.head, ""
-    for line, record in enumerate(reader, 1):
+    for line, record in enumerate(validated_records(found, reader), 1):
         replay.step(record, head)
         head = reader.head
         session = replay.session
