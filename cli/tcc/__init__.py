@@ -21,15 +21,7 @@ if TYPE_CHECKING:
     from tcc.batches.making import BatchDone, batch
     from tcc.batches.validating import BatchValidation, validate_batch
     from tcc.describe import to_json
-    from tcc.library import (
-        Artifact,
-        CompileError,
-        check,
-        compile_graph,
-        format_text,
-        load,
-        save,
-    )
+    from tcc.library import Artifact, CompileError, check, compile_graph, format_text, load, save
     from tcc.library.expecting import compile_file, compile_text
     from tcc.library.linting import Linted, lint
     from tcc.library.proving import Proof, prove

@@ -12,8 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 import tcc as library
-from tcc_certs.core.reader import CORE, decode_core
-from tcc_certs.core.tables import TOOL
+from tcc_certs.core.reader import CORE, TOOL, decode_core
 from tcc_certs.formats.schema import Row
 from tcc_runtime.analysis.gate_changes import joined, member_changes
 from tests.cli.conftest import Tcc

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.core import tables
+from tcc_certs.core import reader
 from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import decode, encode
@@ -246,7 +246,7 @@ def test_reads_long_chains_of_rules_and_finds_their_cycles() -> None:
 
 
 def test_declines_uses_limits_that_would_take_hours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "MAX_CALLS", 1000)
+    monkeypatch.setattr(reader, "MAX_LOOKED_AT", 4000)
     size = 100
     tools = [{"name": "t", "params": [{"name": "k", "values": [str(i) for i in range(size)]}]}]
     calls = sorted((call(0, [i]) for i in range(size)), key=lambda c: f"t(k={c[1][0]})")
@@ -255,8 +255,8 @@ def test_declines_uses_limits_that_would_take_hours(monkeypatch: pytest.MonkeyPa
         for n in sorted(range(size), key=str)
     ]
     assert code_of(make_core(tools=tools, calls=calls, plan=A, limits=limits)) == "D201"
-    for most, code in ((25, "valid"), (24, "D201")):  # four times as many calls may be looked at
-        monkeypatch.setattr(tables, "MAX_CALLS", most)
+    for most, code in ((100, "valid"), (99, "D201")):
+        monkeypatch.setattr(reader, "MAX_LOOKED_AT", most)
         one = make_core(tools=tools, calls=calls, plan=A, limits=limits[:1])
         assert code_of(one) == code
 

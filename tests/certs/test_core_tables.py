@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.core import derived, opened, reader, tables
+from tcc_certs.core import derived, opened, reader
 from tcc_certs.core.reader import core_of
 from tcc_certs.errors import Rejected
 from tcc_certs.formats import schema
@@ -26,7 +26,7 @@ from tests.certs import test_core_later, test_core_places
 from tests.certs.test_core import full_core
 from tests.certs.test_core_later import later_core
 
-MODULES = (reader, tables, opened, derived)
+MODULES = (reader, opened, derived)
 PARTS = ("_PLACED",)  # of other tables, and read in them alone
 STRANGE: tuple[Any, ...] = ([], {}, "", "a b", -1, 0, True, str(2**64), "0.5", "zzz")
 Document = dict[str, Any]

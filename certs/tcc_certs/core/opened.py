@@ -27,13 +27,7 @@ from tcc_certs.formats import schema
 from tcc_certs.formats.codec import Json, encode, is_decimal, read_name, written
 from tcc_certs.formats.schema import Check, Form, Known, Table, maybe, row, tagged
 from tcc_certs.limits import MAX_CALLS
-from tcc_certs.values.declared import (
-    FlagType,
-    JsonType,
-    NumberType,
-    OpenParameter,
-    TextType,
-)
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, OpenParameter, TextType
 from tcc_certs.values.numbers import compare, ensure_survives
 
 if TYPE_CHECKING:

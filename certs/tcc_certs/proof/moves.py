@@ -13,17 +13,7 @@ from typing import Any, TypeAlias
 
 from tcc_certs.errors import Code, ensure
 from tcc_certs.proof.atoms import sort_of
-from tcc_certs.proof.compared import (
-    OTHER,
-    Choice,
-    Fact,
-    Kind,
-    Move,
-    Part,
-    State,
-    Sums,
-    held_tokens,
-)
+from tcc_certs.proof.compared import OTHER, Choice, Fact, Kind, Move, Part, State, Sums, held_tokens
 from tcc_certs.proof.histories import CallParts, Past
 from tcc_certs.proof.parts import KeyParts, Watched, known_keys, marked, marks, of_key
 from tcc_certs.proof.sides import Side, chosen_values, named

@@ -17,12 +17,7 @@ from tcc_certs.formats.codec import Json, parse_decimal
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.replay.amounts import AskRule, Decimal, SpendingCaps
-from tcc_certs.replay.findings import (
-    NO_CERT,
-    RUN_WISE_EXACT,
-    RUN_WISE_SURROGATE,
-    TRUNCATION_ONLY,
-)
+from tcc_certs.replay.findings import NO_CERT, RUN_WISE_EXACT, RUN_WISE_SURROGATE, TRUNCATION_ONLY
 
 if TYPE_CHECKING:
     from tcc_certs.privacy.spending import Taken

@@ -35,14 +35,7 @@ from tcc_certs.formats.ledger_schema import check_record, text
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.race.digest import Uniforms, race_key
 from tcc_certs.replay.closing import check_close
-from tcc_certs.replay.findings import (
-    INVALID,
-    NO_CERT,
-    TRUNCATION_ONLY,
-    VALID,
-    Findings,
-    Validation,
-)
+from tcc_certs.replay.findings import INVALID, NO_CERT, TRUNCATION_ONLY, VALID, Findings, Validation
 from tcc_certs.replay.header import POST_PROCESSING, RAW_INPUT, Header, read_header
 from tcc_certs.replay.kappa import NO_KAPPA, ExactCounts, Kappa, NodeSink, handed_counts, own_counts
 from tcc_certs.replay.kinds import KINDS, passes

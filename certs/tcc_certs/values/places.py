@@ -25,13 +25,7 @@ from typing import Any, TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.values.canonical import json_text, json_value, utf8
-from tcc_certs.values.declared import (
-    JsonType,
-    NumberType,
-    OpenType,
-    TextType,
-    json_of,
-)
+from tcc_certs.values.declared import JsonType, NumberType, OpenType, TextType, json_of
 from tcc_certs.values.numbers import canonical_number
 from tcc_certs.values.text_pattern import pattern_of
 from tcc_certs.values.types import encoded

@@ -16,14 +16,7 @@ from pygls import uris
 
 from tcc import screen
 from tcc.describe import bounds_plans
-from tcc.editor import (
-    Diagnosed,
-    Places,
-    QuestionTime,
-    Rooted,
-    Texts,
-    grammars_with,
-)
+from tcc.editor import Diagnosed, Places, QuestionTime, Rooted, Texts, grammars_with
 from tcc_certs.errors import escaped
 from tcc_certs.formats.codec import written
 from tcc_compiler.editing.project import Occurrence, Project, statement_ends

@@ -37,10 +37,10 @@ from tcc_compiler.language.source import Region, Source, Unreadable, decode, rea
 from tcc_compiler.language.values import decimal_text, parse_decimal, string_value
 from tcc_compiler.resolve.amounts import Amounts, in_unit
 from tcc_compiler.resolve.calls import CallList, ResolvedCall
-from tcc_compiler.resolve.core import Resolved, core_bytes
-from tcc_compiler.resolve.limits import MAX_LIMIT, ResolvedLimit
+from tcc_compiler.resolve.core import Resolved, ResolvedLimit, core_bytes
 from tcc_compiler.resolve.parameters import ResolvedParameter
 from tcc_compiler.resolve.program import version_fault
+from tcc_compiler.resolve.statements import MAX_LIMIT
 from tcc_compiler.resolve.tools import ResolvedTool
 
 if TYPE_CHECKING:

@@ -21,13 +21,7 @@ from typing import Any
 
 from tcc_certs.errors import Rejected
 from tcc_certs.values.numbers import canonical_number
-from tcc_certs.values.text_syntax import (
-    MAX_PATTERN,
-    MAX_STEPS,
-    ensure_quick,
-    read_tree,
-    size_of,
-)
+from tcc_certs.values.text_syntax import MAX_PATTERN, MAX_STEPS, ensure_quick, read_tree, size_of
 from tcc_compiler.frozen import frozen
 from tcc_compiler.imports.patterns import dialect_of
 from tcc_compiler.language.syntax.words import BLOCK_WORDS, KEPT_WORDS, RESERVED

@@ -16,12 +16,7 @@ from typing import TypeAlias
 
 from tcc_certs.errors import Rejected, is_plain
 from tcc_certs.values.text_pattern import parse
-from tcc_certs.values.text_syntax import (
-    MAX_PATTERN,
-    Ranges,
-    complement,
-    merged,
-)
+from tcc_certs.values.text_syntax import MAX_PATTERN, Ranges, complement, merged
 from tcc_compiler.frozen import frozen
 
 # Patterns.

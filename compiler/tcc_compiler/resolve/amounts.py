@@ -15,7 +15,7 @@ from math import prod
 from typing import Final, NamedTuple
 
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.ast import Amount, Arithmetic, Condition, Value, Word
+from tcc_compiler.language.ast import Amount, Arithmetic, Condition, Number, Value, Word
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.language.source import Region
 from tcc_compiler.language.syntax.words import AMOUNTS
@@ -355,6 +355,15 @@ def _whole(
         )
         return None
     return in_unit(amount.kind, value * MILLISECONDS[amount.unit], region, report, case)
+
+
+def count_of(number: Number, report: Report) -> int | None:
+    """A number of calls or of plans; None after an error."""
+    if number.value.denominator != 1 or number.value < 0:
+        message = "this counts, so it is a whole number, zero or more"
+        report.error("TCC312", number.region, message, "write a number such as 0 or 3")
+        return None
+    return number.value.numerator
 
 
 def in_unit(

@@ -1,5 +1,6 @@
 """A resolved grammar, every name replaced by what it stands for, and its canonical JSON.
 
+A limit or a monitor has a canonical text as well, by which limits are ordered and statements named.
 Normative text: docs/spec/core.md.  Whatever has an order there is sorted here, so that statements
 in another order give the same bytes.  Cost: linear in the core, and its sorts.
 """
@@ -8,25 +9,80 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from fractions import Fraction
+from typing import TypeAlias
 
 from tcc_certs.core.model import CallSet
-from tcc_certs.formats.codec import Json, encode, is_bare, large
+from tcc_certs.formats.codec import Json, encode, is_bare, large, written
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.source import Region
-from tcc_compiler.language.values import REST
-from tcc_compiler.resolve.calls import CallList, Chosen, ResolvedCall
+from tcc_compiler.language.values import NANO, REST, decimal_text
+from tcc_compiler.resolve.calls import (
+    CallList,
+    Chosen,
+    ResolvedCall,
+    ResolvedSelection,
+    selection_text,
+)
 from tcc_compiler.resolve.decided import relation_json, term_json
 from tcc_compiler.resolve.fields import opened_json
-from tcc_compiler.resolve.limits import (
-    Monitor,
-    ResolvedLimit,
-    limit_json,
-    limit_text,
-    monitor_json,
-)
 from tcc_compiler.resolve.parameters import ResolvedParameter
 from tcc_compiler.resolve.policies import Attributes, PolicyPart, ResolvedPolicy
 from tcc_compiler.resolve.tools import ResolvedTool
+
+
+@frozen
+class ResolvedOrder:
+    """``require`` or ``forbid`` between calls that agree in some parameters.
+
+    Attributes:
+        kind: ``require`` with the order ``before`` or ``each``; ``forbid`` with ``before`` or
+            ``with``.
+        same: names of a parameter of `first` and one of `second`, strictly increasing.
+    """
+
+    kind: str
+    order: str
+    first: ResolvedSelection
+    second: ResolvedSelection
+    same: tuple[tuple[str, str], ...]
+
+
+@frozen
+class ResolvedSum:
+    """``limit sum(tool.parameter) <= value``, a canonical decimal."""
+
+    tool: str
+    parameter: str
+    value: str
+
+
+@frozen
+class ResolvedUses:
+    """``limit uses(of) per parameter <= value``."""
+
+    of: ResolvedSelection
+    per: str
+    value: int
+
+
+Monitor: TypeAlias = ResolvedOrder | ResolvedSum | ResolvedUses
+
+
+@frozen
+class ResolvedLimit:
+    """A limit, resolved: `value` in calls, cents, milliseconds or nano-units.
+
+    Attributes:
+        of: for ``uses`` what is counted.
+        total: for ``sum`` the tool, and the place of the parameter that is added up.
+    """
+
+    kind: str
+    op: str
+    value: int
+    of: ResolvedSelection | None = None
+    total: tuple[str, int] | None = None
 
 
 @frozen
@@ -291,3 +347,72 @@ def lets_json(
             calls = set_json(session.calls[let.name.text], numbers, tools)
             made.append({"name": let.name.text, "keys": keys, "calls": calls})
     return made
+
+
+def limit_json(limit: ResolvedLimit, tool_numbers: Mapping[str, int]) -> Json:
+    """The limit object of the core."""
+    members: dict[str, Json] = {"kind": limit.kind, "op": limit.op, "value": large(limit.value)}
+    if limit.of is not None:
+        members["of"] = selection_json(limit.of, tool_numbers)
+    if limit.total is not None:
+        members["of"] = {"tool": tool_numbers[limit.total[0]], "param": limit.total[1]}
+    return members
+
+
+def limit_text(limit: ResolvedLimit, tools: Mapping[str, ResolvedTool]) -> str:
+    """The canonical text, as the root context document has it."""
+    kind = limit.kind
+    value = str(limit.value)
+    if limit.of is not None:
+        kind = f"uses({selection_text(tools[limit.of.tool], limit.of)})"
+    if limit.total is not None:
+        tool = tools[limit.total[0]]
+        kind = f"sum({written(tool.name)}.{written(tool.parameters[limit.total[1]].name)})"
+    if limit.kind in ("cost", "epsilon", "sum"):
+        value = decimal_text(Fraction(limit.value, NANO))
+    return f"{kind}{limit.op}{value}"
+
+
+def monitor_json(monitor: Monitor, tool_numbers: Mapping[str, int]) -> Json:
+    """The monitor object of the core."""
+    match monitor:
+        case ResolvedOrder():
+            return {
+                "kind": monitor.kind,
+                "order": monitor.order,
+                "first": selection_json(monitor.first, tool_numbers),
+                "second": selection_json(monitor.second, tool_numbers),
+                "same": [list(pair) for pair in monitor.same],
+            }
+        case ResolvedSum(tool=tool, parameter=parameter, value=value):
+            number = tool_numbers[tool]
+            return {"kind": "sum", "tool": number, "param": parameter, "value": value}
+        case ResolvedUses(of=of, per=per, value=count):
+            selection = selection_json(of, tool_numbers)
+            return {"kind": "uses", "of": selection, "per": per, "value": large(count)}
+
+
+def selection_json(selection: ResolvedSelection, tool_numbers: Mapping[str, int]) -> Json:
+    """A pattern as the core has it where it names calls by their tool and values."""
+    where: Json = [[place, list(values)] for place, values in selection.where]
+    return {"tool": tool_numbers[selection.tool], "where": where}
+
+
+def monitor_text(monitor: Monitor, tools: Mapping[str, ResolvedTool]) -> str:
+    """The monitor as a grammar writes it."""
+    match monitor:
+        case ResolvedOrder():
+            first = selection_text(tools[monitor.first.tool], monitor.first)
+            second = selection_text(tools[monitor.second.tool], monitor.second)
+            order = "before each" if monitor.order == "each" else monitor.order
+            same = ", ".join(_pair_text(*pair) for pair in monitor.same)
+            return f"{monitor.kind} {first} {order} {second} same {same}"
+        case ResolvedSum(tool=tool, parameter=parameter, value=value):
+            return f"limit sum({written(tool)}.{written(parameter)}) <= {value}"
+        case ResolvedUses(of=of, per=per, value=count):
+            pattern = selection_text(tools[of.tool], of)
+            return f"limit uses({pattern}) per {written(per)} <= {count}"
+
+
+def _pair_text(first: str, second: str) -> str:
+    return written(first) if first == second else f"{written(first)} = {written(second)}"

@@ -16,10 +16,10 @@ from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import Report, quote, suggest
 from tcc_compiler.language.source import Region
 from tcc_compiler.language.values import decimal_text
+from tcc_compiler.resolve.amounts import count_of
 from tcc_compiler.resolve.calls import MAX_HEIGHT, Chosen, Scope, chosen_of
 from tcc_compiler.resolve.decided import is_listed
 from tcc_compiler.resolve.fields import Kind, OpenField, fields_of, given_of
-from tcc_compiler.resolve.limits import count_of
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.relations import (
     CheckedTerm,
@@ -35,12 +35,6 @@ from tcc_compiler.resolve.tools import ResolvedTool, heads_are_there
 
 MAX_COUNT = 1000  # of calls that one statement counts
 MAX_KEYS = 8  # of a look-up, as core.md, section 7, has it
-
-
-# Sets of calls.
-
-
-# Statements of 1.1 whose words say more since 1.2.
 
 
 # Statements, checked.
@@ -576,6 +570,3 @@ def _key_term(pair: ast.KeyPair, behind: bool) -> ast.Term | None:
 
 def _alike(kind: object, found: CheckedTerm) -> bool:
     return kind == found.kind or not {"mixed", "null"}.isdisjoint((str(kind), str(found.kind)))
-
-
-# The JSON of statements that are held call by call (docs/spec/core.md, section 7).

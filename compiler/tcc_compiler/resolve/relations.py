@@ -556,6 +556,3 @@ def window_of(duration: ast.Duration | None, report: Report) -> int | None:
     message = f"a window is a whole number of milliseconds from 1 to {MAX_WINDOW}"
     report.error("TCC227", duration.region, message, "write `within 24 h`, say")
     return None
-
-
-# Relations over listed fields alone, decided for two calls.

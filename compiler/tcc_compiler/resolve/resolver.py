@@ -26,15 +26,8 @@ from tcc_compiler.resolve.calls import (
     calls_in,
     text_bytes,
 )
-from tcc_compiler.resolve.core import Resolved, policy_json
-from tcc_compiler.resolve.expansion import (
-    Expanded,
-    TooManyPairs,
-    expand,
-    narrowed,
-    numbered,
-)
-from tcc_compiler.resolve.limits import limit_text, monitor_text
+from tcc_compiler.resolve.core import Resolved, limit_text, monitor_text, policy_json
+from tcc_compiler.resolve.expansion import Expanded, TooManyPairs, expand, narrowed, numbered
 from tcc_compiler.resolve.parameters import MAX_CALLS
 from tcc_compiler.resolve.policies import ResolvedPolicy
 from tcc_compiler.resolve.program import Program

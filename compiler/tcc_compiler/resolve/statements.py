@@ -12,29 +12,23 @@ from dataclasses import field, replace
 from typing import Literal, TypeAlias
 
 from tcc_certs.core.model import CallSet
+from tcc_certs.formats.codec import is_decimal
+from tcc_certs.values.types import NumberType
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language import ast
-from tcc_compiler.language.diagnostics import Report
+from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.source import Region, Span
-from tcc_compiler.resolve.amounts import in_unit
+from tcc_compiler.language.values import NANO, decimal_text, scaled
+from tcc_compiler.resolve import core
+from tcc_compiler.resolve.amounts import MILLISECONDS, count_of, in_unit
 from tcc_compiler.resolve.calls import CallList, ResolvedSelection, Scope, is_void
-from tcc_compiler.resolve.limits import (
-    Monitor,
-    ResolvedLimit,
-    ResolvedOrder,
-    ResolvedUses,
-    adds_up,
-    count_of,
-    limit_of,
-    sum_of_open,
-)
+from tcc_compiler.resolve.parameters import ResolvedParameter
 from tcc_compiler.resolve.policies import Attributes, ResolvedPolicy, attributes_of, policy_of
 from tcc_compiler.resolve.program import Program
-from tcc_compiler.resolve.relations import (
-    field_of,
-)
+from tcc_compiler.resolve.relations import field_of
 from tcc_compiler.resolve.same import (
     Room,
+    Side,
     present,
     report_observed,
     same_of,
@@ -54,12 +48,12 @@ class Stated:
         forbids: kind (``before``, ``next``, ``with``) and the patterns.
     """
 
-    limits: list[tuple[ResolvedLimit, Region]] = field(default_factory=list)
+    limits: list[tuple[core.ResolvedLimit, Region]] = field(default_factory=list)
     requires: list[tuple[str, ResolvedSelection, ResolvedSelection, Region]] = field(
         default_factory=list
     )
     forbids: list[tuple[str, tuple[ResolvedSelection, ...], Region]] = field(default_factory=list)
-    monitors: list[tuple[Monitor, Region]] = field(default_factory=list)
+    monitors: list[tuple[core.Monitor, Region]] = field(default_factory=list)
     policies: list[ResolvedPolicy] = field(default_factory=list)
     session: Attributes = field(default_factory=Attributes)
 
@@ -116,7 +110,7 @@ class _Reader:
         self,
         statement: ast.LimitStatement,
         per: ast.Word,
-        limit: ResolvedLimit,
+        limit: core.ResolvedLimit,
         of: ResolvedSelection,
     ) -> None:
         tool = self._tool(of)
@@ -127,11 +121,11 @@ class _Reader:
             for selection in split_by(
                 tool, of, side.place, statement.region, self.room, self.report
             ):
-                one = ResolvedLimit(kind="uses", op=limit.op, value=limit.value, of=selection)
+                one = core.ResolvedLimit(kind="uses", op=limit.op, value=limit.value, of=selection)
                 self.found.limits.append((one, statement.region))
             return
         if self._foreseen(statement.pattern, tool):
-            monitor = ResolvedUses(of=of, per=per.text, value=limit.value)
+            monitor = core.ResolvedUses(of=of, per=per.text, value=limit.value)
             self.found.monitors.append((monitor, statement.region))
 
     def policy(self, statement: ast.PolicyStatement) -> None:
@@ -156,7 +150,7 @@ class _Reader:
         limit = limit_of(statement, None, self.report)
         if limit is not None and adds_up(tool.parameters[side.place], parameter, self.report):
             total = (tool.name, side.place)
-            listed = ResolvedLimit(kind="sum", op="<=", value=limit.value, total=total)
+            listed = core.ResolvedLimit(kind="sum", op="<=", value=limit.value, total=total)
             self.found.limits.append((listed, statement.region))
 
     # Orders.
@@ -184,7 +178,7 @@ class _Reader:
             return
         if same.opened:
             if self._foreseen(patterns[1], self._tool(second)):
-                monitor = ResolvedOrder(
+                monitor = core.ResolvedOrder(
                     kind="require", order=order, first=first, second=second, same=same.names
                 )
                 self.found.monitors.append((monitor, region))
@@ -220,7 +214,7 @@ class _Reader:
             late = list(zip(statement.patterns, selections, strict=True))[order == "before" :]
             known = [self._foreseen(pattern, self._tool(one)) for pattern, one in late]
             if all(known):
-                monitor = ResolvedOrder(
+                monitor = core.ResolvedOrder(
                     kind="forbid", order=order, first=first, second=second, same=same.names
                 )
                 self.found.monitors.append((monitor, region))
@@ -467,3 +461,78 @@ def monitored(statement: ast.MonitorStatement, scope: Scope) -> ast.PolicyStatem
         scope.report.error("TCC227", statement.region, message, "take the `monitor` away")
         return None
     return replace(found, monitored=statement.region, region=statement.region)
+
+
+# Values of limits: within 63 bits; for sums, amounts that only add up.
+
+
+MAX_LIMIT = (1 << 63) - 1
+_SMALL = "write a smaller number, or leave the limit out if it is never reached"
+
+
+def limit_of(
+    statement: ast.LimitStatement, selection: ResolvedSelection | None, report: Report
+) -> core.ResolvedLimit | None:
+    """The limit with its value, None after an error; what ``sum`` adds up is left to the caller.
+
+    Args:
+        selection: the pattern of ``uses``, resolved.
+    """
+    value = _value(statement, report)
+    if value is None:
+        return None
+    if not -MAX_LIMIT <= value <= MAX_LIMIT:
+        report.error(
+            "TCC307", statement.number.region, "this limit does not fit into 63 bits", _SMALL
+        )
+        return None
+    return core.ResolvedLimit(kind=statement.kind, op=statement.op, value=value, of=selection)
+
+
+def _value(statement: ast.LimitStatement, report: Report) -> int | None:
+    number = statement.number
+    if statement.kind in ("depth", "uses"):
+        return count_of(number, report)
+    value = number.value * MILLISECONDS[statement.unit]
+    return in_unit(statement.kind, value, number.region, report)
+
+
+def sum_of_open(
+    statement: ast.LimitStatement, tool: ResolvedTool, side: Side, name: ast.Word, report: Report
+) -> core.ResolvedSum | None:
+    """The monitor of a sum of an open parameter, None after an error."""
+    kind, number = side.type, statement.number
+    if not isinstance(kind, NumberType) or kind.low is None or kind.low.startswith("-"):
+        message = f"{quote(side.name)} is no number from 0 up, so its sum may go down again"
+        hint = "declare it `number 0 .. HIGH` or `integer 0 .. HIGH`"
+        report.error("TCC321", name.region, message, hint)
+        return None
+    if number.value < 0:
+        report.error("TCC308", number.region, "this sum is negative", "write 0 or more")
+        return None
+    if not present(side, name, report):
+        return None
+    text = decimal_text(number.value)
+    if not is_decimal(text):
+        message = "this limit has more digits than a number may have"
+        report.error("TCC307", number.region, message, "write a shorter number")
+        return None
+    return core.ResolvedSum(tool=tool.name, parameter=side.name, value=text)
+
+
+def adds_up(parameter: ResolvedParameter, name: ast.Word, report: Report) -> bool:
+    """Whether the values of a listed parameter are amounts from 0 up; else reported."""
+    numbers = [number for number in parameter.numbers if number is not None]
+    message = None
+    if not parameter.numeric:
+        message = f"the values of {quote(name.text)} are not all numbers"
+    elif min(numbers) < 0:
+        message = f"a value of {quote(name.text)} is negative, so the sum may go down again"
+    else:
+        units = [scaled(number, NANO) for number in numbers]
+        if any(unit is None or unit >= 1 << 64 for unit in units):
+            message = f"a value of {quote(name.text)} is not whole in nano-units of 64 bits"
+    if message is not None:
+        hint = "every value of it has to be a number from 0 up, with at most 9 fractional digits"
+        report.error("TCC321", name.region, message, hint)
+    return message is None

@@ -213,9 +213,7 @@ class Rows(Sequence[int]):
         return int.from_bytes(self._limbs[q].tobytes(), "little")
 
 
-# Rounded race counts.
-
-# Whole parts, fractions, whether bits were lost, and whether every whole part fits.
+# Rounded race counts.  Whole parts, fractions, whether bits were lost, whether all whole parts fit.
 Terms: TypeAlias = tuple[Array, Array, Array, bool]
 
 

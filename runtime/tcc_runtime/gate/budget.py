@@ -27,13 +27,7 @@ from tcc_runtime.account.account import Account
 from tcc_runtime.account.amounts import AccountAmounts, Caps, Remainder
 from tcc_runtime.adapters.adapter import Adapter, adapter_of, adapters_of
 from tcc_runtime.errors import ResumeError, SettingsError
-from tcc_runtime.ledger.lines import (
-    account_member,
-    left_field,
-    left_texts,
-    rule_field,
-    weights,
-)
+from tcc_runtime.ledger.lines import account_member, left_field, left_texts, rule_field, weights
 from tcc_runtime.pricing.drawing import Drawing, Drawn, Wish, answer_of, left_in, reservation_name
 from tcc_runtime.pricing.quotes import Answer
 from tcc_runtime.pricing.refine import drawn_amounts, taken_amounts

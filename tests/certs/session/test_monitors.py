@@ -7,14 +7,7 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.core.model import (
-    Core,
-    Monitor,
-    OrderMonitor,
-    Selection,
-    SumMonitor,
-    UsesMonitor,
-)
+from tcc_certs.core.model import Core, Monitor, OrderMonitor, Selection, SumMonitor, UsesMonitor
 from tcc_certs.core.opened import fields_of
 from tcc_certs.core.policies import (
     Alternative,

@@ -11,16 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from tcc_certs.core.model import (
-    Core,
-    ForbidBefore,
-    Limit,
-    OneCall,
-    Repeat,
-    Require,
-    Seq,
-    members,
-)
+from tcc_certs.core.model import Core, ForbidBefore, Limit, OneCall, Repeat, Require, Seq, members
 from tcc_compiler.automata.answers import Unanswered, keep_strict, unanswered
 from tcc_compiler.automata.constraint.apply import constrain
 from tcc_compiler.automata.constraint.statements import Control, statement_text
@@ -30,12 +21,7 @@ from tcc_compiler.automata.table import Machine, Table
 from tcc_compiler.automata.witness import cuts
 from tcc_compiler.options import Options
 from tcc_compiler.resources import CompileRefused, Guard, place_of
-from tests.oracle.observing import (
-    random_observing,
-    sisters,
-    tools_and_calls,
-    without_strict,
-)
+from tests.oracle.observing import random_observing, sisters, tools_and_calls, without_strict
 from tests.oracle.plans import Word, meets_all, plans, strict_part
 
 MOST = 3

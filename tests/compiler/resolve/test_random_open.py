@@ -17,13 +17,7 @@ from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.imports.graph_grammar import parse_call
 from tests.compiler.compiling import compiled, words
 from tests.oracle.plans import meets_all, plans
-from tests.property.open_grammars import (
-    Grammar,
-    Pattern,
-    Said,
-    call_text,
-    random_open_grammar,
-)
+from tests.property.open_grammars import Grammar, Pattern, Said, call_text, random_open_grammar
 
 SEEDS = range(60)
 LENGTH = 3

@@ -12,12 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
-from mcp_types import (
-    ElicitRequest,
-    ElicitRequestFormParams,
-    InputRequiredResult,
-    ListRootsRequest,
-)
+from mcp_types import ElicitRequest, ElicitRequestFormParams, InputRequiredResult, ListRootsRequest
 
 server = MCPServer("offering", version="1.0")
 

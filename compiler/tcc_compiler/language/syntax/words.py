@@ -114,8 +114,6 @@ def _rank(kind: str) -> tuple[int, int, str]:
     return (2, _LAST.index(kind), kind) if kind in _LAST else (1, 0, kind)
 
 
-# Characters that are no token.
-
 # Quotes of other languages and of word processors; one of them ends what another begins.
 QUOTES = "“”„‟«»‹›‘’‚‛"
 _AT_MOST = "write '<='"

@@ -27,13 +27,7 @@ from typing import Final, TypeAlias
 
 from tcc_certs.core.enforced import EnforcedTexts, enforced
 from tcc_certs.core.model import Core, ForbidNext, OneCall, Repeat, Require
-from tcc_certs.corecheck.duties import (
-    BROKEN,
-    DutyState,
-    Routes,
-    flags_of,
-    watched_patterns,
-)
+from tcc_certs.corecheck.duties import BROKEN, DutyState, Routes, flags_of, watched_patterns
 from tcc_certs.corecheck.letters import WorkBudget, alphabet_of
 from tcc_certs.corecheck.outlook import FAR, Forecast
 from tcc_certs.corecheck.terms import Derivatives, Term

@@ -13,12 +13,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tcc_certs.core.model import Core
-from tcc_certs.corecheck.duties import (
-    Duties,
-    DutyState,
-    Flag,
-    Routes,
-)
+from tcc_certs.corecheck.duties import Duties, DutyState, Flag, Routes
 from tcc_certs.corecheck.residuals import Drain, Meters, Residuals
 
 if TYPE_CHECKING:
