@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +14,13 @@ import tcc
 from tcc.library import artifact_bytes, artifact_of
 from tcc.library.asking import statement_core
 from tcc.library.proving import artifact_side
+from tcc_certs.core.model import PolicyMonitor
+from tcc_certs.core.policies import Need
 from tcc_certs.errors import Rejected
 from tcc_certs.proof import moves
 from tcc_certs.proof.check import check_proof
+from tcc_certs.proof.fields import Uncovered
+from tcc_certs.proof.spoken import Spoken
 from tcc_runtime.exact import certificate, system
 from tcc_runtime.exact.atoms import OpenQuestion
 from tcc_runtime.exact.search import included
@@ -109,6 +115,26 @@ def test_a_session_has_lists_of_as_many_elements_as_their_types_have() -> None:
     assert answer is not None and len(answer["members"]) == 3 and "x" in answer["members"]
 
 
+@pytest.mark.parametrize(
+    ("held", "asked"),
+    [
+        ("require find where one in seen.members before pay",
+         "require find where every seen.members = one before pay"),
+        ("require find where some seen.members as a (a in to) before pay",
+         "require find where every seen.members in to before pay"),
+    ],
+)  # fmt: skip
+def test_a_list_of_one_element_has_no_other_one(held: str, asked: str) -> None:
+    """What is left of a summary is an element beside the value that was taken from it."""
+    text = BASE.replace("members: list of", "members: list min 1 max 1 of")
+    made = tcc.compile_text(f"{text}{held}\n")
+    found = tcc.prove(made, asked)
+    assert found.proved and found.certificate is not None
+    assert check_proof(found.certificate, [artifact_bytes(made)]).verdict == 0
+    wider = tcc.compile_text(f"{text.replace('max 1', 'max 2')}{held}\n")
+    assert tcc.prove(wider, asked).verdict == "refuted"
+
+
 def test_what_a_gate_may_be_unsure_of_is_left_open() -> None:
     """Each pattern alone is asked of all calls; both ask more than a gate asks for a decision."""
     texts = "tool a(; x: text max 16000)\ntool b\nplan = any*\nlimit depth <= 64\n"
@@ -127,6 +153,23 @@ def test_what_a_gate_may_be_unsure_of_is_left_open() -> None:
         with pytest.raises(OpenQuestion, match="ask too much") as refusal:
             System(side, side)
         assert refusal.value.code == "P501"
+
+
+def test_a_pattern_of_elements_is_asked_of_all_of_them_wherever_it_stands() -> None:
+    """No words of the language put it behind a `?`; a core may."""
+    text = "tool a(; m: list of text max 16000)\ntool b(; m: list of text max 16000)\n"
+    where = 'some seen.m as e (e ~ "[a-z]{60}")'
+    text = f'grammar g version "1"\n{text}plan = any*\nlimit depth <= 9\n'
+    core = artifact_of(tcc.compile_text(f"{text}require a where {where} before b")).core
+    (monitor,) = core.monitors
+    assert isinstance(monitor, PolicyMonitor) and isinstance(monitor.policy, Need)
+    (one,) = monitor.policy.alternatives
+    ((word, lists, (relation,)),) = one.where
+    maybe = replace(one, where=((word, lists, (("?", relation),)),))
+    for alternative in (one, maybe):
+        policy = replace(monitor.policy, alternatives=(alternative,))
+        with pytest.raises(Uncovered, match="ask too much"):
+            Spoken().read(core, policy, 8)
 
 
 MANY = f"""{BASE}require pay where every to in ({", ".join(f'"c{n}"' for n in range(15))})
@@ -155,6 +198,20 @@ def test_the_time_ends_inside_of_a_state() -> None:
     )
     with pytest.raises(OpenQuestion, match="P507"):
         certificate.by_all(asked.system(), max_states=10, check_time=clock)
+
+
+def test_a_call_with_too_many_choices_hides_no_other_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(system, "MAX_MOVES", 500)
+    text = f"{MANY}tool last\n"
+    made = tcc.compile_text(text)
+    found = tcc.prove(made, "never last")
+    assert found.session is not None and [call.tool for call in found.session.calls] == ["last"]
+    assert tcc.prove(made, 'limit uses(pay where "q" in to) <= 2').codes == ("P503",)
+    path = tmp_path / "g.tcg"
+    path.write_text(text, "utf-8")
+    assert not any("TCC716" in one.message for one in tcc.lint(path).undecided)
 
 
 def test_what_is_proved_without_a_statement_has_a_proof_without_it(

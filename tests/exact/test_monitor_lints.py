@@ -11,7 +11,10 @@ import pytest
 import tcc
 from tests.cli.conftest import Tcc
 from tests.cli.conftest import tcc as tcc_command  # noqa: F401 - a fixture
+from tests.exact import brute_later, drawn_later, drawn_members
 from tests.exact.brute import Holds, Made, Say, breaks_inclusion, grammar
+from tests.oracle_policies import language as l
+from tests.oracle_policies.writer import statement_of, text_of
 
 HEAD = """grammar g version "1"
 tool find(; id: text max 9) { cost 1 }
@@ -188,3 +191,41 @@ def test_findings_are_those_of_brute_force(first: int, tmp_path: Path) -> None:
             names = {lines[line - 1].split()[1].partition("(")[0] for line in barred}
             assert names == planned - called, f"{seed}\n{text}"
     assert asked > 0
+
+
+@pytest.mark.parametrize(("forms", "first"), [("members", 0), ("lists", 25), ("later", 25)])
+def test_findings_about_later_statements_are_those_of_brute_force(
+    forms: drawn_later.Forms, first: int, tmp_path: Path
+) -> None:
+    asked = 0
+    for seed in range(first, first + 10):
+        rng = random.Random(seed)
+        is_of = forms == "members"
+        made = drawn_members.grammar(rng) if is_of else drawn_later.grammar(rng, forms)
+        result, lines = linted(text_of(made), tmp_path), text_of(made).splitlines()
+        told = [
+            (one.diagnostic.span.line, one.diagnostic.message)
+            for one in result.findings
+            if one.diagnostic.span and one.diagnostic.code in ("TCC704", "TCC705")
+        ]
+        for say in made.statements[1:]:
+            line = 1 + lines.index(statement_of(say))
+            mine = [message for at, message in told if at == line]
+            parts = [message for message in mine if "changes nothing" in message]
+            rest = tuple([one for one in made.statements if one is not say])
+            if any("is redundant" in message for message in mine):
+                less = replace(made, statements=rest)
+                assert brute_later.breaks_inclusion(less, made) is None, (seed, say)
+                asked += 1
+            for message in parts if isinstance(say, l.Require | l.Forbid) else ():
+                if not message.startswith("alternative "):
+                    continue
+                at = int(message.split()[1]) - 1
+                less_of = replace(
+                    say, alternatives=say.alternatives[:at] + say.alternatives[at + 1 :]
+                )
+                less = replace(made, statements=(*rest, less_of))
+                assert brute_later.breaks_inclusion(less, made) is None, (seed, message)
+                assert brute_later.breaks_inclusion(made, less) is None, (seed, message)
+                asked += 1
+    assert asked > 2

@@ -130,8 +130,9 @@ class Elements:
         for summary in alike:
             pairs = now.pairs | {(of, one) for of, other in now.pairs if other == summary}
             taken = (*now.taken, (one, summary))
-            if self.has(atom, there):
-                ways.append(replace(now, pairs=pairs, taken=taken))
+            both = replace(now, pairs=pairs, taken=taken)
+            if self.has(atom, there) and self._have_room(both, one):
+                ways.append(both)
             without = frozenset([pair for pair in pairs if pair[1] != summary])
             left = tuple([other for other in now.summaries if other != summary])
             ways.append(Membership(pairs=without, summaries=left, taken=taken))
@@ -189,7 +190,8 @@ class Elements:
                     summaries=(*now.summaries, part),
                     taken=(*now.taken, (part, summary)),
                 )
-                yield from self._of_summaries(some, many, rest, atoms, singles)
+                if self._have_room(some, part):
+                    yield from self._of_summaries(some, many, rest, atoms, singles)
             return
         if not atoms:
             yield now
@@ -211,6 +213,11 @@ class Elements:
 
     def _kind(self, many: Token) -> ListType:
         return self.kinds[self.atom_of(many)]
+
+    def _have_room(self, now: Membership, one: Token) -> bool:
+        """Whether each list that a token is in has no more elements than its type has."""
+        mine = [many for many, other in now.pairs if other == one]
+        return all(self._size(now, many) <= self._kind(many).most for many in mine)
 
     def _size(self, now: Membership, many: Token) -> int:
         return sum(of == many for of, _ in now.pairs)

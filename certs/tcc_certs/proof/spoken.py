@@ -240,7 +240,8 @@ class Spoken:
     def _asked_of(self, names: Iterable[tuple[str, str]], relations: Sequence[Tree]) -> int:
         kinds = [self._field(name).type for name in names]
         most = max([kind.most for kind in kinds if isinstance(kind, ListType)], default=0)
-        each = [one[2] for one in relations if one[0] in ("~", "!~")]
+        bare = [one[1] if one[0] == "?" else one for one in relations]
+        each = [one[2] for one in bare if one[0] in ("~", "!~")]
         return most * (1 + sum([self._steps(names, pattern) for pattern in each]))
 
     def _steps(self, names: Iterable[tuple[str, str]], pattern: str) -> int:

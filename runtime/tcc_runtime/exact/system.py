@@ -129,13 +129,25 @@ class System(Compared):
         return frozenset([((slot * size + group, key), value) for group, slot, key, value in flat])
 
     def moves(self, state: State) -> Iterator[Move]:
-        """Every call of the left side that may come next, with every choice of tokens."""
-        held = self._held(state)
+        """Every call of the left side that may come next, with every choice of tokens.
+
+        Raises:
+            OpenQuestion: P503 one has too many choices, after all others; P507.
+        """
+        held, open_ = self._held(state), list[OpenQuestion]()
         for past in self._pasts(state):
             for call in self.left.walk.calls(state.left):
                 after = self.left.walk.step(state.left, call)
-                if after is not None:
+                if after is None:
+                    continue
+                try:
                     yield from self._calls(state, past, call, after, held)
+                except OpenQuestion as many:
+                    if many.code != "P503":
+                        raise
+                    open_.append(many)
+        if open_:
+            raise open_[0]
 
     def _past(self, state: State) -> Past:
         """What statements of version 1.2 remember."""
