@@ -134,9 +134,9 @@ class Alt:
             return False if sure else None
         if not sure and (pool.odd or not self._whole):
             return None  # of more than 64 calls older ones stand against it, whatever they are
-        index = pool.indices.get(key)
-        if index is None:
+        if not pool.by_key.get(key):  # none, or all that there were have failed
             return False
+        index = pool.indices[key]
         held = self._held_by(split[0], index, other(own, own, NO_NAMES), sure=sure)
         return held if self._whole or not held else None
 
