@@ -51,6 +51,16 @@ limit depth <= 40
 require read(kind=call) before pay
 forbid pay before read(kind=mail)
 """
+OPENED = """grammar opened version "1"
+tool read(kind: call | mail; order: text, why?: text)
+tool ask(; p?: text)
+tool add(; n: number 0 .. 100)
+plan = any*
+limit depth <= 40
+limit sum(add.n) <= 500
+require read(kind=call) before read(kind=mail) same order
+limit uses(read) per order <= 9
+"""
 LATER = """grammar later version "1"
 tool look(; order: text max 20)
 tool refund(; order: text max 20, amount: number 0 .. 1000)
@@ -59,7 +69,7 @@ require look same order within 5 m before refund
 limit sum(refund.amount) per order <= 300 within 1 h
 limit uses(refund) <= 20 within 1 h
 """
-TEXTS = {"plain": PLAIN, "mixed": MIXED, "errors": ERRORS}
+TEXTS = {"plain": PLAIN, "mixed": MIXED, "errors": ERRORS, "opened": OPENED}
 
 
 class Taken:
@@ -139,7 +149,9 @@ def drawn(text: str, rng: random.Random, path: Path, calls: int = 25, *, ends: b
                 else:
                     tool = rng.choice(names if not under_way else ["read", "look", "read"])
                     ref = {"ref": str(rng.random())} if rng.random() < 0.1 else {}
-                    given = later(tool, rng) if text is LATER else arguments(tool, rng)
+                    given = (later if text is LATER else arguments)(tool, rng)
+                    if text is OPENED:
+                        given = opened(tool, rng)
                     permit = gate.call(tool, given, **ref)
                     permit.__enter__()
                     under_way.append(permit)
@@ -162,6 +174,16 @@ def arguments(tool: str, rng: random.Random) -> dict[str, object]:
     if tool in ("look", "ask"):
         found["p"] = rng.choice(["x", "y"])
     return found
+
+
+def opened(tool: str, rng: random.Random) -> dict[str, object]:
+    """Open arguments, some of them left out."""
+    if tool == "add":
+        return {"n": rng.randrange(60)}
+    if tool == "ask":
+        return {"p": rng.choice(["x", "y"])} if rng.random() < 0.5 else {}
+    more = {"why": rng.choice(["x", "y"])} if rng.random() < 0.5 else {}
+    return {"kind": rng.choice(["call", "mail"]), "order": rng.choice(["x", "y"]), **more}
 
 
 def settled(permit: tcc.Permit, rng: random.Random) -> None:
@@ -187,7 +209,7 @@ def test_both_ways_come_to_one_session(
     drawn(TEXTS[name], random.Random(seed), path)
     quick, slow = (Taken(TEXTS[name], path, monkeypatch, quick=quick) for quick in (True, False))
     assert quick.all() == slow.all()
-    assert slow.passed == 0 and (quick.passed > 5 or name == "mixed") and not quick.error
+    assert slow.passed == 0 and (quick.passed > 2 or name == "mixed") and not quick.error
     assert quick.follower.session.course is quick.follower._replay.session.course  # type: ignore[union-attr]
 
 
@@ -230,6 +252,14 @@ def mutants(bodies: list[bytes], rng: random.Random) -> Iterator[list[bytes]]:
             (rb"read", rb"\u0072ead"),
             (rb"read", b"write"),
             (rb'"open":\{\}', b'"open":{"p":{"digest":"%b"}}' % (b"0" * 64)),
+            (rb'"open":\{"', b'"open":{"a":{"digest":"%b"},"' % (b"0" * 64)),
+            (rb'"digest":"', b'"digest":"0'),
+            (rb'"digest":"[0-9a-f]', b'"digest":"A'),
+            (rb'"digest":"[0-9a-f]', b'"digest":"%x' % rng.randrange(16)),
+            (rb'\{"digest"', b'{"like":"1","digest"'),
+            (rb'"order":\{[^}]*\}', b'"order":{}'),
+            (rb'"order":\{[^}]*\},?', b""),
+            (rb'"order":\{[^}]*\}', b'"why":{"digest":"%b"}' % (b"0" * 64)),
             (rb'"outcome":"done"', b'"outcome":"failed"'),
             (rb'"outcome":"done"', b'"outcome":"unknown"'),
             (rb'"outcome":"done"', b'"observed":{"r":"yes"},"outcome":"done"'),
@@ -245,6 +275,9 @@ def mutants(bodies: list[bytes], rng: random.Random) -> Iterator[list[bytes]]:
             turned = re.sub(old, lambda _, new=new: new, body, count=1)  # type: ignore[misc]
             if turned != body:
                 yield [*bodies[:at], turned, *bodies[at + 1 :]]
+        twice = re.sub(rb'("order":\{[^}]*\}),("why":\{[^}]*\})', rb"\2,\1", body)
+        if twice != body:
+            yield [*bodies[:at], twice, *bodies[at + 1 :]]
         yield [*bodies[:at], *bodies[at + 1 :]]
         yield [*bodies[:at], body, *bodies[at:]]
         yield [*bodies[:at], bodies[-1], *bodies[at:]]
@@ -318,7 +351,9 @@ def test_gates_in_turn_stay_with_what_the_validator_finds(
         for _ in range(40):
             gate = rng.choice(gates)
             tool = rng.choice(names)
-            given = later(tool, rng) if text is LATER else arguments(tool, rng)
+            given = (later if text is LATER else arguments)(tool, rng)
+            if text is OPENED:
+                given = opened(tool, rng)
             with suppress(tcc.Refused, ValueError):
                 permit = gate.call(tool, given)
                 with permit:

@@ -1,11 +1,12 @@
 """Records of plain calls, held to the bytes that they have to have: takes ledgers up quickly.
 
 Most records of a long session say what follows from it anyway: its next call at its states, under
-its next key, with its MAC.  Such a record is written as the session would write it, and compared;
-one that has these bytes says what the session says, and has no finding (docs/spec/session.md,
-sections 3 to 5).  Any other record, and one that the session would refuse, is left to the
-validator (:mod:`tcc_certs.session.validation`), whose session has gone on by the quick ones as by
-its own.  tests/gate/test_expected.py holds both ways to the same sessions and the same findings.
+its next key, with its MAC, and beside that digests of open arguments, or that it was done.  Such a
+record is written as the session would write it, and compared; one that has these bytes has no
+finding (docs/spec/session.md, sections 3 to 5).  Any other record, and one that the session would
+refuse, is left to the validator (:mod:`tcc_certs.session.validation`), whose session has gone on by
+the quick ones as by its own.  tests/gate/test_expected.py holds both ways to the same sessions and
+the same findings.
 Cost: three keyed hashes for a call and its outcome, and their steps in the course.
 """
 
@@ -13,20 +14,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 from blake3 import blake3
 
 from tcc_certs.core.model import Tool
-from tcc_certs.formats.codec import encode
+from tcc_certs.formats.codec import Json, encode
 from tcc_certs.session.machine import NOWHERE, Course, Held, Offer
 from tcc_certs.session.monitors.keyed import Seen
+from tcc_certs.session.records import open_name
 from tcc_certs.session.replay import ReplayedSession
 from tcc_certs.values.canonical import MAC_BYTES, CallKeys, record_key
 from tcc_certs.values.places import State
 
 OUTCOME: Final = b'{"kind":"outcome"'
 _BEGINS: Final = b'{"call":'
+_MAC_BYTES: Final = len(b',"mac":""') + 2 * MAC_BYTES
+_NONE_OPEN: Final = b',"open":{}'
+_NOTHING: Final[Mapping[str, Json]] = MappingProxyType({})
+# A call, what monitors see of it, and what its record has of its open arguments.
+_Call: TypeAlias = "tuple[Offer, Sequence[Seen], Mapping[str, Json]]"
+_entries = re.compile(r'"([A-Za-z_][A-Za-z0-9_]*)":\{"digest":"([0-9a-f]{64})"\}').findall
 _outcome = re.compile(
     rb'(\{"kind":"outcome"),"mac":"([0-9a-f]{32})"'
     rb'(,"ms":(?:0|[1-9][0-9]{0,14}),"outcome":"done"(?:,"result":"[0-9a-f]{64}")?'
@@ -35,7 +44,7 @@ _outcome = re.compile(
 
 
 class ExpectedRecords:
-    """The calls without open arguments or answers, and their outcomes, of one session.
+    """The calls of one session whose records show no values, and their outcomes.
 
     Args:
         replayed: the validator's session, which goes on by each record that passes.
@@ -49,16 +58,20 @@ class ExpectedRecords:
         self._replayed = replayed
         self._keys = CallKeys(key, replayed.header.name)
         self._macs = blake3(key=record_key(key))
-        machine, tools = replayed.machine, replayed.core.tools
+        machine, shown = replayed.machine, {at for at, _ in replayed.header.shown}
         plain = machine.statements is None and replayed.header.macs
-        self._tools = frozenset([at for at, one in enumerate(tools) if plain and _is_plain(one)])
+        self._tools = {
+            at: _Opened(tool)
+            for at, tool in enumerate(replayed.core.tools)
+            if plain and at not in shown and at not in machine.monitors.added and _is_plain(tool)
+        }
         self._offers = {
             _BEGINS + encode(offer.text): offer
-            for at in sorted(self._tools)
+            for at in self._tools
             for offer in machine.offers(at).values()
         }
 
-    def call(self, body: bytes, previous: bytes, line: int) -> tuple[Offer, Sequence[Seen]] | None:
+    def call(self, body: bytes, previous: bytes, line: int) -> _Call | None:
         """Goes on by the record of a call, and says which; None: it is left to the validator.
 
         Args:
@@ -78,18 +91,24 @@ class ExpectedRecords:
         states, key = replayed.machine.shown(course.held), self._keys.of(seq)
         shown = b"[%d]" % states[0] if len(states) == 1 else encode([*states])
         first = b'%b,"key":"%b","kind":"call"' % (begins, key.encode())
-        rest = b',"open":{},"seq":%d,"states":%b}' % (seq, shown)
+        last = b',"seq":%d,"states":%b}' % (seq, shown)
+        middle = body[len(first) + _MAC_BYTES : -len(last)]
+        opened = self._tools[offer.tool]
+        given = opened.none if middle == _NONE_OPEN else opened.read(middle)
+        rest = middle + last
         due = b'%b,"mac":"%b"%b' % (first, self._mac(previous, first + rest), rest)
-        if not self._same(body, due):
+        if given is None or not self._same(body, due):
             return None
-        seen, number = replayed.machine.monitors.read(offer.tool, offer.values, {}), int(key, 16)
+        seen, number = replayed.machine.monitors.read(offer.tool, offer.values, given), int(key, 16)
         if number in replayed.keys or course.refuses(offer, seen) is not None:
             return None
+        if given:
+            replayed.arguments.hidden |= {opened.known[name] for name in given}
         replayed.keys.add(number)
         replayed.tally.calls = seq
         replayed.open[seq] = offer, line
         course.begin(seq, offer, seen)
-        return offer, seen
+        return offer, seen, given
 
     def outcome(self, body: bytes, previous: bytes) -> int:
         """Goes on by the record of a call that was done, and says its number; 0: it is left."""
@@ -114,9 +133,33 @@ class ExpectedRecords:
 
 
 def _is_plain(tool: Tool) -> bool:
-    """Whether records of its calls have nothing of values that are open or observed."""
+    """Whether records have nothing of answers to its calls, and no value stands in another."""
     listed = not any(one.observed or one.at is not None for one in tool.parameters)
-    return listed and not tool.opened and not tool.answers
+    return listed and not tool.answers and not any(one.at is not None for one in tool.opened)
+
+
+class _Opened:
+    """The open arguments of a tool, of which records have the digests alone.
+
+    Attributes:
+        known: how a header names each; none: what there is where a record has none.
+    """
+
+    def __init__(self, tool: Tool) -> None:
+        self.known = {one.name: open_name(tool.name, one.name) for one in tool.opened}
+        self._needed = {one.name for one in tool.opened if not one.optional}
+        self.none: Mapping[str, Json] | None = None if self._needed else _NOTHING
+
+    def read(self, member: bytes) -> Mapping[str, Json] | None:
+        """The arguments that a record has; None where it has something else of them."""
+        found = _entries(member.decode("latin-1"))
+        text = ",".join([f'"{name}":{{"digest":"{digest}"}}' for name, digest in found])
+        names = [name for name, _ in found]
+        if member != b',"open":{%b}' % text.encode("latin-1") or names != sorted(set(names)):
+            return None
+        if not self._needed <= set(names) <= self.known.keys():
+            return None
+        return {name: {"digest": digest} for name, digest in found}
 
 
 class WrittenHere(Course):

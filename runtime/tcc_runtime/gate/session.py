@@ -776,7 +776,8 @@ class Follower:
         if seq:
             session.settle("done", (), False, seq=seq)
         elif found is not None:
-            session.begin(found[0], found[1], line=line)
+            offer, seen, opened = found
+            session.begin(offer, seen, line=line, opened=opened)
         session.follows = False
         replay.line += bool(seq or found)
         return bool(seq or found)
