@@ -19,6 +19,7 @@ from tcc_certs.core.policies import Need
 from tcc_certs.errors import Rejected
 from tcc_certs.proof import moves
 from tcc_certs.proof.check import check_proof
+from tcc_certs.proof.compared import Part
 from tcc_certs.proof.fields import Uncovered
 from tcc_certs.proof.spoken import Spoken
 from tcc_runtime.exact import certificate, system
@@ -198,6 +199,24 @@ def test_the_time_ends_inside_of_a_state() -> None:
     )
     with pytest.raises(OpenQuestion, match="P507"):
         certificate.by_all(asked.system(), max_states=10, check_time=clock)
+
+
+def test_a_thousand_constants_beside_a_list_are_no_bug() -> None:
+    many = [", ".join([f'"c{at}x{n}"' for n in range(120)]) for at in range(10)]
+    says = [f"require pay where one in ({some})\n" for some in many]
+    text = BASE.replace("members: list of", "members: list max 1 of")
+    artifact = artifact_of(tcc.compile_text(text + "".join(says)))
+    asked = "forbid find where every seen.members = one before pay"
+    core, policy = statement_core(artifact.core, asked, asked)
+    found = tcc.prove(artifact, asked, timeout=1)
+    assert found.proved or found.codes
+    of = certificate.ProvedQuestion(
+        kind="statement", text=core.monitors[0].text, artifacts=(artifact,), policy=policy
+    )
+    system_of = of.system()
+    part = Part(tracked=None, rule=None, uses=frozenset())
+    (start,) = system_of.starts(part)
+    assert sum(1 for _ in system_of.moves(part, start)) > 1200
 
 
 def test_a_call_with_too_many_choices_hides_no_other_one(

@@ -141,13 +141,21 @@ class Elements:
 
     def _added(self, now: Membership, unknown: Sequence[Pair]) -> Iterator[Membership]:
         """Every choice of some pairs, first none, as far as the lists have room."""
-        if not unknown:
-            yield now
-            return
-        yield from self._added(now, unknown[1:])
-        with_it = replace(now, pairs=now.pairs | {unknown[0]})
-        if self._size(with_it, unknown[0][0]) <= self._kind(unknown[0][0]).most:
-            yield from self._added(with_it, unknown[1:])
+        yield now
+        room = {many: self._kind(many).most - self._size(now, many) for many, _ in unknown}
+        chosen: list[int] = []
+        at = len(unknown) - 1
+        while at >= 0:
+            many = unknown[at][0]
+            if chosen and chosen[-1] == at:
+                chosen.pop()
+                room[many] += 1
+            elif room[many] > 0:
+                chosen.append(at)
+                room[many] -= 1
+                yield replace(now, pairs=now.pairs.union([unknown[one] for one in chosen]))
+                at = len(unknown)
+            at -= 1
 
     def _listed(
         self, now: Membership, many: Token, singles: Sequence[Token]
@@ -156,11 +164,13 @@ class Elements:
         atom = self.atom_of(many)
         domain = self.domains[atom]
         pairs = [(many, one) for one in singles if self.atom_of(one) in domain]
+        alone = {self.atom_of(one) for one in self.constants}
+        wide = [one for one in domain if one not in alone]  # that may have a summary
         for then in self._added(now, pairs):
             if atom not in self.full:
                 yield then
                 continue
-            for whole in self._of_summaries(then, many, then.summaries, domain, singles):
+            for whole in self._of_summaries(then, many, then.summaries, wide, singles):
                 if self._kind(many).least <= 0 or self._size(whole, many):
                     yield whole
 

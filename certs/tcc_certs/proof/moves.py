@@ -26,7 +26,7 @@ from tcc_certs.values.types import check as of_type
 
 MAX_CHOICES = 20_000  # choices of tokens for one call
 MAX_TRIED = 1 << 26  # choices, in all
-ELEMENTS = 4  # a choice of elements takes as long as so many choices of tokens
+ELEMENTS = 8  # a choice of elements takes as long as so many choices of tokens
 FACTS = 64  # of a state take as long as one choice
 MAX_NEXT = 1 << 20  # calls that places go on with, which are kept
 MAX_LOOKS = 1 << 16  # ways to see a call that are kept, and choices of tokens
@@ -136,8 +136,9 @@ class System(KeyParts):
             yield past
             return
         made = self._made(call, kind, tokens)
+        weight = ELEMENTS * (weight + len(self._elements.constants) // FACTS)
         for number, (one, _) in enumerate(self.histories.listed(past, made, held)):
-            self._tried += ELEMENTS * weight
+            self._tried += weight
             ensure(self._tried <= MAX_TRIED, Code.LIMIT, "choices", f"{MAX_TRIED}", "more")
             ensure(number < MAX_CHOICES, Code.LIMIT, "choices", f"{MAX_CHOICES}", "more")
             yield one
