@@ -7,6 +7,7 @@
     python -m tests.campaigns.exact --forms fields                # answers, places, given, let
     python -m tests.campaigns.exact --forms lists                 # values in lists, and elements
     python -m tests.campaigns.exact --forms members               # one value and several lists
+    python -m tests.campaigns.exact --forms mixed                 # lists beside spans and fields
 
 Each pair is asked about inclusion both ways, whether it can be finished, and two statements with
 what they make reachable.  A session that is shown has to be as short as the shortest of brute
@@ -32,7 +33,7 @@ from tests.exact.test_proofs import every_certificate
 PART = 40
 
 
-FORMS = ("plain", "later", "timed", "fields", "told", "lists", "members")
+FORMS = ("plain", "later", "timed", "fields", "told", "lists", "members", "mixed")
 
 
 def part(first: int, forms: str = "plain") -> dict[str, Any]:

@@ -15,7 +15,7 @@ from tests.oracle_policies.writer import statement_of, text_of
 LIKES = ("p|q", "[p-z]", "[a-z]+", "q.*")  # new texts of one type are alike to each
 LISTED = ("p", "q")  # texts of open fields, too
 ANSWERS = ("q", "bad")
-Forms: TypeAlias = Literal["later", "timed", "fields", "told", "lists", "members"]
+Forms: TypeAlias = Literal["later", "timed", "fields", "told", "lists", "members", "mixed"]
 
 Names: TypeAlias = "Sequence[tuple[str, str]]"  # of attributes, with their kinds
 
@@ -26,7 +26,8 @@ def grammar(rng: random.Random, forms: Forms) -> l.Grammar:
     Args:
         forms: `timed`: with spans of time; `fields`: with open answers, places, null, and what a
             session is given and learns; `told`: the same, and statements that hang on when answers
-            become known; `lists`: with lists that values are looked for in.
+            become known; `lists`: with lists that values are looked for in; `mixed`: with lists,
+            and half of them with these fields or with spans.
     """
     while True:
         made = _drawn(rng, forms)
@@ -43,7 +44,8 @@ def _texts_of(of: l.Field) -> int:
 
 
 def _drawn(rng: random.Random, forms: Forms) -> l.Grammar:
-    fields = forms in ("fields", "told")
+    fields = forms in ("fields", "told") or (forms == "mixed" and rng.random() < 0.5)
+    lists = forms in ("lists", "mixed")
     kinds = rng.sample(list(OPEN), rng.choice([1, 1, 2]))
     tools = tuple([_tool(rng, name, kinds) for name in ("a", "b", "c")[: rng.choice([1, 2, 2, 3])]])
     given: tuple[l.Field, ...] = ()
@@ -63,13 +65,13 @@ def _drawn(rng: random.Random, forms: Forms) -> l.Grammar:
                 ),
             )
         lets = _lets(rng, tools, always=forms == "told")
-    if forms == "lists":
+    if lists:
         tools = _with_lists(rng, tools, kinds)
-        if rng.random() < 0.3:
+        if not fields and rng.random() < 0.3:
             given = (l.Field(name="u", type=OPEN[rng.choice(kinds)]),)
     made = l.Grammar(tools=tools, statements=(), given=given, lets=lets)
     says: list[l.Statement] = [
-        l.Depth(most=rng.choice([2, 2, 3] if fields or forms == "lists" else [2, 3, 3]))
+        l.Depth(most=rng.choice([2, 2, 3] if fields or lists else [2, 3, 3]))
     ]
     for _ in range(rng.choice([1, 1, 2, 3])):
         if (say := statement(rng, tools, forms, attributes(made))) is not None:
@@ -229,7 +231,7 @@ def statement(
     """A statement about the tools; None where the draw was of none."""
     if forms == "told" and rng.random() < 0.7:
         return _of_told(rng, tools, names)
-    timed = forms == "timed"
+    timed = forms == "timed" or (forms == "mixed" and rng.random() < 0.4)
     tool, other = rng.choice(tools), rng.choice(tools)
     word = rng.choice(["require", "require", "each", "forbid", "unless", "unless", "apart", "owed",
                        "uses", "uses", "sum"])  # fmt: skip

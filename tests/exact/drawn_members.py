@@ -23,7 +23,7 @@ def grammar(rng: random.Random) -> l.Grammar:
     while True:
         kind = rng.choice(KINDS)
         low = rng.choice([1, 1, None])
-        high = 1 if "z" in kind else rng.choice([1, None, None])
+        high = 1 if "z" in kind else rng.choice([1, 2, None])
         of = l.Type(kind="list", of=OPEN[kind], low=low, high=high)
         tools = (
             l.Tool(name="a", fields=(l.Field(name="m", type=of, answer=rng.random() < 0.7),)),

@@ -292,9 +292,19 @@ def summaries_merged(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Elements, "kept", merged)
 
 
+def lists_shorter(patch: pytest.MonkeyPatch) -> None:
+    """A list in which a value is found has room for an element less than its type says."""
+
+    def room(self: Any, now: Any, one: Any) -> bool:
+        mine = [many for many, other in now.pairs if other == one]
+        return all(self._size(now, many) < self._kind(many).most for many in mine)
+
+    patch.setattr(Elements, "_have_room", room)
+
+
 @pytest.mark.parametrize(
     ("mistake", "first"),
-    [(in_all_or_none, 0), (summaries_stay, 0), (summaries_merged, 20)],
+    [(in_all_or_none, 0), (summaries_stay, 0), (summaries_merged, 20), (lists_shorter, 10)],
     ids=lambda one: getattr(one, "__name__", ""),
 )
 def test_a_mistake_about_several_lists_is_found(
