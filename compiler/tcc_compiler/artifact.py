@@ -13,6 +13,8 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -63,27 +65,41 @@ class CallEdges:
             Refused: TCC403 where the edges are too many to hold.
         """
         sizes = np.fromiter(map(len, letters.calls), dtype=np.int64)
-        self._calls = np.array([call for group in letters.calls for call in group], dtype=np.int64)
+        calls = np.array([call for group in letters.calls for call in group], dtype=np.int64)
         self._table = table
+        self._target: Ints | Numbers = table.target
         # Letters are numbered by their first calls: where each has one, rows are in order.
         self._shapes: _Shapes | None = None
-        if len(sizes) == len(self._calls):
+        self._calls: Ints | Numbers = calls
+        if len(sizes) == len(calls):
             self.start = table.edge_start
         else:
-            self.start = starts(sizes.take(table.letter)).take(table.edge_start)
+            shape, rows = _shapes_of(table)
+            due = [int(sizes.take(row).sum()) for row in rows]
+            self.start = starts(np.array(due).take(shape))
         guard.room(int(self.start[-1]))
         self.degree = self.start[1:] - self.start[:-1]
-        if len(sizes) < len(self._calls):
-            self._shapes = _Shapes(table, self._calls, sizes)
+        if len(sizes) < len(calls):
+            self._shapes = _over_calls(shape, rows, calls, sizes)
 
     @property
     def count(self) -> int:
         """How many edges there are."""
         return int(self.start[-1])
 
+    def renamed(self, call: Ints | Numbers, target: Ints | Numbers) -> CallEdges:
+        """The same edges, with these numbers of calls, which increase as calls do, and targets."""
+        made = copy(self)
+        made._target = target.take(self._target)
+        if self._shapes is None:
+            made._calls = call.take(self._calls)
+        else:
+            made._shapes = replace(self._shapes, call=call.take(self._shapes.call))
+        return made
+
     def of(
         self, states: Ints, key: Ints | Numbers | None = None, gaps: bool = False
-    ) -> tuple[Ints, Numbers]:
+    ) -> tuple[Ints | Numbers, Ints | Numbers]:
         """The calls and the targets of these states' edges, in their order; calls increase.
 
         Args:
@@ -104,18 +120,39 @@ class CallEdges:
             edges = shapes.edge.take(at, mode="clip")
             edges += np.repeat(first, size)
             call = shapes.call.take(at, mode="clip")
-        target = table.target.take(edges, mode="clip")
+        target = self._target.take(edges, mode="clip")
         if gaps:
             call[starts(size)[:-1]] = -1
         if key is None or not len(key):
             return call, target
         row = np.repeat(np.arange(len(states)), size)
-        order = np.lexsort((key.take(target, mode="clip"), call, row))
+        due = key.take(table.target.take(edges, mode="clip"), mode="clip")
+        order = np.lexsort((due, call, row))
         return call[order], target[order]
 
 
+def _shapes_of(table: Table) -> tuple[Ints, list[Numbers]]:
+    """[states], which of the distinct rows of letters a state has; and these rows."""
+    begins = table.edge_start
+    if not table.nondeterministic and int(table.letter.max(initial=0)) < 64:
+        # A row is a set, and a set a word of 64 bits.
+        word = np.zeros(table.states, dtype=np.uint64)
+        some = np.flatnonzero(table.degree)
+        bits = (np.uint64(1) << np.arange(64, dtype=np.uint64)).take(table.letter)
+        word[some] = np.bitwise_or.reduceat(bits, begins.take(some))
+        _, first, of = np.unique(word, return_index=True, return_inverse=True)
+        return of, [table.letter[begins[q] : begins[q + 1]] for q in first.tolist()]
+    known: dict[bytes, int] = {}
+    data, width = table.letter.tobytes(), table.letter.itemsize
+    ends = (begins * width).tolist()
+    shape = [known.setdefault(data[a:b], len(known)) for a, b in pairwise(ends)]
+    rows = [np.frombuffer(row, dtype=table.letter.dtype) for row in known]
+    return np.array(shape, dtype=np.int64), rows
+
+
+@frozen(eq=False)
 class _Shapes:
-    """The distinct rows of letters.
+    """The distinct rows of letters, over calls.
 
     Attributes:
         shape: [states].
@@ -123,24 +160,27 @@ class _Shapes:
         call, edge: a call, increasing inside a shape, and the place of its edge in the row.
     """
 
-    def __init__(self, table: Table, calls: Ints, sizes: Ints) -> None:
-        """Args: calls: those of all letters, side by side; sizes: [letters], how many of each."""
-        known: dict[bytes, int] = {}
-        data, width = table.letter.tobytes(), table.letter.itemsize
-        ends = (table.edge_start * width).tolist()
-        self.shape = np.array(
-            [known.setdefault(data[a:b], len(known)) for a, b in pairwise(ends)], dtype=np.int64
-        )
-        letter = np.frombuffer(b"".join(known), dtype=table.letter.dtype)
-        letters = np.array([len(row) // width for row in known], dtype=np.int64)
-        size = sizes.take(letter)
-        row = np.repeat(np.arange(len(letters)), letters)
-        call = calls.take(spread(starts(sizes).take(letter), size))
-        order = np.lexsort((call, np.repeat(row, size)))
-        place = np.arange(len(letter)) - np.repeat(starts(letters)[:-1], letters)
-        self.start = starts(size).take(starts(letters)[:-1])
-        self.call = call[order]
-        self.edge = np.repeat(place, size)[order]
+    shape: Ints
+    start: Ints
+    call: Ints | Numbers
+    edge: Ints
+
+
+def _over_calls(shape: Ints, rows: Sequence[Numbers], calls: Ints, sizes: Ints) -> _Shapes:
+    """Args: calls: those of all letters, side by side; sizes: [letters], how many of each."""
+    letter = np.concatenate(rows)
+    letters = np.array([len(row) for row in rows], dtype=np.int64)
+    size = sizes.take(letter)
+    row = np.repeat(np.arange(len(letters)), letters)
+    call = calls.take(spread(starts(sizes).take(letter), size))
+    order = np.lexsort((call, np.repeat(row, size)))
+    place = np.arange(len(letter)) - np.repeat(starts(letters)[:-1], letters)
+    return _Shapes(
+        shape=shape,
+        start=starts(size).take(starts(letters)[:-1]),
+        call=call[order],
+        edge=np.repeat(place, size)[order],
+    )
 
 
 # Rows of 32 bytes, held as four numbers each; only their bytes mean something.
@@ -181,15 +221,16 @@ def certify(core: Core, table: Table, edges: CallEdges, guard: Guard) -> Numberi
     digest = halves[len(heads) + len(calls) :]
     halves[: -table.states] = _digests([*heads, *calls])
     levels = table.levels
+    places = np.arange(len(heads), len(halves))
+    renamed = edges.renamed(places[: len(calls)], places[len(calls) :])
     for begin, end in portions(edges.start, levels if table.nondeterministic else None):
         key = _places(digest[:begin]) if table.nondeterministic else None
-        call, target = edges.of(np.arange(begin, end), key, gaps=True)
+        call, target = renamed.of(np.arange(begin, end), key, gaps=True)
         guard.tick(len(call))
         first = edges.start[begin : end + 1] - edges.start[begin] + np.arange(end + 1 - begin)
         cells = np.empty((len(call), 2), dtype=np.int64)
-        np.add(call, len(heads), out=cells[:, 0])
-        np.add(target, len(heads) + len(calls), out=cells[:, 1])
-        cells[first[:-1], 1] = table.accept[begin:end]
+        cells[:, 0], cells[:, 1] = call, target
+        cells[first[:-1], 0], cells[first[:-1], 1] = 1, table.accept[begin:end]
         inner = levels[np.searchsorted(levels, begin, "right") : np.searchsorted(levels, end)]
         for low, high in pairwise([begin, *inner.tolist(), end]):
             ends = first[low - begin : high + 1 - begin]
@@ -373,14 +414,13 @@ def _edges(contents: Contents, calls: Sequence[int]) -> dict[str, Column]:
     order = numbering.order
     key = numbering.number if contents.table.nondeterministic else None
     start = starts(edges.degree.take(order))
-    index = np.zeros(max(calls, default=-1) + 1, dtype="<u4")
+    index = np.zeros(len(contents.core.calls), dtype="<u4")
     index[list(calls)] = np.arange(len(calls))
     edge_call, edge_target = (np.empty(edges.count, dtype="<u4") for _ in range(2))
+    renamed = edges.renamed(index, numbering.number)
     for begin, end in portions(start):
-        call, target = edges.of(order[begin:end], key)
         rows = slice(start[begin], start[end])
-        edge_call[rows] = index.take(call)
-        edge_target[rows] = numbering.number.take(target)
+        edge_call[rows], edge_target[rows] = renamed.of(order[begin:end], key)
     return {
         "edge_start": _column(start, "<u8"),
         "edge_call": _column(edge_call, "<u4"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -83,6 +84,34 @@ def test_the_edges_of_a_state_are_its_letters_calls_in_order(most: int) -> None:
         assert [None if pair[0] < 0 else pair for pair in found] == gapped
 
 
+@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize("more", [0, 60, 61, 200])
+def test_more_letters_than_a_word_has_bits_and_other_numbers_change_nothing(
+    most: int, more: int
+) -> None:
+    rng = random.Random(most)
+    for table in tables(22, 20):
+        letters = shared(rng, most)
+        # As many letters before as are said, on no edge, of calls above all others.
+        first = sum(map(len, letters.calls))
+        unused = tuple((first + at,) for at in range(more))
+        many = replace(table, letter=table.letter + np.int32(more))
+        apart = Letters(calls=(*unused, *letters.calls), letter=(), patterns=())
+        states = np.array(rng.sample(range(table.states), table.states))
+        one, other = (
+            CallEdges(table, letters, Guard(Options())),
+            CallEdges(many, apart, Guard(Options())),
+        )
+        call, target = one.of(states)
+        assert all(map(np.array_equal, other.of(states), (call, target)))
+        numbers = np.arange(first + more, dtype=np.uint32) * 3 + 1
+        places = np.arange(table.states) + 7
+        for edges in (one, other):
+            new_call, new_target = edges.renamed(numbers, places).of(states)
+            assert new_call.tolist() == [3 * each + 1 for each in call.tolist()]
+            assert new_target.tolist() == [each + 7 for each in target.tolist()]
+
+
 def test_edges_of_one_call_come_in_the_order_that_is_asked_for() -> None:
     table = Table(
         accept=np.array([True, False, False, False]),
@@ -97,6 +126,10 @@ def test_edges_of_one_call_come_in_the_order_that_is_asked_for() -> None:
     call, target = made.of(np.array([3]), np.array([0, 7, 3, 9]))
     assert call.tolist() == [0, 0, 1, 2, 2]
     assert target.tolist() == [2, 1, 2, 2, 1]
+    renamed = made.renamed(np.arange(3) + 5, np.array([8, 4, 6, 2]))
+    call, target = renamed.of(np.array([3]), np.array([0, 7, 3, 9]))
+    assert call.tolist() == [5, 5, 6, 7, 7]
+    assert target.tolist() == [6, 4, 6, 6, 4]
 
 
 def test_portions_end_where_they_have_to(monkeypatch: pytest.MonkeyPatch) -> None:
