@@ -84,6 +84,25 @@ def test_statements_of_language_1_2_are_named(
     ]
 
 
+@pytest.mark.parametrize(
+    "says",
+    [
+        ["require 2 find before refund", "limit uses(find) <= 1"],
+        ["require last find before refund", "forbid find | approve before refund"],
+        ["require any - refund before refund", "forbid any before refund"],
+    ],
+)
+def test_statements_of_language_1_2_that_plans_keep_are_named(
+    says: list[str], tmp_path: Path
+) -> None:
+    """Each is one of the automaton: no gate holds it, and without it the call is possible."""
+    head = LATER[: LATER.index("require")]
+    found, because = blamed(
+        head + "\n".join([*says, "limit uses(approve) <= 1\n"]), tmp_path, "refund"
+    )
+    assert (found.verdict, found.smallest, because) == ("impossible", True, says)
+
+
 def test_the_plan_bars_a_call_by_itself(tmp_path: Path) -> None:
     text = DESK.replace("(find | refund | reply)", "(find | reply)").replace(" >= 1", " >= 0")
     found, because = blamed(text, tmp_path, "refund")

@@ -83,7 +83,7 @@ class Blaming:
         self._codes: dict[str, None] = {}
         data = decode(bytes(artifact.file.columns["core"].data), "core")
         later = later_statements(front, artifact.core, data)
-        every = [*source_statements(front, artifact.core), *later]
+        every = [*source_statements(front, artifact.core, expanded=True), *later]
         every.sort(key=lambda one: one.region)
         self._artifact = artifact
         self.items = [one for one in every if not _is_depth(one)]
