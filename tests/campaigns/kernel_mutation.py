@@ -54,11 +54,9 @@ REPLAYS: Suites = (
     ["forgery/test_privacy_forgeries.py", "forgery/test_account_forgeries.py"],
 )
 PROOFS: Suites = (
-    ["exact/test_lists.py"],
-    ["exact/test_forms.py"],
-    ["exact/test_later.py"],
-    ["exact/test_fields.py", "exact/test_proofs.py", "exact/test_proof_files.py"],
-    ["exact/test_proof_questions.py", "exact/test_replay.py"],
+    ["exact/test_alone.py", "exact/test_tried.py"],
+    ["exact/test_lists.py", "exact/test_forms.py"],
+    ["exact/test_later.py", "exact/test_fields.py", "exact/test_proofs.py"],
     ["exact/test_brute.py", "exact/test_prove.py", "exact/test_hostile.py"],
     ["exact/test_brute_later.py", "exact/test_mistakes.py"],
 )
@@ -80,6 +78,7 @@ TESTS: Sequence[tuple[str, Suites]] = (
                         *REPLAYS[1:]]),
     ("replay/", REPLAYS),
     ("proof/question", [["exact/test_forms.py"], *PROOFS]),
+    ("proof/lists", [["exact/test_elements.py"], *PROOFS]),
     ("proof/fields", [["exact/test_fields.py"], *PROOFS]),
     ("proof/", PROOFS),
     ("core/", [["certs/test_core_later.py", "certs/test_core_places.py"],

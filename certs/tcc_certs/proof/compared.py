@@ -196,15 +196,13 @@ class Compared:
 
     def _cut(self) -> list[int]:
         """The places of types that separate numbers at constants."""
-        known = self._types.setdefault("number", [])
+        known = self._types.get("number", [])
         try:
             kinds = [kind for kind in known if isinstance(kind, NumberType)]
             made = self.spoken.cut_types(kinds)
         except Uncovered as why:
             raise Rejected(Code.UNKNOWN_FEATURE, "core", "a statement", str(why)) from None
         known += [kind for kind in made if kind not in known]
-        if not known:
-            del self._types["number"]
         return [known.index(kind) for kind in made]
 
     def _like(self) -> dict[str, int]:

@@ -217,9 +217,6 @@ class Histories:
     def advances(self, past: Past) -> Iterator[tuple[bool, Past]]:
         """What time may be gone before the next call, first none, and whether it always may."""
         now = self.ages(past)
-        if not now:
-            yield True, past
-            return
         for ages in self._ages(now):
             sure = ages == now or set(ages) == {len(self.windows)}
             yield sure, self.aged(past, ages)

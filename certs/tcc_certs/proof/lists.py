@@ -93,7 +93,7 @@ class Elements:
         summaries = self.summaries(pairs, held)
         begun = Membership(pairs=frozenset(pairs), summaries=summaries)
         before = sorted([one for one in held if self.is_list(one)])
-        rest = [one for one in held if not self.is_list(one) and one not in self.constants]
+        rest = [one for one in held if one not in self.constants]  # lists are of no domain
         singles = sorted([*self.constants, *rest, *fresh])
 
         def brought(at: int, now: Membership) -> Iterator[Membership]:
@@ -249,7 +249,7 @@ class Elements:
         summaries = self.summaries(found, held)
         where: dict[Token, list[Token]] = {summary: [] for summary in summaries}
         for many, one in sorted(found):
-            if one in where and self.atom_of(many) in self.full:
+            if one in where:
                 where[one].append(many)
         first: dict[Any, Token] = {}
         joined = []

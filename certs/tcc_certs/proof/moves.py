@@ -29,7 +29,7 @@ MAX_TRIED = 1 << 26  # choices, in all
 ELEMENTS = 8  # a choice of elements takes as long as so many choices of tokens
 FACTS = 64  # of a state take as long as one choice
 MAX_NEXT = 1 << 20  # calls that places go on with, which are kept
-MAX_LOOKS = 1 << 16  # ways to see a call that are kept, and choices of tokens
+MAX_LOOKS = 1 << 16  # calls and ways to see them that are kept, and choices of tokens
 LATER = 2  # from this side of a fact on it is one of statements of version 1.2
 NOT_WALKED: Place = ((), ())
 
@@ -355,7 +355,7 @@ class System(KeyParts):
                 for name, token in zip(kind.fields, tokens, strict=True)
                 if token is not None
             ]
-            if len(self._mades) > 1 << 16:
+            if len(self._mades) > MAX_LOOKS:
                 self._mades.clear()
             found = self._mades[key] = CallParts(
                 tool=kind.tool.name,
