@@ -80,6 +80,7 @@ TESTS: Sequence[tuple[str, Suites]] = (
     ("proof/question", [["exact/test_forms.py"], *PROOFS]),
     ("proof/lists", [["exact/test_elements.py"], *PROOFS]),
     ("proof/fields", [["exact/test_fields.py"], *PROOFS]),
+    ("proof/replay", [["exact/test_replay.py"], *PROOFS]),
     ("proof/", PROOFS),
     ("core/", [["certs/test_core_later.py", "certs/test_core_places.py"],
                ["certs/test_core.py", "certs/test_corecheck_later.py"]]),
