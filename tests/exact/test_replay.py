@@ -78,7 +78,7 @@ def _written(artifact: tcc.Artifact, step: Any, at_ms: int) -> SessionCall:
     ((tool, listed, opened),) = _calls(artifact, WitnessSession(calls=(made,), ends="call"))
     return SessionCall(
         tool=tool,
-        listed=tuple([(name, text) for name, text in listed if text]),
+        listed=tuple([(name, text or "*") for name, text in listed]),  # null is not listed
         opened=tuple([(name, text) for name, text in opened]),
         at_ms=at_ms,
     )
