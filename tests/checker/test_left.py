@@ -104,7 +104,7 @@ def session(rng: random.Random, checked: CheckedArtifact) -> Records:
         if rng.random() < 0.85:
             did = writer.did(tool, listed, {})
             offer = machine.offers(did.tool).get(did.values)
-            if offer is None or machine.refuses(brute.held(), offer) is not None:
+            if offer is None or machine.look(brute.held(), offer).code is not None:
                 continue
         together = tool in ("look", "note") and rng.random() < 0.2
         seq = writer.call(tool, listed, ref=f"{rng.random()}")

@@ -20,6 +20,7 @@ from tcc_runtime.analysis.blame import lets_through
 from tcc_runtime.analysis.statements import Part, statements_of, without
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate import reasons as giving
+from tcc_runtime.gate import session as sessions
 from tcc_runtime.gate.gate import Gate
 from tests.gate.grammars import do, gate
 from tests.gate.test_decisions import MOST, given, named, relaxed
@@ -235,7 +236,8 @@ def campaign(seed: str, grammars: int, batches: pytest.MonkeyPatch) -> Counter[A
     seen: Counter[Any] = Counter()
     for at in range(grammars):
         rng = random.Random(f"{seed} {at}")
-        batches.setattr(giving, "_APART", (1, 2, 128)[at % 3])  # calls a batch of keeping up
+        for module in (giving, sessions):
+            batches.setattr(module, "APART", (1, 2, 128)[at % 3])  # calls a batch of keeping up
         artifact = relaxed(rng)[0] if at % 4 == 3 else drawn(rng)
         oracle = Oracle(artifact)
         for _ in range(3):

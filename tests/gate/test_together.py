@@ -214,7 +214,7 @@ def test_a_call_inside_a_parallel_call_is_refused(artifact: tcc.Artifact) -> Non
 
 def test_so_many_calls_wait_and_no_more(artifact: tcc.Artifact) -> None:
     with tcc.Gate(artifact) as gate:
-        turns = gate._shared._turns
+        turns = gate._shared.turns
 
         async def main() -> None:
             async with gate.call("approve", {"p": "x"}) as permit:

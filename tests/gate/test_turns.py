@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import subprocess
 import sys
 import threading
 import time
+import weakref
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +98,7 @@ def test_threads_have_their_turns_in_the_order_of_asking() -> None:
             thread = threading.Thread(target=work, args=(number,))
             threads.append(thread)
             thread.start()
-            wait_for(lambda: len(session._shared._turns._queue) == len(threads))
+            wait_for(lambda: len(session._shared.turns._queue) == len(threads))
         permit.done()
     for thread in threads:
         thread.join(60)
@@ -428,3 +431,19 @@ def test_a_fork_inside_a_block_writes_nothing(tmp_path: Path) -> None:
     )  # fmt: skip
     assert ran.stdout == "['failed']\n"
     assert validated(path).checked["outcomes"] == 1
+
+
+def test_a_refused_call_keeps_no_gate_alive(tmp_path: Path) -> None:
+    """Its lock and its turn go with the last one who has it, and not when garbage is collected."""
+    session = gate(ORDERED, ledger=tmp_path / "s.ledger", durable=False)
+    kept = weakref.ref(session._shared)
+    gc.disable()
+    try:
+        with suppress(tcc.Refused), session.call("c"):
+            raise AssertionError
+        with suppress(ValueError), session.call("a"):
+            raise ValueError
+        del session
+        assert kept() is None
+    finally:
+        gc.enable()

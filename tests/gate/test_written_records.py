@@ -13,11 +13,20 @@ from typing import Any
 
 import pytest
 
+import tcc
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import decode, encode
 from tcc_certs.limits import MAX_SAFE_INTEGER
+from tcc_certs.session.machine import Offer
 from tcc_certs.session.monitors.digested import Digester, Form, members_of
-from tcc_certs.values.canonical import digest, json_text, json_value
+from tcc_certs.values.canonical import (
+    CallKeys,
+    digest,
+    json_text,
+    json_value,
+    record_key,
+    record_mac,
+)
 from tcc_certs.values.places import (
     Field,
     FieldType,
@@ -29,8 +38,8 @@ from tcc_certs.values.places import (
     typed,
 )
 from tcc_certs.values.types import FlagType, NumberType, TextType
-from tcc_runtime.gate.policy import _quick
-from tcc_runtime.gate.session import _canonical
+from tcc_runtime.gate.policy import _quick, policy_of
+from tcc_runtime.gate.session import Writer, _canonical, outcome_parts
 
 # Numbers are digested, too.
 DIGESTER = Digester(SimpleNamespace(numbers=False, constants=()), b"k" * 32)  # type: ignore[arg-type]
@@ -209,3 +218,56 @@ def test_long_texts_are_digested_one_by_one() -> None:
     tracemalloc.stop()
     assert found["of"] == [digest(b"k" * 32, b"s", one.encode()).hex()[:32] for one in value]
     assert most < 1 << 20
+
+
+# Records of calls and outcomes, which are put together of their members.
+
+
+def test_a_call_and_an_outcome_are_written_as_the_definition_writes_them() -> None:
+    """Whatever members they have, of any content, and with the MAC that the definition gives."""
+    draw, key, previous = random.Random(11), bytes(range(32)), bytes(range(32, 64))
+    session_id = "01890a5d-ac96-774b-bcce-b302099a8057"
+    policy = policy_of(tcc.compile_text('grammar g version "1"\ntool a\nplan = a?\n'))
+    writer, some = Writer(policy, key, (), session_id), Counter[bool]()
+
+    def maybe(value: Any) -> Any:
+        there = draw.random() < 0.5
+        some[there] += 1
+        return value if there else None
+
+    for seq in [*range(1, 400), MAX_SAFE_INTEGER]:
+        made = Offer(tool=0, text=text(draw), values=(), observed=(), calls={}, answers=1)
+        members: dict[str, Any] = {
+            "at_ms": maybe(draw.getrandbits(40)),
+            "across": maybe({text(draw): value(draw)}),
+            "execute": maybe({text(draw): value(draw)}),
+        }
+        reference, opened = maybe(f"{draw.getrandbits(128):032x}"), maybe({"a": value(draw)}) or {}
+        states = sorted({draw.randrange(-1, 9) for _ in range(draw.randrange(1, 4))})
+        parts, call_key = writer.call(seq, made, opened, states, reference=reference, **members)
+        record = {
+            "kind": "call", "seq": seq, "call": made.text, "open": opened, "states": states,
+            "key": CallKeys(key, session_id).of(seq), "ref": reference, **members,
+        }  # fmt: skip
+        assert call_key == record["key"]
+        outcome: Any = draw.choice(["done", "failed", "unknown"])
+        told: dict[str, Any] = {
+            "observed": maybe({text(draw): text(draw)}),
+            "result": maybe(f"{draw.getrandbits(256):064x}"),
+            "took": maybe({text(draw): value(draw)}),
+            "answers": maybe({text(draw): value(draw)}),
+        }
+        flags = {"unforeseen": maybe(True), "answered": maybe(True)}
+        ms = draw.getrandbits(30)
+        answer = outcome_parts(
+            seq, outcome, ms, observed=told["observed"], result=told["result"], took=told["took"],
+            answers=told["answers"] or {}, unforeseen=bool(flags["unforeseen"]),
+            read=bool(flags["answered"]),
+        )  # fmt: skip
+        ended = {"kind": "outcome", "seq": seq, "outcome": outcome, "ms": ms, **told, **flags}
+        for found, whole in ((parts, record), (answer, ended)):
+            due = {name: one for name, one in whole.items() if one is not None}
+            assert b"".join(found) == encode(due)
+            mac = record_mac(record_key(key), previous, encode(due)).hex()
+            assert writer.sealed(found, previous) == encode({**due, "mac": mac})
+    assert min(some.values()) > 1000

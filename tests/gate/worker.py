@@ -14,6 +14,7 @@ import sys
 import time
 
 import tcc
+from tcc_certs.formats.ledger import seal
 from tcc_runtime.gate import journal
 
 PLACES = ("before call", "after call", "inside", "before outcome", "after outcome", "torn call")
@@ -53,7 +54,7 @@ def die_at(place: str) -> None:
         if place == f"before {kind}":
             die()
         if place == f"torn {kind}":
-            os.write(self._handle, journal.seal(body, self.head)[0][:-9])
+            os.write(self._handle, seal(body, self.head)[0][:-9])
             die()
         write(self, body)
         if place == f"after {kind}":

@@ -21,11 +21,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tcc_certs.core.derived import call_text
 from tcc_certs.core.model import Core, PolicyMonitor
@@ -47,6 +47,7 @@ Observed: TypeAlias = "tuple[int | None, ...]"
 
 NOWHERE: Place = ((), ())
 MAX_PLACES = 64
+_NOTHING: Mapping[Any, Any] = MappingProxyType({})
 _MAX_KEPT = 1 << 12  # calls that were looked at
 
 
@@ -82,7 +83,7 @@ class Offer:
 
 
 @dataclass(slots=True)
-class _Look:
+class Look:
     """A call at the places that are held: where it leads, why not, and what is held after it.
 
     After an unknown outcome that is put together when it is asked for: most are known by then.
@@ -90,7 +91,7 @@ class _Look:
 
     after: list[Place]
     done: dict[Observed, Held]
-    code: Code | None = None
+    code: Code | None = None  # R201 of plans, R203 of statements left to the run, R301 of places
     unknown: Held = ()
 
 
@@ -108,11 +109,7 @@ class SessionMachine:
     """
 
     def __init__(
-        self,
-        core: Core,
-        automaton: Automaton,
-        core_calls: Sequence[int],
-        relaxed: Relaxed | None,
+        self, core: Core, automaton: Automaton, core_calls: Sequence[int], relaxed: Relaxed | None
     ) -> None:
         self.core = core
         self.monitors = Monitors(core)
@@ -142,7 +139,7 @@ class SessionMachine:
         self._offers: dict[int, Mapping[Values, Offer]] = {}
         self._offer_of: dict[int, Offer] = {}
         self._by_text: dict[str, Offer] | None = None
-        self._looked: dict[tuple[Held, Offer], _Look] = {}
+        self._looked: dict[tuple[Held, Offer], Look] = {}
 
     # The calls.
 
@@ -220,17 +217,27 @@ class SessionMachine:
 
     # Where calls lead.
 
-    def refuses(self, held: Held, offer: Offer) -> Code | None:
-        """Why a call may not be made now; None: from every place some answer of it leads on.
+    def goes_on(self, held: Held, offer: Offer) -> Held | None:
+        """What is held after a call, where one place leads to one, as nearly always; else None."""
+        if len(held) > 1 or offer.observed or self._constraints is not None:
+            return None
+        call = offer.calls.get(())
+        targets = () if call is None else self._targets(held[0][0], call)
+        return ((targets, ()),) if targets else None
 
-        Returns:
-            R201 the plans, R203 a statement left to the run, R301 too many places if it is unknown.
-        """
-        return self._look(held, offer).code
+    def look(self, held: Held, offer: Offer) -> Look:
+        """A call from what is held; kept for a while."""
+        key = held, offer
+        found = self._looked.get(key)
+        if found is None:
+            if len(self._looked) >= _MAX_KEPT:
+                self._looked.clear()
+            found = self._looked[key] = self._looked_up(held, offer)
+        return found
 
     def done(self, held: Held, offer: Offer, answer: Observed) -> Held:
         """What is held after a call was done, and answered so; of what was not foreseen any."""
-        look = self._look(held, offer)
+        look = self.look(held, offer)
         found = look.done.get(answer)
         if found is None:
             calls = [offer.calls.get(answer)]
@@ -248,7 +255,7 @@ class SessionMachine:
 
     def unknown(self, held: Held, offer: Offer) -> Held:
         """What is held after a call of which it is not known whether it was done."""
-        look = self._look(held, offer)
+        look = self.look(held, offer)
         look.unknown = look.unknown or tuple(sorted(set(look.after)))
         return look.unknown
 
@@ -264,12 +271,12 @@ class SessionMachine:
     def _targets(self, states: tuple[int, ...], call: int) -> tuple[int, ...]:
         """Where a call leads to from any of these states, whatever the statements; increasing."""
         automaton, found = self._automaton, list[int]()
-        calls, starts = automaton.edge_call, automaton.edge_start
+        calls, starts, targets = automaton.edge_call, automaton.edge_start, automaton.edge_target
         for q in states:
             end = starts[q + 1]
             at = bisect_left(calls, call, starts[q], end)
             while at < end and calls[at] == call:
-                found.append(automaton.edge_target[at])
+                found.append(targets[at])
                 at += 1
         return tuple(found if len(states) == 1 else sorted(set(found)))
 
@@ -285,17 +292,7 @@ class SessionMachine:
             return list(held[0][0]) or [-1]
         return sorted({q for states, _ in held for q in states or (-1,)})
 
-    def _look(self, held: Held, offer: Offer) -> _Look:
-        """A call from what is held; kept for a while."""
-        key = held, offer
-        found = self._looked.get(key)
-        if found is None:
-            if len(self._looked) >= _MAX_KEPT:
-                self._looked.clear()
-            found = self._looked[key] = self._looked_up(held, offer)
-        return found
-
-    def _looked_up(self, held: Held, offer: Offer) -> _Look:
+    def _looked_up(self, held: Held, offer: Offer) -> Look:
         code, calls, every = None, offer.calls.values(), list(held)
         done: dict[Observed, Held] = {}
         for place in held:
@@ -310,7 +307,7 @@ class SessionMachine:
             every += after
         if code is None and len(every) > MAX_PLACES and len(set(every)) > MAX_PLACES:
             code = Code.MANY_STATES
-        return _Look(every, done, code)
+        return Look(every, done, code)
 
     def row(self, q: int) -> Mapping[int, tuple[int, ...]]:
         """The edges of a state: for each call its targets, increasing."""
@@ -330,7 +327,7 @@ def agrees(answer: Observed, known: Observed) -> bool:
 Outcome: TypeAlias = Literal["done", "failed", "unknown"]
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Step(Event):
     """A call that was done, or may have been; or that is decided on.
 
@@ -338,7 +335,7 @@ class Step(Event):
         answer: its observed values; None where it is not known to be done.
     """
 
-    offer: Offer
+    offer: Offer = field(kw_only=True)
     answer: Observed | None = None
 
 
@@ -362,9 +359,11 @@ class Course:
         marks: Mapping[tuple[str, bytes], bool | None] = MappingProxyType({}),
     ) -> None:
         self.machine = machine
-        self.attributes = given
-        self.marks = marks
+        self.attributes, self.marks = given, marks
         self._held: Held = machine.start
+        # Of the last decision: what was held, the call, and where it leads from there.
+        self._ahead: tuple[Held, Offer | None, Held | None] = (), None, None
+        self._statements = machine.statements
         self._memory = machine.memory()
         self._steps: list[Step] = []  # but those that were let go
         self._last = 0  # the number of the latest call
@@ -407,39 +406,24 @@ class Course:
         Returns:
             R201, R203, R202, R207, R301, the first that holds; a text of R202 and R207.
         """
-        code = self.machine.refuses(self.held, offer)
+        held, machine, statements = self.held, self.machine, self._statements
+        after = machine.goes_on(held, offer)
+        self._ahead = held, offer, after
+        code = machine.look(held, offer).code if after is None else None
         if code is None or code is Code.MANY_STATES:
-            text = self._memory.forbids(seen)
-            if text is None and self.machine.errors is not None:
-                text = self.machine.errors.forbids(self._errors, offer.tool, offer.values)
+            text = self._memory.forbids(seen) if seen else None
+            if text is None and machine.errors is not None:
+                text = machine.errors.forbids(self._errors, offer.tool, offer.values)
             if text is not None:
                 return Code.MONITOR_FORBIDS, text
-            statements = self.machine.statements
-            if statements is not None and states is None:
-                return Code.MONITOR_FORBIDS, "statements over fields that are not known"
             if statements is not None:
-                call = self._call(self._last + 1, offer, seen, states, stamp)
+                if states is None:
+                    return Code.MONITOR_FORBIDS, "statements over fields that are not known"
+                call = self._step(self._last + 1, offer, seen, states, stamp)
                 found = statements.forbids(self._memory, call)
                 if found is not None:
                     return found
         return None if code is None else (code, "")
-
-    def _call(
-        self,
-        at: int,
-        offer: Offer,
-        seen: Sequence[Seen],
-        states: Mapping[str, State] | None,
-        stamp: int,
-    ) -> Step:
-        statements, tool, values = self.machine.statements, offer.tool, offer.values
-        if states is None and statements is not None:
-            # Nothing is known of it: it helps nothing, and stands against all.
-            states = statements.states(tool, (None,) * len(values), {})
-        return Step(
-            at=at, tool=tool, seen=seen, values=values, states=states or {}, stamp=stamp,
-            session=self.attributes, marks=self.marks, offer=offer,
-        )  # fmt: skip
 
     def owed(self) -> str:
         """The text of a statement by which a call has to come before the end; empty: none."""
@@ -459,9 +443,18 @@ class Course:
         stamp: int = 0,
     ) -> None:
         """A call that is not refused is made."""
+        if states is None and self._statements is not None:
+            # Nothing is known of it: it helps nothing, and stands against all.
+            states = self._statements.states(offer.tool, (None,) * len(offer.values), {})
         self._reached = len(self._steps)
-        self._steps.append(self._call(seq, offer, seen, states, stamp))
+        self._steps.append(self._step(seq, offer, seen, states or _NOTHING, stamp))
         self._last = seq
+
+    def _step(
+        self, at: int, offer: Offer, seen: Sequence[Seen], states: Mapping[str, State], stamp: int
+    ) -> Step:
+        session, marks = self.attributes, self.marks
+        return Step(at, offer.tool, seen, offer.values, states, stamp, session, marks, offer=offer)
 
     def settle(
         self,
@@ -530,8 +523,10 @@ class Course:
             self._memory.undo(undo)
         step = self._steps[at]
         if outcome == "done":
-            step.done, step.answer, step.values = True, answer, step.offer.answered(answer)
-            statements = self.machine.statements
+            step.done, step.answer = True, answer
+            if answer:
+                step.values = step.offer.answered(answer)
+            statements = self._statements
             if statements is not None:
                 states = statements.answered(step.tool, step.states, step.values, told)
                 self.attributes = statements.learned(self.attributes, step.tool, states)
@@ -542,19 +537,24 @@ class Course:
             del self._steps[at]
 
     def _catch_up(self) -> None:
-        machine, known = self.machine, 0
-        for step in self._steps[len(self._before) :]:
-            before = self._held, self._memory.add(step) or (), self._errors  # no list of nothing
-            if self._errors and machine.errors is not None:
+        machine, memory, before, known = self.machine, self._memory, self._before, 0
+        recalls, errors = self._statements is not None, machine.errors
+        for step in self._steps[len(before) :]:
+            held, standing = self._held, self._errors
+            undo = memory.add(step) or () if step.seen or recalls else ()
+            if errors is not None and standing:
                 how: How = "answered" if step.answered else "done" if step.done else "unknown"
-                self._errors = machine.errors.after(self._errors, step.tool, step.values, how)
+                self._errors = errors.after(standing, step.tool, step.values, how)
             if step.done:
-                self._held = machine.done(self._held, step.offer, step.answer or ())
+                of, offer, after = self._ahead
+                if of is not held or offer is not step.offer:
+                    after = machine.goes_on(held, step.offer)
+                self._held = after or machine.done(held, step.offer, step.answer or ())
             elif not step.answered:
-                self._held = machine.unknown(self._held, step.offer)
-            if not self._before and (step.done or step.answered):
+                self._held = machine.unknown(held, step.offer)
+            if not before and (step.done or step.answered):
                 known += 1
             else:
-                self._before.append(before)
+                before.append((held, undo, standing))
         del self._steps[:known]
         self._reached -= known

@@ -188,11 +188,7 @@ class Arguments:
         return {} if self._statements is None else self._statements.ledger.tools[tool]
 
     def _value(
-        self,
-        tool: int,
-        parameter: OpenParameter,
-        members: Mapping[str, Json],
-        where: str = "open",
+        self, tool: int, parameter: OpenParameter, members: Mapping[str, Json], where: str = "open"
     ) -> str | None:
         """The text of a value that is shown; what the ledger has to have of it is there."""
         name = open_name(self._core.tools[tool].name, parameter.name)
@@ -210,11 +206,7 @@ class Arguments:
             self.marked.add(name)
 
     def _checked(
-        self,
-        place: str,
-        parameter: OpenParameter,
-        form: Form | None,
-        members: Mapping[str, Json],
+        self, place: str, parameter: OpenParameter, form: Form | None, members: Mapping[str, Json]
     ) -> str:
         """The text of a value that is shown, which is of its type and has this digest."""
         kind, text = _byte(parameter), str(members["value"])
@@ -230,11 +222,7 @@ class Arguments:
         return text
 
     def _check_members(
-        self,
-        place: str,
-        parameter: OpenParameter,
-        form: Form,
-        members: Mapping[str, Json],
+        self, place: str, parameter: OpenParameter, form: Form, members: Mapping[str, Json]
     ) -> None:
         """Marks and elements are those of the value that is shown.
 
@@ -271,18 +259,13 @@ class Arguments:
     ) -> None:
         found = self._places.get((tool, where))
         if found is None:
-            from tcc_certs.session.monitors.placed import (
-                Places,  # here: a core of 1.1 has none of it
-            )
+            # Here: a core of 1.1 has none of it.
+            from tcc_certs.session.monitors.placed import Places
 
             forms, key = self._forms(tool), self._header.key
+            open_ones = where == "open"
             found = Places(
-                self._core.tools[tool],
-                fields,
-                forms,
-                key,
-                self._digester,
-                arguments=where == "open",
+                self._core.tools[tool], fields, forms, key, self._digester, arguments=open_ones
             )
             self._places[tool, where] = found
         entries = {name: entry for name, entry in given.items() if isinstance(entry, dict)}

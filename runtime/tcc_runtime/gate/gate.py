@@ -28,7 +28,7 @@ from tcc_runtime.account.account import Account
 from tcc_runtime.account.windows import Across, Counting, across_of
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact, load
-from tcc_runtime.errors import NEEDS_MODEL, BindingError, LedgerError, ResumeError, SettingsError
+from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.budget import adapters_in, atoms_in, budget_of
 from tcc_runtime.gate.delegation import Above, require_proof
 from tcc_runtime.gate.inspection import Inspection
@@ -554,7 +554,7 @@ class Gate(Budgeted):
                     try:
                         self._resolve(seq, outcome, observed, who)
                     finally:
-                        shared.changed()
+                        shared.turns.changed()
         if not inside:
             ticket = shared.enter("") if turn is None else turn
             try:
@@ -639,17 +639,18 @@ class Gate(Budgeted):
 
     def enter(self, permit: Permit) -> None:
         """Waits for the turn, decides and records; of a thread."""
+        shared, above = self._shared, self._above
+        chosen = None if above is None else above.model
         try:
-            shared = self._shared
-            ticket = shared.enter(permit.tool) if permit.turn is None else permit.turn
+            ticket = permit.turn or shared.enter(permit.tool)
             try:
                 while True:
-                    changes = shared.changes()
+                    changes = shared.turns.changes
                     try:
-                        if self._above is not None:
-                            self._reserve(self._above, permit, ticket).__enter__()
+                        if above is not None:
+                            self._reserve(above, permit, ticket).__enter__()
                         with shared.lock:
-                            self._admit(permit, ticket, sync=True)
+                            admit(shared, permit, ticket, sync=True, chosen=chosen)
                         break
                     except NotYet:
                         if permit.turn is not None:
@@ -661,31 +662,35 @@ class Gate(Budgeted):
                 shared.leave(ticket)
                 raise
         except Refused as refusal:
-            self._observer.refused(permit.tool, refusal.decision.code)
-            if not self._shared.shadows(refusal.decision):
+            if not self._shadowed(permit, refusal.decision):
                 raise
-            permit.shadow(str(refusal.decision.code))
             return
-        self._begin(permit)
+        self._begin(permit, ticket)
+
+    def _shadowed(self, permit: Permit, found: Decision) -> bool:
+        """Tell who watches of a refusal; whether the call is made all the same, in the shadow."""
+        self._observer.refused(permit.tool, found.code)
+        if not self._shared.shadows(found):
+            return False
+        permit.shadow(str(found.code))
+        return True
 
     async def enter_in_task(self, permit: Permit) -> None:
         """The same, of a task; the disk is waited for in another thread."""
         try:
-            await self._enter_in_task(permit)
+            ticket = await self._enter_in_task(permit)
         except Refused as refusal:
-            self._observer.refused(permit.tool, refusal.decision.code)
-            if not self._shared.shadows(refusal.decision):
+            if not self._shadowed(permit, refusal.decision):
                 raise
-            permit.shadow(str(refusal.decision.code))
             return
-        self._begin(permit)
+        self._begin(permit, ticket)
 
-    async def _enter_in_task(self, permit: Permit) -> None:
+    async def _enter_in_task(self, permit: Permit) -> Ticket:
         shared = self._shared
         ticket = permit.turn or await shared.enter_in_task(permit.tool)
         try:
             while True:
-                changes = shared.changes()
+                changes = shared.turns.changes
                 try:
                     if self._above is not None:
                         await self._reserve(self._above, permit, ticket).__aenter__()
@@ -708,15 +713,16 @@ class Gate(Budgeted):
             if isinstance(error, LedgerError):
                 shared.broken(error, permit.tool)
             raise
+        return ticket
 
-    def _begin(self, permit: Permit) -> None:
+    def _begin(self, permit: Permit, ticket: Ticket) -> None:
         """Tell who watches; whatever that raises, the turn is not kept."""
-        ticket = permit.ticket
-        if ticket is None:
-            return
+        shared = self._shared
         try:
-            self._shared.pending[ticket].watched = self._observer.began(permit.tool, permit.seq)
-            self._shared.pass_on(ticket)
+            call = shared.pending[ticket]
+            call.watched = self._observer.began(permit.tool, call.seq)
+            if shared.overlaps:
+                shared.pass_on(ticket)
         except BaseException:
             permit.__exit__(None, None, None)
             raise
@@ -728,7 +734,7 @@ class Gate(Budgeted):
         """
         shared = self._shared
         with shared.lock:
-            admitted(shared, permit.tool, permit.arguments, permit.ref)
+            admitted(shared, permit)
             return above.permit(shared.follower, ticket, permit)
 
     def _leave_above(self, ticket: Ticket, *, made: bool = True) -> None:
@@ -741,7 +747,7 @@ class Gate(Budgeted):
         if shared.across is None:
             return None
         with shared.lock:
-            found, _ = admitted(shared, permit.tool, permit.arguments, permit.ref)
+            found, _ = admitted(shared, permit)
         work = asyncio.ensure_future(asyncio.to_thread(counted, shared, found))
         try:
             return await asyncio.shield(work)
@@ -753,40 +759,15 @@ class Gate(Budgeted):
     async def _admit_in_task(
         self, permit: Permit, ticket: Ticket, counting: Counting | None
     ) -> None:
-        shared = self._shared
+        shared, above = self._shared, self._above
+        chosen = None if above is None else above.model
         try:
             with shared.lock:
-                self._admit(permit, ticket, sync=False, counting=counting)
+                admit(shared, permit, ticket, sync=False, counting=counting, chosen=chosen)
         except BaseException:
             if counting is not None and shared.across is not None:
                 shared.across.forget(shared.follower, counting)
             raise
-
-    def _admit(
-        self, permit: Permit, ticket: Ticket, *, sync: bool, counting: Counting | None = None
-    ) -> None:
-        shared, above = self._shared, self._above
-        if above is None and permit.takes_model is not None:
-            self._require_bound(permit.tool, permit.takes_model)
-        seq, key, model = admit(
-            shared, permit.tool, permit.arguments, permit.ref, sync=sync, counting=counting
-        )
-        if above is not None:
-            model = above.model(ticket)
-        shared.pending[ticket] = UnderWay(seq=seq, began=shared.clock())
-        permit.admitted(seq, key, ticket, model)
-
-    def _require_bound(self, tool: str, takes_model: bool) -> None:
-        """A model that the ledger names is one that whoever makes the call was told."""
-        table, executions = self._policy.tool(tool), self._shared.follower.executions
-        if table is None:
-            return
-        made = executions is not None and executions.makes(table.number)
-        if made and not takes_model:
-            raise BindingError(tool, NEEDS_MODEL)
-        if takes_model and not made:
-            said = "its parameter 'model' has no default, and no model is chosen"
-            raise BindingError(tool, f"{said}: begin a budget, with gate.budget(..)")
 
     def settle(
         self,
@@ -819,35 +800,33 @@ class Gate(Budgeted):
                 tool = shared.session.made[call.seq - 1].offer.tool
                 outcome, reason, read = as_told(self._policy.core.tools[tool], result, reason)
                 result = result if outcome == "done" else None
-            above = waits = False
+            above = False
             if self._above is not None:
                 table = shared.session.made[call.seq - 1].offer.tool
                 if read and not self._policy.core.tools[table].errors_failed:
                     raise SettingsError("answered", "a tool whose errors mean failed", "another")
                 above = self._above.settle(ticket, outcome, result, observed, reason, told, read)
-            took = max(0, shared.clock() - call.began)
-            answer = None if told is None else told.answer
+            ms = shared.clock() - call.began
             if not sync:
                 executions = shared.follower.executions
                 waits = executions is not None and executions.pending is not None
                 call.waits = waits or returns(shared, call.seq, outcome, read)
-            kept = settle(
-                shared, call.seq, outcome, result, observed, took, answer, sync=sync, read=read
-            )
-            call.outcome = kept[0], reason, kept[1] or above
-        shared.changed()
-        return kept[0], kept[1] or above
+            kept, lacks = settle(
+                shared, call.seq, outcome, result, observed, ms if ms > 0 else 0,
+                None if told is None else told.answer, sync=sync, read=read,
+            )  # fmt: skip
+            call.outcome = kept, reason, lacks or above
+        if shared.turns.passed:
+            shared.turns.changed()
+        return kept, lacks or above
 
     def leave(self, ticket: Ticket) -> None:
         """The call is over."""
-        shared = self._shared
-        with shared.lock:
-            call = shared.pending.pop(ticket, None)
         if self._above is not None:
             self._above.leave(ticket, made=True)
-        shared.leave(ticket)
+        call = self._shared.leave(ticket)
         if call is not None:
-            self._observer.ended(call.watched, call.seq, *call.outcome)
+            self._observer.ended(call)
 
     async def outcome_in_task(self, ticket: Ticket) -> None:
         """Waits for the disk where the outcome that was told last has to be there.
@@ -905,7 +884,8 @@ class Observer:
 
     def began(self, tool: str, seq: int) -> Any:
         """A call may be made; what to hand to :meth:`ended`."""
-        _log.debug("session %s: call %d, %s", self.session_id, seq, tool)
+        if _log.isEnabledFor(logging.DEBUG):
+            _log.debug("session %s: call %d, %s", self.session_id, seq, tool)
         if self._tracer is None:
             return None
         marks = {
@@ -920,16 +900,18 @@ class Observer:
         inside.__enter__()
         return span, inside
 
-    def ended(self, call: Any, seq: int, outcome: str, reason: str, unforeseen: bool) -> None:
+    def ended(self, call: UnderWay) -> None:
         """The block of a call is left."""
+        outcome, reason, unforeseen = call.outcome
         level = logging.WARNING if outcome == "unknown" or unforeseen else logging.DEBUG
-        came = f"{outcome}, unforeseen" if unforeseen else outcome
         if _log.isEnabledFor(level):
+            came = f"{outcome}, unforeseen" if unforeseen else outcome
             said = f" ({clip(reason, 200)})" if reason else ""
-            _log.log(level, "session %s: call %d is %s%s", self.session_id, seq, came, said)
-        if call is None:
+            _log.log(level, "session %s: call %d is %s%s", self.session_id, call.seq, came, said)
+        if call.watched is None:
             return
-        span, inside = call
+        came = f"{outcome}, unforeseen" if unforeseen else outcome
+        span, inside = call.watched
         span.set_attribute("tcc.call.outcome", outcome)
         if outcome != "done" or unforeseen:
             span.set_status(self._api.StatusCode.ERROR, came)

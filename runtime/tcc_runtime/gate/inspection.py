@@ -262,7 +262,8 @@ class Inspection:
 
     def key_of(self, seq: int) -> str:
         """The idempotency key of a call, made or to be made: that of its permit."""
-        return self._shared.follower.writer.call_key(seq)
+        with self._shared.lock:
+            return self._shared.follower.writer.call_key(seq)
 
     def is_call(self, seq: int, tool: str, arguments: Mapping[str, Any]) -> bool:
         """Whether the session's call of that number has these arguments, the open ones too."""

@@ -20,17 +20,17 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 from weakref import ref
 
+from blake3 import blake3
 from msgspec import Struct
 
 from tcc_certs.errors import clip
-from tcc_certs.formats.codec import blake
-from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Line, Record, seal
+from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Line, Record
 from tcc_runtime.errors import LedgerError, OutputRefused, ResumeError
 from tcc_runtime.ledger.outputs import sync_folder, target_of
 
@@ -74,10 +74,13 @@ class Journal(Protocol):
     def synced(self) -> bytes:
         """The last head that the disk has; where the disk is not waited for, the head."""
 
-    def lock(self, *, wait: bool) -> bool:
+    def lock(self, *, wait: bool, process: int) -> bool:
         """Takes it for this gate alone; False where another has it and `wait` is not asked for.
 
         Others see that it is waited for, until it is had or :meth:`stop_waiting` is called.
+
+        Args:
+            process: the number of this one.
         """
 
     def unlock(self) -> None:
@@ -89,7 +92,7 @@ class Journal(Protocol):
     def others_wait(self) -> bool:
         """Whether another process waits for it, as far as the system can tell."""
 
-    def news(self, *, locked: bool, passes: Passes | None = None) -> Iterator[News]:
+    def news(self, *, locked: bool, passes: Passes | None = None) -> Iterable[News]:
         """Where others have written since: all records that were not read yet, one's own too.
 
         Args:
@@ -115,21 +118,22 @@ class Journal(Protocol):
 class InMemory:
     """Keeps nothing but the head of the chain; it belongs to the process that made it."""
 
-    __slots__ = ("_pid", "doubtful", "head", "records")
+    __slots__ = ("_hasher", "_pid", "doubtful", "head", "records")
 
     def __init__(self) -> None:
+        self._hasher = blake3()  # it is made in more time than it takes
         self.head = FIRST_HEAD
         self.records = 0
         self.doubtful = False
         self._pid = os.getpid()
 
-    def lock(self, *, wait: bool) -> bool:
+    def lock(self, *, wait: bool, process: int) -> bool:
         """See :class:`Journal`.
 
         Raises:
             LedgerError: this is a fork of that process, and two would go on with one session.
         """
-        if os.getpid() != self._pid:
+        if process != self._pid:
             raise LedgerError("memory", OSError(0, "the session is another process's"))
         return True
 
@@ -143,15 +147,19 @@ class InMemory:
         """See :class:`Journal`."""
         return False
 
-    def news(self, *, locked: bool, passes: Passes | None = None) -> Iterator[News]:
+    def news(self, *, locked: bool, passes: Passes | None = None) -> Iterable[News]:
         """See :class:`Journal`."""
-        return iter(())
+        return ()
 
     def append(self, body: bytes) -> None:
         """See :class:`Journal`."""
-        if os.getpid() != self._pid:
-            self.lock(wait=False)
-        self.head = blake(self.head + body)
+        process = os.getpid()
+        if process != self._pid:
+            self.lock(wait=False, process=process)
+        hasher = self._hasher
+        hasher.reset()
+        hasher.update(self.head + body)
+        self.head = hasher.digest()
         self.records += 1
 
     @property
@@ -246,6 +254,7 @@ class InFile:
         self.path = path
         self._durable = durable
         self.private = private
+        self._hasher = blake3()
         self._disk = threading.Lock()  # whoever waits for the disk, or closes the file, has it
         self._synced = FIRST_HEAD
         self.doubtful = False
@@ -301,13 +310,14 @@ class InFile:
         if not self._locked:
             raise LedgerError(str(self.path), OSError(0, "the lock is another process's"))
 
-    def lock(self, *, wait: bool) -> bool:
+    def lock(self, *, wait: bool, process: int) -> bool:
         """See :class:`Journal`.
 
         Raises:
             LedgerError: an earlier write has failed; the file is gone, or is another one now.
         """
-        self._require_own()
+        if self._handle < 0 or self._broken or process != self._pid:
+            self._require_own()
         try:
             self._locked = _lock(self._handle, wait=False)
             if not self._locked and not self._waits:
@@ -318,7 +328,7 @@ class InFile:
         except OSError as error:
             raise self._fail(error) from error
         finally:
-            if self._locked or wait:
+            if self._waits and (self._locked or wait):
                 self.stop_waiting()
         return self._locked
 
@@ -357,10 +367,12 @@ class InFile:
         """See :class:`Journal`."""
         if self._handle >= 0 and os.getpid() == self._pid:
             self._locked = False
-            with suppress(OSError):
+            try:
                 _unlock(self._handle)
+            except OSError:
+                return
 
-    def news(self, *, locked: bool, passes: Passes | None = None) -> Iterator[News]:
+    def news(self, *, locked: bool, passes: Passes | None = None) -> Iterable[News]:
         """See :class:`Journal`; with the lock an unfinished line at the end is cut off.
 
         Raises:
@@ -368,12 +380,13 @@ class InFile:
             Rejected: L101, L102 or D201: what was written there is no continuation, or what was
                 written here is not there any more.
         """
-        self._require_own()
+        if not locked:  # who has the lock has just taken it
+            self._require_own()
         found = os.fstat(self._handle)
         if found.st_nlink == 0 or found.st_size < self._size:
             raise self._fail(OSError(0, "the file was removed or cut"))
         if found.st_size == self._size:
-            return iter(())
+            return ()
         return self._read(locked, passes)
 
     def _read(self, locked: bool, passes: Passes | None) -> Iterator[News]:
@@ -443,17 +456,25 @@ class InFile:
         Raises:
             LedgerError: the system refuses to write.
         """
-        self._require_locked()
-        line, head = seal(body, self.head)
+        if not self._locked or self._handle < 0 or self._broken or os.getpid() != self._pid:
+            self._require_locked()
+        hasher = self._hasher
+        hasher.reset()
+        hasher.update(self.head + body)
+        head = hasher.digest()
+        line = b'%b,"~":"%b"}\n' % (
+            body[:-1],
+            head.hex().encode(),
+        )  # as `seal` of the format has it
         try:
-            left = memoryview(line)
-            while left:
-                left = left[os.write(self._handle, left) :]
+            put, whole = os.write(self._handle, line), len(line)
+            while put < whole:
+                put += os.write(self._handle, line[put:])
         except OSError as error:
             raise self._fail(error) from error
         self.head = head
         self.records += 1
-        self._size += len(line)
+        self._size += whole
 
     def sync(self) -> None:
         """See :class:`Journal`.
@@ -683,9 +704,10 @@ if sys.platform == "linux" and sys.maxsize > 1 << 32:
         kind = fcntl.F_RDLCK if waits else fcntl.F_UNLCK
         fcntl.fcntl(handle, fcntl.F_OFD_SETLK, _MARK.pack(kind, os.SEEK_SET, _MARK_AT, 1, 0))
 
+    _ASKED: Final = _MARK.pack(fcntl.F_WRLCK, os.SEEK_SET, _MARK_AT, 1, 0)
+
     def _is_marked(handle: int) -> bool:
-        asked = _MARK.pack(fcntl.F_WRLCK, os.SEEK_SET, _MARK_AT, 1, 0)
-        found = fcntl.fcntl(handle, fcntl.F_OFD_GETLK, asked)
+        found = fcntl.fcntl(handle, fcntl.F_OFD_GETLK, _ASKED)
         return bool(_MARK.unpack(found)[0] != fcntl.F_UNLCK)
 else:
 

@@ -19,8 +19,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import KW_ONLY, dataclass, field
+from operator import attrgetter
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 from weakref import WeakValueDictionary
 
 from tcc_certs.core.atoms import Codes, read_atom
@@ -87,9 +88,12 @@ class Ticket:
 _inside: ContextVar[tuple[Ticket, ...]] = ContextVar("tcc_gate_inside", default=())
 
 
-def _held_here() -> list[Ticket]:
+_is_held: Final = attrgetter("held")
+
+
+def _held_here() -> tuple[Ticket, ...]:
     """The turns that this thread or task, or what started it, holds."""
-    return [known for known in _inside.get() if known.held]
+    return tuple(filter(_is_held, _inside.get()))
 
 
 class Nested(Exception):
@@ -112,17 +116,18 @@ class Turns:
 
     Attributes:
         changes: how often a call under way came to an outcome, or was left.
+        passed: turns whose calls are under way without the turn.
     """
 
     __slots__ = (
-        "__weakref__", "_holder", "_lock", "_passed", "_queue", "_waits", "changes", "pid",
+        "__weakref__", "_holder", "_lock", "_queue", "_waits", "changes", "passed", "pid",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._holder: Ticket | None = None
         self._queue: deque[Ticket] = deque()
-        self._passed: set[Ticket] = set()  # whose calls are under way without the turn
+        self.passed: set[Ticket] = set()
         self._waits = False  # whether the holder waits for a change
         self.changes = 0
         self.pid = os.getpid()
@@ -134,9 +139,12 @@ class Turns:
             Nested: the thread, or what started it, has it; or a task of this thread waits for it.
             Crowded: too many wait.
         """
-        ticket = Ticket(None)
-        own = _held_here()
-        if not self._enter(ticket, own, blocks=True):
+        ticket, own = Ticket(None), tuple(filter(_is_held, _inside.get()))
+        with self._lock:
+            free = self._holder is None and not self.passed  # nobody is about
+            if free:
+                self._holder, ticket.held = ticket, True
+        if not free and not self._enter(ticket, own, blocks=True):
             try:
                 ticket.wait()
             except BaseException:
@@ -178,10 +186,10 @@ class Turns:
         """Whether the turn is had at once; else it is to be waited for."""
         with self._lock:
             holder = self._holder
-            if self._passed:
-                if any(known in self._passed for known in own):
+            if self.passed:
+                if any(known in self.passed for known in own):
                     raise Nested
-                if blocks and any(known.thread == ticket.thread for known in self._passed):
+                if blocks and any(known.thread == ticket.thread for known in self.passed):
                     raise Nested
             if holder is None:
                 self._holder = ticket
@@ -212,19 +220,22 @@ class Turns:
     def give_back(self, ticket: Ticket) -> None:
         """The turn is over; the next one has it."""
         with self._lock:
-            if ticket in self._passed:
+            if self._holder is ticket:
                 ticket.held = False
-                self._passed.remove(ticket)
+                if self._queue:
+                    self._go_on()
+                else:
+                    self._holder, self._waits = None, False
+            elif ticket in self.passed:
+                ticket.held = False
+                self.passed.remove(ticket)
                 self._changed()
-            elif self._holder is ticket:
-                ticket.held = False
-                self._go_on()
 
     def pass_on(self, ticket: Ticket) -> None:
         """The call is under way, and the next one has the turn."""
         with self._lock:
             if self._holder is ticket:
-                self._passed.add(ticket)
+                self.passed.add(ticket)
                 self._go_on()
 
     def _go_on(self) -> None:
@@ -239,7 +250,10 @@ class Turns:
                 self._holder = None
 
     def changed(self) -> None:
-        """A call under way came to an outcome: who waits for that decides again."""
+        """A call under way came to an outcome: who waits for that decides again.
+
+        Where nothing was `passed` on, nobody waits: whoever waits for others has the turn.
+        """
         with self._lock:
             self._changed()
 
@@ -315,6 +329,9 @@ class Took:
 
 class OverError(RuntimeError):
     """The call of a permit is over, or its outcome was told already."""
+
+
+_ONE: Final = "a permit is for one call"
 
 
 class Door(Protocol):
@@ -401,7 +418,8 @@ class Permit:
     @property
     def seq(self) -> int:
         """The number of the call in its session, from 1; 0 of one that is `shadowed`."""
-        self._require(self._seq > 0 or bool(self.shadowed), "the block was not entered")
+        if not (self._seq or self.shadowed):
+            raise RuntimeError(f"{self.tool}: the block was not entered")
         return self._seq
 
     @property
@@ -410,7 +428,8 @@ class Permit:
 
         Empty of one that is `shadowed`.
         """
-        self._require(self._seq > 0 or bool(self.shadowed), "the block was not entered")
+        if not (self._seq or self.shadowed):
+            raise RuntimeError(f"{self.tool}: the block was not entered")
         return self._key
 
     def done(
@@ -458,12 +477,11 @@ class Permit:
         ticket = self._ticket
         if ticket is None:
             raise OverError(f"{self.tool}: the block is not entered, or is left")
-        self._require(self.outcome is None, "the outcome was told already")
-        sync = not self._in_task
-        told = self._gate.settle(
-            ticket, outcome, result, observed, reason, took, sync=sync, read=read
+        if self.outcome is not None:
+            raise RuntimeError(f"{self.tool}: the outcome was told already")
+        self.outcome, self.unforeseen = self._gate.settle(
+            ticket, outcome, result, observed, reason, took, sync=not self._in_task, read=read
         )
-        self.outcome, self.unforeseen = told
 
     def admitted(self, seq: int, key: str, ticket: Ticket, model: str = "") -> None:
         """The gate lets it through."""
@@ -474,7 +492,8 @@ class Permit:
         self.shadowed = code
 
     def __enter__(self) -> Permit:
-        self._require(self._seq == 0 and not self.shadowed, "a permit is for one call")
+        if self._seq or self.shadowed:
+            raise RuntimeError(f"{self.tool}: {_ONE}")
         self._gate.enter(self)
         return self
 
@@ -488,13 +507,15 @@ class Permit:
         if ticket is None:
             return
         try:
-            self._leave_unknown(kind)
+            if self.outcome is None:
+                self._leave_unknown(kind)
         finally:
             self._ticket = None
             self._gate.leave(ticket)
 
     async def __aenter__(self) -> Permit:
-        self._require(self._seq == 0 and not self.shadowed, "a permit is for one call")
+        if self._seq or self.shadowed:
+            raise RuntimeError(f"{self.tool}: {_ONE}")
         self._in_task = True
         try:
             await self._gate.enter_in_task(self)
@@ -513,7 +534,8 @@ class Permit:
         if ticket is None:
             return
         try:
-            self._leave_unknown(kind)
+            if self.outcome is None:
+                self._leave_unknown(kind)
             await self._gate.outcome_in_task(ticket)
         except LedgerError as trouble:
             self._gate.fail(trouble)
@@ -523,10 +545,5 @@ class Permit:
 
     def _leave_unknown(self, kind: type[BaseException] | None) -> None:
         """What nobody told is unknown; another thread may be telling it just now."""
-        if self.outcome is None:
-            with suppress(OverError):
-                self.unknown("" if kind is None else kind.__name__)
-
-    def _require(self, holds: bool, what: str) -> None:
-        if not holds:
-            raise RuntimeError(f"{self.tool}: {what}")
+        with suppress(OverError):
+            self.unknown("" if kind is None else kind.__name__)

@@ -424,7 +424,7 @@ def _scalar(value: object) -> bytes:
 # The table of a tool.
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class Asked(Struct, frozen=True, gc=False):
     """A call that was asked for and is well formed.
 
     Attributes:
@@ -441,10 +441,14 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 
 class Listed:
-    """The values of a listed or an observed parameter, by JSON value."""
+    """The values of a listed or an observed parameter, by JSON value.
+
+    Attributes:
+        texts: the places of those that are texts.
+    """
 
     __slots__ = (
-        "_numbers", "_rest", "_texts", "_words", "at", "name", "optional", "shown", "values",
+        "_numbers", "_rest", "_words", "at", "name", "optional", "shown", "texts", "values",
     )  # fmt: skip
 
     def __init__(self, parameter: Parameter) -> None:
@@ -454,7 +458,7 @@ class Listed:
         self._rest: int | None = None  # the place of what is not listed
         self.values = parameter.values
         self.shown: list[Scalar] = []
-        self._texts: dict[str, int] = {}
+        self.texts: dict[str, int] = {}
         self._numbers: dict[int | Decimal, int] = {}
         self._words: dict[bool | None, int] = {}
         for at, text in enumerate(parameter.values):
@@ -468,7 +472,7 @@ class Listed:
         value = json_of(text)
         self.shown.append(_plain_number(value, text) if isinstance(value, Decimal) else value)
         if isinstance(value, str):
-            self._texts[value] = at
+            self.texts[value] = at
         elif value is None or isinstance(value, bool):
             self._words[value] = at
         else:
@@ -516,7 +520,7 @@ class Listed:
         """The place of a JSON value among the values."""
         found: int | None = None
         if type(value) is str:
-            found = self._texts.get(value)
+            found = self.texts.get(value)
         elif value is None or type(value) is bool:
             found = self._words.get(value)
         elif type(value) is int:
@@ -574,14 +578,19 @@ class ToolTable:
         """The call that the arguments name, or what is wrong with them."""
         if type(arguments) is not dict:
             return Code.NO_VALUE, "arguments"
+        slots = self._slots
         for name in arguments:
-            if type(name) is not str or name not in self._slots:
+            if type(name) is not str or name not in slots:
                 return Code.UNDECLARED_ARGUMENT, name if type(name) is str else type(name).__name__
-        indices = []
+        indices: list[int] = []
         for param in self.listed:
-            place = param.chosen(arguments)
-            if isinstance(place, Code):
-                return place, param.name
+            value = arguments.get(param.name) if param.at is None else None
+            place = param.texts.get(value) if type(value) is str else None
+            if place is None:  # no text that is listed
+                chosen = param.chosen(arguments)
+                if isinstance(chosen, Code):
+                    return chosen, param.name
+                place = chosen
             indices.append(place)
         opened: list[Given] = []
         states: dict[str, State] = {}
@@ -604,10 +613,8 @@ class ToolTable:
             if len(found) == 3:
                 states[name] = found[2]
         values = (*indices, *self._unknown)
-        offer = self._offers.get(values)
-        if offer is None:
-            offer = self._no_call(indices)
-        return Asked(table=self, offer=offer, opened=tuple(opened), states=states)
+        offer = self._offers.get(values) or self._no_call(indices)
+        return Asked(self, offer, tuple(opened), states)
 
     def _no_call(self, listed: Sequence[int]) -> Offer:
         """Well formed, and in no plan."""
@@ -752,7 +759,9 @@ class Policy:
     def tool(self, name: object) -> ToolTable | None:
         """The table of a tool, None where there is no such tool."""
         number = self._numbers.get(name) if type(name) is str else None
-        return None if number is None else self.table(number)
+        if number is None:
+            return None
+        return self._tables.get(number) or self.table(number)
 
     def table(self, number: int) -> ToolTable:
         """The table of a tool by its number."""

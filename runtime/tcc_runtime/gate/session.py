@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from operator import add, sub
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeAlias
 
 from blake3 import blake3
 from msgspec import Raw, Struct
@@ -35,11 +35,11 @@ from tcc_certs.session.records import MAC, MAX_BEHIND, MAX_UNDER_WAY, SCHEMA, op
 from tcc_certs.session.validation import SessionReplay
 from tcc_certs.session.values import typed_text
 from tcc_certs.values.canonical import (
+    MAC_BYTES,
     CallKeys,
     digest,
     key_commitment,
     record_key,
-    record_mac,
     reference_digest,
 )
 from tcc_certs.values.places import Columns, State
@@ -55,12 +55,25 @@ _MOST_RESULT: Final = 1 << 24
 MOST_NAME: Final = 255
 # A tenth of the time of codec.encode, which writes what is of a type derived from text or numbers.
 _canonical: Final = Encoder(order="sorted", enc_hook=lambda value: Raw(encode(value))).encode
+APART: Final = 128  # calls between two places that are kept to say why something is refused
 _NO_ARGUMENTS: Final[Mapping[str, Json]] = MappingProxyType({})
 # Of these `kind` is the last member before the MAC, and none before it has one.
 _BEFORE_MAC: Final = {
-    kind: b'"kind":"%b"' % kind.encode()
-    for kind in ("call", "outcome", "refusal", "resolve", "end")
+    kind: b'"kind":"%b"' % kind.encode() for kind in ("refusal", "resolve", "end")
 }
+# A record's canonical bytes: what stands before its MAC, and what stands behind.
+Parts: TypeAlias = "tuple[bytes, bytes]"
+
+
+def parts_of(record: Mapping[str, Json]) -> Parts:
+    """The canonical bytes of a record, in which its MAC is still missing."""
+    mark = _BEFORE_MAC.get(str(record["kind"]))
+    if mark is not None:
+        first, mark, rest = _canonical(record).partition(mark)
+        return first + mark, rest
+    first = encode({name: value for name, value in record.items() if name < MAC})[:-1]
+    other = {name: value for name, value in record.items() if name > MAC}
+    return first, b"," + encode(other)[1:] if other else b"}"
 
 
 def session_record(
@@ -177,11 +190,11 @@ class Writer:
         session_id: of the session.
     """
 
-    __slots__ = ("_call_keys", "_digester", "_forms", "_key", "_record_key", "_shown")
+    __slots__ = ("_call_keys", "_digester", "_forms", "_key", "_macs", "_shown")
 
     def __init__(self, policy: Policy, key: bytes, shown: Sequence[str], session_id: str) -> None:
         self._key = key
-        self._record_key = record_key(key)
+        self._macs = blake3(key=record_key(key))
         self._call_keys = CallKeys(key, session_id)
         names, tools = frozenset(shown), policy.core.tools
         self._shown = [
@@ -199,19 +212,16 @@ class Writer:
         nothing: Mapping[str, Form] = {}
         self._forms = [nothing] * len(tools) if statements is None else statements.ledger.tools
 
-    def sealed(self, record: Mapping[str, Json], previous: bytes) -> bytes:
-        """The canonical bytes of a record with its MAC, behind a record of the hash `previous`."""
-        mark = _BEFORE_MAC.get(str(record["kind"]))
-        if mark is not None:
-            body = _canonical(record)
-            first, mark, rest = body.partition(mark)
-        else:
-            first, mark = encode({n: value for n, value in record.items() if n < MAC})[:-1], b""
-            other = {name: value for name, value in record.items() if name > MAC}
-            rest = b"," + encode(other)[1:] if other else b"}"
-            body = first + rest
-        mac = record_mac(self._record_key, previous, body)
-        return b'%b%b,"mac":"%b"%b' % (first, mark, mac.hex().encode(), rest)
+    def sealed(self, parts: Parts, previous: bytes) -> bytes:
+        """The canonical bytes of a record with its MAC, behind a record of the hash `previous`.
+
+        One at a time: the hasher is kept, as it is made in more time than it takes.
+        """
+        first, rest = parts
+        macs = self._macs
+        macs.reset()
+        macs.update(b"mac%b%b%b" % (previous, first, rest))
+        return b'%b,"mac":"%b"%b' % (first, macs.digest(MAC_BYTES).hex().encode(), rest)
 
     def call_key(self, seq: int) -> str:
         """The idempotency key of a call."""
@@ -232,36 +242,39 @@ class Writer:
     def call(
         self,
         seq: int,
-        asked: Asked,
+        offer: Offer,
+        opened: Mapping[str, Json],
         states: Sequence[int],
-        reference: str | None,
-        execute: Mapping[str, Json] | None = None,
-        opened: Mapping[str, Json] | None = None,
+        *,
+        reference: str | None = None,
         at_ms: int | None = None,
         across: Mapping[str, Json] | None = None,
-    ) -> dict[str, Json]:
-        """`call`; `execute` says which model makes it.
+        execute: Mapping[str, Json] | None = None,
+    ) -> tuple[Parts, str]:
+        """`call`, and its idempotency key; a member that is None is not there.
 
         Args:
-            opened: what it has of the open arguments, where that is known.
+            opened: what it has of the open arguments.
             at_ms: when it was decided, where a statement looks at the clock.
-            across: what it drew of limits across sessions.
+            across: what it drew of limits across sessions; execute: which model makes it.
         """
-        record: dict[str, Json] = {
-            "kind": "call",
-            "seq": seq,
-            "call": asked.offer.text,
-            "open": self.opened(asked) if opened is None else opened,
-            "states": list(states),
-            "key": self._call_keys.of(seq),
-        }
-        if reference is not None:
-            record["ref"] = reference
-        if at_ms is not None:
-            record["at_ms"] = at_ms
+        before = b"{"
         if across is not None:
-            record["across"] = across
-        return record if execute is None else {**record, "execute": execute}
+            before += b'"across":%b,' % _canonical(across)
+        if at_ms is not None:
+            before += b'"at_ms":%d,' % at_ms
+        behind = b""
+        if execute is not None:
+            behind = b'"execute":%b,' % _canonical(execute)
+        between = b"" if reference is None else b'"ref":"%b",' % reference.encode()
+        key = self._call_keys.of(seq)
+        first = b'%b"call":%b,%b"key":"%b","kind":"call"' % (
+            before, _canonical(offer.text), behind, key.encode(),
+        )  # fmt: skip
+        rest = b',"open":%b,%b"seq":%d,"states":%b}' % (
+            _canonical(opened) if opened else b"{}", between, seq, _canonical(states),
+        )  # fmt: skip
+        return (first, rest), key
 
     def opened(self, asked: Asked) -> dict[str, Json]:
         """What a record has of the open arguments of a call.
@@ -319,42 +332,46 @@ class Writer:
         return blake3(b"j" + found, key=self._key).hexdigest()
 
 
-def outcome_record(
+def outcome_parts(
     seq: int,
-    outcome: str,
+    outcome: Outcome,
     ms: int,
-    observed: Mapping[str, Json] | None,
-    unforeseen: bool,
-    result: str | None,
-    took: Mapping[str, Json] | None = None,
     *,
+    observed: Mapping[str, Json] | None = None,
+    unforeseen: bool = False,
+    result: str | None = None,
+    took: Mapping[str, Json] | None = None,
     read: bool = False,
-    answers: Mapping[str, Json] = MappingProxyType({}),
-) -> dict[str, Json]:
+    answers: Mapping[str, Json] = _NO_ARGUMENTS,
+) -> Parts:
     """`outcome`; `took` is what the model took, `read` whether a call failed with an answer.
 
     Args:
         unforeseen: whether one of the observed values is not known.
         answers: the open ones that are shown.
     """
-    record: dict[str, Json] = {"kind": "outcome", "seq": seq, "outcome": outcome, "ms": ms}
-    if unforeseen:
-        record["unforeseen"] = True
-    if observed:
-        record["observed"] = observed
-    if answers:
-        record["answers"] = answers
+    before, between, behind = b"{", b"", b""
     if read:
-        record["answered"] = True
-    if result is not None:
-        record["result"] = result
-    return record if took is None else {**record, "took": took}
+        before += b'"answered":true,'
+    if answers:
+        before += b'"answers":%b,' % _canonical(answers)
+    if observed:
+        between = b'"observed":%b,' % _canonical(observed)
+    of = b"" if result is None else b'"result":"%b",' % result.encode()
+    if took is not None:
+        behind = b',"took":%b' % _canonical(took)
+    if unforeseen:
+        behind += b',"unforeseen":true'
+    rest = b',"ms":%d,%b"outcome":"%b",%b"seq":%d%b}' % (
+        ms, between, outcome.encode(), of, seq, behind,
+    )  # fmt: skip
+    return b'%b"kind":"outcome"' % before, rest
 
 
-def refusal_record(tool: str, code: str, *, made: bool = False) -> dict[str, Json]:
+def refusal_parts(tool: str, code: str, *, made: bool = False) -> Parts:
     """`refusal`; `tool` is one of the grammar's, or empty; `made`: in the shadow, all the same."""
     record: dict[str, Json] = {"kind": "refusal", "tool": tool or "unknown tool", "code": code}
-    return {**record, "made": True} if made else record
+    return parts_of({**record, "made": True} if made else record)
 
 
 def resolve_record(
@@ -414,29 +431,29 @@ def lacks_one(answers: Mapping[str, Json]) -> bool:
 # The session.
 
 
-class Made(Struct, kw_only=True):
+class Made(Struct, gc=False):  # nothing that it refers to refers to it
     """A call that was made.
 
     Attributes:
         offer: which.
+        line: of its record.
+        seen: as monitors see it.
+        opened: what the ledger has of its open arguments.
+        model: that makes it; empty where none does.
         outcome: unknown until it is told.
         observed: the indices of the observed values; None unless it is done.
         unforeseen: of its answer a part is not known.
-        opened: what the ledger has of its open arguments.
-        model: that makes it; empty where none does.
-        line: of its record.
-        seen: as monitors see it.
         drawn: the attempt by which it was counted across sessions; None: it was not.
     """
 
     offer: Offer
+    line: int = 0
+    seen: Sequence[Seen] = ()
+    opened: Mapping[str, Json] = _NO_ARGUMENTS
+    model: str = ""
     outcome: Outcome = "unknown"
     observed: Observed | None = None
     unforeseen: bool = False
-    opened: Mapping[str, Json] = _NO_ARGUMENTS
-    model: str = ""
-    line: int = 0
-    seen: Sequence[Seen] = ()
     drawn: int | None = None
 
 
@@ -450,14 +467,15 @@ class Session:
         under_way: the numbers of those that have no outcome yet, in order.
         ended: no call may follow.
         resolved: the places in `made` of the calls that were resolved, in that order.
-        trail: what is kept to say why something is refused.
+        trail: what is kept to say why something is refused; due: the number of calls at which it
+            is to be brought along.
         follows: whether its course has gone on already by what it is told.
         identity: the session's id; way_on: what whoever it refuses can do when it is spent.
         stamp: when the last of its calls was decided, or it began, UTC ms.
     """
 
     __slots__ = (
-        "_counted", "_taken", "course", "ended", "follows", "identity", "made", "policy",
+        "_counted", "_taken", "course", "due", "ended", "follows", "identity", "made", "policy",
         "resolved", "stamp", "trail", "under_way", "way_on",
     )  # fmt: skip
 
@@ -470,6 +488,7 @@ class Session:
         self.resolved: list[int] = []
         self._taken, self._counted = policy.nothing_taken, 0  # of the calls up to that one
         self.trail: object = None
+        self.due = APART
         self.identity = self.way_on = ""
         self.stamp = 0
 
@@ -505,21 +524,6 @@ class Session:
     def states(self) -> list[int]:
         """The states that the session may be in, as a ledger has them."""
         return self.policy.machine.shown(self.course.held)
-
-    def refusal(
-        self,
-        offer: Offer,
-        seen: Sequence[Seen],
-        states: Mapping[str, State] | None = None,
-        stamp: int = 0,
-    ) -> tuple[Code, str] | None:
-        """Why a call may not be made, and which monitor forbids it; None where it may.
-
-        While another is under way its outcome counts as unknown.
-        """
-        if self.ended:
-            return Code.ENDED, ""
-        return self.course.refuses(offer, seen, states, stamp)
 
     @property
     def taken(self) -> tuple[int, ...]:
@@ -564,12 +568,13 @@ class Session:
         model: str = "",
     ) -> Made:
         """A call is made; what comes of it is told to :meth:`settle`."""
-        made = Made(offer=offer, line=line, seen=seen, opened=opened, model=model)
+        made = Made(offer, line, seen, opened, model)
         self.made.append(made)
         seq = len(self.made)
         if not self.follows:
             self.course.begin(seq, offer, seen, states, stamp)
-        self.stamp = max(self.stamp, stamp)
+        if stamp > self.stamp:
+            self.stamp = stamp
         self.under_way = (*self.under_way, seq)
         return made
 

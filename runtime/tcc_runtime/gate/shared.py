@@ -17,10 +17,11 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final, NoReturn
 
 from msgspec import Struct
@@ -38,11 +39,18 @@ from tcc_certs.session.records import SHADOWED
 from tcc_certs.values.places import State
 from tcc_runtime.account.account import Account
 from tcc_runtime.account.windows import Across, Counting
-from tcc_runtime.errors import GivenOtherwise, LedgerError, ResumeError, SettingsError
+from tcc_runtime.errors import (
+    NEEDS_MODEL,
+    BindingError,
+    GivenOtherwise,
+    LedgerError,
+    ResumeError,
+    SettingsError,
+)
 from tcc_runtime.gate.budget import Budget, ModelCall
-from tcc_runtime.gate.journal import InFile, Journal, Passes
+from tcc_runtime.gate.journal import InFile, Journal, News, Passes
 from tcc_runtime.gate.keys import NONCE_BYTES, new_key, read_key, remove_key
-from tcc_runtime.gate.permit import Crowded, Nested, NotYet, Ticket, Turns, turns_of
+from tcc_runtime.gate.permit import Crowded, Nested, NotYet, Permit, Ticket, Turns, turns_of
 from tcc_runtime.gate.policy import Asked, Given, Policy, read_given
 from tcc_runtime.gate.reasons import keep_up, reasons
 from tcc_runtime.gate.refusals import (
@@ -60,6 +68,7 @@ from tcc_runtime.gate.refusals import (
 from tcc_runtime.gate.session import (
     MOST_NAME,
     Follower,
+    Parts,
     Session,
     answers_of,
     end_record,
@@ -67,8 +76,9 @@ from tcc_runtime.gate.session import (
     is_name,
     lacks_one,
     observed_texts,
-    outcome_record,
-    refusal_record,
+    outcome_parts,
+    parts_of,
+    refusal_parts,
     resolve_record,
     session_record,
 )
@@ -78,7 +88,7 @@ from tcc_runtime.process import collection_put_off
 # Decisions; they have no effect.
 
 
-class Permitted(Struct, frozen=True, kw_only=True):
+class Permitted(Struct, frozen=True, gc=False):
     """A call that may be made.
 
     Attributes:
@@ -89,8 +99,8 @@ class Permitted(Struct, frozen=True, kw_only=True):
     """
 
     asked: Asked
-    seen: Sequence[Seen]
-    opened: Mapping[str, Json] | None
+    seen: Sequence[Seen] = ()
+    opened: Mapping[str, Json] | None = None
     states: Mapping[str, State] | None = None
     at_ms: int | None = None
 
@@ -110,9 +120,11 @@ def decide(
         kept: whether a call that is allowed may be made; else nothing is remembered of it.
     """
     reading = follower.reading
-    known = 0 if reading is None else len(reading.marks)
+    if reading is None:
+        return _decided(follower, tool, arguments, clock)
+    known = len(reading.marks)
     found = _decided(follower, tool, arguments, clock)
-    if reading is not None and not (kept and isinstance(found, Permitted)):
+    if not (kept and isinstance(found, Permitted)):
         reading.forget(known)
     return found
 
@@ -131,7 +143,8 @@ def _decided(
     if not isinstance(asked, Asked):
         more = partial(argument_remedy, session.policy.core, table.tool, *asked)
         return decision(session, asked[0], clip(asked[1], 80), more=more)
-    machine, offer = session.policy.machine, asked.offer
+    policy, offer = session.policy, asked.offer
+    machine = policy.machine
     seen: Sequence[Seen] = ()
     opened = states = at_ms = None
     if machine.statements is not None or offer.tool in machine.monitors.compared:
@@ -145,17 +158,17 @@ def _decided(
         at_ms = max(clock(), session.stamp)
         if at_ms > MAX_TIME:
             return decision(session, Code.NOT_WRITTEN, "clock")
-    refused = session.refusal(offer, seen, states, at_ms or 0)
+    refused = session.course.refuses(offer, seen, states, at_ms or 0)
     if refused is not None:
         code, text = refused
         if code in (Code.MONITOR_FORBIDS, Code.MANY_EARLIER):
-            at = len(session.made) + 1, asked.offer.tool, states, at_ms or 0
+            at = len(session.made) + 1, offer.tool, states, at_ms or 0
             return decision(session, code, text, asked, why(session.course, text, *at))
         return decision(session, code, text, asked)
-    executions, tool = follower.executions, asked.offer.tool
-    if executions is not None and executions.makes(tool) and executions.choice(tool) is None:
+    made_by = follower.executions
+    if made_by is not None and made_by.makes(offer.tool) and made_by.choice(offer.tool) is None:
         return decision(session, Code.NO_MODEL, "budget", asked)
-    return Permitted(asked=asked, seen=seen, opened=opened, states=states, at_ms=at_ms)
+    return Permitted(asked, seen, opened, states, at_ms)
 
 
 def is_call(follower: Follower, seq: int, tool: object, arguments: object) -> bool:
@@ -279,7 +292,7 @@ class Begun:
 _NOTHING: Final = Begun()
 
 
-class UnderWay(Struct, kw_only=True):
+class UnderWay(Struct):
     """A call of this process that is under way.
 
     Attributes:
@@ -299,6 +312,7 @@ class Rolled(Exception):
     """A finished ledger has another name now: open the name again."""
 
 
+_NO_ANSWERS: Final[Mapping[str, Json]] = MappingProxyType({})
 _POLL: Final = (0.0005, 0.02)  # seconds between two looks at a lock: the first, the longest
 _TRIES: Final = 10
 _FAULTS: Final = (LedgerError, Rejected, ResumeError)
@@ -312,10 +326,12 @@ class Shared:
     Attributes:
         policy: of its artifact.
         follower: the session, and what its ledger says of it; session: that session.
-        lock: of everything here, for as long as it is looked at or changed.
+        lock: of everything here, for as long as it is looked at or changed; the lock of the file is
+            given back with it.
         durable: whether the disk is waited for.
         clock: UTC ms.
         pending: the calls of this process that are under way, by the turns they began in.
+        overlaps: whether there are calls that others may be under way beside.
         turns: the queue before the session.
         across: the limits that are held across sessions; None: there are none.
     """
@@ -341,11 +357,12 @@ class Shared:
         self.home = home
         self.lock = threading.Lock()
         self.pending: dict[Ticket, UnderWay] = {}
+        self.overlaps = any(tool.parallel for tool in policy.core.tools)
         self._users = 0  # of the lock of the file: the holder of the turn, and calls under way
         self._row = 0  # calls that began beside others since it was taken
+        self._given_back = 0  # how often it was
         self._way_until = 0.0  # until then the lock is left to others who wait for it
         self._entered: Ticket | None = None  # the turn in which it was taken
-        self._users_lock = threading.Lock()
         self.clock = clock
         self._nonce = nonce
         self.journal = journal
@@ -358,10 +375,10 @@ class Shared:
         self._begun_by = self._pid if home.begun else 0
         self._made_key = False
         if isinstance(journal, InFile):
-            self._turns = turns_of(journal.device, journal.inode)
+            self.turns = turns_of(journal.device, journal.inode)
             self._take_up(journal, key, shown, wait=wait)
         else:
-            self._turns = Turns()
+            self.turns = Turns()
             follower = self._follows(os.urandom(32) if key is None else key)
             self._begin(follower, shown)
 
@@ -390,7 +407,7 @@ class Shared:
         )
         follower.open(shown, record)
         follower.session.way_on = self.home.way_on
-        self.journal.append(follower.writer.sealed(record, self.journal.head))
+        self.journal.append(follower.writer.sealed(parts_of(record), self.journal.head))
         self.sync()
 
     def _take_up(
@@ -402,7 +419,7 @@ class Shared:
             LedgerError: with a `BlockingIOError`: without `wait`, where somebody has the lock.
         """
         try:
-            ticket = self._turns.take() if wait else self._turns.try_take()
+            ticket = self.turns.take() if wait else self.turns.try_take()
         except Nested:
             journal.close()
             raise Refused(Decision(Code.NESTED_CALL, "", list, tuple)) from None
@@ -410,7 +427,7 @@ class Shared:
             journal.close()
             raise _held(journal)
         try:
-            if not journal.lock(wait=wait):
+            if not journal.lock(wait=wait, process=self._pid):
                 raise _held(journal)
             new = journal.is_new()
             if new and self.home.private:
@@ -452,7 +469,7 @@ class Shared:
             raise
         finally:
             journal.unlock()
-            self._turns.give_back(ticket)
+            self.turns.give_back(ticket)
 
     @property
     def untouched(self) -> bool:
@@ -520,23 +537,24 @@ class Shared:
         Raises:
             Refused: R305, R306.
         """
-        self._require_process()
+        if os.getpid() != self._pid:
+            self._require_process()
         try:
-            ticket = self._turns.take()
+            ticket = self.turns.take()
         except Nested:
             self._refuse_nested(tool)
         except Crowded:
             self._refuse_nested(tool, Code.MANY_WAITING)
         try:
             while self.pending:
-                changes = self.changes()
+                changes = self.turns.changes
                 if not self._gives_way():
                     break
                 self.wait(ticket, changes)
-            if self._takes_lock():
+            if not self._users or self._takes_lock():
                 while self._way_until and self._leaves_way():
                     time.sleep(_POLL[0])
-                self.journal.lock(wait=True)
+                self.journal.lock(wait=True, process=self._pid)
                 self._locked(ticket, tool)
         except _FAULTS as error:
             self._give_up(ticket)
@@ -553,16 +571,16 @@ class Shared:
             Refused: R306.
         """
         self._require_process()
-        ticket = self._turns.try_take()
+        ticket = self.turns.try_take()
         if ticket is None:
             return None
         try:
             if self._gives_way():
-                self._turns.give_back(ticket)
+                self.turns.give_back(ticket)
                 return None
             if self._takes_lock():
-                if self._leaves_way() or not self.journal.lock(wait=False):
-                    self._turns.give_back(ticket)
+                if self._leaves_way() or not self.journal.lock(wait=False, process=self._pid):
+                    self.turns.give_back(ticket)
                     return None
                 self._locked(ticket, tool)
         except _FAULTS as error:
@@ -577,19 +595,19 @@ class Shared:
         """The same, of a task; a lock that another process has is looked at again and again."""
         self._require_process()
         try:
-            ticket = await self._turns.take_in_task()
+            ticket = await self.turns.take_in_task()
         except Nested:
             self._refuse_nested(tool)
         except Crowded:
             self._refuse_nested(tool, Code.MANY_WAITING)
         try:
-            changes = self.changes()
+            changes = self.turns.changes
             while self._gives_way():
                 await self.wait_in_task(ticket, changes)
-                changes = self.changes()
+                changes = self.turns.changes
             if self._takes_lock():
                 pause, longest = _POLL
-                while self._leaves_way() or not self.journal.lock(wait=False):
+                while self._leaves_way() or not self.journal.lock(wait=False, process=self._pid):
                     await asyncio.sleep(pause)
                     pause = min(longest, 2 * pause)
                 self._locked(ticket, tool)
@@ -615,14 +633,22 @@ class Shared:
         return False
 
     def _unlock(self) -> None:
-        """Gives the lock back; of others who wait for it one has it first."""
-        if self.journal.others_wait():
+        """Gives the lock back; of others who wait for it one has it first.
+
+        To ask whether somebody waits takes longer than to give it back: whoever waits for no disk
+        asks at every eighth time.
+        """
+        self._given_back += 1
+        if (self.durable or not self._given_back & 7) and self.journal.others_wait():
             self._way_until = time.monotonic() + _WAY
         self.journal.unlock()
 
     def _takes_lock(self) -> bool:
-        """Whether the holder of the turn has to take the lock; else it has it from here on."""
-        with self._users_lock:
+        """Whether the holder of the turn has to take the lock; else it has it from here on.
+
+        Nobody but that holder begins to use it: where none does, none will.
+        """
+        with self.lock:
             if self._users == 0:
                 return True
             self._users += 1
@@ -630,31 +656,52 @@ class Shared:
 
     def _locked(self, ticket: Ticket, tool: str) -> None:
         """The lock was taken: what others have written is read."""
-        with self._users_lock:
+        with self.lock:
             self._users, self._row, self._entered = 1, 0, ticket
-        self._catch_up(tool)
+            if self._between or self._fault is not None:
+                self._require_sound(tool)
+            journal, session = self.journal, self.session
+            news = journal.news(locked=True)
+            if news or len(session.made) >= session.due:
+                self._follow(self.follower, news)
+            if journal.doubtful:
+                journal.sync()  # what another process wrote is on the disk before it is used
+            if self.across is not None:
+                self.give_back()
+            if session.under_way:
+                self._leave_unknown(self.follower)
 
     def _give_up(self, ticket: Ticket) -> None:
         """A turn that was not entered; the lock goes where nobody uses it."""
-        with self._users_lock:
+        with self.lock:
             if self._entered is ticket:
                 self._users = max(0, self._users - 1)
             if self._users == 0:
                 self.journal.stop_waiting()
                 self._unlock()
-        self._turns.give_back(ticket)
+        self.turns.give_back(ticket)
 
-    def leave(self, ticket: Ticket) -> None:
-        """Gives the turn back, and the lock where no call of this process is under way."""
-        with self._users_lock:
-            self._users = max(0, self._users - 1)
-            if self._users == 0:
-                self._unlock()
-        self._turns.give_back(ticket)
+    def leave(self, ticket: Ticket) -> UnderWay | None:
+        """Gives the turn back, and the lock where no call of this process is under way.
+
+        Returns:
+            the call that was; None: none was.
+        """
+        with self.lock:
+            call = self.pending.pop(ticket, None)
+            if self._users <= 1:
+                try:
+                    self._unlock()
+                finally:
+                    self._users = 0  # not before: who sees this takes the lock himself
+            else:
+                self._users -= 1
+        self.turns.give_back(ticket)
+        return call
 
     def stop_waiting(self) -> None:
         """Nobody here waits for the lock any more, who was told that it is another's."""
-        with self._users_lock:
+        with self.lock:
             if self._users == 0:
                 self.journal.stop_waiting()
 
@@ -663,24 +710,16 @@ class Shared:
         made = self.session.made[self.pending[ticket].seq - 1]
         if self.policy.core.tools[made.offer.tool].parallel:
             self._row += 1
-            self._turns.pass_on(ticket)
-
-    def changes(self) -> int:
-        """How often something has changed that a call may wait for; before it is decided."""
-        return self._turns.changes
-
-    def changed(self) -> None:
-        """A call under way came to an outcome."""
-        self._turns.changed()
+            self.turns.pass_on(ticket)
 
     def wait(self, ticket: Ticket, changes: int) -> None:
         """Until something has changed since `changes`; of a thread that has the turn."""
-        if self._turns.rearm(ticket, changes):
+        if self.turns.rearm(ticket, changes):
             ticket.wait()
 
     async def wait_in_task(self, ticket: Ticket, changes: int) -> None:
         """The same, of a task."""
-        if self._turns.rearm(ticket, changes):
+        if self.turns.rearm(ticket, changes):
             await ticket.come()
 
     def enter_alone(self) -> Ticket:
@@ -692,7 +731,7 @@ class Shared:
         ticket = self.enter("")
         try:
             while True:
-                changes = self.changes()
+                changes = self.turns.changes
                 if not self.pending:
                     return ticket
                 self.wait(ticket, changes)
@@ -707,25 +746,14 @@ class Shared:
         self._pid = os.getpid()
         self.lock = threading.Lock()
         self.pending = {}
-        self._users, self._users_lock = 0, threading.Lock()
+        self._users = 0
         journal = self.journal
         if isinstance(journal, InFile):
-            self._turns = turns_of(journal.device, journal.inode)
+            self.turns = turns_of(journal.device, journal.inode)
         else:
-            self._turns = Turns()
+            self.turns = Turns()
 
     # What the ledger has.
-
-    def _catch_up(self, tool: str) -> None:
-        with self.lock:
-            self._require_sound(tool)
-            self._read(self.follower, locked=True)
-            if self.journal.doubtful:
-                self.journal.sync()  # what another process wrote is on the disk before it is used
-            if self.across is not None:
-                self.give_back()
-            if self.session.under_way:
-                self._leave_unknown(self.follower)
 
     def give_back(self) -> None:
         """What calls drew across sessions that failed, as the disk has it by now."""
@@ -733,14 +761,19 @@ class Shared:
             self.across.give_back(self.follower)
 
     def _read(self, follower: Follower, *, locked: bool, passes: Passes | None = None) -> None:
-        for news in self.journal.news(locked=locked, passes=passes):
+        self._follow(follower, self.journal.news(locked=locked, passes=passes))
+
+    def _follow(self, follower: Follower, records: Iterable[News]) -> None:
+        for news in records:
             # A record that was read and not followed must not be gone on behind.
             self._between = True
             follower.apply(news)
             self._between = False
             if self.durable and not news.own:
                 self.journal.sync_soon()
-        keep_up(follower.session)
+        session = follower.session
+        if len(session.made) >= session.due:
+            keep_up(session)
 
     def _leave_unknown(self, follower: Follower) -> None:
         """A call that its process did not end has an unknown outcome."""
@@ -753,14 +786,13 @@ class Shared:
         if executions is not None and executions.pending is not None:
             took = executions.pending.choice.reserved
             fields = executions.took_fields(took, None)
-        record = outcome_record(seq, "unknown", 0, None, False, None, fields)
-
-        def then() -> None:
-            if executions is not None and took is not None:
-                executions.settle(took, False)
-            follower.session.settle("unknown", None, False, seq=seq)
-
-        self._keep(record, then, sync=True)
+        trouble = self.put(outcome_parts(seq, "unknown", 0, took=fields), sync=True)
+        if trouble is not None:
+            raise trouble
+        if executions is not None and took is not None:
+            executions.settle(took, False)
+        follower.session.settle("unknown", None, False, seq=seq)
+        self.followed()
 
     def look(self) -> Decision | None:
         """What others have written since, without the lock; why nothing can be said, if so."""
@@ -776,52 +808,59 @@ class Shared:
                 self._fault = error
         return None if self._fault is None else self._broken(self._fault)
 
-    def write(
-        self,
-        record: dict[str, Json],
-        then: Callable[[], None],
-        tool: str = "",
-        *,
-        sync: bool = True,
-    ) -> None:
-        """Writes a record, waits for the disk unless `sync` is False, and changes the session.
+    def write(self, record: dict[str, Json], then: Callable[[], None] | None = None) -> None:
+        """Writes a record, waits for the disk, and changes the session.
 
         Args:
-            then: the change that the record tells.
+            then: the change that the record tells; None: it tells none.
 
         Raises:
             Refused: R306 it cannot be written; the session is as it was.
         """
-        self._require_sound(tool)
-        try:
-            self._keep(record, then, sync=sync)
-        except LedgerError as error:
-            self.broken(error, tool)
+        trouble = self.put(parts_of(record), sync=True)
+        if trouble is not None:
+            self.broken(trouble, "")
+        if then is not None:
+            then()
+        self.followed()
 
-    def try_to_write(
-        self, record: dict[str, Json], then: Callable[[], None], *, sync: bool
-    ) -> bool:
-        """The same; False where it cannot be written, and then nothing is allowed any more."""
-        if (self._between or self._fault is not None) and self._trouble() is not None:
-            return False
+    def put(self, parts: Parts, *, sync: bool) -> Exception | None:
+        """Writes a record; what it tells is not so before :meth:`followed` is said.
+
+        What breaks off between both (an interrupt, say, while the disk is waited for) leaves a
+        record that the session does not know: nothing is allowed until it is taken up again.
+
+        Returns:
+            why it is not written, and nothing is allowed from here on; None: it is.
+        """
+        if self._between or self._fault is not None:
+            trouble = self._trouble()
+            if trouble is not None:
+                return trouble
+        self._between = True
+        journal = self.journal
         try:
-            self._keep(record, then, sync=sync)
+            if self.home.recorded:
+                journal.append(self.follower.writer.sealed(parts, journal.head))
+            if self.durable:
+                if sync:
+                    journal.sync()
+                else:
+                    journal.sync_soon()
         except LedgerError as error:
             self._fault = error
-            return False
-        return True
+            return error
+        return None
 
-    def _keep(self, record: dict[str, Json], then: Callable[[], None], *, sync: bool) -> None:
-        # What breaks this off (an interrupt, say, while the disk is waited for) leaves a record
-        # that the session does not know: nothing is allowed until the ledger is taken up again.
-        self._between = True
-        if self.home.recorded:
-            self.journal.append(self.follower.writer.sealed(record, self.journal.head))
-        if self.durable and sync:
-            self.journal.sync()
-        elif self.durable:
-            self.journal.sync_soon()
-        then()
+    def put_refusal(self, tool: object, code: str, *, made: bool = False) -> None:
+        """Records that a call was refused; where that cannot be nothing is allowed any more."""
+        known = type(tool) is str and self.policy.tool(tool) is not None
+        parts = refusal_parts(str(tool) if known else "", code, made=made)
+        if self.put(parts, sync=False) is None:
+            self.followed()
+
+    def followed(self) -> None:
+        """The session is what its records tell."""
         self._between = False
         if self._later is not None:
             self._fault = self._fault or self._later
@@ -866,9 +905,7 @@ class Shared:
         """
         with self.lock:
             if tool and self.pending and self._trouble() is None:
-                known = self.policy.tool(tool) is not None
-                record = refusal_record(tool if known else "", code)
-                self.try_to_write(record, _nothing, sync=False)
+                self.put_refusal(tool, code)
         self.refuse(code, tool)
 
     def broken(self, error: Exception, tool: str) -> NoReturn:
@@ -888,25 +925,19 @@ def _held(journal: InFile) -> LedgerError:
     return LedgerError(str(journal.path), BlockingIOError(0, "somebody else has its lock"))
 
 
-def _nothing() -> None:
-    """A refusal changes nothing."""
-
-
 # What changes it. Callers have the turn, the lock of the file and that of the session.
 
 
-def admitted(
-    shared: Shared, tool: str, arguments: object, ref: str | None
-) -> tuple[Permitted, str | None]:
+def admitted(shared: Shared, permit: Permit) -> tuple[Permitted, str | None]:
     """A call that may begin now, and what stands for the caller's id; only a refusal is recorded.
 
     Raises:
         Refused: it is not allowed; AlreadyDone: the session has the id.
         NotYet: it has to wait for an outcome of a call that is under way.
     """
-    reference = None if ref is None else _reference(shared, tool, ref)
-    found = decide(shared.follower, tool, arguments, shared.clock)
-    session = shared.session
+    tool, session = permit.tool, shared.session
+    reference = None if permit.ref is None else _reference(shared, tool, permit.ref)
+    found = decide(shared.follower, tool, permit.arguments, shared.clock)
     if not isinstance(found, Permitted):
         code, offer = found.code, found.offer
         if code is not None and offer is not None and session.may_come(code, found.place, offer):
@@ -970,25 +1001,29 @@ def _has_room(shared: Shared, counting: Counting, found: Permitted, tool: str) -
 
 def admit(
     shared: Shared,
-    tool: str,
-    arguments: object,
-    ref: str | None,
+    permit: Permit,
+    ticket: Ticket,
     *,
     sync: bool,
     counting: Counting | None = None,
-) -> tuple[int, str, str]:
-    """A call begins: its number, its key, and the model that makes it, empty where none does.
+    chosen: Callable[[Ticket], str] | None = None,
+) -> None:
+    """The call of a permit begins, in a turn.
 
     Args:
         counting: what was counted for it across sessions; None: that is still to be done.
+        chosen: the model that the parent has chosen for it; None: there is no parent.
 
     Raises:
         Refused: it is not allowed; AlreadyDone: the session has the id.
         NotYet: it has to wait for an outcome of a call that is under way.
+        BindingError: what is called is not told the model that makes it, or has none to be told.
         Rejected: K101, K103, K104, K106 of the account.
     """
-    found, reference = admitted(shared, tool, arguments, ref)
-    follower, session, asked = shared.follower, shared.session, found.asked
+    if chosen is None and permit.takes_model is not None:
+        _require_bound(shared, permit.tool, permit.takes_model)
+    found, reference = admitted(shared, permit)
+    tool, follower, session, asked = permit.tool, shared.follower, shared.session, found.asked
     seq = len(session.made) + 1
     if shared.across is not None:
         counting = counted(shared, found, counting)
@@ -1004,33 +1039,52 @@ def admit(
             raise
         if execution is not None:
             execute, model = executions.fields(execution), execution.choice.model.name
-    opened = follower.writer.opened(asked) if found.opened is None else found.opened
+    opened = found.opened
+    if opened is None:
+        opened = follower.writer.opened(asked) if asked.opened else {}
     across = None if counting is None else counting.record()
-    at_ms = found.at_ms
-    record = follower.writer.call(
-        seq, asked, session.states(), reference, execute, opened, at_ms, across
+    parts, key = follower.writer.call(
+        seq,
+        asked.offer,
+        opened,
+        session.policy.machine.shown(session.course.held),
+        reference=reference,
+        at_ms=found.at_ms,
+        across=across,
+        execute=execute,
     )
     if counting is not None:
         counting.recorded = True  # from here on: what the disk has is not known
-
-    def begin() -> None:
-        line = shared.journal.records
-        made = session.begin(asked.offer, found.seen, found.states, line, at_ms or 0, opened, model)
-        if across is not None:
-            follower.drew(made, across)
-        if executions is not None and execution is not None:
-            executions.begin(execution)
-        if reference is not None:
-            follower.refs[reference] = seq
-
-    try:
-        shared.write(record, begin, tool, sync=sync)
-    except Refused:
+    trouble = shared.put(parts, sync=sync)
+    if trouble is not None:
         if executions is not None and execution is not None:
             with suppress(Rejected):
                 executions.give_back(execution)
-        raise
-    return seq, str(record["key"]), model
+        shared.broken(trouble, tool)
+    line, at_ms = shared.journal.records, found.at_ms or 0
+    made = session.begin(asked.offer, found.seen, found.states, line, at_ms, opened, model)
+    if across is not None:
+        follower.drew(made, across)
+    if executions is not None and execution is not None:
+        executions.begin(execution)
+    if reference is not None:
+        follower.refs[reference] = seq
+    shared.followed()
+    shared.pending[ticket] = UnderWay(seq, shared.clock())
+    permit.admitted(seq, key, ticket, model if chosen is None else chosen(ticket))
+
+
+def _require_bound(shared: Shared, tool: str, takes_model: bool) -> None:
+    """A model that the ledger names is one that whoever makes the call was told."""
+    table, executions = shared.policy.tool(tool), shared.follower.executions
+    if table is None:
+        return
+    made = executions is not None and executions.makes(table.number)
+    if made and not takes_model:
+        raise BindingError(tool, NEEDS_MODEL)
+    if takes_model and not made:
+        said = "its parameter 'model' has no default, and no model is chosen"
+        raise BindingError(tool, f"{said}: begin a budget, with gate.budget(..)")
 
 
 def _waits(shared: Shared, found: Permitted) -> bool:
@@ -1086,10 +1140,7 @@ def _reference(shared: Shared, tool: str, ref: str) -> str:
 def _record_refusal(shared: Shared, found: Decision, tool: str) -> None:
     """Of an ended session nothing is written any more."""
     if not shared.session.ended:
-        known = shared.policy.tool(tool) is not None
-        made = shared.shadows(found)
-        record = refusal_record(tool if known else "", str(found.code), made=made)
-        shared.try_to_write(record, lambda: None, sync=False)
+        shared.put_refusal(tool, str(found.code), made=shared.shadows(found))
 
 
 def refuse(shared: Shared, code: Code, tool: str, reason: str) -> Refused:
@@ -1132,47 +1183,50 @@ def settle(
         SettingsError: that is said of a tool whose errors do not mean failure.
     """
     follower, session = shared.follower, shared.session
-    executions, writer, took = follower.executions, follower.writer, None
+    executions, took = follower.executions, None
     if executions is not None and executions.pending is not None:
         took = executions.took(told, ms)
-    offer = session.made[seq - 1].offer
-    table = session.policy.table(offer.tool)
+    made = session.made[seq - 1]
+    table = session.policy.table(made.offer.tool)
     if read and not table.tool.errors_failed:
         raise SettingsError("answered", "a tool whose errors mean failed", table.tool.name)
     indices: Observed | None = None
-    answers: Mapping[str, Json] = {}
+    answers: Mapping[str, Json] = _NO_ANSWERS
+    texts: Mapping[str, Json] | None = None
+    unforeseen = foreign = False
     if outcome == "done":
-        answer = result if observed is None else observed
-        indices = table.observe(answer) if table.observed else ()
+        answer, indices = result if observed is None else observed, ()
+        if table.observed:
+            indices = table.observe(answer)
+            texts, foreign = observed_texts(table, indices), None in indices
         if table.answers:
-            answers = writer.answers(table, answer)
-    foreign = indices is not None and None in indices
-    unforeseen = foreign or (bool(answers) and lacks_one(answers))
-    states = follower.told(offer, answers)
-    record = outcome_record(
+            answers = follower.writer.answers(table, answer)
+        unforeseen = foreign or (bool(answers) and lacks_one(answers))
+    states: Mapping[str, State] = {}
+    if follower.reading is not None:
+        states = follower.told(made.offer, answers)
+    parts = outcome_parts(
         seq,
         outcome,
         ms,
-        observed_texts(table, indices) if indices else None,
-        foreign,
-        None if result is None else writer.result(result),
-        None if took is None else _drawn(shared, took),
+        observed=texts,
+        unforeseen=foreign,
+        result=None if result is None else follower.writer.result(result),
+        took=None if took is None else _drawn(shared, took),
         read=read,
         answers=answers,
     )
-
-    def then() -> None:
-        if executions is not None and took is not None:
-            executions.settle(took, outcome == "done")
-        session.settle(outcome, indices, unforeseen, read=read, seq=seq, told=states)
-
     # What a model took, and an account was told, is on the disk before anybody goes on; and that a
     # call failed, before it counts no more.
-    waits = took is not None or returns(shared, seq, outcome, read)
-    if not shared.try_to_write(record, then, sync=sync and waits):
+    waits = took is not None or (outcome == "failed" and returns(shared, seq, outcome, read))
+    if shared.put(parts, sync=sync and waits) is not None:
         if seq in session.under_way:
             session.settle("unknown", None, False, seq=seq)
         return "unknown", False
+    if executions is not None and took is not None:
+        executions.settle(took, outcome == "done")
+    session.settle(outcome, indices, unforeseen, read=read, seq=seq, told=states)
+    shared.followed()
     if outcome == "failed":
         follower.returned(seq, read)
     if sync and shared.across is not None:

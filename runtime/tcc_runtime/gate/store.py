@@ -42,7 +42,7 @@ from tcc_runtime.gate.journal import check_private, now_ms, open_private
 from tcc_runtime.gate.keys import NONCE_BYTES
 from tcc_runtime.gate.policy import policy_of, read_given
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.gate.session import Writer, given_record, session_record
+from tcc_runtime.gate.session import Writer, given_record, parts_of, session_record
 from tcc_runtime.gate.shared import Begun, Home
 from tcc_runtime.ledger.outputs import sync_folder
 
@@ -397,7 +397,9 @@ class Sessions:
             shadow=bool(self._shadow),
         )
         session_id = str(record["session_id"])
-        body = Writer(self._policy, key, self._shown, session_id).sealed(record, FIRST_HEAD)
+        body = Writer(self._policy, key, self._shown, session_id).sealed(
+            parts_of(record), FIRST_HEAD
+        )
         self._write(self._ledger(session_id), seal(body, FIRST_HEAD)[0])
         return session_id
 

@@ -67,7 +67,7 @@ class Seen:
     adds: Any  # an exact number
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Event:
     """A call that was made, or that is decided on.
 

@@ -19,10 +19,10 @@ look-up, or a walk ahead the first time, within a bound of work.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
-from operator import add
 from typing import Final, TypeAlias
 
 from tcc_certs.core.enforced import EnforcedTexts, enforced
@@ -39,14 +39,13 @@ from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.reasons.without import PLAN, Mask, Standing, Without, told_apart
 from tcc_runtime.gate.refusals import Reason
-from tcc_runtime.gate.session import Made, Session
+from tcc_runtime.gate.session import APART, Made, Session
 
 _BUILD: Final = 2_000_000  # units of work for the statements of a core, once
 _STEPS: Final = 60_000  # for one set of statements that is tried
 _ALL_STEPS: Final = 300_000  # for one question
 _MOST_TRIALS: Final = 600  # sets of statements for one question
 _MOST_KEPT: Final = 60_000  # residuals of all sets, and terms, until they are made anew
-_APART: Final = 128  # calls between two places of a session that are kept
 
 _UNDECIDED: Final = "which statements forbid it takes more work to tell than a reason is worth"
 _NOWHERE: Final = "an outcome that may have led where nothing goes on"
@@ -90,15 +89,16 @@ _LOCK: Final = threading.Lock()  # what is kept with an artifact is that of all 
 def keep_up(session: Session) -> None:
     """Step the statements along with a session that has gone on by a batch of calls.
 
-    Where a reason of another session is being found, the next call does it.
+    Where a reason of another session is being found, the next call does it.  Callers have the lock
+    of the session, which who is told a reason has not: where it is now is looked at here alone.
     """
-    trail = session.trail
-    behind = len(session.made) - (trail.at if isinstance(trail, _Trail) else 0)
-    if behind >= _APART and _LOCK.acquire(blocking=False):
+    if _LOCK.acquire(blocking=False):
         try:
-            _trail_of(session).keep_up()
-        except Rejected:
-            pass  # a reason is then undecided, and says so
+            trail = _trail_of(session)
+            trail.keep_up()
+            session.due = trail.at + APART
+        except Rejected:  # a reason is then undecided, and says so
+            session.due = len(session.made) + APART
         finally:
             _LOCK.release()
 
@@ -193,7 +193,9 @@ class _Trail:
     def keep_up(self) -> None:
         """Follow the session, but for what lies behind a call that is under way."""
         self._take_back()
-        self._follow(self._settled())
+        held = self._session.held
+        known = len(held) == 1 and not self._session.lost
+        self._follow(self._settled(), held[0] if known else None)
 
     def _settled(self) -> int:
         """How many calls there are before the first that is under way now."""
@@ -211,31 +213,78 @@ class _Trail:
             self.at, self._ways = self._marks[-1]
             self.told.clear()
 
-    def _follow(self, settled: int) -> None:
+    def _follow(self, settled: int, here: Place | None = None) -> None:
+        """Follow the session; `here`: where it is now, if that is one place."""
+        all_made = len(self._session.made)
         if self.at < settled:
             self.told.clear()
         while self.at < settled:
-            until = min(settled, self.at - self.at % _APART + _APART)
-            self._ways = self._then(self._ways, self.at, until, ())
+            until = min(settled, self.at - self.at % APART + APART)
+            self._ways = self._then(
+                self._ways, self.at, until, (), here if until == all_made else None
+            )
             self.at = until
-            if until % _APART == 0:
+            if until % APART == 0:
                 self._marks.append((until, self._ways))
 
-    def _then(self, ways: Ways, first: int, last: int, unknown: set[int] | tuple[()]) -> Ways:
-        """The places after the calls from `first` to before `last`."""
-        step, stepped = self._session.policy.machine.step, self.statements.step
-        self.statements.work.allow(_BUILD)
+    def _then(
+        self,
+        ways: Ways,
+        first: int,
+        last: int,
+        unknown: set[int] | tuple[()],
+        here: Place | None = None,
+    ) -> Ways:
+        """The places after the calls from `first` to before `last`.
+
+        Args:
+            here: the one that they lead to, where they are all that was made and are known.
+        """
+        session, statements = self._session, self.statements
+        statements.work.allow(_BUILD)
+        word = _word(session.made[first:last]) if len(ways) == 1 and not unknown else None
+        if word is not None:  # nearly always
+            ((place, standing),) = ways.items()
+            found = here or self._place(place, word)
+            return {} if found is None else {found: statements.after(standing, word)}
+        step = session.policy.machine.step
         for at in range(first, last):
-            known = self._session.made[at]
+            known = session.made[at]
             calls = _may_be(known, at in unknown)
             after: Ways = {}
             for place, standing in ways.items():
                 for call in calls:
                     target = place if call is None else step(place, call)
                     if target is not None and target not in after:
-                        after[target] = standing if call is None else stepped(standing, call)
+                        after[target] = (
+                            standing if call is None else statements.after(standing, (call,))
+                        )
             ways = after
         return ways
+
+    def _place(self, place: Place, word: Sequence[int]) -> Place | None:
+        """Where calls that were done lead; None: nowhere."""
+        step, found = self._session.policy.machine.step, place
+        for call in word:
+            after = step(found, call)
+            if after is None:
+                return None
+            found = after
+        return found
+
+
+def _word(made: Sequence[Made]) -> list[int] | None:
+    """The calls of the artifact that were done; None where that is not known of each."""
+    word: list[int] = []
+    for known in made:
+        if known.outcome == "done":
+            call = known.offer.calls.get(known.observed or ())
+            if call is None:
+                return None
+            word.append(call)
+        elif known.outcome == "unknown":
+            return None
+    return word
 
 
 def _may_be(known: Made, unknown: bool) -> Sequence[int | None]:
@@ -351,21 +400,26 @@ class StatementsAlong:
             self._steps.append({})
         return number
 
-    def step(self, standing: Standing, call: int) -> Standing:
-        """After a call of the artifact."""
-        letter = self._letter_of.get(call)
-        if letter is None:
-            letter = self.alphabet.letter_of[core_calls(self._artifact)[call]]
-            self._letter_of[call] = letter
-        return self._step(standing, letter)
+    def after(self, standing: Standing, word: Sequence[int]) -> Standing:
+        """After calls of the artifact."""
+        known = self._letter_of
+        for call in set(word).difference(known):
+            known[call] = self.alphabet.letter_of[core_calls(self._artifact)[call]]
+        return self.stepped(standing, [known[call] for call in word])
 
-    def _step(self, standing: Standing, letter: int) -> Standing:
+    def stepped(self, standing: Standing, letters: Sequence[int]) -> Standing:
+        """After calls of these letters."""
         control, sums = standing
-        after = self._steps[control].get(letter)
-        if after is None:
-            after = self._steps[control][letter] = self._stepped(control, letter)
-        weights = self.alphabet.letters[letter].weights
-        return after, tuple(map(add, sums, weights))
+        steps = self._steps
+        for letter in letters:
+            after = steps[control].get(letter)
+            if after is None:
+                after = steps[control][letter] = self._stepped(control, letter)
+            control = after
+        for letter, times in Counter(letters).items():
+            weights = self.alphabet.letters[letter].weights
+            sums = tuple([a + times * b for a, b in zip(sums, weights, strict=True)])
+        return control, sums
 
     def _stepped(self, control: int, letter: int) -> int:
         """What is broken stays broken."""
@@ -474,7 +528,7 @@ class _Trial:
 
     def __init__(self, statements: StatementsAlong, here: Standing, letters: Sequence[int]) -> None:
         self._statements = statements
-        self._after = {letter: statements._step(here, letter) for letter in letters}
+        self._after = {letter: statements.stepped(here, (letter,)) for letter in letters}
         self._here = here
         self._broken = {letter: statements.broken(s) for letter, s in self._after.items()}
         self._left = _ALL_STEPS
@@ -508,7 +562,7 @@ class _Trial:
             return left.lives(self._after[letter])
         # A strict call is made only where a plan goes on after each of its answers.
         held = ~(out | statements.left_to_run)
-        others = [statements._step(self._here, sister) for sister in sisters]
+        others = [statements.stepped(self._here, (sister,)) for sister in sisters]
         return bool(others) and all(
             not statements.broken(s) & held and left.lives(s) for s in others
         )
