@@ -228,6 +228,9 @@ def test_a_call_with_too_many_choices_hides_no_other_one(
     found = tcc.prove(made, "never last")
     assert found.session is not None and [call.tool for call in found.session.calls] == ["last"]
     assert tcc.prove(made, 'limit uses(pay where "q" in to) <= 2').codes == ("P503",)
+    monkeypatch.setattr(system, "MAX_ELEMENTS", 100)  # in all
+    few = tcc.compile_text(f"{BASE}{ALL}{OF_TO}")
+    assert tcc.prove(few, IN.strip()).codes == ("P503",)
     path = tmp_path / "g.tcg"
     path.write_text(text, "utf-8")
     assert not any("TCC716" in one.message for one in tcc.lint(path).undecided)

@@ -30,6 +30,7 @@ from tcc_runtime.exact.compared import Choice, Compared, Kind, Span, Token, grid
 from tcc_runtime.exact.sides import Items, Side, remembered
 
 MAX_MOVES = 20_000  # choices of tokens for one call
+MAX_ELEMENTS = 1 << 22  # choices of elements of lists, in all: 10 minutes and more
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,7 @@ class System(Compared):
             for number, call in enumerate(right.core.calls)
         }
         self._paired: dict[tuple[int, tuple[Choice, ...]], int | None] = {}
+        self._tried = 0  # choices of elements
 
     def starts(self) -> Iterator[tuple[Move | None, State]]:
         """Before the first call, for each choice of what a session is given."""
@@ -216,7 +218,8 @@ class System(Compared):
         made = self._parts(move, kind)
         live = {(atom, number) for atom, numbers in held.tokens.items() for number in numbers}
         for number, (one, taken) in enumerate(self.histories.listed(past, made, live)):
-            if number > MAX_MOVES:
+            self._tried += number > 0
+            if number > MAX_MOVES or self._tried > MAX_ELEMENTS:
                 raise OpenQuestion("P503", f"too many choices of elements for {made.tool}")
             self.check_time()
             yield self._later(move, one, made, taken)
