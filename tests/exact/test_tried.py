@@ -12,6 +12,7 @@ from tcc.library import artifact_of
 from tcc_certs.errors import Rejected
 from tcc_certs.proof import histories, moves
 from tcc_certs.proof.compared import Part, State
+from tcc_certs.proof.histories import CallParts
 from tcc_certs.proof.moves import System
 from tcc_runtime.exact import certificate
 
@@ -119,3 +120,26 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert listed(system, part) == states
     most = (5, 5, 4, 11, 4)  # the last row alone may be longer
     assert all(now <= some for now, some in zip(kept(system), most, strict=True)), kept(system)
+
+
+def test_a_call_that_one_side_has_not_is_remembered_by_the_other_alone() -> None:
+    """Statements with spans of time of both sides share a line of calls."""
+    spans = "".join(f"limit uses({tool}) <= 1 within 1 h\n" for tool in ("more", "pay"))
+    ends = "plan = any*\nlimit depth <= 3\n"
+    mine = tcc.compile_text(f"{HEAD}tool more\ntool pay\n{ends}{spans}")
+    theirs = tcc.compile_text(f"{HEAD}tool pay\n{ends}{spans.splitlines()[1]}\n")
+    both = (artifact_of(mine), artifact_of(theirs))
+    system = certificate.ProvedQuestion(kind="implies", text=None, artifacts=both).system()
+    past = system.histories.begun({})
+
+    def refused(made: CallParts) -> list[bool]:
+        every = frozenset({0, 1})
+        return [system.histories.refused(past, made, every, side) for side in (0, 1)]
+
+    for tool in ("more", "pay"):
+        made = CallParts(tool=tool, parts=(), answers=frozenset())
+        assert refused(made) == [False, False]
+        past = system.histories.after(past, made)
+    again = CallParts(tool="pay", parts=(), answers=frozenset())
+    assert refused(again) == [True, True]
+    assert len(system.histories.ages(past)) == 2
