@@ -179,6 +179,8 @@ class Editor:
 
         await self._check_syntax(uri, stale)
         await asyncio.sleep(DEBOUNCE)
+        if uri not in self.read:  # or the first completion would wait for it
+            await self.grammar(uri)
         try:
             found = await self._beside(partial(self.checks.check, uri, self.texts, wanted))
         except WorkerLost as why:
