@@ -133,9 +133,9 @@ class ExpectedRecords:
 
 
 def _is_plain(tool: Tool) -> bool:
-    """Whether records have nothing of answers to its calls, and no value stands in another."""
+    """Whether nothing is observed of its calls, and no value stands in another."""
     listed = not any(one.observed or one.at is not None for one in tool.parameters)
-    return listed and not tool.answers and not any(one.at is not None for one in tool.opened)
+    return listed and not any(one.at is not None for one in tool.opened)
 
 
 class _Opened:
