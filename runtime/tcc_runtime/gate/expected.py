@@ -1,12 +1,12 @@
 """Records of plain calls, held to the bytes that they have to have: takes ledgers up quickly.
 
 Most records of a long session say what follows from it anyway: its next call at its states, under
-its next key, with its MAC, and beside that digests of open arguments, or that it was done.  Such a
-record is written as the session would write it, and compared; one that has these bytes has no
-finding (docs/spec/session.md, sections 3 to 5).  Any other record, and one that the session would
-refuse, is left to the validator (:mod:`tcc_certs.session.validation`), whose session has gone on by
-the quick ones as by its own.  tests/gate/test_expected.py holds both ways to the same sessions and
-the same findings.
+its next key, with its MAC, and beside that digests of open arguments; or that it was done, and what
+was observed.  Such a record is written as the session would write it, and compared; one that has
+these bytes has no finding (docs/spec/session.md, sections 3 to 5).  Any other record, and one that
+the session would refuse, is left to the validator (:mod:`tcc_certs.session.validation`), whose
+session has gone on by the quick ones as by its own.  tests/gate/test_expected.py holds both ways to
+the same sessions and the same findings.
 Cost: three keyed hashes for a call and its outcome, and their steps in the course.
 """
 
@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import product
+from math import prod
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -21,7 +23,7 @@ from blake3 import blake3
 
 from tcc_certs.core.model import Tool
 from tcc_certs.formats.codec import Json, encode
-from tcc_certs.session.machine import NOWHERE, Course, Held, Offer
+from tcc_certs.session.machine import NOWHERE, Course, Held, Observed, Offer
 from tcc_certs.session.monitors.keyed import Seen
 from tcc_certs.session.records import open_name
 from tcc_certs.session.replay import ReplayedSession
@@ -31,6 +33,7 @@ from tcc_certs.values.places import State
 OUTCOME: Final = b'{"kind":"outcome"'
 _BEGINS: Final = b'{"call":'
 _MAC_BYTES: Final = len(b',"mac":""') + 2 * MAC_BYTES
+_MOST_ANSWERS: Final = 64
 _NONE_OPEN: Final = b',"open":{}'
 _NOTHING: Final[Mapping[str, Json]] = MappingProxyType({})
 # A call, what monitors see of it, and what its record has of its open arguments.
@@ -38,8 +41,8 @@ _Call: TypeAlias = "tuple[Offer, Sequence[Seen], Mapping[str, Json]]"
 _entries = re.compile(r'"([A-Za-z_][A-Za-z0-9_]*)":\{"digest":"([0-9a-f]{64})"\}').findall
 _outcome = re.compile(
     rb'(\{"kind":"outcome"),"mac":"([0-9a-f]{32})"'
-    rb'(,"ms":(?:0|[1-9][0-9]{0,14}),"outcome":"done"(?:,"result":"[0-9a-f]{64}")?'
-    rb',"seq":([1-9][0-9]{0,14})\})'
+    rb'(,"ms":(?:0|[1-9][0-9]{0,14})(?:,"observed":(\{[^{}]*\}))?,"outcome":"done"'
+    rb'(?:,"result":"[0-9a-f]{64}")?,"seq":([1-9][0-9]{0,14})\})'
 ).fullmatch
 
 
@@ -61,7 +64,7 @@ class ExpectedRecords:
         machine, shown = replayed.machine, {at for at, _ in replayed.header.shown}
         plain = machine.statements is None and replayed.header.macs
         self._tools = {
-            at: _Opened(tool)
+            at: _Members(tool)
             for at, tool in enumerate(replayed.core.tools)
             if plain and at not in shown and at not in machine.monitors.added and _is_plain(tool)
         }
@@ -110,20 +113,22 @@ class ExpectedRecords:
         course.begin(seq, offer, seen)
         return offer, seen, given
 
-    def outcome(self, body: bytes, previous: bytes) -> int:
-        """Goes on by the record of a call that was done, and says its number; 0: it is left."""
+    def outcome(self, body: bytes, previous: bytes) -> tuple[int, Observed] | None:
+        """Goes on by the record of a call that was done; its number, and what was observed."""
         replayed, match = self._replayed, _outcome(body)
         if match is None or replayed.makers.executions is not None:
-            return 0
-        first, mac, rest, number = match.groups()
+            return None
+        first, mac, rest, observed, number = match.groups()
         seq = int(number)
-        if seq not in replayed.open or replayed.open[seq][0].tool not in self._tools:
-            return 0
-        if not self._same(mac, self._mac(previous, first + rest)):
-            return 0
+        offer = replayed.open[seq][0] if seq in replayed.open else None
+        if offer is None or offer.tool not in self._tools:
+            return None
+        answer = self._tools[offer.tool].answers.get(observed)
+        if answer is None or not self._same(mac, self._mac(previous, first + rest)):
+            return None
         replayed.tally.outcomes += 1
-        replayed.settle(seq, replayed.open[seq][0], "done", ())
-        return seq
+        replayed.settle(seq, offer, "done", answer)
+        return seq, answer
 
     def _mac(self, previous: bytes, body: bytes) -> bytes:
         macs = self._macs
@@ -133,22 +138,29 @@ class ExpectedRecords:
 
 
 def _is_plain(tool: Tool) -> bool:
-    """Whether nothing is observed of its calls, and no value stands in another."""
-    listed = not any(one.observed or one.at is not None for one in tool.parameters)
-    return listed and not any(one.at is not None for one in tool.opened)
+    """Whether no value of its calls stands in another, and there are few answers to observe."""
+    few = prod([len(one.values) for one in tool.parameters if one.observed]) <= _MOST_ANSWERS
+    places = [*(one.at for one in tool.parameters), *(one.at for one in tool.opened)]
+    return few and not any(at is not None for at in places)
 
 
-class _Opened:
-    """The open arguments of a tool, of which records have the digests alone.
+class _Members:
+    """What records of calls of a tool have beside what follows.
 
     Attributes:
-        known: how a header names each; none: what there is where a record has none.
+        known: how a header names each open argument; none: what there is where a record has none.
+        answers: by the member of a record, what was observed.
     """
 
     def __init__(self, tool: Tool) -> None:
         self.known = {one.name: open_name(tool.name, one.name) for one in tool.opened}
         self._needed = {one.name for one in tool.opened if not one.optional}
         self.none: Mapping[str, Json] | None = None if self._needed else _NOTHING
+        observed = [one for one in tool.parameters if one.observed]
+        self.answers: dict[bytes | None, Observed] = {} if observed else {None: ()}
+        for indices in product(*[range(len(one.values)) for one in observed]) if observed else ():
+            pairs = zip(observed, indices, strict=True)
+            self.answers[encode({one.name: one.values[at] for one, at in pairs})] = indices
 
     def read(self, member: bytes) -> Mapping[str, Json] | None:
         """The arguments that a record has; None where it has something else of them."""

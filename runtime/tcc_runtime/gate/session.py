@@ -776,16 +776,17 @@ class Follower:
         if expected is None or replay is None:
             return False
         session.follows = True
-        seq = expected.outcome(body, previous) if body.startswith(OUTCOME) else 0
-        found = None if seq else expected.call(body, previous, line)
-        if seq:
-            session.settle("done", (), False, seq=seq)
-        elif found is not None:
-            offer, seen, opened = found
+        told = expected.outcome(body, previous) if body.startswith(OUTCOME) else None
+        made = None if told is not None else expected.call(body, previous, line)
+        if told is not None:
+            session.settle("done", told[1], False, seq=told[0])
+        elif made is not None:
+            offer, seen, opened = made
             session.begin(offer, seen, line=line, opened=opened)
         session.follows = False
-        replay.line += bool(seq or found)
-        return bool(seq or found)
+        passed = told is not None or made is not None
+        replay.line += passed
+        return passed
 
     def _bring(self, record: Record, line: int) -> None:
         session, kind = self.session, record["kind"]
