@@ -270,13 +270,13 @@ class SessionMachine:
 
     def _targets(self, states: tuple[int, ...], call: int) -> tuple[int, ...]:
         """Where a call leads to from any of these states, whatever the statements; increasing."""
-        automaton, found = self._automaton, list[int]()
-        calls, starts, targets = automaton.edge_call, automaton.edge_start, automaton.edge_target
+        found: list[int] = []
+        calls, starts = self._automaton.edge_call, self._automaton.edge_start
         for q in states:
             end = starts[q + 1]
             at = bisect_left(calls, call, starts[q], end)
             while at < end and calls[at] == call:
-                found.append(targets[at])
+                found.append(self._automaton.edge_target[at])
                 at += 1
         return tuple(found if len(states) == 1 else sorted(set(found)))
 
@@ -419,7 +419,9 @@ class Course:
             if statements is not None:
                 if states is None:
                     return Code.MONITOR_FORBIDS, "statements over fields that are not known"
-                call = self._step(self._last + 1, offer, seen, states, stamp)
+                own = self.attributes, self.marks
+                at, tool, values = self._last + 1, offer.tool, offer.values
+                call = Step(at, tool, seen, values, states, stamp, *own, offer=offer)
                 found = statements.forbids(self._memory, call)
                 if found is not None:
                     return found
@@ -447,14 +449,12 @@ class Course:
             # Nothing is known of it: it helps nothing, and stands against all.
             states = self._statements.states(offer.tool, (None,) * len(offer.values), {})
         self._reached = len(self._steps)
-        self._steps.append(self._step(seq, offer, seen, states or _NOTHING, stamp))
+        step = Step(
+            seq, offer.tool, seen, offer.values, states or _NOTHING, stamp, self.attributes,
+            self.marks, offer=offer,
+        )  # fmt: skip
+        self._steps.append(step)
         self._last = seq
-
-    def _step(
-        self, at: int, offer: Offer, seen: Sequence[Seen], states: Mapping[str, State], stamp: int
-    ) -> Step:
-        session, marks = self.attributes, self.marks
-        return Step(at, offer.tool, seen, offer.values, states, stamp, session, marks, offer=offer)
 
     def settle(
         self,

@@ -120,11 +120,9 @@ def decide(
         kept: whether a call that is allowed may be made; else nothing is remembered of it.
     """
     reading = follower.reading
-    if reading is None:
-        return _decided(follower, tool, arguments, clock)
-    known = len(reading.marks)
+    known = 0 if reading is None else len(reading.marks)
     found = _decided(follower, tool, arguments, clock)
-    if not (kept and isinstance(found, Permitted)):
+    if reading is not None and not (kept and isinstance(found, Permitted)):
         reading.forget(known)
     return found
 
@@ -937,7 +935,8 @@ def admitted(shared: Shared, permit: Permit) -> tuple[Permitted, str | None]:
     """
     tool, session = permit.tool, shared.session
     reference = None if permit.ref is None else _reference(shared, tool, permit.ref)
-    found = decide(shared.follower, tool, permit.arguments, shared.clock)
+    deciding = _decided if shared.follower.reading is None else decide
+    found = deciding(shared.follower, tool, permit.arguments, shared.clock)
     if not isinstance(found, Permitted):
         code, offer = found.code, found.offer
         if code is not None and offer is not None and session.may_come(code, found.place, offer):
