@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from tcc_certs.core.atoms import Atom, Codes, Exact, read_atom
 from tcc_certs.errors import Code
 from tcc_certs.privacy.accountant import stated, total_of
-from tcc_certs.privacy.moments import ORDERS
+from tcc_certs.privacy.curves import ORDERS
 
 _CODES = Codes(Code.ATOMS, Code.ATOM_VALUE)
 _DELTAS = (Exact(1, 3), Exact(1, 6))

@@ -23,9 +23,10 @@ from benchmarks.measure import head, row
 from tcc_certs.core.policies import Alternative, Ban, Count, Fields, Need, Policy, Total
 from tcc_certs.session.monitors.keyed import Event
 from tcc_certs.session.monitors.policies import Memory, Policies
-from tcc_certs.values.places import NONE, Field, ListType, RecordType
+from tcc_certs.values.declared import TextType
+from tcc_certs.values.fields import Field, ListType, RecordType
+from tcc_certs.values.places import NONE
 from tcc_certs.values.places import read as read_field
-from tcc_certs.values.types import TextType
 
 SIZES = (10, 1_000, 100_000)
 READ, ACT = 0, 1

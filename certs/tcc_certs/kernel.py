@@ -10,19 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tcc_certs import rules
 from tcc_certs.core.model import Core
 from tcc_certs.core.reader import core_of, decode_core
 from tcc_certs.errors import Code, require
 from tcc_certs.formats.artifact import ArtifactFile, Automaton, read_artifact, unpack_limbs, view
-from tcc_certs.rules import (
-    CallTable,
-    check_calls,
-    check_leaf_ids,
-    check_relaxed,
-    check_source,
-    check_strict,
-    check_tools,
-)
 from tcc_certs.states import RoundedCounts, check_states, check_widths
 
 
@@ -44,7 +36,7 @@ class CheckedArtifact:
     file: ArtifactFile
     automaton: Automaton
     core: Core
-    table: CallTable
+    table: rules.CallTable
     core_calls: tuple[int, ...]
     plans: Sequence[int]
     race_count: Sequence[int]
@@ -69,14 +61,14 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
     file = read_artifact(data)
     if pin is not None:
         require(pin, file.digest.hex(), Code.PIN, "artifact digest")
-    table = check_calls(file)
+    table = rules.check_calls(file)
     automaton = view(file)
     plans = plan_counts(file)
     race_count = race_counts(file, plans)
     check_states(file, automaton, table, plans, race_count)
     check_widths(file, plans, race_count)
     core, core_calls = check_documents(file, table)
-    check_strict(file.manifest, automaton, core, core_calls)
+    rules.check_strict(file.manifest, automaton, core, core_calls)
     return CheckedArtifact(
         file=file,
         automaton=automaton,
@@ -111,7 +103,7 @@ def race_counts(file: ArtifactFile, plans: Sequence[int]) -> Sequence[int]:
     return unpack_limbs(columns["race_count"]) if "race_count" in columns else plans
 
 
-def check_documents(file: ArtifactFile, table: CallTable) -> tuple[Core, tuple[int, ...]]:
+def check_documents(file: ArtifactFile, table: rules.CallTable) -> tuple[Core, tuple[int, ...]]:
     """C7 and C8: the core, the root context, what is relaxed, the calls, the tools.
 
     Returns:
@@ -123,9 +115,9 @@ def check_documents(file: ArtifactFile, table: CallTable) -> tuple[Core, tuple[i
     manifest, columns = file.manifest, file.columns
     value = decode_core(bytes(columns["core"].data))
     core = core_of(value)
-    check_leaf_ids(manifest, core)
-    check_relaxed(manifest.relaxed, core)
-    core_calls = check_source(manifest, table, core)
+    rules.check_leaf_ids(manifest, core)
+    rules.check_relaxed(manifest.relaxed, core)
+    core_calls = rules.check_source(manifest, table, core)
     owners = {core.calls[index].tool for index in core_calls}
-    check_tools(bytes(columns["tools"].data), value["tools"], owners)
+    rules.check_tools(bytes(columns["tools"].data), value["tools"], owners)
     return core, core_calls

@@ -15,7 +15,7 @@ from tcc_certs.core.enforced import enforced, shortened
 from tcc_certs.core.model import Core, Tool
 from tcc_certs.core.type_texts import place_text, type_text
 from tcc_certs.formats.codec import format_decimal, written
-from tcc_certs.values.types import OpenParameter
+from tcc_certs.values.declared import OpenParameter
 from tcc_runtime.artifact.load import Artifact, CompilerDiagnostic
 from tcc_runtime.artifact.plans import cheapest_plan, plans_by_depth
 

@@ -367,7 +367,7 @@ def given_in(told: Sequence[str], artifact: Artifact) -> dict[str, Any] | None:
     """
     if not told:
         return None
-    from tcc_certs.values.places import DateType, TimeType  # here: no compile needs them
+    from tcc_certs.values.fields import DateType, TimeType  # here: no compile needs them
 
     written = (DateType, TextType, TimeType)
     plain = {one.name for one in artifact.core.given if isinstance(one.type, written)}

@@ -23,24 +23,7 @@ from blake3 import blake3
 from numpy.typing import NDArray
 
 from tcc_certs.core.model import Core
-from tcc_certs.formats.artifact import (
-    COLUMNS,
-    LEAF_POLICY,
-    RELAXED,
-    STATEMENTS,
-    Manifest,
-    Relaxed,
-    shape_of,
-)
-from tcc_certs.formats.codec import (
-    Json,
-    blake,
-    call_digest,
-    encode,
-    format_decimal,
-    large,
-    root_document,
-)
+from tcc_certs.formats import artifact, codec
 from tcc_certs.formats.container import ITEM_SIZE, Tensor, write_container
 from tcc_certs.race.numbers import Beta
 from tcc_compiler.automata.letters import Letters
@@ -212,7 +195,7 @@ def certify(core: Core, table: Table, edges: CallEdges, guard: Guard) -> Numberi
 
     A nondeterministic table is minimal if no two states are bisimilar.
     """
-    calls = [call_digest(c.text.encode(), c.cost_low, c.cost_high) for c in core.calls]
+    calls = [codec.call_digest(c.text.encode(), c.cost_low, c.cost_high) for c in core.calls]
     if table.is_narrow and not table.nondeterministic:
         return _numbered(table.levels, _narrow_digests(calls, table, edges, guard))
     heads = [bytes(30) + head for head in _HEADS]
@@ -327,7 +310,7 @@ class Contents:
     """
 
     core: Core
-    document: Mapping[str, Json]
+    document: Mapping[str, codec.Json]
     table: Table
     edges: CallEdges
     numbering: Numbering
@@ -336,7 +319,7 @@ class Contents:
     bounds: CostBounds
     beta: Beta
     tilt: int
-    relaxed: Relaxed | None
+    relaxed: artifact.Relaxed | None
 
 
 def emit(contents: Contents) -> bytes:
@@ -349,7 +332,7 @@ def emit(contents: Contents) -> bytes:
         **_calls(core, calls, contents.weights),
         **_documents(core, contents.document, calls),
     }
-    manifest = Manifest(
+    manifest = artifact.Manifest(
         grammar=core.name,
         version=core.version,
         beta=contents.beta,
@@ -360,7 +343,7 @@ def emit(contents: Contents) -> bytes:
         calls=len(calls),
         root=bytes(columns["state_digest"][-32:]),
         cost_max=contents.bounds.cost_max,
-        root_document=root_document(core.name, core.version, core.limit_texts),
+        root_document=codec.root_document(core.name, core.version, core.limit_texts),
         nondeterministic=table.nondeterministic,
         relaxed=contents.relaxed,
         round_counts=contents.counts.round_bits,
@@ -441,14 +424,16 @@ def _calls(core: Core, calls: Sequence[int], weights: Weights) -> dict[str, Colu
     }
 
 
-def _documents(core: Core, document: Mapping[str, Json], calls: Sequence[int]) -> dict[str, Column]:
+def _documents(
+    core: Core, document: Mapping[str, codec.Json], calls: Sequence[int]
+) -> dict[str, Column]:
     """The core, and the tools that have a call on some edge."""
     owners = {core.calls[call].tool for call in calls}
     tools = document["tools"]
     kept = (
         [tool for at, tool in enumerate(tools) if at in owners] if isinstance(tools, list) else []
     )
-    return {"core": encode(document), "tools": encode(kept)}
+    return {"core": codec.encode(document), "tools": codec.encode(kept)}
 
 
 # The file: the one byte string of a manifest and its columns. A writer trusts its caller;
@@ -457,7 +442,7 @@ def _documents(core: Core, document: Mapping[str, Json], calls: Sequence[int]) -
 _TYPECODE = {"I64": "q", "U64": "Q", "U32": "I", "U8": "B"}
 
 
-def write_artifact(manifest: Manifest, columns: Mapping[str, bytes | memoryview]) -> bytes:
+def write_artifact(manifest: artifact.Manifest, columns: Mapping[str, bytes | memoryview]) -> bytes:
     """The one byte string of an artifact.
 
     Args:
@@ -467,19 +452,19 @@ def write_artifact(manifest: Manifest, columns: Mapping[str, bytes | memoryview]
 
     The writer trusts its caller; :mod:`tcc_certs.kernel` is the side that is strict.
     """
-    text = manifest_bytes(manifest, {name: blake(columns[name]) for name in sorted(columns)})
+    text = manifest_bytes(manifest, {name: codec.blake(columns[name]) for name in sorted(columns)})
     tensors = {}
     for name, data in {**columns, "manifest": text}.items():
-        dtype, dimensions = COLUMNS[name]
+        dtype, dimensions = artifact.COLUMNS[name]
         items = len(data) // ITEM_SIZE[dtype]
-        shape = shape_of(dimensions, (items, items // max(1, manifest.states)), manifest)
+        shape = artifact.shape_of(dimensions, (items, items // max(1, manifest.states)), manifest)
         tensors[name] = Tensor(dtype=dtype, shape=shape, data=data)
     return write_container(tensors)
 
 
 def pack(name: str, values: Sequence[int]) -> bytes:
     """The raw bytes of column `name`; every value must fit its dtype."""
-    column = array(_TYPECODE[COLUMNS[name][0]], values)
+    column = array(_TYPECODE[artifact.COLUMNS[name][0]], values)
     if sys.byteorder == "big":
         column.byteswap()
     return column.tobytes()
@@ -493,19 +478,19 @@ def pack_limbs(values: Sequence[int]) -> bytes:
 
 def pack_texts(texts: Iterable[str]) -> bytes:
     """The raw bytes of ``call_text``."""
-    return encode(list(texts))
+    return codec.encode(list(texts))
 
 
-def manifest_bytes(manifest: Manifest, columns: Mapping[str, bytes]) -> bytes:
+def manifest_bytes(manifest: artifact.Manifest, columns: Mapping[str, bytes]) -> bytes:
     """The canonical bytes of `manifest` with these column digests."""
-    options: dict[str, Json] = {
-        "beta": format_decimal(*manifest.beta),
+    options: dict[str, codec.Json] = {
+        "beta": codec.format_decimal(*manifest.beta),
         "fraction_bits": manifest.fraction_bits,
         "tilt": manifest.tilt,
     }
     if manifest.round_counts is not None:
         options["round_counts"] = manifest.round_counts
-    members: dict[str, Json] = {
+    members: dict[str, codec.Json] = {
         "format": "tcca",
         "version": [1, 0],
         "critical": manifest.critical,
@@ -516,10 +501,12 @@ def manifest_bytes(manifest: Manifest, columns: Mapping[str, bytes]) -> bytes:
         "edges": manifest.edges,
         "calls": manifest.calls,
         "root": manifest.root.hex(),
-        "cost_max": large(manifest.cost_max),
-        "leaf_policy": {**LEAF_POLICY, "root": manifest.root_document},
+        "cost_max": codec.large(manifest.cost_max),
+        "leaf_policy": {**artifact.LEAF_POLICY, "root": manifest.root_document},
         "columns": {name: digest.hex() for name, digest in columns.items()},
     }
     if manifest.relaxed is not None:
-        members[RELAXED] = {name: getattr(manifest.relaxed, name) for name in STATEMENTS}
-    return encode(members)
+        members[artifact.RELAXED] = {
+            name: getattr(manifest.relaxed, name) for name in artifact.STATEMENTS
+        }
+    return codec.encode(members)

@@ -30,6 +30,7 @@ from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import MAX_ROUND_BITS
 from tcc_certs.formats.codec import Json, parse_decimal
 from tcc_certs.race.numbers import Beta
+from tcc_compiler import frontend
 from tcc_compiler.artifact import CallEdges, Contents, certify, emit
 from tcc_compiler.automata.answers import keep_strict
 from tcc_compiler.automata.constraint.apply import constrain
@@ -39,13 +40,6 @@ from tcc_compiler.automata.table import Machine, Table, as_deterministic, ranked
 from tcc_compiler.automata.witness import find_cycle, infinite
 from tcc_compiler.counting import bound, check_bits, count, count_for_gate, used_calls, weigh
 from tcc_compiler.expectations import Built, Unmet, compare
-from tcc_compiler.frontend import (
-    ExactExpect,
-    Frontend,
-    read_grammar,
-    read_grammar_bytes,
-    read_grammar_text,
-)
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Source, Span
@@ -94,7 +88,7 @@ class Compiled:
     unmet: tuple[Unmet, ...] = ()
     examples: int = 0
     expectations: int = 0
-    exacts: tuple[ExactExpect, ...] = ()
+    exacts: tuple[frontend.ExactExpect, ...] = ()
 
 
 def compile_core(core: bytes, options: Options) -> Compiled:
@@ -125,7 +119,7 @@ def compile_text(text: str, options: Options, name: str = "<text>") -> Compiled:
     """Compile the text of a grammar; see :func:`compile_file`."""
     timer = Timer(options)
     try:
-        front = read_grammar_text(text, name, timer.check_reading)
+        front = frontend.read_grammar_text(text, name, timer.check_reading)
     except CompileRefused as refusal:
         return _refused(refusal)
     return compile_frontend(front, options, timer)
@@ -147,7 +141,7 @@ def compile_bytes(
     """
     timer = Timer(options)
     try:
-        front = read_grammar_bytes(data, name, folder, timer.check_reading)
+        front = frontend.read_grammar_bytes(data, name, folder, timer.check_reading)
     except CompileRefused as refusal:
         return _refused(refusal)
     return compile_frontend(front if examples else _bare(front), options, timer)
@@ -165,16 +159,16 @@ def compile_graph(graph: nx.Graph[Any], options: Options, name: str = "graph") -
     return compile_frontend(front, options, timer)
 
 
-def read_source(path: Path, check_time: Callable[[], None] | None = None) -> Frontend:
+def read_source(path: Path, check_time: Callable[[], None] | None = None) -> frontend.Frontend:
     """The front end's result for a file: a grammar, or a graph, as its ending says."""
     if path.suffix.lower() not in GRAPH_SUFFIXES:
-        return read_grammar(path, check_time)
+        return frontend.read_grammar(path, check_time)
     from tcc_compiler.imports.graph_grammar import read_graph
 
     return read_graph(path, check_time)
 
 
-def _bare(front: Frontend) -> Frontend:
+def _bare(front: frontend.Frontend) -> frontend.Frontend:
     """What the front end read, without examples and expectations."""
     return replace(front, examples=(), expects=(), exacts=())
 
@@ -183,7 +177,7 @@ def _refused(refusal: CompileRefused) -> Compiled:
     return Compiled(artifact=None, diagnostics=(refusal_diagnostic(refusal, {}),))
 
 
-def compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compiled:
+def compile_frontend(front: frontend.Frontend, options: Options, timer: Timer) -> Compiled:
     """Compile what the front end has read; its examples and expectations must hold."""
     diagnostics: list[Diagnostic] = []
     artifact = checked = core = None

@@ -15,8 +15,8 @@ from typing import TypeAlias
 import pytest
 
 from tcc_certs.proof.lists import Elements
-from tcc_certs.values.places import ListType
-from tcc_certs.values.types import TextType
+from tcc_certs.values.declared import TextType
+from tcc_certs.values.fields import ListType
 
 Value: TypeAlias = "tuple[int, int]"  # the atom, and which of its values
 World: TypeAlias = "dict[int, Value | frozenset[Value]]"  # by tokens

@@ -24,8 +24,7 @@ from tcc_certs.proof.compared import Part
 from tcc_certs.proof.question import statement_core
 from tcc_certs.proof.replay import Replay
 from tcc_certs.proof.sides import statement_side
-from tcc_certs.values.declared import OpenParameter
-from tcc_certs.values.types import NumberType, TextType
+from tcc_certs.values.declared import NumberType, OpenParameter, TextType
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact import certificate
 

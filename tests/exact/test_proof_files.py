@@ -17,7 +17,7 @@ from tcc_certs.proof import check, moves, parts, question
 from tcc_certs.proof.atoms import atoms_of
 from tcc_certs.proof.check import check_proof
 from tcc_certs.proof.compared import Part
-from tcc_certs.values.types import TextType
+from tcc_certs.values.declared import TextType
 from tcc_runtime.exact import certificate
 from tests.cli.conftest import Tcc
 from tests.cli.conftest import tcc as tcc_command  # noqa: F401 - a fixture

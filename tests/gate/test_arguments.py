@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType, encoded
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, OpenType, TextType
+from tcc_certs.values.types import encoded
 from tcc_runtime.gate.policy import checker
 from tests.gate.grammars import gate
 

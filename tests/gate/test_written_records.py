@@ -27,17 +27,9 @@ from tcc_certs.values.canonical import (
     record_key,
     record_mac,
 )
-from tcc_certs.values.places import (
-    Field,
-    FieldType,
-    ListType,
-    RecordType,
-    TimeType,
-    columns_of,
-    flat,
-    typed,
-)
-from tcc_certs.values.types import FlagType, NumberType, TextType
+from tcc_certs.values.declared import FlagType, NumberType, TextType
+from tcc_certs.values.fields import Field, FieldType, ListType, RecordType, TimeType
+from tcc_certs.values.places import columns_of, flat, typed
 from tcc_runtime.gate.policy import _quick, policy_of
 from tcc_runtime.gate.session import Writer, _canonical, outcome_parts
 

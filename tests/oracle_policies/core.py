@@ -11,19 +11,17 @@ from tcc_certs.core.policies import Fields, LookUp, Policy, read_policy, read_se
 from tcc_certs.errors import Code
 from tcc_certs.formats.codec import encode
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType, text_of
-from tcc_certs.values.places import (
-    NONE,
-    UNKNOWN,
+from tcc_certs.values.fields import (
     DateType,
     Field,
     FieldType,
     ListType,
     RecordType,
-    State,
     TimeType,
     steps_of,
     zone_of,
 )
+from tcc_certs.values.places import NONE, UNKNOWN, State
 from tests.oracle_policies import language as l
 from tests.oracle_policies import values as slow
 from tests.oracle_policies.writer import number_text

@@ -9,18 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tcc_certs.core.model import (
-    HALF,
-    Call,
-    CallSet,
-    Core,
-    ForbidBefore,
-    Model,
-    Parameter,
-    PolicyMonitor,
-    Selection,
-    Tool,
-)
+from tcc_certs.core import model
 from tcc_certs.errors import Code, ensure
 from tcc_certs.formats import schema
 from tcc_certs.formats.codec import Json, is_bare, nano_of, written
@@ -29,9 +18,9 @@ from tcc_certs.limits import MAX_CALLS
 from tcc_certs.values.declared import PLAIN
 
 
-def minor_version(core: Core) -> int:
+def minor_version(core: model.Core) -> int:
     """The least minor version that has all features of `core`: 0, 1 or 2."""
-    held = any(isinstance(monitor, PolicyMonitor) for monitor in core.monitors)
+    held = any(isinstance(monitor, model.PolicyMonitor) for monitor in core.monitors)
     stated = held or core.given or core.lets or core.looks or core.passed
     if stated or any(map(is_newer_tool, core.tools)):
         return 2
@@ -40,12 +29,12 @@ def minor_version(core: Core) -> int:
         or any(map(_is_new, core.tools))
         or any(limit.kind == "sum" for limit in core.limits)
         or any(statement.order == "each" for statement in core.requires)
-        or any(isinstance(statement, ForbidBefore) for statement in core.forbids)
+        or any(isinstance(statement, model.ForbidBefore) for statement in core.forbids)
     )
     return int(new)
 
 
-def is_newer_tool(tool: Tool) -> bool:
+def is_newer_tool(tool: model.Tool) -> bool:
     """Whether a tool has a field or a word that version 1.1 does not know."""
     listed = any(
         param.at is not None or param.values[-1] == "*" or (param.observed and param.optional)
@@ -59,7 +48,7 @@ def is_newer_tool(tool: Tool) -> bool:
     return listed or opened or bool(tool.answers) or tool.parallel or said
 
 
-def _is_new(tool: Tool) -> bool:
+def _is_new(tool: model.Tool) -> bool:
     """Whether a tool has a member, a value or a name that version 1.0 does not know."""
     parameters = tool.parameters
     return (
@@ -72,11 +61,11 @@ def _is_new(tool: Tool) -> bool:
     )
 
 
-def _is_new_model(model: Model) -> bool:
-    return model.atom is not None or model.execute is not None or model.quality != HALF
+def _is_new_model(one: model.Model) -> bool:
+    return one.atom is not None or one.execute is not None or one.quality != model.HALF
 
 
-def call_text(tool: Tool, values: Sequence[int], *, observed: bool = True) -> str:
+def call_text(tool: model.Tool, values: Sequence[int], *, observed: bool = True) -> str:
     """The canonical text of a call: absent parameters left out, observed ones last.
 
     Args:
@@ -94,7 +83,7 @@ def call_text(tool: Tool, values: Sequence[int], *, observed: bool = True) -> st
 
 
 def summed_parameter(
-    tools: Sequence[Tool], calls: Sequence[Call], of: tuple[int, int]
+    tools: Sequence[model.Tool], calls: Sequence[model.Call], of: tuple[int, int]
 ) -> list[int]:
     """For each call the value of a parameter, nano-units; 0 where it has none.
 
@@ -121,7 +110,7 @@ class StrictGroups:
     size: Sequence[int]
 
 
-def strict_groups(core: Core) -> StrictGroups | None:
+def strict_groups(core: model.Core) -> StrictGroups | None:
     """The groups of the calls of strict tools; None where no tool is strict."""
     if not any(tool.strict for tool in core.tools):
         return None
@@ -141,7 +130,7 @@ def strict_groups(core: Core) -> StrictGroups | None:
     return StrictGroups(group=group, size=size)
 
 
-def _combinations(tool: Tool) -> int:
+def _combinations(tool: model.Tool) -> int:
     """How many answers a call of a tool may get, counted up to more than there can be calls."""
     found = 1
     for parameter in tool.parameters:
@@ -164,7 +153,7 @@ def _where(
     return tuple(where)
 
 
-def _indices(value: Json, path: str, code: Code, parameter: Parameter) -> tuple[int, ...]:
+def _indices(value: Json, path: str, code: Code, parameter: model.Parameter) -> tuple[int, ...]:
     """Indices of values, increasing; that of an absent parameter is none of them."""
     size = len(parameter.values)
     values = [
@@ -182,10 +171,10 @@ SELECTION: Table = (
 )
 
 
-read_selection = schema.object_of(SELECTION, Selection)
+read_selection = schema.object_of(SELECTION, model.Selection)
 
 
-def selection_text(selection: Selection, tools: Sequence[Tool]) -> str:
+def selection_text(selection: model.Selection, tools: Sequence[model.Tool]) -> str:
     """The canonical text: ``tool``, or ``tool(p=v1|v2,q=v)``."""
     tool = tools[selection.tool]
     bound = []
@@ -199,7 +188,7 @@ def selection_text(selection: Selection, tools: Sequence[Tool]) -> str:
 class Owned:
     """The calls of each tool, by which the calls of a selection are found."""
 
-    def __init__(self, tools: Sequence[Tool], calls: Sequence[Call]) -> None:
+    def __init__(self, tools: Sequence[model.Tool], calls: Sequence[model.Call]) -> None:
         self._calls = calls
         self._of: list[list[int]] = [[] for _ in tools]
         for index, call in enumerate(calls):
@@ -209,7 +198,7 @@ class Owned:
         """How many calls a tool has."""
         return len(self._of[tool])
 
-    def selected(self, selection: Selection) -> CallSet:
+    def selected(self, selection: model.Selection) -> model.CallSet:
         """The calls that a selection stands for."""
         bound = [(param, frozenset(values)) for param, values in selection.where]
         ranges: list[tuple[int, int]] = []

@@ -12,16 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tcc_certs.core import model
 from tcc_certs.core.derived import Owned, read_selection, selection_text
-from tcc_certs.core.model import (
-    Monitor,
-    OrderMonitor,
-    PolicyMonitor,
-    Selection,
-    SumMonitor,
-    Tool,
-    UsesMonitor,
-)
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats import schema
 from tcc_certs.formats.codec import Json, encode, is_decimal, read_name, written
@@ -31,7 +23,7 @@ from tcc_certs.values.declared import FlagType, JsonType, NumberType, OpenParame
 from tcc_certs.values.numbers import compare, ensure_survives
 
 if TYPE_CHECKING:
-    from tcc_certs.values.places import Field, FieldType
+    from tcc_certs.values.fields import Field, FieldType
 
 MAX_SIZE = 1 << 20  # code points of a text, bytes of a JSON value
 _LISTED = "listed"  # the kind of a listed parameter; those of open ones are named by their types
@@ -76,7 +68,7 @@ def _numbers(end: Form) -> Table:
 
 def _zone(value: Json, path: str, code: Code, _: Known) -> int:
     """Minutes ahead of UTC; in its one form."""
-    from tcc_certs.values.places import zone_of
+    from tcc_certs.values.fields import zone_of
 
     text = schema.as_text(value, path, code)
     minutes = None if text in ("Z", "z") else zone_of(text)
@@ -94,7 +86,7 @@ def _elements(value: Json, path: str, code: Code, known: Known) -> Any:
         value, "type", {**TYPES, "record": _RECORD}, "a type of elements", path, code, inside
     )
     if kind == "record":
-        from tcc_certs.values.places import RecordType
+        from tcc_certs.values.fields import RecordType
 
         return RecordType(fields=made["fields"])
     return _type(kind, made)
@@ -141,7 +133,7 @@ def read_place(value: Json, path: str, code: Code, known: Known) -> tuple[str, .
     Args:
         known: with the name.
     """
-    from tcc_certs.values.places import steps_of
+    from tcc_certs.values.fields import steps_of
 
     steps = steps_of(schema.as_text(value, path, code), path, code)
     ensure(steps != (known["name"],), code, path, "another place than the member", value)
@@ -204,15 +196,15 @@ def _type(kind: str, made: dict[str, Any]) -> FieldType:
             return JsonType(**made)
         case "integer" | "number":
             return NumberType(whole=kind == "integer", **made)
-    from tcc_certs.values import places  # here: a core of 1.1 has none of it to load
+    from tcc_certs.values import fields  # here: a core of 1.1 has none of it to load
 
     match kind:
         case "list":
-            return places.ListType(**made)
+            return fields.ListType(**made)
         case "time":
-            return places.TimeType(**made)
+            return fields.TimeType(**made)
         case _:
-            return places.DateType(zone=made["zone"] or 0)
+            return fields.DateType(zone=made["zone"] or 0)
 
 
 def ensure_heads(known: Known, path: str, code: Code) -> None:
@@ -224,14 +216,14 @@ def ensure_heads(known: Known, path: str, code: Code) -> None:
         ensure(there, code, path, f"an argument in which {one.name} lies", one.at)
 
 
-def _chosen(value: Json, path: str, code: Code, known: Known) -> Selection:
+def _chosen(value: Json, path: str, code: Code, known: Known) -> model.Selection:
     """A selection by no observed value: that would be known too late, when the call was made."""
-    selection: Selection = read_selection(value, path, code, known)
+    selection: model.Selection = read_selection(value, path, code, known)
     _ensure_chosen(selection, path, code, known)
     return selection
 
 
-def _ensure_chosen(selection: Selection, path: str, code: Code, known: Known) -> None:
+def _ensure_chosen(selection: model.Selection, path: str, code: Code, known: Known) -> None:
     for param, _ in selection.where:
         parameter = known["tools"][selection.tool].parameters[param]
         ensure(not parameter.observed, code, path, "no observed parameter", parameter.name)
@@ -261,7 +253,7 @@ def _same(value: Json, path: str, code: Code, known: Known) -> tuple[tuple[str, 
     return tuple(pairs)
 
 
-def _kind(tool: Tool, name: str, path: str, code: Code) -> str:
+def _kind(tool: model.Tool, name: str, path: str, code: Code) -> str:
     """What the values of a parameter can be compared with; it is neither optional nor observed."""
     for parameter in tool.parameters:
         if parameter.name == name:
@@ -271,7 +263,7 @@ def _kind(tool: Tool, name: str, path: str, code: Code) -> str:
     return _class_of(_open_type(tool, name, path, code), path, code)
 
 
-def _open_type(tool: Tool, name: str, path: str, code: Code) -> Any:
+def _open_type(tool: model.Tool, name: str, path: str, code: Code) -> Any:
     for parameter in tool.opened:
         if parameter.name == name:
             ensure(not parameter.optional, code, path, "a parameter of every call", name)
@@ -333,14 +325,14 @@ MONITORS: Mapping[str, Table] = {
 }
 
 
-def read_monitors(value: Json, path: str, code: Code, known: Known) -> tuple[Monitor, ...]:
+def read_monitors(value: Json, path: str, code: Code, known: Known) -> tuple[model.Monitor, ...]:
     """The monitors, one at least, strictly increasing by their canonical bytes.
 
     Raises:
         Rejected: C801; D201 where the call sets take too much work.
     """
     items = schema.as_list(value, path, code, 1)
-    found: list[Monitor] = []
+    found: list[model.Monitor] = []
     for i, item in enumerate(items):
         if isinstance(item, dict) and item.get("kind") in _LATER:
             found.append(_policy(item, f"{path}[{i}]", code, known))
@@ -357,7 +349,7 @@ def read_monitors(value: Json, path: str, code: Code, known: Known) -> tuple[Mon
 _LATER = ("apart", "ban", "count", "need", "owe", "total")
 
 
-def _policy(item: Mapping[str, Json], path: str, code: Code, known: Known) -> Monitor:
+def _policy(item: Mapping[str, Json], path: str, code: Code, known: Known) -> model.Monitor:
     """A statement of version 1.2, of which nothing is left that nobody would hold."""
     from tcc_certs.core.policies import Fields, LookUp, Total, read_policy
     from tcc_certs.core.wording import Wording
@@ -370,10 +362,12 @@ def _policy(item: Mapping[str, Json], path: str, code: Code, known: Known) -> Mo
     policy = read_policy(item, path, code, fields)
     if isinstance(policy, Total):
         _check_total(tools[policy.tool], policy.parameter, path, code)
-    return PolicyMonitor(policy=policy, text=Wording([tool.name for tool in tools]).of(policy))
+    return model.PolicyMonitor(
+        policy=policy, text=Wording([tool.name for tool in tools]).of(policy)
+    )
 
 
-def _check_total(tool: Tool, name: str, path: str, code: Code) -> None:
+def _check_total(tool: model.Tool, name: str, path: str, code: Code) -> None:
     """What is added up is known when a call is made, and never makes a sum less."""
     for parameter in tool.opened:
         of = parameter.type
@@ -390,9 +384,9 @@ def _check_total(tool: Tool, name: str, path: str, code: Code) -> None:
     raise Rejected(code, path, "an argument of the tool", name)
 
 
-def fields_of(tool: Tool) -> Mapping[str, Field]:
+def fields_of(tool: model.Tool) -> Mapping[str, Field]:
     """The fields of a tool, by their names: listed and observed, open, and answers."""
-    from tcc_certs.values.places import Field  # here: a core of 1.1 has none of it to load
+    from tcc_certs.values.fields import Field  # here: a core of 1.1 has none of it to load
 
     found = {
         one.name: Field(
@@ -410,7 +404,7 @@ def fields_of(tool: Tool) -> Mapping[str, Field]:
 
 def field_of(one: OpenParameter) -> Field:
     """An open parameter or answer as a field."""
-    from tcc_certs.values.places import Field
+    from tcc_certs.values.fields import Field
 
     return Field(
         name=one.name,
@@ -421,15 +415,17 @@ def field_of(one: OpenParameter) -> Field:
     )
 
 
-def _monitor(kind: Any, made: dict[str, Any], tools: Sequence[Tool]) -> Monitor:
+def _monitor(kind: Any, made: dict[str, Any], tools: Sequence[model.Tool]) -> model.Monitor:
     """A monitor with its text, as a grammar writes it."""
     match kind:
         case "sum":
             name = f"{written(tools[made['tool']].name)}.{written(made['parameter'])}"
-            return SumMonitor(**made, text=f"limit sum({name}) <= {made['value']}")
+            return model.SumMonitor(**made, text=f"limit sum({name}) <= {made['value']}")
         case "uses":
             calls, per = selection_text(made["calls"], tools), written(made["per"])
-            return UsesMonitor(**made, text=f"limit uses({calls}) per {per} <= {made['value']}")
+            return model.UsesMonitor(
+                **made, text=f"limit uses({calls}) per {per} <= {made['value']}"
+            )
         case _:
             pairs = [
                 written(a) if a == b else f"{written(a)} = {written(b)}" for a, b in made["same"]
@@ -437,18 +433,18 @@ def _monitor(kind: Any, made: dict[str, Any], tools: Sequence[Tool]) -> Monitor:
             words = "before each" if made["order"] == "each" else made["order"]
             one, other = (selection_text(made[side], tools) for side in ("first", "second"))
             text = f"{kind} {one} {words} {other} same {', '.join(pairs)}"
-            return OrderMonitor(kind=kind, **made, text=text)
+            return model.OrderMonitor(kind=kind, **made, text=text)
 
 
-def _check_requires(monitors: Sequence[Monitor], path: str, code: Code, known: Known) -> None:
+def _check_requires(monitors: Sequence[model.Monitor], path: str, code: Code, known: Known) -> None:
     """Every ``require`` among the monitors has a plain `before` between its calls in the core."""
     number = {pattern: index for index, pattern in enumerate(known["patterns"])}
     before = {(s.first, s.second) for s in known["requires"] if s.order == "before"}
     owned = Owned(known["tools"], known["calls"])
-    of: dict[Selection, int | None] = {}
+    of: dict[model.Selection, int | None] = {}
     work = 0
     for i, monitor in enumerate(monitors):
-        if not isinstance(monitor, OrderMonitor) or monitor.kind != "require":
+        if not isinstance(monitor, model.OrderMonitor) or monitor.kind != "require":
             continue
         for selection in (monitor.first, monitor.second):
             if selection not in of:

@@ -17,7 +17,7 @@ from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats import schema
 from tcc_certs.formats.codec import Json, encode, is_decimal
 from tcc_certs.formats.schema import Known, Table, maybe, row, tagged
-from tcc_certs.values.places import Field, ListType, RecordType
+from tcc_certs.values.fields import Field, ListType, RecordType
 from tcc_certs.values.text_syntax import ensure_quick
 
 Tree: TypeAlias = "tuple[Any, ...]"  # a set, a term or a relation, as in JSON
@@ -527,103 +527,3 @@ def read_policy(value: Json, path: str, code: Code, fields: Fields) -> Policy:
     tables = {kind: table for kind, (table, _) in POLICIES.items()}
     kind, made = tagged(value, "kind", tables, "a kind of statement", path, code, known)
     return POLICIES[kind][1](**made)
-
-
-def fields_compared(policy: Policy) -> tuple[Tree, frozenset[str]]:
-    """A set with every tool that a statement names, and the names of all fields it may compare."""
-    sets: list[Tree] = []
-    names: set[str] = set()
-    trees: list[object] = []
-    match policy:
-        case Need() | Ban():
-            parts = policy.alternatives + (policy.unless if isinstance(policy, Ban) else ())
-            sets = [policy.of, *[one.calls for one in parts if one.calls is not None]]
-            for one in parts:
-                names.update(name for name, _ in one.same)
-                trees += [*[term for _, term in one.same], *one.where]
-        case Apart():
-            sets = [policy.one, policy.other]
-            names.update(name for name, _ in policy.same)
-            trees += [term for _, term in policy.same]
-        case Owe():
-            sets = [policy.first, policy.of]
-            names.update(name for name, _ in policy.same)
-            trees += [term for _, term in policy.same]
-        case Count():
-            sets, trees = [policy.of], [*policy.where, *policy.per]
-        case Total():
-            sets, trees = [("calls", policy.tool, ())], [*policy.per]
-            names.add(policy.parameter)
-    for tree in trees:
-        names.update(_named(tree))
-    return ("or", tuple(sets)), frozenset(names)
-
-
-def looks_named(policy: Policy) -> frozenset[tuple[str, str]]:
-    """The look-ups that a statement makes: the name of each, and of the field."""
-    return frozenset(_looks_in(trees_of(policy)))
-
-
-def _looks_in(tree: object) -> set[tuple[str, str]]:
-    if not isinstance(tree, tuple) or tree[:1] == ("s",):  # a text, whatever it says
-        return set()
-    found = set().union(*map(_looks_in, tree))
-    return found | {(tree[1], tree[3])} if tree[:1] == ("look",) and len(tree) == 4 else found
-
-
-def attributes_named(policy: Policy) -> frozenset[str]:
-    """The attributes of the session that a statement speaks of."""
-    return frozenset(_members_of(trees_of(policy), "session"))
-
-
-def is_across(policy: Policy) -> bool:
-    """Whether other sessions draw on what a statement allows."""
-    return isinstance(policy, Count | Total) and policy.across
-
-
-def is_timed(policy: Policy) -> bool:
-    """Whether a statement looks at the clock."""
-    if isinstance(policy, Need | Ban):
-        windows = [one.within for one in policy.alternatives]
-        windows += [one.within for one in policy.unless] if isinstance(policy, Ban) else []
-    else:
-        windows = [policy.within] if isinstance(policy, Count | Total) else []
-    return any(one is not None for one in windows) or _speaks_of(trees_of(policy), "now")
-
-
-def trees_of(policy: Policy) -> Tree:
-    """The terms and relations of a statement."""
-    match policy:
-        case Need() | Ban():
-            parts = policy.alternatives + (policy.unless if isinstance(policy, Ban) else ())
-            keys = [term for one in parts for _, term in one.same]
-            return (*keys, *[one.where for one in parts])
-        case Apart() | Owe():
-            return tuple([term for _, term in policy.same])
-        case Count():
-            return policy.where, policy.per
-        case Total():
-            return (policy.per,)
-
-
-def _members_of(tree: object, word: str) -> set[str]:
-    """The names that stand behind a word in terms."""
-    if not isinstance(tree, tuple) or tree[:1] == ("s",):  # a text, whatever it says
-        return set()
-    if len(tree) == 2 and tree[0] == word and isinstance(tree[1], str):
-        return {tree[1]}
-    return set().union(*[_members_of(part, word) for part in tree])
-
-
-def _speaks_of(tree: object, word: str) -> bool:
-    if not isinstance(tree, tuple) or tree[:1] == ("s",):
-        return False
-    return tree == (word,) or any(_speaks_of(part, word) for part in tree)
-
-
-def _named(tree: object) -> set[str]:
-    if not isinstance(tree, tuple):
-        return set()
-    if tree[:1] in (("own",), ("seen",)):
-        return {tree[1]}
-    return set().union(*map(_named, tree))

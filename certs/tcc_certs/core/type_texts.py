@@ -14,7 +14,7 @@ from tcc_certs.formats.codec import encode, written
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
 
 if TYPE_CHECKING:
-    from tcc_certs.values.places import Field, FieldType
+    from tcc_certs.values.fields import Field, FieldType
 
 
 def open_types(core: Core) -> Iterator[str]:
@@ -47,7 +47,7 @@ def type_text(of: FieldType) -> str:
 
 
 def _newer_text(of: FieldType) -> str:
-    from tcc_certs.values.places import DateType, ListType, RecordType, TimeType
+    from tcc_certs.values.fields import DateType, ListType, RecordType, TimeType
 
     match of:
         case ListType(of=inner, least=least, most=most, distinct=distinct):
@@ -83,6 +83,6 @@ def place_text(name: str, steps: Sequence[str] | None) -> str:
     """Where a field stands, as a grammar writes it; empty where that is the member of its name."""
     if steps is None or tuple(steps) == (name,):
         return ""
-    from tcc_certs.values.places import pointer_of
+    from tcc_certs.values.fields import pointer_of
 
     return f" at {encode(pointer_of(steps)).decode()}"

@@ -44,7 +44,16 @@ from tcc_certs.core.atoms import (
     SubsampledGaussian,
 )
 from tcc_certs.errors import Code, ensure
-from tcc_certs.privacy.curves import Curve, Part, curve_of, from_bits
+from tcc_certs.privacy.curves import (
+    ORDERS,
+    UNITS,
+    WORK_BITS,
+    Curve,
+    Part,
+    curve_of,
+    from_bits,
+    sampled_at,
+)
 from tcc_certs.privacy.gaussians import (
     BITS,
     ONE,
@@ -55,7 +64,6 @@ from tcc_certs.privacy.gaussians import (
     gaussian_shift,
     normal_cells,
 )
-from tcc_certs.privacy.moments import ORDERS, UNITS, WORK_BITS, sampled_at
 from tcc_certs.race.numbers import exp_enclosure, log_enclosure
 
 # Losses.

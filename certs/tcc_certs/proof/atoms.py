@@ -17,10 +17,9 @@ from typing import Any, TypeAlias
 from tcc_certs.errors import Code, ensure
 from tcc_certs.proof.fields import Uncovered, is_scalar, some_value
 from tcc_certs.proof.lists import element_of
-from tcc_certs.values.declared import json_of
-from tcc_certs.values.places import ListType
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, OpenType, TextType, json_of
+from tcc_certs.values.fields import ListType
 from tcc_certs.values.text_pattern import TextPattern, pattern_of
-from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType
 from tcc_certs.values.types import check as of_type
 
 _MAX_TYPES = 24  # of one sort

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tcc_certs.core.model import Core
-from tcc_certs.core.policies import is_across, is_timed
+from tcc_certs.core.named import is_across, is_timed
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats import schema
 from tcc_certs.formats.artifact import ArtifactFile

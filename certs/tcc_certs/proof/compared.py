@@ -24,10 +24,11 @@ from tcc_certs.proof.sums import Sum, sum_between, text_of_units
 from tcc_certs.session.machine import Place
 from tcc_certs.session.monitors.alternatives import MOST_KEPT
 from tcc_certs.session.monitors.relations import DIGESTED
-from tcc_certs.values.declared import OpenParameter, json_of, text_of
-from tcc_certs.values.places import ListType, constant
+from tcc_certs.values import declared
+from tcc_certs.values.declared import JsonType, NumberType, OpenParameter, OpenType, TextType
+from tcc_certs.values.fields import ListType
 from tcc_certs.values.places import State as FieldState
-from tcc_certs.values.types import JsonType, NumberType, OpenType, TextType
+from tcc_certs.values.places import constant
 from tcc_certs.values.types import check as of_type
 
 OTHER = -1  # a value that is not tracked
@@ -332,7 +333,9 @@ class Compared:
             types.append(kind)
 
     def _constant(self, kind: OpenType, text: str) -> None:
-        if text and not isinstance(kind, JsonType) and of_type(kind, json_of(text)) is None:
+        if not text or isinstance(kind, JsonType):
+            return
+        if of_type(kind, declared.json_of(text)) is None:
             self._type(kind)
             self._constants.setdefault(sort_of(kind), set()).add(text)
 
@@ -452,7 +455,7 @@ class Compared:
     def atom_of(self, value: object) -> int:
         """The atom of a value that is compared."""
         sort = "flag" if isinstance(value, bool) else "text" if isinstance(value, str) else "number"
-        text = text_of(value)
+        text = declared.text_of(value)
         known = self._tokens.get((sort, str(text)))
         if known is not None:
             return known
@@ -479,11 +482,8 @@ def held_tokens(facts: Iterable[Fact]) -> list[int]:
 
 def renamed(facts: Sequence[Fact], names: Mapping[int, int]) -> tuple[Fact, ...]:
     """Facts with their tokens renamed."""
-    return tuple(
-        sorted(
-            [
-                (side, slot, tuple([names[p] if isinstance(p, int) else p for p in key]), value)
-                for side, slot, key, value in facts
-            ]
-        )
-    )
+    made = [
+        (side, slot, tuple([names[p] if isinstance(p, int) else p for p in key]), value)
+        for side, slot, key, value in facts
+    ]
+    return tuple(sorted(made))

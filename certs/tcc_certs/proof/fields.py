@@ -14,21 +14,9 @@ from typing import Any, TypeAlias
 from tcc_certs.core.model import Core, Parameter, Tool
 from tcc_certs.core.opened import field_of
 from tcc_certs.errors import Rejected
-from tcc_certs.values.declared import PLAIN, JsonType, OpenParameter
-from tcc_certs.values.places import (
-    NONE,
-    DateType,
-    Field,
-    ListType,
-    Missing,
-    RecordType,
-    State,
-    TimeType,
-    Wrong,
-    read,
-    typed,
-)
-from tcc_certs.values.types import FlagType, NumberType, TextType
+from tcc_certs.values import places
+from tcc_certs.values.declared import PLAIN, FlagType, JsonType, NumberType, OpenParameter, TextType
+from tcc_certs.values.fields import DateType, Field, ListType, RecordType, TimeType
 
 Declared: TypeAlias = "Parameter | OpenParameter"
 _SCALARS = (TextType, NumberType, FlagType)
@@ -50,8 +38,8 @@ def is_scalar(kind: object) -> bool:
 def is_of(kind: Any, value: object) -> bool:
     """Whether a JSON value is one of a type."""
     try:
-        typed(value, kind)
-    except (Missing, Wrong, Rejected):
+        places.typed(value, kind)
+    except (places.Missing, places.Wrong, Rejected):
         return False
     return True
 
@@ -194,23 +182,23 @@ def stands_there(tool: Tool, values: Mapping[str, Any]) -> bool:
         whole = {name: values[name] for name in steps[:1] if name in values}
         try:
             found = _read(one, steps, whole)
-            due = NONE
+            due = places.NONE
             if one.name in values:
                 due = _read(one, steps, _at(steps, values[one.name]))
-        except (Missing, Wrong, Rejected):
+        except (places.Missing, places.Wrong, Rejected):
             return False
         if found != due:
             return False
     return True
 
 
-def _read(one: Declared, steps: tuple[str, ...], arguments: object) -> State:
+def _read(one: Declared, steps: tuple[str, ...], arguments: object) -> places.State:
     """The value of a field in arguments; NONE: it is left out."""
     if isinstance(one, Parameter):
         field = Field(name=one.name, steps=steps, values=one.values, optional=one.optional)
     else:
         field = field_of(one)
-    return read(arguments, field)
+    return places.read(arguments, field)
 
 
 def _at(steps: Sequence[str], value: Any) -> Any:

@@ -18,8 +18,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from tcc_certs.values.places import ListType
-from tcc_certs.values.types import FlagType, NumberType, TextType
+from tcc_certs.values.declared import FlagType, NumberType, TextType
+from tcc_certs.values.fields import ListType
 
 Token: TypeAlias = "Any"
 Pair: TypeAlias = "tuple[Token, Token]"  # a list, and a value or a summary of its elements

@@ -13,27 +13,11 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from tcc_certs.core.model import (
-    CallSet,
-    Core,
-    Forbid,
-    ForbidBefore,
-    ForbidNext,
-    ForbidWith,
-    Limit,
-    OrderMonitor,
-    PolicyMonitor,
-    Require,
-    Selection,
-    SumMonitor,
-    Tool,
-    UsesMonitor,
-)
+from tcc_certs.core import model
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.codec import Json, decode, parse_decimal
 from tcc_certs.proof.atoms import sort_of
-from tcc_certs.values.declared import json_of, text_of
-from tcc_certs.values.types import NumberType
+from tcc_certs.values.declared import NumberType, json_of, text_of
 
 # The question's statement.
 
@@ -49,11 +33,11 @@ _UNITS = {"depth": 1, "price": 1, "latency": 1, "cost": 10**9, "epsilon": 10**9}
 class _Reader:
     """A statement about the tools of a core: ``never``, ``forbid``, ``require`` or ``limit``."""
 
-    def __init__(self, core: Core, text: str) -> None:
+    def __init__(self, core: model.Core, text: str) -> None:
         self._core = core
         self._tokens: list[tuple[str, str]] = []
         self._at = self._named = 0
-        self._patterns: list[CallSet] = []
+        self._patterns: list[model.CallSet] = []
         end = len(text.rstrip())
         ensure(end <= 1 << 16, Code.LIMIT, "question", "a statement of 65536 characters", end)
         for found in _TOKEN.finditer(text, 0, end):  # any character is a mark at least
@@ -101,7 +85,7 @@ class _Reader:
 
     # Statements.
 
-    def read(self) -> Core:
+    def read(self) -> model.Core:
         """The core that has the statement, and the tools and calls of the other, and no more."""
         word = self._must("never", "forbid", "require", "limit")
         bare = _bare(self._core)
@@ -123,7 +107,7 @@ class _Reader:
         while self._peek()[0] != "end" and self._peek()[1] not in ("with", "before", "after"):
             sets.append(self._single())
         if self._peek()[0] == "end":
-            return {"forbids": (ForbidNext(tuple(map(self._pattern, sets))),)}
+            return {"forbids": (model.ForbidNext(tuple(map(self._pattern, sets))),)}
         if len(sets) > 1:
             raise self._fault("the end of the statement", self._peek()[1])
         word = self._must(*(("with", "before", "after") if turned else ("with", "before")))
@@ -141,8 +125,10 @@ class _Reader:
         if word == "after":
             sets.reverse()
         one, other = map(self._pattern, sets)
-        kind: type[ForbidWith] | type[ForbidBefore] = ForbidWith if word == "with" else ForbidBefore
-        found: Forbid = kind(one, other)
+        kind: type[model.ForbidWith] | type[model.ForbidBefore] = (
+            model.ForbidWith if word == "with" else model.ForbidBefore
+        )
+        found: model.Forbid = kind(one, other)
         return {"forbids": (found,)}
 
     def _require(self) -> dict[str, Any]:
@@ -160,13 +146,13 @@ class _Reader:
                 raise self._fault("before", word)
             return {"monitors": (self._order("require", word, places, ends, self._same()),)}
         one, other = map(self._pattern, sets)
-        return {"requires": (Require(word, one, other),)}  # type: ignore[arg-type]
+        return {"requires": (model.Require(word, one, other),)}  # type: ignore[arg-type]
 
     def _limit(self) -> dict[str, Any]:
         kind = self._must("uses", "sum", *_UNITS)
         if kind in _UNITS:
             self._must("<=")
-            limit = Limit(kind=kind, value=self._amount(kind), text="")  # type: ignore[arg-type]
+            limit = model.Limit(kind=kind, value=self._amount(kind), text="")  # type: ignore[arg-type]
             return {"limits": (limit,)}
         self._must("(")
         if kind == "sum":
@@ -186,10 +172,12 @@ class _Reader:
             ):
                 raise self._fault("an open parameter of every call", per)
             most = self._whole()
-            return {"monitors": (UsesMonitor(calls=selection, per=per, value=most, text=""),)}
+            return {"monitors": (model.UsesMonitor(calls=selection, per=per, value=most, text=""),)}
         least = self._must("<=", ">=") == ">="
         return {
-            "limits": (Limit(kind="uses", value=self._whole(), text="", least=least, calls=calls),)
+            "limits": (
+                model.Limit(kind="uses", value=self._whole(), text="", least=least, calls=calls),
+            )
         }
 
     def _sum_limit(self, tool: int, name: str, value: str) -> dict[str, Any]:
@@ -199,14 +187,16 @@ class _Reader:
                 low = opened.type.low if isinstance(opened.type, NumberType) else None
                 if low is None or low.startswith("-") or opened.optional:
                     raise self._fault("a number of at least 0", name)
-                return {"monitors": (SumMonitor(tool=tool, parameter=name, value=value, text=""),)}
+                return {
+                    "monitors": (model.SumMonitor(tool=tool, parameter=name, value=value, text=""),)
+                }
         for at, param in enumerate(of.parameters):
             if param.name == name:
                 number, places = parse_decimal(value, "question", Code.PROOF_QUESTION)
                 if places > 9:
                     raise self._fault("nine decimals", value)
                 nano = number * 10 ** (9 - places)
-                limit = Limit(kind="sum", value=nano, text="", parameter=(tool, at))
+                limit = model.Limit(kind="sum", value=nano, text="", parameter=(tool, at))
                 if any(text and _negative(text) for text in param.values):
                     raise self._fault("numbers of at least 0", name)
                 return {"limits": (limit,)}
@@ -219,7 +209,7 @@ class _Reader:
         places: Sequence[int],
         ends: Sequence[int],
         pairs: Sequence[tuple[str, str]],
-    ) -> OrderMonitor:
+    ) -> model.OrderMonitor:
         one, other = map(self._selection, places, ends)
         tools = self._core.tools
         some = False
@@ -233,7 +223,7 @@ class _Reader:
         last = [one, other] if order == "with" else [other]
         if any(tools[of.tool].parameters[at].observed for of in last for at, _ in of.where):
             raise self._fault("what its caller chooses", "an answer")
-        return OrderMonitor(
+        return model.OrderMonitor(
             kind=kind,  # type: ignore[arg-type]
             order=order,  # type: ignore[arg-type]
             first=one,
@@ -252,19 +242,19 @@ class _Reader:
 
     # Sets of calls.
 
-    def _set(self) -> CallSet:
+    def _set(self) -> model.CallSet:
         found = self._calls()
         while self._take("-"):
             found = _without(found, self._calls())
         return found
 
-    def _calls(self) -> CallSet:
+    def _calls(self) -> model.CallSet:
         found = self._single()
         while self._take("|"):
             found = _union(found, self._single())
         return found
 
-    def _single(self) -> CallSet:
+    def _single(self) -> model.CallSet:
         self._named += len(self._core.calls)
         ensure(self._named <= MAX_NAMED, Code.LIMIT, "question", "fewer patterns", "more")
         if self._peek() == ("name", "any"):
@@ -296,7 +286,7 @@ class _Reader:
                 return at
         raise self._fault("a tool", name)
 
-    def _selection(self, place: int, end: int | None = None) -> Selection:
+    def _selection(self, place: int, end: int | None = None) -> model.Selection:
         """The pattern at a place; of one that has been read before it has to be all up to `end`."""
         kept, self._at = self._at, place
         tool = self._tool()
@@ -320,7 +310,7 @@ class _Reader:
             if self._at != end:
                 raise self._fault("one pattern beside same or per", "a set")
             self._at = kept
-        return Selection(tool=tool, where=tuple(sorted(where.items())))
+        return model.Selection(tool=tool, where=tuple(sorted(where.items())))
 
     def _value(self, values: Sequence[str], name: str) -> int:
         sign = self._take("-", "+")
@@ -359,7 +349,7 @@ class _Reader:
             raise self._fault("a number", text)
         return str(text_of(Decimal(text)))
 
-    def _pattern(self, calls: CallSet) -> int:
+    def _pattern(self, calls: model.CallSet) -> int:
         self._patterns.append(calls)
         return len(self._patterns) - 1
 
@@ -369,7 +359,7 @@ def _negative(text: str) -> bool:
     return isinstance(value, (str, bool)) or value is None or value < 0
 
 
-def _sort_in(tool: Tool, name: str) -> str | None:
+def _sort_in(tool: model.Tool, name: str) -> str | None:
     """What the values of a parameter of every call can be compared with; None: with nothing."""
     for param in tool.parameters:
         if param.name == name:
@@ -381,19 +371,19 @@ def _sort_in(tool: Tool, name: str) -> str | None:
     return None
 
 
-def _members(calls: CallSet) -> set[int]:
+def _members(calls: model.CallSet) -> set[int]:
     return {number for low, high in calls for number in range(low, high)}
 
 
-def _union(one: CallSet, other: CallSet) -> CallSet:
+def _union(one: model.CallSet, other: model.CallSet) -> model.CallSet:
     return _ranges(sorted(_members(one) | _members(other)))
 
 
-def _without(one: CallSet, other: CallSet) -> CallSet:
+def _without(one: model.CallSet, other: model.CallSet) -> model.CallSet:
     return _ranges(sorted(_members(one) - _members(other)))
 
 
-def _ranges(numbers: Iterable[int]) -> CallSet:
+def _ranges(numbers: Iterable[int]) -> model.CallSet:
     found: list[tuple[int, int]] = []
     for number in numbers:
         if found and found[-1][1] == number:
@@ -403,7 +393,9 @@ def _ranges(numbers: Iterable[int]) -> CallSet:
     return tuple(found)
 
 
-def statement_core(core: Core, kind: str, text: str, policy: Json | None = None) -> Core:
+def statement_core(
+    core: model.Core, kind: str, text: str, policy: Json | None = None
+) -> model.Core:
     """The core of a question's statement; that of ``reachable`` forbids its pattern.
 
     Args:
@@ -422,7 +414,7 @@ def statement_core(core: Core, kind: str, text: str, policy: Json | None = None)
     return found
 
 
-def _later_core(core: Core, text: str, policy: Json) -> Core:
+def _later_core(core: model.Core, text: str, policy: Json) -> model.Core:
     """The core of a statement of version 1.2."""
     from tcc_certs.core.opened import fields_of
     from tcc_certs.core.policies import Fields, read_policy
@@ -437,14 +429,14 @@ def _later_core(core: Core, text: str, policy: Json) -> Core:
     require(words, text, Code.PROOF_QUESTION, "question.text")
     return replace(
         _bare(core),
-        monitors=(PolicyMonitor(policy=found, text=words),),
+        monitors=(model.PolicyMonitor(policy=found, text=words),),
         given=core.given,
         lets=core.lets,
         looks=core.looks,
     )
 
 
-def _bare(core: Core) -> Core:
+def _bare(core: model.Core) -> model.Core:
     """The tools and calls of a core, and no more."""
     return replace(
         core,

@@ -25,10 +25,18 @@ from tcc_certs.session.monitors.policies import Memory
 from tcc_certs.session.monitors.statements import Statements
 from tcc_certs.session.values import typed_text
 from tcc_certs.values.canonical import JSON, digest, json_value
-from tcc_certs.values.declared import PLAIN, OpenParameter, json_of, text_of
+from tcc_certs.values.declared import (
+    PLAIN,
+    FlagType,
+    NumberType,
+    OpenParameter,
+    TextType,
+    json_of,
+    text_of,
+)
 from tcc_certs.values.numbers import canonical_number
 from tcc_certs.values.places import json_bytes
-from tcc_certs.values.types import FlagType, NumberType, TextType, encoded
+from tcc_certs.values.types import encoded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

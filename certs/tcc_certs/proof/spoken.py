@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from tcc_certs.core.model import Core, Tool
+from tcc_certs.core.named import attributes_named, fields_compared
 from tcc_certs.core.opened import fields_of
 from tcc_certs.core.policies import (
     Alternative,
@@ -24,18 +25,15 @@ from tcc_certs.core.policies import (
     Policy,
     Total,
     Tree,
-    attributes_named,
-    fields_compared,
     tools_of,
 )
 from tcc_certs.proof.fields import ANY, Uncovered, is_scalar
 from tcc_certs.proof.lists import element_of
 from tcc_certs.session.monitors.alternatives import MOST_KEPT
 from tcc_certs.session.monitors.relations import MAX_WAYS
-from tcc_certs.values.declared import text_of
-from tcc_certs.values.places import Field, FieldType, ListType
+from tcc_certs.values.declared import NumberType, TextType, text_of
+from tcc_certs.values.fields import Field, FieldType, ListType
 from tcc_certs.values.text_pattern import MAX_STEPS, pattern_of
-from tcc_certs.values.types import NumberType, TextType
 
 Part: TypeAlias = "Any"  # of a key: the text of a listed value, or a token
 _ORDERS = ("<", "<=", ">", ">=")

@@ -11,8 +11,7 @@ from fractions import Fraction
 
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import format_decimal
-from tcc_certs.values.declared import OpenParameter
-from tcc_certs.values.types import NumberType
+from tcc_certs.values.declared import NumberType, OpenParameter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,16 +21,10 @@ from dataclasses import replace
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.ledger import Record, format_q64
 from tcc_certs.formats.ledger_schema import size
+from tcc_certs.replay import records
 from tcc_certs.replay.findings import NO_CERT, RUN_WISE_EXACT, RUN_WISE_SURROGATE
 from tcc_certs.replay.kappa import node_diagnostic
 from tcc_certs.replay.races.coupled import Pushed, Word, unlogged_words, with_key
-from tcc_certs.replay.records import (
-    compare,
-    downgrade_record,
-    no_node_expected,
-    node_record,
-    popped_record,
-)
 from tcc_certs.replay.run import (
     ACYCLICITY,
     BUDGET,
@@ -79,11 +73,11 @@ def replay_node(run: ReplayedRun, record: Record, line: int) -> None:
     else:
         parent = run.parent
         if parent is None or not run.pushes:
-            raise no_node_expected(run.frontier.digests(), record)
+            raise records.no_node_expected(run.frontier.digests(), record)
         node, pushed = _child(run, parent, word)
         run.pushes.popleft()
         place = node
-    expected = node_record(run.language, run.header.started_ms, node, pushed.fields)
+    expected = records.node_record(run.language, run.header.started_ms, node, pushed.fields)
     guards = [CLAMP] if pushed.clamped else None
     run.hold(expected, record, line, guards, pushed.clamped, place)
     _enter(run, node, pushed)
@@ -126,7 +120,7 @@ def replay_expand(run: ReplayedRun, record: Record, line: int) -> None:
     made = made_of(run.policy, run.language, run.constraints, node, children, word)
     phi = potential(run.header, run.root.rank, node)
     fields = {**popped.fields, **made.fields, **phi.fields}
-    expected = popped_record("expand", run.header.started_ms, node, fields)
+    expected = records.popped_record("expand", run.header.started_ms, node, fields)
     guards = [ACYCLICITY] * phi.fails + [CLAMP] * (phi.clamped or popped.clamped)
     run.hold(expected, record, line, guards, phi.fails or popped.clamped)
     run.expansions += 1
@@ -145,7 +139,7 @@ def replay_leaf(run: ReplayedRun, record: Record, line: int) -> None:
     node = run.pop(Turn.LEAF, record)
     popped = run.policy.pop(node, run.word(record))
     incumbent = run.best.incumbent_with(node, popped.value)
-    expected = popped_record("leaf", run.header.started_ms, node, popped.fields)
+    expected = records.popped_record("leaf", run.header.started_ms, node, popped.fields)
     if incumbent is not None:
         expected["incumbent"] = format_q64(incumbent)
     guards = [CLAMP] if popped.clamped else None
@@ -168,12 +162,12 @@ def replay_downgrade(run: ReplayedRun, record: Record, line: int) -> None:
     """
     if run.narrows:
         run.claim, run.narrows = lowered(run.claim), False
-        expected = downgrade_record("surrogate", run.claim, COUNT)
-        compare(expected, record, line, Code.GUARD, run.findings)
+        expected = records.downgrade_record("surrogate", run.claim, COUNT)
+        records.compare(expected, record, line, Code.GUARD, run.findings)
         return
     ensure(run.falls_back, Code.GUARD, "kind", "no downgrade", "downgrade")
-    expected = downgrade_record("fallback", NO_CERT, BUDGET)
-    compare(expected, record, line, Code.GUARD, run.findings)
+    expected = records.downgrade_record("fallback", NO_CERT, BUDGET)
+    records.compare(expected, record, line, Code.GUARD, run.findings)
     run.claim, run.falls_back = NO_CERT, False
     from tcc_certs.replay.races.heuristic import FallbackReplay
 

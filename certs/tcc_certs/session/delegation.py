@@ -18,17 +18,10 @@ from tcc_certs.formats.ledger import LedgerReader, Record
 from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay.findings import DECLINED, INVALID, VALID, Findings
+from tcc_certs.session import validation
 from tcc_certs.session.machine import Offer
-from tcc_certs.session.validation import (
-    CONFORMANT_PREFIX,
-    NO_CLAIM,
-    SessionValidation,
-    machine_of,
-    validate,
-)
 from tcc_certs.values.canonical import canonical, digest, json_text, reference_digest
-from tcc_certs.values.declared import json_of
-from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, OpenType, TextType, json_of
 
 PLAIN_ANSWERS = (TextType, NumberType, FlagType)  # whose digests hang on the value alone
 
@@ -129,7 +122,7 @@ def validate_delegated(
     *,
     key: bytes,
     pin: str | None = None,
-) -> SessionValidation:
+) -> validation.SessionValidation:
     """The validation of a child's ledger, held to that of its parent.
 
     Args:
@@ -142,10 +135,10 @@ def validate_delegated(
         that of the child; with S501 to S503 at the child's lines where the parent's ledger does
         not have its calls, and INVALID or DECLINED where the parent's own does not hold.
     """
-    found = validate(ledger, artifact, pin=pin, key=key)
+    found = validation.validate(ledger, artifact, pin=pin, key=key)
     if not _holds(found):
         return found
-    above = validate(parent, parent_artifact, key=key)
+    above = validation.validate(parent, parent_artifact, key=key)
     findings = Findings()
     try:
         if not _holds(above):
@@ -165,22 +158,22 @@ def validate_delegated(
     return replace(
         found,
         verdict=findings.verdict,
-        claim_type=NO_CLAIM,
+        claim_type=validation.NO_CLAIM,
         asserted=(),
         findings=(*found.findings, *findings.items),
         summary=f"{word}: {first.code}, {what}",
     )
 
 
-def _holds(found: SessionValidation) -> bool:
+def _holds(found: validation.SessionValidation) -> bool:
     """A session that has not ended holds as far as it goes."""
     if found.verdict == VALID:
-        return found.claim_type != NO_CLAIM
-    return found.word == "INCOMPLETE" and found.claim_type == CONFORMANT_PREFIX
+        return found.claim_type != validation.NO_CLAIM
+    return found.word == "INCOMPLETE" and found.claim_type == validation.CONFORMANT_PREFIX
 
 
 def _read(ledger: bytes | Iterable[bytes], artifact: CheckedArtifact) -> _Ledger:
-    machine = machine_of(artifact)
+    machine = validation.machine_of(artifact)
     records: Iterator[Record] = iter(
         LedgerReader((ledger,) if isinstance(ledger, bytes) else iter(ledger))
     )

@@ -6,34 +6,16 @@ Normative text: docs/spec/session.md, section 8.  Cost: one pattern match a valu
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeAlias
 
+from tcc_certs.formats import ledger_schema as form
 from tcc_certs.formats.codec import Json
-from tcc_certs.formats.ledger_schema import (
-    ACCOUNT,
-    ADAPTERS,
-    AMOUNT,
-    ATOM,
-    ATOMS,
-    DECIMAL,
-    EPS_DELTA,
-    EPSILON,
-    HEX,
-    LEFT,
-    ORDER,
-    PROBABILITY,
-    SIZE,
-    TEXT,
-    WHOLE,
-    WORD,
-    Format,
-)
 
-Fields = tuple[
-    Mapping[str, Format], Mapping[str, Format]
-]  # those that are needed, and perhaps more
+Forms: TypeAlias = Mapping[str, form.Format]
+Fields: TypeAlias = tuple[Forms, Forms]  # those that are needed, and perhaps more
 
 
-def _object(what: str, needed: Mapping[str, Format], more: Mapping[str, Format]) -> Format:
+def _object(what: str, needed: Forms, more: Forms) -> form.Format:
     """An object of the members `needed`, and perhaps some of `more`, each in its form."""
     known = {**needed, **more}
 
@@ -51,44 +33,52 @@ def _is_refused(value: Json) -> bool:
     return isinstance(value, list) and bool(value) and all(map(_WISHED[1], value))
 
 
-_SUMS: Mapping[str, Format] = {
-    "price_spent": WHOLE, "latency_ms": WHOLE, "epsilon_used": AMOUNT, "left": LEFT,
+_SUMS: Forms = {
+    "price_spent": form.WHOLE, "latency_ms": form.WHOLE, "epsilon_used": form.AMOUNT,
+    "left": form.LEFT,
 }  # fmt: skip
-_STATED: Mapping[str, Format] = {
-    "router_rdp_eps": EPSILON, "alpha_selected": ORDER, "eps_delta": EPS_DELTA,
+_STATED: Forms = {
+    "router_rdp_eps": form.EPSILON, "alpha_selected": form.ORDER, "eps_delta": form.EPS_DELTA,
 }  # fmt: skip
-_TOOK: Mapping[str, Format] = {"price": WORD, "latency": WORD, "epsilon": AMOUNT}
-_WISHED = _object("model_id, account_left", {"model_id": TEXT, "account_left": LEFT}, {})
-_MARGIN: Mapping[str, Format] = {"margin": DECIMAL}
+_TOOK: Forms = {
+    "price": form.WORD, "latency": form.WORD, "epsilon": form.AMOUNT,
+}  # fmt: skip
+_WISHED = _object("model_id, account_left", {"model_id": form.TEXT, "account_left": form.LEFT}, {})
+_MARGIN: Forms = {"margin": form.DECIMAL}
 _WEIGHTS = _object(
     "the weights of three amounts",
-    dict.fromkeys(("epsilon_weight", "latency_weight", "price_weight"), DECIMAL),
+    dict.fromkeys(("epsilon_weight", "latency_weight", "price_weight"), form.DECIMAL),
     _MARGIN,
 )
 _EXECUTE = _object(
     "model_id, amounts, sums and what is left",
-    {"model_id": TEXT, "price": WHOLE, "latency": WHOLE, "epsilon": AMOUNT, **_SUMS},
     {
-        "adapter_id": HEX, "dp_cert_id": TEXT, "eps_train": AMOUNT, "delta_train": PROBABILITY,
-        **_STATED, "reservation": HEX, "account_left": LEFT,
+        "model_id": form.TEXT, "price": form.WHOLE, "latency": form.WHOLE,
+        "epsilon": form.AMOUNT, **_SUMS,
+    },
+    {
+        "adapter_id": form.HEX, "dp_cert_id": form.TEXT,
+        "eps_train": form.AMOUNT, "delta_train": form.PROBABILITY,
+        **_STATED, "reservation": form.HEX, "account_left": form.LEFT,
         "refused": ("a list of wishes, not empty", _is_refused),
     },
 )  # fmt: skip
 _TOOK_OBJECT = _object(
     "amounts, sums and what is left",
     {**_TOOK, **_SUMS},
-    {**_STATED, "atom": ATOM, "account_left": LEFT},
+    {**_STATED, "atom": form.ATOM, "account_left": form.LEFT},
 )
 # What the records of a kind have beside what sessions without models have.
 FIELDS: Mapping[str, Fields] = {
     "budget": (
         {"controller": _WEIGHTS},
         {
-            "price_cap": SIZE, "sla_ms": SIZE, "epsilon_cap": AMOUNT, "delta": AMOUNT,
-            "accounting": TEXT, "atoms": ATOMS, "adapters": ADAPTERS, "account": ACCOUNT,
+            "price_cap": form.SIZE, "sla_ms": form.SIZE, "epsilon_cap": form.AMOUNT,
+            "delta": form.AMOUNT, "accounting": form.TEXT, "atoms": form.ATOMS,
+            "adapters": form.ADAPTERS, "account": form.ACCOUNT,
         },
     ),
-    "asked": ({**_TOOK, **_SUMS}, {"atoms": ATOMS, **_STATED}),
+    "asked": ({**_TOOK, **_SUMS}, {"atoms": form.ATOMS, **_STATED}),
     "call": ({}, {"execute": _EXECUTE}),
     "outcome": ({}, {"took": _TOOK_OBJECT}),
 }  # fmt: skip

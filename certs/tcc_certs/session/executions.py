@@ -17,18 +17,11 @@ from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json, format_decimal
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import text
+from tcc_certs.replay import header
 from tcc_certs.replay.amounts import AskRule, SpendingCaps, SpentAmounts, spent_fields
 from tcc_certs.replay.asking.account import AccountRecord, DrawnRecord, read_account
 from tcc_certs.replay.asking.controller import Choice, Controller, rule_of
 from tcc_certs.replay.findings import Findings
-from tcc_certs.replay.header import (
-    AdapterRecord,
-    adapter_fields,
-    caps_of,
-    nano,
-    read_adapters,
-    taken_of,
-)
 from tcc_certs.session.records import MAC
 
 if TYPE_CHECKING:
@@ -48,7 +41,7 @@ class BudgetRecord:
     """
 
     rule: AskRule
-    adapters: tuple[AdapterRecord, ...]
+    adapters: tuple[header.AdapterRecord, ...]
     account: AccountRecord | None
 
 
@@ -59,13 +52,13 @@ def read_budget(record: Record, core: Core, session: str) -> BudgetRecord:
         Rejected: L103 a decimal or an atom that is not canonical; S401 a value that none can have,
             or adapters that are not those of the core.
     """
-    taken = taken_of(record, says=True)
-    rule = rule_of("leaf", record["controller"], caps_of(record), taken)
+    taken = header.taken_of(record, says=True)
+    rule = rule_of("leaf", record["controller"], header.caps_of(record), taken)
     for name, holds, expected in _rules(record, rule, core):
         ensure(holds, Code.SESSION_BUDGET, name, expected, record.get(name, "no field"))
     return BudgetRecord(
         rule=rule,
-        adapters=read_adapters(record.get("adapters")),
+        adapters=header.read_adapters(record.get("adapters")),
         account=read_account(record.get("account"), session),
     )
 
@@ -86,7 +79,7 @@ def _rules(record: Record, rule: AskRule, core: Core) -> Iterator[tuple[str, boo
         number, places = rule.taken.delta
         yield "delta", 0 < number < 10**places, "above 0, below 1"
     named = sorted({model.adapter for model in models} - {""})
-    found = [adapter.name for adapter in read_adapters(record.get("adapters"))]
+    found = [adapter.name for adapter in header.read_adapters(record.get("adapters"))]
     yield "adapters", found == named, named or "no field"
 
 
@@ -140,7 +133,7 @@ class Executions:
         ensure(found["model_id"] == named, _MODEL, "execute.model_id", named, found["model_id"])
         expected = {
             "model_id": named,
-            **adapter_fields(self._budget.adapters, choice.model),
+            **header.adapter_fields(self._budget.adapters, choice.model),
             **_amounts(choice.reserved),
             **self._sums(spent.plus(choice.reserved)),
             **({"refused": found["refused"]} if refused else {}),
@@ -275,7 +268,7 @@ def _read_amounts(found: Mapping[str, Json], atom: Atom | None) -> SpentAmounts:
     return SpentAmounts(
         price=int(text(found, "price")),
         latency=int(text(found, "latency")),
-        epsilon=nano(text(found, "epsilon"), "epsilon"),
+        epsilon=header.nano(text(found, "epsilon"), "epsilon"),
         atom=atom,
     )
 

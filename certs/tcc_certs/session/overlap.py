@@ -18,17 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations_with_replacement
 from typing import TypeAlias
 
-from tcc_certs.core.model import (
-    Core,
-    Forbid,
-    ForbidNext,
-    Monitor,
-    OrderMonitor,
-    Require,
-    SumMonitor,
-    UsesMonitor,
-    members,
-)
+from tcc_certs.core import model
 from tcc_certs.formats.artifact import Relaxed
 
 MAX_PATHS = 1 << 21  # of two calls that are looked at
@@ -38,7 +28,7 @@ Rows: TypeAlias = "Callable[[int], Mapping[int, Sequence[int]]]"
 
 
 def commuting(
-    core: Core, rows: Rows, tools: Sequence[int], states: int, relaxed: Relaxed | None
+    core: model.Core, rows: Rows, tools: Sequence[int], states: int, relaxed: Relaxed | None
 ) -> frozenset[Pair]:
     """The pairs of parallel tools all of whose calls commute, some of which follow each other.
 
@@ -85,11 +75,11 @@ def _pair(one: int, other: int) -> Pair:
     return (one, other) if one <= other else (other, one)
 
 
-def _ordered(core: Core, relaxed: Relaxed | None, pair: Pair) -> Iterator[bool]:
+def _ordered(core: model.Core, relaxed: Relaxed | None, pair: Pair) -> Iterator[bool]:
     """For each statement that is held beside the automaton whether it orders the two tools."""
     for monitor in core.monitors:
         yield _monitor_orders(monitor, pair)
-    left: list[Forbid | Require] = []
+    left: list[model.Forbid | model.Require] = []
     if relaxed is not None:
         left += [core.forbids[at] for at in relaxed.forbids]
         left += [core.requires[at] for at in relaxed.requires]
@@ -99,7 +89,7 @@ def _ordered(core: Core, relaxed: Relaxed | None, pair: Pair) -> Iterator[bool]:
             left.append(forbid)
     for statement in left:
         sides = _tools(core, statement)
-        if isinstance(statement, ForbidNext):
+        if isinstance(statement, model.ForbidNext):
             yield any(tool in side for side in sides for tool in pair)
         else:
             one, other = pair
@@ -107,20 +97,20 @@ def _ordered(core: Core, relaxed: Relaxed | None, pair: Pair) -> Iterator[bool]:
             yield (one in first and other in second) or (one in second and other in first)
 
 
-def _monitor_orders(monitor: Monitor, pair: Pair) -> bool:
+def _monitor_orders(monitor: model.Monitor, pair: Pair) -> bool:
     """Whether it may make a difference to a monitor which of two calls is first; of others: yes."""
     match monitor:
-        case SumMonitor() | UsesMonitor():
+        case model.SumMonitor() | model.UsesMonitor():
             return False  # amounts come to the same in any order
-        case OrderMonitor():
+        case model.OrderMonitor():
             return _pair(monitor.first.tool, monitor.second.tool) == pair
     return True
 
 
-def _tools(core: Core, statement: Forbid | Require) -> list[set[int]]:
+def _tools(core: model.Core, statement: model.Forbid | model.Require) -> list[set[int]]:
     """For each pattern of a statement the tools of its calls."""
-    if isinstance(statement, ForbidNext):
+    if isinstance(statement, model.ForbidNext):
         patterns: Iterable[int] = statement.patterns
     else:
         patterns = (statement.first, statement.second)
-    return [{core.calls[call].tool for call in members(core.patterns[at])} for at in patterns]
+    return [{core.calls[call].tool for call in model.members(core.patterns[at])} for at in patterns]

@@ -21,17 +21,8 @@ from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.replay.findings import Findings
+from tcc_certs.session import records
 from tcc_certs.session.machine import Course, Observed, Offer, Outcome, SessionMachine
-from tcc_certs.session.records import (
-    MAX_BEHIND,
-    MAX_UNDER_WAY,
-    RECORDED,
-    RETIRED,
-    SHADOWED,
-    UNKNOWN_TOOL,
-    SessionHeader,
-    open_name,
-)
 from tcc_certs.session.values import Arguments, answer_of
 from tcc_certs.values.canonical import CallKeys
 
@@ -157,13 +148,16 @@ class ReplayedSession:
         across: what they drew of limits across sessions; None: there are none.
     """
 
-    def __init__(self, machine: SessionMachine, header: SessionHeader, findings: Findings) -> None:
+    def __init__(
+        self, machine: SessionMachine, header: records.SessionHeader, findings: Findings
+    ) -> None:
         core = machine.core
         if machine.statements is not None:
             # Without the numbers what the statements order could not be derived again.
             tools, shown = core.tools, header.shown
             missing = sorted(
-                open_name(tools[tool].name, name) for tool, name in machine.statements.shown - shown
+                records.open_name(tools[tool].name, name)
+                for tool, name in machine.statements.shown - shown
             )
             expected = "what statements order or add up, shown"
             ensure(not missing, Code.SESSION_HEADER, "arguments", expected, missing)
@@ -264,8 +258,8 @@ class ReplayedSession:
             return
         oldest = next(iter(self.open))
         due = f"outcome {oldest}"
-        few = len(self.open) < MAX_UNDER_WAY
-        few = few and line - 1 - self.open[oldest][1] < MAX_BEHIND
+        few = len(self.open) < records.MAX_UNDER_WAY
+        few = few and line - 1 - self.open[oldest][1] < records.MAX_BEHIND
         ensure(self.header.macs and few, Code.LEDGER_ORDER, "kind", due, "call")
         for seq, (other, _) in self.open.items():
             together = self.machine.commute(tool, other.tool) and not (
@@ -329,15 +323,15 @@ class ReplayedSession:
     def refusal(self, record: Record, line: int) -> None:
         """A call that was not made, or, in the shadow, would not have been."""
         tool, code = text(record, "tool"), text(record, "code")
-        recorded = code in RECORDED or code in RETIRED
+        recorded = code in records.RECORDED or code in records.RETIRED
         ensure(recorded, Code.SESSION_REFUSAL, "code", "a code of a call that is refused", code)
         known = tool in self._tools and code != Code.UNKNOWN_TOOL
-        expected = f"a tool of the grammar, or {UNKNOWN_TOOL}"
-        ensure(known or tool == UNKNOWN_TOOL, Code.SESSION_REFUSAL, "tool", expected, tool)
+        expected = f"a tool of the grammar, or {records.UNKNOWN_TOOL}"
+        ensure(known or tool == records.UNKNOWN_TOOL, Code.SESSION_REFUSAL, "tool", expected, tool)
         if code == Code.NO_MODEL:
             self.makers.check_refusal(tool)
         if "made" in record:
-            shadow = self.header.shadow and code in SHADOWED
+            shadow = self.header.shadow and code in records.SHADOWED
             ensure(shadow, Code.SESSION_REFUSAL, "made", "no field, but in the shadow", code)
             self.tally.shadowed += 1
         self.tally.refusals += 1

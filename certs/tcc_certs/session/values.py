@@ -21,8 +21,8 @@ from tcc_certs.session.machine import Observed, Offer, SessionMachine
 from tcc_certs.session.monitors.keyed import Seen
 from tcc_certs.session.records import SessionHeader, open_name
 from tcc_certs.values.canonical import JSON, TEXT, digest, json_value, utf8
-from tcc_certs.values.declared import PLAIN
-from tcc_certs.values.types import OpenParameter, check_text, type_byte
+from tcc_certs.values.declared import PLAIN, OpenParameter
+from tcc_certs.values.types import check_text, type_byte
 
 if TYPE_CHECKING:
     from tcc_certs.session.monitors.digested import Digester, Form, Reading

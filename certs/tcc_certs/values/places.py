@@ -1,4 +1,4 @@
-"""Fields of arguments and answers: where they stand in JSON, and which value each one is.
+"""Values of fields, read from arguments and answers: what stands at a place, and which value it is.
 
 Normative text: docs/spec/core.md, section 7.  A state is a value, NONE (left out, or null where
 null counts as that) or UNKNOWN.  A value is a pair of its kind and what it is; two values are equal
@@ -25,7 +25,17 @@ from typing import Any, TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.values.canonical import json_text, json_value, utf8
-from tcc_certs.values.declared import JsonType, NumberType, OpenType, TextType, json_of
+from tcc_certs.values.declared import JsonType, NumberType, TextType, json_of
+from tcc_certs.values.fields import (
+    MOST_ELEMENTS,
+    DateType,
+    Field,
+    FieldType,
+    ListType,
+    RecordType,
+    TimeType,
+    zone_of,
+)
 from tcc_certs.values.numbers import canonical_number
 from tcc_certs.values.text_pattern import pattern_of
 from tcc_certs.values.types import encoded
@@ -35,63 +45,9 @@ State: TypeAlias = "tuple[str, Any]"
 NONE: State = ("none", None)
 UNKNOWN: State = ("unknown", None)
 REST: State = ("*", None)  # in a pattern, whatever is listed
-MOST_ELEMENTS = 1000
 MOST_WORK = 1 << 23  # characters times positions of patterns, in a list or of a field
 _JSON = frozenset({str, bool, int, float, Decimal, dict, list, tuple})
-_MOST_STEPS = 64
 _DAY = 86_400_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeType:
-    """RFC 3339; `zone` is the offset in minutes of a text without one, None: there is none."""
-
-    zone: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DateType:
-    """``YYYY-MM-DD``, its midnight at an offset of `zone` minutes."""
-
-    zone: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListType:
-    """An array of `least` to `most` values; no two equal where `distinct`."""
-
-    of: FieldType
-    least: int = 0
-    most: int = MOST_ELEMENTS
-    distinct: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordType:
-    """An object with fields, each at its place; what else it has does not matter."""
-
-    fields: tuple[Field, ...]
-
-
-FieldType: TypeAlias = "OpenType | TimeType | DateType | ListType | RecordType"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    """A field of a call, a record or a session.
-
-    Attributes:
-        type: of an open one; values: canonical texts of a listed one, ``*`` last for the rest.
-        steps: of its pointer.
-        null: whether null counts as left out.
-    """
-
-    name: str
-    steps: tuple[str, ...]
-    type: FieldType | None = None
-    values: tuple[str, ...] = ()
-    optional: bool = False
-    null: bool = False
 
 
 class Missing(Exception):
@@ -100,26 +56,6 @@ class Missing(Exception):
 
 class Wrong(Exception):
     """A value of another type, or outside its limits."""
-
-
-def steps_of(pointer: str, path: str, code: Code) -> tuple[str, ...]:
-    """The steps of a pointer of RFC 6901.
-
-    Raises:
-        Rejected: `code` at `path`: it is none, or has more than 64 steps.
-    """
-    if not pointer:
-        return ()
-    bad = not pointer.startswith("/") or re.search("~(?![01])", pointer) is not None
-    ensure(not bad, code, path, "a pointer of RFC 6901", pointer)
-    parts = pointer[1:].split("/")
-    ensure(len(parts) <= _MOST_STEPS, code, path, f"at most {_MOST_STEPS} steps", len(parts))
-    return tuple([part.replace("~1", "/").replace("~0", "~") for part in parts])
-
-
-def pointer_of(steps: Sequence[str]) -> str:
-    """The pointer of steps."""
-    return "".join([f"/{step.replace('~', '~0').replace('/', '~1')}" for step in steps])
 
 
 def at(value: object, steps: Sequence[str]) -> object:
@@ -539,18 +475,6 @@ def is_moment(ms: int, kind: TimeType | DateType) -> bool:
         midnight = ms + kind.zone * 60_000
         return _FIRST <= midnight < _BEHIND and midnight % _DAY == 0
     return _FIRST - _DAY < ms < _BEHIND + _DAY  # a text says its own zone, of less than a day
-
-
-def zone_of(text: str) -> int | None:
-    """Minutes ahead of UTC of ``Z``, ``utc`` or ``+hh:mm``; None of what is no zone."""
-    if text in ("utc", "Z", "z"):
-        return 0
-    if re.fullmatch("[+-][0-9]{2}:[0-9]{2}", text, re.ASCII) is None:
-        return None
-    hours, minutes = int(text[1:3]), int(text[4:6])
-    if hours > 23 or minutes > 59:
-        return None
-    return (-1 if text[0] == "-" else 1) * (60 * hours + minutes)
 
 
 def _midnight(value: object) -> int:

@@ -11,12 +11,7 @@ from decimal import Decimal
 
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.values.canonical import FLAG, JSON, NUMBER, TEXT, json_text, json_value, utf8
-from tcc_certs.values.declared import FlagType as FlagType
-from tcc_certs.values.declared import JsonType as JsonType
-from tcc_certs.values.declared import NumberType as NumberType
-from tcc_certs.values.declared import OpenParameter as OpenParameter
-from tcc_certs.values.declared import OpenType as OpenType
-from tcc_certs.values.declared import TextType as TextType
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, OpenType, TextType
 from tcc_certs.values.numbers import canonical_number, compare, ensure_survives
 from tcc_certs.values.text_pattern import pattern_of
 

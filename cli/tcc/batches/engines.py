@@ -9,15 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    ThreadPoolExecutor,
-    wait,
-)
+from concurrent import futures
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,7 +78,7 @@ def _reach(distributed: Any, address: str, patience: float) -> None:
         await comm.close()
 
     # In a thread of its own, as this one may have a loop that runs.
-    with ThreadPoolExecutor(1) as thread:
+    with futures.ThreadPoolExecutor(1) as thread:
         thread.submit(asyncio.run, greeted()).result()
 
 
@@ -170,9 +162,9 @@ class BatchEngine:
             their place; None where all workers read the files of this machine.
     """
 
-    executor: Executor
+    executor: futures.Executor
     workers: int
-    lost: tuple[type[BaseException], ...] = field(default=(WorkerLost, BrokenExecutor))
+    lost: tuple[type[BaseException], ...] = field(default=(WorkerLost, futures.BrokenExecutor))
     outlives: bool = False
     share: Callable[[str, bytes], object] | None = None
 
@@ -185,7 +177,9 @@ class BatchEngine:
         return bare, self.share(f"tcc-artifact-{opening.digest}", data)
 
     def done(
-        self, submit: Callable[[Executor, _Item], Future[_Done]], items: Iterable[_Item]
+        self,
+        submit: Callable[[futures.Executor, _Item], futures.Future[_Done]],
+        items: Iterable[_Item],
     ) -> Iterator[_Done]:
         """What comes of each item, in the order in which they are done.
 
@@ -196,7 +190,7 @@ class BatchEngine:
             WorkerLost: workers were lost again and again over one item, or all of them were.
             Exception: whatever the call itself raised; nothing is handed out after it.
         """
-        waiting: dict[Future[_Done], tuple[_Item, int]] = {}
+        waiting: dict[futures.Future[_Done], tuple[_Item, int]] = {}
         try:
             for item in items:
                 self._hand_out(submit, item, 1, waiting)
@@ -208,27 +202,27 @@ class BatchEngine:
             for future in waiting:
                 future.cancel()
             if self.outlives:
-                wait(waiting)
+                futures.wait(waiting)
 
     def _hand_out(
         self,
-        submit: Callable[[Executor, _Item], Future[_Done]],
+        submit: Callable[[futures.Executor, _Item], futures.Future[_Done]],
         item: _Item,
         times: int,
-        waiting: dict[Future[_Done], tuple[_Item, int]],
+        waiting: dict[futures.Future[_Done], tuple[_Item, int]],
     ) -> None:
         try:
             waiting[submit(self.executor, item)] = item, times
-        except BrokenExecutor as error:
+        except futures.BrokenExecutor as error:
             raise WorkerLost(f"the executor takes no more work ({error})") from None
 
     def _settled(
         self,
-        submit: Callable[[Executor, _Item], Future[_Done]],
-        waiting: dict[Future[_Done], tuple[_Item, int]],
+        submit: Callable[[futures.Executor, _Item], futures.Future[_Done]],
+        waiting: dict[futures.Future[_Done], tuple[_Item, int]],
     ) -> Iterator[_Done]:
-        lost: tuple[type[BaseException], ...] = (*self.lost, CancelledError)
-        for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+        lost: tuple[type[BaseException], ...] = (*self.lost, futures.CancelledError)
+        for future in futures.wait(waiting, return_when=futures.FIRST_COMPLETED).done:
             item, times = waiting.pop(future)
             try:
                 found = future.result()
@@ -244,7 +238,7 @@ class BatchEngine:
 
 
 @contextmanager
-def engine_of(executor: Executor | None, processes: int | None) -> Iterator[BatchEngine]:
+def engine_of(executor: futures.Executor | None, processes: int | None) -> Iterator[BatchEngine]:
     """An engine of an executor that is there, or of processes of this machine for the block.
 
     On leaving by an exception, processes are killed; an executor that is there makes what it has
@@ -263,7 +257,7 @@ def engine_of(executor: Executor | None, processes: int | None) -> Iterator[Batc
         own.shutdown(cancel_futures=not good)
 
 
-def _of(executor: Executor) -> BatchEngine:
+def _of(executor: futures.Executor) -> BatchEngine:
     number = getattr(executor, "_max_workers", None)
     workers = number if isinstance(number, int) else _UNKNOWN
     return BatchEngine(executor=executor, workers=workers, outlives=True)

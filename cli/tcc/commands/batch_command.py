@@ -18,22 +18,13 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from tcc import screen
+from tcc import options, screen
 from tcc.batches import FORMATS, HEAD, PLAIN, BatchError
 from tcc.batches.making import SHARD_SIZE, BatchDone, batch, read_file
 from tcc.batches.validating import BatchValidation, validate_batch
 from tcc.files import ledger_name, same_file
 from tcc.library.searching import run_fields, warn_of_relaxed
 from tcc.opening import open_artifact, options_of, refuse, require_artifact
-from tcc.options import (
-    artifact_argument,
-    compile_options,
-    digest_option,
-    input_option,
-    json_option,
-    overwrite_option,
-    trust_options,
-)
 from tcc.screen import CLEAN, DECLINED
 from tcc_certs.errors import Rejected, escaped_json
 from tcc_runtime.artifact.load import Artifact
@@ -48,8 +39,8 @@ _VALIDATING = ("pin",)
 
 
 @click.command("batch")
-@artifact_argument
-@input_option("--requests", "the settings of each run: JSON lines, or a table (.parquet)")
+@options.artifact_argument
+@options.input_option("--requests", "the settings of each run: JSON lines, or a table (.parquet)")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -58,7 +49,7 @@ _VALIDATING = ("pin",)
 )
 @click.option("--processes", type=click.IntRange(1, 1024), help="by default one a processor")
 @click.option("--no-ledgers", is_flag=True, help="keep the results alone")
-@overwrite_option
+@options.overwrite_option
 @click.option(
     "--shard-size",
     type=click.IntRange(1, 1_000_000),
@@ -76,10 +67,10 @@ _VALIDATING = ("pin",)
     help="in shards: UTC milliseconds of all ledgers, by default those of the beginning",
 )
 @click.option("--validate", "validating", is_flag=True, help="verify every ledger of the folder")
-@digest_option("--pin", "with --validate: the artifact digest that is trusted")
-@trust_options
-@compile_options
-@json_option
+@options.digest_option("--pin", "with --validate: the artifact digest that is trusted")
+@options.trust_options
+@options.compile_options
+@options.json_option
 @click.pass_context
 def command(
     ctx: click.Context, /, artifact: Path, out: Path, validating: bool, as_json: bool, **given: Any

@@ -9,21 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tcc import opening, screen
+from tcc import opening, options, screen
 from tcc.describe import describe, print_description
 from tcc.files import STDIN, compile_given, same_file
 from tcc.main import load_module as load_module
 from tcc.main import without_threads
-from tcc.options import (
-    OUTPUT,
-    GivenPath,
-    chosen,
-    compile_options,
-    config_options,
-    fill,
-    format_option,
-    json_option,
-)
 from tcc.screen import CLEAN, compile_line
 from tcc_compiler.frozen import frozen
 from tcc_runtime.artifact.load import Artifact, load
@@ -38,13 +28,15 @@ _LARGE = 16 << 20  # bytes from which on a file is worth a hint
 
 
 @click.command("compile")
-@click.argument("grammar", type=GivenPath(dir_okay=False, path_type=Path))
-@click.option("-o", "--output", type=OUTPUT, help="the artifact; by default beside the grammar")
-@config_options
-@compile_options
-@format_option
+@click.argument("grammar", type=options.GivenPath(dir_okay=False, path_type=Path))
+@click.option(
+    "-o", "--output", type=options.OUTPUT, help="the artifact; by default beside the grammar"
+)
+@options.config_options
+@options.compile_options
+@options.format_option
 @opening.watch_option
-@json_option
+@options.json_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -64,12 +56,12 @@ def command(
     """
     if grammar is STDIN and output is None:
         raise click.UsageError("a grammar on standard input has no name: say where to, by -o")
-    shown = chosen(output_format, as_json)
+    shown = options.chosen(output_format, as_json)
     with without_threads():
         load_module("tcc_compiler.pipeline")
         load_module("tcc_runtime.fastcheck.kernel")
     config = opening.config_of(given, grammar, output_format=shown)
-    fill(given, config.compile)
+    options.fill(given, config.compile)
     job = _Job(
         grammar=grammar,
         output=output or grammar.with_suffix(".tcca"),

@@ -12,14 +12,7 @@ from click.core import ParameterSource
 
 from tcc import screen
 from tcc.findings import print_found
-from tcc.library.questions import (
-    broken_findings,
-    compare_written,
-    diff_output,
-    print_github,
-    print_markdown,
-    print_text,
-)
+from tcc.library import questions
 from tcc.library.sessions import Bounds, with_sessions
 from tcc.opening import OutOfTime, at_most, open_artifact, options_of, refuse
 from tcc.options import FORMATS, GIVEN, chosen, compile_options, is_regular_file, json_option
@@ -80,7 +73,7 @@ def command(
             before = _opened(old, new, options)
             left = _with_what_is_left(options, begun)
             after = _opened(new, old, left)
-            found = compare_written(before, after)
+            found = questions.compare_written(before, after)
             left = _with_what_is_left(options, begun)
     except OutOfTime:
         refuse(new, Rejected(Code.LIMIT, "diff", "an answer within --timeout", "more seconds"))
@@ -91,15 +84,15 @@ def command(
     broken = found.breaks(breaking)
     code = _exit(found, broken, breaking)
     if shown == "json":
-        screen.print_output(diff_output(found, broken))
+        screen.print_output(questions.diff_output(found, broken))
     elif shown == "github":
-        print_github(found, code, new)
+        questions.print_github(found, code, new)
     elif shown == "sarif":
-        print_found(broken_findings(found, broken, new), "sarif")
+        print_found(questions.broken_findings(found, broken, new), "sarif")
     elif shown == "markdown":
-        print_markdown(found, code)
+        questions.print_markdown(found, code)
     else:
-        print_text(found, broken)
+        questions.print_text(found, broken)
     ctx.exit(code)
 
 

@@ -17,24 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tcc import opening, screen
+from tcc import opening, options, screen
 from tcc.files import same_file
-from tcc.options import (
-    OUTPUT,
-    Sectioned,
-    all_options,
-    artifact_argument,
-    asking_options,
-    compile_options,
-    executing,
-    given_option,
-    input_option,
-    json_option,
-    plain_delta,
-    setting_error,
-    taken,
-    trust_options,
-)
 from tcc.screen import CLEAN, DECLINED
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import format_decimal
@@ -48,18 +32,20 @@ from tcc_runtime.settings.settings import DEFAULT_DELTA
 if TYPE_CHECKING:
     from tcc.outputs.plans import ExecOutput
 
-_EXECUTING = executing()
+_EXECUTING = options.executing()
 
 
-@click.command("exec", cls=Sectioned)
-@artifact_argument
-@input_option("--tools", "a Python file: functions with the names of tools, or a mapping TOOLS")
+@click.command("exec", cls=options.Sectioned)
+@options.artifact_argument
+@options.input_option(
+    "--tools", "a Python file: functions with the names of tools, or a mapping TOOLS"
+)
 @click.option(
     "--ledger",
-    type=OUTPUT,
+    type=options.OUTPUT,
     help="the session's; one that is there is taken up. Without it the session is in memory alone",
 )
-@input_option("--arguments", "a JSON object: of each tool the open arguments, by name")
+@options.input_option("--arguments", "a JSON object: of each tool the open arguments, by name")
 @click.option("--deadline", type=float, metavar="SECONDS", help="of each call; then it is unknown")
 @click.option(
     "--retries",
@@ -79,12 +65,14 @@ _EXECUTING = executing()
     help="an MCP server over stdio, as the grammar names it; repeatable",
 )
 @click.option("--show", multiple=True, metavar="TOOL.PARAMETER", help="in the ledger; repeatable")
-@given_option("what the session is given when it begins, as the grammar declares; repeatable")
-@asking_options
-@all_options(_EXECUTING)
-@trust_options
-@compile_options
-@json_option
+@options.given_option(
+    "what the session is given when it begins, as the grammar declares; repeatable"
+)
+@options.asking_options
+@options.all_options(_EXECUTING)
+@options.trust_options
+@options.compile_options
+@options.json_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -114,15 +102,15 @@ def command(
     leave. A session that was stopped goes on where it was. Exit code 0: the plan was done to its
     end. 2: it was not, and the last line says why.
     """
-    settings = taken(_EXECUTING, given)
+    settings = options.taken(_EXECUTING, given)
     if settings["delta"] is not None:
-        settings["delta"] = plain_delta(settings["delta"])
+        settings["delta"] = options.plain_delta(settings["delta"])
     files = (tools, arguments, quotes, adapters, account, atoms)
     inputs = [path for path in files if path is not None]
-    options = opening.options_of(given)
     opened = opening.open_artifact(
-        artifact, command="exec", options=options, read=inputs, checked=checked, no_verify=no_verify
-    )
+        artifact, command="exec", options=opening.options_of(given), read=inputs,
+        checked=checked, no_verify=no_verify,
+    )  # fmt: skip
     if ledger is not None and same_file(ledger, inputs):
         raise click.BadParameter(f"{str(ledger)!r} is what is run", param_hint="--ledger")
     named = _servers(servers)
@@ -160,7 +148,7 @@ def command(
                 raise
             head = gate.head
     except SettingsError as error:
-        raise setting_error(error) from None
+        raise options.setting_error(error) from None
     except ResumeError as error:
         said = f"{ledger}: this ledger cannot be taken up: {error}"
         raise click.ClickException(said) from None

@@ -22,15 +22,8 @@ from tcc_compiler.imports.mcp_grammar import Skeleton, skeleton_of
 from tcc_compiler.language.syntax.words import RESERVED
 from tcc_runtime.errors import ServerError
 from tcc_runtime.ledger.outputs import write_whole
+from tcc_runtime.mcp import upstream
 from tcc_runtime.mcp.remote import Remote
-from tcc_runtime.mcp.upstream import (
-    DEEPEST_TOOL,
-    Command,
-    Protocol,
-    ServerProgram,
-    Upstream,
-    lock_text,
-)
 from tcc_runtime.mcp.wire import MalformedMessage, is_deeper, read_json
 
 _MOST_BYTES = 64 << 20
@@ -106,14 +99,14 @@ def mcp(
     try:
         if config is not None:
             servers = servers_in(config, upstream_headers, deadline)
-            tools, bound = _tools_of_all(servers, deadline, cast(Protocol, protocol))
+            tools, bound = _tools_of_all(servers, deadline, cast(upstream.Protocol, protocol))
             known = config.stem
         elif file is not None:
             tools, known = tools_in(file), file.stem
         else:
             command = one_server(server, upstream_headers, deadline)
-            tools, known = _tools_of(command, deadline, cast(Protocol, protocol))
-        locked = lock_text(tools)
+            tools, known = _tools_of(command, deadline, cast(upstream.Protocol, protocol))
+        locked = upstream.lock_text(tools)
     except ServerError as error:
         raise NotListed(f"TCC611: {error}") from None
     skeleton = skeleton_of(tools, identifier(name or known), bound)
@@ -129,7 +122,7 @@ def mcp(
 
 
 def _tools_of_all(
-    servers: Mapping[str, Command], seconds: float, protocol: Protocol
+    servers: Mapping[str, upstream.Command], seconds: float, protocol: upstream.Protocol
 ) -> tuple[Sequence[Mapping[str, Any]], dict[str, tuple[str, str]]]:
     """The tools of several servers, each under a name of its own; where names meet, SERVER_TOOL."""
     found: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
@@ -148,11 +141,11 @@ def _tools_of_all(
     return tools, bound
 
 
-def _shown(command: Command) -> str:
+def _shown(command: upstream.Command) -> str:
     """What is started, without its environment and its headers."""
     if isinstance(command, Remote):
         return command.url
-    words = command.command if isinstance(command, ServerProgram) else command
+    words = command.command if isinstance(command, upstream.ServerProgram) else command
     return shlex.join(words) if isinstance(words, Sequence) else "a server"
 
 
@@ -193,15 +186,15 @@ def _rewrite(path: Path, grammar: Path, config: Path, lock: Path | None, overwri
 
 
 def _tools_of(
-    server: Command, seconds: float, protocol: Protocol
+    server: upstream.Command, seconds: float, protocol: upstream.Protocol
 ) -> tuple[Sequence[Mapping[str, Any]], str]:
-    upstream = Upstream(server, seconds=seconds, version=tcc.__version__)
+    asked = upstream.Upstream(server, seconds=seconds, version=tcc.__version__)
     try:
-        upstream.connect(protocol)
-        tools = upstream.tools()
+        asked.connect(protocol)
+        tools = asked.tools()
     finally:
-        upstream.close()
-    known = upstream.info.get("name")
+        asked.close()
+    known = asked.info.get("name")
     return tools, known if isinstance(known, str) else "server"
 
 
@@ -223,7 +216,7 @@ def tools_in(path: Path) -> Sequence[Mapping[str, Any]]:
     tools = [_described(tool) for tool in found] if isinstance(found, list) else None
     if tools is None or not all(_is_tool(tool) for tool in tools):
         raise ServerError(f"{path} has no list of tools")
-    if any(is_deeper(tool, DEEPEST_TOOL) for tool in tools):
+    if any(is_deeper(tool, upstream.DEEPEST_TOOL) for tool in tools):
         raise ServerError(f"{path} has a tool that is nested too deeply")
     names = [tool["name"] for tool in tools]
     if len(set(names)) != len(names):

@@ -8,21 +8,11 @@ from typing import Any
 
 import click
 
-from tcc import screen
+from tcc import options, screen
 from tcc.files import STDIN, files_of
 from tcc.findings import of_diagnostics, print_diagnostics, print_found
 from tcc.library.linting import Linted, diagnostic_json, finding_json, keeps_plans, lint_file
 from tcc.opening import OutOfTime, at_most, config_of, options_of
-from tcc.options import (
-    Config,
-    GivenPath,
-    chosen,
-    compile_options,
-    config_options,
-    fill,
-    format_option,
-    json_option,
-)
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.options import Options
@@ -30,13 +20,13 @@ from tcc_runtime.ledger.outputs import write_whole
 
 
 @click.command("lint")
-@click.argument("grammars", nargs=-1, required=True, type=GivenPath(path_type=Path))
+@click.argument("grammars", nargs=-1, required=True, type=options.GivenPath(path_type=Path))
 @click.option("--fix", is_flag=True, help="make the safe fixes, which change no plan")
 @click.option("--diff", "as_diff", is_flag=True, help="show the safe fixes, and write nothing")
-@config_options
-@compile_options
-@format_option
-@json_option
+@options.config_options
+@options.compile_options
+@options.format_option
+@options.json_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -55,7 +45,7 @@ def command(
     """
     if fix and as_diff:
         raise click.UsageError("--fix and --diff exclude each other", ctx)
-    shown = chosen(output_format, as_json)
+    shown = options.chosen(output_format, as_json)
     if as_diff and shown != "text":
         raise click.UsageError(f"--diff is text, and {shown} another format", ctx)
     results: list[tuple[Path, Linted, bool]] = []
@@ -64,13 +54,13 @@ def command(
     for path in files_of(grammars):
         mine = dict(given)
         config = config_of(mine, path, output_format=shown)
-        fill(mine, config.compile)
-        options = options_of(mine)
-        linted, changed = _linted(path, options, config), False
+        options.fill(mine, config.compile)
+        limits = options_of(mine)
+        linted, changed = _linted(path, limits, config), False
         if fix or as_diff:
-            changed = _mend(path, linted, options, write=fix)
+            changed = _mend(path, linted, limits, write=fix)
             if changed and fix:
-                linted = _linted(path, options, config)
+                linted = _linted(path, limits, config)
         results.append((path, linted, changed))
     if shown == "json":
         _print_json(results)
@@ -84,16 +74,16 @@ def command(
     ctx.exit(_code(results, as_diff=as_diff))
 
 
-def _linted(path: Path, options: Options, config: Config) -> Linted:
+def _linted(path: Path, limits: Options, config: options.Config) -> Linted:
     """The lints of a file, within the time: what has no clock of its own is ended, too."""
     from tcc_compiler.messages import refusal_diagnostic
     from tcc_compiler.resources import out_of_time
 
     try:
-        with at_most(options.timeout):
-            return lint_file(path, options, config)
+        with at_most(limits.timeout):
+            return lint_file(path, limits, config)
     except OutOfTime:
-        left = refusal_diagnostic(out_of_time(options.timeout or 0.0, "the lints"), {})
+        left = refusal_diagnostic(out_of_time(limits.timeout or 0.0, "the lints"), {})
         return Linted(findings=(), undecided=(left,), sources={}, config=config.path)
 
 
@@ -104,14 +94,14 @@ def _code(results: list[tuple[Path, Linted, bool]], *, as_diff: bool) -> int:
     return DECLINED if any(linted.undecided for _, linted, _ in results) else CLEAN
 
 
-def _mend(path: Path, linted: Linted, options: Options, *, write: bool) -> bool:
+def _mend(path: Path, linted: Linted, limits: Options, *, write: bool) -> bool:
     """Make or show the fixes of a grammar; whether there are any."""
     before, after = linted.text, linted.fixed
     if before is None or after is None or before == after:
         return False
     try:
-        with at_most(options.timeout):
-            keeps = keeps_plans(linted, path, options)
+        with at_most(limits.timeout):
+            keeps = keeps_plans(linted, path, limits)
     except OutOfTime:
         keeps = False
     if not keeps:

@@ -9,20 +9,10 @@ from typing import Any
 
 import click
 
-from tcc import pages, screen
+from tcc import options, pages, screen
 from tcc.files import GRAMMAR_ENDINGS, looks_like_artifact, same_file
 from tcc.library.validation import validate
 from tcc.opening import open_artifact, options_of, refuse_compile_options, require_artifact, writing
-from tcc.options import (
-    INPUT,
-    OUTPUT,
-    audit_options,
-    compile_options,
-    input_option,
-    is_regular_file,
-    json_option,
-    pin_option,
-)
 from tcc.pages.artifact_page import Known, artifact_page
 from tcc.pages.proved import MOST, HeldLedger, with_proof
 from tcc.pages.records import ShownRecords, lines_named, records
@@ -294,16 +284,18 @@ _OF_LEDGERS = ("seed", "opening_salt", "opening", "beacon", "nonce", "counts", "
 
 
 @click.command("report")
-@click.argument("source", type=INPUT, callback=is_regular_file)
-@input_option(
+@click.argument("source", type=options.INPUT, callback=options.is_regular_file)
+@options.input_option(
     "--artifact", "of a ledger: the artifact that was run, or that the session is held to"
 )
-@click.option("-o", "--output", type=OUTPUT, required=True, help="the page, a file")
-@input_option("--since", "of an artifact: an older artifact or grammar; what changed since then")
-@pin_option
-@audit_options
-@compile_options
-@json_option
+@click.option("-o", "--output", type=options.OUTPUT, required=True, help="the page, a file")
+@options.input_option(
+    "--since", "of an artifact: an older artifact or grammar; what changed since then"
+)
+@options.pin_option
+@options.audit_options
+@options.compile_options
+@options.json_option
 @click.pass_context
 def command(
     ctx: click.Context,

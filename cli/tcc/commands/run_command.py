@@ -11,7 +11,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from tcc import screen
+from tcc import options, screen
 from tcc.files import is_grammar, same_file
 from tcc.library.searching import announce, forecast, print_run, run_output, warn_of_relaxed
 from tcc.opening import (
@@ -23,24 +23,6 @@ from tcc.opening import (
     options_of,
     quotes_in,
     refuse,
-)
-from tcc.options import (
-    OUTPUT,
-    FlagPair,
-    Sectioned,
-    all_options,
-    artifact_argument,
-    asking_options,
-    compile_options,
-    config_options,
-    fill,
-    json_option,
-    overwrite_option,
-    plain_delta,
-    running,
-    setting_error,
-    taken,
-    trust_options,
 )
 from tcc.screen import CLEAN, DECLINED, OnExpand, live_line
 from tcc_certs.core.atoms import Atom
@@ -55,30 +37,30 @@ from tcc_runtime.search import search
 from tcc_runtime.settings.modes import opening_digest
 from tcc_runtime.settings.settings import DEFAULT_DELTA, Settings
 
-_RUNNING = running()
+_RUNNING = options.running()
 
 
-@click.command("run", cls=Sectioned)
-@artifact_argument
-@all_options(_RUNNING)
-@asking_options
+@click.command("run", cls=options.Sectioned)
+@options.artifact_argument
+@options.all_options(_RUNNING)
+@options.asking_options
 @click.option(
     "--predict/--no-predict",
     "asked",
-    cls=FlagPair,
+    cls=options.FlagPair,
     default=None,
     help="say first how many expansions are predicted; by default for small artifacts",
 )
 @click.option("--opening-only", is_flag=True, help="print the opening of this run, and do not run")
 @click.option("--withhold-seed", is_flag=True, help="leave the seed out of the ledger")
 @click.option("--pam", is_flag=True, help="also a PaM value of each plan, for ranking: NoCert")
-@click.option("--ledger", type=OUTPUT, help="a new file")
-@overwrite_option
+@click.option("--ledger", type=options.OUTPUT, help="a new file")
+@options.overwrite_option
 @click.option("--resume", "resumes", is_flag=True, help="go on where the ledger was cut off")
-@trust_options
-@config_options
-@compile_options
-@json_option
+@options.trust_options
+@options.config_options
+@options.compile_options
+@options.json_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -106,15 +88,14 @@ def command(
     to ask the --quotes.
     """
     config = config_of(given, artifact, output_format="json" if as_json else "text")
-    fill(given, config.run)
+    options.fill(given, config.run)
     if is_grammar(artifact):
-        fill(given, config.compile)
+        options.fill(given, config.compile)
     handed = () if atoms is None else atoms_in(atoms)
     settings, predicted = _settings(given, handed), None
     trust = {name: given.pop(name) for name in ("checked", "no_verify")}
     inputs = [path for path in (quotes, adapters, atoms, account) if path is not None]
-    options = options_of(given)
-    opened = open_artifact(artifact, command="run", options=options, read=inputs, **trust)
+    opened = open_artifact(artifact, command="run", options=options_of(given), read=inputs, **trust)
     if ledger is not None and same_file(ledger, inputs):
         raise click.BadParameter(f"{str(ledger)!r} is what is run", param_hint="--ledger")
     quoter = None if quotes is None else quotes_in(quotes, opened)
@@ -156,7 +137,7 @@ def command(
                     pam=pam,
                 )
     except SettingsError as error:
-        raise setting_error(error) from None
+        raise options.setting_error(error) from None
     except Rejected as refusal:
         if refusal.code.value[0] == "K" and account is not None:
             refuse(account, refusal)
@@ -175,16 +156,16 @@ def command(
 
 def _settings(given: dict[str, Any], atoms: tuple[Atom, ...]) -> Settings:
     """The settings among the options; what is left in `given` is for the compiler."""
-    chosen = taken(_RUNNING, given)
+    chosen = options.taken(_RUNNING, given)
     # One option for both: what a run does with a count that is too wide is to go without it.
     bits, given["count_bits"] = given["count_bits"], None
     chosen["seed"] = chosen["seed"] or os.urandom(32)
     if chosen["delta"] is not None:
-        chosen["delta"] = plain_delta(chosen["delta"])
+        chosen["delta"] = options.plain_delta(chosen["delta"])
     try:
         return Settings(count_bits=bits or 0, atoms=atoms, **chosen)
     except SettingsError as error:
-        raise setting_error(error) from None
+        raise options.setting_error(error) from None
 
 
 def _resume(

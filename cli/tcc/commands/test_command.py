@@ -10,19 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tcc import opening, screen
+from tcc import opening, options, screen
 from tcc.files import compile_given
 from tcc.findings import ReportedFinding, as_object, of_diagnostics, print_diagnostics, print_found
 from tcc.library import only_guards
-from tcc.options import (
-    GivenPath,
-    chosen,
-    compile_options,
-    config_options,
-    fill,
-    format_option,
-    json_option,
-)
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 
 if TYPE_CHECKING:
@@ -33,12 +24,12 @@ if TYPE_CHECKING:
 
 
 @click.command("test")
-@click.argument("grammars", nargs=-1, required=True, type=GivenPath(path_type=Path))
-@config_options
-@compile_options
-@format_option
+@click.argument("grammars", nargs=-1, required=True, type=options.GivenPath(path_type=Path))
+@options.config_options
+@options.compile_options
+@options.format_option
 @opening.watch_option
-@json_option
+@options.json_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -54,15 +45,15 @@ def command(
     - is a grammar on standard input. With --watch they are checked again whenever one, or a file
     that it uses, has changed; the exit code is that of the last time.
     """
-    shown = chosen(output_format, as_json)
+    shown = options.chosen(output_format, as_json)
 
-    def options(path: Path) -> Options:
+    def options_for(path: Path) -> Options:
         mine = dict(given)
-        fill(mine, opening.config_of(mine, path, output_format=shown).compile)
+        options.fill(mine, opening.config_of(mine, path, output_format=shown).compile)
         return opening.options_of(mine)
 
     def work(see: opening.See) -> int:
-        return _test(grammars, options, shown, see)
+        return _test(grammars, options_for, shown, see)
 
     if not watching:
         ctx.exit(work(lambda compiled: None))
@@ -71,7 +62,7 @@ def command(
 
 
 def _test(
-    grammars: Sequence[Path], options: Callable[[Path], Options], shown: str, see: opening.See
+    grammars: Sequence[Path], options_for: Callable[[Path], Options], shown: str, see: opening.See
 ) -> int:
     """Compile each and tell; in every format but text at the end, as one."""
     results: list[GrammarTestJson] = []
@@ -79,7 +70,7 @@ def _test(
     sources: dict[str, Source] = {}
     worst = CLEAN
     for path in grammars:
-        begun, chosen_options = time.monotonic(), options(path)
+        begun, chosen_options = time.monotonic(), options_for(path)
         compiled = compile_given(path, chosen_options)
         compiled = opening.within_time(compiled, path, chosen_options, begun)
         see(compiled)

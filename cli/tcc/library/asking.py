@@ -19,8 +19,8 @@ from tcc_certs.core.wording import Wording
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import Json, decode, encode, written
 from tcc_certs.proof.question import statement_core as as_kernel_reads
-from tcc_certs.values.declared import OpenParameter
-from tcc_certs.values.places import (
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, OpenParameter, TextType
+from tcc_certs.values.fields import (
     DateType,
     Field,
     FieldType,
@@ -29,7 +29,6 @@ from tcc_certs.values.places import (
     TimeType,
     pointer_of,
 )
-from tcc_certs.values.types import FlagType, JsonType, NumberType, TextType
 from tcc_runtime.exact.atoms import OpenQuestion
 
 _WORDS: Final = {"after", "before", "with", "same"}

@@ -21,9 +21,10 @@ from tcc.library.asking import statement_core
 from tcc.library.blaming import Blaming, never_finishes, without
 from tcc.library.proving import lets_through, prove
 from tcc_certs.core.model import Core, PolicyMonitor, SumMonitor, Tool
-from tcc_certs.core.policies import Ban, Count, Need, Policy, is_across
+from tcc_certs.core.named import is_across
+from tcc_certs.core.policies import Ban, Count, Need, Policy
 from tcc_certs.formats.codec import decode, written
-from tcc_certs.values.types import NumberType
+from tcc_certs.values.declared import NumberType
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact.atoms import OpenQuestion
 from tcc_runtime.exact.replay import refused_at

@@ -19,7 +19,7 @@ from tcc.traces import Trace, TraceCall
 from tcc_certs.core.opened import fields_of
 from tcc_certs.errors import clip
 from tcc_certs.formats.codec import blake
-from tcc_certs.values.places import Field, FieldType, ListType, RecordType
+from tcc_certs.values.fields import Field, FieldType, ListType, RecordType
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.journal import now_ms

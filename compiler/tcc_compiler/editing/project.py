@@ -12,17 +12,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language import ast
+from tcc_compiler.language import ast, source
 from tcc_compiler.language.diagnostics import Diagnostic, Report
-from tcc_compiler.language.source import (
-    MAX_SOURCE_BYTES,
-    Region,
-    Source,
-    Unreadable,
-    decode,
-    read_bytes,
-    source_of,
-)
 from tcc_compiler.language.syntax.tokens import split
 from tcc_compiler.resolve.program import Read, gather
 
@@ -44,7 +35,7 @@ class Occurrence:
 
     kind: Kind
     key: tuple[str, ...]
-    region: Region
+    region: source.Region
     defines: bool = False
 
 
@@ -301,7 +292,7 @@ class Project:
         whole: no statement has an error of syntax, and every file could be read.
     """
 
-    sources: tuple[Source, ...]
+    sources: tuple[source.Source, ...]
     statements: tuple[ast.Statement, ...]
     occurrences: tuple[Occurrence, ...]
     diagnostics: tuple[Diagnostic, ...]
@@ -340,7 +331,7 @@ class Project:
         return next((tool for tool in tools if tool.name.text == name), None)
 
 
-def statement_ends(source: Source) -> Mapping[int, int]:
+def statement_ends(source: source.Source) -> Mapping[int, int]:
     """Where each statement of a source ends, by where it begins; a tool's braces are its own."""
     chunks = split(source.text, 0, Report([source]))
     return {chunk.tokens[0].region.start: chunk.tokens[-1].region.end for chunk in chunks}
@@ -350,7 +341,7 @@ def read_project(
     text: str,
     path: Path | None,
     name: str,
-    read: Read = read_bytes,
+    read: Read = source.read_bytes,
     check_time: Callable[[], None] | None = None,
 ) -> Project | None:
     """The project of a text; None where it is no text that a grammar could be in.
@@ -362,9 +353,9 @@ def read_project(
         check_time: called every few hundred steps; it ends the reading by raising.
     """
     data = text.encode("utf-8", "surrogatepass")
-    if len(data) > MAX_SOURCE_BYTES or isinstance(decode(data), Unreadable):
+    if len(data) > source.MAX_SOURCE_BYTES or isinstance(source.decode(data), source.Unreadable):
         return None
-    sources = [source_of(text, name, path)]
+    sources = [source.source_of(text, name, path)]
     report = Report(sources, check_time)
     gathered = gather(sources, report, read)
     statements = (*gathered.root, *gathered.used)
@@ -383,9 +374,9 @@ def changed(project: Project, texts: Mapping[Path, str]) -> Project | None:
     root = project.sources[0]
     held = {source.path: source.text for source in project.sources if source.path is not None}
 
-    def read(path: Path, limit: int) -> bytes | Unreadable:
+    def read(path: Path, limit: int) -> bytes | source.Unreadable:
         text = texts.get(path, held.get(path))
-        return read_bytes(path, limit) if text is None else text.encode()
+        return source.read_bytes(path, limit) if text is None else text.encode()
 
     text = root.text if root.path is None else texts.get(root.path, root.text)
     return read_project(text, root.path, root.name, read)

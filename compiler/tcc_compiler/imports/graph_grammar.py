@@ -24,14 +24,7 @@ from tcc_certs.errors import is_plain
 from tcc_certs.formats.codec import MAX_NAME, RESERVED, Json, written
 from tcc_compiler.frontend import Frontend, failed, unreadable
 from tcc_compiler.frozen import frozen
-from tcc_compiler.imports.graphs import (
-    Attributes,
-    Graph,
-    GraphRefused,
-    graph_of_networkx,
-    read_graphml,
-    read_node_link,
-)
+from tcc_compiler.imports import graphs
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.source import Region, Source, Unreadable, decode, read_bytes, source_of
 from tcc_compiler.language.values import decimal_text, parse_decimal, string_value
@@ -97,8 +90,8 @@ def parse_call(text: str) -> GraphCall:
     return GraphCall(canonical, tool, tuple(arguments.items()))
 
 
-def _no_call(text: str) -> GraphRefused:
-    return GraphRefused("TCC606", f"{quote(text)} is not the text of a call")
+def _no_call(text: str) -> graphs.GraphRefused:
+    return graphs.GraphRefused("TCC606", f"{quote(text)} is not the text of a call")
 
 
 def _name(written_name: str, text: str) -> str:
@@ -115,7 +108,9 @@ def _string(literal: str, text: str) -> str:
         value = str(json.loads(literal))
         value.encode("utf-8")  # half of a surrogate pair: a UnicodeEncodeError is a ValueError
     except ValueError:
-        raise GraphRefused("TCC606", f"{quote(text)} has a string that is not JSON") from None
+        raise graphs.GraphRefused(
+            "TCC606", f"{quote(text)} has a string that is not JSON"
+        ) from None
     return value
 
 
@@ -124,7 +119,7 @@ def _canonical(value: str, text: str) -> str:
     if value.startswith('"'):
         return string_value(_string(value, text))
     if value in RESERVED:
-        raise GraphRefused(
+        raise graphs.GraphRefused(
             "TCC606", f"{quote(value)} is a reserved word; write it in double quotes"
         )
     number = _decimal(value)
@@ -150,7 +145,7 @@ def number_of(value: object) -> Fraction | None:
     return _decimal(value) if isinstance(value, str) else None
 
 
-def amounts_in(attributes: Attributes, where: str, report: Report) -> Amounts:
+def amounts_in(attributes: graphs.Attributes, where: str, report: Report) -> Amounts:
     """The amounts among the attributes of a node or an edge; a missing one is 0.
 
     A cost that is a range has its high end in `cost_high`.
@@ -165,7 +160,7 @@ def amounts_in(attributes: Attributes, where: str, report: Report) -> Amounts:
     return Amounts(low, high, *rest)
 
 
-def _amount(attributes: Attributes, name: str, kind: str, where: str, report: Report) -> int:
+def _amount(attributes: graphs.Attributes, name: str, kind: str, where: str, report: Report) -> int:
     number = number_of(attributes.get(name, 0))
     if number is None:
         report.error("TCC604", WHOLE_FILE, f"{name} of {where} is not a number that is finite")
@@ -216,7 +211,7 @@ def _tool(name: str, calls: list[GraphCall]) -> ResolvedTool:
         around = error.args[1][1:]
         shown = ", ".join(map(quote, around[:_SHOWN])) + (", .." if len(around) > _SHOWN else "")
         message = f"the calls of {quote(name)} have these parameters in no one order: {shown}"
-        raise GraphRefused("TCC606", message) from None
+        raise graphs.GraphRefused("TCC606", message) from None
     parameters = tuple(
         _parameter(each, domains[each], optional=times[each] < len(calls)) for each in order
     )
@@ -268,7 +263,7 @@ class _Machine:
     on_nodes: Mapping[str, str] | None
 
 
-def grammar_of(graph: Graph, default_name: str, report: Report) -> Resolved | None:
+def grammar_of(graph: graphs.Graph, default_name: str, report: Report) -> Resolved | None:
     """The grammar of a graph, None after an error.
 
     Raises:
@@ -282,13 +277,15 @@ def grammar_of(graph: Graph, default_name: str, report: Report) -> Resolved | No
         return None
     kept = _useful(machine)
     if not any(start in kept for start in machine.starts):
-        raise GraphRefused("TCC605", "no path leads from a start to a goal")
+        raise graphs.GraphRefused("TCC605", "no path leads from a start to a goal")
     call_list = _call_list(calls)
     numbers = {call.text: index for index, call in enumerate(call_list.calls)}
     return _resolved(machine, kept, call_list, numbers, name, version, limits)
 
 
-def _machine(graph: Graph, calls: dict[str, tuple[GraphCall, Amounts]], report: Report) -> _Machine:
+def _machine(
+    graph: graphs.Graph, calls: dict[str, tuple[GraphCall, Amounts]], report: Report
+) -> _Machine:
     starts = [key for key, node in graph.nodes.items() if flag(node, "start", key, report)]
     goals = []
     for key, node in graph.nodes.items():
@@ -298,13 +295,13 @@ def _machine(graph: Graph, calls: dict[str, tuple[GraphCall, Amounts]], report: 
             goals.append(key)
     if not starts or not goals:
         missing = '"start"' if not starts else '"goal"'
-        raise GraphRefused("TCC605", f"no node is marked {missing}: true")
+        raise graphs.GraphRefused("TCC605", f"no node is marked {missing}: true")
     labelled = [edge for edge in graph.edges if "call" in edge.attributes]
     steps: dict[str, list[tuple[str, str]]] = {key: [] for key in graph.nodes}
     on_nodes = None
     if labelled and len(labelled) < len(graph.edges):
         bare = next(edge for edge in graph.edges if "call" not in edge.attributes)
-        raise GraphRefused(
+        raise graphs.GraphRefused(
             "TCC607", f"the edge {bare.source} -> {bare.target} has no call, others have"
         )
     if not labelled:
@@ -344,7 +341,7 @@ def _call(
 ) -> str:
     """The canonical text of a call; the call and its amounts join `calls`."""
     if not isinstance(text, str):
-        raise GraphRefused("TCC606", f"the call of {where} is not a text")
+        raise graphs.GraphRefused("TCC606", f"the call of {where} is not a text")
     call = parse_call(text)
     amounts = amounts_in(attributes, where, report)
     known = calls.setdefault(call.text, (call, amounts))
@@ -354,7 +351,7 @@ def _call(
     return call.text
 
 
-def _heading(graph: Graph, default_name: str, report: Report) -> tuple[str, str]:
+def _heading(graph: graphs.Graph, default_name: str, report: Report) -> tuple[str, str]:
     name = graph.attributes.get("name") or default_name
     version = graph.attributes.get("version", "1")
     if not isinstance(name, str) or _IDENTIFIER.fullmatch(name) is None:
@@ -366,7 +363,7 @@ def _heading(graph: Graph, default_name: str, report: Report) -> tuple[str, str]
     return str(name), str(version)
 
 
-def _limits(graph: Graph, report: Report) -> list[ResolvedLimit]:
+def _limits(graph: graphs.Graph, report: Report) -> list[ResolvedLimit]:
     if "depth" not in graph.attributes:
         return []
     depth = number_of(graph.attributes["depth"])
@@ -474,7 +471,7 @@ def read_graph(path: Path, check_time: Callable[[], None] | None = None) -> Fron
     if isinstance(text, Unreadable):
         return unreadable(str(path), text)
     source = source_of(text, str(path), path)
-    reader = read_node_link if path.suffix.lower() == ".json" else read_graphml
+    reader = graphs.read_node_link if path.suffix.lower() == ".json" else graphs.read_graphml
     return _read(source, lambda: reader(text), _identifier(path.stem), check_time)
 
 
@@ -483,12 +480,12 @@ def read_networkx(
 ) -> Frontend:
     """The front end's result for a networkx graph, called `name` where it has no name."""
     source = source_of("", f"<{name}>")
-    return _read(source, lambda: graph_of_networkx(graph), _identifier(name), check_time)
+    return _read(source, lambda: graphs.graph_of_networkx(graph), _identifier(name), check_time)
 
 
 def _read(
     source: Source,
-    read: Callable[[], Graph],
+    read: Callable[[], graphs.Graph],
     name: str,
     check_time: Callable[[], None] | None = None,
 ) -> Frontend:
@@ -498,7 +495,7 @@ def _read(
         if check_time is not None:  # the parsers look at no clock: when they are done
             check_time()
         grammar = grammar_of(graph, name, report)
-    except GraphRefused as refusal:
+    except graphs.GraphRefused as refusal:
         at = Region(0, refusal.offset, refusal.offset)
         report.error(refusal.code, at, refusal.message)
         grammar = None

@@ -1,38 +1,164 @@
 """Lint rules TCC704, TCC705 and TCC706: limits and orders without effect, and void statements.
 
 A statement that a gate enforces as a monitor has an effect as soon as the monitor may refuse a
-call, whatever the automaton says.
-Specification: docs/lint.md. Cost: that of :mod:`tcc_compiler.lint.redundancy`; one pass over the
-edges for each monitor.
+call, whatever the automaton says.  A statement that `plan` is written anew for (`last`, counts,
+`unless`, limits over sets) takes words from the plans, or asks for words that they are.  It is
+redundant if the plans without it, with all others applied, have none of the words that it takes, or
+no other ones than those that it asks for; beside strict tools, if the plans are the same.
+Specification: docs/lint.md. Cost: that of :mod:`tcc_compiler.lint.redundancy`; for each statement
+written anew that of two compilations, for one that is redundant some more to explain it; one pass
+over the edges for each monitor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from fractions import Fraction
 
 import numpy as np
 
 from tcc_certs.core import model
+from tcc_certs.core.model import Both, Diff, Expr
 from tcc_certs.values.declared import NumberType
 from tcc_compiler.automata.constraint.statements import pattern_text
-from tcc_compiler.automata.table import Table, best_to_go, exact_array
+from tcc_compiler.automata.table import Machine, Table, best_to_go, exact_array
 from tcc_compiler.counting import used_calls
 from tcc_compiler.language.diagnostics import Diagnostic, Note
 from tcc_compiler.language.source import Region, Source, Span
-from tcc_compiler.lint.cuts import Cuts
+from tcc_compiler.lint import redundancy
 from tcc_compiler.lint.finding import LintFinding, removal, statement_text, sum_text
-from tcc_compiler.lint.plans import PlanAutomata, SourceStatement
-from tcc_compiler.lint.redundancy import (
-    MOST_EXPLAINED,
-    Redundant,
-    find_redundant,
-    implied_by,
-    removable,
+from tcc_compiler.lint.plans import (
+    Automaton,
+    Cut,
+    PlanAutomata,
+    SourceStatement,
+    Subset,
+    same_plans,
 )
+from tcc_compiler.relax.contradiction import irreducible
 from tcc_compiler.resolve.program import Program
-from tcc_compiler.resources import Statement
+from tcc_compiler.resources import CompileRefused, Statement
+
+
+class Cuts:
+    """The statements of a grammar that its plan is written anew for.
+
+    Args:
+        stated: all of its statements.
+        full: the smallest table of the plans, before strict tools are considered.
+    """
+
+    def __init__(self, plans: PlanAutomata, stated: Sequence[SourceStatement], full: Table) -> None:
+        self._plans, self._stated, self._full = plans, stated, full
+        self._every: tuple[Statement, ...] = (*plans.limits, *plans.orders)
+
+    def redundant(self) -> redundancy.Redundancy:
+        """Those without which the plans are the same."""
+        found, unsettled = [], []
+        for item in self._stated:
+            if not item.cuts:
+                continue
+            try:
+                if self._same(item.cuts, self._every):
+                    found.append(redundancy.Redundant(statement=item))
+            except CompileRefused as refusal:
+                unsettled.append(redundancy.Unsettled(statement=item, why=refusal.message))
+        return redundancy.Redundancy(redundant=tuple(found), undecided=tuple(unsettled))
+
+    def removable(
+        self, redundant: Sequence[redundancy.Redundant], removed: Iterable[SourceStatement]
+    ) -> list[SourceStatement]:
+        """Those that may be removed together, the last of the text first.
+
+        Args:
+            removed: statements of the core that are removed, too.
+        """
+        gone = {id(part) for item in removed for part in item.own}
+        kept = tuple([part for part in self._every if id(part) not in gone])
+        out: list[SourceStatement] = []
+        for one in reversed(redundant):
+            cuts = [cut for item in (*out, one.statement) for cut in item.cuts]
+            try:
+                if self._same(cuts, kept):
+                    out.append(one.statement)
+            except CompileRefused:
+                continue
+        return out
+
+    def implied_by(self, item: SourceStatement) -> list[SourceStatement] | None:
+        """Statements that imply it together with the plan expression and the signatures.
+
+        Returns:
+            an irreducible list; None beyond the limits, or where strict tools are why.
+        """
+        others = [one for one in self._stated if one is not item and (one.own or one.cuts)]
+        every = [cut for one in self._stated for cut in one.cuts]
+
+        def enough(chosen: Sequence[SourceStatement]) -> bool:
+            left = {id(cut) for one in chosen for cut in one.cuts}
+            parts = tuple([part for one in chosen for part in one.parts])
+            dropped = [cut for cut in every if id(cut) not in left]
+            return not self._more(item.cuts, dropped, parts)
+
+        try:
+            return irreducible(others, enough) if enough(others) else None
+        except CompileRefused:
+            return None
+
+    def _same(self, cuts: Sequence[Cut], parts: tuple[Statement, ...]) -> bool:
+        """Whether the plans without these, of these statements of the core, are those of all."""
+        if not self._more(cuts, cuts, parts):
+            return True
+        if not self._plans.strict:
+            return False
+        wider = self._left(_without(self._plans.written.plan, cuts), parts)
+        if not isinstance(wider, Table):
+            return False
+        return same_plans(self._plans.with_answers(wider), self._plans.with_answers(self._full))
+
+    def _more(
+        self, cuts: Iterable[Cut], dropped: Collection[Cut], parts: tuple[Statement, ...]
+    ) -> bool:
+        """Whether the plans without some have a word that one of these takes away."""
+        plan = _without(self._plans.written.plan, dropped)
+        return any(self._left(_taken(plan, cut), parts) is not None for cut in cuts)
+
+    def _left(self, plan: Expr, parts: tuple[Statement, ...]) -> Automaton | None:
+        """The plans of an expression under statements of the core; None without any.
+
+        Raises:
+            Refused: beyond the limits.
+        """
+        signed = self._plans.core.start is not None
+        planned = self._plans.planned(plan)
+        try:
+            return planned.remaining(Subset(parts=parts, signed=signed))
+        except CompileRefused as refusal:
+            if refusal.code != "TCC401":
+                raise
+            return Machine(start=0, accept=[True], edges=[()])  # infinitely many
+
+
+def _taken(plan: Expr, cut: Cut) -> Expr:
+    """The plans that a statement takes away."""
+    if not cut.asked:
+        return Both((plan, cut.words))
+    if isinstance(plan, Diff):
+        return Diff(plan.base, (*plan.minus, cut.words))
+    return Diff(plan, (cut.words,))
+
+
+def _without(plan: Expr, cuts: Iterable[Cut]) -> Expr:
+    """The plan expression without what statements take away, or ask for; what the grammar's own
+    `plan` has stands before."""
+    base, *minus = (plan.base, *plan.minus) if isinstance(plan, Diff) else (plan,)
+    both: list[Expr] = list(base.items) if isinstance(base, Both) else [base]
+    for cut in cuts:
+        found: list[Expr] = both if cut.asked else minus
+        del found[len(found) - 1 - found[::-1].index(cut.words)]
+    base = both[0] if len(both) == 1 else Both(tuple(both))
+    return Diff(base, tuple(minus)) if minus else base
 
 
 class StatementRules:
@@ -62,7 +188,7 @@ class StatementRules:
             full: the plans before strict tools are considered.
             table: the plans.
         """
-        found = find_redundant(self._plans, self._statements, full)
+        found = redundancy.find_redundant(self._plans, self._statements, full)
         cuts = self._cuts = Cuts(self._plans, self._statements, full)
         more = cuts.redundant()
         undecided = (*found.undecided, *more.undecided)
@@ -70,7 +196,7 @@ class StatementRules:
         unknown = {id(one.statement) for one in undecided}
         redundant = {id(one.statement): one for one in (*found.redundant, *more.redundant)}
         used = frozenset(used_calls(table, self._plans.letters))
-        gone = removable(self._plans, found.redundant)
+        gone = redundancy.removable(self._plans, found.redundant)
         gone += cuts.removable(more.redundant, gone)
         removed = {id(item) for item in gone}
         explained = 0
@@ -87,7 +213,7 @@ class StatementRules:
                 yield self._void(item, "it applies to no calls")
             elif id(item) in redundant:
                 explained += 1
-                with_reason = explained <= MOST_EXPLAINED
+                with_reason = explained <= redundancy.MOST_EXPLAINED
                 yield self._redundant(redundant[id(item)], used, with_reason, id(item) in removed)
 
     def _repeated(self, item: SourceStatement) -> LintFinding:
@@ -123,7 +249,7 @@ class StatementRules:
         return self._finding("TCC706", item, f"{self._text(item)} is void: {why}", fix=True)
 
     def _redundant(
-        self, found: Redundant, used: AbstractSet[int], explained: bool, removable: bool
+        self, found: redundancy.Redundant, used: AbstractSet[int], explained: bool, removable: bool
     ) -> LintFinding:
         item = found.statement
         void = [_void_pattern(self._plans, part, used) for part in item.own]
@@ -145,7 +271,7 @@ class StatementRules:
         if item.cuts:
             implied = self._cuts.implied_by(item)
         else:
-            implied = implied_by(self._plans, item, self._statements)
+            implied = redundancy.implied_by(self._plans, item, self._statements)
         if implied is None:
             return []
         if not implied:

@@ -17,29 +17,21 @@ from itertools import count
 import numpy as np
 
 from tcc_certs.core.model import Core, Limit
+from tcc_compiler.automata import table
 from tcc_compiler.automata.constraint.limit_cyclic import least_to_go
 from tcc_compiler.automata.constraint.statements import StatementAutomaton, constraints, product
 from tcc_compiler.automata.letters import Letters, letter_amounts
-from tcc_compiler.automata.table import (
-    Machine,
-    Table,
-    as_machine,
-    best_to_go,
-    components,
-    exact_array,
-    trim,
-)
 from tcc_compiler.lint.plans import Automaton, PlanAutomata, with_parts
 from tcc_compiler.resources import Guard, Statement
 
 _BROKEN = -1
 
 
-def violating(plans: PlanAutomata, automaton: Automaton, part: Statement) -> Machine | None:
+def violating(plans: PlanAutomata, automaton: Automaton, part: Statement) -> table.Machine | None:
     """The words of `automaton` that violate a `require` or `forbid`, trimmed; None without any."""
-    machine = as_machine(automaton) if isinstance(automaton, Table) else automaton
+    machine = table.as_machine(automaton) if isinstance(automaton, table.Table) else automaton
     held = _constraint(plans.core, plans.letters, part)
-    return trim(product(machine, _complement(held), plans.guard()))
+    return table.trim(product(machine, _complement(held), plans.guard()))
 
 
 def _constraint(core: Core, letters: Letters, part: Statement) -> StatementAutomaton:
@@ -71,24 +63,26 @@ def satisfies(plans: PlanAutomata, automaton: Automaton, part: Statement) -> boo
 def extremal_sum(plans: PlanAutomata, automaton: Automaton, limit: Limit) -> int | None:
     """The greatest sum of a word, the least for a `>=`; None if unbounded or unknown."""
     amounts = letter_amounts(plans.core, plans.letters, limit)
-    if isinstance(automaton, Machine):
+    if isinstance(automaton, table.Machine):
         if limit.least:
             return _least(automaton, amounts, plans.guard())
         return _greatest(automaton, amounts)
-    weight = exact_array(amounts, len(automaton.levels) + 1, limit.value).take(automaton.letter)
+    weight = table.exact_array(amounts, len(automaton.levels) + 1, limit.value).take(
+        automaton.letter
+    )
     best = np.minimum if limit.least else np.maximum
-    return int(best_to_go(automaton, weight, best, plans.guard())[automaton.start])
+    return int(table.best_to_go(automaton, weight, best, plans.guard())[automaton.start])
 
 
-def _least(machine: Machine, amounts: Sequence[int], guard: Guard) -> int | None:
+def _least(machine: table.Machine, amounts: Sequence[int], guard: Guard) -> int | None:
     found = least_to_go(machine, amounts, guard)
     return found[machine.start] if isinstance(found, list) else None
 
 
-def _greatest(machine: Machine, amounts: Sequence[int]) -> int | None:
+def _greatest(machine: table.Machine, amounts: Sequence[int]) -> int | None:
     """The greatest sum over a trimmed machine with cycles, whose own sums have to be 0."""
     place = [0] * machine.states
-    parts = components(machine.states, machine.targets)
+    parts = table.components(machine.states, machine.targets)
     for at, part in enumerate(parts):
         for q in part:
             place[q] = at
@@ -108,7 +102,7 @@ def _greatest(machine: Machine, amounts: Sequence[int]) -> int | None:
     return best[place[machine.start]]
 
 
-def shortest_word(machine: Machine) -> list[int]:
+def shortest_word(machine: table.Machine) -> list[int]:
     """The letters of a shortest word of a trimmed machine."""
     came: dict[int, tuple[int, int]] = {}
     todo = [machine.start]
@@ -143,7 +137,10 @@ _FAR = 1 << 30
 
 
 def violated_alone(
-    plans: PlanAutomata, machine: Machine, held: Sequence[StatementAutomaton], avoid: Sequence[int]
+    plans: PlanAutomata,
+    machine: table.Machine,
+    held: Sequence[StatementAutomaton],
+    avoid: Sequence[int],
 ) -> set[int]:
     """The members of `held` that some word violates which meets all others and the limits.
 
@@ -160,7 +157,7 @@ class _Walk:
     def __init__(
         self,
         plans: PlanAutomata,
-        machine: Machine,
+        machine: table.Machine,
         held: Sequence[StatementAutomaton],
         avoid: Sequence[int],
     ) -> None:
@@ -254,7 +251,7 @@ class _Walk:
                     heapq.heappush(heap, item)
 
 
-def _distances(machine: Machine) -> list[int]:
+def _distances(machine: table.Machine) -> list[int]:
     """For each state the fewest calls to an end of the plan expression."""
     sources: list[list[int]] = [[] for _ in machine.accept]
     for q, edges in enumerate(machine.edges):

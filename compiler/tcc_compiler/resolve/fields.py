@@ -13,11 +13,18 @@ from typing import Any, TypeAlias
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json, written
-from tcc_certs.values.declared import json_of
+from tcc_certs.values.declared import (
+    FlagType,
+    JsonType,
+    NumberType,
+    OpenParameter,
+    OpenType,
+    TextType,
+    json_of,
+)
 from tcc_certs.values.numbers import ensure_survives
 from tcc_certs.values.text_pattern import parse
 from tcc_certs.values.text_syntax import MAX_STEPS, ensure_quick, read_tree, size_of
-from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenParameter, OpenType, TextType
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import Report, quote

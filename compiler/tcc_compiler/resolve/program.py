@@ -15,18 +15,8 @@ from typing import TypeAlias, TypeVar
 from tcc_certs.errors import hidden_in
 from tcc_certs.limits import MAX_VERSION_BYTES
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language import ast
+from tcc_compiler.language import ast, source
 from tcc_compiler.language.diagnostics import Report, quote
-from tcc_compiler.language.source import (
-    MAX_SOURCE_BYTES,
-    Region,
-    Source,
-    Unreadable,
-    decode,
-    read_bytes,
-    source_of,
-    too_large,
-)
 from tcc_compiler.language.syntax.parse import parse
 from tcc_compiler.language.syntax.tokens import kept_words, may_keep
 from tcc_compiler.language.syntax.words import OPENERS
@@ -188,7 +178,7 @@ def _check_head(root: Sequence[ast.Statement], program: Program, report: Report)
         if not root:
             message = "this grammar is empty: it has no statement"
             hint += ", then its tools and a plan; `tcc explain TCC213` has one to start from"
-        report.error("TCC213", Region(0, 0, 0), message, hint)
+        report.error("TCC213", source.Region(0, 0, 0), message, hint)
 
 
 # `use` statements: which files are read, and in what order.
@@ -196,7 +186,7 @@ def _check_head(root: Sequence[ast.Statement], program: Program, report: Report)
 MAX_FILES = 256
 _MOST_CIRCLE = 8
 # A path and the most bytes that are taken: an editor has texts that no file holds yet.
-Read: TypeAlias = Callable[[Path, int], bytes | Unreadable]
+Read: TypeAlias = Callable[[Path, int], bytes | source.Unreadable]
 _SEEK = "the path is relative to the file with this `use`"
 
 
@@ -215,7 +205,9 @@ class Gathered:
     incomplete: bool
 
 
-def gather(sources: list[Source], report: Report, read: Read = read_bytes) -> Gathered:
+def gather(
+    sources: list[source.Source], report: Report, read: Read = source.read_bytes
+) -> Gathered:
     """Parse ``sources[0]`` and whatever it uses; the sources read are appended to `sources`.
 
     Args:
@@ -239,7 +231,7 @@ def _uses(statements: tuple[ast.Statement, ...]) -> Iterator[ast.UseStatement]:
     return (statement for statement in statements if isinstance(statement, ast.UseStatement))
 
 
-def asked_for(source: Source) -> tuple[Path, ...]:
+def asked_for(source: source.Source) -> tuple[Path, ...]:
     """The files that a source names, whether they are there or not, and whether they may be read.
 
     For who wants to know when one of them has changed.
@@ -259,17 +251,17 @@ class _Loader:
     `entered` the `use` by which each was.
     """
 
-    def __init__(self, sources: list[Source], report: Report, read: Read) -> None:
+    def __init__(self, sources: list[source.Source], report: Report, read: Read) -> None:
         self.sources = sources
         self.read = read
         self.report = report
         self.used: list[ast.Statement] = []
         self.incomplete = False
         root = sources[0]
-        self.left = MAX_SOURCE_BYTES - len(root.text.encode("utf-8", "replace"))
+        self.left = source.MAX_SOURCE_BYTES - len(root.text.encode("utf-8", "replace"))
         self.folder = root.folder if root.path is None else root.path.parent
         self.numbers: dict[Path, int] = {}
-        self.entered: dict[int, Region] = {}
+        self.entered: dict[int, source.Region] = {}
         if root.path is not None:
             self.numbers[Path(os.path.realpath(root.path))] = 0
 
@@ -319,10 +311,10 @@ class _Loader:
     def _refuse(
         self,
         code: str,
-        region: Region,
+        region: source.Region,
         message: str,
         hint: str,
-        notes: Sequence[tuple[str, Region]] = (),
+        notes: Sequence[tuple[str, source.Region]] = (),
     ) -> None:
         self.incomplete = True
         self.report.error(code, region, message, hint, notes)
@@ -350,21 +342,21 @@ class _Loader:
             self._refuse("TCC107", region, f"more than {MAX_FILES} files", "join some of them")
             return None
         data = self.read(target, self.left)
-        if isinstance(data, Unreadable):
-            problem = too_large() if data.code == "TCC107" else data
+        if isinstance(data, source.Unreadable):
+            problem = source.too_large() if data.code == "TCC107" else data
             code = "TCC221" if problem.code == "TCC110" else problem.code
             message = f"{quote(use.path.value)}: {problem.message}"
             hint = problem.hint if code != "TCC221" else None
             self._refuse(code, region, message, hint or _SEEK)
             return None
         self.left -= len(data)
-        text = decode(data)
-        if isinstance(text, Unreadable):
+        text = source.decode(data)
+        if isinstance(text, source.Unreadable):
             message = f"{quote(use.path.value)}: {text.message}"
             self._refuse(text.code, region, message, text.hint or _SEEK)
             return None
         name = Path(self.sources[0].name).parent / target.relative_to(self.folder or target)
-        self.sources.append(source_of(text, str(name), target))
+        self.sources.append(source.source_of(text, str(name), target))
         self.numbers[target] = len(self.sources) - 1
         self.entered[len(self.sources) - 1] = region
         statements = parse(self.sources[-1], len(self.sources) - 1, self.report)

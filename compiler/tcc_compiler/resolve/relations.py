@@ -13,9 +13,8 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from tcc_certs.errors import Rejected
-from tcc_certs.values.declared import json_of
+from tcc_certs.values.declared import FlagType, NumberType, TextType, json_of
 from tcc_certs.values.text_pattern import parse
-from tcc_certs.values.types import FlagType, NumberType, TextType
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest

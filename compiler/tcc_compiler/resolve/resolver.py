@@ -15,31 +15,13 @@ from tcc_compiler.frozen import frozen
 from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.language.source import Region
+from tcc_compiler.resolve import calls, statements
 from tcc_compiler.resolve.amounts import Steps
-from tcc_compiler.resolve.calls import (
-    MAX_TEXT_BYTES,
-    CallList,
-    ResolvedSelection,
-    Scope,
-    TooManyMembers,
-    call_list_of,
-    calls_in,
-    text_bytes,
-)
 from tcc_compiler.resolve.core import Resolved, limit_text, monitor_text, policy_json
 from tcc_compiler.resolve.expansion import Expanded, TooManyPairs, expand, narrowed, numbered
 from tcc_compiler.resolve.parameters import MAX_CALLS
 from tcc_compiler.resolve.policies import ResolvedPolicy
 from tcc_compiler.resolve.program import Program
-from tcc_compiler.resolve.statements import (
-    Example,
-    Expect,
-    Stated,
-    example_of,
-    expect_of,
-    selections_of,
-    stated,
-)
 from tcc_compiler.resolve.tools import ResolvedTool, tool_of
 from tcc_compiler.resources import forbid_place, require_place
 
@@ -48,17 +30,17 @@ from tcc_compiler.resources import forbid_place, require_place
 class Checked:
     """The statements other than rules and plan, resolved; incomplete where there was an error."""
 
-    stated: Stated
-    examples: Sequence[tuple[ResolvedSelection, ...]]
-    expects: tuple[Expect, ...]
+    stated: statements.Stated
+    examples: Sequence[tuple[calls.ResolvedSelection, ...]]
+    expects: tuple[statements.Expect, ...]
 
 
 def resolve(
     program: Program, report: Report
-) -> tuple[Resolved, tuple[Example, ...], tuple[Expect, ...]] | None:
+) -> tuple[Resolved, tuple[statements.Example, ...], tuple[statements.Expect, ...]] | None:
     """The grammar with its examples and expectations, None after an error."""
     tools = _tools(program, report)
-    scope = Scope(program=program, tools=tools, report=report)
+    scope = calls.Scope(program=program, tools=tools, report=report)
     expressions = [rule.body for rule in program.rules.values()]
     if program.plan is not None:
         expressions.append(program.plan.body)
@@ -73,10 +55,10 @@ def resolve(
     sound = {name: tool for name, tool in tools.items() if tool is not None}
     if report.failed or grammar is None or len(sound) < len(tools):
         return None
-    call_list = call_list_of(sound, report)
+    call_list = calls.call_list_of(sound, report)
     try:
         examples = tuple(
-            example_of(statement, selections, call_list, report)
+            statements.example_of(statement, selections, call_list, report)
             for statement, selections in zip(program.examples, checked.examples, strict=True)
         )
         resolved = _assemble(grammar, program, scope, call_list, checked)
@@ -86,7 +68,7 @@ def resolve(
         hint = "list fewer values, or let the parameters be open: then a gate holds the statement"
         report.error("TCC320", pairs.region, message, hint)
         return None
-    except TooManyMembers:
+    except calls.TooManyMembers:
         message = "the patterns of this grammar stand for too many calls in all"
         report.error("TCC314", grammar.region, message, "use fewer different patterns or values")
         return None
@@ -111,21 +93,23 @@ def _tools(program: Program, report: Report) -> Mapping[str, ResolvedTool | None
     """The tools by name, None for one with an error; calls and their texts are limited in size."""
     tools: dict[str, ResolvedTool | None] = {}
     steps = Steps()
-    calls = text = 0
+    count = text = 0
     for name, statement in program.tools.items():
-        if calls > MAX_CALLS or text > MAX_TEXT_BYTES or report.full:
+        if count > MAX_CALLS or text > calls.MAX_TEXT_BYTES or report.full:
             tools[name] = None
             continue
         tool = tools[name] = tool_of(statement, steps, report)
         if tool is None:
             continue
-        calls += calls_in(tool)
-        text += text_bytes(tool)
-        if calls > MAX_CALLS:
+        count += calls.calls_in(tool)
+        text += calls.text_bytes(tool)
+        if count > MAX_CALLS:
             message = f"with tool {quote(name)} the grammar has more than {MAX_CALLS} calls"
             report.error("TCC303", statement.name.region, message, "use fewer or coarser values")
-        elif text > MAX_TEXT_BYTES:
-            message = f"with tool {quote(name)} the texts of the calls pass {MAX_TEXT_BYTES} bytes"
+        elif text > calls.MAX_TEXT_BYTES:
+            message = (
+                f"with tool {quote(name)} the texts of the calls pass {calls.MAX_TEXT_BYTES} bytes"
+            )
             report.error("TCC304", statement.name.region, message, "shorten names and values")
     if not tools and program.grammar and not program.incomplete and "tool" not in program.gaps:
         hint = "declare those that an agent may call: tool search"
@@ -200,12 +184,12 @@ def _check_known(
             report.error("TCC209", state.region, message, hint)
 
 
-def _check_statements(program: Program, scope: Scope) -> Checked:
-    examples = [selections_of(statement, scope) for statement in program.examples]
-    expects = [expect_of(statement, scope) for statement in program.expects]
+def _check_statements(program: Program, scope: calls.Scope) -> Checked:
+    examples = [statements.selections_of(statement, scope) for statement in program.examples]
+    expects = [statements.expect_of(statement, scope) for statement in program.expects]
     asked = [statement.forbid for statement in program.exacts]
     if any(asked):  # their names and values are held to the tools, and nothing is made of them
-        stated(
+        statements.stated(
             replace(
                 program,
                 limits=[],
@@ -217,7 +201,7 @@ def _check_statements(program: Program, scope: Scope) -> Checked:
             scope,
         )
     return Checked(
-        stated=stated(program, scope),
+        stated=statements.stated(program, scope),
         examples=[example for example in examples if example is not None],
         expects=tuple(expect for expect in expects if expect is not None),
     )
@@ -226,8 +210,8 @@ def _check_statements(program: Program, scope: Scope) -> Checked:
 def _assemble(
     grammar: ast.GrammarStatement,
     program: Program,
-    scope: Scope,
-    call_list: CallList,
+    scope: calls.Scope,
+    call_list: calls.CallList,
     checked: Checked,
 ) -> Resolved:
     """The grammar, its call sets numbered.
@@ -240,7 +224,7 @@ def _assemble(
     patterns = sorted(_used_sets(program, reached, scope, call_list, checked) | _sets_of(expanded))
     numbers = {pattern: number for number, pattern in enumerate(patterns)}
 
-    def number(selection: ResolvedSelection) -> int:
+    def number(selection: calls.ResolvedSelection) -> int:
         return numbers[call_list.calls_of(selection)]
 
     found = checked.stated
@@ -298,7 +282,7 @@ def _sets_of(expanded: Expanded) -> set[CallSet]:
 
 
 def _written(
-    found: Stated,
+    found: statements.Stated,
     requires: Sequence[tuple[tuple[str, int, int], Region]],
     forbids: Sequence[tuple[tuple[str, tuple[int, ...]], Region]],
     tools: Mapping[str, ResolvedTool],
@@ -323,8 +307,8 @@ def policy_place(policy: ResolvedPolicy, tools: Mapping[str, ResolvedTool]) -> s
 def _used_sets(
     program: Program,
     reached: Sequence[str],
-    scope: Scope,
-    call_list: CallList,
+    scope: calls.Scope,
+    call_list: calls.CallList,
     checked: Checked,
 ) -> set[CallSet]:
     """The call sets that the core names."""
@@ -350,7 +334,7 @@ def _used_sets(
 MAX_REPEAT = 10_000
 
 
-def check_expression(expression: ast.Expression, scope: Scope) -> None:
+def check_expression(expression: ast.Expression, scope: calls.Scope) -> None:
     """Report undefined names, wrong patterns and wrong repetitions."""
     for node in ast.postorder(expression):
         scope.report.tick()
@@ -394,7 +378,9 @@ def reached_rules(program: Program) -> list[str]:
     return sorted(reached)
 
 
-def call_sets(expression: ast.Expression, scope: Scope, call_list: CallList) -> Iterator[CallSet]:
+def call_sets(
+    expression: ast.Expression, scope: calls.Scope, call_list: calls.CallList
+) -> Iterator[CallSet]:
     """The call sets of the patterns in an expression.
 
     Raises:
@@ -411,7 +397,10 @@ def call_sets(expression: ast.Expression, scope: Scope, call_list: CallList) -> 
 
 
 def expression_json(
-    expression: ast.Expression, scope: Scope, call_list: CallList, numbers: Mapping[CallSet, int]
+    expression: ast.Expression,
+    scope: calls.Scope,
+    call_list: calls.CallList,
+    numbers: Mapping[CallSet, int],
 ) -> Json:
     """The expression as the core writes it; `numbers` gives each call set its pattern's number."""
 
@@ -429,8 +418,8 @@ def expression_json(
 def _node(
     node: ast.Expression,
     parts: list[Json],
-    scope: Scope,
-    call_list: CallList,
+    scope: calls.Scope,
+    call_list: calls.CallList,
     call: Callable[[CallSet], Json],
 ) -> Json:
     match node:
@@ -455,8 +444,8 @@ def _node(
 
 def plan_json(
     plan: ast.PlanStatement | None,
-    scope: Scope,
-    call_list: CallList,
+    scope: calls.Scope,
+    call_list: calls.CallList,
     numbers: Mapping[CallSet, int],
 ) -> Json:
     """The plan; without a statement it is ``any*``."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from tcc_certs.values.types import FlagType, NumberType, OpenType, TextType
+from tcc_certs.values.declared import FlagType, NumberType, OpenType, TextType
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import Pair, Word
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json, large
-from tcc_certs.values.types import OpenParameter
+from tcc_certs.values.declared import OpenParameter
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import Report, quote, suggest

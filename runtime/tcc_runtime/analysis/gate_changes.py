@@ -18,7 +18,7 @@ from tcc_certs.core.model import Core, Monitor, SumMonitor, Tool, UsesMonitor
 from tcc_certs.core.type_texts import place_text, type_text
 from tcc_certs.formats.codec import Json, encode, written
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, OpenParameter, TextType
-from tcc_certs.values.places import FieldType, ListType, TimeType
+from tcc_certs.values.fields import FieldType, ListType, TimeType
 
 Sense: TypeAlias = Literal["equal", "narrower", "wider", "incomparable", "cost", "other"]
 

@@ -18,15 +18,7 @@ from typing import Protocol, TypeVar
 from tcc_certs.core.model import Core
 from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Code, Rejected, ensure, require
-from tcc_certs.formats.artifact import (
-    NEEDED_FOR_RUNS,
-    ArtifactFile,
-    Automaton,
-    Manifest,
-    Relaxed,
-    read_artifact,
-    view,
-)
+from tcc_certs.formats import artifact
 from tcc_certs.formats.codec import decode
 from tcc_certs.formats.container import Tensor
 from tcc_certs.kernel import CheckedArtifact, check
@@ -74,7 +66,7 @@ class Artifact:
 
     def __init__(
         self,
-        file: ArtifactFile,
+        file: artifact.ArtifactFile,
         *,
         verified: bool,
         texts: Sequence[str] | None,
@@ -93,7 +85,7 @@ class Artifact:
         return self.file.digest
 
     @property
-    def manifest(self) -> Manifest:
+    def manifest(self) -> artifact.Manifest:
         """Grammar, options and sizes."""
         return self.file.manifest
 
@@ -119,9 +111,9 @@ class Artifact:
         return root_context(self.manifest.root_document)
 
     @cached_property
-    def automaton(self) -> Automaton:
+    def automaton(self) -> artifact.Automaton:
         """The compressed rows: edges, acceptance, rank."""
-        return view(self.file)
+        return artifact.view(self.file)
 
     @cached_property
     def texts(self) -> Sequence[str]:
@@ -248,7 +240,7 @@ class Artifact:
         return self.manifest.nondeterministic
 
     @property
-    def relaxed(self) -> Relaxed | None:
+    def relaxed(self) -> artifact.Relaxed | None:
         """The statements of the core that the automaton leaves out, None where it leaves none."""
         return self.manifest.relaxed
 
@@ -293,7 +285,9 @@ class Artifact:
     def _race_counts(self) -> tuple[bytes | memoryview, int]:
         columns = self.file.columns
         if self.manifest.gate:
-            raise Rejected(Code.NO_RACE, "manifest.critical", NEEDED_FOR_RUNS, "for a gate")
+            raise Rejected(
+                Code.NO_RACE, "manifest.critical", artifact.NEEDED_FOR_RUNS, "for a gate"
+            )
         found = columns["race_count"] if "race_count" in columns else columns["plans"]
         return found.data, 8 * found.shape[1]
 
@@ -349,7 +343,7 @@ def load_as(
     path = data if isinstance(data, Path) else None
     raw = mapped(data) if isinstance(data, Path) else memoryview(data)
     if not verify or checked is not None:
-        file = read_artifact(raw, digests=verify)
+        file = artifact.read_artifact(raw, digests=verify)
         if checked is not None:
             require(checked, file.digest.hex(), Code.PIN, "artifact digest")
         return kind(file, verified=verify, texts=None, path=path)

@@ -20,9 +20,10 @@ from typing import TypeAlias
 
 from tcc_certs.errors import Rejected
 from tcc_certs.proof.atoms import sort_of as sort_of
+from tcc_certs.values.declared import JsonType, NumberType, OpenType, TextType
 from tcc_certs.values.numbers import canonical_number
 from tcc_certs.values.text_pattern import TextPattern, pattern_of
-from tcc_certs.values.types import JsonType, NumberType, OpenType, TextType, check
+from tcc_certs.values.types import check
 
 MAX_PRODUCT = 600  # states of a product of patterns
 MAX_LENGTH = 3000  # characters that are counted out beside a pattern

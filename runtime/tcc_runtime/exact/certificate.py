@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tcc_certs.core.model import Core, SumMonitor
-from tcc_certs.core.policies import is_timed
+from tcc_certs.core.named import is_timed
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode, large
 from tcc_certs.proof.check import FORMAT, core_digest
@@ -31,8 +31,7 @@ from tcc_certs.proof.sides import (
 )
 from tcc_certs.proof.states import most_of
 from tcc_certs.values.canonical import json_text
-from tcc_certs.values.declared import text_of
-from tcc_certs.values.types import FlagType, NumberType, TextType
+from tcc_certs.values.declared import FlagType, NumberType, TextType, text_of
 from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact.atoms import OpenQuestion

@@ -25,10 +25,19 @@ from tcc_certs.proof.lists import Elements, element_of, listed_of
 from tcc_certs.proof.spoken import GIVEN, Between, Spoken
 from tcc_certs.session.monitors.alternatives import MOST_KEPT
 from tcc_certs.session.monitors.relations import DIGESTED
-from tcc_certs.values.declared import OpenParameter, json_of, text_of
-from tcc_certs.values.places import ListType, constant
+from tcc_certs.values.declared import (
+    JsonType,
+    NumberType,
+    OpenParameter,
+    OpenType,
+    TextType,
+    json_of,
+    text_of,
+)
+from tcc_certs.values.fields import ListType
 from tcc_certs.values.places import State as FieldState
-from tcc_certs.values.types import JsonType, NumberType, OpenType, TextType, check
+from tcc_certs.values.places import constant
+from tcc_certs.values.types import check
 from tcc_runtime.exact.atoms import Atom, OpenQuestion, Value, atoms_of, inside, outside, sort_of
 from tcc_runtime.exact.sides import Side
 

@@ -15,7 +15,8 @@ from typing import Any, Literal, TypeAlias
 from tcc_certs.core.model import Core, Tool
 from tcc_certs.proof.fields import ANY, answers_of, arguments_of, containers
 from tcc_certs.values.declared import json_of, text_of
-from tcc_certs.values.places import ListType, Missing
+from tcc_certs.values.fields import ListType
+from tcc_certs.values.places import Missing
 from tcc_certs.values.places import at as found_at
 from tcc_runtime.exact.compared import Compared, Token, grid_value
 from tcc_runtime.exact.system import Move, System

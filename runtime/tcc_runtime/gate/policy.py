@@ -35,23 +35,21 @@ from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.rules import check_calls
 from tcc_certs.session.machine import Held, Observed, Offer, Place, SessionMachine, agrees
 from tcc_certs.values.canonical import MAX_DEPTH
-from tcc_certs.values.declared import OpenParameter, json_of, text_of
-from tcc_certs.values.numbers import canonical_number
-from tcc_certs.values.places import (
-    Columns,
-    FieldType,
-    ListType,
-    Missing,
-    State,
-    Wrong,
-    carried,
-    columns_of,
-    typed,
+from tcc_certs.values.declared import (
+    FlagType,
+    JsonType,
+    NumberType,
+    OpenParameter,
+    TextType,
+    json_of,
+    text_of,
 )
+from tcc_certs.values.fields import FieldType, ListType
+from tcc_certs.values.numbers import canonical_number
+from tcc_certs.values.places import Columns, Missing, State, Wrong, carried, columns_of, typed
 from tcc_certs.values.places import at as found_at
 from tcc_certs.values.text_pattern import TextPattern, pattern_of
 from tcc_certs.values.text_syntax import Chars, Either, Join, Node, PatternReader, Times
-from tcc_certs.values.types import FlagType, JsonType, NumberType, TextType
 from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import GivenRefused

@@ -16,8 +16,7 @@ from typing import Any, Final
 
 from tcc_certs.core.model import Core
 from tcc_certs.core.model import Tool as GrammarTool
-from tcc_certs.values.declared import json_of
-from tcc_certs.values.types import FlagType, NumberType, OpenParameter, TextType
+from tcc_certs.values.declared import FlagType, NumberType, OpenParameter, TextType, json_of
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.gate.refusals import Allowed
 

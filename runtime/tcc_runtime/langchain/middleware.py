@@ -15,13 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias
 
-from langchain.agents.middleware import AgentMiddleware
-from langchain.agents.middleware.types import (
-    AgentState,
-    ModelRequest,
-    ModelResponse,
-    PrivateStateAttr,
-)
+from langchain.agents.middleware import AgentMiddleware, types
 from langchain_core.messages import SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
@@ -34,18 +28,10 @@ from pydantic import BaseModel
 
 from tcc_certs.errors import Code, clip
 from tcc_runtime.errors import BindingError
+from tcc_runtime.gate import wrapping
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.permit import Permit
 from tcc_runtime.gate.refusals import AlreadyDone, Refused
-from tcc_runtime.gate.wrapping import (
-    MODEL,
-    TOLD_ERROR,
-    ErrorRules,
-    allowed_text,
-    raised,
-    refusal_text,
-    told,
-)
 
 # One call of a guarded tool.
 
@@ -84,7 +70,7 @@ class GuardedCall:
         """What the tool is run with, once it is known which model makes the call."""
         if self.models is None or not permit.model:
             return dict(self.keywords)
-        return {**self.keywords, MODEL: self.models[permit.model]}
+        return {**self.keywords, wrapping.MODEL: self.models[permit.model]}
 
     @property
     def in_pair(self) -> bool:
@@ -155,7 +141,7 @@ class PermitRecorder:
 
     def of(self, gate: Gate) -> CallRecorder:
         """What asks and tells that gate."""
-        return CallRecorder(told=self, gate=gate, failing=ErrorRules(gate.artifact))
+        return CallRecorder(told=self, gate=gate, failing=wrapping.ErrorRules(gate.artifact))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +154,7 @@ class CallRecorder:
 
     told: PermitRecorder
     gate: Gate
-    failing: ErrorRules
+    failing: wrapping.ErrorRules
 
     def permit(self, call: GuardedCall) -> Permit:
         """A permit for it, not yet entered; a call that failed is another one when made again."""
@@ -185,23 +171,23 @@ class CallRecorder:
             if permit.outcome is None and self.told.interrupts == "failed":
                 permit.failed("the tool interrupted before it acted")
         else:
-            raised(permit, call.tool.name, error, self.failing)
+            wrapping.raised(permit, call.tool.name, error, self.failing)
 
     def answered(self, permit: Permit, call: GuardedCall, output: Any) -> None:
         """The tool answered: done, unless it says itself that it is an error."""
         content = output[0] if call.in_pair and type(output) is tuple and output else output
         if isinstance(content, ToolMessage) and content.status == "error":
             if call.tool.name in self.failing:
-                permit.failed(TOLD_ERROR, answered=True)
+                permit.failed(wrapping.TOLD_ERROR, answered=True)
             else:
-                permit.unknown(TOLD_ERROR)
+                permit.unknown(wrapping.TOLD_ERROR)
             return
         if self.told.results is not None and call.ref is not None:
             # First the answer, then the record: a call that is done can always be answered again.
             self.told.results[call.ref] = output
         observed = self.told.observe(call.tool.name, output)
         said = plain(output)
-        told(permit, said, dict(observed), self.failing, one_text(said))
+        wrapping.told(permit, said, dict(observed), self.failing, one_text(said))
 
     def refused(self, call: GuardedCall, refusal: Refused) -> Any:
         """What stands for the answer of a call that was not made.
@@ -214,7 +200,7 @@ class CallRecorder:
         if isinstance(refusal, AlreadyDone) and self._has_answer(call, refusal):
             return (self.told.results or {})[call.ref]
         message = ToolMessage(
-            content=refusal_text(refusal),
+            content=wrapping.refusal_text(refusal),
             name=call.tool.name,
             tool_call_id=call.ref,
             status="error",
@@ -292,10 +278,10 @@ def head_of(state: object) -> str | None:
     return found if found is None else str(found)
 
 
-class GatedState(AgentState[Any]):
+class GatedState(types.AgentState[Any]):
     """The state of an agent, and the head of its session's ledger."""
 
-    tcc_head: NotRequired[Annotated[str, PrivateStateAttr]]
+    tcc_head: NotRequired[Annotated[str, types.PrivateStateAttr]]
 
 
 class TccMiddleware(AgentMiddleware[GatedState, Any, Any]):
@@ -383,7 +369,7 @@ class TccMiddleware(AgentMiddleware[GatedState, Any, Any]):
         name = str(request.tool_call["name"])
         said = f"Refused, and not called: {clip(name, 80)} is guarded by no gate."
         return ToolMessage(
-            content=f"{said} {allowed_text(gate.allowed())}",
+            content=f"{said} {wrapping.allowed_text(gate.allowed())}",
             name=name,
             tool_call_id=request.tool_call["id"],
             status="error",
@@ -397,21 +383,21 @@ class TccMiddleware(AgentMiddleware[GatedState, Any, Any]):
 
     def wrap_model_call(
         self,
-        request: ModelRequest[Any],
-        handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
-    ) -> ModelResponse[Any]:
+        request: types.ModelRequest[Any],
+        handler: Callable[[types.ModelRequest[Any]], types.ModelResponse[Any]],
+    ) -> types.ModelResponse[Any]:
         """Call the model with the tools and the words of this moment."""
         return handler(self._narrowed(request))
 
     async def awrap_model_call(
         self,
-        request: ModelRequest[Any],
-        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
-    ) -> ModelResponse[Any]:
+        request: types.ModelRequest[Any],
+        handler: Callable[[types.ModelRequest[Any]], Awaitable[types.ModelResponse[Any]]],
+    ) -> types.ModelResponse[Any]:
         """As :meth:`wrap_model_call`."""
         return await handler(self._narrowed(request))
 
-    def _narrowed(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+    def _narrowed(self, request: types.ModelRequest[Any]) -> types.ModelRequest[Any]:
         gate = self._gate
         allowed = gate.allowed()
         changes: dict[str, Any] = {}
@@ -425,7 +411,7 @@ class TccMiddleware(AgentMiddleware[GatedState, Any, Any]):
         if self._mask or self._strict:
             changes["tools"] = tools
         if self._tell:
-            told = f"{allowed_text(allowed)} {_end_text(gate.may_finish)}"
+            told = f"{wrapping.allowed_text(allowed)} {_end_text(gate.may_finish)}"
             changes["system_message"] = _with(request.system_message, told)
         return request.override(**changes)
 

@@ -29,26 +29,10 @@ from weakref import WeakValueDictionary
 
 from blake3 import blake3
 
-from tcc_runtime.errors import (
-    GivenOtherwise,
-    GivenRefused,
-    LedgerError,
-    ResumeError,
-    ServerDrift,
-    ServerError,
-    SettingsError,
-)
+from tcc_runtime import errors
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.mcp.door import (
-    Cancelled,
-    ClientCall,
-    ClientConnection,
-    Early,
-    PassedRequest,
-    Taken,
-    error_line,
-)
+from tcc_runtime.mcp import door
 from tcc_runtime.mcp.guarding import Guarded, Probed, Start
 from tcc_runtime.mcp.metrics import Meter
 from tcc_runtime.mcp.relay import Relay
@@ -118,7 +102,7 @@ class HostingTerms:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostedCall(ClientCall):
+class HostedCall(door.ClientCall):
     """A call that came over HTTP.
 
     Attributes:
@@ -129,7 +113,7 @@ class HostedCall(ClientCall):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostedPassed(PassedRequest):
+class HostedPassed(door.PassedRequest):
     """A request that came over HTTP and passes.
 
     Attributes:
@@ -212,10 +196,10 @@ class Hosting:
         self.knows_principals = terms.kind == "principal"
         self.begins_new = terms.kind == "new"
 
-    def connection(self) -> ClientConnection:
+    def connection(self) -> door.ClientConnection:
         """How a client is answered what is no call."""
         probed = self._probed
-        made = ClientConnection(instructions=probed.instructions, info=probed.info)
+        made = door.ClientConnection(instructions=probed.instructions, info=probed.info)
         made.tools = lambda: probed.tools(modern=bool(made.stateless))
         made.passes, made.rounds = probed.passes, probed.rounds
         return made
@@ -294,9 +278,9 @@ class Hosting:
         """
         try:
             gate = await self._waits(lambda: self._store.open(given or None, name))
-        except GivenRefused as refused:
+        except errors.GivenRefused as refused:
             raise MissingClaim(refused.name) from None
-        except GivenOtherwise as refused:
+        except errors.GivenOtherwise as refused:
             raise MissingClaim(refused.path) from None
         return gate
 
@@ -358,9 +342,9 @@ class Hosting:
             self._check_room(principal)
             try:
                 gate = await self._waits(lambda: self._store.get(identity, given or None))
-            except (GivenOtherwise, GivenRefused):
+            except (errors.GivenOtherwise, errors.GivenRefused):
                 raise MissingClaim(identity) from None
-            except (SettingsError, ResumeError):
+            except (errors.SettingsError, errors.ResumeError):
                 raise NotFound from None
             try:
                 self._check_room(principal)
@@ -579,36 +563,36 @@ class _Lines(Pipe):
             os.close(self._wakes)
 
 
-class _Door(ClientConnection):
+class _Door(door.ClientConnection):
     """The door of a relay whose client is HTTP: its lines name calls that HTTP has read."""
 
     def __init__(self, calls: Mapping[int, HostedCall | HostedPassed]) -> None:
         super().__init__(instructions="")
         self._calls = calls
 
-    def take(self, line: bytes | None) -> Taken:
+    def take(self, line: bytes | None) -> door.Taken:
         """A call, a request that passes, or the end of one."""
         number = int((line or b"0").partition(b" ")[0])
         if number < 0:
-            return Cancelled(identity=-number)
+            return door.Cancelled(identity=-number)
         call = self._calls.get(number)
         if call is None:
             return None
-        return Early(identity=number) if self.info is None else call
+        return door.Early(identity=number) if self.info is None else call
 
-    def answer(self, call: ClientCall, result: Mapping[str, Any]) -> bytes:
+    def answer(self, call: door.ClientCall, result: Mapping[str, Any]) -> bytes:
         with _Spoken(self, call):
             return super().answer(call, result)
 
-    def relayed(self, call: ClientCall, result: Mapping[str, Member]) -> bytes:
+    def relayed(self, call: door.ClientCall, result: Mapping[str, Member]) -> bytes:
         with _Spoken(self, call):
             return super().relayed(call, result)
 
-    def asks(self, call: ClientCall, result: Mapping[str, Member], state: str) -> bytes:
+    def asks(self, call: door.ClientCall, result: Mapping[str, Member], state: str) -> bytes:
         with _Spoken(self, call):
             return super().asks(call, result, state)
 
-    def passed(self, request: PassedRequest, result: Mapping[str, Member]) -> bytes:
+    def passed(self, request: door.PassedRequest, result: Mapping[str, Member]) -> bytes:
         with _Spoken(self, request):
             return super().passed(request, result)
 
@@ -616,7 +600,7 @@ class _Door(ClientConnection):
 class _Spoken:
     """A block in which a door speaks as a call wants it."""
 
-    def __init__(self, door: _Door, call: ClientCall | PassedRequest) -> None:
+    def __init__(self, door: _Door, call: door.ClientCall | door.PassedRequest) -> None:
         self._door = door
         self._modern = isinstance(call, HostedCall | HostedPassed) and call.modern
 
@@ -705,7 +689,9 @@ class Hosted:
         """It is used now."""
         self.last = time.monotonic()
 
-    def call(self, call: ClientCall | PassedRequest, body: bytes, *, modern: bool) -> Waited:
+    def call(
+        self, call: door.ClientCall | door.PassedRequest, body: bytes, *, modern: bool
+    ) -> Waited:
         """Hand a call, or a request that passes, to the relay.
 
         Raises:
@@ -716,7 +702,7 @@ class Hosted:
         number = self._number
         token = None if call.token is None else number
         told: HostedCall | HostedPassed
-        if isinstance(call, ClientCall):
+        if isinstance(call, door.ClientCall):
             told = HostedCall(
                 identity=number, tool=call.tool, arguments=call.arguments, token=token,
                 modern=modern, inputs=call.inputs, state=call.state, responses=call.responses,
@@ -782,10 +768,10 @@ class Hosted:
             trouble = relay.run(start.steps(lambda: self.gate))
             if trouble is not None and not running.stopping.asked:
                 note(f"session {self.identity}: {trouble}")
-        except ServerDrift as drift:
+        except errors.ServerDrift as drift:
             for finding in drift.findings:
                 note(f"session {self.identity}: {finding}")
-        except ServerError as error:
+        except errors.ServerError as error:
             note(f"session {self.identity}: {error}")
         finally:
             if relay.upstream is not None:
@@ -810,7 +796,7 @@ class Hosted:
             del self._calls[number]
             waited = self._waited.get(number)
             if waited is not None:
-                line = error_line(number, INTERNAL_ERROR, "not called: the server is away")
+                line = door.error_line(number, INTERNAL_ERROR, "not called: the server is away")
                 waited.put(line, is_last=True)
         running.lines.close()
         running.stopping.__exit__()
@@ -834,7 +820,7 @@ class Hosted:
         if ends and self.gate.may_finish:
             try:
                 self.gate.finish()
-            except (Refused, LedgerError) as error:
+            except (Refused, errors.LedgerError) as error:
                 self.hosting.note(f"session {self.identity} is not ended: {error}")
         self.gate.close()
 

@@ -24,15 +24,7 @@ from typing import Any, Final
 
 import h11
 
-from tcc_runtime.mcp import wire
-from tcc_runtime.mcp.door import (
-    BusyLine,
-    Cancelled,
-    ClientCall,
-    ClientConnection,
-    PassedRequest,
-    error_line,
-)
+from tcc_runtime.mcp import door, wire
 from tcc_runtime.mcp.hosting import Hosted, HostFull, Hosting, NotFound
 from tcc_runtime.mcp.tokens import InvalidToken, MissingClaim, Principal, Tokens
 
@@ -467,7 +459,7 @@ class _Exchange:
             if isinstance(message, wire.Request) and wire.is_deeper(message.params, _DEPTH):
                 raise wire.MalformedMessage(wire.PARSE_ERROR, "nested too deeply", message.identity)
         except wire.MalformedMessage as error:
-            line = error_line(error.identity, error.code, str(error), error.data)
+            line = door.error_line(error.identity, error.code, str(error), error.data)
             await self._reply(400, line)
             return
         if isinstance(message, wire.Response):
@@ -507,7 +499,7 @@ class _Exchange:
             await self._reply(202)
             return
         taken = connection.take_message(message)
-        if not isinstance(taken, ClientCall | PassedRequest):
+        if not isinstance(taken, door.ClientCall | door.PassedRequest):
             await self._told(taken, modern=True)
             return
         try:
@@ -575,9 +567,9 @@ class _Exchange:
         hosted = await self._hosted(principal)
         connection.open, connection.stateless = True, False
         taken = connection.take_message(message)
-        if isinstance(taken, ClientCall | PassedRequest):
+        if isinstance(taken, door.ClientCall | door.PassedRequest):
             await self._call(hosted, taken, body, principal, modern=False)
-        elif isinstance(taken, Cancelled):
+        elif isinstance(taken, door.Cancelled):
             hosted.cancel(taken.identity)
             await self._reply(202)
         else:
@@ -585,7 +577,7 @@ class _Exchange:
 
     async def _initialize(
         self,
-        connection: ClientConnection,
+        connection: door.ClientConnection,
         message: wire.Request,
         principal: Principal | None,
     ) -> None:
@@ -628,7 +620,7 @@ class _Exchange:
     async def _call(
         self,
         hosted: Hosted,
-        call: ClientCall | PassedRequest,
+        call: door.ClientCall | door.PassedRequest,
         body: bytes,
         principal: Principal | None,
         *,
@@ -665,7 +657,7 @@ class _Exchange:
         if streaming:
             await self._connection.event(answer)
             await self._connection.end()
-        elif isinstance(line, BusyLine):
+        elif isinstance(line, door.BusyLine):
             retry = (b"retry-after", b"1")
             await self._reply(503, answer, (retry,))
         else:
@@ -685,7 +677,7 @@ class _Exchange:
     async def _error(
         self, identity: wire.Id | None, code: int, message: str, data: Any = None
     ) -> None:
-        await self._reply(_STATUS.get(code, 400), error_line(identity, code, message, data))
+        await self._reply(_STATUS.get(code, 400), door.error_line(identity, code, message, data))
 
     async def _reply(
         self, status: int, body: bytes = b"", headers: Sequence[tuple[bytes, bytes]] = ()

@@ -29,21 +29,7 @@ from tcc_runtime.errors import LedgerError, ServerDrift, ServerError
 from tcc_runtime.gate.permit import NotYet, Ticket
 from tcc_runtime.gate.refusals import Decision, Refused
 from tcc_runtime.gate.schemas import plain
-from tcc_runtime.mcp import wire
-from tcc_runtime.mcp.calls import (
-    Ending,
-    GateSession,
-    LateAnswers,
-    OpenCall,
-    ToolTraits,
-    WaitingCalls,
-    ending_of,
-    error_result,
-    is_kept,
-    record,
-    refusal_result,
-    unknown,
-)
+from tcc_runtime.mcp import calls, passing, upstream, wire
 from tcc_runtime.mcp.door import (
     Cancelled,
     ClientCall,
@@ -54,26 +40,6 @@ from tcc_runtime.mcp.door import (
     error_line,
 )
 from tcc_runtime.mcp.hub import AWAY, AWAY_ERROR
-from tcc_runtime.mcp.passing import (
-    NotAsked,
-    PassedRequests,
-    Rounds,
-    answer_line,
-    answers_of,
-    called_again,
-    gone_on_with,
-    is_same,
-)
-from tcc_runtime.mcp.upstream import (
-    MAX_CLIENT_LINE,
-    Pipe,
-    ServerRequest,
-    Steps,
-    StopNow,
-    Stopping,
-    Upstream,
-    ready,
-)
 
 STOPPED = "asked to stop"
 POLL = 0.005  # seconds between two looks at a lock that another process has
@@ -84,7 +50,7 @@ _READS = 16  # of 64 KiB: as much as a pipe holds
 _IN_A_ROW = 8  # calls, before the ledger is left to others for a while
 _FLUSH = (1.0, 0.2)  # seconds for the last answers; where we were asked to stop
 _MOST_EARLY = 256
-_MOST_BYTES = 2 * MAX_CLIENT_LINE
+_MOST_BYTES = 2 * upstream.MAX_CLIENT_LINE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,10 +64,10 @@ class Served:
         look: whether the server's tools are still those that were there at the start.
     """
 
-    session: GateSession
-    tools: Mapping[str, ToolTraits]
+    session: calls.GateSession
+    tools: Mapping[str, calls.ToolTraits]
     masked: Callable[[], Sequence[str]] | None
-    look: Callable[[], Steps[None]]
+    look: Callable[[], upstream.Steps[None]]
 
 
 class CallWatch(Protocol):
@@ -118,8 +84,8 @@ class CallWatch(Protocol):
 class _Task:
     """Steps that are gone through: what they wait for, under which id, until when."""
 
-    steps: Steps[None]
-    ask: ServerRequest | None
+    steps: upstream.Steps[None]
+    ask: upstream.ServerRequest | None
     identity: int
     until: float
 
@@ -144,9 +110,9 @@ class Relay:
     def __init__(
         self,
         *,
-        client: Pipe,
+        client: upstream.Pipe,
         door: ClientConnection,
-        stopping: Stopping,
+        stopping: upstream.Stopping,
         seconds: float,
         note: Callable[[str], None],
         idle: float | None = None,
@@ -155,7 +121,7 @@ class Relay:
         self._idle = idle
         self._watch = watch
         self._heard = time.monotonic()  # when the client last said something, or was answered
-        self.upstream: Upstream | None = None
+        self.upstream: upstream.Upstream | None = None
         self.served: Served | None = None
         self._client = client
         self._door = door
@@ -164,11 +130,11 @@ class Relay:
         self._note = note
         self._lines: deque[bytes | None] = deque()
         self._early: deque[tuple[wire.Id, bytes]] = deque()
-        self._waiting = WaitingCalls()
-        self._late: LateAnswers | None = None
-        self._passing = PassedRequests()
-        self._rounds: Rounds | None = None
-        self._open: dict[int, OpenCall] = {}  # by the ids of the requests to the server
+        self._waiting = calls.WaitingCalls()
+        self._late: calls.LateAnswers | None = None
+        self._passing = passing.PassedRequests()
+        self._rounds: passing.Rounds | None = None
+        self._open: dict[int, calls.OpenCall] = {}  # by the ids of the requests to the server
         self._blocked: ClientCall | None = None  # the first of those that wait: for an outcome
         self._task: _Task | None = None
         self._again = 0.0  # when the session's turn is asked for again
@@ -180,7 +146,7 @@ class Relay:
         self._stopped: str | None = None
         self._away: Mapping[str, str] = {}  # of tools whose servers are away: why
 
-    def run(self, start: Steps[None]) -> str | None:
+    def run(self, start: upstream.Steps[None]) -> str | None:
         """Go through the start, then relay until the client is gone and answered.
 
         Args:
@@ -200,7 +166,7 @@ class Relay:
                 trouble = self._trouble()
                 if trouble is None:
                     self._step()
-        except StopNow:
+        except upstream.StopNow:
             trouble = STOPPED
         except (ServerDrift, ServerError):
             self._leave("the server cannot be relayed")
@@ -211,7 +177,7 @@ class Relay:
     def serve(self, served: Served) -> None:
         """The start is over: what came early is answered now."""
         self.served = served
-        self._late = LateAnswers(served.session, served.tools, self._note)
+        self._late = calls.LateAnswers(served.session, served.tools, self._note)
         self._shown = None if served.masked is None else served.masked()
         self._lines.extendleft(line for _, line in reversed(self._early))
         self._early.clear()
@@ -277,7 +243,7 @@ class Relay:
     def _leave(self, reason: str) -> None:
         """Settle what is open, and answer what waits, as far as the client still takes it."""
         for opened in tuple(self._open.values()):
-            self._settle(opened, unknown(reason))
+            self._settle(opened, calls.unknown(reason))
         for passed in self._passing.open.values():
             said = f"no answer: {reason}"
             self._client.send(error_line(passed.request.identity, wire.INTERNAL_ERROR, said))
@@ -294,7 +260,7 @@ class Relay:
             left = min(until, self._stopping.until(*_FLUSH)) - time.monotonic()
             if left <= 0:
                 break
-            ready((self._client,), min(left, 0.05))
+            upstream.ready((self._client,), min(left, 0.05))
 
     # What comes.
 
@@ -305,7 +271,7 @@ class Relay:
         if self.upstream is not None:
             self.upstream.pipe.paused = client.waiting > 32 * _FULL
             pipes.append(self.upstream.pipe)
-        readable = ready(pipes, seconds, self._stopping.wakes)
+        readable = upstream.ready(pipes, seconds, self._stopping.wakes)
         for pipe in readable:
             if pipe is client:
                 self._heard = time.monotonic()
@@ -342,7 +308,7 @@ class Relay:
         if reason is not None:
             self._put_off(call, reason)
 
-    def _taken(self, but: OpenCall | None = None) -> set[wire.Id]:
+    def _taken(self, but: calls.OpenCall | None = None) -> set[wire.Id]:
         """The ids under which the client waits for answers."""
         ids = {opened.call.identity for opened in self._open.values() if opened is not but}
         ids |= {passed.request.identity for passed in self._passing.open.values()}
@@ -350,14 +316,14 @@ class Relay:
 
     def _call_again(self, call: ClientCall) -> bool:
         """Go on with the call whose round a client answers; whether it is another one instead."""
-        opened = called_again(call, self._open)
+        opened = passing.called_again(call, self._open)
         if opened is None or opened.asked is None or self.upstream is None:
             said = "requestState is of no round of this session, or was used"
             self._refuse(call, wire.INVALID_PARAMS, said)
             return False
-        if not is_same(call, opened):
+        if not passing.is_same(call, opened):
             return True
-        answers = answers_of(call, opened.asked)
+        answers = passing.answers_of(call, opened.asked)
         if call.identity in self._taken(but=opened):
             self._put_off(call, "a call has this id already")
         elif isinstance(answers, str):
@@ -370,7 +336,7 @@ class Relay:
             if opened.asked.state is not None:
                 more["requestState"] = opened.asked.state
             identity = self._request(call, opened.call.arguments, opened.permit.model, more)
-            self._open[identity] = gone_on_with(opened, call, identity)
+            self._open[identity] = passing.gone_on_with(opened, call, identity)
         return False
 
     def _request(
@@ -421,7 +387,7 @@ class Relay:
         for opened in tuple(self._open.values()):
             if opened.call.identity == identity:
                 self._tell_cancelled_call(opened)
-                self._settle(opened, unknown("the client cancelled it"), answered=False)
+                self._settle(opened, calls.unknown("the client cancelled it"), answered=False)
 
     def _from_server(self, line: bytes | None) -> None:
         if line is None:
@@ -449,11 +415,11 @@ class Relay:
             self._answered(opened, message)
         elif self._passing.open and (request := self._passing.take(message.identity)) is not None:
             self._heard = time.monotonic()
-            self._client.send(answer_line(self._door, request, message))
+            self._client.send(passing.answer_line(self._door, request, message))
         elif self._late is not None:
             self._late.take(message)
 
-    def _answered(self, opened: OpenCall, message: wire.Response) -> None:
+    def _answered(self, opened: calls.OpenCall, message: wire.Response) -> None:
         """The server's answer to a call: it has ended, or the client is asked for more first."""
         upstream, result = self.upstream, message.result
         if opened.asked is not None or upstream is None:
@@ -465,18 +431,18 @@ class Relay:
             or not wire.is_input_required(result)
             or self.served is None
         ):
-            self._settle(opened, ending_of(message, self._tool(opened)), answer=message)
+            self._settle(opened, calls.ending_of(message, self._tool(opened)), answer=message)
             return
         try:
-            self._rounds = self._rounds or Rounds(self.served.session.session_id)
+            self._rounds = self._rounds or passing.Rounds(self.served.session.session_id)
             asked = self._rounds.asked(opened, result)
-        except NotAsked as reason:
-            self._settle(opened, unknown(str(reason)), answer=message)
+        except passing.NotAsked as reason:
+            self._settle(opened, calls.unknown(str(reason)), answer=message)
             return
         self._open[opened.identity] = replace(opened, asked=asked)
         self._client.send(self._door.asks(opened.call, result, asked.token))
 
-    def _open_of(self, identity: object) -> OpenCall | None:
+    def _open_of(self, identity: object) -> calls.OpenCall | None:
         """The call under way that has this id of ours."""
         return self._open.get(identity) if type(identity) is int else None
 
@@ -513,12 +479,12 @@ class Relay:
             self._note(f"the server sent {what}")
         for opened in tuple(self._open.values()):
             if opened.asked is None:
-                self._settle(opened, unknown(f"the server sent {what}"))
+                self._settle(opened, calls.unknown(f"the server sent {what}"))
         self._give_up_passed(float("inf"), f"the server sent {what}")
 
     # Steps that ask the server: one thing at a time.
 
-    def _begin_steps(self, steps: Steps[None]) -> None:
+    def _begin_steps(self, steps: upstream.Steps[None]) -> None:
         self._go_on(_Task(steps=steps, ask=None, identity=0, until=0.0), None)
 
     def _go_on(self, task: _Task, answer: wire.Response | None) -> None:
@@ -543,7 +509,7 @@ class Relay:
             except StopIteration:
                 return
 
-    def _look_again(self, served: Served) -> Steps[None]:
+    def _look_again(self, served: Served) -> upstream.Steps[None]:
         """After the server said that its list changed: is what was locked still there?"""
         try:
             yield from served.look()
@@ -561,11 +527,11 @@ class Relay:
                 self._refuse(call, wire.INTERNAL_ERROR, f"not called: {_GONE}")
             for opened in tuple(self._open.values()):
                 if opened.asked is not None:
-                    self._settle(opened, unknown(_GONE))
+                    self._settle(opened, calls.unknown(_GONE))
         for opened in tuple(self._open.values()):
             if now >= opened.until:
                 self._tell_cancelled_call(opened)
-                self._settle(opened, unknown(f"there was no answer in {self._seconds:g} s"))
+                self._settle(opened, calls.unknown(f"there was no answer in {self._seconds:g} s"))
         self._give_up_passed(now, f"there was no answer in {self._seconds:g} s")
         if self._asked is not None and not (self._waiting or self._late):
             self._asked = None
@@ -631,14 +597,14 @@ class Relay:
         """Whether tools are to be looked at before this call; for one call they are once."""
         return self._doubtful and bool(self._waiting) and self._looked is not self._waiting.first
 
-    def _turn(self, session: GateSession) -> Ticket | None:
+    def _turn(self, session: calls.GateSession) -> Ticket | None:
         """The session's turn; None while another has it, or where the ledger has failed."""
         try:
             return session.try_turn()
         except Refused as refusal:
             if self._waiting:
                 call = self._waiting.take()
-                self._client.send(self._door.answer(call, refusal_result(refusal)))
+                self._client.send(self._door.answer(call, calls.refusal_result(refusal)))
             elif self._late is not None:
                 self._late.forget()
             return None
@@ -680,7 +646,7 @@ class Relay:
             what = f"not called: another process had the session for {self._seconds:g} s"
             self._put_off(self._waiting.take(), what)
 
-    def _begin(self, call: ClientCall, session: GateSession, turn: Ticket) -> None:
+    def _begin(self, call: ClientCall, session: calls.GateSession, turn: Ticket) -> None:
         """Decide the first call that waits, and make it where it is allowed."""
         if self.upstream is None:
             return
@@ -695,12 +661,12 @@ class Relay:
         except Refused as refusal:
             self._waiting.take()
             self._note_refusal(call, str(refusal.code))
-            self._client.send(self._door.answer(call, refusal_result(refusal)))
+            self._client.send(self._door.answer(call, calls.refusal_result(refusal)))
             return
         self._waiting.take()
         if permit.shadowed:
             self._note_refusal(call, permit.shadowed)
-        if not is_kept(call.arguments):
+        if not calls.is_kept(call.arguments):
             what = "a number of which the server would get another one"
             with leave:
                 permit.failed(what)
@@ -708,14 +674,14 @@ class Relay:
             return
         identity = self._request(call, call.arguments, permit.model, {})
         until = time.monotonic() + self._seconds
-        self._open[identity] = OpenCall(
+        self._open[identity] = calls.OpenCall(
             call=call, permit=permit, identity=identity, until=until, leave=leave
         )
 
-    def _give_up(self, opened: OpenCall, reason: str) -> None:
+    def _give_up(self, opened: calls.OpenCall, reason: str) -> None:
         """A call that was let through, and not sent: its server had just gone."""
         if opened.rounds:  # earlier rounds of it came to the server
-            self._settle(opened, unknown(reason))
+            self._settle(opened, calls.unknown(reason))
             return
         self._open.pop(opened.identity, None)
         self._blocked = None
@@ -723,13 +689,13 @@ class Relay:
             opened.permit.failed("its server is away: not sent")
         self._note_refusal(opened.call, str(Code.SERVER_AWAY))
         refusal = Refused(Decision(Code.SERVER_AWAY, reason, list, tuple), opened.call.tool)
-        self._client.send(self._door.answer(opened.call, refusal_result(refusal)))
+        self._client.send(self._door.answer(opened.call, calls.refusal_result(refusal)))
 
     def _note_refusal(self, call: ClientCall, code: str) -> None:
         if self._watch is not None:
             self._watch.refused(call.tool, code)
 
-    def _tell_cancelled_call(self, opened: OpenCall) -> None:
+    def _tell_cancelled_call(self, opened: calls.OpenCall) -> None:
         if opened.asked is None:
             self._tell_cancelled(opened.identity)
 
@@ -739,8 +705,8 @@ class Relay:
 
     def _settle(
         self,
-        opened: OpenCall,
-        ending: Ending,
+        opened: calls.OpenCall,
+        ending: calls.Ending,
         *,
         answer: wire.Response | None = None,
         answered: bool = True,
@@ -752,7 +718,7 @@ class Relay:
         self._heard = time.monotonic()
         try:
             with opened.leave:
-                record(opened.permit, ending, self._tool(opened))
+                calls.record(opened.permit, ending, self._tool(opened))
         except LedgerError as error:
             self._note(f"the outcome of call {opened.permit.seq} is not recorded: {error}")
         if self._watch is not None and not opened.permit.shadowed:
@@ -774,14 +740,16 @@ class Relay:
             self._in_a_row = 0
             self._again = time.monotonic() + 2 * POLL
 
-    def _answer(self, opened: OpenCall, ending: Ending, answer: wire.Response | None) -> bytes:
+    def _answer(
+        self, opened: calls.OpenCall, ending: calls.Ending, answer: wire.Response | None
+    ) -> bytes:
         if ending.result is not None:
             return self._door.relayed(opened.call, ending.result)
         told = {"outcome": ending.outcome, "seq": opened.permit.seq, "because": ending.because}
         if answer is not None and answer.error is not None:
             return self._door.refused(opened.call, answer.error[0], answer.error[1], told)
         said = f"It is not known whether this call happened: {ending.because}. Do not repeat it."
-        return self._door.answer(opened.call, error_result(said, told))
+        return self._door.answer(opened.call, calls.error_result(said, told))
 
     def _refuse(self, call: ClientCall, code: int, message: str) -> None:
         self._client.send(self._door.refused(call, code, message))
@@ -790,9 +758,9 @@ class Relay:
         """Refuse a call for now: it is not made, and may be sent again."""
         self._client.send(busy_line(call.identity, message))
 
-    def _tool(self, opened: OpenCall) -> ToolTraits:
+    def _tool(self, opened: calls.OpenCall) -> calls.ToolTraits:
         known = None if self.served is None else self.served.tools.get(opened.call.tool)
-        return ToolTraits() if known is None else known
+        return calls.ToolTraits() if known is None else known
 
     def _tell_changes(self) -> None:
         """Tell a client of the handshake where other tools may be called than before."""

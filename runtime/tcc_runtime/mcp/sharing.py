@@ -19,16 +19,7 @@ from typing import Any, Final
 
 from tcc_runtime.errors import ServerError
 from tcc_runtime.gate.schemas import plain
-from tcc_runtime.mcp import wire
-from tcc_runtime.mcp.upstream import (
-    MAX_REQUEST_LINE,
-    Pipe,
-    Process,
-    ServerProcess,
-    ServerProgram,
-    Stopping,
-    ready,
-)
+from tcc_runtime.mcp import upstream, wire
 
 _FULL: Final = 1 << 20  # bytes that the server has not read, with which no session is read
 _MOST: Final = 32 << 20  # bytes that a session has not read, with which it is let go
@@ -44,7 +35,7 @@ class SharedServer:
 
     several = False
 
-    def __init__(self, command: Sequence[str] | ServerProgram) -> None:
+    def __init__(self, command: Sequence[str] | upstream.ServerProgram) -> None:
         self._command = command
         self._lock = threading.Lock()
         self._running: _Sharing | None = None
@@ -62,16 +53,16 @@ class SharedServer:
             sharing = self._running
             if sharing is None or not sharing.take_in():
                 command = self._command
-                process: ServerProcess = (
+                process: upstream.ServerProcess = (
                     command.start(most)
-                    if isinstance(command, ServerProgram)
-                    else Process(command, most)
+                    if isinstance(command, upstream.ServerProgram)
+                    else upstream.Process(command, most)
                 )
                 sharing = self._running = _Sharing(process)
                 sharing.take_in()
             return sharing.connect(most)
 
-    def close(self, stopping: Stopping | None = None) -> None:
+    def close(self, stopping: upstream.Stopping | None = None) -> None:
         """End the server."""
         with self._lock:
             self._closed = True
@@ -88,10 +79,10 @@ class SharedConnection:
 
     unsent: Collection[Any] = ()
 
-    def __init__(self, pipe: Pipe) -> None:
+    def __init__(self, pipe: upstream.Pipe) -> None:
         self.pipe = pipe
 
-    def close(self, stopping: Stopping | None = None) -> None:
+    def close(self, stopping: upstream.Stopping | None = None) -> None:
         """Let go of the server; it goes on for others."""
         self.pipe.ended = self.pipe.broken = True
         for descriptor in (self.pipe.writes, self.pipe.reads):
@@ -103,7 +94,7 @@ class SharedConnection:
 class _Session:
     """A session that speaks to the server; its pipe, as the thread has it."""
 
-    pipe: Pipe
+    pipe: upstream.Pipe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +116,7 @@ class _Asked:
 class _Sharing:
     """The loop, and the process that it shares."""
 
-    process: ServerProcess
+    process: upstream.ServerProcess
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _over: bool = False
     _new: list[_Session] = field(default_factory=list)
@@ -135,7 +126,7 @@ class _Sharing:
     _begun: bytes | None = None  # the members of the answer to the handshake
     _beginning: list[_Asked] = field(default_factory=list)  # that wait for it
     _told: bool = False
-    _stopping: Stopping | None = None
+    _stopping: upstream.Stopping | None = None
     _thread: threading.Thread | None = None
     _wakes: int = -1
     _wake: int = -1
@@ -156,7 +147,7 @@ class _Sharing:
         """A session's connection; where the server ended just now it ends at once."""
         reads, answers = os.pipe()
         asked, writes = os.pipe()
-        session = _Session(Pipe(asked, answers, MAX_REQUEST_LINE))
+        session = _Session(upstream.Pipe(asked, answers, upstream.MAX_REQUEST_LINE))
         with self._lock:
             if self._over:
                 os.close(asked)
@@ -165,9 +156,9 @@ class _Sharing:
                 self._new.append(session)
                 with suppress(BlockingIOError):
                     os.write(self._wake, b"\n")
-        return SharedConnection(Pipe(reads, writes, most))
+        return SharedConnection(upstream.Pipe(reads, writes, most))
 
-    def end(self, stopping: Stopping | None) -> None:
+    def end(self, stopping: upstream.Stopping | None) -> None:
         """End the process, and wait for it."""
         with self._lock:
             self._stopping = stopping
@@ -185,7 +176,7 @@ class _Sharing:
                 for session in self._sessions:
                     session.pipe.paused = server.waiting > _FULL
                 pipes = [server, *[session.pipe for session in self._sessions]]
-                readable = ready(pipes, None, self._wakes)
+                readable = upstream.ready(pipes, None, self._wakes)
                 for line in server.read() if server in readable else ():
                     self._from_server(line)
                 if server.ended or server.broken:

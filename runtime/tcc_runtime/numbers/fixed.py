@@ -15,17 +15,7 @@ from typing import Any, Final, TypeAlias
 from tcc_runtime.artifact.constraints import Held
 from tcc_runtime.errors import Undecided
 from tcc_runtime.item import Item, NodeRemainder
-from tcc_runtime.numbers.arrivals import (
-    DROP,
-    FRACTION,
-    HALF,
-    LEAST,
-    PART,
-    decided,
-    later,
-    log_of_ratio,
-    rate,
-)
+from tcc_runtime.numbers import arrivals
 from tcc_runtime.numbers.reals import Reals
 from tcc_runtime.numbers.rung import Path, Published, Rung
 from tcc_runtime.states import Edge, State, Tables, View, WeightedCall
@@ -36,7 +26,7 @@ MANTISSA, EXPONENT, LOG, SCORE = range(9, 13)
 _TIME_UNITS = 1 << 76  # a time is within 2^-84, in units of 2^-160
 _REALS = Reals(160)
 _FLOORS = 1 << 12  # that much the scores of a path's calls, each rounded down, may add up to
-_ALONE = rate(1, 0)  # of a leaf
+_ALONE = arrivals.rate(1, 0)  # of a leaf
 _STOP: Final[Edge] = (b"\x02", b"", None, None, 1 << 62, -1, 0, 0, 0, *_ALONE, 0)
 
 
@@ -47,8 +37,8 @@ class FixedView(View):
 
     def __init__(self, state: State) -> None:
         super().__init__(state)
-        self.inverse, self.scale = rate(state.count, state.scale)
-        self.lift = state.residual << FRACTION - 32
+        self.inverse, self.scale = arrivals.rate(state.count, state.scale)
+        self.lift = state.residual << arrivals.FRACTION - 32
 
 
 class _Views:
@@ -73,8 +63,8 @@ class _Views:
         if found is None:
             size = call.numerator.bit_length()
             factor, shift = call.numerator << 63 - size, self._bits - size
-            score = ((-self._beta * call.cost_low) << FRACTION) // self._unit
-            log = log_of_ratio(call.numerator, self._bits)
+            score = ((-self._beta * call.cost_low) << arrivals.FRACTION) // self._unit
+            log = arrivals.log_of_ratio(call.numerator, self._bits)
             found = self._calls[call.index] = factor, shift, log, score
         return found
 
@@ -101,7 +91,7 @@ class Fixed(Rung):
     def __init__(self, tables: Tables, error: int, path: Path) -> None:
         self._views = _views_of(tables)
         self._beta, self._unit = tables.beta, tables.unit
-        self._low, self._high = error, PART - error
+        self._low, self._high = error, arrivals.PART - error
         self._path = path
         # -ln t of the items that were open; one that is realised later has a word then.
         self._opened: dict[tuple[bytes, int | None], int] = {}
@@ -128,7 +118,7 @@ class Fixed(Rung):
 
     def rate(self, view: View, mass: int) -> Any:
         """1 / n of what is left."""
-        return rate(mass, view.state.scale)
+        return arrivals.rate(mass, view.state.scale)
 
     def first(
         self,
@@ -144,17 +134,17 @@ class Fixed(Rung):
         own, lift = _ALONE, 0
         if isinstance(view, FixedView):
             own, lift = (view.inverse, view.scale), view.lift
-        mantissa, exponent, log = later(0, 0, word, *own)
+        mantissa, exponent, log = arrivals.later(0, 0, word, *own)
         score = 0 if source is None else source[SCORE]
         if edge is not None:
             score += edge[7]
-        shown = HALF - log
+        shown = arrivals.HALF - log
         key = shown + score + lift
         item = (
-            -(key >> DROP), ident, view, None, source, place, edge, word, held,
+            -(key >> arrivals.DROP), ident, view, None, source, place, edge, word, held,
             mantissa, exponent, log, score,
         )  # fmt: skip
-        return item if decided(shown, key, self._low) else self._open(item)
+        return item if arrivals.decided(shown, key, self._low) else self._open(item)
 
     def won(
         self,
@@ -167,17 +157,17 @@ class Fixed(Rung):
     ) -> Item:
         """A product and two sums."""
         mantissa, exponent = source[9] * edge[4] >> 63, source[10] + edge[5]
-        if mantissa < LEAST:
+        if mantissa < arrivals.LEAST:
             mantissa, exponent = mantissa << 64, exponent + 64
         log, score = source[11] + edge[6], source[12] + edge[7]
-        shown = HALF - log
+        shown = arrivals.HALF - log
         key = shown + score + edge[8]
         item = (
-            -(key >> DROP), ident, edge[3], None, source, place, edge, word, held,
+            -(key >> arrivals.DROP), ident, edge[3], None, source, place, edge, word, held,
             mantissa, exponent, log, score,
         )  # fmt: skip
         low, high = self._low, self._high
-        if low < shown & PART < high and low < key & PART < high:
+        if low < shown & arrivals.PART < high and low < key & arrivals.PART < high:
             return item
         return self._open(item)
 
@@ -191,33 +181,33 @@ class Fixed(Rung):
     ) -> list[Item]:
         """A sum for the key, and two for when it is to be made again; no t."""
         log, score, low, high = source[11], source[12], self._low, self._high
-        base = HALF - log + score
+        base = arrivals.HALF - log + score
         found: list[Item] = []
         for place, edge, ident, kept in zip(places, edges, idents, held, strict=False):
             key = base + edge[11]
             item = (
-                -(key >> DROP), ident, edge[3], None, source, place, edge, None, kept,
+                -(key >> arrivals.DROP), ident, edge[3], None, source, place, edge, None, kept,
                 0, 0, log + edge[6], score + edge[7],
             )  # fmt: skip
-            found.append(item if low < key & PART < high else self._open(item))
+            found.append(item if low < key & arrivals.PART < high else self._open(item))
         return found
 
     def lost(
         self, source: Item, edge: Edge, ident: bytes, place: int, word: int, held: Held | None
     ) -> Item:
         """The same, and an arrival."""
-        mantissa, exponent, log = later(
+        mantissa, exponent, log = arrivals.later(
             source[9] * edge[4] >> 63, source[10] + edge[5], word, edge[9], edge[10]
         )
         score = source[12] + edge[7]
-        shown = HALF - log
+        shown = arrivals.HALF - log
         key = shown + score + edge[8]
         item = (
-            -(key >> DROP), ident, edge[3], None, source, place, edge, word, held,
+            -(key >> arrivals.DROP), ident, edge[3], None, source, place, edge, word, held,
             mantissa, exponent, log, score,
         )  # fmt: skip
         low, high = self._low, self._high
-        if low < shown & PART < high and low < key & PART < high:
+        if low < shown & arrivals.PART < high and low < key & arrivals.PART < high:
             return item
         return self._open(item)
 
@@ -225,28 +215,28 @@ class Fixed(Rung):
         self, source: Item, ident: bytes, left: NodeRemainder | int, word: int, rate: Any
     ) -> Item:
         """An arrival."""
-        mantissa, exponent, log = later(source[9], source[10], word, rate[0], rate[1])
+        mantissa, exponent, log = arrivals.later(source[9], source[10], word, rate[0], rate[1])
         view, score = source[2], source[12]
-        shown = HALF - log
+        shown = arrivals.HALF - log
         key = shown + score + view.lift
         item = (
-            -(key >> DROP), ident, view, left, source, 0, None, word, source[8],
+            -(key >> arrivals.DROP), ident, view, left, source, 0, None, word, source[8],
             mantissa, exponent, log, score,
         )  # fmt: skip
         low, high = self._low, self._high
-        if low < shown & PART < high and low < key & PART < high:
+        if low < shown & arrivals.PART < high and low < key & arrivals.PART < high:
             return item
         return self._open(item)
 
     def recost(self, item: Item, cost: int) -> Item:
         """The same logarithm, another score."""
-        score = ((-self._beta * cost) << FRACTION) // self._unit
+        score = ((-self._beta * cost) << arrivals.FRACTION) // self._unit
         if abs(score - item[SCORE]) <= _FLOORS:
             return item
-        view, shown = item[2], HALF - item[LOG]
+        view, shown = item[2], arrivals.HALF - item[LOG]
         key = shown + score + (0 if view is None else view.lift)
-        changed = (-(key >> DROP), *item[1:SCORE], score)
-        return changed if decided(shown, key, self._low) else self._open(changed, cost)
+        changed = (-(key >> arrivals.DROP), *item[1:SCORE], score)
+        return changed if arrivals.decided(shown, key, self._low) else self._open(changed, cost)
 
     def shown(self, item: Item) -> tuple[int, int]:
         """Nothing is clamped that this rung takes."""
@@ -254,7 +244,7 @@ class Fixed(Rung):
             found = self._opened.get((item[1], item[7]))
             if found is not None:
                 return found, 0
-        return HALF - item[LOG] >> DROP, 0
+        return arrivals.HALF - item[LOG] >> arrivals.DROP, 0
 
     def arrival_word(self, leaf: Item) -> int:
         """Raises: Undecided, where no precision decides."""
@@ -295,18 +285,18 @@ class FixedWalk:
             mantissa, exponent, _ = before
             mantissa *= prod([call.numerator for call in calls])
             exponent += self._bits * len(calls)
-        return later(mantissa, exponent, word, *rate(mass, scale))
+        return arrivals.later(mantissa, exponent, word, *arrivals.rate(mass, scale))
 
     def published(
         self, arrival: Arrival, calls: list[WeightedCall], cost: int, residual: int
     ) -> Published | None:
         """A sum of logarithms."""
         log = arrival[2] + sum([self._calls.call(call)[2] for call in calls])
-        bound = ((-self._beta * cost) << FRACTION) // self._unit
-        shown = HALF - log
-        key = shown + bound + (residual << FRACTION - 32)
-        if decided(shown, key, self._error):
-            return shown >> DROP, key >> DROP
+        bound = ((-self._beta * cost) << arrivals.FRACTION) // self._unit
+        shown = arrivals.HALF - log
+        key = shown + bound + (residual << arrivals.FRACTION - 32)
+        if arrivals.decided(shown, key, self._error):
+            return shown >> arrivals.DROP, key >> arrivals.DROP
         return None
 
     def exceeded(self, arrival: Arrival, calls: list[WeightedCall]) -> int | None:

@@ -12,8 +12,7 @@ from mpmath import log, mpf
 
 from tcc_certs.core.atoms import Atom, Exact
 from tcc_certs.privacy.accountant import RENYI, Composed, epsilon_text, points_of, stated, total_of
-from tcc_certs.privacy.curves import curve_of, pure_curve
-from tcc_certs.privacy.moments import ORDERS
+from tcc_certs.privacy.curves import ORDERS, curve_of, pure_curve
 from tests.certs.privacy.truth import (
     atom,
     best_order,

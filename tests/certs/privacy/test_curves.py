@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from mpmath import exp, log, mpf
 
 from tcc_certs.core.atoms import Atom, RandomizedResponse
-from tcc_certs.privacy.curves import UNITS, curve_of, pure_curve
-from tcc_certs.privacy.moments import ORDERS
+from tcc_certs.privacy.curves import ORDERS, UNITS, curve_of, pure_curve
 from tests.certs.privacy.truth import atom, renyi
 
 _SLACK = mpf(10) ** -36

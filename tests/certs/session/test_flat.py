@@ -20,16 +20,8 @@ from tcc_certs.session.monitors.keyed import Event
 from tcc_certs.session.monitors.policies import Memory, Policies
 from tcc_certs.session.monitors.relations import both, same
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
-from tcc_certs.values.places import (
-    NONE,
-    UNKNOWN,
-    Field,
-    FieldType,
-    ListType,
-    RecordType,
-    State,
-    constant,
-)
+from tcc_certs.values.fields import Field, FieldType, ListType, RecordType
+from tcc_certs.values.places import NONE, UNKNOWN, State, constant
 from tests.oracle_policies.core import policies_of
 from tests.oracle_policies.drawn import FORMS, Draw
 

@@ -17,7 +17,8 @@ from tcc_certs.session.monitors.kept import Kept
 from tcc_certs.session.monitors.keyed import Event
 from tcc_certs.session.monitors.policies import Memory, Policies
 from tcc_certs.values.canonical import digest
-from tcc_certs.values.places import NONE, UNKNOWN, Field
+from tcc_certs.values.fields import Field
+from tcc_certs.values.places import NONE, UNKNOWN
 from tests.gate import grammars
 from tests.oracle_session.writer import KEY, sealed
 

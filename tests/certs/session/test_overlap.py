@@ -20,7 +20,7 @@ import tcc
 from tcc_certs.core.model import Core
 from tcc_certs.formats.container import write_container
 from tcc_certs.kernel import CheckedArtifact, check
-from tcc_certs.session import overlap, replay
+from tcc_certs.session import overlap, records
 from tcc_certs.session.machine import Course
 from tcc_certs.session.overlap import commuting
 from tcc_certs.session.validation import machine_of, validate
@@ -356,7 +356,7 @@ def test_a_ledger_of_1_0_has_one_call_at_a_time() -> None:
 
 def test_so_many_calls_are_under_way_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     """64 are one more than places allow: each call under way is a place more."""
-    monkeypatch.setattr(replay, "MAX_UNDER_WAY", 3)
+    monkeypatch.setattr(records, "MAX_UNDER_WAY", 3)
     writer = SessionWriter(desk())
     for number in range(3):
         writer.call("read", {"k": "1"}, p=str(number))

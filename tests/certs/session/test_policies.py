@@ -11,8 +11,9 @@ from tcc_certs.core.policies import Fields, read_policy
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.session.monitors.keyed import Event
 from tcc_certs.session.monitors.policies import Memory, Policies
-from tcc_certs.values.places import NONE, UNKNOWN, Field, ListType
-from tcc_certs.values.types import NumberType, TextType
+from tcc_certs.values.declared import NumberType, TextType
+from tcc_certs.values.fields import Field, ListType
+from tcc_certs.values.places import NONE, UNKNOWN
 
 _K = Field(name="k", steps=("k",), type=TextType())
 _N = Field(name="n", steps=("n",), type=NumberType(whole=False))

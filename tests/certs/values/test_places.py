@@ -8,21 +8,9 @@ from typing import Any
 import pytest
 
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.values.places import (
-    NONE,
-    REST,
-    UNKNOWN,
-    Field,
-    ListType,
-    Missing,
-    RecordType,
-    TimeType,
-    Wrong,
-    answered,
-    read,
-    steps_of,
-)
-from tcc_certs.values.types import TextType
+from tcc_certs.values.declared import TextType
+from tcc_certs.values.fields import Field, ListType, RecordType, TimeType, steps_of
+from tcc_certs.values.places import NONE, REST, UNKNOWN, Missing, Wrong, answered, read
 from tests.oracle_policies import language as l
 from tests.oracle_policies import values as slow
 from tests.oracle_policies.core import field_of, state_of

@@ -16,18 +16,17 @@ from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import RESERVED
 from tcc_certs.values import canonical as digests
 from tcc_certs.values.canonical import canonical, json_text, json_value
-from tcc_certs.values.declared import json_of, text_of
-from tcc_certs.values.numbers import canonical_number, compare, ensure_survives, exact
-from tcc_certs.values.types import (
+from tcc_certs.values.declared import (
     FlagType,
     JsonType,
     NumberType,
     OpenType,
     TextType,
-    check,
-    check_text,
-    encoded,
+    json_of,
+    text_of,
 )
+from tcc_certs.values.numbers import canonical_number, compare, ensure_survives, exact
+from tcc_certs.values.types import check, check_text, encoded
 
 
 def code_of(refused: pytest.ExceptionInfo[Rejected]) -> str:

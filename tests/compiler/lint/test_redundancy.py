@@ -7,9 +7,9 @@ import pytest
 from tcc_certs.core.reader import core_of, decode_core
 from tcc_compiler.automata.table import Table
 from tcc_compiler.frontend import read_grammar_text
-from tcc_compiler.lint.cuts import Cuts
 from tcc_compiler.lint.plans import source_statements
 from tcc_compiler.lint.redundancy import find_redundant, removable
+from tcc_compiler.lint.statements import Cuts
 from tcc_compiler.resources import CompileRefused
 from tests.compiler.lint.small import every, read, small_grammar, without, words
 

@@ -16,14 +16,7 @@ from tcc_certs.race.arrivals import BASE_BITS, WORD, Arrival, Fraction, clamp, n
 from tcc_certs.race.digest import PER_LEAF, RESIDUAL
 from tcc_certs.race.numbers import Enclosure, decide, enclose_fraction, score
 from tcc_certs.replay.language import Language
-from tcc_certs.replay.races.coupled import (
-    Popped,
-    Pushed,
-    Word,
-    again_anchored,
-    push_anchored,
-    push_first,
-)
+from tcc_certs.replay.races import coupled
 from tcc_certs.replay.tree import Node
 
 # ---- Literal.
@@ -41,33 +34,33 @@ class LiteralReplay:
     counts_leaves: bool = False
     uses_counts: bool = True
 
-    def push(self, node: Node, word: Word) -> Pushed:
+    def push(self, node: Node, word: coupled.Word) -> coupled.Pushed:
         """See :class:`tcc_certs.replay.races.coupled.RacePolicy`."""
         before = None if node.parent is None else node.parent.arrival
         if before is None:
-            return push_first(self.language, self.recipe, node, word)
-        return push_anchored(self.language, self.recipe, before, node)
+            return coupled.push_first(self.language, self.recipe, node, word)
+        return coupled.push_anchored(self.language, self.recipe, before, node)
 
-    def again(self, node: Node) -> Pushed:
+    def again(self, node: Node) -> coupled.Pushed:
         """See :class:`tcc_certs.replay.races.coupled.RacePolicy`."""
-        return again_anchored(self.language, self.recipe, node)
+        return coupled.again_anchored(self.language, self.recipe, node)
 
-    def pop(self, node: Node, word: Word) -> Popped:
+    def pop(self, node: Node, word: coupled.Word) -> coupled.Popped:
         """See :class:`tcc_certs.replay.races.coupled.RacePolicy`."""
         states = node.states
         if node.arrival is not None:  # the root
-            return Popped(arrival=node.arrival, value=0, fields={}, clamped=False)
+            return coupled.Popped(arrival=node.arrival, value=0, fields={}, clamped=False)
         x = word(PER_LEAF if states is None else RESIDUAL, node.digest, "U")
         count, unit = (1, 0) if states is None else self.language.rate(states)
         arrival = Arrival(parent=None, weight=1, fraction_bits=0, x=x, count=count, unit=unit)
         published = publish(arrival, self.language.bound(self.recipe, states, node.cost_low))
         fields: dict[str, Json] = {"U": str(x), "neg_log_t": format_q64(published.neg_log_t)}
         if states is not None:
-            return Popped(
+            return coupled.Popped(
                 arrival=arrival, value=0, fields=fields, clamped=published.neg_log_t_clamped
             )
         fields |= {"V": format_q64(published.key), "U_P": str(x)}
-        return Popped(
+        return coupled.Popped(
             arrival=arrival, value=published.key, fields=fields, clamped=published.clamped
         )
 
@@ -91,7 +84,7 @@ class FallbackReplay:
     counts_leaves: bool = True
     uses_counts: bool = False
 
-    def push(self, node: Node, word: Word) -> Pushed:
+    def push(self, node: Node, word: coupled.Word) -> coupled.Pushed:
         """See :class:`tcc_certs.replay.races.coupled.RacePolicy`."""
         if node.states is not None:
             return self._keyed(node, None)
@@ -99,11 +92,11 @@ class FallbackReplay:
         pushed = self._keyed(node, x)
         return pushed._replace(fields={"U": str(x), **pushed.fields})
 
-    def again(self, node: Node) -> Pushed:
+    def again(self, node: Node) -> coupled.Pushed:
         """See :class:`tcc_certs.replay.races.coupled.RacePolicy`."""
         return self._keyed(node, node.word)
 
-    def _keyed(self, node: Node, x: int | None) -> Pushed:
+    def _keyed(self, node: Node, x: int | None) -> coupled.Pushed:
         """A node has its bound for a key; a leaf, whose uniform is `x`, its value."""
         if x is None:
             ahead = 0 if node.states is None else self.language.least_cost(node.states)
@@ -111,7 +104,7 @@ class FallbackReplay:
         else:
             exact = heuristic_value(x, score(self.language.beta, node.cost_low), self.tau)
         key = clamp(exact)
-        return Pushed(
+        return coupled.Pushed(
             key=key,
             arrival=None,
             fields={"key_raw": format_q64(key)},
@@ -119,16 +112,16 @@ class FallbackReplay:
             word=x,
         )
 
-    def pop(self, node: Node, word: Word) -> Popped:
+    def pop(self, node: Node, word: coupled.Word) -> coupled.Popped:
         """See :class:`tcc_certs.replay.races.coupled.RacePolicy`."""
         if node.states is not None:
-            return Popped(arrival=None, value=0, fields={}, clamped=False)
+            return coupled.Popped(arrival=None, value=0, fields={}, clamped=False)
         # The uniform stands in the leaf's `node`; where it was pushed before a downgrade, here.
         fields: dict[str, Json] = {
             "V": format_q64(node.key),
             "U_P": str(word(PER_LEAF, node.digest, "U_P")),
         }
-        return Popped(arrival=None, value=node.key, fields=fields, clamped=False)
+        return coupled.Popped(arrival=None, value=node.key, fields=fields, clamped=False)
 
 
 # ---- The numbers of fallback, which rest on no race counts.

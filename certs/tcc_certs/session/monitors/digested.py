@@ -22,24 +22,20 @@ from typing import Any, TypeAlias
 from blake3 import blake3
 
 from tcc_certs.core.model import Core
-from tcc_certs.core.policies import LookUp, Policy, Total, Tree, trees_of
+from tcc_certs.core.named import trees_of
+from tcc_certs.core.policies import LookUp, Policy, Total, Tree
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
 from tcc_certs.session.monitors.relations import DIGESTED
 from tcc_certs.values.canonical import FLAG, JSON, NUMBER, TEXT, digest, json_value, utf8
 from tcc_certs.values.declared import NumberType, OpenParameter, TextType
+from tcc_certs.values.fields import DateType, Field, FieldType, ListType, RecordType, TimeType
 from tcc_certs.values.places import (
     MOST_WORK,
     NONE,
     UNKNOWN,
     Columns,
-    DateType,
-    Field,
-    FieldType,
-    ListType,
-    RecordType,
     State,
-    TimeType,
     Wrong,
     constant,
     decimal_of,

@@ -21,16 +21,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from tcc_certs.core.model import (
-    Core,
-    Monitor,
-    OrderMonitor,
-    PolicyMonitor,
-    Selection,
-    SumMonitor,
-    Tool,
-    UsesMonitor,
-)
+from tcc_certs.core import model
 
 if TYPE_CHECKING:
     from tcc_certs.formats.codec import Json
@@ -231,7 +222,7 @@ class Monitors:
         added: for each tool the open parameters that are added up.
     """
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: model.Core) -> None:
         self.texts = tuple([monitor.text for monitor in core.monitors])
         self.compared: dict[int, set[str]] = {}
         self.added: dict[int, set[str]] = {}
@@ -279,24 +270,24 @@ class Monitors:
             ]
         )
 
-    def _compile(self, number: int, monitor: Monitor, tools: Sequence[Tool]) -> None:
+    def _compile(self, number: int, monitor: model.Monitor, tools: Sequence[model.Tool]) -> None:
         match monitor:
-            case OrderMonitor():
+            case model.OrderMonitor():
                 self._order(number, monitor, tools)
-            case SumMonitor():
+            case model.SumMonitor():
                 total = AtMostRule(number, units(monitor.value))
                 self.sums.append((monitor.text, total))
                 self.added.setdefault(monitor.tool, set()).add(monitor.parameter)
-                of_all = _reader(tools[monitor.tool], Selection(tool=monitor.tool), ())
+                of_all = _reader(tools[monitor.tool], model.Selection(tool=monitor.tool), ())
                 self._row(monitor.tool, total, None, of_all, (), monitor.parameter)
-            case UsesMonitor():
+            case model.UsesMonitor():
                 calls, names = monitor.calls, [monitor.per]
                 key = _reader(tools[calls.tool], calls, names)
                 self._row(calls.tool, AtMostRule(number, monitor.value), None, key, names)
-            case PolicyMonitor():
+            case model.PolicyMonitor():
                 pass  # compiled by tcc_certs.session.monitors.policies
 
-    def _order(self, number: int, monitor: OrderMonitor, tools: Sequence[Tool]) -> None:
+    def _order(self, number: int, monitor: model.OrderMonitor, tools: Sequence[model.Tool]) -> None:
         ones, others = zip(*monitor.same, strict=True)
         first, second = monitor.first, monitor.second
         a = _reader(tools[first.tool], first, ones)
@@ -394,7 +385,7 @@ def _set(counts: Counts, key: tuple[int, Key], value: int) -> None:
         counts.pop(key, None)
 
 
-def _reader(tool: Tool, selection: Selection, names: Sequence[str]) -> _Read:
+def _reader(tool: model.Tool, selection: model.Selection, names: Sequence[str]) -> _Read:
     """Reads the values of `names` from a call of a selection; None from any other call.
 
     Observed values, which may be bound in a first selection alone, are looked at when they came.

@@ -18,21 +18,18 @@ from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
 from tcc_certs.session.monitors.digested import SHORT, Digester, Form, members_of
 from tcc_certs.values.canonical import canonical, digest, json_value
-from tcc_certs.values.declared import PLAIN, JsonType, OpenParameter, json_of
-from tcc_certs.values.places import (
-    DateType,
-    FieldType,
-    ListType,
-    Missing,
-    RecordType,
-    TimeType,
-    Wrong,
-    at,
-    flat,
-    json_bytes,
-    typed,
+from tcc_certs.values.declared import (
+    PLAIN,
+    FlagType,
+    JsonType,
+    NumberType,
+    OpenParameter,
+    TextType,
+    json_of,
 )
-from tcc_certs.values.types import FlagType, NumberType, TextType, encoded
+from tcc_certs.values.fields import DateType, FieldType, ListType, RecordType, TimeType
+from tcc_certs.values.places import Missing, Wrong, at, flat, json_bytes, typed
+from tcc_certs.values.types import encoded
 
 Entries = Mapping[str, Mapping[str, Any]]
 Place = Callable[[str], str]

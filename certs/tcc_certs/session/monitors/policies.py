@@ -23,6 +23,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeAlias
 
+from tcc_certs.core.named import looks_named
 from tcc_certs.core.policies import (
     Alternative,
     Apart,
@@ -34,27 +35,11 @@ from tcc_certs.core.policies import (
     Policy,
     Total,
     Tree,
-    looks_named,
     tools_of,
 )
+from tcc_certs.session.monitors import keyed
 from tcc_certs.session.monitors.alternatives import Alt
 from tcc_certs.session.monitors.kept import Counts, Pool, Shape, Tally, foreseen, is_vague
-from tcc_certs.session.monitors.keyed import (
-    AtMostRule,
-    BeforeRule,
-    Event,
-    Key,
-    Marks,
-    Monitors,
-    OrderRule,
-    RequireRule,
-    Seen,
-    Truth,
-    Undo,
-    Values,
-    WithRule,
-)
-from tcc_certs.session.monitors.keyed import Memory as KeyedMemory
 from tcc_certs.session.monitors.lookups import Looks
 from tcc_certs.session.monitors.relations import (
     MAX_WAYS,
@@ -95,11 +80,13 @@ class Statement:
         """The tools whose calls it remembers."""
         return self.tools.union(*[one.tools for one in self.alternatives])
 
-    def refuses(self, memory: Memory, own: Event) -> Truth:
+    def refuses(self, memory: Memory, own: keyed.Event) -> keyed.Truth:
         """Whether it refuses a call; None: as there are more calls than are looked at."""
         return False
 
-    def drawn(self, own: Event, plain: Event) -> tuple[int | Fraction, tuple[State, ...]] | None:
+    def drawn(
+        self, own: keyed.Event, plain: keyed.Event
+    ) -> tuple[int | Fraction, tuple[State, ...]] | None:
         """What a call that is allowed draws on an account, and for whom; None: nothing.
 
         Args:
@@ -107,7 +94,7 @@ class Statement:
         """
         return None
 
-    def add(self, memory: Memory, call: Event, undo: Undo) -> None:
+    def add(self, memory: Memory, call: keyed.Event, undo: keyed.Undo) -> None:
         """Remember a call."""
         for alternative in self.alternatives:
             if alternative.keeps(call):
@@ -122,12 +109,12 @@ class NeedRule(Statement):
         self.alternatives = [make(one) for one in of.alternatives]
         self._each = of.order == "each"
 
-    def refuses(self, memory: Memory, own: Event) -> Truth:
+    def refuses(self, memory: Memory, own: keyed.Event) -> keyed.Truth:
         if self.of(own) is False:
             return False
         return not any(self._helps(memory, one, own) for one in self.alternatives)
 
-    def _helps(self, memory: Memory, one: Alt, own: Event) -> bool:
+    def _helps(self, memory: Memory, one: Alt, own: keyed.Event) -> bool:
         if one.alone:
             return one.own_holds(own) is True
         pool, found = memory.pools[one.number], 0
@@ -145,7 +132,7 @@ class NeedRule(Statement):
                 return True
         return False
 
-    def add(self, memory: Memory, call: Event, undo: Undo) -> None:
+    def add(self, memory: Memory, call: keyed.Event, undo: keyed.Undo) -> None:
         uses = self._each and call.tool in self.tools and self.of(call) is not False
         uses = uses and not call.answered
         for one in self.alternatives:
@@ -159,7 +146,7 @@ class NeedRule(Statement):
                     if itself and one.conditions(call, call) is not False:
                         _mark(pool, call.at, undo)
 
-    def _use(self, pool: Pool, one: Alt, own: Event, undo: Undo) -> None:
+    def _use(self, pool: Pool, one: Alt, own: keyed.Event, undo: keyed.Undo) -> None:
         key, most = one.key_for(own), own.asked + MAX_WAYS
         for call in one.possibly(pool, own, key, answered=False, bounded=True):
             if call is not None:
@@ -170,7 +157,7 @@ class NeedRule(Statement):
             pool.use_older(own.at, undo, every=every)
 
 
-def _mark(pool: Pool, at: int, undo: Undo) -> None:
+def _mark(pool: Pool, at: int, undo: keyed.Undo) -> None:
     before = pool.used.get(at, 0)
     pool.used[at] = before + 1
     undo.append(lambda: pool.used.__setitem__(at, before))
@@ -189,11 +176,11 @@ class BanRule(Statement):
         self._unless = [make(one) for one in of.unless]
         self.alternatives = [*self._any, *self._unless]
 
-    def refuses(self, memory: Memory, own: Event) -> Truth:
+    def refuses(self, memory: Memory, own: keyed.Event) -> keyed.Truth:
         if self.of(own) is False:
             return False
         lifted = self._lifted(memory, own)
-        found: Truth = False
+        found: keyed.Truth = False
         for one in self._any:
             stands = self._stands(memory, one, own, lifted)
             if stands:
@@ -201,12 +188,12 @@ class BanRule(Statement):
             found = found if stands is False else None
         return found
 
-    def against(self, memory: Memory, own: Event) -> Sequence[bool]:
+    def against(self, memory: Memory, own: keyed.Event) -> Sequence[bool]:
         """Of a call that is refused: for each alternative whether it may stand against it."""
         lifted = self._lifted(memory, own)
         return [self._stands(memory, one, own, lifted) is not False for one in self._any]
 
-    def _lifted(self, memory: Memory, own: Event) -> int:
+    def _lifted(self, memory: Memory, own: keyed.Event) -> int:
         """The number of the last call that lifts what came before it."""
         lifted = -1
         for one in self._unless:
@@ -216,7 +203,7 @@ class BanRule(Statement):
             lifted = lifted if found is None else max(lifted, found.at)
         return lifted
 
-    def _stands(self, memory: Memory, one: Alt, own: Event, lifted: int) -> Truth:
+    def _stands(self, memory: Memory, one: Alt, own: keyed.Event, lifted: int) -> keyed.Truth:
         """Whether an alternative stands against a call; None: of older calls one may."""
         if one.alone:
             return one.own_holds(own) is not False
@@ -247,24 +234,28 @@ def _counting_errors(tree: Any) -> Any:
     return (*found, True) if found[:1] == ("look",) and len(found) == 4 else found
 
 
-class _OweRule(OrderRule):
+class _OweRule(keyed.OrderRule):
     """A call of the second set owes one of the first with its key, which pays for all before it."""
 
     forbids = False
 
-    def allows(self, counts: dict[tuple[int, Key], int], seen: Seen) -> bool:
+    def allows(self, counts: dict[tuple[int, keyed.Key], int], seen: keyed.Seen) -> bool:
         """See :class:`MonitorRule`."""
         return True
 
     def marks(
-        self, counts: dict[tuple[int, Key], int], seen: Seen, certain: bool, values: Values
-    ) -> Marks:
+        self,
+        counts: dict[tuple[int, keyed.Key], int],
+        seen: keyed.Seen,
+        certain: bool,
+        values: keyed.Values,
+    ) -> keyed.Marks:
         """See :class:`MonitorRule`; a key of which a part is not known is never paid."""
         pairs = (seen.a, 0), (seen.b, 1)
         return [((self.first, key), value) for key, value in pairs if key is not None]
 
 
-_Rule: TypeAlias = RequireRule | BeforeRule | WithRule | _OweRule
+_Rule: TypeAlias = keyed.RequireRule | keyed.BeforeRule | keyed.WithRule | _OweRule
 
 
 class _KeyedRule(Statement):
@@ -283,7 +274,7 @@ class _KeyedRule(Statement):
         self._first, self._firsts = compiled_set(first), tools_of(first, tools)
         self._names = [name for name, _ in same]
         self._terms = [compiled_term(term) for _, term in same]
-        self._with = isinstance(rule, WithRule)
+        self._with = isinstance(rule, keyed.WithRule)
         if self._with or isinstance(rule, _OweRule):
             self.decides = self.kept() if self._with else frozenset()
         terms = [term for _, term in same]
@@ -297,7 +288,7 @@ class _KeyedRule(Statement):
         """See :class:`Statement`."""
         return self.tools | self._firsts
 
-    def _seen(self, call: Event) -> Seen:
+    def _seen(self, call: keyed.Event) -> keyed.Seen:
         a = b = None
         inside = call.tool in self._firsts and self._first(call)
         if inside is not False:
@@ -306,9 +297,9 @@ class _KeyedRule(Statement):
                 a = None
         if call.tool in self.tools and self.of(call) is not False:
             b = tuple([term(call, call, NO_NAMES) for term in self._terms])
-        return Seen(rule=self._rule, a=a, b=b, adds=1)
+        return keyed.Seen(rule=self._rule, a=a, b=b, adds=1)
 
-    def refuses(self, memory: Memory, own: Event) -> Truth:
+    def refuses(self, memory: Memory, own: keyed.Event) -> keyed.Truth:
         seen, counts, rule = self._seen(own), memory.counts[self.number], self._rule
         a, b = seen.a, seen.b
         if self._with and a is not None and b is not None and _may_be(a, b):
@@ -317,7 +308,7 @@ class _KeyedRule(Statement):
         asked += [(rule.second, a)] if self._with and a is not None else []
         return not rule.allows({at: 1 for at in asked if self._met(counts, at)}, seen)
 
-    def _met(self, counts: Counts, at: tuple[int, Key]) -> bool:
+    def _met(self, counts: Counts, at: tuple[int, keyed.Key]) -> bool:
         """Whether a key counts, or one that may be it; of `each` unless a later call used it up."""
         found, near = counts.get(at, 0), counts.near[at[0] - self._rule.first]
         if self._rule.forbids:
@@ -326,7 +317,7 @@ class _KeyedRule(Statement):
             return all(not one or one[-1] < found for one in near.of(at[1]))
         return bool(found)
 
-    def add(self, memory: Memory, call: Event, undo: Undo) -> None:
+    def add(self, memory: Memory, call: keyed.Event, undo: keyed.Undo) -> None:
         if call.answered and not self._rule.forbids:
             return
         counts, turn = memory.counts[self.number], call.at + 1
@@ -348,7 +339,7 @@ class _MostRule(Statement):
     def __init__(self, number: int, of: Count | Total, fields: Fields):
         counts, tools = isinstance(of, Count), len(fields.tools)
         super().__init__(number, of.of if isinstance(of, Count) else ("calls", of.tool, ()), tools)
-        self._rule = AtMostRule(
+        self._rule = keyed.AtMostRule(
             number, of.value if isinstance(of, Count) else exact_number(of.value)
         )
         self._where = [compiled_relation(one) for one in of.where] if isinstance(of, Count) else []
@@ -358,17 +349,17 @@ class _MostRule(Statement):
         self.across = of.across
         self.asked = [foreseen(of.per, self.tools, fields)]
 
-    def _counts(self, call: Event) -> bool:
+    def _counts(self, call: keyed.Event) -> bool:
         if call.tool not in self.tools or self.of(call) is False:
             return False
         return both([one(call, call, NO_NAMES) for one in self._where]) is not False
 
-    def _seen(self, call: Event) -> Seen:
+    def _seen(self, call: keyed.Event) -> keyed.Seen:
         kind, value = call.states[self._field] if self._field else ("n", 1)
         key = tuple([term(call, call, NO_NAMES) for term in self._per])
-        return Seen(rule=self._rule, a=None, b=key, adds=value if kind == "n" else 0)
+        return keyed.Seen(rule=self._rule, a=None, b=key, adds=value if kind == "n" else 0)
 
-    def refuses(self, memory: Memory, own: Event) -> Truth:
+    def refuses(self, memory: Memory, own: keyed.Event) -> keyed.Truth:
         if not self._counts(own):
             return False
         seen, counts = self._seen(own), memory.counts[self.number]
@@ -384,13 +375,15 @@ class _MostRule(Statement):
             found += counts[at] if self._within is None else counts[at].since(least)
         return not self._rule.allows({at: found}, seen)
 
-    def drawn(self, own: Event, plain: Event) -> tuple[int | Fraction, tuple[State, ...]] | None:
+    def drawn(
+        self, own: keyed.Event, plain: keyed.Event
+    ) -> tuple[int | Fraction, tuple[State, ...]] | None:
         """See :class:`Statement`."""
         if not self.across or not self._counts(own):
             return None
         return self._seen(own).adds, self._seen(plain).b or ()
 
-    def add(self, memory: Memory, call: Event, undo: Undo) -> None:
+    def add(self, memory: Memory, call: keyed.Event, undo: keyed.Undo) -> None:
         if call.answered or not self._counts(call):
             return
         seen, counts = self._seen(call), memory.counts[self.number]
@@ -441,16 +434,16 @@ class Policies:
         fields = self._fields
         match of:
             case Need(alternatives=(Alternative(calls=tuple() as calls) as one,)) if _is_keyed(one):
-                rule: _Rule = RequireRule(number, of.order == "each")
+                rule: _Rule = keyed.RequireRule(number, of.order == "each")
                 return _KeyedRule(number, rule, calls, of.of, one.same, fields)
             case Ban(alternatives=(Alternative(calls=tuple() as calls) as one,), unless=()) if (
                 _is_keyed(one)
             ):
-                rule = BeforeRule(number)
+                rule = keyed.BeforeRule(number)
                 same = _counting_errors(one.same)
                 return _KeyedRule(number, rule, calls, of.of, same, fields)
             case Apart():
-                rule, same = WithRule(number), _counting_errors(of.same)
+                rule, same = keyed.WithRule(number), _counting_errors(of.same)
                 return _KeyedRule(number, rule, of.one, of.other, same, fields)
             case Need():
                 return NeedRule(number, of, partial(self._alt, of.of), self.tools)
@@ -469,21 +462,21 @@ def _is_keyed(one: Alternative) -> bool:
     return one == Alternative(calls=one.calls, same=one.same)
 
 
-class Memory(KeyedMemory):
+class Memory(keyed.Memory):
     """What the statements remember of the calls of one session; of core 1.1, where there are some.
 
     Attributes:
         pools, counts: of the statements.
     """
 
-    def __init__(self, policies: Policies, monitors: Monitors | None = None) -> None:
+    def __init__(self, policies: Policies, monitors: keyed.Monitors | None = None) -> None:
         super().__init__(monitors)
         self._policies = policies
         self.pools = [Pool(one.asked) for one in policies.alternatives]
         self.counts = [Counts(one.bucket, one.asked) for one in policies.statements]
         self._looks = Looks(policies.looks, policies.tools) if policies.looks else None
 
-    def refuses(self, own: Event) -> tuple[int, bool] | None:
+    def refuses(self, own: keyed.Event) -> tuple[int, bool] | None:
         """The first statement that refuses a call, and True; else one that may have to, and False.
 
         One may have to where more earlier calls may stand against it than are looked at.
@@ -499,7 +492,7 @@ class Memory(KeyedMemory):
                 many = statement.number, False
         return many
 
-    def add(self, call: Event) -> Undo:
+    def add(self, call: keyed.Event) -> keyed.Undo:
         """Remember a call that was done, may have been, or was answered with an error.
 
         Returns:

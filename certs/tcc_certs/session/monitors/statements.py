@@ -11,19 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 
+from tcc_certs.core import named, policies
 from tcc_certs.core.model import Core, PolicyMonitor
 from tcc_certs.core.opened import fields_of
-from tcc_certs.core.policies import (
-    Count,
-    Fields,
-    Total,
-    attributes_named,
-    fields_compared,
-    fields_looked_in,
-    is_timed,
-    looks_named,
-    tools_of,
-)
 from tcc_certs.errors import Code
 from tcc_certs.formats.codec import Json
 from tcc_certs.session.monitors.digested import Form, Named, Reading
@@ -54,26 +44,26 @@ class Statements:
         known = {one.name for one in core.given} | {one.name for one in core.lets}
         looks = {one.name: one for one in core.looks}
         made = tuple(map(fields_of, core.tools))
-        fields = Fields(tools=made, session=frozenset(known), looks=looks)
+        fields = policies.Fields(tools=made, session=frozenset(known), looks=looks)
         self.policies = Policies([one.policy for one in held], fields)
         self._texts = [one.text for one in held]
         self._listed = [
             [(one.name, _listed_states(one.values)) for one in tool.parameters]
             for tool in core.tools
         ]
-        named: set[tuple[int, str]] = set()
+        compared: set[tuple[int, str]] = set()
         for one in held:
-            calls, names = fields_compared(one.policy)
-            for tool in tools_of(calls, len(core.tools)):
-                named.update((tool, name) for name in names)
-            for name, of in looks_named(one.policy):
-                named.update(fields_looked_in(looks[name], of, made))
-        speaks = [attributes_named(one.policy) for one in held]
+            calls, names = named.fields_compared(one.policy)
+            for tool in policies.tools_of(calls, len(core.tools)):
+                compared.update((tool, name) for name in names)
+            for name, of in named.looks_named(one.policy):
+                compared.update(policies.fields_looked_in(looks[name], of, made))
+        speaks = [named.attributes_named(one.policy) for one in held]
         spoken = frozenset().union(*speaks)
         self.lets = tuple([one for one in core.lets if one.name in spoken])
-        named.update(source for one in self.lets for source in one.of)
+        compared.update(source for one in self.lets for source in one.of)
         learned = {one.name: [name for _, name in one.of] for one in self.lets}
-        self.ledger = Named(core, [one.policy for one in held], named, spoken, learned)
+        self.ledger = Named(core, [one.policy for one in held], compared, spoken, learned)
         # Without a word of them open arguments and answers are not known.
         self._unsaid = [
             dict.fromkeys([one.name for one in (*tool.opened, *tool.answers)], UNKNOWN)
@@ -98,18 +88,20 @@ class Statements:
         self._looked_in = {
             one.text: frozenset(
                 tool
-                for name, of in looks_named(one.policy)
-                for tool, _ in fields_looked_in(looks[name], of, made)
+                for name, of in named.looks_named(one.policy)
+                for tool, _ in policies.fields_looked_in(looks[name], of, made)
             )
             for one in held
         }
-        self.timed = any(is_timed(one.policy) for one in held)
+        self.timed = any(named.is_timed(one.policy) for one in held)
         self.across = self.policies.across
-        limits = [one.policy for one in held if isinstance(one.policy, Count | Total)]
+        limits = [
+            one.policy for one in held if isinstance(one.policy, policies.Count | policies.Total)
+        ]
         wide = [one for one in limits if one.across]
         # For whom a call counts across sessions is said in values: digests are one session's.
-        whom = [Count(of=("any",), value=0, per=one.per) for one in wide]
-        self.said = frozenset().union(*map(attributes_named, whom))
+        whom = [policies.Count(of=("any",), value=0, per=one.per) for one in wide]
+        self.said = frozenset().union(*map(named.attributes_named, whom))
         self._said = [
             [one for one in tool.opened if one.name in _own_in(wide, at, len(core.tools))]
             for at, tool in enumerate(core.tools)
@@ -245,14 +237,16 @@ class Statements:
         return next((self._texts[number] for number in memory.owed), "")
 
 
-def _own_in(limits: Sequence[Count | Total], tool: int, tools: int) -> frozenset[str]:
+def _own_in(
+    limits: Sequence[policies.Count | policies.Total], tool: int, tools: int
+) -> frozenset[str]:
     """The fields of calls of a tool that the `per` of these limits names."""
     found: set[str] = set()
     for one in limits:
-        of = one.of if isinstance(one, Count) else ("calls", one.tool, ())
-        if tool in tools_of(of, tools):
-            bare = Count(of=("any",), value=0, per=one.per)
-            found |= fields_compared(bare)[1]
+        of = one.of if isinstance(one, policies.Count) else ("calls", one.tool, ())
+        if tool in policies.tools_of(of, tools):
+            bare = policies.Count(of=("any",), value=0, per=one.per)
+            found |= named.fields_compared(bare)[1]
     return frozenset(found)
 
 

@@ -23,12 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcc_certs.core.model import Core, Limit
-from tcc_compiler.automata.constraint.limit_cyclic import (
-    NegativeCycle,
-    cyclic_at_least,
-    cyclic_at_most,
-    least_to_go,
-)
+from tcc_compiler.automata.constraint import limit_cyclic
 from tcc_compiler.automata.constraint.statements import constraints, product
 from tcc_compiler.automata.letters import Letters, letter_amounts
 from tcc_compiler.automata.minimise import merged, minimise
@@ -390,12 +385,12 @@ def _limit(
             raise _no_plan(f"`{place}`", place)
         return table
     if limit.least:
-        limited = cyclic_at_least(machine, amounts, limit.value, guard)
+        limited = limit_cyclic.cyclic_at_least(machine, amounts, limit.value, guard)
         return _tidy(limited, f"`{place}`", place, guard)
-    to_go = least_to_go(machine, amounts, guard)
-    if isinstance(to_go, NegativeCycle):
+    to_go = limit_cyclic.least_to_go(machine, amounts, guard)
+    if isinstance(to_go, limit_cyclic.NegativeCycle):
         raise infinite(core, letters, word_to(machine, to_go.states[0]), to_go.letters)
-    limited = cyclic_at_most(machine, amounts, limit.value, to_go, guard)
+    limited = limit_cyclic.cyclic_at_most(machine, amounts, limit.value, to_go, guard)
     return _tidy(limited, f"`{place}`", place, guard)
 
 

@@ -17,21 +17,7 @@ from functools import partial
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Report, cut, quote
 from tcc_compiler.language.source import Region
-from tcc_compiler.language.syntax.words import (
-    BLOCK_WORDS,
-    CURRENCY,
-    DURATIONS,
-    KEPT_WORDS,
-    OPENERS,
-    PLACED,
-    POLICY_WORDS,
-    PUNCTUATION,
-    RESERVED,
-    TYPE_WORDS,
-    UNITS,
-    meant,
-    named,
-)
+from tcc_compiler.language.syntax import words
 
 
 class Lexeme(str):
@@ -51,7 +37,7 @@ def lexeme(kind: str, text: str, region: Region) -> Lexeme:
     return token
 
 
-_KEYWORDS = {word: word.upper() for word in RESERVED}
+_KEYWORDS = {word: word.upper() for word in words.RESERVED}
 _OPERANDS = frozenset(("NAME", "NUMBER", "RPAR"))
 # Behind one of these, inside the braces of a tool, no name can stand.
 _ATTRIBUTE_ENDS = frozenset(
@@ -139,17 +125,17 @@ class Context:
         if text in _KEYWORDS:
             return _KEYWORDS[text]
         before = self.tokens[-1].type if self.tokens else ""
-        if text in PLACED.get(before, ()):
+        if text in words.PLACED.get(before, ()):
             return text.upper()
-        if text in BLOCK_WORDS and self.braces and before not in ("_EQUAL", "_PIPE", "MODEL"):
+        if text in words.BLOCK_WORDS and self.braces and before not in ("_EQUAL", "_PIPE", "MODEL"):
             return text.upper()
-        if text in UNITS and before in _OPERANDS and (self.braces or self._in("LIMIT")):
+        if text in words.UNITS and before in _OPERANDS and (self.braces or self._in("LIMIT")):
             return "UNIT"
-        if text in DURATIONS and self.is_duration(before):
+        if text in words.DURATIONS and self.is_duration(before):
             return "UNIT"
         if text in _LOCAL and _LOCAL[text](self, before, end):
-            return TYPE_WORDS.get(text) or text.upper()
-        if text in POLICY_WORDS and self.is_stated(text, before):
+            return words.TYPE_WORDS.get(text) or text.upper()
+        if text in words.POLICY_WORDS and self.is_stated(text, before):
             return text.upper()
         return "NAME"
 
@@ -265,23 +251,23 @@ class Context:
         opening = _NEXT_SET.match(self.text, end)
         if opening is not None and "each" not in self.kept:
             return _ARGUMENT.match(self.text, opening.end()) is None
-        words = self._names(end, 3)
+        names = self._names(end, 3)
         # In `each same p` and `each same same` a tool is called each; in `each same` and
         # `each same same p` one is called same.
-        if len(words) < 2 or words[0] != "same":
-            return bool(words)
-        return len(words) == 3 and words[1] == "same"
+        if len(names) < 2 or names[0] != "same":
+            return bool(names)
+        return len(names) == 3 and names[1] == "same"
 
     def _names(self, end: int, most: int) -> list[str]:
         """The names that come next, at most so many; a quote stands for one in quotes."""
-        words: list[str] = []
-        while len(words) < most:
+        names: list[str] = []
+        while len(names) < most:
             found = _NEXT_NAME.match(self.text, end)
-            if found is None or found[1] in RESERVED:
+            if found is None or found[1] in words.RESERVED:
                 break
-            words.append(found[1])
+            names.append(found[1])
             end = found.end()
-        return words
+        return names
 
     def is_same(self, before: str, _end: int) -> bool:
         """``same``: after a set of a `require` or a `forbid`, unless a tool is called so."""
@@ -314,7 +300,7 @@ _LOCAL: Mapping[str, Callable[[Context, str, int], bool]] = {
     "quality": Context.is_model_part,
     "times": Context.is_times,
     "gives": Context.is_gives,
-    **dict.fromkeys(TYPE_WORDS, Context.is_type),
+    **dict.fromkeys(words.TYPE_WORDS, Context.is_type),
     "of": Context.is_list_part,
     "distinct": Context.is_list_part,
     "utc": Context.is_zone,
@@ -328,7 +314,7 @@ _LOCAL: Mapping[str, Callable[[Context, str, int], bool]] = {
     "each": Context.is_each,
     "same": Context.is_same,
     "per": Context.is_per,
-    CURRENCY: Context.is_currency,
+    words.CURRENCY: Context.is_currency,
     **{word: partial(_opens_policy, word) for word in _NEXT},
 }
 
@@ -350,7 +336,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _SPLIT = "split the grammar: `use` takes tools from other files"
-_STARTS = frozenset(word.upper() for word in OPENERS)
+_STARTS = frozenset(word.upper() for word in words.OPENERS)
 
 
 @frozen
@@ -386,7 +372,7 @@ def kept_words(text: str) -> frozenset[str]:
         if kind == "SPACE":
             continue
         if kind == "MARK":
-            kind = PUNCTUATION[word]
+            kind = words.PUNCTUATION[word]
         elif kind == "STRING" and word in ('"same"', '"each"'):
             # Words of 1.1, which were names wherever one may stand, however declared.
             if _is_declared(context, match.end()):
@@ -395,7 +381,7 @@ def kept_words(text: str) -> frozenset[str]:
             kind = _KEYWORDS.get(word, "NAME")
             if kind in _STARTS:
                 context = Context(text)
-            elif word in KEPT_WORDS and _is_declared(context, match.end()):
+            elif word in words.KEPT_WORDS and _is_declared(context, match.end()):
                 found.add(word)
         context.add(lexeme(kind, word, Region(0, match.start(), match.end())))
     return frozenset(found)
@@ -479,7 +465,7 @@ class _Scanner:
             text = self._number(text, match)
         elif kind == "STRING":
             text = self._string(text, match)
-        elif kind == "MARK" and self.context.has_mark(PUNCTUATION[text]):
+        elif kind == "MARK" and self.context.has_mark(words.PUNCTUATION[text]):
             kind = self._mark(text, match)
         else:
             self._refuse(kind, match)
@@ -493,7 +479,7 @@ class _Scanner:
         return kind in _STATED and len(tokens) == 1 and tokens[0].type == "MONITOR"
 
     def _mark(self, text: str, match: re.Match[str]) -> str:
-        kind = PUNCTUATION[text]
+        kind = words.PUNCTUATION[text]
         if kind == "LPAR":
             if self.context.parens == MAX_NESTING:
                 message = f"parentheses are nested deeper than {MAX_NESTING}"
@@ -534,7 +520,7 @@ class _Scanner:
             self._error("TCC103", match, message, hint)
             self._pass_rest(match.end())
         elif kind == "QUOTED":
-            message = f"{named(text[0])} is no quote of a string"
+            message = f"{words.named(text[0])} is no quote of a string"
             self._wrong(text[0], match, message, f'write "{cut(text[1:-1])}"')
         elif kind == "REMARK":
             mark = text[:2]
@@ -542,7 +528,7 @@ class _Scanner:
                 self._pass_remark(match.end())
             self._wrong(mark, match, f"{quote(mark)} has no meaning here")
         else:
-            self._wrong(text[0], match, f"{named(text)} has no meaning here")
+            self._wrong(text[0], match, f"{words.named(text)} has no meaning here")
 
     def _pass_rest(self, end: int) -> None:
         """Skip what stands before the first quote of the next line, where it is no statement."""
@@ -550,7 +536,7 @@ class _Scanner:
         line = self.text[end + 1 : stop if stop >= 0 else len(self.text)]
         word = _FIRST_WORD.match(line)
         quoted = line.find('"')
-        if quoted >= 0 and (word is None or word[1] not in (*OPENERS, *BLOCK_WORDS)):
+        if quoted >= 0 and (word is None or word[1] not in (*words.OPENERS, *words.BLOCK_WORDS)):
             self.remark_ends = end + 2 + quoted
 
     def _pass_remark(self, start: int) -> None:
@@ -571,7 +557,7 @@ class _Scanner:
             return
         self.said |= set("[]") if mark in "[]" else {mark}
         if hint is None:
-            hint = meant(match.group(), keyword, tokens[-1].type if tokens else "")
+            hint = words.meant(match.group(), keyword, tokens[-1].type if tokens else "")
         self.report.error("TCC102", self._region(match), message, hint)
 
     def _error(
@@ -590,7 +576,7 @@ class _Scanner:
             self._reset()
 
 
-_KEPT = re.compile(rf"\b(?:{'|'.join(sorted(KEPT_WORDS))})\b")
+_KEPT = re.compile(rf"\b(?:{'|'.join(sorted(words.KEPT_WORDS))})\b")
 _DECLARES = re.compile(rf"{_GAP}\??{_GAP}:")
 _FIRST_WORD = re.compile(r"[ \t]*+([a-z]++)")
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -1,0 +1,102 @@
+"""Fields of calls, records and sessions: the types that version 1.2 adds, and where a field stands.
+
+Normative text: docs/spec/core.md, section 7.  A core is read with these declarations alone; which
+value stands in a field is decided in :mod:`tcc_certs.values.places`.  Cost: linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tcc_certs.errors import Code, ensure
+from tcc_certs.values.declared import OpenType
+
+MOST_ELEMENTS = 1000  # of a list
+_MOST_STEPS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeType:
+    """RFC 3339; `zone` is the offset in minutes of a text without one, None: there is none."""
+
+    zone: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DateType:
+    """``YYYY-MM-DD``, its midnight at an offset of `zone` minutes."""
+
+    zone: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListType:
+    """An array of `least` to `most` values; no two equal where `distinct`."""
+
+    of: FieldType
+    least: int = 0
+    most: int = MOST_ELEMENTS
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordType:
+    """An object with fields, each at its place; what else it has does not matter."""
+
+    fields: tuple[Field, ...]
+
+
+FieldType: TypeAlias = "OpenType | TimeType | DateType | ListType | RecordType"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """A field of a call, a record or a session.
+
+    Attributes:
+        type: of an open one; values: canonical texts of a listed one, ``*`` last for the rest.
+        steps: of its pointer.
+        null: whether null counts as left out.
+    """
+
+    name: str
+    steps: tuple[str, ...]
+    type: FieldType | None = None
+    values: tuple[str, ...] = ()
+    optional: bool = False
+    null: bool = False
+
+
+def steps_of(pointer: str, path: str, code: Code) -> tuple[str, ...]:
+    """The steps of a pointer of RFC 6901.
+
+    Raises:
+        Rejected: `code` at `path`: it is none, or has more than 64 steps.
+    """
+    if not pointer:
+        return ()
+    bad = not pointer.startswith("/") or re.search("~(?![01])", pointer) is not None
+    ensure(not bad, code, path, "a pointer of RFC 6901", pointer)
+    parts = pointer[1:].split("/")
+    ensure(len(parts) <= _MOST_STEPS, code, path, f"at most {_MOST_STEPS} steps", len(parts))
+    return tuple([part.replace("~1", "/").replace("~0", "~") for part in parts])
+
+
+def pointer_of(steps: Sequence[str]) -> str:
+    """The pointer of steps."""
+    return "".join([f"/{step.replace('~', '~0').replace('/', '~1')}" for step in steps])
+
+
+def zone_of(text: str) -> int | None:
+    """Minutes ahead of UTC of ``Z``, ``utc`` or ``+hh:mm``; None of what is no zone."""
+    if text in ("utc", "Z", "z"):
+        return 0
+    if re.fullmatch("[+-][0-9]{2}:[0-9]{2}", text, re.ASCII) is None:
+        return None
+    hours, minutes = int(text[1:3]), int(text[4:6])
+    if hours > 23 or minutes > 59:
+        return None
+    return (-1 if text[0] == "-" else 1) * (60 * hours + minutes)
