@@ -368,6 +368,27 @@ def _proof_with_attributes() -> tuple[bytes, list[bytes]]:
     return found.certificate, given
 
 
+def test_a_state_that_ends_has_the_attributes_of_its_session_once() -> None:
+    """It is a state of the file, and need not be one that a call leads to."""
+    text = """given u: text max 9
+tool pay(; one: text max 9)
+require pay where one = session.u
+"""
+    artifact = artifact_of(tcc.compile_text(f"{NEWER}{text}{ENDS}"))
+    found = tcc.prove(artifact, finishable=True)
+    assert found.proved and found.certificate is not None
+    lines = lines_of(found.certificate)
+    first = 2 + 2 * lines[0]["states"]
+    given = [artifact_bytes(artifact)]
+    assert code_of(found.certificate, given) == "VALID" and len(lines[first][2]) == 1
+
+    def other(facts: list[Any]) -> str:
+        return code_of(changed_at(lines, lambda x: x[first].__setitem__(2, facts)), given)
+
+    ((side, slot, key, many),) = lines[first][2]
+    assert other([]) == other([[side, slot, key, 1 + many]]) == "T101"
+
+
 def test_an_attribute_that_is_learned_is_not_the_one_of_another_let() -> None:
     """Two sides that learn from other fields have two attributes."""
     mine = tcc.compile_text(f"{GIVEN}require pay where to = session.who\n")
