@@ -133,7 +133,8 @@ def test_what_lists_may_hold_after_a_call_is_what_some_world_has(name: str) -> N
         [*lists] if len(lists) > 1 else [lists[0], lists[0] + total],
     ):
         for held_values in ([], [0]) if len(held_lists) < 2 else ([0],):
-            held = [*dict.fromkeys([*held_values, *case.constants]), *held_lists]
+            constants = case.constants if held_values else []
+            held = [*dict.fromkeys([*held_values, *constants]), *held_lists]
             for new in ([], *[[one + 2 * total] for one in lists]):
                 for values in ([2 * total], [2 * total, first - 1]) if new else ([],):
                     values = [one for one in values if case.sizes[one % total] > 1 or one < total]

@@ -165,6 +165,9 @@ NULL_P = 'tool a(; x?: text max 9 or null)\nrequire a where x? = "p"'
         ("tool a(; t: time, x: text max 9)", "tool a(; t: time, x: text max 8)", "refuted"),
         ("tool a(; x?: text max 9)", "tool a(; x?: text max 9 or null)", "proved"),
         ("tool a(x: m | n)", "tool a(; x?: text max 9 or null)", "proved"),
+        ("tool a\ntool b", "tool a", "refuted"),
+        ('tool a(; x?: text max 9)\nrequire a where x? != "q"',
+         'tool a(; x: text max 9)\nrequire a where x != "q"', "refuted"),
         ("tool a(x: m | n; t: time)", "tool a(x: m | n | o; t: time)", "proved"),
     ],
 )  # fmt: skip
