@@ -1,4 +1,4 @@
-"""How much hostile input may ask for, in one place.  Past a limit the kernel declines (D201)."""
+"""Limits on whole files, cores and replays (D201); those of one form, as of lists, stand by it."""
 
 from __future__ import annotations
 

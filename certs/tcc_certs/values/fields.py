@@ -1,4 +1,4 @@
-"""Fields of calls, records and sessions: the types that version 1.2 adds, and where a field stands.
+"""Fields of version 1.2: types of lists, records and times, pointers to places, time zones.
 
 Normative text: docs/spec/core.md, section 7.  A core is read with these declarations alone; which
 value stands in a field is decided in :mod:`tcc_certs.values.places`.  Cost: linear in the text.
