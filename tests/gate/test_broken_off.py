@@ -5,15 +5,23 @@ from __future__ import annotations
 import asyncio
 import copy
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
 import tcc
 from tcc_certs.formats.ledger import LedgerReader, seal
+from tcc_certs.session.machine import Course
 from tcc_runtime.gate import journal
+from tcc_runtime.gate.journal import InFile
+from tcc_runtime.gate.shared import Shared
 from tests.gate.conftest import validated
-from tests.gate.grammars import LONG, do, gate
+from tests.gate.grammars import LONG, artifact, do, gate
 
 
 def _outcomes(session: tcc.Gate) -> list[str]:
@@ -130,3 +138,88 @@ def test_a_record_that_is_none_is_not_gone_on_behind(tmp_path: Path, looks: bool
         with pytest.raises(tcc.Refused) as refused:
             do(session, "b")
         assert refused.value.code == "R306"
+
+
+FEW = """grammar few version "1"
+tool a(; p: text max 4000)
+plan = any*
+limit uses(a) <= 2
+limit depth <= 40
+"""
+MANY = FEW.replace("<= 2", "<= 5").replace("few", "many")
+
+
+@contextmanager
+def _interrupted_at(place: int, *functions: Any) -> Iterator[None]:
+    """An interrupt is seen at that of the lines that these functions go through."""
+    codes, left = [one.__code__ for one in functions], [place]
+
+    def traced(frame: FrameType, event: str, _: object) -> Any:
+        if event == "line" and frame.f_code in codes:
+            left[0] -= 1
+            if left[0] == -1:
+                raise KeyboardInterrupt
+        return traced
+
+    sys.settrace(traced)
+    try:
+        yield
+    finally:
+        sys.settrace(None)
+
+
+@pytest.mark.parametrize("place", range(62))
+def test_an_interrupt_while_records_of_others_are_read_loses_none(
+    place: int, tmp_path: Path
+) -> None:
+    path, key = tmp_path / "s.ledger", bytes(32)
+    (tmp_path / "s.ledger.key").write_text(key.hex() + "\n")
+    gates = [tcc.Gate(artifact(FEW), ledger=path, key=key, durable=False) for _ in range(2)]
+    for session in gates:
+        do(session, "a", {"p": "x"})
+    with (
+        pytest.raises((tcc.Refused, KeyboardInterrupt)),
+        _interrupted_at(place, InFile._read, Shared._follow),
+    ):
+        do(gates[0], "a", {"p": "x"})
+    for session in gates:
+        with pytest.raises(tcc.Refused) as refused:
+            do(session, "a", {"p": "x"})
+        assert refused.value.code in ("R201", "R306")
+        session.close()
+
+
+@pytest.mark.parametrize("place", range(40))
+def test_an_interrupt_while_a_session_is_gone_through_leaves_a_ledger_that_conforms(
+    place: int, tmp_path: Path
+) -> None:
+    session = tcc.Gate(artifact(MANY), ledger=tmp_path / "s.ledger", durable=False)
+    with suppress(KeyboardInterrupt), _interrupted_at(place, Course._catch_up):
+        do(session, "a", {"p": "x"})
+        session.check("a", {"p": "x"})
+    made = 0
+    with suppress(tcc.Refused):
+        while made < 9:
+            do(session, "a", {"p": "x"})
+            made += 1
+    assert made < 5
+    session.close()
+
+
+@pytest.mark.parametrize("torn", [True, False])
+def test_a_ledger_of_fewer_records_is_not_gone_on_with(torn: bool, tmp_path: Path) -> None:
+    path, other = tmp_path / "s.changed", tmp_path / "other.changed"
+    session, beside = (
+        tcc.Gate(artifact(FEW), ledger=one, key=bytes(32), durable=False, show=["a.p"])
+        for one in (path, other)
+    )
+    do(session, "a", {"p": "x"})
+    with beside.call("a", {"p": "y" * 3000}):
+        pass
+    whole = other.read_bytes().splitlines(keepends=True)
+    found = b"".join(whole[:2])[: -1 if torn else None]
+    assert len(found) > path.stat().st_size and found.count(b"\n") < 3
+    path.write_bytes(found)
+    with pytest.raises(tcc.Refused) as refused:
+        do(session, "a", {"p": "x"})
+    assert refused.value.code == "R306" and path.read_bytes() == found

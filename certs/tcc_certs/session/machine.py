@@ -350,6 +350,7 @@ class Course:
         machine: of its artifact.
         attributes: what the session was given when it began, and what it learned since.
         marks: of a pattern and a digest whether that text matches; it may grow.
+        torn: whether going through steps was broken off: where it is is not known any more.
     """
 
     def __init__(
@@ -359,7 +360,7 @@ class Course:
         marks: Mapping[tuple[str, bytes], bool | None] = MappingProxyType({}),
     ) -> None:
         self.machine = machine
-        self.attributes, self.marks = given, marks
+        self.attributes, self.marks, self.torn = given, marks, False
         self._held: Held = machine.start
         # Of the last decision: what was held, the call, and where it leads from there.
         self._ahead: tuple[Held, Offer | None, Held | None] = (), None, None
@@ -539,6 +540,7 @@ class Course:
     def _catch_up(self) -> None:
         machine, memory, before, known = self.machine, self._memory, self._before, 0
         recalls, errors = self._statements is not None, machine.errors
+        self.torn = True
         for step in self._steps[len(before) :]:
             held, standing = self._held, self._errors
             undo = memory.add(step) or () if step.seen or recalls else ()
@@ -558,3 +560,4 @@ class Course:
                 before.append((held, undo, standing))
         del self._steps[:known]
         self._reached -= known
+        self.torn = False

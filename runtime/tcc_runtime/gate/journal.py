@@ -399,14 +399,20 @@ class InFile:
             own = number <= self.records
             if own and number == self.records and head != self.head:
                 raise self._fail(OSError(0, "what was written is not there any more"))
+            if own or passes is None or not passes(body, previous, number):
+                line = Line(reader, raw, previous, body)
+                yield News(record=line, previous=previous, body=body, own=own)
+            # Behind it: what is broken off before is read again, and no record of others is taken
+            # for one that was written here.
+            self._broken = True
             if not own:
                 self.head, self.records, self._size = head, number, size
                 self.doubtful = self._durable
             self._read_to = size, number, head
-            if own or passes is None or not passes(body, previous, number):
-                line = Line(reader, raw, previous, body)
-                yield News(record=line, previous=previous, body=body, own=own)
+            self._broken = False
             previous = head
+        if reader.records < self.records:
+            raise self._fail(OSError(0, "what was written is not there any more"))
         if reader.tail and locked:
             self._cut(reader.tail)
 

@@ -532,9 +532,10 @@ class Session:
         Each is counted once, when somebody asks; an outcome that becomes known later is made good.
         """
         settled = self.under_way[0] - 1 if self.under_way else len(self.made)
+        found = self._taken
         for made in self.made[self._counted : settled]:
-            self._taken = self._with(self._taken, made)
-        self._counted, found = settled, self._taken
+            found = self._with(found, made)
+        self._taken, self._counted = found, settled
         for seq, made in enumerate(self.made[settled:], settled + 1):
             found = found if seq in self.under_way else self._with(found, made)
         return found

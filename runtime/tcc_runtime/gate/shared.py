@@ -656,7 +656,7 @@ class Shared:
         """The lock was taken: what others have written is read."""
         with self.lock:
             self._users, self._row, self._entered = 1, 0, ticket
-            if self._between or self._fault is not None:
+            if self._between or self._fault is not None or self.session.course.torn:
                 self._require_sound(tool)
             journal, session = self.journal, self.session
             news = journal.news(locked=True)
@@ -831,7 +831,7 @@ class Shared:
         Returns:
             why it is not written, and nothing is allowed from here on; None: it is.
         """
-        if self._between or self._fault is not None:
+        if self._between or self._fault is not None or self.session.course.torn:
             trouble = self._trouble()
             if trouble is not None:
                 return trouble
@@ -873,15 +873,14 @@ class Shared:
 
     def _trouble(self) -> Exception | None:
         """Why nothing may be written any more."""
-        if self._between and self._fault is None:
+        if (self._between or self.session.course.torn) and self._fault is None:
             self._fault = LedgerError("ledger", OSError(0, "a record was broken off"))
         return self._fault
 
     def _require_sound(self, tool: str) -> None:
-        if self._between or self._fault is not None:
-            trouble = self._trouble()
-            if trouble is not None:
-                self.broken(trouble, tool)
+        trouble = self._trouble()
+        if trouble is not None:
+            self.broken(trouble, tool)
 
     # Refusals.
 
