@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Event, Thread
 from types import FrameType
 from typing import Any
 
@@ -19,7 +20,7 @@ from tcc_certs.formats.ledger import LedgerReader, seal
 from tcc_certs.session.machine import Course
 from tcc_runtime.gate import journal
 from tcc_runtime.gate.journal import InFile
-from tcc_runtime.gate.shared import Shared
+from tcc_runtime.gate.shared import Shared, admit
 from tests.gate.conftest import validated
 from tests.gate.grammars import LONG, artifact, do, gate
 
@@ -223,3 +224,67 @@ def test_a_ledger_of_fewer_records_is_not_gone_on_with(torn: bool, tmp_path: Pat
     with pytest.raises(tcc.Refused) as refused:
         do(session, "a", {"p": "x"})
     assert refused.value.code == "R306" and path.read_bytes() == found
+
+
+BESIDE = """grammar beside version "1"
+tool a { parallel }
+tool b
+plan = any*
+limit depth <= 60
+"""
+
+
+@contextmanager
+def _one_beside(session: tcc.Gate) -> Iterator[None]:
+    """A call of another thread is under way."""
+    begun, over = Event(), Event()
+
+    def call() -> None:
+        with session.call("a") as permit:
+            begun.set()
+            over.wait(20)
+            permit.done()
+
+    thread = Thread(target=call)
+    thread.start()
+    begun.wait(20)
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(20)
+
+
+@pytest.mark.parametrize("place", range(0, 55, 2))
+def test_what_waits_for_a_call_whose_entry_was_broken_off_is_decided(
+    place: int, tmp_path: Path
+) -> None:
+    session = tcc.Gate(artifact(BESIDE), ledger=tmp_path / "s.ledger", durable=False)
+    found: list[str] = []
+
+    def call() -> None:
+        try:
+            do(session, "b")
+            found.append("made")
+        except tcc.Refused as refused:
+            found.append(str(refused.code))
+
+    waiting = Thread(target=call, daemon=True)
+    with _one_beside(session):
+        with suppress(KeyboardInterrupt), _interrupted_at(place, admit, Shared.put):
+            do(session, "a")
+        waiting.start()
+    waiting.join(20)
+    assert found in (["made"], ["R306"])
+
+
+def test_a_copy_of_a_permit_that_is_left_twice_gives_no_lock_back(tmp_path: Path) -> None:
+    session = tcc.Gate(artifact(BESIDE), ledger=tmp_path / "s.ledger", durable=False)
+    permit = session.call("a")
+    with _one_beside(session):
+        with permit:
+            other = copy.copy(permit)
+            permit.done()
+        other.__exit__(None, None, None)
+    do(session, "b")
+    assert _outcomes(session) == ["done"] * 3

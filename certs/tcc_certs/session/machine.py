@@ -347,10 +347,9 @@ class Course:
     that became known in between.  Steps before all that may still become known are let go.
 
     Attributes:
-        machine: of its artifact.
+        machine: of its artifact; torn: it was broken off between two places, and is at none.
         attributes: what the session was given when it began, and what it learned since.
         marks: of a pattern and a digest whether that text matches; it may grow.
-        torn: whether going through steps was broken off: where it is is not known any more.
     """
 
     def __init__(
@@ -539,8 +538,7 @@ class Course:
 
     def _catch_up(self) -> None:
         machine, memory, before, known = self.machine, self._memory, self._before, 0
-        recalls, errors = self._statements is not None, machine.errors
-        self.torn = True
+        recalls, errors, self.torn = self._statements is not None, machine.errors, True
         for step in self._steps[len(before) :]:
             held, standing = self._held, self._errors
             undo = memory.add(step) or () if step.seen or recalls else ()
@@ -559,5 +557,4 @@ class Course:
             else:
                 before.append((held, undo, standing))
         del self._steps[:known]
-        self._reached -= known
-        self.torn = False
+        self._reached, self.torn = self._reached - known, False

@@ -686,7 +686,12 @@ class Shared:
             the call that was; None: none was.
         """
         with self.lock:
+            if not ticket.held:  # a copy of a permit, say, whose block was left
+                return None
             call = self.pending.pop(ticket, None)
+            if call is not None and call.seq in self.session.under_way:  # its entry was broken off
+                with suppress(*_FAULTS):
+                    self._leave_one_unknown(self.follower, call.seq)
             if self._users <= 1:
                 try:
                     self._unlock()
@@ -884,6 +889,15 @@ class Shared:
 
     # Refusals.
 
+    def not_yet(self, tool: str) -> NoReturn:
+        """A call waits for an outcome; of a session that is not gone on with none comes.
+
+        Raises:
+            NotYet: always, but for Refused: R306.
+        """
+        self._require_sound(tool)
+        raise NotYet
+
     def refuse(self, code: Code, tool: str = "") -> NoReturn:
         """Refuse, for a reason that is no argument's.
 
@@ -939,12 +953,12 @@ def admitted(shared: Shared, permit: Permit) -> tuple[Permitted, str | None]:
     if not isinstance(found, Permitted):
         code, offer = found.code, found.offer
         if code is not None and offer is not None and session.may_come(code, found.place, offer):
-            raise NotYet
+            shared.not_yet(tool)
         if code is not Code.NOT_WRITTEN:  # no record can say when that was
             _record_refusal(shared, found, tool)
         raise Refused(found, tool)
     if session.under_way and _waits(shared, found):
-        raise NotYet
+        shared.not_yet(tool)
     return found, reference
 
 
@@ -991,7 +1005,7 @@ def _has_room(shared: Shared, counting: Counting, found: Permitted, tool: str) -
     if not isinstance(draw, Draw):
         return
     if any(session.made[seq - 1].drawn is not None for seq in session.under_way):
-        raise NotYet
+        shared.not_yet(tool)
     refused = decision(session, Code.MONITOR_FORBIDS, draw.limit.text, found.asked)
     _record_refusal(shared, refused, tool)
     raise Refused(refused, tool)
@@ -1067,8 +1081,9 @@ def admit(
         executions.begin(execution)
     if reference is not None:
         follower.refs[reference] = seq
+    call = shared.pending[ticket] = UnderWay(seq, 0)  # first: who leaves the turn finds it
     shared.followed()
-    shared.pending[ticket] = UnderWay(seq, shared.clock())
+    call.began = shared.clock()
     permit.admitted(seq, key, ticket, model if chosen is None else chosen(ticket))
 
 
