@@ -101,6 +101,25 @@ def test_of_fields(mine: str, theirs: str, verdict: str) -> None:
     ensure_alone(found, tuple(both))
 
 
+@pytest.mark.parametrize(
+    "statement",
+    ["limit uses(pay) per x <= 1", "forbid pay before pay same x", "limit uses(pay) per x <= 2"],
+)
+@pytest.mark.parametrize("of", ["text", "number", "flag"])
+def test_of_a_value_that_one_side_may_leave_out(statement: str, of: str) -> None:
+    """No state is the worse for a call that the other side has not: the call itself is."""
+    text = 'grammar g version "1"\ntool pay(; {}: {})\nplan = pay{{0,1}}\n{}\n'
+    may, has_to = (tcc.compile_text(text.format(name, of, statement)) for name in ("x?", "x"))
+    found = tcc.prove(may, implies=has_to)
+    assert found.verdict == "refuted"
+    assert found.session is not None
+    assert [call.arguments for call in found.session.calls] == [{}]
+    ensure_alone(found, (may, has_to))
+    back = tcc.prove(has_to, implies=may)
+    assert back.verdict == "proved"
+    ensure_alone(back, (has_to, may))
+
+
 @pytest.mark.parametrize("seed", range(0, 120, 10))
 def test_of_random_grammars(seed: int) -> None:
     for at in range(seed, seed + 10):

@@ -48,6 +48,8 @@ OF_TO = "require pay where one in to\n"
         (IN, IN, "proved"),
         (IN, "require find before pay", "proved"),
         (IN, "never pay", "refuted"),
+        ('require pay where one = "x"\n', "never pay", "refuted"),
+        ('require pay where one = "x"\n', 'require pay where one = "x"', "proved"),
         (IN, 'require find where "x" in seen.members before pay', "refuted"),
         (f'{IN}require pay where one = "x"\n', 'require find where "x" in seen.members before pay',
          "proved"),
