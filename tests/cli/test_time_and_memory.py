@@ -6,12 +6,14 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import tcc as library
 import tcc.commands.diff_command as tcc_commands_diff
+from tcc.library import questions
 from tcc.library.linting import _Linting
 from tcc_certs.errors import Rejected
 from tcc_runtime.analysis import difference
@@ -59,13 +61,15 @@ def test_a_grammar_that_explodes_ends_with_the_time(tcc: Tcc, tmp_path: Path) ->
         assert (ended.code == 2 and "TCC404" in ended.err + ended.out) or "D201" in ended.err
 
 
-@pytest.mark.parametrize("phase", ["open_artifact", "compare_written"])
+@pytest.mark.parametrize(
+    ("of", "phase"), [(tcc_commands_diff, "open_artifact"), (questions, "compare_written")]
+)
 def test_a_phase_of_diff_without_a_clock_ends_with_the_time(
-    tcc: Tcc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, phase: str
+    tcc: Tcc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of: ModuleType, phase: str
 ) -> None:
     small = tmp_path / "small.tcg"
     small.write_text(SMALL)
-    monkeypatch.setattr(tcc_commands_diff, phase, for_ever)
+    monkeypatch.setattr(of, phase, for_ever)
     ended = quick(lambda: tcc("diff", small, small, "--timeout", "0.2", "--json"), 20)
     assert (ended.code, ended.json["findings"][0]["code"]) == (2, "D201")
 
