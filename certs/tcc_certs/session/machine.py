@@ -219,7 +219,7 @@ class SessionMachine:
 
     def goes_on(self, held: Held, offer: Offer) -> Held | None:
         """What is held after a call, where one place leads to one, as nearly always; else None."""
-        if len(held) > 1 or offer.observed or self._constraints is not None:
+        if len(held) > 1 or self._constraints is not None:
             return None
         call = offer.calls.get(())
         targets = () if call is None else self._targets(held[0][0], call)

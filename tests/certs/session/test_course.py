@@ -199,3 +199,18 @@ def test_calls_are_kept_from_the_first_on_that_is_not_known_for_good() -> None:
     assert [allowed(at) for at in (45, 49, 50, 63, 70, 89, 91)] == [
         True, False, True, True, True, False, True,
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("looks", ["never", "each", "last"])
+def test_what_is_gone_through_again_does_not_depend_on_when_calls_are_let_go(looks: str) -> None:
+    """The validator looks at each record, a gate that takes up by bytes does not."""
+    made = machine_of(check(write_container(tcc.compile_text(LONG).file.columns)))
+    course, offer = Course(made), made.offers(0)[()]
+    for at in range(1, 9):
+        course.begin(at, offer, made.monitors.see(0, (), {"p": str(at)}, {}))
+        course.settle("unknown" if at == 6 else "done", ())
+        if looks == "each" or (looks == "last" and at == 8):
+            course.held  # noqa: B018
+    assert course.repeated(6) == 2
+    course.resolve(6, "done", ())
+    assert course.repeated(6) == 2
