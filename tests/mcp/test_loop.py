@@ -16,7 +16,7 @@ from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.permit import Ticket
 from tcc_runtime.mcp.door import ClientConnection
 from tcc_runtime.mcp.relay import Relay, Served
-from tcc_runtime.mcp.upstream import Pipe, Steps, Stopping, Upstream
+from tcc_runtime.mcp.upstream import Pipe, Steps, Stopping, Upstream, ready
 from tests.mcp.speaking import Relayed, locked
 
 PING_MS = 50
@@ -384,3 +384,22 @@ def test_the_client_is_read_with_the_turn_in_hand(ends: bool) -> None:
         upstream.close()
     assert (made, given_back) == ([], [turn])
     os.close(hears)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(0.0, 0), (-1.0, 0), (0.0002, 1), (0.001, 1), (0.0011, 2), (None, None)]
+)
+def test_a_wait_of_nothing_waits_for_nothing(
+    seconds: float | None, told: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client is read right before each permit: a wait of a millisecond there is one a call."""
+    waits: list[int | None] = []
+
+    class Poll:
+        def poll(self, wait: int | None) -> list[tuple[int, int]]:
+            waits.append(wait)
+            return []
+
+    monkeypatch.setattr("tcc_runtime.mcp.upstream.select.poll", Poll)
+    assert ready((), seconds) == []
+    assert waits == [told]

@@ -31,6 +31,7 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, 
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
+from math import ceil
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -178,7 +179,7 @@ def ready(pipes: Sequence[Pipe], seconds: float | None, wakes: int | None = None
         wanted[wakes] = select.POLLIN
     for descriptor, events in wanted.items():
         poll.register(descriptor, events)
-    found = dict(poll.poll(None if seconds is None else max(0, int(seconds * 1000) + 1)))
+    found = dict(poll.poll(None if seconds is None else max(0, ceil(seconds * 1000))))
     readable = []
     for pipe in pipes:
         if pipe.waiting and found.get(pipe.writes, 0) & (select.POLLOUT | _GONE):
