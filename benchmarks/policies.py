@@ -25,8 +25,7 @@ from tcc_certs.session.monitors.keyed import Event
 from tcc_certs.session.monitors.policies import Memory, Policies
 from tcc_certs.values.declared import TextType
 from tcc_certs.values.fields import Field, ListType, RecordType
-from tcc_certs.values.places import NONE
-from tcc_certs.values.places import read as read_field
+from tcc_certs.values.places import NONE, read as read_field
 
 SIZES = (10, 1_000, 100_000)
 READ, ACT = 0, 1

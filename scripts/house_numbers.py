@@ -45,7 +45,7 @@ FILES, LINES, LINES_A_FILE = 330, 82_500, 250
 # The number, what the design wants of it, and what tests/architecture/test_numbers.py holds it to:
 # that, or what it came to where the design is not reached yet.
 LIMITS: dict[str, tuple[float, float]] = {
-    "lines of imports, %": (5, 5.1),
+    "lines of imports, %": (5, 5),
     "public classes of one name": (20, 20),
     "modules in a folder": (15, 15),
     "files that a compile enters": (60, 60),

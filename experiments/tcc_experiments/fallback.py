@@ -47,9 +47,9 @@ from tcc_experiments.paper_trees import (
     drawn,
     fallback_keys,
     fallback_values,
+    search as searched,
     words,
 )
-from tcc_experiments.paper_trees import search as searched
 from tcc_runtime.settings.settings import Settings
 
 BRANCHINGS = (2, 3, 4, 6, 8, 12)

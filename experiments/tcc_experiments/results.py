@@ -14,8 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as version_of
+from importlib.metadata import PackageNotFoundError, version as version_of
 from pathlib import Path
 
 from tcc_experiments.figures import drawn

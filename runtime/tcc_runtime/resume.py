@@ -30,15 +30,7 @@ from tcc_runtime.ledger.outputs import target_of
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import LedgerTail
 from tcc_runtime.outcome import Run
-from tcc_runtime.pricing.drawing import (
-    Drawing,
-    Drawn,
-    RecordedAnswers,
-    Redrawn,
-    Told,
-    answer_of,
-    told_of,
-)
+from tcc_runtime.pricing import drawing
 from tcc_runtime.pricing.quotes import Answer, Quoter
 from tcc_runtime.search import QUICKEST, Engine, OnExpand, search
 from tcc_runtime.settings.settings import Settings
@@ -95,7 +87,7 @@ def resume(
         _require_account(prefix.header, account)
         with path.open("rb") as handle:
             recorder = Replaying(prefix, handle, path, withhold=withhold, sync_ms=sync_ms)
-            asked = RecordedAnswers(prefix.answers, quoter)
+            asked = drawing.RecordedAnswers(prefix.answers, quoter)
             clock = _clock(recorder)
             told = on_expand, clock, asked, engine, adapters, account
             return search(artifact, settings, recorder, *told, pam=pam)
@@ -122,7 +114,7 @@ class LedgerPrefix:
     size: int
     dropped: int
     answers: Sequence[Answer]
-    told: Sequence[Told]
+    told: Sequence[drawing.Told]
 
 
 def read_prefix(path: Path) -> LedgerPrefix:
@@ -138,7 +130,7 @@ def read_prefix(path: Path) -> LedgerPrefix:
         reader = LedgerReader(iter(lambda: handle.read(_CHUNK), b""))
         header: Mapping[str, Json] | None = None
         answers: list[Answer] = []
-        told: list[Told] = []
+        told: list[drawing.Told] = []
         kind = ""
         record: Mapping[str, Json] = {}
         for record in reader:
@@ -150,9 +142,9 @@ def read_prefix(path: Path) -> LedgerPrefix:
                 header = record
                 require("open", kind, Code.LEDGER_ORDER, "line 1: kind")
             if kind == "refine":
-                answers.append(answer_of(record, reader.records))
+                answers.append(drawing.answer_of(record, reader.records))
             if "account_left" in record:
-                told.append(told_of(record, reader.records))
+                told.append(drawing.told_of(record, reader.records))
         if reader.tail:
             _require_open(kind, reader.records + 1)
         size = handle.tell()
@@ -259,9 +251,9 @@ class Replaying(Recorder):
         """Whether lines of the prefix are left."""
         return self._kept < self._prefix.records
 
-    def drawing(self, account: Account) -> Drawing:
+    def drawing(self, account: Account) -> drawing.Drawing:
         """What the ledger has of the account, and then what the account has."""
-        return Redrawn(Drawn(account, self.run_id), self._prefix.told)
+        return drawing.Redrawn(drawing.Drawn(account, self.run_id), self._prefix.told)
 
     def lines(self, bodies: Iterable[bytes]) -> None:
         """One by one, as long as there are lines to hold them against."""

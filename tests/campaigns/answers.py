@@ -17,8 +17,7 @@ from tcc_certs.errors import Code, Rejected
 from tcc_certs.values.fields import steps_of
 from tcc_certs.values.places import NONE, UNKNOWN, answered
 from tests.campaigns.mutate import TOKENS, mutate_bytes, mutate_json
-from tests.oracle_policies import language as l
-from tests.oracle_policies import values as slow
+from tests.oracle_policies import language as l, values as slow
 from tests.oracle_policies.core import field_of
 from tests.oracle_policies.drawn import POOL
 

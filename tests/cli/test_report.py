@@ -22,8 +22,10 @@ from tcc.pages import policy
 from tcc.pages.records import Changed, records
 from tcc_certs.formats.ledger import FIRST_HEAD, seal
 from tests.cli.conftest import Ended, Tcc
-from tests.cli.test_session import GRAMMAR as SHOP
-from tests.cli.test_session import played as played  # a fixture
+from tests.cli.test_session import (
+    GRAMMAR as SHOP,
+    played as played,  # a fixture
+)
 from tests.forgery.artifacts import Forge
 from tests.oracle.build import build as built
 from tests.oracle_session.desk import desk_core, desk_plans

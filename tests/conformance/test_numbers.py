@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tcc_certs.formats.ledger import Q64_MAX, Q64_MIN, format_q64
 from tcc_experiments.evidence import q64_of

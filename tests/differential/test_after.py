@@ -18,8 +18,13 @@ from tcc_experiments.evidence import q64_of
 from tcc_runtime.artifact.load import load
 from tcc_runtime.search import search
 from tcc_runtime.settings.settings import Settings
-from tests.differential.test_ledgers import agree, drawn, runtime_ledger, settings
-from tests.differential.test_ledgers import reference as reference_of
+from tests.differential.test_ledgers import (
+    agree,
+    drawn,
+    reference as reference_of,
+    runtime_ledger,
+    settings,
+)
 from tests.differential.tree_oracle import Oracle, Tree
 from tests.oracle_ledger.upper import drawn_upper
 from tests.runtime.engines import RECORDED, UNRECORDED

@@ -14,8 +14,7 @@ import pytest
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.ledger import digits_q64
 from tcc_runtime.artifact.load import load
-from tcc_runtime.ledger import lines
-from tcc_runtime.ledger import steps as rendering
+from tcc_runtime.ledger import lines, steps as rendering
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import LedgerFile, MemorySink
 from tcc_runtime.numbers.ladder import fits

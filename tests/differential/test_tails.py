@@ -17,8 +17,7 @@ from tcc_certs.errors import Rejected
 from tcc_certs.formats.ledger import Q64_MIN
 from tcc_certs.kernel import check
 from tcc_certs.replay import validate
-from tcc_certs.replay.closing import _fewest, tail_steps
-from tcc_certs.replay.closing import tail_lse as validators
+from tcc_certs.replay.closing import _fewest, tail_lse as validators, tail_steps
 from tcc_certs.replay.language import read_language
 from tcc_runtime.artifact.cuts import cut_of
 from tcc_runtime.artifact.load import Artifact, load

@@ -26,8 +26,7 @@ from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.item import ORDER, VIEW, WON, WORD, Item
 from tcc_runtime.races.race import Race
 from tcc_runtime.states import tables_of
-from tests.oracle.build import Node as Built
-from tests.oracle.build import build_graph
+from tests.oracle.build import Node as Built, build_graph
 from tests.oracle.cores import depth, letters, make_core
 from tests.runtime.engines import Given, race_over
 

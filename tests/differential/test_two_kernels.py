@@ -20,9 +20,7 @@ from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.formats.container import write_container
 from tcc_certs.rules import check_calls
 from tcc_certs.states import round_up
-from tcc_runtime.fastcheck import counts
-from tcc_runtime.fastcheck import kernel as fast
-from tcc_runtime.fastcheck import spans as room
+from tcc_runtime.fastcheck import counts, kernel as fast, spans as room
 from tcc_runtime.fastcheck.counts import Rounded
 from tcc_runtime.fastcheck.spans import column
 from tests.campaigns import seeds
@@ -33,8 +31,7 @@ from tests.oracle.build import Node, build, build_graph
 from tests.oracle.cores import depth, letters, make_core, random_core, random_later_core
 from tests.oracle.examples import example
 from tests.oracle.network import build_network
-from tests.oracle.plans import plans
-from tests.oracle.plans import words as words_of
+from tests.oracle.plans import plans, words as words_of
 
 # One state a rank, and counts as wide as the automaton is deep.
 NARROW = 'grammar g version "1"\ntool a\ntool b\nplan = (a | b){0,%d}\n'

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from scripts.commands_page import page as commands_page
-from scripts.house_page import pages as house_pages
-from scripts.house_page import rooms
+from scripts.house_page import pages as house_pages, rooms
 from scripts.race_picture import PLANS, SEED, picture
 
 from tcc.main import COMMANDS

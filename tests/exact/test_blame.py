@@ -13,8 +13,10 @@ import tcc
 from tcc.library.blaming import Barred, Blaming, blame_sessions
 from tcc_compiler.options import Options
 from tcc_runtime.exact.atoms import OpenQuestion
-from tests.cli.conftest import Tcc
-from tests.cli.conftest import tcc as tcc_command  # noqa: F401 - a fixture
+from tests.cli.conftest import (
+    Tcc,
+    tcc as tcc_command,  # noqa: F401 - a fixture
+)
 from tests.exact.brute import Holds, Made, Say, fits, grammar, statement
 
 DESK = """grammar desk version "1"

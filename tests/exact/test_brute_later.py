@@ -14,9 +14,7 @@ import tcc
 from tcc.library import artifact_bytes
 from tcc.library.proving import Proof, prove
 from tcc_certs.proof.check import check_proof
-from tests.exact import brute_later as brute
-from tests.exact import drawn_later as drawn
-from tests.exact import drawn_members
+from tests.exact import brute_later as brute, drawn_later as drawn, drawn_members
 from tests.exact.test_brute import count
 from tests.exact.test_proofs import file_of, lines_of
 from tests.oracle_policies import language as l

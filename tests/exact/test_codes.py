@@ -10,8 +10,10 @@ import pytest
 
 import tcc
 from tcc_compiler.language.catalogue import CATALOGUE
-from tests.cli.conftest import Tcc
-from tests.cli.conftest import tcc as tcc_command  # noqa: F401 - a fixture
+from tests.cli.conftest import (
+    Tcc,
+    tcc as tcc_command,  # noqa: F401 - a fixture
+)
 
 CODES = [code for code in CATALOGUE if code.startswith("P5")]
 WAY = re.compile(r"^# decided with `(.+)` in place of `(.+)`$", re.MULTILINE)

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 import tcc
-from tests.cli.conftest import Tcc
-from tests.cli.conftest import tcc as tcc_command  # noqa: F401 - a fixture
+from tests.cli.conftest import (
+    Tcc,
+    tcc as tcc_command,  # noqa: F401 - a fixture
+)
 
 HEAD = """grammar g version "1"
 

@@ -14,8 +14,7 @@ from tcc_certs.proof import compared, moves, rules
 from tcc_certs.proof.histories import Histories
 from tcc_certs.proof.lists import Elements
 from tcc_certs.proof.sides import Side
-from tcc_runtime.exact import compared as searched
-from tcc_runtime.exact import search, system
+from tcc_runtime.exact import compared as searched, search, system
 from tests.exact import test_brute_later as later
 from tests.exact.test_brute import ask
 from tests.oracle_policies import language as l

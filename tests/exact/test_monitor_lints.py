@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 import tcc
-from tests.cli.conftest import Tcc
-from tests.cli.conftest import tcc as tcc_command  # noqa: F401 - a fixture
+from tests.cli.conftest import (
+    Tcc,
+    tcc as tcc_command,  # noqa: F401 - a fixture
+)
 from tests.exact import brute_later, drawn_later, drawn_members
 from tests.exact.brute import Holds, Made, Say, breaks_inclusion, grammar
 from tests.oracle_policies import language as l

@@ -19,8 +19,10 @@ from tcc_certs.proof.check import check_proof
 from tcc_certs.proof.compared import Part
 from tcc_certs.values.declared import TextType
 from tcc_runtime.exact import certificate
-from tests.cli.conftest import Tcc
-from tests.cli.conftest import tcc as tcc_command  # noqa: F401 - a fixture
+from tests.cli.conftest import (
+    Tcc,
+    tcc as tcc_command,  # noqa: F401 - a fixture
+)
 from tests.exact.test_proofs import (
     PAIRS,
     SHOP,

@@ -7,8 +7,7 @@ import pytest
 import tcc
 from tcc_certs.errors import Rejected
 from tcc_certs.proof import compared as compared_sides
-from tcc_runtime.exact import certificate
-from tcc_runtime.exact import compared as searched
+from tcc_runtime.exact import certificate, compared as searched
 from tests.exact.test_proofs import (
     SHOP,
     STATEMENT,

@@ -16,8 +16,7 @@ from tcc_certs.proof.check import check_proof
 from tcc_certs.proof.compared import Part, held_tokens, renamed
 from tcc_runtime.exact import certificate
 from tests.cli.conftest import tcc as tcc_command  # noqa: F401 - a fixture
-from tests.exact.test_brute import ask as compared
-from tests.exact.test_brute import count
+from tests.exact.test_brute import ask as compared, count
 
 SHOP = """grammar shop version "1"
 tool find(; order: text ~ "p|q", user: text ~ "q|r")

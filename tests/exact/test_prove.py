@@ -11,8 +11,10 @@ import tcc
 from tcc.library import artifact_bytes
 from tcc.library.proving import Proof, rewritten
 from tcc_certs.proof.check import check_proof
-from tests.cli.conftest import Tcc
-from tests.cli.conftest import tcc as tcc_command  # noqa: F401 - a fixture
+from tests.cli.conftest import (
+    Tcc,
+    tcc as tcc_command,  # noqa: F401 - a fixture
+)
 
 SHOP = """grammar shop version "1"
 tool find(; order: text min 1 max 9)

@@ -13,8 +13,7 @@ from itertools import product
 
 import pytest
 
-from tests.oracle_policies import cases as c
-from tests.oracle_policies import language as l
+from tests.oracle_policies import cases as c, language as l
 from tests.oracle_policies.drawn import FORMS, START, Draw, Play
 from tests.oracle_policies.meaning import Made, Scene, Session, both, either, holds, opposite
 from tests.oracle_policies.values import NONE, UNKNOWN, State

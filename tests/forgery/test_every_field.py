@@ -18,8 +18,7 @@ from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay import validate
 from tcc_runtime.pricing.quotes import Answer, Question
-from tests.forgery import test_ledger_forgeries as points
-from tests.forgery import test_range_forgeries as ranges
+from tests.forgery import test_ledger_forgeries as points, test_range_forgeries as ranges
 from tests.forgery.mutants import changes
 from tests.oracle.cores import at_most, depth, letters, make_core
 from tests.oracle.plans import plans

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import tcc
-from tests.exact import brute_later as brute
-from tests.exact import drawn_later, drawn_members
+from tests.exact import brute_later as brute, drawn_later, drawn_members
 from tests.exact.test_brute_later import compiled
 
 AFTER = """grammar g version "1"

@@ -19,8 +19,7 @@ from tcc_certs.formats.artifact import Relaxed
 from tcc_runtime.analysis.blame import lets_through
 from tcc_runtime.analysis.statements import Part, statements_of, without
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.gate import reasons as giving
-from tcc_runtime.gate import session as sessions
+from tcc_runtime.gate import reasons as giving, session as sessions
 from tcc_runtime.gate.gate import Gate
 from tests.gate.grammars import do, gate
 from tests.gate.test_decisions import MOST, given, named, relaxed

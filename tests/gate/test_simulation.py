@@ -39,8 +39,7 @@ from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.session.machine import SessionMachine
 from tcc_certs.session.validation import SessionReplay, _read, conclude, machine_of
 from tcc_runtime.errors import LedgerError, ResumeError
-from tcc_runtime.gate import journal as journals
-from tcc_runtime.gate import shared, store
+from tcc_runtime.gate import journal as journals, shared, store
 from tcc_runtime.gate.permit import NotYet, Turns
 from tests.gate.grammars import artifact, bytes_of
 

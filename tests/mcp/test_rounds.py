@@ -22,8 +22,7 @@ from mcp_types import ElicitResult, ListRootsResult, Root
 
 from tests.mcp.speaking import SERVERS, Relayed
 from tests.mcp.test_http import KEYS, VERSION, Web, pem, signed, web
-from tests.mcp.test_passing import TEXT as OFFERED
-from tests.mcp.test_passing import compiled, free_server, served, talk
+from tests.mcp.test_passing import TEXT as OFFERED, compiled, free_server, served, talk
 
 __all__ = ["served"]
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"

@@ -22,8 +22,7 @@ from tcc_certs.values.fields import (
     zone_of,
 )
 from tcc_certs.values.places import NONE, UNKNOWN, State
-from tests.oracle_policies import language as l
-from tests.oracle_policies import values as slow
+from tests.oracle_policies import language as l, values as slow
 from tests.oracle_policies.writer import number_text
 
 HELD = (l.Require, l.Forbid, l.Apart, l.Owed, l.Uses, l.Sum)

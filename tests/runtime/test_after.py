@@ -26,8 +26,14 @@ from tcc_runtime.settings.settings import Settings
 from tests.oracle.cores import at_most, depth, letters, make_core
 from tests.oracle.plans import plans as plans_of
 from tests.oracle_ledger.upper import Shape, upper, without
-from tests.runtime.graphs import build as build_graph
-from tests.runtime.graphs import chain_rows, free_core, opened, vec_core, vec_rows
+from tests.runtime.graphs import (
+    build as build_graph,
+    chain_rows,
+    free_core,
+    opened,
+    vec_core,
+    vec_rows,
+)
 from tests.runtime.prefixes import drawn_prefix
 from tests.runtime.ranged import Unreliable, ranged_artifact, ranged_settings
 

@@ -9,8 +9,7 @@ from copy import copy
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tcc_certs.formats.codec import blake, encode
 from tcc_certs.formats.ledger import LedgerReader

@@ -15,8 +15,7 @@ from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats import artifact as rows_of
 from tcc_certs.kernel import check
 from tcc_certs.limits import FREE_TAIL_STEPS, TAIL_STEPS_PER_EDGE
-from tcc_certs.replay import closing as validators
-from tcc_certs.replay import validate
+from tcc_certs.replay import closing as validators, validate
 from tcc_certs.replay.language import read_language
 from tcc_runtime.artifact import cuts
 from tcc_runtime.artifact.cuts import cut_of

@@ -44,16 +44,7 @@ from tcc_certs.core.atoms import (
     SubsampledGaussian,
 )
 from tcc_certs.errors import Code, ensure
-from tcc_certs.privacy.curves import (
-    ORDERS,
-    UNITS,
-    WORK_BITS,
-    Curve,
-    Part,
-    curve_of,
-    from_bits,
-    sampled_at,
-)
+from tcc_certs.privacy import curves
 from tcc_certs.privacy.gaussians import (
     BITS,
     ONE,
@@ -187,7 +178,7 @@ _MOST_WORK = 2000  # compositions of two, of which one on two grids is worth man
 
 
 @lru_cache(maxsize=1 << 8)
-def losses_epsilon(parts: frozenset[tuple[Part, int]], delta: Exact) -> int | None:
+def losses_epsilon(parts: frozenset[tuple[curves.Part, int]], delta: Exact) -> int | None:
     """An epsilon of all parts, in units of 10^-10; None: they have none, or are too many."""
     known = dict(parts)
     mu = gaussian_shift(known)
@@ -332,11 +323,13 @@ class Composed:
         parts: what it is the sum of, and how often each is in it.
     """
 
-    curve: Curve = field(default_factory=lambda: Curve(rdp=(0,) * len(ORDERS), pure=0))
+    curve: curves.Curve = field(
+        default_factory=lambda: curves.Curve(rdp=(0,) * len(curves.ORDERS), pure=0)
+    )
     atoms: int = 0
-    parts: Mapping[Part | None, int] = field(default_factory=dict)
+    parts: Mapping[curves.Part | None, int] = field(default_factory=dict)
 
-    def plus(self, other: Curve, atoms: int = 0) -> Composed:
+    def plus(self, other: curves.Curve, atoms: int = 0) -> Composed:
         """The sum; its curve ends where the shorter of both does.
 
         Raises:
@@ -354,7 +347,9 @@ class Composed:
         ensure(sampled in (0, len(parts)), Code.NEIGHBOURS, "atoms", one, "both")
         most = f"at most {MOST_SUBSAMPLED} different subsampled ones"
         ensure(sampled <= MOST_SUBSAMPLED, Code.MANY_ATOMS, "atoms", most, sampled)
-        return Composed(curve=Curve(rdp=rdp, pure=pure), atoms=self.atoms + atoms, parts=parts)
+        return Composed(
+            curve=curves.Curve(rdp=rdp, pure=pure), atoms=self.atoms + atoms, parts=parts
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -376,7 +371,7 @@ def total_of(atoms: Iterable[Atom]) -> Composed:
     """What some atoms come to."""
     total = Composed()
     for atom in atoms:
-        total = total.plus(curve_of(atom), atom.times)
+        total = total.plus(curves.curve_of(atom), atom.times)
     return total
 
 
@@ -387,7 +382,7 @@ def stated(total: Composed, delta: Exact, rule: str = PLD) -> EpsilonBound:
     """
     pure, rdp = total.curve.pure, total.curve.rdp
     best, at = _least(rdp, _penalties(delta))
-    found = EpsilonBound(epsilon=tenth(best), alpha=ORDERS[at].text, rdp=tenth(rdp[at]))
+    found = EpsilonBound(epsilon=tenth(best), alpha=curves.ORDERS[at].text, rdp=tenth(rdp[at]))
     if pure is not None and pure <= best:
         found = EpsilonBound(epsilon=tenth(pure), alpha=PURE, rdp=tenth(pure))
     parts = {part: times for part, times in total.parts.items() if part is not None}
@@ -413,14 +408,16 @@ def _between(
 
     Wherever the search for it ends, what is found there holds.
     """
-    if ORDERS[at].places or not 0 < at < len(ORDERS) - 1:
+    if curves.ORDERS[at].places or not 0 < at < len(curves.ORDERS) - 1:
         return found
 
     def of(order: int) -> tuple[int, int]:
-        rdp = sum(sampled_at(part, order) * times for part, times in sampled)
+        rdp = sum(curves.sampled_at(part, order) * times for part, times in sampled)
         return rdp + _penalty(Exact(order, 0), _surplus(delta)), rdp
 
-    low, high = (ORDERS[i].numerator // 10 ** ORDERS[i].places for i in (at - 1, at + 1))
+    low, high = (
+        curves.ORDERS[i].numerator // 10 ** curves.ORDERS[i].places for i in (at - 1, at + 1)
+    )
     low = max(low, 2)
     while high > low + 1:
         middle = (low + high) // 2
@@ -437,14 +434,14 @@ def _between(
 
 def points_of(total: Composed) -> list[tuple[str, str]]:
     """The curve as (alpha, epsilon), both texts, epsilon rounded up to ten places."""
-    known = zip(ORDERS, total.curve.rdp, strict=False)
+    known = zip(curves.ORDERS, total.curve.rdp, strict=False)
     return [(alpha.text, epsilon_text(tenth(epsilon))) for alpha, epsilon in known]
 
 
 def tenth(units: int) -> int:
     """Units of 10^-40 as units of 10^-10, rounded up."""
     scale: int = 10**PLACES
-    return -(-units * scale // UNITS)
+    return -(-units * scale // curves.UNITS)
 
 
 def epsilon_text(number: int) -> str:
@@ -465,17 +462,17 @@ def _least(rdp: Sequence[int], penalties: Sequence[int]) -> tuple[int, int]:
 @lru_cache(maxsize=64)
 def _penalties(delta: Exact) -> Sequence[int]:
     """ln((a-1)/a) - (ln delta + ln a)/(a-1) at every order, rounded up."""
-    return [_penalty(alpha, _surplus(delta)) for alpha in ORDERS]
+    return [_penalty(alpha, _surplus(delta)) for alpha in curves.ORDERS]
 
 
 def _surplus(delta: Exact) -> int:
     one: int = 10**delta.places
-    return log_enclosure(one, delta.numerator, WORK_BITS)[1]
+    return log_enclosure(one, delta.numerator, curves.WORK_BITS)[1]
 
 
 def _penalty(alpha: Exact, surplus: int) -> int:
     unit: int = 10**alpha.places
     above = alpha.numerator - unit
-    share = log_enclosure(above, alpha.numerator, WORK_BITS)[1]
-    log_alpha = log_enclosure(alpha.numerator, unit, WORK_BITS)[0]
-    return from_bits(share) + from_bits(-(-(surplus - log_alpha) * unit // above))
+    share = log_enclosure(above, alpha.numerator, curves.WORK_BITS)[1]
+    log_alpha = log_enclosure(alpha.numerator, unit, curves.WORK_BITS)[0]
+    return curves.from_bits(share) + curves.from_bits(-(-(surplus - log_alpha) * unit // above))

@@ -35,16 +35,7 @@ from functools import lru_cache
 from math import isqrt
 from typing import TypeAlias
 
-from tcc_certs.core.atoms import (
-    Atom,
-    DiscreteGaussian,
-    Exact,
-    Gaussian,
-    Laplace,
-    Points,
-    RandomizedResponse,
-    SubsampledGaussian,
-)
+from tcc_certs.core import atoms
 from tcc_certs.race.numbers import exp_enclosure, log_enclosure, log_two, multiple_of_log_two
 
 # ---- Orders at which curves are computed and added up: one fixed set, for every run and file.
@@ -58,7 +49,7 @@ from tcc_certs.race.numbers import exp_enclosure, log_enclosure, log_two, multip
 _FINEST, _COARSEST = -7, 20
 
 
-def _all_orders() -> tuple[Exact, ...]:
+def _all_orders() -> tuple[atoms.Exact, ...]:
     found = {
         1 + Fraction(m, 8) * Fraction(2) ** e
         for e in range(_FINEST, _COARSEST)
@@ -70,11 +61,11 @@ def _all_orders() -> tuple[Exact, ...]:
     return tuple(_decimal(order) for order in sorted(found))
 
 
-def _decimal(order: Fraction) -> Exact:
+def _decimal(order: Fraction) -> atoms.Exact:
     places = 0
     while order.denominator > 1:
         order, places = order * 10, places + 1
-    return Exact(order.numerator, places)
+    return atoms.Exact(order.numerator, places)
 
 
 ORDERS = _all_orders()
@@ -94,7 +85,7 @@ _WHOLE_ORDERS = [
 ]
 
 
-def known_moments(atom: SubsampledGaussian) -> list[tuple[int, int]]:
+def known_moments(atom: atoms.SubsampledGaussian) -> list[tuple[int, int]]:
     """Orders and moments: up to where the best order may lie, of a rate below 1."""
     over, under = ratio(atom)
     square = min(under * under // (over * over), MOST_TERMS)
@@ -103,7 +94,9 @@ def known_moments(atom: SubsampledGaussian) -> list[tuple[int, int]]:
     return [(order, moment(atom, order)) for order in _WHOLE_ORDERS if order <= most]
 
 
-def ratio(atom: Gaussian | DiscreteGaussian | SubsampledGaussian) -> tuple[int, int]:
+def ratio(
+    atom: atoms.Gaussian | atoms.DiscreteGaussian | atoms.SubsampledGaussian,
+) -> tuple[int, int]:
     """sensitivity / sigma."""
     over: int = atom.sensitivity.numerator * 10**atom.sigma.places
     under: int = atom.sigma.numerator * 10**atom.sensitivity.places
@@ -111,7 +104,7 @@ def ratio(atom: Gaussian | DiscreteGaussian | SubsampledGaussian) -> tuple[int, 
 
 
 @lru_cache(maxsize=1 << 12)
-def moment(atom: SubsampledGaussian, order: int) -> int:
+def moment(atom: atoms.SubsampledGaussian, order: int) -> int:
     """ln of the sum of C(a,k) (1-q)^(a-k) q^k e^(k(k-1)/(2 z^2)), each term made of the last."""
     rate, unit = atom.rate.numerator, 10**atom.rate.places
     over, under = ratio(atom)
@@ -157,13 +150,13 @@ def _power_of_e(over: int, under: int) -> Float:
     return exp_enclosure((rest, rest), _FLOAT_BITS, _FLOAT_BITS)[1], times - _FLOAT_BITS
 
 
-def sampled_at(atom: SubsampledGaussian, order: int) -> int:
+def sampled_at(atom: atoms.SubsampledGaussian, order: int) -> int:
     """epsilon(a) at any integer order from 2 on, composed `times` times."""
     part = replace(atom, times=1)
     if order > MOST_TERMS or atom.rate.numerator == 10**atom.rate.places:
         over, under = ratio(atom)
         return up(order * over * over, 2 * under * under) * atom.times
-    return per_order(moment(part, order), Exact(order, 0)) * atom.times
+    return per_order(moment(part, order), atoms.Exact(order, 0)) * atom.times
 
 
 def up(numerator: int, denominator: int) -> int:
@@ -171,19 +164,19 @@ def up(numerator: int, denominator: int) -> int:
     return -(-numerator * UNITS // denominator)
 
 
-def above_one(alpha: Exact) -> tuple[int, int]:
+def above_one(alpha: atoms.Exact) -> tuple[int, int]:
     """alpha - 1 as a fraction."""
     unit: int = 10**alpha.places
     return alpha.numerator - unit, unit
 
 
-def per_order(value: int, alpha: Exact) -> int:
+def per_order(value: int, alpha: atoms.Exact) -> int:
     """`value / (alpha - 1)`, rounded up to units, at least 0."""
     above, unit = above_one(alpha)
     return max(0, -(-value * unit * UNITS // (above << WORK_BITS)))
 
 
-Part: TypeAlias = "Atom | int"  # of `times` 1; an integer is a plain epsilon in nano-units
+Part: TypeAlias = "atoms.Atom | int"  # of `times` 1; an integer is a plain epsilon in nano-units
 
 _VANISHED = 1024 << WORK_BITS  # e^-1024 is far below a unit
 
@@ -204,7 +197,7 @@ class Curve:
     times: int = 1
 
 
-def curve_of(atom: Atom) -> Curve:
+def curve_of(atom: atoms.Atom) -> Curve:
     """The curve of an atom, composed with itself `times` times."""
     part, times = replace(atom, times=1), atom.times
     once = _curve(part)
@@ -230,17 +223,17 @@ def from_bits(value: int) -> int:
 
 
 @lru_cache(maxsize=1 << 10)
-def _curve(atom: Atom) -> Curve:
-    if isinstance(atom, RandomizedResponse):
+def _curve(atom: atoms.Atom) -> Curve:
+    if isinstance(atom, atoms.RandomizedResponse):
         return _response(atom)
-    if isinstance(atom, Laplace):
+    if isinstance(atom, atoms.Laplace):
         return _laplace(atom)
-    if isinstance(atom, Points):
+    if isinstance(atom, atoms.Points):
         return _chords(atom)
-    return _subsampled(atom) if isinstance(atom, SubsampledGaussian) else _gaussian(atom)
+    return _subsampled(atom) if isinstance(atom, atoms.SubsampledGaussian) else _gaussian(atom)
 
 
-def _response(atom: RandomizedResponse) -> Curve:
+def _response(atom: atoms.RandomizedResponse) -> Curve:
     """With u = max(p, q), l = min(p, q), x = (a-1) ln(u/l): x + ln(u + l e^-2x + (k-2) q e^-x).
 
     That is the logarithm of the sum above, which rises with x; so x is taken rounded up, all over.
@@ -264,7 +257,7 @@ def _response(atom: RandomizedResponse) -> Curve:
     return Curve(rdp=rdp, pure=from_bits(pure))
 
 
-def _laplace(atom: Laplace) -> Curve:
+def _laplace(atom: atoms.Laplace) -> Curve:
     """With t = sensitivity / scale: (a-1) t + ln(a/(2a-1) + (a-1)/(2a-1) e^(-(2a-1) t))."""
     over: int = atom.sensitivity.numerator * 10**atom.scale.places
     under: int = atom.scale.numerator * 10**atom.sensitivity.places
@@ -280,7 +273,7 @@ def _laplace(atom: Laplace) -> Curve:
     return Curve(rdp=rdp, pure=pure)
 
 
-def _gaussian(atom: Gaussian | DiscreteGaussian | SubsampledGaussian) -> Curve:
+def _gaussian(atom: atoms.Gaussian | atoms.DiscreteGaussian | atoms.SubsampledGaussian) -> Curve:
     over, under = ratio(atom)
     rdp = [
         up(alpha.numerator * over * over, 2 * 10**alpha.places * under * under) for alpha in ORDERS
@@ -288,7 +281,7 @@ def _gaussian(atom: Gaussian | DiscreteGaussian | SubsampledGaussian) -> Curve:
     return Curve(rdp=rdp, pure=None)
 
 
-def _subsampled(atom: SubsampledGaussian) -> Curve:
+def _subsampled(atom: atoms.SubsampledGaussian) -> Curve:
     """Of integers the sum, between them the chord; beyond the last one, and nowhere more than, what
     it would be of all records.
 
@@ -312,13 +305,13 @@ def _subsampled(atom: SubsampledGaussian) -> Curve:
     return Curve(rdp=rdp, pure=None)
 
 
-def _chords(atom: Points) -> Curve:
+def _chords(atom: atoms.Points) -> Curve:
     """A point bounds the orders below it as well, so epsilons are first made to rise with alpha."""
-    known: list[tuple[Exact, Exact]] = []
+    known: list[tuple[atoms.Exact, atoms.Exact]] = []
     for alpha, epsilon in reversed(atom.points):
         least = min(epsilon, known[-1][1], key=_value) if known else epsilon
         known.append((alpha, least))
-    known.append((Exact(1, 0), Exact(0, 0)))
+    known.append((atoms.Exact(1, 0), atoms.Exact(0, 0)))
     known.reverse()
     rdp, at = [], 1
     for alpha in ORDERS:
@@ -330,7 +323,11 @@ def _chords(atom: Points) -> Curve:
     return Curve(rdp=rdp, pure=None)
 
 
-def _chord(alpha: Exact, before: tuple[Exact, Exact], behind: tuple[Exact, Exact]) -> int:
+def _chord(
+    alpha: atoms.Exact,
+    before: tuple[atoms.Exact, atoms.Exact],
+    behind: tuple[atoms.Exact, atoms.Exact],
+) -> int:
     """Where (a-1) epsilon lies on the line between two points, over a - 1."""
     (a0, e0), (a1, e1) = before, behind
     a, first, last = _value(alpha), _value(a0), _value(a1)
@@ -344,7 +341,7 @@ _PLACES = 18
 _ONE = 10**_PLACES
 
 
-def _value(number: Exact) -> int:
+def _value(number: atoms.Exact) -> int:
     """In units of 10^-18, which holds every number of an atom and every order."""
     scaled: int = number.numerator * 10 ** (_PLACES - number.places)
     return scaled

@@ -20,17 +20,11 @@ from tcc_certs.formats.artifact import ArtifactFile
 from tcc_certs.formats.codec import Json, blake, decode
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.limits import MAX_LINE_BYTES
+from tcc_certs.proof import sides
 from tcc_certs.proof.compared import Part, State
 from tcc_certs.proof.moves import System
 from tcc_certs.proof.question import statement_core
 from tcc_certs.proof.replay import Replay, SessionCall
-from tcc_certs.proof.sides import (
-    Side,
-    compared_cores,
-    ensure_one_session,
-    grammar_side,
-    statement_side,
-)
 from tcc_certs.proof.states import Renamed, StateReader, most_of, whole
 
 FORMAT = "tcc.proof"
@@ -193,7 +187,9 @@ class _Check:
         done = next(self._lines, None) is None
         ensure(done, _CODE, f"line {self._number + 1}", "the end", "more")
 
-    def _sides(self, head: Mapping[str, Json], artifacts: Sequence[bytes]) -> tuple[Side, Side]:
+    def _sides(
+        self, head: Mapping[str, Json], artifacts: Sequence[bytes]
+    ) -> tuple[sides.Side, sides.Side]:
         kind = self.question["kind"]
         due = 2 if kind == "implies" else 1
         require(due, len(artifacts), Code.PROOF_ARTIFACTS, "artifacts")
@@ -202,12 +198,14 @@ class _Check:
         for at, (artifact, core) in enumerate(zip(made, cores, strict=True)):
             found = core_digest(artifact.file)
             require(found, core, Code.PROOF_CORE, f"cores[{at}]")
-        seen = compared_cores([of.core for of in made], listed=self._listed, bare=_is_bare(head))
+        seen = sides.compared_cores(
+            [of.core for of in made], listed=self._listed, bare=_is_bare(head)
+        )
         left, *rest = map(_of_artifact, made, seen)
         if kind in ("implies", "finishable"):
             return left, (rest or [left])[0]
         text = self.question["text"]
-        return left, statement_side(statement_core(left.core, kind, text, self._policy))
+        return left, sides.statement_side(statement_core(left.core, kind, text, self._policy))
 
     def _line(self) -> Json:
         self._number += 1
@@ -326,8 +324,8 @@ class _Check:
 
     # Sessions.
 
-    def _shown(self, left: Side, right: Side, head: Mapping[str, Json]) -> None:
-        ensure_one_session(left, right)
+    def _shown(self, left: sides.Side, right: sides.Side, head: Mapping[str, Json]) -> None:
+        sides.ensure_one_session(left, right)
         members = {"format", "format_version", "question", "proof", "cores", "calls", "ends"}
         given = self._given(left, head, members)
         require(members, set(head), _CODE, "line 1")
@@ -348,7 +346,9 @@ class _Check:
         else:
             ensure(calls != [], Code.PROOF_SHOWS, "calls", "a call", "none")
 
-    def _given(self, left: Side, head: Mapping[str, Json], members: set[str]) -> dict[str, str]:
+    def _given(
+        self, left: sides.Side, head: Mapping[str, Json], members: set[str]
+    ) -> dict[str, str]:
         """What the session of a proof is given; where its grammar asks for that, it is a member."""
         if not left.core.given:
             return {}
@@ -485,5 +485,5 @@ def core_digest(file: ArtifactFile) -> str:
     return blake(file.columns["core"].data).hex()
 
 
-def _of_artifact(of: CheckedArtifact, core: Core) -> Side:
-    return grammar_side(core, of.automaton, of.core_calls, of.file.manifest.relaxed)
+def _of_artifact(of: CheckedArtifact, core: Core) -> sides.Side:
+    return sides.grammar_side(core, of.automaton, of.core_calls, of.file.manifest.relaxed)

@@ -27,8 +27,7 @@ from tcc_certs.session.monitors.relations import DIGESTED
 from tcc_certs.values import declared
 from tcc_certs.values.declared import JsonType, NumberType, OpenParameter, OpenType, TextType
 from tcc_certs.values.fields import ListType
-from tcc_certs.values.places import State as FieldState
-from tcc_certs.values.places import constant
+from tcc_certs.values.places import State as FieldState, constant
 from tcc_certs.values.types import check as of_type
 
 OTHER = -1  # a value that is not tracked

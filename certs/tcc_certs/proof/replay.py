@@ -24,16 +24,8 @@ from tcc_certs.session.monitors.keyed import Counts, Event, Monitors, Values
 from tcc_certs.session.monitors.policies import Memory
 from tcc_certs.session.monitors.statements import Statements
 from tcc_certs.session.values import typed_text
+from tcc_certs.values import declared
 from tcc_certs.values.canonical import JSON, digest, json_value
-from tcc_certs.values.declared import (
-    PLAIN,
-    FlagType,
-    NumberType,
-    OpenParameter,
-    TextType,
-    json_of,
-    text_of,
-)
 from tcc_certs.values.numbers import canonical_number
 from tcc_certs.values.places import json_bytes
 from tcc_certs.values.types import encoded
@@ -82,7 +74,10 @@ class LaterSession:
         return bool(self._memory.owed)
 
     def _written(
-        self, fields: Iterable[OpenParameter], forms: Mapping[str, Form], given: Mapping[str, Any]
+        self,
+        fields: Iterable[declared.OpenParameter],
+        forms: Mapping[str, Form],
+        given: Mapping[str, Any],
     ) -> dict[str, Any]:
         """What a record has of values, as far as statements speak of them.
 
@@ -159,7 +154,11 @@ _KEY = bytes(32)
 
 def _encoded(kind: Any, value: object) -> tuple[bytes, bytes]:
     """Type byte and canonical bytes of a value of a type."""
-    return encoded(kind, value) if isinstance(kind, PLAIN) else (JSON, json_bytes(kind, value))
+    return (
+        encoded(kind, value)
+        if isinstance(kind, declared.PLAIN)
+        else (JSON, json_bytes(kind, value))
+    )
 
 
 class Replay:
@@ -210,16 +209,16 @@ class Replay:
         told = {p.name: p for p in tool.answers}
         for name, value in given.items():
             if name in listed:
-                texts[name] = ANY if value is _REST else text_of(value) or "?"
+                texts[name] = ANY if value is _REST else declared.text_of(value) or "?"
             elif name in told and is_of(told[name].type, value):
                 pass
             elif name in types and is_of(types[name].type, value):
-                if not isinstance(types[name].type, PLAIN):
+                if not isinstance(types[name].type, declared.PLAIN):
                     continue
                 key = b"".join(encoded(types[name].type, value))
                 self._values[key] = value
                 keys[name] = key
-                if isinstance(types[name].type, NumberType):
+                if isinstance(types[name].type, declared.NumberType):
                     numbers[name] = canonical_number(value)
             else:
                 return f"{name} is of another type"
@@ -273,7 +272,7 @@ class Replay:
                 "a listed value",
                 text,
             )
-            found[name] = _REST if text == ANY else json_of(text)
+            found[name] = _REST if text == ANY else declared.json_of(text)
         types = {p.name: p.type for p in (*of.opened, *of.answers)}
         for name, text in call.opened:
             ensure(name in types, Code.PROOF_SESSION, name, f"a parameter of {of.name}", "none")
@@ -374,14 +373,14 @@ def _value_of(kind: Any, text: str) -> Any:
     """
     value: Any = text
     match kind:
-        case NumberType():
+        case declared.NumberType():
             known = re.fullmatch(r"-?[0-9]{1,400}(\.[0-9]{1,400})?", text) is not None
             ensure(known, Code.PROOF_SESSION, "value", "a number", text)
             value = Decimal(text) if "." in text else int(text)
-        case FlagType():
+        case declared.FlagType():
             ensure(text in ("true", "false"), Code.PROOF_SESSION, "value", "true or false", text)
             value = text == "true"
-        case TextType():
+        case declared.TextType():
             pass
         case _:
             value = json_value(text)

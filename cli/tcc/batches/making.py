@@ -22,8 +22,7 @@ from typing import BinaryIO, Literal, Protocol, TypeAlias, cast
 from blake3 import blake3
 
 from tcc import batches as folders
-from tcc.batches import Batch, BatchError, PartDamaged, PartFormat
-from tcc.batches import rows as ndjson
+from tcc.batches import Batch, BatchError, PartDamaged, PartFormat, rows as ndjson
 from tcc.batches.engines import BatchEngine, engine_of
 from tcc.batches.rows import RequestError, RunRow, Seal, read_requests, row_of
 from tcc.files import is_regular

@@ -14,15 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import click
 
 from tcc import options, screen
-from tcc.commands.pin_command import (
-    LockError,
-    Pin,
-    check_pin,
-    check_source,
-    missing,
-    name_in,
-    read_pins,
-)
+from tcc.commands import pin_command
 from tcc.describe import to_json
 from tcc.files import is_regular
 from tcc.findings import ReportedFinding, as_object, of_check, print_diagnostics, print_found
@@ -241,34 +233,38 @@ def check_locked(lock: Path, paths: Sequence[Path], check: Check) -> CheckedFile
         OSError: one that is there cannot be read.
     """
     try:
-        pins = read_pins(lock)
-        named = {name_in(lock, path): path for path in paths}
-    except LockError as error:
+        pins = pin_command.read_pins(lock)
+        named = {pin_command.name_in(lock, path): path for path in paths}
+    except pin_command.LockError as error:
         return CheckedFile(reports=(), pins=(error.found,))
     wanted = named if paths else {name: lock.parent / name for name in sorted(pins)}
     reports: list[tuple[Path, CheckReport]] = []
     found: list[ReportedFinding] = []
     for name, path in wanted.items():
         if not is_regular(path):
-            found.append(missing(path))
+            found.append(pin_command.missing(path))
             continue
         data = path.read_bytes()
         report = check(data)
         reports.append((path, report))
         if report.verdict == CLEAN:
-            found += check_pin(name, path, pins, _pin(data))
+            found += pin_command.check_pin(name, path, pins, _pin(data))
             core = bytes(read_artifact(data, digests=False).columns["core"].data)
-            found += check_source(lock, pins.get(name), path, core)
+            found += pin_command.check_source(lock, pins.get(name), path, core)
         elif name not in pins:
-            found += check_pin(name, path, pins, Pin(digest="", grammar="", version=""))
+            found += pin_command.check_pin(
+                name, path, pins, pin_command.Pin(digest="", grammar="", version="")
+            )
     return CheckedFile(reports=reports, pins=found)
 
 
-def _pin(data: bytes) -> Pin:
+def _pin(data: bytes) -> pin_command.Pin:
     """The pin of bytes that were checked."""
     file = read_artifact(data, digests=False)
     manifest = file.manifest
-    return Pin(digest=file.digest.hex(), grammar=manifest.grammar, version=manifest.version)
+    return pin_command.Pin(
+        digest=file.digest.hex(), grammar=manifest.grammar, version=manifest.version
+    )
 
 
 def folder_output(checked: CheckedFile) -> CheckedFolderOutput:

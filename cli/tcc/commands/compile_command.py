@@ -12,8 +12,7 @@ import click
 from tcc import opening, options, screen
 from tcc.describe import describe, print_description
 from tcc.files import STDIN, compile_given, same_file
-from tcc.main import load_module as load_module
-from tcc.main import without_threads
+from tcc.main import load_module as load_module, without_threads
 from tcc.screen import CLEAN, compile_line
 from tcc_compiler.frozen import frozen
 from tcc_runtime.artifact.load import Artifact, load

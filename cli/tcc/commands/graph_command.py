@@ -13,12 +13,8 @@ from tcc.files import same_file
 from tcc.opening import open_artifact, options_of, refusing, writing
 from tcc.options import artifact_argument, compile_options
 from tcc.pictures import picture_of
-from tcc.pictures.graph import FORMATS as GRAPHS
-from tcc.pictures.graph import Format as GraphFormat
-from tcc.pictures.graph import graph_text, shared_graph
-from tcc.pictures.svg import FORMATS as PICTURES
-from tcc.pictures.svg import Format as PictureFormat
-from tcc.pictures.svg import drawn
+from tcc.pictures.graph import FORMATS as GRAPHS, Format as GraphFormat, graph_text, shared_graph
+from tcc.pictures.svg import FORMATS as PICTURES, Format as PictureFormat, drawn
 from tcc_runtime.ledger.outputs import write_whole
 
 _MOST_ITEMS = 1 << 18

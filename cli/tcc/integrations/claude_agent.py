@@ -19,8 +19,7 @@ from tcc_runtime.errors import LedgerError
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.permit import OverError, Permit
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.gate.wrapping import ErrorRules, members, refusal_text
-from tcc_runtime.gate.wrapping import told as told_by
+from tcc_runtime.gate.wrapping import ErrorRules, members, refusal_text, told as told_by
 
 _DEADLINE = 600.0
 _MORE = 60.0  # seconds that the agent waits for the hook beyond

@@ -17,8 +17,7 @@ from tcc.files import GRAMMAR_ENDINGS
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.formats.container import write_container
-from tcc_runtime.artifact.load import Artifact as RuntimeArtifact
-from tcc_runtime.artifact.load import load_as, mapped
+from tcc_runtime.artifact.load import Artifact as RuntimeArtifact, load_as, mapped
 from tcc_runtime.ledger.outputs import write_whole
 from tcc_runtime.settings.table import Option
 

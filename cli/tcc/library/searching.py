@@ -495,8 +495,7 @@ def runs(
         tcc_runtime.errors.WorkerLost: a process was killed.
         tcc_certs.errors.Rejected: the file of the artifact was changed since it was opened.
     """
-    from tcc_runtime.pool import RunRequest
-    from tcc_runtime.pool import runs as pooled
+    from tcc_runtime.pool import RunRequest, runs as pooled
 
     require_known("runs", settings, _NAMED)
     artifact = artifact_of(artifact)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from dataclasses import field as member
+from dataclasses import dataclass, field as member
 from typing import Final
 
 from tcc import screen

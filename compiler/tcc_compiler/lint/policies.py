@@ -23,17 +23,11 @@ from tcc_compiler.language.diagnostics import Diagnostic, Report
 from tcc_compiler.language.source import Region, Source
 from tcc_compiler.language.values import REST
 from tcc_compiler.lint.finding import LintFinding, listed, statement_text
+from tcc_compiler.resolve import policies
 from tcc_compiler.resolve.amounts import Steps
 from tcc_compiler.resolve.calls import Chosen, Scope
 from tcc_compiler.resolve.decided import value_of
 from tcc_compiler.resolve.fields import MAX_ELEMENTS, opened_json
-from tcc_compiler.resolve.policies import (
-    Attributes,
-    PolicyPart,
-    ResolvedPolicy,
-    attributes_of,
-    policy_of,
-)
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.relations import Made
 from tcc_compiler.resolve.statements import monitored
@@ -47,13 +41,13 @@ def policy_lints(program: Program, sources: Sequence[Source]) -> Iterator[LintFi
     made = {name: tool_of(statement, steps, report) for name, statement in program.tools.items()}
     tools = {name: tool for name, tool in made.items() if tool is not None}
     scope = Scope(program=program, tools=made, report=report)
-    session = attributes_of(program, scope)
+    session = policies.attributes_of(program, scope)
     statements = list(program.policies)
     for statement in program.monitors:
         inner = monitored(statement, scope)
         statements += [] if inner is None else [inner]
-    policies = [(one, policy_of(one, scope, session)) for one in statements]
-    stated = [(one, policy) for one, policy in policies if policy is not None]
+    resolved = [(one, policies.policy_of(one, scope, session)) for one in statements]
+    stated = [(one, policy) for one, policy in resolved if policy is not None]
     rules = _Rules(program, sources, tools, session)
     yield from rules.errors(stated)
     yield from rules.unread(stated)
@@ -61,7 +55,7 @@ def policy_lints(program: Program, sources: Sequence[Source]) -> Iterator[LintFi
     yield from rules.lets()
 
 
-Stated = Sequence[tuple[ast.PolicyStatement, ResolvedPolicy]]
+Stated = Sequence[tuple[ast.PolicyStatement, policies.ResolvedPolicy]]
 
 
 class _Rules:
@@ -70,7 +64,7 @@ class _Rules:
         program: Program,
         sources: Sequence[Source],
         tools: Mapping[str, ResolvedTool],
-        session: Attributes,
+        session: policies.Attributes,
     ) -> None:
         self.program = program
         self.sources = sources
@@ -289,7 +283,7 @@ def _has(tool: ast.ToolStatement, kind: type) -> bool:
 
 
 def _conditions(
-    statement: ast.PolicyStatement, written: ast.Alternative, part: PolicyPart
+    statement: ast.PolicyStatement, written: ast.Alternative, part: policies.PolicyPart
 ) -> Iterable[tuple[Region, Made]]:
     """The relations of an alternative, each with its place."""
     keys = written.keys or statement.keys

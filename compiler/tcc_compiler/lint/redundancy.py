@@ -29,6 +29,7 @@ from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import GoalStatement, PlanStatement
 from tcc_compiler.language.diagnostics import Diagnostic, Note
 from tcc_compiler.language.source import Source, Span
+from tcc_compiler.lint import violations
 from tcc_compiler.lint.finding import LintFinding, statement_text
 from tcc_compiler.lint.plans import (
     Automaton,
@@ -37,14 +38,6 @@ from tcc_compiler.lint.plans import (
     Subset,
     same_plans,
     with_parts,
-)
-from tcc_compiler.lint.violations import (
-    extremal_sum,
-    satisfies,
-    shortest_word,
-    violated_alone,
-    violating,
-    within_limits,
 )
 from tcc_compiler.relax.contradiction import irreducible, smallest
 from tcc_compiler.resolve.program import Program
@@ -155,7 +148,7 @@ class _Search:
             self._halve(open_items, base, self._test_order)
 
     def _implied(self, item: SourceStatement, base: Automaton) -> bool:
-        if all(satisfies(self.plans, base, part) for part in item.own):
+        if all(violations.satisfies(self.plans, base, part) for part in item.own):
             self._settle(item, needed=False)
             return True
         return False
@@ -167,7 +160,7 @@ class _Search:
         core = with_parts(self.plans.core, self.plans.orders)
         held = list(constraints(core, self.plans.letters))
         avoid = self._siblings if self.plans.strict else ()
-        broken = violated_alone(self.plans, machine, held, avoid)
+        broken = violations.violated_alone(self.plans, machine, held, avoid)
         shown = {id(held[at].statement) for at in broken}
         needed = [item for item in items if any(id(part) in shown for part in item.own)]
         for item in needed:
@@ -193,7 +186,7 @@ class _Search:
 
     def _test_order(self, item: SourceStatement, base: Automaton) -> None:
         for part in item.own:
-            broken = violating(self.plans, base, part)
+            broken = violations.violating(self.plans, base, part)
             if broken is not None and self._breaks(item, broken, base):
                 self._settle(item, needed=True)
                 return
@@ -203,11 +196,13 @@ class _Search:
         """Whether a word of `broken` meets the limits and is a plan beside strict tools."""
         limits = self.plans.limits
         if not self.plans.strict:
-            if within_limits(self.plans, shortest_word(broken), limits):
+            if violations.within_limits(self.plans, violations.shortest_word(broken), limits):
                 return True
             return self.plans.restricted(broken, limits) is not None
         loose = self._without_strict_calls(broken)
-        if loose is not None and within_limits(self.plans, shortest_word(loose), limits):
+        if loose is not None and violations.within_limits(
+            self.plans, violations.shortest_word(loose), limits
+        ):
             return True
         if self.plans.restricted(broken, limits) is None:
             return False
@@ -244,9 +239,11 @@ class _Search:
         self._halve(items, base, self._test_limit)
 
     def _test_limit(self, item: SourceStatement, base: Automaton) -> None:
-        if all(satisfies(self.plans, base, part) for part in item.own):
+        if all(violations.satisfies(self.plans, base, part) for part in item.own):
             reach = (
-                extremal_sum(self.plans, base, item.own[0]) if isinstance(item.own[0], Limit) else 0
+                violations.extremal_sum(self.plans, base, item.own[0])
+                if isinstance(item.own[0], Limit)
+                else 0
             )
             self._settle(item, reach, needed=False)
         elif self._differs(base):
@@ -261,7 +258,7 @@ class _Search:
         loosened = tuple([_loosened(part) for part in item.own if _is_depth(part)])
         if loosened:
             wider = self._remaining((*others, *loosened))
-            kept = all(satisfies(self.plans, wider, part) for part in item.own)
+            kept = all(violations.satisfies(self.plans, wider, part) for part in item.own)
             if not kept and self._differs(wider):
                 self._settle(item, needed=True)
                 return
@@ -309,7 +306,7 @@ def implied_by(
         parts = tuple([part for other in chosen for part in other.parts])
         signed = plans.core.start is not None
         left = plans.remaining(Subset(parts=_without(parts, item), signed=signed))
-        return left is None or all(satisfies(plans, left, part) for part in item.own)
+        return left is None or all(violations.satisfies(plans, left, part) for part in item.own)
 
     try:
         return irreducible(others, enough) if enough(others) else None
@@ -340,7 +337,7 @@ def removable(plans: PlanAutomata, redundant: Sequence[Redundant]) -> list[Sourc
             left = plans.remaining(Subset(parts=kept, signed=plans.core.start is not None))
         except CompileRefused:
             continue
-        if left is not None and all(satisfies(plans, left, part) for part in item.own):
+        if left is not None and all(violations.satisfies(plans, left, part) for part in item.own):
             gone.append(item)
     return gone
 

@@ -12,8 +12,7 @@ over the edges for each monitor.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set as AbstractSet
 from fractions import Fraction
 
 import numpy as np

@@ -8,8 +8,7 @@ Specification: docs/lint.md. Cost: linear in the calls and the expressions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator, Mapping, Set as AbstractSet
 
 from tcc_certs.core.model import Core
 from tcc_compiler.language import ast

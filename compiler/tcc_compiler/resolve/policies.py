@@ -16,21 +16,12 @@ from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import Report, quote, suggest
 from tcc_compiler.language.source import Region
 from tcc_compiler.language.values import decimal_text
+from tcc_compiler.resolve import relations
 from tcc_compiler.resolve.amounts import count_of
 from tcc_compiler.resolve.calls import MAX_HEIGHT, Chosen, Scope, chosen_of
 from tcc_compiler.resolve.decided import is_listed
 from tcc_compiler.resolve.fields import Kind, OpenField, fields_of, given_of
 from tcc_compiler.resolve.program import Program
-from tcc_compiler.resolve.relations import (
-    CheckedTerm,
-    Made,
-    NamedField,
-    Names,
-    ResolvedLookUp,
-    field_of,
-    shared_field,
-    window_of,
-)
 from tcc_compiler.resolve.tools import ResolvedTool, heads_are_there
 
 MAX_COUNT = 1000  # of calls that one statement counts
@@ -53,13 +44,13 @@ class PolicyPart:
     calls: Chosen | None
     last: bool
     least: int
-    keys: tuple[tuple[str, Made], ...]
-    where: tuple[Made, ...]
+    keys: tuple[tuple[str, relations.Made], ...]
+    where: tuple[relations.Made, ...]
     region: Region
     within: int | None = None
 
     @property
-    def relations(self) -> tuple[Made, ...]:
+    def relations(self) -> tuple[relations.Made, ...]:
         """The keys as relations."""
         return tuple(("=", ("seen", name), term) for name, term in self.keys)
 
@@ -85,7 +76,7 @@ class ResolvedPolicy:
     region: Region
     unless: tuple[PolicyPart, ...] = ()
     most: int = 0
-    per: tuple[Made, ...] = ()
+    per: tuple[relations.Made, ...] = ()
     held: bool = False
     total: tuple[str, str, str] | None = None
     within: int | None = None
@@ -138,8 +129,8 @@ class _Checker:
 
     def _names(
         self, own: Sequence[ResolvedTool], seen: Sequence[ResolvedTool] | None, answers: bool
-    ) -> Names:
-        return Names(
+    ) -> relations.Names:
+        return relations.Names(
             own=own,
             seen=seen,
             session=self.session.kinds,
@@ -230,7 +221,7 @@ class _Checker:
             keys=keys,
             where=where,
             region=one.region,
-            within=window_of(one.within, self.report),
+            within=relations.window_of(one.within, self.report),
         )
         for relation in (*part.relations, *where):
             if not is_listed(relation, own, tools or ()):
@@ -247,7 +238,9 @@ class _Checker:
             return None
         return least
 
-    def _where(self, one: ast.Alternative, names: Names) -> tuple[Made, ...] | None:
+    def _where(
+        self, one: ast.Alternative, names: relations.Names
+    ) -> tuple[relations.Made, ...] | None:
         for relation in one.where:
             if relation.height > MAX_HEIGHT:
                 message = f"terms and relations are nested deeper than {MAX_HEIGHT}"
@@ -256,13 +249,13 @@ class _Checker:
         return names.relations(one.where)
 
     def _keys(
-        self, pairs: Sequence[ast.KeyPair], names: Names, behind: bool
-    ) -> tuple[tuple[str, Made], ...] | None:
+        self, pairs: Sequence[ast.KeyPair], names: relations.Names, behind: bool
+    ) -> tuple[tuple[str, relations.Made], ...] | None:
         """The pairs of `same`; behind B a text in quotes is a name there."""
-        keys: dict[tuple[str, Made], None] = {}
+        keys: dict[tuple[str, relations.Made], None] = {}
         sound = True
         for pair in pairs:
-            first = shared_field(names.seen or (), pair.first, self.report)
+            first = relations.shared_field(names.seen or (), pair.first, self.report)
             term = _key_term(pair, behind)
             found = None if term is None else names.term(term)
             if first is None or found is None:
@@ -313,11 +306,11 @@ class _Checker:
         )
         return ResolvedPolicy(
             kind="uses", order=statement.order, parts=(part,), own=None, region=statement.region,
-            most=most, per=per, within=window_of(statement.within, self.report),
+            most=most, per=per, within=relations.window_of(statement.within, self.report),
             across=statement.across is not None,
         )  # fmt: skip
 
-    def _per(self, names: Names) -> tuple[Made, ...] | None:
+    def _per(self, names: relations.Names) -> tuple[relations.Made, ...] | None:
         found = [names.term(_named(term)) for term in self.statement.per]
         made = tuple(one.made for one in found if one is not None)
         if len(made) < len(found):
@@ -330,7 +323,7 @@ class _Checker:
         self.report.error("TCC227", self.statement.region, message, hint)
         return None
 
-    def _is_said(self, made: Made) -> bool:
+    def _is_said(self, made: relations.Made) -> bool:
         match made:
             case ("own", str()):
                 return True
@@ -342,7 +335,7 @@ class _Checker:
         pattern = ast.Pattern(name, (), name.region)
         selection = self.scope.selection(pattern)
         tool = None if selection is None else self.scope.tools[selection.tool]
-        field = None if tool is None else shared_field([tool], parameter, self.report)
+        field = None if tool is None else relations.shared_field([tool], parameter, self.report)
         per = None if tool is None else self._per(self._names([tool], None, False))
         number = self.statement.number
         if tool is None or field is None or per is None or number is None:
@@ -367,12 +360,12 @@ class _Checker:
             region=self.statement.region,
             per=per,
             total=(tool.name, field.name, most),
-            within=window_of(self.statement.within, self.report),
+            within=relations.window_of(self.statement.within, self.report),
             across=self.statement.across is not None,
         )
 
 
-def _adds_up(tool: ResolvedTool, field: NamedField) -> bool:
+def _adds_up(tool: ResolvedTool, field: relations.NamedField) -> bool:
     """Whether the values of a field are amounts from 0 up."""
     if field.answer or field.kind != "number":
         return False
@@ -393,7 +386,7 @@ class Attributes:
     """What is given and let: kinds of ``session.x``, look-ups, and members of the core."""
 
     kinds: Mapping[str, Kind] = field(default_factory=dict)
-    looks: Mapping[str, ResolvedLookUp] = field(default_factory=dict)
+    looks: Mapping[str, relations.ResolvedLookUp] = field(default_factory=dict)
     given: Sequence[OpenField] = ()
     lets: Sequence[ast.LetStatement] = ()
     calls: Mapping[str, Chosen] = field(default_factory=dict)
@@ -403,7 +396,7 @@ def attributes_of(program: Program, scope: Scope) -> Attributes:
     """The attributes; those with an error are reported and left out."""
     report = scope.report
     kinds: dict[str, Kind] = {}
-    looks: dict[str, ResolvedLookUp] = {}
+    looks: dict[str, relations.ResolvedLookUp] = {}
     calls: dict[str, Chosen] = {}
     names: dict[str, Region] = {}
     given: list[OpenField] = []
@@ -459,7 +452,7 @@ def _let_kind(let: ast.LetStatement, scope: Scope) -> Kind | None:
     kinds: list[Kind] = []
     for name, parameter in let.sources:
         tool = _tool_named(name, scope)
-        field = None if tool is None else shared_field([tool], parameter, scope.report)
+        field = None if tool is None else relations.shared_field([tool], parameter, scope.report)
         if field is None:
             return None
         kinds.append(field.kind)
@@ -471,19 +464,23 @@ def _let_kind(let: ast.LetStatement, scope: Scope) -> Kind | None:
     return kinds[0]
 
 
-def _calls(let: ast.LetStatement, chosen: Chosen | None, scope: Scope) -> ResolvedLookUp | None:
+def _calls(
+    let: ast.LetStatement, chosen: Chosen | None, scope: Scope
+) -> relations.ResolvedLookUp | None:
     tools = [] if chosen is None else [scope.tools[name] for name in chosen.tools]
     sound = [tool for tool in tools if tool is not None]
     if not sound or len(sound) < len(tools):
         return None
-    keys = [shared_field(sound, key, scope.report) for key in let.keys]
+    keys = [relations.shared_field(sound, key, scope.report) for key in let.keys]
     good = [key for key in keys if key is not None]
     if len(good) < len(keys) or not _keys_fit(let, good, scope.report):
         return None
-    return ResolvedLookUp(keys=[(key.name, key.kind) for key in good], fields=_shared(sound))
+    return relations.ResolvedLookUp(
+        keys=[(key.name, key.kind) for key in good], fields=_shared(sound)
+    )
 
 
-def _keys_fit(let: ast.LetStatement, keys: Sequence[NamedField], report: Report) -> bool:
+def _keys_fit(let: ast.LetStatement, keys: Sequence[relations.NamedField], report: Report) -> bool:
     """The keys of a look-up are a few, each once, and chosen by who makes a call."""
     sound = True
     for at, (word, key) in enumerate(zip(let.keys, keys, strict=True)):
@@ -510,19 +507,19 @@ def _shared(tools: Sequence[ResolvedTool]) -> dict[str, Kind]:
     names += [one.name for one in (*first.arguments, *first.answers)]
     shared: dict[str, Kind] = {}
     for name in names:
-        found = [field_of(tool, name) for tool in tools]
+        found = [relations.field_of(tool, name) for tool in tools]
         kinds = [one.kind for one in found if one is not None]
         if len(kinds) == len(found) and all(kind == kinds[0] for kind in kinds):
             shared[name] = kinds[0]
     return shared
 
 
-def _rows(let: ast.LetStatement, scope: Scope) -> ResolvedLookUp | None:
+def _rows(let: ast.LetStatement, scope: Scope) -> relations.ResolvedLookUp | None:
     fields: list[dict[str, Kind]] = []
     keys: list[tuple[str, Kind]] = []
     for name, parameter in let.sources:
         tool = _tool_named(name, scope)
-        field = None if tool is None else shared_field([tool], parameter, scope.report)
+        field = None if tool is None else relations.shared_field([tool], parameter, scope.report)
         if tool is None or field is None:
             return None
         kind = field.kind
@@ -540,7 +537,9 @@ def _rows(let: ast.LetStatement, scope: Scope) -> ResolvedLookUp | None:
                 scope.report.error("TCC204", key.region, message, hint)
                 return None
         found = [
-            NamedField(name=k.text, kind=cells[k.text], listed=False, answer=False, optional=False)
+            relations.NamedField(
+                name=k.text, kind=cells[k.text], listed=False, answer=False, optional=False
+            )
             for k in let.keys
         ]
         if not _keys_fit(let, found, scope.report):
@@ -552,7 +551,7 @@ def _rows(let: ast.LetStatement, scope: Scope) -> ResolvedLookUp | None:
         for name, kind in fields[0].items()
         if all(other.get(name) == kind for other in fields[1:])
     }
-    return ResolvedLookUp(keys=keys, fields=shared)
+    return relations.ResolvedLookUp(keys=keys, fields=shared)
 
 
 def _named(term: ast.Term) -> ast.Term:
@@ -568,5 +567,5 @@ def _key_term(pair: ast.KeyPair, behind: bool) -> ast.Term | None:
     return _named(pair.second) if behind else pair.second
 
 
-def _alike(kind: object, found: CheckedTerm) -> bool:
+def _alike(kind: object, found: relations.CheckedTerm) -> bool:
     return kind == found.kind or not {"mixed", "null"}.isdisjoint((str(kind), str(found.kind)))

@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tcc_certs.privacy.atoms_file import atoms_of
-from tcc_certs.replay import Validation
-from tcc_certs.replay import validate as replay
+from tcc_certs.replay import Validation, validate as replay
 from tcc_certs.session.validation import validate as go_through
 from tcc_certs.verbs.validate import LedgerInput as Lines
 from tcc_experiments.model import Row, seed_of

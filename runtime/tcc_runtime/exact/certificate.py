@@ -16,19 +16,13 @@ from tcc_certs.core.model import Core, SumMonitor
 from tcc_certs.core.named import is_timed
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode, large
+from tcc_certs.proof import sides
 from tcc_certs.proof.check import FORMAT, core_digest
 from tcc_certs.proof.compared import Fact, Part, State, held_tokens, renamed
 from tcc_certs.proof.histories import Past
 from tcc_certs.proof.moves import System
 from tcc_certs.proof.question import statement_core
 from tcc_certs.proof.replay import Replay, SessionCall
-from tcc_certs.proof.sides import (
-    Side,
-    compared_cores,
-    ensure_one_session,
-    grammar_side,
-    statement_side,
-)
 from tcc_certs.proof.states import most_of
 from tcc_certs.values.canonical import json_text
 from tcc_certs.values.declared import FlagType, NumberType, TextType, text_of
@@ -69,7 +63,7 @@ class ProvedQuestion:
     artifacts: tuple[Artifact, ...]
     policy: Any = None  # of a statement of version 1.2 its JSON, whose words the text is
 
-    def sides(self, *, listed: bool = False, bare: bool = False) -> tuple[Side, Side]:
+    def sides(self, *, listed: bool = False, bare: bool = False) -> tuple[sides.Side, sides.Side]:
         """Its two sides.
 
         Args:
@@ -78,14 +72,14 @@ class ProvedQuestion:
         Raises:
             Rejected: D101 what the kernel does not know; T102 no statement that it reads.
         """
-        cores = compared_cores([of.core for of in self.artifacts], listed=listed, bare=bare)
+        cores = sides.compared_cores([of.core for of in self.artifacts], listed=listed, bare=bare)
         left, *rest = map(_side, self.artifacts, cores)
-        right: Side = left
+        right: sides.Side = left
         if self.kind == "implies":
             right = rest[0]
         elif self.text is not None:
             core = statement_core(left.core, self.kind, self.text, self.policy)
-            right = statement_side(core)
+            right = sides.statement_side(core)
         return left, right
 
     def system(self, *, listed: bool = False, bare: bool = False) -> TimedSystem:
@@ -114,9 +108,9 @@ class ProvedQuestion:
         }
 
 
-def _side(artifact: Artifact, core: Core) -> Side:
+def _side(artifact: Artifact, core: Core) -> sides.Side:
     calls, relaxed = core_calls(artifact), artifact.manifest.relaxed
-    return grammar_side(core, artifact.automaton, calls, relaxed)
+    return sides.grammar_side(core, artifact.automaton, calls, relaxed)
 
 
 @dataclass(slots=True)
@@ -361,7 +355,7 @@ def shown(asked: ProvedQuestion, proof: str, session: WitnessSession) -> bytes |
     """The certificate that is a session; None where the kernel declines it."""
     try:
         left, right = asked.sides()
-        ensure_one_session(left, right)
+        sides.ensure_one_session(left, right)
     except Rejected:
         return None
     lines = list(_calls(asked.artifacts[0], session))

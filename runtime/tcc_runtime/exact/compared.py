@@ -25,18 +25,9 @@ from tcc_certs.proof.lists import Elements, element_of, listed_of
 from tcc_certs.proof.spoken import GIVEN, Between, Spoken
 from tcc_certs.session.monitors.alternatives import MOST_KEPT
 from tcc_certs.session.monitors.relations import DIGESTED
-from tcc_certs.values.declared import (
-    JsonType,
-    NumberType,
-    OpenParameter,
-    OpenType,
-    TextType,
-    json_of,
-    text_of,
-)
+from tcc_certs.values import declared
 from tcc_certs.values.fields import ListType
-from tcc_certs.values.places import State as FieldState
-from tcc_certs.values.places import constant
+from tcc_certs.values.places import State as FieldState, constant
 from tcc_certs.values.types import check
 from tcc_runtime.exact.atoms import Atom, OpenQuestion, Value, atoms_of, inside, outside, sort_of
 from tcc_runtime.exact.sides import Side
@@ -104,13 +95,13 @@ class Compared:
         self.left, self.right = left, right
         self.atoms: list[Atom] = []
         self.sums: list[Sum] = []
-        self._types: dict[str, list[OpenType]] = {}
+        self._types: dict[str, list[declared.OpenType]] = {}
         self._constants: dict[str, list[Value]] = {}
         self._of_sort: dict[str, list[int]] = {}
         self._constant_token: dict[tuple[str, Any], Token] = {}
         self.loose = False
         self.forgot: tuple[str, str] | None = None  # why what does not replay is no answer
-        self._fields: dict[int, list[tuple[str, OpenParameter]]] = {}
+        self._fields: dict[int, list[tuple[str, declared.OpenParameter]]] = {}
         self._spoken = self._read()
         for at, tool in enumerate(left.core.tools):
             self._fields[at] = self._fields_of(at, tool)
@@ -144,7 +135,7 @@ class Compared:
             )
         return found
 
-    def _given(self) -> list[OpenParameter]:
+    def _given(self) -> list[declared.OpenParameter]:
         """What a session is given that statements speak of: where both sides have it, the same."""
         names = [name for tool, name in self._spoken.compared if tool == GIVEN]
         try:
@@ -156,12 +147,12 @@ class Compared:
             if (GIVEN, one.name) in self._spoken.exact:
                 self._alone(one)
             for text in sorted(self._spoken.constants):
-                self._constant(one.type, json_of(text))
+                self._constant(one.type, declared.json_of(text))
         return found
 
     def _cut(self) -> list[int]:
         """The places of types that separate numbers at constants."""
-        kinds = [k for k in self._types.get("number", ()) if isinstance(k, NumberType)]
+        kinds = [k for k in self._types.get("number", ()) if isinstance(k, declared.NumberType)]
         try:
             return [self._type(kind) for kind in self._spoken.cut_types(kinds)]
         except Uncovered as why:
@@ -169,7 +160,7 @@ class Compared:
 
     def _like(self) -> dict[str, int]:
         """The places of types that separate texts at patterns."""
-        kinds = [k for k in self._types.get("text", ()) if isinstance(k, TextType)]
+        kinds = [k for k in self._types.get("text", ()) if isinstance(k, declared.TextType)]
         try:
             made = self._spoken.pattern_types(kinds)
         except Uncovered as why:
@@ -195,16 +186,16 @@ class Compared:
         """The value that a token stands for, in statements of version 1.2."""
         atom = self.atoms[token[0]]
         if atom.only is not None:
-            return constant(text_of(atom.only) or "")
+            return constant(declared.text_of(atom.only) or "")
         sort = next(sort for sort, some in self._of_sort.items() if token[0] in some)
         if sort == "text" and self._likes:
             return DIGESTED, token
         if sort != "number" or not self._spoken.cuts:
             return {"text": "s", "number": "n", "flag": "b"}[sort], token
-        kinds = [kind for kind in self._types["number"] if isinstance(kind, NumberType)]
+        kinds = [kind for kind in self._types["number"] if isinstance(kind, declared.NumberType)]
         return "n", Between.of(token, kinds, atom.types, self._cuts)
 
-    def _fields_of(self, at: int, tool: Tool) -> list[tuple[str, OpenParameter]]:
+    def _fields_of(self, at: int, tool: Tool) -> list[tuple[str, declared.OpenParameter]]:
         """The open parameters of the left that are compared, or that the right side lists."""
         number = self.right.tools.get(tool.name)
         other = None if number is None else self.right.core.tools[number]
@@ -225,7 +216,7 @@ class Compared:
                 if mine.name in theirs and mine.name in compared:
                     for text in mine.values:
                         if text:
-                            self._constant(theirs[mine.name].type, json_of(text))
+                            self._constant(theirs[mine.name].type, declared.json_of(text))
         found = []
         for opened in (*tool.opened, *tool.answers):
             named = tool.name, opened.name
@@ -236,7 +227,7 @@ class Compared:
             if element is not None:
                 self._type(element)
                 for text in sorted(self._spoken.constants):
-                    self._constant(element, json_of(text))
+                    self._constant(element, declared.json_of(text))
                 found.append((opened.name, opened))
                 continue
             sort = sort_of(opened.type)
@@ -251,20 +242,20 @@ class Compared:
                     self._type(theirs_type)
             for text in listed.get(opened.name, ()):
                 if text:
-                    self._constant(opened.type, json_of(text))
+                    self._constant(opened.type, declared.json_of(text))
             if any(named in side.caps for side in (self.left, self.right)):
                 self.loose = not self._alone(opened) or self.loose
             elif named in self._spoken.exact:
                 self._alone(opened)
             for text in sorted(self._spoken.constants) if spoken else ():
-                self._constant(opened.type, json_of(text))
+                self._constant(opened.type, declared.json_of(text))
             found.append((opened.name, opened))
         return found
 
-    def _alone(self, opened: OpenParameter) -> bool:
+    def _alone(self, opened: declared.OpenParameter) -> bool:
         """Whether the values are few enough to be told apart, each for itself."""
         kind = opened.type
-        if not isinstance(kind, NumberType) or not kind.whole or kind.low is None:
+        if not isinstance(kind, declared.NumberType) or not kind.whole or kind.low is None:
             return False
         low, high = -(-Fraction(kind.low) // 1), Fraction(kind.high or 0) // 1
         if high - low > MAX_ALONE:
@@ -273,13 +264,13 @@ class Compared:
             self._constant(kind, value)
         return True
 
-    def _type(self, kind: OpenType) -> int:
+    def _type(self, kind: declared.OpenType) -> int:
         types = self._types.setdefault(sort_of(kind), [])
         if kind not in types:
             types.append(kind)
         return types.index(kind)
 
-    def _constant(self, kind: OpenType, value: Any) -> None:
+    def _constant(self, kind: declared.OpenType, value: Any) -> None:
         if check(kind, value) is None:
             self._type(kind)
             self._constants.setdefault(sort_of(kind), []).append(value)
@@ -293,7 +284,7 @@ class Compared:
             for number in numbers:
                 only = self.atoms[number].only
                 if only is not None:
-                    self._constant_token[sort, text_of(only)] = (number, 0)
+                    self._constant_token[sort, declared.text_of(only)] = (number, 0)
 
     def _listed(self) -> Elements:
         """The lists that statements compare with values; each type of lists has an atom."""
@@ -315,7 +306,7 @@ class Compared:
             has=lambda atom, many: self.atoms[atom].value(many - 1) is not None,
         )
 
-    def _domain(self, kind: OpenType) -> list[int]:
+    def _domain(self, kind: declared.OpenType) -> list[int]:
         if isinstance(kind, ListType):
             return [self._lists[kind]]
         sort = sort_of(kind)
@@ -374,10 +365,10 @@ class Compared:
         return found
 
     @staticmethod
-    def spare(whose: str, of: OpenParameter) -> Value:
+    def spare(whose: str, of: declared.OpenParameter) -> Value:
         """Some value of a field that nothing compares."""
         try:
-            known = is_scalar(of.type) or isinstance(of.type, JsonType)
+            known = is_scalar(of.type) or isinstance(of.type, declared.JsonType)
             spare = inside(of.type) if known else _some_list(of.type) or some_value(of.type)
         except Uncovered as why:
             raise OpenQuestion("P501", f"{whose}.{of.name}: {why}") from None
@@ -385,7 +376,9 @@ class Compared:
             raise OpenQuestion("P505", f"{whose}.{of.name} has no value")
         return spare
 
-    def _plain(self, found: Kind, one: OpenParameter, their: OpenParameter | None) -> None:
+    def _plain(
+        self, found: Kind, one: declared.OpenParameter, their: declared.OpenParameter | None
+    ) -> None:
         """An open parameter that nothing compares: only its types matter."""
         name = one.name
         if their is None:
@@ -404,16 +397,16 @@ class Compared:
             found.refused = True
         found.plain[name] = None if one.optional and their.optional else value
 
-    def _sum(self, tool: str, mine: OpenType, theirs: OpenType, name: str) -> int:
+    def _sum(self, tool: str, mine: declared.OpenType, theirs: declared.OpenType, name: str) -> int:
         """The place of a sum of a parameter with these types on the two sides."""
-        if not isinstance(mine, NumberType) or mine.low is None or mine.high is None:
+        if not isinstance(mine, declared.NumberType) or mine.low is None or mine.high is None:
             raise OpenQuestion("P506", f"{tool}.{name} is added up without a range")
         if mine.low.startswith("-"):
             raise OpenQuestion("P506", f"{tool}.{name} is added up and may be below 0")
         key = tool, name
         caps = [side.caps.get(key) for side in (self.left, self.right)]
-        if not isinstance(theirs, NumberType):
-            theirs = NumberType(whole=True, low="1", high="0")
+        if not isinstance(theirs, declared.NumberType):
+            theirs = declared.NumberType(whole=True, low="1", high="0")
         constants = [mine.low, mine.high, theirs.low, theirs.high, *caps]
         places = max([_places(text) for text in constants if text is not None])
         odd_places = theirs.whole and not mine.whole
@@ -468,7 +461,7 @@ class Compared:
             ends = [Fraction(str(atom.only))] * 2
         else:
             kinds = [self._types["number"][at] for at in sorted(atom.types)]
-            spans = [k for k in kinds if isinstance(k, NumberType) and k.low and k.high]
+            spans = [k for k in kinds if isinstance(k, declared.NumberType) and k.low and k.high]
             lows = [Fraction(kind.low or 0) for kind in spans]
             ends = [max(lows), min(Fraction(kind.high or 0) for kind in spans)]
         step = Fraction(of.step, 10**of.places)
@@ -488,7 +481,7 @@ class Compared:
         holding = frozenset(at for at, kind in kinds if check(kind, value) is None)
         return holding == of.types and value not in self._constants.get("number", ())
 
-    def _is_of(self, token: Token, kind: OpenType) -> bool:
+    def _is_of(self, token: Token, kind: declared.OpenType) -> bool:
         if token[0] in self.elements.domains:  # both sides have the same type
             return element_of(kind) is not None
         sort = sort_of(kind)

@@ -15,8 +15,7 @@ from typing import Protocol, TypeAlias
 
 from tcc_certs.core.model import Core, OrderMonitor, PolicyMonitor, SumMonitor, UsesMonitor
 from tcc_certs.formats.artifact import Relaxed
-from tcc_certs.proof.fields import Uncovered
-from tcc_certs.proof.fields import ensure_covered as fields_covered
+from tcc_certs.proof.fields import Uncovered, ensure_covered as fields_covered
 from tcc_certs.session.machine import Place, SessionMachine
 from tcc_certs.session.monitors.keyed import Counts, Key, Monitors, Seen, Values
 from tcc_certs.statements import Constraints, Tally, statement_constraints

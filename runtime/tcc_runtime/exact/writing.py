@@ -16,8 +16,7 @@ from tcc_certs.core.model import Core, Tool
 from tcc_certs.proof.fields import ANY, answers_of, arguments_of, containers
 from tcc_certs.values.declared import json_of, text_of
 from tcc_certs.values.fields import ListType
-from tcc_certs.values.places import Missing
-from tcc_certs.values.places import at as found_at
+from tcc_certs.values.places import Missing, at as found_at
 from tcc_runtime.exact.compared import Compared, Token, grid_value
 from tcc_runtime.exact.system import Move, System
 

@@ -46,8 +46,16 @@ from tcc_certs.values.declared import (
 )
 from tcc_certs.values.fields import FieldType, ListType
 from tcc_certs.values.numbers import canonical_number
-from tcc_certs.values.places import Columns, Missing, State, Wrong, carried, columns_of, typed
-from tcc_certs.values.places import at as found_at
+from tcc_certs.values.places import (
+    Columns,
+    Missing,
+    State,
+    Wrong,
+    at as found_at,
+    carried,
+    columns_of,
+    typed,
+)
 from tcc_certs.values.text_pattern import TextPattern, pattern_of
 from tcc_certs.values.text_syntax import Chars, Either, Join, Node, PatternReader, Times
 from tcc_runtime.artifact.constraints import core_calls

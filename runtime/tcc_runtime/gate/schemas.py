@@ -14,8 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-from tcc_certs.core.model import Core
-from tcc_certs.core.model import Tool as GrammarTool
+from tcc_certs.core.model import Core, Tool as GrammarTool
 from tcc_certs.values.declared import FlagType, NumberType, OpenParameter, TextType, json_of
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.gate.refusals import Allowed

@@ -12,8 +12,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from tcc_certs.core.model import Tool as GrammarTool
-from tcc_certs.core.model import executing
+from tcc_certs.core.model import Tool as GrammarTool, executing
 from tcc_certs.session.machine import Outcome
 from tcc_certs.values.text_pattern import pattern_of
 from tcc_runtime.artifact.load import Artifact

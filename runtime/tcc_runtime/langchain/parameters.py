@@ -24,8 +24,7 @@ from langgraph.prebuilt import InjectedState, ToolRuntime
 from pydantic import BaseModel, create_model
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from tcc_certs.core.model import Tool as CoreTool
-from tcc_certs.core.model import executing
+from tcc_certs.core.model import Tool as CoreTool, executing
 from tcc_runtime.errors import BindingError
 from tcc_runtime.gate.policy import snapshot
 from tcc_runtime.gate.wrapping import MODEL

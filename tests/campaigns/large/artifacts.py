@@ -10,8 +10,7 @@ from typing import Any
 from tcc_compiler.artifact import write_artifact
 from tests.campaigns.large import drawn_size, texts
 from tests.campaigns.mutate import TOKENS, mutate_bytes
-from tests.oracle.cores import depth as depth_limit
-from tests.oracle.cores import letters, make_core
+from tests.oracle.cores import depth as depth_limit, letters, make_core
 from tests.runtime.graphs import (
     chain_rows,
     free_core,

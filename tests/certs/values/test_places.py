@@ -11,8 +11,7 @@ from tcc_certs.errors import Code, Rejected
 from tcc_certs.values.declared import TextType
 from tcc_certs.values.fields import Field, ListType, RecordType, TimeType, steps_of
 from tcc_certs.values.places import NONE, REST, UNKNOWN, Missing, Wrong, answered, read
-from tests.oracle_policies import language as l
-from tests.oracle_policies import values as slow
+from tests.oracle_policies import language as l, values as slow
 from tests.oracle_policies.core import field_of, state_of
 
 TIMES = ("2026-11-24T10:00:00Z", "2026-11-24T10:00:00.1239+05:30", "2026-11-24T10:00:00")

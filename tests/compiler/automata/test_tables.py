@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tcc_compiler import artifact
-from tcc_compiler import counting as sums
+from tcc_compiler import artifact, counting as sums
 from tcc_compiler.artifact import _by_digest
 from tcc_compiler.automata import minimise, table
 from tcc_compiler.automata.constraint import apply as limit_acyclic

@@ -17,8 +17,7 @@ from tcc_compiler.lint.plans import (
 )
 from tcc_compiler.options import Options
 from tcc_compiler.resources import Timer
-from tests.oracle.plans import Word
-from tests.oracle.plans import plans as listed
+from tests.oracle.plans import Word, plans as listed
 
 _PATTERNS = ("a", "b", "c", "c(k=1)", "c(k=2)", "ask", "ask(r=yes)", "ask(r=no)")
 _HEAD = """grammar small version "1"

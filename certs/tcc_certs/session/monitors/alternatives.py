@@ -14,20 +14,9 @@ from itertools import compress, repeat
 from operator import attrgetter, eq, ge, gt, le, lt, ne
 
 from tcc_certs.core.policies import Alternative, Fields, Tree, tools_of
+from tcc_certs.session.monitors import relations
 from tcc_certs.session.monitors.kept import Index, Pool, foreseen, is_vague
 from tcc_certs.session.monitors.keyed import Event, Truth, Undo
-from tcc_certs.session.monitors.relations import (
-    FLIPPED,
-    MAX_WAYS,
-    NO_NAMES,
-    VAGUE,
-    both,
-    compiled_relation,
-    compiled_set,
-    compiled_term,
-    same,
-    speaks_of,
-)
 from tcc_certs.values.places import State
 
 MOST_KEPT = 64
@@ -54,7 +43,7 @@ class Alt:
         self.number = number
         self.most = max(MOST_KEPT, 2 * of.least)  # calls of a key that are looked at
         self.tools = frozenset() if of.calls is None else tools_of(of.calls, tools)
-        self._in = (lambda call: True) if of.calls is None else compiled_set(of.calls)
+        self._in = (lambda call: True) if of.calls is None else relations.compiled_set(of.calls)
         keys = [(name, term) for name, term in of.same]
         rest = list(of.where)
         if not of.last:
@@ -63,23 +52,24 @@ class Alt:
             keys += [key for _, key in found if key is not None]
             rest = [relation for relation, key in found if key is None]
         self._names = [name for name, _ in keys]
-        self._terms = [compiled_term(term) for _, term in keys]
+        self._terms = [relations.compiled_term(term) for _, term in keys]
         self.asked = foreseen([term for _, term in keys], tools_of(own, tools), fields)
         # Of a field of the earlier call against a term that does not speak of it, the term is
         # made once for a decision; of 64 calls that are looked at each is a comparison then.
         bound = [(one, _compared(one)) for one in rest]
         self._bound = [
-            (op, name, compiled_term(term)) for op, name, term in [b for _, b in bound if b]
+            (op, name, relations.compiled_term(term))
+            for op, name, term in [b for _, b in bound if b]
         ]
-        self._left = [compiled_relation(one) for one, made in bound if made is None]
-        self._where = [compiled_relation(one) for one in rest]
+        self._left = [relations.compiled_relation(one) for one, made in bound if made is None]
+        self._where = [relations.compiled_relation(one) for one in rest]
         self.bare = not self._where and of.within is None and not of.last
         # An index of a relation that separates the two calls: where it is the only one it decides,
         # whatever came before; else that none holds of it decides.
         split = [] if of.last or self.alone else [_separated(one) for one in rest]
         self._split = next((one for one in split if one is not None), None)
         self._whole = len(rest) == 1 and of.within is None and of.least == 1
-        self._other = None if self._split is None else compiled_term(self._split[2])
+        self._other = None if self._split is None else relations.compiled_term(self._split[2])
         # Such conditions in columns of each key: each is then one comparison of a list of 64 calls.
         listed = (
             bool(rest)
@@ -96,7 +86,7 @@ class Alt:
 
     def key_for(self, own: Event) -> tuple[State, ...]:
         """The key that it has to have."""
-        return tuple([term(own, own, NO_NAMES) for term in self._terms])
+        return tuple([term(own, own, relations.NO_NAMES) for term in self._terms])
 
     def keeps(self, call: Event) -> bool:
         """Whether it may ever speak of a call."""
@@ -137,7 +127,7 @@ class Alt:
         if not pool.by_key.get(key):  # none, or all that there were have failed
             return False
         index = pool.indices[key]
-        held = self._held_by(split[0], index, other(own, own, NO_NAMES), sure=sure)
+        held = self._held_by(split[0], index, other(own, own, relations.NO_NAMES), sure=sure)
         return held if self._whole or not held else None
 
     def by_columns(self, pool: Pool, own: Event, *, sure: bool) -> tuple[Truth] | None:
@@ -159,14 +149,14 @@ class Alt:
             first, older = max(first, begin), older and begin < first
         rows: Sequence[int] = range(first, size)
         for (op, _, term), (kinds, values) in zip(self._bound, kept.columns, strict=True):
-            due = kind, value = term(own, own, NO_NAMES)
-            if kind in VAGUE:
+            due = kind, value = term(own, own, relations.NO_NAMES)
+            if kind in relations.VAGUE:
                 return None
             if op in _ORDERS:
                 if kind not in _ORDERED or kinds[first:].count(kind) < size - first:
                     return None
                 holds, right = _ORDERS[op], value
-            elif not VAGUE.isdisjoint(kinds[first:]):
+            elif not relations.VAGUE.isdisjoint(kinds[first:]):
                 return None
             else:
                 holds, right = eq if op == "=" else ne, due
@@ -180,8 +170,8 @@ class Alt:
     def _held_by(self, op: str, index: Index, due: State, *, sure: bool) -> bool:
         """Whether the relation of the index holds of a call, surely or possibly."""
         if sure:
-            return due[0] not in VAGUE and _decides(op, index.sure, due)
-        if due[0] in VAGUE or index.lacking:
+            return due[0] not in relations.VAGUE and _decides(op, index.sure, due)
+        if due[0] in relations.VAGUE or index.lacking:
             return True
         if op == "in":
             return due in index.sure or due in index.may
@@ -191,7 +181,7 @@ class Alt:
 
     def own_holds(self, own: Event) -> Truth:
         """``where`` alone."""
-        return both([one(own, own, NO_NAMES) for one in self._where])
+        return relations.both([one(own, own, relations.NO_NAMES) for one in self._where])
 
     def conditions(self, call: Event, own: Event) -> Truth:
         """Set, relations and window, without the keys."""
@@ -200,13 +190,13 @@ class Alt:
         mine = self._in(call)
         if mine is False or not self._where:
             return mine
-        return both([mine, *[one(own, call, NO_NAMES) for one in self._where]])
+        return relations.both([mine, *[one(own, call, relations.NO_NAMES) for one in self._where]])
 
     def conditions_for(self, own: Event) -> Callable[[Event], Truth]:
         """:meth:`conditions` of one decision."""
         if len(self._left) == len(self._where):
             return lambda call: self.conditions(call, own)
-        due = [(op, name, *term(own, own, NO_NAMES)) for op, name, term in self._bound]
+        due = [(op, name, *term(own, own, relations.NO_NAMES)) for op, name, term in self._bound]
         oldest = None if self.within is None else own.stamp - self.within
 
         def holds(call: Event) -> Truth:
@@ -217,8 +207,10 @@ class Alt:
                 return False
             for op, name, kind, value in due:
                 mine, other = states[name]
-                if kind in VAGUE or mine in VAGUE:
-                    equal = same((mine, other), (kind, value)) if op in ("=", "!=") else None
+                if kind in relations.VAGUE or mine in relations.VAGUE:
+                    equal = (
+                        relations.same((mine, other), (kind, value)) if op in ("=", "!=") else None
+                    )
                     if equal is (op != "="):
                         return False
                     found = found if equal is (op == "=") else None
@@ -231,13 +223,17 @@ class Alt:
                     return False
             if not self._left:
                 return found
-            return both([found, *[one(own, call, NO_NAMES) for one in self._left]])
+            return relations.both(
+                [found, *[one(own, call, relations.NO_NAMES) for one in self._left]]
+            )
 
         return holds
 
     def equal(self, call: Event, key: tuple[State, ...]) -> Truth:
         """Whether the keys are equal."""
-        return both([same(mine, due) for mine, due in zip(self.key_of(call), key, strict=True)])
+        return relations.both(
+            [relations.same(mine, due) for mine, due in zip(self.key_of(call), key, strict=True)]
+        )
 
     def surely(self, pool: Pool, own: Event) -> Iterator[Event]:
         """The earlier calls of which it surely holds, latest first; of a key the latest 64."""
@@ -245,7 +241,7 @@ class Alt:
         if not self.last and is_vague(key):
             return
         exact, holds = pool.is_exact(key), self.conditions_for(own)
-        looked, most = 0, own.asked + MAX_WAYS
+        looked, most = 0, own.asked + relations.MAX_WAYS
         for call in pool.near(key):
             if looked == self.most or own.asked >= most:
                 return
@@ -271,7 +267,7 @@ class Alt:
             bounded: whether the latest are looked at and no more; without it all are.
         """
         exact, holds = pool.is_exact(key), self.conditions_for(own)
-        looked, most = 0, own.asked + MAX_WAYS
+        looked, most = 0, own.asked + relations.MAX_WAYS
         for call in pool.near(key):
             if call.answered and not answered:
                 continue
@@ -305,12 +301,12 @@ def _decides(op: str, known: dict[State | str, int | Fraction], due: State) -> b
 def _separated(relation: Tree) -> tuple[str, str, Tree] | None:
     """Order, field and term t of ``seen.f OP t``; ``in``, field and t of ``t in seen.f``."""
     op, *sides = relation
-    if op == "in" and _is_seen(sides[1]) and not speaks_of(sides[0], _SEEN):
+    if op == "in" and _is_seen(sides[1]) and not relations.speaks_of(sides[0], _SEEN):
         return op, sides[1][1], sides[0]
-    if op in _ORDERS and _is_seen(sides[0]) and not speaks_of(sides[1], _SEEN):
+    if op in _ORDERS and _is_seen(sides[0]) and not relations.speaks_of(sides[1], _SEEN):
         return op, sides[0][1], sides[1]
-    if op in _ORDERS and _is_seen(sides[1]) and not speaks_of(sides[0], _SEEN):
-        return FLIPPED[op], sides[1][1], sides[0]
+    if op in _ORDERS and _is_seen(sides[1]) and not relations.speaks_of(sides[0], _SEEN):
+        return relations.FLIPPED[op], sides[1][1], sides[0]
     return None
 
 
@@ -319,10 +315,10 @@ def _compared(relation: Tree) -> tuple[str, str, Tree] | None:
     op, *sides = relation
     if op not in (*_ORDERS, "=", "!="):
         return None
-    if _is_seen(sides[0]) and not speaks_of(sides[1], _SEEN):
+    if _is_seen(sides[0]) and not relations.speaks_of(sides[1], _SEEN):
         return op, sides[0][1], sides[1]
-    if _is_seen(sides[1]) and not speaks_of(sides[0], _SEEN):
-        return str(FLIPPED.get(op, op)), sides[1][1], sides[0]
+    if _is_seen(sides[1]) and not relations.speaks_of(sides[0], _SEEN):
+        return str(relations.FLIPPED.get(op, op)), sides[1][1], sides[0]
     return None
 
 
@@ -334,6 +330,6 @@ def _key_in(relation: Tree) -> tuple[str, Tree] | None:
     """The field and the term of ``seen.f = t``, where t does not speak of the earlier call."""
     if relation[0] == "=":
         for one, other in (relation[1:], relation[:0:-1]):
-            if one[0] == "seen" and len(one) == 2 and not speaks_of(other, _SEEN):
+            if one[0] == "seen" and len(one) == 2 and not relations.speaks_of(other, _SEEN):
                 return one[1], other
     return None

@@ -17,8 +17,7 @@ from tcc_certs.core.opened import fields_of
 from tcc_certs.errors import Code
 from tcc_certs.formats.codec import Json
 from tcc_certs.session.monitors.digested import Form, Named, Reading
-from tcc_certs.session.monitors.keyed import Event, Monitors
-from tcc_certs.session.monitors.keyed import Memory as KeyedMemory
+from tcc_certs.session.monitors.keyed import Event, Memory as KeyedMemory, Monitors
 from tcc_certs.session.monitors.policies import Memory, Policies
 from tcc_certs.session.monitors.relations import LACKING
 from tcc_certs.values.canonical import json_value

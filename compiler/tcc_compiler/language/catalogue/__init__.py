@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tcc_compiler.language.catalogue.entry import Entry
-from tcc_compiler.language.catalogue.lints import CONFIGURATION
-from tcc_compiler.language.catalogue.lints import LINTS as LINTS
+from tcc_compiler.language.catalogue.lints import CONFIGURATION, LINTS as LINTS
 from tcc_compiler.language.catalogue.outputs import CHECKS, EXACT, IMPORTS, OUTPUTS, RUNS
 from tcc_compiler.language.catalogue.syntax import NAMES, SYNTAX
 from tcc_compiler.language.catalogue.values import EXAMPLES, LANGUAGE, VALUES
