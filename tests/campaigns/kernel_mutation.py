@@ -10,8 +10,9 @@ that passes them all has survived: docs/trust.md says of each why it may.  Befor
 tests are run on the package as it is: they have to pass, or what a mutant fails says nothing.
 
 Of the validator (``replay/``, ``ledger``) there are many.  Those within a function are put in the
-place of the function's code, in a process that has loaded package and tests before it was forked;
-so are those of the kernel of proofs.
+place of the function's code, in a process that has collected and run the tests before it was
+forked; so are those of the kernel of proofs.  There only tests that enter the function are run, the
+ones that have seen the most mutants first, then the quickest.
 """
 
 from __future__ import annotations
@@ -24,20 +25,22 @@ import json
 import os
 import resource
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import TypeAlias
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 from tests.campaigns.mutations import COMPARING, PACKAGE, Mutant, mutants
 
 ROOT = Path(__file__).parents[2]
 Suites: TypeAlias = Sequence[Sequence[str]]
-Place: TypeAlias = Callable[[Mutant, CodeType], None]  # puts the code in the place of the module's
 
 REPLAYS: Suites = (
     ["certs/replay/test_validate.py", "certs/replay/test_checks.py"],
@@ -91,7 +94,6 @@ KERNEL = ("formats/container", "formats/codec", "formats/artifact", "formats/sch
           "rules", "states", "kernel", "core/",
           "corecheck/", "report")  # fmt: skip
 MEMORY = 4 << 30
-BEST = 5  # tests that have seen the most mutants are run before others
 
 
 class First:
@@ -155,8 +157,7 @@ def failing(suites: Suites, seconds: int) -> str:
     """The first test that fails, empty where none does; each suite has that long."""
     for tests in suites:
         # A mutant that hangs, or wants all memory, ends here: that is seen as well.
-        until = int(time.process_time()) + seconds
-        resource.setrlimit(resource.RLIMIT_CPU, (until, resource.RLIM_INFINITY))
+        limit_time(seconds)
         first = First()
         some = ["-x", "-q", "-p", "no:cacheprovider", *(str(ROOT / "tests" / t) for t in tests)]
         code = pytest.main(some, plugins=[first])
@@ -174,32 +175,106 @@ def silence() -> None:
     sys.argv = ["pytest"]
 
 
-def seen_again(names: Sequence[str], seconds: int) -> str:
-    """The first of these tests that fails, empty where none does, or where they cannot be run."""
-    there = [name for name in names if "::" in name]
-    first = First()
+class Loaded:
+    """A plugin: the tests are collected and run once, then again for each mutant in a fork of it.
+
+    Attributes:
+        name: the first test that fails without a mutant; empty where all pass.
+        left: mutants that no test sees.
+    """
+
+    def __init__(self, found: Sequence[Mutant], told: argparse.Namespace, output: int) -> None:
+        self.name = ""
+        self.left: list[Mutant] = []
+        self._found = found
+        self._told = told
+        self._output = output
+        self._took: dict[pytest.Item, float] = {}
+        self._entered: dict[pytest.Item, set[str]] = {}
+        self._sharp: Counter[str] = Counter()  # the tests that have seen mutants, and how many
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Takes the place of pytest's own loop."""
+        self.name = self._run_once(session.items)
+        os.dup2(self._output, 1)
+        gc.collect()
+        gc.freeze()  # a fork that collects garbage copies all of its memory
+        if not self.name:
+            self.left = unseen(self._found, self._start, self._told, self._sharp)
+        return True
+
+    def _run_once(self, items: Sequence[pytest.Item]) -> str:
+        """Runs each test without a mutant: what it takes, and the functions that it enters."""
+        package = str(PACKAGE)
+
+        def note(frame: FrameType, event: str, arg: object) -> None:
+            code = frame.f_code
+            if code.co_filename.startswith(package):
+                entered.add(key(code.co_filename, code.co_qualname))
+
+        for item, following in pairwise([*items, None]):
+            assert item is not None
+            entered = self._entered[item] = set()
+            begin = time.process_time()
+            threading.settrace(note)
+            sys.settrace(note)
+            failed = fails(item, following)
+            sys.settrace(None)
+            threading.settrace(None)  # type: ignore[arg-type]
+            self._took[item] = time.process_time() - begin
+            if failed:
+                return item.nodeid
+        return ""
+
+    def _start(self, mutant: Mutant) -> tuple[int, int]:
+        return start(mutant, lambda: self._first_failing(mutant))
+
+    def _first_failing(self, mutant: Mutant) -> str:
+        """The first test that fails with the mutant in its place; empty where none does."""
+        put_in_place(mutant, compile(mutant.tree, f"{mutant.module}.py", "exec"))
+        changed = key(f"{PACKAGE}/{mutant.module}.py", mutant.function)
+        files = {
+            ROOT / "tests" / t for suite in suites_of(mutant.module, self._told) for t in suite
+        }
+        tests = [
+            item
+            for item in sorted(self._took, key=lambda i: (-self._sharp[i.nodeid], self._took[i]))
+            if changed in self._entered[item] and files & {item.path, *item.path.parents}
+        ]
+        for item, following in pairwise([*tests, None]):
+            assert item is not None
+            limit_time(self._told.seconds)
+            if fails(item, following):
+                return item.nodeid
+        return ""
+
+
+def key(path: str, function: str) -> str:
+    """A module and its function, or class and method; an inner function counts for its outer."""
+    return f"{path}:{function.partition('.<locals>')[0]}"
+
+
+def fails(item: pytest.Item, following: pytest.Item | None) -> bool:
+    """Runs one test with its fixtures, which stay for the test that follows where they can."""
+    return any(report.failed for report in runtestprotocol(item, log=False, nextitem=following))
+
+
+def limit_time(seconds: int) -> None:
+    """This process ends after so much more processor time: a mutant that hangs is seen as well."""
     until = int(time.process_time()) + seconds
     resource.setrlimit(resource.RLIMIT_CPU, (until, resource.RLIM_INFINITY))
-    args = ["-x", "-q", "-p", "no:cacheprovider", *(str(ROOT / name) for name in there)]
-    code = pytest.main(args, plugins=[first]) if there else pytest.ExitCode.OK
-    return first.name if code == pytest.ExitCode.TESTS_FAILED else ""
 
 
-def start(
-    mutant: Mutant | None, place: Place, seconds: int, suites: Suites, best: Sequence[str] = ()
-) -> tuple[int, int]:
+def start(mutant: Mutant | None, tests: Callable[[], str]) -> tuple[int, int]:
     """A forked process: its id, and the pipe that it writes the name of the failing test to."""
-    code = None if mutant is None else compile(mutant.tree, f"{mutant.module}.py", "exec")
     seen, told = os.pipe()
     child = os.fork()
     if child:
         os.close(told)
         return child, seen
     silence()
-    if mutant is not None and code is not None:
-        place(mutant, code)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    found = seen_again(best, seconds) or failing(suites, seconds)
+    found = tests()
     os.write(told, found.encode())
     os._exit(1 if found else 0)
 
@@ -219,17 +294,20 @@ def ended(running: dict[int, tuple[Mutant | None, int]]) -> tuple[Mutant | None,
     return mutant, "" if status == 0 else name or f"an end by signal {os.WTERMSIG(status)}"
 
 
-def unseen(found: Sequence[Mutant], place: Place, told: argparse.Namespace) -> list[Mutant]:
-    """Those that no test sees."""
+def unseen(
+    found: Sequence[Mutant],
+    begin: Callable[[Mutant], tuple[int, int]],
+    told: argparse.Namespace,
+    sharp: Counter[str],
+) -> list[Mutant]:
+    """Those that no test sees; `sharp` counts by each test how many it has seen."""
     running: dict[int, tuple[Mutant | None, int]] = {}
     left = []
-    sharp: Counter[str] = Counter()  # the tests that have seen mutants, and how many
     todo = list(reversed(found))
     while todo or running:
         while todo and len(running) < told.processes:
             mutant = todo.pop()
-            best = [name for name, _ in sharp.most_common(BEST)]
-            child, seen = start(mutant, place, told.seconds, suites_of(mutant.module, told), best)
+            child, seen = begin(mutant)
             running[child] = mutant, seen
         done, name = ended(running)
         if done is not None and not name:
@@ -254,13 +332,13 @@ def unseen_when_loaded(found: Sequence[Mutant], told: argparse.Namespace) -> lis
     if not child:
         output = os.dup(1)
         silence()
-        name = failing(control(found, told), 20 * told.seconds)
-        os.dup2(output, 1)
-        gc.collect()
-        gc.freeze()  # a fork that collects garbage copies all of its memory
-        left = [] if name else unseen(found, put_in_place, told)
+        loaded = Loaded(found, told, output)
+        tests = [str(ROOT / "tests" / name) for suite in control(found, told) for name in suite]
+        code = pytest.main(["-q", "-s", "-p", "no:cacheprovider", *tests], plugins=[loaded])
+        name = loaded.name or (f"exit code {int(code)}" if code else "")
         sys.stdout.flush()
-        os.write(answer, json.dumps([name, [found.index(mutant) for mutant in left]]).encode())
+        left = [found.index(mutant) for mutant in loaded.left]
+        os.write(answer, json.dumps([name, left]).encode())
         os._exit(0)
     os.close(answer)
     with os.fdopen(seen, "rb") as pipe:
@@ -279,11 +357,19 @@ def unseen_when_imported(found: Sequence[Mutant], told: argparse.Namespace) -> l
     """
     if not found:
         return []
-    child, seen = start(None, import_in_place, 20 * told.seconds, control(found, told))
+
+    def begin(mutant: Mutant) -> tuple[int, int]:
+        def tests() -> str:
+            import_in_place(mutant, compile(mutant.tree, f"{mutant.module}.py", "exec"))
+            return failing(suites_of(mutant.module, told), told.seconds)
+
+        return start(mutant, tests)
+
+    child, seen = start(None, lambda: failing(control(found, told), 20 * told.seconds))
     _, name = ended({child: (None, seen)})
     if name:
         raise SystemExit(f"fails without a mutant: {name}")
-    return unseen(found, import_in_place, told)
+    return unseen(found, begin, told, Counter())
 
 
 def suites_of(module: str, told: argparse.Namespace) -> Suites:
