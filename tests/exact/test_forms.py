@@ -24,7 +24,6 @@ from tcc_certs.proof.compared import Part
 from tcc_certs.proof.question import statement_core
 from tcc_certs.proof.replay import Replay
 from tcc_certs.proof.sides import statement_side
-from tcc_certs.values.declared import NumberType, OpenParameter, TextType
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact import certificate
 
@@ -412,25 +411,6 @@ def test_bytes_that_are_no_lines_are_refused(keyed: Made) -> None:
     ):
         found = check_proof(data, keyed.artifacts).finding
         assert found is not None and (found.code.value, found.path) == (code, path)
-
-
-@pytest.mark.parametrize(
-    ("kind", "expected"),
-    [
-        (TextType(), "a range of numbers"),
-        (NumberType(whole=False, low=None, high="9"), "a range of numbers"),
-        (NumberType(whole=False, low="0", high=None), "a range of numbers"),
-        (NumberType(whole=False, low="-1", high="9"), "0 or more"),
-    ],
-)
-def test_what_is_added_up_is_a_range_from_0(kind: Any, expected: str) -> None:
-    made_of = certificate.ProvedQuestion(
-        kind="statement", text=STATEMENT, artifacts=(ARTIFACT,)
-    ).system()
-    of = OpenParameter(name="amount", type=kind, optional=False)
-    with pytest.raises(Rejected) as refusal:
-        made_of._sum("refund", of, of)
-    assert (refusal.value.code.value, refusal.value.expected) == ("D101", expected)
 
 
 ARTIFACT = compiled(SHOP)

@@ -43,51 +43,46 @@ def sum_between(mine: OpenParameter, theirs: OpenParameter, caps: Sequence[str |
     if not isinstance(kind, NumberType) or kind.low is None or kind.high is None:
         raise Rejected(Code.UNKNOWN_FEATURE, mine.name, "a range of numbers", "another type")
     ensure(not kind.low.startswith("-"), Code.UNKNOWN_FEATURE, mine.name, "0 or more", kind.low)
-    ours = (Fraction(kind.low), Fraction(kind.high))
-    limits = list(ours)
-    whole, odd = kind.whole, None
+    ours = Fraction(kind.low), Fraction(kind.high)
     if not isinstance(other, NumberType):
-        return _sum_of(caps, (), kind.whole, ours, (ours[0], False))
-    if other.low is not None and other.high is not None:
-        low, high = Fraction(other.low), Fraction(other.high)
-        limits = [max(ours[0], low), min(ours[1], high)]
-        first = Fraction(-(-ours[0] // 1)) if whole else ours[0]
-        beyond = Fraction(high // 1 + 1) if whole else high
-        if ours[1] > high and max(first, beyond) <= ours[1]:
-            odd = (max(first, beyond), not whole and first <= high)
-        if first < low:
-            odd = (first, False)
-    if other.whole and not whole:
-        if odd is None or odd[0] > ours[0]:
-            odd = (ours[0], ours[0].denominator == 1)
-        whole = True
-    return _sum_of(caps, limits, whole, ours, odd, kind.whole)
+        return _sum_of(caps, ours, None, whole=kind.whole, odd=(ours[0], False))
+    ends = [Fraction(end) for end in (other.low, other.high) if end is not None]
+    low, high = ends or ours
+    odd = []
+    if ours[0] < low:
+        odd.append((ours[0], False))
+    if high < ours[1]:
+        beyond = Fraction(high // 1 + 1) if kind.whole else high
+        odd.append((max(ours[0], beyond), not kind.whole and ours[0] <= high))
+    if other.whole and not kind.whole and (ours[0] < ours[1] or ours[0].denominator > 1):
+        odd.append((ours[0], ours[0].denominator == 1))
+    both = max(ours[0], low), min(ours[1], high)
+    whole = kind.whole or other.whole
+    return _sum_of(caps, ours, both, whole=whole, odd=min(odd, default=None))
 
 
 def _sum_of(
     caps: Sequence[str | None],
-    limits: Sequence[Fraction],
-    whole: bool,
     ours: tuple[Fraction, Fraction],
+    both: tuple[Fraction, Fraction] | None,
+    *,
+    whole: bool,
     odd: tuple[Fraction, bool] | None,
-    our_whole: bool = False,
 ) -> Sum:
-    given = [*limits, *ours, *[Fraction(cap) for cap in caps if cap is not None]]
-    if odd is not None:
-        given.append(odd[0])
+    given = [*ours, *(both or ()), *[Fraction(cap) for cap in caps if cap is not None]]
     places = 0
     while any((one * 10**places).denominator != 1 for one in given):
         places += 1
     unit = 10**places
-    least, most = (-(-limits[0] // 1), limits[1] // 1) if whole and limits else limits or (1, 0)
-    left_least = -(-ours[0] // 1) if our_whole else ours[0]
-    span = (int(least * unit), int(most * unit)) if least <= most else None
+    least, most = both or (1, 0)
+    if whole:
+        least, most = -(-least // 1), most // 1
     mine, theirs = [None if cap is None else int(Fraction(cap) * unit) for cap in caps]
     return Sum(
         caps=(mine, theirs),
-        span=span,
+        span=(int(least * unit), int(most * unit)) if least <= most else None,
         grid=unit if whole else 0,
-        left_least=int(left_least * unit),
+        left_least=int(ours[0] * unit),
         odd=None if odd is None else (int(odd[0] * unit), odd[1]),
         units=unit,
     )
@@ -105,7 +100,7 @@ def fits(total: int, cap: int | None) -> bool:
 
 def odd_fits(total: int, cap: int | None, above: bool) -> bool:
     """Whether some total fits; of values that are all above one it has to be below the cap."""
-    return cap is None or total + above <= cap
+    return fits(total + above, cap)
 
 
 def cut(most: int, cap: int | None, grid: int) -> int:
