@@ -126,10 +126,10 @@ VALUES: Mapping[str, Entry] = {
     ),
     "TCC319": Entry(
         "value that a call need not have",
-        "A parameter with `?` may be left out, and then there is nothing to reckon with, to\n"
-        "compare or to count by: arithmetic, `same`, `per` and a sum over open values want a\n"
-        "parameter that every call has. An amount can depend on it by `when`, which does not hold\n"
-        "where it is left out. What a tool gives always has a value.",
+        "A parameter with `?` may be left out, and then there is no number to compute with:\n"
+        "arithmetic needs a parameter that every call has. An amount can depend on an optional\n"
+        "one by `when`, which does not hold where it is left out. What a tool gives always has a\n"
+        "value.",
         _HEAD + "tool read(last?: 1 | 5) { cost 0.1 * last }\n",
     ),
     "TCC320": Entry(
