@@ -84,6 +84,7 @@ TESTS: Sequence[tuple[str, Suites]] = (
     ("proof/lists", [["exact/test_elements.py"], *PROOFS]),
     ("proof/fields", [["exact/test_fields.py"], *PROOFS]),
     ("proof/replay", [["exact/test_replay.py"], *PROOFS]),
+    ("proof/spoken", [["exact/test_spoken.py"], *PROOFS]),
     ("proof/sums", [["exact/test_sums.py"], *PROOFS]),
     ("proof/", PROOFS),
     ("core/", [["certs/test_core_later.py", "certs/test_core_places.py"],

@@ -97,12 +97,13 @@ class Spoken:
                     self.constants.update([text for text in listed.values if text not in ("", ANY)])
         for one in attributes_of(core, policy).values():
             self._attribute(core, one)
+        own = {"own": _tools(core, policy)}
         for part in alternatives_of(policy):
-            tools = frozenset() if part.calls is None else tools_of(part.calls, len(core.tools))
-            sides = {"own": _tools(core, policy), "seen": tools}
+            sides = dict(own)
+            if part.calls is not None:
+                sides["seen"] = tools_of(part.calls, len(core.tools))
             for name, term in part.same:
-                self._plainly([(core.tools[tool].name, name) for tool in tools])
-                self._term(core, term, sides, exact=False)
+                self._same(core, sides["seen"], name, term, sides)
             asked = 0
             for relation in part.where:
                 self._relation(core, relation, sides)
@@ -110,7 +111,6 @@ class Spoken:
             looked = min(max(MOST_KEPT, 2 * part.least), calls)
             if asked * (looked - 1) >= MAX_WAYS:  # a gate would be sure of nothing then
                 raise Uncovered("relations that ask too much of each call")
-        own = {"own": _tools(core, policy), "seen": _tools(core, policy)}
         match policy:
             case Count() | Total():
                 for term in policy.per:
@@ -121,10 +121,20 @@ class Spoken:
                     self.exact.add((core.tools[policy.tool].name, policy.parameter))
             case Apart() | Owe():
                 first = policy.one if isinstance(policy, Apart) else policy.first
-                tools = tools_of(first, len(core.tools))
                 for name, term in policy.same:
-                    self._plainly([(core.tools[tool].name, name) for tool in tools])
-                    self._term(core, term, own, exact=False)
+                    self._same(core, tools_of(first, len(core.tools)), name, term, own)
+
+    def _same(
+        self,
+        core: Core,
+        tools: Iterable[int],
+        name: str,
+        term: Tree,
+        sides: Mapping[str, frozenset[int]],
+    ) -> None:
+        """A field of earlier calls of tools, and what it is equal to."""
+        self._plainly([(core.tools[tool].name, name) for tool in tools])
+        self._term(core, term, sides, exact=False)
 
     def _attribute(self, core: Core, of: Attribute) -> None:
         if not of.sources:
@@ -206,7 +216,7 @@ class Spoken:
         names = self._lists(core, many, sides)
         for relation in relations:
             op, one, *others = relation[1] if relation[0] == "?" else relation
-            terms = [term for term in (one, *others) if term != element and op not in ("~", "!~")]
+            terms = [term for term in (one, *others) if term != element]
             match op, one, others:
                 case ("=" | "!=", _, _) if all(map(_is_simple, terms)):
                     for term in terms:
@@ -348,7 +358,7 @@ class Spoken:
 class Between:
     """Some number between two constants, and none that is one: it is ordered against constants.
 
-    Two of them are ordered by where they begin, which orders them alike against each constant.
+    Two of them are ordered where a constant is between them; else each constant is to both alike.
     """
 
     low: Fraction
@@ -369,10 +379,10 @@ class Between:
         )
 
     def __lt__(self, other: Any) -> bool:
-        return self.low < other.low if isinstance(other, Between) else bool(self.high <= other)
+        return bool(self.high <= other)
 
     def __gt__(self, other: Any) -> bool:
-        return self.low > other.low if isinstance(other, Between) else bool(self.low >= other)
+        return bool(self.low >= other)
 
     __le__, __ge__ = __lt__, __gt__
 
