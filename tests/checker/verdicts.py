@@ -13,6 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -106,11 +107,11 @@ def forged(data: bytes, most: int, seed: int = 7, *, core: bool = True) -> list[
     for _ in range(most // 20):
         at, raw = draw.randrange(len(data)), bytearray(data)
         raw[at] ^= 1 << draw.randrange(8)
-        mutants.append(Mutant(field="flip", how=f"byte {at}", data=bytes(raw)))
+        mutants.append(Mutant(field="flip", how=f"byte {at}", make=partial(bytes, raw)))
     for _ in range(most // 100):
         size = draw.randrange(len(data))
-        mutants.append(Mutant(field="cut", how=f"to {size}", data=data[:size]))
-    return [*mutants, Mutant(field="none", how="", data=data)]
+        mutants.append(Mutant(field="cut", how=f"to {size}", make=partial(bytes, data[:size])))
+    return [*mutants, Mutant(field="none", how="", make=partial(bytes, data))]
 
 
 def main(names: Sequence[str]) -> int:

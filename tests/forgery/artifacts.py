@@ -7,8 +7,9 @@ hash of bytes.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 from tcc_certs.formats.codec import blake, decode, encode
@@ -82,11 +83,20 @@ class Forge:
 
 @dataclass(frozen=True, kw_only=True)
 class Mutant:
-    """A forgery: the column or member, what was done to it, and the sealed bytes."""
+    """A forgery: the column or member, what was done to it, and what makes it.
+
+    Sealing takes nearly all of the time, and most tests draw a few of thousands: so it is made when
+    its bytes are asked for.
+    """
 
     field: str
     how: str
-    data: bytes
+    make: Callable[[], bytes]
+
+    @cached_property
+    def data(self) -> bytes:
+        """The sealed bytes."""
+        return self.make()
 
 
 def column_mutants(data: bytes) -> Iterator[Mutant]:
@@ -102,14 +112,23 @@ def column_mutants(data: bytes) -> Iterator[Mutant]:
             low, high = LIMITS.get(dtype, (0, 255))
             others |= {low, high, value ^ 1 << 7}
             for other in sorted(o for o in others if low <= o <= high and o != value):
-                sealed = Forge(data).set(name, at, other).seal()
-                yield Mutant(field=name, how=f"[{at}] {value} -> {other}", data=sealed)
+                sealed = partial(_with_item, data, name, at, other)
+                yield Mutant(field=name, how=f"[{at}] {value} -> {other}", make=sealed)
         for at in range(1, len(values)):
             if values[at] != values[at - 1] and name != "state_digest":
-                swapped = list(values)
-                swapped[at - 1 : at + 1] = [values[at], values[at - 1]]
-                sealed = Forge(data).put(name, swapped).seal()
-                yield Mutant(field=name, how=f"[{at - 1}] and [{at}] swapped", data=sealed)
+                sealed = partial(_swapped, data, name, at)
+                yield Mutant(field=name, how=f"[{at - 1}] and [{at}] swapped", make=sealed)
+
+
+def _with_item(data: bytes, name: str, at: int, value: int) -> bytes:
+    return Forge(data).set(name, at, value).seal()
+
+
+def _swapped(data: bytes, name: str, at: int) -> bytes:
+    forge = Forge(data)
+    values = forge.values(name)
+    values[at - 1 : at + 1] = [values[at], values[at - 1]]
+    return forge.put(name, values).seal()
 
 
 def manifest_mutants(data: bytes) -> Iterator[Mutant]:
@@ -120,16 +139,24 @@ def manifest_mutants(data: bytes) -> Iterator[Mutant]:
             continue
         field = ".".join(path)
         for how, other in _others(value):
-            yield Mutant(field=field, how=how, data=Forge(data).member(*path, value=other).seal())
-        forge = Forge(data)
-        place: Any = forge.manifest
-        for name in path[:-1]:
-            place = place[name]
-        del place[path[-1]]
-        yield Mutant(field=field, how="removed", data=forge.seal())
+            yield Mutant(field=field, how=how, make=partial(_with_member, data, path, other))
+        yield Mutant(field=field, how="removed", make=partial(_without_member, data, path))
     for parent in ((), ("grammar",), ("options",), ("leaf_policy",), ("leaf_policy", "root")):
-        forged = Forge(data).member(*parent, "zzz", value="1").seal()
-        yield Mutant(field=".".join((*parent, "zzz")), how="added", data=forged)
+        path = (*parent, "zzz")
+        yield Mutant(field=".".join(path), how="added", make=partial(_with_member, data, path, "1"))
+
+
+def _with_member(data: bytes, path: tuple[str, ...], value: Any) -> bytes:
+    return Forge(data).member(*path, value=value).seal()
+
+
+def _without_member(data: bytes, path: tuple[str, ...]) -> bytes:
+    forge = Forge(data)
+    place: Any = forge.manifest
+    for name in path[:-1]:
+        place = place[name]
+    del place[path[-1]]
+    return forge.seal()
 
 
 def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -161,11 +188,15 @@ def core_mutants(data: bytes) -> Iterator[Mutant]:
     core = Forge(data).text("core")
     for path in _places(core, ()):
         for how, other in _others(_at(core, path)):
-            forge = Forge(data)
-            changed = forge.text("core")
-            _at(changed, path[:-1])[path[-1]] = other
-            sealed = forge.put_text("core", changed).seal()
-            yield Mutant(field="core." + ".".join(map(str, path)), how=how, data=sealed)
+            sealed = partial(_with_core, data, path, other)
+            yield Mutant(field="core." + ".".join(map(str, path)), how=how, make=sealed)
+
+
+def _with_core(data: bytes, path: tuple[Any, ...], value: Any) -> bytes:
+    forge = Forge(data)
+    changed = forge.text("core")
+    _at(changed, path[:-1])[path[-1]] = value
+    return forge.put_text("core", changed).seal()
 
 
 def _places(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
