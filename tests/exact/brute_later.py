@@ -12,7 +12,7 @@ import copy
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import combinations, product
 from typing import Any, TypeAlias
 
@@ -50,27 +50,32 @@ class Step:
 
 
 class Play:
-    """A session of a grammar, by the definition."""
+    """A session of a grammar, by the definition; where calls lead is found once."""
 
-    def __init__(self, grammar: l.Grammar, given: str = "{}") -> None:
-        self.session = Session(grammar=grammar, given=json.loads(given))
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._after: dict[Step, Play | None] = {}
 
     def after(self, step: Step) -> Play | None:
         """The session with a call more; None: it is refused, or no plan goes on with its answer."""
+        if step not in self._after:
+            self._after[step] = self._made(step)
+        return self._after[step]
+
+    def _made(self, step: Step) -> Play | None:
         session = self.session
         now = session.now + step.later
         arguments = json.loads(step.arguments)
         if session.decide(step.tool, arguments, now) is not None:
             return None
-        found = copy.copy(self)
-        found.session = made = copy.copy(session)
+        made = copy.copy(session)
         made.made = [copy.copy(one) for one in session.made]
         made._attributes = dict(session._attributes)
         seq = made.call(step.tool, arguments, now)
         made.outcome(seq, "done", json.loads(step.answer))
-        return found if made.automaton.begins(made.made) else None
+        return Play(made) if made.automaton.begins(made.made) else None
 
-    @property
+    @cached_property
     def ends(self) -> bool:
         """Whether it may end."""
         return self.session.may_finish()
@@ -86,6 +91,22 @@ class Play:
         return isinstance(statement, l.Owed) and is_owed(statement, self.session.made)
 
 
+_BEGUN: dict[tuple[int, str], Play] = {}
+
+
+def begun(grammar: l.Grammar, given: str) -> Play:
+    """A session before its first call, the same for all questions about a grammar.
+
+    Grammars are told apart by what they are, not by what they equal: 1 equals True.
+    """
+    key = id(grammar), given
+    if key not in _BEGUN:
+        if len(_BEGUN) == 64:  # of grammars that are asked about no more
+            _BEGUN.clear()
+        _BEGUN[key] = Play(Session(grammar=grammar, given=json.loads(given)))
+    return _BEGUN[key]
+
+
 def steps(
     grammar: l.Grammar, before: Sequence[Step], gaps: Sequence[int], given: str = "{}"
 ) -> list[Step]:
@@ -93,8 +114,9 @@ def steps(
     values = [text for one in before for text in one.texts]
     values += [value for value in json.loads(given).values() if isinstance(value, str)]
     used = len({*values} & {*CLASS}), len({*values} & {*WIDE})
-    found = _calls(grammar.tools, *used)
-    return [replace(one, later=gap) for gap in (gaps if before else (0,)) for one in found]
+    return [
+        one for gap in (gaps if before else (0,)) for one in _calls(grammar.tools, *used, later=gap)
+    ]
 
 
 def givens(grammar: l.Grammar) -> list[str]:
@@ -155,7 +177,9 @@ def _written(fields: Sequence[l.Field], values: Sequence[Any]) -> str:
 
 
 @cache
-def _calls(tools: tuple[l.Tool, ...], of_class: int, of_wide: int) -> list[Step]:
+def _calls(tools: tuple[l.Tool, ...], of_class: int, of_wide: int, later: int = 0) -> list[Step]:
+    if later:
+        return [replace(one, later=later) for one in _calls(tools, of_class, of_wide)]
     found = []
     for tool in tools:
         mine = [one for one in tool.fields if not one.answer]
@@ -196,7 +220,7 @@ Met: TypeAlias = "tuple[str, list[Step], Play]"  # what is given, the calls, and
 
 def sessions(grammar: l.Grammar, gaps: Sequence[int]) -> Iterator[Met]:
     """P of a grammar, short ones first."""
-    level: list[Met] = [(given, [], Play(grammar, given)) for given in givens(grammar)]
+    level: list[Met] = [(given, [], begun(grammar, given)) for given in givens(grammar)]
     for length in range(grammar.depth + 1):
         yield from level
         if length < grammar.depth:
@@ -212,7 +236,7 @@ def breaks_inclusion(left: l.Grammar, right: l.Grammar) -> int | None:
     """The length of a shortest session of one grammar alone."""
     gaps = gaps_of(left, right)
     level: list[tuple[str, list[Step], Play, Play]]
-    level = [(given, [], Play(left, given), Play(right, given)) for given in givens(left)]
+    level = [(given, [], begun(left, given), begun(right, given)) for given in givens(left)]
     for length in range(left.depth + 1):
         if any(mine.ends and not theirs.ends for _, _, mine, theirs in level):
             return length
@@ -233,7 +257,7 @@ def breaks_inclusion(left: l.Grammar, right: l.Grammar) -> int | None:
 def breaks_statement(left: l.Grammar, say: l.Statement) -> int | None:
     """The length of a shortest session that does not meet a statement."""
     gaps = gaps_of(left, say)
-    level: list[Met] = [(given, [], Play(left, given)) for given in givens(left)]
+    level: list[Met] = [(given, [], begun(left, given)) for given in givens(left)]
     for length in range(left.depth + 1):
         if any(play.ends and play.owes(say) for _, _, play in level):
             return length
@@ -270,7 +294,7 @@ def stuck(left: l.Grammar) -> int | None:
 
 def played(left: l.Grammar, session: Any) -> list[tuple[Play, Step]] | None:
     """The sessions before each call of one that was shown, and the call; None: it is none."""
-    play, found, before = Play(left, json.dumps(dict(session.given))), [], 0
+    play, found, before = begun(left, json.dumps(dict(session.given))), [], 0
     for call in session.calls:
         at = call.at_ms or 0
         step = Step(
