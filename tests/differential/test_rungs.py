@@ -197,11 +197,12 @@ def test_deep_and_wide_runs_have_one_ledger(race):
 
 
 @pytest.mark.parametrize("race", ["rest", "coupled"])
-def test_a_share_of_next_to_nothing_has_one_ledger(race):
+@pytest.mark.parametrize("lengths", [(12, 19), pytest.param((14, 16), marks=pytest.mark.campaign)])
+def test_a_share_of_next_to_nothing_has_one_ledger(race, lengths):
     # Of 500 calls tau is 2^-1140, beyond doubles; one call that costs nothing, or up to twenty of
     # weight 2^-64.
     require_same(deep(layers=500), seed=bytes(32), top=2, race=race)
-    for length in (12, 14, 16, 19):
+    for length in lengths:
         rows = [(True, [])]
         for _ in range(length):
             rows.append((False, [(1, len(rows) - 1)]))
