@@ -145,7 +145,7 @@ def test_keys_that_cross_end_in_the_time_given(tmp_path: Path) -> None:
         for one, other in pairwise(names)
     )
     path = written(tmp_path, grammar(says, tools, f"({' | '.join(names)}){{0,20}}"))
-    within = ["--timeout", "1"]
+    within = ["--timeout", "2"]
     before = time.monotonic()
     found = asked(
         ["prove", path, "--finishable", *within],
