@@ -16,7 +16,8 @@ from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.permit import Ticket
 from tcc_runtime.mcp.door import ClientConnection
 from tcc_runtime.mcp.relay import Relay, Served
-from tcc_runtime.mcp.upstream import Pipe, Steps, Stopping, Upstream, ready
+from tcc_runtime.mcp.upstream import Steps, Upstream
+from tcc_runtime.mcp.upstream.pipes import Pipe, Stopping, ready
 from tests.mcp.speaking import Relayed, locked
 
 PING_MS = 50

@@ -16,7 +16,8 @@ import pytest
 
 from tcc_runtime.errors import ServerError
 from tcc_runtime.mcp.remote import Remote, check_header, check_url
-from tcc_runtime.mcp.upstream import Upstream, ready
+from tcc_runtime.mcp.upstream import Upstream
+from tcc_runtime.mcp.upstream.pipes import ready
 from tcc_runtime.mcp.wire import Response, read_line
 from tests.mcp.odd import Odd
 from tests.mcp.speaking import SERVERS, environment, judged

@@ -24,7 +24,8 @@ import tcc as library
 from tcc_runtime.errors import ServerError
 from tcc_runtime.mcp.hub import AWAY_ERROR, Servers
 from tcc_runtime.mcp.remote import Remote
-from tcc_runtime.mcp.upstream import Upstream, ready
+from tcc_runtime.mcp.upstream import Upstream
+from tcc_runtime.mcp.upstream.pipes import ready
 from tcc_runtime.mcp.wire import Response, read_line
 from tests.mcp.odd import Odd
 from tests.mcp.speaking import SERVERS, environment, judged, tcc

@@ -18,7 +18,8 @@ import pytest
 from tcc_runtime.errors import ServerError
 from tcc_runtime.mcp.metrics import Meter
 from tcc_runtime.mcp.sharing import SharedServer
-from tcc_runtime.mcp.upstream import Upstream, ready
+from tcc_runtime.mcp.upstream import Upstream
+from tcc_runtime.mcp.upstream.pipes import ready
 from tcc_runtime.mcp.wire import Response, read_line
 from tests.mcp.speaking import environment, tcc
 from tests.mcp.test_http import Web

@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 from tcc_runtime.gate.schemas import plain
 from tcc_runtime.mcp import wire
 from tcc_runtime.mcp.calls import is_kept
-from tcc_runtime.mcp.upstream import Lines
+from tcc_runtime.mcp.upstream.pipes import Lines
 from tcc_runtime.mcp.wire import (
     MalformedMessage,
     Request,

@@ -33,15 +33,8 @@ from tcc_certs.formats.ledger import LedgerReader, Line, Record
 from tcc_certs.formats.ledger_schema import text
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay.findings import DECLINED, INVALID, VALID, Finding, Findings
+from tcc_certs.session import records
 from tcc_certs.session.machine import SessionMachine
-from tcc_certs.session.records import (
-    MAC,
-    check_record,
-    has_macs,
-    open_name,
-    plain_record,
-    read_header,
-)
 from tcc_certs.session.replay import ReplayedSession
 from tcc_certs.values.canonical import RecordMacs
 
@@ -173,7 +166,7 @@ def _asserted(session: ReplayedSession) -> Iterator[str]:
         yield f"that values of {name} are of its type and within its limits: they are not shown"
     for monitor in session.core.monitors:
         if isinstance(monitor, SumMonitor):
-            name = open_name(session.core.tools[monitor.tool].name, monitor.parameter)
+            name = records.open_name(session.core.tools[monitor.tool].name, monitor.parameter)
             if name in arguments.hidden:
                 yield f"{monitor.text}: the values are not shown"
     if arguments.marked:
@@ -323,7 +316,7 @@ class SessionReplay:
         Raises:
             Rejected: what ends the replay; L101 of a line.
         """
-        plain = plain_record(body) if self._macs and body is not None else None
+        plain = records.plain_record(body) if self._macs and body is not None else None
         rest = None
         if plain is not None:
             record, rest = plain
@@ -335,12 +328,16 @@ class SessionReplay:
             kind = record.get("kind")
             if kind != "session":
                 raise Rejected(Code.LEDGER_ORDER, "kind", "session", kind)
-            self._macs = has_macs(record)
+            self._macs = records.has_macs(record)
         elif session.ended:
             raise Rejected(Code.LEDGER_ORDER, "kind", "nothing after end", record.get("kind"))
-        form = check_record(record, self.line, macs=self._macs) if plain is None else record["kind"]
+        form = (
+            records.check_record(record, self.line, macs=self._macs)
+            if plain is None
+            else record["kind"]
+        )
         if session is None:
-            header = read_header(record, self._artifact, self._key, self.findings)
+            header = records.read_header(record, self._artifact, self._key, self.findings)
             self._check_mac(record, previous, body, rest)
             self.session = ReplayedSession(self._machine, header, self.findings)
         else:
@@ -358,7 +355,7 @@ class SessionReplay:
         """
         if self._mac is None or not self._macs:
             return
-        found = text(record, MAC)
+        found = text(record, records.MAC)
         if rest is None:
             # No text holds these bytes, as its quotes are escaped: where they stand once, there is
             # the record's own member, and what is left without it is canonical as well.
@@ -366,9 +363,13 @@ class SessionReplay:
             if body is not None and body.count(member) == 1 and member + b"," in body:
                 rest = body.replace(member + b",", b"")
             else:
-                rest = encode({name: value for name, value in record.items() if name != MAC})
+                rest = encode(
+                    {name: value for name, value in record.items() if name != records.MAC}
+                )
         same = self._mac.same(previous, rest, bytes.fromhex(found))
-        ensure(same, Code.SESSION_DIGEST, MAC, "the MAC of this record under the key", found)
+        ensure(
+            same, Code.SESSION_DIGEST, records.MAC, "the MAC of this record under the key", found
+        )
 
 
 def machine_of(artifact: CheckedArtifact) -> SessionMachine:

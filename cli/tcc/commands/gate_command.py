@@ -30,7 +30,8 @@ from tcc_runtime.gate.store import Sessions, local_principal, session_id_of
 from tcc_runtime.mcp.guarding import Guarded, guard, probe
 from tcc_runtime.mcp.hub import Servers
 from tcc_runtime.mcp.relay import STOPPED
-from tcc_runtime.mcp.upstream import Command, Protocol, read_lock
+from tcc_runtime.mcp.upstream import Command, Protocol
+from tcc_runtime.mcp.upstream.lock import read_lock
 
 if TYPE_CHECKING:
     from tcc_runtime.account.account import Account

@@ -24,6 +24,7 @@ from tcc_runtime.errors import ServerError
 from tcc_runtime.ledger.outputs import write_whole
 from tcc_runtime.mcp import upstream
 from tcc_runtime.mcp.remote import Remote
+from tcc_runtime.mcp.upstream.lock import DEEPEST_TOOL, lock_text
 from tcc_runtime.mcp.wire import MalformedMessage, is_deeper, read_json
 
 _MOST_BYTES = 64 << 20
@@ -106,7 +107,7 @@ def mcp(
         else:
             command = one_server(server, upstream_headers, deadline)
             tools, known = _tools_of(command, deadline, cast(upstream.Protocol, protocol))
-        locked = upstream.lock_text(tools)
+        locked = lock_text(tools)
     except ServerError as error:
         raise NotListed(f"TCC611: {error}") from None
     skeleton = skeleton_of(tools, identifier(name or known), bound)
@@ -216,7 +217,7 @@ def tools_in(path: Path) -> Sequence[Mapping[str, Any]]:
     tools = [_described(tool) for tool in found] if isinstance(found, list) else None
     if tools is None or not all(_is_tool(tool) for tool in tools):
         raise ServerError(f"{path} has no list of tools")
-    if any(is_deeper(tool, upstream.DEEPEST_TOOL) for tool in tools):
+    if any(is_deeper(tool, DEEPEST_TOOL) for tool in tools):
         raise ServerError(f"{path} has a tool that is nested too deeply")
     names = [tool["name"] for tool in tools]
     if len(set(names)) != len(names):

@@ -11,19 +11,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from tcc import options, screen
+from tcc import opening, options, screen
 from tcc.files import is_grammar, same_file
 from tcc.library.searching import announce, forecast, print_run, run_output, warn_of_relaxed
-from tcc.opening import (
-    account_in,
-    adapters_in,
-    atoms_in,
-    config_of,
-    open_artifact,
-    options_of,
-    quotes_in,
-    refuse,
-)
 from tcc.screen import CLEAN, DECLINED, OnExpand, live_line
 from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Rejected
@@ -87,31 +77,33 @@ def command(
     --resume takes the settings of the run from the ledger; it needs the seed, and where it has more
     to ask the --quotes.
     """
-    config = config_of(given, artifact, output_format="json" if as_json else "text")
+    config = opening.config_of(given, artifact, output_format="json" if as_json else "text")
     options.fill(given, config.run)
     if is_grammar(artifact):
         options.fill(given, config.compile)
-    handed = () if atoms is None else atoms_in(atoms)
+    handed = () if atoms is None else opening.atoms_in(atoms)
     settings, predicted = _settings(given, handed), None
     trust = {name: given.pop(name) for name in ("checked", "no_verify")}
     inputs = [path for path in (quotes, adapters, atoms, account) if path is not None]
-    opened = open_artifact(artifact, command="run", options=options_of(given), read=inputs, **trust)
+    opened = opening.open_artifact(
+        artifact, command="run", options=opening.options_of(given), read=inputs, **trust
+    )
     if ledger is not None and same_file(ledger, inputs):
         raise click.BadParameter(f"{str(ledger)!r} is what is run", param_hint="--ledger")
-    quoter = None if quotes is None else quotes_in(quotes, opened)
-    known = None if adapters is None else adapters_in(adapters)
-    drawn_on = None if account is None else account_in(account)
+    quoter = None if quotes is None else opening.quotes_in(quotes, opened)
+    known = None if adapters is None else opening.adapters_in(adapters)
+    drawn_on = None if account is None else opening.account_in(account)
     if quoter is not None and quoter.names_atoms and settings.delta is None:
         settings = replace(settings, delta=DEFAULT_DELTA)
     try:
         if opening_only:
-            opening = opening_digest(opened, settings).hex()
+            digest = opening_digest(opened, settings).hex()
             if as_json:
                 from tcc.outputs.plans import OpeningOutput
 
-                screen.print_output(OpeningOutput(opening=opening))
+                screen.print_output(OpeningOutput(opening=digest))
             else:
-                screen.say(opening)
+                screen.say(digest)
             ctx.exit(CLEAN)
         if not resumes:
             predicted = forecast(opened, settings, asked)
@@ -140,8 +132,8 @@ def command(
         raise options.setting_error(error) from None
     except Rejected as refusal:
         if refusal.code.value[0] == "K" and account is not None:
-            refuse(account, refusal)
-        refuse(ledger if resumes and ledger else artifact, refusal)
+            opening.refuse(account, refusal)
+        opening.refuse(ledger if resumes and ledger else artifact, refusal)
     except LedgerError as error:
         if not isinstance(error.cause, FileExistsError):
             raise

@@ -25,16 +25,8 @@ from tcc_certs.proof.fields import surely_fit
 from tcc_certs.proof.sides import forgetting
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import GivenRefused
+from tcc_runtime.exact import certificate
 from tcc_runtime.exact.atoms import OpenQuestion
-from tcc_runtime.exact.certificate import (
-    ProvedQuestion,
-    TimedSystem,
-    by_all,
-    by_keys,
-    finishing,
-    shown,
-    stuck,
-)
 from tcc_runtime.exact.replay import refused_at
 from tcc_runtime.exact.search import MAX_STATES, SearchResult, finishable, included
 from tcc_runtime.exact.sides import Side, artifact_side, statement_side
@@ -152,7 +144,9 @@ def _answer(
     clock: _Clock,
 ) -> Proof:
     if other is not None:
-        asked_of = ProvedQuestion(kind="implies", text=None, artifacts=(artifact, other))
+        asked_of = certificate.ProvedQuestion(
+            kind="implies", text=None, artifacts=(artifact, other)
+        )
         found, certify = _decided(
             asked_of,
             lambda: artifact_side(other, forgetting(other.core, artifact.core)),
@@ -167,7 +161,7 @@ def _answer(
     kind: Kind = "statement" if reachable is None else "reachable"
     text = str(statement) if reachable is None else reachable
     words = text if policy is None else core.monitors[0].text
-    of = ProvedQuestion(kind=kind, text=words, artifacts=(artifact,), policy=policy)
+    of = certificate.ProvedQuestion(kind=kind, text=words, artifacts=(artifact,), policy=policy)
     found, certify = _decided(of, lambda: statement_side(core), max_states, clock)
     holds = found.holds if found.holds is None or reachable is None else not found.holds
     return replace(_proof(kind, text, found, _VERDICTS[holds]), certify=certify)
@@ -208,7 +202,10 @@ _Certify = Callable[[], "bytes | None"]
 
 
 def _decided(
-    asked: ProvedQuestion, make_right: Callable[[], Side], max_states: int, clock: _Clock
+    asked: certificate.ProvedQuestion,
+    make_right: Callable[[], Side],
+    max_states: int,
+    clock: _Clock,
 ) -> tuple[SearchResult, _Certify]:
     """What holds, and what makes the certificate of it.
 
@@ -219,7 +216,7 @@ def _decided(
     try:
         system = _kernel_system(asked, listed=True, bare=True)
         few = min(max_states, MAX_BY_KEYS)
-        keyed = system and by_keys(system, max_states=few, check_time=clock.check)
+        keyed = system and certificate.by_keys(system, max_states=few, check_time=clock.check)
     except (OpenQuestion, Rejected) as left_open:
         if getattr(left_open, "code", None) == "P507":
             raise
@@ -232,12 +229,12 @@ def _decided(
     def certify() -> bytes | None:
         if found.session is not None:
             shows = "proved" if asked.kind == "reachable" else "refuted"
-            return shown(asked, shows, found.session)
+            return certificate.shown(asked, shows, found.session)
         every = _kernel_system(asked, listed=True, bare=found.bare)
         if every is None:
             return None
         few, check = max_states, clock.check
-        whole = by_all(every, bare=found.bare, max_states=few, check_time=check)
+        whole = certificate.by_all(every, bare=found.bare, max_states=few, check_time=check)
         return None if whole is None else whole.certificate(asked, proof)
 
     return found, certify
@@ -265,8 +262,8 @@ def _beside(artifact: Artifact, other: Artifact) -> Side:
 
 
 def _kernel_system(
-    asked: ProvedQuestion, *, listed: bool = False, bare: bool = False
-) -> TimedSystem | None:
+    asked: certificate.ProvedQuestion, *, listed: bool = False, bare: bool = False
+) -> certificate.TimedSystem | None:
     """The question as the kernel reads it; None: it does not."""
     try:
         return asked.system(listed=listed, bare=bare)
@@ -331,7 +328,7 @@ def _undecided(code: str, why: str) -> SearchResult:
 
 
 def _surely_finishes(
-    asked: ProvedQuestion, max_states: int, clock: _Clock
+    asked: certificate.ProvedQuestion, max_states: int, clock: _Clock
 ) -> tuple[int, bytes] | None:
     """How many states show that every session can be finished, and the certificate.
 
@@ -344,7 +341,7 @@ def _surely_finishes(
     if system is None:
         return None
     try:
-        data = finishing(asked, system, max_states=max_states, check_time=clock.check)
+        data = certificate.finishing(asked, system, max_states=max_states, check_time=clock.check)
     except (OpenQuestion, Rejected) as left_open:
         if getattr(left_open, "code", None) == "P507":
             raise
@@ -357,7 +354,7 @@ def _surely_finishes(
 
 
 def _finishes(artifact: Artifact, max_states: int, clock: _Clock) -> Proof:
-    asked = ProvedQuestion(kind="finishable", text=None, artifacts=(artifact,))
+    asked = certificate.ProvedQuestion(kind="finishable", text=None, artifacts=(artifact,))
     across = any(
         isinstance(one, PolicyMonitor) and is_across(one.policy) for one in artifact.core.monitors
     )
@@ -386,8 +383,12 @@ def _finishes(artifact: Artifact, max_states: int, clock: _Clock) -> Proof:
         if system is None:
             return None
         if found.session is None:
-            return finishing(asked, system, max_states=max_states, check_time=clock.check)
-        return stuck(asked, system, found.session, max_states=max_states, check_time=clock.check)
+            return certificate.finishing(
+                asked, system, max_states=max_states, check_time=clock.check
+            )
+        return certificate.stuck(
+            asked, system, found.session, max_states=max_states, check_time=clock.check
+        )
 
     if found.loose and (found.session is None or certify() is None):
         # What is a way to an end there needs values that are compared, and may be no session's.

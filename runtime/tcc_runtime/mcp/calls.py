@@ -25,7 +25,7 @@ from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.schemas import plain
 from tcc_runtime.gate.wrapping import TOLD_ERROR, UNDECIDED, is_error_text
 from tcc_runtime.mcp.door import ClientCall
-from tcc_runtime.mcp.upstream import MAX_CLIENT_LINE
+from tcc_runtime.mcp.upstream.pipes import MAX_CLIENT_LINE
 from tcc_runtime.mcp.wire import Id, Member, Response, dumps, is_input_required
 
 # What the relay needs of a gate, and what it tells a model of a refusal.

@@ -25,17 +25,9 @@ from tcc_runtime.mcp.calls import ToolTraits
 from tcc_runtime.mcp.door import ClientConnection
 from tcc_runtime.mcp.passing import passes_of
 from tcc_runtime.mcp.relay import POLL, Relay, Served
-from tcc_runtime.mcp.upstream import (
-    MAX_CLIENT_LINE,
-    Command,
-    Pipe,
-    Protocol,
-    Steps,
-    Stopping,
-    Upstream,
-    check_tools,
-    tool_digest,
-)
+from tcc_runtime.mcp.upstream import Command, Protocol, Steps, Upstream
+from tcc_runtime.mcp.upstream.lock import check_tools, tool_digest
+from tcc_runtime.mcp.upstream.pipes import MAX_CLIENT_LINE, Pipe, Stopping
 
 _CONNECT_SECONDS = 60.0
 _LAST = 0.7  # seconds after we were asked to stop, for the end of the session

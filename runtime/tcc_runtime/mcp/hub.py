@@ -22,19 +22,9 @@ from typing import Any, Final
 from tcc_runtime.errors import ServerDrift, ServerError
 from tcc_runtime.gate.schemas import plain
 from tcc_runtime.mcp import wire
-from tcc_runtime.mcp.upstream import (
-    MAX_REQUEST_LINE,
-    Command,
-    Pipe,
-    Protocol,
-    ServerRequest,
-    Steps,
-    Stopping,
-    Upstream,
-    check_tools,
-    ready,
-    tool_digest,
-)
+from tcc_runtime.mcp.upstream import Command, Protocol, ServerRequest, Steps, Upstream
+from tcc_runtime.mcp.upstream.lock import check_tools, tool_digest
+from tcc_runtime.mcp.upstream.pipes import MAX_REQUEST_LINE, Pipe, Stopping, ready
 
 AWAY: Final = "notifications/tcc/away"
 AWAY_ERROR: Final = -32097  # of a call that was not sent

@@ -31,7 +31,8 @@ from tcc_runtime.gate.schemas import plain
 from tcc_runtime.mcp import wire
 from tcc_runtime.mcp.calls import OpenCall, Round, is_kept
 from tcc_runtime.mcp.door import ClientCall, ClientConnection, PassedRequest, busy_line, error_line
-from tcc_runtime.mcp.upstream import Upstream, canonical_text
+from tcc_runtime.mcp.upstream import Upstream
+from tcc_runtime.mcp.upstream.lock import canonical_text
 
 _MOST = 64
 _FULL = 1 << 20

@@ -40,6 +40,7 @@ from tcc_runtime.mcp.door import (
     error_line,
 )
 from tcc_runtime.mcp.hub import AWAY, AWAY_ERROR
+from tcc_runtime.mcp.upstream.pipes import MAX_CLIENT_LINE, Pipe, StopNow, Stopping, ready
 
 STOPPED = "asked to stop"
 POLL = 0.005  # seconds between two looks at a lock that another process has
@@ -50,7 +51,7 @@ _READS = 16  # of 64 KiB: as much as a pipe holds
 _IN_A_ROW = 8  # calls, before the ledger is left to others for a while
 _FLUSH = (1.0, 0.2)  # seconds for the last answers; where we were asked to stop
 _MOST_EARLY = 256
-_MOST_BYTES = 2 * upstream.MAX_CLIENT_LINE
+_MOST_BYTES = 2 * MAX_CLIENT_LINE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,9 +111,9 @@ class Relay:
     def __init__(
         self,
         *,
-        client: upstream.Pipe,
+        client: Pipe,
         door: ClientConnection,
-        stopping: upstream.Stopping,
+        stopping: Stopping,
         seconds: float,
         note: Callable[[str], None],
         idle: float | None = None,
@@ -166,7 +167,7 @@ class Relay:
                 trouble = self._trouble()
                 if trouble is None:
                     self._step()
-        except upstream.StopNow:
+        except StopNow:
             trouble = STOPPED
         except (ServerDrift, ServerError):
             self._leave("the server cannot be relayed")
@@ -260,7 +261,7 @@ class Relay:
             left = min(until, self._stopping.until(*_FLUSH)) - time.monotonic()
             if left <= 0:
                 break
-            upstream.ready((self._client,), min(left, 0.05))
+            ready((self._client,), min(left, 0.05))
 
     # What comes.
 
@@ -271,7 +272,7 @@ class Relay:
         if self.upstream is not None:
             self.upstream.pipe.paused = client.waiting > 32 * _FULL
             pipes.append(self.upstream.pipe)
-        readable = upstream.ready(pipes, seconds, self._stopping.wakes)
+        readable = ready(pipes, seconds, self._stopping.wakes)
         for pipe in readable:
             if pipe is client:
                 self._heard = time.monotonic()

@@ -26,7 +26,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from tcc_runtime.mcp import wire
-from tcc_runtime.mcp.upstream import MAX_REQUEST_LINE, MAX_SERVER_LINE, Lines, Pipe, Stopping
+from tcc_runtime.mcp.upstream.pipes import MAX_REQUEST_LINE, MAX_SERVER_LINE, Lines, Pipe, Stopping
 
 _CHUNK: Final = 1 << 16
 _SECONDS: Final = 30.0  # for a connection, and for what no client asks for

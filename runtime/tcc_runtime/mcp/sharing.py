@@ -20,6 +20,7 @@ from typing import Any, Final
 from tcc_runtime.errors import ServerError
 from tcc_runtime.gate.schemas import plain
 from tcc_runtime.mcp import upstream, wire
+from tcc_runtime.mcp.upstream.pipes import MAX_REQUEST_LINE, Pipe, Stopping, ready
 
 _FULL: Final = 1 << 20  # bytes that the server has not read, with which no session is read
 _MOST: Final = 32 << 20  # bytes that a session has not read, with which it is let go
@@ -62,7 +63,7 @@ class SharedServer:
                 sharing.take_in()
             return sharing.connect(most)
 
-    def close(self, stopping: upstream.Stopping | None = None) -> None:
+    def close(self, stopping: Stopping | None = None) -> None:
         """End the server."""
         with self._lock:
             self._closed = True
@@ -79,10 +80,10 @@ class SharedConnection:
 
     unsent: Collection[Any] = ()
 
-    def __init__(self, pipe: upstream.Pipe) -> None:
+    def __init__(self, pipe: Pipe) -> None:
         self.pipe = pipe
 
-    def close(self, stopping: upstream.Stopping | None = None) -> None:
+    def close(self, stopping: Stopping | None = None) -> None:
         """Let go of the server; it goes on for others."""
         self.pipe.ended = self.pipe.broken = True
         for descriptor in (self.pipe.writes, self.pipe.reads):
@@ -94,7 +95,7 @@ class SharedConnection:
 class _Session:
     """A session that speaks to the server; its pipe, as the thread has it."""
 
-    pipe: upstream.Pipe
+    pipe: Pipe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +127,7 @@ class _Sharing:
     _begun: bytes | None = None  # the members of the answer to the handshake
     _beginning: list[_Asked] = field(default_factory=list)  # that wait for it
     _told: bool = False
-    _stopping: upstream.Stopping | None = None
+    _stopping: Stopping | None = None
     _thread: threading.Thread | None = None
     _wakes: int = -1
     _wake: int = -1
@@ -147,7 +148,7 @@ class _Sharing:
         """A session's connection; where the server ended just now it ends at once."""
         reads, answers = os.pipe()
         asked, writes = os.pipe()
-        session = _Session(upstream.Pipe(asked, answers, upstream.MAX_REQUEST_LINE))
+        session = _Session(Pipe(asked, answers, MAX_REQUEST_LINE))
         with self._lock:
             if self._over:
                 os.close(asked)
@@ -156,9 +157,9 @@ class _Sharing:
                 self._new.append(session)
                 with suppress(BlockingIOError):
                     os.write(self._wake, b"\n")
-        return SharedConnection(upstream.Pipe(reads, writes, most))
+        return SharedConnection(Pipe(reads, writes, most))
 
-    def end(self, stopping: upstream.Stopping | None) -> None:
+    def end(self, stopping: Stopping | None) -> None:
         """End the process, and wait for it."""
         with self._lock:
             self._stopping = stopping
@@ -176,7 +177,7 @@ class _Sharing:
                 for session in self._sessions:
                     session.pipe.paused = server.waiting > _FULL
                 pipes = [server, *[session.pipe for session in self._sessions]]
-                readable = upstream.ready(pipes, None, self._wakes)
+                readable = ready(pipes, None, self._wakes)
                 for line in server.read() if server in readable else ():
                     self._from_server(line)
                 if server.ended or server.broken:
