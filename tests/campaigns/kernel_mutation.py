@@ -84,6 +84,7 @@ TESTS: Sequence[tuple[str, Suites]] = (
     ("proof/lists", [["exact/test_elements.py"], *PROOFS]),
     ("proof/fields", [["exact/test_fields.py"], *PROOFS]),
     ("proof/replay", [["exact/test_replay.py"], *PROOFS]),
+    ("proof/histories", [["exact/test_histories.py"], *PROOFS]),
     ("proof/spoken", [["exact/test_spoken.py"], *PROOFS]),
     ("proof/sums", [["exact/test_sums.py"], *PROOFS]),
     ("proof/", PROOFS),

@@ -140,7 +140,7 @@ class Histories:
         """A call beside what its session had learned when it was decided."""
         known = self._attributes_of(past)
         learned = [(learned_name(at), part) for at, part in known.items()]
-        return replace(made, parts=(*made.parts, *learned)) if learned else made
+        return replace(made, parts=(*made.parts, *learned))
 
     def _learned(self, past: Past, made: CallParts) -> tuple[Entry, ...]:
         """The attributes after a call: those that it is the first to tell are known."""
