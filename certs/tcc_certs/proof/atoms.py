@@ -170,7 +170,7 @@ class _Words:
         self._patterns = patterns
         marks = {0, 0xD800, 0xE000, 0x110000}
         for pattern in patterns:
-            marks.update(bound for bound in pattern.bounds if bound <= 0x110000)
+            marks.update(pattern.bounds)
         classes = [(low, high) for low, high in pairwise(sorted(marks)) if not _half(low)]
         self._rows: list[dict[int, int]] = []
         self._vectors: list[tuple[bool, ...]] = []

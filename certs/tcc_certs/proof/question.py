@@ -62,8 +62,8 @@ class _Reader:
         return self._tokens[at] if at < len(self._tokens) else ("end", "")
 
     def _take(self, *words: str) -> str | None:
-        kind, text = self._peek()
-        if kind in ("name", "mark") and text in words:
+        text = self._peek()[1]  # with its quotes, where it is a text
+        if text in words:
             self._at += 1
             return text
         return None
