@@ -455,7 +455,7 @@ def test_no_more_shards_are_under_way_than_twice_the_workers(
 KILLED = """
 import sys, tcc
 from tests.cli.batches import settings
-tcc.batch(tcc.load(sys.argv[1]), settings(400, top=8), sys.argv[2], processes=2, shard_size=20,
+tcc.batch(tcc.load(sys.argv[1]), settings(200, top=8), sys.argv[2], processes=2, shard_size=10,
           started_ms=7, part_format=sys.argv[3])
 print("finished")
 """
@@ -497,16 +497,16 @@ def test_a_killed_worker_and_a_killed_batch_lose_nothing(
     child.communicate(timeout=60)
     assert len(list(out.glob("part-*"))) < 20
     done = library.batch(
-        opened, settings(400, top=8), out, processes=2, shard_size=20, part_format=form
+        opened, settings(200, top=8), out, processes=2, shard_size=10, part_format=form
     )
     assert done.redone == 0 and done.kept >= 6 and done.made + done.kept == 20
     with ThreadPoolExecutor(1) as one:
         library.batch(
             opened,
-            settings(400, top=8),
+            settings(200, top=8),
             tmp_path / "due",
             executor=one,
-            shard_size=20,
+            shard_size=10,
             started_ms=7,
             part_format=form,
         )

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -73,6 +74,12 @@ def test_the_demo_runs_the_commands_of_the_tour() -> None:
     seed = "0" * 63 + "1"
     assert [line.replace('"$seed"', seed).replace('"$out/', "out/").replace('"', "")
             for line in shown] == told  # fmt: skip
+
+
+@cache
+def research() -> library.Artifact:
+    """What the examples of Python call `artifact`."""
+    return library.compile_file(ROOT / "grammars" / "research.tcg")
 
 
 def run_tcg(text: str, _: dict[str, Any]) -> None:
@@ -152,7 +159,7 @@ def test_every_fenced_example_runs(page: Path, checkout: Path) -> None:
     # What an example says that it has from elsewhere.
     names: dict[str, Any] = {
         "provider": SimpleNamespace(price_of=lambda call: "0.5"),
-        "artifact": library.compile_file("grammars/research.tcg"),
+        "artifact": research(),
     }
     if page.name == "langgraph.md":
         names["model"] = Scripted(script=SAID)

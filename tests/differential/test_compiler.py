@@ -21,6 +21,7 @@ from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core
 from tcc_runtime.artifact.load import load
 from tcc_runtime.artifact.plans import cheapest_plan, enumerate_plans, plans_by_depth
+from tests.campaigns.blocks import blocks
 from tests.oracle.build import build
 from tests.oracle.plans import plans
 from tests.property.grammars import random_grammar
@@ -62,9 +63,7 @@ def agree(seed: int, **shape: object) -> str:
     return "equal"
 
 
-@pytest.mark.parametrize(
-    "block", [*range(6), *[pytest.param(n, marks=pytest.mark.campaign) for n in range(6, 10)]]
-)
+@pytest.mark.parametrize("block", blocks(6, 10))
 def test_the_artifact_of_a_random_grammar_is_that_of_its_list_of_plans(block: int) -> None:
     outcomes = Counter(agree(seed) for seed in range(50 * block, 50 * block + 50))
     assert outcomes["equal"] >= 20, outcomes

@@ -19,6 +19,7 @@ from tcc_certs.kernel import check
 from tcc_certs.replay import validate
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core
+from tests.campaigns.blocks import blocks
 from tests.differential.test_ledgers import runtime_ledger
 from tests.differential.test_runtime_modes import plans_of, recorded
 from tests.differential.tree_oracle import Oracle
@@ -49,7 +50,7 @@ def compare(seed: int) -> str:
     return "whole" if len(left) == len(listed) else "cut"
 
 
-@pytest.mark.parametrize("block", range(8))
+@pytest.mark.parametrize("block", blocks(5, 8))
 def test_random_cores_give_the_bytes_that_brute_force_gives(block: int) -> None:
     outcomes = Counter(compare(seed) for seed in range(40 * block, 40 * block + 40))
     assert outcomes["whole"] >= 10

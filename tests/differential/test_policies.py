@@ -6,6 +6,7 @@ import logging
 
 import pytest
 
+from tests.campaigns.blocks import blocks
 from tests.campaigns.policies import campaign
 from tests.oracle_policies.beside import Tally, beside
 from tests.oracle_policies.drawn import FORMS, LISTED, OLD
@@ -16,7 +17,7 @@ def quiet(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL, logger="tcc.gate")
 
 
-@pytest.mark.parametrize("part", range(6))
+@pytest.mark.parametrize("part", blocks(3, 6))
 def test_grammars_of_the_forms_of_1_1(part: int) -> None:
     tally = Tally()
     for seed in range(part * 20, part * 20 + 20):
@@ -27,7 +28,7 @@ def test_grammars_of_the_forms_of_1_1(part: int) -> None:
     assert set(tally.codes) >= {"allowed", "R201", "R202"}
 
 
-@pytest.mark.parametrize("part", range(6))
+@pytest.mark.parametrize("part", blocks(3, 6))
 def test_statements_over_arguments_and_answers(part: int) -> None:
     tally = Tally()
     for seed in range(part * 20, part * 20 + 20):
@@ -38,7 +39,7 @@ def test_statements_over_arguments_and_answers(part: int) -> None:
     assert set(tally.codes) >= {"allowed", "R201", "R202"}
 
 
-@pytest.mark.parametrize("part", range(3))
+@pytest.mark.parametrize("part", blocks(2, 3))
 def test_grammars_of_listed_fields_alone(part: int) -> None:
     tally = Tally()
     for seed in range(part * 20, part * 20 + 20):

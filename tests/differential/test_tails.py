@@ -26,6 +26,7 @@ from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.numbers.tail import tail_lse
 from tcc_runtime.search import search
 from tcc_runtime.settings.settings import Settings
+from tests.campaigns.blocks import blocks
 from tests.differential.test_runtime_modes import q64
 from tests.runtime.graphs import build, free_core, plan_rows, random_network, random_rows
 
@@ -102,7 +103,7 @@ def drawn(number: int) -> bytes | None:
     return data
 
 
-@pytest.mark.parametrize("part", range(6))
+@pytest.mark.parametrize("part", blocks(3, 6))
 def test_both_programs_have_the_tail_of_the_list_at_any_cost_and_any_cut(part):
     met: Counter[str] = Counter()
     for number in range(80 * part, 80 * part + 80):
@@ -125,7 +126,7 @@ def test_both_programs_have_the_tail_of_the_list_at_any_cost_and_any_cut(part):
     assert met["tails"] > 40 and met["far"] > 5 and met["single"] > 3
 
 
-@pytest.mark.parametrize("part", range(3))
+@pytest.mark.parametrize("part", blocks(2, 3))
 def test_a_cut_run_over_extreme_costs_is_valid_and_claims_the_tail_or_nothing(part):
     claims: Counter[str] = Counter()
     for number in range(40 * part, 40 * part + 40):

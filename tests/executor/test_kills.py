@@ -8,6 +8,7 @@ more where the kill left a reservation that nobody settled.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -66,6 +67,7 @@ def executed(folder: Path, key: bytes = KEY, **more: Any) -> Any:
 
 def killed(folder: Path, number: int, place: str) -> None:
     """The same in a fork that dies at that write."""
+    gc.freeze()  # a fork that collects copies all memory that it goes through
     child = os.fork()
     if child == 0:  # pragma: no cover
         written = [0]
@@ -92,6 +94,7 @@ def killed(folder: Path, number: int, place: str) -> None:
 
 def killed_at_transaction(folder: Path, number: int, place: str) -> bool:
     """The same at a transaction of the account that writes; whether there are so many."""
+    gc.freeze()  # a fork that collects copies all memory that it goes through
     child = os.fork()
     if child == 0:  # pragma: no cover
         begun = [0]

@@ -7,6 +7,7 @@ each call; it shares no code with accounts.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import random
@@ -34,6 +35,7 @@ from tcc_runtime.account.windows import Windows
 from tcc_runtime.errors import ResumeError, SettingsError
 from tcc_runtime.gate import journal as journals
 from tcc_runtime.gate.shared import Home
+from tests.campaigns.blocks import blocks
 from tests.gate.grammars import artifact
 from tests.oracle_session.writer import mac_of
 
@@ -323,7 +325,7 @@ def has_room(events: list[Event], new: Event) -> bool:
     return not fourth(new) or total(lambda e: Fraction(fourth(e)), HOUR) <= 4
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", blocks(6, 12))
 def test_drawn_sessions_are_held_as_the_list_of_all_calls_says(
     seed: int, tmp_path: Path, clock: Clock
 ) -> None:
@@ -580,6 +582,7 @@ def test_a_process_is_killed_at_each_write_and_transaction(
         folder.mkdir()
         shop = Shop(folder, clock, MAIL)
         shop.account.close()
+        gc.freeze()  # a fork that collects copies all memory that it goes through
         child = os.fork()
         if child == 0:  # pragma: no cover
             try:

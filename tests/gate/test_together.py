@@ -20,6 +20,7 @@ import pytest
 import tcc
 from tcc_certs.session.machine import Held, Offer, SessionMachine
 from tcc_runtime.gate.permit import MAX_WAITING, NotYet, Ticket
+from tests.campaigns.blocks import blocks
 from tests.gate import grammars
 from tests.gate.conftest import validated
 
@@ -346,7 +347,7 @@ def _schedule(rng: random.Random, gate: tcc.Gate) -> None:
         permit.__exit__(None, None, None)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", blocks(12, 25))
 def test_drawn_schedules_leave_ledgers_that_are_valid(
     seed: int, tmp_path: Path, artifact: tcc.Artifact
 ) -> None:

@@ -117,11 +117,11 @@ def test_a_server_that_asks_is_told_nothing(tmp_path: Path, artifact: Path) -> N
 def test_a_call_that_hangs_is_unknown_and_may_be_resolved(tmp_path: Path, artifact: Path) -> None:
     with Relayed(tmp_path, artifact, "--deadline", "0.4") as relay:
         opened(relay)
-        relay.call("run_tests", suite="unit", how="late_pass:1")
+        relay.call("run_tests", suite="unit", how="late_pass:0.7")
         # Not known to have passed: what needs that is refused, and what does not is allowed.
         refused = relay.call("act", kind="risky", how="", id="c-1")
         assert refused["structuredContent"]["code"] == "R201"
-        time.sleep(1.5)
+        time.sleep(1)
         assert "isError" not in relay.call("act", kind="risky", how="", id="c-1")
     assert relay.outcomes() == ["done", "done", "done"]
     kinds = [record["kind"] for record in relay.records]
@@ -131,8 +131,8 @@ def test_a_call_that_hangs_is_unknown_and_may_be_resolved(tmp_path: Path, artifa
 def test_a_late_answer_that_nobody_foresaw_stops_all_calls(tmp_path: Path, artifact: Path) -> None:
     with Relayed(tmp_path, artifact, "--deadline", "0.3") as relay:
         opened(relay)
-        relay.call("run_tests", suite="unit", how='late_gives:0.8:"broken"')
-        time.sleep(1.2)
+        relay.call("run_tests", suite="unit", how='late_gives:0.6:"broken"')
+        time.sleep(0.9)
         answer = relay.call("open_case", id="c-2")
         assert answer["error"]["message"].startswith("not called: call 2 was answered late")
     assert relay.outcomes() == ["done", "unknown"]

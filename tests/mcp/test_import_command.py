@@ -151,7 +151,7 @@ def test_a_server_that_lists_no_tools_is_refused(tmp_path: Path, tools: str, sai
     ],
 )
 def test_a_server_that_gives_no_answer_is_left_alone(program: str) -> None:
-    done = tcc("import", "mcp", "--deadline", "2", "--", sys.executable, "-c", program)
+    done = tcc("import", "mcp", "--deadline", "1", "--", sys.executable, "-c", program)
     assert done.returncode == 2
     assert "TCC611: the server " in done.stderr
 

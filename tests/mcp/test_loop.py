@@ -238,11 +238,11 @@ def test_an_answer_that_comes_after_its_owner_resolved_the_call_changes_nothing(
 ) -> None:
     with Relayed(tmp_path, artifact, "--deadline", "0.3") as relay:
         opened(relay)
-        act = {"kind": "safe", "how": "late:1.5", "id": "c-1"}
+        act = {"kind": "safe", "how": "late:1", "id": "c-1"}
         assert relay.call("act", **act)["structuredContent"]["outcome"] == "unknown"
         with Gate(str(artifact), ledger=relay.ledger) as owner:
             owner.resolve(2, "failed")
-        time.sleep(1.5)
+        time.sleep(1)
         relay.call("open_case", id="c-2")
         assert "isError" not in relay.call("open_case", id="c-3")
     assert relay.outcomes()[1] == "failed"

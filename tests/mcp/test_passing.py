@@ -453,7 +453,7 @@ def test_several_servers_and_what_passes_exclude_each_other(tmp_path: Path) -> N
 
 
 def test_a_client_that_waited_long_for_a_resource_is_not_idle(tmp_path: Path) -> None:
-    options = ("--idle", "1.5", "--deadline", "2.5")
+    options = ("--idle", "1", "--deadline", "1.7")
     with Relayed(tmp_path, compiled(tmp_path), *options, server="telling.py") as relay:
         relay.greet()
         assert relay.ask("resources/read", {"uri": "hang"})["error"]

@@ -21,6 +21,7 @@ from tcc_compiler.automata.table import Machine, Table
 from tcc_compiler.automata.witness import cuts
 from tcc_compiler.options import Options
 from tcc_compiler.resources import CompileRefused, Guard, place_of
+from tests.campaigns.blocks import blocks
 from tests.oracle.observing import random_observing, sisters, tools_and_calls, without_strict
 from tests.oracle.plans import Word, meets_all, plans, strict_part
 
@@ -55,9 +56,7 @@ def residuals(words: frozenset[Word]) -> int:
     return len({frozenset(w[len(p) :] for w in words if w[: len(p)] == p) for p in prefixes})
 
 
-@pytest.mark.parametrize(
-    "block", [*range(4), *[pytest.param(n, marks=pytest.mark.campaign) for n in range(4, 40)]]
-)
+@pytest.mark.parametrize("block", blocks(3, 40))
 def test_the_automaton_of_a_random_core_is_the_list_of_its_plans(block: int) -> None:
     full = empty = cut = 0
     for seed in range(50 * block, 50 * block + 50):

@@ -71,11 +71,11 @@ CASES = {
     "surrogate": (HEAD + "tool a # \ud800", "TCC108"),
     "byte order mark": ("\ufeff" + HEAD, "TCC109"),
     "conditions": (
-        HEAD + "tool a(k: 1..60000) { " + "cost k when k = 5 " * 15_000 + "}", "TCC314",
+        HEAD + "tool a(k: 1..60000) { " + "cost k when k = 5 " * 5_000 + "}", "TCC314",
     ),
     "arithmetic of many tools": (
         HEAD + "".join(
-            f"tool a{i}(k: 1..1000) {{ cost {'+'.join(['k'] * 1000)} }}\n" for i in range(60)
+            f"tool a{i}(k: 1..1000) {{ cost {'+'.join(['k'] * 1000)} }}\n" for i in range(30)
         ), "TCC314",
     ),
     "growing arithmetic": (
@@ -85,14 +85,14 @@ CASES = {
         TOOLS + "".join(f"rule r{i} = r{(i + 1) % 10_000}\n" for i in range(10_000)), "TCC207",
     ),
     "names close to many": (
-        HEAD + "".join(f"tool abcdefgh{i}\n" for i in range(5_000))
+        HEAD + "".join(f"tool abcdefgh{i}\n" for i in range(2_500))
         + "plan = " + " ".join(f"abcdefgx{i}" for i in range(100)), "TCC202",
     ),
     "parameters": (HEAD + f"tool a({_listed(100_000, 'x')})", "TCC107"),
-    "open parameters twice": (HEAD + f"tool a(; {_listed(20_000, 'text')}, p0: text)", "TCC201"),
+    "open parameters twice": (HEAD + f"tool a(; {_listed(10_000, 'text')}, p0: text)", "TCC201"),
     "names in quotes": (HEAD + "".join(f'tool "{name}"\n' for name in NO_NAMES), "TCC113"),
     "a name in long quotes": (HEAD + 'tool "' + "x" * 4_000_000 + '"', "TCC113"),
-    "many names in quotes": (HEAD + 'tool t\nplan = ' + '"a b" ' * 60_000, "TCC202"),
+    "many names in quotes": (HEAD + 'tool t\nplan = ' + '"a b" ' * 25_000, "TCC202"),
     "a long pattern of text": (HEAD + 'tool a(; t: text ~ "' + "a" * 2_000_000 + '")', "TCC318"),
     "a pattern of text with large counts": (
         HEAD + 'tool a(; t: text ~ "((((a{1000}){1000}){1000}){1000}){1000}")', "TCC318",
@@ -101,7 +101,7 @@ CASES = {
         HEAD + 'tool a(; t: text ~ "' + "(" * 300_000 + "a" + ")" * 300_000 + '")', "TCC318",
     ),
     "many patterns of text": (
-        HEAD + "tool a(; " + ",".join(f't{i}: text ~ "(a{{999}}"' for i in range(15_000)) + ")",
+        HEAD + "tool a(; " + ",".join(f't{i}: text ~ "(a{{999}}"' for i in range(6_000)) + ")",
         "TCC318",
     ),
     "values that `same` goes through": (
@@ -109,7 +109,7 @@ CASES = {
     ),
     "statements that `same` stands for": (
         HEAD + f"tool a({_listed(12, '0 | 1')})\n"
-        + f"require a before a same {_names(12)}\n" * 3_000, "TCC320",
+        + f"require a before a same {_names(12)}\n" * 1_000, "TCC320",
     ),
     "pairs of one value": (
         HEAD + f"tool a(k: 1 | 2, {_listed(8_000, '0')})\n"
@@ -119,8 +119,8 @@ CASES = {
         HEAD + "tool a(k: 1..4000, m: 1..16)\n" + "limit uses(a) per k <= 1\n" * 17
         + "".join(f"require a(m={i}) before a(m={i}) same k\n" for i in range(1, 17)), "TCC320",
     ),
-    "`each` without end": (TOOLS + "require a before " + "each " * 100_000, "TCC101"),
-    "`same` without end": (TOOLS + "forbid a before b same " + "same = " * 50_000, "TCC101"),
+    "`each` without end": (TOOLS + "require a before " + "each " * 50_000, "TCC101"),
+    "`same` without end": (TOOLS + "forbid a before b same " + "same = " * 25_000, "TCC101"),
     "ends of a range": (
         HEAD + "tool a(; n: number -" + "9" * 900 + " .. " + "9" * 900 + ")", "TCC317",
     ),
@@ -128,7 +128,7 @@ CASES = {
     "a long limit of a sum": (
         HEAD + "tool a(; n: number 0 .. 1)\nlimit sum(a.n) <= " + "9" * 999, "TCC307",
     ),
-    "errors": (TOOLS + "plan = nowhere\n" * 20_000, "TCC212"),
+    "errors": (TOOLS + "plan = nowhere\n" * 8_000, "TCC212"),
 }  # fmt: skip
 
 

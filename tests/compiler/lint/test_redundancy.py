@@ -11,6 +11,7 @@ from tcc_compiler.lint.plans import source_statements
 from tcc_compiler.lint.redundancy import find_redundant, removable
 from tcc_compiler.lint.statements import Cuts
 from tcc_compiler.resources import CompileRefused
+from tests.campaigns.blocks import blocks
 from tests.compiler.lint.small import every, read, small_grammar, without, words
 
 LONGER = 3  # calls beyond the limit on depth, where that is left out
@@ -48,7 +49,7 @@ def compare(text: str) -> tuple[int, int]:
     return counted[1], counted[0]
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", blocks(2, 4))
 def test_a_statement_is_redundant_exactly_where_the_plans_are_the_same_without_it(
     block: int,
 ) -> None:
@@ -107,7 +108,7 @@ def compare_later(text: str) -> tuple[int, int]:
     return counted[1], counted[0]
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", blocks(2, 4))
 def test_what_plan_is_written_anew_for_is_redundant_exactly_where_the_plans_are_the_same(
     block: int,
 ) -> None:

@@ -11,6 +11,7 @@ from tcc_certs.core.model import Core
 from tcc_certs.formats.artifact import Automaton, Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_compiler.frontend import read_grammar_text
+from tests.campaigns.blocks import blocks
 from tests.compiler.relax.making import KINDS, exact, made, valid, words
 from tests.oracle.build import build
 from tests.oracle.cores import depth, letters, make_core, random_core
@@ -33,7 +34,7 @@ def ends(checked: CheckedArtifact) -> tuple[int, int, int, int]:
     )
 
 
-@pytest.mark.parametrize("block", range(6))
+@pytest.mark.parametrize("block", blocks(3, 6))
 def test_bounds_of_random_grammars_are_valid_and_on_their_side(block: int) -> None:
     seen = 0
     for seed in range(20 * block, 20 * block + 20):
@@ -85,7 +86,7 @@ def relaxed_at_random(rng: random.Random, core: Core) -> Relaxed | None:
     return None if found == NONE else found
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", blocks(2, 4))
 def test_the_bytes_are_those_of_the_oracle(block: int) -> None:
     """Trees, whole prefixes and sets of words against stacks, counters and slacks."""
     compared = 0
