@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tcc_certs import rules
+from tcc_certs import call_rules
 from tcc_certs.core.model import Core
 from tcc_certs.core.reader import core_of, decode_core
 from tcc_certs.errors import Code, require
 from tcc_certs.formats.artifact import ArtifactFile, Automaton, read_artifact, unpack_limbs, view
-from tcc_certs.states import RoundedCounts, check_states, check_widths
+from tcc_certs.state_rules import RoundedCounts, check_states, check_widths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class CheckedArtifact:
     file: ArtifactFile
     automaton: Automaton
     core: Core
-    table: rules.CallTable
+    table: call_rules.CallTable
     core_calls: tuple[int, ...]
     plans: Sequence[int]
     race_count: Sequence[int]
@@ -61,14 +61,14 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
     file = read_artifact(data)
     if pin is not None:
         require(pin, file.digest.hex(), Code.PIN, "artifact digest")
-    table = rules.check_calls(file)
+    table = call_rules.check_calls(file)
     automaton = view(file)
     plans = plan_counts(file)
     race_count = race_counts(file, plans)
     check_states(file, automaton, table, plans, race_count)
     check_widths(file, plans, race_count)
-    core, core_calls = check_documents(file, table)
-    rules.check_strict(file.manifest, automaton, core, core_calls)
+    core, core_calls = check_json(file, table)
+    call_rules.check_strict(file.manifest, automaton, core, core_calls)
     return CheckedArtifact(
         file=file,
         automaton=automaton,
@@ -103,7 +103,7 @@ def race_counts(file: ArtifactFile, plans: Sequence[int]) -> Sequence[int]:
     return unpack_limbs(columns["race_count"]) if "race_count" in columns else plans
 
 
-def check_documents(file: ArtifactFile, table: rules.CallTable) -> tuple[Core, tuple[int, ...]]:
+def check_json(file: ArtifactFile, table: call_rules.CallTable) -> tuple[Core, tuple[int, ...]]:
     """C7 and C8: the core, the root context, what is relaxed, the calls, the tools.
 
     Returns:
@@ -115,9 +115,9 @@ def check_documents(file: ArtifactFile, table: rules.CallTable) -> tuple[Core, t
     manifest, columns = file.manifest, file.columns
     value = decode_core(bytes(columns["core"].data))
     core = core_of(value)
-    rules.check_leaf_ids(manifest, core)
-    rules.check_relaxed(manifest.relaxed, core)
-    core_calls = rules.check_source(manifest, table, core)
+    call_rules.check_leaf_ids(manifest, core)
+    call_rules.check_relaxed(manifest.relaxed, core)
+    core_calls = call_rules.check_source(manifest, table, core)
     owners = {core.calls[index].tool for index in core_calls}
-    rules.check_tools(bytes(columns["tools"].data), value["tools"], owners)
+    call_rules.check_tools(bytes(columns["tools"].data), value["tools"], owners)
     return core, core_calls

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tcc.library.linting import Linted, lint
     from tcc.library.proving import Proof, prove
     from tcc.library.questions import Picked, Why, cheapest, sample, why
-    from tcc.library.searching import estimate, predict, runs, search
+    from tcc.library.running import estimate, predict, runs, search
     from tcc.library.sessions import diff
     from tcc.library.validation import validate
     from tcc_runtime.account.account import Account
@@ -106,7 +106,7 @@ _MODULES: Final = {
     "tcc.library.proving": ("Proof", "prove"),
     "tcc.library.questions": ("Picked", "Why", "cheapest", "sample", "why"),
     "tcc.library.sessions": ("diff",),
-    "tcc.library.searching": ("estimate", "predict", "runs", "search"),
+    "tcc.library.running": ("estimate", "predict", "runs", "search"),
     "tcc.library.validation": ("validate",),
     "tcc_runtime.account.account": ("Account",),
     "tcc_runtime.errors": ("BindingError", "Failed"),

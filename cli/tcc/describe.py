@@ -49,7 +49,7 @@ def to_json(result: Result) -> dict[str, Any]:
         TypeError: `result` is something else.
     """
     from tcc.library.questions import Why, diff_output, why_output
-    from tcc.library.searching import run_fields
+    from tcc.library.running import run_fields
     from tcc.outputs.grammars import InspectOutput
     from tcc_certs.replay import Validation
     from tcc_certs.report import CheckReport

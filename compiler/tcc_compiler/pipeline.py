@@ -30,7 +30,7 @@ from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import MAX_ROUND_BITS
 from tcc_certs.formats.codec import Json, parse_decimal
 from tcc_certs.race.numbers import Beta
-from tcc_compiler import frontend, messages
+from tcc_compiler import frontend, pass_diagnostics
 from tcc_compiler.artifact import CallEdges, Contents, certify, emit
 from tcc_compiler.automata.answers import keep_strict
 from tcc_compiler.automata.constraint.apply import constrain
@@ -89,7 +89,7 @@ def compile_core(core: bytes, options: Options) -> Compiled:
         built, warnings = _compile(core, options, Timer(options))
     except CompileRefused as refusal:
         return _refused(refusal)
-    diagnostics = tuple(messages.relaxed_diagnostic(warning, {}) for warning in warnings)
+    diagnostics = tuple(pass_diagnostics.relaxed_diagnostic(warning, {}) for warning in warnings)
     return Compiled(artifact=built.artifact, checked=built.checked, diagnostics=diagnostics)
 
 
@@ -166,7 +166,7 @@ def _bare(front: frontend.Frontend) -> frontend.Frontend:
 
 
 def _refused(refusal: CompileRefused) -> Compiled:
-    return Compiled(artifact=None, diagnostics=(messages.refusal_diagnostic(refusal, {}),))
+    return Compiled(artifact=None, diagnostics=(pass_diagnostics.refusal_diagnostic(refusal, {}),))
 
 
 def compile_frontend(front: frontend.Frontend, options: Options, timer: Timer) -> Compiled:
@@ -179,12 +179,14 @@ def compile_frontend(front: frontend.Frontend, options: Options, timer: Timer) -
             timer.check_reading()
             built, warnings = _compile(front.core, options, timer)
             diagnostics = [
-                messages.relaxed_diagnostic(warning, front.places) for warning in warnings
+                pass_diagnostics.relaxed_diagnostic(warning, front.places) for warning in warnings
             ]
-            diagnostics += messages.many_answers_diagnostics(
+            diagnostics += pass_diagnostics.many_answers_diagnostics(
                 built.core, built.letters, built.table, front.places
             )
-            diagnostics += messages.parallel_diagnostics(built.core, built.artifact, front.places)
+            diagnostics += pass_diagnostics.parallel_diagnostics(
+                built.core, built.artifact, front.places
+            )
             compared = compare(
                 built, front.examples, front.expects, timer.check_examples, front.places
             )
@@ -193,13 +195,15 @@ def compile_frontend(front: frontend.Frontend, options: Options, timer: Timer) -
             if not any(diagnostic.severity == "error" for diagnostic in diagnostics):
                 artifact, checked = built.artifact, built.checked
         except CompileRefused as refusal:
-            diagnostics = [messages.refusal_diagnostic(refusal, messages.places_of(front))]
+            diagnostics = [
+                pass_diagnostics.refusal_diagnostic(refusal, pass_diagnostics.places_of(front))
+            ]
     return Compiled(
         artifact=artifact,
         checked=checked,
         diagnostics=(
             *front.diagnostics,
-            *messages.no_plan_diagnostics(front, diagnostics),
+            *pass_diagnostics.no_plan_diagnostics(front, diagnostics),
             *diagnostics,
         ),
         sources=front.sources,

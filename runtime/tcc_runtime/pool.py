@@ -64,13 +64,15 @@ class Opening:
     path: str | None
 
 
-def runs(artifact: Artifact, requests: Iterable[RunRequest], *, processes: int) -> Iterator[Run]:
+def runs(
+    artifact: Artifact, requests: Iterable[RunRequest], *, processes: int | None
+) -> Iterator[Run]:
     """The runs of `requests` over one artifact, in their order.
 
     Args:
         artifact: where it is in memory alone, it is written to a temporary file once.
         requests: taken as they are needed, a few for each process ahead of the results.
-        processes: how many runs are made at a time, at least 1.
+        processes: how many runs are made at a time, at least 1; None: one for each processor.
 
     Raises:
         ValueError: `processes` is less than 1.
@@ -84,7 +86,7 @@ def runs(artifact: Artifact, requests: Iterable[RunRequest], *, processes: int) 
         with opening_of(artifact) as opening:
             for request in _allowed(artifact, requests):
                 pending.append(workers.submit(_run, opening, request))
-                if len(pending) >= _AHEAD * processes:
+                if len(pending) >= _AHEAD * workers.number:
                     yield pending.popleft().result()
             while pending:
                 yield pending.popleft().result()

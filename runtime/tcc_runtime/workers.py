@@ -35,19 +35,30 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
+def number_of(processes: int | None) -> int:
+    """As many as are asked for; None: one for each processor.
+
+    Raises:
+        ValueError: less than 1.
+    """
+    number = os.cpu_count() or 1 if processes is None else processes
+    if number < 1:
+        raise ValueError("at least one process is needed")
+    return number
+
+
 class Processes(Executor):
     """Calls importable functions in worker processes, one at a time in each.
 
     Args:
-        number: how many workers, at least 1.
+        number: how many workers, at least 1; None: one for each processor.
 
     Raises:
         ValueError: `number` is less than 1.
     """
 
-    def __init__(self, number: int) -> None:
-        if number < 1:
-            raise ValueError("at least one process is needed")
+    def __init__(self, number: int | None) -> None:
+        self.number = number = number_of(number)
         self._workers = {at: Worker() for at in range(number)}
         self._idle: SimpleQueue[int] = SimpleQueue()
         for at in self._workers:

@@ -181,7 +181,7 @@ def test_what_not_every_core_has_is_read_by_code_that_is_loaded_for_it() -> None
 def test_a_check_loads_nothing_of_the_core_check_or_of_the_validator(what: str) -> None:
     package = CERTS / "tcc_certs"
     names = [path.relative_to(package).as_posix() for path in closure(what)]
-    assert "states.py" in names
+    assert "state_rules.py" in names
     assert not [name for name in names if name.startswith(OTHERS)]
 
 

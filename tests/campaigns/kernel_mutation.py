@@ -69,10 +69,10 @@ TESTS: Sequence[tuple[str, Suites]] = (
     ("formats/container", [["certs/test_container.py"]]),
     ("formats/codec", [["certs/test_codec.py", "certs/test_core_later.py"]]),
     ("formats/artifact", [["certs/test_manifest.py", *WHOLE]]),
-    ("states", [["certs/test_states.py", "certs/rules", *WHOLE]]),
+    ("state_rules", [["certs/test_state_rules.py", "certs/rules", *WHOLE]]),
     ("kernel", [["certs/rules", *WHOLE]]),
     ("report", [["certs/test_kernel.py"]]),
-    ("rules", [["certs/rules", *WHOLE, "certs/test_corecheck_later.py"]]),
+    ("call_rules", [["certs/rules", *WHOLE, "certs/test_corecheck_later.py"]]),
     ("corecheck/graphs", [["certs/test_corecheck_later.py"], ["certs/test_corecheck_random.py"]]),
     ("corecheck/letters", [["certs/test_corecheck_later.py"], ["certs/test_corecheck_random.py"]]),
     ("corecheck/", [["certs/test_corecheck_later.py", "certs/test_corecheck_upper.py",
@@ -94,9 +94,9 @@ TESTS: Sequence[tuple[str, Suites]] = (
                ["certs/test_core.py", "certs/test_corecheck_later.py"]]),
     ("", [["certs/test_core_places.py", "certs/test_core.py"]]),
 )  # fmt: skip
-OTHERS = ("certs/rules", "certs/test_states.py", *WHOLE, "certs/test_core.py", "forgery")
+OTHERS = ("certs/rules", "certs/test_state_rules.py", *WHOLE, "certs/test_core.py", "forgery")
 KERNEL = ("formats/container", "formats/codec", "formats/artifact", "formats/schema",
-          "rules", "states", "kernel", "core/",
+          "call_rules", "state_rules", "kernel", "core/",
           "corecheck/", "report")  # fmt: skip
 MEMORY = 4 << 30
 

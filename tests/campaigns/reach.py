@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[2]
 FILES = {
     "artifact": (
         "formats/codec", "formats/container", "formats/artifact", "formats/schema", "core/*",
-        "values/declared", "values/text_syntax", "race/numbers", "rules", "states", "kernel",
-        "corecheck/*",
+        "values/declared", "values/text_syntax", "race/numbers", "call_rules",
+        "state_rules", "kernel", "corecheck/*",
     ),
     "ledger": (
         "formats/codec", "formats/ledger", "formats/ledger_schema", "race/*", "replay/*",

@@ -19,7 +19,7 @@ from tcc.batches import rows
 from tcc.commands.compile_command import command as compile_command
 from tcc.commands.run_command import command as run_command
 from tcc.library import OptionsByName
-from tcc.library.searching import SettingsByName
+from tcc.library.running import SettingsByName
 from tcc.options import COMPILING, flag, running
 from tcc_compiler.options import Options
 from tcc_runtime.errors import SettingsError

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tcc
-from tcc.library.searching import claim_text, print_run
+from tcc.library.running import claim_text, print_run
 from tests.cli.conftest import Tcc
 
 TWO = 'grammar g version "1" tool a { cost 1 } tool b { cost 2 } plan = a | b'

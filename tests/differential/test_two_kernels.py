@@ -15,11 +15,11 @@ import pytest
 
 import tcc as library
 from tcc_certs import kernel as pure
+from tcc_certs.call_rules import check_calls
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.formats.container import write_container
-from tcc_certs.rules import check_calls
-from tcc_certs.states import round_up
+from tcc_certs.state_rules import round_up
 from tcc_runtime.fastcheck import counts, kernel as fast, spans as room
 from tcc_runtime.fastcheck.counts import Rounded
 from tcc_runtime.fastcheck.spans import column

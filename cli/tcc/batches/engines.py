@@ -7,7 +7,6 @@ again.  Cost: one future per piece; a second or two to start Dask or to connect.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent import futures
 from contextlib import contextmanager, suppress
@@ -19,7 +18,7 @@ from tcc.batches import BatchError
 from tcc_runtime.artifact.load import mapped
 from tcc_runtime.errors import WorkerLost
 from tcc_runtime.pool import Opening
-from tcc_runtime.workers import Processes
+from tcc_runtime.workers import Processes, number_of
 
 # Dask, with the extra ``dask``.  ``local`` starts processes of this machine that listen on
 # 127.0.0.1 alone, and ends them.  Workers of a remote scheduler share the batch's folder, and
@@ -95,7 +94,7 @@ def _distributed() -> Any:
 def _local(distributed: Any, processes: int | None) -> Iterator[Any]:
     cluster = distributed.LocalCluster(
         host=_LOOPBACK,
-        n_workers=processes or os.cpu_count() or 1,
+        n_workers=number_of(processes),
         threads_per_worker=1,
         processes=True,
         # What tells its state cannot be left out: here, at any free port.
@@ -247,11 +246,10 @@ def engine_of(executor: futures.Executor | None, processes: int | None) -> Itera
     if executor is not None:
         yield _of(executor)
         return
-    number = processes or os.cpu_count() or 1
-    own = Processes(number)
+    own = Processes(processes)
     good = False
     try:
-        yield BatchEngine(executor=own, workers=number)
+        yield BatchEngine(executor=own, workers=own.number)
         good = True
     finally:
         own.shutdown(cancel_futures=not good)

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Final
 from blake3 import blake3
 
 from tcc.batches import PartDamaged
-from tcc.library.searching import run_fields
+from tcc.library.running import run_fields
 from tcc_certs.errors import Rejected, escaped_json
 from tcc_certs.formats.codec import decode, encode
 from tcc_certs.privacy.atoms_file import atoms_of

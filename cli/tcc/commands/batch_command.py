@@ -6,9 +6,6 @@ ledger file for each run; a batch in shards is that of :mod:`tcc.batches`.
 
 from __future__ import annotations
 
-import json
-import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -19,18 +16,18 @@ import click
 from click.core import ParameterSource
 
 from tcc import options, screen
-from tcc.batches import FORMATS, HEAD, PLAIN, BatchError
+from tcc.batches import FORMATS, HEAD, PLAIN
 from tcc.batches.making import SHARD_SIZE, BatchDone, batch, read_file
+from tcc.batches.plain import plain_batch
 from tcc.batches.validating import BatchValidation, validate_batch
 from tcc.files import ledger_name, same_file
-from tcc.library.searching import run_fields, warn_of_relaxed
+from tcc.library.running import warn_of_relaxed
 from tcc.opening import open_artifact, options_of, refuse, require_artifact
 from tcc.screen import CLEAN, DECLINED
-from tcc_certs.errors import Rejected, escaped_json
+from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import LedgerError, SettingsError, WorkerLost
-from tcc_runtime.ledger.outputs import create
-from tcc_runtime.pool import RunRequest, runs
+from tcc_runtime.outcome import Run
 from tcc_runtime.settings.settings import Settings
 
 _SHARDED = ("shard_size", "part_format", "dask", "started_ms")
@@ -130,8 +127,24 @@ def _run(
         if not plain:
             ctx.exit(_in_shards(opened, requests, out, as_json, told))
         more = {name: told[name] for name in ("processes", "no_ledgers", "overwrite")}
-        made, certified = plain_batch(opened, requests, out, **more)
+        made, certified = _counted(plain_batch(opened, requests, out, **more), requests)
         ctx.exit(print_runs(made, certified, out, as_json))
+
+
+def _counted(runs: Iterator[Run], requests: Path) -> tuple[int, int]:
+    """How many runs there are, and how many of them are certified; an error has its request."""
+    made = certified = 0
+    try:
+        for run in runs:
+            made += 1
+            certified += run.claim_type != "NoCert"
+    except SettingsError as error:
+        raise click.ClickException(f"{requests}: request {made + 1} or later: {error}") from None
+    except LedgerError as error:
+        raise click.ClickException(f"{error.path}: {error.cause.strerror}") from None
+    except WorkerLost as error:
+        raise click.ClickException(f"request {made + 1}: {error}") from None
+    return made, certified
 
 
 def _in_shards(
@@ -189,7 +202,7 @@ def endings(artifact: Path) -> Iterator[None]:
 def print_runs(runs: int, certified: int, out: Path, as_json: bool) -> int:
     """A batch without shards; gives the exit code."""
     if as_json:
-        from tcc.outputs.plans import BatchOutput
+        from tcc.outputs.runs import BatchOutput
 
         screen.print_output(BatchOutput(runs=runs, certified=certified, out=str(out)))
     else:
@@ -210,7 +223,7 @@ def print_done(done: BatchDone, out: Path, as_json: bool) -> int:
         "started_ms": done.batch.started_ms,
     }
     if as_json:
-        from tcc.outputs.plans import ShardedBatchOutput
+        from tcc.outputs.runs import ShardedBatchOutput
 
         screen.print_output(ShardedBatchOutput(**fields))
     else:
@@ -226,7 +239,7 @@ def print_done(done: BatchDone, out: Path, as_json: bool) -> int:
 def print_validation(found: BatchValidation, out: Path, as_json: bool) -> int:
     """What a batch shows; gives the exit code."""
     if as_json:
-        from tcc.outputs.plans import BatchFindingJson, BatchValidationOutput
+        from tcc.outputs.runs import BatchFindingJson, BatchValidationOutput
 
         output = BatchValidationOutput(
             verdict=found.word,
@@ -263,57 +276,6 @@ def _summary(found: BatchValidation) -> str:
     if found.verdict == CLEAN:
         return f"{valid} ledgers hold, and say what the results say"
     return f"{valid} of {found.runs} ledgers hold"
-
-
-def plain_batch(
-    artifact: Artifact,
-    requests: Path,
-    out: Path,
-    *,
-    processes: int | None,
-    no_ledgers: bool,
-    overwrite: bool,
-) -> tuple[int, int]:
-    """Makes the runs; gives how many they are, and how many of them are certified.
-
-    Raises:
-        BatchError: TCC802, the folder has a batch in shards.
-        click.ClickException: what `runs` raises, with the place.
-        Rejected: the artifact's file was changed.
-    """
-    if (out / HEAD).exists():
-        what = "the folder has a batch in shards; name another folder"
-        raise BatchError("TCC802", str(out), what)
-    started = time.time_ns() // 1_000_000
-
-    def asked() -> Iterator[RunRequest]:
-        for number, settings in enumerate(read_file(requests), 1):
-            yield RunRequest(
-                settings=settings,
-                ledger=None if no_ledgers else ledger_name(out, number),
-                started_ms=started,
-                overwrite=overwrite,
-            )
-
-    out.mkdir(parents=True, exist_ok=True)
-    made = certified = 0
-    try:
-        handle = create(out / PLAIN, overwrite=overwrite)
-        with os.fdopen(handle, "w", encoding="utf-8") as results:
-            for run in runs(artifact, asked(), processes=processes or os.cpu_count() or 1):
-                made += 1
-                certified += run.claim_type != "NoCert"
-                line = json.dumps({"number": made} | run_fields(run), ensure_ascii=False)
-                results.write(escaped_json(line) + "\n")
-                results.flush()
-            os.fsync(results.fileno())
-    except SettingsError as error:
-        raise click.ClickException(f"{requests}: request {made + 1} or later: {error}") from None
-    except LedgerError as error:
-        raise click.ClickException(f"{error.path}: {error.cause.strerror}") from None
-    except WorkerLost as error:
-        raise click.ClickException(f"request {made + 1}: {error}") from None
-    return made, certified
 
 
 def outputs(out: Path, ledgers: int) -> Iterator[Path]:

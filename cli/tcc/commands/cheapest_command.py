@@ -30,7 +30,7 @@ def command(artifact: Path, count: int, as_json: bool, **given: Any) -> None:
     with refusing(artifact):
         found = cheapest(opened, count)
     if as_json:
-        from tcc.outputs.plans import CheapestOutput
+        from tcc.outputs.questions import CheapestOutput
 
         screen.print_output(CheapestOutput(plans=[plan_json(plan) for plan in found]))
         return

@@ -86,7 +86,7 @@ def pipeline(
         )
     valid = all(row.get("replay", True) and row.get("session", True) for row in rows)
     if as_json:
-        from tcc.outputs.plans import DemoOutput
+        from tcc.outputs.runs import DemoOutput
 
         screen.print_output(DemoOutput(modes=by_mode(rows), queries=rows, valid=valid))
     else:

@@ -16,7 +16,7 @@ from tcc_certs.privacy.spending import exact_delta
 from tcc_runtime.settings.settings import DEFAULT_DELTA
 
 if TYPE_CHECKING:
-    from tcc.outputs.plans import EpsilonOutput
+    from tcc.outputs.runs import EpsilonOutput
 
 _SHOWN = 20
 _METHODS = {
@@ -55,7 +55,7 @@ def command(atoms: Path, delta: str, as_json: bool) -> None:
 def _output(
     total: accountant.Composed, found: accountant.EpsilonBound, delta: str
 ) -> EpsilonOutput:
-    from tcc.outputs.plans import EpsilonOutput
+    from tcc.outputs.runs import EpsilonOutput
 
     return EpsilonOutput(
         epsilon=accountant.epsilon_text(found.epsilon),

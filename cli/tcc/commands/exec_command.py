@@ -30,7 +30,7 @@ from tcc_runtime.gate.gate import Gate
 from tcc_runtime.settings.settings import DEFAULT_DELTA
 
 if TYPE_CHECKING:
-    from tcc.outputs.plans import ExecOutput
+    from tcc.outputs.runs import ExecOutput
 
 _EXECUTING = options.executing()
 
@@ -203,7 +203,7 @@ def _print(found: Execution, ledger: Path | None, head: str, as_json: bool) -> N
 
 def _output(found: Execution, head: str) -> ExecOutput:
     from tcc.outputs import optional
-    from tcc.outputs.plans import ExecOutput, MadeCallJson, SearchClaimJson
+    from tcc.outputs.runs import ExecOutput, MadeCallJson, SearchClaimJson
 
     return ExecOutput(
         stop=found.stop,

@@ -120,7 +120,7 @@ def command(
         concluded[experiment.name] = conclusion.findings
     if as_json:
         from tcc.outputs import optional
-        from tcc.outputs.plans import DifferingCellJson, ExperimentsOutput, PaperClaimJson
+        from tcc.outputs.runs import DifferingCellJson, ExperimentsOutput, PaperClaimJson
 
         cells = [DifferingCellJson(**asdict(cell)) for cell in found_otherwise]
         output = ExperimentsOutput(
@@ -150,7 +150,7 @@ def command(
 def print_list(wanted: Sequence[Experiment], as_json: bool) -> None:
     """The experiments, with the paper's labels and what they take."""
     if as_json:
-        from tcc.outputs.plans import ExperimentJson, ExperimentListOutput, SecondsJson
+        from tcc.outputs.runs import ExperimentJson, ExperimentListOutput, SecondsJson
 
         listed = [
             ExperimentJson(

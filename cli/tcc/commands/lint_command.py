@@ -76,7 +76,7 @@ def command(
 
 def _linted(path: Path, limits: Options, config: options.Config) -> Linted:
     """The lints of a file, within the time: what has no clock of its own is ended, too."""
-    from tcc_compiler.messages import refusal_diagnostic
+    from tcc_compiler.pass_diagnostics import refusal_diagnostic
     from tcc_compiler.resources import out_of_time
 
     try:

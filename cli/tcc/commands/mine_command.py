@@ -80,7 +80,7 @@ def _print(found: Mined, output: Path) -> None:
 
 
 def _print_output(found: Mined) -> None:
-    from tcc.outputs.plans import MinedRelationJson, MineOutput
+    from tcc.outputs.questions import MinedRelationJson, MineOutput
 
     relations = [
         MinedRelationJson(text=one.text, calls=one.calls, written=one.is_written)

@@ -89,7 +89,7 @@ def _print(found: Replayed) -> None:
 
 
 def _print_output(found: Replayed) -> None:
-    from tcc.outputs.plans import ReplayedCallJson, ReplayedStatementJson, ReplayOutput
+    from tcc.outputs.questions import ReplayedCallJson, ReplayedStatementJson, ReplayOutput
 
     statements = [
         ReplayedStatementJson(

@@ -1,4 +1,7 @@
-"""``tcc run``: the best plans of one realised race, with a certificate and a ledger."""
+"""``tcc run``: the best plans of one realised race, with a certificate and a ledger.
+
+What it shows is made in :mod:`tcc.library.running`, its JSON declared in :mod:`tcc.outputs.runs`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from click.core import ParameterSource
 
 from tcc import opening, options, screen
 from tcc.files import is_grammar, same_file
-from tcc.library.searching import announce, forecast, print_run, run_output, warn_of_relaxed
+from tcc.library.running import announce, forecast, print_run, run_output, warn_of_relaxed
 from tcc.screen import CLEAN, DECLINED, OnExpand, live_line
 from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Rejected
@@ -99,7 +102,7 @@ def command(
         if opening_only:
             digest = opening_digest(opened, settings).hex()
             if as_json:
-                from tcc.outputs.plans import OpeningOutput
+                from tcc.outputs.runs import OpeningOutput
 
                 screen.print_output(OpeningOutput(opening=digest))
             else:

@@ -49,7 +49,7 @@ def command(
         found = sample(opened, count, law="uniform" if uniform else "softmax", seed=seed)
     if as_json:
         from tcc.outputs import optional
-        from tcc.outputs.plans import SampleOutput
+        from tcc.outputs.questions import SampleOutput
 
         beta = None if uniform else format_decimal(*opened.manifest.beta)
         plans = [plan_json(plan) for plan in found]

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 import tcc
-from tcc.library.searching import run_fields
+from tcc.library.running import run_fields
 from tcc.opening import open_artifact
 from tcc.options import digest_option, served_argument
 from tcc_certs.errors import Rejected
@@ -170,7 +170,7 @@ class Planner:
         return _result(found)
 
     def _route(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        from tcc.library.searching import search
+        from tcc.library.running import search
 
         top = _whole(arguments, "top", 1, 1, 16)
         seed = arguments.get("seed")

@@ -31,7 +31,7 @@ from tcc_runtime.exact.search import MAX_STATES
 from tcc_runtime.exact.writing import WitnessSession
 
 if TYPE_CHECKING:
-    from tcc.outputs.plans import WhySessionsOutput
+    from tcc.outputs.questions import WhySessionsOutput
     from tcc_compiler.frontend import Frontend
     from tcc_compiler.lint.plans import SourceStatement
     from tcc_compiler.options import Options
@@ -258,7 +258,7 @@ def blamed_output(
     """The document of ``why``, of a question about sessions."""
     from tcc.library.questions import statement_json
     from tcc.outputs import optional
-    from tcc.outputs.plans import WhySessionsOutput
+    from tcc.outputs.questions import WhySessionsOutput
 
     return WhySessionsOutput(
         verdict=found.verdict,

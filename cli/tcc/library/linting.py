@@ -113,7 +113,7 @@ def lint_read(
         read: reads it; what it is given ends the reading where the time is over.
         name: how diagnostics name it.
     """
-    from tcc_compiler.messages import refusal_diagnostic
+    from tcc_compiler.pass_diagnostics import refusal_diagnostic
     from tcc_compiler.resources import CompileRefused, Timer
 
     timer = Timer(options)
@@ -250,7 +250,7 @@ class _Linting:
 
     def _search(self, artifact: Artifact, compiled: Compiled) -> list[LintFinding]:
         """TCC713, where a run with these options is predicted to be long."""
-        from tcc.library.searching import prediction_text
+        from tcc.library.running import prediction_text
         from tcc_compiler.language.diagnostics import Diagnostic
         from tcc_runtime.errors import SettingsError
         from tcc_runtime.settings.predict import is_short, predict, why_not

@@ -38,7 +38,7 @@ from tcc_runtime.gate.shared import Home
 from tcc_runtime.process import collection_put_off
 
 if TYPE_CHECKING:
-    from tcc.outputs.plans import ProveOutput, SessionJson
+    from tcc.outputs.questions import ProveOutput, SessionJson
 
 Kind = Literal["statement", "reachable", "implies", "finishable"]
 Verdict = Literal["proved", "refuted", "undecided"]
@@ -438,7 +438,7 @@ def lets_through(artifact: Artifact, session: WitnessSession) -> bool:
 def prove_output(found: Proof) -> ProveOutput:
     """The document of ``prove``."""
     from tcc.outputs import optional
-    from tcc.outputs.plans import ProveOutput, QuestionJson
+    from tcc.outputs.questions import ProveOutput, QuestionJson
 
     return ProveOutput(
         question=QuestionJson(kind=found.kind, text=optional(found.text)),
@@ -452,7 +452,7 @@ def prove_output(found: Proof) -> ProveOutput:
 def session_json(session: WitnessSession) -> SessionJson:
     """A session as JSON."""
     from tcc.outputs import optional
-    from tcc.outputs.plans import SessionCallJson, SessionJson
+    from tcc.outputs.questions import SessionCallJson, SessionJson
 
     return SessionJson(
         calls=[

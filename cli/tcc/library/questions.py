@@ -28,7 +28,7 @@ from tcc_runtime.artifact.root import read_calls, typed_calls
 
 if TYPE_CHECKING:
     from tcc.outputs import PlanJson, StatementJson
-    from tcc.outputs.plans import WhyOutput
+    from tcc.outputs.questions import WhyOutput
     from tcc_compiler.language.source import Span
     from tcc_compiler.pipeline import Compiled
 import re
@@ -46,7 +46,7 @@ from tcc_runtime.analysis.difference import OneSided
 from tcc_runtime.analysis.gate_changes import Change
 
 if TYPE_CHECKING:
-    from tcc.outputs.plans import (
+    from tcc.outputs.questions import (
         CallAmountsJson,
         ChangesJson,
         DiffOutput,
@@ -62,26 +62,26 @@ def compare_written(old: Artifact, new: Artifact) -> Comparison:
 
 def diff_output(found: Comparison, breaking: bool) -> DiffOutput:
     """The document of ``diff``."""
-    from tcc.outputs import optional, plans
+    from tcc.outputs import optional, questions as documents
 
     calls = found.calls
-    return plans.DiffOutput(
+    return documents.DiffOutput(
         verdict=found.verdict,
         plans=found.plans,
         counts=found.counts,
         added=screen.decimal(found.added.plans),
         removed=screen.decimal(found.removed.plans),
         common=screen.decimal(found.common),
-        witnesses=plans.BothWitnessesJson(
+        witnesses=documents.BothWitnessesJson(
             added=_witnesses(found.added), removed=_witnesses(found.removed)
         ),
-        because=plans.BothReasonsJson(
+        because=documents.BothReasonsJson(
             added=[statement_json(statement) for statement in found.because_added],
             removed=[statement_json(statement) for statement in found.because_removed],
         ),
         calls=None
         if calls is None
-        else plans.CallChangesJson(
+        else documents.CallChangesJson(
             added=list(calls.added),
             removed=list(calls.removed),
             amounts=[amounts.call for amounts in calls.amounts],
@@ -89,7 +89,7 @@ def diff_output(found: Comparison, breaking: bool) -> DiffOutput:
         monitors=_changes(found.monitors),
         open=_changes(found.opened),
         members=[
-            plans.MemberChangeJson(of=c.of, name=c.name, old=c.old, new=c.new, sense=c.sense)
+            documents.MemberChangeJson(of=c.of, name=c.name, old=c.old, new=c.new, sense=c.sense)
             for c in found.members
         ],
         amounts=optional(
@@ -103,7 +103,7 @@ def diff_output(found: Comparison, breaking: bool) -> DiffOutput:
 
 def _sessions(found: SessionComparison) -> SessionChangesJson:
     from tcc.library.proving import session_json
-    from tcc.outputs.plans import SessionChangesJson
+    from tcc.outputs.questions import SessionChangesJson
 
     added, removed = (
         None if one is None else session_json(one) for one in (found.added, found.removed)
@@ -113,7 +113,7 @@ def _sessions(found: SessionComparison) -> SessionChangesJson:
 
 
 def _witnesses(side: OneSided) -> WitnessesJson:
-    from tcc.outputs.plans import WitnessesJson
+    from tcc.outputs.questions import WitnessesJson
 
     return WitnessesJson(
         shortest=None if side.shortest is None else list(side.shortest),
@@ -123,7 +123,7 @@ def _witnesses(side: OneSided) -> WitnessesJson:
 
 def _changes(changes: Sequence[Change]) -> ChangesJson:
     """By kind: texts where something is on one side alone, both sides where it is on both."""
-    from tcc.outputs.plans import ChangedJson, ChangesJson
+    from tcc.outputs.questions import ChangedJson, ChangesJson
 
     return ChangesJson(
         added=[change_text(c) for c in changes if c.old is None],
@@ -145,7 +145,7 @@ def change_text(change: Change) -> str:
 
 
 def _amounts(found: CallChange) -> CallAmountsJson:
-    from tcc.outputs.plans import AmountJson, CallAmountsJson
+    from tcc.outputs.questions import AmountJson, CallAmountsJson
 
     changed: dict[str, Any] = {
         name: AmountJson(old=amount_text(name, old), new=amount_text(name, new))
@@ -472,7 +472,7 @@ def _blamed(artifact: Artifact, calls: Sequence[str], ends: bool, every: bool) -
 def why_output(found: Why) -> WhyOutput:
     """The document of ``why``."""
     from tcc.outputs import optional
-    from tcc.outputs.plans import WhyOutput
+    from tcc.outputs.questions import WhyOutput
 
     others = [[statement_json(one) for one in chosen] for chosen in found.others]
     return WhyOutput(

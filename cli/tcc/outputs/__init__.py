@@ -1,5 +1,7 @@
 """Kinds of values and shared objects that the documents of ``--json`` are declared with.
 
+Its modules declare the documents; a command, or what it calls in :mod:`tcc.library`, makes one.
+
 A document is a :class:`Output`, an object in it a :class:`DocumentPart`: msgspec structs, closed,
 with members in the order in which they are printed.  A member that may be missing is `T |
 UnsetType`.

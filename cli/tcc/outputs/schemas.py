@@ -16,7 +16,16 @@ from typing import Any, Final
 
 import msgspec
 
-from tcc.outputs import LIKE, DocumentPart, Output, RefusedOutput, grammars, plans, verdicts
+from tcc.outputs import (
+    LIKE,
+    DocumentPart,
+    Output,
+    RefusedOutput,
+    grammars,
+    questions,
+    runs,
+    verdicts,
+)
 from tcc.screen import FORMAT_VERSION
 
 # The forms of each document, in the order in which they are published.
@@ -30,24 +39,24 @@ DOCUMENTS: Final[Mapping[str, Sequence[type[Output]]]] = {
     "fmt": (grammars.FmtOutput,),
     "init": (grammars.InitOutput,),
     "import": (grammars.ImportOutput,),
-    "run": (plans.RunOutput, plans.OpeningOutput, RefusedOutput),
-    "epsilon": (plans.EpsilonOutput,),
-    "exec": (plans.ExecOutput, RefusedOutput),
+    "run": (runs.RunOutput, runs.OpeningOutput, RefusedOutput),
+    "epsilon": (runs.EpsilonOutput,),
+    "exec": (runs.ExecOutput, RefusedOutput),
     "batch": (
-        plans.BatchOutput,
-        plans.ShardedBatchOutput,
-        plans.BatchValidationOutput,
+        runs.BatchOutput,
+        runs.ShardedBatchOutput,
+        runs.BatchValidationOutput,
         RefusedOutput,
     ),
-    "demo": (plans.DemoOutput,),
-    "experiments": (plans.ExperimentsOutput, plans.ExperimentListOutput),
-    "mine": (plans.MineOutput, RefusedOutput),
-    "replay": (plans.ReplayOutput, RefusedOutput),
-    "why": (plans.WhyOutput, plans.WhySessionsOutput, RefusedOutput),
-    "diff": (plans.DiffOutput, RefusedOutput),
-    "prove": (plans.ProveOutput, RefusedOutput),
-    "cheapest": (plans.CheapestOutput, RefusedOutput),
-    "sample": (plans.SampleOutput, RefusedOutput),
+    "demo": (runs.DemoOutput,),
+    "experiments": (runs.ExperimentsOutput, runs.ExperimentListOutput),
+    "mine": (questions.MineOutput, RefusedOutput),
+    "replay": (questions.ReplayOutput, RefusedOutput),
+    "why": (questions.WhyOutput, questions.WhySessionsOutput, RefusedOutput),
+    "diff": (questions.DiffOutput, RefusedOutput),
+    "prove": (questions.ProveOutput, RefusedOutput),
+    "cheapest": (questions.CheapestOutput, RefusedOutput),
+    "sample": (questions.SampleOutput, RefusedOutput),
     "check": (
         verdicts.CheckOutput,
         verdicts.CheckedFolderOutput,

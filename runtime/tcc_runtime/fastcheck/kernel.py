@@ -17,21 +17,13 @@ import numpy as np
 from blake3 import blake3
 
 from tcc_certs import kernel
+from tcc_certs.call_rules import CallTable, allowed_answers, check_calls
 from tcc_certs.core.derived import StrictGroups
 from tcc_certs.errors import Code, require
 from tcc_certs.formats.artifact import MAX_ROUND_BITS, ArtifactFile, read_artifact, view
-from tcc_certs.kernel import CheckedArtifact, check_documents
-from tcc_certs.rules import CallTable, allowed_answers, check_calls
-from tcc_certs.states import RoundedCounts
-from tcc_runtime.fastcheck.counts import (
-    DigitColumns,
-    Rounded,
-    Rows,
-    digits_of,
-    minimal,
-    raced,
-    summed,
-)
+from tcc_certs.kernel import CheckedArtifact, check_json
+from tcc_certs.state_rules import RoundedCounts
+from tcc_runtime.fastcheck import counts
 from tcc_runtime.fastcheck.spans import (
     Array,
     StateSpan,
@@ -59,7 +51,7 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
     table = check_calls(file)
     if not holds(file, table):
         return kernel.check(data, pin=pin)
-    core, core_calls = check_documents(file, table)
+    core, core_calls = check_json(file, table)
     answers = allowed_answers(file.manifest, core)
     if answers is not None and not answered(file, answers, core_calls):
         return kernel.check(data, pin=pin)
@@ -79,7 +71,7 @@ def _plans(file: ArtifactFile) -> Sequence[int]:
     columns = file.columns
     if file.manifest.gate:
         return RoundedCounts(columns["plans_mantissa"].items(), columns["plans_exponent"].items())
-    return Rows(column(file, "plans"))
+    return counts.Rows(column(file, "plans"))
 
 
 def _race_count(file: ArtifactFile, plans: Sequence[int]) -> Sequence[int]:
@@ -88,7 +80,7 @@ def _race_count(file: ArtifactFile, plans: Sequence[int]) -> Sequence[int]:
         return ()
     if file.manifest.round_counts is not None:
         return RoundedCounts(columns["race_mantissa"].items(), columns["race_exponent"].items())
-    return Rows(column(file, "race_count")) if "race_count" in columns else plans
+    return counts.Rows(column(file, "race_count")) if "race_count" in columns else plans
 
 
 def holds(file: ArtifactFile, table: CallTable) -> bool:
@@ -115,17 +107,17 @@ def holds(file: ArtifactFile, table: CallTable) -> bool:
 def _first_holds(file: ArtifactFile) -> bool:
     """The values of the state that stops and has no edges."""
     bounds = [column(file, name) for name in ("rank", "cost_to_go", "residual_to_go")]
-    counts = [_plans(file)]
+    values_of = [_plans(file)]
     if file.manifest.gate:
         bounds.append(column(file, "plans_exponent"))
     if "race_count" in file.columns:
-        counts.append(Rows(column(file, "race_count")))
+        values_of.append(counts.Rows(column(file, "race_count")))
     if file.manifest.round_counts is not None:
-        counts.append(Rows(column(file, "race_mantissa")))
+        values_of.append(counts.Rows(column(file, "race_mantissa")))
         bounds.append(column(file, "race_exponent"))
     return (
         not any(int(values[0]) for values in bounds)
-        and all(values[0] == 1 for values in counts)
+        and all(values[0] == 1 for values in values_of)
         and first_digest(column(file, "state_digest"))
     )
 
@@ -136,10 +128,10 @@ def _counts_fit(file: ArtifactFile) -> bool:
         return True
     plans = column(file, "plans")
     if "race_count" not in file.columns:
-        return minimal(plans)
+        return counts.minimal(plans)
     race = column(file, "race_count")
     differs = race.shape != plans.shape or bool((race != plans).any())
-    return minimal(plans) and minimal(race) and differs
+    return counts.minimal(plans) and counts.minimal(race) and differs
 
 
 def _spans_hold(file: ArtifactFile, table: CallTable, counts: Sequence[Equation]) -> bool:
@@ -193,7 +185,7 @@ def _of_plans(file: ArtifactFile, table: CallTable, degree: int) -> Equation | N
     """C3."""
     rank, unit = column(file, "rank"), np.ones(len(table.weight), np.uint64)
     if file.manifest.gate:
-        rounded = Rounded(
+        rounded = counts.Rounded(
             mantissa=column(file, "plans_mantissa"),
             exponent=column(file, "plans_exponent"),
             rank=rank,
@@ -205,9 +197,9 @@ def _of_plans(file: ArtifactFile, table: CallTable, degree: int) -> Equation | N
     plans = column(file, "plans")
     if plans.shape[1] == 1:
         flat = plans[:, 0]
-        return lambda span, accept: summed(span, accept, flat)
+        return lambda span, accept: counts.summed(span, accept, flat)
     # The equation of the plans is the one of race counts without weights.
-    return _by_digits(digits_of(plans, rank, unit, 0, degree), rank)
+    return _by_digits(counts.digits_of(plans, rank, unit, 0, degree), rank)
 
 
 def _of_race(file: ArtifactFile, table: CallTable, degree: int) -> Equation | None:
@@ -215,7 +207,7 @@ def _of_race(file: ArtifactFile, table: CallTable, degree: int) -> Equation | No
     rank, weight = column(file, "rank"), np.array(table.weight, np.uint64)
     bits = file.manifest.fraction_bits
     if file.manifest.round_counts is not None:
-        rounded = Rounded(
+        rounded = counts.Rounded(
             mantissa=column(file, "race_mantissa"),
             exponent=column(file, "race_exponent"),
             rank=rank,
@@ -229,13 +221,13 @@ def _of_race(file: ArtifactFile, table: CallTable, degree: int) -> Equation | No
     if "race_count" not in file.columns and not bits and int(weight.max()) == 1:
         return lambda span, accept: True  # it repeats C3
     race = column(file, "race_count" if "race_count" in file.columns else "plans")
-    return _by_digits(digits_of(race, rank, weight, bits, degree), rank)
+    return _by_digits(counts.digits_of(race, rank, weight, bits, degree), rank)
 
 
-def _by_digits(digits: DigitColumns | None, rank: Array) -> Equation | None:
+def _by_digits(digits: counts.DigitColumns | None, rank: Array) -> Equation | None:
     if digits is None:
         return None
-    return lambda span, accept: raced(span, accept, digits, int(rank[span.last - 1]))
+    return lambda span, accept: counts.raced(span, accept, digits, int(rank[span.last - 1]))
 
 
 # C9: where a strict call has an edge, each of its possible answers has one.  The calls of a state

@@ -27,12 +27,12 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct
 from msgspec.json import Encoder
 
+from tcc_certs.call_rules import check_calls
 from tcc_certs.core.derived import call_text, summed_parameter
 from tcc_certs.core.model import Call, Core, Limit, Parameter, Tool
 from tcc_certs.core.type_texts import type_text
 from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.kernel import CheckedArtifact
-from tcc_certs.rules import check_calls
 from tcc_certs.session.machine import Held, Observed, Offer, Place, SessionMachine, agrees
 from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_certs.values.declared import (

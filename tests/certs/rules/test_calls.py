@@ -69,7 +69,7 @@ def test_declines_more_calls_than_the_kernel_takes() -> None:
 
 def test_declines_more_calls_than_it_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = len(Forge(example()).values("call_price"))
-    monkeypatch.setattr("tcc_certs.rules.MAX_CALLS", calls)
+    monkeypatch.setattr("tcc_certs.call_rules.MAX_CALLS", calls)
     check(example())
-    monkeypatch.setattr("tcc_certs.rules.MAX_CALLS", calls - 1)
+    monkeypatch.setattr("tcc_certs.call_rules.MAX_CALLS", calls - 1)
     assert refusal(example()) == ("D201", "manifest: calls")

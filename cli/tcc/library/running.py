@@ -24,7 +24,7 @@ from tcc_runtime.settings.predict import Estimate, Prediction
 from tcc_runtime.settings.settings import TABLE, Ask, Keys, Mode, Race, Settings
 
 if TYPE_CHECKING:
-    from tcc.outputs.plans import RunOutput
+    from tcc.outputs.runs import RunOutput
     from tcc_runtime.account.account import Account
     from tcc_runtime.pricing.quotes import Quoter
 
@@ -47,28 +47,28 @@ def run_output(
         predicted: what was predicted before it.
         estimated: the same, of a run over a relaxed artifact.
     """
-    from tcc.outputs import optional, plans
+    from tcc.outputs import optional, runs as documents
 
     known = guessed = None
     if predicted is not None:
-        known = plans.PredictionJson(lower=predicted.lower, upper=predicted.upper)
+        known = documents.PredictionJson(lower=predicted.lower, upper=predicted.upper)
     if estimated is not None:
-        guessed = plans.EstimateJson(**estimate_fields(estimated))
-    return plans.RunOutput(
+        guessed = documents.EstimateJson(**estimate_fields(estimated))
+    return documents.RunOutput(
         mode=run.mode,
         claim_type=run.claim_type,
         law=run.law,
         stop=run.stop,
         after=optional(list(run.after) or None),
         plans=[
-            plans.RunPlanJson(
+            documents.RunPlanJson(
                 calls=list(p.calls),
                 cost=p.cost,
                 cost_high=optional(p.cost_high),
                 value=p.value,
                 leaf_id=p.leaf_id,
                 assumed=optional(list(p.assumed) or None),
-                pam=optional(p.pam and plans.PamJson(value=p.pam[0], rank=p.pam[1])),
+                pam=optional(p.pam and documents.PamJson(value=p.pam[0], rank=p.pam[1])),
             )
             for p in run.plans
         ],
@@ -509,4 +509,4 @@ def runs(
         )
         for number, seed in enumerate(seeds, 1)
     )
-    return pooled(artifact, requests, processes=processes or os.cpu_count() or 1)
+    return pooled(artifact, requests, processes=processes)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tcc_certs import states
+from tcc_certs import state_rules
 from tests.certs.rules.refusals import refusal
 from tests.forgery.artifacts import Forge
 from tests.forgery.test_artifact_forgeries import KINDS
@@ -71,7 +71,7 @@ def test_the_table_has_the_rules_of_the_specification_in_their_order() -> None:
     }
     # Of whole columns and of calls; docs/spec/artifact.md says so.
     elsewhere = {"C302", "C402", "C503", "C504"}
-    found = [code.value for code in states._RULES]
+    found = [code.value for code in state_rules._RULES]
     assert set(found) == codes - elsewhere
     families = [code[:2] for code in found]
     assert families == sorted(families)

@@ -24,9 +24,9 @@ from typing import overload
 
 from blake3 import blake3
 
+from tcc_certs.call_rules import CallTable
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.artifact import MAX_ROUND_BITS, ArtifactFile, Automaton
-from tcc_certs.rules import CallTable
 
 _WINDOW = MAX_ROUND_BITS + 1
 

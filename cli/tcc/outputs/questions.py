@@ -1,0 +1,247 @@
+"""Documents of questions about plans: why, prove, diff, cheapest, sample, mine, replay."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+from msgspec import UNSET, Meta, UnsetType
+
+from tcc import outputs
+
+
+class SessionCallJson(outputs.DocumentPart, frozen=True, kw_only=True):
+    """A call of a session: its arguments, and its answer if the tool gives one.
+
+    Attributes:
+        at_ms: since the first call, where a statement has a span of time.
+    """
+
+    tool: str
+    arguments: dict[str, Any]
+    answer: dict[str, Any] | UnsetType = UNSET
+    at_ms: outputs.Whole | UnsetType = UNSET
+
+
+class SessionJson(outputs.DocumentPart, frozen=True, kw_only=True):
+    """A shortest session that decides a question.
+
+    Attributes:
+        given: what the session is given, where its grammar asks for that.
+    """
+
+    calls: list[SessionCallJson]
+    ends: Annotated[str, outputs.one_of("call", "finish", "stuck")]
+    given: dict[str, Any] | UnsetType = UNSET
+
+
+class WhyOutput(outputs.Output, frozen=True, kw_only=True):
+    """Whether a sequence is a plan, and if not, why."""
+
+    document: ClassVar[str] = "why"
+    allowed: bool
+    position: outputs.Whole
+    may_stop: bool
+    allowed_next: list[str]
+    because: list[outputs.StatementJson]
+    smallest: bool
+    nearest: list[str] | None
+    others: list[list[outputs.StatementJson]] | UnsetType = UNSET
+    hint: str | UnsetType = UNSET
+
+
+class WhySessionsOutput(outputs.Output, frozen=True, kw_only=True):
+    """Whether a session ends in a call of a pattern, or can finish, and if not, why."""
+
+    document: ClassVar[str] = "why"
+    verdict: Annotated[str, outputs.one_of("possible", "impossible", "undecided")]
+    reachable: str | UnsetType = UNSET
+    session: SessionJson | None
+    because: list[outputs.StatementJson]
+    smallest: bool
+    codes: list[str]
+
+
+class QuestionJson(outputs.DocumentPart, frozen=True, kw_only=True):
+    """An exact question."""
+
+    kind: Annotated[str, outputs.one_of("statement", "reachable", "implies", "finishable")]
+    text: str | UnsetType = UNSET
+
+
+class ProveOutput(outputs.Output, frozen=True, kw_only=True):
+    """The answer to an exact question."""
+
+    document: ClassVar[str] = "prove"
+    question: QuestionJson
+    verdict: Annotated[str, outputs.one_of("proved", "refuted", "undecided")]
+    session: SessionJson | None
+    codes: list[str]
+    states: outputs.Whole
+
+
+class WitnessesJson(outputs.DocumentPart, frozen=True, kw_only=True):
+    """Plans that one side alone has."""
+
+    shortest: list[str] | None
+    cheapest: list[str] | None
+
+
+class BothWitnessesJson(outputs.DocumentPart, frozen=True, kw_only=True):
+    """Plans that were added, and plans that were removed."""
+
+    added: WitnessesJson
+    removed: WitnessesJson
+
+
+class BothReasonsJson(outputs.DocumentPart, frozen=True, kw_only=True):
+    """The statements to which added and removed plans are due."""
+
+    added: list[outputs.StatementJson]
+    removed: list[outputs.StatementJson]
+
+
+class ChangedJson(outputs.DocumentPart, frozen=True, kw_only=True):
+    """A monitor or a parameter that is on both sides, but different."""
+
+    name: str
+    old: str
+    new: str
+    sense: outputs.Sense
+
+
+class ChangesJson(outputs.DocumentPart, frozen=True, kw_only=True):
+    """Changes of monitors, or of open parameters."""
+
+    added: list[str]
+    removed: list[str]
+    changed: list[ChangedJson]
+
+
+class MemberChangeJson(outputs.DocumentPart, frozen=True, kw_only=True):
+    """A changed member of the core."""
+
+    of: str
+    name: str
+    old: str | None
+    new: str | None
+    sense: outputs.Sense
+
+
+class CallChangesJson(outputs.DocumentPart, frozen=True, kw_only=True):
+    """Changes of the alphabet of calls."""
+
+    added: list[str]
+    removed: list[str]
+    amounts: list[str]
+
+
+class AmountJson(outputs.DocumentPart, frozen=True, kw_only=True):
+    """An amount of a call, before and after."""
+
+    old: str
+    new: str
+
+
+class CallAmountsJson(outputs.DocumentPart, frozen=True, kw_only=True):
+    """The changed amounts of one call."""
+
+    call: str
+    cost: AmountJson | UnsetType = UNSET
+    price: AmountJson | UnsetType = UNSET
+    latency: AmountJson | UnsetType = UNSET
+    epsilon: AmountJson | UnsetType = UNSET
+
+
+class SessionChangesJson(outputs.DocumentPart, frozen=True, kw_only=True):
+    """The sessions that were added, and those that were removed: a shortest one of each."""
+
+    verdict: Annotated[str, outputs.one_of("equal", "wider", "narrower", "incomparable")] | None
+    added: SessionJson | None
+    removed: SessionJson | None
+    codes: list[str]
+
+
+class DiffOutput(outputs.Output, frozen=True, kw_only=True):
+    """The difference of two grammars or artifacts."""
+
+    document: ClassVar[str] = "diff"
+    verdict: outputs.Sense | None
+    plans: Annotated[str, outputs.one_of("equal", "narrower", "wider", "incomparable")] | None
+    counts: Annotated[str, outputs.one_of("exact", "upper")]
+    added: outputs.Digits
+    removed: outputs.Digits
+    common: outputs.Digits
+    witnesses: BothWitnessesJson
+    because: BothReasonsJson
+    calls: CallChangesJson | None
+    monitors: ChangesJson
+    open: ChangesJson
+    members: list[MemberChangeJson]
+    amounts: list[CallAmountsJson] | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+    sessions: SessionChangesJson | UnsetType = UNSET
+    breaking: bool
+
+
+class CheapestOutput(outputs.Output, frozen=True, kw_only=True):
+    """The cheapest plans."""
+
+    document: ClassVar[str] = "cheapest"
+    plans: list[outputs.PlanJson]
+
+
+class SampleOutput(outputs.Output, frozen=True, kw_only=True):
+    """Plans that were drawn at random."""
+
+    document: ClassVar[str] = "sample"
+    law: Annotated[str, outputs.one_of("uniform", "softmax")]
+    beta: outputs.Decimal | UnsetType = UNSET
+    seed: Annotated[str, Meta(pattern="^([0-9a-f]{2})+$")]
+    plans: list[outputs.PlanJson]
+
+
+class ReplayedCallJson(outputs.DocumentPart, frozen=True, kw_only=True):
+    """A recorded call that would have been refused; its values are digests unless asked for."""
+
+    session: str
+    call: str
+    position: outputs.Placed
+
+
+class ReplayedStatementJson(outputs.DocumentPart, frozen=True, kw_only=True):
+    """A statement, or another reason, that refuses recorded calls."""
+
+    text: str
+    code: outputs.CodeText
+    count: outputs.Placed
+    examples: list[ReplayedCallJson]
+
+
+class MinedRelationJson(outputs.DocumentPart, frozen=True, kw_only=True):
+    """A relation that held in every recorded session: a statement, or a comment."""
+
+    text: str
+    calls: outputs.Placed
+    written: bool
+
+
+class MineOutput(outputs.Output, frozen=True, kw_only=True):
+    """A first grammar out of recorded sessions, and how many of them it admits."""
+
+    document: ClassVar[str] = "mine"
+    sessions: outputs.Whole
+    calls: outputs.Whole
+    admitted: outputs.Whole
+    held_out: outputs.Whole | None
+    relations: list[MinedRelationJson]
+    grammar: str
+
+
+class ReplayOutput(outputs.Output, frozen=True, kw_only=True):
+    """What an artifact would have refused in recorded sessions."""
+
+    document: ClassVar[str] = "replay"
+    sessions: outputs.Whole
+    calls: outputs.Whole
+    refused: outputs.Whole
+    statements: list[ReplayedStatementJson]
