@@ -392,6 +392,20 @@ require pay where one = session.u
     assert other([]) == other([[side, slot, key, 1 + many]]) == "T101"
 
 
+def test_an_attribute_that_a_listed_answer_tells_is_one_of_its_values() -> None:
+    text = """tool find gives (s: p | q)
+tool pay(; x: text max 9)
+let who = find.s
+require pay where x = session.who
+"""
+    artifact = artifact_of(tcc.compile_text(f"{NEWER}{text}{ENDS}"))
+    found = tcc.prove(artifact, "require find where seen.s = x before pay")
+    assert found.proved and found.certificate is not None
+    held = [fact[2] for line in lines_of(found.certificate) if len(line) == 4 for fact in line[2]]
+    assert ["p"] in held
+    assert code_of(found.certificate, [artifact_bytes(artifact)]) == "VALID"
+
+
 def test_an_attribute_that_is_learned_is_not_the_one_of_another_let() -> None:
     """Two sides that learn from other fields have two attributes."""
     mine = tcc.compile_text(f"{GIVEN}require pay where to = session.who\n")

@@ -21,8 +21,10 @@ import tcc
 from tcc.library import artifact_of
 from tcc_certs.core.model import Core, PolicyMonitor
 from tcc_certs.proof import histories
+from tcc_certs.proof.fields import Uncovered
 from tcc_certs.proof.histories import CallParts, Histories, Past
 from tcc_certs.proof.lists import Elements
+from tcc_certs.proof.rules import MAX_LEFT_OUT
 from tcc_certs.proof.spoken import Attribute
 from tcc_certs.values.places import constant
 from tests.oracle_policies import cases as c, language as l
@@ -231,10 +233,12 @@ WITHOUT: list[l.Statement] = [
     c.forbid(c.alt(PAY_CALLS, same=[("y", c.own("x"))]), before=PAY_CALLS),
     c.forbid(c.alt(FIND_CALLS, same=[X]), before=PAY_CALLS, unless=(c.alt(END_CALLS),)),
     c.forbid(c.alt(FIND_CALLS, same=[X], last=True), before=PAY_CALLS),
+    c.forbid(c.alt(FIND_CALLS, c.is_(c.seen("s"), "=", "ok"), last=True), before=PAY_CALLS),
     c.forbid(c.alt(c.calls("end", k="u"), least=2), before=FIND_CALLS),
     c.forbid(c.alt(l.Any_(), least=3), before=END_CALLS),
     l.Apart(one=FIND_CALLS, other=PAY_CALLS, same=(("x", c.own("y")),)),
     l.Apart(one=c.calls("find", s="ok"), other=END_CALLS),
+    l.Apart(one=END_CALLS, other=c.calls("pay")),
     l.Owed(calls=PAY_CALLS, after=FIND_CALLS, same=(X,)),
     l.Owed(calls=c.calls("find", s="ok"), after=PAY_CALLS, same=(("x", c.own("y")),)),
     l.Owed(calls=END_CALLS, after=l.Any_()),
@@ -307,6 +311,7 @@ KEPT = [
     (c.require(c.alt(FIND_CALLS, same=[X]), before=PAY_CALLS, each=True), "ppp", "ppp"),
     (c.forbid(c.alt(FIND_CALLS, same=[X]), before=PAY_CALLS, unless=(c.alt(END_CALLS),)),
      "pqpe", "qpe"),
+    (c.forbid(c.alt(FIND_CALLS, same=[X], last=True), before=PAY_CALLS), "pqp", "qp"),
     (l.Apart(one=FIND_CALLS, other=PAY_CALLS, same=(X,)), "pp", "p"),
     (l.Uses(calls=FIND_CALLS, most=9, per=(c.own("x"),)), "pqp", "ppq"),
     (l.Uses(calls=PAY_CALLS, most=9), "pqp", ""),
@@ -383,3 +388,24 @@ def test_what_is_decided_of_many_values_is_kept_for_a_while(
             assert len(of._states) <= 2 and len(of._known) <= 2
         past = of.after(past, _made(step))
     assert sides.play(3, (0,), STEPS[:3], {"who": "p"}) > 9
+
+
+def test_a_tool_has_no_more_fields_than_there_is_room_for() -> None:
+    for extra, fits in ((0, True), (1, False)):
+        names = [f"f{at:02}" for at in range(MAX_LEFT_OUT + extra)]
+        tool = c.tool("wide", *[c.text(name, optional=True) for name in names])
+        grammar = c.policy(tool)
+        asked = [c.is_(c.own(name), "=", "p") for name in names]
+        statement = l.Uses(calls=c.calls("wide"), most=1, where=tuple(asked))
+        core = artifact_of(tcc.compile_text(text_of(grammar))).core
+        _, found = policies_of(replace(grammar, statements=(statement,)))
+        held = replace(core, monitors=tuple([PolicyMonitor(policy=p, text="") for _, p in found]))
+        if fits:
+            assert _histories(held).size == 2
+            continue
+        with pytest.raises(Uncovered, match=f"more than {MAX_LEFT_OUT} fields"):
+            _histories(held)
+
+
+def _histories(core: Core) -> Histories:
+    return Histories([core, core], Beside._state, Beside._matches, NO_LISTS)

@@ -19,8 +19,10 @@ from tcc_certs.errors import Rejected
 from tcc_certs.proof.question import statement_core
 
 TEXT = """grammar g version "1"
-tool a(k: p | q | r, n: 1 | 2.5; x: text max 9, y: text max 9, m: number 0 .. 9) gives (s: ok | bad)
-tool b(k: p | "a b", o?: u | v, w: null | 1; x: text max 9, y: text max 9, z: integer 0 .. 9)
+tool a(k: p | q | r, n: 0 | 1 | 2.5; x: text max 9, y: text max 9, m: number 0 .. 9, j: json)
+  gives (s: ok | bad)
+tool b(k: p | "a b", o?: u | v, w: null | 1, e?: 1 | 2; x: text max 9, y: text max 9,
+  z: integer 0 .. 9, j: json)
 tool "any"(c: true | -3)
 plan = any*
 limit depth <= 3
@@ -80,7 +82,7 @@ SETS: list[tuple[str, Meant]] = [
     ("a | b(k = p)", lambda tool, found: tool == "a" or (tool == "b" and found["k"] == "p")),
     ("any - a", _is("any", "b")),
     ("any - (a | b)", _is("any")),
-    ("a - a(k = p) - a(n = 1)", _is("a", k="q|r", n="2.5")),
+    ("a - a(k = p) - a(n = 1)", _is("a", k="q|r", n="0|2.5")),
     ("a - a", lambda tool, found: False),
 ]
 
@@ -135,7 +137,7 @@ STATEMENTS: list[tuple[str, dict[str, Any], list[Meant]]] = [
      _order("require", "before", _selection("a"), _selection("b"), same=(("x", "x"), ("y", "x"))),
      []),
     ("require a before each a(n = 2.5, k = r | p) same x, x, k",
-     _order("require", "each", _selection("a"), _selection("a", ("n", [1]), ("k", [0, 2])),
+     _order("require", "each", _selection("a"), _selection("a", ("n", [2]), ("k", [0, 2])),
             same=(("k", "k"), ("x", "x"))), []),
     ("limit uses(a(k = q)) per x <= 3",
      {"monitors": (
@@ -145,6 +147,7 @@ STATEMENTS: list[tuple[str, dict[str, Any], list[Meant]]] = [
     ("limit sum(a.m) <= 3.50",
      {"monitors": (model.SumMonitor(tool=_tool("a"), parameter="m", value="3.5", text=""),)}, []),
     ("limit sum(a.n) <= 3.5", _limit("sum", 3_500_000_000, parameter=(_tool("a"), 1)), []),
+    ("limit sum(b.e) <= 1", _limit("sum", 1_000_000_000, parameter=(_tool("b"), 3)), []),
     ("limit depth <= 4", _limit("depth", 4), []),
     ("limit price <= 4", _limit("price", 4), []),
     ("limit latency <= 4 ms", _limit("latency", 4), []),
@@ -170,6 +173,8 @@ def test_a_statement_is_what_it_says_and_no_more(
     [
         ("never a after b same x, k = o", "parameters that can be compared"),
         ("forbid a after b", "with or before"),
+        ("require a after each b", "a tool"),
+        ("require a before b same j", "parameters that can be compared"),
         ("require a with b", "before or after"),
         ("limit uses a <= 1", "("),
         ("limit uses(a <= 1", ")"),
