@@ -24,9 +24,11 @@ import tcc as library
 from tcc import batches as folders
 from tcc.batches import Batch, PartDamaged, parquet, rows as ndjson
 from tcc.batches.making import canonical, shards
+from tcc.library.running import run_fields
 from tcc_certs.errors import escaped_json
 from tcc_certs.privacy.atoms_file import atoms_of
 from tcc_runtime.errors import WorkerLost
+from tcc_runtime.search import search
 from tcc_runtime.settings.settings import Settings
 from tests.cli.batches import Here, lines, parts, settings
 from tests.cli.conftest import Tcc
@@ -56,10 +58,20 @@ def test_the_ledger_of_a_row_is_quoted_as_json_whatever_stands_in_it() -> None:
         texts.append("".join(rng.choices(' "\\\n\t\x7fabc{}[]:,\xe9', k=rng.randint(0, 30))))
     for text in texts:
         said = escaped_json(json.dumps(text, ensure_ascii=False)).encode()
-        row = ndjson.RunRow(number=3, run='{"a": 1}', ledger=text.encode())
+        row = ndjson.RunRow(number=3, fields={"a": 1}, run='{"a": 1}', ledger=text.encode())
         assert ndjson._line(row) == b'{"number": 3, "a": 1, "ledger": ' + said + b"}\n"
-    bare = ndjson.RunRow(number=3, run='{"a": 1}', ledger=None)
+    bare = ndjson.RunRow(number=3, fields={"a": 1}, run='{"a": 1}', ledger=None)
     assert ndjson._line(bare) == b'{"number": 3, "a": 1}\n'
+
+
+def test_the_result_of_a_row_is_the_json_of_its_fields(opened: library.Artifact) -> None:
+    for asked in (*settings(4), *settings(2, 9, top=3, race="coupled")):
+        run = search(opened, asked)
+        named = replace(run, after=("\u2028 \x7f\xad\x1f", 'read(part="\\u202e")', "\U0001f600"))
+        for each in (run, named):
+            row = ndjson.row_of(7, each, None)
+            assert row.run == escaped_json(json.dumps(row.fields, ensure_ascii=False))
+            assert json.loads(row.run) == row.fields == run_fields(each)
 
 
 @pytest.mark.parametrize("form", FORMATS)

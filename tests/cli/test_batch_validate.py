@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ def other_ledger(row: RunRow) -> RunRow:
     if row.number != 5 or row.ledger is None:
         return row
     changed = row.ledger.replace(b'"mode":"exact"', b'"mode":"surrogate"', 1)
-    return RunRow(number=row.number, run=row.run, ledger=changed)
+    return replace(row, ledger=changed)
 
 
 def other_plan(row: RunRow) -> RunRow:
@@ -84,18 +85,18 @@ def other_plan(row: RunRow) -> RunRow:
         return row
     told = row.fields
     told["plans"][0]["cost"] = "0"
-    return RunRow(number=row.number, run=json.dumps(told), ledger=row.ledger)
+    return replace(row, fields=told, run=json.dumps(told))
 
 
 def other_head(row: RunRow) -> RunRow:
     if row.number != 5:
         return row
     told = row.fields | {"ledger_head": "0" * 64}
-    return RunRow(number=row.number, run=json.dumps(told), ledger=row.ledger)
+    return replace(row, fields=told, run=json.dumps(told))
 
 
 def no_ledger(row: RunRow) -> RunRow:
-    return row if row.number != 5 else RunRow(number=5, run=row.run, ledger=None)
+    return row if row.number != 5 else replace(row, ledger=None)
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -161,11 +162,11 @@ def test_a_part_of_another_batch_is_a_finding(
 
 
 def doubled(row: RunRow) -> RunRow:
-    return row if row.number != 5 else RunRow(number=4, run=row.run, ledger=row.ledger)
+    return row if row.number != 5 else replace(row, number=4)
 
 
 def left_out(row: RunRow) -> RunRow:
-    return row if row.number != 5 else RunRow(number=6, run=row.run, ledger=row.ledger)
+    return row if row.number != 5 else replace(row, number=6)
 
 
 @pytest.mark.parametrize("form", FORMATS)

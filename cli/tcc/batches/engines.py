@@ -6,7 +6,6 @@ again.  Cost: one future per piece; a second or two to start Dask or to connect.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from concurrent import futures
 from contextlib import contextmanager, suppress
@@ -69,6 +68,8 @@ def _reach(distributed: Any, address: str, patience: float) -> None:
     Raises:
         OSError, ValueError: there is none.
     """
+    import asyncio  # here: workers of this machine load this module, and it takes them 20 ms
+
     security = distributed.security.Security().get_connection_args("client")
 
     async def greeted() -> None:

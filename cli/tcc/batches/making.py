@@ -110,26 +110,29 @@ def shards(batch: Batch, requests: Iterable[Settings]) -> Iterator[Shard]:
     """
     hasher, number, first = blake3(), 0, 1
     held: list[Settings] = []
+    texts: list[bytes] = []
     for settings in requests:
         held.append(settings)
-        hasher.update(canonical(settings))
+        texts.append(canonical(settings))
+        hasher.update(texts[-1])
         if len(held) == batch.shard_size:
             number += 1
-            yield _shard(batch, number, first, held)
-            first, held = first + len(held), []
+            yield _shard(batch, number, first, held, texts)
+            first, held, texts = first + len(held), [], []
         if first + len(held) - 1 > batch.runs:
             break
     if held:
-        yield _shard(batch, number + 1, first, held)
+        yield _shard(batch, number + 1, first, held, texts)
     if (first + len(held) - 1, hasher.hexdigest()) != (batch.runs, batch.requests):
         what = "they were changed while the batch was made; put them back, or begin anew"
         raise BatchError("TCC806", "requests", what)
 
 
-def _shard(batch: Batch, number: int, first: int, held: list[Settings]) -> Shard:
+def _shard(
+    batch: Batch, number: int, first: int, held: list[Settings], texts: list[bytes]
+) -> Shard:
     hasher = blake3(encode({"batch": batch.identity, "shard": number}) + b"\n")
-    for settings in held:
-        hasher.update(canonical(settings))
+    hasher.update(b"".join(texts))
     return Shard(number=number, first=first, settings=tuple(held), inputs=hasher.hexdigest())
 
 

@@ -14,7 +14,16 @@ from typing import Any, BinaryIO
 from blake3 import blake3
 
 from tcc.batches import BatchError, PartDamaged
-from tcc.batches.rows import MEMBERS, NO_CERT, RequestError, RunRow, Seal, read_seal, request_of
+from tcc.batches.rows import (
+    MEMBERS,
+    NO_CERT,
+    RequestError,
+    RunRow,
+    Seal,
+    read_object,
+    read_seal,
+    request_of,
+)
 from tcc_runtime.settings.settings import Settings
 from tcc_runtime.settings.table import Option
 
@@ -245,7 +254,7 @@ def _row(cells: dict[str, Any]) -> RunRow:
     number, run = cells["number"], cells["run"]
     if number is None or run is None:
         raise PartDamaged("a row has no number or no result")
-    row = RunRow(number=number, run=run, ledger=cells["ledger"])
+    row = RunRow(number=number, fields=read_object(run), run=run, ledger=cells["ledger"])
     if _cells(row) != cells:
         raise PartDamaged(f"run {number}: its columns are not those of its result")
     return row

@@ -20,6 +20,7 @@ from blake3 import blake3
 
 from tcc.batches import PartDamaged
 from tcc.library.running import run_fields
+from tcc.outputs import json_line, json_text
 from tcc_certs.errors import Rejected, escaped_json
 from tcc_certs.formats.codec import decode, encode
 from tcc_certs.privacy.atoms_file import atoms_of
@@ -146,22 +147,15 @@ class RunRow:
 
     Attributes:
         number: in the batch, from 1.
-        run: the fields of ``tcc run --json`` as a JSON text, in their order.
+        fields: those of ``tcc run --json``.
+        run: the same as a JSON text, in their order.
         ledger: its bytes; None where none is kept.
     """
 
     number: int
+    fields: dict[str, Any]
     run: str
     ledger: bytes | None
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """The fields of the run.
-
-        Raises:
-            PartDamaged: the text is no JSON object.
-        """
-        return read_object(self.run)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,8 +186,9 @@ _NAMES = tuple(field.name for field in fields(Seal))
 
 def row_of(number: int, run: Run, ledger: bytes | None) -> RunRow:
     """The row of a run."""
-    text = escaped_json(json.dumps(run_fields(run), ensure_ascii=False))
-    return RunRow(number=number, run=text, ledger=ledger)
+    found = run_fields(run)
+    text = escaped_json(json_line(found).decode())
+    return RunRow(number=number, fields=found, run=text, ledger=ledger)
 
 
 def read_object(text: str | bytes) -> dict[str, Any]:
@@ -239,7 +234,6 @@ def _is_digest(value: object) -> bool:
 # covers all bytes before the seal.  Cost: linear; one line is held at a time.
 
 _MOST_LINE = 1 << 30
-_PLAIN = bytes([10, *range(32, 127)])  # what can be seen of ASCII, and line feeds
 
 
 def write(file: BinaryIO, rows: Iterable[RunRow], batch: str, inputs: str) -> Seal:
@@ -289,11 +283,11 @@ def _line(row: RunRow) -> bytes:
 
 
 def _quoted(ledger: bytes) -> bytes:
-    """A ledger as a JSON text, hidden characters escaped; half of the time where it has none."""
-    if ledger.translate(None, _PLAIN):
-        return escaped_json(json.dumps(ledger.decode("utf-8"), ensure_ascii=False)).encode()
-    text = ledger.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
-    return b'"%b"' % text
+    """A ledger as a JSON text, hidden characters escaped; in ASCII there is one, DEL."""
+    text = json_text(ledger.decode("utf-8"))
+    if ledger.isascii() and b"\x7f" not in ledger:
+        return text
+    return escaped_json(text.decode()).encode()
 
 
 def _row(line: bytes, at: int) -> RunRow:
@@ -307,4 +301,4 @@ def _row(line: bytes, at: int) -> RunRow:
         raise PartDamaged(what) from None
     if type(number) is not int:
         raise PartDamaged(f"row {at}: it has no number")
-    return RunRow(number=number, run=run, ledger=data)
+    return RunRow(number=number, fields=value, run=run, ledger=data)
