@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import pairwise
@@ -31,6 +31,9 @@ from tcc_compiler.automata.table import Ints, Numbers, Table, portions, spread, 
 from tcc_compiler.counting import CostBounds, Limbs, SuffixCounts, Weights
 from tcc_compiler.frozen import frozen
 from tcc_compiler.resources import Guard
+
+_ALIKE = 64  # states to a shape, from which on those of one shape are handled together
+_TOGETHER = 1 << 13  # so many edges over calls at a time: half a megabyte of what is hashed
 
 
 class CallEdges:
@@ -113,6 +116,37 @@ class CallEdges:
         order = np.lexsort((due, call, row))
         return call[order], target[order]
 
+    @property
+    def gathered(self) -> bool:
+        """Whether :meth:`alike` takes them: shapes are few, and no state has a call twice."""
+        if self._shapes is None or self._table.nondeterministic:
+            return False
+        return len(self._shapes.start) * _ALIKE <= len(self.degree)
+
+    def alike(self, states: Ints) -> Iterator[tuple[Ints, Ints | Numbers, Ints | Numbers]]:
+        """The edges of these states where they are :attr:`gathered`, of one shape after the other.
+
+        Yields:
+            places in `states`; the calls of each of them, increasing; [places, calls] the targets.
+        """
+        table, shapes = self._table, self._shapes
+        if shapes is None or table.nondeterministic:
+            raise ValueError("these states have no shapes, or several edges of one call")
+        shape = shapes.shape.take(states)
+        order = np.argsort(shape, kind="stable")
+        ends = np.cumsum(np.bincount(shape)).tolist()
+        for each, (begin, end) in enumerate(pairwise([0, *ends])):
+            if begin == end:
+                continue
+            own = slice(shapes.start[each], shapes.start[each + 1])
+            edge, call = shapes.edge[own], shapes.call[own]
+            row = np.arange(1 + int(edge.max(initial=-1)))
+            step = max(1, _TOGETHER // (len(call) + 1))
+            for low in range(begin, end, step):
+                places = order[low : min(low + step, end)]
+                first = table.edge_start.take(states.take(places))
+                yield places, call, self._target.take(first[:, None] + row).take(edge, axis=1)
+
 
 def _shapes_of(table: Table) -> tuple[Ints, list[Numbers]]:
     """[states], which of the distinct rows of letters a state has; and these rows."""
@@ -139,7 +173,7 @@ class _Shapes:
 
     Attributes:
         shape: [states].
-        start: [shapes], where the calls of a shape begin.
+        start: [shapes+1], where the calls of a shape begin.
         call, edge: a call, increasing inside a shape, and the place of its edge in the row.
     """
 
@@ -160,7 +194,7 @@ def _over_calls(shape: Ints, rows: Sequence[Numbers], calls: Ints, sizes: Ints) 
     place = np.arange(len(letter)) - np.repeat(starts(letters)[:-1], letters)
     return _Shapes(
         shape=shape,
-        start=starts(size).take(starts(letters)[:-1]),
+        start=starts(size).take(starts(letters)),
         call=call[order],
         edge=np.repeat(place, size)[order],
     )
@@ -206,6 +240,9 @@ def certify(core: Core, table: Table, edges: CallEdges, guard: Guard) -> Numberi
     levels = table.levels
     places = np.arange(len(heads), len(halves))
     renamed = edges.renamed(places[: len(calls)], places[len(calls) :])
+    if edges.gathered:
+        _hash_alike(halves, digest, renamed, table, guard)
+        return _numbered(levels, digest)
     for begin, end in portions(edges.start, levels if table.nondeterministic else None):
         key = _places(digest[:begin]) if table.nondeterministic else None
         call, target = renamed.of(np.arange(begin, end), key, gaps=True)
@@ -220,6 +257,26 @@ def certify(core: Core, table: Table, edges: CallEdges, guard: Guard) -> Numberi
             data = halves.take(cells[ends[0] : ends[-1]].ravel(), axis=0)
             digest[low:high] = _digests(_hashed(data.view(np.uint8).ravel().data, ends - ends[0]))
     return _numbered(levels, digest)
+
+
+def _hash_alike(
+    halves: Digests, digest: Digests, edges: CallEdges, table: Table, guard: Guard
+) -> None:
+    """Computes `digest`, a part of `halves`, level by level and shape by shape.
+
+    Args:
+        edges: over places in `halves`.
+    """
+    for begin, end in pairwise(table.levels.tolist()):
+        for places, call, target in edges.alike(np.arange(begin, end)):
+            guard.tick(target.size)
+            states = places + begin
+            cells = np.empty((len(states), len(call) + 1, 2), dtype=np.int64)
+            cells[:, 0, 0], cells[:, 0, 1] = 1, table.accept.take(states)
+            cells[:, 1:, 0], cells[:, 1:, 1] = call, target
+            data = halves.take(cells.ravel(), axis=0, mode="clip")
+            first = np.arange(len(states) + 1) * (len(call) + 1)
+            digest[states] = _digests(_hashed(data.view(np.uint8).ravel().data, first))
 
 
 def _narrow_digests(
@@ -399,8 +456,10 @@ def _edges(contents: Contents, calls: Sequence[int]) -> dict[str, Column]:
     start = starts(edges.degree.take(order))
     index = np.zeros(len(contents.core.calls), dtype="<u4")
     index[list(calls)] = np.arange(len(calls))
-    edge_call, edge_target = (np.empty(edges.count, dtype="<u4") for _ in range(2))
     renamed = edges.renamed(index, numbering.number)
+    if edges.gathered:
+        return {"edge_start": _column(start, "<u8"), **_alike_rows(renamed, order)}
+    edge_call, edge_target = (np.empty(edges.count, dtype="<u4") for _ in range(2))
     for begin, end in portions(start):
         rows = slice(start[begin], start[end])
         edge_call[rows], edge_target[rows] = renamed.of(order[begin:end], key)
@@ -409,6 +468,18 @@ def _edges(contents: Contents, calls: Sequence[int]) -> dict[str, Column]:
         "edge_call": _column(edge_call, "<u4"),
         "edge_target": _column(edge_target, "<u4"),
     }
+
+
+def _alike_rows(edges: CallEdges, order: Ints) -> dict[str, Column]:
+    """The columns of edges: rows of one shape are made together, then put in their places."""
+    call_rows, target_rows = ([b""] * len(order) for _ in range(2))
+    for places, call, target in edges.alike(order):
+        row, size = call.astype("<u4").tobytes(), 4 * len(call)
+        data = target.astype("<u4").tobytes()
+        for at, place in enumerate(places.tolist()):
+            call_rows[place] = row
+            target_rows[place] = data[at * size : (at + 1) * size]
+    return {"edge_call": b"".join(call_rows), "edge_target": b"".join(target_rows)}
 
 
 def _calls(core: Core, calls: Sequence[int], weights: Weights) -> dict[str, Column]:

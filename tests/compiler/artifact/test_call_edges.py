@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from tcc_compiler import counting as sums
+from tcc_compiler import artifact as artifact_module, counting as sums
 from tcc_compiler.artifact import CallEdges
 from tcc_compiler.automata import table as tables_module
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Table, as_table, portions, ranked, trim
 from tcc_compiler.counting import packed, weighted_sums
 from tcc_compiler.options import Options
+from tcc_compiler.pipeline import compile_text
 from tcc_compiler.resources import Guard
 from tests.compiler.automata.machines import random_machine
 
@@ -110,6 +113,70 @@ def test_more_letters_than_a_word_has_bits_and_other_numbers_change_nothing(
             new_call, new_target = edges.renamed(numbers, places).of(states)
             assert new_call.tolist() == [3 * each + 1 for each in call.tolist()]
             assert new_target.tolist() == [each + 7 for each in target.tolist()]
+
+
+_hash_alike = artifact_module._hash_alike
+
+
+def _noted(asked: list[bool]) -> Callable[..., None]:
+    def noted(*given: Any) -> None:
+        asked.append(True)
+        _hash_alike(*given)
+
+    return noted
+
+
+@pytest.mark.parametrize("together", [1, 7, 1 << 13])
+def test_states_of_one_shape_have_the_edges_that_each_has_alone(
+    monkeypatch: pytest.MonkeyPatch, together: int
+) -> None:
+    monkeypatch.setattr(artifact_module, "_TOGETHER", together)
+    rng = random.Random(together)
+    for table in tables(23, 30):
+        letters = shared(rng, 3)
+        made = CallEdges(table, letters, Guard(Options()))
+        numbers = np.arange(3 * LETTERS, dtype=np.uint32) * 3 + 1
+        places = np.arange(table.states, dtype=np.int32) + 7
+        states = np.array(rng.sample(range(table.states), rng.randint(1, table.states)))
+        for edges in (made, made.renamed(numbers, places)):
+            due = {q: [part.tolist() for part in edges.of(np.array([q]))] for q in states.tolist()}
+            found = {}
+            for some, call, target in edges.alike(states):
+                assert target.shape == (len(some), len(call))
+                for place, row in zip(some.tolist(), target.tolist(), strict=True):
+                    assert found.setdefault(int(states[place]), [call.tolist(), row]) is not None
+            assert found == due
+
+
+def test_states_of_one_shape_handled_together_make_the_same_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = (
+        'grammar g version "1"\n'
+        + "".join(f"tool t{at} {{ cost {1 + at % 3} price {at % 2} }}\n" for at in range(9))
+        + "rule some = t0 | t1 | t2 | t3\nplan = some{1,7} (t4 | t5 | t6) some{0,7} (t7 | t8)?\n"
+        + "limit price <= 5\nlimit uses(t1) <= 2\nlimit uses(t2) <= 4\nlimit depth <= 15\n"
+    )
+    made = []
+    for least in (0, 1 << 40):
+        monkeypatch.setattr(artifact_module, "_ALIKE", least)
+        asked = []
+        monkeypatch.setattr(artifact_module, "_hash_alike", _noted(asked))
+        made.append(compile_text(text, Options()).artifact)
+        assert bool(asked) == (least == 0)
+    assert made[0] is not None
+    assert made[0] == made[1]
+
+
+def test_nothing_is_together_where_letters_have_one_call_or_a_state_has_a_call_twice() -> None:
+    rng = random.Random(3)
+    (table,) = tables(24, 1)
+    alone = CallEdges(table, shared(rng, 1), Guard(Options()))
+    twice = CallEdges(replace(table, nondeterministic=True), shared(rng, 3), Guard(Options()))
+    for edges in (alone, twice):
+        assert not edges.gathered
+        with pytest.raises(ValueError, match="no shapes"):
+            next(edges.alike(np.arange(table.states)))
 
 
 def test_edges_of_one_call_come_in_the_order_that_is_asked_for() -> None:
