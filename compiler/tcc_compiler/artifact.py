@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from tcc_certs.core.model import Core
 from tcc_certs.formats import artifact, codec
-from tcc_certs.formats.container import ITEM_SIZE, Tensor, write_container
+from tcc_certs.formats.container import ITEM_SIZE, Tensor, layout, write_container
 from tcc_certs.race.numbers import Beta
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Ints, Numbers, Table, portions, spread, starts
@@ -348,9 +348,11 @@ def _places(digest: Digests) -> Ints:
     return place
 
 
-Column: TypeAlias = "bytes | memoryview"
+# The bytes of a column, or of its rows: what need not be copied before it is in the file is not.
+Column: TypeAlias = "bytes | memoryview | list[bytes]"
 
 _PORTION = 1 << 12
+_ROWS = 1 << 14
 
 
 @frozen(eq=False)
@@ -396,9 +398,9 @@ def emit(contents: Contents) -> bytes:
         tilt=contents.tilt,
         fraction_bits=contents.weights.fraction_bits,
         states=table.states,
-        edges=len(columns["edge_call"]) // 4,
+        edges=contents.edges.count,
         calls=len(calls),
-        root=bytes(columns["state_digest"][-32:]),
+        root=contents.numbering.digest[contents.numbering.order[-1]].tobytes(),
         cost_max=contents.bounds.cost_max,
         root_document=codec.root_document(core.name, core.version, core.limit_texts),
         nondeterministic=table.nondeterministic,
@@ -472,14 +474,21 @@ def _edges(contents: Contents, calls: Sequence[int]) -> dict[str, Column]:
 
 def _alike_rows(edges: CallEdges, order: Ints) -> dict[str, Column]:
     """The columns of edges: rows of one shape are made together, then put in their places."""
-    call_rows, target_rows = ([b""] * len(order) for _ in range(2))
-    for places, call, target in edges.alike(order):
-        row, size = call.astype("<u4").tobytes(), 4 * len(call)
-        data = target.astype("<u4").tobytes()
-        for at, place in enumerate(places.tolist()):
-            call_rows[place] = row
-            target_rows[place] = data[at * size : (at + 1) * size]
-    return {"edge_call": b"".join(call_rows), "edge_target": b"".join(target_rows)}
+    calls: list[bytes] = []
+    targets: list[bytes] = []
+    for begin in range(0, len(order), _ROWS):
+        some = order[begin : begin + _ROWS]
+        call_rows, target_rows = ([b""] * len(some) for _ in range(2))
+        for places, call, target in edges.alike(some):
+            row, size = call.astype("<u4").tobytes(), 4 * len(call)
+            data = target.astype("<u4").tobytes()
+            for at, place in enumerate(places.tolist()):
+                call_rows[place] = row
+                target_rows[place] = data[at * size : (at + 1) * size]
+        # There are few rows of calls, and one of targets a state.
+        calls += call_rows
+        targets.append(b"".join(target_rows))
+    return {"edge_call": calls, "edge_target": targets}
 
 
 def _calls(core: Core, calls: Sequence[int], weights: Weights) -> dict[str, Column]:
@@ -513,7 +522,7 @@ def _documents(
 _TYPECODE = {"I64": "q", "U64": "Q", "U32": "I", "U8": "B"}
 
 
-def write_artifact(manifest: artifact.Manifest, columns: Mapping[str, bytes | memoryview]) -> bytes:
+def write_artifact(manifest: artifact.Manifest, columns: Mapping[str, Column]) -> bytes:
     """The one byte string of an artifact.
 
     Args:
@@ -523,14 +532,27 @@ def write_artifact(manifest: artifact.Manifest, columns: Mapping[str, bytes | me
 
     The writer trusts its caller; :mod:`tcc_certs.kernel` is the side that is strict.
     """
-    text = manifest_bytes(manifest, {name: codec.blake(columns[name]) for name in sorted(columns)})
+    rows = {name: data if isinstance(data, list) else [data] for name, data in columns.items()}
+    digests = {name: _digest_of(rows[name]) for name in sorted(rows)}
+    rows["manifest"] = [manifest_bytes(manifest, digests)]
     tensors = {}
-    for name, data in {**columns, "manifest": text}.items():
+    for name, parts in rows.items():
         dtype, dimensions = artifact.COLUMNS[name]
-        items = len(data) // ITEM_SIZE[dtype]
+        items = sum(map(len, parts)) // ITEM_SIZE[dtype]
         shape = artifact.shape_of(dimensions, (items, items // max(1, manifest.states)), manifest)
-        tensors[name] = Tensor(dtype=dtype, shape=shape, data=data)
-    return write_container(tensors)
+        tensors[name] = Tensor(dtype=dtype, shape=shape, data=b"")
+    # A container without data is its header; rows are joined once, where they have to be.
+    header = write_container(tensors)
+    return b"".join([header, *(part for name in layout(tensors) for part in rows[name])])
+
+
+def _digest_of(rows: Sequence[bytes | memoryview]) -> bytes:
+    """The digest of a column, some rows at a time."""
+    hasher = blake3()
+    step = 1 if len(rows) <= _PORTION else _PORTION
+    for low in range(0, len(rows), step):
+        hasher.update(rows[low] if step == 1 else b"".join(rows[low : low + step]))
+    return hasher.digest()
 
 
 def pack(name: str, values: Sequence[int]) -> bytes:
