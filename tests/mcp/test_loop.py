@@ -401,6 +401,6 @@ def test_a_wait_of_nothing_waits_for_nothing(
             waits.append(wait)
             return []
 
-    monkeypatch.setattr("tcc_runtime.mcp.upstream.select.poll", Poll)
+    monkeypatch.setattr("tcc_runtime.mcp.upstream.pipes.select.poll", Poll)
     assert ready((), seconds) == []
     assert waits == [told]
