@@ -106,7 +106,7 @@ class Disk:
     def at_work(self) -> Iterator[None]:
         """The system calls of the code under test go through here."""
         real = {name: getattr(os, name) for name in ("write", "fsync", *_CHANGES)}
-        kept = journals._sync, journals._later, journals._lock, store._lock
+        kept = journals._sync, journals._later, journals._flock, store._lock
 
         def write(handle: int, data: Any) -> int:
             if self.moment():
@@ -140,17 +140,22 @@ class Disk:
 
             return locks
 
+        def flock(handle: int, operation: int) -> None:
+            if operation != journals._UNLOCK and self.moment():
+                raise Killed
+            kept[2](handle, operation)
+
         os.write, os.fsync = write, sync
         for name in _CHANGES:
             setattr(os, name, change(name))
         journals._sync, journals._later = sync, self  # type: ignore[assignment]
-        journals._lock, store._lock = locking(kept[2]), locking(kept[3])
+        journals._flock, store._lock = flock, locking(kept[3])
         try:
             yield
         finally:
             for name, function in real.items():
                 setattr(os, name, function)
-            journals._sync, journals._later, journals._lock, store._lock = kept
+            journals._sync, journals._later, journals._flock, store._lock = kept
 
 
 _CHANGES = ("ftruncate", "unlink", "replace", "rename", "link")

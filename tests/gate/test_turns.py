@@ -405,11 +405,11 @@ def test_a_fork_waits_for_its_parent_or_is_refused(mode: str, tmp_path: Path) ->
 
 
 LEFT = """
-import os, sys
+import ctypes, os, sys
 import tcc
 session = tcc.Gate(sys.argv[1], ledger=sys.argv[2])
 with session.call("b") as permit:
-    child = os.fork()
+    child = os.fork() if sys.argv[3] == "told" else ctypes.CDLL(None).fork()
     if not child:
         permit.done()
     else:
@@ -422,11 +422,12 @@ print([one.outcome for one in session.history])
 """
 
 
-def test_a_fork_inside_a_block_writes_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("python", ["told", "not told"])
+def test_a_fork_inside_a_block_writes_nothing(python: str, tmp_path: Path) -> None:
     path, file = tmp_path / "s.ledger", tmp_path / "a.tcca"
     tcc.save(artifact(LONG), file)
     ran = subprocess.run(
-        [sys.executable, "-c", LEFT, str(file), str(path)],
+        [sys.executable, "-c", LEFT, str(file), str(path), python],
         capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
     assert ran.stdout == "['failed']\n"

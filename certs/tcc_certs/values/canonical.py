@@ -170,7 +170,7 @@ class CallKeys:
         """The key of call number `seq`."""
         hasher = self._begun.copy()  # as threads may ask for keys at a time
         hasher.update(seq.to_bytes(8, "little"))
-        return hasher.hexdigest(CALL_KEY_BYTES)
+        return hasher.digest(CALL_KEY_BYTES).hex()  # faster than `hexdigest`
 
 
 def reference_digest(key: bytes, reference: str) -> bytes:

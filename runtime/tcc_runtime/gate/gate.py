@@ -17,12 +17,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, NoReturn
 
 from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Code, clip
+from tcc_certs.formats.codec import Json
 from tcc_certs.replay.amounts import SpentAmounts
-from tcc_certs.session.machine import Outcome
+from tcc_certs.session.machine import Observed, Outcome
 from tcc_certs.session.records import open_name
 from tcc_runtime.account.account import Account
 from tcc_runtime.account.windows import Across, Counting, across_of
@@ -37,23 +39,22 @@ from tcc_runtime.gate.keys import given_key, given_nonce
 from tcc_runtime.gate.permit import NotYet, OverError, Permit, Ticket, Took
 from tcc_runtime.gate.policy import Policy, policy_of, read_given
 from tcc_runtime.gate.refusals import Decision, Refused
+from tcc_runtime.gate.session import lacks_one, observed_texts, outcome_parts
 from tcc_runtime.gate.shared import (
     Begun,
     Home,
     Rolled,
     Shared,
-    UnderWay,
     admit,
     admitted,
     begin_budget,
     counted,
+    drawn_on,
     finish,
     note_search,
     refuse,
     resolution,
     resolve,
-    returns,
-    settle,
 )
 from tcc_runtime.gate.wrapping import as_told, wrap
 from tcc_runtime.outcome import Run
@@ -203,6 +204,8 @@ class Budgeted(Inspection):
 SESSION: Final = "session"  # before the name of an attribute
 _log: Final = logging.getLogger("tcc.gate")
 _API: Final = "opentelemetry.trace"
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+_LOGGED: Final = "logged"  # of a call that was told of in the log alone
 
 
 # What a gate is opened with.
@@ -482,7 +485,7 @@ class Gate(Budgeted):
                 which; or none would, and it has to be told.  Nothing was done or recorded.
         """
         given = {} if arguments is None else arguments
-        return Permit(self, tool, given, ref, takes_model=takes_model, turn=turn)
+        return Permit(self, tool, given, ref, takes_model, turn)
 
     def refuse(self, code: Code, tool: str, reason: str, *, turn: Ticket | None = None) -> NoReturn:
         """Records the refusal of a call for a reason outside of the grammar.
@@ -707,7 +710,7 @@ class Gate(Budgeted):
             if ticket in shared.pending:
                 self.settle(ticket, "unknown", sync=False)
                 with shared.lock:
-                    shared.pending.pop(ticket, None)
+                    shared.pending.discard(ticket)
             self._leave_above(ticket, made=False)
             shared.leave(ticket)
             if isinstance(error, LedgerError):
@@ -719,8 +722,7 @@ class Gate(Budgeted):
         """Tell who watches; whatever that raises, the turn is not kept."""
         shared = self._shared
         try:
-            call = shared.pending[ticket]
-            call.watched = self._observer.began(permit.tool, call.seq)
+            ticket.watched = self._observer.began(permit.tool, ticket.seq)
             if shared.overlaps:
                 shared.pass_on(ticket)
         except BaseException:
@@ -785,48 +787,96 @@ class Gate(Budgeted):
 
         A call that is done has failed if what came back is a text that says an error, whoever
         tells it: else the grammar's pattern would hold for those alone who read texts themselves.
+        An outcome that cannot be written is unknown, whatever it was.  Where the account cannot be
+        told what the call took, it is written all the same, and nothing is allowed any more.
+
+        Args:
+            told: what a call of a model took.
+            sync: whether the disk is waited for, where the outcome has to be there.
+            read: of one that failed: with an error that whoever made it has read.
 
         Raises:
             SettingsError: an atom is told where none are counted; an error that was read is told of
                 a tool whose errors do not mean failure.
             OverError: it is over, or was told already; nothing is told of another call.
         """
-        shared = self._shared
+        shared, parent = self._shared, self._above
         with shared.lock:
-            call = shared.pending.get(ticket)
-            if call is None or call.seq not in shared.session.under_way:
+            session, follower = shared.session, shared.follower
+            if ticket not in shared.pending or ticket.seq not in session.under_way:
                 raise OverError("the call is over, or its outcome was told already")
+            seq = ticket.seq
+            made = session.made[seq - 1]
+            table = session.policy.table(made.offer.tool)
             if outcome == "done" and observed is None and isinstance(result, str):
-                tool = shared.session.made[call.seq - 1].offer.tool
-                outcome, reason, read = as_told(self._policy.core.tools[tool], result, reason)
+                outcome, reason, read = as_told(table.tool, result, reason)
                 result = result if outcome == "done" else None
-            above = False
-            if self._above is not None:
-                table = shared.session.made[call.seq - 1].offer.tool
-                if read and not self._policy.core.tools[table].errors_failed:
-                    raise SettingsError("answered", "a tool whose errors mean failed", "another")
-                above = self._above.settle(ticket, outcome, result, observed, reason, told, read)
-            ms = shared.clock() - call.began
-            if not sync:
-                executions = shared.follower.executions
-                waits = executions is not None and executions.pending is not None
-                call.waits = waits or returns(shared, call.seq, outcome, read)
-            kept, lacks = settle(
-                shared, call.seq, outcome, result, observed, ms if ms > 0 else 0,
-                None if told is None else told.answer, sync=sync, read=read,
-            )  # fmt: skip
-            call.outcome = kept, reason, lacks or above
+            if read and not table.tool.errors_failed:
+                raise SettingsError("answered", "a tool whose errors mean failed", table.tool.name)
+            above = parent is not None and parent.settle(
+                ticket, outcome, result, observed, reason, told, read
+            )
+            ms = shared.clock() - ticket.began
+            ms = ms if ms > 0 else 0
+            executions, took = follower.executions, None
+            if executions is not None and executions.pending is not None:
+                took = executions.took(None if told is None else told.answer, ms)
+            # What a model took, and an account was told, is on the disk before anybody goes on; and
+            # that a call failed, before it counts no more.
+            waits = took is not None or (
+                outcome == "failed" and not read and made.drawn is not None
+            )
+            ticket.waits = waits and not sync
+            indices: Observed | None = None
+            answers: Mapping[str, Json] = _NOTHING
+            texts: Mapping[str, Json] | None = None
+            foreign = False
+            if outcome == "done":
+                answer, indices = result if observed is None else observed, ()
+                if table.observed:
+                    indices = table.observe(answer)
+                    texts, foreign = observed_texts(table, indices), None in indices
+                if table.answers:
+                    answers = follower.writer.answers(table, answer)
+            lacks = foreign or (bool(answers) and lacks_one(answers))
+            states = _NOTHING if follower.reading is None else follower.told(made.offer, answers)
+            parts = outcome_parts(
+                seq,
+                outcome,
+                ms,
+                observed=texts,
+                unforeseen=foreign,
+                result=None if result is None else follower.writer.result(result),
+                took=None if took is None else drawn_on(shared, took),
+                read=read,
+                answers=answers,
+            )
+            if shared.put(parts, sync=sync and waits) is not None:
+                outcome, lacks = "unknown", False
+                if seq in session.under_way:
+                    session.settle("unknown", None, False, seq=seq)
+            else:
+                if executions is not None and took is not None:
+                    executions.settle(took, outcome == "done")
+                session.settle(outcome, indices, lacks, read=read, seq=seq, told=states)
+                shared.followed()
+                if outcome == "failed":
+                    follower.returned(seq, read)
+                if sync and shared.across is not None:
+                    shared.give_back()
+                lacks = lacks or session.course.lost
+            lacks = lacks or above
+            ticket.outcome = outcome, reason, lacks
         if shared.turns.passed:
             shared.turns.changed()
-        return kept, lacks or above
+        return outcome, lacks
 
     def leave(self, ticket: Ticket) -> None:
         """The call is over."""
         if self._above is not None:
             self._above.leave(ticket, made=True)
-        call = self._shared.leave(ticket)
-        if call is not None:
-            self._observer.ended(call)
+        if self._shared.leave(ticket):
+            self._observer.ended(ticket)
 
     async def outcome_in_task(self, ticket: Ticket) -> None:
         """Waits for the disk where the outcome that was told last has to be there.
@@ -836,9 +886,8 @@ class Gate(Budgeted):
         """
         if self._above is not None:
             await self._above.outcome_in_task(ticket)
-        call = self._shared.pending.get(ticket)
-        if call is not None and call.waits:
-            call.waits = False
+        if ticket in self._shared.pending and ticket.waits:
+            ticket.waits = False
             await self.sync_in_task()
             if self._shared.follower.returns:
                 await asyncio.to_thread(self._shared.give_back)
@@ -883,11 +932,13 @@ class Observer:
         _log.debug("session %s of %s", session_id, grammar)
 
     def began(self, tool: str, seq: int) -> Any:
-        """A call may be made; what to hand to :meth:`ended`."""
+        """A call may be made; what to hand to :meth:`ended`, None where nobody watches."""
+        watched = None
         if _log.isEnabledFor(logging.DEBUG):
             _log.debug("session %s: call %d, %s", self.session_id, seq, tool)
+            watched = _LOGGED
         if self._tracer is None:
-            return None
+            return watched
         marks = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": tool,
@@ -900,18 +951,21 @@ class Observer:
         inside.__enter__()
         return span, inside
 
-    def ended(self, call: UnderWay) -> None:
-        """The block of a call is left."""
+    def ended(self, call: Ticket) -> None:
+        """The block of a call is left: told where its start was, or where something is amiss."""
         outcome, reason, unforeseen = call.outcome
+        if call.watched is None and outcome != "unknown" and not unforeseen:
+            return
         level = logging.WARNING if outcome == "unknown" or unforeseen else logging.DEBUG
         if _log.isEnabledFor(level):
             came = f"{outcome}, unforeseen" if unforeseen else outcome
             said = f" ({clip(reason, 200)})" if reason else ""
             _log.log(level, "session %s: call %d is %s%s", self.session_id, call.seq, came, said)
-        if call.watched is None:
+        if call.watched is None or call.watched is _LOGGED:
             return
         came = f"{outcome}, unforeseen" if unforeseen else outcome
         span, inside = call.watched
+        call.watched = None  # whoever was started inside of the block keeps its turn in mind
         span.set_attribute("tcc.call.outcome", outcome)
         if outcome != "done" or unforeseen:
             span.set_status(self._api.StatusCode.ERROR, came)

@@ -19,6 +19,7 @@ import struct
 import sys
 import threading
 import time
+from binascii import hexlify
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -33,6 +34,7 @@ from tcc_certs.errors import clip
 from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Line, Record
 from tcc_runtime.errors import LedgerError, OutputRefused, ResumeError
 from tcc_runtime.ledger.outputs import sync_folder, target_of
+from tcc_runtime.process import process_number
 
 # A journal, and one that keeps a hash alone.
 
@@ -125,7 +127,7 @@ class InMemory:
         self.head = FIRST_HEAD
         self.records = 0
         self.doubtful = False
-        self._pid = os.getpid()
+        self._pid = process_number()
 
     def lock(self, *, wait: bool, process: int) -> bool:
         """See :class:`Journal`.
@@ -153,9 +155,8 @@ class InMemory:
 
     def append(self, body: bytes) -> None:
         """See :class:`Journal`."""
-        process = os.getpid()
-        if process != self._pid:
-            self.lock(wait=False, process=process)
+        if process_number() != self._pid:
+            self.lock(wait=False, process=process_number())
         hasher = self._hasher
         hasher.reset()
         hasher.update(self.head + body)
@@ -266,7 +267,7 @@ class InFile:
         self._size = 0
         self._broken = self._locked = self._waits = False
         self._handle = -1
-        self._pid = os.getpid()
+        self._pid = process_number()
         self._is_ours = not private and not path.exists()
         self._open()
         found = os.fstat(self._handle)
@@ -291,11 +292,11 @@ class InFile:
         """A fork shares the lock of the process that it comes from: it opens the file itself."""
         if self._handle < 0 or self._broken:
             raise LedgerError(str(self.path), OSError(0, "an earlier write has failed"))
-        if os.getpid() == self._pid:
+        if process_number() == self._pid:
             return
         with suppress(OSError):
             os.close(self._handle)
-        self._pid = os.getpid()
+        self._pid = process_number()
         self._locked = self.queued = self._waits = False
         self._disk = threading.Lock()
         self._open()
@@ -319,22 +320,34 @@ class InFile:
         if self._handle < 0 or self._broken or process != self._pid:
             self._require_own()
         try:
-            self._locked = _lock(self._handle, wait=False)
-            if not self._locked and not self._waits:
+            _flock(self._handle, _AT_ONCE)
+            self._locked = True
+        except BlockingIOError:
+            self._locked = self._wait_for_lock(wait)
+        except OSError as error:
+            raise self._fail(error) from error
+        if self._waits and self._locked:
+            self.stop_waiting()
+        return self._locked
+
+    def _wait_for_lock(self, wait: bool) -> bool:
+        """Somebody else has it: that it is waited for is seen; whether it is had by now."""
+        try:
+            if not self._waits:
                 _mark(self._handle, waits=True)
                 self._waits = True
-            if not self._locked and wait:
-                self._locked = _lock(self._handle, wait=True)
+            if wait:
+                _flock(self._handle, _IN_TIME)
         except OSError as error:
             raise self._fail(error) from error
         finally:
-            if self._waits and (self._locked or wait):
+            if wait:
                 self.stop_waiting()
-        return self._locked
+        return wait
 
     def stop_waiting(self) -> None:
         """See :class:`Journal`."""
-        if self._waits and self._handle >= 0 and os.getpid() == self._pid:
+        if self._waits and self._handle >= 0 and process_number() == self._pid:
             with suppress(OSError):
                 _mark(self._handle, waits=False)
         self._waits = False
@@ -365,12 +378,10 @@ class InFile:
 
     def unlock(self) -> None:
         """See :class:`Journal`."""
-        if self._handle >= 0 and os.getpid() == self._pid:
+        if self._handle >= 0 and process_number() == self._pid:
             self._locked = False
-            try:
-                _unlock(self._handle)
-            except OSError:
-                return
+            with suppress(OSError):
+                _flock(self._handle, _UNLOCK)
 
     def news(self, *, locked: bool, passes: Passes | None = None) -> Iterable[News]:
         """See :class:`Journal`; with the lock an unfinished line at the end is cut off.
@@ -383,11 +394,10 @@ class InFile:
         if not locked:  # who has the lock has just taken it
             self._require_own()
         found = os.fstat(self._handle)
-        if found.st_nlink == 0 or found.st_size < self._size:
+        size = found.st_size
+        if found.st_nlink == 0 or size < self._size:
             raise self._fail(OSError(0, "the file was removed or cut"))
-        if found.st_size == self._size:
-            return ()
-        return self._read(locked, passes)
+        return () if size == self._size else self._read(locked, passes)
 
     def _read(self, locked: bool, passes: Passes | None) -> Iterator[News]:
         size, records, previous = self._read_to
@@ -462,16 +472,14 @@ class InFile:
         Raises:
             LedgerError: the system refuses to write.
         """
-        if not self._locked or self._handle < 0 or self._broken or os.getpid() != self._pid:
+        if not self._locked or self._handle < 0 or self._broken or process_number() != self._pid:
             self._require_locked()
         hasher = self._hasher
         hasher.reset()
         hasher.update(self.head + body)
         head = hasher.digest()
-        line = b'%b,"~":"%b"}\n' % (
-            body[:-1],
-            head.hex().encode(),
-        )  # as `seal` of the format has it
+        # As `seal` of the format has it.
+        line = b"".join((body[:-1], b',"~":"', hexlify(head), b'"}\n'))
         try:
             put, whole = os.write(self._handle, line), len(line)
             while put < whole:
@@ -513,7 +521,7 @@ class InFile:
         Raises:
             LedgerError: the system refuses to write.
         """
-        mine = self._handle >= 0 and os.getpid() == self._pid
+        mine = self._handle >= 0 and process_number() == self._pid
         if self._durable and mine and not self._broken and self.unsynced_since is not None:
             self._wait_for_disk()
 
@@ -568,7 +576,7 @@ class InFile:
     def emptied(self) -> bool:
         """Takes back all that was written; False where that cannot be, or another has the name."""
         self._broken = True
-        if not self._locked or os.getpid() != self._pid:
+        if not self._locked or process_number() != self._pid:
             return False
         try:
             if not self._has_name():
@@ -594,7 +602,7 @@ class InFile:
 
     def close(self) -> None:
         """See :class:`Journal`; what is not on disk yet is waited for."""
-        if os.getpid() != self._pid:
+        if process_number() != self._pid:
             self._disk = threading.Lock()
         with suppress(LedgerError):
             self.flush()
@@ -678,24 +686,17 @@ def _require_session(data: bytes, begins: bytes) -> None:
 
 
 if sys.platform == "win32":
+    _AT_ONCE = _IN_TIME = _UNLOCK = 0
 
-    def _lock(handle: int, *, wait: bool) -> bool:
-        return True
-
-    def _unlock(handle: int) -> None:
+    def _flock(handle: int, operation: int, /) -> None:
         return None
 else:
     import fcntl
 
-    def _lock(handle: int, *, wait: bool) -> bool:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            return False
-        return True
-
-    def _unlock(handle: int) -> None:
-        fcntl.flock(handle, fcntl.LOCK_UN)
+    _AT_ONCE: Final = fcntl.LOCK_EX | fcntl.LOCK_NB
+    _IN_TIME: Final = fcntl.LOCK_EX
+    _UNLOCK: Final = fcntl.LOCK_UN
+    _flock = fcntl.flock
 
 
 # Who waits for a ledger's lock has a mark on it, a lock that many may have: whoever holds the

@@ -12,7 +12,6 @@ Cost: constant, and that of the gate's records; a thread or a task that waits ta
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -29,18 +28,26 @@ from tcc_certs.errors import Code
 from tcc_certs.session.machine import Outcome
 from tcc_runtime.errors import LedgerError
 from tcc_runtime.pricing.quotes import Answer, nano
+from tcc_runtime.process import process_number
 
 # Whose turn it is.
 
 
 class Ticket:
-    """A place in the queue.
+    """A place in the queue, and the call that was admitted in its turn.
 
     Attributes:
+        thread: in which it was asked for.
         held: whether its turn has come and is not over.
+        seq: the number of the call; began: when, by the gate's clock.
+        watched: what who watches of calls was told; outcome: what it is to be told at the end.
+        waits: whether the disk is to be waited for behind its outcome.
     """
 
-    __slots__ = ("__weakref__", "_event", "_future", "_loop", "held", "thread")
+    __slots__ = (
+        "__weakref__", "_event", "_future", "_loop", "began", "held", "outcome", "seq", "thread",
+        "waits", "watched",
+    )  # fmt: skip
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None) -> None:
         self.thread = threading.get_ident()
@@ -48,6 +55,14 @@ class Ticket:
         self._loop = loop
         self._event: threading.Event | None = None  # of a thread that has to wait
         self._future = None if loop is None else loop.create_future()
+
+    def begin(self, seq: int) -> None:
+        """A call is under way in it; until it is told how that came out it is unknown."""
+        self.seq = seq
+        self.began = 0
+        self.watched: Any = None
+        self.outcome: tuple[Outcome, str, bool] = "unknown", "", False
+        self.waits = False
 
     def wait(self) -> None:
         """Until the turn has come; of a thread."""
@@ -93,7 +108,10 @@ _is_held: Final = attrgetter("held")
 
 def _held_here() -> tuple[Ticket, ...]:
     """The turns that this thread or task, or what started it, holds."""
-    return tuple(filter(_is_held, _inside.get()))
+    inside = _inside.get()
+    if len(inside) == 1:  # nearly always that of the call before
+        return inside if inside[0].held else ()
+    return tuple(filter(_is_held, inside))
 
 
 class Nested(Exception):
@@ -130,7 +148,7 @@ class Turns:
         self.passed: set[Ticket] = set()
         self._waits = False  # whether the holder waits for a change
         self.changes = 0
-        self.pid = os.getpid()
+        self.pid = process_number()
 
     def take(self) -> Ticket:
         """Waits for a turn; of a thread.
@@ -139,7 +157,7 @@ class Turns:
             Nested: the thread, or what started it, has it; or a task of this thread waits for it.
             Crowded: too many wait.
         """
-        ticket, own = Ticket(None), tuple(filter(_is_held, _inside.get()))
+        ticket, own = Ticket(None), _held_here()
         with self._lock:
             free = self._holder is None and not self.passed  # nobody is about
             if free:
@@ -150,7 +168,7 @@ class Turns:
             except BaseException:
                 self._leave(ticket)
                 raise
-        _inside.set((*own, ticket))
+        _inside.set((*own, ticket) if own else (ticket,))
         return ticket
 
     def try_take(self) -> Ticket | None:
@@ -281,7 +299,7 @@ def turns_of(device: int, inode: int) -> Turns:
     """The queue of a ledger: all gates of this process that write it share one."""
     with _sharing:
         found = _shared.get((device, inode))
-        if found is None or found.pid != os.getpid():
+        if found is None or found.pid != process_number():
             found = _shared[device, inode] = Turns()
         return found
 

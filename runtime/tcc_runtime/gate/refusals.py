@@ -390,20 +390,17 @@ def _failed_of(one: _Looked, own: Event) -> Sequence[Tree]:
 
 def _having(one: _Looked, own: Event) -> Iterator[Event]:
     """The calls that surely have all but its relations, latest first."""
-    from tcc_certs.session.monitors.relations import (
-        NO_NAMES,
-        both,
-        compiled_set,
-        compiled_term,
-        same,
-    )
+    from tcc_certs.session.monitors import relations
 
-    inside, alternative = compiled_set(one.of.calls or ("any",)), one.of
-    due = [(name, compiled_term(term)(own, own, NO_NAMES)) for name, term in alternative.same]
+    inside, alternative = relations.compiled_set(one.of.calls or ("any",)), one.of
+    terms = alternative.same
+    due = [
+        (name, relations.compiled_term(term)(own, own, relations.NO_NAMES)) for name, term in terms
+    ]
     for call in one.calls:
         if call.answered:
             continue
-        equal = both([same(call.states[name], key) for name, key in due])
+        equal = relations.both([relations.same(call.states[name], key) for name, key in due])
         if equal is False:
             continue
         late = alternative.within is not None and call.stamp < own.stamp - alternative.within

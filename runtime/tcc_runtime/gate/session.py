@@ -14,6 +14,7 @@ the one that is resolved, taking up in the records.
 
 from __future__ import annotations
 
+from binascii import hexlify
 from collections.abc import Collection, Mapping, Sequence
 from operator import add, sub
 from types import MappingProxyType
@@ -34,14 +35,7 @@ from tcc_certs.session.monitors.keyed import Seen
 from tcc_certs.session.records import MAC, MAX_BEHIND, MAX_UNDER_WAY, SCHEMA, open_name
 from tcc_certs.session.validation import SessionReplay
 from tcc_certs.session.values import typed_text
-from tcc_certs.values.canonical import (
-    MAC_BYTES,
-    CallKeys,
-    digest,
-    key_commitment,
-    record_key,
-    reference_digest,
-)
+from tcc_certs.values import canonical
 from tcc_certs.values.places import Columns, State
 from tcc_runtime.errors import ResumeError
 from tcc_runtime.gate.budget import Budget, ModelCalls, asked_in, budget_in
@@ -107,7 +101,7 @@ def session_record(
         "root_state": manifest.root.hex(),
         "monitors": list(policy.machine.monitors.texts),
         "arguments": {"show": list(shown)},
-        "key_commitment": key_commitment(key).hex(),
+        "key_commitment": canonical.key_commitment(key).hex(),
     }
     if policy.core.given:
         record["given"] = {} if given is None else given
@@ -167,7 +161,7 @@ class _Writing:
             Rejected: R105 the record has more than 2^14 values in lists.
         """
         _, kind, data = given
-        found: dict[str, Json] = {"digest": digest(self._key, kind, data).hex()}
+        found: dict[str, Json] = {"digest": canonical.digest(self._key, kind, data).hex()}
         if shown:
             found["type"], found["value"] = kind.decode(), data.decode()
         if form is not None and (form.is_list or form.patterns):
@@ -194,8 +188,8 @@ class Writer:
 
     def __init__(self, policy: Policy, key: bytes, shown: Sequence[str], session_id: str) -> None:
         self._key = key
-        self._macs = blake3(key=record_key(key))
-        self._call_keys = CallKeys(key, session_id)
+        self._macs = blake3(key=canonical.record_key(key))
+        self._call_keys = canonical.CallKeys(key, session_id)
         names, tools = frozenset(shown), policy.core.tools
         self._shown = [
             frozenset(
@@ -220,8 +214,8 @@ class Writer:
         first, rest = parts
         macs = self._macs
         macs.reset()
-        macs.update(b"mac%b%b%b" % (previous, first, rest))
-        return b'%b,"mac":"%b"%b' % (first, macs.digest(MAC_BYTES).hex().encode(), rest)
+        macs.update(b"".join((b"mac", previous, first, rest)))
+        return b"".join((first, b',"mac":"', hexlify(macs.digest(canonical.MAC_BYTES)), b'"', rest))
 
     def call_key(self, seq: int) -> str:
         """The idempotency key of a call."""
@@ -233,11 +227,11 @@ class Writer:
         Raises:
             Rejected: R106 it is no text in UTF-8.
         """
-        return reference_digest(self._key, ref).hex()
+        return canonical.reference_digest(self._key, ref).hex()
 
     def digest(self, given: Given) -> str:
         """What stands for an open argument, hex."""
-        return digest(self._key, given[1], given[2]).hex()
+        return canonical.digest(self._key, given[1], given[2]).hex()
 
     def call(
         self,
@@ -350,22 +344,21 @@ def outcome_parts(
         unforeseen: whether one of the observed values is not known.
         answers: the open ones that are shown.
     """
-    before, between, behind = b"{", b"", b""
-    if read:
-        before += b'"answered":true,'
-    if answers:
-        before += b'"answers":%b,' % _canonical(answers)
+    first, between, behind = b'{"kind":"outcome"', "", ""
+    if read or answers:
+        before = b'"answered":true,' if read else b""
+        if answers:
+            before += b'"answers":%b,' % _canonical(answers)
+        first = b'{%b"kind":"outcome"' % before
     if observed:
-        between = b'"observed":%b,' % _canonical(observed)
-    of = b"" if result is None else b'"result":"%b",' % result.encode()
+        between = f'"observed":{_canonical(observed).decode()},'
+    of = "" if result is None else f'"result":"{result}",'
     if took is not None:
-        behind = b',"took":%b' % _canonical(took)
+        behind = f',"took":{_canonical(took).decode()}'
     if unforeseen:
-        behind += b',"unforeseen":true'
-    rest = b',"ms":%d,%b"outcome":"%b",%b"seq":%d%b}' % (
-        ms, between, outcome.encode(), of, seq, behind,
-    )  # fmt: skip
-    return b'%b"kind":"outcome"' % before, rest
+        behind += ',"unforeseen":true'
+    rest = f',"ms":{ms},{between}"outcome":"{outcome}",{of}"seq":{seq}{behind}}}'
+    return first, rest.encode()
 
 
 def refusal_parts(tool: str, code: str, *, made: bool = False) -> Parts:
@@ -576,7 +569,7 @@ class Session:
             self.course.begin(seq, offer, seen, states, stamp)
         if stamp > self.stamp:
             self.stamp = stamp
-        self.under_way = (*self.under_way, seq)
+        self.under_way = (*self.under_way, seq) if self.under_way else (seq,)
         return made
 
     def waits(self, offer: Offer, records: int) -> bool:
@@ -636,7 +629,9 @@ class Session:
         """
         seq = self.under_way[0] if seq is None else seq
         made = self.made[seq - 1]
-        made.outcome, made.observed, made.unforeseen = outcome, observed, unforeseen
+        made.outcome, made.observed = outcome, observed
+        if unforeseen:  # to say what it says already takes longer than to look
+            made.unforeseen = True
         under_way = self.under_way
         alone = under_way == (seq,)
         self.under_way = () if alone else tuple([other for other in under_way if other != seq])

@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from types import MappingProxyType
 from typing import Any, Final, NoReturn
 
 from msgspec import Struct
@@ -74,7 +73,6 @@ from tcc_runtime.gate.session import (
     end_record,
     given_record,
     is_name,
-    lacks_one,
     observed_texts,
     outcome_parts,
     parts_of,
@@ -82,8 +80,7 @@ from tcc_runtime.gate.session import (
     resolve_record,
     session_record,
 )
-from tcc_runtime.pricing.quotes import Answer
-from tcc_runtime.process import collection_put_off
+from tcc_runtime.process import collection_put_off, process_number
 
 # Decisions; they have no effect.
 
@@ -290,27 +287,10 @@ class Begun:
 _NOTHING: Final = Begun()
 
 
-class UnderWay(Struct):
-    """A call of this process that is under way.
-
-    Attributes:
-        seq: its number; began: when, by the gate's clock.
-        watched: what who watches of calls was told; outcome: what it is to be told at the end.
-        waits: whether the disk is to be waited for behind its outcome.
-    """
-
-    seq: int
-    began: int
-    watched: Any = None
-    outcome: tuple[Outcome, str, bool] = ("unknown", "", False)
-    waits: bool = False
-
-
 class Rolled(Exception):
     """A finished ledger has another name now: open the name again."""
 
 
-_NO_ANSWERS: Final[Mapping[str, Json]] = MappingProxyType({})
 _POLL: Final = (0.0005, 0.02)  # seconds between two looks at a lock: the first, the longest
 _TRIES: Final = 10
 _FAULTS: Final = (LedgerError, Rejected, ResumeError)
@@ -328,7 +308,7 @@ class Shared:
             given back with it.
         durable: whether the disk is waited for.
         clock: UTC ms.
-        pending: the calls of this process that are under way, by the turns they began in.
+        pending: the turns of this process whose calls are under way.
         overlaps: whether there are calls that others may be under way beside.
         turns: the queue before the session.
         across: the limits that are held across sessions; None: there are none.
@@ -354,7 +334,7 @@ class Shared:
         self._given = given
         self.home = home
         self.lock = threading.Lock()
-        self.pending: dict[Ticket, UnderWay] = {}
+        self.pending: set[Ticket] = set()
         self.overlaps = any(tool.parallel for tool in policy.core.tools)
         self._users = 0  # of the lock of the file: the holder of the turn, and calls under way
         self._row = 0  # calls that began beside others since it was taken
@@ -368,7 +348,7 @@ class Shared:
         self._fault: Exception | None = None
         self._later: Exception | None = None  # why nothing is allowed behind the next record
         self._between = False  # a record is being written that the session does not know yet
-        self._pid = os.getpid()
+        self._pid = process_number()
         # The process that began the session; 0 where it was there.
         self._begun_by = self._pid if home.begun else 0
         self._made_key = False
@@ -472,12 +452,12 @@ class Shared:
     @property
     def untouched(self) -> bool:
         """Whether the session was begun here, and nothing but its start is recorded."""
-        return self._begun_by == os.getpid() and self.journal.records == 1
+        return self._begun_by == process_number() and self.journal.records == 1
 
     def withdraw(self) -> bool:
         """Whether the session was begun here and nothing but its start recorded: its files go."""
         journal = self.journal
-        if self._begun_by != os.getpid() or not isinstance(journal, InFile):
+        if self._begun_by != process_number() or not isinstance(journal, InFile):
             return False
         ticket = self._soon()
         if ticket is None:
@@ -535,7 +515,7 @@ class Shared:
         Raises:
             Refused: R305, R306.
         """
-        if os.getpid() != self._pid:
+        if process_number() != self._pid:
             self._require_process()
         try:
             ticket = self.turns.take()
@@ -679,19 +659,21 @@ class Shared:
                 self._unlock()
         self.turns.give_back(ticket)
 
-    def leave(self, ticket: Ticket) -> UnderWay | None:
+    def leave(self, ticket: Ticket) -> bool:
         """Gives the turn back, and the lock where no call of this process is under way.
 
         Returns:
-            the call that was; None: none was.
+            whether one was, in this turn.
         """
         with self.lock:
             if not ticket.held:  # a copy of a permit, say, whose block was left
-                return None
-            call = self.pending.pop(ticket, None)
-            if call is not None and call.seq in self.session.under_way:  # its entry was broken off
-                with suppress(*_FAULTS):
-                    self._leave_one_unknown(self.follower, call.seq)
+                return False
+            called = ticket in self.pending
+            if called:
+                self.pending.remove(ticket)
+                if ticket.seq in self.session.under_way:  # its entry was broken off
+                    with suppress(*_FAULTS):
+                        self._leave_one_unknown(self.follower, ticket.seq)
             if self._users <= 1:
                 try:
                     self._unlock()
@@ -700,7 +682,7 @@ class Shared:
             else:
                 self._users -= 1
         self.turns.give_back(ticket)
-        return call
+        return called
 
     def stop_waiting(self) -> None:
         """Nobody here waits for the lock any more, who was told that it is another's."""
@@ -710,7 +692,7 @@ class Shared:
 
     def pass_on(self, ticket: Ticket) -> None:
         """The call of this turn is under way; where others may be beside it the next is decided."""
-        made = self.session.made[self.pending[ticket].seq - 1]
+        made = self.session.made[ticket.seq - 1]
         if self.policy.core.tools[made.offer.tool].parallel:
             self._row += 1
             self.turns.pass_on(ticket)
@@ -744,11 +726,11 @@ class Shared:
 
     def _require_process(self) -> None:
         """After a fork: locks that threads of the other process held are not waited for."""
-        if os.getpid() == self._pid:
+        if process_number() == self._pid:
             return
-        self._pid = os.getpid()
+        self._pid = process_number()
         self.lock = threading.Lock()
-        self.pending = {}
+        self.pending = set()
         self._users = 0
         journal = self.journal
         if isinstance(journal, InFile):
@@ -1032,16 +1014,18 @@ def admit(
         BindingError: what is called is not told the model that makes it, or has none to be told.
         Rejected: K101, K103, K104, K106 of the account.
     """
+    tool, follower, session = permit.tool, shared.follower, shared.session
     if chosen is None and permit.takes_model is not None:
-        _require_bound(shared, permit.tool, permit.takes_model)
+        _require_bound(shared, tool, permit.takes_model)
     found, reference = admitted(shared, permit)
-    tool, follower, session, asked = permit.tool, shared.follower, shared.session, found.asked
-    seq = len(session.made) + 1
+    asked, seq = found.asked, len(session.made) + 1
+    across = execute = execution = None
     if shared.across is not None:
         counting = counted(shared, found, counting)
         if counting is not None:
             _has_room(shared, counting, found, tool)
-    executions, execution, execute, model = follower.executions, None, None, ""
+            across = counting.record()
+    executions, model = follower.executions, ""
     if executions is not None:
         try:
             execution = _execution(shared, found, tool)
@@ -1054,7 +1038,6 @@ def admit(
     opened = found.opened
     if opened is None:
         opened = follower.writer.opened(asked) if asked.opened else {}
-    across = None if counting is None else counting.record()
     parts, key = follower.writer.call(
         seq,
         asked.offer,
@@ -1081,9 +1064,10 @@ def admit(
         executions.begin(execution)
     if reference is not None:
         follower.refs[reference] = seq
-    call = shared.pending[ticket] = UnderWay(seq, 0)  # first: who leaves the turn finds it
+    ticket.begin(seq)
+    shared.pending.add(ticket)  # first: who leaves the turn finds it
     shared.followed()
-    call.began = shared.clock()
+    ticket.began = shared.clock()
     permit.admitted(seq, key, ticket, model if chosen is None else chosen(ticket))
 
 
@@ -1170,89 +1154,7 @@ def refuse(shared: Shared, code: Code, tool: str, reason: str) -> Refused:
     return Refused(found, tool)
 
 
-def settle(
-    shared: Shared,
-    seq: int,
-    outcome: Outcome,
-    result: object,
-    observed: Mapping[str, Any] | None,
-    ms: int,
-    told: Answer | None = None,
-    *,
-    sync: bool,
-    read: bool = False,
-) -> tuple[Outcome, bool]:
-    """The outcome of a call under way: as it is kept, and whether it was unforeseen.
-
-    One that cannot be written is unknown, whatever it was.  Where the account cannot be told what
-    the call took, it is written all the same, and nothing is allowed any more.
-
-    Args:
-        ms: since the call.
-        told: what it took, of a call that a model made.
-        read: of one that failed: with an error that whoever made it has read.
-
-    Raises:
-        SettingsError: that is said of a tool whose errors do not mean failure.
-    """
-    follower, session = shared.follower, shared.session
-    executions, took = follower.executions, None
-    if executions is not None and executions.pending is not None:
-        took = executions.took(told, ms)
-    made = session.made[seq - 1]
-    table = session.policy.table(made.offer.tool)
-    if read and not table.tool.errors_failed:
-        raise SettingsError("answered", "a tool whose errors mean failed", table.tool.name)
-    indices: Observed | None = None
-    answers: Mapping[str, Json] = _NO_ANSWERS
-    texts: Mapping[str, Json] | None = None
-    unforeseen = foreign = False
-    if outcome == "done":
-        answer, indices = result if observed is None else observed, ()
-        if table.observed:
-            indices = table.observe(answer)
-            texts, foreign = observed_texts(table, indices), None in indices
-        if table.answers:
-            answers = follower.writer.answers(table, answer)
-        unforeseen = foreign or (bool(answers) and lacks_one(answers))
-    states: Mapping[str, State] = {}
-    if follower.reading is not None:
-        states = follower.told(made.offer, answers)
-    parts = outcome_parts(
-        seq,
-        outcome,
-        ms,
-        observed=texts,
-        unforeseen=foreign,
-        result=None if result is None else follower.writer.result(result),
-        took=None if took is None else _drawn(shared, took),
-        read=read,
-        answers=answers,
-    )
-    # What a model took, and an account was told, is on the disk before anybody goes on; and that a
-    # call failed, before it counts no more.
-    waits = took is not None or (outcome == "failed" and returns(shared, seq, outcome, read))
-    if shared.put(parts, sync=sync and waits) is not None:
-        if seq in session.under_way:
-            session.settle("unknown", None, False, seq=seq)
-        return "unknown", False
-    if executions is not None and took is not None:
-        executions.settle(took, outcome == "done")
-    session.settle(outcome, indices, unforeseen, read=read, seq=seq, told=states)
-    shared.followed()
-    if outcome == "failed":
-        follower.returned(seq, read)
-    if sync and shared.across is not None:
-        shared.give_back()
-    return outcome, unforeseen or session.course.lost
-
-
-def returns(shared: Shared, seq: int, outcome: Outcome, read: bool) -> bool:
-    """Whether what a call drew across sessions goes back with this outcome."""
-    return outcome == "failed" and not read and shared.session.made[seq - 1].drawn is not None
-
-
-def _drawn(shared: Shared, took: SpentAmounts) -> Mapping[str, Json] | None:
+def drawn_on(shared: Shared, took: SpentAmounts) -> Mapping[str, Json] | None:
     """What the record of an outcome says of what a model took; the account is told."""
     executions, left = shared.follower.executions, None
     if executions is None:
