@@ -74,7 +74,7 @@ def intervals_joined(patch: pytest.MonkeyPatch) -> None:
         return add(self, state, before, move)
 
     patch.setattr(search._Search, "add", cleared)
-    patch.setattr("tcc.library.proving.by_keys", lambda *given, **more: None)
+    patch.setattr("tcc_runtime.exact.certificate.by_keys", lambda *given, **more: None)
 
 
 def sums_forgotten(patch: pytest.MonkeyPatch) -> None:
