@@ -57,7 +57,13 @@ REPLAYS: Suites = (
     ["forgery/test_privacy_forgeries.py", "forgery/test_account_forgeries.py"],
 )
 PROOFS: Suites = (
-    ["exact/test_alone.py", "exact/test_tried.py"],
+    [
+        "exact/test_alone.py",
+        "exact/test_tried.py",
+        "exact/test_pairs.py",
+        "exact/test_values.py",
+        "exact/test_ends.py",
+    ],
     ["exact/test_lists.py", "exact/test_forms.py"],
     ["exact/test_later.py", "exact/test_fields.py", "exact/test_proofs.py"],
     ["exact/test_brute.py", "exact/test_prove.py", "exact/test_hostile.py"],

@@ -31,7 +31,7 @@ from tcc_certs.values.places import State as FieldState, constant
 from tcc_certs.values.types import check as of_type
 
 OTHER = -1  # a value that is not tracked
-_LETTERS = {"text": "s", "number": "n", "flag": "b"}  # of states
+_LETTERS = {"text": DIGESTED, "flag": "b"}  # of states
 MAX_ALONE = 64  # values of a field that is added up and compared
 Key: TypeAlias = "tuple[Any, ...]"  # tokens as numbers, listed values as texts
 # Side, slot of the monitor, key and count; from side 2 on a call that statements of 1.2 remember.
@@ -253,20 +253,18 @@ class Compared:
         of = self.atoms[token % len(self.atoms)]
         if of.only is not None:
             return constant(of.only)
-        if of.sort == "text" and self._likes:
-            return DIGESTED, (token,)
-        if of.sort != "number" or not self.spoken.cuts:
+        if of.sort != "number":
             return _LETTERS[of.sort], (token,)
         kinds = [kind for kind in self._types["number"] if isinstance(kind, NumberType)]
         return "n", Between.of(token, kinds, of.types, self._cuts)
 
     def _fields(self, at: int, tool: Tool) -> list[OpenParameter]:
         number = self.right.tools.get(tool.name)
-        other = None if number is None else self.right.core.tools[number]
         compared = set(self.left.monitors.compared.get(at, ()))
         listed: dict[str, Sequence[str]] = {}
         theirs: dict[str, OpenType] = {}
-        if other is not None and number is not None:
+        if number is not None:
+            other = self.right.core.tools[number]
             compared |= {name for of, name in self.spoken.compared if of == tool.name}
             try:
                 ensure_alike(tool, other, compared)
@@ -403,7 +401,7 @@ class Compared:
         if atom.sort == LIST:  # of a tool with a list both sides have the same type
             return element_of(kind) is not None
         types = self._types.get(atom.sort, [])
-        return sort_of(kind) == atom.sort and kind in types and types.index(kind) in atom.types
+        return kind in types and types.index(kind) in atom.types
 
     def worth(self, of: Sum, token: Choice) -> tuple[int, int]:
         """The least and the greatest of what a value may be that is added up and compared."""

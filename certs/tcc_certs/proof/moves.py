@@ -44,7 +44,7 @@ class System(KeyParts):
 
     def __init__(self, left: Side, right: Side) -> None:
         super().__init__(left, right)
-        self._right_calls = {
+        self._right_calls: Mapping[tuple[str, frozenset[tuple[str, str | None]]], int] = {
             named(right.core.tools[call.tool], call.values): number
             for number, call in enumerate(right.core.calls)
         }
@@ -62,8 +62,6 @@ class System(KeyParts):
         right = self.right.start if part.plans else NOT_WALKED
         left = self.left.start if part.walked else NOT_WALKED
         sums = tuple([(0, 0)] * len(self.sums)) if part.plans else ()
-        if part.tracked is not None or not self.histories.attributes:
-            return [(left, right, (), sums)]
         places = [self.histories.attributes.index(Attribute(name=one.name)) for one in self.given]
         domains = [self._domain(one.type) for one in self.given]
         found: list[State] = []
@@ -132,7 +130,7 @@ class System(KeyParts):
         weight: int,
     ) -> Iterator[Past]:
         """What is remembered, for each choice of which values are elements of which lists."""
-        if not past or not self.lists:
+        if not self.lists:
             yield past
             return
         made = self._made(call, kind, tokens)
@@ -158,7 +156,7 @@ class System(KeyParts):
         Beside each whether it may go on so whatever the session was: not at all, or beyond all
         spans.
         """
-        if part.tracked is not None or self.histories.empty:
+        if self.histories.empty:
             return iter([(True, ())])
         return self.histories.advances(self.past(state))
 
@@ -170,11 +168,7 @@ class System(KeyParts):
     def ends(self, part: Part, state: State, side: int) -> bool:
         """Whether a side may finish at a state."""
         of, place = ((self.left, state[0]), (self.right, state[1]))[side]
-        if not of.accepts(place):
-            return False
-        if part.tracked is not None or self.histories.empty:
-            return True
-        return not self.histories.owes(self.past(state), part.uses, side)
+        return of.accepts(place) and not self.histories.owes(self.past(state), part.uses, side)
 
     def _going(self, side: int, place: Place) -> dict[int, Place]:
         """The calls that plans of a side go on with, and where they lead."""
@@ -248,8 +242,6 @@ class System(KeyParts):
         summaries: Sequence[int] = (),
     ) -> Iterator[tuple[Choice, ...]]:
         """Every choice of tokens for fields with these atoms; summaries are of no one value."""
-        if not domains:
-            return iter(((),))
         atoms = len(self.atoms)
         used: dict[int, list[int]] = {}
         for one in held:
@@ -385,9 +377,8 @@ class System(KeyParts):
                 over = "a value that the other side has not"
             if not fits(low + least, of.caps[0]):
                 return None
-            if span is None or not fits(low + span[0], of.caps[0]):
-                if not over:
-                    return None
+            if span is None:
+                over = "no value that both sides have"
                 continue
             most = cut(high + span[1], of.caps[0], of.grid)
             if not fits(most, of.caps[1]):
@@ -403,8 +394,6 @@ class System(KeyParts):
         seen = self.left.monitors.see(made.tool, chosen_values(kind.tool, made.values), opened, {})
         mine = [(one, made.values) for one in map(known_keys, seen) if one.rule.number in part.uses]
         left = tuple([one for one, _ in mine])
-        if part.rule is None and not part.plans:
-            return _with(left, made.values), (), 0, "", True
         found = self._theirs(part, call, kind, given)
         if isinstance(found, str):
             return _with(left, made.values), (), 0, found, True
@@ -437,7 +426,7 @@ class System(KeyParts):
         listed = {p.name for p in tool.parameters}
         types = {p.name: p for p in tool.opened}
         made = self.left.core.calls[call]
-        texts: dict[str, str] = {}
+        texts: dict[str, str | None] = {}  # None: it is none of the values that are listed
         opened: dict[str, object] = {}
         for param, index in zip(kind.tool.parameters, made.values, strict=True):
             text = param.values[index]
@@ -460,8 +449,6 @@ class System(KeyParts):
             at = token % len(self.atoms) if token >= 0 else OTHER - 1 - token
             atom = self.atoms[at]
             if name in listed:
-                if atom.only is None:
-                    return f"{name} is none of the other side's values"
                 texts[name] = atom.only
             elif name not in types or not self._holds(atom, types[name].type):
                 return f"{name} is of another type"
