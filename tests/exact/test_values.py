@@ -123,3 +123,26 @@ def test_each_value_has_its_atom(form: str) -> None:
         assert at in system.kinds[0].domains[0]
         told = str(text_of(value))
         assert system.atoms[at].only == (told if told in constants else None)
+
+
+FIND = """grammar g version "1"
+tool find gives (; members: list max 2 of text max 9)
+tool pay(; one: text max 9)
+plan = any*
+limit depth <= 3
+limit uses(find) <= 1
+"""
+FULL = 'require find where every seen.members ~ "[a-c]*" before pay\n'
+ELEMENTS = [
+    # What is in a list without being told apart is not what comes anew.
+    (FULL, "require find where one in seen.members before pay\n", "none"),
+    (FULL, "forbid find where one in seen.members before pay\n", "none"),
+    (f"{FULL}require find where one in seen.members before pay\n",
+     'require pay where one ~ "[a-c]*"\n', "closed"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("says", "asked", "due"), ELEMENTS)
+def test_a_value_that_comes_anew_may_be_in_no_list(says: str, asked: str, due: str) -> None:
+    both = [artifact_of(tcc.compile_text(FIND + one)) for one in (says, asked)]
+    assert answer(certificate.by_all, *both) == due
