@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import pytest
 
-from tcc_certs.proof.lists import Elements
+from tcc_certs.proof.lists import Elements, listed_of
 from tcc_certs.values.declared import TextType
 from tcc_certs.values.fields import ListType
 
@@ -192,3 +192,12 @@ def test_what_is_forgotten_of_lists_is_what_nothing_holds(name: str) -> None:
                 }
                 assert case.told(kept, held) == case.known(dict(left)), (held, pairs)
                 assert all(away % case.total == like % case.total for away, like in joined)
+
+
+def test_a_type_of_lists_is_full_if_one_field_of_it_is() -> None:
+    many = ListType(of=TextType(most=9), least=0, most=3, distinct=False)
+    tools = [("a", [("x", many), ("y", TextType(most=9))]), ("b", [("x", many)])]
+    names = frozenset({("a", "x"), ("b", "x")})
+    for full in names:
+        assert listed_of(tools, {full}) == (names, {many: True})
+    assert listed_of(tools, set()) == (names, {many: False})

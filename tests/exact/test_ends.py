@@ -74,6 +74,7 @@ ROWS = [
      False),
     ("tool a(; x: integer 0 .. 90)\nplan = a\nlimit sum(a.x) <= 90\nforbid a before a same x\n",
      True),
+    (f"tool a(; x: {NONE}, n: integer 1 .. 2)\nplan = a\nlimit sum(a.n) <= 9\n", False),
     # Two calls may have been made at one time, so no time is between them.
     (f"tool a\ntool b\ntool c\nplan = a b c\n{OLDER}{YOUNGER}", False),
     (f"tool a\ntool c\nplan = a c\n{OLDER}", True),

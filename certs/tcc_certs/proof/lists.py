@@ -272,7 +272,7 @@ def listed_of(
     names, kinds = set[tuple[str, str]](), dict[ListType, bool]()
     for tool, fields in tools:
         for name, kind in fields:
-            if isinstance(kind, ListType) and element_of(kind) is not None:
+            if isinstance(kind, ListType):  # of scalars: others are not compared
                 names.add((tool, name))
                 kinds[kind] = kinds.get(kind, False) or (tool, name) in full
     return frozenset(names), kinds

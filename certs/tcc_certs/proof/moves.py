@@ -406,7 +406,7 @@ class System(KeyParts):
             [
                 one if part.rule is None else of_key(one, part.key)
                 for one in map(known_keys, seen)
-                if (part.rule is None and part.tracked is None) or one.rule.number == part.rule
+                if part.tracked is None or one.rule.number == part.rule
             ]
         )
         asked = part.call is None or (
