@@ -146,3 +146,29 @@ ELEMENTS = [
 def test_a_value_that_comes_anew_may_be_in_no_list(says: str, asked: str, due: str) -> None:
     both = [artifact_of(tcc.compile_text(FIND + one)) for one in (says, asked)]
     assert answer(certificate.by_all, *both) == due
+
+
+ALONE = [
+    ('require b where x = "p"\n', "none"),
+    ('require b where x = "p"\nrequire b where x = "q"\n', "closed"),
+]
+
+
+@pytest.mark.parametrize(("says", "due"), ALONE)
+def test_a_tool_of_one_side_alone_has_its_values(says: str, due: str) -> None:
+    head = 'grammar g version "1"\ntool a\n'
+    mine = f"{head}tool b(; x: text max 9)\nplan = any?\n{says}"
+    both = [artifact_of(tcc.compile_text(one)) for one in (mine, f"{head}plan = any?\n")]
+    assert answer(certificate.by_all, *both) == due
+
+
+def test_what_is_owed_at_an_end_is_owed() -> None:
+    """By a statement about values: its end is none of the plan's."""
+    head = 'grammar g version "1"\ntool a(; x: text max 3)\ntool b(; x: text max 3)\n'
+    text = f"{head}plan = any*\nlimit depth <= 2\n"
+    owed = artifact_of(tcc.compile_text(f"{text}require b after a same x\n"))
+    free = artifact_of(tcc.compile_text(text))
+    other = artifact_of(tcc.compile_text(f"{text}forbid a before a\n"))
+    assert answer(certificate.by_all, free, owed) == "none"
+    assert answer(certificate.by_all, owed, owed) == "closed"
+    assert answer(certificate.by_all, owed, other) == "none"
