@@ -133,12 +133,18 @@ limit depth <= 3
 limit uses(find) <= 1
 """
 FULL = 'require find where every seen.members ~ "[a-c]*" before pay\n'
+SOME = """require find where some seen.members as m (m ~ "[a-c]*") before pay
+forbid find where one in seen.members before pay
+require pay where one ~ "[a-c]*"
+"""
 ELEMENTS = [
     # What is in a list without being told apart is not what comes anew.
     (FULL, "require find where one in seen.members before pay\n", "none"),
     (FULL, "forbid find where one in seen.members before pay\n", "none"),
     (f"{FULL}require find where one in seen.members before pay\n",
      'require pay where one ~ "[a-c]*"\n', "closed"),
+    # It may be in none while something else is in one.
+    (SOME, "limit uses(pay) <= 0\n", "none"),
 ]  # fmt: skip
 
 
