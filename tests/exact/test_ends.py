@@ -60,6 +60,7 @@ ROWS = [
     (f"tool a(; y: flag, x: {NONE})\nplan = a\n", False),
     (f"tool a(; x: {NONE}, y: flag)\nplan = a\n", False),
     (f"tool a gives (; x: {NONE})\nplan = a\n", False),
+    ("tool a gives (; x: flag)\nplan = a\n", True),
     (f"tool a gives (; x?: {NONE})\nplan = a\n", True),
     (f"tool a(; y: {NONE}) gives (; x: flag)\nplan = a\n", False),
     (f"tool a(; x: {LONG})\nplan = a\n", False),

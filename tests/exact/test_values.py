@@ -125,6 +125,16 @@ def test_each_value_has_its_atom(form: str) -> None:
         assert system.atoms[at].only == (told if told in constants else None)
 
 
+def test_a_value_is_of_the_atom_that_its_types_hold() -> None:
+    text = 'grammar g version "1"\ntool a(; x: {})\nplan = a{{0,2}}\n{}\n'
+    kinds = ["text min 1 max 9", 'text ~ "p|z"']
+    both = tuple([artifact_of(tcc.compile_text(text.format(kind, ONCE))) for kind in kinds])
+    of = certificate.ProvedQuestion(kind="implies", text=None, artifacts=both)
+    system = of.system(listed=True)
+    sizes = [len(system.atoms[system.atom_of(value)].types) for value in ("p", "q", "z", "far")]
+    assert sizes == [2, 1, 2, 1]
+
+
 FIND = """grammar g version "1"
 tool find gives (; members: list max 2 of text max 9)
 tool pay(; one: text max 9)
