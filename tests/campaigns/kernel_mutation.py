@@ -62,7 +62,6 @@ PROOFS: Suites = (
         "exact/test_tried.py",
         "exact/test_pairs.py",
         "exact/test_values.py",
-        "exact/test_ends.py",
     ],
     ["exact/test_lists.py", "exact/test_forms.py"],
     ["exact/test_later.py", "exact/test_fields.py", "exact/test_proofs.py"],

@@ -12,11 +12,8 @@ from typing import Any
 
 import pytest
 
-import tcc
-from tcc.library import artifact_of
-from tcc_certs.values.declared import text_of
 from tcc_runtime.exact import certificate
-from tests.exact.test_pairs import FORMS, ONCE, OUT, answer
+from tests.exact.test_pairs import FORMS, ONCE, OUT, answer, made
 
 HEAD = """grammar g version "1"
 given g: text max 4
@@ -64,7 +61,7 @@ SAYS: dict[str, Callable[..., bool]] = {
 
 @cache
 def _made(says: tuple[str, ...]) -> Any:
-    return artifact_of(tcc.compile_text(HEAD + "\n".join(says) + "\n"))
+    return made(HEAD + "\n".join(says) + "\n")
 
 
 @cache
@@ -101,9 +98,7 @@ SUMS = [
 @pytest.mark.parametrize(("mine", "cap", "theirs", "most", "due"), SUMS)
 def test_sums_beside_each_other(mine: str, cap: str, theirs: str, most: str, due: str) -> None:
     text = 'grammar g version "1"\ntool a(; {})\nplan = a{{0,2}}\nlimit {}\n'
-    both = [
-        artifact_of(tcc.compile_text(text.format(*one))) for one in ((mine, cap), (theirs, most))
-    ]
+    both = [made(text.format(*one)) for one in ((mine, cap), (theirs, most))]
     assert answer(certificate.by_all, *both) == due
 
 
@@ -113,7 +108,7 @@ def test_each_value_has_its_atom(form: str) -> None:
     text = f'grammar g version "1"\ntool a({form})\nplan = a{{0,2}}\n'
     listed = {"text": "p | q", "numb": "1 | 2", "inte": "1 | 2"}.get(form.split(": ")[1][:4])
     other = f'grammar g version "1"\ntool a(x: {listed})\nplan = a\n' if listed else text
-    both = tuple([artifact_of(tcc.compile_text(one)) for one in (f"{text}{ONCE}\n", other)])
+    both = tuple([made(one) for one in (f"{text}{ONCE}\n", other)])
     of = certificate.ProvedQuestion(kind="implies", text=None, artifacts=both)
     system = of.system(listed=True)
     values: Sequence[Any] = [one for one in FORMS[form] if one is not OUT]
@@ -121,14 +116,14 @@ def test_each_value_has_its_atom(form: str) -> None:
     constants = {atom.only for atom in system.atoms if atom.only is not None}
     for value, at in zip(values, found, strict=True):
         assert at in system.kinds[0].domains[0]
-        told = str(text_of(value))
+        told = str(value).lower()
         assert system.atoms[at].only == (told if told in constants else None)
 
 
 def test_a_value_is_of_the_atom_that_its_types_hold() -> None:
     text = 'grammar g version "1"\ntool a(; x: {})\nplan = a{{0,2}}\n{}\n'
     kinds = ["text min 1 max 9", 'text ~ "p|z"']
-    both = tuple([artifact_of(tcc.compile_text(text.format(kind, ONCE))) for kind in kinds])
+    both = tuple([made(text.format(kind, ONCE)) for kind in kinds])
     of = certificate.ProvedQuestion(kind="implies", text=None, artifacts=both)
     system = of.system(listed=True)
     sizes = [len(system.atoms[system.atom_of(value)].types) for value in ("p", "q", "z", "far")]
@@ -160,7 +155,7 @@ ELEMENTS = [
 
 @pytest.mark.parametrize(("says", "asked", "due"), ELEMENTS)
 def test_a_value_that_comes_anew_may_be_in_no_list(says: str, asked: str, due: str) -> None:
-    both = [artifact_of(tcc.compile_text(FIND + one)) for one in (says, asked)]
+    both = [made(FIND + one) for one in (says, asked)]
     assert answer(certificate.by_all, *both) == due
 
 
@@ -174,7 +169,7 @@ ALONE = [
 def test_a_tool_of_one_side_alone_has_its_values(says: str, due: str) -> None:
     head = 'grammar g version "1"\ntool a\n'
     mine = f"{head}tool b(; x: text max 9)\nplan = any?\n{says}"
-    both = [artifact_of(tcc.compile_text(one)) for one in (mine, f"{head}plan = any?\n")]
+    both = [made(one) for one in (mine, f"{head}plan = any?\n")]
     assert answer(certificate.by_all, *both) == due
 
 
@@ -182,9 +177,9 @@ def test_what_is_owed_at_an_end_is_owed() -> None:
     """By a statement about values: its end is none of the plan's."""
     head = 'grammar g version "1"\ntool a(; x: text max 3)\ntool b(; x: text max 3)\n'
     text = f"{head}plan = any*\nlimit depth <= 2\n"
-    owed = artifact_of(tcc.compile_text(f"{text}require b after a same x\n"))
-    free = artifact_of(tcc.compile_text(text))
-    other = artifact_of(tcc.compile_text(f"{text}forbid a before a\n"))
+    owed = made(f"{text}require b after a same x\n")
+    free = made(text)
+    other = made(f"{text}forbid a before a\n")
     assert answer(certificate.by_all, free, owed) == "none"
     assert answer(certificate.by_all, owed, owed) == "closed"
     assert answer(certificate.by_all, owed, other) == "none"

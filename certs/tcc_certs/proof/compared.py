@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -375,7 +374,7 @@ class Compared:
             if added:
                 sums.append((self._sum(tool.name, one, their), None))
                 least = self.sums[-1]
-                value = Decimal(text_of_units(least.left_least, least.units))
+                value = declared.json_of(text_of_units(least.left_least, least.units))
                 possible = possible and of_type(one.type, value) is None
             elif not within(one.type, their.type):
                 refused = refused or f"{one.name} may be of another type"
