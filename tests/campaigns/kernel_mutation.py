@@ -85,7 +85,7 @@ TESTS: Sequence[tuple[str, Suites]] = (
     ("formats/ledger", [["certs/test_ledger.py", "certs/test_ledger_forms.py", *REPLAYS[0]],
                         *REPLAYS[1:]]),
     ("replay/", REPLAYS),
-    ("proof/check", [["exact/test_proof_files.py", "exact/test_replay.py"], *PROOFS]),
+    ("proof/check", [["exact/test_check.py", "exact/test_proof_files.py", "exact/test_replay.py"], *PROOFS]),
     ("proof/question", [["exact/test_question.py", "exact/test_forms.py"], *PROOFS]),
     ("proof/lists", [["exact/test_elements.py"], *PROOFS]),
     ("proof/fields", [["exact/test_fields.py"], *PROOFS]),
