@@ -168,10 +168,10 @@ class _Check:
         ensure(proof in ("proved", "refuted"), _CODE, "proof", "proved or refuted", proof)
         self.proof = proof
         kind = self.question["kind"]
-        self._listed = kind != "finishable" and (proof == "proved") == (kind != "reachable")
+        self._listed = (proof == "proved") == (kind != "reachable")
         left, right = self._sides(head, artifacts)
         self._timed = any(is_timed(one.policy) for one in (*left.policies, *right.policies))
-        if self._listed or (kind == "finishable" and proof == "proved"):
+        if self._listed:
             # What other sessions have used is no part of a list.
             wide = [one.text for one in right.policies if is_across(one.policy)]
             ensure(not wide, Code.UNKNOWN_FEATURE, "core", "limits of one session", wide[:1])
@@ -259,7 +259,7 @@ class _Check:
         held, met = part.tracked is not None, set[int]()
         starts = system.starts(part) if begin is None else [begin]
         rows: Sequence[Json] = [self._line()]
-        if begin is None and part.tracked is None and system.given:  # one for each choice
+        if begin is None and system.given:  # one for each choice; of keys nothing is given
             rows = schema.as_list(rows[0], f"line {self._number}", _CODE)
         where = f"line {self._number}"
         ensure(
