@@ -88,7 +88,7 @@ TESTS: Sequence[tuple[str, Suites]] = (
     ("proof/check", [["exact/test_check.py", "exact/test_proof_files.py", "exact/test_replay.py"], *PROOFS]),
     ("proof/question", [["exact/test_question.py", "exact/test_forms.py"], *PROOFS]),
     ("proof/lists", [["exact/test_elements.py"], *PROOFS]),
-    ("proof/fields", [["exact/test_fields.py"], *PROOFS]),
+    ("proof/fields", [["exact/test_check.py", "exact/test_fields.py"], *PROOFS]),
     ("proof/replay", [["exact/test_sides.py"], ["exact/test_replay.py"], *PROOFS]),
     ("proof/sides", [["exact/test_sides.py"], ["exact/test_replay.py"], *PROOFS]),
     ("proof/states", [["exact/test_sides.py"], *PROOFS]),

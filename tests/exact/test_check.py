@@ -8,7 +8,10 @@ import pytest
 
 import tcc
 from tcc.library import artifact_bytes
+from tcc_certs.core.model import Core
+from tcc_certs.kernel import check
 from tcc_certs.proof.check import check_proof, proof_lines
+from tcc_certs.proof.fields import Uncovered, ensure_alike, given_alike
 from tcc_runtime.exact import certificate
 from tests.exact.test_proofs import SHOP, asked, by_all, changed_at, code_of, file_of, lines_of
 
@@ -101,3 +104,36 @@ def test_a_stuck_session_has_been_given_something() -> None:
     assert found.verdict == "refuted" and found.certificate is not None
     assert lines_of(found.certificate)[0]["given"]
     assert code_of(found.certificate, artifacts) == "VALID"
+
+
+def core_with(text: str) -> Core:
+    made = tcc.compile_text(f"{HEAD}{text}plan = any*\nlimit depth <= 2\n")
+    return check(artifact_bytes(made)).core
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs"),
+    [
+        ("tool a gives (s: ok | bad)\n", "tool a\n"),
+        ("tool a\n", "tool a gives (s: ok | bad)\n"),
+        ("tool a gives (s: ok | bad)\n", "tool a gives (t: ok | bad)\n"),
+        ("tool a gives (; s: flag)\n", "tool a gives (; t: flag)\n"),
+    ],
+)
+def test_a_tool_of_both_sides_has_the_same_answers(mine: str, theirs: str) -> None:
+    one, other = core_with(mine), core_with(theirs)
+    ensure_alike(one.tools[0], one.tools[0], ())
+    with pytest.raises(Uncovered, match="a gives other answers"):
+        ensure_alike(one.tools[0], other.tools[0], ())
+
+
+@pytest.mark.parametrize("other", ["", "given u: text max 8\n", "given v: text max 9\n"])
+def test_what_statements_speak_of_is_given_alike(other: str) -> None:
+    mine, theirs = core_with("given u: text max 9\ntool a\n"), core_with(f"{other}tool a\n")
+    assert [one.name for one in given_alike(mine, mine, ["u"])] == ["u"]
+    assert given_alike(mine, theirs, []) == []
+    if not other.startswith("given u"):  # where only the left has it, that is what is compared
+        assert [one.name for one in given_alike(mine, theirs, ["u"])] == ["u"]
+    for one, of in ((theirs, mine), *([(mine, theirs)] if other.startswith("given u") else [])):
+        with pytest.raises(Uncovered, match=r"session\.u is not given alike"):
+            given_alike(one, of, ["u"])
