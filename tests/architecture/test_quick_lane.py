@@ -47,3 +47,9 @@ def test_a_test_is_slow_with_its_slowest_parameters() -> None:
     times = {"a.py::test_x[1]": 0.1, "a.py::test_x[2]": 0.3, "a.py::test_y": 0.2, "b.py::z": 0.04}
     told = durations.durations(times)
     assert told == {"slow": {"a.py::test_x": 0.3}, "files": {"a.py": 0.2, "b.py": 0.0}}
+
+
+def test_a_file_takes_what_its_first_test_makes_where_no_slow_one_has() -> None:
+    times = {"a.py::test_x": 0.3, "a.py::test_y": 0.1, "b.py::z": 0.2}
+    told = durations.durations(times, [{"a.py::test_y": 0.4}, {"b.py::z": 0.1}])
+    assert told == {"slow": {"a.py::test_x": 0.3}, "files": {"a.py": 0.4, "b.py": 0.2}}
