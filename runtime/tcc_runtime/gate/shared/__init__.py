@@ -21,22 +21,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from msgspec import Struct
 
 from tcc_certs.core.across import Draw
-from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json, written
 from tcc_certs.formats.ledger_schema import MAX_TIME
-from tcc_certs.limits import MAX_REFOLDED
 from tcc_certs.replay.amounts import SpentAmounts
-from tcc_certs.session.machine import Observed, Outcome
 from tcc_certs.session.monitors.keyed import Seen
 from tcc_certs.session.records import SHADOWED
 from tcc_certs.values.places import State
-from tcc_runtime.account.account import Account
 from tcc_runtime.account.windows import Across, Counting
 from tcc_runtime.errors import (
     NEEDS_MODEL,
@@ -46,7 +42,8 @@ from tcc_runtime.errors import (
     ResumeError,
     SettingsError,
 )
-from tcc_runtime.gate.budget import Budget, ModelCall
+from tcc_runtime.gate import session as sessions
+from tcc_runtime.gate.budget import ModelCall
 from tcc_runtime.gate.journal import InFile, Journal, News, Passes
 from tcc_runtime.gate.keys import NONCE_BYTES, new_key, read_key, remove_key
 from tcc_runtime.gate.permit import Crowded, Nested, NotYet, Permit, Ticket, Turns, turns_of
@@ -61,25 +58,9 @@ from tcc_runtime.gate.refusals import (
     Refused,
     Spent,
     argument_remedy,
-    statement_remedy,
     why,
 )
-from tcc_runtime.gate.session import (
-    MOST_NAME,
-    Follower,
-    Parts,
-    Session,
-    answers_of,
-    end_record,
-    given_record,
-    is_name,
-    observed_texts,
-    outcome_parts,
-    parts_of,
-    refusal_parts,
-    resolve_record,
-    session_record,
-)
+from tcc_runtime.gate.session import Follower, Parts, Session, outcome_parts, parts_of
 from tcc_runtime.process import collection_put_off, process_number
 
 # Decisions; they have no effect.
@@ -373,13 +354,13 @@ class Shared:
         nonce = os.urandom(NONCE_BYTES) if self._nonce is None else self._nonce
         parent = follower.parent = self.home.parent
         shadow = follower.shadow = self.home.shadow
-        record = session_record(
+        record = sessions.session_record(
             self.policy,
             follower.key,
             started,
             nonce.hex(),
             shown,
-            given=given_record(self.policy, follower.key, told, self._given.shown),
+            given=sessions.given_record(self.policy, follower.key, told, self._given.shown),
             parent=parent,
             shadow=shadow,
         )
@@ -840,7 +821,7 @@ class Shared:
     def put_refusal(self, tool: object, code: str, *, made: bool = False) -> None:
         """Records that a call was refused; where that cannot be nothing is allowed any more."""
         known = type(tool) is str and self.policy.tool(tool) is not None
-        parts = refusal_parts(str(tool) if known else "", code, made=made)
+        parts = sessions.refusal_parts(str(tool) if known else "", code, made=made)
         if self.put(parts, sync=False) is None:
             self.followed()
 
@@ -937,7 +918,7 @@ def admitted(shared: Shared, permit: Permit) -> tuple[Permitted, str | None]:
         if code is not None and offer is not None and session.may_come(code, found.place, offer):
             shared.not_yet(tool)
         if code is not Code.NOT_WRITTEN:  # no record can say when that was
-            _record_refusal(shared, found, tool)
+            record_refusal(shared, found, tool)
         raise Refused(found, tool)
     if session.under_way and _waits(shared, found):
         shared.not_yet(tool)
@@ -989,7 +970,7 @@ def _has_room(shared: Shared, counting: Counting, found: Permitted, tool: str) -
     if any(session.made[seq - 1].drawn is not None for seq in session.under_way):
         shared.not_yet(tool)
     refused = decision(session, Code.MONITOR_FORBIDS, draw.limit.text, found.asked)
-    _record_refusal(shared, refused, tool)
+    record_refusal(shared, refused, tool)
     raise Refused(refused, tool)
 
 
@@ -1105,7 +1086,7 @@ def _execution(shared: Shared, found: Permitted, tool: str) -> ModelCall | None:
     execution = executions.reserve(number)
     if execution is None:
         refused = decision(shared.session, Code.NO_MODEL, "account", found.asked)
-        _record_refusal(shared, refused, tool)
+        record_refusal(shared, refused, tool)
         raise Refused(refused, tool)
     return execution
 
@@ -1122,36 +1103,22 @@ def _reference(shared: Shared, tool: str, ref: str) -> str:
         reference = shared.follower.writer.reference(ref)
     except Rejected as refusal:
         found = decision(shared.session, refusal.code, "ref")
-        _record_refusal(shared, found, tool)
+        record_refusal(shared, found, tool)
         raise Refused(found, tool) from None
     seq = shared.follower.refs.get(reference)
     if seq is None:
         return reference
     found = decision(shared.session, Code.ALREADY_DONE, "ref")
-    _record_refusal(shared, found, tool)
+    record_refusal(shared, found, tool)
     error = AlreadyDone(found, tool)
     error.seq, error.outcome = seq, shared.session.made[seq - 1].outcome
     raise error
 
 
-def _record_refusal(shared: Shared, found: Decision, tool: str) -> None:
+def record_refusal(shared: Shared, found: Decision, tool: str) -> None:
     """Of an ended session nothing is written any more."""
     if not shared.session.ended:
         shared.put_refusal(tool, str(found.code), made=shared.shadows(found))
-
-
-def refuse(shared: Shared, code: Code, tool: str, reason: str) -> Refused:
-    """Records the refusal of a call for a reason outside of the grammar.
-
-    Raises:
-        Refused: R306.
-    """
-    session = shared.session
-    if session.ended:
-        code, reason = Code.ENDED, ""
-    found = decision(session, code, clip(reason, 400))
-    _record_refusal(shared, found, tool)
-    return Refused(found, tool)
 
 
 def drawn_on(shared: Shared, took: SpentAmounts) -> Mapping[str, Json] | None:
@@ -1164,120 +1131,3 @@ def drawn_on(shared: Shared, took: SpentAmounts) -> Mapping[str, Json] | None:
     except Rejected as error:
         shared.fail_after(error)
     return executions.took_fields(took, left)
-
-
-def begin_budget(shared: Shared, budget: Budget, account: Account | None) -> bool:
-    """Models make calls from here on, within a budget; whether it is a new one.
-
-    Raises:
-        ResumeError: the session has another one.
-        Refused: R303, R306.
-    """
-    follower = shared.follower
-    if shared.session.ended:
-        shared.refuse(Code.ENDED)
-    record, known = budget.record(), follower.executions
-    if known is None:
-        shared.write(record, lambda: follower.begin_budget(budget))
-    elif known.budget.record() != record:
-        raise ResumeError("budget", known.budget.record(), record)
-    if follower.executions is not None:
-        follower.executions.account = account
-    return known is None
-
-
-def note_search(shared: Shared, took: SpentAmounts, atoms: Sequence[Atom]) -> None:
-    """Asks of a search took so much.
-
-    Raises:
-        Refused: R303, R306.
-    """
-    executions = shared.follower.executions
-    if shared.session.ended:
-        shared.refuse(Code.ENDED)
-    if executions is not None:
-        record = executions.asked_record(took, atoms)
-        shared.write(record, lambda: executions.asked(took, atoms))
-
-
-def resolve(
-    shared: Shared,
-    seq: int,
-    outcome: Outcome,
-    observed: Mapping[str, Any] | None,
-    who: str | None = None,
-) -> None:
-    """What an unknown outcome turned out to be.
-
-    Args:
-        who: says so, at a time that is recorded too; None: neither is.
-
-    Raises:
-        ValueError: there is no such unknown call, or no such outcome or value; or more calls would
-            have to be gone through again than a validator does; `who` is no name.
-        Refused: R303, R306.
-    """
-    record, indices = resolution(shared, seq, outcome, observed, who)
-    follower, session = shared.follower, shared.session
-    told = follower.told(session.made[seq - 1].offer, answers_of(record))
-    shared.write(record, lambda: session.resolve(seq, outcome, indices, told))
-    shared.follower.returned(seq)
-    shared.give_back()
-
-
-def resolution(
-    shared: Shared,
-    seq: int,
-    outcome: Outcome,
-    observed: Mapping[str, Any] | None,
-    who: str | None = None,
-) -> tuple[dict[str, Json], Observed | None]:
-    """The record of what an unknown outcome turned out to be, and the answer; nothing is written.
-
-    Raises:
-        ValueError, Refused: as :func:`resolve`.
-    """
-    session = shared.session
-    if session.ended:
-        shared.refuse(Code.ENDED)
-    made = shared.follower.unknown(seq) if type(seq) is int else None
-    if made is None or outcome not in ("done", "failed"):
-        raise ValueError(f"no unknown call {clip(seq, 20)} that can be {clip(outcome, 20)}")
-    table = session.policy.table(made.offer.tool)
-    indices = table.observe(observed) if outcome == "done" else None
-    if None in (indices or ()):
-        names = ", ".join(param.name for param in table.observed)
-        raise ValueError(f"observed: one of its values for each of {names}")
-    if outcome == "failed" and observed:
-        raise ValueError("observed: nothing, of a call that failed")
-    if session.course.repeated(seq) > MAX_REFOLDED:
-        # Validators decline such a ledger, and it would never be taken up again.
-        raise ValueError(f"late outcomes: more than {MAX_REFOLDED} calls to go through again")
-    if who is not None and not is_name(who):
-        raise ValueError(f"who: a text of 1 to {MOST_NAME} characters that can be printed")
-    at_ms = None if who is None else shared.clock()
-    writer = shared.follower.writer
-    answers = writer.answers(table, observed) if outcome == "done" else {}
-    texts = observed_texts(table, indices)
-    return resolve_record(seq, outcome, texts, who, at_ms, answers), indices
-
-
-def finish(shared: Shared, abandon: bool) -> None:
-    """The end.
-
-    Raises:
-        Refused: R204, R303, R306.
-    """
-    session = shared.session
-    if session.ended:
-        shared.refuse(Code.ENDED)
-    if not abandon and not session.may_finish():
-        machine, held = session.policy.machine, session.held
-        owed = session.course.owed() if all(map(machine.accepts, held)) else ""
-        more = partial(statement_remedy, session.policy.core, owed) if owed else None
-        raise Refused(decision(session, Code.MAY_NOT_FINISH, owed, more=more))
-
-    def end() -> None:
-        session.ended = True
-
-    shared.write(end_record(abandon), end)

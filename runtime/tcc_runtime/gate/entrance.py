@@ -1,0 +1,424 @@
+"""How the permit of a gate is had and given back: its turn, its decision, its record, its outcome.
+
+The record of a call is in the file before its permit is given; an outcome that cannot be written is
+unknown, and then nothing further is allowed.  Programs that watch are told of each call.
+Text: docs/gate.md; docs/spec/session.md, sections 3 to 5.
+Cost: a decision and two records; with a durable ledger one fdatasync a call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from tcc_certs.errors import Code, clip
+from tcc_certs.formats.codec import Json
+from tcc_certs.session.machine import Observed, Outcome
+from tcc_runtime.account.windows import Counting
+from tcc_runtime.errors import LedgerError, SettingsError
+from tcc_runtime.gate.delegation import Above
+from tcc_runtime.gate.inspection import Budgeted
+from tcc_runtime.gate.journal import InFile
+from tcc_runtime.gate.permit import NotYet, OverError, Permit, Ticket, Took
+from tcc_runtime.gate.refusals import Decision, Refused
+from tcc_runtime.gate.session import lacks_one, observed_texts, outcome_parts
+from tcc_runtime.gate.shared import admit, admitted, counted, drawn_on
+from tcc_runtime.gate.wrapping import as_told
+
+_log: Final = logging.getLogger("tcc.gate")
+_API: Final = "opentelemetry.trace"
+_LOGGED: Final = "logged"  # of a call that was told of in the log alone
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+class Entrance(Budgeted):
+    """The part of a gate that its permits ask (see :class:`tcc_runtime.gate.permit.Door`)."""
+
+    _above: Above | None  # the parent's side of its calls
+    _observer: Observer
+
+    def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        ref: str | None = None,
+        takes_model: bool | None = None,
+        turn: Ticket | None = None,
+    ) -> Permit:
+        """A permit for one call, for ``with`` and ``async with``; there it is decided.
+
+        Args:
+            tool: its name.
+            arguments: JSON values by name.
+            ref: the caller's own id of the call; one that the session has is not made again.
+            takes_model: whether what is called is told which model makes the call: False, it has
+                no parameter for it; True, it has one and needs it; None, either will do.
+            turn: of :meth:`try_turn`; None waits for it.
+
+        Raises:
+            NotYet: at the start of the block, with `turn`: it has to wait for an outcome of a call
+                that is under way; ask again then.
+            Refused: at the start of the block: it is not allowed, and nothing was done.
+            AlreadyDone: the same, as the session has the id.
+            BindingError: there, too: a model would make the call and what is called is not told
+                which; or none would, and it has to be told.  Nothing was done or recorded.
+        """
+        given = {} if arguments is None else arguments
+        return Permit(self, tool, given, ref, takes_model, turn)
+
+    def enter(self, permit: Permit) -> None:
+        """Waits for the turn, decides and records; of a thread."""
+        shared, above = self._shared, self._above
+        chosen = None if above is None else above.model
+        try:
+            ticket = permit.turn or shared.enter(permit.tool)
+            try:
+                while True:
+                    changes = shared.turns.changes
+                    try:
+                        if above is not None:
+                            self._reserve(above, permit, ticket).__enter__()
+                        with shared.lock:
+                            admit(shared, permit, ticket, sync=True, chosen=chosen)
+                        break
+                    except NotYet:
+                        if permit.turn is not None:
+                            raise
+                    self._leave_above(ticket, made=False)
+                    shared.wait(ticket, changes)
+            except BaseException:
+                self._leave_above(ticket, made=False)
+                shared.leave(ticket)
+                raise
+        except Refused as refusal:
+            if not self._shadowed(permit, refusal.decision):
+                raise
+            return
+        self._begin(permit, ticket)
+
+    def _shadowed(self, permit: Permit, found: Decision) -> bool:
+        """Tell who watches of a refusal; whether the call is made all the same, in the shadow."""
+        self._observer.refused(permit.tool, found.code)
+        if not self._shared.shadows(found):
+            return False
+        permit.shadow(str(found.code))
+        return True
+
+    async def enter_in_task(self, permit: Permit) -> None:
+        """The same, of a task; the disk is waited for in another thread."""
+        try:
+            ticket = await self._enter_in_task(permit)
+        except Refused as refusal:
+            if not self._shadowed(permit, refusal.decision):
+                raise
+            return
+        self._begin(permit, ticket)
+
+    async def _enter_in_task(self, permit: Permit) -> Ticket:
+        shared = self._shared
+        ticket = permit.turn or await shared.enter_in_task(permit.tool)
+        try:
+            while True:
+                changes = shared.turns.changes
+                try:
+                    if self._above is not None:
+                        await self._reserve(self._above, permit, ticket).__aenter__()
+                    counting = await self._count_in_task(permit)
+                    await self._admit_in_task(permit, ticket, counting)
+                    break
+                except NotYet:
+                    if permit.turn is not None:
+                        raise
+                self._leave_above(ticket, made=False)
+                await shared.wait_in_task(ticket, changes)
+            await self.sync_in_task()
+        except BaseException as error:
+            if ticket in shared.pending:
+                self.settle(ticket, "unknown", sync=False)
+                with shared.lock:
+                    shared.pending.discard(ticket)
+            self._leave_above(ticket, made=False)
+            shared.leave(ticket)
+            if isinstance(error, LedgerError):
+                shared.broken(error, permit.tool)
+            raise
+        return ticket
+
+    def _begin(self, permit: Permit, ticket: Ticket) -> None:
+        """Tell who watches; whatever that raises, the turn is not kept."""
+        shared = self._shared
+        try:
+            ticket.watched = self._observer.began(permit.tool, ticket.seq)
+            if shared.overlaps:
+                shared.pass_on(ticket)
+        except BaseException:
+            permit.__exit__(None, None, None)
+            raise
+
+    def _reserve(self, above: Above, permit: Permit, ticket: Ticket) -> Permit:
+        """The parent's permit for a call that this gate lets through; it is to be entered.
+
+        Nobody has a lock of this session while the parent is waited for: calls under way end.
+        """
+        shared = self._shared
+        with shared.lock:
+            admitted(shared, permit)
+            return above.permit(shared.follower, ticket, permit)
+
+    def _leave_above(self, ticket: Ticket, *, made: bool = True) -> None:
+        if self._above is not None:
+            self._above.leave(ticket, made=made)
+
+    async def _count_in_task(self, permit: Permit) -> Counting | None:
+        """Counts a call across sessions, without keeping other tasks waiting."""
+        shared = self._shared
+        if shared.across is None:
+            return None
+        with shared.lock:
+            found, _ = admitted(shared, permit)
+        work = asyncio.ensure_future(asyncio.to_thread(counted, shared, found))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            across, follower = shared.across, shared.follower
+            work.add_done_callback(lambda done: across.forget_later(follower, done))
+            raise
+
+    async def _admit_in_task(
+        self, permit: Permit, ticket: Ticket, counting: Counting | None
+    ) -> None:
+        shared, above = self._shared, self._above
+        chosen = None if above is None else above.model
+        try:
+            with shared.lock:
+                admit(shared, permit, ticket, sync=False, counting=counting, chosen=chosen)
+        except BaseException:
+            if counting is not None and shared.across is not None:
+                shared.across.forget(shared.follower, counting)
+            raise
+
+    def settle(
+        self,
+        ticket: Ticket,
+        outcome: Outcome,
+        result: object = None,
+        observed: Mapping[str, Any] | None = None,
+        reason: str = "",
+        told: Took | None = None,
+        *,
+        sync: bool,
+        read: bool = False,
+    ) -> tuple[Outcome, bool]:
+        """The outcome of that turn's call: as it is kept, and whether it was unforeseen.
+
+        A call that is done has failed if what came back is a text that says an error, whoever
+        tells it: else the grammar's pattern would hold for those alone who read texts themselves.
+        An outcome that cannot be written is unknown, whatever it was.  Where the account cannot be
+        told what the call took, it is written all the same, and nothing is allowed any more.
+
+        Args:
+            told: what a call of a model took.
+            sync: whether the disk is waited for, where the outcome has to be there.
+            read: of one that failed: with an error that whoever made it has read.
+
+        Raises:
+            SettingsError: an atom is told where none are counted; an error that was read is told of
+                a tool whose errors do not mean failure.
+            OverError: it is over, or was told already; nothing is told of another call.
+        """
+        shared, parent = self._shared, self._above
+        with shared.lock:
+            session, follower = shared.session, shared.follower
+            if ticket not in shared.pending or ticket.seq not in session.under_way:
+                raise OverError("the call is over, or its outcome was told already")
+            seq = ticket.seq
+            made = session.made[seq - 1]
+            table = session.policy.table(made.offer.tool)
+            if outcome == "done" and observed is None and isinstance(result, str):
+                outcome, reason, read = as_told(table.tool, result, reason)
+                result = result if outcome == "done" else None
+            if read and not table.tool.errors_failed:
+                raise SettingsError("answered", "a tool whose errors mean failed", table.tool.name)
+            above = parent is not None and parent.settle(
+                ticket, outcome, result, observed, reason, told, read
+            )
+            ms = shared.clock() - ticket.began
+            ms = ms if ms > 0 else 0
+            executions, took = follower.executions, None
+            if executions is not None and executions.pending is not None:
+                took = executions.took(None if told is None else told.answer, ms)
+            # What a model took, and an account was told, is on the disk before anybody goes on; and
+            # that a call failed, before it counts no more.
+            waits = took is not None or (
+                outcome == "failed" and not read and made.drawn is not None
+            )
+            ticket.waits = waits and not sync
+            indices: Observed | None = None
+            answers: Mapping[str, Json] = _NOTHING
+            texts: Mapping[str, Json] | None = None
+            foreign = False
+            if outcome == "done":
+                answer, indices = result if observed is None else observed, ()
+                if table.observed:
+                    indices = table.observe(answer)
+                    texts, foreign = observed_texts(table, indices), None in indices
+                if table.answers:
+                    answers = follower.writer.answers(table, answer)
+            lacks = foreign or (bool(answers) and lacks_one(answers))
+            states = _NOTHING if follower.reading is None else follower.told(made.offer, answers)
+            parts = outcome_parts(
+                seq,
+                outcome,
+                ms,
+                observed=texts,
+                unforeseen=foreign,
+                result=None if result is None else follower.writer.result(result),
+                took=None if took is None else drawn_on(shared, took),
+                read=read,
+                answers=answers,
+            )
+            if shared.put(parts, sync=sync and waits) is not None:
+                outcome, lacks = "unknown", False
+                if seq in session.under_way:
+                    session.settle("unknown", None, False, seq=seq)
+            else:
+                if executions is not None and took is not None:
+                    executions.settle(took, outcome == "done")
+                session.settle(outcome, indices, lacks, read=read, seq=seq, told=states)
+                shared.followed()
+                if outcome == "failed":
+                    follower.returned(seq, read)
+                if sync and shared.across is not None:
+                    shared.give_back()
+                lacks = lacks or session.course.lost
+            lacks = lacks or above
+            ticket.outcome = outcome, reason, lacks
+        if shared.turns.passed:
+            shared.turns.changed()
+        return outcome, lacks
+
+    def leave(self, ticket: Ticket) -> None:
+        """The call is over."""
+        if self._above is not None:
+            self._above.leave(ticket, made=True)
+        if self._shared.leave(ticket):
+            self._observer.ended(ticket)
+
+    async def outcome_in_task(self, ticket: Ticket) -> None:
+        """Waits for the disk where the outcome that was told last has to be there.
+
+        Raises:
+            LedgerError: the system refuses.
+        """
+        if self._above is not None:
+            await self._above.outcome_in_task(ticket)
+        if ticket in self._shared.pending and ticket.waits:
+            ticket.waits = False
+            await self.sync_in_task()
+            if self._shared.follower.returns:
+                await asyncio.to_thread(self._shared.give_back)
+
+    async def sync_in_task(self) -> None:
+        """Waits for the disk, without keeping other tasks waiting.
+
+        Raises:
+            LedgerError: the system refuses.
+        """
+        if self._shared.durable and isinstance(self._shared.journal, InFile):
+            await asyncio.to_thread(self._shared.sync)
+
+    def fail(self, error: LedgerError) -> None:
+        """From here on nothing is allowed."""
+        self._shared.fail(error)
+
+
+class Observer:
+    """Tells programs that watch of one session: log records under ``tcc``, and spans.
+
+    Spans are made where the application has imported OpenTelemetry's API; nothing is imported for
+    them here.  A call's span is named and marked as the conventions for tools have it
+    (``execute_tool``), it is the current one inside of the block, and one that was refused has none
+    but a log record.  No argument, result or id of the caller's is told.
+
+    Args:
+        session_id: of its ledger.
+        grammar: its name.
+    """
+
+    __slots__ = ("_api", "_session", "_tracer", "session_id")
+
+    def __init__(self, session_id: str, grammar: str) -> None:
+        self.session_id = session_id
+        self._api: Any = sys.modules.get(_API)
+        self._tracer: Any = None if self._api is None else self._api.get_tracer("tcc")
+        self._session: Any = None
+        if self._tracer is not None:
+            marks = {"tcc.session.id": session_id, "tcc.grammar": grammar}
+            self._session = self._tracer.start_span("tcc.session", attributes=marks)
+        _log.debug("session %s of %s", session_id, grammar)
+
+    def began(self, tool: str, seq: int) -> Any:
+        """A call may be made; what to hand to :meth:`ended`, None where nobody watches."""
+        watched = None
+        if _log.isEnabledFor(logging.DEBUG):
+            _log.debug("session %s: call %d, %s", self.session_id, seq, tool)
+            watched = _LOGGED
+        if self._tracer is None:
+            return watched
+        marks = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": tool,
+            "tcc.session.id": self.session_id,
+            "tcc.call.seq": seq,
+        }
+        link = [self._api.Link(self._session.get_span_context())]
+        span = self._tracer.start_span(f"execute_tool {tool}", attributes=marks, links=link)
+        inside = self._api.use_span(span, end_on_exit=False, record_exception=False)
+        inside.__enter__()
+        return span, inside
+
+    def ended(self, call: Ticket) -> None:
+        """The block of a call is left: told where its start was, or where something is amiss."""
+        outcome, reason, unforeseen = call.outcome
+        if call.watched is None and outcome != "unknown" and not unforeseen:
+            return
+        level = logging.WARNING if outcome == "unknown" or unforeseen else logging.DEBUG
+        if _log.isEnabledFor(level):
+            came = f"{outcome}, unforeseen" if unforeseen else outcome
+            said = f" ({clip(reason, 200)})" if reason else ""
+            _log.log(level, "session %s: call %d is %s%s", self.session_id, call.seq, came, said)
+        if call.watched is None or call.watched is _LOGGED:
+            return
+        came = f"{outcome}, unforeseen" if unforeseen else outcome
+        span, inside = call.watched
+        call.watched = None  # whoever was started inside of the block keeps its turn in mind
+        span.set_attribute("tcc.call.outcome", outcome)
+        if outcome != "done" or unforeseen:
+            span.set_status(self._api.StatusCode.ERROR, came)
+        inside.__exit__(None, None, None)
+        span.end()
+
+    def refused(self, tool: object, code: Code | None) -> None:
+        """A call or an end is not allowed."""
+        name = clip(tool, 80) if isinstance(tool, str) else type(tool).__name__
+        level = logging.ERROR if code is Code.NOT_WRITTEN else logging.INFO
+        _log.log(level, "session %s: %s refused, %s", self.session_id, name or "end", code)
+        if self._session is not None:
+            self._session.add_event("tcc.refused", {"tcc.refusal.code": str(code)})
+
+    def resolved(self, seq: int, outcome: str) -> None:
+        """An unknown outcome is known."""
+        _log.debug("session %s: call %d was %s", self.session_id, seq, outcome)
+
+    def closed(self, ending: str) -> None:
+        """The session has ended, or this gate lets go of it."""
+        _log.debug("session %s: %s", self.session_id, ending)
+        if self._session is not None:
+            self._session.set_attribute("tcc.session.ending", ending)
+            self._session.end()
+            self._session = self._tracer = None

@@ -1,0 +1,157 @@
+"""What changes a session beside its calls: a budget, late outcomes, refusals from outside, its end.
+
+Callers have the turn, the lock of the file and that of the session.  Each change writes its record
+first and then changes the session.
+Text: docs/gate.md; docs/budgets.md; docs/spec/session.md, sections 3 to 6.
+Cost: a record; resolving is linear in the calls behind the one that is resolved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from tcc_certs.core.atoms import Atom
+from tcc_certs.errors import Code, clip
+from tcc_certs.formats.codec import Json
+from tcc_certs.limits import MAX_REFOLDED
+from tcc_certs.replay.amounts import SpentAmounts
+from tcc_certs.session.machine import Observed, Outcome
+from tcc_runtime.account.account import Account
+from tcc_runtime.errors import ResumeError
+from tcc_runtime.gate import session as sessions
+from tcc_runtime.gate.budget import Budget
+from tcc_runtime.gate.refusals import Refused, statement_remedy
+from tcc_runtime.gate.shared import Shared, decision, record_refusal
+
+
+def refuse(shared: Shared, code: Code, tool: str, reason: str) -> Refused:
+    """Records the refusal of a call for a reason outside of the grammar.
+
+    Raises:
+        Refused: R306.
+    """
+    session = shared.session
+    if session.ended:
+        code, reason = Code.ENDED, ""
+    found = decision(session, code, clip(reason, 400))
+    record_refusal(shared, found, tool)
+    return Refused(found, tool)
+
+
+def begin_budget(shared: Shared, budget: Budget, account: Account | None) -> bool:
+    """Models make calls from here on, within a budget; whether it is a new one.
+
+    Raises:
+        ResumeError: the session has another one.
+        Refused: R303, R306.
+    """
+    follower = shared.follower
+    if shared.session.ended:
+        shared.refuse(Code.ENDED)
+    record, known = budget.record(), follower.executions
+    if known is None:
+        shared.write(record, lambda: follower.begin_budget(budget))
+    elif known.budget.record() != record:
+        raise ResumeError("budget", known.budget.record(), record)
+    if follower.executions is not None:
+        follower.executions.account = account
+    return known is None
+
+
+def note_search(shared: Shared, took: SpentAmounts, atoms: Sequence[Atom]) -> None:
+    """Asks of a search took so much.
+
+    Raises:
+        Refused: R303, R306.
+    """
+    executions = shared.follower.executions
+    if shared.session.ended:
+        shared.refuse(Code.ENDED)
+    if executions is not None:
+        record = executions.asked_record(took, atoms)
+        shared.write(record, lambda: executions.asked(took, atoms))
+
+
+def resolve(
+    shared: Shared,
+    seq: int,
+    outcome: Outcome,
+    observed: Mapping[str, Any] | None,
+    who: str | None = None,
+) -> None:
+    """What an unknown outcome turned out to be.
+
+    Args:
+        who: says so, at a time that is recorded too; None: neither is.
+
+    Raises:
+        ValueError: there is no such unknown call, or no such outcome or value; or more calls would
+            have to be gone through again than a validator does; `who` is no name.
+        Refused: R303, R306.
+    """
+    record, indices = resolution(shared, seq, outcome, observed, who)
+    follower, session = shared.follower, shared.session
+    told = follower.told(session.made[seq - 1].offer, sessions.answers_of(record))
+    shared.write(record, lambda: session.resolve(seq, outcome, indices, told))
+    shared.follower.returned(seq)
+    shared.give_back()
+
+
+def resolution(
+    shared: Shared,
+    seq: int,
+    outcome: Outcome,
+    observed: Mapping[str, Any] | None,
+    who: str | None = None,
+) -> tuple[dict[str, Json], Observed | None]:
+    """The record of what an unknown outcome turned out to be, and the answer; nothing is written.
+
+    Raises:
+        ValueError, Refused: as :func:`resolve`.
+    """
+    session = shared.session
+    if session.ended:
+        shared.refuse(Code.ENDED)
+    made = shared.follower.unknown(seq) if type(seq) is int else None
+    if made is None or outcome not in ("done", "failed"):
+        raise ValueError(f"no unknown call {clip(seq, 20)} that can be {clip(outcome, 20)}")
+    table = session.policy.table(made.offer.tool)
+    indices = table.observe(observed) if outcome == "done" else None
+    if None in (indices or ()):
+        names = ", ".join(param.name for param in table.observed)
+        raise ValueError(f"observed: one of its values for each of {names}")
+    if outcome == "failed" and observed:
+        raise ValueError("observed: nothing, of a call that failed")
+    if session.course.repeated(seq) > MAX_REFOLDED:
+        # Validators decline such a ledger, and it would never be taken up again.
+        raise ValueError(f"late outcomes: more than {MAX_REFOLDED} calls to go through again")
+    if who is not None and not sessions.is_name(who):
+        raise ValueError(f"who: a text of 1 to {sessions.MOST_NAME} characters that can be printed")
+    at_ms = None if who is None else shared.clock()
+    writer = shared.follower.writer
+    answers = writer.answers(table, observed) if outcome == "done" else {}
+    texts = sessions.observed_texts(table, indices)
+    return sessions.resolve_record(seq, outcome, texts, who, at_ms, answers), indices
+
+
+def finish(shared: Shared, abandon: bool) -> None:
+    """The end.
+
+    Raises:
+        Refused: R204, R303, R306.
+    """
+    session = shared.session
+    if session.ended:
+        shared.refuse(Code.ENDED)
+    if not abandon and not session.may_finish():
+        machine, held = session.policy.machine, session.held
+        owed = session.course.owed() if all(map(machine.accepts, held)) else ""
+        more = partial(statement_remedy, session.policy.core, owed) if owed else None
+        raise Refused(decision(session, Code.MAY_NOT_FINISH, owed, more=more))
+
+    def end() -> None:
+        session.ended = True
+
+    shared.write(sessions.end_record(abandon), end)
