@@ -94,6 +94,7 @@ TESTS: Sequence[tuple[str, Suites]] = (
     ("proof/sides", [["exact/test_sides.py"], ["exact/test_replay.py"], *PROOFS]),
     ("proof/states", [["exact/test_sides.py"], *PROOFS]),
     ("proof/atoms", [["exact/test_atoms.py"], *PROOFS]),
+    ("proof/parts", [["exact/test_parts.py", "exact/test_pairs.py"], *PROOFS]),
     ("proof/histories", [["exact/test_histories.py"], *PROOFS]),
     ("proof/rules", [["exact/test_histories.py"], *PROOFS]),
     ("proof/spoken", [["exact/test_spoken.py"], *PROOFS]),
