@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TypeAlias
 
 import pytest
 
 import tcc
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.proof import parts
 from tcc_runtime.exact import certificate
 
 Row: TypeAlias = tuple[tuple[int, ...], object, object]
@@ -69,3 +72,33 @@ def test_of_a_call_all_values_that_are_compared_are_tracked() -> None:
     calls = [dict(call[1]) for _, _, call in found[1:] if isinstance(call, tuple)]
     assert all({*one} == {"u", "v"} and one["u"] % 2 == 1 for one in calls)
     assert [one["v"] for one in calls] == [None, 0]  # left out, or a flag
+
+
+def test_a_type_has_no_more_values_than_it_has() -> None:
+    text = f"tool a(; x: flag, y: flag, z: flag)\ntool b(; x: flag, y: flag, z: flag)\n{PLAN}"
+    text = text.replace("find | refund", "a | b")
+    found = parts_of(text, "require a before b same x, y, z", call=False)
+    alike = {tuple(one.index(value) for value in one) for one in product((0, 1), repeat=3)}
+    assert len(found) == 1 + len(alike) == 5
+
+
+def test_parts_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = f"{OPEN}{BEFORE}\n{WITH}\n"
+    assert len(parts_of(OPEN, asked, call=False)) == 3
+    monkeypatch.setattr(parts, "MAX_PARTS", 3)
+    assert len(parts_of(OPEN, asked, call=False)) == 3
+    monkeypatch.setattr(parts, "MAX_PARTS", 2)
+    with pytest.raises(Rejected) as refused:
+        parts_of(OPEN, asked, call=False)
+    assert (refused.value.code, refused.value.path) == (Code.LIMIT, "parts")
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+@pytest.mark.parametrize("before", [0, 1, 2])
+def test_facts_are_what_both_sides_remember(before: int, count: int) -> None:
+    others = ((0, 1, (4,), 1), (0, 1, (6,), 1), (1, 1, (5,), 1))
+    facts = tuple(sorted([*others, *[(0, 1, (5,), before)] * (before > 0)]))
+    due = tuple(sorted([*others, *[(0, 1, (5,), count)] * (count > 0)]))
+    assert parts.marked(facts, [((1, (5,)), count)], []) == due
+    both = tuple(sorted([*due, (1, 0, (5,), 7)]))
+    assert parts.marked(facts, [((1, (5,)), count)], [((0, (5,)), 7)]) == both
