@@ -194,6 +194,19 @@ def test_a_module_that_exits_is_bad_usage_with_its_path(tcc, shop, tmp_path: Pat
     assert ended.code == 2 and ended.err.strip() == "interrupted"
 
 
+def test_what_the_file_says_now_is_run_and_nothing_is_written_beside_it(
+    tcc, shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bytecode is kept by the second and the size of its file; two edits may have both alike."""
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    artifact, tools = shop
+    for name in ("first", "other"):
+        tools.write_text(f"raise ValueError('{name}')")
+        os.utime(tools, (10**9, 10**9))
+        assert f"ValueError: {name}" in tcc("exec", artifact, "--tools", tools).err
+    assert not (tools.parent / "__pycache__").exists()
+
+
 @pytest.mark.parametrize(
     ("how", "text"),
     # In a coroutine GeneratorExit is how its own task is closed.

@@ -5,7 +5,6 @@ The Python file of tools is its owner's code: an exception of it is reported and
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import json
 import shlex
@@ -13,6 +12,7 @@ from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -245,12 +245,13 @@ def tools_in(path: Path | None, artifact: Artifact) -> tuple[dict[str, Any] | No
     """Tools, open arguments and `resolve` of a Python file; what is wrong ends the command."""
     if path is None:
         return None, None, None
-    spec = importlib.util.spec_from_file_location("tcc_exec_tools", path)
-    if spec is None or spec.loader is None:
+    if path.suffix != ".py":
         raise click.BadParameter(f"{str(path)!r} is no Python file", param_hint="--tools")
-    module = importlib.util.module_from_spec(spec)
+    # Not imported: bytecode that is kept stands for any file of the same second and size.
+    module = ModuleType("tcc_exec_tools")
+    module.__file__ = str(path)
     with _owners(str(path)):
-        spec.loader.exec_module(module)
+        exec(compile(path.read_bytes(), str(path), "exec"), vars(module))
     found = getattr(module, "TOOLS", None)
     if found is None:
         names = [tool.name for tool in artifact.core.tools]
