@@ -198,6 +198,7 @@ def test_what_the_file_says_now_is_run_and_nothing_is_written_beside_it(
     tcc, shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bytecode is kept by the second and the size of its file; two edits may have both alike."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     artifact, tools = shop
     for name in ("first", "other"):
