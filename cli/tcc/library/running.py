@@ -492,6 +492,7 @@ def runs(
     Raises:
         tcc_runtime.errors.SettingsError: a setting is out of its range.
         tcc_runtime.errors.LedgerError: a ledger cannot be written.
+        ValueError: `processes` is less than 1.
         tcc_runtime.errors.WorkerLost: a process was killed.
         tcc_certs.errors.Rejected: the file of the artifact was changed since it was opened.
     """

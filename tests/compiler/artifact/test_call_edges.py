@@ -148,9 +148,12 @@ def test_states_of_one_shape_have_the_edges_that_each_has_alone(
             assert found == due
 
 
+@pytest.mark.parametrize("rows", [7, 1 << 14])
 def test_states_of_one_shape_handled_together_make_the_same_file(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, rows: int
 ) -> None:
+    monkeypatch.setattr(artifact_module, "_ROWS", rows)  # so many in memory before they are joined
+    monkeypatch.setattr(artifact_module, "_PORTION", rows)
     text = (
         'grammar g version "1"\n'
         + "".join(f"tool t{at} {{ cost {1 + at % 3} price {at % 2} }}\n" for at in range(9))
