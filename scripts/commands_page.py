@@ -1,4 +1,4 @@
-"""Writes docs/commands.md from the commands themselves: arguments, options, defaults and help.
+"""Writes docs/commands.md from the commands: arguments, options, defaults and help.
 
     python scripts/commands_page.py docs/commands.md
 
@@ -10,28 +10,32 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
 
 from tcc.main import COMMANDS, GROUPS, cli
-from tcc.options import sections_of
+from tcc.options import COMPILING, sections_of
 
 HEAD = """# The command line
 
-Made from the commands themselves; do not edit by hand.
-`python scripts/commands_page.py docs/commands.md` writes it again. The same text comes from
-`tcc COMMAND --help`.
+`python scripts/commands_page.py docs/commands.md` makes this page from the commands; do not edit
+it. `tcc COMMAND --help` (or `-h`) prints the same text.
 
-Exit codes of every command: 0 clean, 1 findings, 2 declined, incomplete, a limit or bad usage, 3 a
-bug in tcc. `-h` and `--help` tell what a command takes, `tcc --version` the version. Colour is for
-terminals alone, and goes where `NO_COLOR` is set.
+Exit codes of every command: 0 clean; 1 findings; 2 declined, incomplete, a limit or bad usage; 3 a
+bug in tcc. `tcc --version` prints the version. Output is coloured only on a terminal, and not if
+`NO_COLOR` is set.
 
 Debian's package `tcc` is another program, the Tiny C Compiler. `tcc --version` tells them apart:
 this one prints `tcc, version` and a number, the C compiler prints no comma. `python -m tcc` is
 always this one.
 """
+
+
+_COMPILING = "compile"
+_COMPILE_OPTIONS = {option.name for option in COMPILING}
+_ALIKE = "options of the compiler, as for [`tcc compile`](#tcc-compile)"
 
 
 def page() -> str:
@@ -56,6 +60,11 @@ def _sections(command: click.Command, at: click.Context, level: str) -> Iterator
     yield _prose(command.help or "")
     for title, options in sections_of(command, at).items():
         rows = [_row(option) for option in options if _is_shown(option)]
+        if at.info_name != _COMPILING and _compiles(options):
+            # One row in place of eight, which every command that takes a grammar would repeat.
+            alike = [option for option in options if option.name in _COMPILE_OPTIONS]
+            rows = [row for row in rows if row not in map(_row, alike)]
+            rows.append(f"| {', '.join(f'`{one.opts[0]}`' for one in alike)} | {_ALIKE} |")
         if rows:
             head = "option" if title == "Options" else title
             yield "\n".join([f"| {head} | |", "| --- | --- |", *rows])
@@ -63,6 +72,10 @@ def _sections(command: click.Command, at: click.Context, level: str) -> Iterator
         for name, below in command.commands.items():
             inner = click.Context(below, at, info_name=name)
             yield from _sections(below, inner, level + "#")
+
+
+def _compiles(options: Iterable[click.Parameter]) -> bool:
+    return {option.name for option in options} >= _COMPILE_OPTIONS
 
 
 def _is_shown(option: click.Parameter) -> bool:
@@ -97,7 +110,8 @@ def _taken(option: click.Parameter) -> str:
     if isinstance(option.type, click.Choice):
         return " " + "\\|".join(map(str, option.type.choices))
     if option.metavar or not isinstance(option.type, click.IntRange | click.FloatRange):
-        return f" {option.metavar or option.type.name.upper()}"
+        name = option.metavar or option.type.name.upper()
+        return " " + name.replace("|", "\\|")
     return " N" if isinstance(option.type, click.IntRange) else " NUMBER"
 
 
@@ -121,7 +135,11 @@ def _more(option: click.Parameter) -> Iterator[str]:
 
 def _marked(text: str) -> str:
     """Help text in Markdown: what is for programs in backquotes, nothing that ends a cell."""
-    text = re.sub(r"(?<![\w`-])(--?[a-z][a-z-]*)(?![\w`])", r"`\1`", text.replace("``", "`"))
+    parts = text.replace("``", "`").split("`")  # every second one is in backquotes already
+    parts[::2] = [
+        re.sub(r"(?<![\w^-])(?<!\^\()(--?[a-z][a-z-]*)(?!\w)", r"`\1`", part) for part in parts[::2]
+    ]
+    text = "`".join(parts)
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 

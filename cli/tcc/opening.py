@@ -419,7 +419,7 @@ watch_option = click.option(
     "--watch",
     "watching",
     is_flag=True,
-    help="do it again whenever a file has changed, until Ctrl-C",
+    help="repeat whenever a file changes, until Ctrl-C",
 )
 
 

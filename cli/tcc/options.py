@@ -270,15 +270,15 @@ ledger_argument = click.argument("ledger", type=INPUT, callback=is_regular_file)
 artifact_argument = click.argument("artifact", type=GIVEN, callback=is_regular_file)
 # Of commands that serve: their standard input is the client's.
 served_argument = click.argument("artifact", type=INPUT, callback=is_regular_file)
-json_option = click.option("--json", "as_json", is_flag=True, help="one JSON document")
-pin_option = digest_option("--pin", "the artifact digest that is trusted")
-overwrite_option = click.option("--overwrite", is_flag=True, help="replace files that exist")
+json_option = click.option("--json", "as_json", is_flag=True, help="print one JSON document")
+pin_option = digest_option("--pin", "the trusted artifact digest")
+overwrite_option = click.option("--overwrite", is_flag=True, help="replace existing files")
 protocol_option = click.option(
     "--protocol",
     type=click.Choice(("auto", "handshake", "2026-07-28")),
     default="auto",
     show_default=True,
-    help="how the server is spoken to",
+    help="version of the protocol for talking to the server",
 )
 
 
@@ -298,12 +298,12 @@ def asking_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options of what a run or an execution asks, charges and accounts for."""
     return _all(
         command,
-        input_option("--quotes", "a book of quotes: what calls cost whose cost is a range"),
-        input_option("--adapters", "the registry of adapters that models run with"),
+        input_option("--quotes", "book of quotes: the costs of calls whose cost is a range"),
+        input_option("--adapters", "registry of the adapters that models run with"),
         input_option(
-            "--account", "the account to charge, shared with other runs (`tcc account create`)"
+            "--account", "account to charge, shared with other runs (`tcc account create`)"
         ),
-        input_option("--atoms", "a list of atoms: the mechanisms that privatised the input"),
+        input_option("--atoms", "list of atoms: the mechanisms that privatised the input"),
     )
 
 
@@ -316,13 +316,17 @@ def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options of commands that validate a ledger: what the auditor knows, and the kernel."""
     return _all(
         command,
-        digest_option("--seed", "the seed, where the ledger withholds it"),
-        digest_option("--opening-salt", "of the commitment, where it is not derived from the seed"),
-        digest_option("--opening", "what was handed out before beacon and nonce were known"),
-        bytes_option("--beacon", "the public randomness"),
-        bytes_option("--nonce", "the client's own randomness"),
-        input_option("--counts", "an exact artifact of the same core, for kappa"),
-        digest_option("--key", "of a session's digests"),
+        digest_option("--seed", "seed of a run whose ledger withholds it"),
+        digest_option(
+            "--opening-salt", "salt of the seed's commitment, if it is not derived from the seed"
+        ),
+        digest_option(
+            "--opening", "opening that was handed out before beacon and nonce were known"
+        ),
+        bytes_option("--beacon", "public randomness of the run"),
+        bytes_option("--nonce", "the client's randomness of the run"),
+        input_option("--counts", "exact artifact of the same core, to compute kappa"),
+        digest_option("--key", "key of a session's digests"),
     )
 
 
@@ -331,12 +335,14 @@ def trust_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _all(
         command,
         click.option(
-            "--no-verify", is_flag=True, help="check nothing and open at once: nothing is claimed"
+            "--no-verify",
+            is_flag=True,
+            help="open the artifact without checking it; then nothing is claimed",
         ),
         digest_option(
             "--checked",
-            "the digest of an artifact whose certificates were checked before: "
-            "only that it is that one is checked",
+            "digest of an artifact whose certificates were checked before: check only that "
+            "the artifact has this digest",
         ),
     )
 
@@ -355,7 +361,8 @@ def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
         type=click.Choice(FORMATS),
         default="text",
         show_default=True,
-        help="for people, programs, code scanning, workflows of GitHub; json is --json",
+        help="text for people, json (the same as --json) for programs, sarif for code "
+        "scanning, github for annotations in GitHub Actions",
     )(command)
 
 
@@ -414,7 +421,7 @@ upstream_header_option = click.option(
     metavar="NAME=env:VAR",
     multiple=True,
     callback=upstream_headers,
-    help="header for servers behind a URL, its value from the environment",
+    help="header for servers behind a URL, with its value from an environment variable; repeatable",
 )
 
 
@@ -523,7 +530,7 @@ def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--config",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="this tcc.toml; by default that of the nearest folder above",
+        help="tcc.toml to read; by default the nearest one in the grammar's folder or above",
     )
     none = click.option("--no-config", is_flag=True, help="read no tcc.toml")
     return chosen(none(command))

@@ -46,30 +46,42 @@ class Options:
         progress: called with the pass and its states so far, a few times a second at most.
     """
 
-    beta: str = field(default="1", metadata={"about": "inverse temperature"})
-    tilt: int = field(default=8, metadata={"about": "weight bits", "least": 0, "most": MAX_TILT})
+    beta: str = field(default="1", metadata={"about": "inverse temperature: how much costs count"})
+    tilt: int = field(
+        default=8,
+        metadata={
+            "about": "bits of each call's weight; 0: every call weighs 1",
+            "least": 0,
+            "most": MAX_TILT,
+        },
+    )
     max_states: int = field(
-        default=2_000_000, metadata={"about": "most states on the way", "least": 1}
+        default=2_000_000,
+        metadata={
+            "about": "limit on the states of each automaton that the compiler builds",
+            "least": 1,
+        },
     )
     timeout: float | None = field(
-        default=None, metadata={"about": "most seconds for the compilation"}
+        default=None, metadata={"about": "limit on the compilation, in seconds"}
     )
     count_bits: int | None = field(
-        default=None, metadata={"about": "most bits of the plan count", "least": 1}
+        default=None, metadata={"about": "limit on the bits of the number of plans", "least": 1}
     )
     relax: tuple[str, ...] = field(
         default=(),
         metadata={
             "about": "leave statements to the run: price, latency, cost, epsilon, uses, sum, "
-            "depth, require, forbid, or one limit such as 'uses(search)<=2'; auto: what it "
-            "takes to stay within the limits above; repeatable. Nothing is relaxed unasked",
+            "depth, require, forbid, or one limit such as 'uses(search)<=2'; auto: "
+            "what is needed to stay within the limits above; repeatable. By default "
+            "nothing is relaxed",
             "metavar": "NAME",
         },
     )
     round_counts: int | None = field(
         default=None,
         metadata={
-            "about": "round race counts up to so many bits",
+            "about": "round race counts up to this many bits",
             "least": 1,
             "most": 63,
             "metavar": "BITS",
@@ -78,7 +90,8 @@ class Options:
     purpose: Literal["run", "gate"] = field(
         default="run",
         metadata={
-            "about": "what for: gate leaves out the counts of a race, most of a deep artifact",
+            "about": "purpose of the artifact; gate omits race counts, which are most of a "
+            "deep artifact",
             "short": "for",
         },
     )

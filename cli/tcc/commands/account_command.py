@@ -1,4 +1,4 @@
-"""``tcc account``: an account that several runs draw on: made, and shown."""
+"""``tcc account``: creates and shows an account that several runs draw on."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _PLACES = {"price": 0, "latency_ms": 0, "epsilon": 9}
 
 @click.group("account")
 def command() -> None:
-    """Make an account that several runs draw on, and show what is in it."""
+    """Create and show an account that several runs draw on."""
 
 
 @command.command("create")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--price", type=click.IntRange(0), help="the most cents; without it, no cap")
-@click.option("--latency-ms", type=click.IntRange(0), help="the most milliseconds")
-@click.option("--epsilon", help="the most epsilon, a decimal")
+@click.option("--price", type=click.IntRange(0), help="cap in cents; by default none")
+@click.option("--latency-ms", type=click.IntRange(0), help="cap in milliseconds; by default none")
+@click.option("--epsilon", help="cap in epsilon, a decimal; by default none")
 @click.option(
     "--lease-ms",
     type=click.IntRange(1),
     default=60_000,
     show_default=True,
-    help="how long a reservation stands whose holder does not come back",
+    help="milliseconds after which a reservation lapses if its holder does not return",
 )
 @json_option
 def create(file: Path, as_json: bool, **caps: Any) -> None:
-    """Make a new account in FILE."""
+    """Create an account in FILE."""
     from tcc_runtime.account.account import Account
 
     if file.exists() or file.is_symlink():
@@ -50,9 +50,10 @@ def create(file: Path, as_json: bool, **caps: Any) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @json_option
 def show(file: Path, as_json: bool) -> None:
-    """Show caps, what was spent, what is held and what is left; every sum is made again.
+    """Show the caps of an account, what was spent, what is reserved, and what remains.
 
-    Reservations whose lease is over are ended by that, as by any draw on the account.
+    Every sum is computed again. Like any draw on the account, this ends reservations whose lease is
+    over.
     """
     with account_in(file) as account, refusing(file):
         _print(account.statement(), as_json)

@@ -1,4 +1,4 @@
-"""``tcc adapters``: what an adapter is, and whether a registry is true of its folders."""
+"""``tcc adapters``: identifies adapters, and checks a registry against its folders."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tcc.options import json_option
 
 @click.group("adapters")
 def command() -> None:
-    """Identify adapters that PEFT wrote, and check the registry of those that models run with."""
+    """Identify adapters of PEFT, and check the registry of the adapters that models use."""
 
 
 @command.command("id")
 @click.argument("folder", type=click.Path(path_type=Path))
 @json_option
 def identify(folder: Path, as_json: bool) -> None:
-    """Print the identity of the adapter in FOLDER: of its configuration and its tensors."""
+    """Print the identity of the adapter in FOLDER: a digest of its configuration and tensors."""
     from tcc_runtime.adapters.registry import folder_id
 
     with refusing(folder):
@@ -37,7 +37,7 @@ def identify(folder: Path, as_json: bool) -> None:
 @click.argument("registry", type=click.Path(path_type=Path))
 @json_option
 def check(registry: Path, as_json: bool) -> None:
-    """Hold each entry of REGISTRY to its folder."""
+    """Check each entry of REGISTRY against its folder."""
     known = adapters_in(registry)
     if as_json:
         from tcc.outputs.verdicts import AdaptersOutput

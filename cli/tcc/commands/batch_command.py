@@ -37,34 +37,42 @@ _VALIDATING = ("pin",)
 
 @click.command("batch")
 @options.artifact_argument
-@options.input_option("--requests", "the settings of each run: JSON lines, or a table (.parquet)")
+@options.input_option("--requests", "settings of each run: JSON lines, or a table (.parquet)")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
-    help=f"a folder: {PLAIN} and the ledgers by number; or, in shards, a part for each",
+    help=f"folder for {PLAIN} and the ledgers by number; in shards, for one part per shard",
 )
-@click.option("--processes", type=click.IntRange(1, 1024), help="by default one a processor")
-@click.option("--no-ledgers", is_flag=True, help="keep the results alone")
+@click.option(
+    "--processes",
+    type=click.IntRange(1, 1024),
+    help="number of processes; by default one per processor",
+)
+@click.option("--no-ledgers", is_flag=True, help="write results without ledgers")
 @options.overwrite_option
 @click.option(
     "--shard-size",
     type=click.IntRange(1, 1_000_000),
     metavar="N",
-    help=f"in shards of so many runs, {SHARD_SIZE} unless told; the same command goes on",
+    help=f"work in shards of N runs, by default {SHARD_SIZE}; the same command resumes",
 )
 @click.option(
-    "--format", "part_format", type=click.Choice(FORMATS), help="in shards: of their parts"
+    "--format", "part_format", type=click.Choice(FORMATS), help="in shards: format of the parts"
 )
-@click.option("--dask", metavar="ADDRESS", help="in shards, on a cluster: its scheduler, or local")
+@click.option(
+    "--dask",
+    metavar="ADDRESS",
+    help="in shards, on a Dask cluster: address of its scheduler, or local",
+)
 @click.option(
     "--started-ms",
     type=click.IntRange(0, (1 << 48) - 1),
     metavar="MS",
-    help="in shards: UTC milliseconds of all ledgers, by default those of the beginning",
+    help="in shards: start time of all ledgers in UTC milliseconds; by default that of the batch",
 )
-@click.option("--validate", "validating", is_flag=True, help="verify every ledger of the folder")
-@options.digest_option("--pin", "with --validate: the artifact digest that is trusted")
+@click.option("--validate", "validating", is_flag=True, help="validate every ledger of the folder")
+@options.digest_option("--pin", "with --validate: the trusted artifact digest")
 @options.trust_options
 @options.compile_options
 @options.json_option
@@ -72,12 +80,12 @@ _VALIDATING = ("pin",)
 def command(
     ctx: click.Context, /, artifact: Path, out: Path, validating: bool, as_json: bool, **given: Any
 ) -> None:
-    """Make the run of each request over ARTIFACT (or a grammar), or verify those of a folder.
+    """Run each request over ARTIFACT (or a grammar), or validate the ledgers of a folder.
 
-    Each run is the one that `tcc run` makes of the same settings. In shards (`--shard-size`,
-    `--format`, `--dask`) the same command goes on where a batch was cut off. Exit code 0: all are
-    certified, or valid. 1: a ledger is not valid. 2: some runs claim nothing, or ledgers are
-    missing.
+    Each run has the same result as `tcc run` with the same settings. In shards (`--shard-size`,
+    `--format`, `--dask`) the same command resumes a batch that was interrupted. Exit code 0: all
+    runs are certified, or all ledgers valid. 1: a ledger is not valid. 2: some runs claim nothing,
+    or ledgers are missing.
     """
     if validating:
         _refuse(ctx, _RUNNING, "makes runs, and --validate makes none")

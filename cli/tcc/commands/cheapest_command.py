@@ -1,4 +1,4 @@
-"""``tcc cheapest``: the plans of least cost."""
+"""``tcc cheapest``: lists the plans of least cost."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tcc.options import artifact_argument, compile_options, json_option
 @click.command("cheapest")
 @artifact_argument
 @click.option(
-    "-n", "count", type=click.IntRange(1), default=1, show_default=True, help="that many plans"
+    "-n", "count", type=click.IntRange(1), default=1, show_default=True, help="number of plans"
 )
 @compile_options
 @json_option
 def command(artifact: Path, count: int, as_json: bool, **given: Any) -> None:
-    """List the plans of ARTIFACT (or of a grammar) that cost least, cheapest first.
+    """List the N cheapest plans of ARTIFACT (or of a grammar), cheapest first.
 
-    Costs are sums of the low ends; plans of one cost come in call order. Where there are fewer
-    plans than that, all of them.
+    The cost of a plan is the sum of its calls' costs; a cost that is a range counts with its low
+    end. Plans of equal cost come in call order.
     """
     opened = open_artifact(artifact, command="cheapest", options=options_of(given))
     with refusing(artifact):

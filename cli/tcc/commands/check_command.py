@@ -1,4 +1,4 @@
-"""``tcc check``: verifies certificates of artifacts, and holds artifacts to their pins.
+"""``tcc check``: verifies certificates of artifacts, and compares artifacts with their pins.
 
 An artifact is read once: the bytes that are compared with the pin are those that were checked.
 """
@@ -49,16 +49,22 @@ def _are_regular(
     type=options.GIVEN,
     callback=_are_regular,
     metavar="ARTIFACT",
-    help="check the proof of an exact question about it; a second time: OTHER of --implies",
+    help="check a proof about this artifact; given twice, the second is OTHER of --implies",
 )
-@click.option("--core", is_flag=True, help="prove the automaton against its core, by residuals")
+@click.option(
+    "--core", is_flag=True, help="also check the automaton against its core, by residuals"
+)
 @options.input_option(
-    "--source", "the grammar file (- reads it) that it has to be made from", type=options.GIVEN
+    "--source",
+    "grammar file (- is standard input) that the artifact has to be made from",
+    type=options.GIVEN,
 )
-@click.option("--exact", is_flag=True, help="refuse what is relaxed, or has counts that are bounds")
+@click.option("--exact", is_flag=True, help="reject relaxed statements, and counts that are bounds")
 @options.pin_option
 @click.option(
-    "--locked", is_flag=True, help="refuse what is not as it is pinned; alone: check every pin"
+    "--locked",
+    is_flag=True,
+    help="reject what differs from its pin; without ARTIFACT: check every pin",
 )
 @options.lock_option("the pins, for --locked")
 @options.kernel_option(
@@ -83,12 +89,12 @@ def command(
     output_format: str,
     as_json: bool,
 ) -> None:
-    """Verify the certificates of ARTIFACT, one or more.
+    """Verify the certificates of each ARTIFACT.
 
-    --core also proves that it is the automaton of the grammar inside it; --source that this grammar
-    is the one in a file; --exact that nothing is relaxed: the automaton holds every statement, and
-    every count is exact. --locked holds artifacts to the pins that `tcc pin` wrote. With --artifact
-    ARTIFACT is a proof that `tcc prove -o` wrote about it.
+    --core also checks that the automaton is that of the grammar inside the artifact; --source that
+    this grammar is the one in a file; --exact that nothing is relaxed: the automaton enforces every
+    statement, and every count is exact. --locked compares artifacts with the pins that `tcc pin`
+    wrote. With --artifact, ARTIFACT is a proof about that artifact, written by `tcc prove -o`.
     """
     shown = options.chosen(output_format, as_json)
     if about:

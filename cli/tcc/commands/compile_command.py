@@ -1,4 +1,4 @@
-"""``tcc compile``: a grammar, or a graph, to a certified artifact."""
+"""``tcc compile``: compiles a grammar or a graph to a certified artifact."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ _LARGE = 16 << 20  # bytes from which on a file is worth a hint
 @click.command("compile")
 @click.argument("grammar", type=options.GivenPath(dir_okay=False, path_type=Path))
 @click.option(
-    "-o", "--output", type=options.OUTPUT, help="the artifact; by default beside the grammar"
+    "-o",
+    "--output",
+    type=options.OUTPUT,
+    help="file of the artifact; by default beside the grammar",
 )
 @options.config_options
 @options.compile_options
@@ -49,9 +52,9 @@ def command(
 ) -> None:
     """Compile GRAMMAR (.tcg, .graphml or node-link .json) to a certified artifact.
 
-    Without -o the artifact is written beside the grammar, with the ending .tcca. GRAMMAR - is a
-    grammar on standard input, which needs -o. With --watch it is compiled again whenever it, or a
-    file that it uses, has changed; the exit code is that of the last time.
+    Without -o the artifact is written beside the grammar, with the suffix .tcca. If GRAMMAR is -,
+    the grammar is read from standard input, and -o is required. --watch compiles again whenever the
+    grammar, or a file that it uses, changes; the exit code is that of the last compilation.
     """
     if grammar is STDIN and output is None:
         raise click.UsageError("a grammar on standard input has no name: say where to, by -o")

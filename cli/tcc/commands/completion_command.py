@@ -1,4 +1,4 @@
-"""``tcc completion``: what a shell needs to complete commands and options (docs/editors.md)."""
+"""``tcc completion``: prints what a shell needs to complete command lines (docs/editors.md)."""
 
 from __future__ import annotations
 

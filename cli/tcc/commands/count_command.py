@@ -1,4 +1,4 @@
-"""``tcc count``: how many plans there are."""
+"""``tcc count``: counts plans."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from tcc_runtime.artifact.plans import plans_by_depth
 
 @click.command("count")
 @artifact_argument
-@click.option("--by-depth", is_flag=True, help="by their number of calls")
+@click.option("--by-depth", is_flag=True, help="count the plans of each number of calls")
 @compile_options
 @json_option
 def command(artifact: Path, by_depth: bool, as_json: bool, **given: Any) -> None:
-    """Count the plans of ARTIFACT (or of a grammar): exactly, or at most so many."""
+    """Count the plans of ARTIFACT (or of a grammar).
+
+    The number is exact, or an upper bound ("at most") for an artifact whose counts are bounds.
+    """
     opened = open_artifact(artifact, command="count", options=options_of(given))
     plans = screen.decimal(opened.plans(opened.root))
     depths = [screen.decimal(n) for n in plans_by_depth(opened)] if by_depth else None

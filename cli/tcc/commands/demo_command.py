@@ -1,4 +1,4 @@
-"""``tcc demo``: the real pipeline, done here and now; and its tools as a server."""
+"""``tcc demo``: runs the pipeline on real questions, and serves its tools."""
 
 from __future__ import annotations
 
@@ -29,22 +29,32 @@ _SHOWN = (
 
 @click.group("demo")
 def command() -> None:
-    """Show the whole of it at work, on real questions."""
+    """Run the whole pipeline on real questions."""
 
 
 @command.command("pipeline")
-@click.option("--questions", type=click.IntRange(1), help="so many, spread over all; else all")
-@click.option("--mode", "slugs", multiple=True, metavar="MODE", help="of the table; repeatable")
+@click.option(
+    "--questions",
+    type=click.IntRange(1),
+    help="number of questions, spread over all kinds; by default all seventy",
+)
+@click.option(
+    "--mode",
+    "slugs",
+    multiple=True,
+    metavar="MODE",
+    help="mode of the search (docs/pipeline.md); repeatable; by default all modes",
+)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("tcc-pipeline"),
     show_default=True,
-    help="new folder for the corpus, artifacts, ledgers, sessions and noisy categories",
+    help="new or empty folder for the corpus, artifacts, ledgers, sessions and noisy categories",
 )
 @input_option(
     "--categories",
-    "noisy categories of an earlier run, categories.json of its folder, in place of new ones",
+    "noisy categories of an earlier run (categories.json of its folder), instead of new ones",
 )
 @json_option
 @click.pass_context
@@ -57,10 +67,11 @@ def pipeline(
     categories: Path | None,
     as_json: bool,
 ) -> None:
-    """Retrieve, summarise, calculate: numeric questions, each call made through a gate.
+    """Answer numeric questions by a pipeline of tools, each call made through a gate.
 
-    Every search and every session is recorded in OUT/ledgers and validated. Beside them the same
-    tools in LangGraph's own loop, scripted, without a plan. Exit code 1: a ledger is not VALID.
+    The tools retrieve texts, summarise and calculate. Every search and every session is recorded in
+    OUT/ledgers and validated. For comparison the same tools run in LangGraph's own loop, scripted,
+    without a plan. Exit code 1: a ledger is not VALID.
     """
     from tcc_experiments.pipeline.campaign import campaign, chosen, read_record
     from tcc_experiments.pipeline.comparison import by_mode
@@ -96,11 +107,11 @@ def pipeline(
 
 @command.command("desk")
 @click.argument("corpus", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--digest", metavar="HEX", help="the corpus has to have it")
+@click.option("--digest", metavar="HEX", help="required digest of the corpus")
 def desk(corpus: Path, digest: str | None) -> None:
     """Serve the pipeline's tools over CORPUS, as an MCP server over stdio.
 
-    A corpus is made by `tcc demo pipeline`: corpus.db in its folder.
+    `tcc demo pipeline` writes the corpus: corpus.db in its output folder.
     """
     from tcc_experiments.pipeline.corpus import Corpus
     from tcc_experiments.pipeline.desk import serve

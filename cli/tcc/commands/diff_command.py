@@ -1,4 +1,4 @@
-"""``tcc diff``: which plans a new grammar has that an old one has not."""
+"""``tcc diff``: compares the plans and sessions of a new grammar with those of an old one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     type=click.Choice(["wider", "narrower"]),
     default="wider",
     show_default=True,
-    help="end with 1 where NEW allows something new (wider), or lost something (narrower)",
+    help="end with 1 if NEW allows something new (wider), or forbids something that OLD "
+    "allows (narrower)",
 )
 @click.option(
     "--format",
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
     type=click.Choice([*FORMATS, "markdown"]),
     default="text",
     show_default=True,
-    help="for people, programs, code scanning, workflows of GitHub, comments",
+    help="text for people, json for programs, sarif for code scanning, github for annotations"
+    " in GitHub Actions, markdown for comments",
 )
 @compile_options
 @json_option
@@ -58,12 +60,11 @@ def command(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Compare the plans of NEW with those of OLD: artifacts or grammars, each of them.
+    """Compare the plans of NEW with those of OLD; each is an artifact or a grammar.
 
-    Says how many plans were added and removed, exactly, with a shortest and a cheapest one of
-    each; and whether NEW lets a session through that OLD does not, monitors and values included:
-    then it ends with 1, and a shortest one is shown. It also ends with 1 where a gate makes calls
-    in another way, and with 2 where it is not known.
+    Reports the exact numbers of added and removed plans, with a shortest and a cheapest example,
+    and whether NEW lets a session through that OLD refuses, monitors and values included. Exit code
+    1: there is such a session, which is shown, or a gate makes calls in another way. 2: undecided.
     """
     shown = chosen(output_format, as_json)
     options = options_of(given)

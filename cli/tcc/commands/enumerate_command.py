@@ -1,4 +1,4 @@
-"""``tcc enumerate``: the plans, one a line, in call order."""
+"""``tcc enumerate``: lists plans in call order, one per line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DEFAULT = 1000
 @click.option(
     "--limit",
     type=click.IntRange(1),
-    help=f"at most that many plans (default {_DEFAULT})",
+    help=f"list at most this many plans (default {_DEFAULT})",
 )
 @compile_options
 @json_option
@@ -33,9 +33,9 @@ def command(
 ) -> None:
     """List the plans of ARTIFACT (or of a grammar) in call order, each once.
 
-    They are the plans of the grammar, whatever the artifact leaves to a run.
+    Only plans of the grammar are listed, whichever statements the artifact leaves to a run.
 
-    Without --limit a list that was cut at the default ends with exit code 2.
+    Without --limit, exit code 2 says that the list was cut at the default.
     """
     opened = open_artifact(artifact, command="enumerate", options=options_of(given))
     wanted = _DEFAULT if limit is None else limit

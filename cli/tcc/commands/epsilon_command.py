@@ -1,4 +1,4 @@
-"""``tcc epsilon``: the epsilon of composed mechanisms at a delta."""
+"""``tcc epsilon``: composes privacy mechanisms to an epsilon at a delta."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _METHODS = {
     show_default=True,
     metavar="DECIMAL",
     callback=delta_of,
-    help="above 0 and below 1",
+    help="delta at which the epsilon holds, above 0 and below 1",
 )
 @json_option
 def command(atoms: Path, delta: str, as_json: bool) -> None:
-    """Compose the mechanisms listed in ATOMS (- is standard input): a JSON list of atoms.
+    """Compose the mechanisms listed in ATOMS (- is standard input), a JSON list of atoms.
 
-    The epsilon is rounded up, at every step: it is never below the true one.
+    The epsilon is rounded up at every step, so it is never below the true one.
     """
     listed = atoms_in(atoms)
     with refusing(atoms):

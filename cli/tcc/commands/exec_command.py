@@ -38,36 +38,48 @@ _EXECUTING = options.executing()
 @click.command("exec", cls=options.Sectioned)
 @options.artifact_argument
 @options.input_option(
-    "--tools", "a Python file: functions with the names of tools, or a mapping TOOLS"
+    "--tools", "Python file with a function of each tool's name, or a mapping TOOLS"
 )
 @click.option(
     "--ledger",
     type=options.OUTPUT,
-    help="the session's; one that is there is taken up. Without it the session is in memory alone",
+    help="ledger of the session; an existing one is continued. By default the session is only"
+    " in memory",
 )
-@options.input_option("--arguments", "a JSON object: of each tool the open arguments, by name")
-@click.option("--deadline", type=float, metavar="SECONDS", help="of each call; then it is unknown")
+@options.input_option("--arguments", "JSON object: for each tool its open arguments, by name")
+@click.option(
+    "--deadline",
+    type=float,
+    metavar="SECONDS",
+    help="limit on each call, in seconds; after it the outcome is unknown",
+)
 @click.option(
     "--retries",
     type=click.IntRange(0),
     default=3,
     show_default=True,
-    help="most failures in a row; one more ends it",
+    help="limit on failures in a row; one more ends the execution",
 )
 @click.option(
-    "--once", multiple=True, metavar="TOOL", help="does nothing twice for one key; repeatable"
+    "--once",
+    multiple=True,
+    metavar="TOOL",
+    help="tool without a second effect for the same idempotency key; repeatable",
 )
 @click.option(
     "--server",
     "servers",
     multiple=True,
     metavar="NAME=COMMAND",
-    help="an MCP server over stdio, as the grammar names it; repeatable",
+    help="MCP server over stdio, under the name that the grammar binds tools to; repeatable",
 )
-@click.option("--show", multiple=True, metavar="TOOL.PARAMETER", help="in the ledger; repeatable")
-@options.given_option(
-    "what the session is given when it begins, as the grammar declares; repeatable"
+@click.option(
+    "--show",
+    multiple=True,
+    metavar="TOOL.PARAMETER",
+    help="open parameter whose values the ledger shows; repeatable",
 )
+@options.given_option("value that the grammar asks for when a session opens; repeatable")
 @options.asking_options
 @options.all_options(_EXECUTING)
 @options.trust_options
@@ -96,11 +108,11 @@ def command(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Search ARTIFACT (or a grammar) for its best plan, and do it, call by call.
+    """Search ARTIFACT (or a grammar) for its best plan, and execute it call by call.
 
-    Where models may execute, one of them makes each call of their tools, within what the caps
-    leave. A session that was stopped goes on where it was. Exit code 0: the plan was done to its
-    end. 2: it was not, and the last line says why.
+    If models may execute, one of them makes each call of their tools, within what the caps leave. A
+    session that was interrupted continues where it stopped. Exit code 0: the plan was executed to
+    its end. 2: it was not, and the last line says why.
     """
     settings = options.taken(_EXECUTING, given)
     if settings["delta"] is not None:

@@ -1,4 +1,4 @@
-"""``tcc experiments``: the paper's tables and figures, measured on this machine."""
+"""``tcc experiments``: measures the paper's tables and figures on this machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OnPart = Callable[[str, int, int], None]
 
 @click.command("experiments")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--quick", is_flag=True, help="small sizes, about a minute in all")
+@click.option("--quick", is_flag=True, help="use small sizes; about a minute in all")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -37,25 +37,27 @@ OnPart = Callable[[str, int, int], None]
     type=click.IntRange(1, 64),
     default=2,
     show_default=True,
-    help="that measure at the same time",
+    help="number of processes",
 )
-@click.option("--no-figures", is_flag=True, help="tables and RESULTS.md alone; needs no matplotlib")
+@click.option(
+    "--no-figures", is_flag=True, help="write tables and RESULTS.md only; matplotlib is not needed"
+)
 @click.option(
     "--ledgers",
     type=click.Path(file_okay=False, path_type=Path),
-    help="keep the ledger of every run there, validated, beside its artifact; runs all parts again",
+    help="folder for the validated ledger of every run and its artifact; runs all parts again",
 )
 @click.option(
     "--draw",
     is_flag=True,
-    help="draw the noisy categories of the pipeline anew, in place of those on record",
+    help="draw new noisy categories for the pipeline, instead of those on record",
 )
 @click.option(
     "--against",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="compare the tables with those published in this folder; exit 1 if any differs",
+    help="compare the tables with those in this folder; exit code 1 if any differs",
 )
-@click.option("--list", "lists", is_flag=True, help="name the experiments, and run none")
+@click.option("--list", "lists", is_flag=True, help="list the experiments, and run none")
 @json_option
 @click.pass_context
 def command(
@@ -74,9 +76,9 @@ def command(
 ) -> None:
     """Measure the experiments NAME..., or all of them.
 
-    A NAME is of an experiment, or the paper's label of a table, figure or theorem, such as
-    fig:baselinesA. What is finished is kept in OUT/.parts and not run again; a run that was cut
-    off goes on.
+    NAME is an experiment, or the paper's label of a table, figure or theorem, such as
+    fig:baselinesA. Finished parts are kept in OUT/.parts and not run again, so an interrupted
+    command resumes.
     """
     from tcc_experiments.figures import MissingMatplotlib, pyplot
     from tcc_experiments.model import Size

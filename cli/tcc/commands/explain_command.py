@@ -1,4 +1,4 @@
-"""``tcc explain``: what a diagnostic code means, with an example and its mend."""
+"""``tcc explain``: explains a code, with an example and its fix."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tcc.options import json_option
 
 @click.command("explain")
 @click.argument("code", required=False)
-@click.option("--list", "listing", is_flag=True, help="all codes; so does no CODE")
+@click.option("--list", "listing", is_flag=True, help="list all codes, as without CODE")
 @json_option
 @click.pass_context
 def command(ctx: click.Context, /, code: str | None, listing: bool, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""``tcc fmt``: grammars in their canonical layout.
+"""``tcc fmt``: rewrites grammars in their canonical layout.
 
 A layout differs from its file in white space alone, so the unified difference needs no search: the
 text before two lines says which of them correspond.  Cost: linear in the texts.
@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 
 @click.command("fmt")
 @click.argument("grammars", nargs=-1, required=True, type=GivenPath(path_type=Path))
-@click.option("--check", "checking", is_flag=True, help="write nothing; exit 1 if it would")
-@click.option("--diff", "differing", is_flag=True, help="the same, and show what would change")
+@click.option(
+    "--check", "checking", is_flag=True, help="write nothing; exit code 1 if a file would change"
+)
+@click.option("--diff", "differing", is_flag=True, help="as --check, and show what would change")
 @json_option
 @click.pass_context
 def command(
@@ -42,11 +44,11 @@ def command(
     differing: bool,
     as_json: bool,
 ) -> None:
-    """Lay out GRAMMARS: files, folders with .tcg files, or - for standard input.
+    """Format GRAMMARS: files, folders with .tcg files, or - for standard input.
 
-    Files are written in place, standard input comes out on standard output. Tokens and comments
-    stay as they are, so a grammar means what it meant. A file with an error of syntax is left as
-    it is: exit 1.
+    Files are rewritten in place; standard input is printed formatted. Tokens and comments stay as
+    they are, so the meaning does not change. A file with a syntax error is left unchanged: exit
+    code 1.
     """
     quiet = as_json or differing or STDIN in grammars
     layouts = []

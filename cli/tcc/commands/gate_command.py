@@ -1,7 +1,7 @@
-"""``tcc gate``: an MCP server over stdio that is another one, held to a grammar.
+"""``tcc gate``: relays an MCP server, and holds its sessions to a grammar.
 
-The session is that of a ledger, or one of a store: of the connection, of who connects, or one that
-is named.  Text: docs/gate.md, docs/sessions.md.
+The session is that of a ledger, or one of a store: new for each connection, that of the principal,
+or a named one.  Text: docs/gate.md, docs/sessions.md.
 """
 
 from __future__ import annotations
@@ -83,57 +83,64 @@ def _address(
 @click.option(
     "--ledger",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="the record of the session; one that is there is taken up, one that has ended is kept"
-    " beside",
+    help="ledger of the session; an existing session is continued, the ledger of an ended one"
+    " is kept beside it",
 )
 @click.option(
     "--store",
     type=click.Path(file_okay=False, path_type=Path),
-    help="the folder of the sessions of ARTIFACT, in place of --ledger",
+    help="folder for the sessions of ARTIFACT, instead of --ledger",
 )
 @click.option(
     "--session",
     metavar="new|principal|ID",
-    help="of a store: one for each connection (the default), one for who connects, or that one",
+    help="which session of a store: a new one for each connection (the default), one for each"
+    " principal, or the one with this id",
 )
 @options.given_option(
-    "what the session is given when it begins, as the grammar declares; with --jwt-key"
-    " NAME=claim:CLAIM takes it from the token"
+    "value that the grammar asks for when a session opens; with --jwt-key, NAME=claim:CLAIM "
+    "takes it from the token; repeatable"
 )
 @click.option(
     "--renew",
     type=options.DurationType(),
-    help="with --session principal: end one that began so long ago, and begin another",
+    help="with --session principal: end a session of this age, and begin another",
 )
 @click.option(
     "--idle",
     type=click.FloatRange(0.01, 10**9),
-    help="seconds without a word of the client after which the connection is over",
+    help="seconds of silence after which the connection of a client ends",
 )
 @click.option(
     "--server",
     "named",
     metavar="NAME=URL|COMMAND",
     multiple=True,
-    help="one of several servers, that tools are bound to by name; in place of what follows --",
+    help="one of several servers, instead of COMMAND; the grammar binds tools to them by "
+    "name; repeatable",
 )
-@options.input_option("--servers", "the same from a file with the member mcpServers")
+@options.input_option("--servers", "the same, from a file with the member mcpServers")
 @options.upstream_header_option
 @options.input_option(
-    "--lock", "the tools that the server has to have, from `tcc import mcp --lock`"
+    "--lock", "lock that `tcc import mcp --lock` wrote: the tools that the server has to have"
 )
 @click.option(
-    "--mask", is_flag=True, help="show only the tools that may be called now (handshake clients)"
+    "--mask", is_flag=True, help="list only the tools that may be called now (handshake clients)"
 )
 @click.option(
     "--deadline",
     type=click.FloatRange(0.01, 86400),
     default=300.0,
     show_default=True,
-    help="seconds that a call may take before its outcome is unknown",
+    help="limit on each call, in seconds; after it the outcome is unknown",
 )
 @options.protocol_option
-@click.option("--show", metavar="NAMES", help="tool.parameter,.. whose values the ledger shows")
+@click.option(
+    "--show",
+    metavar="NAMES",
+    help="open parameters whose values the ledger shows,"
+    " as tool.parameter, with commas between them",
+)
 @click.option(
     "--durable/--no-durable",
     cls=options.FlagPair,
@@ -144,50 +151,66 @@ def _address(
 @click.option(
     "--shadow",
     is_flag=True,
-    help="refuse nothing, and record what would be refused; its ledgers show nothing",
+    help="refuse nothing, and record what would be refused; such ledgers prove nothing",
 )
 @options.input_option(
-    "--account", "counts what limits across sessions bound, for all who draw on it"
+    "--account",
+    "account that counts what limits across sessions bound, shared by all gates that use it",
 )
-@click.option("--finish", is_flag=True, help="end the session with the connection, where it may")
+@click.option(
+    "--finish", is_flag=True, help="end the session with the connection, if a plan may end there"
+)
 @options.digest_option(
-    "--checked", "the digest of an artifact whose certificates were checked before"
+    "--checked",
+    "digest of an artifact whose certificates were checked before: check only "
+    "that the artifact has this digest",
 )
 @click.option(
-    "--http", metavar="HOST:PORT", callback=_address, help="serve over HTTP; port 0 is drawn"
+    "--http",
+    metavar="HOST:PORT",
+    callback=_address,
+    help="serve over HTTP at this address; port 0 picks a free port",
 )
 @click.option(
-    "--host", "names", metavar="NAME", multiple=True, help="further name of a Host header"
+    "--host",
+    "names",
+    metavar="NAME",
+    multiple=True,
+    help="another name to accept in the Host header; repeatable",
 )
 @click.option(
     "--origin",
     "origins",
     metavar="URL",
     multiple=True,
-    help="of pages that may call from a browser",
+    help="origin of web pages that may connect; repeatable",
 )
-@options.input_option("--tls-cert", "certificate of this server, PEM")
-@options.input_option("--tls-key", "its private key, PEM")
+@options.input_option("--tls-cert", "certificate of this server (PEM)")
+@options.input_option("--tls-key", "this server's private key (PEM)")
 @click.option(
-    "--behind-proxy", is_flag=True, help="a proxy in front speaks TLS; needed beyond loopback"
+    "--behind-proxy",
+    is_flag=True,
+    help="say that a proxy in front terminates TLS; required "
+    "beyond loopback unless --tls-cert is given",
 )
 @click.option(
     "--share-server",
     "shares",
     is_flag=True,
-    help="one server process for all sessions, in place of one for each: they share its memory",
+    help="start one server process for all sessions, which then share its memory, instead of "
+    "one for each",
 )
 @click.option(
     "--metrics",
     metavar="HOST:PORT",
     callback=_address,
-    help="counts for a monitoring system, at /metrics of an address of its own",
+    help="serve metrics for a monitoring system at /metrics of this address",
 )
 @options.input_option(
-    "--jwt-key", "public key (PEM) or keys (JWKS) of the tokens that clients bring"
+    "--jwt-key", "public key (PEM) or keys (JWKS) that clients' tokens are verified with"
 )
-@click.option("--jwt-audience", metavar="AUD", help="audience that a token names")
-@click.option("--jwt-issuer", metavar="ISS", help="issuer that a token names")
+@click.option("--jwt-audience", metavar="AUD", help="audience that a token has to name")
+@click.option("--jwt-issuer", metavar="ISS", help="issuer that a token has to name")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -204,13 +227,14 @@ def command(
     checked: bytes | None,
     **given: Any,
 ) -> None:
-    """Be the MCP server COMMAND, held to ARTIFACT (or to a grammar, compiled on the spot).
+    """Relay the MCP server COMMAND, held to ARTIFACT (or to a grammar, compiled on the spot).
 
-    Put it into a client's configuration in place of the server. With --ledger the session is the
-    ledger's: a gate that is started again takes it up. With --store each connection has its own.
+    Put this command into a client's configuration in place of the server. With --ledger there is
+    one session, and a gate that is started again continues it. With --store each connection has a
+    session of its own.
 
-    Exit code 0: the client is gone. 1: the server's tools are not those of the lock or of the
-    grammar, or there is no such session here. 2: the server or the ledger failed.
+    Exit code 0: the client has gone. 1: the server's tools are not those of the lock or of the
+    grammar, or the store has no such session. 2: the server or the ledger failed.
     """
     several = several_servers(server, given)
     web = _web_of(given)

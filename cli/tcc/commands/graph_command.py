@@ -1,4 +1,4 @@
-"""``tcc graph``: the states of an artifact as a picture, or as a graph for other programs."""
+"""``tcc graph``: draws the states of an artifact, or exports them as a graph."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ _ENDINGS: Final = {
 def drawing_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a format and of an output."""
     for option in (
-        click.option("--json", "as_json", is_flag=True, help="short for --format json"),
+        click.option("--json", "as_json", is_flag=True, help="the same as --format json"),
         click.option(
             "-o",
             "--output",
             type=click.Path(dir_okay=False, path_type=Path),
-            help="a file; by default it is printed",
+            help="output file; by default the output is printed",
         ),
         click.option(
             "--format",
             "output_format",
             type=click.Choice((*PICTURES, *GRAPHS)),
-            help="a picture (dot, mermaid, svg, html), or all of it for programs (json, node-link, "
-            "graphml); by default what the ending of -o says",
+            help="a picture (dot, mermaid, svg, html), or the whole graph for programs (json,"
+            " node-link, graphml); by default decided by the suffix of -o",
         ),
     ):
         command = option(command)
@@ -107,7 +107,7 @@ def deliver(text: str, output: Path | None, output_format: str, read: Iterable[P
     default=200,
     show_default=True,
     metavar="STATES",
-    help="of a picture: that many states at most, nearest to the root first",
+    help="in a picture: show at most this many states, nearest to the root first",
 )
 @compile_options
 def command(
@@ -120,8 +120,8 @@ def command(
 ) -> None:
     """Draw the states of ARTIFACT (or of a grammar) and the calls between them.
 
-    A picture shows the first states and says how many it leaves out; svg and html need no other
-    program. For programs all states are written, at most 2^18 with their edges.
+    A picture shows the first states, and says how many it omits; svg and html need no other
+    program. The formats for programs have all states, with at most 2^18 states and edges together.
     """
     form = chosen_format(output_format, as_json, output, "dot")
     read: list[Path] = []

@@ -1,4 +1,4 @@
-"""``tcc import mcp``: the tools of an MCP server as the skeleton of a grammar, and as a lock."""
+"""``tcc import mcp``: makes a grammar, and a lock, from the tools of an MCP server."""
 
 from __future__ import annotations
 
@@ -36,35 +36,42 @@ class NotListed(Exception):
 
 @click.group("import")
 def command() -> None:
-    """Make a grammar from what is there already."""
+    """Make a grammar from existing tools."""
 
 
 @command.command("mcp", cls=options.WithServer)
 @click.argument("file", required=False, type=click.Path(exists=True, path_type=Path))
-@click.option("-o", "--output", type=options.OUTPUT, help="the grammar; by default it is printed")
 @click.option(
-    "--lock", type=options.OUTPUT, help="also lock the tools as they are, for `tcc gate --lock`"
+    "-o",
+    "--output",
+    type=options.OUTPUT,
+    help="file of the grammar; by default the grammar is printed",
+)
+@click.option(
+    "--lock",
+    type=options.OUTPUT,
+    help="also write a lock of the tools as they are now, for `tcc gate --lock`",
 )
 @click.option(
     "--config",
     type=options.INPUT,
     callback=options.is_regular_file,
-    help="list the tools of all servers in a client's configuration, the member mcpServers",
+    help="list the tools of all servers in a client's configuration (its member mcpServers)",
 )
 @click.option(
     "--rewrite",
     type=options.OUTPUT,
-    help="also write that configuration with one server in place of them: the gate",
+    help="also write that configuration with the gate in place of its servers",
 )
 @options.upstream_header_option
-@click.option("--name", help="the grammar's name; by default the server's, or the file's")
+@click.option("--name", help="name of the grammar; by default that of the server or of FILE")
 @options.overwrite_option
 @click.option(
     "--deadline",
     type=click.FloatRange(0.01, 3600),
     default=60.0,
     show_default=True,
-    help="seconds that the server may take for an answer",
+    help="limit on each answer of the server, in seconds",
 )
 @options.protocol_option
 @options.json_option
@@ -87,9 +94,9 @@ def mcp(
 ) -> None:
     """List the tools of the MCP server COMMAND, or of FILE, and write a grammar of them.
 
-    FILE holds the result of `tools/list`, or the list itself, or a list of functions as the APIs of
-    OpenAI and Anthropic take it. The grammar allows every tool in any
-    order: narrow it. What it cannot hold of the tools' schemas is said as warnings.
+    FILE holds the result of `tools/list`, or the list itself, or a list of functions in the format
+    of the APIs of OpenAI or Anthropic. The grammar allows every tool in any order: narrow it.
+    Warnings list what a grammar cannot express of the tools' schemas.
     """
     if [file is None, not server, config is None].count(False) != 1:
         raise click.UsageError("give a file, --config, or the command of a server behind --")

@@ -1,4 +1,4 @@
-"""``tcc init``: a grammar to start from, and a workflow that checks it."""
+"""``tcc init``: starts a grammar, and a workflow that checks it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 @click.argument(
     "folder", metavar="[DIR]", default=".", type=click.Path(file_okay=False, path_type=Path)
 )
-@click.option("--name", help="of the grammar; by default that of the folder")
-@click.option("--no-ci", is_flag=True, help="no workflow for GitHub Actions")
-@click.option("--force", is_flag=True, help="replace files that are there")
+@click.option("--name", help="name of the grammar; by default that of the folder")
+@click.option("--no-ci", is_flag=True, help="write no workflow for GitHub Actions")
+@click.option("--force", is_flag=True, help="replace existing files")
 @json_option
 def command(folder: Path, name: str | None, no_ci: bool, force: bool, as_json: bool) -> None:
-    """Begin a grammar in DIR, with comments to learn from, and a workflow that checks it.
+    """Start a commented grammar in DIR, and a workflow that checks it.
 
-    A file that is there is left alone, and then nothing is written, unless --force is given.
+    If one of the files exists, nothing is written, unless --force is given.
     """
     chosen = _from_folder(folder) if name is None else _checked(name)
     texts = {folder / f"{chosen}.tcg": _template("agent.tcg", chosen)}

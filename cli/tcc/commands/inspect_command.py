@@ -1,4 +1,4 @@
-"""``tcc inspect``: what is in an artifact."""
+"""``tcc inspect``: shows the contents of an artifact."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ from tcc.options import artifact_argument, compile_options, json_option
 
 @click.command("inspect")
 @artifact_argument
-@click.option("--core", is_flag=True, help="print the grammar that was compiled, resolved, as JSON")
-@click.option("--by-depth", is_flag=True, help="count plans by their number of calls, at any cost")
+@click.option("--core", is_flag=True, help="print the core: the resolved grammar, as JSON")
+@click.option(
+    "--by-depth",
+    is_flag=True,
+    help="count the plans of each number of calls, however long that takes",
+)
 @compile_options
 @json_option
 def command(artifact: Path, core: bool, by_depth: bool, as_json: bool, **given: Any) -> None:
-    """Show what is in ARTIFACT (or in a grammar, compiled on the spot)."""
+    """Show the contents of ARTIFACT (or of a grammar, compiled on the spot)."""
     opened = open_artifact(artifact, command="inspect", options=options_of(given))
     if core:
         screen.say_json(bytes(opened.file.columns["core"].data).decode("utf-8"))

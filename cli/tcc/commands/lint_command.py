@@ -1,4 +1,4 @@
-"""``tcc lint``: what grammars say to no effect."""
+"""``tcc lint``: reports statements of grammars that have no effect."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tcc_runtime.ledger.outputs import write_whole
 
 @click.command("lint")
 @click.argument("grammars", nargs=-1, required=True, type=options.GivenPath(path_type=Path))
-@click.option("--fix", is_flag=True, help="make the safe fixes, which change no plan")
+@click.option("--fix", is_flag=True, help="apply the safe fixes, which change no plan")
 @click.option("--diff", "as_diff", is_flag=True, help="show the safe fixes, and write nothing")
 @options.config_options
 @options.compile_options
@@ -38,9 +38,9 @@ def command(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Say what GRAMMARS hold that does nothing, or not what it seems to (docs/lint.md).
+    """Report statements of GRAMMARS without effect, or with another than it seems (docs/lint.md).
 
-    They are files, folders with .tcg files, or - for standard input.
+    GRAMMARS are files, folders with .tcg files, or - for standard input.
     Exit code 0: clean. 1: findings. 2: some lints were not decided within the limits.
     """
     if fix and as_diff:

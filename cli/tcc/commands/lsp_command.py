@@ -6,12 +6,13 @@ import click
 
 
 @click.command("lsp")
-@click.option("--stdio", is_flag=True, help="speak over standard input and output, as always")
+@click.option("--stdio", is_flag=True, help="use standard input and output, which is the only way")
 @click.pass_context
 def command(ctx: click.Context, /, stdio: bool) -> None:
-    """Answer an editor about grammars: errors, lints, names, layout (docs/editors.md).
+    """Serve editors: errors, lints, names and layout of grammars (docs/editors.md).
 
-    Editors start it, and speak the Language Server Protocol over standard input and output.
+    Editors start this command, and speak the Language Server Protocol with it over standard input
+    and output.
     """
     try:
         from tcc.editor.server import serve

@@ -1,4 +1,4 @@
-"""``tcc mine``: a first grammar out of recorded sessions."""
+"""``tcc mine``: writes a first grammar from recorded sessions."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from tcc.traces.mining import CompileError, Mined, mine
 
 @click.command("mine")
 @sessions_argument
-@click.option("-o", "--output", type=OUTPUT, required=True, help="the grammar")
+@click.option("-o", "--output", type=OUTPUT, required=True, help="file of the grammar")
 @click.option(
     "--schemas",
     type=INPUT,
     callback=is_regular_file,
-    help="the tools, as `tcc import mcp` reads them; without it, from the recorded arguments",
+    help="schemas of the tools, as `tcc import mcp` reads them; by default derived from the "
+    "recorded arguments",
 )
-@click.option("--name", help="the grammar's name; by default the first file's")
+@click.option("--name", help="name of the grammar; by default that of the first file")
 @form_option
 @overwrite_option
 @json_option
@@ -42,11 +43,12 @@ def command(
     overwrite: bool,
     as_json: bool,
 ) -> None:
-    """Write a first grammar of the sessions recorded in FILE, which admits them.
+    """Write a first grammar that admits the sessions recorded in FILE.
 
-    Tools and types are those of the schemas, statements are relations that tie two calls by a value
-    and held in every session. Narrow it, and tell with `tcc replay` what that refuses. Ends with 1
-    where it does not admit every session, such as one with arguments that no schema has.
+    Tools and types are those of the schemas. Statements are relations that held in every session
+    and tie two calls by a value. Narrow the grammar, and let `tcc replay` report what it then
+    refuses. Exit code 1: the grammar does not admit every session, such as one with arguments that
+    no schema has.
     """
     tools = None if schemas is None else tools_in(schemas)
     if same_file(output, [*files, *([] if schemas is None else [schemas])]):

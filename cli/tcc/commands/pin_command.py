@@ -1,4 +1,4 @@
-"""``tcc pin``: write down which artifacts are the ones to be used."""
+"""``tcc pin``: records which artifacts, made from which sources, are in use."""
 
 from __future__ import annotations
 
@@ -264,10 +264,13 @@ def missing(path: Path) -> ReportedFinding:
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="ARTIFACT...",
 )
-@lock_option("the file of pins")
-@click.option("--remove", is_flag=True, help="take the pins of these paths away")
-@input_option("--source", "the grammar that ARTIFACT is held to (default: as pinned, or beside it)")
-@click.option("--no-source", is_flag=True, help="hold ARTIFACT to no grammar")
+@lock_option("file of pins")
+@click.option("--remove", is_flag=True, help="remove the pins of these paths")
+@input_option(
+    "--source",
+    "grammar that ARTIFACT has to be made from; by default the pinned one, or the one beside it",
+)
+@click.option("--no-source", is_flag=True, help="pin ARTIFACT without a source")
 @format_option
 @json_option
 @click.pass_context
@@ -283,10 +286,10 @@ def command(
 ) -> None:
     """Pin each ARTIFACT: write its path, digest, grammar, version and source to a lock.
 
-    Every certificate is checked first. The source is the grammar of that name beside it (A.tcg of
-    A.tcca), where there is one. An artifact that was made from another source is TCC845, and
-    nothing is written: compile it anew, or pin it with --no-source. Other pins of the lock stay.
-    `tcc check --locked` then refuses what is not as it was pinned.
+    Every certificate is checked first. The source of A.tcca is the grammar A.tcg beside it, if
+    there is one. If an artifact was made from another source, nothing is written (TCC845): compile
+    it again, or pin it with --no-source. Other pins of the lock stay. `tcc check --locked` then
+    rejects what differs from its pin.
     """
     shown = chosen(output_format, as_json)
     if (source is not None) + no_source + remove > 1:

@@ -1,4 +1,4 @@
-"""``tcc prove``: whether every session that a gate lets through meets a statement."""
+"""``tcc prove``: decides whether every session that a gate lets through meets a statement."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ _ENDS = {
 @click.command("prove")
 @artifact_argument
 @click.argument("statement", required=False)
-@click.option("--reachable", metavar="PATTERN", help="can a session end in such a call?")
+@click.option("--reachable", metavar="PATTERN", help="ask whether a session can end in such a call")
 @click.option(
     "--implies",
     "other",
     metavar="OTHER",
     type=GIVEN,
     callback=is_regular_file,
-    help="is every session one that OTHER lets through?",
+    help="ask whether OTHER lets every session through",
 )
-@click.option("--finishable", is_flag=True, help="can every session be finished?")
+@click.option("--finishable", is_flag=True, help="ask whether every session can be finished")
 @click.option(
     "--max-states",
     type=click.IntRange(1),
     default=MAX_STATES,
     show_default=True,
-    help="states that may be met (P503)",
+    help="limit on the states that are searched (P503)",
 )
-@click.option("--timeout", type=click.FloatRange(0, min_open=True), help="seconds, at most (P507)")
+@click.option("--timeout", type=click.FloatRange(0, min_open=True), help="limit in seconds (P507)")
 @click.option(
     "-o",
     "--output",
     "proof",
     metavar="PROOF",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="write the proof, for `tcc check PROOF --artifact ARTIFACT`",
+    help="write the proof; `tcc check PROOF --artifact ARTIFACT` checks it",
 )
 @json_option
 @click.pass_context
@@ -71,11 +71,11 @@ def command(
     proof: Path | None,
     as_json: bool,
 ) -> None:
-    """Prove that every session which a gate lets through meets STATEMENT.
+    """Prove that every session that a gate lets through meets STATEMENT.
 
     STATEMENT is any statement of the language about the tools of ARTIFACT (or of a grammar), or
-    `never A`, `never A after B same p`. Ends with 0 where the question holds, with 1 and a shortest
-    session where it does not, with 2 and a code where it is undecided.
+    `never A`, or `never A after B same p`. Exit code 0: it holds. 1: it does not, and a shortest
+    session that shows so is printed. 2: undecided, with a code.
     """
     asked = [statement is not None, reachable is not None, other is not None, finishable]
     if sum(asked) != 1:

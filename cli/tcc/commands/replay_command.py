@@ -1,4 +1,4 @@
-"""``tcc replay``: what a grammar would have refused in recorded sessions."""
+"""``tcc replay``: reports what a grammar would have refused in recorded sessions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ form_option = click.option(
     type=click.Choice(FORMATS),
     default="auto",
     show_default=True,
-    help="of the recorded sessions",
+    help="format of the recorded sessions",
 )
 
 
@@ -38,9 +38,11 @@ form_option = click.option(
 @artifact_argument
 @sessions_argument
 @form_option
-@click.option("--values", is_flag=True, help="show values in examples, in place of digests")
-@click.option("--stop", is_flag=True, help="leave the rest of a session after a refused call")
-@given_option("what a session was given that does not say so itself; repeatable")
+@click.option("--values", is_flag=True, help="show values in examples, instead of digests")
+@click.option("--stop", is_flag=True, help="skip the rest of a session after a refused call")
+@given_option(
+    "value that the grammar asks for when a session opens, for records without it; repeatable"
+)
 @compile_options
 @json_option
 @click.pass_context
@@ -56,11 +58,11 @@ def command(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Tell what ARTIFACT (or a grammar) would have refused in the sessions recorded in FILE.
+    """Report what ARTIFACT (or a grammar) would have refused in the sessions recorded in FILE.
 
-    A file is a session, or has one a line. Each call is decided after the calls before it, with the
-    answers that were recorded. A refused call is taken as not made, so that one mistake counts
-    once. Ends with 1 where a call is refused.
+    FILE holds one session, or one per line. Each call is decided after the calls before it, with
+    the recorded answers. A refused call counts as not made, so that one mistake counts once. Exit
+    code 1: a call is refused.
     """
     opened = open_artifact(artifact, command="replay", options=options_of(given))
     traces: Iterator[Trace] = chain.from_iterable(read_traces(path, form) for path in files)

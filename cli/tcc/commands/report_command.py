@@ -1,4 +1,4 @@
-"""``tcc report``: one page about an artifact, a run or a session, for who has to be shown it."""
+"""``tcc report``: writes one page about an artifact, a run or a session."""
 
 from __future__ import annotations
 
@@ -285,12 +285,10 @@ _OF_LEDGERS = ("seed", "opening_salt", "opening", "beacon", "nonce", "counts", "
 
 @click.command("report")
 @click.argument("source", type=options.INPUT, callback=options.is_regular_file)
+@options.input_option("--artifact", "for a ledger: the artifact of the run or of the session")
+@click.option("-o", "--output", type=options.OUTPUT, required=True, help="file of the page")
 @options.input_option(
-    "--artifact", "of a ledger: the artifact that was run, or that the session is held to"
-)
-@click.option("-o", "--output", type=options.OUTPUT, required=True, help="the page, a file")
-@options.input_option(
-    "--since", "of an artifact: an older artifact or grammar; what changed since then"
+    "--since", "for an artifact: an older artifact or grammar; the page shows what changed since"
 )
 @options.pin_option
 @options.audit_options
@@ -310,9 +308,9 @@ def command(
 ) -> None:
     """Write a page about SOURCE: an artifact (or a grammar), the ledger of a run, or of a session.
 
-    One HTML file that loads nothing from elsewhere. SOURCE is checked, or validated, first; the
-    page says the verdict at its top, and the command ends with its exit code. Of what does not hold
-    nothing is told but what was found to be wrong.
+    The page is one HTML file that loads nothing from elsewhere. SOURCE is first checked or
+    validated; the page states the verdict at its top, and the exit code is that of the verdict. If
+    SOURCE is INVALID, the page shows only the findings.
     """
     read = [path for path in (source, artifact, since) if path is not None]
     pinned = None if pin is None else pin.hex()

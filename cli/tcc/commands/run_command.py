@@ -42,14 +42,18 @@ _RUNNING = options.running()
     "asked",
     cls=options.FlagPair,
     default=None,
-    help="say first how many expansions are predicted; by default for small artifacts",
+    help="first print how many expansions are predicted; by default for small artifacts",
 )
-@click.option("--opening-only", is_flag=True, help="print the opening of this run, and do not run")
-@click.option("--withhold-seed", is_flag=True, help="leave the seed out of the ledger")
-@click.option("--pam", is_flag=True, help="also a PaM value of each plan, for ranking: NoCert")
-@click.option("--ledger", type=options.OUTPUT, help="a new file")
+@click.option(
+    "--opening-only", is_flag=True, help="print the opening of this run, and do not search"
+)
+@click.option("--withhold-seed", is_flag=True, help="omit the seed from the ledger")
+@click.option(
+    "--pam", is_flag=True, help="also print a PaM value of each plan, for ranking (NoCert)"
+)
+@click.option("--ledger", type=options.OUTPUT, help="file of the ledger")
 @options.overwrite_option
-@click.option("--resume", "resumes", is_flag=True, help="go on where the ledger was cut off")
+@click.option("--resume", "resumes", is_flag=True, help="continue the unfinished run of the ledger")
 @options.trust_options
 @options.config_options
 @options.compile_options
@@ -75,10 +79,11 @@ def command(
 ) -> None:
     """Search ARTIFACT (or a grammar, compiled on the spot) for its best plans.
 
-    Exit code 0: certified. 2: nothing is claimed: a limit was reached, or the mode claims nothing.
+    Exit code 0: certified. 2: nothing is claimed, because a limit was reached or the mode claims
+    nothing.
 
-    --resume takes the settings of the run from the ledger; it needs the seed, and where it has more
-    to ask the --quotes.
+    --resume takes the settings of the run from the ledger; give it the seed, and --quotes if the
+    run still has questions to ask.
     """
     config = opening.config_of(given, artifact, output_format="json" if as_json else "text")
     options.fill(given, config.run)

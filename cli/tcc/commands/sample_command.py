@@ -1,4 +1,4 @@
-"""``tcc sample``: plans at random."""
+"""``tcc sample``: draws plans at random."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from tcc_certs.formats.codec import format_decimal
 @click.command("sample")
 @artifact_argument
 @click.option(
-    "-n", "count", type=click.IntRange(1), default=1, show_default=True, help="that many draws"
+    "-n", "count", type=click.IntRange(1), default=1, show_default=True, help="number of draws"
 )
 @click.option(
     "--uniform/--softmax",
     "uniform",
     cls=FlagPair,
     default=True,
-    help="every plan alike (default), or by e^(-beta cost), exactly",
+    help="draw every plan with the same probability (default), or in proportion to e^(-beta "
+    "cost), exactly",
 )
-@bytes_option("--seed", "the same seed draws the same plans; without it they differ")
+@bytes_option("--seed", "seed of the draws; by default drawn at random")
 @compile_options
 @json_option
 def command(
@@ -40,7 +41,8 @@ def command(
 ) -> None:
     """Draw plans of ARTIFACT (or of a grammar) at random, independently, with replacement.
 
-    --softmax takes the artifact's beta and its low costs; the law is exact, whatever the tilt.
+    --softmax uses the artifact's beta and the low ends of costs; the law is exact, whatever the
+    tilt.
     """
     opened = open_artifact(artifact, command="sample", options=options_of(given))
     seed = secrets.token_bytes(32) if seed is None else seed

@@ -1,4 +1,4 @@
-"""``tcc schema``: what the JSON of a command looks like, for programs that read it."""
+"""``tcc schema``: prints the schemas of the commands' JSON documents."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tcc.outputs.schemas import DOCUMENTS, schema_of
 def command(ctx: click.Context, /, name: str | None, as_json: bool) -> None:
     """Print the JSON Schema (draft 2020-12) of what COMMAND prints with --json.
 
-    Without COMMAND the names of all documents are listed; `error` is what any command prints that
-    cannot do its work. With --json: one document with the schemas, all or the one that is named.
+    Without COMMAND, list the names of all documents; `error` is the document of a command that
+    fails. With --json, print one document with all schemas, or with the named one.
     """
     if name is not None and name not in DOCUMENTS:
         near = difflib.get_close_matches(name, DOCUMENTS, n=1)

@@ -34,7 +34,7 @@ from tcc_runtime.mcp.serving import serve
 
 @click.group("serve")
 def command() -> None:
-    """Answer programs that ask."""
+    """Serve an artifact to other programs."""
 
 
 @command.command("mcp")
@@ -44,8 +44,9 @@ def command() -> None:
 def mcp(ctx: click.Context, /, artifact: Path, checked: bytes | None) -> None:
     """Serve ARTIFACT (or a grammar, compiled on the spot) over stdio, as five MCP tools.
 
-    route searches for the best plans, allowed lists the calls that may follow others, check says
-    whether one may, validate verifies a ledger, explain says what a code means. Nothing is called.
+    route searches for the best plans, allowed lists the calls that may follow given calls, check
+    decides one call, validate validates a ledger, explain explains a code. No tool of the grammar
+    is called.
     """
     opened = open_artifact(artifact, command="serve", checked=checked)
     planner = Planner(opened)

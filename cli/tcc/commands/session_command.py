@@ -1,4 +1,4 @@
-"""``tcc session``: what an agent did, and the sessions of a store.
+"""``tcc session``: shows the sessions of ledgers and stores, and settles what only their owner can.
 
 Text: docs/sessions.md.
 """
@@ -37,14 +37,14 @@ _MOST_NEXT = 12
 
 _SESSION_ID = click.argument("session_id", metavar="ID")
 _account_option = input_option(
-    "--account", "that counts limits across sessions, where the grammar has some"
+    "--account", "account that counts limits across sessions, if the grammar has any"
 )
 _STORE = click.argument("store", type=click.Path(file_okay=False, path_type=Path))
 
 
 @click.group("session")
 def command() -> None:
-    """Look at sessions, and settle what only their owner can."""
+    """Show sessions, and settle what only their owner can."""
 
 
 @contextmanager
@@ -72,8 +72,8 @@ def _store_errors(store: Path) -> Iterator[None]:
 def list_command(ctx: click.Context, /, store: Path, as_json: bool) -> None:
     """List the sessions of STORE, oldest first.
 
-    A session is live, spent (plans allow no call any more), ended or abandoned. Exit code 1: a
-    ledger is not what it should be; the others are listed.
+    A session is live, spent (plans allow no further call), ended or abandoned. Exit code 1: a
+    ledger is not valid; the other sessions are listed.
     """
     found: list[StoredSession] = []
     broken = 0
@@ -116,8 +116,13 @@ def list_command(ctx: click.Context, /, store: Path, as_json: bool) -> None:
 @_SESSION_ID
 @click.argument("seq", type=click.IntRange(min=1))
 @click.argument("outcome", type=click.Choice(("done", "failed")))
-@click.option("--observed", metavar="JSON", help="the observed values, an object by name")
-@click.option("--who", metavar="NAME", required=True, help="says so; the ledger has it")
+@click.option("--observed", metavar="JSON", help="observed values: a JSON object, by name")
+@click.option(
+    "--who",
+    metavar="NAME",
+    required=True,
+    help="who reports the outcome; the ledger records the name",
+)
 @_account_option
 def resolve_command(
     store: Path,
@@ -128,7 +133,7 @@ def resolve_command(
     who: str,
     account: Path | None,
 ) -> None:
-    """Say what became of call SEQ of session ID, whose outcome is unknown.
+    """Report the outcome of call SEQ of session ID, which was unknown.
 
     Exit code 1: there is no such session, or no such unknown call. 2: the session is in use.
     """
@@ -151,7 +156,7 @@ def resolve_command(
 @command.command("end")
 @_STORE
 @_SESSION_ID
-@click.option("--abandon", is_flag=True, help="also where no plan ends")
+@click.option("--abandon", is_flag=True, help="end the session even if no plan ends here")
 @_account_option
 def end_command(store: Path, session_id: str, abandon: bool, account: Path | None) -> None:
     """End session ID; its principal begins another with the next connection.
@@ -189,9 +194,9 @@ def _object(given: str) -> dict[str, Any]:
 @command.command("show")
 @click.argument("ledger", metavar="LEDGER|STORE", type=click.Path(exists=True, path_type=Path))
 @click.argument("session_id", metavar="[ID]", required=False)
-@input_option("--artifact", "the artifact that the session is held to; a store has its own")
+@input_option("--artifact", "artifact that the session is held to; not needed for a store")
 @pin_option
-@digest_option("--key", "of the session's digests")
+@digest_option("--key", "key of the session's digests")
 @json_option
 @click.pass_context
 def show(
@@ -204,9 +209,9 @@ def show(
     key: bytes | None,
     as_json: bool,
 ) -> None:
-    """Tell the session in LEDGER, or session ID of STORE: calls, refusals, and what may come next.
+    """Show the session in LEDGER, or session ID of STORE: calls, refusals, what may come next.
 
-    The ledger is validated first; one that does not conform is not told.
+    The ledger is validated first; a ledger that does not conform is not shown.
     """
     if ledger.is_dir() or session_id is not None:
         if session_id is None:

@@ -1,4 +1,4 @@
-"""``tcc sign``: a signed statement about an artifact or a ledger."""
+"""``tcc sign``: signs a statement about an artifact or a ledger."""
 
 from __future__ import annotations
 
@@ -133,13 +133,15 @@ _OUTPUT = click.Path(dir_okay=False, path_type=Path)
 
 @click.command("sign")
 @click.argument("file", required=False, type=INPUT, callback=is_regular_file)
-@click.option("--key", type=INPUT, help="the private key: Ed25519, PEM")
-@click.option("-o", "--output", type=_OUTPUT, help="the envelope; by default FILE.dsse.json")
-@input_option("--artifact", "that of a ledger, which is validated against it")
-@click.option("--core", is_flag=True, help="prove an artifact against its core, too")
-@digest_option("--seed", "of a run whose ledger withholds it")
-@digest_option("--session-key", "of the digests of a session")
-@click.option("--new-key", type=_OUTPUT, help="make a key pair, and sign nothing")
+@click.option("--key", type=INPUT, help="private key (Ed25519, PEM)")
+@click.option(
+    "-o", "--output", type=_OUTPUT, help="file of the envelope; by default FILE.dsse.json"
+)
+@input_option("--artifact", "for a ledger: the artifact to validate it against")
+@click.option("--core", is_flag=True, help="also check the artifact against its core")
+@digest_option("--seed", "seed of a run whose ledger withholds it")
+@digest_option("--session-key", "key of the digests of a session")
+@click.option("--new-key", type=_OUTPUT, help="write a new key pair, and sign nothing")
 @json_option
 @click.pass_context
 def command(
@@ -155,11 +157,11 @@ def command(
     new_key: Path | None,
     as_json: bool,
 ) -> None:
-    """Sign what is found of FILE, an artifact or the ledger of a run or a session.
+    """Sign the verdict on FILE, an artifact or the ledger of a run or a session.
 
     The statement says what this command found, and nothing else: an artifact is checked, a ledger
-    validated where --artifact is given; what is not valid is not signed. --new-key KEY.pem makes a
-    private key there and its public one in KEY.pub.pem.
+    is validated if --artifact is given; a file that is not valid is not signed. --new-key KEY.pem
+    writes a private key to that file and its public key to KEY.pub.pem.
     """
     if new_key is not None:
         _make(new_key, file or key, as_json)

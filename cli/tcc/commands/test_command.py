@@ -1,4 +1,4 @@
-"""``tcc test``: do the examples and the expectations of grammars hold?"""
+"""``tcc test``: checks the examples and the expectations of grammars."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def command(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Check the accept, reject and expect lines of GRAMMARS; exit 1 when one does not hold.
+    """Check the accept, reject and expect lines of GRAMMARS (- is standard input).
 
-    - is a grammar on standard input. With --watch they are checked again whenever one, or a file
-    that it uses, has changed; the exit code is that of the last time.
+    Exit code 1: one of them does not hold. --watch checks them again whenever a grammar, or a file
+    that it uses, changes; the exit code is that of the last check.
     """
     shown = options.chosen(output_format, as_json)
 

@@ -1,4 +1,4 @@
-"""``tcc unroll``: the beginnings of all plans down to a depth, as a picture or for programs."""
+"""``tcc unroll``: writes the prefixes of plans down to a depth, as a picture or for programs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tcc.pictures.svg import drawn
 @click.command("unroll")
 @artifact_argument
 @click.option(
-    "--depth", type=click.IntRange(0), required=True, help="calls of the longest beginning shown"
+    "--depth", type=click.IntRange(0), required=True, help="number of calls of the longest prefix"
 )
 @click.option(
     "--max-nodes",
     type=click.IntRange(1, 1 << 20),
     default=10_000,
     show_default=True,
-    help="more are refused, with how many there would be",
+    help="limit on the nodes; if there would be more, report their number and write nothing",
 )
 @drawing_options
 @compile_options
@@ -40,8 +40,8 @@ def command(
 ) -> None:
     """Write out the prefix DAG of ARTIFACT (or of a grammar) down to a depth.
 
-    Each node is the calls so far: how many plans begin so, what these calls cost, where they lead.
-    The numbers of the nodes at its ends add up to the number of all plans.
+    Each node is a prefix of plans: it shows how many plans begin so, what its calls cost, and the
+    state that they lead to. The numbers at the terminal nodes add up to the number of all plans.
     """
     form = chosen_format(output_format, as_json, output, "json")
     read: list[Path] = []

@@ -1,4 +1,4 @@
-"""``tcc validate``: is a ledger one of a run or of a session as it claims to have been?"""
+"""``tcc validate``: verifies the ledger of a run or of a session."""
 
 from __future__ import annotations
 
@@ -29,24 +29,26 @@ _Tell: TypeAlias = Callable[[Mapping[str, Any]], None]
 
 @click.command("validate")
 @options.ledger_argument
-@options.input_option("--artifact", "the artifact that was run", required=True)
+@options.input_option("--artifact", "artifact of the run or of the session", required=True)
 @options.pin_option
 @options.audit_options
-@options.input_option("--adapters", "the registry that the adapters of a run have to stand in")
-@options.input_option("--account", "that the run drew on: its reservations have to stand there")
-@options.input_option("--parent", "the ledger of the session that this one is a part of")
-@options.input_option("--parent-artifact", "the artifact of that session")
+@options.input_option("--adapters", "registry that has to list the adapters of the run")
+@options.input_option("--account", "account that has to hold the reservations of the run")
+@options.input_option("--parent", "ledger of the session that this session is a part of")
+@options.input_option("--parent-artifact", "artifact of that session")
 @click.option(
     "--nodes",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="write kappa and the tightened key of each node there: diagnostics, not of the verdict",
+    help="write kappa and the tightened key of each node to FILE: diagnostics, on which no "
+    "verdict depends",
 )
 @click.option(
     "--kernel",
     type=click.Choice(("pure", "proved")),
     default="pure",
     show_default=True,
-    help="proved, of sessions: a program extracted from proofs has to say so too (docs/proved.md)",
+    help="proved, for sessions: a program extracted from proofs has to say VALID too "
+    "(docs/proved.md)",
 )
 @options.format_option
 @options.json_option
@@ -64,7 +66,7 @@ def command(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Derive all of LEDGER again, and say what the run, or the session, has shown."""
+    """Derive every record of LEDGER again, and report what the run or the session has proved."""
     shown = options.chosen(output_format, as_json)
     above = given["parent"], given["parent_artifact"]
     if any(above) and not (all(above) and given["key"]):

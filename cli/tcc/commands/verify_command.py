@@ -1,4 +1,4 @@
-"""``tcc verify``: is a signed statement one by this key, and about this file?"""
+"""``tcc verify``: verifies a signed statement, and that it is about a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tcc.signing import SigningError, VerifiedStatement, document, keyid_of, pub
 @click.command("verify")
 @click.argument("envelope", type=INPUT, callback=is_regular_file)
 @click.argument("file", required=False, type=INPUT, callback=is_regular_file)
-@click.option("--key", type=INPUT, required=True, help="the public key: Ed25519, PEM")
+@click.option("--key", type=INPUT, required=True, help="public key (Ed25519, PEM)")
 @format_option
 @json_option
 @click.pass_context
@@ -32,8 +32,8 @@ def command(
 ) -> None:
     """Verify that ENVELOPE was signed by --key, and is about FILE.
 
-    Without FILE the signature alone is verified. That what was signed is true is not shown by a
-    signature: check FILE itself (`tcc check`, `tcc validate`), or trust whoever signed.
+    Without FILE only the signature is verified. A signature does not show that the statement is
+    true: check FILE itself (`tcc check`, `tcc validate`), or trust the signer.
     """
     shown = chosen(output_format, as_json)
     try:

@@ -1,4 +1,4 @@
-"""``tcc why``: why a sequence of calls is no plan, and what could be there instead."""
+"""``tcc why``: explains why a sequence of calls is no plan, and what could come instead."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 @click.command("why")
 @artifact_argument
 @click.argument("plan", required=False)
-@click.option("--reachable", metavar="PATTERN", help="ask which statements bar these calls")
-@click.option("--finish", is_flag=True, help="ask which statements keep sessions from finishing")
-@click.option("--prefix", is_flag=True, help="ask whether a plan begins with these calls")
-@click.option("--all", "every", is_flag=True, help="all smallest sets of statements to blame")
+@click.option("--reachable", metavar="PATTERN", help="ask whether a session can end in such a call")
+@click.option("--finish", is_flag=True, help="ask whether a session can finish")
+@click.option("--prefix", is_flag=True, help="ask whether a plan begins with PLAN")
+@click.option("--all", "every", is_flag=True, help="list all smallest sets of statements to blame")
 @compile_options
 @json_option
 @click.pass_context
@@ -53,14 +53,14 @@ def command(
 ) -> None:
     """Say whether PLAN is a plan of ARTIFACT (or of a grammar), and if not, why.
 
-    PLAN is calls with spaces between them, written as `tcc run` prints them or as a grammar writes
-    its patterns; "" is the empty plan. Barred is a smallest set of statements without which it
-    would be possible. Of a grammar they come as they are written, with their places. Ends with 1
-    where PLAN is not allowed.
+    PLAN is a text of calls separated by spaces, written as `tcc run` prints them or as patterns of
+    a grammar; "" is the empty plan. The reason is a smallest set of statements without which PLAN
+    would be a plan; those of a grammar are shown as written, with their places. Exit code 1: PLAN
+    is not allowed.
 
-    With --reachable or --finish, whether any session of a grammar ends in such a call, or can
-    finish, monitors included; if none, a smallest set of statements that make it impossible
-    together. Ends with 1 where it is impossible, with 2 where that is not decided.
+    With --reachable or --finish: whether any session of a grammar ends in such a call, or can
+    finish, monitors included; if not, a smallest set of statements that together make it
+    impossible. Exit code 1: impossible. 2: undecided.
     """
     asked = [plan is not None, reachable is not None, finish]
     if sum(asked) != 1:

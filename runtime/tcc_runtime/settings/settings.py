@@ -78,83 +78,105 @@ class Settings:
     """
 
     mode: Mode | None = field(
-        default=None, metadata={"about": "by default the best that the counts allow"}
+        default=None, metadata={"about": "search mode; by default the best that the counts allow"}
     )
-    top: int = field(default=1, metadata={"about": "how many plans", "least": 1})
+    top: int = field(default=1, metadata={"about": "number of plans to find", "least": 1})
     recipe: Literal["r1", "r2"] = field(
-        default="r2", metadata={"about": "the bound: per-step envelope, or monotone remainder"}
+        default="r2",
+        metadata={"about": "how keys are bounded: r1 per-step envelope, r2 monotone remainder"},
     )
     keys: Keys | None = field(
-        default=None, metadata={"about": "of a child: its own arrival, or what its parent's bounds"}
+        default=None,
+        metadata={
+            "about": "key of a child: from its own arrival, or from the "
+            "bound that its parent's arrival gives"
+        },
     )
     race: Race | None = field(
         default=None,
         metadata={
-            "about": "by default rest, children drawn one at a time; "
-            "coupled with anchored keys or in fallback"
+            "about": "rest draws the children of a node one at a time, coupled all of them; "
+            "literal is the paper's printed surrogate race, which certifies nothing."
+            " By default rest; coupled with anchored keys or in fallback"
         },
     )
     inflate: str = field(
-        default="1", metadata={"about": "stress: counts that many times up", "least": 1}
+        default="1",
+        metadata={"about": "stress test: multiply race counts by this decimal", "least": 1},
     )
     truncate: int | None = field(
-        default=None, metadata={"about": "only plans of at most that many calls", "least": 0}
+        default=None, metadata={"about": "search only plans of at most this many calls", "least": 0}
     )
     tau: str = field(
-        default="1", metadata={"about": "of the fallback's value, a decimal", "above": 0}
+        default="1", metadata={"about": "tau of the fallback's value, a decimal", "above": 0}
     )
-    alpha: str = field(default="0", metadata={"about": "of the potential, a decimal", "least": 0})
+    alpha: str = field(
+        default="0", metadata={"about": "alpha of the potential, a decimal", "least": 0}
+    )
     eta: str = field(
-        default="1", metadata={"about": "of the potential, a decimal", "above": 0, "most": 1}
+        default="1", metadata={"about": "eta of the potential, a decimal", "above": 0, "most": 1}
     )
     max_expansions: int | None = field(
-        default=None, metadata={"about": "stop there, with the gap", "least": 1}
+        default=None,
+        metadata={"about": "stop after this many expansions, and report the gap", "least": 1},
     )
     max_seconds: float | None = field(
-        default=None, metadata={"about": "stop then, with the gap", "least": 0.001}
+        default=None,
+        metadata={"about": "stop after this many seconds, and report the gap", "least": 0.001},
     )
     count_bits: int = field(
-        default=0, metadata={"about": "use no race counts wider than that; 0: all", "least": 0}
+        default=0,
+        metadata={"about": "use no race counts with more bits than this; 0: no limit", "least": 0},
     )
     ask: Ask | None = field(
         default=None,
         metadata={
-            "about": "about the calls of a plan before it counts, "
-            "or already about that of each node",
+            "about": "when to ask about costs that are ranges: leaf, before a plan counts; "
+            "node, also before a node is expanded",
             "asking": True,
         },
     )
     price_cap: int | None = field(
         default=None,
-        metadata={"about": "most cents that models may take", "least": 0, "asking": True},
+        metadata={"about": "cap on what models may take, in cents", "least": 0, "asking": True},
     )
     sla_ms: int | None = field(
         default=None,
-        metadata={"about": "most milliseconds that models may take", "least": 0, "asking": True},
+        metadata={
+            "about": "cap on what models may take, in milliseconds",
+            "least": 0,
+            "asking": True,
+        },
     )
     epsilon_cap: str | None = field(
         default=None,
         metadata={
-            "about": "most epsilon that models may take, a decimal",
+            "about": "cap on what models may take, in epsilon; a decimal",
             "least": 0,
             "places": _NANO_PLACES,
             "asking": True,
         },
     )
     price_weight: str = field(
-        default="1", metadata={"about": "of a cent, against a gain", "above": 0, "asking": True}
+        default="1",
+        metadata={
+            "about": "weight of a cent against gain when a model is chosen",
+            "above": 0,
+            "asking": True,
+        },
     )
     latency_weight: str = field(
         default="0.001",
-        metadata={"about": "of a millisecond, against a gain", "above": 0, "asking": True},
+        metadata={"about": "weight of a millisecond against gain", "above": 0, "asking": True},
     )
     epsilon_weight: str = field(
-        default="1", metadata={"about": "of one epsilon", "least": 0, "asking": True}
+        default="1",
+        metadata={"about": "weight of one epsilon against gain", "least": 0, "asking": True},
     )
     margin: str | None = field(
         default=None,
         metadata={
-            "about": "raise what a model is expected to gain by this quantile of its past errors",
+            "about": "raise each model's predicted gain by this quantile of its past errors",
             "metavar": "Q",
             "above": 0,
             "below": 1,
@@ -164,8 +186,8 @@ class Settings:
     delta: str | None = field(
         default=None,
         metadata={
-            "about": "at which the epsilon of atoms is stated, a decimal; "
-            f"by default {DEFAULT_DELTA}, where there are any",
+            "about": "delta at which the epsilon of atoms is stated, a decimal; "
+            f"by default {DEFAULT_DELTA} if there are atoms",
             "above": 0,
             "below": 1,
         },
@@ -173,17 +195,19 @@ class Settings:
     raw_input_dependent: bool = field(
         default=False,
         metadata={
-            "about": "grammar or models were chosen by what the raw input was: "
-            "nothing is claimed, and nothing stated of privacy"
+            "about": "say that the raw input decided the grammar or the models: "
+            "the run claims nothing, and states nothing about privacy"
         },
     )
     atoms: tuple[Atom, ...] = ()
     accounting: str = "pld"
-    seed: bytes = field(metadata={"about": "drawn where it is not given", "least": 32, "most": 32})
+    seed: bytes = field(
+        metadata={"about": "seed of the race; by default drawn at random", "least": 32, "most": 32}
+    )
     opening_salt: bytes | None = field(
         default=None,
         metadata={
-            "about": "of the seed's commitment; derived where it is not given",
+            "about": "salt of the seed's commitment; by default derived from the seed",
             "least": 32,
             "most": 32,
         },
@@ -204,7 +228,8 @@ class Settings:
     after: Sequence[str] = field(
         default=(),
         metadata={
-            "about": "calls that were made already, spaces between them: find the best ways on",
+            "about": "calls that were already made, separated by spaces: search for the best "
+            "continuations",
             "metavar": "CALLS",
             "calls": True,
         },
