@@ -12,7 +12,7 @@ import pytest
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, OpenType, TextType
 from tcc_certs.values.types import encoded
-from tcc_runtime.gate.policy import checker
+from tcc_runtime.gate.arguments import checker
 from tests.gate.grammars import gate
 
 ORDER = {"order": "ord-17", "part": "half", "amount": 3}

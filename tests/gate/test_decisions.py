@@ -59,7 +59,7 @@ KINDS = {
 def play(rng: random.Random, artifact: Artifact, language: Language) -> Iterator[int]:
     """One session at random; every decision is held against the list of plans."""
     gate, worlds = Gate(artifact), Worlds(language)
-    table = gate._policy.table
+    table = gate._policy.tables.numbered
     groups = sorted(language.groups)
     for _ in range(MOST + 3):
         allowed = [group for group in groups if worlds.allows(group)]
@@ -81,7 +81,7 @@ def play(rng: random.Random, artifact: Artifact, language: Language) -> Iterator
 
 
 def given(gate: Gate, group: Group) -> dict[str, object]:
-    return arguments(gate._policy.core, group, gate._policy.table)
+    return arguments(gate._policy.core, group, gate._policy.tables.numbered)
 
 
 def step(rng: random.Random, gate: Gate, worlds: Worlds, group: Group) -> None:
@@ -99,7 +99,7 @@ def step(rng: random.Random, gate: Gate, worlds: Worlds, group: Group) -> None:
 
 
 def named(gate: Gate, group: Group, observed: tuple[int, ...]) -> dict[str, object]:
-    table = gate._policy.table(group[0])
+    table = gate._policy.tables.numbered(group[0])
     return {p.name: p.shown[at] for p, at in zip(table.observed, observed, strict=True)}
 
 

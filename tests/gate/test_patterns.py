@@ -9,7 +9,8 @@ import pytest
 
 from tcc_certs.errors import Rejected
 from tcc_certs.values.text_pattern import parse
-from tcc_runtime.gate.policy import is_deterministic, matcher
+from tcc_runtime.gate.arguments import matcher
+from tcc_runtime.gate.arguments.expressions import is_deterministic
 
 _ATOMS = ("a", "b", ".", "[ab]", "[^a]", "\\d", "\\W", "x", "\\.", "[\\n-~]", "\u20ac")
 _MARKS = ("", "", "", "*", "+", "?", "{2}", "{1,3}", "{2,}", "{0}", "{0,2}")

@@ -297,7 +297,7 @@ def test_because_and_why_agree() -> None:
 
 
 def table_of(session: Gate, one: Any) -> Any:
-    return session._policy.tool(one.tool)
+    return session._policy.tables.named(one.tool)
 
 
 SEVERAL = HEAD + "tool a tool b tool c\nplan = (a | b | c){0,6}\nlimit depth <= 5\n"

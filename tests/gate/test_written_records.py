@@ -30,7 +30,8 @@ from tcc_certs.values.canonical import (
 from tcc_certs.values.declared import FlagType, NumberType, TextType
 from tcc_certs.values.fields import Field, FieldType, ListType, RecordType, TimeType
 from tcc_certs.values.places import columns_of, flat, typed
-from tcc_runtime.gate.policy import _quick, policy_of
+from tcc_runtime.gate.arguments import _quick
+from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.session import Writer, _canonical, outcome_parts
 
 # Numbers are digested, too.

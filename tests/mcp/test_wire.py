@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tcc_runtime.gate.schemas import plain
+from tcc_runtime.gate.arguments import plain
 from tcc_runtime.mcp import wire
 from tcc_runtime.mcp.calls import is_kept
 from tcc_runtime.mcp.upstream.pipes import Lines

@@ -27,7 +27,8 @@ from tcc_certs.errors import clip
 from tcc_compiler.imports.mcp_grammar import Skeleton, Warned, skeleton_of
 from tcc_compiler.imports.mcp_schema import name_text
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.gate.policy import Asked, json_bytes, policy_of
+from tcc_runtime.gate.arguments import Asked, json_bytes
+from tcc_runtime.gate.policy import policy_of
 
 _LEAST: Final = 2  # calls that a relation is seen in before it is told
 _MOST: Final = 64  # relations of each kind
@@ -213,7 +214,7 @@ class _Shapes:
         return tuple([self._call(call, known) for call in trace.calls])
 
     def _call(self, call: TraceCall, known: dict[tuple[bytes, bytes], int]) -> Any:
-        table = self._policy.tool(call.tool)
+        table = self._policy.tables.named(call.tool)
         if table is None:
             return None
         asked = table.read(call.arguments)

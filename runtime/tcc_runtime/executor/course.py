@@ -167,7 +167,9 @@ class PlanCourse:
             for call in plan.calls[len(self._made) - len(self.runs[-1].after) :]:
                 index = self._artifact.call_index(call)
                 if index is not None:
-                    found.append(policy.table(policy.machine.offer_of(index).tool).tool.name)
+                    found.append(
+                        policy.tables.numbered(policy.machine.offer_of(index).tool).tool.name
+                    )
         return found
 
     def refuse(self, step: PlanStep, code: str) -> None:
@@ -207,7 +209,7 @@ class PlanCourse:
         return self._of(offer, seq, call)
 
     def _of(self, offer: Offer, seq: int, call: str) -> PlanStep:
-        table = policy_of(self._artifact).table(offer.tool)
+        table = policy_of(self._artifact).tables.numbered(offer.tool)
         allowed = table.allowed(offer)
         return PlanStep(
             seq=seq,

@@ -37,11 +37,11 @@ from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import BindingError, Failed, SettingsError
 from tcc_runtime.executor.binding import Bindings, Bound, Function
 from tcc_runtime.executor.course import ExecutionStop, PlanCourse, PlanStep
+from tcc_runtime.gate.arguments import snapshot
 from tcc_runtime.gate.budget import adapters_in, atoms_in
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.inspection import Happened
 from tcc_runtime.gate.permit import Took
-from tcc_runtime.gate.policy import snapshot
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.wrapping import KEY, MODEL, TOLD_ERROR, UNDECIDED, is_error_text
 from tcc_runtime.outcome import Run

@@ -71,6 +71,40 @@ class Entrance(Budgeted):
         given = {} if arguments is None else arguments
         return Permit(self, tool, given, ref, takes_model, turn)
 
+    def try_turn(self) -> Ticket | None:
+        """The turn and the ledger's lock, where nobody has them now; None else: nothing waits.
+
+        For a caller that has other things to do than to wait.  What it is handed to (:meth:`call`,
+        :meth:`resolve`, :meth:`finish`) gives it back, :meth:`give_back` does where it is not used.
+
+        Raises:
+            Refused: R306.
+        """
+        ticket = self._shared.try_enter("")
+        if ticket is None or self._above is None:
+            return ticket
+        try:
+            if self._above.try_turn(ticket):
+                return ticket
+        except BaseException:
+            self._shared.leave(ticket)
+            raise
+        self._shared.leave(ticket)
+        return None
+
+    def stop_waiting(self) -> None:
+        """A turn that :meth:`try_turn` did not have is not wanted any more.
+
+        Until then another process that has the ledger begins no call beside those under way.
+        """
+        self._shared.stop_waiting()
+
+    def give_back(self, turn: Ticket) -> None:
+        """Gives back a turn of :meth:`try_turn` that was not used."""
+        if self._above is not None:
+            self._above.give_back(turn)
+        self._shared.leave(turn)
+
     def enter(self, permit: Permit) -> None:
         """Waits for the turn, decides and records; of a thread."""
         shared, above = self._shared, self._above
@@ -238,7 +272,7 @@ class Entrance(Budgeted):
                 raise OverError("the call is over, or its outcome was told already")
             seq = ticket.seq
             made = session.made[seq - 1]
-            table = session.policy.table(made.offer.tool)
+            table = session.policy.tables.numbered(made.offer.tool)
             if outcome == "done" and observed is None and isinstance(result, str):
                 outcome, reason, read = as_told(table.tool, result, reason)
                 result = result if outcome == "done" else None

@@ -22,12 +22,13 @@ from tcc_runtime.account.account import Account
 from tcc_runtime.account.windows import Across, across_of
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
+from tcc_runtime.gate.arguments import read_given
 from tcc_runtime.gate.delegation import Above, require_proof
 from tcc_runtime.gate.entrance import Entrance, Observer
 from tcc_runtime.gate.journal import InFile, InMemory, now_ms
 from tcc_runtime.gate.keys import given_key, given_nonce
 from tcc_runtime.gate.permit import NotYet, Ticket
-from tcc_runtime.gate.policy import Policy, policy_of, read_given
+from tcc_runtime.gate.policy import Policy, policy_of
 from tcc_runtime.gate.refusals import Decision, Refused
 from tcc_runtime.gate.shared import Begun, Home, Rolled, Shared
 from tcc_runtime.gate.shared.changes import finish, refuse, resolution, resolve
@@ -241,40 +242,6 @@ class Gate(Entrance):
     def untouched(self) -> bool:
         """Whether this gate began the session, and nothing but its start is recorded."""
         return self._shared.untouched
-
-    def try_turn(self) -> Ticket | None:
-        """The turn and the ledger's lock, where nobody has them now; None else: nothing waits.
-
-        For a caller that has other things to do than to wait.  What it is handed to (:meth:`call`,
-        :meth:`resolve`, :meth:`finish`) gives it back, :meth:`give_back` does where it is not used.
-
-        Raises:
-            Refused: R306.
-        """
-        ticket = self._shared.try_enter("")
-        if ticket is None or self._above is None:
-            return ticket
-        try:
-            if self._above.try_turn(ticket):
-                return ticket
-        except BaseException:
-            self._shared.leave(ticket)
-            raise
-        self._shared.leave(ticket)
-        return None
-
-    def stop_waiting(self) -> None:
-        """A turn that :meth:`try_turn` did not have is not wanted any more.
-
-        Until then another process that has the ledger begins no call beside those under way.
-        """
-        self._shared.stop_waiting()
-
-    def give_back(self, turn: Ticket) -> None:
-        """Gives back a turn of :meth:`try_turn` that was not used."""
-        if self._above is not None:
-            self._above.give_back(turn)
-        self._shared.leave(turn)
 
     def check(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Decision:
         """Whether a call may be made now, by the parent too where there is one.

@@ -68,7 +68,7 @@ def history(session: Session) -> tuple[Happened, ...]:
 
 def _happened(session: Session, at: int) -> Happened:
     made = session.made[at]
-    table = session.policy.table(made.offer.tool)
+    table = session.policy.tables.numbered(made.offer.tool)
     told = observed_texts(table, made.observed) or {}
     under_way = at + 1 in session.under_way
     return Happened(

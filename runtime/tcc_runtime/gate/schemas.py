@@ -9,36 +9,14 @@ Cost: linear in calls and schemas.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
 from typing import Any, Final
 
 from tcc_certs.core.model import Core, Tool as GrammarTool
 from tcc_certs.values.declared import FlagType, NumberType, OpenParameter, TextType, json_of
 from tcc_runtime.errors import SettingsError
+from tcc_runtime.gate.arguments import plain
 from tcc_runtime.gate.refusals import Allowed
-
-_MOST_DIGITS = 400
-_LAST_FLOAT = sys.float_info.max
-
-
-def plain(value: Any) -> Any:
-    """A value with its exact numbers as Python's own: the same ones, of a value a gate took.
-
-    Of what a server writes about its tools, a number beyond all floats is the last of them.
-    """
-    if isinstance(value, Decimal):
-        small = abs(value.adjusted()) < _MOST_DIGITS
-        if small and value == value.to_integral_value():
-            return int(value)
-        return max(-_LAST_FLOAT, min(float(value), _LAST_FLOAT))
-    if isinstance(value, Mapping):
-        return {name: plain(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
-    return value
-
 
 # Definitions in the forms of the APIs.
 

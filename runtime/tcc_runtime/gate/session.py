@@ -38,10 +38,11 @@ from tcc_certs.session.values import typed_text
 from tcc_certs.values import canonical
 from tcc_certs.values.places import Columns, State
 from tcc_runtime.errors import ResumeError
+from tcc_runtime.gate.arguments import Asked, Given, ToolTable, json_bytes
 from tcc_runtime.gate.budget import Budget, ModelCalls, asked_in, budget_in
 from tcc_runtime.gate.expected import OUTCOME, ExpectedRecords, WrittenHere
 from tcc_runtime.gate.journal import News
-from tcc_runtime.gate.policy import Asked, Given, Policy, ToolTable, json_bytes
+from tcc_runtime.gate.policy import Policy
 
 # Records, as values for the canonical writer.
 
@@ -888,7 +889,7 @@ class Follower:
     def _observed(self, made: Made, record: Record) -> Observed | None:
         if record["outcome"] != "done":
             return None
-        params = self._policy.table(made.offer.tool).observed
+        params = self._policy.tables.numbered(made.offer.tool).observed
         if not params:
             return ()
         told = record.get("observed")

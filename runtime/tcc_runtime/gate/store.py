@@ -37,10 +37,11 @@ from tcc_runtime.account.account import Account
 from tcc_runtime.account.windows import across_of
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
+from tcc_runtime.gate.arguments import read_given
 from tcc_runtime.gate.gate import Gate, begun_with, opened, shown_of
 from tcc_runtime.gate.journal import check_private, now_ms, open_private
 from tcc_runtime.gate.keys import NONCE_BYTES
-from tcc_runtime.gate.policy import policy_of, read_given
+from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.session import Writer, given_record, parts_of, session_record
 from tcc_runtime.gate.shared import Begun, Home

@@ -17,8 +17,8 @@ from tcc_certs.session.machine import Outcome
 from tcc_certs.values.text_pattern import pattern_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import BindingError, Failed
+from tcc_runtime.gate.arguments import snapshot
 from tcc_runtime.gate.permit import Permit
-from tcc_runtime.gate.policy import snapshot
 from tcc_runtime.gate.refusals import Allowed, Refused
 
 KEY: Final = "idempotency_key"

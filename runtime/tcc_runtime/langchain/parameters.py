@@ -26,7 +26,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from tcc_certs.core.model import Tool as CoreTool, executing
 from tcc_runtime.errors import BindingError
-from tcc_runtime.gate.policy import snapshot
+from tcc_runtime.gate.arguments import snapshot
 from tcc_runtime.gate.wrapping import MODEL
 
 _DEPTH = 64

@@ -20,9 +20,9 @@ from typing import Any, Literal, NoReturn, Protocol
 from tcc_certs.errors import Code
 from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_runtime.errors import LedgerError
+from tcc_runtime.gate.arguments import plain
 from tcc_runtime.gate.permit import Ticket
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.gate.schemas import plain
 from tcc_runtime.gate.wrapping import TOLD_ERROR, UNDECIDED, is_error_text
 from tcc_runtime.mcp.door import ClientCall
 from tcc_runtime.mcp.upstream.pipes import MAX_CLIENT_LINE

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tcc_runtime.errors import ServerDrift, ServerError
-from tcc_runtime.gate.schemas import plain
+from tcc_runtime.gate.arguments import plain
 from tcc_runtime.mcp import wire
 from tcc_runtime.mcp.upstream import Command, Protocol, ServerRequest, Steps, Upstream
 from tcc_runtime.mcp.upstream.lock import check_tools, tool_digest

@@ -27,7 +27,7 @@ from typing import Any
 from blake3 import blake3
 
 from tcc_certs.values.canonical import MAX_DEPTH
-from tcc_runtime.gate.schemas import plain
+from tcc_runtime.gate.arguments import plain
 from tcc_runtime.mcp import wire
 from tcc_runtime.mcp.calls import OpenCall, Round, is_kept
 from tcc_runtime.mcp.door import ClientCall, ClientConnection, PassedRequest, busy_line, error_line

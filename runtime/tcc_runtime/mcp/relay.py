@@ -26,9 +26,9 @@ from typing import Any, Protocol
 
 from tcc_certs.errors import Code
 from tcc_runtime.errors import LedgerError, ServerDrift, ServerError
+from tcc_runtime.gate.arguments import plain
 from tcc_runtime.gate.permit import NotYet, Ticket
 from tcc_runtime.gate.refusals import Decision, Refused
-from tcc_runtime.gate.schemas import plain
 from tcc_runtime.mcp import calls, passing, upstream, wire
 from tcc_runtime.mcp.door import (
     Cancelled,

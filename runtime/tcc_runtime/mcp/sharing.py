@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tcc_runtime.errors import ServerError
-from tcc_runtime.gate.schemas import plain
+from tcc_runtime.gate.arguments import plain
 from tcc_runtime.mcp import upstream, wire
 from tcc_runtime.mcp.upstream.pipes import MAX_REQUEST_LINE, Pipe, Stopping, ready
 

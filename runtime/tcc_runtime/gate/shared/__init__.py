@@ -43,11 +43,12 @@ from tcc_runtime.errors import (
     SettingsError,
 )
 from tcc_runtime.gate import session as sessions
+from tcc_runtime.gate.arguments import Asked, Given, read_given
 from tcc_runtime.gate.budget import ModelCall
 from tcc_runtime.gate.journal import InFile, Journal, News, Passes
 from tcc_runtime.gate.keys import NONCE_BYTES, new_key, read_key, remove_key
 from tcc_runtime.gate.permit import Crowded, Nested, NotYet, Permit, Ticket, Turns, turns_of
-from tcc_runtime.gate.policy import Asked, Given, Policy, read_given
+from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.reasons import keep_up, reasons
 from tcc_runtime.gate.refusals import (
     Allowed,
@@ -111,7 +112,7 @@ def _decided(
     session = follower.session
     if session.ended:
         return decision(session, Code.ENDED, "")
-    table = session.policy.tool(tool)
+    table = session.policy.tables.named(tool)
     if table is None:
         more = partial(argument_remedy, session.policy.core, None, Code.UNKNOWN_TOOL, "")
         return decision(session, Code.UNKNOWN_TOOL, "", more=more)
@@ -150,7 +151,7 @@ def _decided(
 def is_call(follower: Follower, seq: int, tool: object, arguments: object) -> bool:
     """Whether a call of the session has these arguments: by its text, and digest by digest."""
     session = follower.session
-    table = session.policy.tool(tool)
+    table = session.policy.tables.named(tool)
     if not 1 <= seq <= len(session.made) or table is None:
         return False
     asked, made = table.read(arguments), session.made[seq - 1]
@@ -820,7 +821,7 @@ class Shared:
 
     def put_refusal(self, tool: object, code: str, *, made: bool = False) -> None:
         """Records that a call was refused; where that cannot be nothing is allowed any more."""
-        known = type(tool) is str and self.policy.tool(tool) is not None
+        known = type(tool) is str and self.policy.tables.named(tool) is not None
         parts = sessions.refusal_parts(str(tool) if known else "", code, made=made)
         if self.put(parts, sync=False) is None:
             self.followed()
@@ -1054,7 +1055,7 @@ def admit(
 
 def _require_bound(shared: Shared, tool: str, takes_model: bool) -> None:
     """A model that the ledger names is one that whoever makes the call was told."""
-    table, executions = shared.policy.tool(tool), shared.follower.executions
+    table, executions = shared.policy.tables.named(tool), shared.follower.executions
     if table is None:
         return
     made = executions is not None and executions.makes(table.number)

@@ -117,7 +117,7 @@ def resolution(
     made = shared.follower.unknown(seq) if type(seq) is int else None
     if made is None or outcome not in ("done", "failed"):
         raise ValueError(f"no unknown call {clip(seq, 20)} that can be {clip(outcome, 20)}")
-    table = session.policy.table(made.offer.tool)
+    table = session.policy.tables.numbered(made.offer.tool)
     indices = table.observe(observed) if outcome == "done" else None
     if None in (indices or ()):
         names = ", ".join(param.name for param in table.observed)
