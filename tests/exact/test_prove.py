@@ -228,6 +228,50 @@ def test_a_statement_that_is_part_of_the_plan_and_not_read_is_asked_as_a_monitor
     assert check_proof(data, [artifact_bytes(tcc.compile_text(SETS))]).verdict == 0
 
 
+# Statements that a grammar holds by its plans, which know an answer with its call.
+BY_PLANS = [
+    'forbid probe(n=0) with probe(r="pass") same n',
+    "forbid probe before probe(r=pass) same n",
+    "require probe(r=fail) before each probe(r=pass) same n",
+    "require other before probe(r=pass) same n",
+    "limit uses(probe(r=pass) | other) <= 1",
+    "limit uses(probe(r=pass)) per n <= 1",
+    "forbid (probe - probe(r=fail)) with other",
+]
+
+
+@pytest.mark.parametrize("statement", BY_PLANS)
+def test_a_statement_about_answers_is_what_a_grammar_with_it_holds(statement: str) -> None:
+    tools = """grammar g version "1"
+tool probe(n: 0 | 3) gives (r: pass | fail)
+tool other(n: 0 | 3)
+plan = any{0,3}
+"""
+    found = ask(tools, statement)
+    assert found.verdict == "refuted" and found.session is not None
+    last = found.session.calls[-1]
+    assert last.answer == {"r": "pass"} or last.tool == "other", "another answer does not break it"
+    assert ask(f"{tools}{statement}\n", statement).verdict == "proved"
+
+
+def test_what_a_monitor_would_say_otherwise_is_left_open() -> None:
+    """A monitor of 1.2 does not know the answer of the call that it decides on."""
+    text = 'grammar g version "1"\ntool probe gives (r: pass | fail)\nplan = probe{0,3}\n'
+    found = ask(text, "require last probe before probe(r=pass)")
+    assert (found.verdict, found.codes) == ("undecided", ("P501",))
+    assert ask(text, "monitor require last probe before probe(r=pass)").verdict == "refuted"
+
+
+def test_answers_are_not_what_a_session_is_given(
+    tcc_command: Tcc,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    text = 'grammar g version "1"\ntool probe gives (r: pass | fail)\nplan = probe{0,3}\n'
+    (tmp_path / "g.tcg").write_text(text)
+    found = tcc_command("prove", tmp_path / "g.tcg", "never probe(r=pass)")
+    assert '1. probe -> r="pass"\n' in found.out
+
+
 def test_the_command_ends_with_its_verdict(
     tcc_command: Tcc,  # noqa: F811
     tmp_path: Path,

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from tcc.library import CompileError
 from tcc_certs.core.model import Core, Parameter, PolicyMonitor, Tool
-from tcc_certs.core.policies import Let, LookUp
+from tcc_certs.core.policies import Apart, Ban, Count, Let, LookUp, Need, Tree
 from tcc_certs.core.reader import read_core
 from tcc_certs.core.wording import Wording
 from tcc_certs.errors import Rejected
@@ -100,8 +100,8 @@ def statement_core(core: Core, statement: str, asked: str) -> tuple[Core, Json |
                 return as_kernel_reads(core, "statement", statement), None
             except Rejected as unread:
                 if plans[0] != plans[1]:
-                    if not statement.startswith("monitor "):  # version 1.2 has it as a monitor
-                        return statement_core(core, f"monitor {statement}", asked)
+                    if monitor := _as_monitor(core, statement, asked):
+                        return monitor
                     raise OpenQuestion("P501", f"{asked!r} is not covered: {unread}") from None
         nowhere = Span(file="<statement>", line=1, column=1, end_line=1, end_column=1)
         message = f"{asked!r} is no statement"
@@ -117,12 +117,49 @@ def statement_core(core: Core, statement: str, asked: str) -> tuple[Core, Json |
         raise OpenQuestion("P501", "the tools of this artifact cannot be written as a grammar")
     calls = tuple([known.get(call.text, call) for call in found.calls])
     later = any(isinstance(one, PolicyMonitor) for one in found.monitors)
-    if not later and not _is_read(core, statement) and not statement.startswith("monitor "):
-        try:  # a statement about sets of calls, which version 1.2 has as a monitor
-            return statement_core(core, f"monitor {statement}", asked)
-        except CompileError:
-            pass
+    # What is not read is a statement about sets of calls.
+    if not (later or _is_read(core, statement)) and (
+        monitor := _as_monitor(core, statement, asked)
+    ):
+        return monitor
     return replace(found, tools=core.tools, calls=calls), _monitor(front.core) if later else None
+
+
+def _as_monitor(core: Core, statement: str, asked: str) -> tuple[Core, Json | None] | None:
+    """The core of a statement as a monitor of version 1.2, where that says the same of a session.
+
+    A monitor does not know the answers of the call that it decides on, so a statement about calls
+    with some answers would be broken by calls with others.
+    """
+    if statement.startswith("monitor "):
+        return None
+    try:
+        found = statement_core(core, f"monitor {statement}", asked)
+    except CompileError:  # its conditions are about such answers
+        return None
+    told = {
+        (at, p.name) for at, tool in enumerate(core.tools) for p in tool.parameters if p.observed
+    }
+    decided: list[Tree] = []
+    for one in found[0].monitors:
+        match one:
+            case PolicyMonitor(policy=Need(of=of) | Ban(of=of) | Count(of=of)):
+                decided.append(of)
+            case PolicyMonitor(policy=Apart(one=first, other=second)):
+                decided += [first, second]
+    return found if told.isdisjoint(_bound(decided)) else None
+
+
+def _bound(sets: Sequence[Tree]) -> Iterator[tuple[int, str]]:
+    """The tools and listed fields that patterns of sets of calls bind."""
+    for one in sets:
+        match one:
+            case ("calls", int(tool), where):
+                yield from ((tool, name) for name, _ in where)
+            case ("or", some):
+                yield from _bound(some)
+            case ("but", first, second):
+                yield from _bound([first, second])
 
 
 def _is_read(core: Core, statement: str) -> bool:

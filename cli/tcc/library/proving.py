@@ -477,8 +477,8 @@ def session_lines(session: WitnessSession) -> list[str]:
         pairs = ", ".join(f"{name}={_shown(value)}" for name, value in call.arguments.items())
         line = f"{call.tool}({pairs})" if pairs else call.tool
         if call.answer is not None:
-            given = ", ".join(f"{name}={_shown(value)}" for name, value in call.answer.items())
-            line += f" -> {given}"
+            answer = ", ".join(f"{name}={_shown(value)}" for name, value in call.answer.items())
+            line += f" -> {answer}"
         if call.at_ms is not None:
             line += f" at {call.at_ms} ms"
         if given and not lines:
