@@ -1,32 +1,36 @@
-"""Rules that are not about single states: the table of calls, C7 leaf ids, C8 source, C9 strict.
+"""Rules that are not about single states: the table of calls, C7 leaf ids, C8 source.
 
 Normative text: docs/spec/artifact.md, sections 2 and 5; weights and residuals: docs/spec/race.md,
 section 3.  With the root context document every leaf's digest, and so every uniform of a race,
 follows from the grammar's name, version and limits and from the calls.  That the automaton is the
-core's, and that strict cut no more than C9 asks for, is for :mod:`tcc_certs.corecheck.check`.
+core's is for :mod:`tcc_certs.corecheck.check`.
 Cost: one exponential and one logarithm for each distinct cost; linear in the core's calls, tools
-and limits, and where a tool is strict in the edges.
+and limits.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tcc_certs.core.derived import StrictGroups, call_text, strict_groups
 from tcc_certs.core.model import Core
-from tcc_certs.errors import Code, Rejected, ensure, require
-from tcc_certs.formats.artifact import GATE, ROUNDED, ArtifactFile, Automaton, Manifest, Relaxed
+from tcc_certs.errors import Code, ensure, require
+from tcc_certs.formats.artifact import STATEMENTS, ArtifactFile, Manifest, Relaxed
 from tcc_certs.formats.codec import Json, call_digest, decode, encode, root_document
 from tcc_certs.formats.schema import as_list, as_text
 from tcc_certs.limits import MAX_CALLS
 from tcc_certs.race.numbers import call_residual, call_weight, fraction_bits
 
 _MISMATCH = Code.CORE_MISMATCH
-
-
 _TABLE = Code.CALL_TABLE
+# The members of a call that a core and an artifact both have, and the columns that hold them.
+_AMOUNTS = {
+    "cost_low": "call_cost_low",
+    "cost_high": "call_cost_high",
+    "price": "call_price",
+    "latency": "call_latency_ms",
+    "epsilon": "call_epsilon",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,25 +66,15 @@ def check_calls(file: ArtifactFile) -> CallTable:
     size = file.manifest.calls
     ensure(size <= MAX_CALLS, Code.LIMIT, "manifest: calls", f"{MAX_CALLS} at most", size)
     texts = _texts(file)
-    low, high, weight, price, latency, epsilon = (
-        file.columns[f"call_{name}"].items().tolist()
-        for name in ("cost_low", "cost_high", "weight", "price", "latency_ms", "epsilon")
-    )
+    amounts = {name: file.columns[at].items().tolist() for name, at in _AMOUNTS.items()}
+    weight = file.columns["call_weight"].items().tolist()
+    low, high = amounts["cost_low"], amounts["cost_high"]
     for i in range(size):
         ensure(low[i] <= high[i], _TABLE, f"call_cost_high[{i}]", f"at least {low[i]}", high[i])
     residual = _check_weights(file, low, weight)
     require(max(high, default=0), file.manifest.cost_max, Code.COST_MAX, "manifest.cost_max")
-    return CallTable(
-        texts=texts,
-        cost_low=low,
-        cost_high=high,
-        price=price,
-        latency=latency,
-        epsilon=epsilon,
-        weight=weight,
-        residual=residual,
-        digest=[call_digest(texts[i].encode(), low[i], high[i]) for i in range(size)],
-    )
+    digest = [call_digest(texts[i].encode(), low[i], high[i]) for i in range(size)]
+    return CallTable(texts=texts, weight=weight, residual=residual, digest=digest, **amounts)
 
 
 def _texts(file: ArtifactFile) -> tuple[str, ...]:
@@ -138,11 +132,8 @@ def check_source(manifest: Manifest, table: CallTable, core: Core) -> tuple[int,
     for i, text in enumerate(table.texts):
         ensure(text in number, _MISMATCH, f"call_text[{i}]", "a call of the core", text)
         call = core.calls[number[text]]
-        require(call.cost_low, table.cost_low[i], _MISMATCH, f"call_cost_low[{i}]")
-        require(call.cost_high, table.cost_high[i], _MISMATCH, f"call_cost_high[{i}]")
-        require(call.price, table.price[i], _MISMATCH, f"call_price[{i}]")
-        require(call.latency, table.latency[i], _MISMATCH, f"call_latency_ms[{i}]")
-        require(call.epsilon, table.epsilon[i], _MISMATCH, f"call_epsilon[{i}]")
+        for name, at in _AMOUNTS.items():
+            require(getattr(call, name), getattr(table, name)[i], _MISMATCH, f"{at}[{i}]")
         found.append(number[text])
     return tuple(found)
 
@@ -158,13 +149,9 @@ def check_relaxed(relaxed: Relaxed | None, core: Core) -> None:
     """
     if relaxed is None:
         return
-    sizes = {
-        "forbids": (relaxed.forbids, len(core.forbids)),
-        "limits": (relaxed.limits, len(core.limits)),
-        "requires": (relaxed.requires, len(core.requires)),
-    }
-    for name, (indices, size) in sizes.items():
-        for index in indices:
+    for name in STATEMENTS:
+        size = len(getattr(core, name))
+        for index in getattr(relaxed, name):
             path = f"manifest.relaxed.{name}"
             ensure(index < size, Code.RELAXED, path, f"an index below {size}", index)
     costs = any(core.limits[index].kind == "cost" for index in relaxed.limits)
@@ -189,47 +176,3 @@ def check_tools(column: bytes, tools: Json, owners: set[int]) -> None:
     ensure(
         expected == column, Code.TOOL_TABLE, "tools", "the core's tools that own a call", "others"
     )
-
-
-def check_strict(
-    manifest: Manifest, automaton: Automaton, core: Core, core_calls: Sequence[int]
-) -> None:
-    """C9 holds.
-
-    Args:
-        automaton: C1 holds of it: no call has two edges in one state.
-        core_calls: for each call of the artifact its index in the core.
-
-    Raises:
-        Rejected: C902 a strict tool in an artifact whose automaton is wider than its core, or has
-            several edges of a call; C901 an edge of a strict call without one of its sisters.
-    """
-    answers = allowed_answers(manifest, core)
-    if answers is None:
-        return
-    group = [answers.group[call] for call in core_calls]
-    first = 0
-    for last in automaton.edge_start[1:]:
-        groups = [group[call] for call in automaton.edge_call[first:last]]
-        for number, found in Counter(groups).items():
-            if number >= 0 and found != answers.size[number]:
-                edge = first + groups.index(number)
-                call = core.calls[core_calls[automaton.edge_call[edge]]]
-                text = call_text(core.tools[call.tool], call.values, observed=False)
-                expected = f"an edge for each of {answers.size[number]} answers to {text}"
-                raise Rejected(Code.STRICT_ANSWER, f"edge_call[{edge}]", expected, found)
-        first = last
-
-
-def allowed_answers(manifest: Manifest, core: Core) -> StrictGroups | None:
-    """The groups that C9 is about; None where no tool is strict.
-
-    Raises:
-        Rejected: C902.
-    """
-    answers = strict_groups(core)
-    if answers is not None:
-        loose = [name for name in manifest.critical if name not in (GATE, ROUNDED)]
-        expected = "no strict tool beside these features"
-        ensure(not loose, Code.STRICT_FEATURE, "manifest.critical", expected, ", ".join(loose))
-    return answers

@@ -15,7 +15,7 @@ from tcc_certs.core.model import Core
 from tcc_certs.core.reader import core_of, decode_core
 from tcc_certs.errors import Code, require
 from tcc_certs.formats.artifact import ArtifactFile, Automaton, read_artifact, unpack_limbs, view
-from tcc_certs.state_rules import RoundedCounts, check_states, check_widths
+from tcc_certs.state_rules import check_states, check_widths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,10 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
     check_states(file, automaton, table, plans, race_count)
     check_widths(file, plans, race_count)
     core, core_calls = check_json(file, table)
-    call_rules.check_strict(file.manifest, automaton, core, core_calls)
+    if any(tool.strict for tool in core.tools):
+        from tcc_certs.strict import check_strict  # here: nobody else has it to trust, nor to load
+
+        check_strict(file.manifest, automaton, core, core_calls)
     return CheckedArtifact(
         file=file,
         automaton=automaton,
@@ -82,11 +85,7 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
 
 def plan_counts(file: ArtifactFile) -> Sequence[int]:
     """The numbers of plans: exact, or rounded up for a gate."""
-    columns = file.columns
-    if not file.manifest.gate:
-        return unpack_limbs(columns["plans"])
-    mantissa = columns["plans_mantissa"].items().tolist()
-    return RoundedCounts(mantissa, columns["plans_exponent"].items().tolist())
+    return _rounded(file, "plans") if file.manifest.gate else unpack_limbs(file.columns["plans"])
 
 
 def race_counts(file: ArtifactFile, plans: Sequence[int]) -> Sequence[int]:
@@ -94,13 +93,20 @@ def race_counts(file: ArtifactFile, plans: Sequence[int]) -> Sequence[int]:
 
     Nothing for a gate.
     """
-    columns = file.columns
     if file.manifest.gate:
         return ()
     if file.manifest.round_counts is not None:
-        mantissa = columns["race_mantissa"].items().tolist()
-        return RoundedCounts(mantissa, columns["race_exponent"].items().tolist())
-    return unpack_limbs(columns["race_count"]) if "race_count" in columns else plans
+        return _rounded(file, "race")
+    return unpack_limbs(file.columns["race_count"]) if "race_count" in file.columns else plans
+
+
+def _rounded(file: ArtifactFile, name: str) -> Sequence[int]:
+    from tcc_certs.rounded import RoundedCounts  # here: exact counts need none of it
+
+    mantissa, exponent = (
+        file.columns[f"{name}_{part}"].items() for part in ("mantissa", "exponent")
+    )
+    return RoundedCounts(mantissa.tolist(), exponent.tolist())
 
 
 def check_json(file: ArtifactFile, table: call_rules.CallTable) -> tuple[Core, tuple[int, ...]]:

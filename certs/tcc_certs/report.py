@@ -7,11 +7,11 @@ says how much was checked.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tcc_certs.core.enforced import Enforced, enforced, shortened
-from tcc_certs.errors import Code, Rejected, clip
+from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import GATE, NONDETERMINISTIC, RELAXED, ROUNDED, Manifest
 from tcc_certs.kernel import CheckedArtifact, check
 
@@ -51,10 +51,10 @@ class CheckReport:
     """
 
     verdict: int
-    findings: tuple[RuleFinding, ...]
-    checked: Mapping[str, int]
-    digest: str
     lines: tuple[str, ...]
+    findings: tuple[RuleFinding, ...] = ()
+    checked: Mapping[str, int] = field(default_factory=dict)
+    digest: str = ""
     enforced: Enforced | None = None
 
     @property
@@ -68,7 +68,6 @@ def check_artifact(
     *,
     core: bool = False,
     pin: str | None = None,
-    source: bytes | None = None,
     exact: bool = False,
     kernel: Callable[..., CheckedArtifact] = check,
 ) -> CheckReport:
@@ -78,23 +77,19 @@ def check_artifact(
         data: the whole file.
         core: also show that the automaton is that of its core.
         pin: the artifact digest that it must have, lower-case hex.
-        source: the core that the artifact must hold, byte for byte: what a grammar's text resolves
-            to, made by whoever read that text.
         exact: refuse what is relaxed: statements left to a run, counts that are bounds.
         kernel: what evaluates the certificates; with another than the trusted one the verdict is
             worth what that one is.
     """
     try:
         checked = kernel(data, pin=pin)
-        if source is not None:
-            _check_core_bytes(checked, source)
         compared = _compare(checked) if core else None
     except Rejected as refusal:
         return _refused(refusal)
     where = enforced(checked.core, checked.file.manifest.relaxed)
     if exact and checked.file.manifest.critical:
         return _not_exact(checked.file.manifest, where)
-    return _valid(checked, compared, source is not None, where)
+    return _valid(checked, compared, where)
 
 
 def _compare(checked: CheckedArtifact) -> CoreReport:
@@ -104,63 +99,34 @@ def _compare(checked: CheckedArtifact) -> CoreReport:
     return check_core(checked)
 
 
-def _check_core_bytes(checked: CheckedArtifact, expected: bytes) -> None:
-    found = bytes(checked.file.columns["core"].data)
-    if found != expected:
-        at = next((i for i, (x, y) in enumerate(zip(expected, found, strict=False)) if x != y), 0)
-        raise Rejected(
-            Code.CORE_SOURCE, f"core byte {at}", expected[at : at + 40], found[at : at + 40]
-        )
-
-
 def _refused(refusal: Rejected) -> CheckReport:
     verdict = DECLINED if refusal.code.declines else INVALID
-    finding = RuleFinding(
-        code=refusal.code, path=refusal.path, expected=refusal.expected, found=refusal.found
-    )
-    return CheckReport(
-        verdict=verdict,
-        findings=(finding,),
-        checked={},
-        digest="",
-        lines=(f"{VERDICTS[verdict]}: {refusal}",),
-    )
+    lines = (f"{VERDICTS[verdict]}: {refusal}",)
+    return CheckReport(verdict=verdict, lines=lines, findings=(_finding(refusal),))
+
+
+def _finding(of: Rejected) -> RuleFinding:
+    return RuleFinding(code=of.code, path=of.path, expected=of.expected, found=of.found)
 
 
 def _not_exact(manifest: Manifest, where: Enforced) -> CheckReport:
+    relaxed, rounded = shortened(where.run), manifest.round_counts
     reasons = {
-        GATE: ("manifest.critical", "counts of plans and of a race", "bounds of plans alone"),
-        NONDETERMINISTIC: ("manifest.critical", "one path a plan", "derivations are counted"),
-        RELAXED: (
-            "manifest.relaxed",
-            "every statement held by the automaton",
-            f"left to the run: {shortened(where.run)}",
-        ),
-        ROUNDED: (
-            "manifest.options.round_counts",
-            "exact race counts",
-            f"rounded up to {manifest.round_counts} bits",
-        ),
+        GATE: ("critical", "counts of plans and of a race", "bounds of plans alone"),
+        NONDETERMINISTIC: ("critical", "one path a plan", "derivations are counted"),
+        RELAXED: (RELAXED, "every statement held by the automaton", f"left to the run: {relaxed}"),
+        ROUNDED: ("options.round_counts", "exact race counts", f"rounded up to {rounded} bits"),
     }
-    rows = [reasons[feature] for feature in manifest.critical]
-    findings = tuple(
-        RuleFinding(code=Code.NOT_EXACT, path=path, expected=clip(expected), found=clip(found))
-        for path, expected, found in rows
-    )
+    findings = []
+    for path, expected, found in map(reasons.__getitem__, manifest.critical):
+        refusal = Rejected(Code.NOT_EXACT, f"manifest.{path}", expected, found)
+        findings.append(_finding(refusal))
     said = "; ".join([f"{item.path}: {item.found}" for item in findings])
-    return CheckReport(
-        verdict=INVALID,
-        findings=findings,
-        checked={},
-        digest="",
-        lines=(f"INVALID: its certificates hold, but it is not exact ({Code.NOT_EXACT}): {said}",),
-        enforced=where,
-    )
+    line = f"INVALID: its certificates hold, but it is not exact ({Code.NOT_EXACT}): {said}"
+    return CheckReport(verdict=INVALID, lines=(line,), findings=tuple(findings), enforced=where)
 
 
-def _valid(
-    checked: CheckedArtifact, compared: CoreReport | None, sourced: bool, where: Enforced
-) -> CheckReport:
+def _valid(checked: CheckedArtifact, compared: CoreReport | None, where: Enforced) -> CheckReport:
     manifest = checked.file.manifest
     # Two counts and two bounds a state: plans and race count, cost and residual to go; for a gate
     # plans alone.
@@ -187,11 +153,8 @@ def _valid(
     else:
         counted |= compared.counted
         lines.append(compared.line(manifest.nondeterministic))
-    if sourced:
-        lines.append("its core is that of the source")
     return CheckReport(
         verdict=VALID,
-        findings=(),
         checked=counted,
         digest=checked.file.digest.hex(),
         lines=tuple(lines),

@@ -5,31 +5,23 @@ before, whose values are known to be right by then; so what a state's own edges 
 one value that it may have, and nothing is searched for.  The finding is that of the first state
 with a wrong value, and there of the first rule, in the order of the table.
 
-A rounded count mantissa * 2^exponent is the least number of its bits that is no less than the sum
-over the rounded targets, so it is never below the exact count and never above what its targets'
-rounding forces.  The pair is the canonical one: exponent 0, or a mantissa of all its bits.
-Exponents may be large in a small file, so a sum is taken in a window of a few hundred bits that
-slides up, and never written out.  For a gate (artifact.md, section 7) C3 says the same of `plans`,
-and of race counts, which are not there, nothing is said.
+Rounded counts are those of :mod:`tcc_certs.rounded`.  For a gate (artifact.md, section 7) C3 says
+that of `plans`, and of race counts, which are not there, nothing is said.
 
 Cost: linear in the edges, times the width of the counts; one BLAKE3 a state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice, repeat
 from struct import iter_unpack
-from typing import overload
 
 from blake3 import blake3
 
 from tcc_certs.call_rules import CallTable
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.artifact import MAX_ROUND_BITS, ArtifactFile, Automaton
-
-_WINDOW = MAX_ROUND_BITS + 1
-
 
 # What holds of a state q and of its edges in order, each a pair of a call a and a target p.
 _RULES: Mapping[Code, tuple[str, str]] = {
@@ -88,8 +80,13 @@ def check_states(
         weights, rule = [1] * known, Code.PLAN_COUNT
     else:
         room = 64 * columns.get("race_count", columns["plans"]).shape[1]
+    counted: Iterable[tuple[int, int]] = zip(race, repeat(0), strict=False)
+    if bits is not None:
+        from tcc_certs.rounded import count_pairs, round_up  # here: exact counts need none of it
+
+        counted = count_pairs(race)
     states = zip(
-        automaton.edge_start[1:], automaton.accept, automaton.rank, plans, count_pairs(race),
+        automaton.edge_start[1:], automaton.accept, automaton.rank, plans, counted,
         columns["cost_to_go"].items(), columns["residual_to_go"].items(),
         iter_unpack("32s", columns["state_digest"].data), strict=True,
     )  # fmt: skip
@@ -187,68 +184,6 @@ def _bound_refused(code: Code, q: int, found: int, expected: int) -> Rejected:
     if -(1 << 63) <= expected < 1 << 63:
         return refusal
     return Rejected(Code.BOUND_RANGE, refusal.path, expected, found)
-
-
-def round_up(terms: Iterable[tuple[int, int]], bits: int) -> tuple[int, int]:
-    """The least mantissa * 2^exponent, mantissa < 2^bits, at or above the sum; canonical.
-
-    Args:
-        terms: (value, shift), each for value * 2^shift, values and shifts at least 0.
-        bits: 1 .. 63.
-    """
-    # With 64 bits or more above its level, or at level 0, no term says more than is kept of it.
-    padded = []
-    for value, shift in terms:
-        if value:
-            pad = min(shift, max(0, _WINDOW - value.bit_length()))
-            padded.append((shift - pad, value << pad))
-    total = level = cut = 0
-    for above, value in sorted(padded):
-        kept = total >> (above - level)
-        # What falls below the level of all further terms can only matter by being there.
-        cut |= kept << (above - level) != total
-        total, level = kept + value, above
-    total += cut
-    drop = max(0, total.bit_length() - bits)
-    mantissa = -(-total >> drop)
-    if mantissa >> bits:
-        mantissa, drop = mantissa >> 1, drop + 1
-    return mantissa, level + drop
-
-
-class RoundedCounts(Sequence[int]):
-    """Race counts as integers, each written out when it is asked for.
-
-    Attributes:
-        mantissa, exponent: [n], the columns.
-    """
-
-    __slots__ = ("exponent", "mantissa")
-
-    def __init__(self, mantissa: Sequence[int], exponent: Sequence[int]) -> None:
-        self.mantissa = mantissa
-        self.exponent = exponent
-
-    def __len__(self) -> int:
-        return len(self.mantissa)
-
-    @overload
-    def __getitem__(self, q: int) -> int: ...
-
-    @overload
-    def __getitem__(self, q: slice) -> list[int]: ...
-
-    def __getitem__(self, q: int | slice) -> int | list[int]:
-        if isinstance(q, slice):
-            return [self[at] for at in range(*q.indices(len(self)))]
-        return self.mantissa[q] << self.exponent[q]
-
-
-def count_pairs(counts: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Each count as a number and a power of two, 0 where counts are exact."""
-    if isinstance(counts, RoundedCounts):
-        return zip(counts.mantissa, counts.exponent, strict=True)
-    return zip(counts, repeat(0), strict=False)
 
 
 def check_widths(file: ArtifactFile, plans: Sequence[int], race: Sequence[int]) -> None:

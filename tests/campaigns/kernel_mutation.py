@@ -77,7 +77,9 @@ TESTS: Sequence[tuple[str, Suites]] = (
     ("state_rules", [["certs/test_state_rules.py", "certs/rules", *WHOLE]]),
     ("kernel", [["certs/rules", *WHOLE]]),
     ("report", [["certs/test_kernel.py"]]),
+    ("rounded", [["certs/rules", *WHOLE]]),
     ("call_rules", [["certs/rules", *WHOLE, "certs/test_corecheck_later.py"]]),
+    ("strict", [["certs/rules", *WHOLE, "certs/test_corecheck_later.py"]]),
     ("corecheck/graphs", [["certs/test_corecheck_later.py"], ["certs/test_corecheck_random.py"]]),
     ("corecheck/letters", [["certs/test_corecheck_later.py"], ["certs/test_corecheck_random.py"]]),
     ("corecheck/", [["certs/test_corecheck_later.py", "certs/test_corecheck_upper.py",
@@ -106,7 +108,7 @@ TESTS: Sequence[tuple[str, Suites]] = (
 )  # fmt: skip
 OTHERS = ("certs/rules", "certs/test_state_rules.py", *WHOLE, "certs/test_core.py", "forgery")
 KERNEL = ("formats/container", "formats/codec", "formats/artifact", "formats/schema",
-          "call_rules", "state_rules", "kernel", "core/",
+          "call_rules", "state_rules", "rounded", "strict", "kernel", "core/",
           "corecheck/", "report")  # fmt: skip
 MEMORY = 4 << 30
 

@@ -19,7 +19,7 @@ FILES = {
     "artifact": (
         "formats/codec", "formats/container", "formats/artifact", "formats/schema", "core/*",
         "values/declared", "values/text_syntax", "race/numbers", "call_rules",
-        "state_rules", "kernel", "corecheck/*",
+        "state_rules", "rounded", "strict", "kernel", "corecheck/*",
     ),
     "ledger": (
         "formats/codec", "formats/ledger", "formats/ledger_schema", "race/*", "replay/*",

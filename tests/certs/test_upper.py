@@ -12,7 +12,7 @@ from tcc_certs.errors import Rejected
 from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import check
 from tcc_certs.report import check_artifact
-from tcc_certs.state_rules import round_up
+from tcc_certs.rounded import round_up
 from tests.certs.rules.refusals import refusal
 from tests.forgery.artifacts import Forge
 from tests.oracle.build import Node, build, build_graph

@@ -354,3 +354,17 @@ def test_another_source_is_named_by_what_differs(tcc: Tcc, made: Path) -> None:
         [refused] = tcc("check", "g.tcca", "--source", "g.tcg", "--json").json["findings"]
         assert (refused["code"], refused["expected"], refused["found"]) == ("G201", expected, found)
         assert "byte" not in refused["path"]
+
+
+@pytest.mark.parametrize("kernel", ["pure", "fast"])
+def test_the_core_of_a_source_is_compared_to_the_byte(
+    tcc: Tcc, made: Path, monkeypatch: pytest.MonkeyPatch, kernel: str
+) -> None:
+    arguments = ("check", "g.tcca", "--source", "g.tcg", "--kernel", kernel, "--json")
+    assert tcc(*arguments).json["findings"] == []
+    core = bytes(library.load(made / "g.tcca").file.columns["core"].data)
+    other = core[:40] + b"?" + core[41:]
+    monkeypatch.setattr("tcc.library._core_in", lambda _: other)
+    monkeypatch.setattr("tcc.library._naming_statements", lambda report, *_: report)
+    [refused] = tcc(*arguments).json["findings"]
+    assert (refused["code"], refused["path"]) == ("G201", "core byte 40")

@@ -19,7 +19,7 @@ from tcc_certs.call_rules import check_calls
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.formats.container import write_container
-from tcc_certs.state_rules import round_up
+from tcc_certs.rounded import round_up
 from tcc_runtime.fastcheck import counts, kernel as fast, spans as room
 from tcc_runtime.fastcheck.counts import Rounded
 from tcc_runtime.fastcheck.spans import column

@@ -12,8 +12,9 @@ from typing import Any
 
 from tcc_certs.core.model import Core
 from tcc_certs.core.reader import read_core
+from tcc_certs.corecheck.graphs import state_digest
 from tcc_certs.formats.artifact import Relaxed, read_artifact
-from tcc_certs.formats.codec import call_digest, state_digest
+from tcc_certs.formats.codec import call_digest
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.race.numbers import call_residual
 from tcc_compiler.artifact import pack, pack_limbs, write_artifact

@@ -13,16 +13,10 @@ from math import ceil
 
 from tcc_certs.core.model import Call, Core
 from tcc_certs.core.reader import read_core
+from tcc_certs.corecheck.graphs import state_digest
 from tcc_certs.errors import Code
 from tcc_certs.formats.artifact import Manifest, Relaxed
-from tcc_certs.formats.codec import (
-    call_digest,
-    decode,
-    encode,
-    parse_decimal,
-    root_document,
-    state_digest,
-)
+from tcc_certs.formats.codec import call_digest, decode, encode, parse_decimal, root_document
 from tcc_certs.race.numbers import call_residual, call_weight, fraction_bits
 from tcc_compiler.artifact import pack, pack_limbs, pack_texts, write_artifact
 from tcc_runtime.artifact.load import Artifact, load

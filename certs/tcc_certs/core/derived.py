@@ -1,4 +1,4 @@
-"""Values derived from a core: its version, texts of calls, selections, sums, groups of answers.
+"""Values derived from a core: its version, texts of calls, selections, sums.
 
 Normative text: docs/spec/core.md, sections 1, 4 and 5.  A writer and a reader take these from here,
 so that one grammar has one core.  Cost: linear in the calls, the values and the texts.
@@ -7,14 +7,12 @@ so that one grammar has one core.  Cost: linear in the calls, the values and the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tcc_certs.core import model
 from tcc_certs.errors import Code, ensure
 from tcc_certs.formats import schema
 from tcc_certs.formats.codec import Json, is_bare, nano_of, written
 from tcc_certs.formats.schema import Known, Table, row
-from tcc_certs.limits import MAX_CALLS
 from tcc_certs.values.declared import PLAIN
 
 
@@ -94,49 +92,6 @@ def summed_parameter(
     # Of a limit that was read every value is a number or absent.
     values = [nano_of(text) or 0 for text in tools[number].parameters[place].values]
     return [values[call.values[place]] if call.tool == number else 0 for call in calls]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StrictGroups:
-    """The calls of strict tools, in groups of those that differ in observed values alone.
-
-    Attributes:
-        group: for each call of the core the number of its group, -1 for one that is not strict.
-        size: by group, how many combinations of observed values there are; past MAX_CALLS no more
-            than that there are too many.
-    """
-
-    group: Sequence[int]
-    size: Sequence[int]
-
-
-def strict_groups(core: model.Core) -> StrictGroups | None:
-    """The groups of the calls of strict tools; None where no tool is strict."""
-    if not any(tool.strict for tool in core.tools):
-        return None
-    chosen = [sum(not param.observed for param in tool.parameters) for tool in core.tools]
-    combinations = [_combinations(tool) for tool in core.tools]
-    known: dict[tuple[int, tuple[int, ...]], int] = {}
-    group: list[int] = []
-    size: list[int] = []
-    for call in core.calls:
-        if not core.tools[call.tool].strict:
-            group.append(-1)
-            continue
-        number = known.setdefault((call.tool, call.values[: chosen[call.tool]]), len(known))
-        group.append(number)
-        if number == len(size):
-            size.append(combinations[call.tool])
-    return StrictGroups(group=group, size=size)
-
-
-def _combinations(tool: model.Tool) -> int:
-    """How many answers a call of a tool may get, counted up to more than there can be calls."""
-    found = 1
-    for parameter in tool.parameters:
-        if parameter.observed and found <= MAX_CALLS:
-            found *= len(parameter.values)
-    return found
 
 
 def _where(

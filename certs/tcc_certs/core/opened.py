@@ -16,11 +16,11 @@ from tcc_certs.core import model
 from tcc_certs.core.derived import Owned, read_selection, selection_text
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats import schema
-from tcc_certs.formats.codec import Json, encode, is_decimal, read_name, written
+from tcc_certs.formats.codec import Json, encode, read_name, written
 from tcc_certs.formats.schema import Check, Form, Known, Table, maybe, row, tagged
 from tcc_certs.limits import MAX_CALLS
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, OpenParameter, TextType
-from tcc_certs.values.numbers import compare, ensure_survives
+from tcc_certs.values.numbers import compare, ensure_survives, is_decimal
 
 if TYPE_CHECKING:
     from tcc_certs.values.fields import Field, FieldType

@@ -15,9 +15,10 @@ from typing import Any, TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats import schema
-from tcc_certs.formats.codec import Json, encode, is_decimal
+from tcc_certs.formats.codec import Json, encode
 from tcc_certs.formats.schema import Known, Table, maybe, row, tagged
 from tcc_certs.values.fields import Field, ListType, RecordType
+from tcc_certs.values.numbers import is_decimal
 from tcc_certs.values.text_syntax import ensure_quick
 
 Tree: TypeAlias = "tuple[Any, ...]"  # a set, a term or a relation, as in JSON

@@ -17,7 +17,7 @@ Cost: linear in the residuals and their edges, calls counted one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -25,7 +25,7 @@ from tcc_certs.core.model import Core
 from tcc_certs.corecheck.letters import KEPT, WorkBudget
 from tcc_certs.corecheck.residuals import Residuals
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.codec import call_digest, state_digest
+from tcc_certs.formats.codec import blake, call_digest
 
 Edges: TypeAlias = "list[list[tuple[int, int]]]"  # by residual, pairs of a letter and a residual
 
@@ -229,3 +229,12 @@ class StrictCut:
                 yield letter, (following,)
             elif sisters and letter == sisters[0] and all(s in after for s in sisters):
                 yield letter, tuple([after[s] for s in sisters])
+
+
+def state_digest(accept: bool, edges: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """S(q), from the pairs (A(call), S(target)) in call order."""
+    parts = [b"\x10\x01" if accept else b"\x10\x00"]
+    for call, target in edges:
+        parts.append(call)
+        parts.append(target)
+    return blake(b"".join(parts))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tcc_certs.core.derived import strict_groups, summed_parameter
+from tcc_certs.core.derived import summed_parameter
 from tcc_certs.core.model import Call, CallSet, Core, Limit, Tool, members
 from tcc_certs.errors import Code, Rejected
 
@@ -176,9 +176,11 @@ def with_sisters(
         for each call its letter; for each letter of strict calls those of all their answers, its
         own among them, increasing, or none where the core lacks some of these calls.
     """
-    answers = strict_groups(core)
-    if answers is None:
+    if not any(tool.strict for tool in core.tools):
         return letter_of, {}
+    from tcc_certs.strict import strict_groups  # here: nobody else has it to trust, nor to load
+
+    answers = strict_groups(core)
     calls: list[list[int]] = [[] for _ in answers.size]
     for call, group in enumerate(answers.group):
         if group >= 0:

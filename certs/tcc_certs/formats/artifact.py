@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import compress
 from typing import Any
 
@@ -387,11 +387,4 @@ class Automaton:
 
 def view(file: ArtifactFile) -> Automaton:
     """The automaton in the columns of `file`; nothing is copied."""
-    columns = file.columns
-    return Automaton(
-        edge_start=columns["edge_start"].items(),
-        edge_call=columns["edge_call"].items(),
-        edge_target=columns["edge_target"].items(),
-        accept=columns["accept"].items(),
-        rank=columns["rank"].items(),
-    )
+    return Automaton(**{one.name: file.columns[one.name].items() for one in fields(Automaton)})

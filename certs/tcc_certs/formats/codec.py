@@ -205,7 +205,6 @@ def read_name(value: Json, path: str, code: Code, *_: object) -> str:
 
 
 _EXACT = re.compile(r"-?(0|[1-9][0-9]{0,39})(\.[0-9]{0,39}[1-9])?")
-_LONG = re.compile(r"-?(0|[1-9][0-9]{0,399})(\.[0-9]{0,399}[1-9])?")
 
 
 def divide_nearest(numerator: int, denominator: int) -> int:
@@ -252,19 +251,7 @@ def nano_of(text: str) -> int | None:
     return nano if nano < 1 << 64 else None
 
 
-def is_decimal(text: str) -> bool:
-    """Whether `text` is an exact decimal in canonical text; long enough for every double."""
-    return _LONG.fullmatch(text) is not None and text != "-0"
-
-
-def scaled(*texts: str) -> tuple[int, ...]:
-    """Canonical decimals as integers of one unit: they compare and add up as the decimals do."""
-    parts = [text.partition(".")[::2] for text in texts]
-    places = max(len(part) for _, part in parts)
-    return tuple(int(whole + part.ljust(places, "0")) for whole, part in parts)
-
-
-# Digests of calls, of states, and the document of the root context.
+# Digests of calls, and the document of the root context.
 
 
 def blake(data: bytes | memoryview) -> bytes:
@@ -281,15 +268,6 @@ def call_digest(text: bytes, cost_low: int, cost_high: int) -> bytes:
         + cost_low.to_bytes(8, "little", signed=True)
         + cost_high.to_bytes(8, "little", signed=True)
     )
-
-
-def state_digest(accept: bool, edges: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """S(q), from the pairs (A(call), S(target)) in call order."""
-    parts = [b"\x10\x01" if accept else b"\x10\x00"]
-    for call, target in edges:
-        parts.append(call)
-        parts.append(target)
-    return blake(b"".join(parts))
 
 
 def root_document(name: str, version: str, limits: Iterable[str]) -> Mapping[str, Json]:

@@ -22,7 +22,7 @@ from tcc_certs.limits import MAX_WRITTEN_BYTES
 from tcc_certs.race.arrivals import Fraction
 from tcc_certs.race.digest import child_context, root_context
 from tcc_certs.race.numbers import call_residual, score
-from tcc_certs.state_rules import RoundedCounts, count_pairs, round_up
+from tcc_certs.rounded import RoundedCounts, count_pairs, round_up
 from tcc_certs.statements import Constraints, Tally, residual_constraints
 
 # ---- Race counts as a run uses them: all integers m(q) in units of 2^(F*d(q)), made bottom-up.

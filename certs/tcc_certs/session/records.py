@@ -15,13 +15,14 @@ from typing import TypeGuard
 
 from tcc_certs.core.model import Core
 from tcc_certs.errors import Code, Rejected, clip, ensure
-from tcc_certs.formats.codec import Json, blake, encode, is_decimal, written
+from tcc_certs.formats.codec import Json, blake, encode, written
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import HEX, SIZE, TEXT, TIME, TRUE, UUID, Format, size, text
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.race.digest import uuid7
 from tcc_certs.replay.findings import Findings
 from tcc_certs.values.canonical import key_commitment
+from tcc_certs.values.numbers import is_decimal
 
 SCHEMA = "tcc.session/1.1"
 WITHOUT_MACS = "tcc.session/1.0"

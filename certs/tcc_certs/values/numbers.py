@@ -13,10 +13,10 @@ from decimal import Decimal
 from typing import TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.codec import is_decimal, scaled
 
 Number: TypeAlias = "int | float | Decimal"
 
+_LONG = re.compile(r"-?(0|[1-9][0-9]{0,399})(\.[0-9]{0,399}[1-9])?")
 _PRINTED = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?(?:e([+-][0-9]+))?")
 
 
@@ -37,20 +37,14 @@ def canonical_number(value: object, path: str = "value") -> str:
     return text
 
 
-def exact(text: str, path: str, code: Code) -> tuple[int, int]:
-    """A canonical decimal as ``(numerator, places)``: its value is ``numerator / 10**places``.
-
-    Raises:
-        Rejected: `code` at `path` where the text is not canonical.
-    """
-    ensure(is_decimal(text), code, path, "a canonical decimal", text)
-    whole, _, part = text.partition(".")
-    return int(whole + part), len(part)
+def is_decimal(text: str) -> bool:
+    """Whether `text` is an exact decimal in canonical text; long enough for every double."""
+    return _LONG.fullmatch(text) is not None and text != "-0"
 
 
 def compare(one: str, other: str) -> int:
     """-1, 0 or 1: how two canonical decimals compare."""
-    left, right = scaled(one, other)
+    left, right = Decimal(one), Decimal(other)
     return (left > right) - (left < right)
 
 
@@ -61,7 +55,7 @@ def ensure_survives(text: str, path: str, code: Code) -> None:
         Rejected: `code` at `path`: it is not canonical, or its nearest double prints back as
             another value.
     """
-    exact(text, path, code)
+    ensure(is_decimal(text), code, path, "a canonical decimal", text)
     try:
         canonical_number(Decimal(text))
     except Rejected as refusal:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from dataclasses import asdict
 from pathlib import Path
 
 from tcc_certs.formats.codec import Json
@@ -57,26 +58,13 @@ def run(options: Namespace) -> VerbResult:
 
 def document(report: CheckReport) -> dict[str, Json]:
     """A report as the JSON document ``tcc.check`` 1.0."""
-    findings = [
-        {
-            "code": finding.code.value,
-            "path": finding.path,
-            "expected": finding.expected,
-            "found": finding.found,
-        }
-        for finding in report.findings
-    ]
-    where = report.enforced
-    enforced: dict[str, Json] = {}
-    if where is not None:
-        lists = {"automaton": where.automaton, "gate": where.gate, "run": where.run}
-        enforced = {name: list(texts) for name, texts in lists.items()}
+    enforced = {} if report.enforced is None else asdict(report.enforced)
     return {
         "format": f"tcc.{VERB}",
         "format_version": "1.0",
         "verdict": VERDICTS[report.verdict],
-        "findings": findings,
+        "findings": [{**asdict(one), "code": one.code.value} for one in report.findings],
         "checked": report.checked,
         "digest": report.digest,
-        "enforced": enforced,
+        "enforced": {name: list(texts) for name, texts in enforced.items()},
     }

@@ -8,8 +8,9 @@ nothing of networkx; :class:`Artifact` imports it when a graph is asked for.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
 
@@ -300,23 +301,43 @@ def check(
         tcc.library.proved.NoChecker: there is no proved checker, nor node to run one.
         OSError: the artifact cannot be read.
     """
+    from tcc_certs.kernel import check as pure
     from tcc_certs.report import check_artifact
 
     expected = _core_in(source)
-    if kernel != "fast":
-        held = artifact_bytes(artifact)
-        found = check_artifact(held, core=core, pin=pin, source=expected, exact=exact)
-        if kernel == "proved":
-            from tcc.library.proved import with_proved
-
-            found = with_proved(found, bytes(held))
-        return _naming_statements(found, held, expected)
-    from tcc_runtime.fastcheck.kernel import check as fast
-
-    mappable = isinstance(artifact, str | Path)
+    evaluate = pure
+    if kernel == "fast":
+        from tcc_runtime.fastcheck.kernel import check as evaluate
+    mappable = kernel == "fast" and isinstance(artifact, str | Path)
     data = mapped(Path(artifact)) if mappable else artifact_bytes(artifact)  # type: ignore[arg-type]
-    found = check_artifact(data, core=core, pin=pin, source=expected, exact=exact, kernel=fast)
+    if expected is not None:
+        evaluate = partial(_with_core, evaluate, expected)
+    found = check_artifact(data, core=core, pin=pin, exact=exact, kernel=evaluate)
+    if expected is not None and not found.verdict:
+        found = replace(found, lines=(*found.lines, "its core is that of the source"))
+    if kernel == "proved":
+        from tcc.library.proved import with_proved
+
+        found = with_proved(found, bytes(data))
     return _naming_statements(found, data, expected)
+
+
+def _with_core(
+    evaluate: Callable[..., CheckedArtifact], expected: bytes, data: Any, *, pin: str | None = None
+) -> CheckedArtifact:
+    """The artifact in `data`, whose certificates hold and whose core has the expected bytes.
+
+    Raises:
+        Rejected: G201 it has others; else as `evaluate`.
+    """
+    checked = evaluate(data, pin=pin)
+    found = bytes(checked.file.columns["core"].data)
+    if found != expected:
+        at = next((i for i, (x, y) in enumerate(zip(expected, found, strict=False)) if x != y), 0)
+        raise Rejected(
+            Code.CORE_SOURCE, f"core byte {at}", expected[at : at + 40], found[at : at + 40]
+        )
+    return checked
 
 
 def _naming_statements(report: CheckReport, data: Any, expected: bytes | None) -> CheckReport:

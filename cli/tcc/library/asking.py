@@ -19,16 +19,8 @@ from tcc_certs.core.wording import Wording
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import Json, decode, encode, written
 from tcc_certs.proof.question import statement_core as as_kernel_reads
+from tcc_certs.values import fields
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, OpenParameter, TextType
-from tcc_certs.values.fields import (
-    DateType,
-    Field,
-    FieldType,
-    ListType,
-    RecordType,
-    TimeType,
-    pointer_of,
-)
 from tcc_runtime.exact.atoms import OpenQuestion
 
 _WORDS: Final = {"after", "before", "with", "same"}
@@ -227,7 +219,7 @@ def _field_text(of: OpenParameter) -> str:
 
 
 def _place_text(steps: Sequence[str] | None) -> str:
-    return "" if steps is None else f" at {_quoted(pointer_of(steps))}"
+    return "" if steps is None else f" at {_quoted(fields.pointer_of(steps))}"
 
 
 def _learned_text(core: Core, of: Let | LookUp) -> str:
@@ -242,7 +234,7 @@ def _fields_of(core: Core, of: Sequence[tuple[int, str]], between: str) -> str:
     return between.join([f"{written(core.tools[at].name)}.{written(name)}" for at, name in of])
 
 
-def _type_text(kind: FieldType) -> str:
+def _type_text(kind: fields.FieldType) -> str:
     match kind:
         case TextType(least=least, most=most, pattern=pattern):
             beside = "" if pattern is None else f" ~ {_quoted(pattern)}"
@@ -254,18 +246,18 @@ def _type_text(kind: FieldType) -> str:
             return "flag"
         case JsonType(most=most):
             return f"json max {most}"
-        case TimeType(zone=zone):
+        case fields.TimeType(zone=zone):
             return "time" if zone is None else f"time {_zone_text(zone)}"
-        case DateType(zone=zone):
+        case fields.DateType(zone=zone):
             return f"date {_zone_text(zone)}"
-        case ListType(of=of, least=least, most=most, distinct=distinct):
+        case fields.ListType(of=of, least=least, most=most, distinct=distinct):
             alone = " distinct" if distinct else ""
             return f"list min {least} max {most}{alone} of {_type_text(of)}"
-        case RecordType(fields=fields):
-            return f"({', '.join(map(_record_text, fields))})"
+        case fields.RecordType(fields=cells):
+            return f"({', '.join(map(_record_text, cells))})"
 
 
-def _record_text(of: Field) -> str:
+def _record_text(of: fields.Field) -> str:
     null = " or null" if of.null else ""
     place = "" if of.steps == (of.name,) else _place_text(of.steps)
     kind = " | ".join(of.values) if of.type is None else _type_text(of.type)

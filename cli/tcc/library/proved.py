@@ -157,4 +157,4 @@ def with_proved(report: CheckReport, data: bytes) -> CheckReport:
         found=clip(line),
     )
     words = f"DECLINED: {found.code.value} at {found.path}: {found.found}"
-    return CheckReport(verdict=DECLINED, findings=(found,), checked={}, digest="", lines=(words,))
+    return CheckReport(verdict=DECLINED, findings=(found,), lines=(words,))

@@ -21,18 +21,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tcc_compiler.automata.table import (
-    Edges,
-    Ints,
-    Machine,
-    Table,
-    as_table,
-    distinct,
-    portions,
-    spread,
-    starts,
-    summed,
-)
+from tcc_compiler.automata import table as tables
 from tcc_compiler.resources import Guard
 
 Hashes: TypeAlias = NDArray[np.uint64]
@@ -44,7 +33,7 @@ _PACKED = 20
 _GOLDEN = 0x9E3779B97F4A7C15
 
 
-def merged(table: Table, guard: Guard) -> Table:
+def merged(table: tables.Table, guard: Guard) -> tables.Table:
     """The smallest table of the same words.
 
     In a nondeterministic table, states that are bisimilar are merged.
@@ -75,7 +64,7 @@ def _constants(first: int, count: int) -> Hashes:
     return _mix(_mix(seeds + np.uint64(1)) + np.uint64(_GOLDEN)) | np.uint64(1)
 
 
-def _hashes(table: Table, attempt: int, guard: Guard) -> Hashes:
+def _hashes(table: tables.Table, attempt: int, guard: Guard) -> Hashes:
     """[states], equal for equal languages, and for others with small probability."""
     most = int(table.letter.max(initial=0))
     constants = _constants(attempt * (most + 3), most + 3)
@@ -90,12 +79,12 @@ def _hashes(table: Table, attempt: int, guard: Guard) -> Hashes:
         values = hashes.take(table.target[edges]) * factor[edges]
         if table.nondeterministic:
             values = _once(values, np.diff(table.edge_start[states.start : states.stop + 1]))
-        sums = summed(values, table.edge_start[states] - edges.start, gaps=gaps)
+        sums = tables.summed(values, table.edge_start[states] - edges.start, gaps=gaps)
         hashes[states] = _mix(hashes[states] + sums)
     return hashes
 
 
-def _row_hashes(table: Table, attempt: int, guard: Guard) -> Hashes:
+def _row_hashes(table: tables.Table, attempt: int, guard: Guard) -> Hashes:
     """[states], equal where acceptance and edges are the same; else with small probability.
 
     Of two states with equal languages, the lowest such, targets with equal languages are the same
@@ -107,10 +96,10 @@ def _row_hashes(table: Table, attempt: int, guard: Guard) -> Hashes:
     constants = _constants(attempt * (most + 3), most + 3)
     values = _mix(constants[2:].take(table.letter) + table.target.astype(np.uint64))
     accept: Hashes = constants[:2].take(table.accept)
-    return _mix(accept + summed(values, table.edge_start[:-1], gaps=True))
+    return _mix(accept + tables.summed(values, table.edge_start[:-1], gaps=True))
 
 
-def _once(values: Hashes, degree: Ints) -> Hashes:
+def _once(values: Hashes, degree: tables.Ints) -> Hashes:
     """`values` with 0 for each repetition in its row; the rows are sorted as well."""
     row = np.repeat(np.arange(len(degree)), degree)
     order = np.lexsort((values, row))
@@ -120,7 +109,7 @@ def _once(values: Hashes, degree: Ints) -> Hashes:
     return values
 
 
-def _twins(hashes: Hashes) -> Ints | None:
+def _twins(hashes: Hashes) -> tables.Ints | None:
     """[states], the first state with the same hash; None where all hashes differ."""
     bits = (len(hashes) - 1).bit_length()
     if bits <= _PACKED:
@@ -144,7 +133,7 @@ def _twins(hashes: Hashes) -> Ints | None:
     return twin
 
 
-def _agree(table: Table, twin: Ints) -> bool:
+def _agree(table: tables.Table, twin: tables.Ints) -> bool:
     """Whether every state has the acceptance and the edges of its twin, up to twins of targets."""
     members = np.flatnonzero(twin != np.arange(table.states))
     firsts = twin.take(members)
@@ -155,9 +144,9 @@ def _agree(table: Table, twin: Ints) -> bool:
     if not np.all(same & (sizes == degree.take(firsts))):
         return False
     mine, other = identified.edge_start.take(members), identified.edge_start.take(firsts)
-    for begin, end in portions(starts(sizes)):
-        here = spread(mine[begin:end], sizes[begin:end])
-        there = spread(other[begin:end], sizes[begin:end])
+    for begin, end in tables.portions(tables.starts(sizes)):
+        here = tables.spread(mine[begin:end], sizes[begin:end])
+        there = tables.spread(other[begin:end], sizes[begin:end])
         if not np.array_equal(identified.letter.take(here), identified.letter.take(there)):
             return False
         targets = twin.take(identified.target.take(here))
@@ -166,7 +155,7 @@ def _agree(table: Table, twin: Ints) -> bool:
     return True
 
 
-def _identified(table: Table, twin: Ints) -> Table:
+def _identified(table: tables.Table, twin: tables.Ints) -> tables.Table:
     """`table`; in a nondeterministic one, edges with the same letter and target twin are merged."""
     if not table.nondeterministic:
         return table
@@ -178,31 +167,31 @@ def _identified(table: Table, twin: Ints) -> Table:
     kept[1:] = (row[1:] != row[:-1]) | (letter[1:] != letter[:-1]) | (target[1:] != target[:-1])
     return replace(
         table,
-        edge_start=starts(np.bincount(row[kept], minlength=table.states)),
+        edge_start=tables.starts(np.bincount(row[kept], minlength=table.states)),
         letter=letter[kept],
         target=target[kept].astype(np.int32),
     )
 
 
-def _merged_states(table: Table, twin: Ints) -> Table:
+def _merged_states(table: tables.Table, twin: tables.Ints) -> tables.Table:
     """The table of the states that are their own twins."""
     kept = twin == np.arange(table.states)
-    before = starts(kept)
+    before = tables.starts(kept)
     number = before.take(twin).astype(np.int32)
     identified = _identified(table, twin)
     degree = identified.degree
     edges = np.flatnonzero(np.repeat(kept, degree))
-    return Table(
+    return tables.Table(
         accept=table.accept[kept],
-        edge_start=starts(degree[kept]),
+        edge_start=tables.starts(degree[kept]),
         letter=identified.letter.take(edges),
         target=number.take(identified.target.take(edges)),
-        levels=distinct(before.take(table.levels)),
+        levels=tables.distinct(before.take(table.levels)),
         nondeterministic=table.nondeterministic,
     )
 
 
-def _exact_twins(table: Table, guard: Guard) -> Ints | None:
+def _exact_twins(table: tables.Table, guard: Guard) -> tables.Ints | None:
     """:func:`_twins` by acceptance and edges themselves, without hashes."""
     known: dict[tuple[object, ...], int] = {}
     twin = list(range(table.states))
@@ -224,12 +213,12 @@ def _exact_twins(table: Table, guard: Guard) -> Ints | None:
     return None if len(known) == table.states else np.array(twin, dtype=np.int64)
 
 
-def minimise(machine: Machine, guard: Guard) -> Machine | Table:
+def minimise(machine: tables.Machine, guard: Guard) -> tables.Machine | tables.Table:
     """The smallest automaton of the language of `machine`, which is trimmed; a table if acyclic.
 
     In a nondeterministic automaton bisimilar states are merged, and only where it is acyclic.
     """
-    table = as_table(machine)
+    table = tables.as_table(machine)
     if table is not None:
         return merged(table, guard)
     if machine.nondeterministic:
@@ -293,7 +282,7 @@ class _Partition:
         self._touched.clear()
 
 
-def _refine(machine: Machine, guard: Guard) -> list[int]:
+def _refine(machine: tables.Machine, guard: Guard) -> list[int]:
     """A class for each state of any trimmed machine."""
     sources: list[int] = []
     by_letter: dict[int, list[int]] = {}
@@ -324,11 +313,11 @@ def _refine(machine: Machine, guard: Guard) -> list[int]:
     return states.block
 
 
-def _quotient(machine: Machine, classes: Sequence[int]) -> Machine:
+def _quotient(machine: tables.Machine, classes: Sequence[int]) -> tables.Machine:
     """The machine of the classes, numbered in order of discovery."""
     number = {classes[machine.start]: 0}
     members = [machine.start]
-    edges: list[Edges] = []
+    edges: list[tables.Edges] = []
     for q in members:
         row = []
         for letter, target in machine.edges[q]:
@@ -337,4 +326,4 @@ def _quotient(machine: Machine, classes: Sequence[int]) -> Machine:
                 members.append(target)
             row.append((letter, p))
         edges.append(tuple(row))
-    return Machine(start=0, accept=[machine.accept[q] for q in members], edges=edges)
+    return tables.Machine(start=0, accept=[machine.accept[q] for q in members], edges=edges)

@@ -13,15 +13,7 @@ from typing import Any, TypeAlias
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json, written
-from tcc_certs.values.declared import (
-    FlagType,
-    JsonType,
-    NumberType,
-    OpenParameter,
-    OpenType,
-    TextType,
-    json_of,
-)
+from tcc_certs.values import declared as types
 from tcc_certs.values.numbers import ensure_survives
 from tcc_certs.values.text_pattern import parse
 from tcc_certs.values.text_syntax import MAX_STEPS, ensure_quick, read_tree, size_of
@@ -51,13 +43,13 @@ _SHOWN = {"min": "`min n`", "max": "`max n`", "~": '`~ "pattern"`', "..": "`LOW 
 
 def opened_of(
     tool: ast.ToolStatement, listed: Mapping[str, Region], report: Report
-) -> tuple[OpenParameter, ...] | None:
+) -> tuple[types.OpenParameter, ...] | None:
     """The open parameters of a tool, None after an error.
 
     Args:
         listed: the names of its other parameters, and where they are declared.
     """
-    opened: dict[str, OpenParameter] = {}
+    opened: dict[str, types.OpenParameter] = {}
     names = dict(listed)
     sound = True
     for declared in tool.opened:
@@ -75,7 +67,9 @@ def opened_of(
         if kind is None:
             sound = False
         else:
-            opened[name.text] = OpenParameter(name=name.text, type=kind, optional=declared.optional)
+            opened[name.text] = types.OpenParameter(
+                name=name.text, type=kind, optional=declared.optional
+            )
     return tuple(opened.values()) if sound else None
 
 
@@ -195,7 +189,7 @@ def _made_type(
             found = _type(plain, report)
             if found is None:
                 return None
-            parameter = OpenParameter(name=declared.name.text, type=found, optional=False)
+            parameter = types.OpenParameter(name=declared.name.text, type=found, optional=False)
             members = opened_json(parameter)
             kinds = {"integer": "number"}
             if not isinstance(members, dict):
@@ -262,7 +256,7 @@ def _time_type(made: ast.TypeTerm, report: Report) -> tuple[Mapping[str, Json], 
 def given_of(declared: ast.ParameterDeclaration, report: Report) -> OpenField | None:
     """A given attribute that lists its texts: a text with them as its pattern."""
     values = declared.domain.values
-    texts = [json_of(value.text) for value in values]
+    texts = [types.json_of(value.text) for value in values]
     if declared.domain.ends or declared.domain.rest or not all(isinstance(t, str) for t in texts):
         message = "only texts are listed for what is given"
         hint = "write a type: most: integer 1 .. 5"
@@ -308,7 +302,7 @@ def _report_listed(declared: ast.ParameterDeclaration, report: Report) -> None:
     report.error("TCC317", declared.domain.region, message, hint)
 
 
-def _type(declared: ast.OpenDeclaration, report: Report) -> OpenType | None:
+def _type(declared: ast.OpenDeclaration, report: Report) -> types.OpenType | None:
     """The type with its limits, None after an error."""
     kind = declared.type.text
     parts: dict[str, ast.TypePart] = {}
@@ -333,14 +327,14 @@ def _type(declared: ast.OpenDeclaration, report: Report) -> OpenType | None:
             return _text(parts, report)
         case "json":
             most = _length(parts.get("max"), DEFAULT_LENGTH, report)
-            return None if most is None else JsonType(most=most)
+            return None if most is None else types.JsonType(most=most)
         case "flag":
-            return FlagType()
+            return types.FlagType()
         case _:
             return _number(kind == "integer", parts.get(".."), report)
 
 
-def _text(parts: Mapping[str, ast.TypePart], report: Report) -> TextType | None:
+def _text(parts: Mapping[str, ast.TypePart], report: Report) -> types.TextType | None:
     least = _length(parts.get("min"), 0, report)
     most = _length(parts.get("max"), DEFAULT_LENGTH, report)
     pattern, sound = _pattern(parts.get("~"), report)
@@ -354,7 +348,7 @@ def _text(parts: Mapping[str, ast.TypePart], report: Report) -> TextType | None:
         return None
     if pattern is not None and not _is_quick(pattern, most, parts, report):
         return None
-    return TextType(least=least, most=most, pattern=pattern)
+    return types.TextType(least=least, most=most, pattern=pattern)
 
 
 def _is_quick(pattern: str, most: int, parts: Mapping[str, ast.TypePart], report: Report) -> bool:
@@ -410,9 +404,9 @@ def _reason(refusal: Rejected) -> str:
     return f"expected {refusal.expected}, found {refusal.found}"
 
 
-def _number(whole: bool, part: ast.TypePart | None, report: Report) -> NumberType | None:
+def _number(whole: bool, part: ast.TypePart | None, report: Report) -> types.NumberType | None:
     if part is None:
-        return NumberType(whole=whole)
+        return types.NumberType(whole=whole)
     low, high = part.numbers
     texts = [_end(end, whole, report) for end in part.numbers]
     if low.value > high.value:
@@ -421,7 +415,7 @@ def _number(whole: bool, part: ast.TypePart | None, report: Report) -> NumberTyp
         return None
     if texts[0] is None or texts[1] is None:
         return None
-    return NumberType(whole=whole, low=texts[0], high=texts[1])
+    return types.NumberType(whole=whole, low=texts[0], high=texts[1])
 
 
 def _end(end: ast.Number, whole: bool, report: Report) -> str | None:
@@ -439,21 +433,21 @@ def _end(end: ast.Number, whole: bool, report: Report) -> str | None:
     return text
 
 
-def opened_json(parameter: OpenParameter) -> Json:
+def opened_json(parameter: types.OpenParameter) -> Json:
     """The member of ``open`` of the core."""
     members: dict[str, Json] = {"name": parameter.name}
     match parameter.type:
-        case TextType(least=least, most=most, pattern=pattern):
+        case types.TextType(least=least, most=most, pattern=pattern):
             members |= {"type": "text", "min": least, "max": most}
             if pattern is not None:
                 members["pattern"] = pattern
-        case NumberType(whole=whole, low=low, high=high):
+        case types.NumberType(whole=whole, low=low, high=high):
             members["type"] = "integer" if whole else "number"
             if low is not None and high is not None:
                 members |= {"low": low, "high": high}
-        case FlagType():
+        case types.FlagType():
             members["type"] = "flag"
-        case JsonType(most=most):
+        case types.JsonType(most=most):
             members |= {"type": "json", "max": most}
     if parameter.optional:
         members["optional"] = True

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 
-from tcc_certs.formats.codec import is_decimal
+from tcc_certs.values.numbers import is_decimal
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import Report, quote, suggest

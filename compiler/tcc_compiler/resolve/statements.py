@@ -12,8 +12,8 @@ from dataclasses import field, replace
 from typing import Literal, TypeAlias
 
 from tcc_certs.core.model import CallSet
-from tcc_certs.formats.codec import is_decimal
 from tcc_certs.values.declared import NumberType
+from tcc_certs.values.numbers import is_decimal
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import Report, quote

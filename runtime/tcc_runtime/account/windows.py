@@ -23,9 +23,10 @@ from typing import Final, Protocol
 from tcc_certs.core.across import Draw, amount_text, draws_of, key_text, limits_across
 from tcc_certs.core.model import Core
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.codec import Json, is_decimal
+from tcc_certs.formats.codec import Json
 from tcc_certs.session.machine import Course, Offer
 from tcc_certs.session.monitors.relations import LACKING
+from tcc_certs.values.numbers import is_decimal
 from tcc_certs.values.places import State, exact_number
 from tcc_runtime.account.account import Account
 from tcc_runtime.account.file import VERSION, WINDOWS

@@ -12,7 +12,7 @@ from tcc_certs.errors import Rejected
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay import language, validate
 from tcc_certs.replay.language import edge_sum, inflated_counts, read_language
-from tcc_certs.state_rules import RoundedCounts
+from tcc_certs.rounded import RoundedCounts
 from tests.oracle.cores import depth, letters, make_core
 from tests.oracle.plans import plans
 from tests.oracle_ledger.artifacts import small

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tcc_certs.formats.codec import call_digest, state_digest
+from tcc_certs.corecheck.graphs import state_digest
+from tcc_certs.formats.codec import call_digest
 from tests.certs.rules.refusals import refusal
 from tests.forgery.artifacts import Forge
 from tests.oracle.build import build
