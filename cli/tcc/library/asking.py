@@ -1,4 +1,4 @@
-"""The statement of an exact question: read with the tools of an artifact, as a grammar has them.
+"""The statement of an exact question, read with the tools of an artifact as a grammar has them.
 
 Text: docs/proving.md.  Cost: that of reading a grammar of these tools and one statement.
 """
@@ -62,12 +62,12 @@ def _turned(same: str) -> str:
 
 
 def statement_core(core: Core, statement: str, asked: str) -> tuple[Core, Json | None]:
-    """The core that has a statement and the tools of another, and nothing else.
+    """The core with a statement and the tools of another core, and nothing else.
 
-    Beside it is the JSON of a statement of version 1.2, else None.
+    Its companion is the JSON of a statement of version 1.2, else None.
 
     Raises:
-        CompileError: it is no statement about these tools.
+        CompileError: the text is no statement about these tools.
     """
     from tcc_compiler.frontend import read_grammar_text
     from tcc_compiler.language.diagnostics import Diagnostic

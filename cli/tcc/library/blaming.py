@@ -1,14 +1,14 @@
 """Which statements together make a call, or the end of a session, impossible; monitors included.
 
-The plan expression and limits on depth are held throughout: without them there may be infinitely
-many plans.  Of all other statements a smallest set is sought with which no session has the call, or
-none can finish.  A question about a set is an exact one (:mod:`tcc.library.proving`) about the
-grammar with the other statements blanked out; fewer statements let more sessions through, so what
-is impossible with some is impossible with more.  What is not known to be impossible counts as
-possible: the set that is found is certainly enough, and `smallest` says whether it is certainly a
-smallest one.
+The plan expression and limits on depth always stay: without them there may be infinitely many
+plans.  Among all other statements, a smallest set is sought with which no session has the call, or
+none can finish.  The question about a set is an exact question (:mod:`tcc.library.proving`) about
+the grammar with the other statements blanked out; fewer statements let more sessions through, so
+what is impossible with some statements is impossible with more.  Whatever is not known to be
+impossible counts as possible: so the set that is found certainly suffices, and `smallest` says
+whether it is certainly a smallest one.
 Text: docs/questions.md.  Cost: a compilation and a question for each set; some k log(n/k) sets for
-one of k among n statements, and then the smaller sets, within a bound.
+k among n statements, and then the smaller sets, within a bound.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class Barred:
 
     Attributes:
         verdict: `possible`, `impossible` or `undecided`.
-        session: a shortest one, where it is possible.
-        because: the statements that make it impossible together, in the order of the text; empty
-            where the plan and the limits on depth do.
-        smallest: whether no fewer statements are enough.
+        session: a shortest one, if it is possible.
+        because: the statements that together make it impossible, in the order of the text; empty
+            if the plan and the limits on depth suffice.
+        smallest: whether no fewer statements suffice.
         codes: why something is not decided (P501 to P507).
     """
 
@@ -63,8 +63,8 @@ class Blaming:
     """The sets of statements of a grammar, and what is possible with each.
 
     Args:
-        front: a grammar that compiles; artifact: what it is compiled to.
-        seconds: for all that is asked; None: no limit.
+        front: a grammar that compiles; artifact: what it compiles to.
+        seconds: for all questions; None: no limit.
     """
 
     def __init__(
@@ -90,10 +90,10 @@ class Blaming:
         self._least: Sequence[SourceStatement] = self.items
 
     def blamed(self, pattern: str | None) -> Barred:
-        """What makes calls of a pattern impossible; None: the end of a session.
+        """The statements that make calls of a pattern impossible; None: the end of a session.
 
         Raises:
-            CompileError: the pattern is none.
+            CompileError: the pattern is invalid.
         """
         found = self._asked(self._artifact, pattern)
         if found.verdict == "undecided":
@@ -181,7 +181,7 @@ def without(front: Frontend, gone: Iterable[SourceStatement], options: Options) 
     """The artifact of a grammar without some of its statements, and without examples.
 
     Raises:
-        CompileError: it is refused; TCC401: it has infinitely many plans; TCC402: none.
+        CompileError: the grammar is refused; TCC401: it has infinitely many plans; TCC402: none.
     """
     from tcc_compiler.frontend import read_grammar_bytes, read_grammar_text
     from tcc_compiler.pipeline import compile_frontend
@@ -210,17 +210,17 @@ def blame_sessions(
     reachable: str | None,
     max_states: int = MAX_STATES,
 ) -> tuple[Barred, tuple[WrittenStatement, ...]]:
-    """Why no session of a grammar ends in a call of a pattern, or none can finish; and by what.
+    """Why no session of a grammar ends in a call of a pattern, or none can finish.
 
     Args:
         artifact: of the grammar.
-        path: its file; an artifact's has no statements as they were written.
-        options: of compiling; `timeout` is for all that is asked.
-        reachable: the pattern; None: about the end of sessions.
+        path: its file; an artifact has no statements as they were written.
+        options: of compiling; `timeout` limits the whole question.
+        reachable: the pattern; None: the question is about the end of sessions.
 
     Raises:
-        SettingsError: the file is no grammar's.
-        CompileError: the pattern is none of its tools.
+        SettingsError: the file is no grammar.
+        CompileError: the pattern is not one of its tools.
     """
     from tcc_compiler.frontend import read_grammar
 
@@ -236,7 +236,7 @@ def blame_sessions(
 
 
 def undecided(code: str) -> Barred:
-    """Where nothing is known."""
+    """The result if nothing is known."""
     return Barred(verdict="undecided", session=None, because=(), smallest=False, codes=(code,))
 
 
@@ -255,7 +255,7 @@ def _written(front: Frontend, item: SourceStatement) -> WrittenStatement:
 def blamed_output(
     found: Barred, because: Sequence[WrittenStatement], reachable: str | None
 ) -> WhySessionsOutput:
-    """The document of ``why``, of a question about sessions."""
+    """The document of ``why`` for a question about sessions."""
     from tcc.library.questions import statement_json
     from tcc.outputs import optional
     from tcc.outputs.questions import WhySessionsOutput

@@ -1,8 +1,9 @@
 """Exact expectations of a grammar: `expect never`, `expect reachable`, `expect implies`.
 
-The compiler reads them and asks nothing: the search is in the runtime.  Whoever compiles a grammar
-holds them here.  An expectation that is not decided does not hold: TCC506, which is a limit.
-Specification: docs/spec/language.md, section 10.  Cost: nothing for a grammar without any.
+The compiler only reads them, as the search is in the runtime; this module checks them for
+everything that compiles a grammar.  An expectation that is not decided does not hold: TCC506, which
+is a limit. Specification: docs/spec/language.md, section 10.  Cost: nothing for a grammar without
+any.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def compile_file(path: str | Path, **options: Unpack[OptionsByName]) -> Artifact
 
     Raises:
         TypeError: there is no option of that name, or it takes another type.
-        CompileError: the grammar was refused, does not keep what it expects, or a limit was
+        CompileError: the grammar is refused, an expectation does not hold, or a limit was
             reached; it carries the diagnostics.
     """
     begun = time.monotonic()
@@ -46,7 +47,7 @@ def compile_file(path: str | Path, **options: Unpack[OptionsByName]) -> Artifact
 
 
 def compile_text(text: str, **options: Unpack[OptionsByName]) -> Artifact:
-    """Compile the text of a grammar, which comes from no file; see :func:`compile_file`."""
+    """Compile a grammar given as text, which has no file; see :func:`compile_file`."""
     begun = time.monotonic()
     artifact = library.compile_text(text, **options)
     return _held(artifact, None, options.get("timeout"), begun)
@@ -61,7 +62,7 @@ def _held(artifact: Artifact, folder: Path | None, seconds: float | None, begun:
 
 
 def out_of_time(compiled: Compiled) -> Compiled:
-    """A compilation whose questions took longer than there was time."""
+    """The result of a compilation whose questions exceeded the time."""
     from tcc_compiler.language.diagnostics import Diagnostic
 
     said = Diagnostic(
@@ -74,10 +75,10 @@ def out_of_time(compiled: Compiled) -> Compiled:
 
 
 def held(compiled: Compiled, folder: Path | None, seconds: float | None) -> Compiled:
-    """The compilation after its exact questions were asked; no artifact where one does not hold.
+    """The compilation after its exact questions were asked; without artifact if one does not hold.
 
     Args:
-        folder: where files that are named are looked for, or below; None: there is none.
+        folder: folder in which, or below which, named files are looked for; None: there is none.
         seconds: for all questions.
     """
     end = None if seconds is None else time.monotonic() + seconds

@@ -1,7 +1,8 @@
 """The lints of a grammar: `tcc.lint`, and the fields of its JSON.
 
-Errors and warnings of the compiler are told with the lints; comments in the grammar and
-``tcc.toml`` say which lints are allowed, and how bad the others are.  Specification: docs/lint.md.
+Errors and warnings of the compiler are reported with the lints; comments in the grammar and
+``tcc.toml`` set which lints are allowed, and the levels of the others.  Specification:
+docs/lint.md.
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ _MOST_EDGES = 2_000_000  # of an artifact whose search is predicted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linted:
-    """What the lints of one grammar are.
+    """Lints of one grammar.
 
     Attributes:
-        findings: by place; those that are allowed are left out.  Errors of the grammar, too.
-        undecided: what a limit on states or time left open.
-        skipped: lints that have nothing to say of this grammar, each with the reason.
-        sources: the texts that places point into, by name.
-        config: the ``tcc.toml`` that was used, None where there is none.
-        root_state: the digest of the plans, hex; None where there are none.
-        text: what was linted, None where it could not be read.
-        artifact: what it compiles to, None where it does not.
+        findings: by place, errors of the grammar included, without those that are allowed.
+        undecided: what remained open because of a limit on states or time.
+        skipped: lints that do not apply to this grammar, each with the reason.
+        sources: the texts that places refer to, by name.
+        config: the ``tcc.toml`` that was used; None if there is none.
+        root_state: the digest of the plans, hex; None if there are none.
+        text: the grammar; None if it could not be read.
+        artifact: the compiled grammar; None if it does not compile.
     """
 
     findings: tuple[LintFinding, ...]
@@ -57,12 +58,12 @@ class Linted:
 
     @property
     def clean(self) -> bool:
-        """Whether there is nothing to say, and nothing was left open."""
+        """Whether there are no findings, and nothing remained open."""
         return not self.findings and not self.undecided
 
     @property
     def fixed(self) -> str | None:
-        """The text with every safe fix made; the plans are the same.  None without a text."""
+        """The text with every safe fix applied, with the same plans; None without a text."""
         from tcc_compiler.lint.finding import fixed_text
 
         return None if self.text is None else fixed_text(self.text, self.findings)
@@ -71,11 +72,11 @@ class Linted:
 def lint(
     path: str | Path, *, config: Path | str | None = None, **options: Unpack[OptionsByName]
 ) -> Linted:
-    """The lints of a grammar file.
+    """Lint a grammar file.
 
     Args:
         path: a ``.tcg`` file.
-        config: a ``tcc.toml``; None takes the nearest above the file, if there is one.
+        config: a ``tcc.toml``; None: the nearest one above the file, if there is one.
         options: as those of :func:`tcc.compile_file`.
 
     Raises:
@@ -95,7 +96,7 @@ def lint(
 
 
 def lint_file(path: Path, options: Options, config: Config) -> Linted:
-    """The lints of a grammar file, or of standard input, under a configuration."""
+    """Lint a grammar file, or standard input, under a configuration."""
     from tcc_compiler.frontend import read_grammar
 
     def read(check_time: Callable[[], None]) -> Frontend:
@@ -107,11 +108,11 @@ def lint_file(path: Path, options: Options, config: Config) -> Linted:
 def lint_read(
     read: Callable[[Callable[[], None]], Frontend], name: str, options: Options, config: Config
 ) -> Linted:
-    """The lints of a grammar that the front end reads, under a configuration.
+    """Lint a grammar that the front end reads, under a configuration.
 
     Args:
-        read: reads it; what it is given ends the reading where the time is over.
-        name: how diagnostics name it.
+        read: reads it; its argument ends the reading when the time is over.
+        name: the name of the grammar in diagnostics.
     """
     from tcc_compiler.pass_diagnostics import refusal_diagnostic
     from tcc_compiler.resources import CompileRefused, Timer
@@ -126,7 +127,7 @@ def lint_read(
 
 
 def keeps_plans(linted: Linted, path: Path, options: Options) -> bool:
-    """Whether the mended text has the plans of the one that was linted, by their automata."""
+    """Whether the fixed text has the plans of the linted one, by their automata."""
     from tcc_compiler.frontend import read_grammar_text
 
     if linted.fixed is None or linted.root_state is None:
@@ -135,7 +136,7 @@ def keeps_plans(linted: Linted, path: Path, options: Options) -> bool:
 
 
 def has_plans(front: Frontend, linted: Linted, options: Options) -> bool:
-    """Whether a grammar that was read has the plans of one that was linted, by their automata."""
+    """Whether a grammar that was read has the plans of a linted one, by their automata."""
     from tcc_compiler.pipeline import compile_frontend
     from tcc_compiler.resources import Timer
 
@@ -311,7 +312,7 @@ def finding_json(finding: LintFinding, sources: Mapping[str, Source]) -> LintJso
 
 
 def diagnostic_json(diagnostic: Diagnostic, fixes: Sequence[FixJson] = ()) -> LintJson:
-    """A diagnostic as JSON: with its place, and the others that belong to it."""
+    """A diagnostic as JSON: with its place, and the related places."""
     from tcc.outputs import optional
     from tcc.outputs.grammars import LintJson, RelatedJson
 

@@ -1,9 +1,9 @@
-"""Lints over monitors: TCC704 and TCC705 of statements that a gate holds, TCC707 and TCC716.
+"""Lints over monitors: TCC704 and TCC705 for statements that a gate enforces, TCC707 and TCC716.
 
-A statement is redundant where every session of the grammar without it is one with it: the grammar
-is compiled once more without the statement, and what only it makes (its shadow in the automaton,
-too) is gone.  A refutation needs no shortest session, so sessions over a few values come first;
-what is reported was proved over all values (:mod:`tcc.library.proving`).
+A statement is redundant if every session of the grammar without it is one with it: the grammar is
+compiled once more without the statement, and everything that only the statement contributes (its
+shadow in the automaton, too) is gone.  A refutation needs no shortest session, so sessions over a
+few values are tried first; what is reported is proved over all values (:mod:`tcc.library.proving`).
 Specification: docs/lint.md.  Cost: a compilation and at most `MOST_STATES` states for each
 statement; for TCC716 the same for each tool that no short search calls.
 """
@@ -48,7 +48,7 @@ _OVER = "P507"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonitorLints:
-    """What was found, and what was left open: codes of lints, each with the reason."""
+    """Findings, and what remained open: codes of lints, each with the reason."""
 
     findings: tuple[LintFinding, ...]
     undecided: tuple[tuple[str, str], ...]
@@ -64,7 +64,7 @@ def monitor_lints(
     """The lints of a grammar that compiles.
 
     Args:
-        seconds: for all of it; None: no limit but that on states.
+        seconds: for all lints; None: only the limit on states.
         told: line and column of statements of the grammar's own file that have a finding already.
     """
     if not artifact.core.monitors:

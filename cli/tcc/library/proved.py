@@ -1,8 +1,8 @@
 """The second checker, extracted from proofs: ``tcc-proved`` on the path, or node.
 
-What it shows and does not look at: proofs/checker/README.md.  It knows C1 to C9 and residuals,
-and not the schema of a core; so its verdict stands beside that of the kernel, never in its place.
-Cost: a process; a file is judged in about the time that the kernel takes.
+proofs/checker/README.md says what it shows and what it does not look at.  It checks C1 to C9 and
+residuals, but not the schema of a core; so its verdict is added to the kernel's, and never replaces
+it.  Cost: a process, and about the time that the kernel takes for the file.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class NoChecker(RuntimeError):
 
 
 def program_text() -> str:
-    """The checker as JavaScript: sets ``globalThis.tccCheck``, from bytes to a line."""
+    """The checker as JavaScript: it sets ``globalThis.tccCheck``, from bytes to a line."""
     return resources.files("tcc.pages").joinpath("proved.js").read_text(encoding="utf-8")
 
 
@@ -58,10 +58,10 @@ def verdicts(files: Sequence[bytes], command: Sequence[str] | None = None) -> li
 
     Args:
         files: whole files, from anywhere.
-        command: what runs it; by default `command_line`.
+        command: the command that runs it; by default `command_line`.
 
     Raises:
-        NoChecker: there is none, or it ended without a line for each file.
+        NoChecker: there is no program, or it ended without a line for each file.
     """
     return _lines(files, command, ())
 
@@ -72,7 +72,7 @@ def session_verdicts(
     """The lines of the extracted checker about the ledgers of sessions over one artifact.
 
     Raises:
-        NoChecker: as :func:`verdicts`, and where the artifact is not VALID for it.
+        NoChecker: as :func:`verdicts`, or the artifact is not VALID for it.
     """
     first, *lines = _lines([artifact, *ledgers], command, ("--session",), short=True)
     if not first.startswith("VALID: "):
@@ -112,10 +112,10 @@ def _lines(
 
 
 def command_line(script: Path) -> list[str]:
-    """What runs the checker: the program on the path, else node with `script`.
+    """The command that runs the checker: the program on the path, else node with `script`.
 
     Raises:
-        NoChecker: there is neither.
+        NoChecker: neither is installed.
     """
     if (program := shutil.which(PROGRAM)) is not None:
         return [program]
@@ -123,10 +123,10 @@ def command_line(script: Path) -> list[str]:
 
 
 def under_node(script: Path) -> list[str]:
-    """Node with the checker's JavaScript.
+    """The command for the checker's JavaScript under node.
 
     Raises:
-        NoChecker: there is no node.
+        NoChecker: node is not installed.
     """
     node = shutil.which("node")
     if node is None:
@@ -135,10 +135,10 @@ def under_node(script: Path) -> list[str]:
 
 
 def with_proved(report: CheckReport, data: bytes) -> CheckReport:
-    """The report of the kernel, VALID only where the extracted checker says so of the same file.
+    """The report of the kernel, VALID only if the extracted checker says VALID of the same file.
 
-    A line that is not VALID, or is about another digest, declines: the two do not agree, or the
-    checker has no theorem about a feature.
+    A line that is not VALID, or that is about another digest, makes it DECLINED: the two disagree,
+    or no theorem covers a feature.
 
     Raises:
         NoChecker: there is no verdict.

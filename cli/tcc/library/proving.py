@@ -1,9 +1,9 @@
-"""Exact questions: ``tcc.prove``, over monitors too.
+"""Exact questions: ``tcc.prove``, monitors included.
 
-A question is one about inclusion (:mod:`tcc_runtime.exact`): the sessions that a gate lets through
-within those that meet a statement, or that another grammar lets through.  A session that decides is
-replayed before it is shown: call by call through the gate of its grammar, and beside the other side
-with its values; one that does not replay is no answer.
+A question is about inclusion (:mod:`tcc_runtime.exact`): whether the sessions that a gate lets
+through are among those that meet a statement, or that another grammar lets through.  A session that
+decides is replayed before it is shown: call by call through the gate of its grammar, and on the
+other side with its values; a session that does not replay is no answer.
 Text: docs/proving.md.  Cost: that of the search; a replay linear in the session.
 """
 
@@ -51,12 +51,12 @@ class Proof:
     """The answer to an exact question.
 
     Attributes:
-        kind, text: the question; no text for `implies` and `finishable`.
+        kind, text: the question; `implies` and `finishable` have no text.
         verdict: whether the question as put holds.
-        session: a shortest session that decides it, where one does.
+        session: a shortest session that decides it, if one does.
         codes: why it is undecided; empty otherwise.
         whys: the same in words.
-        states: how many were met.
+        states: the number of states that were searched.
         certify: makes the certificate.
     """
 
@@ -71,12 +71,12 @@ class Proof:
 
     @property
     def certificate(self) -> bytes | None:
-        """The proof as a file of docs/spec/proof.md, for `tcc check`; made when it is asked for.
+        """The proof as a file of docs/spec/proof.md, for `tcc check`; made on request.
 
-        None where the question is undecided, or the kernel does not read its statement.
+        None if the question is undecided, or the kernel does not read its statement.
 
         Raises:
-            OpenQuestion: P503, P507 it would be larger than was allowed.
+            OpenQuestion: P503, P507 it would exceed the limits.
         """
         try:
             with collection_put_off(True):
@@ -102,7 +102,7 @@ def prove(
     max_states: int = MAX_STATES,
     timeout: float | None = None,
 ) -> Proof:
-    """Whether every session that a gate lets through meets a statement; see docs/proving.md.
+    """Prove that every session that a gate lets through meets a statement; see docs/proving.md.
 
     Args:
         source: a grammar or an artifact.
@@ -110,8 +110,8 @@ def prove(
         reachable: a pattern: whether some session ends in such a call.
         implies: whether every session of `source` is one of this grammar.
         finishable: whether every session can be finished.
-        max_states: states that may be met (P503).
-        timeout: seconds (P507).
+        max_states: limit on the states that are searched (P503).
+        timeout: limit in seconds (P507).
 
     Raises:
         ValueError: not exactly one question.
@@ -470,7 +470,7 @@ def session_json(session: WitnessSession) -> SessionJson:
 
 
 def session_lines(session: WitnessSession) -> list[str]:
-    """A session for people, a call a line."""
+    """A session for people, one call per line."""
     lines = list[str]()
     given = ", ".join(f"{name}={_shown(value)}" for name, value in session.given.items())
     for call in session.calls:

@@ -2,8 +2,8 @@
 
 ``why`` names a smallest set of statements that forbids a sequence of calls, and the nearest plan;
 the same search explains an ``accept`` line that does not hold (:func:`with_reasons`).  Statements
-come as they were written, with their places, where the grammar was compiled in this process.
-Cost: that of :mod:`tcc_runtime.analysis`, bounded; `with_reasons` explains the first lines alone.
+are shown as they were written, with their places, if the grammar was compiled in this process.
+Cost: that of :mod:`tcc_runtime.analysis`, bounded; `with_reasons` explains only the first lines.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 
 def compare_written(old: Artifact, new: Artifact) -> Comparison:
-    """Compare two artifacts; statements as they were written, where that is known."""
+    """Compare two artifacts; statements as they were written, if that is known."""
     return compare(old, new, written_of(old), written_of(new))
 
 
@@ -137,7 +137,7 @@ def _changes(changes: Sequence[Change]) -> ChangesJson:
 
 
 def change_text(change: Change) -> str:
-    """What was added or removed, or how it changed, in a line."""
+    """What was added or removed, or how it changed, in one line."""
     parts = [text for text in (change.old, change.new) if text is not None]
     said = " became ".join(parts)
     alone = change.of == "monitor" or (change.of == "statement" and len(parts) == 1)
@@ -155,7 +155,7 @@ def _amounts(found: CallChange) -> CallAmountsJson:
 
 
 def amount_text(name: str, amount: Sequence[int]) -> str:
-    """A cost, a price, a latency or an epsilon as decimal text; a range with its ends."""
+    """A cost, price, latency or epsilon as decimal text; a range with its ends."""
     places = 9 if name in ("cost", "epsilon") else 0
     ends = dict.fromkeys(format_decimal(end, places) for end in amount)
     return " .. ".join(ends)
@@ -180,7 +180,7 @@ _KINDS = {"open": "parameter", "observed": "parameter", "values": "values of"}
 
 
 def headline(found: Comparison) -> str:
-    """The verdict in a line."""
+    """The verdict in one line."""
     if found.verdict is None:
         return f"undecided: only bounds are known ({found.reason})"
     said = _SAID[found.plans or "equal"]
@@ -256,7 +256,7 @@ def _amounts_text(found: CallChange) -> str:
 
 
 def print_text(found: Comparison, breaking: bool) -> None:
-    """For a terminal."""
+    """Print the comparison for a terminal."""
     (screen.bad if breaking else screen.good)(headline(found))
     screen.print_fields(rows(found))
 
@@ -266,7 +266,7 @@ _LEVELS: Final = {CLEAN: "notice", FINDINGS: "error", DECLINED: "warning"}
 
 
 def print_markdown(found: Comparison, code: int) -> None:
-    """For a comment under a pull request; `code` is how the command ends."""
+    """Print the comparison for a comment on a pull request; `code` is the exit code."""
     screen.say(f"### {_HEADS[code]}: {_quoted(headline(found))}")
     screen.say("")
     screen.say("| what | how |")
@@ -298,12 +298,12 @@ def _quoted(text: str) -> str:
 
 
 def print_github(found: Comparison, code: int, new: Path) -> None:
-    """One workflow command, at the new grammar; `code` is how the command ends."""
+    """Print one workflow command, at the new grammar; `code` is the exit code."""
     screen.say(command(_LEVELS[code], _lines(found), "tcc diff", Place(file=str(new))))
 
 
 def broken_findings(found: Comparison, breaking: bool, new: Path) -> list[ReportedFinding]:
-    """A breaking change as a finding about the new grammar; none where it breaks nothing."""
+    """A breaking change as a finding about the new grammar; empty if nothing breaks."""
     if not breaking:
         return []
     return [ReportedFinding(code="TCC860", message=_lines(found), place=Place(file=str(new)))]
@@ -314,7 +314,7 @@ def _lines(found: Comparison) -> str:
 
 
 def written_of(artifact: Artifact) -> Mapping[str, Written]:
-    """The statements as they were written, by place; nothing for an artifact from a file."""
+    """The statements as they were written, by place; empty for an artifact from a file."""
     from tcc_compiler.pipeline import Compiled
 
     compiled = artifact.kept.get("written")
@@ -335,7 +335,7 @@ def _place(span: Span) -> StatementPlace:
 
 
 def statement_json(statement: WrittenStatement) -> StatementJson:
-    """A statement that is blamed, as JSON."""
+    """A statement to blame, as JSON."""
     from tcc.outputs import PlaceJson, StatementJson
 
     at = statement.place
@@ -344,7 +344,7 @@ def statement_json(statement: WrittenStatement) -> StatementJson:
 
 
 def statement_line(statement: WrittenStatement) -> str:
-    """The same for people, in a line."""
+    """The same for people, in one line."""
     text = " ".join(statement.text.split())
     if statement.place is None:
         return text
@@ -357,19 +357,19 @@ class Why:
     """Whether a sequence of calls is a plan, and if not, why.
 
     Attributes:
-        calls: what was asked about.
-        allowed: whether it is a plan; of a prefix, whether a plan begins with it.
-        position: the index of the first call that cannot be there; the number of calls where all
-            of them can.
+        calls: the calls of the question.
+        allowed: whether they are a plan; for a prefix, whether a plan begins with them.
+        position: the index of the first call that is not possible; the number of calls if all are
+            possible.
         may_stop: whether a plan may end before the call at `position`.
-        allowed_next: the calls that can be at `position`, canonical texts.
-        because: a smallest set of statements without which it would be possible; empty where it is
-            allowed, and where the call is none of the grammar's.
-        others: all other smallest sets, where they were asked for.
-        smallest: whether it is known that no smaller set will do; False past a bound of work.
-        nearest: an allowed plan (or prefix) with the fewest edits; None where there is none, or it
+        allowed_next: the calls that are possible at `position`, canonical texts.
+        because: a smallest set of statements without which it would be possible; empty if it is
+            allowed, and if the call is not one of the grammar.
+        others: all other smallest sets, if they were asked for.
+        smallest: whether it is known that no smaller set suffices; False past a bound of work.
+        nearest: an allowed plan (or prefix) with the fewest edits; None if there is none, or if it
             is too far to be found.
-        hint: what may have been meant by a call that the grammar has not.
+        hint: a suggestion for a call that the grammar does not have.
     """
 
     calls: tuple[str, ...]
@@ -395,9 +395,9 @@ def why(
 
     Args:
         source: an artifact, or a file of one or of a grammar; of a grammar, and of an artifact
-            compiled in this process, the statements come with their places.
-        plan: calls, written as a grammar writes patterns; a text has spaces between them.
-        prefix: ask whether a plan begins so.
+            compiled in this process, the statements have their places.
+        plan: calls, written as a grammar writes patterns; in a text, spaces separate them.
+        prefix: ask whether a plan begins with them.
         every: find all smallest sets of statements to blame.
 
     Raises:
@@ -494,7 +494,7 @@ _MOST_NOTES = 6
 
 
 def with_reasons(compiled: Compiled) -> tuple[Diagnostic, ...]:
-    """The diagnostics of a compilation; of the first lines that do not hold, with the reasons."""
+    """The diagnostics of a compilation, with the reasons for the first lines that do not hold."""
     core = compiled.core
     if core is None or not compiled.unmet:
         return compiled.diagnostics
@@ -527,7 +527,7 @@ Law = Literal["uniform", "softmax"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picked:
-    """A plan and what it costs.
+    """A plan and its cost.
 
     Attributes:
         calls: canonical texts.
@@ -539,7 +539,7 @@ class Picked:
 
 
 def cheapest(source: Given, n: int = 1) -> list[Picked]:
-    """The `n` plans of least cost (fewer where there are fewer), ties in call order.
+    """The `n` plans of least cost, or all if there are fewer; ties in call order.
 
     Args:
         source: an artifact, or a file of one or of a grammar.
@@ -558,13 +558,13 @@ def cheapest(source: Given, n: int = 1) -> list[Picked]:
 def sample(
     source: Given, n: int = 1, *, law: Law = "uniform", seed: bytes | None = None
 ) -> list[Picked]:
-    """`n` plans, drawn independently and with replacement; none where there is no plan.
+    """Draw `n` plans, independently and with replacement; none if there is no plan.
 
     Args:
         source: an artifact, or a file of one or of a grammar.
-        law: ``uniform``: every plan alike; ``softmax``: by e^(-beta cost), exactly, at the
-            artifact's beta and low costs, whatever its tilt.
-        seed: any bytes; the same give the same plans. None: others each time.
+        law: ``uniform``: every plan with the same probability; ``softmax``: by e^(-beta cost),
+            exactly, with the artifact's beta and low costs, whatever its tilt.
+        seed: any bytes; the same seed draws the same plans. None: at random.
 
     Raises:
         ValueError: `n` is negative, or there is no such law.

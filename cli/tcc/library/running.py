@@ -1,8 +1,9 @@
 """Runs of the library: one, many, and the expected number of expansions of one.
 
-The clock is read and randomness drawn only where arguments of :func:`search` and :func:`runs`
-leave the time or the seed open.  The settings of a run stand here by name for type checkers; the
-fields of :class:`tcc_runtime.settings.settings.Settings` are the table; a test compares the two.
+The clock is read and randomness drawn only if the arguments of :func:`search` and :func:`runs`
+leave the time or the seed open.  The settings of a run are repeated here by name for type checkers;
+the fields of :class:`tcc_runtime.settings.settings.Settings` are the table; a test compares the
+two.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ _STOPS = {
 def run_output(
     run: Run, predicted: Prediction | None = None, estimated: Estimate | None = None
 ) -> RunOutput:
-    """The JSON document of a run; members that have no value are left out.
+    """The JSON document of a run, without members that have no value.
 
     Args:
-        predicted: what was predicted before it.
-        estimated: the same, of a run over a relaxed artifact.
+        predicted: the prediction made before it.
+        estimated: the estimate, for a run over a relaxed artifact.
     """
     from tcc.outputs import optional, runs as documents
 
@@ -89,7 +90,7 @@ def run_output(
 
 
 def run_fields(run: Run) -> dict[str, Any]:
-    """The members of a run's document, but for the head of every document."""
+    """The members of a run's document, without the head of every document."""
     return run_output(run).as_fields()
 
 
@@ -109,10 +110,10 @@ def _spent(run: Run) -> dict[str, Any]:
 def print_run(
     run: Run, ledger: Path | None, top: int | None, predicted: Prediction | None = None
 ) -> None:
-    """The same for people: the plans, what it took, and what is claimed.
+    """Print a run for people: the plans, what it took, and the claim.
 
     Args:
-        top: how many plans were asked for; None where that is not known.
+        top: how many plans were asked for; None if that is not known.
     """
     nothing = "(nothing more)" if run.after else "(the empty plan)"
     if run.after:
@@ -135,10 +136,10 @@ def print_run(
 
 
 def claim_text(run: Run, top: int | None) -> str:
-    """What a certified run has shown, in words: nothing is said of a plan that there is not.
+    """What a certified run has shown, in words, about plans that exist.
 
     Args:
-        top: as for :func:`print_run`; with fewer plans than that there are no others.
+        top: as for :func:`print_run`; if fewer plans were found, there are no others.
     """
     found = len(run.plans)
     short = " this short" if run.claim_type == "TruncationOnly" else ""
@@ -208,10 +209,10 @@ _MANY = 20  # times the effort, where a prediction is asked for
 
 
 def forecast(artifact: Artifact, settings: Settings, asked: bool | None) -> Prediction | None:
-    """The prediction for a run; None where there is none, or none was wanted.
+    """The prediction for a run; None if there is none, or none was wanted.
 
     Args:
-        asked: None where it was left open: then it is made where it takes no time to speak of.
+        asked: None if it was left open: then it is made if it takes next to no time.
 
     Raises:
         SettingsError: as a run with these settings.
@@ -232,7 +233,7 @@ def forecast(artifact: Artifact, settings: Settings, asked: bool | None) -> Pred
 
 
 def announce(prediction: Prediction, cap: int | None, *, quiet: bool) -> None:
-    """Says what is predicted, and warns where a run is not likely to end within its cap."""
+    """Print the prediction, and warn if a run is not likely to end within its cap."""
     if not quiet:
         screen.say(f"predicted   {prediction_text(prediction)} expansions", dim=True)
     if cap is not None and prediction.lower > cap:
@@ -243,12 +244,12 @@ def announce(prediction: Prediction, cap: int | None, *, quiet: bool) -> None:
 
 
 def warn_of_relaxed(artifact: Artifact, settings: Settings, asked: bool | None) -> Estimate | None:
-    """Says on stderr, before a run over a relaxed artifact begins, about what it will take.
+    """Print on stderr, before a run over a relaxed artifact begins, about what it will take.
 
-    Nothing is said of an artifact whose plans are the grammar's, each once.
+    Nothing is printed for an artifact whose plans are the grammar's, each once.
 
     Args:
-        asked: False where nothing was to be predicted; None where it was left open.
+        asked: False if no prediction is wanted; None if it was left open.
 
     Raises:
         SettingsError: as a run with these settings.
@@ -314,7 +315,7 @@ def estimate_fields(found: Estimate) -> dict[str, Any]:
 
 
 def prediction_text(prediction: Prediction) -> str:
-    """The mean for people: one number where both ends agree as far as they are shown."""
+    """The mean for people: one number if both ends agree as far as they are shown."""
     lower, upper = _short(prediction.lower), _short(prediction.upper)
     return f"about {lower}" if lower == upper else f"{lower} to {upper}"
 
@@ -378,27 +379,27 @@ def search(
         artifact: from :func:`load` or :func:`compile_file`; or a file of one, or of a grammar.
         seed: 32 bytes; the race is a function of it and of the artifact. None draws one.
         ledger: a new file for the record of the run; None keeps none.
-        overwrite: replace a ledger that is there.
-        started_ms: UTC milliseconds for the ledger; None asks the clock.
+        overwrite: replace an existing ledger.
+        started_ms: UTC milliseconds for the ledger; None reads the clock.
         on_expand: called after each expansion; returning True ends the run.
-        quoter: is asked what calls cost whose cost is a range: any callable from a
+        quoter: quotes the costs of calls whose cost is a range: any callable from a
             :class:`~tcc_runtime.pricing.quotes.Question` to an
             :class:`~tcc_runtime.pricing.quotes.Answer`.
-        adapters: the registry of adapters that models run with, each held to its folder; a run
-            with a ledger and a quoter needs one where models name adapters.
-        atoms: the mechanisms that privatised the input before the run, as docs/privacy.md has
-            them: ``{"mechanism": "laplace", "scale": "2", "sensitivity": "1"}``.
-        account: that asking draws on, as other runs, threads and processes do; the run needs a
-            ledger then.
+        adapters: the registry of adapters that models run with, each checked against its folder; a
+            run with a ledger and a quoter needs one if models name adapters.
+        atoms: the mechanisms that privatised the input before the run, in the form of
+            docs/privacy.md: ``{"mechanism": "laplace", "scale": "2", "sensitivity": "1"}``.
+        account: the account that questions draw on, together with other runs, threads and
+            processes; the run then needs a ledger.
         settings: those of :class:`tcc_runtime.settings.settings.Settings`, by name: ``top``,
             ``mode``, ``max_expansions``, ``max_seconds`` and so on.
 
     Raises:
-        tcc_certs.errors.Rejected: E101 to E104, an atom is none.
+        tcc_certs.errors.Rejected: E101 to E104, an atom is invalid.
         TypeError: there is no setting of that name.
         tcc_runtime.errors.SettingsError: a setting is out of its range.
         tcc_runtime.errors.LedgerError: the ledger cannot be written.
-        tcc_runtime.errors.AnswerError: the quoter gave something that is no answer.
+        tcc_runtime.errors.AnswerError: the quoter returned something that is no answer.
         tcc_certs.errors.Rejected: A101 to A107, of the registry and its adapters; K101 to K106, of
             the account.
     """
@@ -430,15 +431,15 @@ def search(
 
 
 def predict(artifact: Given, **settings: Unpack[SettingsByName]) -> Prediction | None:
-    """How many expansions a search with these settings takes, on average over all seeds.
+    """Predict how many expansions a search with these settings takes, on average over all seeds.
 
     Args:
         artifact: as for :func:`search`.
         settings: those of :func:`search`, without the seed.
 
     Returns:
-        an enclosure of the mean; None where it is not known: for more than one plan, anchored
-        keys, cuts, bounds that other plans count in, or beyond the range of floats.
+        an enclosure of the mean; None if it is not known: for more than one plan, anchored keys,
+        cuts, bounds that count other plans, or beyond the range of floats.
 
     Raises:
         tcc_runtime.errors.SettingsError: a setting is out of its range.
@@ -448,16 +449,15 @@ def predict(artifact: Given, **settings: Unpack[SettingsByName]) -> Prediction |
 
 
 def estimate(artifact: Given, **settings: Unpack[SettingsByName]) -> Estimate | None:
-    """About how many expansions a search over a relaxed artifact takes, on average over all seeds.
+    """Estimate how many expansions a search over a relaxed artifact takes, on average over seeds.
 
     Args:
-        artifact: as for :func:`search`; of one that is exact, :func:`predict` says more.
+        artifact: as for :func:`search`; for an exact one, :func:`predict` says more.
         settings: those of :func:`search`, without the seed.
 
     Returns:
-        an estimate from plans drawn from the automaton, the same each time; None where it is not
-        known: without a race that keys bound, where costs are ranges, or beyond the range of
-        floats.
+        an estimate from plans drawn from the automaton, the same each time; None if it is not
+        known: without a race that keys bound, if costs are ranges, or beyond the range of floats.
 
     Raises:
         tcc_runtime.errors.SettingsError: a setting is out of its range.
@@ -476,17 +476,17 @@ def runs(
     overwrite: bool = False,
     **settings: Unpack[SettingsByName],
 ) -> Iterator[Run]:
-    """Make one run for each seed, several at a time, and give them in the order of the seeds.
+    """Make one run for each seed, several at a time, in the order of the seeds.
 
     Each is the run that :func:`search` makes. All processes map one file of the artifact.
 
     Args:
         artifact: from :func:`load` or :func:`compile_file`; or a file of one, or of a grammar.
         seeds: 32 bytes each; taken as they are needed.
-        processes: how many at a time; None is one for each processor.
+        processes: how many at a time; None is one per processor.
         ledgers: a folder for the ledgers, ``00000001.ledger`` and on; None keeps none.
-        started_ms: UTC milliseconds for the ledgers; None asks the clock.
-        overwrite: replace ledgers that are there.
+        started_ms: UTC milliseconds for the ledgers; None reads the clock.
+        overwrite: replace existing ledgers.
         settings: as for :func:`search`, the same for all.
 
     Raises:

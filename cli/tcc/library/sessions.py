@@ -1,7 +1,7 @@
-"""What asks exact questions: `tcc.diff` of whole sessions.
+"""Library functions that ask exact questions: `tcc.diff` of whole sessions.
 
-Every answer is one of :mod:`tcc.library.proving`; a question that what is known already decides is
-not asked: of equal cores, and of grammars whose plans and monitors decide.
+:mod:`tcc.library.proving` gives every answer; a question that is already decided is not asked: for
+equal cores, and for grammars whose plans and monitors decide.
 Text: docs/questions.md.  Cost: two questions, each bounded by states and time.
 """
 
@@ -29,15 +29,15 @@ _OVER = ("P507", "the time of --timeout is over")
 def diff(
     old: Given, new: Given, *, max_states: int = MAX_STATES, timeout: float | None = None
 ) -> Comparison:
-    """What changed from `old` to `new`: plans, exactly and listing none, sessions, and all else.
+    """Compare `new` with `old`: plans, exactly and without listing any, sessions, and all else.
 
     Args:
         old, new: artifacts, or files of artifacts or grammars.
-        max_states: states that may be met for each of the two questions about sessions (P503).
-        timeout: seconds for both questions about sessions (P507).
+        max_states: limit on the states of each of the two questions about sessions (P503).
+        timeout: limit in seconds on both questions about sessions (P507).
 
     Returns:
-        the verdict on `new`, numbers and witnesses, sessions, and what else changed.
+        the verdict on `new`, numbers and witnesses, sessions, and other changes.
 
     Raises:
         CompileError: a grammar was refused, or a limit was reached.
@@ -59,9 +59,9 @@ class Bounds:
     """Bounds of exact questions.
 
     Attributes:
-        states: that each may meet.
-        seconds: for all of them; None: no limit.
-        at_most: ends what looks at no clock, by raising one of `over`.
+        states: limit for each question.
+        seconds: for all questions; None: no limit.
+        at_most: ends work that does not read the clock, by raising one of `over`.
     """
 
     states: int = MAX_STATES
@@ -73,7 +73,7 @@ class Bounds:
 def with_sessions(
     found: Comparison, old: Artifact, new: Artifact, bounds: Bounds | None = None
 ) -> Comparison:
-    """The comparison of two artifacts with their sessions compared, too."""
+    """The comparison of two artifacts, with their sessions compared as well."""
     bounds = bounds or Bounds()
     begun = time.monotonic()
     known = found.reason is None

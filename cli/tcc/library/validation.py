@@ -1,11 +1,11 @@
 """Validation of a ledger against its artifact, a registry of adapters, and an account.
 
-The validator holds a ledger to itself and to the core.  Once it has passed, a reader who trusts a
-registry (docs/adapters.md) compares each adapter that the ledger lists with its entry; and a reader
-who has the account that a run was charged to (docs/budgets.md) compares the reservations: each that
-was granted and settled stands there with the same amounts, and there is no other of this run.
-They read the ledger again, and hold it to the head that the validator came to: of a file that was
-written anew in between they say nothing but that.
+The validator checks a ledger by itself and against the core.  Then a reader who trusts a registry
+(docs/adapters.md) compares each adapter that the ledger lists with its entry; and a reader who has
+the account that a run was charged to (docs/budgets.md) compares the reservations: each that was
+granted and settled is in the account with the same amounts, and the account has no other of this
+run.  Both read the ledger again, and require the head that the validator arrived at: if the file
+was rewritten in between, that is all that they report.
 Cost: that of the validator; the comparisons are linear in the ledger.
 """
 
@@ -42,14 +42,14 @@ Found = TypeVar("Found", "Validation", "SessionValidation")
 
 
 def passed(found: Validation | SessionValidation) -> bool:
-    """Whether there is something to hold: a session may go on, and be held as far as it goes."""
+    """Whether there is something to compare; an unfinished session counts as far as it goes."""
     return found.verdict == VALID or (
         found.word == "INCOMPLETE" and found.claim_type == "ConformantPrefix"
     )
 
 
 def unheld(found: Found, findings: Findings, summary: str) -> Found:
-    """The validation with these findings; it upholds nothing."""
+    """The validation with these findings, without its claim."""
     if not findings.items:
         return found
     items = (*found.findings, *findings.items)
@@ -63,10 +63,10 @@ def unheld(found: Found, findings: Findings, summary: str) -> Found:
 
 
 def held_to_registry(found: Found, ledger: Iterable[bytes], registry: Iterable[Adapter]) -> Found:
-    """The validation, with a finding for each adapter that is not the registry's.
+    """The validation, with a finding for each adapter that is not the one of the registry.
 
     Args:
-        found: what the validator says of the ledger.
+        found: the result of the validator.
         ledger: its bytes, in chunks.
     """
     if not passed(found):
@@ -86,7 +86,7 @@ def held_to_registry(found: Found, ledger: Iterable[bytes], registry: Iterable[A
 def validated_records(
     found: Validation | SessionValidation, reader: LedgerReader
 ) -> Iterator[Record]:
-    """The records that were validated, of a ledger that is read again.
+    """The validated records of a ledger that is read again.
 
     Raises:
         Rejected: L101, L102, D201: what is read now is not that ledger.
@@ -112,9 +112,9 @@ def _listed(records: Iterable[Record]) -> Iterator[tuple[int, Mapping[str, Json]
 
 
 def held_to_proved(found: SessionValidation, ledger: bytes, artifact: bytes) -> SessionValidation:
-    """The validation of a session, upheld only where the extracted checker says the same of it.
+    """The validation of a session, upheld only if the extracted checker says the same of it.
 
-    A line that says less declines: D101 where it has no theorem about a form, else D201.
+    A line that says less makes it DECLINED: D101 if no theorem covers a form, else D201.
 
     Raises:
         tcc.library.proved.NoChecker: there is no verdict, or the artifact is not VALID for it.
@@ -133,10 +133,10 @@ def held_to_proved(found: SessionValidation, ledger: bytes, artifact: bytes) -> 
 
 
 def held_to_account(found: Found, ledger: Iterable[bytes], account: Account) -> Found:
-    """The validation, with a finding for each reservation that is not as the account has it.
+    """The validation, with a finding for each reservation that differs from the account.
 
     Args:
-        found: what the validator says of the ledger.
+        found: the result of the validator.
         ledger: its bytes, in chunks.
 
     Raises:
@@ -379,32 +379,32 @@ def validate(
     nodes: Callable[[Mapping[str, Any]], None] | None = None,
     tell: Callable[[Record, ReplayedSession], None] | None = None,
 ) -> Validation | SessionValidation:
-    """Derive every number of a run's ledger again, or go through a session's, with the artifact.
+    """Validate the ledger of a run, by deriving every number again, or the ledger of a session.
 
     Args:
         ledger: a file (read as a stream) or bytes, of a run or of a session.
-        artifact: a file, its bytes, or one that is open; it is checked first.
-        pin: the artifact digest that it must have, hex.
-        seed: 32 bytes, where the ledger withholds it.
-        opening_salt: 32 bytes, where it is not the one that follows from the seed.
+        artifact: a file, its bytes, or an open artifact; it is checked first.
+        pin: the required artifact digest, hex.
+        seed: 32 bytes, if the ledger withholds it.
+        opening_salt: 32 bytes, if it is not derived from the seed.
         opening: 32 bytes, handed out before beacon and nonce were known.
-        beacon, nonce: the public randomness, and the client's own.
+        beacon, nonce: the public randomness, and the client's.
         counts: an artifact with exact counts of the same core, for kappa.
-        adapters: a registry that the adapters of a run, or of a session's models, have to stand in,
-            each held to its folder.
-        account: that it drew on: its reservations have to stand there as the ledger has them.
-        key: 32 bytes, of a session's digests: those of values that it shows are derived again.
-        parent, parent_artifact: of a delegated session, the ledger of its parent and its artifact:
+        adapters: a registry that has to list the adapters of a run, or of a session's models, each
+            checked against its folder.
+        account: the account that the ledger drew on: it has to have the same reservations.
+        key: 32 bytes, of a session's digests: those of shown values are derived again.
+        parent, parent_artifact: for a delegated session, the ledger of its parent and its artifact:
             each call is looked for there (S501 to S503); with `key`, which is that of both.
-        nodes: is called with kappa and the tightened key of each pushed node: diagnostics, on
-            which no verdict rests.
-        tell: of a session without `parent`: is called with each record that passes, and the session
+        nodes: called with kappa and the tightened key of each pushed node: diagnostics, on which no
+            verdict rests.
+        tell: for a session without `parent`: called with each record that passes, and the session
             after it.
 
     Raises:
         OSError: a file cannot be read.
         Rejected: A101 to A107, of the registry and its adapters; K101 to K104, of the account.
-        SettingsError: what was given is for runs, and this is a session; or the other way round.
+        SettingsError: an argument is for runs, and this is a session; or the other way round.
     """
     from tcc_certs.replay import validate as replay
     from tcc_certs.session import validate as go_through

@@ -1,1 +1,1 @@
-"""Analysis of plans without a race: changes, explanations, nearest plans, plans drawn at random."""
+"""Analysis of plans without a race: changes, explanations, nearest plans, random draws."""

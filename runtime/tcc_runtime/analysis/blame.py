@@ -1,14 +1,15 @@
-"""Which statements keep a sequence of calls from being a plan, or from going on to one.
+"""Which statements keep a sequence of calls from being a plan, or from being continued to one.
 
-A smallest set of statements without which it would be possible, found by leaving statements out of
-the core and following the calls through the remainder of it (:mod:`tcc_certs.corecheck.residuals`).
-What a statement forbids by itself, whatever the others say, is in every such set; only where these
-are not enough is there anything to try.  Strict tools are held to as the core has it (section 5).
-The residuals of a core with strict tools are those without what no plan of its largest part goes
-through: a call of a strict tool stays only where a plan goes on after each of its answers; what
-then leads to no plan is taken out, until nothing changes.
-Cost: a walk for each statement; then trials, within a bound; with strict tools all residuals of the
-core, within the budget, for each round of taking out.
+The result is a smallest set of statements without which the sequence would be possible.  It is
+found by leaving statements out of the core and following the calls through the remainder of the
+core (:mod:`tcc_certs.corecheck.residuals`).  A statement that forbids the sequence by itself,
+whatever the others say, is in every such set; only if these do not suffice are sets tried.  Strict
+tools are enforced as core.md, section 5, defines them: from the residuals of a core with strict
+tools those are removed that no plan of its largest part goes through.  A call of a strict tool
+stays only if a plan continues after each of its answers; residuals that then lead to no plan are
+removed, until nothing changes.
+Cost: a walk for each statement, then trials within a bound; with strict tools all residuals of the
+core, within the budget, for each round of removal.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _Row: TypeAlias = "dict[int, int]"
 
 
 def strict_edges(residuals: Residuals, budget: WorkBudget) -> Sequence[Mapping[int, int] | None]:
-    """By residual, letters and residuals after them; None of one that leads to no plan.
+    """Letters and following residuals of each residual; None for one that leads to no plan.
 
     Raises:
         Rejected: D201 it takes too much work.
@@ -99,9 +100,9 @@ class Blame:
     """The statements to blame.
 
     Attributes:
-        sets: smallest sets, in the order of the text; the first one alone, or all.
-        smallest: whether it is known that no smaller set will do, and that none of that size
-            comes before; False where the work was more than an explanation is worth.
+        sets: smallest sets, in the order of the text; only the first one, or all.
+        smallest: whether it is known that no smaller set suffices, and that no set of that size
+            comes before; False if finding out would take more work than an explanation is worth.
     """
 
     sets: tuple[tuple[WrittenStatement, ...], ...]
@@ -121,7 +122,7 @@ def blame(
     Args:
         statements: in the order of the text.
         word: calls of the core.
-        every: all smallest sets, and not the first alone.
+        every: find all smallest sets, not only the first.
     """
     return _Trials(core, statements, word, ends).blame(every)
 
@@ -230,10 +231,10 @@ def lets_through(
     """Whether a plan of `core` is `word` (`ends`), or begins with it.
 
     Args:
-        ahead: where given, whether a plan begins with `word` and then one of these calls.
+        ahead: if given, whether a plan begins with `word` and then one of these calls.
 
     Raises:
-        Rejected: D201 it takes too much work to tell.
+        Rejected: D201 it takes too much work to decide.
     """
     residuals = Residuals(core, budget)
     letter_of = residuals.alphabet.letter_of

@@ -1,8 +1,8 @@
-"""How a new artifact's plans, and all else that its core has, differ from an old one's.
+"""How the plans of a new artifact, and everything else in its core, differ from an old one's.
 
-Two artifacts are equal where their cores are.  Numbers are exact: artifacts whose counts are
-bounds are unfolded first.  Where that, or the product, is too large, nothing is said of plans but
-the bounds.
+Two artifacts are equal if their cores are.  Numbers are exact: artifacts whose counts are bounds
+are unfolded first.  If the unfolding, or the product, is too large, only the bounds are reported of
+plans.
 Cost: that of :mod:`tcc_runtime.analysis.difference`.
 """
 
@@ -31,11 +31,11 @@ AMOUNTS: Final = ("cost", "price", "latency", "epsilon")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallChange:
-    """What of one call changed.
+    """Change of one call.
 
     Attributes:
         call: canonical text.
-        changes: (amount, old, new); of a cost both ends, nano-units, cents, ms, nano.
+        changes: (amount, old, new); a cost has both ends. Nano-units, cents, ms, nano.
     """
 
     call: str
@@ -47,8 +47,8 @@ class Calls:
     """The calls that plans have.
 
     Attributes:
-        added, removed: those that plans of one side alone have; canonical texts, in order.
-        amounts: those of both sides of which an amount changed.
+        added, removed: calls that only plans of one side have; canonical texts, in order.
+        amounts: calls of both sides with a changed amount.
     """
 
     added: tuple[str, ...]
@@ -61,8 +61,8 @@ class SessionComparison:
     """The sessions of a new grammar against those of an old one, monitors included.
 
     Attributes:
-        added, removed: a shortest session of the new one alone, of the old one alone.
-        open_added, open_removed: why it is not known whether there is one, a code and its words.
+        added, removed: a shortest session that only the new, or only the old, grammar has.
+        open_added, open_removed: why it is not known whether there is one: a code and its words.
     """
 
     added: WitnessSession | None
@@ -72,14 +72,14 @@ class SessionComparison:
 
     @property
     def verdict(self) -> gate_changes.Sense | None:
-        """On the new one's sessions; None where a side is undecided."""
+        """Verdict on the new grammar's sessions; None if a side is undecided."""
         if self.open_added or self.open_removed:
             return None
         return _verdict(self.added is not None, self.removed is not None)
 
     @property
     def open(self) -> tuple[tuple[str, str], ...]:
-        """What is undecided, of both sides: codes and words, each code once."""
+        """What is undecided on both sides: codes and words, each code once."""
         return tuple(dict([*self.open_removed, *self.open_added]).items())
 
 
@@ -88,21 +88,20 @@ class Comparison:
     """A new artifact against an old one.
 
     Attributes:
-        verdict: on the whole core; None where only bounds are known.  ``equal`` is said of equal
-            cores alone; ``cost`` where amounts differ, ``other`` where what differs lets the same
-            through.
-        plans: the verdict on the plans, as texts, alone.
-        counts: ``exact``, or ``upper`` where the numbers are bounds.
-        added, removed: the plans of the new one alone, of the old one alone.
-        common: how many plans both have.
-        calls: None where only bounds are known.
-        monitors, opened: what changed of that which a gate holds.
-        members: what else of the core changed.
-        because_added: the statements of the old one that keep the shortest added plan from it,
-            those of them that the new one has not so; none where it is for calls or amounts.
-        because_removed: the same of the new one and the shortest removed plan.
-        reason: why nothing but bounds is known; else None.
-        sessions: None where nobody compared them.
+        verdict: on the whole core; None if only bounds are known.  Only equal cores are ``equal``;
+            ``cost`` if amounts differ, ``other`` if the difference lets the same calls through.
+        plans: the verdict on the plans alone, as texts.
+        counts: ``exact``, or ``upper`` if the numbers are bounds.
+        added, removed: the plans that only the new, or only the old, artifact has.
+        common: number of plans that both have.
+        calls: None if only bounds are known.
+        monitors, opened: changes of what a gate enforces.
+        members: other changes of the core.
+        because_added: the statements of the old artifact that forbid the shortest added plan, if
+            the new one does not have them; empty if calls or amounts are the reason.
+        because_removed: the same for the new artifact and the shortest removed plan.
+        reason: why only bounds are known; else None.
+        sessions: None if sessions were not compared.
     """
 
     verdict: gate_changes.Sense | None
@@ -122,7 +121,7 @@ class Comparison:
 
     @property
     def guarded(self) -> tuple[gate_changes.Change, ...]:
-        """What a gate acts on beyond sessions: how calls are made, and what answers mean."""
+        """Changes that a gate acts on beyond sessions: how calls are made, what answers mean."""
         return tuple(
             [
                 change
@@ -134,10 +133,10 @@ class Comparison:
         )
 
     def breaks(self, sense: Literal["wider", "narrower"] = "wider") -> bool:
-        """Whether the new one allows what the old one does not; for ``narrower``, lost something.
+        """Whether the new artifact allows what the old one does not; ``narrower``: the reverse.
 
-        Sessions decide where they were compared, and beside them whatever else a gate acts on,
-        whichever way that changed.  Where nobody compared them, changes are told by their senses.
+        If sessions were compared, they decide, together with any change in what else a gate acts
+        on, whichever way it goes.  Otherwise the senses of the changes decide.
         """
         if self.sessions is not None:
             found = self.sessions.added if sense == "wider" else self.sessions.removed
@@ -230,7 +229,7 @@ def _members(
 
 
 def core_changes(old: bytes, new: bytes) -> list[gate_changes.Change]:
-    """What two cores differ in, plans aside: statements, monitors, tools, amounts of calls.
+    """Differences of two cores other than plans: statements, monitors, tools, amounts of calls.
 
     Raises:
         Rejected: one of them is no core.

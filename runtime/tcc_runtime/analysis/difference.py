@@ -1,8 +1,8 @@
 """Which plans one artifact has and another has not: the product of two graphs of plans.
 
-Calls are told apart by their canonical texts alone.  A pair of states stands for what may follow a
-prefix that both have; where one side ends, the counts of the other go on.  No plan is listed.
-Cost: for each pair of states that a prefix leads to, the edges of both.
+Calls are told apart by their canonical texts alone.  A pair of states stands for the continuations
+of a prefix that both artifacts have; where one side ends, the counts of the other apply.  No plan
+is listed.  Cost: for each pair of states that a prefix leads to, the edges of both.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _Row: TypeAlias = "Sequence[tuple[int, int]]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneSided:
-    """The plans that one of two sides has, and the other has not.
+    """The plans that only one of two sides has.
 
     Attributes:
-        plans: how many there are.
-        shortest: one of the fewest calls, the first in call order; None where there is none.
-        cheapest: one of the least cost, by its own side's low costs.
+        plans: number of plans.
+        shortest: one of the fewest calls, the first in call order; None if there is none.
+        cheapest: one of the least cost, by the low costs of its own side.
     """
 
     plans: int
@@ -38,10 +38,10 @@ class OneSided:
 
 
 def only_in(one: PlanGraph, other: PlanGraph, most_edges: int = MOST_EDGES) -> OneSided:
-    """The plans of `one` that `other` has not.
+    """The plans of `one` that `other` does not have.
 
     Raises:
-        Rejected: D201 more pairs of edges than that.
+        Rejected: D201 there are more pairs of edges than allowed.
     """
     if one.root is None:
         return OneSided(plans=0, shortest=None, cheapest=None)

@@ -1,11 +1,11 @@
 """Plans drawn at random, independently and with replacement: uniformly, or by e^(-beta cost).
 
-A plan is drawn call by call: a child with the share of the plans below it, weighed.  Weights are
-those above the least cost below a state, e^(-beta (cost + least below - least here)), in 0 .. 1, as
-enclosures by integers; a uniform number is as many bits of a keyed stream as it takes to tell which
-child it falls to.  What stays open is decided with more bits on both sides, so the law is exact,
-whatever the tilt: no rounded weight enters it.  With beta 0 it is the uniform law.
-Cost: a pass over the edges, once; then a bisection a call.
+A plan is drawn call by call: each child with the weighted share of the plans below it.  Weights are
+relative to the least cost below a state, e^(-beta (cost + least below - least here)), in 0 .. 1, as
+integer enclosures; a uniform number consists of as many bits of a keyed stream as it takes to
+decide which child it selects.  A draw that stays open is decided with more bits on both sides, so
+the law is exact whatever the tilt: no rounded weight enters it.  With beta 0 it is the uniform law.
+Cost: one pass over the edges; then a bisection per call.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Plan: TypeAlias = "tuple[str, ...]"
 
 
 def draws(graph: PlanGraph, beta: Beta, seed: bytes) -> Iterator[Plan]:
-    """Plans without end; which ones, the seed determines.
+    """Plans without end, which the seed determines.
 
     Raises:
         Rejected: D202 a draw stays open at the greatest precision, which takes numbers of plans of

@@ -1,9 +1,9 @@
-"""What changed of that which no plan tells: monitors, open parameters, and how calls are made.
+"""Changes that plans do not show: monitors, open parameters, and how calls are made.
 
-Each change is narrower (nothing new passes), wider (nothing is lost), of costs, of what lets
-nothing more or less through, or neither can be told.  Texts of patterns are compared as texts.
-A member of a tool or of the core that is not known here is compared as JSON, and cannot be told:
-so no two cores pass for equal because one has a member that is younger than this file.
+Each change is narrower (nothing new passes), wider (nothing is lost), a change of cost, a change
+that lets the same calls through, or unknown.  Texts of patterns are compared as texts.  A member of
+a tool or of the core that this module does not know is compared as JSON, and its change is unknown:
+so two cores never count as equal because a member is newer than this file.
 Statements: docs/spec/core.md, sections 1, 2 and 5.  Cost: linear in the two cores.
 """
 
@@ -47,12 +47,12 @@ class Change:
     """One change.
 
     Attributes:
-        of: ``monitor``, ``open`` or ``observed``; of what else a core has, the member: of a tool
+        of: ``monitor``, ``open`` or ``observed``; otherwise the member of the core: of a tool
             ``bind``, ``errors`` and the like, ``statement``, ``grammar``, ``tool``, ``calls``.
-        name: the parameter, ``tool.name``; of a monitor what it is about; else the tool, the
-            model as ``tool.name``, the kind of statement.
-        old, new: the texts; None where there was, or is, none.
-        sense: what it does to the calls that are let through, new against old.
+        name: the parameter, ``tool.name``; for a monitor its subject; else the tool, the
+            model as ``tool.name``, or the kind of statement.
+        old, new: the texts; None if there was, or is, none.
+        sense: how it changes the calls that are let through, new against old.
     """
 
     of: str
@@ -103,7 +103,7 @@ def _ordered(old: Fraction, new: Fraction) -> Sense:
 
 
 def open_changes(old: Core, new: Core, tools: Collection[str]) -> list[Change]:
-    """Changed types of open parameters, and who chooses a value, of the tools of these names."""
+    """Changed types of open parameters, and of who chooses a value, for these tools."""
     before = {tool.name: tool for tool in old.tools}
     after = {tool.name: tool for tool in new.tools}
     found: list[Change] = []
@@ -191,7 +191,7 @@ def _inside(one: NumberType, other: NumberType) -> bool:
 
 
 def joined(senses: Iterable[Sense]) -> Sense:
-    """What several changes come to."""
+    """The sense of several changes together."""
     found = set(senses)
     if "incomparable" in found or {"narrower", "wider"} <= found:
         return "incomparable"
@@ -200,7 +200,7 @@ def joined(senses: Iterable[Sense]) -> Sense:
 
 
 def member_changes(old: Mapping[str, Json], new: Mapping[str, Json]) -> list[Change]:
-    """What two cores differ in beside their statements, their calls and who chooses what.
+    """Differences of two cores other than statements, calls and who chooses a value.
 
     Args:
         old, new: the cores as JSON, their schema checked.
@@ -321,7 +321,7 @@ def _tool_text(tool: Mapping[str, Json]) -> str:
 
 
 def rest_of_open(old: Core, new: Core, told: Collection[str]) -> Iterator[Change]:
-    """Open and observed parameters of tools that the plans of one side alone have, and order."""
+    """Open and observed parameters, and their order, of tools in the plans of one side only."""
     before = {tool.name: tool for tool in old.tools}
     after = {tool.name: tool for tool in new.tools}
     for name in sorted(before.keys() & after.keys()):

@@ -1,11 +1,11 @@
 """Plans of an artifact as a deterministic graph with true counts; the plan nearest to a sequence.
 
-An artifact with exact counts is such a graph as it stands.  One whose counts are bounds is
-unfolded: sets of states, with what the statements left to a run have seen, until nothing new is
-met; dead ends are dropped.  What would grow beyond the limits is declined, so every number here is
-exact.  The nearest plan has the fewest calls inserted, deleted or replaced: A* over states times
-places in the sequence, guided by the shortest and the longest continuation, within a bound.
-Cost: nothing, or a step for each edge that is unfolded; the edges of each pair that is visited.
+An artifact with exact counts is such a graph.  One whose counts are bounds is unfolded to sets of
+states, with what the statements left to a run have seen, until nothing new is found; dead ends are
+dropped.  A graph that would grow beyond the limits is declined, so every number here is exact.  The
+nearest plan has the fewest calls inserted, deleted or replaced: A* over pairs of a state and a
+position in the sequence, guided by the shortest and the longest continuation, within a bound.
+Cost: nothing, or one step for each edge that is unfolded; the edges of each pair that is visited.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _Place: TypeAlias = "tuple[tuple[int, ...], Held]"
 
 
 class PlanGraph(Protocol):
-    """Numbered states, targets less than where an edge begins; every state leads to a plan."""
+    """Numbered states; targets have smaller numbers than sources, every state leads to a plan."""
 
     @property
     def texts(self) -> Sequence[str]:
@@ -39,7 +39,7 @@ class PlanGraph(Protocol):
 
     @property
     def root(self) -> int | None:
-        """The state of the empty prefix; None where there is no plan."""
+        """The state of the empty prefix; None if there is no plan."""
 
     def edges(self, q: int) -> Row:
         """The edges of a state as (call, target), in call order, one a call."""
@@ -204,10 +204,10 @@ class _Unfolding:
 
 
 def graph_of(artifact: Artifact) -> PlanGraph:
-    """The graph of the plans of `artifact`, kept with it.
+    """The graph of the plans of `artifact`, cached with it.
 
     Raises:
-        Rejected: D201 its counts are bounds, and what they bound is too large to unfold.
+        Rejected: D201 its counts are bounds, and the plans are too many to unfold.
     """
     kept = artifact.kept.get("plan_graph")
     if isinstance(kept, Stored | Unfolded):
@@ -229,7 +229,7 @@ def nearest_plan(
     """An allowed plan with the fewest edits from `calls`; the beginning of one for `prefix`.
 
     Returns:
-        None where there is no plan, or where more edges than `most` would be looked at.
+        None if there is no plan, or if the search would look at more than `most` edges.
     """
     if graph.root is None:
         return None

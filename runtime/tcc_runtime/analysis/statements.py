@@ -1,9 +1,9 @@
 """Statements of a core in the words of the language, their places, and a core without some of them.
 
-Where the grammar is known, a statement is what its author wrote, even if the core has it in parts;
-of an artifact alone, each part is a statement, written in the language's words, and parses as that
-statement.  A call set that no pattern of the language stands for, which only a core from elsewhere
-has, is written as a choice.  Language: docs/spec/language.md, sections 7 and 8.
+If the grammar is known, a statement is what its author wrote, even if the core has it in parts; of
+an artifact alone, each part is a statement, written in the language, and parses as that statement.
+A call set that no pattern of the language expresses, which only a core from elsewhere has, is
+written as a choice.  Language: docs/spec/language.md, sections 7 and 8.
 Cost: linear in the core and its call sets.
 """
 
@@ -161,13 +161,13 @@ class Written:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenStatement:
-    """What can be left out as one.
+    """A unit that can be left out.
 
     Attributes:
         kind: ``plan``, ``signature`` (start and goal), ``strict``, ``limit``, ``require``,
-            ``forbid``; ``monitor`` of what a monitor leaves behind for the automaton.
+            ``forbid``; ``monitor`` for what a monitor adds to the automaton.
         text: parses as that statement.
-        place: None where the grammar is not known.
+        place: None if the grammar is not known.
         parts: of the core.
         says: the same in words that depend on the core alone, a text for each part.
     """
@@ -183,7 +183,7 @@ def statements_of(core: model.Core, known: Mapping[str, Written]) -> list[Writte
     """The statements in the order of the text, or of the core.
 
     Args:
-        known: by the names that the compiler gives to places, what was written; may be empty.
+        known: what was written, by the names that the compiler gives to places; may be empty.
     """
     found: dict[object, WrittenStatement] = {}
     for name, statement in _parts(core):
@@ -283,7 +283,7 @@ def without(core: model.Core, parts: Collection[Part]) -> model.Core:
 
 
 def alone(core: model.Core, parts: Collection[Part]) -> model.Core:
-    """The core with these parts and nothing else, its strict tools aside; few call sets stay."""
+    """The core with only these parts, without its strict tools; few call sets remain."""
     limits, requires, forbids = (
         tuple(getattr(core, name)[i] for member, i in sorted(parts) if member == name)
         for name in ("limits", "requires", "forbids")

@@ -1,11 +1,12 @@
-"""Atoms: sets of values that all types of a question hold or exclude together.
+"""Atoms: sets of values that every type of a question either contains or excludes as a whole.
 
-Monitors compare values with values: what a value is matters up to a renaming within its atom.
-An atom lists its values on demand: how many there are is known as far as somebody asks.
-Numbers are those that a double prints back; between two ends these are as many as the doubles.
-Patterns meet in the product of their automata, bounded (P505).
-Cost: of texts the states of the product times the length; of the rest linear in the values asked.
-No theorem is claimed: held to brute force by tests/exact.
+Monitors compare values with values, so a value matters only up to a renaming within its atom.
+An atom lists its values on demand; their number is known only as far as somebody has asked.
+Numbers are those that a double prints; between two ends there are as many as there are doubles.
+Patterns meet in the product of their automata, which is bounded (P505).
+Cost: for texts the states of the product times the length; otherwise linear in the values asked
+for.
+No theorem is claimed: tests/exact compares with brute force.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Value: TypeAlias = "str | int | Decimal | bool"
 
 
 class OpenQuestion(Exception):
-    """A question is left open.
+    """A question remains open.
 
     Args:
         code: P501 to P507.
@@ -50,8 +51,8 @@ class Atom:
     """A set of values.
 
     Attributes:
-        types: places of the types that hold all of its values.
-        only: its one value, where that is a constant of a grammar.
+        types: positions of the types that contain all of its values.
+        only: its one value, if that is a constant of a grammar.
     """
 
     types: frozenset[int]
@@ -69,14 +70,14 @@ class Atom:
         return self._known[at]
 
     def keep(self, few: int) -> None:
-        """Keep the first `few` values alone: what is found then is found among all, too."""
+        """Keep only the first `few` values; what is found with these holds with all values."""
         self.value(few - 1)
         del self._known[few:]
         self._values = iter(())
 
 
 def atoms_of(sort: str, types: Sequence[OpenType], constants: Sequence[Value]) -> list[Atom]:
-    """The atoms of types of one sort, none of them empty, each constant an atom by itself.
+    """The non-empty atoms of types of one sort; each constant is an atom by itself.
 
     Raises:
         OpenQuestion: P505.
@@ -300,7 +301,7 @@ class _Product:
             self._rows.append(row)
 
     def first(self, accepted: tuple[bool, ...], least: int, most: int) -> int | None:
-        """The least length in a range of a text that is accepted so; None: there is none."""
+        """The least length in a range of a text that is accepted so; None if there is none."""
         if len(self._rows) == 1:
             return least
         alive, now = self._alive(accepted), {0}
@@ -400,7 +401,7 @@ def _place(pattern: TextPattern, code: int) -> int:
 
 
 def outside(kind: OpenType, other: OpenType) -> Value | None:
-    """A value of `kind` that is not of `other`; None: there is no such value.
+    """A value of `kind` that is not of `other`; None if there is none.
 
     Raises:
         OpenQuestion: P505.
@@ -428,7 +429,7 @@ def outside(kind: OpenType, other: OpenType) -> Value | None:
 
 
 def inside(*kinds: OpenType) -> Value | None:
-    """A value that is of all types; None: there is none.
+    """A value that is of all types; None if there is none.
 
     Raises:
         OpenQuestion: P505.

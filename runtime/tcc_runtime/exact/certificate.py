@@ -1,9 +1,9 @@
 """Certificates of exact questions (docs/spec/proof.md): the lists of states that the kernel checks.
 
-What has to be tried at a state, and where it leads, is asked of :mod:`tcc_certs.proof.moves`, so
-that a list that is closed here is closed there.  Lists that look at one key at a time are tried
-first: they are short, and what none of them shows is proved; else comes the whole space.
-Cost: a move of the kernel for each step; a canonical form for each.
+:mod:`tcc_certs.proof.moves` decides what has to be tried at a state and where it leads, so a list
+that is closed here is closed in the kernel.  Lists that look at one key at a time are tried first:
+they are short, and a question that all of them show is proved; otherwise the whole space is
+searched.  Cost: a move of the kernel and a canonical form for each step.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ MAX_OF_ONE = 200  # the same, with one monitor of the left alone
 
 
 class TimedSystem(System):
-    """The kernel's system, which asks for the time where one state may take all of it.
+    """The kernel's system, with a check of the time, as one state may take all of it.
 
-    A call has up to 20,000 choices of the elements of its lists, and those that the left side
-    refuses are no move.
+    A call has up to 20,000 choices of the elements of its lists, and choices that the left side
+    refuses are no moves.
 
     Attributes:
-        check_time: raises `OpenQuestion` P507 where the time is over.
+        check_time: raises `OpenQuestion` P507 when the time is over.
     """
 
     check_time: Callable[[], None] = staticmethod(lambda: None)
@@ -56,7 +56,7 @@ class TimedSystem(System):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProvedQuestion:
-    """A question, as a certificate has it."""
+    """A question, as a certificate states it."""
 
     kind: str
     text: str | None
@@ -64,13 +64,13 @@ class ProvedQuestion:
     policy: Any = None  # of a statement of version 1.2 its JSON, whose words the text is
 
     def sides(self, *, listed: bool = False, bare: bool = False) -> tuple[sides.Side, sides.Side]:
-        """Its two sides.
+        """The two sides of the question.
 
         Args:
             listed, bare: see `compared_cores`.
 
         Raises:
-            Rejected: D101 what the kernel does not know; T102 no statement that it reads.
+            Rejected: D101 the kernel does not know a form; T102 it cannot read the statement.
         """
         cores = sides.compared_cores([of.core for of in self.artifacts], listed=listed, bare=bare)
         left, *rest = map(_side, self.artifacts, cores)
@@ -83,18 +83,18 @@ class ProvedQuestion:
         return left, right
 
     def system(self, *, listed: bool = False, bare: bool = False) -> TimedSystem:
-        """What of them closed lists compare.
+        """The part of the sides that closed lists compare.
 
         Args:
             listed, bare: see `compared_cores`.
 
         Raises:
-            Rejected: D101 what the kernel does not know; T102 no statement that it reads.
+            Rejected: D101 the kernel does not know a form; T102 it cannot read the statement.
         """
         return TimedSystem(*self.sides(listed=listed, bare=bare))
 
     def head(self, proof: str, **more: Any) -> dict[str, Any]:
-        """The first line."""
+        """The first line of the certificate."""
         question = {"kind": self.kind, **({} if self.text is None else {"text": self.text})}
         if self.policy is not None:
             question["policy"] = self.policy
@@ -115,9 +115,9 @@ def _side(artifact: Artifact, core: Core) -> sides.Side:
 
 @dataclass(slots=True)
 class Closed:
-    """A list of states that is closed, with its steps: of each state the line of the proof.
+    """A closed list of states with its steps: for each state its line of the proof.
 
-    There are many steps for a state; a line takes a tenth of what the numbers in it take.
+    There are many steps per state; a line takes a tenth of the memory of its numbers.
     """
 
     part: Part
@@ -126,7 +126,7 @@ class Closed:
     steps: list[bytes]
 
     def lines(self) -> Iterator[Any]:
-        """As a proof has it: values, and lines that are written already."""
+        """The list as a proof contains it: values, and lines that are already written."""
         for left, right, facts, sums in self.states:
             spans = [[large(low), large(high)] for low, high in sums]
             yield [_place(left), _place(right), [[*f[:2], list(f[2]), f[3]] for f in facts], spans]
@@ -147,10 +147,10 @@ def closed(
     max_states: int,
     check_time: Callable[[], None],
 ) -> Closed | None:
-    """The states that calls lead to, from the start; None where the right side may refuse one.
+    """The states that calls lead to from the start; None if the right side may refuse one.
 
     Raises:
-        OpenQuestion: P503 they are more than `max_states`; P507.
+        OpenQuestion: P503 there are more than `max_states`; P507.
     """
     system.check_time = check_time
     number: dict[State, int] = {}
@@ -186,7 +186,7 @@ def closed(
 
 
 class _Forms:
-    """Canonical forms, which hang on facts alone: those of many states are met again."""
+    """Canonical forms; they depend on facts alone, which recur in many states."""
 
     def __init__(self, atoms: int) -> None:
         self._atoms = atoms
@@ -212,7 +212,8 @@ class _Forms:
 def canonical(state: State, atoms: int) -> tuple[State, Sequence[int]]:
     """A state with its tokens renamed from the least on in each atom, and the new names in order.
 
-    Colours are refined by the facts that a token is in; what is left equal is taken as it comes.
+    Colours are refined by the facts that a token occurs in; tokens that remain equal are taken in
+    the order in which they come.
     """
     facts = state[2]
     tokens = held_tokens(facts)
@@ -251,18 +252,18 @@ def canonical(state: State, atoms: int) -> tuple[State, Sequence[int]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keyed:
-    """What lists that look at one key at a time proved, or the whole space."""
+    """The proof by lists that look at one key at a time, or by the whole space."""
 
     lists: tuple[Closed, ...]
     keys: str
 
     @property
     def states(self) -> int:
-        """How many."""
+        """Number of states."""
         return sum(len(one.states) for one in self.lists)
 
     def certificate(self, asked: ProvedQuestion, proof: str) -> bytes:
-        """The file."""
+        """The certificate, as a file."""
         parts = [
             {
                 "keys": self.keys,
@@ -278,7 +279,7 @@ class Keyed:
 def by_keys(
     system: TimedSystem, *, max_states: int, check_time: Callable[[], None]
 ) -> Keyed | None:
-    """Lists that look at one key at a time; None where one of them is not closed.
+    """Lists that look at one key at a time; None if one of them is not closed.
 
     Raises:
         OpenQuestion: P503, P507.
@@ -303,7 +304,7 @@ def by_keys(
 def _without_plans(
     system: TimedSystem, part: Part, max_states: int, check_time: Callable[[], None]
 ) -> Closed | None:
-    """The list of a part in which any call may come at any time; None: it is not closed, or long.
+    """The list of a part in which any call may come at any time; None if not closed, or long.
 
     Raises:
         OpenQuestion: P507.
@@ -333,10 +334,10 @@ def _without_plans(
 def by_all(
     system: TimedSystem, *, bare: bool = False, max_states: int, check_time: Callable[[], None]
 ) -> Keyed | None:
-    """The whole space; None where it is not closed.
+    """The list of the whole space; None if it is not closed.
 
     Args:
-        bare: of a left side without its statements of version 1.2.
+        bare: leave out the left side's statements of version 1.2.
 
     Raises:
         OpenQuestion: P503, P507.
@@ -352,7 +353,7 @@ def _monitors(system: TimedSystem) -> frozenset[int]:
 
 
 def shown(asked: ProvedQuestion, proof: str, session: WitnessSession) -> bytes | None:
-    """The certificate that is a session; None where the kernel declines it."""
+    """The certificate that is a session; None if the kernel declines it."""
     try:
         left, right = asked.sides()
         sides.ensure_one_session(left, right)
@@ -369,7 +370,7 @@ def shown(asked: ProvedQuestion, proof: str, session: WitnessSession) -> bytes |
 def finishing(
     asked: ProvedQuestion, system: TimedSystem, *, max_states: int, check_time: Callable[[], None]
 ) -> bytes | None:
-    """The certificate that every session can be finished; None where there is none.
+    """The certificate that every session can be finished; None if there is none.
 
     Raises:
         OpenQuestion: P503, P507.
@@ -429,11 +430,11 @@ def stuck(
     max_states: int,
     check_time: Callable[[], None],
 ) -> bytes | None:
-    """The certificate that nothing finishes a session; None where there is none.
+    """The certificate that a session cannot be finished; None if there is none.
 
     Raises:
         OpenQuestion: P503, P507.
-        Rejected: the session is none.
+        Rejected: the calls are no session.
     """
     part = Part(tracked=None, rule=None, uses=_monitors(system))
     calls = list(_calls(asked.artifacts[0], session))

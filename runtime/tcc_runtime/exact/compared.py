@@ -1,12 +1,12 @@
-"""Two sides of a question beside each other: which values are compared, and which are added up.
+"""The two sides of a question compared: which values monitors compare, and which are added up.
 
 A *token* stands for a value of an open parameter that a monitor compares: its atom and a number.
-A sum is an interval of a grid: its values are consecutive, because each call adds those of one
-range of the grid (P506 where doubles are not known to fill it).  Where the values that are added
-are compared as well, and too many to be told apart, what a call adds is any value of the range,
-whatever its token is.
-Cost: linear in both cores, and in their atoms.
-No theorem is claimed; held to brute force by tests/exact.
+A sum is an interval of a grid: its values are consecutive, because each call adds the values of one
+range of the grid (P506 if doubles are not known to fill it).  If the values that are added are also
+compared, and there are too many to tell apart, a call adds any value of the range, whatever its
+token is.
+Cost: linear in both cores and in their atoms.
+No theorem is claimed: tests/exact compares with brute force.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Sum:
     """A parameter that is added up, in units of its grid.
 
     Attributes:
-        caps: of the left and of the right; None: there is none.
-        range: of the left type.  both: of both types; None: they have no value in common.
-        step: of `both`; odd: the least value that the left type has beside; None: there is none.
+        caps: of the left and of the right side; None if there is none.
+        range: of the left type.  both: of both types; None if they have no value in common.
+        step: of `both`; odd: the least value that only the left type has; None if there is none.
     """
 
     places: int
@@ -63,12 +63,13 @@ class Kind:
     Attributes:
         fields: names of the parameters with tokens.  domains: their atoms.  optional: whether each
             may be left out.
-        plain: other open parameters of the left, each with a value that both sides take, or None.
-        escape: an argument that the right side refuses; None: there is none.
+        plain: other open parameters of the left side, each with a value that both sides accept, or
+            None.
+        escape: an argument that the right side refuses; None if there is none.
         refused: whether the right side refuses every call.
-        sums: places of sums, each with its field, or None.
+        sums: positions of sums, each with its field, or None.
         told: which fields are answers.
-        lists: those fields that are lists.
+        lists: the fields that are lists.
     """
 
     tool: Tool
@@ -510,7 +511,7 @@ def _places(text: str) -> int:
 
 
 def grid_value(units: int, places: int) -> Value:
-    """A value of a grid, as JSON has it."""
+    """A value of a grid, as JSON."""
     value = Fraction(units, 10**places)
     if value.denominator == 1:
         return value.numerator

@@ -1,7 +1,8 @@
-"""A session with its values, beside a side: which call is refused, and whether it may end there.
+"""Replay of a session with its values on one side: which call is refused, and whether it may end.
 
-It knows neither atoms nor tokens nor intervals: values are their own keys, sums are exact, types
-are asked about each value.  What a search found is shown only where this says the same.
+The replay knows no atoms, tokens or intervals: values are their own keys, sums are exact, and each
+value is checked against its type.  A session that a search found is shown only if the replay
+agrees.
 Cost: linear in the session.
 """
 
@@ -21,9 +22,9 @@ from tcc_runtime.exact.writing import WitnessCall, WitnessSession, fields_of_cal
 
 
 def refused_at(side: Side, session: WitnessSession) -> int | None:
-    """The number of the call that a side refuses, from 0; that of all where it may not end there.
+    """Index of the call that a side refuses; the number of calls if the session may not end there.
 
-    None: it takes every call, and may end where the session is one that ends.
+    None: the side accepts every call, and the session may end if it is one that ends.
     """
     numbers = {
         named(side.core.tools[call.tool], call.values): at
@@ -70,7 +71,7 @@ def _exact(value: Any) -> Decimal:
 
 
 def _read(side: Side, call: WitnessCall) -> tuple[Any, dict[str, Any]] | None:
-    """The listed values by name and the open ones; None: they are not the tool's."""
+    """The listed values by name and the open values; None if they are not those of the tool."""
     number = side.tools.get(call.tool)
     if number is None:
         return None

@@ -1,14 +1,14 @@
 """The search over the sessions of two sides: breadth first, states up to a renaming of tokens.
 
-Every question is one about inclusion: that of a statement has the statement on its right side,
-``reachable`` the statement that nothing of the pattern is called.  The first state at which the
-left side may end and the right may not, or the first call that the right refuses, refutes it;
-levels are gone through whole, so the session is shortest over both.  Where no level shows any, it
-is proved.
-A canonical form that is not perfect repeats states and does no harm: it is only a renaming within
-atoms.  A session is written with concrete values, and whoever shows it has to replay it first.
+Every question is a question about inclusion: a statement is the right side, and for ``reachable``
+the right side is the statement that no call of the pattern is made.  The question is refuted by the
+first state at which the left side may end and the right side may not, or by the first call that the
+right side refuses.  Each level is searched completely, so a session that is found is a shortest
+one.  If no level has one, the question is proved.
+An imperfect canonical form repeats states but does no harm: it is only a renaming within atoms.  A
+session is written with concrete values, and has to be replayed before it is shown.
 Cost: states times moves; memory: one state and one move each.
-No theorem is claimed; held to brute force by tests/exact.
+No theorem is claimed: tests/exact compares with brute force.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ _MOST_ROWS = 1 << 14  # of the right side that are kept, where plans alone decid
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """What a search found.
+    """Result of a search.
 
     Attributes:
         holds: whether no session refutes the question; None: undecided.
-        session: a shortest one that does.
+        session: a shortest session that does.
         codes: why it is undecided.
         whys: the same in words.
-        states: how many were met.
-        loose: whether traces were searched that no session has.
-        bare: whether the left was looked at without its statements of version 1.2.
+        states: the number of states that were searched.
+        loose: whether the search included traces that no session has.
+        bare: whether the left side was searched without its statements of version 1.2.
     """
 
     holds: bool | None
@@ -60,7 +60,7 @@ class SearchResult:
 
 @dataclass(slots=True)
 class _Met:
-    """A state and how it was met first."""
+    """A state, and how the search first reached it."""
 
     state: State
     before: int
@@ -92,7 +92,7 @@ class _Search:
 
 
 def _never() -> None:
-    """No time is kept."""
+    """The check of a search without a time limit."""
 
 
 def _not_replayed(session: WitnessSession) -> bool:
@@ -110,9 +110,9 @@ def included(
     """Whether every session of the left side is one of the right.
 
     Args:
-        make: the two sides.
-        real: whether a session replays; asked where the system is loose.
-        check_time: raises `OpenQuestion` P507 where the time is over.
+        make: makes the two sides.
+        real: whether a session replays; called if the system is loose.
+        check_time: raises `OpenQuestion` P507 when the time is over.
     """
     search: _Search | None = None
     try:
@@ -126,7 +126,7 @@ def included(
 def _of_one_session(search: _Search, decided: Callable[[], SearchResult]) -> SearchResult:
     """What is decided; of a limit across sessions only that some session breaks the question.
 
-    That is looked for among few states: going through all of them would prove nothing.
+    The search is cut after few states: to go through all of them would prove nothing.
     """
     wide = [one.text for one in search.system.right.policies if is_across(one.policy)]
     if not wide:
@@ -209,13 +209,13 @@ def _shown(
 def some_session(
     system: System, *, max_states: int, check_time: Callable[[], None] = _never
 ) -> WitnessSession | None:
-    """Some session of the left side that the right refuses, not a shortest one; None: none found.
+    """A session of the left side that the right side refuses; not always a shortest one.
 
-    States come first at which the right side remembers more and has added up more: what a limit
-    refuses is at the end of that.
+    None if none is found. States at which the right side remembers more and has added up more come
+    first, because the calls that a limit refuses come last.
 
     Raises:
-        OpenQuestion: P507, and whatever a move meets.
+        OpenQuestion: P507, and whatever a move raises.
     """
     search = _Search(system=system, max_states=max_states, check_time=check_time)
     heap = [(0, 0, at) for at in _begun(search)]
@@ -248,7 +248,7 @@ def finishable(
     max_states: int = MAX_STATES,
     check_time: Callable[[], None] = _never,
 ) -> SearchResult:
-    """Whether every session of a grammar begins one that may end; both sides are that grammar."""
+    """Whether every session of a grammar, which is both sides, can be continued to an end."""
     search: _Search | None = None
     try:
         search = _Search(system=make(), max_states=max_states, check_time=check_time)
@@ -355,8 +355,8 @@ def reached_tools(
 def canonical(state: State) -> tuple[State, Renaming]:
     """A state with its tokens numbered from 0 in each atom, in an order of their facts.
 
-    Colours are refined by the facts that a token is in, and what is left equal is taken as it
-    comes.
+    Colours are refined by the facts that a token occurs in; tokens that remain equal are taken in
+    the order in which they come.
     """
     tokens = list(held_tokens([state.mine, state.other, state.later]))
     if not tokens:
@@ -433,7 +433,7 @@ def _written(search: _Search, at: int, last: Move | None, ends: Ends) -> Witness
 
 
 def is_plain(system: System) -> bool:
-    """Whether a state of both sides is a pair of states of their automata, and nothing more."""
+    """Whether a state of both sides is a pair of states of their automata, and nothing else."""
     sides = (system.left, system.right)
     return (
         all(isinstance(side.walk, OfPlans) and side.walk.is_plain for side in sides)

@@ -1,9 +1,9 @@
-"""A side of an exact question: a grammar, or one statement beside a grammar's tools.
+"""A side of an exact question: a grammar, or one statement with a grammar's tools.
 
-A side has places, where plans may be, and memories of monitors; sums of open values are apart, as
-intervals (:mod:`tcc_runtime.exact.system`).  What monitors mean is
-:mod:`tcc_certs.session.monitors.keyed`, what plans and relaxed statements mean is
-:mod:`tcc_certs.session.machine`; nothing of it is said here again.
+A side consists of configurations of plans and of memories of monitors; sums of open values are kept
+apart, as intervals (:mod:`tcc_runtime.exact.system`).  :mod:`tcc_certs.session.monitors.keyed`
+defines what monitors mean, and :mod:`tcc_certs.session.machine` what plans and relaxed statements
+mean; this module repeats none of it.
 Cost: linear in the calls of the core, once.
 """
 
@@ -27,33 +27,33 @@ Items: TypeAlias = "frozenset[tuple[tuple[int, Key], int]]"  # counts of monitor
 
 
 class Walk(Protocol):
-    """Where plans may be on a side; calls by their indices in the core."""
+    """The configurations of plans on a side; calls by their indices in the core."""
 
     @property
     def start(self) -> Place:
-        """Before the first call."""
+        """The configuration before the first call."""
 
     @property
     def longest(self) -> int:
-        """The calls of a longest plan."""
+        """Number of calls of a longest plan."""
 
     def step(self, place: Place, call: int) -> Place | None:
-        """After a call; None: it may not come next."""
+        """The configuration after a call; None if the call may not come next."""
 
     def accepts(self, place: Place) -> bool:
         """Whether a session may end here."""
 
     def calls(self, place: Place) -> Sequence[int]:
-        """The calls that may come next, as far as the automaton says so."""
+        """The calls that may come next, as far as the automaton knows."""
 
 
 class OfPlans:
-    """The plans of an artifact, and what it leaves to the run.
+    """The plans of an artifact, and the statements that it leaves to the run.
 
     Attributes:
         artifact: the artifact.
-        numbers: of each of its calls, that of the core.
-        is_plain: whether a place is one state and nothing else.
+        numbers: for each of its calls, the index in the core.
+        is_plain: whether a configuration is one state and nothing else.
     """
 
     def __init__(self, artifact: Artifact) -> None:
@@ -81,7 +81,7 @@ class OfPlans:
         return [self.numbers[call] for call in sorted(found)]
 
     def mine(self, call: int) -> int:
-        """The artifact's call for one of the core; -1: it has none."""
+        """The artifact's call for a call of the core; -1 if it has none."""
         return self._mine.get(call, -1)
 
     # Where `is_plain`: places are states.
@@ -97,7 +97,7 @@ class OfPlans:
 
 
 class OfStatements:
-    """All statements of a core but its monitors, over any sequence of calls."""
+    """All statements of a core except its monitors, over any sequence of calls."""
 
     def __init__(self, core: Core) -> None:
         every = Relaxed(
@@ -120,21 +120,21 @@ class OfStatements:
         return self._constraints.may_stop(place[1])
 
     def calls(self, place: Place) -> Sequence[int]:
-        """None: nobody asks."""
+        """None, as nobody asks."""
         return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """A side, ready to be walked.
+    """A side, prepared for a search.
 
     Attributes:
         walk: its plans.
-        monitors: without sums, compiled.
+        monitors: those without sums, compiled.
         caps: for each summed parameter, by the names of tool and parameter, the least cap.
-        tools: by name its index.
+        tools: index of each tool by name.
         policies: its statements of version 1.2.
-        longest: calls of a plan.
+        longest: number of calls of a longest plan.
     """
 
     core: Core
@@ -186,7 +186,7 @@ _MONITORS = (OrderMonitor, SumMonitor, UsesMonitor, PolicyMonitor)
 
 
 def ensure_covered(core: Core) -> None:
-    """The core has nothing that this search does not know: a later version may have.
+    """Check that this search knows everything in the core: a later version may have more.
 
     Raises:
         OpenQuestion: P501.
@@ -205,7 +205,7 @@ def ensure_covered(core: Core) -> None:
 
 
 def side_of(core: Core, walk: Walk) -> Side:
-    """A side from its core and its plans.
+    """Side of a core and its plans.
 
     Raises:
         OpenQuestion: P501.
@@ -232,17 +232,17 @@ def side_of(core: Core, walk: Walk) -> Side:
 
 
 def artifact_side(artifact: Artifact, core: Core | None = None) -> Side:
-    """The side of a grammar; of a part of its core, where that is given."""
+    """Side of a grammar, or of a part of its core."""
     return side_of(artifact.core if core is None else core, OfPlans(artifact))
 
 
 def statement_side(core: Core) -> Side:
-    """The side of the statements of a core, whatever its plan is."""
+    """Side of the statements of a core, whatever its plan is."""
     return side_of(core, OfStatements(core))
 
 
 def remembered(seen: Sequence[Seen], memory: Items, values: Values) -> Items | None:
-    """The memory after a call that is done; None: a monitor does not allow it."""
+    """The memory after a call that is done; None if a monitor does not allow the call."""
     counts: Counts = dict(memory)
     for one in seen:
         if not one.rule.allows(counts, one):

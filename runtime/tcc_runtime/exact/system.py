@@ -1,15 +1,15 @@
 """The sessions that two sides have in common, and the calls at which they part.
 
-A *state* is a place and a memory of each side and an interval for each sum.  A *move* is a call of
-the left side with a token for each compared field; it leads to the next state, or the right side
-refuses it.  Tokens that no memory holds are as good as fresh ones, so a move takes one of those
-that are held, or one that is not: so many values of an atom as are needed are asked of it.
+A *state* is a configuration and a memory of each side, and an interval for each sum.  A *move* is a
+call of the left side with a token for each compared field; it leads to the next state, or the right
+side refuses it.  All tokens that no memory holds are equivalent, so a move takes one that is held,
+or one that is not; so only as many values of an atom are needed.
 
-A system is *loose* where a call adds values that are compared as well, and too many to be told
-apart.  That lets more sessions through, so what is found is only a session if it replays (P504
-where none does).
+A system is *loose* if a call adds values that are also compared, and that are too many to tell
+apart.  Then it admits more sessions than exist, so a session that is found counts only if it
+replays (P504 if none does).
 Cost: for each state its calls times the choices of tokens.
-No theorem is claimed; held to brute force by tests/exact.
+No theorem is claimed: tests/exact compares with brute force.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_ELEMENTS = 1 << 22  # choices of elements of lists, in all: 10 minutes and m
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where both sides are."""
+    """A state of both sides."""
 
     left: Place
     right: Place
@@ -76,17 +76,17 @@ class Move:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """What memories hold: for each atom the numbers of its tokens, and tokens of lists alone."""
+    """Contents of memories: for each atom the numbers of its tokens, and tokens of lists alone."""
 
     tokens: Mapping[int, Sequence[int]]
     summaries: frozenset[Token]
 
 
 class System(Compared):
-    """Two sides, as sessions of the left go through them.
+    """Two sides, walked by the sessions of the left side.
 
     Attributes:
-        check_time: raises `OpenQuestion` P507 where the time is over; one state may take all of it.
+        check_time: raises `OpenQuestion` P507 when the time is over; one state may take all of it.
 
     Raises:
         OpenQuestion: P501, P504, P505, P506.
@@ -105,7 +105,7 @@ class System(Compared):
         self._tried = 0  # choices of elements
 
     def starts(self) -> Iterator[tuple[Move | None, State]]:
-        """Before the first call, for each choice of what a session is given."""
+        """The states before the first call, one for each choice of what a session is given."""
         start = State(
             self.left.walk.start,
             self.right.walk.start,
@@ -134,7 +134,7 @@ class System(Compared):
         """Every call of the left side that may come next, with every choice of tokens.
 
         Raises:
-            OpenQuestion: P503 one has too many choices, after all others; P507.
+            OpenQuestion: P503 a call has too many choices, after all other calls; P507.
         """
         held, open_ = self._held(state), list[OpenQuestion]()
         for past in self._pasts(state):
@@ -399,7 +399,7 @@ class System(Compared):
         return None if other is None else (place, other)
 
     def pair(self, call: int, kind: Kind, tokens: tuple[Choice, ...]) -> int | None:
-        """The right side's call for a call of the left; None: it has none."""
+        """The right side's call for a call of the left; None if it has none."""
         key = call, tokens
         if key in self._paired:
             return self._paired[key]

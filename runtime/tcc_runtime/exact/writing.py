@@ -1,7 +1,7 @@
-"""Sessions that a search found, with concrete values and times.
+"""Sessions that a search found, written with concrete values and times.
 
-Whoever shows one has to replay it first.  Cost: linear in the session, but for its times, which
-take its calls squared at most.
+A session has to be replayed before it is shown.  Cost: linear in the session, except for its times,
+which take at most the square of its calls.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class WitnessCall:
     """A call of a session.
 
     Attributes:
-        arguments: JSON values by name, as they are handed to a gate.
-        answer: the answer, as JSON; None for a tool without any.
-        at_ms: when, since the first call; None where no statement looks at the clock.
+        arguments: JSON values by name, in the form that a gate accepts.
+        answer: the answer, as JSON; None for a tool without one.
+        at_ms: the time since the first call; None if no statement looks at the clock.
     """
 
     tool: str
@@ -46,7 +46,7 @@ class WitnessSession:
     """A session that decides a question, and how it ends.
 
     Attributes:
-        given: what it is given, JSON values by name.
+        given: what the session is given, JSON values by name.
     """
 
     calls: tuple[WitnessCall, ...]
@@ -64,7 +64,7 @@ class _Named:
 
 
 class SessionWriter:
-    """Gives the tokens of a path values, and its sums."""
+    """Assigns values to the tokens and sums of a path."""
 
     def __init__(self, system: System, moves: Sequence[tuple[Move, Renaming]]) -> None:
         self._system = system
@@ -75,7 +75,7 @@ class SessionWriter:
         self._fits = True  # lists have as many elements as their types want
 
     def session(self, ends: Ends) -> WitnessSession | None:
-        """The calls; None where there are no times for them, or too few elements for a list."""
+        """The calls; None if there are no times for them, or too few elements for a list."""
         spans = self._system.histories.windows
         times = _times([move for move, _ in self._moves], spans) if spans else None
         if spans and times is None:
@@ -347,7 +347,7 @@ def _listed(tool: Tool, values: Sequence[int]) -> dict[str, Any]:
 
 
 def fields_of_call(tool: Tool, call: WitnessCall) -> tuple[dict[str, str], dict[str, Any]]:
-    """The listed fields of a call by their texts, and the open ones: arguments and answers."""
+    """The listed fields of a call by their texts, and its open fields: arguments and answers."""
     listed: dict[str, str] = {}
     for one in tool.parameters:
         value = _found(one.observed, call, one.name, one.at)
@@ -374,7 +374,7 @@ def _found(told: bool, call: WitnessCall, name: str, steps: Sequence[str] | None
 
 
 def opened(core: Core, session: WitnessSession) -> WitnessSession:
-    """A session that is given all that a core asks for, and nothing else.
+    """A session that is given exactly what a core asks for.
 
     Raises:
         OpenQuestion: P501, P505 no value of an attribute is known.

@@ -1,1 +1,1 @@
-"""Settings of a run: what is given, what an artifact allows, what may be claimed, the work."""
+"""Settings of a run: their table, what an artifact allows, the claim, and predicted work."""

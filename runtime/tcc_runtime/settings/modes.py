@@ -35,7 +35,7 @@ MOST_WRITTEN: Final = 1400 * 1024 * 1024  # what was measured to take 1.5 GB of 
 
 
 class Claim(StrEnum):
-    """What a run may say of its result."""
+    """What a run may claim of its result."""
 
     EXACT = "RunWiseExact"
     SURROGATE = "RunWiseSurrogate"
@@ -78,12 +78,12 @@ class Terms:
 
     @property
     def ask_rule(self) -> AskRule | None:
-        """What decides which model is asked; None where all costs are points."""
+        """The rule that selects a model to ask; None if all costs are points."""
         return None if self.ask is None else self.settings.ask_rule(self.ask, self.taken)
 
 
 def lowered(claim: Claim) -> Claim:
-    """What a run claims whose counts have become bounds before its first word is drawn."""
+    """The claim of a run whose counts have become bounds before its first word is drawn."""
     return Claim.SURROGATE if claim is Claim.EXACT else claim
 
 
@@ -269,7 +269,7 @@ def _require_no_race(settings: Settings) -> None:
 
 
 def opening_digest(artifact: Artifact, settings: Settings) -> bytes:
-    """O, what is handed out before the beacon and the nonce are known.
+    """O, the digest that is handed out before the beacon and the nonce are known.
 
     Raises:
         SettingsError: as a run with these settings.

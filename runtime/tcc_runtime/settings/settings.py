@@ -1,10 +1,10 @@
-"""What a run may be told: the seed, the mode, the bound, how many plans, and where to stop.
+"""Settings of a run: the seed, the mode, the bound, the number of plans, and when to stop.
 
-Text: docs/spec/race.md, sections 6 to 13.  Everything else a run depends on is in the artifact;
-what the two together allow is for :mod:`tcc_runtime.settings.modes`.  The fields of
-:class:`Settings` are the one table of these options (:mod:`tcc_runtime.settings.table`): what is
-checked here, the options of the commands and their help, the keywords of the library and the
-members of a request are all read from it.
+Text: docs/spec/race.md, sections 6 to 13.  Everything else that a run depends on is in the
+artifact; :mod:`tcc_runtime.settings.modes` decides what the two together allow.  The fields of
+:class:`Settings` are the one table of these options (:mod:`tcc_runtime.settings.table`): the checks
+here, the options of the commands and their help, the keywords of the library and the members of a
+request are all read from it.
 """
 
 from __future__ import annotations
@@ -270,16 +270,16 @@ class Settings:
 
     @property
     def spending_caps(self) -> SpendingCaps:
-        """The caps on what asking may take."""
+        """The caps on what questions and calls of models may take."""
         return SpendingCaps(
             price=self.price_cap, latency=self.sla_ms, epsilon=self.nano_epsilon_cap
         )
 
     def ask_rule(self, ask: Ask, taken: Taken | None) -> AskRule:
-        """What decides which model is asked: weights, caps, and the margin.
+        """The rule that selects the model to ask: weights, caps, and the margin.
 
         Args:
-            taken: the account of privacy that asking begins with; None: it keeps none.
+            taken: the privacy account at the start; None if there is none.
         """
         return AskRule(
             ask=ask,
@@ -293,7 +293,7 @@ class Settings:
 
     @property
     def salt(self) -> bytes:
-        """What opens the seed commitment."""
+        """The salt that opens the seed commitment."""
         return opening_salt(self.seed) if self.opening_salt is None else self.opening_salt
 
     @property

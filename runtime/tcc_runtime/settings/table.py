@@ -1,11 +1,10 @@
-"""One table of options: what the fields of a dataclass of options say of each, as rows.
+"""One table of options: the rows that the fields of a dataclass of options define.
 
-A field's type says what its values are, its default what holds where nothing is said, and its
-metadata the rest: ``about`` (a line of help), ``least``, ``above``, ``most`` and ``below`` (the
-range of a number; of bytes how many), ``places`` (the most of a decimal), ``short`` (its name on a
-command line and in a request, where that is another), ``metavar`` (what help calls a value),
-``asking`` (whether it is about asking what calls cost), and ``calls`` (whether it is a sequence of
-calls).
+A field's type defines its values, its default the value if nothing is given, and its metadata the
+rest: ``about`` (a line of help), ``least``, ``above``, ``most`` and ``below`` (the range of a
+number; of bytes their number), ``places`` (the most decimal places), ``short`` (another name for a
+command line and a request), ``metavar`` (the name of a value in help), ``asking`` (whether the
+option is about asking what calls cost), and ``calls`` (whether the value is a sequence of calls).
 Cost: once for each dataclass, well below a millisecond.
 """
 
@@ -32,18 +31,18 @@ class Option:
 
     Attributes:
         name: of the field.
-        kind: the type of its values, None left out: bool, int, float, str, bytes or tuple (of
+        kind: the type of its values, without None: bool, int, float, str, bytes or tuple (of
             texts).
-        choices: of the texts that it may be; empty where any may.
+        choices: the allowed texts; empty if any text is allowed.
         optional: whether it may be None.
-        default: where nothing is said; None where something has to be, too.
+        default: the value if nothing is given; None also if a value is required.
         about: a line of help.
-        least, above, most, below: of its number, or of how many bytes it has; None is no limit.
-        places: the most of a decimal.
-        short: its name where people write it, with underscores.
-        metavar: what help calls a value; None leaves it to the type.
-        asking: whether it is about asking what calls cost.
-        calls: whether its texts are calls one after the other: one text on a command line.
+        least, above, most, below: of the number, or of the number of bytes; None is no limit.
+        places: most decimal places.
+        short: its name for people, with underscores.
+        metavar: the name of a value in help; None leaves it to the type.
+        asking: whether the option is about asking what calls cost.
+        calls: whether its texts are consecutive calls: one text on a command line.
     """
 
     name: str
