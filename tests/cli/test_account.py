@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import tcc as library
+from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.container import write_container
 from tcc_certs.verbs import validate as verbs
 from tcc_runtime.pricing.quotes import Answer
@@ -158,15 +159,20 @@ def test_an_account_needs_somebody_to_ask_and_a_ledger(tcc, artifact, account):
 
 
 WORKER = """
-import sys, time
+import sys
 from pathlib import Path
 import tcc
+from tcc_certs.errors import Code, Rejected
 from tests.cli.test_account import slowly
 artifact, account = tcc.load(sys.argv[1]), tcc.Account(sys.argv[2], must_exist=True)
 for number in range(10**6):
     name = f"{int(sys.argv[4]):032x}{number:032x}"
     told = {"quoter": slowly, "ledger": Path(sys.argv[3]) / f"{name}.ledger", "account": account}
-    tcc.search(artifact, seed=bytes.fromhex(name), top=2, **told)
+    try:
+        tcc.search(artifact, seed=bytes.fromhex(name), top=2, **told)
+    except Rejected as refusal:
+        if refusal.code is not Code.ACCOUNT_LEASE:
+            raise  # else it was slower than its lease: its ledger is as one that was cut off
 """
 
 
@@ -175,6 +181,18 @@ def slowly(question):
     rng = random.Random(f"{question.call} {question.occurrence} {question.low} {question.high}")
     cost = rng.randint(question.low, question.high)
     return Answer(low=cost, high=cost, latency_ms=rng.randint(1, 30))
+
+
+def gone_on(artifact: library.Artifact, ledger: Path, account: library.Account) -> None:
+    """Resume a run until it ends, as often as it is slower than its lease."""
+    for _ in range(20):
+        try:
+            resume(artifact, ledger, bytes.fromhex(ledger.stem), quoter=slowly, account=account)
+        except Rejected as refusal:
+            assert refusal.code is Code.ACCOUNT_LEASE, refusal
+        else:
+            return
+    pytest.fail("slower than its lease, 20 times")
 
 
 def test_runs_of_eight_processes_that_are_killed_go_on_and_keep_to_one_account(artifact, tmp_path):
@@ -194,13 +212,14 @@ def test_runs_of_eight_processes_that_are_killed_go_on_and_keep_to_one_account(a
     finally:
         for worker in workers:
             worker.kill()
+            worker.wait()
     opened, cut = library.load(artifact), 0
     for ledger in sorted(ledgers.iterdir()):
         if b'"kind":"close"' not in ledger.read_bytes():
             if not ledger.read_bytes():
                 continue  # it was killed before the first line
             cut += 1
-            resume(opened, ledger, bytes.fromhex(ledger.stem), quoter=slowly, account=account)
+            gone_on(opened, ledger, account)
         found = library.validate(ledger, artifact, account=account)
         assert (found.word, found.findings) == ("VALID", ())
     time.sleep(0.4)
@@ -208,6 +227,36 @@ def test_runs_of_eight_processes_that_are_killed_go_on_and_keep_to_one_account(a
     assert cut > 0
     assert found.sums.held == (0, 0, 0)
     assert found.sums.spent.price <= 4000
+
+
+def test_a_run_that_is_slower_than_its_lease_is_resumed_and_ends_as_if_it_were_not(
+    artifact, tmp_path
+):
+    """The lease ends before each of the first transactions in turn: reserve, begin, settle, .."""
+    opened, seed, refused = library.load(artifact), bytes.fromhex(SEED), []
+
+    def run(name: str, slow: int) -> list:
+        reads = iter(range(10**6))
+        account = library.Account(
+            tmp_path / f"{name}.account",
+            price=4000,
+            lease_ms=100,
+            clock=lambda: 1000 * (next(reads) >= slow),
+        )
+        ledger = tmp_path / f"{name}.ledger"
+        try:
+            library.search(opened, seed=seed, quoter=slowly, ledger=ledger, account=account)
+        except Rejected as refusal:
+            refused.append((slow, refusal.code))
+            resume(opened, ledger, seed, quoter=slowly, account=account)
+        found = library.validate(ledger, opened, account=account)
+        assert (found.word, found.findings) == ("VALID", ()), slow
+        assert account.statement().sums.held == (0, 0, 0)
+        return json.loads(ledger.read_bytes().splitlines()[-1])["plans"]
+
+    whole = run("whole", 10**6)
+    assert [run(str(slow), slow) for slow in range(6)] == [whole] * 6
+    assert refused == [(slow, Code.ACCOUNT_LEASE) for slow in (1, 4)]
 
 
 EXECUTED = """grammar desk version "1"
