@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import tcc
-from tcc_runtime.mcp.calls import WaitingCalls
-from tcc_runtime.mcp.door import ClientCall
+from tcc_runtime.mcp.door import ClientCall, WaitingCalls
 from tcc_runtime.mcp.upstream import Upstream
 from tcc_runtime.mcp.upstream.pipes import MAX_CLIENT_LINE
 from tcc_runtime.mcp.wire import Request

@@ -12,13 +12,13 @@ from hypothesis import given, settings, strategies as st
 
 from tcc_runtime.gate.arguments import plain
 from tcc_runtime.mcp import wire
-from tcc_runtime.mcp.calls import is_kept
 from tcc_runtime.mcp.upstream.pipes import Lines
 from tcc_runtime.mcp.wire import (
     MalformedMessage,
     Request,
     Response,
     is_deeper,
+    is_kept,
     read_json,
     read_line,
     write_line,

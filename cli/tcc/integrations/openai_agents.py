@@ -15,8 +15,7 @@ from typing import Any
 from tcc.integrations import GateSource, gate_of, made, of_one_artifact, require_tools
 from tcc_runtime.errors import BindingError
 from tcc_runtime.gate.arguments import plain
-from tcc_runtime.mcp.calls import is_kept
-from tcc_runtime.mcp.wire import MalformedMessage, dumps, read_json
+from tcc_runtime.mcp.wire import MalformedMessage, dumps, is_kept, read_json
 
 
 def guard(tools: Sequence[Any], gate: GateSource, *, mask: bool = False) -> list[Any]:

@@ -1,210 +1,38 @@
-"""Calls of a client: waiting, under way, answered late; and what the relay needs of a gate.
+"""Calls under way, from permit to outcome; and those that are answered late.
 
+A call is under way from its permit to its outcome, which is recorded once: the server's answer, or
+unknown where there is none in time, the client cancels it, or what would carry an answer is gone.
 Only a plain result says that a call was done.  An error may have come before the deed or after it,
 so it is unknown, unless the grammar says of the tool that errors mean failure.  An answer that
-comes after its call was given up resolves what was unknown.  The relay is written against the
-protocols here, which :class:`tcc_runtime.gate.Gate` satisfies.
+comes after its call was given up resolves what was unknown.  A call of several rounds
+(:mod:`tcc_runtime.mcp.rounds`) is one call: decided once, recorded once.
 Cost: that of the gate's records; memory is bounded by what may wait.
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
-from decimal import Decimal
-from typing import Any, Literal, NoReturn, Protocol
+from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
 
 from tcc_certs.errors import Code
-from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_runtime.errors import LedgerError
 from tcc_runtime.gate.arguments import plain
 from tcc_runtime.gate.permit import Ticket
-from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.gate.refusals import Decision, Refused
 from tcc_runtime.gate.wrapping import TOLD_ERROR, UNDECIDED, is_error_text
-from tcc_runtime.mcp.door import ClientCall
-from tcc_runtime.mcp.upstream.pipes import MAX_CLIENT_LINE
-from tcc_runtime.mcp.wire import Id, Member, Response, dumps, is_input_required
+from tcc_runtime.mcp import gate_interface as gate, rounds, wire
+from tcc_runtime.mcp.door import ClientCall, ClientConnection, busy_line
+from tcc_runtime.mcp.hub import AWAY_ERROR
+from tcc_runtime.mcp.upstream import Upstream
+from tcc_runtime.mcp.upstream.pipes import Pipe
 
-# What the relay needs of a gate, and what it tells a model of a refusal.
-
-_MOST_NEXT = 24
-_MOST_TOOLS = 256
-
-
-class GatePermit(Protocol):
-    """A call that was let through."""
-
-    @property
-    def seq(self) -> int:
-        """Its number in the session."""
-
-    model: str
-    """That makes the call, by the budget of the session; empty where none does."""
-
-    shadowed: str
-    """Why it is refused and made all the same; then it has no number and no outcome. Else empty."""
-
-    def done(self, result: Any = None, observed: Mapping[str, Any] | None = None) -> None:
-        """It happened."""
-
-    def failed(self, reason: str, *, answered: bool = False) -> None:
-        """It did not happen; `answered`: it changed nothing, and its error was read."""
-
-    def unknown(self, reason: str) -> None:
-        """Nobody knows."""
-
-
-class NextCall(Protocol):
-    """A call that plans allow."""
-
-    @property
-    def tool(self) -> str:
-        """Its tool."""
-
-    @property
-    def arguments(self) -> Mapping[str, Any]:
-        """Its listed arguments."""
-
-
-class CallRecord(Protocol):
-    """A call that was made."""
-
-    @property
-    def outcome(self) -> str:
-        """How it ended."""
-
-
-class GateSession(Protocol):
-    """A session behind a gate; nothing of it waits for a lock, as a turn is had before."""
-
-    @property
-    def session_id(self) -> str:
-        """Its id."""
-
-    def try_turn(self) -> Ticket | None:
-        """The turn and the lock; None while another has them."""
-
-    def stop_waiting(self) -> None:
-        """A turn that was not had is not wanted any more."""
-
-    def give_back(self, turn: Ticket) -> None:
-        """A turn that was not used."""
-
-    def call(
-        self, tool: str, arguments: Mapping[str, Any], *, turn: Ticket
-    ) -> AbstractContextManager[GatePermit]:
-        """Let a call through, or raise ``Refused``; the turn is given back behind it."""
-
-    def refuse(self, code: Code, tool: str, reason: str, *, turn: Ticket) -> NoReturn:
-        """Refuses a call for a reason outside of the grammar; the turn is given back."""
-
-    def resolve(
-        self,
-        seq: int,
-        outcome: Literal["done", "failed"],
-        observed: Mapping[str, Any] | None = None,
-        *,
-        turn: Ticket,
-    ) -> object:
-        """Say how a call ended that was unknown; the turn is given back."""
-
-    @property
-    def history(self) -> Sequence[CallRecord]:
-        """The calls so far."""
-
-    def allowed(self) -> Sequence[NextCall]:
-        """The calls that plans allow now."""
-
-
-class SpentSession(Protocol):
-    """A session in which nothing more can be called."""
-
-    @property
-    def session(self) -> str:
-        """Its id."""
-
-    @property
-    def way_on(self) -> str:
-        """What whoever wants to go on can do."""
-
-
-class CallRefusal(Protocol):
-    """Why a call is not let through."""
-
-    @property
-    def code(self) -> str:
-        """R101 to R308."""
-
-    @property
-    def because(self) -> Sequence[Mapping[str, str]]:
-        """What forbids it."""
-
-    @property
-    def allowed_next(self) -> Sequence[NextCall]:
-        """The calls that plans allow instead."""
-
-    @property
-    def spent(self) -> SpentSession | None:
-        """Where nothing is allowed any more: in which session, and the way on."""
-
-
-def refusal_result(refusal: CallRefusal) -> dict[str, Any]:
-    """The result that says so to a model: an error, with what is allowed instead."""
-    following = refusal.allowed_next
-    told: dict[str, Any] = {
-        "code": str(refusal.code),
-        "because": [dict(reason) for reason in refusal.because],
-        "allowed_next": [_call(call) for call in following[:_MOST_NEXT]],
-    }
-    spent = refusal.spent
-    if spent is not None:
-        told |= {"spent": True, "session": spent.session, "way_on": spent.way_on}
-    if len(following) > _MOST_NEXT:
-        told["allowed_next_left_out"] = len(following) - _MOST_NEXT
-        told["allowed_tools"] = list(dict.fromkeys(call.tool for call in following))[:_MOST_TOOLS]
-    return error_result(f"Not allowed, and nothing was called. {refusal}. {dumps(told)}", told)
-
-
-def error_result(said: str, told: Mapping[str, Any]) -> dict[str, Any]:
-    """A result of a tool that is an error, for people, models and programs."""
-    return {
-        "content": [{"type": "text", "text": said}],
-        "structuredContent": dict(told),
-        "isError": True,
-    }
-
-
-def is_kept(value: Any) -> bool:
-    """Whether :func:`plain` gives the same numbers: a listed one may have more digits than it has.
-
-    Cost: linear in the value; nested deeper than a gate takes it is not looked at.
-    """
-    level = [value]
-    for _ in range(MAX_DEPTH + 2):
-        if not level:
-            break
-        if any(isinstance(part, Decimal) and Decimal(repr(plain(part))) != part for part in level):
-            return False
-        level = [inner for part in level for inner in _inside(part)]
-    return True
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    if isinstance(value, Mapping):
-        return value.values()
-    return value if isinstance(value, list | tuple) else ()
-
-
-def _call(call: NextCall) -> dict[str, Any]:
-    return {"tool": call.tool, "arguments": plain(dict(call.arguments))}
-
-
-_MOST_WAITING = 256
-_MOST_BYTES = 2 * MAX_CLIENT_LINE
 _MOST_LATE = 256
+_FULL = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,21 +53,6 @@ class ToolTraits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
-    """What a server asks for before it answers a call.
-
-    Attributes:
-        keys: of its requests.
-        state: the server's own.
-        token: the state that the client has of us.
-    """
-
-    keys: frozenset[str]
-    state: str | None
-    token: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenCall:
     """A call that is under way.
 
@@ -252,11 +65,11 @@ class OpenCall:
     """
 
     call: ClientCall
-    permit: GatePermit
+    permit: gate.GatePermit
     identity: int
     until: float
     leave: ExitStack
-    asked: Round | None = None
+    asked: rounds.Round | None = None
     rounds: int = 0
 
 
@@ -274,7 +87,7 @@ class Ending:
 
     outcome: Literal["done", "failed", "unknown"]
     answer: Any = None
-    result: Mapping[str, Member] | None = None
+    result: Mapping[str, wire.Member] | None = None
     reason: str = ""
     said: str = ""
 
@@ -289,7 +102,7 @@ def unknown(reason: str, said: str = "") -> Ending:
     return Ending(outcome="unknown", reason=reason, said=said)
 
 
-def ending_of(answer: Response, tool: ToolTraits) -> Ending:
+def ending_of(answer: wire.Response, tool: ToolTraits) -> Ending:
     """How a call of a tool ended that was answered so."""
     if answer.error is not None:
         return unknown(f"the server answered with error {answer.error[0]}", answer.error[1])
@@ -297,7 +110,7 @@ def ending_of(answer: Response, tool: ToolTraits) -> Ending:
     if members is None:
         return unknown("the server answered with a result that is no object")
     kind = members["resultType"].value if "resultType" in members else "complete"
-    if is_input_required(members):
+    if wire.is_input_required(members):
         return unknown("the server asks for more, and nothing may be asked here")
     if kind != "complete":
         return unknown("the server answered with a result of an unknown type")
@@ -318,7 +131,7 @@ def ending_of(answer: Response, tool: ToolTraits) -> Ending:
     return Ending(outcome=outcome, result=members, reason=TOLD_ERROR)
 
 
-def record(permit: GatePermit, ending: Ending, tool: ToolTraits) -> None:
+def record(permit: gate.GatePermit, ending: Ending, tool: ToolTraits) -> None:
     """Tell the gate how a call ended."""
     if ending.outcome == "done" and ending.result is not None:
         whole = {name: member.value for name, member in ending.result.items()}
@@ -346,67 +159,312 @@ def _json_in(text: str) -> Any:
         return text
 
 
-def _is_content(member: Member | None) -> bool:
+def _is_content(member: wire.Member | None) -> bool:
     blocks = None if member is None else member.value
     return isinstance(blocks, list) and all(isinstance(block, dict) for block in blocks)
 
 
-class WaitingCalls:
-    """The calls that wait for their turn, in their order; bounded."""
+class CallWatch(Protocol):
+    """Whoever counts what becomes of calls; told from the thread of the relay."""
 
-    def __init__(self) -> None:
-        self._calls: deque[tuple[ClientCall, int]] = deque()
-        self._bytes = 0
+    def refused(self, tool: str, code: str) -> None:
+        """A call was refused; `tool` is what the client named."""
+
+    def ended(self, tool: str, outcome: str) -> None:
+        """A call that was let through has an outcome."""
+
+
+class OpenCalls:
+    """The calls under way, each from its permit to its outcome.
+
+    Args:
+        client: the pipe to the client.
+        door: how the client is spoken to.
+        seconds: how long a call may take.
+        note: is told, for people, what went wrong.
+        watch: is told of each call that is refused or ends.
+        settled: is called when an outcome is recorded, and the client told.
+
+    Attributes:
+        blocked: the call that waits until another one has ended; None: none does.
+    """
+
+    def __init__(
+        self,
+        *,
+        client: Pipe,
+        door: ClientConnection,
+        seconds: float,
+        note: Callable[[str], None],
+        watch: CallWatch | None,
+        settled: Callable[[], None],
+    ) -> None:
+        self._client = client
+        self._door = door
+        self._seconds = seconds
+        self._note = note
+        self._watch = watch
+        self._settled = settled
+        self._open: dict[int, OpenCall] = {}  # by the ids of the requests to the server
+        self.blocked: ClientCall | None = None
+        self._upstream: Upstream | None = None
+        self._tools: Mapping[str, ToolTraits] = {}
+        self._session: gate.GateSession | None = None
+        self._late: LateAnswers | None = None
+        self._rounds: rounds.Rounds | None = None
+
+    def serve(
+        self,
+        upstream: Upstream,
+        session: gate.GateSession,
+        tools: Mapping[str, ToolTraits],
+        late: LateAnswers,
+    ) -> None:
+        """From here on there are calls: of tools of this grammar, to this server."""
+        self._upstream = upstream
+        self._session = session
+        self._tools = tools
+        self._late = late
 
     def __len__(self) -> int:
-        return len(self._calls)
+        return len(self._open)
 
     @property
-    def identities(self) -> frozenset[Id]:
-        """The ids of all of them."""
-        return frozenset([call.identity for call, _ in self._calls])
+    def identities(self) -> set[wire.Id]:
+        """The ids under which the client waits for their answers."""
+        return {opened.call.identity for opened in self._open.values()}
 
-    def add(self, call: ClientCall, size: int, taken: Collection[Id]) -> str | None:
-        """Put a call at the end; the reason where it cannot stand there, and is not made.
+    @property
+    def deadlines(self) -> list[float]:
+        """When the outcome of each is unknown."""
+        return [opened.until for opened in self._open.values()]
+
+    def of(self, identity: object) -> OpenCall | None:
+        """The call that has this id of ours."""
+        return self._open.get(identity) if type(identity) is int else None
+
+    def may_begin(self, first: ClientCall | None) -> bool:
+        """Whether the first call that waits, if one does, may be decided beside these."""
+        if not self._open:
+            return True
+        if first is None or first is self.blocked:
+            return False
+        return all(
+            self._tool(opened).parallel or bool(opened.permit.shadowed)
+            for opened in self._open.values()
+        )
+
+    def refuse(self, call: ClientCall, refusal: Refused) -> None:
+        """Tell a client that the gate refused its call."""
+        self._note_refusal(call, str(refusal.code))
+        self._client.send(self._door.answer(call, gate.refusal_result(refusal)))
+
+    def begin(self, call: ClientCall, permit: gate.GatePermit, leave: ExitStack) -> None:
+        """Make a call that was let through.
 
         Args:
-            size: bytes of the line that it came in.
-            taken: ids that others have, too.
+            leave: gives the permit back.
         """
-        if call.identity in taken or call.identity in self.identities:
-            return "a call has this id already"
-        if len(self._calls) >= _MOST_WAITING or self._bytes + size > _MOST_BYTES:
-            return "too many calls wait; not called"
-        self._calls.append((call, size))
-        self._bytes += size
-        return None
+        if permit.shadowed:
+            self._note_refusal(call, permit.shadowed)
+        if not wire.is_kept(call.arguments):
+            what = "a number of which the server would get another one"
+            with leave:
+                permit.failed(what)
+            said = f"not called: {what}"
+            self._client.send(self._door.refused(call, wire.INVALID_PARAMS, said))
+            return
+        identity = self._request(call, call.arguments, permit.model, {})
+        until = time.monotonic() + self._seconds
+        self._open[identity] = OpenCall(
+            call=call, permit=permit, identity=identity, until=until, leave=leave
+        )
 
-    @property
-    def first(self) -> ClientCall:
-        """The one whose turn is next."""
-        return self._calls[0][0]
+    def _request(
+        self, call: ClientCall, arguments: Mapping[str, Any], model: str, more: Mapping[str, Any]
+    ) -> int:
+        """Ask the server for a call, in the words that were decided on; under which id."""
+        if self._upstream is None:
+            return 0
+        params: dict[str, Any] = {"name": call.tool, "arguments": plain(arguments), **plain(more)}
+        meta: dict[str, Any] = {}
+        if call.token is not None:
+            meta["progressToken"] = self._upstream.next_identity
+        if model:
+            # A session that was begun with a budget: the ledger names who makes the call.
+            meta["tcc/model"] = model
+        if call.inputs:
+            meta[wire.CAPABILITIES_KEY] = call.inputs
+        if meta:
+            params["_meta"] = meta
+        return self._upstream.request("tools/call", params)
 
-    def take(self) -> ClientCall:
-        """The first of them; it waits no longer."""
-        call, size = self._calls.popleft()
-        self._bytes -= size
-        return call
+    def go_on(self, call: ClientCall, taken: Collection[wire.Id]) -> bool:
+        """Go on with the call whose round a client answers; whether it is another one instead.
 
-    def drop(self, identity: Id) -> bool:
-        """Take one out; whether it was there."""
-        for at, (call, size) in enumerate(self._calls):
-            if call.identity == identity:
-                del self._calls[at]
-                self._bytes -= size
-                return True
+        Args:
+            taken: ids under which the client waits for something else than calls under way.
+        """
+        opened, upstream = self._asked_by(call.state or ""), self._upstream
+        if opened is None or opened.asked is None or upstream is None:
+            said = "requestState is of no round of this session, or was used"
+            self._client.send(self._door.refused(call, wire.INVALID_PARAMS, said))
+            return False
+        if not rounds.is_same(call, opened.call):
+            return True
+        answers = rounds.answers_of(call, opened.asked)
+        others = [one.call.identity for one in self._open.values() if one is not opened]
+        if call.identity in taken or call.identity in others:
+            self._client.send(busy_line(call.identity, "a call has this id already"))
+        elif isinstance(answers, str):
+            self._client.send(self._door.refused(call, wire.INVALID_PARAMS, answers))
+        elif upstream.pipe.waiting > _FULL:
+            said = "the server does not read what was sent to it"
+            self._client.send(busy_line(call.identity, said))
+        else:
+            del self._open[opened.identity]
+            more: dict[str, Any] = {} if call.responses is None else {"inputResponses": answers}
+            if opened.asked.state is not None:
+                more["requestState"] = opened.asked.state
+            arguments = opened.call.arguments
+            identity = self._request(call, arguments, opened.permit.model, more)
+            again = replace(call, arguments=arguments, state=None, responses=None)
+            self._open[identity] = replace(
+                opened, call=again, identity=identity, asked=None, rounds=opened.rounds + 1
+            )
         return False
 
-    def empty(self) -> tuple[ClientCall, ...]:
-        """All of them; none waits any longer."""
-        found = tuple([call for call, _ in self._calls])
-        self._calls.clear()
-        self._bytes = 0
-        return found
+    def _asked_by(self, state: str) -> OpenCall | None:
+        """The call under way whose client was given this state.
+
+        None where there is none: a state that was made up, used, of another session or too old.
+        """
+        found = self.of(rounds.identity_in(state))
+        if found is None or found.asked is None:
+            return None
+        return found if found.asked.has_token(state) else None
+
+    def answer(self, opened: OpenCall, message: wire.Response) -> None:
+        """The server's answer: the call has ended, or the client is asked for more first."""
+        upstream, result = self._upstream, message.result
+        if upstream is None:
+            return
+        if message.error and message.error[0] == AWAY_ERROR and upstream.several:
+            self._give_up(opened, message.error[1])
+        elif not upstream.was_sent(opened.identity):
+            self._give_up(opened, "the server cannot be reached")
+        elif opened.asked is not None:
+            return  # it has its answer
+        elif (
+            result is None
+            or opened.call.inputs is None
+            or not (upstream.stateless or upstream.several)
+            or not wire.is_input_required(result)
+        ):
+            self._settle(opened, ending_of(message, self._tool(opened)), answer=message)
+        else:
+            self._ask(opened, result, message)
+
+    def _ask(
+        self, opened: OpenCall, result: Mapping[str, wire.Member], message: wire.Response
+    ) -> None:
+        """Ask the client for what the server wants before it answers."""
+        if self._session is None:
+            return
+        self._rounds = self._rounds or rounds.Rounds(self._session.session_id)
+        place = opened.identity, opened.permit.seq, opened.rounds + 1
+        try:
+            asked = self._rounds.asked(result, opened.call.inputs or {}, place)
+        except rounds.NotAsked as reason:
+            self._settle(opened, unknown(str(reason)), answer=message)
+            return
+        self._open[opened.identity] = replace(opened, asked=asked)
+        self._client.send(self._door.asks(opened.call, result, asked.token))
+
+    def cancel(self, identity: wire.Id) -> None:
+        """The client does not wait for an answer under this id any longer, and gets none."""
+        for opened in tuple(self._open.values()):
+            if opened.call.identity == identity:
+                self._tell_cancelled(opened)
+                self._settle(opened, unknown("the client cancelled it"), answered=False)
+
+    def give_up_overdue(self, now: float) -> None:
+        """Those that have no answer in time are unknown."""
+        for opened in tuple(self._open.values()):
+            if now >= opened.until:
+                self._tell_cancelled(opened)
+                self._settle(opened, unknown(f"there was no answer in {self._seconds:g} s"))
+
+    def break_off(self, reason: str, *, asked: bool | None = None) -> None:
+        """What would carry the answers is gone: they are unknown.
+
+        Args:
+            asked: only those whose client is asked for more, or only the others; None: all.
+        """
+        for opened in tuple(self._open.values()):
+            if asked is None or asked == (opened.asked is not None):
+                self._settle(opened, unknown(reason))
+
+    def _give_up(self, opened: OpenCall, reason: str) -> None:
+        """A call that was let through, and not sent: its server had just gone."""
+        if opened.rounds:  # earlier rounds of it came to the server
+            self._settle(opened, unknown(reason))
+            return
+        self._open.pop(opened.identity, None)
+        self.blocked = None
+        with opened.leave:
+            opened.permit.failed("its server is away: not sent")
+        refusal = Refused(Decision(Code.SERVER_AWAY, reason, list, tuple), opened.call.tool)
+        self.refuse(opened.call, refusal)
+
+    def _note_refusal(self, call: ClientCall, code: str) -> None:
+        if self._watch is not None:
+            self._watch.refused(call.tool, code)
+
+    def _tell_cancelled(self, opened: OpenCall) -> None:
+        if opened.asked is None and self._upstream is not None:
+            self._upstream.cancel(opened.identity)
+
+    def _settle(
+        self,
+        opened: OpenCall,
+        ending: Ending,
+        *,
+        answer: wire.Response | None = None,
+        answered: bool = True,
+    ) -> None:
+        """Record how an open call ended, and tell the client."""
+        if self._open.pop(opened.identity, None) is None:
+            return
+        self.blocked = None
+        try:
+            with opened.leave:
+                record(opened.permit, ending, self._tool(opened))
+        except LedgerError as error:
+            self._note(f"the outcome of call {opened.permit.seq} is not recorded: {error}")
+        if self._watch is not None and not opened.permit.shadowed:
+            self._watch.ended(opened.call.tool, ending.outcome)
+        # One whose client is asked is answered already, and the server has nothing to answer.
+        answered = answered and opened.asked is None
+        known = answer is not None or opened.asked is not None or bool(opened.permit.shadowed)
+        if not known and ending.outcome == "unknown" and self._late is not None:
+            self._late.expect(opened.identity, opened.permit.seq, opened.call.tool)
+        if answered:
+            self._client.send(self._line(opened, ending, answer))
+        self._settled()
+
+    def _line(self, opened: OpenCall, ending: Ending, answer: wire.Response | None) -> bytes:
+        """The answer to the client."""
+        if ending.result is not None:
+            return self._door.relayed(opened.call, ending.result)
+        told = {"outcome": ending.outcome, "seq": opened.permit.seq, "because": ending.because}
+        if answer is not None and answer.error is not None:
+            return self._door.refused(opened.call, answer.error[0], answer.error[1], told)
+        said = f"It is not known whether this call happened: {ending.because}. Do not repeat it."
+        return self._door.answer(opened.call, gate.error_result(said, told))
+
+    def _tool(self, opened: OpenCall) -> ToolTraits:
+        return self._tools.get(opened.call.tool, ToolTraits())
 
 
 class LateAnswers:
@@ -424,7 +482,10 @@ class LateAnswers:
     """
 
     def __init__(
-        self, session: GateSession, tools: Mapping[str, ToolTraits], note: Callable[[str], None]
+        self,
+        session: gate.GateSession,
+        tools: Mapping[str, ToolTraits],
+        note: Callable[[str], None],
     ) -> None:
         self._session = session
         self._tools = tools
@@ -443,7 +504,7 @@ class LateAnswers:
         if len(self._expected) > _MOST_LATE:
             del self._expected[next(iter(self._expected))]
 
-    def take(self, answer: Response) -> None:
+    def take(self, answer: wire.Response) -> None:
         """An answer to something else than the call under way; one that nobody expects is none."""
         if not isinstance(answer.identity, int):
             return

@@ -8,16 +8,20 @@ whether they may be made is asked elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias
 
 from tcc_runtime.mcp import wire
+from tcc_runtime.mcp.upstream.pipes import MAX_CLIENT_LINE
 
 _CALL_MEMBERS = frozenset(("name", "arguments", "_meta"))
 _ROUND_MEMBERS = frozenset(("inputResponses", "requestState"))
 _MOST_STATE = 1024
+_MOST_WAITING = 256
+_MOST_BYTES = 2 * MAX_CLIENT_LINE
 # What a client can be asked for before a call is answered, and the parts of each.
 _INPUTS = {"elicitation": ("form", "url"), "roots": (), "sampling": ("context", "tools")}
 _FAR = 10**15
@@ -462,6 +466,64 @@ class ClientConnection:
     def _answered(self, identity: wire.Id, result: Mapping[str, Any]) -> bytes:
         whole = wire.stamped(result, self._server) if self.stateless else result
         return wire.write_line({"jsonrpc": "2.0", "id": identity, "result": whole})
+
+
+class WaitingCalls:
+    """The calls that wait for their turn, in their order; bounded."""
+
+    def __init__(self) -> None:
+        self._calls: deque[tuple[ClientCall, int]] = deque()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    @property
+    def identities(self) -> frozenset[wire.Id]:
+        """The ids of all of them."""
+        return frozenset([call.identity for call, _ in self._calls])
+
+    def add(self, call: ClientCall, size: int, taken: Collection[wire.Id]) -> str | None:
+        """Put a call at the end; the reason where it cannot stand there, and is not made.
+
+        Args:
+            size: bytes of the line that it came in.
+            taken: ids that others have, too.
+        """
+        if call.identity in taken or call.identity in self.identities:
+            return "a call has this id already"
+        if len(self._calls) >= _MOST_WAITING or self._bytes + size > _MOST_BYTES:
+            return "too many calls wait; not called"
+        self._calls.append((call, size))
+        self._bytes += size
+        return None
+
+    @property
+    def first(self) -> ClientCall:
+        """The one whose turn is next."""
+        return self._calls[0][0]
+
+    def take(self) -> ClientCall:
+        """The first of them; it waits no longer."""
+        call, size = self._calls.popleft()
+        self._bytes -= size
+        return call
+
+    def drop(self, identity: wire.Id) -> bool:
+        """Take one out; whether it was there."""
+        for at, (call, size) in enumerate(self._calls):
+            if call.identity == identity:
+                del self._calls[at]
+                self._bytes -= size
+                return True
+        return False
+
+    def empty(self) -> tuple[ClientCall, ...]:
+        """All of them; none waits any longer."""
+        found = tuple([call for call, _ in self._calls])
+        self._calls.clear()
+        self._bytes = 0
+        return found
 
 
 def _is_enveloped(message: wire.Request) -> bool:

@@ -408,7 +408,7 @@ class _Hub:
             peer.looking = [one for one in peer.looking if one.identity != identity]
             for sent, call in tuple(peer.calls.items()):
                 if call.identity == identity and peer.upstream is not None:
-                    peer.upstream.notify("notifications/cancelled", {"requestId": sent})
+                    peer.upstream.cancel(sent)
 
     # What a server says.
 

@@ -9,9 +9,8 @@ cancelled, or whose client is gone, while it waited.
 
 What a client says is read strictly and taken from an allow-list; a call goes on only with a permit
 of the gate, written anew from the values that were checked, under an id of ours.  Calls are decided
-in their order; one that has to wait for another keeps those behind it waiting.  An outcome that is
-not plain is unknown; an answer that comes late resolves it.  Whatever else either side sends
-changes nothing.
+in their order; one that has to wait for another keeps those behind it waiting.  From its permit on,
+a call is of :mod:`tcc_runtime.mcp.calls`.  Whatever else either side sends changes nothing.
 Cost: a few system calls and the gate's, a message; memory is bounded by the longest line.
 """
 
@@ -22,24 +21,15 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
 
 from tcc_certs.errors import Code
-from tcc_runtime.errors import LedgerError, ServerDrift, ServerError
-from tcc_runtime.gate.arguments import plain
+from tcc_runtime.errors import ServerDrift, ServerError
 from tcc_runtime.gate.permit import NotYet, Ticket
-from tcc_runtime.gate.refusals import Decision, Refused
-from tcc_runtime.mcp import calls, passing, upstream, wire
-from tcc_runtime.mcp.door import (
-    Cancelled,
-    ClientCall,
-    ClientConnection,
-    Early,
-    PassedRequest,
-    busy_line,
-    error_line,
-)
-from tcc_runtime.mcp.hub import AWAY, AWAY_ERROR
+from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.mcp import calls, door, passing, upstream, wire
+from tcc_runtime.mcp.door import ClientCall, ClientConnection, WaitingCalls
+from tcc_runtime.mcp.gate_interface import GateSession, refusal_result
+from tcc_runtime.mcp.hub import AWAY
 from tcc_runtime.mcp.upstream.pipes import MAX_CLIENT_LINE, Pipe, StopNow, Stopping, ready
 
 STOPPED = "asked to stop"
@@ -65,20 +55,10 @@ class Served:
         look: whether the server's tools are still those that were there at the start.
     """
 
-    session: calls.GateSession
+    session: GateSession
     tools: Mapping[str, calls.ToolTraits]
     masked: Callable[[], Sequence[str]] | None
     look: Callable[[], upstream.Steps[None]]
-
-
-class CallWatch(Protocol):
-    """Whoever counts what becomes of calls; told from the thread of the relay."""
-
-    def refused(self, tool: str, code: str) -> None:
-        """A call was refused; `tool` is what the client named."""
-
-    def ended(self, tool: str, outcome: str) -> None:
-        """A call that was let through has an outcome."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,10 +97,9 @@ class Relay:
         seconds: float,
         note: Callable[[str], None],
         idle: float | None = None,
-        watch: CallWatch | None = None,
+        watch: calls.CallWatch | None = None,
     ) -> None:
         self._idle = idle
-        self._watch = watch
         self._heard = time.monotonic()  # when the client last said something, or was answered
         self.upstream: upstream.Upstream | None = None
         self.served: Served | None = None
@@ -131,12 +110,17 @@ class Relay:
         self._note = note
         self._lines: deque[bytes | None] = deque()
         self._early: deque[tuple[wire.Id, bytes]] = deque()
-        self._waiting = calls.WaitingCalls()
+        self._waiting = WaitingCalls()
         self._late: calls.LateAnswers | None = None
         self._passing = passing.PassedRequests()
-        self._rounds: passing.Rounds | None = None
-        self._open: dict[int, calls.OpenCall] = {}  # by the ids of the requests to the server
-        self._blocked: ClientCall | None = None  # the first of those that wait: for an outcome
+        self._calls = calls.OpenCalls(
+            client=client,
+            door=door,
+            seconds=seconds,
+            note=note,
+            watch=watch,
+            settled=self._call_settled,
+        )
         self._task: _Task | None = None
         self._again = 0.0  # when the session's turn is asked for again
         self._asked: float | None = None  # since when another has it; None: nobody waits for it
@@ -179,6 +163,8 @@ class Relay:
         """The start is over: what came early is answered now."""
         self.served = served
         self._late = calls.LateAnswers(served.session, served.tools, self._note)
+        if self.upstream is not None:
+            self._calls.serve(self.upstream, served.session, served.tools, self._late)
         self._shown = None if served.masked is None else served.masked()
         self._lines.extendleft(line for _, line in reversed(self._early))
         self._early.clear()
@@ -186,7 +172,7 @@ class Relay:
     @property
     def is_busy(self) -> bool:
         """Whether a call is under way; from any thread."""
-        return bool(self._open)
+        return bool(self._calls)
 
     def _is_over(self) -> bool:
         if self._client.broken or self._idle_left() == 0:
@@ -196,14 +182,14 @@ class Relay:
         if self.served is None:
             # Who is gone waits for no ledger; a server that was started is looked at to the end.
             return self.upstream is None
-        busy = (
-            self._open or self._passing.open or self._waiting or self._lines or self._client.waiting
+        busy = (self._calls or self._waiting or self._passing.open) or (
+            self._lines or self._client.waiting
         )
         return not busy
 
     def _idle_left(self) -> float | None:
         """Seconds until a client that says nothing is taken to be gone; None: it is not."""
-        if self._idle is None or self._open or self._waiting or self._lines or self._task:
+        if self._idle is None or self._calls or self._waiting or self._lines or self._task:
             return None
         if self._passing.open:
             return None
@@ -215,8 +201,7 @@ class Relay:
 
     def _left(self) -> float | None:
         """Seconds until something is to be done though nothing comes."""
-        times = []
-        times += [opened.until for opened in self._open.values()]
+        times = self._calls.deadlines
         times += [passed.until for passed in self._passing.open.values()]
         if self._task is not None:
             times.append(self._task.until)
@@ -243,13 +228,14 @@ class Relay:
 
     def _leave(self, reason: str) -> None:
         """Settle what is open, and answer what waits, as far as the client still takes it."""
-        for opened in tuple(self._open.values()):
-            self._settle(opened, calls.unknown(reason))
+        self._calls.break_off(reason)
         for passed in self._passing.open.values():
             said = f"no answer: {reason}"
-            self._client.send(error_line(passed.request.identity, wire.INTERNAL_ERROR, said))
+            self._client.send(door.error_line(passed.request.identity, wire.INTERNAL_ERROR, said))
         for identity, _ in self._early:
-            self._client.send(error_line(identity, wire.INTERNAL_ERROR, f"not called: {reason}"))
+            self._client.send(
+                door.error_line(identity, wire.INTERNAL_ERROR, f"not called: {reason}")
+            )
         for call in self._waiting.empty():
             self._refuse(call, wire.INTERNAL_ERROR, f"not called: {reason}")
         if self.served is not None:
@@ -291,80 +277,36 @@ class Relay:
         size = 0 if line is None else len(line)
         if isinstance(taken, bytes):
             self._client.send(taken)
-        elif isinstance(taken, Cancelled):
+        elif isinstance(taken, door.Cancelled):
             self._cancel(taken)
-        elif isinstance(taken, Early):
+        elif isinstance(taken, door.Early):
             self._keep(taken.identity, line or b"")
-        elif isinstance(taken, PassedRequest):
+        elif isinstance(taken, door.PassedRequest):
             self._pass_on(taken)
         elif taken is not None:
             self._call(taken, size)
 
     def _call(self, call: ClientCall, size: int) -> None:
         """A call: to wait for its turn, or to go on with."""
-        if call.state is not None and not self._call_again(call):
+        if call.state is not None and not self._calls.go_on(call, self._other_ids()):
             return
         begun = replace(call, state=None, responses=None)
-        reason = self._waiting.add(begun, size, self._taken())
+        reason = self._waiting.add(begun, size, self._calls.identities | self._other_ids())
         if reason is not None:
             self._put_off(call, reason)
 
-    def _taken(self, but: calls.OpenCall | None = None) -> set[wire.Id]:
-        """The ids under which the client waits for answers."""
-        ids = {opened.call.identity for opened in self._open.values() if opened is not but}
-        ids |= {passed.request.identity for passed in self._passing.open.values()}
-        return ids | self._waiting.identities
+    def _other_ids(self) -> set[wire.Id]:
+        """The ids under which the client waits for more than calls under way."""
+        passed = {passed.request.identity for passed in self._passing.open.values()}
+        return passed | self._waiting.identities
 
-    def _call_again(self, call: ClientCall) -> bool:
-        """Go on with the call whose round a client answers; whether it is another one instead."""
-        opened = passing.called_again(call, self._open)
-        if opened is None or opened.asked is None or self.upstream is None:
-            said = "requestState is of no round of this session, or was used"
-            self._refuse(call, wire.INVALID_PARAMS, said)
-            return False
-        if not passing.is_same(call, opened):
-            return True
-        answers = passing.answers_of(call, opened.asked)
-        if call.identity in self._taken(but=opened):
-            self._put_off(call, "a call has this id already")
-        elif isinstance(answers, str):
-            self._refuse(call, wire.INVALID_PARAMS, answers)
-        elif self.upstream.pipe.waiting > _FULL:
-            self._put_off(call, "the server does not read what was sent to it")
-        else:
-            del self._open[opened.identity]
-            more: dict[str, Any] = {} if call.responses is None else {"inputResponses": answers}
-            if opened.asked.state is not None:
-                more["requestState"] = opened.asked.state
-            identity = self._request(call, opened.call.arguments, opened.permit.model, more)
-            self._open[identity] = passing.gone_on_with(opened, call, identity)
-        return False
-
-    def _request(
-        self, call: ClientCall, arguments: Mapping[str, Any], model: str, more: Mapping[str, Any]
-    ) -> int:
-        """Ask the server for a call, in the words that were decided on; under which id."""
-        if self.upstream is None:
-            return 0
-        params: dict[str, Any] = {"name": call.tool, "arguments": plain(arguments), **plain(more)}
-        meta: dict[str, Any] = {}
-        if call.token is not None:
-            meta["progressToken"] = self.upstream.next_identity
-        if model:
-            # A session that was begun with a budget: the ledger names who makes the call.
-            meta["tcc/model"] = model
-        if call.inputs:
-            meta[wire.CAPABILITIES_KEY] = call.inputs
-        if meta:
-            params["_meta"] = meta
-        return self.upstream.request("tools/call", params)
-
-    def _pass_on(self, request: PassedRequest) -> None:
+    def _pass_on(self, request: door.PassedRequest) -> None:
         """Pass a request on that is no call: it waits for nothing."""
         if self.upstream is None:
             return
         until = time.monotonic() + self._seconds
-        refusal = self._passing.send(request, self.upstream, self._taken(), until)
+        taken = self._calls.identities | self._other_ids()
+        refusal = self._passing.send(request, self.upstream, taken, until)
         if refusal is not None:
             self._client.send(refusal)
 
@@ -372,23 +314,20 @@ class Relay:
         """Keep a request until the server is known; bounded as calls that wait are."""
         size = sum(len(known) for _, known in self._early) + len(line)
         if len(self._early) >= _MOST_EARLY or size > _MOST_BYTES:
-            self._client.send(busy_line(identity, "too many calls wait; not called"))
+            self._client.send(door.busy_line(identity, "too many calls wait; not called"))
         else:
             self._early.append((identity, line))
 
-    def _cancel(self, cancelled: Cancelled) -> None:
+    def _cancel(self, cancelled: door.Cancelled) -> None:
         """A call that waits is never made; one under way is unknown.  Neither is answered."""
         identity = cancelled.identity
         self._early = deque(early for early in self._early if early[0] != identity)
         if self._waiting.drop(identity):
             return
         number = self._passing.drop(identity) if self._passing.open else None
-        if number is not None:
-            self._tell_cancelled(number)
-        for opened in tuple(self._open.values()):
-            if opened.call.identity == identity:
-                self._tell_cancelled_call(opened)
-                self._settle(opened, calls.unknown("the client cancelled it"), answered=False)
+        if number is not None and self.upstream is not None:
+            self.upstream.cancel(number)
+        self._calls.cancel(identity)
 
     def _from_server(self, line: bytes | None) -> None:
         if line is None:
@@ -405,47 +344,13 @@ class Relay:
             self._told(message)
         elif self._task is not None and message.identity == self._task.identity:
             self._go_on(self._task, message)
-        elif (opened := self._open_of(message.identity)) is not None:
-            told, upstream = message.error, self.upstream
-            if told and told[0] == AWAY_ERROR and upstream is not None and upstream.several:
-                self._give_up(opened, told[1])
-                return
-            if upstream is not None and not upstream.was_sent(opened.identity):
-                self._give_up(opened, "the server cannot be reached")
-                return
-            self._answered(opened, message)
+        elif (opened := self._calls.of(message.identity)) is not None:
+            self._calls.answer(opened, message)
         elif self._passing.open and (request := self._passing.take(message.identity)) is not None:
             self._heard = time.monotonic()
             self._client.send(passing.answer_line(self._door, request, message))
         elif self._late is not None:
             self._late.take(message)
-
-    def _answered(self, opened: calls.OpenCall, message: wire.Response) -> None:
-        """The server's answer to a call: it has ended, or the client is asked for more first."""
-        upstream, result = self.upstream, message.result
-        if opened.asked is not None or upstream is None:
-            return  # it has its answer
-        passes = opened.call.inputs is not None and (upstream.stateless or upstream.several)
-        if (
-            not passes
-            or result is None
-            or not wire.is_input_required(result)
-            or self.served is None
-        ):
-            self._settle(opened, calls.ending_of(message, self._tool(opened)), answer=message)
-            return
-        try:
-            self._rounds = self._rounds or passing.Rounds(self.served.session.session_id)
-            asked = self._rounds.asked(opened, result)
-        except passing.NotAsked as reason:
-            self._settle(opened, calls.unknown(str(reason)), answer=message)
-            return
-        self._open[opened.identity] = replace(opened, asked=asked)
-        self._client.send(self._door.asks(opened.call, result, asked.token))
-
-    def _open_of(self, identity: object) -> calls.OpenCall | None:
-        """The call under way that has this id of ours."""
-        return self._open.get(identity) if type(identity) is int else None
 
     def _told(self, message: wire.Request) -> None:
         if message.identity is not None:
@@ -457,8 +362,8 @@ class Relay:
             self._note_away(message.params["away"])
         elif message.method == "notifications/progress":
             number = message.params.get("progressToken")
-            opened = self._open_of(number)
-            asked: ClientCall | PassedRequest | None = None if opened is None else opened.call
+            opened = self._calls.of(number)
+            asked: ClientCall | door.PassedRequest | None = None if opened is None else opened.call
             if asked is None and self._passing.open:
                 asked = self._passing.of(number)
             if asked is not None and asked.token is not None:
@@ -478,9 +383,7 @@ class Relay:
             self._throw(ServerError(f"the server sent {what}"))
         else:
             self._note(f"the server sent {what}")
-        for opened in tuple(self._open.values()):
-            if opened.asked is None:
-                self._settle(opened, calls.unknown(f"the server sent {what}"))
+        self._calls.break_off(f"the server sent {what}", asked=False)
         self._give_up_passed(float("inf"), f"the server sent {what}")
 
     # Steps that ask the server: one thing at a time.
@@ -526,13 +429,8 @@ class Relay:
         if self._client.ended and not self._lines:
             for call in self._waiting.empty():
                 self._refuse(call, wire.INTERNAL_ERROR, f"not called: {_GONE}")
-            for opened in tuple(self._open.values()):
-                if opened.asked is not None:
-                    self._settle(opened, calls.unknown(_GONE))
-        for opened in tuple(self._open.values()):
-            if now >= opened.until:
-                self._tell_cancelled_call(opened)
-                self._settle(opened, calls.unknown(f"there was no answer in {self._seconds:g} s"))
+            self._calls.break_off(_GONE, asked=True)
+        self._calls.give_up_overdue(now)
         self._give_up_passed(now, f"there was no answer in {self._seconds:g} s")
         if self._asked is not None and not (self._waiting or self._late):
             self._asked = None
@@ -550,19 +448,13 @@ class Relay:
             return
         for number, request in self._passing.due(now):
             self._heard = time.monotonic()
-            self._tell_cancelled(number)
-            self._client.send(error_line(request.identity, wire.INTERNAL_ERROR, reason))
+            if self.upstream is not None:
+                self.upstream.cancel(number)
+            self._client.send(door.error_line(request.identity, wire.INTERNAL_ERROR, reason))
 
     def _may_begin(self) -> bool:
         """Whether the first call that waits may be decided, for all that is under way."""
-        if not self._open:
-            return True
-        if not self._waiting or self._waiting.first is self._blocked:
-            return False
-        return all(
-            self._tool(opened).parallel or bool(opened.permit.shadowed)
-            for opened in self._open.values()
-        )
+        return self._calls.may_begin(self._waiting.first if self._waiting else None)
 
     def _step_of_task(self, task: _Task, now: float) -> None:
         if now < task.until:
@@ -583,10 +475,9 @@ class Relay:
             self._put_off(self._waiting.take(), what)
             return False
         if self._is_doubtful() and self.served is not None:
-            if self._open:
-                self._blocked = (
-                    self._waiting.first
-                )  # the tools are looked at with nothing under way
+            if self._calls:
+                # The tools are looked at with nothing under way.
+                self._calls.blocked = self._waiting.first
                 return False
             self._doubtful = False
             self._looked = self._waiting.first
@@ -598,14 +489,14 @@ class Relay:
         """Whether tools are to be looked at before this call; for one call they are once."""
         return self._doubtful and bool(self._waiting) and self._looked is not self._waiting.first
 
-    def _turn(self, session: calls.GateSession) -> Ticket | None:
+    def _turn(self, session: GateSession) -> Ticket | None:
         """The session's turn; None while another has it, or where the ledger has failed."""
         try:
             return session.try_turn()
         except Refused as refusal:
             if self._waiting:
                 call = self._waiting.take()
-                self._client.send(self._door.answer(call, calls.refusal_result(refusal)))
+                self._client.send(self._door.answer(call, refusal_result(refusal)))
             elif self._late is not None:
                 self._late.forget()
             return None
@@ -647,7 +538,7 @@ class Relay:
             what = f"not called: another process had the session for {self._seconds:g} s"
             self._put_off(self._waiting.take(), what)
 
-    def _begin(self, call: ClientCall, session: calls.GateSession, turn: Ticket) -> None:
+    def _begin(self, call: ClientCall, session: GateSession, turn: Ticket) -> None:
         """Decide the first call that waits, and make it where it is allowed."""
         if self.upstream is None:
             return
@@ -657,80 +548,18 @@ class Relay:
                 session.refuse(Code.SERVER_AWAY, call.tool, self._away[call.tool], turn=turn)
             permit = leave.enter_context(session.call(call.tool, call.arguments, turn=turn))
         except NotYet:
-            self._blocked = call
+            self._calls.blocked = call
             return
         except Refused as refusal:
             self._waiting.take()
-            self._note_refusal(call, str(refusal.code))
-            self._client.send(self._door.answer(call, calls.refusal_result(refusal)))
+            self._calls.refuse(call, refusal)
             return
         self._waiting.take()
-        if permit.shadowed:
-            self._note_refusal(call, permit.shadowed)
-        if not calls.is_kept(call.arguments):
-            what = "a number of which the server would get another one"
-            with leave:
-                permit.failed(what)
-            self._refuse(call, wire.INVALID_PARAMS, f"not called: {what}")
-            return
-        identity = self._request(call, call.arguments, permit.model, {})
-        until = time.monotonic() + self._seconds
-        self._open[identity] = calls.OpenCall(
-            call=call, permit=permit, identity=identity, until=until, leave=leave
-        )
+        self._calls.begin(call, permit, leave)
 
-    def _give_up(self, opened: calls.OpenCall, reason: str) -> None:
-        """A call that was let through, and not sent: its server had just gone."""
-        if opened.rounds:  # earlier rounds of it came to the server
-            self._settle(opened, calls.unknown(reason))
-            return
-        self._open.pop(opened.identity, None)
-        self._blocked = None
-        with opened.leave:
-            opened.permit.failed("its server is away: not sent")
-        self._note_refusal(opened.call, str(Code.SERVER_AWAY))
-        refusal = Refused(Decision(Code.SERVER_AWAY, reason, list, tuple), opened.call.tool)
-        self._client.send(self._door.answer(opened.call, calls.refusal_result(refusal)))
-
-    def _note_refusal(self, call: ClientCall, code: str) -> None:
-        if self._watch is not None:
-            self._watch.refused(call.tool, code)
-
-    def _tell_cancelled_call(self, opened: calls.OpenCall) -> None:
-        if opened.asked is None:
-            self._tell_cancelled(opened.identity)
-
-    def _tell_cancelled(self, identity: int) -> None:
-        if self.upstream is not None:
-            self.upstream.notify("notifications/cancelled", {"requestId": identity})
-
-    def _settle(
-        self,
-        opened: calls.OpenCall,
-        ending: calls.Ending,
-        *,
-        answer: wire.Response | None = None,
-        answered: bool = True,
-    ) -> None:
-        """Record how an open call ended, and tell the client."""
-        if self._open.pop(opened.identity, None) is None:
-            return
-        self._blocked = None
+    def _call_settled(self) -> None:
+        """A call has an outcome, and its client knows."""
         self._heard = time.monotonic()
-        try:
-            with opened.leave:
-                calls.record(opened.permit, ending, self._tool(opened))
-        except LedgerError as error:
-            self._note(f"the outcome of call {opened.permit.seq} is not recorded: {error}")
-        if self._watch is not None and not opened.permit.shadowed:
-            self._watch.ended(opened.call.tool, ending.outcome)
-        # One whose client is asked is answered already, and the server has nothing to answer.
-        answered = answered and opened.asked is None
-        known = answer is not None or opened.asked is not None or bool(opened.permit.shadowed)
-        if not known and ending.outcome == "unknown" and self._late is not None:
-            self._late.expect(opened.identity, opened.permit.seq, opened.call.tool)
-        if answered:
-            self._client.send(self._answer(opened, ending, answer))
         self._tell_changes()
         self._leave_to_others()
 
@@ -741,27 +570,12 @@ class Relay:
             self._in_a_row = 0
             self._again = time.monotonic() + 2 * POLL
 
-    def _answer(
-        self, opened: calls.OpenCall, ending: calls.Ending, answer: wire.Response | None
-    ) -> bytes:
-        if ending.result is not None:
-            return self._door.relayed(opened.call, ending.result)
-        told = {"outcome": ending.outcome, "seq": opened.permit.seq, "because": ending.because}
-        if answer is not None and answer.error is not None:
-            return self._door.refused(opened.call, answer.error[0], answer.error[1], told)
-        said = f"It is not known whether this call happened: {ending.because}. Do not repeat it."
-        return self._door.answer(opened.call, calls.error_result(said, told))
-
     def _refuse(self, call: ClientCall, code: int, message: str) -> None:
         self._client.send(self._door.refused(call, code, message))
 
     def _put_off(self, call: ClientCall, message: str) -> None:
         """Refuse a call for now: it is not made, and may be sent again."""
-        self._client.send(busy_line(call.identity, message))
-
-    def _tool(self, opened: calls.OpenCall) -> calls.ToolTraits:
-        known = None if self.served is None else self.served.tools.get(opened.call.tool)
-        return calls.ToolTraits() if known is None else known
+        self._client.send(door.busy_line(call.identity, message))
 
     def _tell_changes(self) -> None:
         """Tell a client of the handshake where other tools may be called than before."""

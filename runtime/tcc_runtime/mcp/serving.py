@@ -14,8 +14,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from tcc_runtime.mcp.calls import WaitingCalls
-from tcc_runtime.mcp.door import Cancelled, ClientCall, ClientConnection, busy_line
+from tcc_runtime.mcp.door import Cancelled, ClientCall, ClientConnection, WaitingCalls, busy_line
 from tcc_runtime.mcp.upstream.pipes import MAX_CLIENT_LINE, Pipe, Stopping, ready
 from tcc_runtime.mcp.wire import INTERNAL_ERROR
 

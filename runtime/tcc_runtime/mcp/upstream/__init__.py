@@ -307,6 +307,10 @@ class Upstream:
             wire.write_line(message if params is None else {**message, "params": params})
         )
 
+    def cancel(self, identity: int) -> None:
+        """Say that a request's answer is not waited for any longer."""
+        self.notify("notifications/cancelled", {"requestId": identity})
+
     def refuse(self, request: wire.Request) -> None:
         """Answer what the server asks: it may see that we are there, and nothing else.
 

@@ -1,0 +1,158 @@
+"""Rounds of a call: what a server asks the client for before it answers, and whether it may.
+
+Since 2026-07-28 a server may answer a call with requests of its own (`input_required`); the client
+makes the call again, with its answers and the state that it was given.  The client gets a state of
+the gate's own, which holds for one round of one call of one process: the server's stays here.  What
+the server asks for has to be of a kind that the client announced with the call; what it asks and
+what it is answered goes on unread.
+Text: docs/mcp.md.  Cost: that of the messages; a call has a state of 1 MiB at most.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from blake3 import blake3
+
+from tcc_certs.values.canonical import MAX_DEPTH
+from tcc_runtime.mcp import wire
+from tcc_runtime.mcp.door import ClientCall
+from tcc_runtime.mcp.upstream.lock import canonical_text
+
+Announced: TypeAlias = Mapping[str, Mapping[str, Any]]  # kinds, with their parts
+
+_MOST_STATE = 1 << 20  # characters
+_MOST_ASKED = 64
+_MOST_KEY = 256
+_CONTEXT = "tcc.session/1.1 rounds"
+_KINDS = {
+    "elicitation/create": "elicitation",
+    "sampling/createMessage": "sampling",
+    "roots/list": "roots",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """What a server asks for before it answers a call.
+
+    Attributes:
+        keys: of its requests.
+        state: the server's own.
+        token: the state that the client has of us.
+    """
+
+    keys: frozenset[str]
+    state: str | None
+    token: str
+
+    def has_token(self, state: str) -> bool:
+        """Whether a client gives the state back that it has of us."""
+        return hmac.compare_digest(self.token.encode(), state.encode())
+
+
+class NotAsked(Exception):
+    """What a server asks for, and may not; the message says why, in words of our own."""
+
+
+class Rounds:
+    """The rounds of the calls of one relay.
+
+    Args:
+        session: the id of its session.
+    """
+
+    def __init__(self, session: str) -> None:
+        self._key = blake3(os.urandom(32), derive_key_context=_CONTEXT).digest()
+        self._session = session.encode()
+
+    def asked(
+        self, result: Mapping[str, wire.Member], announced: Announced, place: tuple[int, int, int]
+    ) -> Round:
+        """The round that a server's result asks for.
+
+        Args:
+            announced: what the client of the call can be asked for.
+            place: id of the request to the server, number of the call, number of the round.
+
+        Raises:
+            NotAsked: it asks for nothing, for what the client did not announce, or for too much.
+        """
+        requests = result["inputRequests"].value if "inputRequests" in result else None
+        requests = {} if requests is None else requests
+        state = result["requestState"].value if "requestState" in result else None
+        if not isinstance(requests, dict) or not (state is None or isinstance(state, str)):
+            raise NotAsked("the server's request for input is malformed")
+        if not requests and state is None:
+            raise NotAsked("the server asks for more, and says not what")
+        if state is not None and len(state) > _MOST_STATE:
+            raise NotAsked("the server gives a state that is too long")
+        if len(requests) > _MOST_ASKED or any(len(key) > _MOST_KEY for key in requests):
+            raise NotAsked("the server asks for too much at once")
+        for request in requests.values():
+            if not _is_announced(request, announced):
+                raise NotAsked("the server asks for what the client did not announce")
+        token = self._token(place, state)
+        return Round(keys=frozenset(requests), state=state, token=token)
+
+    def _token(self, place: tuple[int, int, int], state: str | None) -> str:
+        """The state that the client gets: which round it is, and a MAC that this relay can make."""
+        told = b"" if state is None else blake3(state.encode("utf-8", "surrogatepass")).digest()
+        name, seq, number = [part.to_bytes(8, "big") for part in place]
+        mac = blake3(seq + number + name + self._session + b"\0" + told, key=self._key).digest(16)
+        return base64.urlsafe_b64encode(name + mac).decode("ascii")
+
+
+def identity_in(state: str) -> int | None:
+    """The id of the request to the server that a state names; None: it names none.
+
+    Whether the state was ever given is not said by that: see :meth:`Round.has_token`.
+    """
+    try:
+        return int.from_bytes(base64.urlsafe_b64decode(state)[:8], "big")
+    except ValueError:
+        return None
+
+
+def is_same(call: ClientCall, before: ClientCall) -> bool:
+    """Whether a client makes the very call again."""
+    if call.tool != before.tool:
+        return False
+    # In the shadow a call may be under way that is nested more deeply than any that is compared.
+    if wire.is_deeper([call.arguments, before.arguments], MAX_DEPTH + 1):
+        return False
+    return canonical_text(call.arguments) == canonical_text(before.arguments)
+
+
+def answers_of(call: ClientCall, asked: Round) -> Mapping[str, Any] | str:
+    """The client's answers to the requests of this round; else why they are rejected."""
+    answers = call.responses or {}
+    if not answers.keys() <= asked.keys:
+        return "inputResponses to what was not asked"
+    if wire.is_deeper(answers, MAX_DEPTH) or not wire.is_kept(answers):
+        return "inputResponses nested too deeply, or with a number that the server would lose"
+    return answers
+
+
+def _is_announced(request: object, announced: Announced) -> bool:
+    """Whether the client can answer a request of this kind, as it said with the call."""
+    if not isinstance(request, dict) or not isinstance(request.get("params", {}), dict):
+        return False
+    kind = _KINDS.get(str(request.get("method")))
+    parts = announced.get(kind or "")
+    if parts is None:
+        return False
+    params = request.get("params", {})
+    if kind == "elicitation":
+        mode = params.get("mode", "form")
+        return isinstance(mode, str) and (mode in parts or (mode == "form" and not parts))
+    if kind == "sampling":
+        tools = params.get("tools") is not None or params.get("toolChoice") is not None
+        context = params.get("includeContext", "none") not in (None, "none")
+        return ("tools" in parts or not tools) and ("context" in parts or not context)
+    return True
