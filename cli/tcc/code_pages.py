@@ -1,9 +1,9 @@
 """Pages of diagnostic codes: titles, texts and links (exit codes are in :mod:`tcc.main`).
 
-Codes of the kernel, ledgers, quotes, atoms and gates (:mod:`tcc_certs.errors`) have a sentence each
-here; codes of grammars have their pages in the catalogue of the compiler, codes of the pipeline in
-:mod:`tcc_experiments.pipeline.errors`.  A link leads below TCC_DOCS_URL, the folder `docs` of a
-checkout on a forge or a site; without it the link is a URN that names the code.
+This module has a sentence for each code of the kernel, ledgers, quotes, atoms and gates
+(:mod:`tcc_certs.errors`); the catalogue of the compiler has the pages of the codes of grammars, and
+:mod:`tcc_experiments.pipeline.errors` those of the pipeline.  A link leads below TCC_DOCS_URL, the
+folder `docs` of a checkout on a forge or a site; without it the link is a URN that names the code.
 """
 
 from __future__ import annotations
@@ -18,40 +18,42 @@ from tcc_compiler.language.catalogue import CATALOGUE, explain
 from tcc_experiments.pipeline.errors import TEXTS as OF_PIPELINE
 
 TEXTS: Mapping[Code, str] = {
-    Code.JSON_SYNTAX: "The bytes are no JSON text in UTF-8, or are nested too deeply.",
-    Code.JSON_NOT_CANONICAL: "The JSON says what it may, but is not written in canonical form: "
-    "members in order, no spaces, shortest numbers.",
-    Code.JSON_VALUE: "The JSON holds a value that canonical JSON has not, such as a float or a "
-    "member named twice.",
+    Code.JSON_SYNTAX: "The bytes are not a JSON text in UTF-8, or are nested too deeply.",
+    Code.JSON_NOT_CANONICAL: "The content of the JSON is allowed, but it is not in canonical "
+    "form: members in order, no spaces, shortest numbers.",
+    Code.JSON_VALUE: "The JSON has a value that canonical JSON excludes, such as a float or a"
+    " repeated member.",
     Code.HEADER_LENGTH: "The first eight bytes give a header that is empty, too long or longer "
     "than the file. The file is no artifact (a grammar has to be compiled first) or is cut off.",
-    Code.HEADER_SCHEMA: "The header does not list tensors as a container does.",
-    Code.HEADER_NOT_CANONICAL: "The header is not the one byte string that its content has.",
-    Code.TENSOR_LAYOUT: "The columns do not lie one after the other, without gaps, in order.",
+    Code.HEADER_SCHEMA: "The header does not list tensors in the form of a container.",
+    Code.HEADER_NOT_CANONICAL: "The header is not in the one form that its content has.",
+    Code.TENSOR_LAYOUT: "The columns do not follow one another in order and without gaps.",
     Code.DATA_LENGTH: "The file is shorter or longer than its header says.",
     Code.MANIFEST_SCHEMA: "A member of the manifest is missing, unknown or of another type.",
-    Code.MANIFEST_VALUE: "A member of the manifest has a value that it may not have.",
-    Code.COLUMN_SET: "A column is missing, or there is one that this kind of artifact has not.",
-    Code.COLUMN_SHAPE: "A column has another type or size than the numbers of states, edges and "
-    "calls give it.",
+    Code.MANIFEST_VALUE: "A member of the manifest has a value that is not allowed.",
+    Code.COLUMN_SET: "A column is missing, or there is one that this kind of artifact does "
+    "not have.",
+    Code.COLUMN_SHAPE: "The type or size of a column does not follow from the numbers of "
+    "states, edges and calls.",
     Code.COLUMN_DIGEST: "The bytes of a column are not those that the manifest names: the file was "
     "changed or damaged.",
     Code.CALL_TABLE: "The texts of the calls are not distinct, in order and in UTF-8.",
     Code.CALL_WEIGHT: "The weight of a call is not the one that follows from its cost, beta and "
     "tilt.",
     Code.TOOL_TABLE: "The tools that the file lists are not those of its core.",
-    Code.EDGE_RANGE: "An edge names a call or a state that is not there.",
+    Code.EDGE_RANGE: "An edge names a call or a state that does not exist.",
     Code.EDGE_ORDER: "The edges of a state are not distinct and in order of their calls.",
     Code.ACCEPT_VALUE: "The mark that a plan may stop is neither 0 nor 1.",
     Code.EDGE_START: "The offsets of the edges do not increase from 0 to the number of edges.",
-    Code.TARGET_ORDER: "An edge does not lead to a state of lesser number: there may be a cycle.",
+    Code.TARGET_ORDER: "An edge does not lead to a state with a smaller number: there may be "
+    "a cycle.",
     Code.RANK: "A rank is not one more than the greatest among the targets.",
     Code.PLAN_COUNT: "The number of plans of a state is not the sum over its edges.",
     Code.PLAN_WIDTH: "The numbers of plans are wider than the greatest of them needs.",
     Code.RACE_COUNT: "The race count of a state is not the weighted sum over its edges.",
     Code.RACE_WIDTH: "The race counts are wider than the greatest of them needs.",
     Code.COST_TO_GO: "The least cost from a state is not the least over its edges.",
-    Code.RESIDUAL_TO_GO: "The greatest remainder from a state is not the greatest over its edges.",
+    Code.RESIDUAL_TO_GO: "The residual to go of a state is not the greatest over its edges.",
     Code.COST_MAX: "The greatest cost of a call is not the one that the manifest gives.",
     Code.BOUND_RANGE: "A bound leaves 64 bits.",
     Code.STATE_DIGEST: "The digest of a state is not that of its edges and its mark.",
@@ -64,30 +66,33 @@ TEXTS: Mapping[Code, str] = {
     Code.CORE_SCHEMA: "The core is not a core (docs/spec/core.md).",
     Code.CORE_MISMATCH: "Calls, costs, prices, names or texts of limits are not those of the core.",
     Code.RELAXED: "The statements that were left to the run are not statements of the core.",
-    Code.STRICT_ANSWER: "A call of a strict tool has an edge, and not every answer that it may get "
-    "has one.",
-    Code.STRICT_FEATURE: "A tool is strict, and the automaton is relaxed or nondeterministic: what "
-    "strict promises is not shown by the edges of such an automaton.",
-    Code.CORE_ACCEPT: "After the calls shown the automaton may stop and the core may not, or the "
-    "other way round: the artifact is not the automaton of its grammar.",
-    Code.CORE_NEXT_CALL: "After the calls shown a call is allowed by the automaton alone or by the "
-    "core alone: the artifact is not the automaton of its grammar.",
+    Code.STRICT_ANSWER: "A call of a strict tool has an edge, but not every answer that the "
+    "call may get has one.",
+    Code.STRICT_FEATURE: "A tool is strict, and the automaton is relaxed or nondeterministic:"
+    " the edges of such an automaton do not show that plans continue "
+    "after every answer.",
+    Code.CORE_ACCEPT: "After the calls shown, the automaton may stop and the core may not, or"
+    " the other way round: the artifact is not the automaton of its "
+    "grammar.",
+    Code.CORE_NEXT_CALL: "After the calls shown, only the automaton or only the core allows a"
+    " call: the artifact is not the automaton of its grammar.",
     Code.CORE_DERIVATIVES: "The nondeterministic graph is not that of the core's partial "
     "derivatives.",
-    Code.CORE_SOURCE: "The core is not the one that the grammar given with --source has.",
+    Code.CORE_SOURCE: "The core is not that of the grammar given with --source.",
     Code.PIN: "The digest is not the pinned one: it is another artifact.",
-    Code.NOT_EXACT: "Exactness was asked for, and something is relaxed: statements left to a run, "
-    "rounded counts, or derivations counted in place of plans.",
+    Code.NOT_EXACT: "The check requires exactness (--exact), but something is relaxed: "
+    "statements are left to a run, counts are rounded, or derivations are "
+    "counted instead of plans.",
     Code.LEDGER_LINE: "A line is not canonical JSON of an object.",
     Code.LEDGER_CHAIN: "A line does not follow from the one before: a line was changed, left out "
     "or moved.",
-    Code.LEDGER_SCHEMA: "A record has not the members of its kind.",
-    Code.LEDGER_ORDER: "A record stands where its kind may not stand.",
-    Code.LEDGER_HEADER: "The first record does not describe a run that there can be.",
-    Code.LEDGER_ARTIFACT: "The run is one over another artifact.",
+    Code.LEDGER_SCHEMA: "A record does not have the members of its kind.",
+    Code.LEDGER_ORDER: "A record of this kind is not possible at this position.",
+    Code.LEDGER_HEADER: "The first record does not describe a possible run.",
+    Code.LEDGER_ARTIFACT: "The run is over another artifact.",
     Code.RUN_ID: "The identity of the run does not follow from its header.",
     Code.SEED: "The seed is not the one that was committed to.",
-    Code.OPENING: "What opens the commitment to the seed does not open it.",
+    Code.OPENING: "The salt does not open the commitment to the seed.",
     Code.OPENING_DIGEST: "The opening is not the one that was handed out before.",
     Code.BEACON: "The beacon is not the one that was given.",
     Code.NONCE: "The client's nonce is not the one that was given.",
@@ -104,164 +109,174 @@ TEXTS: Mapping[Code, str] = {
     Code.GUARD: "A guard fired and is not named, or is named and did not fire.",
     Code.POTENTIAL: "The potential is not the one that follows from the frontier.",
     Code.INCUMBENT: "The best plans so far are not those that were found.",
-    Code.STOP_RULE: "The run stopped where its rule does not stop, or went on where it does.",
+    Code.STOP_RULE: "The run stopped before its stop rule allows it, or continued after the "
+    "rule had stopped it.",
     Code.COVERAGE: "Plans are covered by no item of the frontier, or by two.",
     Code.CLAIM: "The claim is stronger than what the run has shown.",
     Code.CLOSE_FIELD: "A field of the last record is not the one that follows from the run.",
     Code.TAIL: "The bound for the plans that were cut off is not the one that follows.",
-    Code.REQUEUE: "A plan whose cost became known does not stand in the frontier as it should.",
-    Code.ASK: "A call was asked about where none was due, or was not where one was.",
+    Code.REQUEUE: "A plan whose cost became known is not in the frontier as it should be.",
+    Code.ASK: "The run asked about a call when no question was due, or did not ask when one was.",
     Code.ANSWER: "An answer is outside the range that the grammar declares, or of another model.",
-    Code.SPENT: "What asking has taken is not the sum of what was asked.",
-    Code.RDP_EPSILON: "router_rdp_eps is not what the atoms so far come to at the order that gives "
-    "the least epsilon.",
+    Code.SPENT: "The total that questions have taken is not the sum over the questions.",
+    Code.RDP_EPSILON: "router_rdp_eps is not the sum of the atoms so far at the order that "
+    "gives the least epsilon.",
     Code.RDP_ORDER: "alpha_selected is not the order that gives the least epsilon at this delta.",
-    Code.EPS_DELTA: "eps_delta is not what the atoms so far come to at the delta of the run.",
-    Code.ATOM_TAKEN: "An ask names no atom though its model carries one, or names one in a run "
-    "that counts none.",
-    Code.RESERVATION: "The account of a run, a reservation, or what is said to be left of a cap "
-    "does not go together with the run's own sums.",
-    Code.MARGIN: "dkey_margin is not what the residuals of the model before it come to.",
+    Code.EPS_DELTA: "eps_delta is not the epsilon of the atoms so far at the delta of the run.",
+    Code.ATOM_TAKEN: "An ask names no atom although its model has one, or names an atom in a "
+    "run that counts none.",
+    Code.RESERVATION: "The account of a run, a reservation, or the remainder of a cap "
+    "contradicts the run's own sums.",
+    Code.MARGIN: "dkey_margin does not follow from the earlier residuals of the model.",
     Code.QUOTES: "The file is no book of quotes: a JSON object with format, version and quotes, "
     "each with one call or one tool and its cost, or low and high, as decimals in texts.",
-    Code.QUOTED_TWICE: "The book says two things of one call or tool.",
-    Code.QUOTED_UNKNOWN: "The book names a call, a tool or a model that the artifact has not.",
-    Code.ADAPTER_REGISTRY: "The file is no registry of adapters, or an entry of it has not "
-    "its form.",
+    Code.QUOTED_TWICE: "The book has two quotes for one call or tool.",
+    Code.QUOTED_UNKNOWN: "The book names a call, a tool or a model that the artifact does not"
+    " have.",
+    Code.ADAPTER_REGISTRY: "The file is no registry of adapters, or an entry is malformed.",
     Code.ADAPTER_UNKNOWN: "A model runs with an adapter that the registry does not have, or no "
     "registry was given.",
     Code.ADAPTER_MISSING: "The folder of an adapter, or a file of it, is missing or cannot "
     "be read.",
-    Code.ADAPTER_FORM: "A file of an adapter's folder has not the form that PEFT and safetensors "
-    "give it.",
-    Code.ADAPTER_INCONSISTENT: "Rank, target modules and tensors of a LoRA adapter do not "
-    "go together.",
+    Code.ADAPTER_FORM: "A file in an adapter's folder is not in the format of PEFT or safetensors.",
+    Code.ADAPTER_INCONSISTENT: "Rank, target modules and tensors of a LoRA adapter contradict"
+    " one another.",
     Code.ADAPTER_ALTERED: "An adapter is not the one that its entry in the registry names: its "
     "configuration or its tensors were changed.",
-    Code.ADAPTER_TRAINING: "The training of an adapter comes to a greater epsilon, at its delta, "
+    Code.ADAPTER_TRAINING: "The training of an adapter has a greater epsilon, at its delta, "
     "than its entry says.",
-    Code.ADAPTER_LEDGER: "A ledger says something else of an adapter than the registry.",
-    Code.ACCOUNT_FORM: "The file is no account, or a damaged one: no SQLite database, one of "
-    "other tables, or one whose sums are not those of its reservations.",
+    Code.ADAPTER_LEDGER: "A ledger and the registry describe an adapter differently.",
+    Code.ACCOUNT_FORM: "The file is no account, or a damaged one: it is no SQLite database, "
+    "has other tables, or has sums that are not those of its reservations.",
     Code.ACCOUNT_VERSION: "The account is of another version of the schema.",
     Code.ACCOUNT_CLOSED: "The file of an account, or its folder, cannot be read or written.",
-    Code.ACCOUNT_LOCKED: "Others hold the account for longer than is waited.",
-    Code.ACCOUNT_CAPS: "A cap of an account is out of its range, or not the one that it was "
-    "made with.",
-    Code.ACCOUNT_LEASE: "A reservation has ended or was settled, or there is none, so that the run "
-    "cannot go on with it. `tcc run --resume` reserves anew.",
-    Code.ACCOUNT_LEDGER: "A ledger names an account or reservations that the account has not, or "
-    "has otherwise.",
-    Code.ATOMS: "The file is no list of atoms: a JSON list of objects, each with its mechanism and "
-    "that mechanism's numbers, as decimals in texts.",
-    Code.ATOM_VALUE: "A number of an atom is out of its range: such a mechanism there is not, or "
-    "it protects nobody.",
-    Code.MANY_ATOMS: "The list has more atoms than are taken; `times` composes one with itself.",
-    Code.NEIGHBOURS: "Atoms are about two relations of neighbours: of the subsampled Gaussian a "
-    "record is added or removed, of all others it is replaced. Their epsilons do not add up.",
-    Code.SESSION_HEADER: "The first record does not describe a session of this artifact, or shows "
-    "what is no open parameter.",
+    Code.ACCOUNT_LOCKED: "Other processes locked the account for longer than the time limit.",
+    Code.ACCOUNT_CAPS: "A cap of an account is out of its range, or differs from the cap that"
+    " the account was made with.",
+    Code.ACCOUNT_LEASE: "A reservation has lapsed, was settled, or does not exist, so the run"
+    " cannot continue with it. `tcc run --resume` makes a new one.",
+    Code.ACCOUNT_LEDGER: "A ledger names another account, or reservations that the account "
+    "does not have or has with other amounts.",
+    Code.ATOMS: "The file is no list of atoms: a JSON list of objects, each with its "
+    "mechanism and the parameters of that mechanism, as decimals in texts.",
+    Code.ATOM_VALUE: "A parameter of an atom is out of its range: there is no such mechanism,"
+    " or it protects nobody.",
+    Code.MANY_ATOMS: "The list has too many atoms; `times` composes an atom with itself.",
+    Code.NEIGHBOURS: "The atoms use two relations of neighbours: for the subsampled Gaussian "
+    "a record is added or removed, for all others it is replaced. Their "
+    "epsilons do not add up.",
+    Code.SESSION_HEADER: "The first record does not describe a session of this artifact, or "
+    "says that the ledger shows something that is no open parameter.",
     Code.SESSION_ID: "The identity of the session does not follow from its first record.",
     Code.SESSION_MONITORS: "The monitors are not those of the grammar.",
     Code.SESSION_KEY: "The key given with --key is not the one that the session commits to.",
-    Code.SESSION_SEQ: "The number of a call is not the one that follows, or an outcome is of "
+    Code.SESSION_SEQ: "The number of a call is not the next one, or an outcome belongs to "
     "another call.",
     Code.SESSION_CALL: "The artifact has no call of this text.",
-    Code.SESSION_OPEN: "An open argument is missing or not declared, or is shown where the first "
-    "record does not say so.",
-    Code.SESSION_VALUE: "A value that is shown is none of its parameter's type, or is outside its "
-    "limits.",
-    Code.SESSION_DIGEST: "A digest is not that of the value shown with it, or two values that are "
-    "shown have one digest, or one value two.",
-    Code.SESSION_STATES: "The states before a call are not those that its session may be in.",
+    Code.SESSION_OPEN: "An open argument is missing or not declared, or is shown although the"
+    " first record does not say so.",
+    Code.SESSION_VALUE: "A shown value is not of its parameter's type, or is outside its limits.",
+    Code.SESSION_DIGEST: "A digest is not that of the value shown with it, or two shown "
+    "values have one digest, or one value has two.",
+    Code.SESSION_STATES: "The states before a call are not those that the session may be in.",
     Code.SESSION_CALL_KEY: "The idempotency key of a call does not follow from the session's key.",
     Code.SESSION_REPEATED: "Two calls have one idempotency key or one reference.",
-    Code.SESSION_OUTCOME: "An outcome has a field that does not go with it.",
-    Code.SESSION_OBSERVED: "The observed values are not those that the tool gives, or are there "
-    "where nothing was observed.",
-    Code.SESSION_REFUSAL: "A refusal is of a tool that the grammar has not, or for a reason that "
-    "none has.",
-    Code.SESSION_RESOLVE: "An outcome was said later of a call whose outcome is known.",
-    Code.SESSION_ACROSS: "What a call says that it drew of limits across sessions is not what it "
-    "draws, or goes back behind what earlier calls said.",
-    Code.SESSION_PLANS: "A call was made where, as far as is known, the plans may not have it.",
+    Code.SESSION_OUTCOME: "An outcome has a field that outcomes of its kind do not have.",
+    Code.SESSION_OBSERVED: "The observed values are not those that the tool declares, or are "
+    "recorded although nothing was observed.",
+    Code.SESSION_REFUSAL: "A refusal names a tool that the grammar does not have, or a reason"
+    " that no refusal has.",
+    Code.SESSION_RESOLVE: "A later record resolves a call whose outcome is already known.",
+    Code.SESSION_ACROSS: "The amount that a call records as drawn on limits across sessions "
+    "is not what it draws, or falls below what earlier calls recorded.",
+    Code.SESSION_PLANS: "A call was made although, as far as is known, the plans may not have"
+    " it there.",
     Code.SESSION_MONITOR: "A call was made that a statement over open parameters forbids.",
     Code.SESSION_STATEMENT: "A call was made that a statement left to the run forbids.",
-    Code.SESSION_PLACES: "A call was made after which more than 64 states may be held.",
-    Code.SESSION_FINISH: "The session ended where, as far as is known, no plan may end.",
-    Code.SESSION_BUDGET: "The budget of the session cannot be one: a weight, a margin or a delta "
-    "is out of its range, the adapters are not those of the grammar's models, or there is a "
-    "second one.",
-    Code.SESSION_MODEL: "The call was not made by the model that the controller chooses, no model "
-    "fits what is left, or a record says of a model what is not so.",
-    Code.SESSION_AMOUNT: "What a call is expected to take, a sum, or the remainder of a cap is not "
-    "what follows from the records before.",
+    Code.SESSION_PLACES: "A call was made after which the session may be in more than 64 "
+    "configurations.",
+    Code.SESSION_FINISH: "The session ended although, as far as is known, no plan may end there.",
+    Code.SESSION_BUDGET: "The budget of the session is invalid: a weight, a margin or a delta"
+    " is out of its range, the adapters are not those of the grammar's "
+    "models, or there is a second budget.",
+    Code.SESSION_MODEL: "The call was not made by the model that the controller chooses, no "
+    "model fits the remaining budget, or a record describes a model "
+    "wrongly.",
+    Code.SESSION_AMOUNT: "The expected amount of a call, a sum, or the remainder of a cap "
+    "does not follow from the earlier records.",
     Code.SESSION_RESERVATION: "The reservation of the account is not the one that follows.",
-    Code.SESSION_PARENT: "The ledger is not that of a session of this parent: its first record "
-    "names another one or none, or the parent's own ledger does not hold.",
-    Code.SESSION_DELEGATED: "The parent's ledger has not the call that the child's has at this "
-    "line, or has it with other arguments or in another order; or it has one made for the child "
-    "that the child's has not.",
-    Code.SESSION_SETTLED: "The outcome of a call is one in the child's ledger and another in the "
+    Code.SESSION_PARENT: "The ledger is not that of a session of this parent: its first "
+    "record names another parent or none, or the parent's own ledger is "
+    "not valid.",
+    Code.SESSION_DELEGATED: "The parent's ledger does not have the call that the child's "
+    "ledger has at this line, or has it with other arguments or in "
+    "another order; or it has a call for the child that the child's "
+    "ledger does not have.",
+    Code.SESSION_SETTLED: "The outcome of a call differs between the child's ledger and the "
     "parent's.",
-    Code.PROOF_FORM: "A line of a proof is missing, has another member, or is no list of numbers "
-    "as its place asks for.",
+    Code.PROOF_FORM: "A line of a proof is missing, has an unknown member, or is not a list "
+    "of numbers of the form that its position requires.",
     Code.PROOF_QUESTION: "The question's text is no statement about the tools of its artifact.",
     Code.PROOF_CORE: "The proof is about another grammar: the digest of its core is not that of "
     "the artifact's.",
-    Code.PROOF_ARTIFACTS: "A proof of `--implies` takes two artifacts, every other one.",
+    Code.PROOF_ARTIFACTS: "A proof of `--implies` needs two artifacts, every other proof "
+    "needs one.",
     Code.PROOF_START: "The start is not among the states of the list.",
-    Code.PROOF_STEPS: "A state has another number of steps than there are calls to be tried there: "
-    "a step was skipped, or one is too many.",
-    Code.PROOF_TARGET: "A step does not lead to the state that it names: that state was left out, "
-    "or it is another.",
-    Code.PROOF_RENAMING: "A step does not rename every value that is remembered, each to one of "
-    "its own.",
-    Code.PROOF_ATOM: "A step renames a value to one of another atom: types tell them apart.",
-    Code.PROOF_INTERVAL: "The interval of a sum is too small: a step leads out of it.",
+    Code.PROOF_STEPS: "The number of steps of a state is not the number of calls to try "
+    "there: a step is missing, or there is one too many.",
+    Code.PROOF_TARGET: "A step does not lead to the state that it names: that state is "
+    "missing, or it is another one.",
+    Code.PROOF_RENAMING: "A step does not rename every remembered value, each to a different one.",
+    Code.PROOF_ATOM: "A step renames a value to one of another atom, although types tell the "
+    "two apart.",
+    Code.PROOF_INTERVAL: "The interval of a sum is too small: a step leaves it.",
     Code.PROOF_REFUSED: "A listed state has a call that the other side may refuse.",
     Code.PROOF_FINISH: "At a listed state the grammar may finish, and the other side may not.",
-    Code.PROOF_USES: "The proof does not look at every key that the question asks about, or names "
-    "a monitor that is not there.",
+    Code.PROOF_USES: "The proof does not cover every key that the question asks about, or "
+    "names a monitor that does not exist.",
     Code.PROOF_SESSION: "The session of a proof has a call that the grammar does not let through.",
-    Code.PROOF_SHOWS: "The session of a proof does not show what it is there to show.",
-    Code.PROOF_END: "A listed state has no way to an end, or its step does not surely lead nearer.",
+    Code.PROOF_SHOWS: "The session of a proof does not show what the proof says.",
+    Code.PROOF_END: "A listed state has no way to an end, or its step does not certainly lead"
+    " nearer to one.",
     Code.PROOF_STUCK: "A session could be finished at a state that is listed as one without end.",
     Code.UNKNOWN_TOOL: "The grammar has no tool of this name.",
-    Code.UNDECLARED_ARGUMENT: "The tool has no parameter of this name, or it is one that is "
+    Code.UNDECLARED_ARGUMENT: "The tool has no parameter of this name, or the parameter is "
     "observed.",
     Code.MISSING_ARGUMENT: "An argument that is not optional is missing.",
-    Code.UNLISTED_VALUE: "The value of a listed parameter is none of those that the grammar lists.",
+    Code.UNLISTED_VALUE: "The value of a listed parameter is not one that the grammar lists.",
     Code.OPEN_VALUE: "The value of an open parameter is of another type, too long or too short, "
     "out of its range, or does not match its pattern.",
-    Code.NO_VALUE: "This is no JSON value that every program reads alike: NaN or infinite, a "
-    "number that a double changes, half of a surrogate pair, too deeply nested.",
-    Code.NOT_PLANNED: "No plan goes on with this call here; where an outcome is unknown, not from "
-    "every state that the session may be in.",
+    Code.NO_VALUE: "Not every program reads this JSON value alike: it is NaN or infinite, a "
+    "number that a double cannot represent, half of a surrogate pair, or "
+    "nested too deeply.",
+    Code.NOT_PLANNED: "No plan continues with this call here, or, if an outcome is unknown, "
+    "not from every state that the session may be in.",
     Code.MONITOR_FORBIDS: "A statement over open parameters forbids the call.",
     Code.STATEMENT_FORBIDS: "A statement that the automaton leaves to the run forbids the call.",
     Code.MAY_NOT_FINISH: "No plan ends here, or an unknown outcome leaves open whether one does.",
     Code.NO_MODEL: "No model that may make the call fits the remainder of the session's budget, or "
     "of its account.",
-    Code.MANY_EARLIER: "The statement looks at the latest 64 calls of a key. None of them stands "
-    "against the call, and an older one may.",
-    Code.MANY_STATES: "So many outcomes are unknown that the session might be in more than 64 "
-    "states. Resolve some of them first.",
+    Code.MANY_EARLIER: "The statement considers the latest 64 calls of a key. None of them "
+    "forbids the call, but an older one may.",
+    Code.MANY_STATES: "So many outcomes are unknown that the session might be in more than 64"
+    " configurations. Resolve some of them first.",
     Code.ENDED: "The session has ended.",
-    Code.ALREADY_DONE: "The ledger has a call of this identity: it is not made a second time.",
-    Code.NESTED_CALL: "A call was asked for inside another one of the same thread or task.",
-    Code.NOT_WRITTEN: "The ledger cannot be written, so nothing may be called.",
-    Code.SERVER_AWAY: "The server that has this tool is missing, has ended, or lists other tools "
-    "than it should. Nothing was called; it is tried again, and tools of other servers go on.",
-    Code.MANY_WAITING: "So many calls wait for those that are under way that no other may wait.",
+    Code.ALREADY_DONE: "The ledger already has a call with this identity, and no call is made"
+    " twice.",
+    Code.NESTED_CALL: "A call was requested inside another call of the same thread or task.",
+    Code.NOT_WRITTEN: "The ledger cannot be written, so no call may be made.",
+    Code.SERVER_AWAY: "The server of this tool is missing, has ended, or lists other tools "
+    "than it should. The call was not made. The gate tries the server "
+    "again; tools of other servers stay available.",
+    Code.MANY_WAITING: "The queue of calls that wait for those under way is full.",
     Code.UNKNOWN_FEATURE: "The file needs a feature that this version does not know.",
     Code.UNKNOWN_VERSION: "The file is of a version that this version does not know.",
-    Code.LIMIT: "The input asks for more than is handled: of size, of memory or of steps.",
+    Code.LIMIT: "The input exceeds a limit on size, memory or steps.",
     Code.PRECISION: "A rounding stayed open at the greatest precision.",
     Code.NO_RACE: "The artifact is for a gate and has no race counts: compile the grammar again "
     "without --for gate.",
-    Code.INCOMPLETE: "The ledger ends before its last record: what is there is verified, and "
-    "nothing is claimed. `tcc run --resume` goes on with it.",
+    Code.INCOMPLETE: "The ledger ends before its last record: the records that exist are "
+    "verified, and nothing is claimed. `tcc run --resume` continues the run.",
     Code.WITHHELD: "The seed is withheld, so the run cannot be replayed; give it with --seed.",
 }
 

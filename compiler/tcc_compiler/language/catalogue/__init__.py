@@ -34,9 +34,12 @@ CATALOGUE: Mapping[str, Entry] = {
     code: entry for section in SECTIONS.values() for code, entry in section.items()
 }
 _PREFACE = """\
-Made from the catalogue in `compiler/tcc_compiler/language/catalogue/`; do not edit by hand.
-`python -m tcc_compiler.language.catalogue docs/errors.md` writes it again. A code keeps its
-meaning for ever."""
+The compiler's diagnostics, the lints, and the codes of commands. `tcc explain CODE` explains these,
+and the codes of the kernel, of gates and of the other parts as well. A code keeps its meaning for
+ever.
+
+`python -m tcc_compiler.language.catalogue docs/errors.md` makes this page from the catalogue in
+`compiler/tcc_compiler/language/catalogue/`; do not edit it."""
 
 
 def explain(code: str) -> str | None:

@@ -11,14 +11,14 @@ from tcc_compiler.language.catalogue.entry import Entry
 IMPORTS: Mapping[str, Entry] = {
     "TCC601": Entry(
         "graph file that cannot be parsed",
-        "The file ends in `.json` and is no JSON, or in `.graphml` and is no XML of that\n"
-        "kind. JSON objects name each member once, and numbers are finite.",
+        "The file ends in `.json` and is no JSON, or in `.graphml` and is no GraphML.\n"
+        "JSON objects name each member once, and numbers are finite.",
         '{"directed": true, "nodes": [}',
     ),
     "TCC602": Entry(
         "declarations in XML",
-        "A GraphML file that declares a document type or entities is refused, whatever they\n"
-        "say: entities can stand for gigabytes or for other files.",
+        "A GraphML file that declares a document type or entities is refused, whatever the\n"
+        "declarations say: entities can expand to gigabytes or to other files.",
     ),
     "TCC603": Entry(
         "graph of the wrong shape",
@@ -37,30 +37,30 @@ IMPORTS: Mapping[str, Entry] = {
     ),
     "TCC605": Entry(
         "no start, or no goal",
-        'A graph marks one node at least with `"start": true`, and one with `"goal": true`\n'
-        '(in a graph of states `"accept": true` says the same); and some path leads from the\n'
-        "one to the other.",
+        'A graph marks at least one node with `"start": true`, and at least one with `"goal":\n'
+        'true` (in a graph of states `"accept": true` means the same); and some path leads from\n'
+        "a start to a goal.",
         '{"directed": true, "nodes": [{"id": "a"}], "links": []}',
     ),
     "TCC606": Entry(
         "not the text of a call",
-        "A call reads `tool` or `tool(parameter=value,..)`: names are identifiers and no\n"
+        "A call is written `tool` or `tool(parameter=value,..)`: names are identifiers and no\n"
         "reserved words, values identifiers, decimals or JSON strings. Calls of one tool name\n"
-        "their parameters in one order; one that some leave out is optional.",
+        "their parameters in one order; a parameter that some calls leave out is optional.",
         '{"directed": true, "nodes": [{"id": "web search", "start": true, "goal": true}],'
         ' "links": []}',
     ),
     "TCC607": Entry(
         "two kinds of graph in one",
-        "In a graph of states every edge has a `call`; in a graph of tools none has. The\n"
-        "message names an edge that has none while others have.",
+        "In a graph of states every edge has a `call`; in a graph of tools none has one. The\n"
+        "message names an edge without a call although others have one.",
         '{"directed": true, "nodes": [{"id": 1, "start": true}, {"id": 2, "goal": true}],\n'
         ' "links": [{"source": 1, "target": 2, "call": "a"}, {"source": 2, "target": 2}]}',
     ),
     "TCC608": Entry(
         "one call with different amounts",
-        "Cost, price, latency and epsilon belong to the call: wherever it stands in the graph\n"
-        "they are the same.",
+        "Cost, price, latency and epsilon belong to the call: they are the same wherever the\n"
+        "call occurs in the graph.",
         '{"directed": true, "nodes": [{"id": 1, "start": true}, {"id": 2, "goal": true}],\n'
         ' "links": [{"source": 1, "target": 2, "call": "a", "cost": 1},\n'
         '           {"source": 2, "target": 2, "call": "a", "cost": 2}]}',
@@ -72,19 +72,20 @@ IMPORTS: Mapping[str, Entry] = {
     "TCC611": Entry(
         "no list of tools",
         "`tcc import mcp` found no list of tools: the server did not answer, or not as MCP\n"
-        "says, or the file is no result of `tools/list`. The message says what is wrong. Noise\n"
-        "that a server prints between its messages is passed over.",
+        "requires, or the file is no result of `tools/list`. The message says what is wrong.\n"
+        "Other output of a server between its messages is ignored.",
     ),
     "TCC612": Entry(
         "a tool is left out",
-        "A warning: the tool has a name, or requires an argument, that a grammar cannot write, so\n"
-        "the skeleton does not have it. What a grammar does not have can never be called.",
+        "A warning: the tool has a name, or requires an argument, that a grammar cannot\n"
+        "express, so the skeleton does not have it. A tool that a grammar does not have can\n"
+        "never be called.",
     ),
     "TCC613": Entry(
         "a schema is not held whole",
-        "A warning: the schema of a tool says more than the skeleton does. Without it the gate\n"
-        "passes on what the server itself has to refuse, or refuses what the server would take;\n"
-        "the message says which. The same stands as a comment beside the tool.",
+        "A warning: the schema of a tool says more than the skeleton can. The gate therefore\n"
+        "lets arguments through that the server has to refuse, or refuses arguments that the\n"
+        "server would accept; the message says which. A comment beside the tool says the same.",
     ),
 }
 
@@ -92,51 +93,52 @@ IMPORTS: Mapping[str, Entry] = {
 OUTPUTS: Mapping[str, Entry] = {
     "TCC801": Entry(
         "output that is no regular file",
-        "What is to be written has the name of a folder, a device, a named pipe or a socket, or\n"
-        "of a link that leads nowhere. Only a regular file is ever replaced, with --overwrite\n"
-        "too; a link to one is followed, and stays. Name another file, or remove what is there.",
+        "The output has the name of a folder, a device, a named pipe or a socket, or of a link\n"
+        "that leads nowhere. Only a regular file is ever replaced, with --overwrite, too; a\n"
+        "link to one is followed, and stays. Name another file, or remove the existing one.",
     ),
     "TCC802": Entry(
         "a folder of another batch",
-        "A batch in shards goes on in a folder that has the same batch: same artifact, same\n"
-        "requests, same size and format of its parts, and, where it is told, same time. The\n"
-        "message names what differs, or what else is there. Name another folder, or replace\n"
-        "the batch that is there (--overwrite).",
+        "A batch in shards resumes in a folder that has the same batch: the same artifact, the\n"
+        "same requests, the same size and format of its parts, and the same time, if one is\n"
+        "given. The message names the difference, or what else is in the folder. Name another\n"
+        "folder, or replace the batch in it (--overwrite).",
     ),
     "TCC803": Entry(
         "a batch under way in this folder",
-        "Another process makes a batch there. Nothing was changed. Wait for its end, or name\n"
-        "another folder.",
+        "Another process is making a batch there. Nothing was changed. Wait for its end, or\n"
+        "name another folder.",
     ),
     "TCC804": Entry(
         "no batch that can be read",
         "The folder has no `batch.json`, or one that is cut off, altered or of another format;\n"
-        "or the batch has no ledgers to validate. Name the folder of a batch; one that is\n"
-        "damaged is made anew with --overwrite.",
+        "or the batch has no ledgers to validate. Name the folder of a batch; --overwrite makes\n"
+        "a damaged one again.",
     ),
     "TCC805": Entry(
         "a worker that does not see the files",
         "All workers of a batch read and write its folder, and an executor's workers read the\n"
-        "file of the artifact too. Put them where all workers find them by the same name.",
+        "file of the artifact, too. Put these where all workers find them under the same name.",
     ),
     "TCC806": Entry(
         "requests that were changed",
-        "The requests are read before the first run and again as they are made, and were not\n"
-        "the same. Parts that were made from others are made again when the batch goes on.",
+        "The requests are read before the first run and again as the runs are made, and were\n"
+        "not the same. Parts that were made from other requests are made again when the batch\n"
+        "resumes.",
     ),
     "TCC807": Entry(
         "an extra that is not installed",
-        "What was asked for needs packages that do not come with the base install. The message\n"
+        "The command needs packages that do not come with the base install. The message\n"
         "names the extra.",
     ),
     "TCC808": Entry(
         "a part that cannot be written",
-        "The system refused: the disk is full, or the folder may not be written. Nothing of the\n"
-        "part stays; what is finished does, and the same command goes on from there.",
+        "The system refused to write: the disk is full, or the folder may not be written.\n"
+        "Nothing of the part stays; finished parts do, and the same command resumes from there.",
     ),
     "TCC809": Entry(
         "a ledger too large for a part",
-        "A worker holds one ledger at a time in memory, of at most 256 MiB. Cap the run\n"
+        "A worker keeps one ledger at a time in memory, of at most 256 MiB. Cap the run\n"
         "(`max_expansions`), or make the batch without shards: there each ledger is a file.",
     ),
     "TCC810": Entry(
@@ -146,13 +148,14 @@ OUTPUTS: Mapping[str, Entry] = {
     ),
     "TCC811": Entry(
         "a part or a ledger that is missing or damaged",
-        "A finding of `tcc batch --validate`: a part is not there, is cut off or altered, or a\n"
-        "result has no ledger. The command that made the batch in shards makes such parts again.",
+        "A finding of `tcc batch --validate`: a part is missing, cut off or altered, or a\n"
+        "result has no ledger. The command that made the batch in shards makes such parts\n"
+        "again.",
     ),
     "TCC812": Entry(
         "a result that is not that of its ledger",
-        "A finding of `tcc batch --validate`: the ledger is valid, and the result beside it says\n"
-        "something else. Believe the ledger.",
+        "A finding of `tcc batch --validate`: the ledger is valid, and the result beside it\n"
+        "says something else. Believe the ledger.",
     ),
 }
 
@@ -162,10 +165,10 @@ OUTPUTS: Mapping[str, Entry] = {
 CHECKS: Mapping[str, Entry] = {
     "TCC841": Entry(
         "no lock of artifacts",
-        "`tcc check --locked` compares artifacts with the pins in `tcc.lock`. The file is not\n"
-        "there, or is not what `tcc pin` writes: JSON with the format, its version and, for each\n"
-        "path below the lock's folder, digest, grammar and version. A member that is missing,\n"
-        "unknown or named twice makes it malformed, so that nothing is passed by mistake.\n"
+        "`tcc check --locked` compares artifacts with the pins in `tcc.lock`. The file does not\n"
+        "exist, or is not what `tcc pin` writes: JSON with the format, its version and, for\n"
+        "each path below the lock's folder, digest, grammar and version. A member that is\n"
+        "missing, unknown or repeated makes it malformed, so that nothing passes by mistake.\n"
         "Write it again with `tcc pin ARTIFACT`, and look at what changed.",
     ),
     "TCC842": Entry(
@@ -176,28 +179,29 @@ CHECKS: Mapping[str, Entry] = {
     "TCC843": Entry(
         "artifact that is not the pinned one",
         "The artifact at this path has another digest, grammar or version than its pin. It was\n"
-        "compiled again from another grammar or with other options, or was replaced. See with\n"
-        "`tcc diff` what it allows that the pinned one did not, then pin it: `tcc pin ARTIFACT`.",
+        "compiled again from another grammar or with other options, or was replaced. `tcc diff`\n"
+        "shows what it allows that the pinned one did not; then pin it: `tcc pin ARTIFACT`.",
     ),
     "TCC844": Entry(
         "pinned artifact that is missing",
-        "The lock has a pin for this path, and there is no file that can be read. Put the\n"
-        "artifact there, or take the pin away: `tcc pin --remove ARTIFACT`.",
+        "The lock has a pin for this path, but there is no readable file. Put the\n"
+        "artifact there, or remove the pin: `tcc pin --remove ARTIFACT`.",
     ),
     "TCC845": Entry(
         "source that is not the pinned one",
-        "The grammar that a pinned artifact was made from says another thing now, does not\n"
-        "compile, or is gone; comments and layout do not matter. The artifact allows what the\n"
-        "grammar said when it was pinned. Compile it anew, see with `tcc diff` what changed, and\n"
-        "pin it: `tcc pin ARTIFACT`, with `--source G` where the grammar has moved, with\n"
-        "`--no-source` where there is none to be held to.",
+        "The grammar that a pinned artifact was made from has changed, does not compile, or is\n"
+        "gone; comments and layout do not matter. The artifact allows what the grammar said\n"
+        "when it was pinned. Compile it again, look with `tcc diff` at what changed, and pin\n"
+        "it: `tcc pin ARTIFACT`, with `--source G` if the grammar has moved, or with\n"
+        "`--no-source` if the artifact has no source.",
     ),
     "TCC851": Entry(
         "no envelope",
-        "A signed statement is one DSSE envelope: a JSON object with `payload`, `payloadType` and\n"
-        "`signatures`, each signature with `sig` and perhaps `keyid`; payload and signatures in\n"
-        "standard Base64 with its padding. A member that is unknown or named twice, white space\n"
-        "in Base64, or a file of more than 1 MiB is refused. Sign again with `tcc sign`.",
+        "A signed statement is one DSSE envelope: a JSON object with `payload`, `payloadType`\n"
+        "and `signatures`, each signature with `sig` and optionally `keyid`; payload and\n"
+        "signatures in standard Base64 with its padding. A member that is unknown or repeated,\n"
+        "white space in Base64, or a file of more than 1 MiB is refused. Sign again with `tcc\n"
+        "sign`.",
     ),
     "TCC852": Entry(
         "payload of another type",
@@ -206,25 +210,26 @@ CHECKS: Mapping[str, Entry] = {
     ),
     "TCC853": Entry(
         "no signature by this key",
-        "No signature of the envelope names the key that was given with --key. Its `keyid`\n"
-        "is not that of the key (the SHA-256 that securesystemslib gives an Ed25519 key).\n"
-        "Verify with the key of whoever signed, from a source that you trust.",
+        "No signature of the envelope names the key that --key gives: no `keyid` is that of the\n"
+        "key (the SHA-256 that securesystemslib computes for an Ed25519 key).\n"
+        "Verify with the key of the signer, from a source that you trust.",
     ),
     "TCC854": Entry(
         "wrong signature",
         "The signature is not one of this payload by this key: payload or signature were\n"
-        "changed after signing. Nothing that the envelope says is to be believed.",
+        "changed after signing. Believe nothing that the envelope says.",
     ),
     "TCC855": Entry(
         "no statement of tcc",
-        "The signature holds, but what was signed is not a statement that `tcc sign` makes: an\n"
-        "in-toto Statement v1 with one subject that has sha256 and blake3, and tcc's predicate.\n"
-        "The same key may sign other things; this one says nothing of an artifact or a ledger.",
+        "The signature is right, but the signed payload is not a statement that `tcc sign`\n"
+        "makes: an in-toto Statement v1 with one subject that has sha256 and blake3, and tcc's\n"
+        "predicate. The same key may sign other things; this one says nothing about an artifact\n"
+        "or a ledger.",
     ),
     "TCC856": Entry(
         "another file",
-        "The signed statement is about a file with other bytes: sha256 or blake3 of the file\n"
-        "that was given are not the statement's. The file was changed, or is another one.",
+        "The signed statement is about a file with other bytes: sha256 or blake3 of the given\n"
+        "file differ from those of the statement. The file was changed, or is another one.",
     ),
     "TCC857": Entry(
         "no Ed25519 key",
@@ -234,8 +239,8 @@ CHECKS: Mapping[str, Entry] = {
     ),
     "TCC858": Entry(
         "nothing that can be signed",
-        "A statement says only what was found to be true in the same command. What was given\n"
-        "is not a valid artifact, or not a ledger that its artifact (--artifact) upholds.\n"
+        "A statement says only what the same command found to be true. FILE is not a valid\n"
+        "artifact, and not a ledger that is valid over its artifact (--artifact).\n"
         "`tcc check` and `tcc validate` say what is wrong with it.",
     ),
     "TCC860": Entry(
@@ -262,10 +267,11 @@ EXACT: Mapping[str, Entry] = {
         "a statement that is not covered",
         "`tcc prove` does not decide this question: the statement, or the difference of the two\n"
         "grammars, is of a kind that its search does not know, such as a tool that gives other\n"
-        "parameters on the two sides, a limit below 0, a statement on records, times or look-ups,\n"
-        "fields that stand in one another, or a statement that computes with a field of many\n"
-        "values. The message says which. Ask about a part of it, or make the\n"
-        "tools alike: `tcc prove OLD.tcg --implies NEW.tcg` wants the same `gives` on both sides.",
+        "parameters on the two sides, a limit below 0, a statement on records, times or\n"
+        "look-ups, fields inside of one another, or a statement that computes with a field of\n"
+        "many values. The message says which. Ask about a part of the statement, or make the\n"
+        "tools alike: `tcc prove OLD.tcg --implies NEW.tcg` needs the same `gives` on both\n"
+        "sides.",
         _ASKED + "tool look gives (state: open | paid)\n"
         "# OTHER.tcg has `(status: open | paid)` in place of `(state: open | paid)`\n"
         "# tcc prove G.tcg --implies OTHER.tcg\n"
@@ -273,12 +279,12 @@ EXACT: Mapping[str, Entry] = {
     ),
     "P502": Entry(
         "spans of time",
-        "Of several spans of time (`within`) each is looked at by itself: what is proved so is\n"
-        "proved, and a session that was found counts if there are times for its calls. For the\n"
-        "ones found here there are none, and longer ones were not looked for; or it was not\n"
-        "decided whether a session can always be finished, whenever its calls were made. Write\n"
-        "one span in place of several, or ask about a grammar without these statements: what is\n"
-        "proved of it holds.",
+        "With several spans of time (`within`), each is considered by itself: what is proved in\n"
+        "this way is proved, and a session that is found counts if there are times for its\n"
+        "calls. For the sessions found here there are none, and longer ones were not searched;\n"
+        "or it was not decided whether a session can always be finished, whenever its calls\n"
+        "were made. Write one span instead of several, or ask about a grammar without these\n"
+        "statements: what is proved of it holds.",
         'grammar g version "1"\ntool find\ntool pay\ntool send\nplan = find pay send\n'
         "monitor forbid find within 1 h before pay\nmonitor forbid pay within 1 h before send\n"
         "monitor require find within 2 h before send\n"
@@ -287,27 +293,28 @@ EXACT: Mapping[str, Entry] = {
     ),
     "P503": Entry(
         "too many states",
-        "The search met as many states as `--max-states` allows, or a call has too many choices\n"
-        "of values. Allow more: `tcc prove G.tcg --finishable --max-states 1000000`; or ask\n"
-        "about a grammar with a smaller depth: what is refuted there stays refuted.",
+        "The search reached as many states as `--max-states` allows, or a call has too many\n"
+        "choices of values. Allow more: `tcc prove G.tcg --finishable --max-states 1000000`; or\n"
+        "ask about a grammar with a smaller depth: what is refuted there stays refuted.",
         _ASKED + "require find before pay same order\n"
         "# tcc prove G.tcg --finishable --max-states 2\n"
         "# decided with `--max-states 2000` in place of `--max-states 2`\n",
     ),
     "P504": Entry(
         "a sum over values that are compared",
-        "An open parameter is added up by `limit sum(..)` and named in a `same` or `per`, and\n"
-        "its range is too wide for its values to be looked at one by one. So each call was taken\n"
-        "to add any value of the range: nothing was proved that way, and no session that was\n"
-        "found replays. Give it a type `integer 0 .. 60`, say, or compare another parameter.",
+        "`limit sum(..)` adds up an open parameter that a `same` or `per` compares, and its\n"
+        "range is too wide to consider its values one by one. So the search assumed that each\n"
+        "call adds any value of the range: nothing was proved in this way, and no session that\n"
+        "was found replays. Give it a type `integer 0 .. 60`, say, or compare another\n"
+        "parameter.",
         _ASKED + "limit uses(pay) per amount <= 1\n"
         '# tcc prove G.tcg "limit sum(pay.amount) <= 795"\n'
         "# decided with `integer 0 .. 60` in place of `integer 0 .. 200`\n",
     ),
     "P505": Entry(
         "types that are not counted out",
-        "Which values two types have in common is found by the product of their patterns, and\n"
-        "this product has too many states, or texts are too long to be counted out beside a\n"
+        "The product of the patterns of two types decides which values they have in common.\n"
+        "This product has too many states, or texts are too long to be enumerated beside a\n"
         "pattern. Give the parameter the same type on both sides, or a smaller `max`.",
         _ASKED.replace("text min 1 max 9)", 'text ~ "[ab]{1,9}")').replace(
             "text min 1 max 9,", 'text ~ "(a|b)*b(a|b){14}",'
@@ -318,9 +325,9 @@ EXACT: Mapping[str, Entry] = {
     ),
     "P506": Entry(
         "a sum on a grid that doubles do not fill",
-        "The values of a sum are looked at on the grid of its constants, such as 0.01. Doubles\n"
-        "have every value of this grid up to fifteen digits; this range goes on beyond. Give\n"
-        "the parameter a smaller range, or fewer decimal places.",
+        "The search considers the values of a sum on the grid of its constants, such as 0.01.\n"
+        "Doubles have every value of this grid up to fifteen digits; this range exceeds that.\n"
+        "Give the parameter a smaller range, or fewer decimal places.",
         _ASKED.replace("0 .. 200", "0 .. 10000000000000000") + "limit sum(pay.amount) <= 500\n"
         '# tcc prove G.tcg "limit sum(pay.amount) <= 250"\n'
         "# decided with `0 .. 1000` in place of `0 .. 10000000000000000`\n",
@@ -341,29 +348,29 @@ EXACT: Mapping[str, Entry] = {
 RUNS: Mapping[str, Entry] = {
     "TCC901": Entry(
         "no prefix of a plan",
-        "A run after calls that were made already (`--after`) begins where they lead. One of\n"
-        "them may not stand where it stands: no plan has it there, or a statement that the\n"
-        "artifact leaves to the run forbids it. The message lists what might. Calls are\n"
-        "written as `tcc run` and `tcc enumerate` print them, or as a grammar writes its\n"
-        "patterns, a space between two.",
+        "A run after calls that were already made (`--after`) begins where they lead. One of\n"
+        "the calls is not possible at its position: no plan has it there, or a statement that\n"
+        "the artifact leaves to the run forbids it. The message lists the calls that are\n"
+        "possible. Calls are written as `tcc run` and `tcc enumerate` print them, or as\n"
+        "patterns of a grammar, separated by spaces.",
     ),
     "TCC902": Entry(
         "not a request",
-        "A line (or a row of a table) of requests is no object of settings, or the artifact does\n"
-        "not allow one of them. The message has the number of the line or row, from 1. Nothing\n"
-        "was run.",
+        "A line (or a row of a table) of requests is no object of settings, or the artifact\n"
+        "does not allow one of the settings. The message has the number of the line or row,\n"
+        "from 1. Nothing was run.",
     ),
     "TCC903": Entry(
         "no table of requests",
-        "The file is no Parquet table, or has a column that is no setting or of another type than\n"
-        "the setting. The columns are the names of settings; `seed` has to be there.",
+        "The file is no Parquet table, or has a column that is no setting or has another type\n"
+        "than the setting. The columns are the names of settings; `seed` is required.",
     ),
     "TCC904": Entry(
         "a text that is no call",
-        "A call is the name of a tool and, where it has any, its parameters in parentheses:\n"
-        "`find(k=3, via=web)`. As in a grammar blanks go anywhere between words, parameters\n"
-        "stand in any order, names and values may be in quotes, and a comma may follow the last\n"
-        "one; each parameter is there once, with one value. The message shows where the text\n"
-        "stops being a call, and what would go on with it.",
+        "A call is the name of a tool and its parameters in parentheses, if it has any:\n"
+        "`find(k=3, via=web)`. As in a grammar, blanks are allowed between words, parameters\n"
+        "come in any order, names and values may be in quotes, and a comma may follow the last\n"
+        "parameter; each parameter occurs once, with one value. The message shows where the\n"
+        "text stops being a call, and what would continue it.",
     ),
 }

@@ -11,13 +11,13 @@ _HEAD = 'grammar g version "1"\n'
 VALUES: Mapping[str, Entry] = {
     "TCC301": Entry(
         "value twice in a domain",
-        "The values of a domain differ. Numbers are compared as numbers: `5` and `5.0` are\n"
-        'one value. A name in quotes is that name: `fast` and `"fast"` are one value.',
+        "The values of a domain are distinct. Numbers are compared as numbers: `5` and `5.0`\n"
+        'are one value. A quoted name is that name: `fast` and `"fast"` are one value.',
         _HEAD + "tool a(k: 5 | 10 | 5.0)\n",
     ),
     "TCC302": Entry(
         "not a range",
-        "A range goes from an integer up to an integer that is not less.",
+        "A range goes from an integer to an integer that is not less.",
         _HEAD + "tool a(k: 8..1)\n",
     ),
     "TCC303": Entry(
@@ -32,37 +32,37 @@ VALUES: Mapping[str, Entry] = {
     ),
     "TCC305": Entry(
         "name in arithmetic that is no number",
-        "Arithmetic takes numbers and parameters all of whose values are numbers.",
+        "Arithmetic takes numbers, and parameters whose values are all numbers.",
         _HEAD + "tool a(k: 5 | big) { cost 0.1 * k }\n",
     ),
     "TCC306": Entry(
         "amount that is not whole in its unit",
         "Costs and epsilons are whole nano-units (9 fractional digits), prices whole cents,\n"
-        "latencies whole milliseconds. Nothing is rounded. Where cents are too large, let one\n"
-        "unit be less: write all prices in tenths of a cent, say, and tell people so by the\n"
+        "latencies whole milliseconds. Nothing is rounded. If cents are too large, use a\n"
+        "smaller unit: write all prices in tenths of a cent, say, and tell people so with the\n"
         'statement `currency "EUR/1000"`. It is a label: nothing is computed from it.',
         _HEAD + "tool a { price 0.5 }\n",
     ),
     "TCC307": Entry(
         "number outside its range",
-        "Amounts are kept in 64 bits: costs signed, prices, latencies and epsilons unsigned.\n"
-        "Limits keep to 63 bits. Arithmetic on the way keeps to 4096 bits.",
+        "Amounts have 64 bits: costs signed, prices, latencies and epsilons unsigned.\n"
+        "Limits have at most 63 bits, intermediate results of arithmetic at most 4096.",
         _HEAD + "tool a { cost 10000000000 }\n",
     ),
     "TCC308": Entry(
         "negative amount",
-        "A cost may be negative. A price, a latency, an epsilon and what counts calls may\nnot.",
+        "A cost may be negative. A price, a latency, an epsilon and a count of calls may\nnot.",
         _HEAD + "tool a { price -1 }\n",
     ),
     "TCC309": Entry(
         "interval with its ends turned round",
-        "In `cost LOW .. HIGH` the low end is not above the high end, for every call.",
+        "In `cost LOW .. HIGH` the low end is not above the high end, for any call.",
         _HEAD + "tool a { cost 2 .. 1 }\n",
     ),
     "TCC310": Entry(
         "attribute given twice",
         "A tool has at most one `doc`, one `quotes`, one `bind`, and one of each amount\n"
-        "without `when`. With `when` there may be many: the first that holds is taken.",
+        "without `when`. With `when` there may be many: the first one that applies is used.",
         _HEAD + "tool a { cost 1 cost 2 }\n",
     ),
     "TCC311": Entry(
@@ -72,38 +72,38 @@ VALUES: Mapping[str, Entry] = {
     ),
     "TCC312": Entry(
         "not a count",
-        "What counts calls or plans is a whole number, zero or more.",
+        "A number of calls or plans is a whole number, zero or more.",
         _HEAD + "tool a\nlimit depth <= 2.5\n",
     ),
     "TCC313": Entry(
         "binding that names no function",
-        "A Python binding reads `module:function`, both with dots where needed; an MCP\n"
+        "A Python binding is `module:function`, both with dots where needed; an MCP\n"
         "binding names a server and a tool, neither empty.",
         _HEAD + 'tool a { bind python "math.sqrt" }\n',
     ),
     "TCC314": Entry(
         "too much to work out",
-        "The amounts of a tool take calls times terms steps, those of all tools together\n"
-        "2 million at most; the different patterns of a grammar hold 1 million calls\n"
+        "The amounts of a tool take calls times terms steps, and those of all tools together\n"
+        "at most 2 million; the different patterns of a grammar contain at most 1 million calls\n"
         "together. Use fewer values, shorter arithmetic, or fewer different patterns over\n"
         "large domains.",
     ),
     "TCC315": Entry(
         "version or label that cannot be shown",
-        "The text of a version takes at most 1024 bytes in UTF-8: it stands in the artifact's\n"
-        "manifest and in the first line of every ledger. It holds no control characters, none\n"
-        "that turn the writing direction and none that are not seen: whoever reads it on a\n"
-        "terminal or in a log has to see what it is. The label of a `currency` statement has\n"
-        "1 to 128 characters of this kind.",
+        "The text of a version takes at most 1024 bytes in UTF-8: it is in the artifact's\n"
+        "manifest and in the first line of every ledger. It contains no control characters,\n"
+        "none that turn the writing direction and no invisible ones: whoever reads it on a\n"
+        "terminal or in a log has to see what it is. The label of a `currency` statement has 1\n"
+        "to 128 characters of this kind.",
         'grammar g version "1.0\\nVALID"\ntool a\nplan = a\n',
     ),
     "TCC316": Entry(
         "type where values are listed",
         "Before the semicolon a parameter lists its values, so `order: text` is a parameter\n"
         "whose only value is the word `text`. That is hardly ever meant. A parameter that takes\n"
-        "any value of a type is open, and stands behind a semicolon: `tool pay(; order: text)`.\n"
-        "The types are text, integer, number, flag and json. The word itself, as the one value,\n"
-        'stands in quotes: `order: "text"`.',
+        "any value of a type is open, and is declared behind a semicolon: `tool pay(; order:\n"
+        "text)`. The types are text, integer, number, flag and json. If the word itself is\n"
+        'meant, as the one value, write it in quotes: `order: "text"`.',
         _HEAD + "tool pay(order: text)\n",
     ),
     "TCC317": Entry(
@@ -118,32 +118,33 @@ VALUES: Mapping[str, Entry] = {
     ),
     "TCC318": Entry(
         "not a pattern of text",
-        "The pattern behind `~` has to match the whole value. It knows characters, `.`, classes\n"
-        "such as `[a-z]`, `[^x]`, `\\d`, `\\w` and `\\s`, groups, `|`, and repetitions `*`, `+`,\n"
-        "`?` and `{m,n}`; written out it has at most 1,000 positions. There is no look-around and\n"
-        "no back reference, so every value is checked in one pass.",
+        "The pattern behind `~` has to match the whole value. It can use characters, `.`,\n"
+        "classes such as `[a-z]`, `[^x]`, `\\d`, `\\w` and `\\s`, groups, `|`, and repetitions\n"
+        "`*`, `+`, `?` and `{m,n}`; written out it has at most 1,000 positions. There is no\n"
+        "look-around and no back reference, so every value is checked in one pass.",
         _HEAD + 'tool pay(; order: text ~ "(?=a)b")\n',
     ),
     "TCC319": Entry(
         "value that a call need not have",
         "A parameter with `?` may be left out, and then there is no number to compute with:\n"
         "arithmetic needs a parameter that every call has. An amount can depend on an optional\n"
-        "one by `when`, which does not hold where it is left out. What a tool gives always has a\n"
-        "value.",
+        "parameter by `when`, which does not apply if the parameter is left out. What a tool\n"
+        "gives always has a value.",
         _HEAD + "tool read(last?: 1 | 5) { cost 0.1 * last }\n",
     ),
     "TCC320": Entry(
         "statement that stands for too many",
-        "`same` and `per` over listed parameters stand for one statement for each value: 4096\n"
-        "at most for one statement, 65536 for a grammar, where one with several pairs counts as\n"
-        "many times. Over open parameters they stand for themselves, and a gate holds them.",
+        "`same` and `per` over listed parameters stand for one statement for each value: at\n"
+        "most 4096 for one statement, 65536 for a grammar; a statement with several pairs\n"
+        "counts as many times. Over open parameters they remain one statement, which a gate\n"
+        "enforces.",
         _HEAD + "tool a(k: 1..5000)\nlimit uses(a) per k <= 1\n",
     ),
     "TCC321": Entry(
         "sum that cannot be kept",
-        "`limit sum(tool.parameter)` adds up numbers from 0 up, so that a sum never comes back\n"
-        "below its limit: a listed parameter has only such values, with at most 9 fractional\n"
-        "digits; an open one is `number 0 .. HIGH` or `integer 0 .. HIGH`.",
+        "`limit sum(tool.parameter)` adds up numbers of at least 0, so that a sum never falls\n"
+        "below its limit again: a listed parameter has only such values, with at most 9\n"
+        "fractional digits; an open one is `number 0 .. HIGH` or `integer 0 .. HIGH`.",
         _HEAD + "tool pay(; amount: number)\nlimit sum(pay.amount) <= 500\n",
     ),
     "TCC322": Entry(
@@ -182,7 +183,7 @@ LANGUAGE: Mapping[str, Entry] = {
     "TCC401": Entry(
         "infinitely many plans",
         "A grammar stands for a finite set of plans. With every limit applied there is still\n"
-        "a cycle of calls that can be gone round for ever and left towards a plan; the\n"
+        "a cycle of calls that can be repeated for ever and left towards a plan; the\n"
         "message shows its calls. `limit depth <= N` cuts every cycle, `limit uses(tool) <=\n"
         "N` those with that tool, `limit price`, `latency` or `epsilon` those whose calls\n"
         "have one.",
@@ -190,23 +191,24 @@ LANGUAGE: Mapping[str, Entry] = {
     ),
     "TCC402": Entry(
         "no plan at all",
-        "Every sequence of calls is ruled out by some statement. The message names a few that\n"
-        "leave none together, each with its place: change one of them. Where these cannot be\n"
-        "found with little work, it names the one at which the last plan was lost.",
+        "Every sequence of calls is ruled out by some statement. The message names a few\n"
+        "statements that together leave no plan, each with its place: change one of them. If\n"
+        "these cannot be found with little work, it names the statement at which the last plan\n"
+        "was lost.",
         _HEAD + "tool a\nplan = a\nlimit depth <= 0\n",
     ),
     "TCC403": Entry(
         "too many states",
-        "The automaton on the way to the artifact has more states than `--max-states` allows.\n"
-        "The message names the pass, and the statement behind the states where one is known.\n"
-        "Limits of several kinds multiply; a limit that never binds still costs. Nothing is\n"
-        "left out unasked: the notes name what `--relax auto` would leave to a run, and how\n"
-        "many states are left then.",
+        "An automaton that the compiler builds has more states than `--max-states` allows. The\n"
+        "message names the pass, and the statement behind the states if it is known. Limits of\n"
+        "several kinds multiply the states, even a limit that never applies. Nothing is left\n"
+        "out unasked: the notes name what `--relax auto` would leave to a run, and how many\n"
+        "states are left then.",
     ),
     "TCC404": Entry(
         "out of time",
         "Compiling took longer than `--timeout` allows. The message names the pass, the notes\n"
-        "the ways on (see TCC403), as far as there was time to look.",
+        "the alternatives (see TCC403), as far as there was time to try them.",
     ),
     "TCC405": Entry(
         "a bound leaves 64 bits",
@@ -215,9 +217,9 @@ LANGUAGE: Mapping[str, Entry] = {
     ),
     "TCC406": Entry(
         "recursion that could not be decided",
-        "A rule stands in itself inside an operand of `&` or `-`, no limit bounds how deep it\n"
-        "goes, and whether its plans are finitely many was not found within the bounds of\n"
-        "the search. Recursion that is found to have no end is TCC401. Add\n"
+        "A rule uses itself inside an operand of `&` or `-`, no limit bounds the depth of the\n"
+        "recursion, and the search did not find out within its bounds whether the rule has\n"
+        "finitely many plans. Recursion that is found to have no end is TCC401. Add\n"
         "`limit depth <= N`.",
         _HEAD + "tool a\ntool b\nrule r = (a r b | a b) - b\nplan = r\n",
     ),
@@ -233,22 +235,22 @@ LANGUAGE: Mapping[str, Entry] = {
     ),
     "TCC409": Entry(
         "not a core",
-        "The bytes that were to be compiled are not the canonical core of a grammar\n"
-        "(docs/spec/core.md). A grammar file never leads here.",
+        "The bytes to compile are not the canonical core of a grammar (docs/spec/core.md). A\n"
+        "grammar file never causes this.",
     ),
     "TCC410": Entry(
         "an artifact that fails its own check",
-        "Every artifact is checked as a reader would check it before it is handed out. This\n"
+        "Before an artifact is handed out, it is checked as a reader would check it. This\n"
         "one failed, which is a defect of the compiler: please report it with the grammar.",
     ),
     "TCC411": Entry(
         "CountFail: bounds in place of counts",
-        "A warning, where `--relax auto` asks for it. The exact automaton meets `--max-states`,\n"
+        "A warning, if `--relax auto` is given. The exact automaton exceeds `--max-states`,\n"
         "`--timeout` or `--count-bits`, or its state sets multiply, so the artifact has\n"
         "`counts: upper`. The message names the\n"
-        "pass, the figure that it reached and what is behind it, and says what was given up:\n"
+        "pass, the figure that it reached and the cause, and says what was given up:\n"
         "the statement that multiplied the states most is left to a run, which enforces it; or\n"
-        "derivations are counted in place of plans; or race counts are rounded up. Searches\n"
+        "derivations are counted instead of plans; or race counts are rounded up. Searches\n"
         "over it are certified in surrogate mode. Without `--relax auto` this is an error.",
     ),
     "TCC412": Entry(
@@ -256,45 +258,46 @@ LANGUAGE: Mapping[str, Entry] = {
         "`--relax` takes `auto`, a kind (price, latency, cost, epsilon, uses, sum, depth,\n"
         "require, forbid) or the canonical text of one limit, such as `uses(search)<=2`. It\n"
         "must name a statement of the grammar; without it there must still be finitely many\n"
-        "plans; and a limit on cost can only be relaxed where no call costs less than nothing,\n"
-        "since a run adds up costs and could not tell a sum that comes back.",
+        "plans; and a limit on cost can only be relaxed if no call has a negative cost, because\n"
+        "a run adds up costs and could not handle a sum that falls below the limit again.",
     ),
     "TCC413": Entry(
         "no plan statement",
         "A warning. The grammar has neither `plan` nor `start` and `goal`: every sequence of\n"
         "calls that the other statements allow is a plan. Write a `plan`, or `plan = any*`\n"
-        "where this is meant.",
+        "if this is meant.",
         _HEAD + "tool a\nlimit depth <= 2\n",
     ),
     "TCC414": Entry(
         "no plan goes on after every answer",
-        "The world chooses what a call of a tool with `gives` answers. A tool that is `strict`\n"
-        "may be called only where, whatever it answers, a plan goes on, and then goes on so;\n"
-        "every other call of it is cut. Here nothing is left. The message shows the nearest\n"
-        "call with an answer that leads nowhere: say what follows that answer, or take `strict`\n"
-        "away; then a gate asks for nothing but that some answer leads on.",
+        "The tool decides what a call with `gives` answers. A tool that is `strict` may be\n"
+        "called only if a plan continues whatever it answers; every other call of it is cut.\n"
+        "Here nothing is left. The message shows the nearest call with an answer that leads\n"
+        "nowhere: say what follows that answer, or remove `strict`; then a gate only requires\n"
+        "that some answer leads on.",
     ),
     "TCC415": Entry(
         "strict, and relaxed",
-        "Whether every answer of a strict tool leads on is known of the exact automaton alone.\n"
-        "Where statements are left to a run, or derivations are counted, there are states that\n"
-        "only seem to lead on. Leave `--relax` out, or take `strict` away.",
+        "Only the exact automaton shows whether plans continue after every answer of a strict\n"
+        "tool. If statements are left to a run, or derivations are counted, some states\n"
+        "only seem to lead on. Leave out `--relax`, or remove `strict`.",
     ),
     "TCC416": Entry(
         "call with too many answers for a session",
-        "A warning. While it is not known what a call was answered, a session holds every place\n"
-        "where it may be: before the call, after each answer, and nowhere where an answer has\n"
-        "no plan. At most 64 are held, so a gate refuses a call that may lead to more (R301):\n"
-        "this one can be planned, and never made there. Answers after which the same may follow\n"
-        "lead to one place. List fewer values in `gives`, or let statements tell fewer apart.",
+        "A warning. While the answer of a call is not known, a session keeps every\n"
+        "configuration that is possible: before the call, after each answer, and nowhere if an\n"
+        "answer has no plan. It keeps at most 64, so a gate refuses a call that may lead to\n"
+        "more (R301): this call can be planned, but never made through a gate. Answers with the\n"
+        "same continuations lead to one configuration. List fewer values in `gives`, or let\n"
+        "statements distinguish fewer of them.",
     ),
     "TCC417": Entry(
         "parallel tool that commutes with none",
-        "A warning. Calls of parallel tools are under way together where their order makes no\n"
-        "difference: both orders lead to the same states of the automaton, and no statement over\n"
-        "open arguments orders one against the other. The order of this tool's calls and of those\n"
-        "of any parallel tool, itself included, makes one: its calls wait for others as if\n"
-        "`parallel` were not there.",
+        "A warning. Calls of parallel tools run at the same time if their order makes no\n"
+        "difference: both orders lead to the same states of the automaton, and no statement\n"
+        "over open arguments orders one against the other. The order of this tool's calls and\n"
+        "those of any parallel tool, itself included, does make a difference: its calls wait\n"
+        "for others as if `parallel` were not there.",
     ),
 }
 EXAMPLES: Mapping[str, Entry] = {
@@ -302,7 +305,7 @@ EXAMPLES: Mapping[str, Entry] = {
         "accept line that does not hold",
         "`accept` says that at least one sequence of calls that matches its patterns is a\n"
         "plan. None is. Either the line or the grammar is wrong. The message says how far plans\n"
-        "go along with the line, and what could stand where it leaves them; `tcc test` and\n"
+        "follow the line, and what could come where they leave it; `tcc test` and\n"
         "`tcc compile` name the statements that forbid it.",
         _HEAD + "tool a\ntool b\nplan = a\naccept b\n",
     ),
@@ -321,21 +324,21 @@ EXAMPLES: Mapping[str, Entry] = {
     ),
     "TCC504": Entry(
         "example or expectation that was not decided",
-        "A warning. The artifact has bounds in place of counts (see TCC411), and they leave\n"
-        "open whether this line holds: a number of plans that is known from above alone says\n"
-        "nothing of `==`. Compile without `--relax` and with larger limits to decide it.",
+        "A warning. The artifact has bounds in place of counts (see TCC411), which do not\n"
+        "decide whether this line holds: an upper bound on a number of plans says\n"
+        "nothing about `==`. Compile without `--relax` and with larger limits to decide it.",
     ),
     "TCC505": Entry(
         "exact expectation that does not hold",
-        "`expect never S`: some session that a gate lets through does not meet it; `expect\n"
-        "reachable P`: no session ends in such a call; `expect implies` with a file: some\n"
-        "session is none of that grammar's. A shortest session is shown where one decides, with\n"
-        "values of the types. `tcc prove` asks the same question.",
+        "`expect never S`: a session that a gate lets through does not meet S; `expect\n"
+        "reachable P`: no session ends in such a call; `expect implies` with a file: a session\n"
+        "is not one of that grammar. A shortest session is shown if one decides, with values of\n"
+        "the types. `tcc prove` asks the same question.",
     ),
     "TCC506": Entry(
         "exact expectation that was not decided",
-        "Whether it holds was not decided, for the reason of the code that is named (`tcc explain\n"
-        "P503`). An expectation that nobody decided does not hold; the exit code is 2. Raise\n"
-        "`--timeout`, ask a narrower question, or take it out.",
+        "Whether it holds was not decided, for the reason that the named code explains (`tcc\n"
+        "explain P503`). An expectation that was not decided does not hold; the exit code is 2.\n"
+        "Raise `--timeout`, ask a narrower question, or remove the expectation.",
     ),
 }
