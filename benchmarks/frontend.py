@@ -38,19 +38,24 @@ def table() -> Iterator[str]:
         text, broken = grammar(rules, mistakes=False), grammar(rules, mistakes=True)
         times, results = side_by_side(
             {
-                "whole": lambda text=text: read_grammar_text(text),
+                "whole": lambda text=text: read(text),
                 "tokens": lambda text=text: tokens(text),
                 "parse": lambda text=text: parsed(text),
-                "broken": lambda broken=broken: read_grammar_text(broken),
+                "broken": lambda broken=broken: read(broken),
             },
             3,
         )
-        if results["whole"].core is None:
-            raise ValueError(results["whole"].diagnostics[0].message)
-        errors = sum(found.severity == "error" for found in results["broken"].diagnostics)
+        if results["whole"]:
+            raise ValueError(f"{results['whole']} errors")
+        errors = results["broken"]
         whole, token, parse_ = (times[name].cpu for name in ("whole", "tokens", "parse"))
         parts = (whole, token, parse_ - token, whole - parse_, times["broken"].cpu)
         yield row(rules, len(text), *(f"{part:.3f}" for part in parts), errors)
+
+
+def read(text: str) -> int:
+    """How many errors the front end finds.  No tree stays for the collector to go through."""
+    return sum(found.severity == "error" for found in read_grammar_text(text).diagnostics)
 
 
 def tokens(text: str) -> int:
