@@ -25,7 +25,7 @@ from unittest.mock import patch
 
 import tcc
 from benchmarks.measure import head, row
-from tcc_runtime.gate.session import Parts, Writer
+from tcc_runtime.gate.session.records import Parts, Writer
 
 CALLS = (1_000, 10_000, 100_000)
 BATCH, BATCHES = 200, 41

@@ -24,7 +24,7 @@ from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import ResumeError
 from tcc_runtime.gate.journal import News
 from tcc_runtime.gate.policy import Policy, policy_of
-from tcc_runtime.gate.session import Follower
+from tcc_runtime.gate.session.recovery import Follower
 from tests.forgery.test_session_forgeries import Records, mutants
 from tests.oracle.build import build
 from tests.oracle_session.desk import desk, desk_core, desk_plans

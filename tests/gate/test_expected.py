@@ -19,7 +19,7 @@ from tcc_certs.values.canonical import record_key, record_mac
 from tcc_runtime.errors import LedgerError, ResumeError
 from tcc_runtime.gate.journal import InFile
 from tcc_runtime.gate.policy import policy_of
-from tcc_runtime.gate.session import Follower
+from tcc_runtime.gate.session.recovery import Follower
 from tests.gate.grammars import artifact
 
 KEY = bytes(range(32))

@@ -18,7 +18,7 @@ from tcc_certs.session import SessionValidation, validate
 from tcc_certs.session.machine import Course
 from tcc_runtime.errors import ResumeError
 from tcc_runtime.gate.policy import policy_of
-from tcc_runtime.gate.session import Writer, parts_of
+from tcc_runtime.gate.session.records import Writer, parts_of
 from tests.gate.grammars import LONG, artifact, bytes_of, do, gate
 from tests.oracle_session.writer import mac_of, named, sealed
 

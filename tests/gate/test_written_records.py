@@ -32,7 +32,7 @@ from tcc_certs.values.fields import Field, FieldType, ListType, RecordType, Time
 from tcc_certs.values.places import columns_of, flat, typed
 from tcc_runtime.gate.arguments import _quick
 from tcc_runtime.gate.policy import policy_of
-from tcc_runtime.gate.session import Writer, _canonical, outcome_parts
+from tcc_runtime.gate.session.records import Writer, _canonical, outcome_parts
 
 # Numbers are digested, too.
 DIGESTER = Digester(SimpleNamespace(numbers=False, constants=()), b"k" * 32)  # type: ignore[arg-type]

@@ -28,7 +28,7 @@ from tcc_certs.verbs.session import session_document
 from tcc_runtime.artifact.load import load
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.gate.session import is_name
+from tcc_runtime.gate.session.records import is_name
 from tcc_runtime.gate.store import ARTIFACT, Sessions, StoredSession, session_id_of
 
 _INCOMPLETE = 2

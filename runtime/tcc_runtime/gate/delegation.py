@@ -25,7 +25,7 @@ from tcc_runtime.gate.permit import Permit, Ticket, Took
 if TYPE_CHECKING:
     from tcc_runtime.artifact.load import Artifact
     from tcc_runtime.gate.refusals import Decision
-    from tcc_runtime.gate.session import Follower
+    from tcc_runtime.gate.session.recovery import Follower
     from tcc_runtime.gate.shared import Shared
 
 

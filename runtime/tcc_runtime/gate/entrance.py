@@ -25,7 +25,7 @@ from tcc_runtime.gate.inspection import Budgeted
 from tcc_runtime.gate.journal import InFile
 from tcc_runtime.gate.permit import NotYet, OverError, Permit, Ticket, Took
 from tcc_runtime.gate.refusals import Decision, Refused
-from tcc_runtime.gate.session import lacks_one, observed_texts, outcome_parts
+from tcc_runtime.gate.session.records import lacks_one, observed_texts, outcome_parts
 from tcc_runtime.gate.shared import admit, admitted, counted, drawn_on
 from tcc_runtime.gate.wrapping import as_told
 
@@ -304,7 +304,7 @@ class Entrance(Budgeted):
                 if table.answers:
                     answers = follower.writer.answers(table, answer)
             lacks = foreign or (bool(answers) and lacks_one(answers))
-            states = _NOTHING if follower.reading is None else follower.told(made.offer, answers)
+            states = _NOTHING if session.reading is None else session.answered(made.offer, answers)
             parts = outcome_parts(
                 seq,
                 outcome,

@@ -29,7 +29,8 @@ from tcc_runtime.gate.budget import adapters_in, atoms_in, budget_of
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.refusals import Allowed, Decision
 from tcc_runtime.gate.schemas import choice, definitions
-from tcc_runtime.gate.session import Session, observed_texts
+from tcc_runtime.gate.session import Session
+from tcc_runtime.gate.session.records import observed_texts
 from tcc_runtime.gate.shared import Permitted, Shared, decide, decision, drawn, is_call
 from tcc_runtime.gate.shared.changes import begin_budget, note_search
 from tcc_runtime.outcome import Run

@@ -43,7 +43,7 @@ from tcc_runtime.gate.journal import check_private, now_ms, open_private
 from tcc_runtime.gate.keys import NONCE_BYTES
 from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.gate.session import Writer, given_record, parts_of, session_record
+from tcc_runtime.gate.session.records import Writer, given_record, parts_of, session_record
 from tcc_runtime.gate.shared import Begun, Home
 from tcc_runtime.ledger.outputs import sync_folder
 

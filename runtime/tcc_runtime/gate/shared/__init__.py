@@ -42,7 +42,6 @@ from tcc_runtime.errors import (
     ResumeError,
     SettingsError,
 )
-from tcc_runtime.gate import session as sessions
 from tcc_runtime.gate.arguments import Asked, Given, read_given
 from tcc_runtime.gate.budget import ModelCall
 from tcc_runtime.gate.journal import InFile, Journal, News, Passes
@@ -61,7 +60,9 @@ from tcc_runtime.gate.refusals import (
     argument_remedy,
     why,
 )
-from tcc_runtime.gate.session import Follower, Parts, Session, outcome_parts, parts_of
+from tcc_runtime.gate.session import Session, records
+from tcc_runtime.gate.session.records import Parts, outcome_parts, parts_of
+from tcc_runtime.gate.session.recovery import Follower
 from tcc_runtime.process import collection_put_off, process_number
 
 # Decisions; they have no effect.
@@ -98,7 +99,7 @@ def decide(
         clock: UTC ms; a time before that of the last call counts as that.
         kept: whether a call that is allowed may be made; else nothing is remembered of it.
     """
-    reading = follower.reading
+    reading = follower.session.reading
     known = 0 if reading is None else len(reading.marks)
     found = _decided(follower, tool, arguments, clock)
     if reading is not None and not (kept and isinstance(found, Permitted)):
@@ -129,7 +130,7 @@ def _decided(
             opened = follower.writer.opened(asked)
         except Rejected as refusal:
             return decision(session, refusal.code, refusal.path)
-        states = follower.states(offer, opened)
+        states = session.fields(offer, opened)
         seen = machine.monitors.read(offer.tool, offer.values, opened)
     if machine.statements is not None and machine.statements.timed:
         at_ms = max(clock(), session.stamp)
@@ -355,13 +356,13 @@ class Shared:
         nonce = os.urandom(NONCE_BYTES) if self._nonce is None else self._nonce
         parent = follower.parent = self.home.parent
         shadow = follower.shadow = self.home.shadow
-        record = sessions.session_record(
+        record = records.session_record(
             self.policy,
             follower.key,
             started,
             nonce.hex(),
             shown,
-            given=sessions.given_record(self.policy, follower.key, told, self._given.shown),
+            given=records.given_record(self.policy, follower.key, told, self._given.shown),
             parent=parent,
             shadow=shadow,
         )
@@ -822,7 +823,7 @@ class Shared:
     def put_refusal(self, tool: object, code: str, *, made: bool = False) -> None:
         """Records that a call was refused; where that cannot be nothing is allowed any more."""
         known = type(tool) is str and self.policy.tables.named(tool) is not None
-        parts = sessions.refusal_parts(str(tool) if known else "", code, made=made)
+        parts = records.refusal_parts(str(tool) if known else "", code, made=made)
         if self.put(parts, sync=False) is None:
             self.followed()
 
@@ -912,7 +913,7 @@ def admitted(shared: Shared, permit: Permit) -> tuple[Permitted, str | None]:
     """
     tool, session = permit.tool, shared.session
     reference = None if permit.ref is None else _reference(shared, tool, permit.ref)
-    deciding = _decided if shared.follower.reading is None else decide
+    deciding = _decided if session.reading is None else decide
     found = deciding(shared.follower, tool, permit.arguments, shared.clock)
     if not isinstance(found, Permitted):
         code, offer = found.code, found.offer

@@ -20,9 +20,9 @@ from tcc_certs.replay.amounts import SpentAmounts
 from tcc_certs.session.machine import Observed, Outcome
 from tcc_runtime.account.account import Account
 from tcc_runtime.errors import ResumeError
-from tcc_runtime.gate import session as sessions
 from tcc_runtime.gate.budget import Budget
 from tcc_runtime.gate.refusals import Refused, statement_remedy
+from tcc_runtime.gate.session import records
 from tcc_runtime.gate.shared import Shared, decision, record_refusal
 
 
@@ -92,8 +92,8 @@ def resolve(
         Refused: R303, R306.
     """
     record, indices = resolution(shared, seq, outcome, observed, who)
-    follower, session = shared.follower, shared.session
-    told = follower.told(session.made[seq - 1].offer, sessions.answers_of(record))
+    session = shared.session
+    told = session.answered(session.made[seq - 1].offer, records.answers_of(record))
     shared.write(record, lambda: session.resolve(seq, outcome, indices, told))
     shared.follower.returned(seq)
     shared.give_back()
@@ -127,13 +127,13 @@ def resolution(
     if session.course.repeated(seq) > MAX_REFOLDED:
         # Validators decline such a ledger, and it would never be taken up again.
         raise ValueError(f"late outcomes: more than {MAX_REFOLDED} calls to go through again")
-    if who is not None and not sessions.is_name(who):
-        raise ValueError(f"who: a text of 1 to {sessions.MOST_NAME} characters that can be printed")
+    if who is not None and not records.is_name(who):
+        raise ValueError(f"who: a text of 1 to {records.MOST_NAME} characters that can be printed")
     at_ms = None if who is None else shared.clock()
     writer = shared.follower.writer
     answers = writer.answers(table, observed) if outcome == "done" else {}
-    texts = sessions.observed_texts(table, indices)
-    return sessions.resolve_record(seq, outcome, texts, who, at_ms, answers), indices
+    texts = records.observed_texts(table, indices)
+    return records.resolve_record(seq, outcome, texts, who, at_ms, answers), indices
 
 
 def finish(shared: Shared, abandon: bool) -> None:
@@ -154,4 +154,4 @@ def finish(shared: Shared, abandon: bool) -> None:
     def end() -> None:
         session.ended = True
 
-    shared.write(sessions.end_record(abandon), end)
+    shared.write(records.end_record(abandon), end)
