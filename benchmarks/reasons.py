@@ -79,7 +79,7 @@ def _reasons(path: Path, calls: int) -> Iterator[str]:
 def _session(artifact: Any, calls: int) -> Any:
     """A session with so many calls that failed, as if each had been made through the gate."""
     gate = tcc.Gate(artifact)
-    session = gate._shared.session
+    session = gate._access.session
     _fail(gate)
     session.made *= calls
     keep_up(session)  # as a gate does every 128 calls
@@ -87,7 +87,7 @@ def _session(artifact: Any, calls: int) -> Any:
 
 
 def _fail(gate: Any) -> None:
-    session = gate._shared.session
+    session = gate._access.session
     policy = session.policy
     session.begin(policy.next_offers(policy.machine.start)[0], ())
     session.settle("failed", None, False)
@@ -123,7 +123,7 @@ def _json(text: str) -> Any:
 
 
 def _go_on(gate: Any, rng: random.Random) -> bool:
-    session = gate._shared.session
+    session = gate._access.session
     offers = session.policy.next_offers(session.held)
     if not offers:
         return False

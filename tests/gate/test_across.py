@@ -34,7 +34,7 @@ from tcc_runtime.account import file as accounts
 from tcc_runtime.account.windows import Windows
 from tcc_runtime.errors import ResumeError, SettingsError
 from tcc_runtime.gate import journal as journals
-from tcc_runtime.gate.shared import Home
+from tcc_runtime.gate.access import Home
 from tests.campaigns.blocks import blocks
 from tests.gate.grammars import artifact
 from tests.oracle_session.writer import mac_of

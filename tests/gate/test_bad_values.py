@@ -220,7 +220,7 @@ plan = any{0,9}
 require act where to ~ "a.*"
 """
     gate = tcc.Gate(tcc.compile_text(text), ledger=tmp_path / "s.records", key=KEY, durable=False)
-    marks = gate._shared.session.reading.marks
+    marks = gate._access.session.reading.marks
     for number in range(300):
         assert str(gate.check("act", {"to": f"b{number}"}).code) == "R202"
         assert gate.check("act", {"to": f"a{number}"}).allowed

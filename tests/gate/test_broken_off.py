@@ -19,8 +19,9 @@ import tcc
 from tcc_certs.formats.ledger import LedgerReader, seal
 from tcc_certs.session.machine import Course
 from tcc_runtime.gate import journal
+from tcc_runtime.gate.access import Access
+from tcc_runtime.gate.admission import admit
 from tcc_runtime.gate.journal import InFile
-from tcc_runtime.gate.shared import Shared, admit
 from tests.gate.conftest import validated
 from tests.gate.grammars import LONG, artifact, do, gate
 
@@ -180,7 +181,7 @@ def test_an_interrupt_while_records_of_others_are_read_loses_none(
         do(session, "a", {"p": "x"})
     with (
         pytest.raises((tcc.Refused, KeyboardInterrupt)),
-        _interrupted_at(place, InFile._read, Shared._follow),
+        _interrupted_at(place, InFile._read, Access._follow),
     ):
         do(gates[0], "a", {"p": "x"})
     for session in gates:
@@ -271,7 +272,7 @@ def test_what_waits_for_a_call_whose_entry_was_broken_off_is_decided(
 
     waiting = Thread(target=call, daemon=True)
     with _one_beside(session):
-        with suppress(KeyboardInterrupt), _interrupted_at(place, admit, Shared.put):
+        with suppress(KeyboardInterrupt), _interrupted_at(place, admit, Access.put):
             do(session, "a")
         waiting.start()
     waiting.join(20)

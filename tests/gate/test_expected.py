@@ -375,7 +375,7 @@ def test_gates_in_turn_stay_with_what_the_validator_finds(
                     gate.resolve(rng.choice(unknown or [0]), rng.choice(["failed", "done"]))
         for gate in gates:
             assert gate.remaining
-            follower = gate._shared.follower
+            follower = gate._access.follower
             fresh = Taken(text, path, monkeypatch, quick=False)
             assert fresh.error == ""
             mine, due = follower._replay.session, fresh.follower._replay.session

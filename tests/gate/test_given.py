@@ -100,7 +100,7 @@ def test_a_session_is_taken_up_with_what_it_was_given(artifact: Any, tmp_path: P
         "user": None, "role": None, "most": "50", "note": None,
     }  # fmt: skip
     shown = tcc.Gate(artifact, given={**ANN, "note": "x"}, show=["session.note"])
-    assert dict(shown._shared.follower.given["note"])["value"] == "x"  # type: ignore[call-overload]
+    assert dict(shown._access.follower.given["note"])["value"] == "x"  # type: ignore[call-overload]
 
 
 def test_the_session_of_a_principal_is_given_one_thing(artifact: Any, tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_a_call_keeps_what_it_was_decided_with(tmp_path: Path) -> None:
 
 def test_a_call_waits_for_an_outcome_that_may_tell(artifact: Any) -> None:
     with opened(artifact) as gate:
-        session, text = gate._shared.session, OWN
+        session, text = gate._access.session, OWN
         with gate.call("login", {"name": "a"}) as permit:
             refused = gate.check("refund", {"to": "a"})
             assert refused.code == "R202" and refused.offer is not None

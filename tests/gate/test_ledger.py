@@ -336,7 +336,7 @@ def test_an_outcome_is_on_disk_soon_or_with_what_comes_next(
     synced.clear()
     with gate(LONG, ledger=path) as again:
         assert synced == ["outcome"], "what is taken up is on the disk before it is gone on with"
-        assert again.head == again._shared.journal.head.hex()
+        assert again.head == again._access.journal.head.hex()
 
 
 def test_nothing_is_waited_for_where_that_is_asked(
@@ -350,7 +350,7 @@ def test_nothing_is_waited_for_where_that_is_asked(
     monkeypatch.setattr(os, "fsync", never)
     session = gate(LONG, ledger=tmp_path / "s.ledger", durable=False)
     do(session, "b")
-    assert session.head == session._shared.journal.head.hex()
+    assert session.head == session._access.journal.head.hex()
     time.sleep(0.1)
     session.close()
 

@@ -343,8 +343,8 @@ def test_reasons_are_known_after_thousands_of_calls() -> None:
     offer = session._policy.machine.offer("a")
     assert offer is not None
     for _ in range(4150):
-        session._shared.session.begin(offer, ())
-        session._shared.session.settle("done", (), False)
+        session._access.session.begin(offer, ())
+        session._access.session.settle("done", (), False)
     assert session.check("c").because == [NO_B]
 
 
@@ -353,10 +353,10 @@ def test_no_reason_has_more_than_a_batch_to_catch_up_with(tmp_path: Path) -> Non
     with gate(text, ledger=path, durable=False) as session:
         for calls in range(1, 400):
             do(session, "a")
-            kept = session._shared.session.trail
+            kept = session._access.session.trail
             assert (calls - 2 < 128) if kept is None else 0 <= calls - 1 - kept.at < 128
     with gate(text, ledger=path, durable=False) as taken_up:
-        assert taken_up._shared.session.trail.at == 399
+        assert taken_up._access.session.trail.at == 399
         assert taken_up.check("c").because == [NO_B]
 
 

@@ -129,7 +129,7 @@ def test_nothing_is_made_that_cannot_be_recorded(
     def full(_: bytes) -> None:
         raise LedgerError("s", OSError(28, "No space left on device"))
 
-    monkeypatch.setattr(session._shared.journal, "append", full)
+    monkeypatch.setattr(session._access.journal, "append", full)
     with pytest.raises(tcc.Refused), session.call("b"):
         pytest.fail("it is made and not recorded")
 

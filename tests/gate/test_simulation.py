@@ -39,7 +39,7 @@ from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.session.machine import SessionMachine
 from tcc_certs.session.validation import SessionReplay, _read, conclude, machine_of
 from tcc_runtime.errors import LedgerError, ResumeError
-from tcc_runtime.gate import journal as journals, shared, store
+from tcc_runtime.gate import access, journal as journals, permit as permits, store
 from tcc_runtime.gate.permit import NotYet, Turns
 from tests.gate.grammars import artifact, bytes_of
 
@@ -331,7 +331,7 @@ class World:
     def kills(self, process: Process) -> None:
         self.counts["killed"] += 1
         torn = [
-            gate._shared.journal.path
+            gate._access.journal.path
             for gate, _, _ in process.open
             if self.rng.random() < 0.5  # it has the lock: it was just writing
         ]
@@ -387,7 +387,7 @@ class World:
 
     def die(self, process: Process) -> None:
         for gate in {*process.gates, *[gate for gate, _, _ in process.open]}:
-            journal: Any = gate._shared.journal
+            journal: Any = gate._access.journal
             if journal._handle >= 0:
                 os.close(journal._handle)
                 journal._handle = -1
@@ -412,7 +412,7 @@ class World:
                 for one in gate.history
                 if one.outcome == "unknown" and made[one.seq - 1].tool != "look"
             ]
-            lost = [seq for seq in lost if seq not in gate._shared.session.under_way]
+            lost = [seq for seq in lost if seq not in gate._access.session.under_way]
             if not lost or gate.ended:
                 gate.give_back(turn)
                 continue
@@ -520,7 +520,8 @@ def _judged() -> tuple[CheckedArtifact, SessionMachine]:
 @pytest.fixture(autouse=True)
 def _processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each gate has a queue of its own, as if it were alone in its process."""
-    monkeypatch.setattr(shared, "turns_of", lambda device, inode: Turns())
+    for module in (access, permits):
+        monkeypatch.setattr(module, "turns_of", lambda device, inode: Turns())
 
 
 def _played(seed: int, folder: Path) -> World:

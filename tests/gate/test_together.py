@@ -215,7 +215,7 @@ def test_a_call_inside_a_parallel_call_is_refused(artifact: tcc.Artifact) -> Non
 
 def test_so_many_calls_wait_and_no_more(artifact: tcc.Artifact) -> None:
     with tcc.Gate(artifact) as gate:
-        turns = gate._shared.turns
+        turns = gate._access.turns
 
         async def main() -> None:
             async with gate.call("approve", {"p": "x"}) as permit:
@@ -458,7 +458,7 @@ def test_who_gave_up_waiting_is_not_waited_for(tmp_path: Path) -> None:
     try:
         assert os.read(reads, 1) == b"x"
         assert first.try_turn() is None
-        marked: Any = first._shared.journal
+        marked: Any = first._access.journal
         assert marked._waits
         first.stop_waiting()
         assert not marked._waits

@@ -98,7 +98,7 @@ def test_threads_have_their_turns_in_the_order_of_asking() -> None:
             thread = threading.Thread(target=work, args=(number,))
             threads.append(thread)
             thread.start()
-            wait_for(lambda: len(session._shared.turns._queue) == len(threads))
+            wait_for(lambda: len(session._access.turns._queue) == len(threads))
         permit.done()
     for thread in threads:
         thread.join(60)
@@ -437,7 +437,7 @@ def test_a_fork_inside_a_block_writes_nothing(python: str, tmp_path: Path) -> No
 def test_a_refused_call_keeps_no_gate_alive(tmp_path: Path) -> None:
     """Its lock and its turn go with the last one who has it, and not when garbage is collected."""
     session = gate(ORDERED, ledger=tmp_path / "s.ledger", durable=False)
-    kept = weakref.ref(session._shared)
+    kept = weakref.ref(session._access)
     gc.disable()
     try:
         with suppress(tcc.Refused), session.call("c"):

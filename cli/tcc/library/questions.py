@@ -27,8 +27,7 @@ from tcc_runtime.artifact.plans import cheapest_in
 from tcc_runtime.artifact.root import read_calls, typed_calls
 
 if TYPE_CHECKING:
-    from tcc.outputs import PlanJson, StatementJson
-    from tcc.outputs.questions import WhyOutput
+    from tcc.outputs import PlanJson, StatementJson, questions as documents
     from tcc_compiler.language.source import Span
     from tcc_compiler.pipeline import Compiled
 import re
@@ -45,22 +44,13 @@ from tcc_runtime.analysis.comparison import CallChange, Comparison, SessionCompa
 from tcc_runtime.analysis.difference import OneSided
 from tcc_runtime.analysis.gate_changes import Change
 
-if TYPE_CHECKING:
-    from tcc.outputs.questions import (
-        CallAmountsJson,
-        ChangesJson,
-        DiffOutput,
-        SessionChangesJson,
-        WitnessesJson,
-    )
-
 
 def compare_written(old: Artifact, new: Artifact) -> Comparison:
     """Compare two artifacts; statements as they were written, if that is known."""
     return compare(old, new, written_of(old), written_of(new))
 
 
-def diff_output(found: Comparison, breaking: bool) -> DiffOutput:
+def diff_output(found: Comparison, breaking: bool) -> documents.DiffOutput:
     """The document of ``diff``."""
     from tcc.outputs import optional, questions as documents
 
@@ -101,35 +91,37 @@ def diff_output(found: Comparison, breaking: bool) -> DiffOutput:
     )
 
 
-def _sessions(found: SessionComparison) -> SessionChangesJson:
+def _sessions(found: SessionComparison) -> documents.SessionChangesJson:
     from tcc.library.proving import session_json
-    from tcc.outputs.questions import SessionChangesJson
+    from tcc.outputs import questions as documents
 
     added, removed = (
         None if one is None else session_json(one) for one in (found.added, found.removed)
     )
     codes = sorted({code for code, _ in found.open})
-    return SessionChangesJson(verdict=found.verdict, added=added, removed=removed, codes=codes)
+    return documents.SessionChangesJson(
+        verdict=found.verdict, added=added, removed=removed, codes=codes
+    )
 
 
-def _witnesses(side: OneSided) -> WitnessesJson:
-    from tcc.outputs.questions import WitnessesJson
+def _witnesses(side: OneSided) -> documents.WitnessesJson:
+    from tcc.outputs import questions as documents
 
-    return WitnessesJson(
+    return documents.WitnessesJson(
         shortest=None if side.shortest is None else list(side.shortest),
         cheapest=None if side.cheapest is None else list(side.cheapest),
     )
 
 
-def _changes(changes: Sequence[Change]) -> ChangesJson:
+def _changes(changes: Sequence[Change]) -> documents.ChangesJson:
     """By kind: texts where something is on one side alone, both sides where it is on both."""
-    from tcc.outputs.questions import ChangedJson, ChangesJson
+    from tcc.outputs import questions as documents
 
-    return ChangesJson(
+    return documents.ChangesJson(
         added=[change_text(c) for c in changes if c.old is None],
         removed=[change_text(c) for c in changes if c.new is None],
         changed=[
-            ChangedJson(name=c.name, old=c.old, new=c.new, sense=c.sense)
+            documents.ChangedJson(name=c.name, old=c.old, new=c.new, sense=c.sense)
             for c in changes
             if c.old is not None and c.new is not None
         ],
@@ -144,14 +136,14 @@ def change_text(change: Change) -> str:
     return said if alone else f"{change.name}: {said}"
 
 
-def _amounts(found: CallChange) -> CallAmountsJson:
-    from tcc.outputs.questions import AmountJson, CallAmountsJson
+def _amounts(found: CallChange) -> documents.CallAmountsJson:
+    from tcc.outputs import questions as documents
 
     changed: dict[str, Any] = {
-        name: AmountJson(old=amount_text(name, old), new=amount_text(name, new))
+        name: documents.AmountJson(old=amount_text(name, old), new=amount_text(name, new))
         for name, old, new in found.changes
     }
-    return CallAmountsJson(call=found.call, **changed)
+    return documents.CallAmountsJson(call=found.call, **changed)
 
 
 def amount_text(name: str, amount: Sequence[int]) -> str:
@@ -469,13 +461,12 @@ def _blamed(artifact: Artifact, calls: Sequence[str], ends: bool, every: bool) -
     return blame(core, statements, word, ends=ends, every=every)
 
 
-def why_output(found: Why) -> WhyOutput:
+def why_output(found: Why) -> documents.WhyOutput:
     """The document of ``why``."""
-    from tcc.outputs import optional
-    from tcc.outputs.questions import WhyOutput
+    from tcc.outputs import optional, questions as documents
 
     others = [[statement_json(one) for one in chosen] for chosen in found.others]
-    return WhyOutput(
+    return documents.WhyOutput(
         allowed=found.allowed,
         position=found.position,
         may_stop=found.may_stop,

@@ -16,66 +16,66 @@ from typing import Any, Final
 
 import msgspec
 
-from tcc.outputs import (
-    LIKE,
-    DocumentPart,
-    Output,
-    RefusedOutput,
-    grammars,
-    questions,
-    runs,
-    verdicts,
-)
+from tcc import outputs
+from tcc.outputs import grammars, questions, runs, verdicts
 from tcc.screen import FORMAT_VERSION
 
 # The forms of each document, in the order in which they are published.
-DOCUMENTS: Final[Mapping[str, Sequence[type[Output]]]] = {
-    "compile": (grammars.CompileOutput, RefusedOutput),
-    "inspect": (grammars.InspectOutput, RefusedOutput),
-    "test": (grammars.TestOutput, RefusedOutput),
-    "count": (grammars.CountOutput, RefusedOutput),
-    "enumerate": (grammars.EnumerateOutput, RefusedOutput),
-    "lint": (grammars.LintOutput, RefusedOutput),
+DOCUMENTS: Final[Mapping[str, Sequence[type[outputs.Output]]]] = {
+    "compile": (grammars.CompileOutput, outputs.RefusedOutput),
+    "inspect": (grammars.InspectOutput, outputs.RefusedOutput),
+    "test": (grammars.TestOutput, outputs.RefusedOutput),
+    "count": (grammars.CountOutput, outputs.RefusedOutput),
+    "enumerate": (grammars.EnumerateOutput, outputs.RefusedOutput),
+    "lint": (grammars.LintOutput, outputs.RefusedOutput),
     "fmt": (grammars.FmtOutput,),
     "init": (grammars.InitOutput,),
     "import": (grammars.ImportOutput,),
-    "run": (runs.RunOutput, runs.OpeningOutput, RefusedOutput),
+    "run": (runs.RunOutput, runs.OpeningOutput, outputs.RefusedOutput),
     "epsilon": (runs.EpsilonOutput,),
-    "exec": (runs.ExecOutput, RefusedOutput),
+    "exec": (runs.ExecOutput, outputs.RefusedOutput),
     "batch": (
         runs.BatchOutput,
         runs.ShardedBatchOutput,
         runs.BatchValidationOutput,
-        RefusedOutput,
+        outputs.RefusedOutput,
     ),
     "demo": (runs.DemoOutput,),
     "experiments": (runs.ExperimentsOutput, runs.ExperimentListOutput),
-    "mine": (questions.MineOutput, RefusedOutput),
-    "replay": (questions.ReplayOutput, RefusedOutput),
-    "why": (questions.WhyOutput, questions.WhySessionsOutput, RefusedOutput),
-    "diff": (questions.DiffOutput, RefusedOutput),
-    "prove": (questions.ProveOutput, RefusedOutput),
-    "cheapest": (questions.CheapestOutput, RefusedOutput),
-    "sample": (questions.SampleOutput, RefusedOutput),
+    "mine": (questions.MineOutput, outputs.RefusedOutput),
+    "replay": (questions.ReplayOutput, outputs.RefusedOutput),
+    "why": (
+        questions.WhyOutput,
+        questions.WhySessionsOutput,
+        outputs.RefusedOutput,
+    ),
+    "diff": (questions.DiffOutput, outputs.RefusedOutput),
+    "prove": (questions.ProveOutput, outputs.RefusedOutput),
+    "cheapest": (questions.CheapestOutput, outputs.RefusedOutput),
+    "sample": (questions.SampleOutput, outputs.RefusedOutput),
     "check": (
         verdicts.CheckOutput,
         verdicts.CheckedFolderOutput,
         verdicts.CheckedProofOutput,
-        RefusedOutput,
+        outputs.RefusedOutput,
     ),
     "validate": (verdicts.RunValidationOutput, verdicts.SessionValidationOutput),
     "pin": (verdicts.PinOutput,),
     "adapters": (verdicts.AdapterIdOutput, verdicts.AdaptersOutput),
     "account": (verdicts.AccountOutput,),
-    "session": (verdicts.SessionOutput, verdicts.SessionListOutput, RefusedOutput),
-    "report": (verdicts.ReportOutput, RefusedOutput),
+    "session": (
+        verdicts.SessionOutput,
+        verdicts.SessionListOutput,
+        outputs.RefusedOutput,
+    ),
+    "report": (verdicts.ReportOutput, outputs.RefusedOutput),
     "explain": (verdicts.ExplainOutput, verdicts.CodeListOutput),
     "error": (verdicts.ErrorOutput,),
     "schema": (verdicts.SchemaOutput,),
     "sign": (verdicts.SignOutput, verdicts.NewKeyOutput),
     "verify": (verdicts.VerifyOutput,),
-    "graph": (grammars.GraphOutput, RefusedOutput),
-    "unroll": (grammars.UnrollOutput, RefusedOutput),
+    "graph": (grammars.GraphOutput, outputs.RefusedOutput),
+    "unroll": (grammars.UnrollOutput, outputs.RefusedOutput),
 }
 
 
@@ -106,7 +106,7 @@ class _Schemas:
     def __init__(self) -> None:
         self.shared: dict[str, Any] = {}
 
-    def form(self, name: str, form: type[Output]) -> dict[str, Any]:
+    def form(self, name: str, form: type[outputs.Output]) -> dict[str, Any]:
         """One form of a document, with the two members that every document begins with."""
         shape = self._of(form)
         head = {"format": {"const": f"tcc.{name}"}, "format_version": {"const": FORMAT_VERSION}}
@@ -119,7 +119,7 @@ class _Schemas:
     def _of(self, kind: Any) -> Any:
         """The schema of a type: of a shared object a reference."""
         (schema,), parts = msgspec.json.schema_components([kind])
-        if not (isinstance(kind, type) and issubclass(kind, DocumentPart)):
+        if not (isinstance(kind, type) and issubclass(kind, outputs.DocumentPart)):
             return self._plain(schema)
         own = parts[kind.__name__]
         if kind.shared is None:
@@ -134,7 +134,7 @@ class _Schemas:
         if not isinstance(schema, dict):
             return schema
         if "like" in schema:
-            return self._of(LIKE[schema["like"]])
+            return self._of(outputs.LIKE[schema["like"]])
         if "$ref" in schema:
             return self._of(_PARTS[schema["$ref"].rpartition("/")[2]])
         if "opaque" in schema:
@@ -151,13 +151,13 @@ class _Schemas:
         return plain
 
 
-def _parts(kind: type[DocumentPart]) -> Iterator[type[DocumentPart]]:
+def _parts(kind: type[outputs.DocumentPart]) -> Iterator[type[outputs.DocumentPart]]:
     yield kind
     for below in kind.__subclasses__():
         yield from _parts(below)
 
 
-_PARTS: Final = {kind.__name__: kind for kind in _parts(DocumentPart)}
+_PARTS: Final = {kind.__name__: kind for kind in _parts(outputs.DocumentPart)}
 
 
 def text_of(name: str) -> str:

@@ -24,9 +24,9 @@ from tcc_runtime.gate.permit import Permit, Ticket, Took
 
 if TYPE_CHECKING:
     from tcc_runtime.artifact.load import Artifact
+    from tcc_runtime.gate.access import Access
     from tcc_runtime.gate.refusals import Decision
     from tcc_runtime.gate.session.recovery import Follower
-    from tcc_runtime.gate.shared import Shared
 
 
 def require_proof(proof: bytes | str | Path | None, child: Artifact, parent: Artifact) -> None:
@@ -117,12 +117,12 @@ class Above:
     """The parent's side of a child's calls.
 
     Args:
-        gate: the parent's; shared: its session.
+        gate: the parent's; access: its session.
     """
 
-    def __init__(self, gate: Parent, shared: Shared) -> None:
+    def __init__(self, gate: Parent, access: Access) -> None:
         self.gate = gate
-        self._shared = shared
+        self._access = access
         self._turns: dict[Ticket, Ticket] = {}  # turns of the parent that wait for a child's call
         self._permits: dict[Ticket, Permit] = {}  # by the turns of the child
 
@@ -225,7 +225,7 @@ class Above:
             Refused: R303, R305 or R306.
         """
         place = self._last(session_id, seq)
-        known = None if place is None else self._shared.session.made[place - 1].outcome
+        known = None if place is None else self._access.session.made[place - 1].outcome
         if place is None or known not in ("unknown", outcome):
             raise ValueError(f"the parent's session has call {seq} as {known or 'none'}")
         if known == "unknown":
@@ -256,7 +256,7 @@ class Above:
         core, above = session.policy.core, self.gate.artifact.core
         for seq, made in enumerate(session.made, 1):
             place = self._last(child.session_id, seq)
-            beside = None if place is None else self._shared.session.made[place - 1]
+            beside = None if place is None else self._access.session.made[place - 1]
             sides = (
                 None
                 if beside is None

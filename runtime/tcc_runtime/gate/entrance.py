@@ -15,18 +15,20 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from tcc_certs.errors import Code, clip
+from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json
+from tcc_certs.replay.amounts import SpentAmounts
 from tcc_certs.session.machine import Observed, Outcome
 from tcc_runtime.account.windows import Counting
 from tcc_runtime.errors import LedgerError, SettingsError
+from tcc_runtime.gate.access import Access
+from tcc_runtime.gate.admission import admit, admitted, counted
 from tcc_runtime.gate.delegation import Above
 from tcc_runtime.gate.inspection import Budgeted
 from tcc_runtime.gate.journal import InFile
 from tcc_runtime.gate.permit import NotYet, OverError, Permit, Ticket, Took
 from tcc_runtime.gate.refusals import Decision, Refused
 from tcc_runtime.gate.session.records import lacks_one, observed_texts, outcome_parts
-from tcc_runtime.gate.shared import admit, admitted, counted, drawn_on
 from tcc_runtime.gate.wrapping import as_told
 
 _log: Final = logging.getLogger("tcc.gate")
@@ -80,16 +82,16 @@ class Entrance(Budgeted):
         Raises:
             Refused: R306.
         """
-        ticket = self._shared.try_enter("")
+        ticket = self._access.try_enter("")
         if ticket is None or self._above is None:
             return ticket
         try:
             if self._above.try_turn(ticket):
                 return ticket
         except BaseException:
-            self._shared.leave(ticket)
+            self._access.leave(ticket)
             raise
-        self._shared.leave(ticket)
+        self._access.leave(ticket)
         return None
 
     def stop_waiting(self) -> None:
@@ -97,37 +99,37 @@ class Entrance(Budgeted):
 
         Until then another process that has the ledger begins no call beside those under way.
         """
-        self._shared.stop_waiting()
+        self._access.stop_waiting()
 
     def give_back(self, turn: Ticket) -> None:
         """Gives back a turn of :meth:`try_turn` that was not used."""
         if self._above is not None:
             self._above.give_back(turn)
-        self._shared.leave(turn)
+        self._access.leave(turn)
 
     def enter(self, permit: Permit) -> None:
         """Waits for the turn, decides and records; of a thread."""
-        shared, above = self._shared, self._above
+        access, above = self._access, self._above
         chosen = None if above is None else above.model
         try:
-            ticket = permit.turn or shared.enter(permit.tool)
+            ticket = permit.turn or access.enter(permit.tool)
             try:
                 while True:
-                    changes = shared.turns.changes
+                    changes = access.turns.changes
                     try:
                         if above is not None:
                             self._reserve(above, permit, ticket).__enter__()
-                        with shared.lock:
-                            admit(shared, permit, ticket, sync=True, chosen=chosen)
+                        with access.lock:
+                            admit(access, permit, ticket, sync=True, chosen=chosen)
                         break
                     except NotYet:
                         if permit.turn is not None:
                             raise
                     self._leave_above(ticket, made=False)
-                    shared.wait(ticket, changes)
+                    access.wait(ticket, changes)
             except BaseException:
                 self._leave_above(ticket, made=False)
-                shared.leave(ticket)
+                access.leave(ticket)
                 raise
         except Refused as refusal:
             if not self._shadowed(permit, refusal.decision):
@@ -138,7 +140,7 @@ class Entrance(Budgeted):
     def _shadowed(self, permit: Permit, found: Decision) -> bool:
         """Tell who watches of a refusal; whether the call is made all the same, in the shadow."""
         self._observer.refused(permit.tool, found.code)
-        if not self._shared.shadows(found):
+        if not self._access.shadows(found):
             return False
         permit.shadow(str(found.code))
         return True
@@ -154,11 +156,11 @@ class Entrance(Budgeted):
         self._begin(permit, ticket)
 
     async def _enter_in_task(self, permit: Permit) -> Ticket:
-        shared = self._shared
-        ticket = permit.turn or await shared.enter_in_task(permit.tool)
+        access = self._access
+        ticket = permit.turn or await access.enter_in_task(permit.tool)
         try:
             while True:
-                changes = shared.turns.changes
+                changes = access.turns.changes
                 try:
                     if self._above is not None:
                         await self._reserve(self._above, permit, ticket).__aenter__()
@@ -169,27 +171,27 @@ class Entrance(Budgeted):
                     if permit.turn is not None:
                         raise
                 self._leave_above(ticket, made=False)
-                await shared.wait_in_task(ticket, changes)
+                await access.wait_in_task(ticket, changes)
             await self.sync_in_task()
         except BaseException as error:
-            if ticket in shared.pending:
+            if ticket in access.pending:
                 self.settle(ticket, "unknown", sync=False)
-                with shared.lock:
-                    shared.pending.discard(ticket)
+                with access.lock:
+                    access.pending.discard(ticket)
             self._leave_above(ticket, made=False)
-            shared.leave(ticket)
+            access.leave(ticket)
             if isinstance(error, LedgerError):
-                shared.broken(error, permit.tool)
+                access.broken(error, permit.tool)
             raise
         return ticket
 
     def _begin(self, permit: Permit, ticket: Ticket) -> None:
         """Tell who watches; whatever that raises, the turn is not kept."""
-        shared = self._shared
+        access = self._access
         try:
             ticket.watched = self._observer.began(permit.tool, ticket.seq)
-            if shared.overlaps:
-                shared.pass_on(ticket)
+            if access.overlaps:
+                access.pass_on(ticket)
         except BaseException:
             permit.__exit__(None, None, None)
             raise
@@ -199,10 +201,10 @@ class Entrance(Budgeted):
 
         Nobody has a lock of this session while the parent is waited for: calls under way end.
         """
-        shared = self._shared
-        with shared.lock:
-            admitted(shared, permit)
-            return above.permit(shared.follower, ticket, permit)
+        access = self._access
+        with access.lock:
+            admitted(access, permit)
+            return above.permit(access.follower, ticket, permit)
 
     def _leave_above(self, ticket: Ticket, *, made: bool = True) -> None:
         if self._above is not None:
@@ -210,30 +212,30 @@ class Entrance(Budgeted):
 
     async def _count_in_task(self, permit: Permit) -> Counting | None:
         """Counts a call across sessions, without keeping other tasks waiting."""
-        shared = self._shared
-        if shared.across is None:
+        access = self._access
+        if access.across is None:
             return None
-        with shared.lock:
-            found, _ = admitted(shared, permit)
-        work = asyncio.ensure_future(asyncio.to_thread(counted, shared, found))
+        with access.lock:
+            found, _ = admitted(access, permit)
+        work = asyncio.ensure_future(asyncio.to_thread(counted, access, found))
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
-            across, follower = shared.across, shared.follower
+            across, follower = access.across, access.follower
             work.add_done_callback(lambda done: across.forget_later(follower, done))
             raise
 
     async def _admit_in_task(
         self, permit: Permit, ticket: Ticket, counting: Counting | None
     ) -> None:
-        shared, above = self._shared, self._above
+        access, above = self._access, self._above
         chosen = None if above is None else above.model
         try:
-            with shared.lock:
-                admit(shared, permit, ticket, sync=False, counting=counting, chosen=chosen)
+            with access.lock:
+                admit(access, permit, ticket, sync=False, counting=counting, chosen=chosen)
         except BaseException:
-            if counting is not None and shared.across is not None:
-                shared.across.forget(shared.follower, counting)
+            if counting is not None and access.across is not None:
+                access.across.forget(access.follower, counting)
             raise
 
     def settle(
@@ -265,10 +267,10 @@ class Entrance(Budgeted):
                 a tool whose errors do not mean failure.
             OverError: it is over, or was told already; nothing is told of another call.
         """
-        shared, parent = self._shared, self._above
-        with shared.lock:
-            session, follower = shared.session, shared.follower
-            if ticket not in shared.pending or ticket.seq not in session.under_way:
+        access, parent = self._access, self._above
+        with access.lock:
+            session, follower = access.session, access.follower
+            if ticket not in access.pending or ticket.seq not in session.under_way:
                 raise OverError("the call is over, or its outcome was told already")
             seq = ticket.seq
             made = session.made[seq - 1]
@@ -281,7 +283,7 @@ class Entrance(Budgeted):
             above = parent is not None and parent.settle(
                 ticket, outcome, result, observed, reason, told, read
             )
-            ms = shared.clock() - ticket.began
+            ms = access.clock() - ticket.began
             ms = ms if ms > 0 else 0
             executions, took = follower.executions, None
             if executions is not None and executions.pending is not None:
@@ -312,11 +314,11 @@ class Entrance(Budgeted):
                 observed=texts,
                 unforeseen=foreign,
                 result=None if result is None else follower.writer.result(result),
-                took=None if took is None else drawn_on(shared, took),
+                took=None if took is None else _drawn_on(access, took),
                 read=read,
                 answers=answers,
             )
-            if shared.put(parts, sync=sync and waits) is not None:
+            if access.put(parts, sync=sync and waits) is not None:
                 outcome, lacks = "unknown", False
                 if seq in session.under_way:
                     session.settle("unknown", None, False, seq=seq)
@@ -324,23 +326,23 @@ class Entrance(Budgeted):
                 if executions is not None and took is not None:
                     executions.settle(took, outcome == "done")
                 session.settle(outcome, indices, lacks, read=read, seq=seq, told=states)
-                shared.followed()
+                access.followed()
                 if outcome == "failed":
                     follower.returned(seq, read)
-                if sync and shared.across is not None:
-                    shared.give_back()
+                if sync and access.across is not None:
+                    access.give_back()
                 lacks = lacks or session.course.lost
             lacks = lacks or above
             ticket.outcome = outcome, reason, lacks
-        if shared.turns.passed:
-            shared.turns.changed()
+        if access.turns.passed:
+            access.turns.changed()
         return outcome, lacks
 
     def leave(self, ticket: Ticket) -> None:
         """The call is over."""
         if self._above is not None:
             self._above.leave(ticket, made=True)
-        if self._shared.leave(ticket):
+        if self._access.leave(ticket):
             self._observer.ended(ticket)
 
     async def outcome_in_task(self, ticket: Ticket) -> None:
@@ -351,11 +353,11 @@ class Entrance(Budgeted):
         """
         if self._above is not None:
             await self._above.outcome_in_task(ticket)
-        if ticket in self._shared.pending and ticket.waits:
+        if ticket in self._access.pending and ticket.waits:
             ticket.waits = False
             await self.sync_in_task()
-            if self._shared.follower.returns:
-                await asyncio.to_thread(self._shared.give_back)
+            if self._access.follower.returns:
+                await asyncio.to_thread(self._access.give_back)
 
     async def sync_in_task(self) -> None:
         """Waits for the disk, without keeping other tasks waiting.
@@ -363,12 +365,24 @@ class Entrance(Budgeted):
         Raises:
             LedgerError: the system refuses.
         """
-        if self._shared.durable and isinstance(self._shared.journal, InFile):
-            await asyncio.to_thread(self._shared.sync)
+        if self._access.durable and isinstance(self._access.journal, InFile):
+            await asyncio.to_thread(self._access.sync)
 
     def fail(self, error: LedgerError) -> None:
         """From here on nothing is allowed."""
-        self._shared.fail(error)
+        self._access.fail(error)
+
+
+def _drawn_on(access: Access, took: SpentAmounts) -> Mapping[str, Json] | None:
+    """What the record of an outcome says of what a model took; the account is told."""
+    executions, left = access.follower.executions, None
+    if executions is None:
+        return None
+    try:
+        left = executions.draw(took)
+    except Rejected as error:
+        access.fail_after(error)
+    return executions.took_fields(took, left)
 
 
 class Observer:

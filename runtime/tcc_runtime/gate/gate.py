@@ -13,29 +13,22 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 from tcc_certs.errors import Code
 from tcc_certs.session.machine import Outcome
-from tcc_certs.session.records import open_name
 from tcc_runtime.account.account import Account
 from tcc_runtime.account.windows import Across, across_of
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
-from tcc_runtime.gate.arguments import read_given
+from tcc_runtime.gate import journal, keys
+from tcc_runtime.gate.access import Home, changes, reopening
 from tcc_runtime.gate.delegation import Above, require_proof
 from tcc_runtime.gate.entrance import Entrance, Observer
-from tcc_runtime.gate.journal import InFile, InMemory, now_ms
-from tcc_runtime.gate.keys import given_key, given_nonce
 from tcc_runtime.gate.permit import NotYet, Ticket
-from tcc_runtime.gate.policy import Policy, policy_of
+from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.refusals import Decision, Refused
-from tcc_runtime.gate.shared import Begun, Home, Rolled, Shared
-from tcc_runtime.gate.shared.changes import finish, refuse, resolution, resolve
 from tcc_runtime.gate.wrapping import wrap
-
-SESSION: Final = "session"  # before the name of an attribute
-
 
 # What a gate is opened with.
 
@@ -51,54 +44,6 @@ def opened(artifact: Artifact | str | Path, checked: str | None) -> Artifact:
     if not found.verified:
         raise SettingsError("artifact", "one whose certificates were checked", "verify=False")
     return found
-
-
-def shown_of(policy: Policy, show: Sequence[str]) -> tuple[str, ...]:
-    """The open parameters that are shown, sorted; those that are added up among them.
-
-    Raises:
-        SettingsError: one is none of the artifact's.
-    """
-    tools = policy.core.tools
-    known = {
-        open_name(tool.name, given.name)
-        for tool in tools
-        for given in (*tool.opened, *tool.answers)
-    }
-    attributes = {open_name(SESSION, given.name) for given in policy.core.given}
-    foreign = sorted(set(show) - known - attributes)
-    if foreign:
-        raise SettingsError("show", "open parameters and answers as tool.name", foreign[0])
-    show = sorted(set(show) & known)
-    added = policy.machine.monitors.added.items()
-    expected = {open_name(tools[tool].name, name) for tool, names in added for name in names}
-    if policy.machine.statements is not None:
-        compared = policy.machine.statements.shown
-        expected |= {open_name(tools[tool].name, name) for tool, name in compared}
-    return tuple(sorted({*show, *expected}))
-
-
-def begun_with(policy: Policy, given: object, show: Sequence[str]) -> Begun:
-    """What a session is given, where somebody says so: numbers that statements name are shown.
-
-    Args:
-        given: JSON values by name; None: nobody says.
-        show: as of :func:`shown_of`, attributes as ``session.NAME``.
-
-    Raises:
-        GivenRefused: R102, R103, R105, R106.
-    """
-    told = dict(given) if isinstance(given, Mapping) else given
-    values = None if told is None else read_given(policy.core.given, told)
-    statements = policy.machine.statements
-    forms = {} if statements is None else statements.ledger.session
-    said = frozenset() if statements is None else statements.said
-    named = said | {name for name, form in forms.items() if form.shown}
-    asked = {one.name for one in policy.core.given if open_name(SESSION, one.name) in show}
-    return Begun(values=values, shown=named | asked)
-
-
-# The gate.
 
 
 class Gate(Entrance):
@@ -167,52 +112,52 @@ class Gate(Entrance):
         account: Account | None = None,
     ) -> None:
         policy = policy_of(opened(artifact, checked))
-        shown = shown_of(policy, show)
-        begun = begun_with(policy, given, show)
+        shown = reopening.shown_of(policy, show)
+        begun = reopening.begun_with(policy, given, show)
         kept = home or Home(rolls=rolls, shadow=shadow)
         across = across_of(policy.core, account, kept.recorded)
         if parent is not None:
             require_proof(proof, policy.artifact, parent.artifact)
             _ensure_counted_once(across, parent)
-            if kept.shadow or parent._shared.follower.shadow:
+            if kept.shadow or parent._access.follower.shadow:
                 raise SettingsError("parent", "sessions that are not in the shadow", "one that is")
-            if key not in (None, parent._shared.follower.key):
+            if key not in (None, parent._access.follower.key):
                 raise SettingsError("key", "the key of the parent's session, or none", "another")
-            key, kept = parent._shared.follower.key, replace(kept, parent=parent.session_id)
+            key, kept = parent._access.follower.key, replace(kept, parent=parent.session_id)
         elif proof is not None:
             raise SettingsError("proof", "a parent, whose sessions the proof is about", "none")
-        self._above = None if parent is None else Above(parent, parent._shared)
-        shared = None
-        while shared is None:
-            with suppress(Rolled):
-                shared = Shared(
+        self._above = None if parent is None else Above(parent, parent._access)
+        access = None
+        while access is None:
+            with suppress(reopening.Rolled):
+                access = reopening.open_session(
                     policy,
-                    InMemory()
+                    journal.InMemory()
                     if ledger is None or not kept.recorded
-                    else InFile(Path(ledger), durable=durable, private=kept.private),
-                    key=given_key(key),
+                    else journal.InFile(Path(ledger), durable=durable, private=kept.private),
+                    key=keys.given_key(key),
                     shown=shown,
                     durable=durable,
-                    clock=now_ms if clock is None else clock,
-                    nonce=given_nonce(nonce),
+                    clock=journal.now_ms if clock is None else clock,
+                    nonce=keys.given_nonce(nonce),
                     wait=wait,
                     home=kept,
                     given=begun,
                     across=across,
                 )
-        super().__init__(policy, shared)
+        super().__init__(policy, access)
         grammar = policy.artifact.manifest.grammar
-        self._observer = Observer(shared.follower.session_id, grammar)
-        if shared.session.ended:
+        self._observer = Observer(access.follower.session_id, grammar)
+        if access.session.ended:
             self.close()
-            line = f"line {shared.journal.records}"
+            line = f"line {access.journal.records}"
             raise ResumeError(line, "a session that goes on", "its end")
-        if show and shared.follower.shown != shown:
+        if show and access.follower.shown != shown:
             self.close()
-            raise ResumeError("line 1: arguments", list(shown), list(shared.follower.shown))
+            raise ResumeError("line 1: arguments", list(shown), list(access.follower.shown))
         if self._above is not None:
             try:
-                self._above.require_calls(shared.follower)
+                self._above.require_calls(access.follower)
             except BaseException:
                 self.close()
                 raise
@@ -220,28 +165,28 @@ class Gate(Entrance):
     @property
     def session_id(self) -> str:
         """The UUID of the session."""
-        return self._shared.follower.session_id
+        return self._access.follower.session_id
 
     @property
     def principal(self) -> str | None:
         """Whose session it is, as its ledger names a principal; None: nobody's in particular."""
-        return self._shared.follower.principal
+        return self._access.follower.principal
 
     @property
     def shadow(self) -> bool:
         """Whether calls that are refused are made all the same."""
-        return self._shared.home.shadow
+        return self._access.home.shadow
 
     @property
     def ended(self) -> bool:
         """Whether the session has ended, as its ledger has it now."""
         self._looked_at()
-        return self._shared.session.ended
+        return self._access.session.ended
 
     @property
     def untouched(self) -> bool:
         """Whether this gate began the session, and nothing but its start is recorded."""
-        return self._shared.untouched
+        return reopening.is_untouched(self._access)
 
     def check(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Decision:
         """Whether a call may be made now, by the parent too where there is one.
@@ -263,11 +208,11 @@ class Gate(Entrance):
         Raises:
             Refused: always.
         """
-        shared = self._shared
-        ticket = shared.enter("") if turn is None else turn
+        access = self._access
+        ticket = access.enter("") if turn is None else turn
         try:
-            with shared.lock:
-                refusal = refuse(shared, code, tool, reason)
+            with access.lock:
+                refusal = changes.refuse(access, code, tool, reason)
         finally:
             self.give_back(ticket)
         self._observer.refused(tool, code)
@@ -312,22 +257,22 @@ class Gate(Entrance):
                 that came late.
             Refused: R303, R305 or R306.
         """
-        shared = self._shared
+        access = self._access
         inside = False
         if turn is None:
-            with shared.lock:
+            with access.lock:
                 # A call of this process that is under way has the lock of the file, and keeps it.
-                inside = bool(shared.pending)
+                inside = bool(access.pending)
                 if inside:
                     try:
                         self._resolve(seq, outcome, observed, who)
                     finally:
-                        shared.turns.changed()
+                        access.turns.changed()
         if not inside:
-            ticket = shared.enter("") if turn is None else turn
+            ticket = access.enter("") if turn is None else turn
             try:
                 self._give_back_above(ticket)
-                with shared.lock:
+                with access.lock:
                     self._resolve(seq, outcome, observed, who)
             finally:
                 self.give_back(ticket)
@@ -338,10 +283,10 @@ class Gate(Entrance):
     ) -> None:
         """The parent first: what is broken off between both can be said again."""
         if self._above is not None:
-            resolution(self._shared, seq, outcome, observed, who)  # may it be said at all?
-            session_id = self._shared.follower.session_id
+            changes.resolution(self._access, seq, outcome, observed, who)  # may it be said at all?
+            session_id = self._access.follower.session_id
             self._above.resolve(session_id, seq, outcome, observed, who)
-        resolve(self._shared, seq, outcome, observed, who)
+        changes.resolve(self._access, seq, outcome, observed, who)
 
     def _give_back_above(self, ticket: Ticket) -> None:
         """The parent's turn of a :meth:`try_turn` that is not used for a call."""
@@ -358,14 +303,14 @@ class Gate(Entrance):
             NotYet: with `turn`: a call is under way.
             Refused: R204 no plan ends here; R303, R305, R306, R308.
         """
-        shared = self._shared
+        access = self._access
         try:
-            ticket = shared.enter_alone() if turn is None else turn
+            ticket = access.enter_alone() if turn is None else turn
             try:
-                with shared.lock:
-                    if shared.pending:
+                with access.lock:
+                    if access.pending:
                         raise NotYet
-                    finish(shared, abandon)
+                    changes.finish(access, abandon)
             finally:
                 self.give_back(ticket)
         except Refused as refusal:
@@ -375,10 +320,10 @@ class Gate(Entrance):
 
     def close(self) -> None:
         """Lets go of the ledger; the session can be taken up again."""
-        shared = self._shared
-        with shared.lock:
-            shared.fail(LedgerError("ledger", OSError(0, "the gate is closed")))
-            shared.journal.close()
+        access = self._access
+        with access.lock:
+            access.fail(LedgerError("ledger", OSError(0, "the gate is closed")))
+            access.journal.close()
         self._observer.closed("let go")
 
     def withdraw(self) -> bool:
@@ -390,7 +335,7 @@ class Gate(Entrance):
         Returns:
             whether it was taken back.
         """
-        gone = not self._told and self._shared.withdraw()
+        gone = not self._told and reopening.withdraw(self._access)
         self.close()
         return gone
 
@@ -411,7 +356,7 @@ def _ensure_counted_once(across: Across | None, parent: object) -> None:
         SettingsError: both count the same on one account.
     """
     while across is not None and isinstance(parent, Gate):
-        above = parent._shared.across
+        above = parent._access.across
         if above is not None and across.counts_with(above):
             expected = "another account than the parent's: it would count each call twice"
             raise SettingsError("account", expected, "the parent's")

@@ -25,14 +25,13 @@ from tcc_runtime.account.account import Account
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import SettingsError
+from tcc_runtime.gate import schemas
+from tcc_runtime.gate.access import Access, changes, decision
+from tcc_runtime.gate.admission import Permitted, decide, drawn, is_call
 from tcc_runtime.gate.budget import adapters_in, atoms_in, budget_of
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.refusals import Allowed, Decision
-from tcc_runtime.gate.schemas import choice, definitions
-from tcc_runtime.gate.session import Session
-from tcc_runtime.gate.session.records import observed_texts
-from tcc_runtime.gate.shared import Permitted, Shared, decide, decision, drawn, is_call
-from tcc_runtime.gate.shared.changes import begin_budget, note_search
+from tcc_runtime.gate.session import Session, records
 from tcc_runtime.outcome import Run
 from tcc_runtime.pricing.drawing import Drawing
 from tcc_runtime.pricing.quotes import Quoter
@@ -70,7 +69,7 @@ def history(session: Session) -> tuple[Happened, ...]:
 def _happened(session: Session, at: int) -> Happened:
     made = session.made[at]
     table = session.policy.tables.numbered(made.offer.tool)
-    told = observed_texts(table, made.observed) or {}
+    told = records.observed_texts(table, made.observed) or {}
     under_way = at + 1 in session.under_way
     return Happened(
         seq=at + 1,
@@ -126,36 +125,36 @@ class Inspection:
 
     Args:
         policy: of its artifact.
-        shared: the session.
+        access: the session.
     """
 
-    def __init__(self, policy: Policy, shared: Shared) -> None:
+    def __init__(self, policy: Policy, access: Access) -> None:
         self._policy = policy
-        self._shared = shared
+        self._access = access
         self._told: set[bytes] = set()  # heads that others may have kept
 
     def check(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Decision:
         """Whether a call may be made now; a call that is under way counts as unknown."""
-        shared = self._shared
-        with shared.lock:
-            trouble = shared.look()
+        access = self._access
+        with access.lock:
+            trouble = access.look()
             if trouble is not None:
                 return trouble
             asked = {} if arguments is None else arguments
-            found = decide(shared.follower, tool, asked, shared.clock, kept=False)
+            found = decide(access.follower, tool, asked, access.clock, kept=False)
             if isinstance(found, Permitted):
                 lacks = self._of_account(found)  # a refusal is false
-                return decision(shared.session, None, "", found.asked) if lacks is None else lacks
+                return decision(access.session, None, "", found.asked) if lacks is None else lacks
         return found
 
     def _of_account(self, found: Permitted) -> Decision | None:
         """Why a call may not be made for what other sessions have used; None: it may."""
-        shared, session = self._shared, self._shared.session
-        if shared.across is None:
+        access, session = self._access, self._access.session
+        if access.across is None:
             return None
-        draws = drawn(shared, found)
+        draws = drawn(access, found)
         try:
-            lacks = shared.across.lacks(draws, found.at_ms or shared.clock())
+            lacks = access.across.lacks(draws, found.at_ms or access.clock())
         except Rejected as error:
             return decision(session, Code.NOT_WRITTEN, clip(error, 200))
         if lacks is None:
@@ -164,7 +163,7 @@ class Inspection:
 
     def allowed(self) -> tuple[Allowed, ...]:
         """The calls that plans allow now, one for each listed call, in order of their texts."""
-        with self._shared.lock:
+        with self._access.lock:
             session = self._session()
             if session is None or session.ended or session.lost:
                 return ()
@@ -188,7 +187,7 @@ class Inspection:
         Raises:
             SettingsError: there is no such API.
         """
-        return definitions(self.artifact.core, self.allowed(), api, tools)
+        return schemas.definitions(self.artifact.core, self.allowed(), api, tools)
 
     def tool_choice(self, api: str = "openai") -> dict[str, Any] | str:
         """What says the same to an API that keeps its list of tools, and the prompt's cache.
@@ -199,12 +198,12 @@ class Inspection:
         Raises:
             SettingsError: the API has nothing of the kind.
         """
-        return choice(self.tools(), api)
+        return schemas.choice(self.tools(), api)
 
     @property
     def may_finish(self) -> bool:
         """Whether the session may end here."""
-        with self._shared.lock:
+        with self._access.lock:
             session = self._session()
             return session is not None and not session.ended and session.may_finish()
 
@@ -212,15 +211,15 @@ class Inspection:
     def remaining(self) -> dict[str, int | Decimal]:
         """What the limits still leave, with unknown outcomes counted."""
         self._looked_at()
-        with self._shared.lock:
-            return remaining(self._shared.session)
+        with self._access.lock:
+            return remaining(self._access.session)
 
     @property
     def history(self) -> tuple[Happened, ...]:
         """The calls so far."""
         self._looked_at()
-        with self._shared.lock:
-            return history(self._shared.session)
+        with self._access.lock:
+            return history(self._access.session)
 
     @property
     def head(self) -> str:
@@ -229,7 +228,7 @@ class Inspection:
         Whoever has it can tell whether a record before it was changed.
         """
         self._looked_at()
-        head = self._shared.journal.synced
+        head = self._access.journal.synced
         self._told.add(head)
         return head.hex()
 
@@ -243,22 +242,22 @@ class Inspection:
         except (TypeError, ValueError):
             return False
         self._looked_at()
-        with self._shared.lock:
-            if sought not in self._told and self._shared.journal.had(sought):
+        with self._access.lock:
+            if sought not in self._told and self._access.journal.had(sought):
                 self._told.add(sought)
         return sought in self._told
 
     def outcome_of(self, ref: str) -> Outcome | None:
         """The outcome of the call with this id of the caller's; None where there is none."""
         seq = self.seq_of(ref)
-        with self._shared.lock:
-            return None if seq is None else self._shared.session.made[seq - 1].outcome
+        with self._access.lock:
+            return None if seq is None else self._access.session.made[seq - 1].outcome
 
     def seq_of(self, ref: str) -> int | None:
         """The number of the call with this id of the caller's; None where there is none."""
         self._looked_at()
-        with self._shared.lock:
-            follower = self._shared.follower
+        with self._access.lock:
+            follower = self._access.follower
             return follower.refs.get(follower.writer.reference(ref))
 
     def word(self) -> tuple[str, ...]:
@@ -267,7 +266,7 @@ class Inspection:
         Raises:
             ValueError: an outcome is unknown, so it is not known where the session is.
         """
-        with self._shared.lock:
+        with self._access.lock:
             session = self._session()
             word = None if session is None else session.word()
         if word is None:
@@ -276,14 +275,14 @@ class Inspection:
 
     def key_of(self, seq: int) -> str:
         """The idempotency key of a call, made or to be made: that of its permit."""
-        with self._shared.lock:
-            return self._shared.follower.writer.call_key(seq)
+        with self._access.lock:
+            return self._access.follower.writer.call_key(seq)
 
     def is_call(self, seq: int, tool: str, arguments: Mapping[str, Any]) -> bool:
         """Whether the session's call of that number has these arguments, the open ones too."""
         self._looked_at()
-        with self._shared.lock:
-            return is_call(self._shared.follower, seq, tool, arguments)
+        with self._access.lock:
+            return is_call(self._access.follower, seq, tool, arguments)
 
     @property
     def artifact(self) -> Artifact:
@@ -292,7 +291,7 @@ class Inspection:
 
     def _looked_at(self) -> None:
         """What others have written to its ledger is read."""
-        with self._shared.lock:
+        with self._access.lock:
             self._session()
 
     def _session(self) -> Session | None:
@@ -301,7 +300,7 @@ class Inspection:
         The lock is kept for as long as it is asked anything: where it may be is found when that is
         asked, which a call of another thread must not do at the same time.
         """
-        return self._shared.session if self._shared.look() is None else None
+        return self._access.session if self._access.look() is None else None
 
 
 # The budget.
@@ -338,34 +337,34 @@ class Budgeted(Inspection):
         """
         drawn_on = None if account is None else (account.id, account.caps)
         found = budget_of(self._policy.core, caps, atoms, adapters, drawn_on)
-        shared = self._shared
-        if shared.follower.parent is not None:
+        access = self._access
+        if access.follower.parent is not None:
             raise SettingsError("parent", "the budget of the parent's gate", "one of the child's")
-        ticket = shared.enter_alone()
+        ticket = access.enter_alone()
         try:
-            with shared.lock:
-                return begin_budget(shared, found, account)
+            with access.lock:
+                return changes.begin_budget(access, found, account)
         finally:
-            shared.leave(ticket)
+            access.leave(ticket)
 
     @property
     def spent(self) -> SpentAmounts | None:
         """What asks and calls of models have taken; None where there is no budget."""
         self._looked_at()
-        executions = self._shared.follower.executions
+        executions = self._access.follower.executions
         return None if executions is None else executions.spent
 
     @property
     def budget_left(self) -> Mapping[str, Any]:
         """The remainder of each cap, as texts; empty where there is none."""
         self._looked_at()
-        executions = self._shared.follower.executions
+        executions = self._access.follower.executions
         return {} if executions is None else executions.left()
 
     @property
     def limits(self) -> Mapping[str, Any]:
         """The settings of searches that follow from the budget; none where there is none."""
-        executions = self._shared.follower.executions
+        executions = self._access.follower.executions
         return {} if executions is None else executions.budget.limits
 
     def plan(
@@ -412,7 +411,7 @@ class Budgeted(Inspection):
 
     def drawing(self) -> Drawing | None:
         """Draws on the account for the asks of the next search; None: there is none."""
-        executions = self._shared.follower.executions
+        executions = self._access.follower.executions
         return None if executions is None else executions.drawing()
 
     def searched(self, run: Run, before: SpentAmounts | None) -> None:
@@ -424,7 +423,7 @@ class Budgeted(Inspection):
         Raises:
             Refused: R303, R305, R306.
         """
-        if run.spent is None or self._shared.follower.executions is None:
+        if run.spent is None or self._access.follower.executions is None:
             return
         then = SpentAmounts() if before is None else before
         took = SpentAmounts(
@@ -434,10 +433,10 @@ class Budgeted(Inspection):
         )
         if took == SpentAmounts() and not run.atoms:
             return
-        shared = self._shared
-        ticket = shared.enter_alone()
+        access = self._access
+        ticket = access.enter_alone()
         try:
-            with shared.lock:
-                note_search(shared, took, run.atoms)
+            with access.lock:
+                changes.note_search(access, took, run.atoms)
         finally:
-            shared.leave(ticket)
+            access.leave(ticket)

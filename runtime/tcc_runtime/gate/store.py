@@ -27,9 +27,7 @@ from uuid import UUID
 from blake3 import blake3
 
 from tcc_certs.errors import Rejected, clip
-from tcc_certs.formats.codec import decode, encode
-from tcc_certs.formats.container import write_container
-from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Record, seal
+from tcc_certs.formats import codec, container, ledger
 from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.session.machine import Course
 from tcc_certs.session.validation import SessionReplay
@@ -37,14 +35,13 @@ from tcc_runtime.account.account import Account
 from tcc_runtime.account.windows import across_of
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
-from tcc_runtime.gate.arguments import read_given
-from tcc_runtime.gate.gate import Gate, begun_with, opened, shown_of
+from tcc_runtime.gate import keys
+from tcc_runtime.gate.access import Home, reopening
+from tcc_runtime.gate.gate import Gate, opened
 from tcc_runtime.gate.journal import check_private, now_ms, open_private
-from tcc_runtime.gate.keys import NONCE_BYTES
 from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.gate.session.records import Writer, given_record, parts_of, session_record
-from tcc_runtime.gate.shared import Begun, Home
+from tcc_runtime.gate.session import records
 from tcc_runtime.ledger.outputs import sync_folder
 
 FORMAT: Final = "tcc.store"
@@ -143,7 +140,7 @@ class Sessions:
         self.folder = Path(store)
         self.durable = durable
         self._policy = policy_of(self.artifact)
-        self._show, self._shown = show, shown_of(self._policy, show)
+        self._show, self._shown = show, reopening.shown_of(self._policy, show)
         self._clock = now_ms if clock is None else clock
         if renew_ms is not None and (type(renew_ms) is not int or renew_ms <= 0):
             raise SettingsError("renew", "milliseconds, above 0", renew_ms)
@@ -205,13 +202,13 @@ class Sessions:
             self._write(folder / "store.key", os.urandom(_KEY_BYTES))
         with suppress(FileExistsError):
             (folder / "principals").mkdir(mode=0o700)
-        self._write(folder / ARTIFACT, write_container(self.artifact.file.columns))
+        self._write(folder / ARTIFACT, container.write_container(self.artifact.file.columns))
         told = {
             "format": FORMAT,
             "format_version": VERSION,
             "artifact": self.artifact.digest.hex(),
         }
-        self._write(folder / "store.json", encode(told) + b"\n")
+        self._write(folder / "store.json", codec.encode(told) + b"\n")
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -272,7 +269,7 @@ class Sessions:
             LedgerError: as of :class:`tcc.Gate`.
         """
         across_of(self._policy.core, self._account, True)  # before anything is written
-        begun = begun_with(self._policy, given, self._show)
+        begun = reopening.begun_with(self._policy, given, self._show)
         if principal is None:
             with _as_ledger_error(self.folder), self._locked():
                 session_id = self._begin(None, begun)
@@ -322,7 +319,7 @@ class Sessions:
             return gate.ended
         return True
 
-    def _of_principal(self, named: str, ended: str | None, begun: Begun) -> str:
+    def _of_principal(self, named: str, ended: str | None, begun: reopening.Begun) -> str:
         """The id of the principal's session; a new one where there is none.
 
         Args:
@@ -379,29 +376,29 @@ class Sessions:
         """
         return self._gate(session_id_of(id), "taken up", given)
 
-    def _begin(self, principal: str | None, begun: Begun) -> str:
+    def _begin(self, principal: str | None, begun: reopening.Begun) -> str:
         """Writes the start of a session; the store's lock is held."""
-        told = begun.values or read_given(self._policy.core.given, {})
-        nonce = os.urandom(NONCE_BYTES).hex()
+        told = begun.values or reopening.read_given(self._policy.core.given, {})
+        nonce = os.urandom(keys.NONCE_BYTES).hex()
         started = self._clock()
         if not 0 <= started < 1 << 48:
             raise SettingsError("clock", "0 .. 2^48 - 1 milliseconds", started)
         key = self._key_of(nonce)
-        record = session_record(
+        record = records.session_record(
             self._policy,
             key,
             started,
             nonce,
             self._shown,
             principal,
-            given=given_record(self._policy, key, told, begun.shown),
+            given=records.given_record(self._policy, key, told, begun.shown),
             shadow=bool(self._shadow),
         )
         session_id = str(record["session_id"])
-        body = Writer(self._policy, key, self._shown, session_id).sealed(
-            parts_of(record), FIRST_HEAD
+        body = records.Writer(self._policy, key, self._shown, session_id).sealed(
+            records.parts_of(record), ledger.FIRST_HEAD
         )
-        self._write(self._ledger(session_id), seal(body, FIRST_HEAD)[0])
+        self._write(self._ledger(session_id), ledger.seal(body, ledger.FIRST_HEAD)[0])
         return session_id
 
     def _key_of(self, nonce: str) -> bytes:
@@ -439,13 +436,13 @@ class Sessions:
                 raise _Ended(path.name, error.expected, error.found) from None
             raise
 
-    def _header(self, path: Path) -> Record:
+    def _header(self, path: Path) -> ledger.Record:
         """The first record of a ledger, as far as it has a nonce; the gate looks at the rest."""
         handle = open_private(path, os.O_RDONLY)
         with os.fdopen(handle, "rb") as file:
             line = file.readline(_MOST_LINE)
         try:
-            record = decode(line.rstrip(b"\n"), "line 1")
+            record = codec.decode(line.rstrip(b"\n"), "line 1")
         except Rejected as error:
             raise ResumeError(path.name, "the ledger of a session", error.found) from None
         nonce = record.get("nonce") if isinstance(record, dict) else None
@@ -534,7 +531,7 @@ class _Ended(ResumeError):
 
 def _go_through(replay: SessionReplay, file: Any, path: Path) -> None:
     """All whole records; the remainder of a line is being written, or was cut off."""
-    reader = LedgerReader(iter(lambda: file.read(1 << 16), b""))
+    reader = ledger.LedgerReader(iter(lambda: file.read(1 << 16), b""))
     head = reader.head
     try:
         for record in reader:

@@ -27,16 +27,13 @@ from msgspec.json import Encoder
 
 from tcc_certs.core.derived import call_text
 from tcc_certs.core.model import Parameter, Tool
-from tcc_certs.core.type_texts import type_text
-from tcc_certs.errors import Code, Rejected, clip
+from tcc_certs.errors import Code, Rejected
 from tcc_certs.session.machine import Observed, Offer, SessionMachine
-from tcc_certs.values import declared as types, places
+from tcc_certs.values import declared as types, fields, places
 from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
-from tcc_certs.values.fields import FieldType, ListType
 from tcc_certs.values.places import Columns, Missing, State, Wrong, at as found_at
 from tcc_certs.values.text_pattern import pattern_of
-from tcc_runtime.errors import GivenRefused
 from tcc_runtime.gate.arguments.expressions import MOST_STEPS, expression_of, size_of
 from tcc_runtime.gate.arguments.json_writer import SAFE, json_text, number_text
 from tcc_runtime.gate.refusals import Allowed, Scalar
@@ -102,7 +99,7 @@ _MOST_PARTS: Final = 1 << 16
 _written: Final = Encoder(order="sorted").encode
 
 
-def checker(kind: FieldType) -> Check:
+def checker(kind: fields.FieldType) -> Check:
     """What holds a value to a type."""
     match kind:
         case types.TextType():
@@ -119,12 +116,12 @@ def checker(kind: FieldType) -> Check:
 _MOST_CARRIED: Final = 1 << 20  # bytes of the fields of an argument, or of a whole answer
 
 
-def _answer_checker(kind: FieldType) -> AnswerCheck:
+def _answer_checker(kind: fields.FieldType) -> AnswerCheck:
     """The same, of an answer: of a list no record has more than its elements."""
-    return _elements(kind) if isinstance(kind, ListType) else checker(kind)
+    return _elements(kind) if isinstance(kind, fields.ListType) else checker(kind)
 
 
-def _elements(kind: ListType) -> AnswerCheck:
+def _elements(kind: fields.ListType) -> AnswerCheck:
     def check(value: object) -> Told | Code:
         try:
             columns = places.columns_of(value, kind)
@@ -139,7 +136,7 @@ def _elements(kind: ListType) -> AnswerCheck:
     return check
 
 
-def _of_others(kind: FieldType) -> Check:
+def _of_others(kind: fields.FieldType) -> Check:
     """A list, a time or a date: canonical JSON of what of it counts."""
 
     def check(value: object) -> Read | Code:
@@ -456,7 +453,7 @@ class ToolTable:
         for field, check in self._checks:
             name = field.name
             if field.at is not None or field.null:
-                placed = _placed(arguments, field)
+                placed = at_place(arguments, field)
                 found = placed if isinstance(placed, Code) else check(*placed)
                 if found is Code.MISSING_ARGUMENT and field.optional:
                     continue
@@ -506,7 +503,7 @@ class ToolTable:
             if field.name not in names:
                 continue
             check = whole if field.name in shown else quick
-            placed = Code.NO_VALUE if answer is None else _placed(answer, field)
+            placed = Code.NO_VALUE if answer is None else at_place(answer, field)
             value = placed if isinstance(placed, Code) else check(*placed)
             if not isinstance(value, Code):
                 left -= len(value[1])
@@ -551,7 +548,7 @@ class ToolTables:
         return found
 
 
-def _placed(value: object, field: OpenParameter) -> tuple[object] | Code:
+def at_place(value: object, field: OpenParameter) -> tuple[object] | Code:
     """What stands at a field's place in the arguments or the answer; R103 where it is left out."""
     try:
         found = found_at(value, (field.name,) if field.at is None else field.at)
@@ -560,34 +557,3 @@ def _placed(value: object, field: OpenParameter) -> tuple[object] | Code:
     except Wrong:
         return Code.OPEN_VALUE
     return Code.MISSING_ARGUMENT if found is None and field.null else (found,)
-
-
-def read_given(declared: Sequence[OpenParameter], given: object) -> tuple[Given, ...]:
-    """What a session is given, in declared order, each with its type byte and canonical bytes.
-
-    Args:
-        given: JSON values by name.
-
-    Raises:
-        GivenRefused: R102 no such attribute; R103 one is missing; R105, R106 its value is none.
-    """
-    if type(given) is not dict:
-        raise GivenRefused(Code.NO_VALUE, "given", "values by name", type(given).__name__)
-    known = {one.name for one in declared if one.at is None}
-    for name in given:
-        if type(name) is not str or name not in known:
-            some = ", ".join(sorted(known)) or "nothing: the grammar asks for nothing"
-            raise GivenRefused(Code.UNDECLARED_ARGUMENT, clip(name, 80), some, "no such attribute")
-    found: list[Given] = []
-    for one in declared:
-        placed = _placed(given, one)
-        value = placed if isinstance(placed, Code) else checker(one.type)(*placed)
-        if not isinstance(value, Code):
-            found.append((one.name, value[0], value[1]))
-        elif value is not Code.MISSING_ARGUMENT:
-            of = f"{type(given[one.name]).__name__}, " if one.name in given else ""
-            said = f"{of}another type or outside its limits"
-            raise GivenRefused(value, one.name, type_text(one.type), said)
-        elif not one.optional:
-            raise GivenRefused(value, one.name, type_text(one.type), "nothing")
-    return tuple(found)

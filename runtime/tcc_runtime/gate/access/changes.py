@@ -20,39 +20,39 @@ from tcc_certs.replay.amounts import SpentAmounts
 from tcc_certs.session.machine import Observed, Outcome
 from tcc_runtime.account.account import Account
 from tcc_runtime.errors import ResumeError
+from tcc_runtime.gate.access import Access, decision
 from tcc_runtime.gate.budget import Budget
 from tcc_runtime.gate.refusals import Refused, statement_remedy
 from tcc_runtime.gate.session import records
-from tcc_runtime.gate.shared import Shared, decision, record_refusal
 
 
-def refuse(shared: Shared, code: Code, tool: str, reason: str) -> Refused:
+def refuse(access: Access, code: Code, tool: str, reason: str) -> Refused:
     """Records the refusal of a call for a reason outside of the grammar.
 
     Raises:
         Refused: R306.
     """
-    session = shared.session
+    session = access.session
     if session.ended:
         code, reason = Code.ENDED, ""
     found = decision(session, code, clip(reason, 400))
-    record_refusal(shared, found, tool)
+    access.record_refusal(found, tool)
     return Refused(found, tool)
 
 
-def begin_budget(shared: Shared, budget: Budget, account: Account | None) -> bool:
+def begin_budget(access: Access, budget: Budget, account: Account | None) -> bool:
     """Models make calls from here on, within a budget; whether it is a new one.
 
     Raises:
         ResumeError: the session has another one.
         Refused: R303, R306.
     """
-    follower = shared.follower
-    if shared.session.ended:
-        shared.refuse(Code.ENDED)
+    follower = access.follower
+    if access.session.ended:
+        access.refuse(Code.ENDED)
     record, known = budget.record(), follower.executions
     if known is None:
-        shared.write(record, lambda: follower.begin_budget(budget))
+        access.write(record, lambda: follower.begin_budget(budget))
     elif known.budget.record() != record:
         raise ResumeError("budget", known.budget.record(), record)
     if follower.executions is not None:
@@ -60,22 +60,22 @@ def begin_budget(shared: Shared, budget: Budget, account: Account | None) -> boo
     return known is None
 
 
-def note_search(shared: Shared, took: SpentAmounts, atoms: Sequence[Atom]) -> None:
+def note_search(access: Access, took: SpentAmounts, atoms: Sequence[Atom]) -> None:
     """Asks of a search took so much.
 
     Raises:
         Refused: R303, R306.
     """
-    executions = shared.follower.executions
-    if shared.session.ended:
-        shared.refuse(Code.ENDED)
+    executions = access.follower.executions
+    if access.session.ended:
+        access.refuse(Code.ENDED)
     if executions is not None:
         record = executions.asked_record(took, atoms)
-        shared.write(record, lambda: executions.asked(took, atoms))
+        access.write(record, lambda: executions.asked(took, atoms))
 
 
 def resolve(
-    shared: Shared,
+    access: Access,
     seq: int,
     outcome: Outcome,
     observed: Mapping[str, Any] | None,
@@ -91,16 +91,16 @@ def resolve(
             have to be gone through again than a validator does; `who` is no name.
         Refused: R303, R306.
     """
-    record, indices = resolution(shared, seq, outcome, observed, who)
-    session = shared.session
+    record, indices = resolution(access, seq, outcome, observed, who)
+    session = access.session
     told = session.answered(session.made[seq - 1].offer, records.answers_of(record))
-    shared.write(record, lambda: session.resolve(seq, outcome, indices, told))
-    shared.follower.returned(seq)
-    shared.give_back()
+    access.write(record, lambda: session.resolve(seq, outcome, indices, told))
+    access.follower.returned(seq)
+    access.give_back()
 
 
 def resolution(
-    shared: Shared,
+    access: Access,
     seq: int,
     outcome: Outcome,
     observed: Mapping[str, Any] | None,
@@ -111,10 +111,10 @@ def resolution(
     Raises:
         ValueError, Refused: as :func:`resolve`.
     """
-    session = shared.session
+    session = access.session
     if session.ended:
-        shared.refuse(Code.ENDED)
-    made = shared.follower.unknown(seq) if type(seq) is int else None
+        access.refuse(Code.ENDED)
+    made = access.follower.unknown(seq) if type(seq) is int else None
     if made is None or outcome not in ("done", "failed"):
         raise ValueError(f"no unknown call {clip(seq, 20)} that can be {clip(outcome, 20)}")
     table = session.policy.tables.numbered(made.offer.tool)
@@ -129,22 +129,22 @@ def resolution(
         raise ValueError(f"late outcomes: more than {MAX_REFOLDED} calls to go through again")
     if who is not None and not records.is_name(who):
         raise ValueError(f"who: a text of 1 to {records.MOST_NAME} characters that can be printed")
-    at_ms = None if who is None else shared.clock()
-    writer = shared.follower.writer
+    at_ms = None if who is None else access.clock()
+    writer = access.follower.writer
     answers = writer.answers(table, observed) if outcome == "done" else {}
     texts = records.observed_texts(table, indices)
     return records.resolve_record(seq, outcome, texts, who, at_ms, answers), indices
 
 
-def finish(shared: Shared, abandon: bool) -> None:
+def finish(access: Access, abandon: bool) -> None:
     """The end.
 
     Raises:
         Refused: R204, R303, R306.
     """
-    session = shared.session
+    session = access.session
     if session.ended:
-        shared.refuse(Code.ENDED)
+        access.refuse(Code.ENDED)
     if not abandon and not session.may_finish():
         machine, held = session.policy.machine, session.held
         owed = session.course.owed() if all(map(machine.accepts, held)) else ""
@@ -154,4 +154,4 @@ def finish(shared: Shared, abandon: bool) -> None:
     def end() -> None:
         session.ended = True
 
-    shared.write(records.end_record(abandon), end)
+    access.write(records.end_record(abandon), end)
