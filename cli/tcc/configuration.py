@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tcc.options import COMPILING, LONG_SEARCH, Config, ConfigError, find_config, running
-from tcc_compiler.language.catalogue import LINTS as CODES
+from tcc_compiler.language.catalogue.lints import LINTS as CODES
 from tcc_compiler.language.diagnostics import Diagnostic, quote, suggest
 from tcc_compiler.language.source import Region, Unreadable, decode, read_bytes, source_of
 from tcc_runtime.settings.table import Option

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tcc
-from tcc_compiler.language.catalogue import LINTS
+from tcc_compiler.language.catalogue.lints import LINTS
 from tcc_compiler.language.diagnostics import render
 
 GOLDEN = sorted((Path(__file__).parent / "lints").glob("*.txt"))

@@ -17,14 +17,10 @@ from tcc_compiler.frontend import Frontend
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Source
-from tcc_compiler.lint.declarations import bare_words, missing_costs, unanswered_calls
-from tcc_compiler.lint.expectations import vacuous_examples, vacuous_expects
+from tcc_compiler.lint import declarations, expectations, policies, redundancy, unused
 from tcc_compiler.lint.finding import LintFinding
 from tcc_compiler.lint.plans import PlanAutomata, SourceStatement, Subset, source_statements
-from tcc_compiler.lint.policies import policy_lints
-from tcc_compiler.lint.redundancy import contradictory
 from tcc_compiler.lint.statements import StatementRules
-from tcc_compiler.lint.unused import unused_calls, unused_rules
 from tcc_compiler.options import Options
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resources import CompileRefused, Timer
@@ -77,17 +73,17 @@ class _Linter:
     def run(self) -> None:
         """Run every rule, the quick ones first."""
         root = self._sources[0]
-        self.findings += unused_rules(self._program, root)
-        self.findings += missing_costs(self._program, self._sources)
-        self.findings += bare_words(self._program, self._sources)
-        self.findings += policy_lints(self._program, self._sources)
-        found, complete = vacuous_examples(self._core, self._front.examples)
+        self.findings += unused.unused_rules(self._program, root)
+        self.findings += declarations.missing_costs(self._program, self._sources)
+        self.findings += declarations.bare_words(self._program, self._sources)
+        self.findings += policies.policy_lints(self._program, self._sources)
+        found, complete = expectations.vacuous_examples(self._core, self._front.examples)
         self.findings += found
         if not complete:
             self._leave_undecided(
                 ("TCC711",), "there are too many `accept` and `reject` lines to compare"
             )
-        self.findings += vacuous_expects(self._core, self._front.expects)
+        self.findings += expectations.vacuous_expects(self._core, self._front.expects)
         self._within_limits((*OF_AUTOMATA, "TCC707"), self._automata)
 
     def _within_limits(self, codes: Sequence[str], look: Callable[[], None]) -> None:
@@ -115,15 +111,17 @@ class _Linter:
         every = Subset(parts=(*plans.limits, *plans.orders), signed=signed)
         full = plans.remaining(every)
         if full is None:
-            self.findings += contradictory(plans, self._stated, self._program, self._sources)
+            self.findings += redundancy.contradictory(
+                plans, self._stated, self._program, self._sources
+            )
         elif isinstance(full, Table):
             self._plans(plans, full)
 
     def _plans(self, plans: PlanAutomata, full: Table) -> None:
         table = plans.with_answers(full)
         used = frozenset(used_calls(table, plans.letters))
-        self.findings += unused_calls(self._program, self._core, used, self._sources[0])
-        self.findings += unanswered_calls(
+        self.findings += unused.unused_calls(self._program, self._core, used, self._sources[0])
+        self.findings += declarations.unanswered_calls(
             self._program, plans.core, plans.letters, table, self._sources
         )
         statements = StatementRules(plans, self._stated, self._program, self._sources)

@@ -9,7 +9,8 @@ import pytest
 import tcc
 from tcc_compiler.frontend import read_grammar
 from tcc_compiler.imports.graph_grammar import read_graph
-from tcc_compiler.language.catalogue import CATALOGUE, LINTS, explain, page
+from tcc_compiler.language.catalogue import CATALOGUE, explain, page
+from tcc_compiler.language.catalogue.lints import LINTS
 from tcc_compiler.language.source import MAX_SOURCE_BYTES
 from tcc_compiler.language.syntax.tokens import MAX_TOKENS
 from tcc_compiler.options import Options

@@ -10,25 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tcc_compiler.language.catalogue import lints, outputs, syntax, values
 from tcc_compiler.language.catalogue.entry import Entry
-from tcc_compiler.language.catalogue.lints import CONFIGURATION, LINTS as LINTS
-from tcc_compiler.language.catalogue.outputs import CHECKS, EXACT, IMPORTS, OUTPUTS, RUNS
-from tcc_compiler.language.catalogue.syntax import NAMES, SYNTAX
-from tcc_compiler.language.catalogue.values import EXAMPLES, LANGUAGE, VALUES
 
 SECTIONS: Mapping[str, Mapping[str, Entry]] = {
-    "Syntax": SYNTAX,
-    "Names and files": NAMES,
-    "Values and limits": VALUES,
-    "The language of plans": LANGUAGE,
-    "Examples and expectations": EXAMPLES,
-    "Imported graphs and tools": IMPORTS,
-    "Lints": LINTS,
-    "tcc.toml": CONFIGURATION,
-    "Files that are written": OUTPUTS,
-    "Pins, signatures and changes": CHECKS,
-    "Runs": RUNS,
-    "Exact questions": EXACT,
+    "Syntax": syntax.SYNTAX,
+    "Names and files": syntax.NAMES,
+    "Values and limits": values.VALUES,
+    "The language of plans": values.LANGUAGE,
+    "Examples and expectations": values.EXAMPLES,
+    "Imported graphs and tools": outputs.IMPORTS,
+    "Lints": lints.LINTS,
+    "tcc.toml": lints.CONFIGURATION,
+    "Files that are written": outputs.OUTPUTS,
+    "Pins, signatures and changes": outputs.CHECKS,
+    "Runs": outputs.RUNS,
+    "Exact questions": outputs.EXACT,
 }
 CATALOGUE: Mapping[str, Entry] = {
     code: entry for section in SECTIONS.values() for code, entry in section.items()
