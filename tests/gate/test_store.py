@@ -18,13 +18,15 @@ from tcc_certs.errors import Rejected
 from tcc_certs.session import validate
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate import journal, store
+from tcc_runtime.gate.journal import private_files
 from tests.gate.grammars import LONG, ORDERED, SHOP, artifact, bytes_of, do
 
 WHO = ("https://issuer.example", "alice")
 WORKER = """
 import os, signal, sys
 import tcc
-from tcc_runtime.gate import store as module
+from tcc_runtime.gate import store
+from tcc_runtime.gate.journal import private_files
 mode, artifact, folder, place = sys.argv[1:]
 if mode == "begin":
     sys.stdin.readline()
@@ -41,7 +43,8 @@ else:
         return made
     for name in ("open", "write", "fsync", "replace"):
         setattr(os, name, counted(getattr(os, name)))
-    module.sync_folder = counted(module.sync_folder)
+    for module in (store, private_files):
+        module.sync_folder = counted(module.sync_folder)
     with tcc.Sessions(artifact, folder).open(principal="alice") as gate:
         with gate.call("b") as permit:
             permit.done()
@@ -366,7 +369,8 @@ def test_nothing_is_synced_where_that_is_asked(
 
     monkeypatch.setattr(os, "fsync", never)
     monkeypatch.setattr(journal, "_sync", never)
-    monkeypatch.setattr(store, "sync_folder", never)
+    for module in (store, private_files):
+        monkeypatch.setattr(module, "sync_folder", never)
     with sessions(tmp_path).open(principal=WHO) as gate:
         do(gate, "b")
         time.sleep(0.12)

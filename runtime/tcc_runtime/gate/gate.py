@@ -25,6 +25,7 @@ from tcc_runtime.gate import journal, keys
 from tcc_runtime.gate.access import Home, changes, reopening
 from tcc_runtime.gate.delegation import Above, require_proof
 from tcc_runtime.gate.entrance import Entrance, Observer
+from tcc_runtime.gate.journal.memory import InMemory
 from tcc_runtime.gate.permit import NotYet, Ticket
 from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.refusals import Decision, Refused
@@ -132,7 +133,7 @@ class Gate(Entrance):
             with suppress(reopening.Rolled):
                 access = reopening.open_session(
                     policy,
-                    journal.InMemory()
+                    InMemory()
                     if ledger is None or not kept.recorded
                     else journal.InFile(Path(ledger), durable=durable, private=kept.private),
                     key=keys.given_key(key),

@@ -38,7 +38,7 @@ from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate import keys
 from tcc_runtime.gate.access import Home, reopening
 from tcc_runtime.gate.gate import Gate, opened
-from tcc_runtime.gate.journal import check_private, now_ms, open_private
+from tcc_runtime.gate.journal import now_ms, private_files
 from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.session import records
@@ -50,7 +50,6 @@ ARTIFACT: Final = "artifact.tcca"
 _KEY_CONTEXT: Final = "tcc.store/1.0 session key"
 _KEY_BYTES: Final = 32
 _MOST_LINE: Final = 1 << 26
-_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
 _ID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _HEX = re.compile("[0-9a-f]{64}")
 
@@ -162,9 +161,9 @@ class Sessions:
         """
         folder = Path(store)
         with _as_ledger_error(folder):
-            _check_folder(folder)
+            private_files.check_folder(folder)
             digest = _digest_in(folder)
-            os.close(open_private(folder / ARTIFACT, os.O_RDONLY))
+            os.close(private_files.open_private(folder / ARTIFACT, os.O_RDONLY))
         # It was checked before it came here, and its digest holds it to be the same.
         found = cls(load(folder / ARTIFACT, checked=digest), folder, wait=wait, account=account)
         found._shadow = None
@@ -178,7 +177,7 @@ class Sessions:
             folder.mkdir(mode=0o700, parents=True)
             if self.durable:
                 sync_folder(folder.parent)
-        _check_folder(folder)
+        private_files.check_folder(folder)
         with self._locked():
             if not os.path.lexists(folder / "store.json"):
                 self._found()
@@ -186,10 +185,10 @@ class Sessions:
             mine = self.artifact.digest.hex()
             if digest != mine:
                 raise ResumeError(str(folder), f"a store of the artifact {mine}", digest)
-            self.key = _bytes_of(folder / "store.key", _KEY_BYTES)
+            self.key = private_files.bytes_of(folder / "store.key", _KEY_BYTES)
             if len(self.key) != _KEY_BYTES:
                 raise ResumeError(str(folder / "store.key"), "32 bytes", len(self.key))
-            _check_folder(folder / "principals")
+            private_files.check_folder(folder / "principals")
 
     def _found(self) -> None:
         """Makes a store of a folder that has nothing else in it; `store.json` comes last."""
@@ -199,16 +198,16 @@ class Sessions:
         if foreign:
             raise ResumeError(str(folder), "a store, or an empty folder", clip(foreign[0], 80))
         if not os.path.lexists(folder / "store.key"):
-            self._write(folder / "store.key", os.urandom(_KEY_BYTES))
+            self._put(folder / "store.key", os.urandom(_KEY_BYTES))
         with suppress(FileExistsError):
             (folder / "principals").mkdir(mode=0o700)
-        self._write(folder / ARTIFACT, container.write_container(self.artifact.file.columns))
+        self._put(folder / ARTIFACT, container.write_container(self.artifact.file.columns))
         told = {
             "format": FORMAT,
             "format_version": VERSION,
             "artifact": self.artifact.digest.hex(),
         }
-        self._write(folder / "store.json", codec.encode(told) + b"\n")
+        self._put(folder / "store.json", codec.encode(told) + b"\n")
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -219,30 +218,17 @@ class Sessions:
         """
         path = self.folder / "lock"
         with suppress(FileExistsError):
-            os.close(os.open(path, _NEW | getattr(os, "O_CLOEXEC", 0), 0o600))
-        handle = open_private(path, os.O_RDWR)
+            os.close(os.open(path, private_files.NEW, 0o600))
+        handle = private_files.open_private(path, os.O_RDWR)
         try:
             _lock(handle, wait=self._wait)
             yield
         finally:
             os.close(handle)
 
-    def _write(self, path: Path, data: bytes | memoryview) -> None:
-        """A whole file, of which nothing is there before all of it is; the store's lock is held."""
-        beside = path.with_name(".new")
-        beside.unlink(missing_ok=True)
-        handle = os.open(beside, _NEW | getattr(os, "O_CLOEXEC", 0), 0o600)
-        try:
-            left = memoryview(data)
-            while left:
-                left = left[os.write(handle, left) :]
-            if self.durable:
-                os.fsync(handle)
-        finally:
-            os.close(handle)
-        beside.replace(path)
-        if self.durable:
-            sync_folder(path.parent)
+    def _put(self, path: Path, data: bytes | memoryview) -> None:
+        """A whole file; the store's lock is held."""
+        private_files.put_whole(path, data, durable=self.durable)
 
     def _ledger(self, session_id: str) -> Path:
         return self.folder / f"{session_id}.ledger"
@@ -328,8 +314,8 @@ class Sessions:
         """
         path = self.folder / "principals" / named
         with self._locked():
-            _check_folder(path.parent)
-            known = _bytes_of(path, 64) if os.path.lexists(path) else None
+            private_files.check_folder(path.parent)
+            known = private_files.bytes_of(path, 64) if os.path.lexists(path) else None
             if known is not None:
                 session_id = known.decode("ascii", "replace").removesuffix("\n")
                 if _ID.fullmatch(session_id) is None:
@@ -337,7 +323,7 @@ class Sessions:
                 if session_id != ended:
                     return session_id
             session_id = self._begin(named, begun)
-            self._write(path, f"{session_id}\n".encode())
+            self._put(path, f"{session_id}\n".encode())
             return session_id
 
     def name_of(self, principal: tuple[str, str] | str) -> str:
@@ -362,7 +348,9 @@ class Sessions:
         with _as_ledger_error(self.folder):
             if not os.path.lexists(path):
                 return None
-            return session_id_of(_bytes_of(path, 64).decode("ascii", "replace").strip())
+            return session_id_of(
+                private_files.bytes_of(path, 64).decode("ascii", "replace").strip()
+            )
 
     def get(self, id: str | UUID, given: Mapping[str, Any] | None = None) -> Gate:
         """A gate on a session that is there and has not ended.
@@ -398,7 +386,7 @@ class Sessions:
         body = records.Writer(self._policy, key, self._shown, session_id).sealed(
             records.parts_of(record), ledger.FIRST_HEAD
         )
-        self._write(self._ledger(session_id), ledger.seal(body, ledger.FIRST_HEAD)[0])
+        self._put(self._ledger(session_id), ledger.seal(body, ledger.FIRST_HEAD)[0])
         return session_id
 
     def _key_of(self, nonce: str) -> bytes:
@@ -438,7 +426,7 @@ class Sessions:
 
     def _header(self, path: Path) -> ledger.Record:
         """The first record of a ledger, as far as it has a nonce; the gate looks at the rest."""
-        handle = open_private(path, os.O_RDONLY)
+        handle = private_files.open_private(path, os.O_RDONLY)
         with os.fdopen(handle, "rb") as file:
             line = file.readline(_MOST_LINE)
         try:
@@ -457,7 +445,7 @@ class Sessions:
                 path = Path(entry.path)
                 if (
                     _HEX.fullmatch(entry.name)
-                    and _bytes_of(path, 64).strip() == session_id.encode()
+                    and private_files.bytes_of(path, 64).strip() == session_id.encode()
                 ):
                     path.unlink()
                     if self.durable:
@@ -495,7 +483,7 @@ class Sessions:
                 self._policy.machine,
                 self._key_of(str(header["nonce"])),
             )
-            handle = open_private(path, os.O_RDONLY)
+            handle = private_files.open_private(path, os.O_RDONLY)
             with os.fdopen(handle, "rb") as file:
                 _go_through(replay, file, path)
         session = replay.session
@@ -548,26 +536,11 @@ def _is_nonce(nonce: str) -> bool:
     return re.fullmatch("[0-9a-f]{32}", nonce) is not None
 
 
-def _check_folder(folder: Path) -> None:
-    """Whether a folder is one, no link, this user's, and nobody else may open it."""
-    try:
-        found = os.lstat(folder)
-    except FileNotFoundError:
-        raise ResumeError(str(folder), "a store", "none") from None
-    check_private(folder, found, folder=True)
-
-
-def _bytes_of(path: Path, most: int) -> bytes:
-    """A small file of a store."""
-    with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
-        return file.read(most + 1)
-
-
 def _digest_in(folder: Path) -> str:
     """The digest of the artifact that a store says it is of."""
     path = folder / "store.json"
     try:
-        told = json.loads(_bytes_of(path, 1 << 12))
+        told = json.loads(private_files.bytes_of(path, 1 << 12))
     except ValueError:
         told = None
     found = told if isinstance(told, dict) else {}

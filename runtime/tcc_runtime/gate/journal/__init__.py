@@ -1,4 +1,4 @@
-"""Where a session is kept: a hash chain in memory, or a file that processes share.
+"""Where a session is kept: a journal, and the one that is a file which processes share.
 
 The chain is that of docs/spec/ledger.md.  The file is locked for as long as a call takes.  Who
 takes the lock reads first what others have written since; the remainder of a line that a crash cut
@@ -14,7 +14,6 @@ syncs what no call came to sync.
 from __future__ import annotations
 
 import os
-import stat
 import struct
 import sys
 import threading
@@ -33,10 +32,11 @@ from msgspec import Struct
 from tcc_certs.errors import clip
 from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Line, Record
 from tcc_runtime.errors import LedgerError, OutputRefused, ResumeError
+from tcc_runtime.gate.journal.private_files import open_private
 from tcc_runtime.ledger.outputs import sync_folder, target_of
 from tcc_runtime.process import process_number
 
-# A journal, and one that keeps a hash alone.
+# What a journal is.
 
 
 class News(Struct, frozen=True, kw_only=True):
@@ -117,71 +117,6 @@ class Journal(Protocol):
         """Lets go of it."""
 
 
-class InMemory:
-    """Keeps nothing but the head of the chain; it belongs to the process that made it."""
-
-    __slots__ = ("_hasher", "_pid", "doubtful", "head", "records")
-
-    def __init__(self) -> None:
-        self._hasher = blake3()  # it is made in more time than it takes
-        self.head = FIRST_HEAD
-        self.records = 0
-        self.doubtful = False
-        self._pid = process_number()
-
-    def lock(self, *, wait: bool, process: int) -> bool:
-        """See :class:`Journal`.
-
-        Raises:
-            LedgerError: this is a fork of that process, and two would go on with one session.
-        """
-        if process != self._pid:
-            raise LedgerError("memory", OSError(0, "the session is another process's"))
-        return True
-
-    def unlock(self) -> None:
-        """See :class:`Journal`."""
-
-    def stop_waiting(self) -> None:
-        """See :class:`Journal`."""
-
-    def others_wait(self) -> bool:
-        """See :class:`Journal`."""
-        return False
-
-    def news(self, *, locked: bool, passes: Passes | None = None) -> Iterable[News]:
-        """See :class:`Journal`."""
-        return ()
-
-    def append(self, body: bytes) -> None:
-        """See :class:`Journal`."""
-        if process_number() != self._pid:
-            self.lock(wait=False, process=process_number())
-        hasher = self._hasher
-        hasher.reset()
-        hasher.update(self.head + body)
-        self.head = hasher.digest()
-        self.records += 1
-
-    @property
-    def synced(self) -> bytes:
-        """See :class:`Journal`."""
-        return self.head
-
-    def sync(self) -> None:
-        """See :class:`Journal`."""
-
-    def sync_soon(self) -> None:
-        """See :class:`Journal`."""
-
-    def had(self, head: bytes) -> bool:
-        """See :class:`Journal`; nothing but the last one is kept."""
-        return self.records > 0 and head == self.head
-
-    def close(self) -> None:
-        """See :class:`Journal`."""
-
-
 def now_ms() -> int:
     """UTC, milliseconds since 1970."""
     return time.time_ns() // 1_000_000
@@ -191,53 +126,6 @@ _CHUNK: Final = 1 << 16
 _FLAGS: Final = os.O_RDWR | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
 _BEGINS: Final = b'{"arguments":{"show":['
 _sync = getattr(os, "fdatasync", os.fsync)
-
-
-_PRIVATE: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-_CLOEXEC: Final = getattr(os, "O_CLOEXEC", 0)
-
-
-def open_private(path: Path, flags: int) -> int:
-    """Opens a file of a store, which is there, a regular file and its owner's alone.
-
-    Raises:
-        ResumeError: there is none, or it is a link, something else, another's, or open to others.
-        OSError: it cannot be opened.
-    """
-    expected = "a file of this store"
-    try:
-        handle = os.open(path, flags | _PRIVATE | _CLOEXEC)
-    except FileNotFoundError:
-        raise ResumeError(str(path), expected, "none") from None
-    except OSError as error:
-        if path.is_symlink():
-            raise ResumeError(str(path), expected, "a link") from None
-        raise error
-    try:
-        check_private(path, os.fstat(handle), folder=False)
-    except BaseException:
-        os.close(handle)
-        raise
-    return handle
-
-
-def check_private(path: Path, found: os.stat_result, *, folder: bool) -> None:
-    """Whether a file or folder of a store is this user's, and nobody else may open it.
-
-    Raises:
-        ResumeError: it is not.
-    """
-    kind, name = (stat.S_ISDIR, "a folder") if folder else (stat.S_ISREG, "a regular file")
-    if not kind(found.st_mode):
-        raise ResumeError(str(path), name, "something else")
-    if sys.platform == "win32":
-        return
-    if found.st_uid != os.geteuid():
-        raise ResumeError(str(path), f"{name} of this user", f"one of user {found.st_uid}")
-    if found.st_mode & 0o077:
-        mode = "700" if folder else "600"
-        said = f"{name} that its owner alone may open (chmod {mode})"
-        raise ResumeError(str(path), said, oct(stat.S_IMODE(found.st_mode)))
 
 
 class InFile:
