@@ -84,7 +84,7 @@ class Tree:
         """Makes a run of this tree and gives its ledger."""
         from tcc_compiler.options import Options
         from tcc_compiler.pipeline import compile_text
-        from tcc_runtime.search import search
+        from tcc_runtime.run import search
 
         load, settings, recorder, memory = (_named(name) for name in _HOMES)
         artifact = load(compile_text(text, Options(beta="4", **options)).artifact)

@@ -344,7 +344,7 @@ def batch() -> Iterator[Row]:
     from tcc.batches.rows import row_of
     from tcc_runtime.ledger.recorder import Recorder
     from tcc_runtime.ledger.sinks import LedgerFile, MemorySink
-    from tcc_runtime.search import search
+    from tcc_runtime.run import search
     from tcc_runtime.settings.settings import Settings
 
     artifact = tcc.compile_file(GRAMMARS / "coding_agent.tcg", beta="1")

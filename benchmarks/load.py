@@ -23,7 +23,7 @@ from blake3 import blake3
 
 from benchmarks.layered import FOLDER, kept
 from tcc_runtime.artifact.load import Artifact, load
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 
 RUNS = 9

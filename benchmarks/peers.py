@@ -150,7 +150,7 @@ def _draws() -> Iterator[Row]:
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import compile_text
     from tcc_runtime.artifact.load import load
-    from tcc_runtime.search import search
+    from tcc_runtime.run import search
     from tcc_runtime.settings.settings import Settings
 
     data = compile_text(grammar(32, (5, 5)), Options(beta="4", tilt=12)).artifact

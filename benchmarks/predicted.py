@@ -10,7 +10,7 @@ from statistics import mean, stdev
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import Compiled, compile_file, compile_text
 from tcc_runtime.artifact.load import Artifact, load
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.predict import EFFORT, predict
 from tcc_runtime.settings.settings import Settings
 

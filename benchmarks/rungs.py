@@ -19,7 +19,7 @@ from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.numbers.ladder import Numbers
-from tcc_runtime.search import Engine, search
+from tcc_runtime.run import Engine, search
 from tcc_runtime.settings.settings import Race, Settings
 
 CASES = ((8, (2, 2, 2, 2)), (32, (5, 5)), (64, (12, 12)))

@@ -26,7 +26,7 @@ from tcc_compiler.pipeline import compile_text
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Race, Settings
 
 STOP = -1

@@ -27,7 +27,7 @@ from tcc_runtime.artifact.load import load
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.process import collection_put_off
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 
 # depth, uses, race, k: the third is of 10^5 nodes; the second and the fifth have frontiers of much

@@ -57,7 +57,7 @@ ABOUT: Mapping[str, str] = {
     "`session/replay.py` for those of sessions. [What is trusted, and why](trust.md) tells what "
     "each part is held to.",
     "compiler": "Start at `pipeline.py`, the whole compiler on one page.",
-    "runtime": "Start at `search.py`, then `loop.py`: one loop, to which race, numbers, checks and "
+    "runtime": "Start at `run.py`, then `search.py`: one loop, to which race, numbers, checks and "
     "sink are handed.",
     "experiments": "Start at `runner.py`; [RESULTS](../experiments/RESULTS.md) is what they write.",
     "cli": "Start at `main.py` for the commands, at `__init__.py` for the library.",

@@ -19,7 +19,7 @@ from tcc_certs.formats.artifact import STATEMENTS, ArtifactFile, Manifest, Relax
 from tcc_certs.formats.codec import Json, call_digest, decode, encode, root_document
 from tcc_certs.formats.schema import as_list, as_text
 from tcc_certs.limits import MAX_CALLS
-from tcc_certs.race.numbers import call_residual, call_weight, fraction_bits
+from tcc_certs.race.enclosures import call_residual, call_weight, fraction_bits
 
 _MISMATCH = Code.CORE_MISMATCH
 _TABLE = Code.CALL_TABLE

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from tcc_certs.core.model import Core
 from tcc_certs.formats import artifact, codec
 from tcc_certs.formats.container import ITEM_SIZE, Tensor, layout, write_container
-from tcc_certs.race.numbers import Beta
+from tcc_certs.race.enclosures import Beta
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Ints, Numbers, Table, portions, spread, starts
 from tcc_compiler.counting import CostBounds, Limbs, SuffixCounts, Weights

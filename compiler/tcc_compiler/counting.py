@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tcc_certs.core.model import Core
 from tcc_certs.formats.artifact import MAX_ROUND_BITS
-from tcc_certs.race.numbers import Beta, call_residual, call_weight, fraction_bits
+from tcc_certs.race.enclosures import Beta, call_residual, call_weight, fraction_bits
 from tcc_certs.rounded import round_up
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Ints, Table, best_to_go, exact_array, summed

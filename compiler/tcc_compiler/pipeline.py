@@ -29,7 +29,7 @@ from tcc_certs.core.reader import core_of, decode_core
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import MAX_ROUND_BITS
 from tcc_certs.formats.codec import Json, parse_decimal
-from tcc_certs.race.numbers import Beta
+from tcc_certs.race.enclosures import Beta
 from tcc_compiler import frontend, pass_diagnostics
 from tcc_compiler.artifact import CallEdges, Contents, certify, emit
 from tcc_compiler.automata.answers import keep_strict

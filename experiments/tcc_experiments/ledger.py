@@ -34,7 +34,7 @@ from tcc_experiments.model import (
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 
 # appends -> (bytes, parse ms, validate ms) of the paper's table; of its equal rows the median.

@@ -59,7 +59,7 @@ from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.outcome import Run
 from tcc_runtime.pricing.quotes import Answer, Question, Quoter
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 
 DEVIATIONS: Final = (10, 20, 40)  # of the noise on each number of a sketch

@@ -1,4 +1,4 @@
 """The runtime: an artifact and a seed become one certified run.
 
-Start at :mod:`tcc_runtime.search`.  Knows the formats of tcc_certs and nothing of the compiler.
+Start at :mod:`tcc_runtime.run`.  Knows the formats of tcc_certs and nothing of the compiler.
 """

@@ -15,9 +15,9 @@ from tcc_certs.replay.amounts import SpentAmounts
 from tcc_certs.replay.asking.controller import Choice
 from tcc_runtime.guards import CountKind, SearchGuard, Stop
 from tcc_runtime.item import ORDER, VIEW, Item, nodes_up, state_view
-from tcc_runtime.loop import AGAIN, Search, Verdict
 from tcc_runtime.pricing.drawing import Wish
 from tcc_runtime.pricing.refine import AnsweredAsk, Refinement
+from tcc_runtime.search import AGAIN, Search, Verdict
 from tcc_runtime.settings.modes import Claim
 from tcc_runtime.states import State
 

@@ -1,6 +1,6 @@
 """Many runs over one artifact, on several processes, their results in the order of the requests.
 
-Text: docs/spec/race.md, section 9; each run is the one that :func:`tcc_runtime.search.search` makes
+Text: docs/spec/race.md, section 9; each run is the one that :func:`tcc_runtime.run.search` makes
 of the same request, to the byte.  Every worker maps the one file, so its pages are shared; it opens
 it once, as known by its digest, so a file put in its place is refused.
 Cost: an interpreter's start a worker, a message a run.
@@ -23,7 +23,7 @@ from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import LedgerFile
 from tcc_runtime.outcome import Run
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.modes import terms_of
 from tcc_runtime.settings.settings import Settings
 from tcc_runtime.workers import Processes

@@ -32,7 +32,7 @@ from tcc_runtime.ledger.sinks import LedgerTail
 from tcc_runtime.outcome import Run
 from tcc_runtime.pricing import drawing
 from tcc_runtime.pricing.quotes import Answer, Quoter
-from tcc_runtime.search import QUICKEST, Engine, OnExpand, search
+from tcc_runtime.run import QUICKEST, Engine, OnExpand, search
 from tcc_runtime.settings.settings import Settings
 
 _CHUNK = 1 << 16

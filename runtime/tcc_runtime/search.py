@@ -1,449 +1,393 @@
-"""Makes a run: from its settings to its result.
+"""Searches best first over the prefix DAG until no key left exceeds the incumbent.
 
-Chooses the race, the numbers, the checks and the sink, hands them to the loop
-(:mod:`tcc_runtime.loop`), and makes the result of what the loop leaves.
-Text: docs/spec/race.md, sections 9 to 11 and 21.
-Cost: some tens of microseconds beside the loop; in fallback mode one look at each frontier item.
+Text: docs/spec/race.md, sections 9 to 11 and 21.  One loop for every run: it pops the greatest
+item, applies the stop rule and the checks that were handed in, lets the race make what follows,
+pushes that, and hands the step to the sink, if there is one.  It knows no race, no rung and no
+ledger.  An item is read before it is popped, and what it publishes is computed before anything
+changes, so a run that ends early ends between two steps.
+The frontier holds its greatest item apart from the heap: most children are the next to be popped,
+and each saves a push and a pop.
+Cost: a step of the race, a heap operation for each item that is not the next to be popped, and an
+insertion among k for each leaf.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from bisect import insort
+from collections.abc import Callable, Sequence
+from heapq import heapify, heappop, heappush, heappushpop
+from typing import Final, Literal, Protocol, TypeAlias
 
-from tcc_certs.errors import Code
-from tcc_certs.formats.codec import parse_decimal
-from tcc_certs.formats.ledger import format_q64
-from tcc_certs.replay.amounts import SpentAmounts
-from tcc_runtime.account.account import Account
-from tcc_runtime.adapters.adapter import Adapter
-from tcc_runtime.artifact.constraints import constraints_of
-from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.checks import AskCheck, Capped, Counted, Deep, Timed
-from tcc_runtime.errors import SettingsError
-from tcc_runtime.guards import CountKind, PotentialSum, SearchGuard, Stop, counts_of, is_late
-from tcc_runtime.item import VIEW, Item, calls_of
-from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.loop import Check, Follow, Search
-from tcc_runtime.numbers.ladder import Numbers, begin_with, heuristic_of, rung_of
-from tcc_runtime.numbers.reals import UNDECIDED, clamped
-from tcc_runtime.numbers.rung import PROVEN, Precision
-from tcc_runtime.numbers.tail import Abandoned, tail_lse
-from tcc_runtime.outcome import Found, Run, plan
-from tcc_runtime.pricing.drawing import Drawing
-from tcc_runtime.pricing.quotes import Quoter
-from tcc_runtime.pricing.refine import Refinement, refinement_of
-from tcc_runtime.process import Interrupts, collection_put_off
-from tcc_runtime.races.coupled import Anchored, Coupled, Literal as LiteralRace, Rest
-from tcc_runtime.races.fallback import Fallback
-from tcc_runtime.races.race import Race, RunHashers
-from tcc_runtime.settings.modes import Claim, Terms, lowered, race_key_of, terms_of
-from tcc_runtime.settings.settings import Settings
-from tcc_runtime.states import State, tables_of
+from tcc_runtime.guards import Descent, PotentialSum, SearchGuard, Stop
+from tcc_runtime.item import ORDER, Item
+from tcc_runtime.numbers.reals import UNDECIDED
+from tcc_runtime.numbers.rung import Rung
+from tcc_runtime.outcome import Progress
+from tcc_runtime.process import Interrupts
+from tcc_runtime.races.race import Race, Step, clamps
+from tcc_runtime.settings.modes import Claim
+from tcc_runtime.settings.settings import Mode
 
-# Results: the best plans, the claim and its gap (section 11).
+# Frontier: ordered by published key descending, then id ascending; and the best k leaves.
 
 
-def result_of(
-    search: Search,
-    terms: Terms,
-    refinement: Refinement | None,
-    tail: int | None,
-    stop: Stop,
-    observed: frozenset[str],
-    heuristic: Callable[[Item], int] | None = None,
-) -> Run:
-    """What a search has shown.
+class Frontier:
+    """The items that were pushed and not yet popped, and the leaves that were.
 
     Args:
-        refinement: where costs are ranges.
-        tail: T_K, where the run looked at short plans alone.
-        stop: why it ended.
-        observed: the calls with observed values.
-        heuristic: the PaM value of a leaf, where it is asked for.
-    """
-    left, best = None, search.incumbent
-    try:
-        left = search.key_left()
-    except UNDECIDED:  # only where nobody published it
-        stop = Stop.PRECISION
-    return Run(
-        mode=search.mode,
-        claim_type=search.claim if stop.certifies else Claim.NONE,
-        law=_law(search, terms, refinement),
-        stop=stop,
-        plans=_plans(search, refinement, observed, heuristic),
-        expansions=search.expansions,
-        leaves=len(search.found),
-        frontier_key=None if left is None else format_q64(left),
-        gap=None if left is None or best is None else format_q64(clamped(left - best)),
-        materialised=_materialised(search) if search.mode == "fallback" else None,
-        tail_lse=None if tail is None else format_q64(tail),
-        guards=tuple(search.fired),
-        seed=terms.settings.seed.hex(),
-        ledger_head=None,
-        spent=None if refinement is None else refinement.controller.spent,
-        taken=terms.taken if refinement is None else refinement.controller.spent.taken,
-        atoms=() if refinement is None else tuple(refinement.atoms),
-        after=tuple(terms.settings.after),
-    )
-
-
-def _plans(
-    search: Search,
-    refinement: Refinement | None,
-    observed: frozenset[str],
-    heuristic: Callable[[Item], int] | None,
-) -> tuple[Found, ...]:
-    """The best plans found; where PaM values are asked for, with these and their order."""
-    plans = [_plan(*found, refinement, observed) for found in search.best]
-    if heuristic is None:
-        return tuple(plans)
-    # In fallback the value of a leaf is its PaM value.
-    falls = search.mode == "fallback"
-    values = [order if falls else -heuristic(leaf) for order, _, leaf in search.best]
-    by = sorted(range(len(plans)), key=lambda at: (values[at], search.best[at][1]))
-    for rank, at in enumerate(by, 1):
-        plans[at] = replace(plans[at], pam=(format_q64(-values[at]), rank))
-    return tuple(plans)
-
-
-def _materialised(search: Search) -> int:
-    """The leaves that were pushed: those that were popped, and those that were not."""
-    return len(search.found) + sum(item[VIEW] is None for item in search.frontier())
-
-
-def _law(search: Search, terms: Terms, refinement: Refinement | None) -> str:
-    """What the best plans are draws of."""
-    if search.mode == "fallback" or terms.race == "literal":
-        return "none"
-    same = not search.switched and (refinement is None or refinement.same)
-    return "softmax" if same else "run_wise_only"
-
-
-def _plan(
-    minus_value: int,
-    name: bytes,
-    leaf: Item,
-    refinement: Refinement | None,
-    observed: frozenset[str],
-) -> Found:
-    calls = calls_of(leaf)
-    texts = [call.text for call in calls]
-    if refinement is None:
-        low: int = sum([call.cost_low for call in calls])
-        return plan(texts, low, -minus_value, name, observed=observed)
-    low, high = refinement.costs(leaf)
-    return plan(texts, low, -minus_value, name, high, observed)
-
-
-# Observed values: a search chooses them like its own, so each plan says what it assumed.
-
-# Canonical JSON escapes quotes, so no text holds this.
-_MARK = b'"observed":true'
-
-
-def observed_calls(artifact: Artifact) -> frozenset[str]:
-    """The canonical texts of the calls with an observed parameter; kept with the artifact.
-
-    Raises:
-        Rejected: an unverified artifact has no core.
-    """
-    found = artifact.kept.get("observed_calls")
-    if not isinstance(found, frozenset):
-        found = artifact.kept["observed_calls"] = _observed_calls(artifact)
-    return found
-
-
-def _observed_calls(artifact: Artifact) -> frozenset[str]:
-    if _MARK not in bytes(artifact.file.columns["tools"].data):
-        return frozenset()
-    core = artifact.core
-    asked = [any(parameter.observed for parameter in tool.parameters) for tool in core.tools]
-    return frozenset([call.text for call in core.calls if asked[call.tool]])
-
-
-OnExpand: TypeAlias = Follow
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Engine:
-    """How a run is computed; whatever it is, the result is the same.
+        numbers: orders items.
+        top: k.
 
     Attributes:
-        numbers: the rung to begin with; None is the quickest that the run allows.
-        precision: of all rungs.
-        counts: what a count is good for; None is what the settings say.
+        item: the greatest item, apart from `heap`; None where nothing is left.
+        heap: the others.
+        best: the best k leaves, in order: minus the value, L, and the item.
+        found: all leaves that were popped.
     """
 
-    numbers: Numbers | None = None
-    precision: Precision = PROVEN
-    counts: Callable[[State], CountKind] | None = None
+    def __init__(self, numbers: Rung, top: int) -> None:
+        self.item: Item | None = None
+        self.heap: list[Item] = []
+        self.best: list[tuple[int, bytes, Item]] = []
+        self.found: list[Item] = []
+        self.numbers = numbers
+        self.top = top
+
+    def offer(self, leaf: Item) -> None:
+        """Keeps `leaf` where it belongs to the best."""
+        insort(self.best, (leaf[0], leaf[1], leaf))
+        del self.best[self.top :]
+
+    @property
+    def incumbent(self) -> int | None:
+        """B*, None until k leaves were found."""
+        return -self.best[-1][0] if len(self.best) == self.top else None
+
+    def greatest(self) -> Item | None:
+        """The greatest item, when no other one can exceed it."""
+        heap, numbers = self.heap, self.numbers
+        while (item := self.item) is not None and type(item[ORDER]) is float:
+            if not heap or item[ORDER] + numbers.width < heap[0][ORDER]:
+                break
+            self.item = heappushpop(heap, numbers.order(item))
+        return self.item
+
+    def key_left(self) -> int | None:
+        """The greatest key left, exact; None where nothing is.
+
+        Raises:
+            Undecided: the last precision does not decide it.
+        """
+        top = self.greatest()
+        return None if top is None else -self.numbers.order(top)[ORDER]
+
+    def frontier(self) -> list[Item]:
+        """All items, in no order that means anything."""
+        return self.heap if self.item is None else [self.item, *self.heap]
+
+    def remake(self, again: Callable[[Item], Item]) -> None:
+        """Every item and every leaf that was found is made again."""
+        items, found = [again(item) for item in self.frontier()], list(map(again, self.found))
+        heapify(items)
+        self.heap[:] = items
+        self.item = heappop(self.heap) if items else None
+        self.found[:] = found
+        self.best.clear()
+        for leaf in found:
+            self.offer(leaf)
 
 
-QUICKEST = Engine()
+# Sinks: what receives the steps of a run, a ledger or a follower.
 
 
-def search(
-    artifact: Artifact,
-    settings: Settings,
-    recorder: Recorder | None = None,
-    on_expand: OnExpand | None = None,
-    clock: Callable[[], float] = time.monotonic,
-    quoter: Quoter | None = None,
-    engine: Engine = QUICKEST,
-    adapters: Iterable[Adapter] | None = None,
-    account: Account | None = None,
-    spent: SpentAmounts | None = None,
-    drawing: Drawing | None = None,
-    pam: bool = False,
-) -> Run:
-    """Finds the best plans of one realised race, and shows that no other is better.
+class Sink(Protocol):
+    """Gets the steps of a run, in their order."""
+
+    def enter(self, race: Race) -> None:
+        """The race of all that follows."""
+
+    def root(self, item: Item) -> None:
+        """The root is pushed."""
+
+    def step(self, step: Step, descent: Descent | None) -> None:
+        """A node was expanded, or the remainder of one drawn from."""
+
+    def leaf(self, leaf: Item, word: int, incumbent: int | None) -> None:
+        """A leaf was popped: U_P is `word`, B* after it `incumbent`."""
+
+    def downgrade(self, mode: Mode, claim: Claim, guard: SearchGuard) -> None:
+        """Another mode from here on."""
+
+    def flush(self) -> None:
+        """Whatever it got is written."""
+
+
+# State of a run: its frontier, the mode and the claim in force, what guards change of them.
+
+
+class Standing(Frontier):
+    """The frontier of a run under a race, a mode and a claim.
+
+    Attributes:
+        race, mode, claim: those in force.
+        fired: the guards that fired, in the order of their first firing.
+        switched: whether counts became bounds once an arrival was drawn: no law is known then.
+        clamping: whether numbers may have to be clamped.
+        sink: gets every step; None: there is none.
+    """
+
+    def __init__(self, race: Race, numbers: Rung, mode: Mode, claim: Claim, top: int) -> None:
+        super().__init__(numbers, top)
+        self.race = race
+        self.mode: Mode = mode
+        self.claim = claim
+        self.fired: list[SearchGuard] = []
+        self.switched = False
+        self.clamping = False
+        self.sink: Sink | None = None
+
+    def downgrade(self, claim: Claim, guard: SearchGuard) -> None:
+        """The mode went down, and the claim with it."""
+        self.fire(guard)
+        self.claim = claim
+        if self.sink is not None:
+            self.sink.enter(self.race)
+            self.sink.downgrade(self.mode, claim, guard)
+
+    def fire(self, guard: SearchGuard) -> None:
+        """A guard fires."""
+        if guard not in self.fired:
+            self.fired.append(guard)
+
+    def clamped(self) -> None:
+        """A number had to be clamped."""
+        self.fire(SearchGuard.CLAMP)
+        self.claim = Claim.NONE
+
+    def note_clamps(self, items: Sequence[Item], *, popped: bool = False) -> None:
+        """Looks whether one of the items that were pushed, or popped, had a number clamped."""
+        if self.clamping and any(clamps(self.race, item, popped) for item in items):
+            self.clamped()
+
+    def note_descent(self, descent: Descent | None) -> None:
+        """Looks at Phi of an expansion."""
+        if descent is None:
+            return
+        if descent.fails:
+            self.fire(SearchGuard.ACYCLICITY)
+            self.claim = Claim.NONE
+        if descent.clamp:
+            self.fire(SearchGuard.CLAMP)
+
+
+AGAIN: Final = "again"  # the frontier was changed: look at its greatest item again
+UNHELD: Final = 256  # expansions that are over before anybody could want to interrupt them
+Verdict: TypeAlias = "Stop | Literal['again'] | None"
+Check: TypeAlias = "Callable[[Item], Verdict]"
+Follow: TypeAlias = "Callable[[Progress], bool | None]"
+
+
+class Search(Standing):
+    """One run, from its root to its stop.
 
     Args:
-        artifact: with exact counts or with bounds; what a run may claim depends on it.
-        settings: the seed and everything else a run may be told.
-        recorder: writes the ledger; None records nothing.
-        on_expand: called after each expansion and each draw of what is left; True, or
-            KeyboardInterrupt, ends the run.
-        clock: seconds, from any origin, never falling; `max_seconds` looks at it, and an answer
-            that does not say how long it took is timed by it.
-        quoter: is asked what calls cost whose cost is a range; None: nobody is.  What it raises
-            ends the run and leaves a ledger that can be resumed.
-        engine: how it is computed.
-        adapters: that models may run with, from a registry; None: there is none, and nothing is
-            said of any where nothing is recorded.
-        account: that asking draws on, as other runs do; None: the caps of the settings are all.
-        spent: what of these caps was spent before, by others of the same session; it is in what the
-            run has spent in the end.
-        drawing: draws on the account of a session; of a run that nobody records.
-        pam: give each plan its PaM value too, for ranking alone; nothing else changes.
+        race: what a popped item makes.
+        numbers: of the race; orders items.
+        mode, claim: to begin with.
+        top: k.
+        interrupts: whether somebody wants an end.
 
-    Raises:
-        SettingsError: the artifact does not allow these settings.
-        LedgerError: the ledger could not be written; what it holds is a valid prefix.
-        AnswerError: the quoter gave something that is no answer.
-        Rejected: A102 a model runs with an adapter that is not among them; an unverified artifact
-            leads out of its ranges; C401, one that is said to have been checked has a count that
-            no kernel can have passed; K101, K103, K104, K106 of the account.
-        ValueError: the engine's rung does not take this run.
+    Attributes:
+        expansions: how many there were.
+        on_node, on_leaf, on_left: checks before an item of that kind is popped.
+        opening: is called when the root was pushed, before anything is popped; None: nobody is.
+        before: is called before the greatest item is looked at; None: nobody is.
+        potential: of the guard on it; None: it cannot fire.
+        guarded: whether either has to be looked at after every step.
+        follow: is called after every step; True, or KeyboardInterrupt, ends the run.
     """
-    began = clock()
-    registry = () if adapters is None and recorder is not None else adapters
-    if account is not None and recorder is None:
-        raise SettingsError("account", "none without a ledger, which has to name it", account.id)
-    if recorder is not None and (spent is not None or drawing is not None):
-        raise SettingsError("spent", "nothing before a run with a ledger of its own", spent)
-    drawn_on = None if account is None else (account.id, account.caps)
-    terms = terms_of(
-        artifact, settings, quoted=quoter is not None, registry=registry, account=drawn_on
-    )
-    recorded, ranged = recorder is not None, terms.ask is not None
-    numbers = begin_with(artifact, engine.numbers, recorded=recorded, ranged=ranged)
-    alone = on_expand is None and quoter is None
-    with Interrupts() as interrupts, collection_put_off(alone):
-
-        def begun() -> _Run:
-            run = _Run(artifact, terms, engine, numbers, interrupts, began, clock, quoter, recorder)
-            run.pam = pam
-            run.go_on(spent, drawing)
-            return run
-
-        # No name is left that holds a run: its items are gone before looks for cycles go on.
-        if recorder is not None:
-            with recorder:
-                return recorder.close(_recorded(begun(), recorder, account, on_expand))
-        try:
-            return begun().made(on_expand)
-        except KeyboardInterrupt:
-            if not interrupts.unheld:
-                raise
-            # It may have cut a step in two: begin again, and end there.
-            interrupts.pressed = True
-            return begun().made(None)
-
-
-def _recorded(run: _Run, recorder: Recorder, account: Account | None, follow: Follow | None) -> Run:
-    """The result of a run whose ledger is opened here."""
-    recorder.open(run.artifact, run.terms)
-    if account is not None:
-        run.draw(recorder.drawing(account))
-    return run.made(follow)
-
-
-class _Run:
-    """One run: its parts, put together."""
 
     def __init__(
         self,
-        artifact: Artifact,
-        terms: Terms,
-        engine: Engine,
-        numbers: Numbers,
+        race: Race,
+        numbers: Rung,
+        mode: Mode,
+        claim: Claim,
+        top: int,
         interrupts: Interrupts,
-        began: float,
-        clock: Callable[[], float],
-        quoter: Quoter | None,
-        recorder: Recorder | None,
     ) -> None:
-        settings = terms.settings
-        self.artifact, self.terms, self._engine = artifact, terms, engine
-        self._began, self._clock = began, clock
+        super().__init__(race, numbers, mode, claim, top)
+        self.expansions = 0
+        self.on_node: Sequence[Check] = ()
+        self.on_leaf: Sequence[Check] = ()
+        self.on_left: Sequence[Check] = ()
+        self.opening: Callable[[], Stop | None] | None = None
+        self.before: Callable[[], None] | None = None
+        self.potential: PotentialSum | None = None
+        self.guarded = False
+        self.follow: Follow | None = None
         self._interrupts = interrupts
-        self._tail: int | None = None
-        self.pam = False
-        self._numbers = numbers
-        self._tables = tables_of(artifact, settings.recipe, settings.inflate, terms.rounded)
-        self._refinement = refinement_of(artifact, terms, quoter, clock)
-        self._constraints = constraints_of(
-            artifact, terms.truncate if terms.cut else None, terms.root.held
-        )
-        self._observed = observed_calls(artifact)
-        self._uniforms = RunHashers(race_key_of(artifact, terms))
-        self._rung = rung_of(
-            numbers,
-            self._tables,
-            engine.precision,
-            fresh=terms.race == "literal",
-            cost_of=None if self._refinement is None else self._refinement.low,
-        )
-        race = self._race_of()
-        self._search = search = Search(
-            race, self._rung, terms.mode, terms.claim, settings.top, interrupts
-        )
-        search.sink = recorder
-        if terms.cut:
-            search.opening = self._weigh_longer
-        search.clamping = race.clamping
-        if settings.alpha != "0":
-            search.potential = PotentialSum(settings, terms.root.rank)
-        search.guarded = search.clamping or search.potential is not None
-        self._hand_in_checks(recorder)
 
-    def made(self, follow: Follow | None) -> Run:
-        """Steps until something stops it; the result."""
-        search = self._search
-        search.follow = follow
+    def run(self) -> Stop:
+        """Steps until something stops it.
+
+        Raises:
+            LedgerError: the ledger cannot be written.
+        """
         try:
-            if self.terms.rounded is not None:
-                # Before a word is drawn: that counts are bounds depends on no arrival.
-                search.mode = "surrogate"
-                search.downgrade(lowered(search.claim), SearchGuard.COUNT)
-            stop = search.run()
-            heuristic = self._heuristic() if self.pam else None
-            told = self._refinement, self._tail, stop, self._observed, heuristic
-            return result_of(search, self.terms, *told)
+            self._begin()
+            stop = None if self.opening is None else self.opening()
+            return self._steps() if stop is None else stop
+        except UNDECIDED:
+            return Stop.PRECISION
         finally:
-            search.let_go()
+            if self.sink is not None:
+                self.sink.flush()
 
-    def go_on(self, spent: SpentAmounts | None, drawing: Drawing | None) -> None:
-        """So much was spent before; questions draw on an account."""
-        if self._refinement is not None:
-            self._refinement.drawing = drawing
-            if spent is not None:
-                self._refinement.controller.spent = spent
+    def let_go(self) -> None:
+        """Forgets its checks: they know this search, and are in a cycle with all items."""
+        self.on_node = self.on_leaf = self.on_left = ()
+        self.opening = self.before = self.follow = None
 
-    def draw(self, drawing: Drawing) -> None:
-        """Questions of this run draw on an account."""
-        if self._refinement is not None:
-            self._refinement.drawing = drawing
+    def _begin(self) -> None:
+        self.item = root = self.race.root()
+        self.note_clamps([root])
+        if self.sink is not None:
+            self.sink.enter(self.race)
+            self.sink.root(root)
 
-    def _race_of(self) -> Race:
-        """The race that the run starts with."""
-        terms = self.terms
-        told = self._tables, self._rung, self._uniforms, self._constraints
-        if terms.mode == "fallback":
-            return self._fallback()
-        if terms.race == "rest":
-            return Rest(*told, root=terms.root)
-        if terms.keys == "finalized":
-            return Coupled(*told, root=terms.root)
-        kind = LiteralRace if terms.race == "literal" else Anchored
-        cost_of = None if self._refinement is None else self._refinement.low
-        return kind(*told, cost_of, root=terms.root)
-
-    def _fallback(self) -> Fallback:
-        return Fallback(
-            self._tables,
-            self._rung,
-            self._uniforms,
-            self._constraints,
-            self.terms.settings.tau,
-            self._engine.precision,
-            exact=self._numbers == "mpfr",
-            root=self.terms.root,
-        )
-
-    def _heuristic(self) -> Callable[[Item], int]:
-        """The PaM value of a leaf of this run."""
-        return heuristic_of(
-            self._tables,
-            parse_decimal(self.terms.settings.tau, "tau", Code.LEDGER_SCHEMA),
-            self._engine.precision,
-            fresh=self.terms.race == "literal",
-            cost_of=None if self._refinement is None else self._refinement.low,
-        )
-
-    def _fall_back(self) -> None:
-        """Fallback from here on: every leaf gets its heuristic value, every node its bound."""
-        race = self._fallback()
-        self._search.change(race, "fallback", lambda item: race.converted(item, self._cost(item)))
-
-    def _cost(self, item: Item) -> int:
-        """What the calls of a prefix cost, as far as is known."""
-        if self._refinement is not None and self._refinement.narrowed:
-            return self._refinement.low(item)
-        low: int = sum([call.cost_low for call in calls_of(item)])
-        return low
-
-    def _late(self) -> bool:
-        return is_late(self._clock() - self._began, self.terms.settings.max_ms)
-
-    def _hand_in_checks(self, recorder: Recorder | None) -> None:
-        """The checks that this run can need, in the order of section 10."""
-        search, artifact, settings = self._search, self.artifact, self.terms.settings
-        node: list[Check] = []
-        left: list[Check] = []
-        leaf: list[Check] = []
-        asking = None
-        if self._refinement is not None:
-            finalized = self.terms.keys == "finalized" and self.terms.mode != "fallback"
-            asking = AskCheck(
-                search, self._refinement, self._late, self._fall_back, recorder, finalized
-            )
-            search.before = asking.overspent
-            for checks in (node, left, leaf):
-                checks.append(asking.requeue)
-        if settings.max_ms is not None:
-            timed = Timed(search, self._late)
-            node.append(timed)
-            left.append(timed)
-        if settings.max_expansions is not None:
-            node.append(Capped(search, settings.max_expansions))
-        if not artifact.verified:
-            node.append(Deep(search, self.terms.root.rank))
-        counts = self._engine.counts
-        if counts is not None or not artifact.verified:
-            node.append(Counted(search, counts or counts_of, self._fall_back))
-        if asking is not None:
-            node.append(asking.ask)
-            leaf.append(asking.ask)
-        search.on_node, search.on_left, search.on_leaf = node, left, leaf
-
-    def _weigh_longer(self) -> Stop | None:
-        """T_K, before anything is popped: a run that has no time for it has none for a claim."""
-        self._interrupts.hold()
+    def _steps(self) -> Stop:
+        heap, best, top, numbers = self.heap, self.best, self.top, self.numbers
+        interrupts, sink, follow, before = self._interrupts, self.sink, self.follow, self.before
+        # What was asked or told would be lost if a step were cut in two.
+        hold_at = UNHELD if sink is None and follow is None and before is None else 0
+        expansions = self.expansions
+        item = self.item
         try:
-            terms = self.terms
-            self._tail = tail_lse(self.artifact, terms.truncate, self._is_over, terms.root.members)
-        except Abandoned:
-            if self._interrupts.pressed:
-                return Stop.INTERRUPTED
-            self._search.fire(SearchGuard.TIMEOUT)
-            return Stop.MAX_SECONDS
+            while True:
+                if expansions == hold_at:
+                    interrupts.hold()
+                if before is not None:
+                    self.item = item
+                    before()
+                    item = self.item
+                if item is None:
+                    return Stop.EXHAUSTED
+                order = item[0]
+                if type(order) is float:
+                    most = order + numbers.width
+                    if (heap and most >= heap[0][0]) or (
+                        len(best) == top and order < best[-1][0] <= most
+                    ):
+                        item = heappushpop(heap, numbers.order(item))
+                        continue
+                if len(best) == top and order >= best[-1][0]:
+                    return Stop.BOUND
+                if interrupts.pressed:
+                    return Stop.INTERRUPTED
+                view, left = item[2], item[3]
+                checks = (
+                    self.on_leaf if view is None else self.on_node if left is None else self.on_left
+                )
+                if checks:
+                    self.item, self.expansions = item, expansions
+                    verdict = self._checked(checks)
+                    item = self.item
+                    if isinstance(verdict, Stop):
+                        return verdict
+                    if verdict is not None or item is None:
+                        continue
+                if view is None:
+                    item = self._take_leaf(item)
+                    continue
+                if left is None:
+                    step = self.race.expand(item)
+                    expansions += 1
+                else:
+                    step = self.race.draw(item)
+                children, rest = step[3], step[4]
+                if rest is not None:
+                    heappush(heap, rest)
+                if len(children) == 1:
+                    item = heappushpop(heap, children[0])
+                else:
+                    for child in children:
+                        heappush(heap, child)
+                    item = heappop(heap) if heap else None
+                if self.guarded:
+                    self._tell(step, left is None)
+                elif sink is not None:
+                    sink.step(step, None)
+                if follow is not None:
+                    self.item, self.expansions = item, expansions
+                    if self._is_over(follow):
+                        return Stop.INTERRUPTED
+                    item = self.item
+        finally:
+            self.item, self.expansions = item, expansions
+
+    def _checked(self, checks: Sequence[Check]) -> Verdict:
+        for check in checks:
+            if self.item is None:
+                return AGAIN
+            verdict = check(self.item)
+            if verdict is not None:
+                return verdict
         return None
 
-    def _is_over(self) -> bool:
-        return self._late() or self._interrupts.pressed
+    def _take_leaf(self, item: Item) -> Item | None:
+        """Pops a leaf; what is the greatest item then."""
+        race, heap = self.race, self.heap
+        leaf = self.numbers.order(race.settle(item))
+        word = 0 if self.sink is None else race.leaf_word(leaf)
+        self.found.append(leaf)
+        self.offer(leaf)
+        if self.clamping and race.late and clamps(race, leaf, popped=True):
+            self.clamped()
+        following = heappop(heap) if heap else None
+        if self.sink is not None:
+            self.sink.leaf(leaf, word, self.incumbent)
+        return following
+
+    def _tell(self, step: Step, expanded: bool) -> None:
+        """Looks at the guards that let a run go on, and tells the sink."""
+        descent = None
+        if expanded and self.potential is not None:
+            descent = self.potential.descent(step[0])
+            self.note_descent(descent)
+        if self.clamping:
+            if expanded and self.race.late and step[0][4] is not None:
+                self.note_clamps([step[0]], popped=True)
+            self.note_clamps(step[3])
+            if step[4] is not None:
+                self.note_clamps([step[4]])
+        if self.sink is not None:
+            self.sink.step(step, descent)
+
+    def _is_over(self, follow: Follow) -> bool:
+        """Tells of the step, when it has been written."""
+        if self.sink is not None:
+            self.sink.flush()
+        top = self.greatest()
+        order = self.numbers.order
+        progress = Progress(
+            expansions=self.expansions,
+            incumbent=self.incumbent,
+            shown=lambda: None if top is None else -order(top)[ORDER],
+        )
+        try:
+            return bool(follow(progress))
+        except KeyboardInterrupt:
+            return True
+
+    def requeue(self, item: Item) -> None:
+        """The greatest item is pushed again, as `item`."""
+        self.item = heappushpop(self.heap, item)
+        self.note_clamps([item])
+
+    def change(self, race: Race, mode: Mode, again: Callable[[Item], Item]) -> None:
+        """Another race from here on: every item and every leaf that was found is made again."""
+        self.remake(again)
+        self.race, self.mode = race, mode
+        self.clamping = race.clamping
+        self.guarded |= self.clamping

@@ -48,7 +48,7 @@ REPLAYS: Suites = (
     ["certs/replay", "forgery/test_rest_forgeries.py", "forgery/test_ledger_mode_forgeries.py"],
     ["forgery/test_range_forgeries.py", "forgery/test_after_close.py"],
     [
-        "certs/test_numbers.py",
+        "certs/test_enclosures.py",
         "certs/test_race.py",
         "runtime/test_adapters.py",
         "cli/test_privacy.py",

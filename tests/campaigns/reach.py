@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 FILES = {
     "artifact": (
         "formats/codec", "formats/container", "formats/artifact", "formats/schema", "core/*",
-        "values/declared", "values/text_syntax", "race/numbers", "call_rules",
+        "values/declared", "values/text_syntax", "race/enclosures", "call_rules",
         "state_rules", "rounded", "strict", "kernel", "corecheck/*",
     ),
     "ledger": (

@@ -20,7 +20,7 @@ from tcc_runtime.artifact.load import load
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.pricing.quotes import Answer, Question, Quoter
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 from tests.forgery.test_range_forgeries import RUNS as BUDGETED, forged_run, ranges
 from tests.oracle.build import build

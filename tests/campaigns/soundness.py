@@ -32,7 +32,7 @@ from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.outcome import Run
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 from tests.differential.tree_oracle import Oracle, Plan, Tree
 from tests.runtime.graphs import free_core, named_rows, opened, random_network, random_rows

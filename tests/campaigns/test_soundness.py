@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tcc_certs.formats.ledger import format_q64
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 from tests.campaigns import soundness
 from tests.campaigns.soundness import tree_trial, trial, upper_limit, violations

@@ -23,7 +23,7 @@ from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core, compile_text
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.fastcheck import kernel as bulk
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 from tests.certs.rules.refusals import refusal
 from tests.forgery.artifacts import Forge

@@ -15,7 +15,7 @@ from tcc_certs.race.arrivals import (
     neg_log,
     times_log_two,
 )
-from tcc_certs.race.numbers import log_enclosure
+from tcc_certs.race.enclosures import log_enclosure
 
 MORE = 64  # bits of the enclosures beyond the units
 

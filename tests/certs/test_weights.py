@@ -8,7 +8,7 @@ from fractions import Fraction
 import gmpy2
 import pytest
 
-from tcc_certs.race.numbers import MAX_WEIGHT, NANO, call_residual, call_weight, fraction_bits
+from tcc_certs.race.enclosures import MAX_WEIGHT, NANO, call_residual, call_weight, fraction_bits
 
 
 @pytest.fixture(autouse=True)

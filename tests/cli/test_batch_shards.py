@@ -28,7 +28,7 @@ from tcc.library.running import run_fields
 from tcc_certs.errors import escaped_json
 from tcc_certs.privacy.atoms_file import atoms_of
 from tcc_runtime.errors import WorkerLost
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 from tests.cli.batches import Here, lines, parts, settings
 from tests.cli.conftest import Tcc

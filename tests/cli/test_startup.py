@@ -23,7 +23,7 @@ NOT_FOR_COMPILING = {
     "tcc_compiler.imports.graph_grammar", "tcc_compiler.language.catalogue",
     "tomllib",
     "tcc_compiler.relax.contradiction", "tcc_compiler.relax.estimates", "tcc_experiments",
-    "tcc_runtime.pricing", "tcc_runtime.gate", "tcc_runtime.loop", "tcc_runtime.numbers",
+    "tcc_runtime.pricing", "tcc_runtime.gate", "tcc_runtime.search", "tcc_runtime.numbers",
     "tcc_runtime.analysis", "tcc_runtime.settings.settings",
 }  # fmt: skip
 GRAMMAR = 'grammar g version "1"\ntool a { cost 1 }\ntool b\nplan = a b?\naccept a\n'

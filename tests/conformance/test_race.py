@@ -20,7 +20,7 @@ from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.races.coupled import Anchored, Coupled, Rest
 from tcc_runtime.races.race import RunHashers
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 from tests.oracle.build import build as build_from_plans
 from tests.runtime.engines import Precision, all_leaves, prefix, race_over

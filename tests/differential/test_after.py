@@ -16,7 +16,7 @@ from tcc_certs.kernel import check
 from tcc_certs.replay import validate
 from tcc_experiments.evidence import q64_of
 from tcc_runtime.artifact.load import load
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 from tests.differential.test_ledgers import (
     agree,

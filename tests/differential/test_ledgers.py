@@ -18,7 +18,7 @@ from tcc_certs.replay import validate
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
-from tcc_runtime.search import QUICKEST, Engine, search
+from tcc_runtime.run import QUICKEST, Engine, search
 from tcc_runtime.settings.settings import Settings
 from tests.oracle.build import build
 from tests.oracle.cores import random_core

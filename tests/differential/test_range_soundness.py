@@ -23,7 +23,7 @@ from tcc_runtime.artifact.load import load
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import HashOnly
 from tcc_runtime.pricing.quotes import Answer
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 from tests.oracle.cores import depth, letters, make_core
 from tests.oracle_ledger.brute import leaf_values

@@ -14,7 +14,7 @@ import pytest
 from tcc_certs.replay import validate
 from tcc_runtime.artifact.load import load
 from tcc_runtime.guards import CountKind, counts_of
-from tcc_runtime.search import Engine
+from tcc_runtime.run import Engine
 from tests.differential.test_ledgers import STARTED, drawn, runtime_ledger
 from tests.oracle_ledger.falling import counts_fall
 from tests.oracle_ledger.upper import drawn_upper

@@ -19,7 +19,7 @@ from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import LedgerFile, MemorySink
 from tcc_runtime.numbers.ladder import fits
 from tcc_runtime.resume import resume
-from tcc_runtime.search import QUICKEST, Engine, search
+from tcc_runtime.run import QUICKEST, Engine, search
 from tcc_runtime.settings.settings import Settings
 from tests.differential.test_runtime_modes import case
 from tests.oracle.cores import call, depth, make_core

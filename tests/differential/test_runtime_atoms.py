@@ -22,7 +22,7 @@ from tcc_certs.replay import validate
 from tcc_runtime.artifact.load import load
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 from tests.runtime.graphs import build, random_rows
 from tests.runtime.ranged import Unreliable, ranged_core, ranged_settings

@@ -14,7 +14,7 @@ from tcc_experiments.evidence import q64_of
 from tcc_runtime.guards import CountKind, counts_of
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
-from tcc_runtime.search import QUICKEST, Engine, search
+from tcc_runtime.run import QUICKEST, Engine, search
 from tcc_runtime.settings.settings import Settings
 from tests.differential.tree_oracle import Oracle, Tree
 from tests.oracle_ledger.falling import counts_fall

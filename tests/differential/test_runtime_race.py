@@ -13,7 +13,7 @@ from tcc_runtime.artifact.load import load
 from tcc_runtime.artifact.plans import enumerate_plans
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 from tests.differential.runtime_oracle import Grammar, Oracle
 from tests.runtime.graphs import build, free_core, random_rows

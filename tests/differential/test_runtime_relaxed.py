@@ -10,7 +10,7 @@ import pytest
 
 from tcc_runtime.artifact.load import load
 from tcc_runtime.artifact.plans import enumerate_plans
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 from tests.differential.test_runtime_modes import case, plans_of, q64, recorded
 from tests.differential.tree_oracle import Oracle

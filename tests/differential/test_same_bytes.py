@@ -43,7 +43,7 @@ from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_file
 from tcc_runtime.artifact.load import load
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 from tcc_runtime.ledger.sinks import MemorySink
 for name in sys.argv[1:]:

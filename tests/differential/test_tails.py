@@ -24,7 +24,7 @@ from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.numbers.tail import tail_lse
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 from tests.campaigns.blocks import blocks
 from tests.differential.test_runtime_modes import q64

@@ -19,7 +19,7 @@ from tcc_experiments.intervals import (
 )
 from tcc_experiments.listing import Listing
 from tcc_experiments.model import seed_of
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 
 

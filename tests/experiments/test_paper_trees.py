@@ -32,7 +32,7 @@ from tcc_experiments.paper_trees import (
     search,
     words,
 )
-from tcc_runtime.search import search as run
+from tcc_runtime.run import search as run
 from tcc_runtime.settings.settings import Settings
 
 

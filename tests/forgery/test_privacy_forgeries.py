@@ -22,7 +22,7 @@ from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.pricing.quotes import Answer, Question
 from tcc_runtime.resume import resume
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 from tests.forgery.test_range_forgeries import (
     GAUSSIAN,

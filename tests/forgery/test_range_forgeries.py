@@ -28,7 +28,7 @@ from tcc_runtime.errors import ResumeError, SettingsError
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.pricing.drawing import RecordedAnswers, Told, answer_of, told_of
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 from tests.forgery.mutants import Mutant, Records, field_mutants, line_mutants
 from tests.oracle.cores import depth, letters, make_core

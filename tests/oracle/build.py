@@ -16,7 +16,7 @@ from tcc_certs.corecheck.graphs import state_digest
 from tcc_certs.errors import Code
 from tcc_certs.formats.artifact import Manifest
 from tcc_certs.formats.codec import Json, call_digest, decode, encode, parse_decimal, root_document
-from tcc_certs.race.numbers import call_residual, call_weight, fraction_bits
+from tcc_certs.race.enclosures import call_residual, call_weight, fraction_bits
 from tcc_compiler.artifact import pack, pack_limbs, pack_texts, write_artifact
 
 Word = tuple[int, ...]

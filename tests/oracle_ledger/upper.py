@@ -16,7 +16,7 @@ from tcc_certs.corecheck.graphs import state_digest
 from tcc_certs.formats.artifact import Relaxed, read_artifact
 from tcc_certs.formats.codec import call_digest
 from tcc_certs.kernel import CheckedArtifact, check
-from tcc_certs.race.numbers import call_residual
+from tcc_certs.race.enclosures import call_residual
 from tcc_compiler.artifact import pack, pack_limbs, write_artifact
 from tests.oracle.build import build
 from tests.oracle.cores import random_core

@@ -23,7 +23,7 @@ from tcc_certs.race.digest import (
     uniform,
     uuid7,
 )
-from tcc_certs.race.numbers import call_residual
+from tcc_certs.race.enclosures import call_residual
 from tests.oracle_ledger.brute import Masses, States
 from tests.oracle_ledger.numbers import (
     Real,

@@ -10,7 +10,7 @@ from tcc_runtime.numbers.ladder import Numbers, rung_of
 from tcc_runtime.numbers.rung import PROVEN, Precision
 from tcc_runtime.races.coupled import Anchored, Coupled
 from tcc_runtime.races.race import Race, RunHashers
-from tcc_runtime.search import Engine
+from tcc_runtime.run import Engine
 from tcc_runtime.states import Tables
 
 # Every rung, and every rung with errors so wide that what it decides goes to the next.

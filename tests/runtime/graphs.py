@@ -17,7 +17,7 @@ from tcc_certs.corecheck.graphs import state_digest
 from tcc_certs.errors import Code
 from tcc_certs.formats.artifact import Manifest, Relaxed
 from tcc_certs.formats.codec import call_digest, decode, encode, parse_decimal, root_document
-from tcc_certs.race.numbers import call_residual, call_weight, fraction_bits
+from tcc_certs.race.enclosures import call_residual, call_weight, fraction_bits
 from tcc_compiler.artifact import pack, pack_limbs, pack_texts, write_artifact
 from tcc_runtime.artifact.load import Artifact, load
 from tests.oracle.cores import at_most, call, depth, letters, make_core

@@ -19,7 +19,7 @@ from tcc_runtime.errors import AfterRefused, SettingsError
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.resume import resume
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.modes import opening_digest, race_key_of, terms_of
 from tcc_runtime.settings.predict import estimate, predict
 from tcc_runtime.settings.settings import Settings

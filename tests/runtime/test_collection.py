@@ -20,7 +20,7 @@ from tcc_runtime.errors import SettingsError
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.process import collection_put_off
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 
 TEXT = """grammar g version "1"

@@ -9,7 +9,7 @@ import pytest
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
 from tcc_runtime.artifact.load import Artifact, load
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.predict import estimate, needs_estimate, predict, why_no_estimate
 from tcc_runtime.settings.settings import Settings
 

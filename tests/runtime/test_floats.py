@@ -12,7 +12,6 @@ from tcc_certs.formats.ledger import format_q64
 from tcc_runtime.artifact.load import load
 from tcc_runtime.guards import Stop
 from tcc_runtime.item import ORDER
-from tcc_runtime.loop import UNHELD, Search
 from tcc_runtime.numbers.floats import exponential
 from tcc_runtime.numbers.ladder import rung_of
 from tcc_runtime.numbers.reals import Reals
@@ -20,7 +19,8 @@ from tcc_runtime.numbers.rung import Precision
 from tcc_runtime.process import Interrupts
 from tcc_runtime.races.coupled import Coupled, Rest
 from tcc_runtime.races.race import RunHashers
-from tcc_runtime.search import search
+from tcc_runtime.run import search
+from tcc_runtime.search import UNHELD, Search
 from tcc_runtime.settings.modes import race_key_of, terms_of
 from tcc_runtime.settings.settings import Settings
 from tcc_runtime.states import Tables

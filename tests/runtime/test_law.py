@@ -13,7 +13,7 @@ import pytest
 
 from tcc_runtime.artifact.load import load
 from tcc_runtime.artifact.plans import enumerate_plans
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 from tests.runtime.graphs import build, free_core, opened, vec_core, vec_rows
 

@@ -13,7 +13,7 @@ import pytest
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.container import read_container
 from tcc_runtime.artifact.load import load
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 from tcc_runtime.states import tables_of
 from tests.oracle.cores import make_core
@@ -183,7 +183,7 @@ def test_neither_lark_nor_networkx_is_imported(vec, tmp_path):
         from tcc_runtime.artifact.load import load
         from tcc_runtime.artifact.plans import cheapest_plan, plans_by_depth
         from tcc_runtime.ledger.recorder import Recorder
-        from tcc_runtime.search import search
+        from tcc_runtime.run import search
         from tcc_runtime.settings.settings import Settings
         from tcc_runtime.ledger.sinks import HashOnly
 

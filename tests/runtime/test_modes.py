@@ -14,7 +14,7 @@ from tcc_runtime.artifact.load import load
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.modes import opening_digest, race_key_of, terms_of
 from tcc_runtime.settings.settings import Settings
 from tcc_runtime.states import tables_of

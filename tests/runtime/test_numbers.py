@@ -12,10 +12,10 @@ from tcc_certs.race.digest import FIRST_ARRIVAL
 from tcc_runtime.artifact.load import load
 from tcc_runtime.errors import Undecided
 from tcc_runtime.item import WON, WORD
-from tcc_runtime.loop import Search
 from tcc_runtime.numbers.reals import Reals, units
 from tcc_runtime.process import Interrupts
-from tcc_runtime.search import search
+from tcc_runtime.run import search
+from tcc_runtime.search import Search
 from tcc_runtime.settings.settings import Settings
 from tests.runtime.engines import Given, race_over
 from tests.runtime.graphs import build, free_core, vec_core, vec_rows

@@ -22,7 +22,7 @@ from tcc_runtime.errors import LedgerError, SettingsError, WorkerLost
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.pool import RunRequest, runs
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 from tcc_runtime.workers import Worker, send
 from tests.runtime.graphs import build, vec_core, vec_rows

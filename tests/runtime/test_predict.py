@@ -11,7 +11,7 @@ import pytest
 
 from tcc_runtime.artifact.counts import race_counts, residual_bound
 from tcc_runtime.artifact.load import Artifact, load
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.predict import is_short, merged, predict, why_not
 from tcc_runtime.settings.settings import Settings
 from tests.runtime.graphs import (

@@ -19,7 +19,7 @@ from tcc_runtime.numbers.arrivals import context_of as of_arrivals
 from tcc_runtime.numbers.reals import UNDECIDED, Reals, context_of
 from tcc_runtime.numbers.tail import POWER_UNITS, Scaled
 from tcc_runtime.races.fallback import Fallback
-from tcc_runtime.search import Engine, search
+from tcc_runtime.run import Engine, search
 from tcc_runtime.settings.settings import Settings
 from tests.runtime.engines import MPFR
 from tests.runtime.graphs import build, vec_core, vec_rows

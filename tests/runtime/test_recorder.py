@@ -21,7 +21,7 @@ from tcc_runtime.ledger.lines import Contexts, _cut, node_id, stamp_of
 from tcc_runtime.ledger.recorder import Recorder, open_line
 from tcc_runtime.ledger.sinks import HashOnly, LedgerFile, MemorySink
 from tcc_runtime.ledger.steps import open_record
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.modes import terms_of
 from tcc_runtime.settings.settings import Settings
 from tcc_runtime.states import tables_of

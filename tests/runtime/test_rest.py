@@ -19,7 +19,7 @@ from tcc_runtime.ledger.lines import Contexts, Marks, stamp_of
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.ledger.steps import StepLines
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 from tests.runtime.graphs import build, free_core, vec_core, vec_rows
 

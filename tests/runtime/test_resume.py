@@ -27,7 +27,7 @@ from tcc_runtime.errors import LedgerError, ResumeError
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import LedgerFile, MemorySink
 from tcc_runtime.resume import resume
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 from tests.runtime.graphs import build, chain_rows, free_core, vec_core, vec_rows
 
@@ -264,7 +264,7 @@ import sys
 from pathlib import Path
 from tcc_runtime.artifact.load import load
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 from tcc_runtime.ledger.sinks import LedgerFile
 artifact, ledger, sync_ms = load(Path(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3])

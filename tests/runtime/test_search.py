@@ -24,7 +24,7 @@ from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.numbers.rung import Precision
 from tcc_runtime.pricing.quotes import Answer
-from tcc_runtime.search import QUICKEST, Engine, search
+from tcc_runtime.run import QUICKEST, Engine, search
 from tcc_runtime.settings.settings import Settings
 from tests.runtime.graphs import build, chain_rows, free_core, vec_core, vec_rows
 

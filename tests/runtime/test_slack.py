@@ -18,7 +18,7 @@ from tcc_runtime.artifact.load import load
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.pricing.quotes import Answer, Question
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 from tests.oracle_ledger.writer import chained
 from tests.runtime.ranged import Unreliable, ranged_artifact, ranged_settings

@@ -24,7 +24,7 @@ from tcc_runtime.errors import SettingsError
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.numbers.tail import Abandoned, tail_lse
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.modes import terms_of
 from tcc_runtime.settings.settings import Settings
 from tests.runtime.graphs import Row, build, free_core, random_rows

@@ -20,7 +20,7 @@ from tcc_runtime.artifact.counts import race_counts, rounded_to
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.guards import CountKind
 from tcc_runtime.resume import resume
-from tcc_runtime.search import Engine, search
+from tcc_runtime.run import Engine, search
 from tcc_runtime.settings.modes import opening_digest
 from tcc_runtime.settings.settings import Settings
 from tcc_runtime.states import State

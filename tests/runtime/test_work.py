@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 
 from tcc_certs.race.digest import REST_WINNER, WINNER
-from tcc_runtime import search as searching
+from tcc_runtime import run as running
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import HashOnly
@@ -19,7 +19,7 @@ from tcc_runtime.numbers import arrivals, mpfr
 from tcc_runtime.numbers.reals import FIRST_BITS, Reals
 from tcc_runtime.numbers.rung import Path
 from tcc_runtime.races.race import RunHashers
-from tcc_runtime.search import QUICKEST
+from tcc_runtime.run import QUICKEST
 from tcc_runtime.settings.settings import Settings
 from tcc_runtime.states import tables_of
 from tests.runtime.engines import MPFR
@@ -81,11 +81,11 @@ def work(artifact: Artifact, monkeypatch, recorded=True, engine=MPFR, **told) ->
         raise AssertionError("a rounding wanted more precision")
 
     monkeypatch.setattr(reals, "_log", counted_log)
-    monkeypatch.setattr(searching, "RunHashers", Counted)
+    monkeypatch.setattr(running, "RunHashers", Counted)
     monkeypatch.setattr(Artifact, "edges", counted_edges)
     monkeypatch.setattr(Reals, "__init__", no_more)
     recorder = Recorder(HashOnly(), started_ms=0) if recorded else None
-    run = searching.search(artifact, settings, recorder, engine=engine)
+    run = running.search(artifact, settings, recorder, engine=engine)
     assert run.claim_type != "NoCert"
     return {"expansions": run.expansions, "leaves": run.leaves, **counts}
 
@@ -212,12 +212,12 @@ def recorded_work(artifact: Artifact, monkeypatch, **told) -> dict[str, int]:
         body(self, bodies)
 
     monkeypatch.setattr(arrivals, "logarithm", counted_log)
-    monkeypatch.setattr(searching, "RunHashers", Counted)
+    monkeypatch.setattr(running, "RunHashers", Counted)
     monkeypatch.setattr(Artifact, "edges", counted_edges)
     monkeypatch.setattr(Recorder, "_chain", counted_lines)
     monkeypatch.setattr(Path, "published", lambda *_: pytest.fail("wanted more"))
     settings = Settings(seed=SEED, **told)
-    run = searching.search(artifact, settings, Recorder(HashOnly(), started_ms=0))
+    run = running.search(artifact, settings, Recorder(HashOnly(), started_ms=0))
     assert run.claim_type != "NoCert"
     counts["lines"] -= 2  # `open` and `close`
     return {"expansions": run.expansions, "leaves": run.leaves, **counts}
@@ -341,7 +341,7 @@ def test_an_expansion_of_the_rest_race_costs_the_same_however_many_calls_there_a
     for _ in range(6):
         rows.append((False, [(a, len(rows) - 1) for a in range(calls)]))
     artifact = load(build(wide_core([10**9] * calls, 6), rows, tilt=16))
-    searching.search(artifact, Settings(seed=SEED, race="rest"), engine=MPFR)  # tables are made
+    running.search(artifact, Settings(seed=SEED, race="rest"), engine=MPFR)  # tables are made
     with monkeypatch.context() as patch:
         found = work(artifact, patch, race="rest")
     # One word for the winner and one for what is left; the last node has one child alone.

@@ -25,7 +25,7 @@ from tcc_runtime.artifact.constraints import constraints_of
 from tcc_runtime.artifact.counts import race_counts
 from tcc_runtime.artifact.load import load
 from tcc_runtime.artifact.plans import enumerate_plans, plans_by_depth
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.modes import MOST_WRITTEN, opening_digest, terms_of
 from tcc_runtime.settings.predict import predict
 from tcc_runtime.settings.settings import Settings

@@ -55,7 +55,7 @@ from tcc_certs.privacy.gaussians import (
     gaussian_shift,
     normal_cells,
 )
-from tcc_certs.race.numbers import exp_enclosure, log_enclosure
+from tcc_certs.race.enclosures import exp_enclosure, log_enclosure
 
 # Losses.
 

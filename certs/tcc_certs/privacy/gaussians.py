@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from tcc_certs.core.atoms import Exact, Gaussian
 from tcc_certs.privacy.curves import Part
-from tcc_certs.race.numbers import exp_enclosure
+from tcc_certs.race.enclosures import exp_enclosure
 
 Enclosure: TypeAlias = "tuple[int, int]"
 

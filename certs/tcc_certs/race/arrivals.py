@@ -5,7 +5,7 @@ parent's race count, an arrival is the exact sum that the definition writes down
 published is an enclosure of it, narrowed until the rounding is decided.
 At the first precision logarithms are to about 2^-100, by tables and a short series: integers alone,
 with a proven error. Nearly every rounding of a ledger is decided by these; where one is not, the
-enclosures of :mod:`tcc_certs.race.numbers` narrow until it is.  A *unit* below is 2^-104.
+enclosures of :mod:`tcc_certs.race.enclosures` narrow until it is.  A *unit* below is 2^-104.
 
 Error analysis.  Let v be the argument, scaled to m in [1, 2) by a power of two; bits of v beyond
 its first 116 are cut off, which moves the logarithm by less than 2^-115.
@@ -36,7 +36,7 @@ from typing import NamedTuple, TypeAlias
 
 from tcc_certs.formats.codec import divide_nearest
 from tcc_certs.formats.ledger import Q64_MAX, Q64_MIN
-from tcc_certs.race import numbers
+from tcc_certs.race import enclosures
 
 # Logarithms.
 
@@ -65,7 +65,7 @@ class _Factors(dict[int, "tuple[int, int]"]):
         # The middle of these numbers is (2 leading + 1) / 2^(bits + 1).
         places = self._places
         factor = ((2 << places + self._bits + 1) // (2 * leading + 1) + 1) >> 1
-        low, _ = numbers.log_enclosure(1 << places, factor, UNIT_BITS + _EXTRA)
+        low, _ = enclosures.log_enclosure(1 << places, factor, UNIT_BITS + _EXTRA)
         self[leading] = found = factor, low >> _EXTRA
         return found
 
@@ -77,7 +77,7 @@ _second = _Factors(_SECOND_BITS, _SECOND_PLACES)
 @lru_cache(maxsize=1 << 12)
 def times_log_two(times: int) -> int:
     """times * ln 2 in units, off by less than 2."""
-    return numbers.multiple_of_log_two(times, UNIT_BITS)[0]
+    return enclosures.multiple_of_log_two(times, UNIT_BITS)[0]
 
 
 def log_units(value: int, power: int = 0) -> int:
@@ -242,11 +242,11 @@ def _residual(x: int, count: int, unit: int, bits: int) -> Scaled:
     else:
         # So many bits after the point leave at least `bits` of them in E.
         places = bits + WORD + 2 - odd.bit_length()
-        low, high = numbers.log_enclosure(_LAST, _LAST - odd, places)
+        low, high = enclosures.log_enclosure(_LAST, _LAST - odd, places)
     return (low << size) // count, -((-high << size) // count), places + size - unit
 
 
-def neg_log(arrival: Arrival, bits: int) -> numbers.Enclosure:
+def neg_log(arrival: Arrival, bits: int) -> enclosures.Enclosure:
     """Encloses -ln t with `bits` fractional bits, but for the few that the path has lost."""
     if bits == BASE_BITS:
         low, high, scale = arrival.base
@@ -254,7 +254,7 @@ def neg_log(arrival: Arrival, bits: int) -> numbers.Enclosure:
         log_low, log_high = units - LOG_ERROR, units + LOG_ERROR
     else:
         low, high, scale = arrival.enclose(bits)
-        log_low, log_high = numbers.log_enclosure(low, 1, bits, -scale)
+        log_low, log_high = enclosures.log_enclosure(low, 1, bits, -scale)
     # ln high <= ln low + (high - low) / low
     wide = -((low - high << bits) // low)
     return -(log_high + wide), -log_low
@@ -309,17 +309,17 @@ def publish(arrival: Arrival, bound: Fraction) -> Published:
     return _decided(arrival, bound, base)
 
 
-def _decided(arrival: Arrival, bound: Fraction, base: numbers.Enclosure) -> Published:
+def _decided(arrival: Arrival, bound: Fraction, base: enclosures.Enclosure) -> Published:
     """The same with as much precision as it takes; `base` is the enclosure at BASE_BITS."""
 
-    def rounded(bits: int, numerator: int, denominator: int) -> numbers.Enclosure:
+    def rounded(bits: int, numerator: int, denominator: int) -> enclosures.Enclosure:
         low, high = base if bits == BASE_BITS else neg_log(arrival, bits)
-        more_low, more_high = numbers.enclose_fraction(numerator, denominator, bits)
+        more_low, more_high = enclosures.enclose_fraction(numerator, denominator, bits)
         unit = 1 << bits - WORD
         return divide_nearest(low + more_low, unit), divide_nearest(high + more_high, unit)
 
-    plain = numbers.decide(lambda bits: rounded(bits, 0, 1), "neg_log_t", BASE_BITS)
-    key = numbers.decide(lambda bits: rounded(bits, *bound), "key_raw", BASE_BITS)
+    plain = enclosures.decide(lambda bits: rounded(bits, 0, 1), "neg_log_t", BASE_BITS)
+    key = enclosures.decide(lambda bits: rounded(bits, *bound), "key_raw", BASE_BITS)
     return _published(plain, key)
 
 
@@ -337,13 +337,13 @@ def leaf_uniform(arrival: Arrival) -> int:
         Rejected: D202 where 4096 bits do not decide it.
     """
 
-    def enclose(bits: int) -> numbers.Enclosure:
+    def enclose(bits: int) -> enclosures.Enclosure:
         low, high, scale = arrival.enclose(bits)
         if (low >> scale if scale >= 0 else low << -scale) >= 46:
             return (1 << WORD) - 1, (1 << WORD) - 1  # 0 < e^-46 < 2^-64
         if scale > WORD and high >> scale - WORD - 1 == 0:
             return 0, 0  # 1 - e^-t < t < 2^-65
-        least, most = numbers.exp_enclosure((-high, -low), scale, bits)
+        least, most = enclosures.exp_enclosure((-high, -low), scale, bits)
         return ((1 << bits) - most) >> bits - WORD, ((1 << bits) - least) >> bits - WORD
 
-    return numbers.decide(enclose, "U_P", BASE_BITS)
+    return enclosures.decide(enclose, "U_P", BASE_BITS)

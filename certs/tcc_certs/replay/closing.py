@@ -25,7 +25,7 @@ from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Q64_MAX, Q64_MIN, Record, format_q64
 from tcc_certs.formats.ledger_schema import text
 from tcc_certs.limits import FREE_TAIL_STEPS, MAX_PRECISION_BITS, TAIL_STEPS_PER_EDGE
-from tcc_certs.race import numbers
+from tcc_certs.race import enclosures
 from tcc_certs.race.arrivals import WORD, clamp
 from tcc_certs.replay.amounts import cap_fields, spent_fields
 from tcc_certs.replay.findings import NO_CERT, Findings
@@ -58,7 +58,7 @@ def tail_lse(language: Language, calls: int, root: States | None = None) -> int:
     root = language.root if root is None else root
     cost = _only_cost(language, calls, root)
     if cost is not None:
-        numerator, denominator = numbers.score(language.beta, cost)
+        numerator, denominator = enclosures.score(language.beta, cost)
         return _within(-(-(numerator << WORD) // denominator))
 
     fewest = _fewest(language.automaton)
@@ -178,14 +178,14 @@ def _power(language: Language, cost: int, bits: int) -> Scaled:
     With y = whole * ln 2 + r, both to as many places as |y| has bits before the point and more,
     whole is taken so that r is never below 0 and above ln 2 by next to nothing.
     """
-    numerator, denominator = numbers.score(language.beta, cost)
+    numerator, denominator = enclosures.score(language.beta, cost)
     size = max(0, numerator.bit_length() - denominator.bit_length() + 2)
     places = bits + WORD + -(-size // _GRAIN) * _GRAIN
-    low, high = numbers.enclose_fraction(numerator, denominator, places)
-    two = numbers.log_two(places)
+    low, high = enclosures.enclose_fraction(numerator, denominator, places)
+    two = enclosures.log_two(places)
     whole = low // two[1 if low >= 0 else 0]
     spent = sorted((whole * two[0], whole * two[1]))
-    low, high = numbers.exp_enclosure((low - spent[1], high - spent[0]), places, bits)
+    low, high = enclosures.exp_enclosure((low - spent[1], high - spent[0]), places, bits)
     return low, high, whole - bits
 
 
@@ -214,10 +214,10 @@ def _short(low: int, high: int, exponent: int, bits: int) -> Scaled:
     return low >> drop, -(-high >> drop), exponent + drop
 
 
-def _log(value: Scaled, bits: int) -> numbers.Enclosure:
+def _log(value: Scaled, bits: int) -> enclosures.Enclosure:
     """Encloses the logarithm of an enclosure, with `bits` fractional bits."""
     low, high, exponent = value
-    return numbers.log_enclosure(low, 1, bits, exponent)[0], numbers.log_enclosure(
+    return enclosures.log_enclosure(low, 1, bits, exponent)[0], enclosures.log_enclosure(
         high, 1, bits, exponent
     )[1]
 

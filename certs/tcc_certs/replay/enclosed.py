@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from tcc_certs.formats.artifact import Automaton
-from tcc_certs.race.numbers import log_enclosure
+from tcc_certs.race.enclosures import log_enclosure
 from tcc_certs.replay.kappa import KAPPA_BITS
 
 Enclosed: TypeAlias = "tuple[int, int, int]"

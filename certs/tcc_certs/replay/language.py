@@ -21,7 +21,7 @@ from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.limits import MAX_WRITTEN_BYTES
 from tcc_certs.race.arrivals import Fraction
 from tcc_certs.race.digest import child_context, root_context
-from tcc_certs.race.numbers import call_residual, score
+from tcc_certs.race.enclosures import call_residual, score
 from tcc_certs.rounded import RoundedCounts, count_pairs, round_up
 from tcc_certs.statements import Constraints, Tally, residual_constraints
 

@@ -30,7 +30,7 @@ from tcc_certs.formats.codec import Json, divide_nearest
 from tcc_certs.formats.ledger import Q32_MAX, Q32_MIN, Record, format_q32
 from tcc_certs.race.arrivals import winner
 from tcc_certs.race.digest import WINNER, Uniforms
-from tcc_certs.race.numbers import NANO
+from tcc_certs.race.enclosures import NANO
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.header import Header
 from tcc_certs.replay.kappa import Kappa, NodeSink

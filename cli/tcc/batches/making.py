@@ -35,7 +35,7 @@ from tcc_runtime.ledger.outputs import written_whole
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.pool import Opening, opened, opening_of
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.modes import terms_of
 from tcc_runtime.settings.settings import TABLE, Settings, options_in
 

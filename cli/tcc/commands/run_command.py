@@ -26,7 +26,7 @@ from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import HashOnly, LedgerFile
 from tcc_runtime.outcome import Run
 from tcc_runtime.resume import resume
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.modes import opening_digest
 from tcc_runtime.settings.settings import DEFAULT_DELTA, Settings
 

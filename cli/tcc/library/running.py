@@ -407,7 +407,7 @@ def search(
     from tcc_runtime.adapters.registry import read_registry
     from tcc_runtime.ledger.recorder import Recorder
     from tcc_runtime.ledger.sinks import LedgerFile
-    from tcc_runtime.search import search as run
+    from tcc_runtime.run import search as run
 
     require_known("search", settings, _NAMED)
     artifact = artifact_of(artifact)

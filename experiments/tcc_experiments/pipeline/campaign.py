@@ -41,7 +41,7 @@ from tcc_runtime.ledger.outputs import write_whole
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.outcome import Run
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 
 PROBABILITY = "0.8"

@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 from blake3 import blake3
 
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.race.numbers import Beta, enclose_fraction, exp_enclosure, score
+from tcc_certs.race.enclosures import Beta, enclose_fraction, exp_enclosure, score
 from tcc_runtime.analysis.graph import PlanGraph
 
 UNIFORM: Final[Beta] = (0, 0)

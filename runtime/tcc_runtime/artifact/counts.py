@@ -15,7 +15,7 @@ from typing import Final
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import MAX_ROUND_BITS
 from tcc_certs.formats.codec import parse_decimal
-from tcc_certs.race.numbers import call_residual
+from tcc_certs.race.enclosures import call_residual
 from tcc_runtime.artifact.load import Artifact
 
 # Residual part of M(v), by recipe.

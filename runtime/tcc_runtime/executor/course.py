@@ -23,7 +23,7 @@ from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.refusals import Scalar
 from tcc_runtime.outcome import Found, Run
 from tcc_runtime.pricing.quotes import Quoter
-from tcc_runtime.search import search
+from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 
 _SEED = b"tcc.execute.v1\0"

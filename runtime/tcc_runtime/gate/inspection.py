@@ -390,7 +390,7 @@ class Budgeted(Inspection):
             SettingsError: a setting is out of its range.
             Rejected: A101 to A107, of the registry; E101 to E104, of atoms.
         """
-        from tcc_runtime.search import search
+        from tcc_runtime.run import search
 
         texts = self.word()
         drawn = os.urandom(32) if seed is None else seed

@@ -9,7 +9,7 @@ import pytest
 from tcc_certs.core.reader import read_core
 from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
-from tcc_certs.race.numbers import log_enclosure
+from tcc_certs.race.enclosures import log_enclosure
 from tcc_certs.replay import validate
 from tcc_certs.replay.enclosed import enclosed, kappa_of
 from tcc_certs.replay.kappa import KAPPA_BITS, Kappa, own_counts

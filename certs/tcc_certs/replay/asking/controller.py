@@ -21,7 +21,7 @@ from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json, divide_nearest, parse_decimal
 from tcc_certs.formats.ledger import Q32_MAX, Q32_MIN, format_q32
 from tcc_certs.formats.ledger_schema import text
-from tcc_certs.race.numbers import NANO, Beta
+from tcc_certs.race.enclosures import NANO, Beta
 from tcc_certs.replay.amounts import AskRule, Decimal, SpendingCaps, SpentAmounts
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from tcc_certs.formats.codec import Json, divide_nearest
 from tcc_certs.formats.ledger import format_q64
 from tcc_certs.race.arrivals import BASE_BITS, WORD, Arrival, Fraction, clamp, neg_log, publish
 from tcc_certs.race.digest import PER_LEAF, RESIDUAL
-from tcc_certs.race.numbers import Enclosure, decide, enclose_fraction, score
+from tcc_certs.race.enclosures import Enclosure, decide, enclose_fraction, score
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.races import coupled
 from tcc_certs.replay.tree import Node

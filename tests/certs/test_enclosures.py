@@ -8,8 +8,8 @@ import gmpy2
 import pytest
 
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.race import numbers
-from tcc_certs.race.numbers import decide, exp_enclosure, log_enclosure, log_two
+from tcc_certs.race import enclosures
+from tcc_certs.race.enclosures import decide, exp_enclosure, log_enclosure, log_two
 
 _PRECISION = 2600
 
@@ -155,7 +155,7 @@ def test_decide_gives_up_at_4096_bits(steps):
 
 
 def test_a_power_may_have_as_many_bits_as_are_let_and_no_more():
-    most = numbers._MOST_PLACES
+    most = enclosures._MOST_PLACES
     low, high = exp_enclosure((0, 0), 0, most - 1)
     assert low <= 1 << most - 1 <= high
     with pytest.raises(Rejected):
