@@ -23,8 +23,8 @@ from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate import journal, keys
 from tcc_runtime.gate.access import Home, changes, reopening
+from tcc_runtime.gate.calls import GateCalls, Observer
 from tcc_runtime.gate.delegation import Above, require_proof
-from tcc_runtime.gate.entrance import Entrance, Observer
 from tcc_runtime.gate.journal.memory import InMemory
 from tcc_runtime.gate.permit import NotYet, Ticket
 from tcc_runtime.gate.policy import policy_of
@@ -47,7 +47,7 @@ def opened(artifact: Artifact | str | Path, checked: str | None) -> Artifact:
     return found
 
 
-class Gate(Entrance):
+class Gate(GateCalls):
     """Holds one session of an agent to an artifact.
 
     Args:

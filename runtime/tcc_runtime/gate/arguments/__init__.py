@@ -38,9 +38,7 @@ from tcc_runtime.gate.arguments.expressions import MOST_STEPS, expression_of, si
 from tcc_runtime.gate.arguments.json_writer import SAFE, json_text, number_text
 from tcc_runtime.gate.refusals import Allowed, Scalar
 
-# Values as callers have them.
-
-# A copy of arguments: somebody may go on changing them, in another thread say.
+# Values as callers have them: a copy, as somebody may go on changing them, in another thread say.
 
 _DEPTH: Final = MAX_DEPTH + 1  # what is deeper is no value, and the gate refuses it
 
@@ -125,9 +123,9 @@ def _elements(kind: fields.ListType) -> AnswerCheck:
     def check(value: object) -> Told | Code:
         try:
             columns = places.columns_of(value, kind)
-            return (
-                (b"j", b"", places.typed(value, kind)) if columns is None else (b"j", b"", columns)
-            )
+            if columns is None:
+                return b"j", b"", places.typed(value, kind)
+            return b"j", b"", columns
         except Rejected as refusal:
             return refusal.code
         except Wrong:

@@ -1,4 +1,4 @@
-"""How the permit of a gate is had and given back: its turn, its decision, its record, its outcome.
+"""Calls of a gate, from permit to outcome: the turn, the decision, the record, what came back.
 
 The record of a call is in the file before its permit is given; an outcome that cannot be written is
 unknown, and then nothing further is allowed.  Programs that watch are told of each call.
@@ -37,7 +37,7 @@ _LOGGED: Final = "logged"  # of a call that was told of in the log alone
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
-class Entrance(Budgeted):
+class GateCalls(Budgeted):
     """The part of a gate that its permits ask (see :class:`tcc_runtime.gate.permit.Door`)."""
 
     _above: Above | None  # the parent's side of its calls
