@@ -55,12 +55,20 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Web:
     """A gate over HTTP in a process of its own."""
 
-    def __init__(self, folder: Path, artifact: Path, *options: str, server: str = "hostile.py"):
+    def __init__(
+        self,
+        folder: Path,
+        artifact: Path,
+        *options: str,
+        server: str = "hostile.py",
+        before: Sequence[str] = (),
+    ) -> None:
         self.store = folder / "store"
         self.artifact = artifact
         self.executed_in = folder / "executed"
         self.process = subprocess.Popen(
             [
+                *before,
                 *(sys.executable, "-m", "tcc", "gate", str(artifact), "--store", str(self.store)),
                 *("--http", "127.0.0.1:0", "--no-durable", *options, "--", sys.executable),
                 str(SERVERS / server),
@@ -153,8 +161,14 @@ class Web:
 
 
 @contextmanager
-def web(folder: Path, artifact: Path, *options: str, server: str = "hostile.py") -> Iterator[Web]:
-    found = Web(folder, artifact, *options, server=server)
+def web(
+    folder: Path,
+    artifact: Path,
+    *options: str,
+    server: str = "hostile.py",
+    before: Sequence[str] = (),
+) -> Iterator[Web]:
+    found = Web(folder, artifact, *options, server=server, before=before)
     try:
         yield found
     finally:

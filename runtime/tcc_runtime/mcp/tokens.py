@@ -9,6 +9,7 @@ Cost: one signature a request.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,7 @@ _MOST: Final = 8 << 10  # bytes of a token
 _MOST_KEY: Final = 1 << 20
 _MOST_SUBJECT: Final = 255
 _LEAST_RSA: Final = 2048
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _ALGORITHMS: Final[Mapping[str, tuple[str, ...]]] = {
     "rsa": ("RS256", "PS256"),
     "p256": ("ES256",),
@@ -115,7 +117,7 @@ class Tokens:
         issuer, subject = claims.get("iss", ""), claims.get("sub")
         if not isinstance(subject, str) or not 1 <= len(subject) <= _MOST_SUBJECT:
             raise InvalidToken
-        if not isinstance(issuer, str):
+        if not isinstance(issuer, str) or _SURROGATE.search(issuer + subject) is not None:
             raise InvalidToken
         return Principal(issuer=issuer, subject=subject, claims=claims)
 

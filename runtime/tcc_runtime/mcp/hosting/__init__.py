@@ -12,10 +12,12 @@ from __future__ import annotations
 import asyncio
 import base64
 import hmac
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 from uuid import UUID
@@ -23,6 +25,7 @@ from weakref import WeakValueDictionary
 
 from blake3 import blake3
 
+from tcc_certs.errors import Rejected
 from tcc_runtime import errors
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.mcp import door
@@ -36,9 +39,29 @@ MOST_OF_PRINCIPAL: Final = 16
 MOST_PROCESSES: Final = 64
 MOST_STREAMS: Final = 64
 MOST_OPENING: Final = 256
+_DESCRIPTORS: Final = 1 << 15  # for as many sessions and connections as there may be
 _CONTEXT: Final = "tcc.store/1.0 handle"
 _MAC: Final = 16
 _NOBODY: Final = bytes(32)
+
+
+def descriptors() -> int:
+    """How many files and connections may be open here; the system is asked for all of use.
+
+    Each connection and each session that is live has one: whoever takes the last one keeps
+    everybody from connecting, so there are never as many of both as there are descriptors.
+    """
+    if sys.platform == "win32":
+        return _DESCRIPTORS
+    import resource
+
+    found, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if found == resource.RLIM_INFINITY or found >= _DESCRIPTORS:
+        return _DESCRIPTORS
+    wanted = _DESCRIPTORS if most == resource.RLIM_INFINITY else min(most, _DESCRIPTORS)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 class NotFound(Exception):
@@ -115,6 +138,7 @@ class Hosting:
         meter: Meter | None = None,
     ) -> None:
         self.meter = meter
+        self._most = min(MOST_SESSIONS, descriptors() // 2)
         self._store = store
         self.how = how
         self._probed = probed
@@ -212,6 +236,7 @@ class Hosting:
         Raises:
             MissingClaim: the grammar asks for something else than what it is given, or the session
                 of the principal was given something else.
+            HostFull: its ledger cannot be written, or not gone on with; the owner is told.
         """
         try:
             gate = await self._waits(lambda: self._store.open(given or None, name))
@@ -219,7 +244,13 @@ class Hosting:
             raise MissingClaim(refused.name) from None
         except errors.GivenOtherwise as refused:
             raise MissingClaim(refused.path) from None
+        except (Rejected, errors.ResumeError, OSError) as error:
+            raise self._not_opened(error) from None
         return gate
+
+    def _not_opened(self, error: Exception) -> HostFull:
+        self.note(f"a session is not to be had: {error}")
+        return HostFull(503)
 
     async def _waits(self, opens: Callable[[], Gate]) -> Gate:
         """A gate, for which another process may have to let go of a ledger first.
@@ -283,6 +314,8 @@ class Hosting:
                 raise MissingClaim(identity) from None
             except (errors.SettingsError, errors.ResumeError):
                 raise NotFound from None
+            except (Rejected, OSError) as error:
+                raise self._not_opened(error) from None
             try:
                 self._check_room(principal)
             except HostFull:
@@ -301,7 +334,7 @@ class Hosting:
         return hosted
 
     def _check_room(self, principal: Principal | None) -> None:
-        if self.stopping or len(self._live) >= MOST_SESSIONS:
+        if self.stopping or len(self._live) >= self._most:
             raise HostFull(503)
         if principal is None:
             return

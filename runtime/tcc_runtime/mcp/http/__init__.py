@@ -23,13 +23,15 @@ from typing import Any, Final
 import h11
 
 from tcc_runtime.mcp import door, wire
-from tcc_runtime.mcp.hosting import HostFull, Hosting, NotFound
+from tcc_runtime.mcp.hosting import HostFull, Hosting, NotFound, descriptors
 from tcc_runtime.mcp.hosting.hosted import Hosted
-from tcc_runtime.mcp.http.connection import CHUNK, MOST_BODY, Answered, Connection
+from tcc_runtime.mcp.http.connection import CHUNK, MOST_BODY, SECONDS, Answered, Connection
 from tcc_runtime.mcp.tokens import InvalidToken, MissingClaim, Principal, Tokens
 
 HEADER_MISMATCH: Final = -32020
 _MOST_CONNECTIONS: Final = 4096
+_AT_ONCE: Final = 8  # that are accepted before those that are too many are closed
+_BACKLOG: Final = 256  # that the system keeps meanwhile
 _DEPTH: Final = 64
 _JSON: Final = b"application/json"
 _STATUS: Final = {
@@ -77,6 +79,7 @@ class Listener:
         self.hosts: frozenset[str] = frozenset()
         self.origins: frozenset[str] = frozenset()
         self._server: asyncio.Server | None = None
+        self._most = min(_MOST_CONNECTIONS, descriptors() // 4)
         self._open: set[asyncio.Task[None]] = set()
 
     async def listen(self) -> str:
@@ -87,8 +90,17 @@ class Listener:
         """
         how = self.how
         self._server = await asyncio.start_server(
-            self._connected, how.host, how.port, ssl=how.tls, limit=CHUNK, backlog=256
+            self._connected,
+            how.host,
+            how.port,
+            ssl=how.tls,
+            ssl_handshake_timeout=None if how.tls is None else SECONDS,
+            limit=CHUNK,
+            backlog=_AT_ONCE,
         )
+        for socket in self._server.sockets:
+            with socket.dup() as same:
+                same.listen(_BACKLOG)
         port = self._server.sockets[0].getsockname()[1]
         shown = f"[{how.host}]" if ":" in how.host else how.host
         scheme = "http" if how.tls is None else "https"
@@ -112,7 +124,7 @@ class Listener:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
-        if task is None or len(self._open) >= _MOST_CONNECTIONS:
+        if task is None or len(self._open) >= self._most:
             writer.close()
             return
         self._open.add(task)

@@ -71,6 +71,7 @@ class Connection:
         self._writer = writer
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MOST_HEADERS)
         self._ended = False
+        self._until = 0.0  # when the request that has begun is to be there, by the loop's clock
         self._watch: asyncio.Task[bytes] | None = None
 
     async def run(self) -> None:
@@ -88,7 +89,7 @@ class Connection:
             head = await self._head()
             if head is None:
                 return False
-            async with asyncio.timeout(SECONDS) as limit:
+            async with asyncio.timeout_at(self._until) as limit:
                 await self._answer(self, head, limit)
         except Answered as told:
             await self.reply(told.status, told.body, told.headers)
@@ -121,8 +122,9 @@ class Connection:
 
     async def _head(self) -> h11.Request | None:
         """The head of the next request; None where the client is gone."""
-        limit = _IDLE if self._http.their_state is h11.IDLE else SECONDS
-        began = False
+        clock = asyncio.get_running_loop().time
+        begun = bool(self._http.trailing_data[0])
+        self._until = clock() + (SECONDS if begun else _IDLE)
         while True:
             event = self._http.next_event()
             if isinstance(event, h11.Request):
@@ -133,12 +135,12 @@ class Connection:
                 return None
             if event is h11.PAUSED:
                 return None
-            waiting = bool(self._http.trailing_data[0]) or began
-            async with asyncio.timeout(SECONDS if waiting else limit):
+            async with asyncio.timeout_at(self._until):
                 data = await self._read()
-            began = began or bool(data)
-            if not data and not waiting:
+            if not data and not begun:
                 return None
+            if not begun:
+                begun, self._until = True, clock() + SECONDS
             self._http.receive_data(data)
 
     async def body(self) -> AsyncIterator[bytes]:
