@@ -59,9 +59,18 @@ def test_the_ledger_of_a_row_is_quoted_as_json_whatever_stands_in_it() -> None:
     for text in texts:
         said = escaped_json(json.dumps(text, ensure_ascii=False)).encode()
         row = ndjson.RunRow(number=3, fields={"a": 1}, run='{"a": 1}', ledger=text.encode())
-        assert ndjson._line(row) == b'{"number": 3, "a": 1, "ledger": ' + said + b"}\n"
+        line = b'{"number": 3, "a": 1, "ledger": ' + said + b"}\n"
+        for before in (b"", b"one that was longer" * 40):
+            assert _rendered(row, before) == line
     bare = ndjson.RunRow(number=3, fields={"a": 1}, run='{"a": 1}', ledger=None)
-    assert ndjson._line(bare) == b'{"number": 3, "a": 1}\n'
+    assert _rendered(bare, b"before") == b'{"number": 3, "a": 1}\n'
+
+
+def _rendered(row: ndjson.RunRow, before: bytes) -> bytes:
+    """The line of a row, in the place of another one."""
+    line = bytearray(before)
+    ndjson._render(row, line)
+    return bytes(line)
 
 
 def test_the_result_of_a_row_is_the_json_of_its_fields(opened: library.Artifact) -> None:

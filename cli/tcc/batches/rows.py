@@ -20,7 +20,7 @@ from blake3 import blake3
 
 from tcc.batches import PartDamaged
 from tcc.library.running import run_fields
-from tcc.outputs import json_line, json_text
+from tcc.outputs import json_line, put_json
 from tcc_certs.errors import Rejected, escaped_json
 from tcc_certs.formats.codec import decode, encode
 from tcc_certs.privacy.atoms_file import atoms_of
@@ -187,7 +187,9 @@ _NAMES = tuple(field.name for field in fields(Seal))
 def row_of(number: int, run: Run, ledger: bytes | None) -> RunRow:
     """The row of a run."""
     found = run_fields(run)
-    text = escaped_json(json_line(found).decode())
+    text = json_line(found).decode()
+    if not _is_seen(text):
+        text = escaped_json(text)
     return RunRow(number=number, fields=found, run=text, ledger=ledger)
 
 
@@ -239,12 +241,13 @@ _MOST_LINE = 1 << 30
 def write(file: BinaryIO, rows: Iterable[RunRow], batch: str, inputs: str) -> Seal:
     """Writes a part, and gives its seal."""
     hasher, number, certified = blake3(), 0, 0
+    line = bytearray()
     for row in rows:
         number += 1
-        line = _line(row)
+        certified += row.fields["claim_type"] != NO_CERT
+        _render(row, line)
         hasher.update(line)
         file.write(line)
-        certified += row.fields["claim_type"] != NO_CERT
     content = hasher.hexdigest()
     seal = Seal(batch=batch, inputs=inputs, rows=number, certified=certified, content=content)
     file.write(seal.text() + b"\n")
@@ -275,19 +278,25 @@ def read(path: Path) -> Generator[RunRow, None, Seal]:
     return seal
 
 
-def _line(row: RunRow) -> bytes:
-    parts = [f'{{"number": {row.number}, {row.run[1:-1]}'.encode()]
-    if row.ledger is not None:
-        parts += b', "ledger": ', _quoted(row.ledger)
-    return b"".join([*parts, b"}\n"])
+def _render(row: RunRow, line: bytearray) -> None:
+    """Makes `line` the row's line, in the memory that it has from the row before."""
+    head = f'{{"number": {row.number}, {row.run[1:-1]}'.encode()
+    if row.ledger is None:
+        line[:] = head + b"}\n"
+        return
+    head += b', "ledger": '
+    ledger = row.ledger.decode("utf-8")
+    # The ledger first: of a line that were as short as its head, the memory would go.
+    put_json(ledger, line, len(head))
+    line[: len(head)] = head
+    if not _is_seen(ledger):
+        line[len(head) :] = escaped_json(line[len(head) :].decode()).encode()
+    line += b"}\n"
 
 
-def _quoted(ledger: bytes) -> bytes:
-    """A ledger as a JSON text, hidden characters escaped; in ASCII there is one, DEL."""
-    text = json_text(ledger.decode("utf-8"))
-    if ledger.isascii() and b"\x7f" not in ledger:
-        return text
-    return escaped_json(text.decode()).encode()
+def _is_seen(text: str) -> bool:
+    """Whether JSON of `text`, or that is `text`, hides no character: of controls it shows DEL."""
+    return text.isascii() and "\x7f" not in text
 
 
 def _row(line: bytes, at: int) -> RunRow:
