@@ -14,6 +14,7 @@ Cost: an interpreter's start for each worker, a message each way for each call.
 
 from __future__ import annotations
 
+import atexit
 import os
 import pickle
 import subprocess
@@ -24,7 +25,7 @@ from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
 from threading import Lock
-from typing import IO, Any, ParamSpec, TypeVar
+from typing import IO, Any, NoReturn, ParamSpec, TypeVar
 
 from tcc_runtime.errors import WorkerLost
 
@@ -211,11 +212,20 @@ def serve() -> None:
         try:
             message = receive(incoming)
         except EOFError:
-            return
+            _end()
         try:
             send(outgoing, _answer(message))
         except BrokenPipeError:
             os._exit(0)
+
+
+def _end() -> NoReturn:
+    """Ends the worker, its objects left as they are: to free what many runs keep takes 0.2 s."""
+    atexit._run_exitfuncs()
+    for file in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            file.flush()
+    os._exit(0)
 
 
 def _answer(message: bytes) -> bytes:

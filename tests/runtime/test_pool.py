@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import pickle
 import signal
@@ -238,3 +239,15 @@ def test_a_worker_whose_parent_is_gone_ends_without_a_word(mapped: Artifact) -> 
     said = worker.stderr.read()
     worker.stderr.close()
     assert (said, worker.wait(60)) == (b"", 0)
+
+
+def test_a_worker_ends_with_what_its_calls_have_printed_and_left_for_the_end(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    worker = Worker()
+    worker.ask(partial(print, "said", end=""))
+    worker.ask(partial(atexit.register, os.mkdir, str(tmp_path / "left")))
+    worker.close(patient=True)
+    assert capfd.readouterr() == ("", "said")
+    assert (tmp_path / "left").is_dir()
+    assert worker._process.returncode == 0
