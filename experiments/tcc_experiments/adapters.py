@@ -166,11 +166,14 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
         tables=(
             ResultTable(
                 name="adapters",
-                caption="None of these was trained: their weights are synthetic, drawn from fixed "
-                "seeds, and `eps_train` and `delta_train` are the paper's figures, which nothing "
-                "here shows. (The adapter of `request` is trained.) The rest is made of validated "
-                "ledgers. Exact, Surrogate, Fallback: runs of that mode in which a model with the "
-                "adapter was asked; hops: how often in all; `inference_epsilon`: mean of a hop.",
+                caption="None of these adapters was trained: their weights are synthetic, drawn "
+                "from fixed seeds, and `eps_train` and `delta_train` are "
+                "the paper's figures, which nothing here shows. (The "
+                "adapter of `request` is trained.) The other columns come "
+                "from validated ledgers. Exact, Surrogate, Fallback: runs "
+                "of that mode in which a model with the adapter was asked; "
+                "hops: number of such questions; `inference_epsilon`: mean "
+                "per hop.",
                 rows=table,
             ),
         ),
@@ -179,8 +182,8 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
                 claim="inference epsilon stays 0 on average across all adapters (App. P)",
                 found=f"greatest mean {max(used):g} over {runs} choices; every ledger VALID",
                 verdict=ClaimVerdict.HOLDS if not any(used) else ClaimVerdict.FAILS,
-                because="it is what the models of this grammar declare; one that privatises "
-                "carries an atom, and its ledger says so",
+                because="the models of this grammar declare 0; a model that privatises has an "
+                "atom, and the ledger says so",
             ),
             ClaimFinding(
                 claim="each adapter is chosen in one mode alone: small in Exact, medium in "
@@ -190,8 +193,8 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
                     for row in table
                 ),
                 verdict=ClaimVerdict.DIFFERS,
-                because="the controller chooses by gain, price and what is left of the budgets, "
-                "and knows no mode",
+                because="the controller chooses by gain, price and the remaining budgets, and "
+                "does not depend on the mode",
             ),
         ),
     )

@@ -114,7 +114,7 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
         tables=(
             ResultTable(
                 name="arithmetic",
-                caption="Printed numbers beside what they come to; `agrees`: within half a unit "
+                caption="Printed and computed numbers; `agrees`: within half a unit "
                 "of the "
                 "last digit printed.",
                 rows=rows,
@@ -123,7 +123,7 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
         findings=(
             ClaimFinding(
                 claim="(numbers printed in the text)",
-                found=f"{len(wrong)} of {len(rows)} are not what they come to: "
+                found=f"{len(wrong)} of {len(rows)} are not the computed ones: "
                 + "; ".join(
                     f"{row['what']} {row['printed']} for {row['computed']}" for row in wrong
                 ),

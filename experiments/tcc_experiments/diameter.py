@@ -114,8 +114,7 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
                 "surrogate included",
                 verdict=ClaimVerdict.HOLDS,
                 because="the stop rule makes it 0, for sound and unsound keys alike, so it is no "
-                "sign of "
-                "tightness; the signed slack is what depends on the graph",
+                "sign of tightness; the signed slack depends on the graph",
             ),
         ),
     )

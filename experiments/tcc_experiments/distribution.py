@@ -168,9 +168,9 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
                 verdict=ClaimVerdict.FAILS
                 if float(printed["second_p"] or 0) < 1e-4
                 else ClaimVerdict.DIFFERS,
-                because="its stop leaves plans out that would have won, by their cost and place; "
-                "ours "
-                "draws from the softmax with bounds too",
+                because="its stop omits plans that would have won, depending on their cost and "
+                "position; the coupled race draws from the softmax with "
+                "bounds, too",
             ),
         ),
     )

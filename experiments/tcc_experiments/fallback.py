@@ -186,20 +186,21 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
         tables=(
             ResultTable(
                 name="fallback",
-                caption=f"The paper's balanced trees of {CALLS} calls, costs of its own in each "
-                "run; `noise` is what a leaf's value has beside its score, `bound` what nodes are "
-                "popped by. Means a run: nodes expanded, leaves popped, leaves made. Shares of "
-                "runs: `beyond`, more left unpopped than (b - 1) a node expanded; "
-                "`beyond_printed`, more than one; `late`, of realised LSE, the leaves popped are "
+                caption=f"The paper's balanced trees of {CALLS} calls, with costs drawn for each "
+                "run; `noise` is the part of a leaf's value beside its score, `bound` the bound "
+                "by which nodes are popped. Means per run: nodes expanded, leaves popped, leaves "
+                "made. Shares of runs: `beyond`, more leaves unpopped than (b - 1) per expanded "
+                "node; `beyond_printed`, more than one; `late`, for realised LSE, the leaves "
+                "popped are "
                 f"not the best one, or the best {TOP}, in order. `{TIGHT}`: worked examples, of "
                 "one run each.",
                 rows=tables["paper"],
             ),
             ResultTable(
                 name="fallback_runtime",
-                caption="The fallback of the runtime, by M: on artifacts of the same kind, where "
-                "each leaf hangs below a node of its own, which is expanded too. It claims "
-                "nothing.",
+                caption="The fallback of the runtime, by M, on artifacts of the same kind, where "
+                "each leaf is below a node of its own, which is expanded, "
+                "too. It claims nothing.",
                 rows=[
                     {name: cell for name, cell in row.items() if name != "late"}
                     for row in tables["runtime"]
@@ -240,7 +241,8 @@ def _findings(table: Sequence[Row], runtime: Sequence[Row]) -> tuple[ClaimFindin
             verdict=ClaimVerdict.FAILS if broken else ClaimVerdict.HOLDS,
             because="a node with b leaves makes b at once: at most (b - 1) a node expanded, which "
             f"is exceeded in {beyond:g} runs, and reached ({tight}). For b = 2 that is the bound "
-            f"as printed. The runtime's makes at most {most:g} in the mean, as each leaf has a "
+            f"as printed. The runtime's fallback makes at most {most:g} in the mean, as each "
+            "leaf has a "
             "bound of its own",
         ),
         ClaimFinding(
@@ -257,10 +259,12 @@ def _findings(table: Sequence[Row], runtime: Sequence[Row]) -> tuple[ClaimFindin
             if least
             else "with tau = 1 some runs by M turn back",
             verdict=ClaimVerdict.DIFFERS if least else ClaimVerdict.FAILS,
-            because="it depends on the bound, of which the paper names two. By that of App. E "
-            "Fallback expands more than both modes that certify (table `suites`). By M, the bound "
-            "of the text and of the runtime, least: G - ln E is never below 0.733, and M holds "
-            "scores without noise, so the first leaf of the best bound ends the search",
+            because="it depends on the bound, and the paper names two. With that of App. E "
+            "Fallback expands more than both modes that certify (table "
+            "`suites`). With M, the bound of the text and of the runtime, "
+            "it expands least: G - ln E is never below 0.733, and M bounds "
+            "scores without noise, so the first leaf of the best bound ends "
+            "the search",
         ),
     )
 

@@ -134,9 +134,10 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
             ResultTable(
                 name="pareto",
                 caption="Means over the same races. `price`: cents spent; `latency_ms`: of all "
-                "questions; `gap`: by how much the best plan of the race is worth more than the "
-                "one that was given, score units; `certified`: share of runs that claim; `pareto`: "
-                "no other price cap of this SLO has less price and less gap.",
+                "questions; `gap`: value of the best plan of the race less that of the returned "
+                "plan, score units; `certified`: share of runs that claim; "
+                "`pareto`: no other price cap of this SLO has less price "
+                "and less gap.",
                 rows=points,
             ),
         ),
@@ -159,8 +160,9 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
                 f"by at most {max(late, default=0)} ms; greatest gap of {len(certified)} certified "
                 f"runs {greatest:g}; every ledger VALID",
                 verdict=ClaimVerdict.FAILS if dear or greatest else ClaimVerdict.HOLDS,
-                because="what an answer takes of the time is known when it is there: a last one "
-                "that takes longer than 1.2 times the 95th percentile ends in BudgetFail"
+                because="the time that an answer takes is known only when it has come: if the "
+                "last one takes longer than 1.2 times the 95th percentile, "
+                "the run ends in BudgetFail"
                 if late
                 else "",
             ),

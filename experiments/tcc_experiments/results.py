@@ -26,37 +26,37 @@ RESULTS = "RESULTS.md"
 _SECTION = re.compile(r"<!-- begin (\w+) -->\n(.*?)<!-- end \1 -->\n", re.DOTALL)
 _INTRODUCTION = """# Results
 
-What the paper's tables and figures claim, beside what this implementation measures. Written by
-`tcc experiments`; not edited by hand. The tables are in `csv/`, the figures in `figures/`, PNG and
-SVG. *Surrogate, as printed* is the surrogate race as the paper has it (`--race literal`); it stands
-wherever the paper has Surrogate. What the differences are about: docs/errata.md. A tree of
-the paper has its leaves at its last depth (`trees` paper); in an artifact each leaf hangs below one
+What the paper's tables and figures claim, beside what this implementation measures. `tcc
+experiments` writes this file; do not edit it. The tables are also in `csv/`, the figures in
+`figures/` as PNG and SVG. *Surrogate, as printed* is the paper's surrogate race (`--race literal`);
+it is measured wherever the paper has Surrogate. docs/errata.md explains the differences. A tree of
+the paper has its leaves at its last depth (`trees` paper); in an artifact each leaf is below one
 more node (`stop`).
 
 Each seed is the BLAKE3 digest of the name of its experiment and of its numbers, so every run can be
-made again. Intervals are 95 %, limits of rates are exact (Clopper and Pearson). `tcc experiments
---against experiments` measures anew and names each column that comes out otherwise.
+repeated. Intervals are 95 %, limits of rates are exact (Clopper and Pearson). `tcc experiments
+--against experiments` measures again and names each column that differs.
 
-Not made again here, because the paper has too little of it, or because it cannot be:
+Not reproduced, because the paper does not say enough, or because it is impossible:
 
-- the curves of its figures: its text has captions alone, so claims are compared;
+- the curves of its figures: the paper's text has only captions, so claims are compared;
 - its pipeline of 20 queries: neither queries nor tools nor bounds are published. The table below is
-  of 70 questions of ours; its 6.20, 11.60 and 16.60 expansions a query are quoted, and divided
-  again;
+  about 70 questions made for tcc; the paper's 6.20, 11.60 and 16.60 expansions per query are
+  quoted, and divided again from the printed totals;
 - its bounds in Surrogate mode, and with them its means of kappa, -0.549 and -0.257: here bounds are
   multiples of the counts;
-- its adapters and their training: LoRA-A, B and C are names here, with synthetic weights; one of
-  ours is trained from scratch (`request`);
+- its adapters and their training: LoRA-A, B and C are only names here, with synthetic weights; one
+  more adapter is trained from scratch (`request`);
 - its graphs and seeds: suites of the same description are drawn here;
-- its ten ledgers, which are not published: of its sizes and times the table has the printed
+- its ten ledgers, which are not published: for their sizes and times the table has the printed
   figures;
-- times of any kind on its machine: those below are of the machine that measured, and differ from
-  run to run;
-- the noisy categories of the pipeline: drawn once by a generator without a seed, and on record
-  since.
+- times on its machine: the times below are those of the machine that measured, and differ from run
+  to run;
+- the noisy categories of the pipeline: a generator without a seed drew them once, and they are on
+  record since.
 
-A section is made anew when its own experiment is run: the others stay as they were, and each says
-what it was made with.
+Running an experiment replaces its own section; the other sections stay as they were, and each says
+which versions it was made with.
 """
 _MOST_BYTES = 1 << 24
 

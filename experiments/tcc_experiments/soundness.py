@@ -162,12 +162,13 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
             }
         )
     caption = (
-        "Violations: runs in which a plan outside exceeds the last plan given. `lower`, `upper`: "
+        "Violations: runs in which a plan that was not returned exceeds the last plan returned. "
+        "`lower`, `upper`: "
         "one-sided 95 % Clopper-Pearson limits of the rate. `differing`: runs whose plans or "
         "values "
         f"are not those of the list. Bounds of surrogate runs: {INFLATE} times the counts. "
-        "`steps` of the printed race: calls, and the stop, each of which draws again; on the "
-        "paper's trees, which have no stop, it is in table `suites`."
+        "`steps` of the printed race: calls, and the stop, each of which draws again; table "
+        "`suites` has the paper's trees, which have no stop."
     )
     return Conclusion(
         tables=(ResultTable(name="soundness", caption=caption, rows=table),),
@@ -200,10 +201,9 @@ def _findings(table: Sequence[Row]) -> list[ClaimFinding]:
             found=f"as printed: violated in {rates}",
             verdict=ClaimVerdict.FAILS,
             because="values come from draws of the leaves, keys from draws of the nodes, and "
-            "neither "
-            "bounds the other; coupled to one race with phantoms for what the bounds have too "
-            "much, "
-            f"there are {events} violations in {runs} runs of all our modes",
+            "neither bounds the other; coupled to one race, with phantoms "
+            f"for the excess of the bounds, there are {events} violations in {runs} runs of all "
+            "modes of tcc",
         ),
     ]
 

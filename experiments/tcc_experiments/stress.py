@@ -165,9 +165,9 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
                 found=f"mean kappa {of(ours, '2', 'mean_kappa')} at factor 2, "
                 f"{of(ours, '4', 'mean_kappa')} at 4",
                 verdict=ClaimVerdict.DIFFERS,
-                because="the figure follows from the factor alone, and what it gives is a key of "
-                "another "
-                "race: a diagnostic, on which no claim rests (errata, 2)",
+                because="the figure follows from the factor alone, and the tightened key is that "
+                "of another race: a diagnostic, on which no claim rests "
+                "(errata, 2)",
             ),
             ClaimFinding(
                 claim="(expansions can be predicted from the counts)",

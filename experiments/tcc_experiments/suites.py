@@ -260,16 +260,18 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
         )
     caption = (
         "Suite A: balanced trees of `size` calls, three a node; suite B: partition graphs of `size`"
-        " layers. `trees`: `paper`, whose nodes at the last depth are the leaves, of suite A with "
-        "costs of its own in each run; `stop`, whose leaves hang below one more node, searched by "
-        "the runtime. `plans`: mean number. `expansions`: internal nodes, mean until the method "
-        "stops, +- half of its 95 % interval; `expected`: its mean over the race, computed from "
-        "the costs. `missed`: the plan given is not the winner of its race, with exact 95 % limits "
+        " layers. `trees`: `paper`, whose nodes at the last depth are the leaves (in suite A "
+        "each run draws its costs); `stop`, whose leaves are below one more "
+        "node, searched by the runtime. `plans`: mean number. `expansions`: internal nodes, mean "
+        "until the method "
+        "stops, +- half of its 95 % interval; `expected`: the mean over the race, computed from "
+        "the costs. `missed`: the returned plan is not the winner of its race, with exact 95 % "
+        "limits "
         "(Fallback and the printed surrogate have races of their own). `made`: leaves given a "
         "value; `beyond_printed`: share of runs with more of them left unpopped than nodes "
-        "expanded. `to_winner`: mean expansions until the winner was popped, had the method not "
-        "stopped; empty where it never would be in some run. `cpu_ms`: ours with all arithmetic, "
-        "the baselines with values looked up."
+        "expanded. `to_winner`: mean expansions until the winner would be popped without the "
+        "stop; empty if in some run it never would. `cpu_ms`: tcc with all "
+        "arithmetic, the baselines with values looked up."
     )
     return Conclusion(
         tables=(ResultTable(name="suites", caption=caption, rows=table, times=("cpu_ms",)),),
@@ -307,8 +309,9 @@ def _findings(table: Sequence[Row]) -> list[ClaimFinding]:
             found=f"A3, A4, A5, B3, B4: Exact {shown('Exact')}; Greedy {shown('Greedy by bound')}; "
             f"Beam(1) {shown('Beam(1)')}; Fallback by M {shown(FALLBACKS[paper_trees.M])}",
             verdict=ClaimVerdict.DIFFERS,
-            because="of the methods that never miss the winner it does; a narrow beam, Fallback "
-            "by M, and greedy search of balanced trees stop earlier, and Greedy misses "
+            because="it does among the methods that never miss the winner; a narrow beam, "
+            "Fallback by M, and greedy search of balanced trees stop "
+            "earlier, and Greedy misses "
             f"{missed('Greedy by bound')}, Beam(1) {missed('Beam(1)')}, Fallback by M "
             f"{missed(FALLBACKS[paper_trees.M])}, Exact {missed('Exact')}",
         ),
@@ -329,7 +332,7 @@ def _findings(table: Sequence[Row]) -> list[ClaimFinding]:
             f"realised LSE {shown(realised)}, by score LSE "
             f"{shown(FALLBACKS[paper_trees.SCORE])}, by M {shown(FALLBACKS[paper_trees.M])}",
             verdict=ClaimVerdict.HOLDS if ordered else ClaimVerdict.DIFFERS,
-            because="of realised LSE, whose bound is of the values that leaves are ranked by; it "
+            because="with realised LSE, which bounds the values that leaves are ranked by; it "
             f"misses {missed(realised)}. By score LSE Fallback misses "
             f"{each_missed(FALLBACKS[paper_trees.SCORE])}, by M "
             f"{each_missed(FALLBACKS[paper_trees.M])}: M is the runtime's bound",
@@ -339,9 +342,9 @@ def _findings(table: Sequence[Row]) -> list[ClaimFinding]:
             found=f"{wide} {shown(wide)} and misses {missed(wide)}; Greedy "
             f"{shown('Greedy by bound')}",
             verdict=ClaimVerdict.DIFFERS,
-            because="what Greedy expands depends on when it stops: by its own rule it expands "
-            "about as "
-            "much and is nearly always wrong; to have popped the winner it needs "
+            because="the number depends on when Greedy stops: by its own rule it expands about "
+            "as much as Exact and is nearly always wrong; to have popped "
+            "the winner it needs "
             + ", ".join(f"{v:.0f}" for v in of("Greedy by bound", "to_winner")),
         ),
         ClaimFinding(

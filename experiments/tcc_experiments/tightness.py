@@ -139,8 +139,8 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
                 caption="Key - RSM over the items of the frontier at the stop (score units; "
                 "suites A "
                 "and B of size 4). `tight`: equal. `median`, `p90`: to 0.02. `false_keys`: key "
-                "below "
-                "the greatest value under it. `false_when_tightened`: the same of key + kappa. "
+                "below the greatest value that it should bound. "
+                "`false_when_tightened`: the same for key + kappa. "
                 "`mean_slack`: greatest key left less incumbent.",
                 rows=table,
             ),
@@ -156,9 +156,9 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
                 f"{by['Exact']['median']}, nine in ten below {by['Exact']['p90']}; with tilt 8 "
                 f"{by['Exact, tilt 8']['tight']} and {by['Exact, tilt 8']['p90']}",
                 verdict=ClaimVerdict.DIFFERS,
-                because="a key is as tight as M: with the paper's weightless race it also holds "
-                "the "
-                "spread of the costs below; tilted weights take that out of it",
+                because="a key is as tight as M: in the paper's race without weights it also "
+                "contains the spread of the costs below; tilted weights "
+                "remove that",
             ),
             ClaimFinding(
                 claim="kappa = ln(N / Nub) tightens a surrogate key, and the frontier invariant "
@@ -178,7 +178,7 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
                 "a value "
                 f"under them; median {by[PRINTED]['median']}",
                 verdict=ClaimVerdict.FAILS,
-                because="keys that may be too small are not tight but wrong; coupled, "
+                because="keys that may be too small are not tight but wrong; in the coupled race "
                 f"{by['Surrogate, coupled']['false_keys']} are",
             ),
         ),

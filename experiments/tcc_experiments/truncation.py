@@ -130,7 +130,7 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
                 "exact "
                 f"tail from K = {exact} on",
                 verdict=ClaimVerdict.HOLDS if crossing else ClaimVerdict.FAILS,
-                because="where B e^-c < 1; the tail itself can be summed, and the bound is up to "
+                because="if B e^-c < 1; the tail itself can be summed, and the bound is up to "
                 f"{loosest:.2f} score units above it",
             ),
             ClaimFinding(
@@ -139,7 +139,7 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
                 found=f"{SMALL}, K = 1: all {small['all']}, bound {small['bound_M_root']} with "
                 f"M(root); false in {len(false)} of {len(table)} rows",
                 verdict=ClaimVerdict.FAILS if false else ClaimVerdict.HOLDS,
-                because="M(root) has charged the first steps already, e^(-k c_min) charges them "
+                because="M(root) already includes the first steps, and e^(-k c_min) charges them "
                 "again; "
                 f"with s_ref = 0 it holds in {'all' if sound else 'not all'} rows",
             ),

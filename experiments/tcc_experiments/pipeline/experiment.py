@@ -148,9 +148,10 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
             ),
             ResultTable(
                 name="pipeline_tree",
-                caption="The plans of a first search as a tree of the paper's, whose last nodes "
-                "are its leaves: expansions of each method as the paper writes it, the fallback by "
-                "each of its bounds, +- half of the 95 % interval.",
+                caption="The plans of a first search as a tree of the paper, whose last nodes "
+                "are its leaves: expansions of each method as the paper "
+                "defines it, of the fallback by each of its bounds, +- half "
+                "of the 95 % interval.",
                 rows=trees,
             ),
             ResultTable(
@@ -166,10 +167,12 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
 
 
 _CAPTION = (
-    "`expansions`, `wall s`: of the first search of each query, its ledger made in memory; then a "
-    "query, +- half of the 95 % interval. `stop slack`: the largest. `replay`: queries all of "
-    "whose search ledgers are VALID; `sessions`: of its calls. `kappa`: nodes that the validator "
-    "tightened. `searches`, `calls`: means a query. `accuracy`: with exact 95 % limits; right is "
+    "`expansions`, `wall s`: of the first search of each query, with its ledger in memory; then "
+    "per query, +- half of the 95 % interval. `stop slack`: the largest. "
+    "`replay`: queries all of whose search ledgers are VALID; `sessions`: "
+    "queries whose session ledger is VALID. `kappa`: nodes that the "
+    "validator tightened. `searches`, `calls`: means per query. `accuracy`: with exact 95 % "
+    "limits; right is "
     "within half a percent of the tables."
 )
 
@@ -222,9 +225,10 @@ def _fallback_most(table: dict[str, Row], trees: Sequence[Row]) -> ClaimFinding:
     most = fallback > max(_expansions(table, COUPLED), _expansions(table, LITERAL))
     each = ", ".join(f"{row['method']} {float(row['expansions'] or 0):.1f}" for row in trees)
     why = (
-        "by M, the runtime's bound, it goes down one way and stops, as the noise of its values is "
-        f"never negative at tau = 1; and by the bounds of App. E it does nearly so here ({each}, "
-        "over the same plans as a tree of the paper's): costs count four times as much as on the "
+        "with M, the runtime's bound, it follows one path and stops, because the noise of its "
+        "values is never negative at tau = 1; with the bounds of App. E it "
+        f"does nearly the same here ({each}, "
+        "over the same plans as a tree of the paper): costs count four times as much as on the "
         "suites, where by realised LSE it does expand the most. It claims nothing"
     )
     return ClaimFinding(
@@ -241,7 +245,7 @@ def _slack(searched: Sequence[Row]) -> ClaimFinding:
         claim="stop slack is 0 in every mode",
         found=f"at most {slack:g}",
         verdict=ClaimVerdict.FAILS if slack else ClaimVerdict.HOLDS,
-        because="" if slack else "the stop rule makes it so, whatever the mode",
+        because="" if slack else "the stop rule makes it 0, whatever the mode",
     )
 
 
@@ -261,7 +265,7 @@ def _kappa(table: dict[str, Row]) -> ClaimFinding:
         found=f"coupled {table[COUPLED]['kappa']}; as printed {table[LITERAL]['kappa']}",
         verdict=ClaimVerdict.DIFFERS,
         because="the bounds here are twice the counts of every node but a leaf, so a node has "
-        "kappa = -ln 2 and a leaf 0; the paper does not say what its bounds are",
+        "kappa = -ln 2 and a leaf 0; the paper does not state its bounds",
     )
 
 
@@ -271,8 +275,8 @@ def _accuracy(table: dict[str, Row]) -> ClaimFinding:
         found="; ".join(f"{row['mode']} {row['right']} of {row['queries']}"
                         for row in table.values()),
         verdict=ClaimVerdict.EXTRA,
-        because="a plan is drawn for its cost, not for the question; modes differ by how wide "
-        "their plans look",
+        because="a plan is drawn for its cost, not for the question; modes differ in how widely "
+        "their plans search",
     )  # fmt: skip
 
 
