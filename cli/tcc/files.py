@@ -62,7 +62,7 @@ def first_bytes(path: Path) -> bytes:
 
 
 def same_file(path: Path, others: Iterable[Path]) -> bool:
-    """Whether `path` exists and is one of `others`, links included."""
+    """Whether `path` exists and is one of `others`, through links."""
     return path.exists() and any(other.exists() and path.samefile(other) for other in others)
 
 
@@ -72,7 +72,7 @@ def ledger_name(folder: Path, number: int) -> Path:
 
 
 def is_grammar(path: Path) -> bool:
-    """Whether a path is a grammar to compile: standard input, or a file by its ending."""
+    """Whether a path is a grammar to compile: standard input, or a file with its suffix."""
     return path is STDIN or path.suffix in GRAMMAR_ENDINGS
 
 
@@ -119,10 +119,10 @@ def read_given(path: Path) -> Frontend:
 
 
 def files_of(named: Iterable[Path]) -> list[Path]:
-    """Files that are named, and grammars in the named folders, each once; STDIN stays.
+    """Named files, and grammars in named folders, each once; STDIN stays.
 
     Raises:
-        click.BadParameter: a folder holds no grammar, or a file is a graph, which is no text.
+        click.BadParameter: a folder has no grammar, or a file is a graph, which is no text.
     """
     import click
 

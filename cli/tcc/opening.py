@@ -1,8 +1,8 @@
-"""Opening of what commands are given: artifacts, grammars, quotes, atoms, accounts, adapters.
+"""Opening of the inputs of commands: artifacts, grammars, quotes, atoms, accounts, adapters.
 
-A grammar is compiled on the spot.  An input that is refused is shown, and ends the command with its
-exit code: 2 where it is declined (a limit, not a fault), else 1.  ``--timeout`` bounds what looks
-at no clock itself (:func:`at_most`); ``--watch`` repeats the work when a file changes.
+A grammar is compiled on the spot.  A refused input is reported, and ends the command with its exit
+code: 2 if it is declined (a limit, not a fault), else 1.  ``--timeout`` also bounds work that does
+not read the clock (:func:`at_most`); ``--watch`` repeats the work when a file changes.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class OutOfTime(Exception):
 def at_most(seconds: float | None) -> Iterator[None]:
     """End a command's work after `seconds`, whatever its phase; None: never.
 
-    Phases that look at the clock end a little earlier, with a message that says more.  Without
-    alarms, as on Windows, only those end.
+    Phases that read the clock end a little earlier, with a more precise message.  Without alarms,
+    as on Windows, only these phases end.
 
     Raises:
-        OutOfTime: they are over.
+        OutOfTime: the time is over.
     """
     if seconds is None or not hasattr(signal, "setitimer"):
         yield
@@ -75,10 +75,10 @@ def at_most(seconds: float | None) -> Iterator[None]:
 
 
 def config_of(given: dict[str, Any], file: Path, *, output_format: str = "text") -> Config:
-    """Configuration of a file; `config` and `no_config` are taken out of `given`.
+    """Configuration of a file; `config` and `no_config` are removed from `given`.
 
     Raises:
-        click.exceptions.Exit: it is refused, and was shown.
+        click.exceptions.Exit: it is refused, and was reported.
     """
     ctx = click.get_current_context()
     chosen, none = given.pop("config", None), given.pop("no_config", False)
@@ -100,7 +100,7 @@ def config_of(given: dict[str, Any], file: Path, *, output_format: str = "text")
 
 
 def options_of(given: dict[str, Any]) -> Options:
-    """Compiler options of the command line, which are taken out of `given`.
+    """Compiler options of the command line, which are removed from `given`.
 
     The fast kernel checks what is compiled: the pure one would take longer than the compiler.
 
@@ -216,7 +216,7 @@ def within_time(compiled: Compiled, path: Path, options: Options, begun: float) 
 
 
 def require_artifact(path: Path) -> None:
-    """Reject a grammar or a ledger where an artifact is needed, and say what to do."""
+    """Reject a grammar or a ledger if an artifact is needed, and say what to do."""
     if files.is_grammar(path):
         name, made = ("-", "A.tcca") if path is files.STDIN else (path, path.with_suffix(".tcca"))
         raise click.UsageError(
@@ -227,7 +227,7 @@ def require_artifact(path: Path) -> None:
 
 
 def require_ledger(path: Path) -> None:
-    """Reject a grammar or an artifact where a ledger is needed."""
+    """Reject a grammar or an artifact if a ledger is needed."""
     if path.suffix == ".tcg":
         raise click.UsageError(f"{path} is a grammar, and no ledger")
     if files.looks_like_artifact(files.first_bytes(path)):
@@ -242,7 +242,7 @@ def _refuse_ledger(path: Path) -> None:
 
 
 def refuse_compile_options(but: Sequence[str] = ()) -> None:
-    """Reject options of the compiler where an artifact is given: they would have no effect."""
+    """Reject options of the compiler if an artifact is given: they would have no effect."""
     ctx = click.get_current_context()
     for option in COMPILING:
         given = ctx.get_parameter_source(option.name) not in (None, ParameterSource.DEFAULT)
@@ -262,7 +262,7 @@ def _asked() -> str:
 
 
 def refuse(path: Path, refusal: Rejected) -> NoReturn:
-    """Show why an input is refused, and end the command."""
+    """Report why an input is refused, and end the command."""
     verdict = "declined" if refusal.code.declines else "invalid"
     screen.say(f"{path}: {verdict}: {refusal}", err=True)
     asked = _asked()
@@ -286,7 +286,7 @@ def refuse(path: Path, refusal: Rejected) -> NoReturn:
 
 @contextmanager
 def refusing(path: Path) -> Iterator[None]:
-    """Show a refusal of what is in `path`, and end the command."""
+    """Context that reports a refusal of what is in `path`, and ends the command."""
     try:
         yield
     except Rejected as refusal:
@@ -316,7 +316,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def quotes_in(path: Path, artifact: Artifact) -> QuoteBook:
-    """Quotes of a book, for an artifact; a book that is refused ends the command."""
+    """Quotes of a book, for an artifact; a refused book ends the command."""
     from tcc_runtime.pricing.quotes import read_quotes
 
     with _reading(path):
@@ -324,7 +324,7 @@ def quotes_in(path: Path, artifact: Artifact) -> QuoteBook:
 
 
 def atoms_in(path: Path) -> tuple[Atom, ...]:
-    """Atoms of a list; - is standard input.  A list that is refused ends the command.
+    """Atoms of a list; - is standard input.  A refused list ends the command.
 
     Raises:
         click.ClickException: it cannot be read, or standard input is closed.
@@ -336,10 +336,10 @@ def atoms_in(path: Path) -> tuple[Atom, ...]:
 
 
 def account_in(path: Path, wait_ms: int | None = None) -> Account:
-    """Account in a file; one that is refused ends the command.
+    """Account in a file; a refused one ends the command.
 
     Args:
-        wait_ms: how long it is waited for while others draw; None: as accounts are.
+        wait_ms: how long to wait while others draw; None: the default of accounts.
     """
     from tcc_runtime.account.account import WAIT_MS, Account
 
@@ -348,7 +348,7 @@ def account_in(path: Path, wait_ms: int | None = None) -> Account:
 
 
 def adapters_in(registry: Path) -> tuple[Adapter, ...]:
-    """Adapters of a registry, each held to its folder; a registry that is refused ends the command.
+    """Adapters of a registry, each checked against its folder; a refused one ends the command.
 
     Raises:
         tcc_runtime.adapters.registry.ReaderMissing: safetensors is not installed.
@@ -360,10 +360,10 @@ def adapters_in(registry: Path) -> tuple[Adapter, ...]:
 
 
 def given_in(told: Sequence[str], artifact: Artifact) -> dict[str, Any] | None:
-    """What a session is given, of `NAME=VALUE` each; None where nothing is said.
+    """Values that a session is given, from `NAME=VALUE` each; None if there are none.
 
-    A text, a time or a date is written as it is, any other value as JSON; what a grammar asks for
-    is for the gate to say.
+    A text, a time or a date is written as it is, any other value as JSON; the gate decides what the
+    grammar asks for.
     """
     if not told:
         return None
@@ -388,7 +388,7 @@ def given_in(told: Sequence[str], artifact: Artifact) -> dict[str, Any] | None:
 
 
 def _value(text: str) -> Any:
-    """The JSON value of a text; what is none stays the text."""
+    """The JSON value of a text; a text that is no JSON stays the text."""
     try:
         return json.loads(text, parse_float=Decimal)
     except (ValueError, RecursionError):
@@ -424,7 +424,7 @@ watch_option = click.option(
 
 
 def require_watchable(grammars: Iterable[Path], output_format: str) -> None:
-    """Refuse to watch standard input, and to print several documents where one is due.
+    """Refuse to watch standard input, and to print several documents instead of one.
 
     Raises:
         click.UsageError: as said.
@@ -442,14 +442,14 @@ def watch(
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], str] = lambda: time.strftime("%H:%M:%S"),
 ) -> int:
-    """Do `work`, and again whenever a file has changed, until the process is interrupted.
+    """Do `work`, and again whenever a file changes, until the process is interrupted.
 
     Args:
-        grammars: the files that are named.
-        work: gives its exit code; it calls what it is given with each compilation.
+        grammars: the named files.
+        work: returns its exit code; it calls its argument with each compilation.
 
     Returns:
-        the exit code of the last work that was done; 2 where none was.
+        the exit code of the last work that was done; 2 if none was.
     """
     code = DECLINED
     seen = _Seen(grammars)
@@ -543,7 +543,7 @@ def _ended(work: Callable[[See], int], see: See) -> int:
 
 
 def stamp(path: Path) -> Stamp:
-    """When a file was changed (ns), its size in bytes and its number; None where there is none."""
+    """Time of change (ns), size in bytes and number of a file; None if it does not exist."""
     try:
         found = path.stat()
     except (OSError, ValueError):

@@ -75,7 +75,7 @@ class GivenPath(click.Path):
 
 
 class DurationType(click.ParamType[int]):
-    """A time as people write it, `90s`, `30m`, `24h`, `7d`: milliseconds."""
+    """A duration as people write it, `90s`, `30m`, `24h`, `7d`: milliseconds."""
 
     name = "duration"
 
@@ -113,7 +113,7 @@ def sections_of(command: click.Command, ctx: click.Context) -> dict[str, list[cl
 
 
 class FlagPair(click.Option):
-    """A flag of two names, one for yes and one for no: both at once are bad usage."""
+    """A flag with two names, one for yes and one for no: both at once are bad usage."""
 
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
         """Both names say the same member, and each time counts."""
@@ -125,7 +125,7 @@ class FlagPair(click.Option):
     def handle_parse_result(
         self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
     ) -> tuple[Any, list[str]]:
-        """What was told, where it was told in one way."""
+        """The value, if it was given in one way."""
         told = opts.get(self.name or "")
         if isinstance(told, list):
             if len(set(told)) > 1:
@@ -141,7 +141,7 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def taken(table: Iterable[Option], given: dict[str, Any]) -> dict[str, Any]:
-    """Values of a table's options; they are taken out of `given`."""
+    """Values of a table's options; removes them from `given`."""
     return {option.name: given.pop(option.name) for option in table}
 
 
@@ -228,14 +228,14 @@ def _thirty_two_bytes(
 
 
 def running() -> tuple[Option, ...]:
-    """Options of a run; it takes the bits of counts from the option of the compiler."""
+    """Options of a run; the bits of counts come from the option of the compiler."""
     from tcc_runtime.settings.settings import TABLE
 
     return tuple(option for option in TABLE if option.name != "count_bits")
 
 
 def executing() -> tuple[Option, ...]:
-    """Options of the searches of an execution, whose session says where each begins."""
+    """Options of the searches of an execution; its session determines where each begins."""
     return tuple(option for option in running() if option.name not in _NOT_OF_EXECUTIONS)
 
 
@@ -283,7 +283,7 @@ protocol_option = click.option(
 
 
 def kernel_option(text: str, *more: str) -> Decorator:
-    """The option of the kernel that checks; `more` are those that this command knows beside."""
+    """The option of the kernel that checks; `more` are additional kernels of this command."""
     kernels = click.Choice(("pure", "fast", *more))
     return click.option("--kernel", type=kernels, default="pure", show_default=True, help=text)
 
@@ -295,7 +295,7 @@ def lock_option(text: str) -> Decorator:
 
 
 def asking_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options of what a run or an execution asks, charges and accounts for."""
+    """Options for questions, charges and accounts of a run or an execution."""
     return _all(
         command,
         input_option("--quotes", "book of quotes: the costs of calls whose cost is a range"),
@@ -308,7 +308,7 @@ def asking_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def given_option(text: str) -> Decorator:
-    """The option of commands that open a session: what it is given."""
+    """The option of commands that open a session: values that the session is given."""
     return click.option("--given", "told", metavar="NAME=VALUE", multiple=True, help=text)
 
 
@@ -331,7 +331,7 @@ def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def trust_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options of commands that run an artifact: what of it to check first."""
+    """Options of commands that run an artifact: what to check first."""
     return _all(
         command,
         click.option(
@@ -355,7 +355,7 @@ def _all(command: Callable[..., Any], *options: Decorator) -> Callable[..., Any]
 
 
 def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The option of every command that gives findings."""
+    """The option of every command that reports findings."""
     return click.option(
         "--output-format",
         type=click.Choice(FORMATS),
@@ -367,7 +367,7 @@ def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def chosen(output_format: str, as_json: bool) -> str:
-    """The format that the two options come to; it is known to what ends a command early, too."""
+    """The format that the two options select; errors that end a command use it, too."""
     if as_json and output_format not in ("text", "json"):
         raise click.UsageError(f"--json and --output-format {output_format} exclude each other")
     if as_json and output_format == "text":
@@ -431,10 +431,10 @@ def delta_of(_ctx: click.Context, _parameter: click.Parameter, value: str) -> st
 
 
 def plain_delta(value: str) -> str:
-    """A delta in canonical text, of a decimal with an exponent or without.
+    """A delta in canonical text, from a decimal with or without an exponent.
 
     Raises:
-        click.BadParameter: it is none, not above 0 and below 1, or has too many places.
+        click.BadParameter: it is no decimal, not above 0 and below 1, or has too many places.
     """
     match = _DELTA.fullmatch(value)
     if match is None:

@@ -1,6 +1,6 @@
-"""Servers as commands are given them, by command, URL, name or file; and a gate over HTTP.
+"""Servers given to commands by command, URL, name or file; and a gate over HTTP.
 
-Text: docs/mcp.md.  What a file or the environment has of secrets goes to the servers alone.
+Text: docs/mcp.md.  Secrets in a file or in the environment go only to the servers.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def named_servers(
     """The servers of ``--server NAME=URL|COMMAND``.
 
     Raises:
-        click.UsageError: one is none, or a name is given twice.
+        click.UsageError: one is malformed, or a name is given twice.
     """
     found: dict[str, Command] = {}
     for one in given:
@@ -87,7 +87,7 @@ def servers_in(path: Path, headers: Mapping[str, str], seconds: float) -> dict[s
     """The servers of a client's configuration, the member `mcpServers`.
 
     Raises:
-        click.UsageError: the file is none, or a server in it is not understood.
+        click.UsageError: the file is no configuration, or a server in it is not understood.
     """
     if not is_regular(path) or path.stat().st_size > _MOST_BYTES:
         raise click.UsageError(f"{path} is no configuration of servers")
@@ -175,7 +175,7 @@ def shared_servers(command: Command) -> tuple[Command, tuple[SharedServer, ...]]
 
 
 def bound_tools(artifact: Artifact, servers: Mapping[str, Command]) -> dict[str, tuple[str, str]]:
-    """Of each tool of a grammar, the server that it is bound to, and its name there.
+    """The server that each tool of a grammar is bound to, and the name of the tool there.
 
     Raises:
         click.UsageError: a tool is bound to no server, or to one that was not given.

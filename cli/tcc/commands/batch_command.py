@@ -140,7 +140,7 @@ def _run(
 
 
 def _counted(runs: Iterator[Run], requests: Path) -> tuple[int, int]:
-    """How many runs there are, and how many of them are certified; an error has its request."""
+    """Number of runs, and of certified runs; an error names its request."""
     made = certified = 0
     try:
         for run in runs:
@@ -174,10 +174,10 @@ def _in_shards(
 
 
 def _looked_at(path: Path, *, whole: bool) -> tuple[Settings | None, int]:
-    """The first request, None where there is none, and how many there are.
+    """The first request, or None, and the number of requests.
 
     Args:
-        whole: look at each before the first is run; a batch in shards does so by itself.
+        whole: read all requests before the first run; a batch in shards does so by itself.
     """
     first, number = None, 0
     for settings in read_file(path):
@@ -197,7 +197,7 @@ def _refuse(ctx: click.Context, names: tuple[str, ...], why: str) -> None:
 
 @contextmanager
 def endings(artifact: Path) -> Iterator[None]:
-    """Inside, what a batch raises becomes what a command says."""
+    """Context in which errors of a batch become errors of the command."""
     try:
         yield
     except WorkerLost as error:
@@ -208,7 +208,7 @@ def endings(artifact: Path) -> Iterator[None]:
 
 
 def print_runs(runs: int, certified: int, out: Path, as_json: bool) -> int:
-    """A batch without shards; gives the exit code."""
+    """Print a batch without shards; returns the exit code."""
     if as_json:
         from tcc.outputs.runs import BatchOutput
 
@@ -219,7 +219,7 @@ def print_runs(runs: int, certified: int, out: Path, as_json: bool) -> int:
 
 
 def print_done(done: BatchDone, out: Path, as_json: bool) -> int:
-    """A batch in shards; gives the exit code."""
+    """Print a batch in shards; returns the exit code."""
     fields: dict[str, Any] = {
         "runs": done.batch.runs,
         "certified": done.certified,
@@ -245,7 +245,7 @@ def print_done(done: BatchDone, out: Path, as_json: bool) -> int:
 
 
 def print_validation(found: BatchValidation, out: Path, as_json: bool) -> int:
-    """What a batch shows; gives the exit code."""
+    """Print the validation of a batch; returns the exit code."""
     if as_json:
         from tcc.outputs.runs import BatchFindingJson, BatchValidationOutput
 
@@ -287,7 +287,7 @@ def _summary(found: BatchValidation) -> str:
 
 
 def outputs(out: Path, ledgers: int) -> Iterator[Path]:
-    """What is there by the names that a batch with so many ledgers writes."""
+    """Existing files with the names that a batch with so many ledgers writes."""
     for path in out.iterdir() if out.is_dir() else ():
         digits = path.stem if path.stem.isascii() and path.stem.isdigit() else "0"
         numbered = 0 < int(digits) <= ledgers and path.name == ledger_name(out, int(digits)).name

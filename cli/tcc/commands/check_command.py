@@ -132,7 +132,7 @@ def command(
 
 
 def _check_proof(proof: Path, about: tuple[Path, ...], shown: str) -> int:
-    """The verdict on a proof, printed."""
+    """Print the verdict on a proof."""
     try:
         data, given = read_proof(proof), [path.read_bytes() for path in about]
     except OSError as error:
@@ -198,11 +198,11 @@ Check: TypeAlias = "Callable[[bytes], CheckReport]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedFile:
-    """What was found about artifacts.
+    """Result of checking artifacts.
 
     Attributes:
-        reports: of each artifact that could be read, its path and the report of its check.
-        pins: what does not agree with the lock.
+        reports: path and report of each artifact that could be read.
+        pins: differences from the lock.
     """
 
     reports: Sequence[tuple[Path, CheckReport]]
@@ -210,7 +210,7 @@ class CheckedFile:
 
     @property
     def verdict(self) -> int:
-        """1 where anything is invalid or not pinned, else 2 where anything is declined, else 0."""
+        """1 if anything is invalid or not pinned, else 2 if anything is declined, else 0."""
         verdicts = {report.verdict for _, report in self.reports}
         if self.pins or FINDINGS in verdicts:
             return FINDINGS
@@ -218,7 +218,7 @@ class CheckedFile:
 
     @property
     def found(self) -> list[ReportedFinding]:
-        """Everything as findings, artifact by artifact, then the pins."""
+        """All findings, artifact by artifact, then the pins."""
         by_check = [one for path, report in self.reports for one in of_check(report.findings, path)]
         return [*by_check, *self.pins]
 
@@ -227,16 +227,16 @@ def check_each(paths: Iterable[Path], check: Check) -> CheckedFile:
     """Check artifacts.
 
     Raises:
-        OSError: one cannot be read.
+        OSError: an artifact cannot be read.
     """
     return CheckedFile(reports=[(path, check(path.read_bytes())) for path in paths], pins=())
 
 
 def check_locked(lock: Path, paths: Sequence[Path], check: Check) -> CheckedFile:
-    """Check artifacts and hold them to their pins; all pinned ones where none is named.
+    """Check artifacts against their pins; all pinned ones if none is named.
 
     Raises:
-        OSError: one that is there cannot be read.
+        OSError: an existing artifact cannot be read.
     """
     try:
         pins = pin_command.read_pins(lock)
@@ -265,7 +265,7 @@ def check_locked(lock: Path, paths: Sequence[Path], check: Check) -> CheckedFile
 
 
 def _pin(data: bytes) -> pin_command.Pin:
-    """The pin of bytes that were checked."""
+    """The pin of the bytes that were checked."""
     file = read_artifact(data, digests=False)
     manifest = file.manifest
     return pin_command.Pin(

@@ -79,10 +79,10 @@ def command(
 
 @frozen
 class _Job:
-    """What is compiled, and where to; `shown` is the format of the diagnostics.
+    """One compilation: its input and output; `shown` is the format of the diagnostics.
 
     Attributes:
-        config: the file that options had their defaults from, where there was one.
+        config: the file that set defaults of options, if there was one.
     """
 
     grammar: Path
@@ -92,7 +92,7 @@ class _Job:
     config: Path | None
 
     def run(self, see: opening.See) -> int:
-        """Compile, write and tell; ends the command where there is no artifact."""
+        """Compile, write and report; ends the command if there is no artifact."""
         started = time.perf_counter()
         with compile_line(quiet=self.shown != "text") as progress:
             begun = time.monotonic()
@@ -140,7 +140,7 @@ class _Job:
         return CLEAN
 
     def _hint(self, artifact: Artifact, size: int) -> None:
-        """Name `--for gate` where a large file has no cost that a search could be about."""
+        """Suggest `--for gate` for a large file without a cost that a search could use."""
         searched = any(artifact.cost_low) or any(artifact.cost_high)
         if size > _LARGE and self.options.purpose == "run" and not searched:
             message = f"hint: {size >> 20} MiB, mostly counts that a run reads and a gate does not"

@@ -120,10 +120,10 @@ def desk(corpus: Path, digest: str | None) -> None:
 
 
 def _empty(folder: Path) -> None:
-    """The folder, new or empty: nothing is written over.
+    """The folder, new or empty, so that nothing is overwritten.
 
     Raises:
-        click.BadParameter: something is in it.
+        click.BadParameter: the folder is not empty.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):

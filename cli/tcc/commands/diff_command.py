@@ -98,7 +98,7 @@ def command(
 
 
 def _with_what_is_left(options: Options, begun: float) -> Options:
-    """The time of the command is for both sides."""
+    """Options with the remaining time: the limit of the command is for both sides."""
     if options.timeout is None:
         return options
     left = options.timeout - (time.monotonic() - begun)
@@ -106,7 +106,7 @@ def _with_what_is_left(options: Options, begun: float) -> Options:
 
 
 def _opened(path: Path, beside: Path, options: Options) -> Artifact:
-    """What is asked of a side is what it lets through, whether or not its examples hold."""
+    """A side; its examples need not hold, as only what it lets through is compared."""
     return open_artifact(
         path,
         command="diff",
@@ -118,7 +118,7 @@ def _opened(path: Path, beside: Path, options: Options) -> Artifact:
 
 
 def _states(ctx: click.Context, options: Options) -> int:
-    """States that a question about sessions may meet: those that were asked for, where any were."""
+    """Limit on the states of a question about sessions: that of the options, if given."""
     asked = ctx.get_parameter_source("max_states") not in (None, ParameterSource.DEFAULT)
     return options.max_states if asked else MAX_STATES
 

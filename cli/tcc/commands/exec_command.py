@@ -254,7 +254,7 @@ def _spent_text(spent: SpentAmounts, left: Mapping[str, str]) -> str:
 
 
 def tools_in(path: Path | None, artifact: Artifact) -> tuple[dict[str, Any] | None, Any, Any]:
-    """Tools, open arguments and `resolve` of a Python file; what is wrong ends the command."""
+    """Tools, open arguments and `resolve` of a Python file; an error ends the command."""
     if path is None:
         return None, None, None
     if path.suffix != ".py":
@@ -280,7 +280,7 @@ def tools_in(path: Path | None, artifact: Artifact) -> tuple[dict[str, Any] | No
 
 @contextmanager
 def _owners(where: str) -> Iterator[None]:
-    """The code of the file's owner, which may raise anything, and exit too."""
+    """Context for the code of the file's owner, which may raise anything, and exit."""
     try:
         yield
     except (KeyboardInterrupt, GeneratorExit, CancelledError):

@@ -150,7 +150,7 @@ def command(
 
 
 def print_list(wanted: Sequence[Experiment], as_json: bool) -> None:
-    """The experiments, with the paper's labels and what they take."""
+    """Print the experiments, with the paper's labels and the time that they take."""
     if as_json:
         from tcc.outputs.runs import ExperimentJson, ExperimentListOutput, SecondsJson
 
@@ -171,7 +171,7 @@ def print_list(wanted: Sequence[Experiment], as_json: bool) -> None:
 
 
 def print_differing(folder: Path, found: Sequence[Differing]) -> None:
-    """Each cell that was published otherwise, by its table, row and column."""
+    """Print each cell that differs from the published one, by table, row and column."""
     for cell in found:
         if not cell.column:
             whole = f"row {cell.row}" if cell.row else "the table"
@@ -189,7 +189,7 @@ def print_differing(folder: Path, found: Sequence[Differing]) -> None:
 
 @contextmanager
 def bars(*, quiet: bool) -> Iterator[OnPart]:
-    """A callback that keeps a bar for each experiment; one that does nothing without a terminal."""
+    """A callback that updates a bar for each experiment; without a terminal it does nothing."""
     if quiet or not sys.stderr.isatty():
         yield lambda name, done, total: None
         return

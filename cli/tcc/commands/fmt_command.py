@@ -116,11 +116,11 @@ _CONTEXT = 3
 
 
 def unified(old: str, new: str, name: str) -> str:
-    """The difference from `old` to `new`; empty where they are the same.
+    """The difference from `old` to `new`; empty if they are equal.
 
     Args:
-        old, new: texts with the same characters in the same order, but for white space.
-        name: of the file that `old` is in.
+        old, new: texts with the same characters in the same order, except for white space.
+        name: of the file that contains `old`.
     """
     hunks = "".join(_hunks(_ordered(_compared(_lines(old), _lines(new)))))
     return f"--- {name}\n+++ {name}\n{hunks}" if hunks else ""
@@ -151,7 +151,7 @@ def _compared(old: Sequence[str], new: Sequence[str]) -> Iterator[Line]:
 
 
 def _first(old: str, new: str, ahead: int) -> bool:
-    """Whether the old line goes before the new one comes; `ahead` is how much more was read."""
+    """Whether the old line precedes the new one; `ahead` is how much more was read."""
     if ahead:
         return ahead < 0
     return not old.strip() or bool(new.strip())
@@ -162,7 +162,7 @@ def _size(line: str) -> int:
 
 
 def _ordered(lines: Iterator[Line]) -> Iterator[Line]:
-    """What goes before what comes, between two lines that stay."""
+    """Removed lines before added ones, between two lines that stay."""
     coming: list[Line] = []
     for sign, text in lines:
         if sign == "+":
@@ -215,7 +215,7 @@ class Layout:
     """A file and its layout.
 
     Attributes:
-        refused: why it could not be written; None where it could, or had not to be.
+        refused: why it could not be written; None if it could, or did not have to be.
     """
 
     path: Path
@@ -224,19 +224,19 @@ class Layout:
 
     @property
     def changed(self) -> bool:
-        """Whether the layout is not what the file holds."""
+        """Whether the layout differs from the file."""
         return self.made.text is not None and self.made.text != self.made.source.text
 
     @property
     def failed(self) -> int:
-        """The exit code that errors ask for: 0 where there are none."""
+        """The exit code for errors: 0 if there are none."""
         if self.refused is not None:
             return DECLINED
         codes = {diagnostic.code for diagnostic in self.made.diagnostics}
         return CLEAN if not codes else DECLINED if codes <= GUARDS else FINDINGS
 
     def difference(self) -> str:
-        """A unified difference from the file to its layout; empty where there is none."""
+        """A unified difference from the file to its layout; empty if there is none."""
         if not self.changed or self.made.text is None:
             return ""
         return unified(self.made.source.text, self.made.text, escaped(str(self.path)))
@@ -249,13 +249,13 @@ class Layout:
 
 
 def laid_out(path: Path) -> Layout:
-    """Read a file, or standard input, and lay it out."""
+    """Read a file, or standard input, and format it."""
     data = read_stdin() if path is STDIN else read_bytes(path)
     return Layout(path=path, made=format_bytes(data, str(path)))
 
 
 def written(layout: Layout) -> Layout:
-    """Write the layout into the file, where it is another; the old bytes are there or the new."""
+    """Write a changed layout into the file; after a crash the file is the old or the new one."""
     if not layout.changed or layout.made.text is None:
         return layout
     try:

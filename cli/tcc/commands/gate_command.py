@@ -53,7 +53,7 @@ _SHADOW = "in the shadow: nothing is refused, and the ledgers of its sessions sh
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Web:
-    """What the options say of HTTP."""
+    """Options of HTTP."""
 
     address: tuple[str, int]
     names: Sequence[str]
@@ -316,10 +316,10 @@ def command(
 
 
 def _account(path: Path | None, artifact: Artifact) -> Account | None:
-    """The account that limits across sessions are counted in; others may wait for the relay.
+    """The account that counts limits across sessions; the relay may wait for others.
 
     Raises:
-        click.UsageError: the grammar has such limits, and none is given; or the other way round.
+        click.UsageError: the grammar has such limits and no account is given, or the reverse.
     """
     if path is None:
         try:
@@ -334,10 +334,10 @@ def _account(path: Path | None, artifact: Artifact) -> Account | None:
 
 
 def _web_of(given: Mapping[str, Any]) -> _Web | None:
-    """What is said of HTTP; None without --http.
+    """Options of HTTP; None without --http.
 
     Raises:
-        click.UsageError: an option is for HTTP and there is none, or it lacks its pair.
+        click.UsageError: an option of HTTP is given without --http, or without its pair.
     """
     names = {
         "--host": given["names"], "--origin": given["origins"], "--tls-cert": given["tls_cert"],
@@ -375,10 +375,10 @@ def _web_of(given: Mapping[str, Any]) -> _Web | None:
 
 
 def _require_http(web: _Web, store: Path | None, kind: str, masks: bool) -> None:
-    """Holds what is said of HTTP to the rest.
+    """Check the options of HTTP against the others.
 
     Raises:
-        click.UsageError: it does not go with it.
+        click.UsageError: they contradict each other.
     """
     if store is None:
         raise click.UsageError("--http serves many sessions: --store says where they are kept")
@@ -422,7 +422,7 @@ def _served(
     told: tuple[str, ...],
     account: Account | None,
 ) -> int:
-    """Serve over HTTP until we are asked to stop, and give the exit code."""
+    """Serve over HTTP until a signal ends it, and return the exit code."""
     import asyncio
 
     try:
@@ -507,7 +507,7 @@ def _served(
 def _given(
     told: tuple[str, ...], artifact: Artifact, by_token: bool
 ) -> tuple[Mapping[str, Any], Mapping[str, str]]:
-    """What every session is given, and the claims that the rest is taken from, by name."""
+    """Values that every session is given, and the claims that provide the others, by name."""
     claims = {}
     if by_token:
         for pair in told:
@@ -521,7 +521,7 @@ def _given(
 def _of_claims(
     who: Principal | None, values: Mapping[str, Any], claims: Mapping[str, str]
 ) -> Mapping[str, Any]:
-    """What the session of a principal is given."""
+    """Values that the session of a principal is given."""
     if who is None:
         return values
     return {**values, **{name: who.claim(claim) for name, claim in claims.items()}}
@@ -530,7 +530,7 @@ def _of_claims(
 def _kind_of(
     ledger: Path | None, store: Path | None, session: str | None, renew: int | None, finish: bool
 ) -> str:
-    """Which session of a store: `new`, `principal` or an id; empty with a ledger of its own."""
+    """Session of a store: `new`, `principal` or an id; empty with --ledger."""
     if (ledger is None) == (store is None):
         raise click.UsageError("one of --ledger and --store says where the session is kept")
     if store is None:
@@ -552,13 +552,13 @@ def _kind_of(
 
 
 def _bounds(artifact: Artifact) -> bool:
-    """Whether the grammar says anything that holds for a session as a whole."""
+    """Whether the grammar has a statement about a session as a whole."""
     core = artifact.core
     return bool(core.limits or core.monitors or core.forbids)
 
 
 def _guarded(open_gate: Callable[[], Gate | None], how: Guarded) -> int:
-    """Relay until the end, and give the exit code."""
+    """Relay until the end, and return the exit code."""
     notes = 0
 
     def note(text: str) -> None:
@@ -583,7 +583,7 @@ def _guarded(open_gate: Callable[[], Gate | None], how: Guarded) -> int:
 
 
 def _gate(open_gate: Callable[[], Gate], ledger: Path) -> Gate | None:
-    """Takes the session up; None while another process has its lock, or the store's."""
+    """Reopen the session; None while another process has its lock, or that of the store."""
     try:
         return open_gate()
     except ResumeError as error:

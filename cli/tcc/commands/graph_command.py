@@ -34,7 +34,7 @@ _ENDINGS: Final = {
 
 
 def drawing_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a format and of an output."""
+    """Options of format and output."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="the same as --format json"),
         click.option(
@@ -56,10 +56,10 @@ def drawing_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def chosen_format(output_format: str | None, as_json: bool, output: Path | None, bare: str) -> str:
-    """The format that was asked for, that of the output's ending, or else `bare`.
+    """The format of --format, that of the output's suffix, or else `bare`.
 
     Raises:
-        click.UsageError: two were asked for.
+        click.UsageError: two formats are given.
     """
     if as_json and output_format not in (None, "json"):
         raise click.UsageError(f"--json and --format {output_format} exclude each other")
@@ -69,12 +69,12 @@ def chosen_format(output_format: str | None, as_json: bool, output: Path | None,
 
 
 def is_graph(form: str) -> TypeGuard[GraphFormat]:
-    """Whether a format is one for programs."""
+    """Whether a format is for programs."""
     return form in GRAPHS
 
 
 def is_picture(form: str) -> TypeGuard[PictureFormat]:
-    """Whether a format is one of pictures."""
+    """Whether a format is a picture."""
     return form in PICTURES
 
 
@@ -82,7 +82,7 @@ def deliver(text: str, output: Path | None, output_format: str, read: Iterable[P
     """Print a text that ends in a line feed, or write it to a file.
 
     Raises:
-        click.ClickException: it cannot be written, or is one of the files that were `read`.
+        click.ClickException: the file cannot be written, or is one of those that were `read`.
     """
     if output is None:
         if output_format in GRAPHS and output_format != "graphml":

@@ -31,7 +31,7 @@ _MOST_BYTES = 64 << 20
 
 
 class NotListed(Exception):
-    """A list of tools cannot be had."""
+    """The tools cannot be listed."""
 
 
 @click.group("import")
@@ -132,7 +132,7 @@ def mcp(
 def _tools_of_all(
     servers: Mapping[str, upstream.Command], seconds: float, protocol: upstream.Protocol
 ) -> tuple[Sequence[Mapping[str, Any]], dict[str, tuple[str, str]]]:
-    """The tools of several servers, each under a name of its own; where names meet, SERVER_TOOL."""
+    """Tools of several servers, each with its own name; equal names become SERVER_TOOL."""
     found: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
     for server, command in servers.items():
         screen.warn(f"starts {server}: {_shown(command)}")
@@ -150,7 +150,7 @@ def _tools_of_all(
 
 
 def _shown(command: upstream.Command) -> str:
-    """What is started, without its environment and its headers."""
+    """The command that is started, without environment and headers."""
     if isinstance(command, Remote):
         return command.url
     words = command.command if isinstance(command, upstream.ServerProgram) else command
@@ -158,10 +158,10 @@ def _shown(command: upstream.Command) -> str:
 
 
 def _require_apart(written: Mapping[str, Path | None]) -> None:
-    """Whatever is written has a file of its own: the last would replace the others.
+    """Check that each output has a file of its own, as the last would replace the others.
 
     Raises:
-        click.UsageError: two are one file.
+        click.UsageError: two outputs are one file.
     """
     taken: dict[Path, str] = {}
     for name, path in written.items():
@@ -174,9 +174,9 @@ def _require_apart(written: Mapping[str, Path | None]) -> None:
 
 
 def _rewrite(path: Path, grammar: Path, config: Path, lock: Path | None, overwrite: bool) -> None:
-    """A configuration with one server, the gate, which starts those of the old one.
+    """A configuration with one server, the gate, which starts those of the old configuration.
 
-    Their environments stay in the old file, in no arguments.
+    The servers' environments stay in the old file, and are in no argument.
     """
     if not overwrite and (path.exists() or path.is_symlink()):
         raise click.ClickException(f"{path} is there; give --overwrite to replace it")
@@ -233,7 +233,7 @@ def tools_in(path: Path) -> Sequence[Mapping[str, Any]]:
 
 
 def _described(tool: Any) -> Any:
-    """A tool as MCP describes it, where an API of models describes it as a function."""
+    """A tool as MCP describes it, from the function that an API of models describes."""
     if not isinstance(tool, dict):
         return tool
     if tool.get("type") == "function":  # OpenAI: chat completions nest it, responses do not
@@ -254,16 +254,16 @@ def _is_tool(tool: object) -> bool:
 
 
 def identifier(text: str) -> str:
-    """A name for the grammar: what is no letter, digit or ``_`` becomes ``_``."""
+    """A name for the grammar: other characters than letters, digits and ``_`` become ``_``."""
     made = re.sub(r"[^A-Za-z0-9_]", "_", text)[:100] or "server"
     return f"tools_{made}" if made in RESERVED or made[0].isdigit() else made
 
 
 def write_text(path: Path | None, text: str, overwrite: bool, read: Path | None) -> None:
-    """Write what is made, where a path is given.
+    """Write a text, if a path is given.
 
     Raises:
-        click.ClickException: it is what is read, or is there already.
+        click.ClickException: the path is an input, or exists already.
     """
     if path is None:
         return

@@ -63,7 +63,7 @@ def _checked(name: str) -> str:
 
 
 def _from_folder(folder: Path) -> str:
-    """The name of a folder as one of a grammar; other characters become ``_``."""
+    """The name of a folder as the name of a grammar; other characters become ``_``."""
     made = re.sub(r"[^A-Za-z0-9_]+", "_", folder.resolve().name).strip("_")[: MAX_NAME - 1]
     if not made:
         return _TEMPLATE
@@ -77,10 +77,10 @@ def _template(file: str, name: str) -> str:
 
 
 def _write(texts: Mapping[Path, str], force: bool) -> None:
-    """Write all files, or none where one is there.
+    """Write all files, or none if one exists.
 
     Raises:
-        click.ClickException: a file is there, or cannot be written.
+        click.ClickException: a file exists, or cannot be written.
     """
     there = [str(path) for path in texts if os.path.lexists(path)]
     if there and not force:
@@ -96,7 +96,7 @@ def _write(texts: Mapping[Path, str], force: bool) -> None:
 
 
 def _write_new(path: Path, data: bytes) -> None:
-    """A file that was not there; what cannot be written whole is taken away again."""
+    """Write a new file; a file that cannot be written whole is removed."""
     with os.fdopen(create(path, overwrite=False), "wb", buffering=0) as file:
         try:
             while data:
@@ -107,7 +107,7 @@ def _write_new(path: Path, data: bytes) -> None:
 
 
 def _steps(folder: Path, name: str, *, ci: bool) -> Sequence[str]:
-    """What to do now, in the order of doing it."""
+    """The next steps, in order."""
     path = folder / f"{name}.tcg"
     steps = [
         f"write your own tools, rules and limits into {path}",

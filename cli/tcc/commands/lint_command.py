@@ -75,7 +75,7 @@ def command(
 
 
 def _linted(path: Path, limits: Options, config: options.Config) -> Linted:
-    """The lints of a file, within the time: what has no clock of its own is ended, too."""
+    """The lints of a file, within the time; this also ends work that does not read the clock."""
     from tcc_compiler.pass_diagnostics import refusal_diagnostic
     from tcc_compiler.resources import out_of_time
 
@@ -88,14 +88,14 @@ def _linted(path: Path, limits: Options, config: options.Config) -> Linted:
 
 
 def _code(results: list[tuple[Path, Linted, bool]], *, as_diff: bool) -> int:
-    """The exit code: findings before open questions; in a diff, a file to mend is a finding."""
+    """The exit code: findings before undecided lints; in a diff, a file to fix is a finding."""
     if any(changed if as_diff else linted.findings for _, linted, changed in results):
         return FINDINGS
     return DECLINED if any(linted.undecided for _, linted, _ in results) else CLEAN
 
 
 def _mend(path: Path, linted: Linted, limits: Options, *, write: bool) -> bool:
-    """Make or show the fixes of a grammar; whether there are any."""
+    """Apply or show the fixes of a grammar; returns whether there are any."""
     before, after = linted.text, linted.fixed
     if before is None or after is None or before == after:
         return False

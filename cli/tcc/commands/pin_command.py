@@ -36,12 +36,12 @@ _HEX = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pin:
-    """What an artifact has to be.
+    """Required artifact.
 
     Attributes:
         digest: of the artifact, hex.
         grammar, version: the name and the version of its grammar.
-        source: the path of its grammar, below the lock's folder; None where it is held to none.
+        source: the path of its grammar, below the lock's folder; None if it has none.
         source_core: the digest of the core of that grammar, hex.
     """
 
@@ -53,13 +53,13 @@ class Pin:
 
     @property
     def fields(self) -> dict[str, str]:
-        """The members of a lock, those of the source where there is one."""
+        """The members in a lock, with those of the source if there is one."""
         named = {name: getattr(self, name) for name in (*_NAMED, *_SOURCE)}
         return {name: value for name, value in named.items() if value is not None}
 
 
 class LockError(Exception):
-    """A lock that is missing or malformed, or a path that it cannot hold.
+    """A lock is missing or malformed, or cannot contain a path.
 
     Args:
         path: of the lock.
@@ -72,7 +72,7 @@ class LockError(Exception):
 
 
 class SourceError(Exception):
-    """A source that is gone, has errors, or is not what its artifact was made from.
+    """A source is gone, has errors, or is not what its artifact was made from.
 
     Args:
         what: which of these.
@@ -80,7 +80,7 @@ class SourceError(Exception):
 
 
 def pin_of(artifact: Artifact, lock: Path, source: str | None) -> Pin:
-    """Pin of an artifact, and of the source that it is held to.
+    """Pin of an artifact and of its source.
 
     Args:
         source: its path, below the folder of `lock`.
@@ -100,10 +100,10 @@ def pin_of(artifact: Artifact, lock: Path, source: str | None) -> Pin:
 
 
 def _core_of(source: Path) -> bytes:
-    """The core of a grammar that is there.
+    """The core of an existing grammar.
 
     Raises:
-        SourceError: it is not, or has errors.
+        SourceError: the grammar is gone, or has errors.
     """
     from tcc_compiler.pipeline import read_source
 
@@ -122,7 +122,7 @@ def _digest(core: bytes) -> str:
 
 
 def _differing(held: bytes, now: bytes) -> str:
-    """Which statements, or what else, the artifact has otherwise than its source."""
+    """Which statements, or what else, differ between the artifact and its source."""
     from tcc_runtime.analysis.comparison import core_changes
 
     said = []
@@ -135,7 +135,7 @@ def _differing(held: bytes, now: bytes) -> str:
 
 
 def name_in(lock: Path, artifact: Path) -> str:
-    """The name under which `lock` has an artifact or a source.
+    """The name of an artifact or a source in `lock`.
 
     Raises:
         LockError: it is not below the lock's folder, or its name cannot be shown.
@@ -158,7 +158,7 @@ def read_pins(path: Path) -> dict[str, Pin]:
     """The pins of a lock, by the names of the artifacts.
 
     Raises:
-        LockError: it is not there, or is not what :func:`lock_text` writes but for its spaces.
+        LockError: it does not exist, or is not what :func:`lock_text` writes, up to spaces.
     """
     try:
         if not is_regular(path):
@@ -214,7 +214,7 @@ def _is_name(name: str) -> bool:
 
 
 def check_pin(name: str, path: Path, pins: Mapping[str, Pin], there: Pin) -> list[ReportedFinding]:
-    """What an artifact at `path` has that its pin under `name` has not."""
+    """Difference of the artifact at `path` from its pin under `name`."""
     place = Place(file=str(path))
     pin = pins.get(name)
     if pin is None:
@@ -233,7 +233,7 @@ def check_pin(name: str, path: Path, pins: Mapping[str, Pin], there: Pin) -> lis
 
 
 def check_source(lock: Path, pin: Pin | None, artifact: Path, held: bytes) -> list[ReportedFinding]:
-    """What the source of a pin has that its artifact, of the core `held`, has not."""
+    """Difference of the source of a pin from its artifact, whose core is `held`."""
     if pin is None or pin.source is None:
         return []
     source = lock.parent / pin.source
@@ -250,7 +250,7 @@ def check_source(lock: Path, pin: Pin | None, artifact: Path, held: bytes) -> li
 
 
 def missing(path: Path) -> ReportedFinding:
-    """A pinned artifact that is not there."""
+    """Finding about a pinned artifact that does not exist."""
     hint = f"put it there, or: tcc pin --remove {path}"
     said = "there is a pin, and no such file"
     return ReportedFinding(code="TCC844", message=said, place=Place(file=str(path)), hint=hint)
@@ -327,9 +327,9 @@ def command(
 
 
 def _source_of(name: str, path: Path, lock: Path, before: Pin | None) -> str | None:
-    """Source of an artifact where none is named: the pinned one, or the grammar beside it.
+    """Source of an artifact if none is named: the pinned one, or the grammar beside it.
 
-    A grammar that is beside a link, or that the lock cannot name, does not count.
+    A grammar beside a link, or one that the lock cannot name, does not count.
     """
     if before is not None and before.source is not None:
         return before.source

@@ -45,11 +45,11 @@ _TOLD = frozenset({Code.INCOMPLETE, Code.WITHHELD})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltPage:
-    """A page, and what it says.
+    """A page and its verdict.
 
     Attributes:
         verdict: the word at its top.
-        code: the exit code that it comes to.
+        code: the exit code of the verdict.
     """
 
     page: pages.Page
@@ -87,7 +87,7 @@ def of_artifact(given: Artifact | bytes, since: Artifact | None, pin: str | None
 
 
 def _checked(data: bytes, pin: str | None) -> tuple[CheckReport, str]:
-    """The verdict, and who says so; of a core that is too large to walk the certificates alone."""
+    """The verdict and its source; if the core is too large to walk, of the certificates only."""
     if len(data) >= _LARGE:
         from tcc_runtime.fastcheck.kernel import check as fast
 
@@ -110,7 +110,7 @@ def of_ledger(ledger: Path, artifact: bytes, given: dict[str, Any]) -> BuiltPage
     Raises:
         tcc.pages.records.Changed: the ledger of a run was changed between the two times it was
             read; that of a session is read once.
-        SettingsError: what was given is for the other kind of ledger.
+        SettingsError: an argument is for the other kind of ledger.
         OSError: a file cannot be read.
     """
     teller, kept = Teller(), ShownRecords()
@@ -136,10 +136,10 @@ def _told(
     teller: Teller,
     kept: ShownRecords,
 ) -> pages.Page | None:
-    """The page of a ledger that holds as far as it goes; None of any other.
+    """The page of a ledger that is valid as far as it goes; None for any other.
 
     Args:
-        whole: what was validated, where that is little enough for a page to hold it.
+        whole: the validated bytes, if they are few enough for a page.
         teller, kept: have the records of a session.
     """
     if not {finding.code for finding in found.findings} <= _TOLD or not any(found.checked.values()):
@@ -164,7 +164,7 @@ def _told(
 
 
 def _at_most(path: Path, most: int) -> bytes | None:
-    """The bytes of a file, where there are `most` at most."""
+    """The bytes of a file of at most `most` bytes."""
     if most <= 0:
         return None
     with path.open("rb") as file:
@@ -173,9 +173,9 @@ def _at_most(path: Path, most: int) -> bytes | None:
 
 
 def _held(whole: bytes | None, found: SessionValidation) -> HeldLedger:
-    """What a page holds of the ledger that was validated: its records.
+    """The part of a page for the validated ledger: its records.
 
-    Bytes without an LF behind them are no record.
+    Bytes without a line feed behind them are no record.
     """
     data = None if whole is None else whole[: whole.rfind(b"\n") + 1]
     return HeldLedger(data=data, head=found.head, due=f"{found.word}: {found.claim_type}")
@@ -225,10 +225,10 @@ def _sentence(summary: str) -> str:
 def ledger_findings(
     found: Validation | SessionValidation, lines: Sequence[tuple[int, str]]
 ) -> pages.Section:
-    """What does not hold, and what stands in those lines.
+    """Findings about a ledger, and the texts of their lines.
 
     Args:
-        lines: numbers and texts of lines that are named.
+        lines: numbers and texts of lines that findings name.
     """
     shown = found.findings[:_MOST_FINDINGS]
     rows = [
@@ -262,7 +262,7 @@ def ledger_findings(
 
 
 def artifact_findings(report: CheckReport) -> pages.Section:
-    """What does not hold of an artifact."""
+    """Findings about an artifact."""
     rows = [
         (pages.code(f.code.value), pages.code(f.path), pages.code(f.expected), pages.code(f.found))
         for f in report.findings

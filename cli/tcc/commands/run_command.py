@@ -1,6 +1,6 @@
-"""``tcc run``: the best plans of one realised race, with a certificate and a ledger.
+"""``tcc run``: searches for the best plans of one realised race, with a certificate and a ledger.
 
-What it shows is made in :mod:`tcc.library.running`, its JSON declared in :mod:`tcc.outputs.runs`.
+:mod:`tcc.library.running` makes what it prints, :mod:`tcc.outputs.runs` declares its JSON.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def command(
 
 
 def _settings(given: dict[str, Any], atoms: tuple[Atom, ...]) -> Settings:
-    """The settings among the options; what is left in `given` is for the compiler."""
+    """The settings among the options; the rest of `given` is for the compiler."""
     chosen = options.taken(_RUNNING, given)
     # One option for both: what a run does with a count that is too wide is to go without it.
     bits, given["count_bits"] = given["count_bits"], None

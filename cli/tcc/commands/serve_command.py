@@ -1,7 +1,7 @@
-"""``tcc serve mcp``: an artifact's plans as MCP tools, for agents that plan before they act.
+"""``tcc serve mcp``: serves an artifact's plans as MCP tools, for agents that plan before they act.
 
-Five tools over one artifact, none of which makes a call.  Arguments come from outside: each is
-checked, and a wrong one is a result that says so.  A search is bounded in time; the other tools are
+Five tools over one artifact, none of which makes a call.  Arguments are external input: each is
+checked, and the result for a wrong one says so.  A search is bounded in time; the other tools are
 linear in their arguments.
 """
 
@@ -132,14 +132,14 @@ _LISTED = 200
 
 
 class _Wrong(Exception):
-    """An argument that is not what it should be."""
+    """An invalid argument."""
 
 
 class Planner:
     """The tools over one artifact.
 
     Args:
-        artifact: whose plans they speak of.
+        artifact: the artifact.
     """
 
     def __init__(self, artifact: Artifact) -> None:
@@ -153,7 +153,7 @@ class Planner:
         }
 
     def tools(self) -> Sequence[Mapping[str, Any]]:
-        """The tools as they are listed."""
+        """The tools as listed."""
         return TOOLS
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -49,7 +49,7 @@ def command() -> None:
 
 @contextmanager
 def _store_errors(store: Path) -> Iterator[None]:
-    """Say what is wrong with a store or a session in it, and end the command."""
+    """Context that reports an error of a store or of a session in it, and ends the command."""
     try:
         yield
     except SettingsError as error:
@@ -181,7 +181,7 @@ def end_command(store: Path, session_id: str, abandon: bool, account: Path | Non
 
 
 def _object(given: str) -> dict[str, Any]:
-    """The observed values that were told."""
+    """The observed values of --observed."""
     try:
         found = json.loads(given, parse_float=Decimal)
     except (ValueError, RecursionError):

@@ -48,13 +48,13 @@ def statement_of(
 
     Args:
         path: the file.
-        artifact: that of a ledger; None: nothing is said of the ledger but that its chain holds.
-        core: prove an artifact against its core, too.
+        artifact: the artifact of a ledger; None: the statement only says that the chain holds.
+        core: also check an artifact against its core.
         seed: of a run whose ledger withholds it.
         session_key: of a session's digests.
 
     Raises:
-        NotValid: TCC858, it is not valid, or is no file of these kinds.
+        NotValid: TCC858, the file is not valid, or is none of these kinds.
         tcc_runtime.errors.SettingsError: a seed for a session, or a key for a run.
         OSError: a file cannot be read.
     """
@@ -105,7 +105,7 @@ def _of_artifact(path: Path, core: bool) -> signing.SignedStatement:
 
 
 def _named(data: bytes) -> dict[str, str]:
-    """What names an artifact that was checked."""
+    """Members that name a checked artifact."""
     file = read_artifact(data, digests=False)
     manifest = file.manifest
     return {
@@ -117,7 +117,7 @@ def _named(data: bytes) -> dict[str, str]:
 
 
 def _read_through(path: Path) -> tuple[signing.Digests, str]:
-    """The digests of a ledger's bytes, and the head of the chain of these same bytes."""
+    """The digests of a ledger's bytes, and the head of the chain of these bytes."""
     hashing = signing.Hashing(LedgerInput(path))
     reader = LedgerReader(hashing)
     try:
@@ -209,7 +209,7 @@ def _show(statement: signing.SignedStatement, path: Path, keyid: str, as_json: b
 
 
 def said(statement: signing.SignedStatement) -> list[tuple[str, object]]:
-    """What a statement says, for people: name and text."""
+    """The content of a statement, for people: names and texts."""
     told = statement.predicate
     verdict = told.get("verdict") or "its chain holds; not validated"
     rows = [("says", f"{told['kind']}: {verdict}"), ("sha256", statement.digests.sha256)]

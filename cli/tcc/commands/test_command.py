@@ -64,7 +64,7 @@ def command(
 def _test(
     grammars: Sequence[Path], options_for: Callable[[Path], Options], shown: str, see: opening.See
 ) -> int:
-    """Compile each and tell; in every format but text at the end, as one."""
+    """Compile each grammar and report; in every format except text one report at the end."""
     results: list[GrammarTestJson] = []
     found: list[ReportedFinding] = []
     sources: dict[str, Source] = {}

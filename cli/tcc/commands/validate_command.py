@@ -98,7 +98,7 @@ def command(
 def _proved(
     found: Validation | SessionValidation, ledger: Path, artifact: Path
 ) -> SessionValidation:
-    """The validation, where the proved program says the same of the session.
+    """The validation, if the proved program says the same of the session.
 
     Raises:
         click.ClickException: the ledger is of a run, or there is no program.
@@ -139,7 +139,7 @@ def _privacy(stated: Mapping[str, Any]) -> str:
 
 @contextmanager
 def _nodes_file(path: Path | None, inputs: list[Path | None]) -> Iterator[_Tell | None]:
-    """Takes the diagnostics of nodes to a file, one JSON object a line; replaces what is there.
+    """Writes diagnostics of nodes to a file, one JSON object per line; replaces an existing file.
 
     Raises:
         click.BadParameter: it is one of the files that are read, or no regular file.

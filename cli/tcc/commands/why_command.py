@@ -89,7 +89,7 @@ _ENDS = {"possible": CLEAN, "impossible": FINDINGS, "undecided": DECLINED}
 def _of_sessions(
     ctx: click.Context, path: Path, reachable: str | None, options: Options, as_json: bool
 ) -> None:
-    """Which statements make a call, or the end of a session, impossible together."""
+    """Report which statements together make a call, or the end of a session, impossible."""
     given = ctx.get_parameter_source("max_states") not in (None, ParameterSource.DEFAULT)
     states = options.max_states if given else MAX_STATES
     begun = time.monotonic()

@@ -1,8 +1,8 @@
 """Artifacts of the library: compiled from a grammar, opened, checked, and written to a file.
 
-The options of a compilation stand here by name for type checkers; the fields of
-:class:`tcc_compiler.options.Options` are the table, and a test compares the two.  The runtime knows
-nothing of networkx; :class:`Artifact` imports it when a graph is asked for.
+The options of a compilation are repeated here by name for type checkers; the fields of
+:class:`tcc_compiler.options.Options` are the table, and a test compares the two.  The runtime does
+not use networkx; :class:`Artifact` imports it when a graph is asked for.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ class OptionsByName(TypedDict, total=False):
 
 
 class Artifact(RuntimeArtifact):
-    """What :func:`tcc.load` and the compilers give: the runtime's artifact, and its graphs."""
+    """The runtime's artifact with its graphs, as :func:`tcc.load` and the compilers return it."""
 
     def to_networkx(self, *, limit: int = 1 << 20) -> nx.MultiDiGraph[Any]:
-        """The automaton as it stands, a node for each state and an edge for each of its edges.
+        """The automaton, with a node for each state and an edge for each of its edges.
 
-        :func:`tcc.compile_graph` reads it: what comes out has the same plans, calls and costs.
+        :func:`tcc.compile_graph` compiles it to an artifact with the same plans, calls and costs.
 
         Args:
             limit: states and edges together, at most.
 
         Returns:
-            a graph whose every attribute is a text, a number or a truth value (docs/pictures.md).
+            a graph whose every attribute is a text, a number or a boolean (docs/pictures.md).
 
         Raises:
             tcc_certs.errors.Rejected: D201 it has more; or an unverified artifact is damaged.
@@ -80,7 +80,7 @@ class Artifact(RuntimeArtifact):
 
         Raises:
             ValueError: `depth` is negative.
-            tcc_certs.errors.Rejected: D201 it has more nodes, and so many; or the plans of an
+            tcc_certs.errors.Rejected: D201 it has more nodes, with their number; or the plans of an
                 artifact with bounds are too many states to unfold.
         """
         from tcc.pictures.graph import prefix_graph
@@ -96,11 +96,11 @@ class CompileError(Exception):
     """A grammar was refused.
 
     Args:
-        diagnostics: everything that was found, in the order of the places.
+        diagnostics: all diagnostics, in the order of the places.
 
     Attributes:
-        declined: whether nothing is wrong with it: a limit of the compilation was reached, and the
-            diagnostics name the ways on.
+        declined: whether the only errors are limits of the compilation; the diagnostics then name
+            the alternatives.
     """
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
@@ -115,7 +115,7 @@ GUARDS = frozenset({"TCC110", "TCC403", "TCC404", "TCC407", "TCC506"})
 
 
 def only_guards(diagnostics: Sequence[Diagnostic]) -> bool:
-    """Whether every error among them is a limit that was reached, or a file that is not there."""
+    """Whether every error among them is a limit that was reached, or a missing file."""
     return {d.code for d in diagnostics if d.severity == "error"} <= GUARDS
 
 
@@ -152,11 +152,11 @@ def compile_graph(
 ) -> Artifact:
     """Compile a directed graph of networkx, of states or of tools (language.md, section 11).
 
-    The artifact has the bytes that the same graph has as a file of that name.
+    The artifact has the bytes that the same graph gives as a file of that name.
 
     Args:
         graph: a ``DiGraph`` or ``MultiDiGraph``; it is not changed.
-        name: the grammar's name, where the graph has no attribute ``name``.
+        name: the grammar's name, if the graph has no attribute ``name``.
         options: as for :func:`compile_file`.
 
     Raises:
@@ -169,17 +169,17 @@ def compile_graph(
 
 
 def format_text(text: str, *, name: str = "<text>") -> str:
-    """The canonical layout of a grammar's text, as ``tcc fmt`` writes it (docs/working.md).
+    """Format a grammar's text, as ``tcc fmt`` writes it (docs/working.md).
 
-    It has the same tokens and the same comments, so it means the same; laid out again it stays as
-    it is.  Only its syntax is looked at.
+    The result has the same tokens and the same comments, so it has the same meaning; formatting it
+    again changes nothing.  Only the syntax is checked.
 
     Args:
         text: a grammar, or a file that grammars use.
-        name: how diagnostics name it.
+        name: the name of the text in diagnostics.
 
     Raises:
-        CompileError: the text has errors of syntax; it carries the diagnostics.
+        CompileError: the text has syntax errors; it carries the diagnostics.
     """
     from tcc_compiler.format.text import format_text as formatted
 
@@ -203,7 +203,7 @@ def _options(function: str, told: OptionsByName) -> Options:
 def check_for_use(data: bytes) -> CheckedArtifact:
     """Check every certificate of an artifact that is about to be used (docs/trust.md).
 
-    As :func:`load` does: by the pure kernel, and by the fast one where the file is large.
+    As :func:`load` does: by the pure kernel, and for large files by the fast one.
 
     Raises:
         tcc_certs.errors.Rejected: the first rule that fails.
@@ -224,7 +224,7 @@ def opened(compiled: Compiled) -> Artifact:
     only the digests are checked again, which show that these are the same bytes.
 
     Raises:
-        CompileError: there is none.
+        CompileError: there is no artifact.
     """
     if compiled.artifact is None:
         raise CompileError(compiled.diagnostics)
@@ -240,11 +240,11 @@ def load(
     """Open an artifact, a file or its bytes; by default every certificate is checked first.
 
     Args:
-        source: a file, which is mapped and must not be changed while in use, or bytes; of an
-            artifact that is open, its bytes.
-        verify: False opens at once, whatever the size; a run over it claims nothing.
-        checked: the digest of an artifact whose certificates were checked before, hex; it is
-            opened as soon as its bytes are shown to have that digest.
+        source: a file, which is mapped and must not be changed while in use, or bytes; for an open
+            artifact, its bytes.
+        verify: False opens without checking, whatever the size; a run over it claims nothing.
+        checked: the digest of an artifact whose certificates were checked before, hex; only the
+            digest of the bytes is checked.
 
     Raises:
         tcc_certs.errors.Rejected: the artifact is refused or declined, or is not the one that was
@@ -258,12 +258,12 @@ def load(
 
 
 def save(artifact: RuntimeArtifact | str | Path, path: str | Path) -> None:
-    """Write an artifact, one that is open or of a file, whole.
+    """Write an artifact, an open one or that of a file.
 
-    After a crash at any moment the old file is there or the new one.
+    After a crash at any moment the file is the old or the new one.
 
     Raises:
-        tcc_runtime.errors.OutputRefused: something that is no regular file is there.
+        tcc_runtime.errors.OutputRefused: the path exists and is no regular file.
         OSError: it cannot be written.
     """
     if not isinstance(artifact, RuntimeArtifact):
@@ -284,11 +284,11 @@ def check(
     """Verify the certificates of an artifact.
 
     Args:
-        artifact: a file, its bytes, or one that is open.
-        core: also walk the automaton beside the residuals of its core.
+        artifact: a file, its bytes, or an open artifact.
+        core: also compare the automaton with the residuals of its core.
         source: a grammar file or graph whose core has to be the artifact's, byte for byte.
-        pin: the artifact digest that it must have, hex.
-        exact: also require that nothing is relaxed: the automaton holds every statement, and
+        pin: the required artifact digest, hex.
+        exact: also require that nothing is relaxed: the automaton enforces every statement, and
             every count is exact.
         kernel: ``pure`` is the trusted one; ``fast`` evaluates the same equations with numpy;
             ``proved`` is ``pure``, and a program extracted from proofs has to say VALID as well.
@@ -341,9 +341,9 @@ def _with_core(
 
 
 def _naming_statements(report: CheckReport, data: Any, expected: bytes | None) -> CheckReport:
-    """The report, where its core is another source's with the statement that differs.
+    """The report; if its core is that of another source, with the statement that differs.
 
-    The kernel compares bytes, and says which: what they mean decides nothing, so it is said here.
+    The kernel only compares bytes; naming the statement does not affect the verdict, so it is here.
     """
     if expected is None or Code.CORE_SOURCE not in {finding.code for finding in report.findings}:
         return report
@@ -379,14 +379,14 @@ def _core_in(source: str | Path | None) -> bytes | None:
 
 
 def artifact_bytes(source: RuntimeArtifact | str | Path | bytes) -> bytes:
-    """The bytes of an artifact: of a file, or of one that is open."""
+    """The bytes of an artifact: of a file, or of an open one."""
     if isinstance(source, RuntimeArtifact):
         return write_container(source.file.columns)
     return source if isinstance(source, bytes) else Path(source).read_bytes()
 
 
 def artifact_of(given: Given) -> RuntimeArtifact:
-    """Open an artifact, or compile a grammar, by the ending of the file.
+    """Open an artifact, or compile a grammar, by the suffix of the file.
 
     Raises:
         CompileError: a grammar was refused, or a limit was reached.
@@ -400,7 +400,7 @@ def artifact_of(given: Given) -> RuntimeArtifact:
 
 
 def require_known(function: str, told: Mapping[str, object], table: Iterable[Option]) -> None:
-    """Check that every name is that of an option, and every value of its type; not the ranges.
+    """Check that every name is an option and every value of its type; ranges are not checked.
 
     Raises:
         TypeError: with the nearest name, or the types that are accepted.
