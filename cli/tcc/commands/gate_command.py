@@ -228,7 +228,7 @@ def command(
     checked: bytes | None,
     **given: Any,
 ) -> None:
-    """Relay the MCP server COMMAND, held to ARTIFACT (or to a grammar, compiled on the spot).
+    """Guard the MCP server COMMAND: forward only calls that ARTIFACT (or a grammar) allows.
 
     Put this command into a client's configuration in place of the server. With --ledger there is
     one session, and a gate that is started again continues it. With --store each connection has a
