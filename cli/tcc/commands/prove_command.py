@@ -74,8 +74,9 @@ def command(
     """Prove that every session that a gate lets through meets STATEMENT.
 
     STATEMENT is any statement of the language about the tools of ARTIFACT (or of a grammar), or
-    `never A`, or `never A after B same p`. Exit code 0: it holds. 1: it does not, and a shortest
-    session that shows so is printed. 2: undecided, with a code.
+    `never A`, or `never A after B same p`. --reachable, --implies or --finishable asks another
+    question instead. Exit code 0: proved. 1: refuted. 2: undecided, with a code. If a session
+    decides the question, a shortest one is shown.
     """
     asked = [statement is not None, reachable is not None, other is not None, finishable]
     if sum(asked) != 1:

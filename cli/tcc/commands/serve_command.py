@@ -39,7 +39,11 @@ def command() -> None:
 
 @command.command("mcp")
 @served_argument
-@digest_option("--checked", "the digest of an artifact whose certificates were checked before")
+@digest_option(
+    "--checked",
+    "digest of an artifact whose certificates were checked before: "
+    "check only that the artifact has this digest",
+)
 @click.pass_context
 def mcp(ctx: click.Context, /, artifact: Path, checked: bytes | None) -> None:
     """Serve ARTIFACT (or a grammar, compiled on the spot) over stdio, as five MCP tools.
