@@ -317,7 +317,7 @@ class Rejected(Exception):
         code: the rule that fired.
         path: the place, such as ``race_count[17]`` or ``line 4: key_raw``.
         expected: what the rule requires, in a form for people.
-        found: what the input holds, in a form for people.
+        found: what the input holds, in a form for people; `mismatch` has both.
     """
 
     def __init__(self, code: Code, path: str, expected: object, found: object) -> None:
@@ -325,9 +325,8 @@ class Rejected(Exception):
         self.path = escaped(path)
         self.expected = clip(expected)
         self.found = clip(found)
-        super().__init__(
-            f"{code.value} at {self.path}: expected {self.expected}, found {self.found}"
-        )
+        self.mismatch = f"expected {self.expected}, found {self.found}"
+        super().__init__(f"{code.value} at {self.path}: {self.mismatch}")
 
     def __reduce__(self) -> tuple[type[Rejected], tuple[Code, str, str, str]]:
         return Rejected, (self.code, self.path, self.expected, self.found)

@@ -26,6 +26,7 @@ from urllib.parse import quote
 
 from tcc import screen
 from tcc.screen import version
+from tcc_runtime.errors import mismatch
 
 if TYPE_CHECKING:
     from tcc.outputs import DiagnosticJson
@@ -103,7 +104,7 @@ def of_check(found: Iterable[RuleFinding], artifact: Path) -> list[ReportedFindi
     return [
         ReportedFinding(
             code=one.code.value,
-            message=f"{one.path}: expected {one.expected}, found {one.found}",
+            message=f"{one.path}: {mismatch(one.expected, one.found)}",
             place=place,
         )
         for one in found
@@ -115,7 +116,7 @@ def of_validation(found: Iterable[LineFinding], ledger: Path) -> list[ReportedFi
     return [
         ReportedFinding(
             code=one.code.value,
-            message=f"{one.field}: expected {one.expected}, found {one.found}",
+            message=f"{one.field}: {mismatch(one.expected, one.found)}",
             place=Place(file=str(ledger), line=one.line if one.line > 0 else None),
         )
         for one in found
@@ -124,7 +125,7 @@ def of_validation(found: Iterable[LineFinding], ledger: Path) -> list[ReportedFi
 
 def of_refusal(refusal: Rejected, path: Path) -> ReportedFinding:
     """An artifact or a ledger that is refused, as a finding about its file."""
-    said = f"{refusal.path}: expected {refusal.expected}, found {refusal.found}"
+    said = f"{refusal.path}: {refusal.mismatch}"
     return ReportedFinding(code=refusal.code.value, message=said, place=Place(file=str(path)))
 
 

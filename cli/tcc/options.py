@@ -243,7 +243,7 @@ def setting_error(error: SettingsError) -> click.BadParameter:
     """Bad usage of the option whose setting is out of its range."""
     named = {option.name: flag(option) for option in running()}
     hint = named.get(error.field, f"--{error.field.replace('_', '-')}")
-    return click.BadParameter(f"expected {error.expected}, found {error.found}", param_hint=hint)
+    return click.BadParameter(error.mismatch, param_hint=hint)
 
 
 INPUT: Final = click.Path(exists=True, dir_okay=False, path_type=Path)

@@ -7,6 +7,11 @@ from collections.abc import Sequence
 from typing import Final
 
 
+def mismatch(expected: object, found: object) -> str:
+    """What was expected and what was found, as messages say it."""
+    return f"expected {expected}, found {found}"
+
+
 class SettingsError(ValueError):
     """A setting of a run is out of its range.
 
@@ -20,7 +25,8 @@ class SettingsError(ValueError):
         self.field = field
         self.expected = expected
         self.found = str(found)[:80]
-        super().__init__(f"{field}: expected {expected}, found {self.found}")
+        self.mismatch = mismatch(expected, self.found)
+        super().__init__(f"{field}: {self.mismatch}")
 
     def __reduce__(self) -> tuple[type[SettingsError], tuple[str, str, str]]:
         return SettingsError, (self.field, self.expected, self.found)
@@ -86,7 +92,7 @@ class AnswerError(ValueError):
         self.field = field
         self.expected = expected
         self.found = str(found)[:80]
-        super().__init__(f"{field} of an answer: expected {expected}, found {self.found}")
+        super().__init__(f"{field} of an answer: {mismatch(expected, self.found)}")
 
     def __reduce__(self) -> tuple[type[AnswerError], tuple[str, str, str]]:
         return AnswerError, (self.field, self.expected, self.found)
@@ -185,7 +191,7 @@ class ResumeError(ValueError):
         self.path = path
         self.expected = str(expected)[:200]
         self.found = str(found)[:200]
-        super().__init__(f"{path}: expected {self.expected}, found {self.found}")
+        super().__init__(f"{path}: {mismatch(self.expected, self.found)}")
 
 
 class GivenOtherwise(ResumeError):

@@ -26,7 +26,7 @@ from tcc.opening import open_artifact, options_of, refuse, require_artifact
 from tcc.screen import CLEAN, DECLINED
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.errors import LedgerError, SettingsError, WorkerLost
+from tcc_runtime.errors import LedgerError, SettingsError, WorkerLost, mismatch
 from tcc_runtime.outcome import Run
 from tcc_runtime.settings.settings import Settings
 
@@ -263,9 +263,7 @@ def print_validation(found: BatchValidation, out: Path, as_json: bool) -> int:
     for item in found.findings:
         where = f"{out / item.file}: run {item.run}, line {item.line}"
         place = where if item.run else str(out / item.file)
-        screen.say(
-            f"{place}: {item.code} {item.field}: expected {item.expected}, found {item.found}"
-        )
+        screen.say(f"{place}: {item.code} {item.field}: {mismatch(item.expected, item.found)}")
     if found.more:
         screen.say(f"and {found.more} more findings")
     screen.print_fields([("runs", found.runs), *_counts(found)])

@@ -21,7 +21,7 @@ from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode
 from tcc_certs.replay import Validation
 from tcc_certs.session import SessionValidation
-from tcc_runtime.errors import OutputRefused
+from tcc_runtime.errors import OutputRefused, mismatch
 from tcc_runtime.ledger.outputs import target_of
 
 _Tell: TypeAlias = Callable[[Mapping[str, Any]], None]
@@ -113,10 +113,8 @@ def _proved(
 
 def _print(found: Validation | SessionValidation, ledger: Path) -> None:
     for item in found.findings:
-        screen.say(
-            f"{ledger}:{item.line}: {item.code} {item.field}: "
-            f"expected {item.expected}, found {item.found}"
-        )
+        what = mismatch(item.expected, item.found)
+        screen.say(f"{ledger}:{item.line}: {item.code} {item.field}: {what}")
     checked = ", ".join(f"{count} {name}" for name, count in found.checked.items())
     screen.print_fields([("checked", checked), ("claim", found.claim_type or "none")])
     if isinstance(found, Validation) and found.privacy is not None:

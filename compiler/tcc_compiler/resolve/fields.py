@@ -393,15 +393,11 @@ def pattern_is_sound(text: ast.Text, report: Report) -> bool:
     try:
         parse(text.value)
     except Rejected as refusal:
-        message = f"this pattern of text is none: {_reason(refusal)}"
+        message = f"this pattern of text is none: {refusal.mismatch}"
         hint = "the whole value has to match; there is no look-around and no back reference"
         report.error("TCC318", text.region, message, hint)
         return False
     return True
-
-
-def _reason(refusal: Rejected) -> str:
-    return f"expected {refusal.expected}, found {refusal.found}"
 
 
 def _number(whole: bool, part: ast.TypePart | None, report: Report) -> types.NumberType | None:

@@ -490,9 +490,9 @@ class Names:
         try:
             parse(source)
         except Rejected as refusal:
-            message = f"this pattern of text is none: expected {refusal.expected}, found "
+            message = f"this pattern of text is none: {refusal.mismatch}"
             hint = "the whole value has to match; there is no look-around and no back reference"
-            self.report.error("TCC318", tail.text.region, message + str(refusal.found), hint)
+            self.report.error("TCC318", tail.text.region, message, hint)
             return None
         return ("!~" if tail.negated else "~", left.made, source)
 
