@@ -5,7 +5,7 @@ least of up to `ROUNDS` rounds, fewer where one takes long); the exponent is the
 squares line through the logarithms.  A row is printed as soon as its sizes are measured, and what
 is measured now goes to standard error; `python -m benchmarks.exponents NAME..` measures those
 operations alone.  Bytes are those of the artifact (compile, load, check, `--core`, lint, diff and
-why, of a family of tool grammars), of the ledger (taking up, validate, report, and a decision
+why, of a family of tool grammars), of the ledger (reopen, validate, report, and a decision
 behind a session of so many calls), or of the text (the editor).  A cost that grows as the bytes do
 has the exponent 1, one that does not grow has 0; an exponent above `MOST` is a fault.
 """
@@ -58,7 +58,7 @@ _ASKED = 2_000  # decisions that are timed at once
 
 OF_GRAMMARS = ("compile", "load", "check", "check --core", "lint", "diff", "why")
 OF_SESSIONS = (
-    "take up", "validate", "report", "gate.check, idle", "gate.check, a call under way",
+    "reopen", "validate", "report", "gate.check, idle", "gate.check, a call under way",
 )  # fmt: skip
 OF_TEXTS = ("editor: names and completion", "editor: syntax", "editor: diagnostics")
 Operations: TypeAlias = "Mapping[str, Callable[[], Any]]"
@@ -168,7 +168,7 @@ def of_session(calls: int, folder: Path) -> Sized:
     key = bytes.fromhex(Path(f"{ledger}.key").read_text())
     data = ledger.read_bytes()
 
-    def take_up() -> None:
+    def reopen() -> None:
         tcc.Gate(artifact, ledger=ledger, durable=False).close()
 
     def validated() -> None:
@@ -194,7 +194,7 @@ def of_session(calls: int, folder: Path) -> Sized:
             permit.failed()
 
     return len(data), {
-        "take up": take_up,
+        "reopen": reopen,
         "validate": validated,
         "report": report,
         "gate.check, idle": ask,

@@ -1,9 +1,9 @@
-"""Sessions: what the MAC of a record costs, and taking up a session after many calls.
+"""Sessions: what the MAC of a record costs, and reopening a session after many calls.
 
 MAC: a call and its outcome with the key of the session (`tcc.session/1.1`, a MAC a record), beside
 the same gate whose records have none, as in `tcc.session/1.0`.  Batches of calls
 take turns; processor time, medians.
-Taking up: a gate opens the ledger of a session of so many calls and goes through it; the validator
+Reopening: a gate opens the ledger of a session of so many calls and goes through it; the validator
 reads the same ledger.  Each in a process of its own, best of three; processor time.
 Artifacts are for gates (`--for gate`), as race counts of deep ones are most of their bytes.
 Decisions after such histories: the table `reasons` has `check` and `remaining`.
@@ -37,7 +37,7 @@ limit depth <= CALLS
 limit uses(refund) <= 1
 """
 LARGE = {"part": "half", "order": "ord-17", "amount": 3}
-_TAKE_UP = """
+_REOPEN = """
 import json, sys, time
 from pathlib import Path
 import tcc
@@ -63,7 +63,7 @@ def table() -> Iterator[str]:
     """Both tables."""
     yield from _macs()
     yield ""
-    yield from _taken_up()
+    yield from _reopened()
 
 
 def _macs() -> Iterator[str]:
@@ -106,9 +106,9 @@ def _notes(gate: Any, calls: int) -> None:
             permit.done()
 
 
-def _taken_up() -> Iterator[str]:
+def _reopened() -> Iterator[str]:
     yield from head(
-        "calls of the session", "ledger, MB", "take up, ms", "us a call", "validate, us a call"
+        "calls of the session", "ledger, MB", "reopen, ms", "us a call", "validate, us a call"
     )
     for calls in CALLS:
         with tempfile.TemporaryDirectory() as name:
@@ -120,7 +120,7 @@ def _taken_up() -> Iterator[str]:
                 _notes(gate, calls - 1)
                 with gate.call("refund", LARGE) as permit:
                     permit.done()
-            command = [sys.executable, "-c", _TAKE_UP, str(compiled), str(ledger)]
+            command = [sys.executable, "-c", _REOPEN, str(compiled), str(ledger)]
             found = [
                 json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
                 for _ in range(3)

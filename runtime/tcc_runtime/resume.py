@@ -1,4 +1,4 @@
-"""A run that was cut off, taken up again behind the last whole record of its ledger.
+"""A run that was cut off, resumed behind the last whole record of its ledger.
 
 Text: docs/spec/race.md, section 17.  A run is a function of its header, its seed and its artifact:
 it is played again from the start, each record held against the one that is there, and goes on
@@ -53,7 +53,7 @@ def resume(
     account: Account | None = None,
     pam: bool = False,
 ) -> Run:
-    """Takes a run up again; one whose ledger is closed is only played again.
+    """Resumes a run; one whose ledger is closed is only played again.
 
     A ledger closed as ``interrupted`` counts as cut off before its `close`, which is left out.
     A cap on time counts from where the ledger ended.

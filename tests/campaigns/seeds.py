@@ -192,11 +192,11 @@ _QUOTED: Sequence[tuple[str, int, int, Mapping[str, Any]]] = (
 
 
 def ledgers(artifacts: Mapping[str, CheckedArtifact]) -> list[list[dict[str, Any]]]:
-    """The records of short runs: every mode, race, key, stop and guard; two taken up again."""
+    """The records of short runs: every mode, race, key, stop and guard; two resumed."""
     made = [[dict(r) for r in reference_records(artifacts[of], **told)] for of, told in RUNS]
-    taken_up = {"kind": "recovered", "dropped_bytes": 5, "records": 2}
+    resumed = {"kind": "recovered", "dropped_bytes": 5, "records": 2}
     made += [quoted(ranged()[of], low, high, **told) for of, low, high, told in _QUOTED]
-    made += [[*records[:2], taken_up, *records[2:]] for records in (made[0], made[9])]
+    made += [[*records[:2], resumed, *records[2:]] for records in (made[0], made[9])]
     return made
 
 

@@ -1,4 +1,4 @@
-"""``--account``: several runs draw on one account, in processes that are killed, and taken up."""
+"""``--account``: several runs draw on one account, in processes that are killed, and resumed."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def test_a_ledger_of_another_registry_is_refused_where_it_is_asked_for(tcc, hous
     assert (found.code, "A101" in found.err) == (1, True)
 
 
-def test_a_run_is_taken_up_with_the_adapters_that_it_had(tcc, house):
+def test_a_run_is_resumed_with_the_adapters_that_it_had(tcc, house):
     ledger = ledger_of(tcc, house)
     whole = ledger.read_bytes()
     lines = whole.splitlines(keepends=True)

@@ -44,7 +44,7 @@ def shop(tcc, tmp_path: Path) -> tuple[Path, Path]:
     return artifact, tools
 
 
-def test_a_plan_is_done_and_taken_up(tcc, shop, tmp_path: Path) -> None:
+def test_a_plan_is_done_and_reopened(tcc, shop, tmp_path: Path) -> None:
     artifact, tools = shop
     ledger, arguments, broken = (tmp_path / name for name in ("s.session", "args", "broken"))
     arguments.write_text(json.dumps({"refund": {"order": "ord-7", "amount": 2.5}}))
@@ -102,7 +102,7 @@ def test_models_make_calls_within_caps_and_an_account(tcc, tmp_path: Path) -> No
     assert second.code == 2 and "budget: R205: no model" in second.out + second.err
     assert "4 cents (1 left)" in second.out
     again = tcc(*told, "--ledger", tmp_path / "two", "--price-cap", "50")
-    assert again.code == 2 and "this ledger cannot be taken up: budget" in again.err
+    assert again.code == 2 and "this ledger cannot be reopened: budget" in again.err
 
 
 @pytest.mark.parametrize(

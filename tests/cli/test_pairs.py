@@ -221,7 +221,7 @@ BUDGETED = frozenset(("account", "adapters", "atoms", "budget", "margin"))
 
 @pytest.mark.parametrize("pair", PAIRS, ids=_named)
 def test_a_relay_with_a_pair_validates(tmp_path: Path, pair: frozenset[str]) -> None:
-    """What a relay is given stands in the session that it takes up: it has no options for it."""
+    """What a relay is given stands in the session that it reopens: it has no options for it."""
     given = Given(tmp_path, pair)
     given.ledger = tmp_path / "s.ledger"
     with given.gate() as gate:

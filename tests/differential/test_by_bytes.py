@@ -79,11 +79,11 @@ def test_flipped_and_cut_bytes_are_told_alike(name):
 
 
 @pytest.mark.parametrize("name", ["top3", "rest top3", "rest exhausted"])
-def test_a_run_taken_up_anywhere_goes_straight_again(name):
+def test_a_run_resumed_anywhere_goes_straight_again(name):
     data, records = forged_run(name)
     for at in range(1, len(records)):
-        taken_up = {"kind": "recovered", "dropped_bytes": 1, "records": at}
-        ledger = chained([*records[:at], taken_up, *records[at:]])
+        resumed = {"kind": "recovered", "dropped_bytes": 1, "records": at}
+        ledger = chained([*records[:at], resumed, *records[at:]])
         found, kinds = looked_into(ledger, data)
         assert found == in_full(ledger, data)
         assert found.verdict == 0

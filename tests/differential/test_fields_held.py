@@ -596,7 +596,7 @@ forbid look where every seen.rows as r (r.a = "3") before pay
         {"rows": [{"a": 1}]},
     ],
 )
-def test_an_answer_inside_of_another_that_is_not_known_is_taken_up(
+def test_an_answer_inside_of_another_that_is_not_known_is_reopened(
     answer: Any, show: tuple[str, ...], tmp_path: Path
 ) -> None:
     artifact, ledger = compiled(INSIDE), tmp_path / "s.ledger"

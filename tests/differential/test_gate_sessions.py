@@ -82,7 +82,7 @@ def test_a_random_session(seed: int, artifact: Path, tmp_path: Path) -> None:
                 settle(rng, permit, writer, tool)
         resolve(rng, gate, writer)
         assert gate.may_finish is writer.brute.may_finish()
-        if rng.random() < 0.1:  # taken up
+        if rng.random() < 0.1:  # reopened
             gate.close()
             gate = Gate(artifact, show=show, **options)
     finish = writer.brute.may_finish()

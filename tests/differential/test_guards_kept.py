@@ -110,8 +110,8 @@ def test_children_left_out_behind_a_recovery_are_missed(race):
         while records[end]["kind"] in ("node", "rest"):
             end += 1
         if end > at:  # those from `at` on are left out
-            taken_up = {"kind": "recovered", "dropped_bytes": 1, "records": at}
-            forged = chained([*records[:at], taken_up, *records[end:]])
+            resumed = {"kind": "recovered", "dropped_bytes": 1, "records": at}
+            forged = chained([*records[:at], resumed, *records[end:]])
             found = told(forged, data)
             assert (found.verdict, found.findings[0].line) == (1, at + 2)
             seen += 1

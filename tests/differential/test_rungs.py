@@ -277,7 +277,7 @@ def test_a_follower_that_fails_leaves_what_was_done(engine):
 
 @pytest.mark.parametrize("race", ["rest", "coupled"])
 @pytest.mark.parametrize("engine", [QUICKEST, MPFR], ids=["quickest", "mpfr"])
-def test_a_ledger_that_one_began_is_taken_up_by_the_other(tmp_path, race, engine):
+def test_a_ledger_that_one_began_is_resumed_by_the_other(tmp_path, race, engine):
     seed, path = bytes([9]) * 32, tmp_path / "run.ndjson"
     data, run, _ = written(deep(), seed=seed, top=4, race=race)
     assert written(deep(), MPFR, seed=seed, top=4, race=race)[0] == data

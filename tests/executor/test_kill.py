@@ -1,4 +1,4 @@
-"""An execution killed anywhere, and its ledger taken up: nothing twice, nothing out of order."""
+"""An execution killed anywhere, and its ledger reopened: nothing twice, nothing out of order."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ def logged(log: Path) -> list[dict]:
 
 @pytest.mark.parametrize("mode", ["key", "plain"])
 @pytest.mark.parametrize("text", [PLAIN, TWICE])
-def test_killed_at_some_steps_and_taken_up(text: str, mode: str, tmp_path: Path) -> None:
-    killed_and_taken_up(text, mode, tmp_path, 11)
+def test_killed_at_some_steps_and_reopened(text: str, mode: str, tmp_path: Path) -> None:
+    killed_and_reopened(text, mode, tmp_path, 11)
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("mode", ["key", "plain"])
 @pytest.mark.parametrize("text", [PLAIN, TWICE])
-def test_killed_at_each_step_and_taken_up_campaign(text: str, mode: str, tmp_path: Path) -> None:
-    killed_and_taken_up(text, mode, tmp_path, 1)
+def test_killed_at_each_step_and_reopened_campaign(text: str, mode: str, tmp_path: Path) -> None:
+    killed_and_reopened(text, mode, tmp_path, 1)
 
 
-def killed_and_taken_up(text: str, mode: str, tmp_path: Path, stride: int) -> None:
+def killed_and_reopened(text: str, mode: str, tmp_path: Path, stride: int) -> None:
     artifact = tmp_path / "a.tcca"
     library.save(library.compile_text(text), artifact)
     opened = library.load(artifact)

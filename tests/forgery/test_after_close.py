@@ -29,7 +29,7 @@ NAMES = [("points", name) for name in points.NAMES] + [("ranges", name) for name
 
 
 def honest(group: str, name: str) -> tuple[CheckedArtifact, Records]:
-    """A run; one of them was taken up again on the way."""
+    """A run; one of them was resumed on the way."""
     if group == "points":
         return points.forged_run(name)
     artifact, _, records = ranges.forged_run(name)

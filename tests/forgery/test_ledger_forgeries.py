@@ -75,7 +75,7 @@ SETTINGS = (
 
 
 def forged_run(name: str) -> tuple[CheckedArtifact, list[dict[str, Any]]]:
-    """A run's artifact and records; one of them was taken up again on the way."""
+    """A run's artifact and records; one of them was resumed on the way."""
     artifact, told = runs()[name]
     records = reference_records(artifact, **told)
     if name == "truncated":
@@ -171,8 +171,8 @@ def another_honest_run(
     for name, setting in (("beacon", "beacon"), ("client_nonce", "nonce")):
         changed[setting] = bytes.fromhex(header[name]) if name in header else None
     written = reference_records(artifact, **{**told, **changed})
-    taken_up = [(at, r) for at, r in enumerate(original) if r["kind"] == "recovered"]
-    for at, record in taken_up:
+    resumed = [(at, r) for at, r in enumerate(original) if r["kind"] == "recovered"]
+    for at, record in resumed:
         written.insert(at, record)
     return chained(written) == mutant.data
 
@@ -246,7 +246,7 @@ def forge_lines(name: str, stride: int) -> None:
     mutants = list(islice(line_mutants(records), 0, None, stride))
     survivors = [m for m in mutants if validate(m.data, artifact).verdict == 0]
     print(f"{name}: {len(mutants)} mutants, {len(survivors)} survivors")
-    # A run may be taken up or not: that record alone may be left out.
+    # A run may be resumed or not: that record alone may be left out.
     assert [(m.field, m.how) for m in survivors] in ([], [("recovered", "dropped")])
 
 

@@ -279,7 +279,7 @@ def test_runs_without_atoms_have_none_of_these_fields() -> None:
         assert not any(new & record.keys() for record in records)
 
 
-def test_a_run_with_atoms_is_taken_up_again(tmp_path: Any) -> None:
+def test_a_run_with_atoms_is_resumed(tmp_path: Any) -> None:
     data, checked = ranges(atoms=True)
     told = {"top": 9, "delta": "0.0001", "atoms": atoms_of([RESPONSE]), "epsilon_cap": "9"}
     path = tmp_path / "run.ledger"
@@ -327,7 +327,7 @@ def test_a_ledger_that_names_no_rule_means_what_it_meant(tmp_path: Any) -> None:
     close, total = records[-1], total_of(atoms_of([GAUSSIAN]))
     assert Exact(1, 5).text == close["eps_delta"]["delta"]
     assert float(close["eps_delta"]["eps"]) > stated(total, Exact(1, 5), "renyi").epsilon / 1e10
-    # Taken up again it goes on by that rule.
+    # Resumed it goes on by that rule.
     path, whole = tmp_path / "run.ledger", chained([with_run_id(records[0]), *records[1:]])
     path.write_bytes(b"".join(whole.splitlines(keepends=True)[:9]))
     resume(load(data), path, SEED, quoter=probed)

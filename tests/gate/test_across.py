@@ -603,7 +603,7 @@ def test_a_process_is_killed_at_each_write_and_transaction(
         may = sum(one != "failed" for one in noted)
         assert may <= 3, "a cap was exceeded"
         # The rest of the allowance, whoever begins: never more than is left, and what is known to
-        # have failed counts no more once its ledger was taken up.
+        # have failed counts no more once its ledger was reopened.
         with shop.gate("b") as gate:
             more = [mail(gate) for _ in range(4)].count("done")
         known = sum(one != "failed" for one in outcomes)

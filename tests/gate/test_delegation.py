@@ -401,10 +401,10 @@ def test_a_turn_that_is_handed_in_is_one_of_both(tmp_path: Path) -> None:
     assert parent.try_turn() is not None
 
 
-# Taking up.
+# Reopening.
 
 
-def test_a_child_is_taken_up_with_its_parent_alone(tmp_path: Path) -> None:
+def test_a_child_is_reopened_with_its_parent_alone(tmp_path: Path) -> None:
     child, parent = opened(tmp_path)
     do(child, FIND)
     parent.close()
@@ -427,7 +427,7 @@ def test_a_child_is_taken_up_with_its_parent_alone(tmp_path: Path) -> None:
     assert outcomes(again) == outcomes(gate)
 
 
-def test_a_child_is_not_taken_up_beside_an_older_copy_of_its_parent(tmp_path: Path) -> None:
+def test_a_child_is_not_reopened_beside_an_older_copy_of_its_parent(tmp_path: Path) -> None:
     child, parent = opened(tmp_path)
     old = (tmp_path / "parent.session").read_bytes()
     do(child, FIND)

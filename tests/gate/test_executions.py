@@ -1,4 +1,4 @@
-"""Which model makes a call, against a plain list; caps that run out; sessions that are taken up."""
+"""Which model makes a call, against a plain list; caps that run out; sessions that are reopened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ledgers that are taken up quickly, and by the validator alone: the same sessions and refusals."""
+"""Ledgers that are reopened quickly, and by the validator alone: the same sessions and refusals."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ TEXTS = {"plain": PLAIN, "mixed": MIXED, "errors": ERRORS, "opened": OPENED, "sh
 
 
 class Taken:
-    """A ledger, taken up."""
+    """A ledger, reopened."""
 
     def __init__(self, text: str, path: Path, monkeypatch: pytest.MonkeyPatch, *, quick: bool):
         self.passed = 0
@@ -396,7 +396,7 @@ def later(tool: str, rng: random.Random) -> dict[str, object]:
     return found if tool == "look" else {**found, "amount": rng.choice([10, 60, 90])}
 
 
-def test_what_a_session_takes_up_is_gone_through_once(
+def test_what_a_session_reopens_is_gone_through_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "l.ledger"

@@ -1,4 +1,4 @@
-"""What a session is given when it begins: held at the opening, in the ledger, taken up the same."""
+"""What a session is given when it begins: held at the opening, in the ledger, reopened the same."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_grammar_that_asks_for_nothing_is_given_nothing() -> None:
     assert tcc.Gate(artifact, given={}).may_finish
 
 
-def test_a_session_is_taken_up_with_what_it_was_given(artifact: Any, tmp_path: Path) -> None:
+def test_a_session_is_reopened_with_what_it_was_given(artifact: Any, tmp_path: Path) -> None:
     ledger = tmp_path / "s.ledger"
     options: dict[str, Any] = {"ledger": ledger, "key": KEY, "durable": False}
     tcc.Gate(artifact, given={**ANN, "note": "x"}, **options).close()
@@ -189,7 +189,7 @@ def test_a_place_in_what_is_shown_is_what_stands_there(tmp_path: Path) -> None:
     with gate.call("pay", {"team": "a"}) as permit:
         permit.done({})
     gate.close()
-    with tcc.Gate(artifact, given=given, **options) as gate:  # taken up with the same
+    with tcc.Gate(artifact, given=given, **options) as gate:  # reopened with the same
         gate.finish()
     assert tcc.validate(ledger, artifact, key=KEY).claim_type == "Conformant"
     records = [json.loads(line) for line in ledger.read_bytes().splitlines()]

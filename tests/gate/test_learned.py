@@ -94,7 +94,7 @@ def test_outcomes_count_and_not_calls(artifact: Any, tmp_path: Path) -> None:
         gate.resolve(1, "done", {"owner": "d"})
         assert allowed(gate) == "b"
         call(gate, "refund", None, to="b")
-    with opened(artifact, ledger) as gate:  # taken up
+    with opened(artifact, ledger) as gate:  # reopened
         assert allowed(gate) == "b"
         gate.finish()
     found = tcc.validate(ledger, artifact, key=KEY)

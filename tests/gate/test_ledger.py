@@ -1,4 +1,4 @@
-"""Ledgers of sessions: taken up after whatever happened to them, or refused."""
+"""Ledgers of sessions: reopened after whatever happened to them, or refused."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def brief(path: Path) -> tcc.Gate:
     return session
 
 
-def test_a_session_is_taken_up_where_it_was(tmp_path: Path) -> None:
+def test_a_session_is_reopened_where_it_was(tmp_path: Path) -> None:
     path = tmp_path / "s.ledger"
     session = played(path)
     head, history, allowed = session.head, session.history, session.allowed()
@@ -69,7 +69,7 @@ def test_a_session_is_taken_up_where_it_was(tmp_path: Path) -> None:
         gate(SHOP, ledger=path, key=KEY)
 
 
-def test_a_ledger_cut_at_any_byte_is_taken_up(tmp_path: Path) -> None:
+def test_a_ledger_cut_at_any_byte_is_reopened(tmp_path: Path) -> None:
     whole = tmp_path / "whole.ledger"
     brief(whole).close()
     data = whole.read_bytes()
@@ -335,7 +335,7 @@ def test_an_outcome_is_on_disk_soon_or_with_what_comes_next(
     assert synced[2:] == ["call", "resolve", "call", "outcome"]
     synced.clear()
     with gate(LONG, ledger=path) as again:
-        assert synced == ["outcome"], "what is taken up is on the disk before it is gone on with"
+        assert synced == ["outcome"], "what is reopened is on the disk before it is gone on with"
         assert again.head == again._access.journal.head.hex()
 
 
@@ -396,7 +396,7 @@ def decode_head(path: Path) -> bytes:
     return bytes.fromhex(str(found["~"]))
 
 
-def test_the_cost_of_taking_up_is_linear(tmp_path: Path) -> None:
+def test_the_cost_of_reopening_is_linear(tmp_path: Path) -> None:
     path = tmp_path / "s.ledger"
     session = gate(LONG, ledger=path, durable=False)
     for _ in range(200):

@@ -203,7 +203,7 @@ def test_nothing_waits_for_the_disk_where_it_is_not_durable(
     assert len(synced) >= 4  # the ledger's name, the key, its name, the first record
 
 
-def test_taking_up_what_was_unknown_and_resolved_is_linear(
+def test_reopening_what_was_unknown_and_resolved_is_linear(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Counted in steps: of the gate's course, and of the validator's."""

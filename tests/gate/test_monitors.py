@@ -173,7 +173,7 @@ def test_a_late_answer_counts_from_where_its_call_was(tmp_path: Any) -> None:
     assert session.check("b", {"k": 1, "p": "y", "n": 1}).code == "R202"
 
 
-def test_a_session_that_is_taken_up_remembers_the_same(tmp_path: Any) -> None:
+def test_a_session_that_is_reopened_remembers_the_same(tmp_path: Any) -> None:
     for seed in range(12):
         rng = random.Random(f"taken {seed}")
         text = HEAD + "".join(f"{line}\n" for line in sorted(rng.sample(MONITORS, 2)))

@@ -355,9 +355,9 @@ def test_no_reason_has_more_than_a_batch_to_catch_up_with(tmp_path: Path) -> Non
             do(session, "a")
             kept = session._access.session.trail
             assert (calls - 2 < 128) if kept is None else 0 <= calls - 1 - kept.at < 128
-    with gate(text, ledger=path, durable=False) as taken_up:
-        assert taken_up._access.session.trail.at == 399
-        assert taken_up.check("c").because == [NO_B]
+    with gate(text, ledger=path, durable=False) as reopened:
+        assert reopened._access.session.trail.at == 399
+        assert reopened.check("c").because == [NO_B]
 
 
 @pytest.mark.parametrize("name", ["_STEPS", "_ALL_STEPS", "_MOST_TRIALS", "_BUILD"])

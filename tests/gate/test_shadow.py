@@ -83,7 +83,7 @@ def test_in_a_task_too(tmp_path: Path) -> None:
     assert kinds == ["session", "refusal", "call", "outcome"]
 
 
-def test_a_session_is_taken_up_as_it_was_begun(tmp_path: Path) -> None:
+def test_a_session_is_reopened_as_it_was_begun(tmp_path: Path) -> None:
     gate(ORDERED, ledger=tmp_path / "a", shadow=True).close()
     with pytest.raises(ResumeError, match="enforced"):
         gate(ORDERED, ledger=tmp_path / "a")

@@ -477,7 +477,7 @@ class World:
         found, going = self._process().store, Counter[str]()
         for path in sorted(self.folder.glob("*.ledger")):
             session, made = path.stem, self.made.get(path.stem, [])
-            # Taken up once more: what was under way is unknown, and what is left of a line cut off.
+            # Reopened once more: what was under way is unknown, and what is left of a line cut off.
             # Of those that have neither some are.
             left = any(outcome == "none" for _, outcome in self.recorded(session))
             if left or path.read_bytes()[-1:] != b"\n" or self.rng.random() < 0.1:

@@ -43,7 +43,7 @@ class Desk:
             **options,
         )  # fmt: skip
 
-    def take_up(self) -> None:
+    def reopen(self) -> None:
         self.gate.close()
         self.gate = self.opened()
 
@@ -115,7 +115,7 @@ def test_a_clock_that_goes_back_is_not_followed(tmp_path: Path) -> None:
     desk.ms = START - 10 * HOUR
     assert desk.code("refund", order="a", amount=1) is None
     desk.call("refund", order="a", amount=1)
-    desk.take_up()
+    desk.reopen()
     desk.call("refund", order="a", amount=1)
     desk.ms = START + 9 * MINUTE + 1
     assert desk.code("refund", order="b", amount=1) == "R202"

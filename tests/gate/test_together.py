@@ -356,7 +356,7 @@ def test_drawn_schedules_leave_ledgers_that_are_valid(
     with tcc.Gate(artifact, ledger=path, durable=False) as gate:
         _schedule(rng, gate)
         before = gate.check("approve", {"p": "x"}).code, gate.remaining, gate.history
-    with tcc.Gate(artifact, ledger=path, durable=False) as gate:  # taken up: the same session
+    with tcc.Gate(artifact, ledger=path, durable=False) as gate:  # reopened: the same session
         assert (gate.check("approve", {"p": "x"}).code, gate.remaining, gate.history) == before
     assert verdict(path, artifact)[1] in ("ConformantPrefix", "NoClaim")
 

@@ -814,7 +814,7 @@ def children_of(process: int) -> list[str]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts processes in /proc")
-def test_a_session_that_a_handle_takes_up_is_the_principals(tmp_path: Path, compiled: Path) -> None:
+def test_a_session_that_a_handle_reopens_is_the_principals(tmp_path: Path, compiled: Path) -> None:
     """One ledger has one host: also behind a new start, where the handle comes first."""
     (tmp_path / "k").write_bytes(pem(KEYS["ed25519"]))
     options = ("--jwt-key", str(tmp_path / "k"), "--jwt-audience", "desk")

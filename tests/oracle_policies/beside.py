@@ -86,7 +86,7 @@ def compiled(grammar: l.Grammar, tally: Tally) -> Any:
 
 
 def beside(seed: int, forms: frozenset[str] = FORMS, steps: int = 9, sessions: int = 1) -> Tally:
-    """A grammar and sessions of it, each with its ledger, taken up in the middle."""
+    """A grammar and sessions of it, each with its ledger, reopened in the middle."""
     tally = Tally(grammars=1)
     grammar = Draw(seed, forms).grammar()
     artifact = compiled(grammar, tally)
@@ -141,7 +141,7 @@ class _Both:
             if step.resolve > 0.93:
                 self.gate.close()
                 self.gate = tcc.Gate(self.artifact, **self.options)
-                self.log.append("taken up")
+                self.log.append("reopened")
         self._end()
 
     def _decide(self, step: Any) -> bool:

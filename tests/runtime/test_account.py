@@ -110,7 +110,7 @@ def test_nothing_is_settled_twice_or_before_it_was_asked(account):
     assert used(account) == ((0, 0, 0), (0, 0, 0))
 
 
-def test_a_run_that_is_taken_up_again_pays_for_the_question_that_was_cut_off(account):
+def test_a_run_that_is_resumed_pays_for_the_question_that_was_cut_off(account):
     account.reserve("one", "run", AccountAmounts(4, 0, 0))
     account.begin("one")
     assert account.reserve("one", "run", AccountAmounts(4, 0, 0)).granted

@@ -168,7 +168,7 @@ def test_each_prefix_has_a_race_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("race", ["coupled", "rest"])
-def test_a_run_that_was_cut_anywhere_is_taken_up(race: str, tmp_path) -> None:
+def test_a_run_that_was_cut_anywhere_is_resumed(race: str, tmp_path) -> None:
     artifact, path = vec(), tmp_path / "run.ndjson"
     due, ledger = ledger_of(artifact, after=["a"], race=race, top=4)
     ends = [at + 1 for at, byte in enumerate(ledger) if byte == 10]

@@ -1,4 +1,4 @@
-"""Runs taken up again after a cut at any byte, a kill, a full disk: as if nothing had been."""
+"""Runs resumed after a cut at any byte, a kill, a full disk: as if nothing had been."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def same(run, due) -> None:
     assert replace(run, ledger_head=None) == replace(due, ledger_head=None)
 
 
-def taken_up(artifact, path: Path, cut: bytes, ledger: bytes, due) -> list:
+def resumed(artifact, path: Path, cut: bytes, ledger: bytes, due) -> list:
     path.write_bytes(cut)
     run = resume(artifact, path, SEED)
     same(run, due)
@@ -95,7 +95,7 @@ def memory_path(tmp_path):
         yield Path(name) / "run.ndjson"
 
 
-def test_a_ledger_cut_at_every_byte_is_taken_up(memory_path):
+def test_a_ledger_cut_at_every_byte_is_resumed(memory_path):
     data = tiny()
     due, ledger = whole(data)
     path = memory_path
@@ -111,14 +111,14 @@ def test_a_ledger_cut_at_every_byte_is_taken_up(memory_path):
                 resume(load(data), path, SEED)
             assert path.read_bytes() == cut
             continue
-        found = taken_up(artifact, path, cut, ledger, due)
+        found = resumed(artifact, path, cut, ledger, due)
         whole_records = cut.count(b"\n")
         dropped = len(cut) - cut.rfind(b"\n") - 1
         note = {"kind": "recovered", "records": whole_records, "dropped_bytes": dropped}
         assert found[whole_records] == note
 
 
-def test_what_is_taken_up_is_valid_in_every_mode(tmp_path):
+def test_what_is_resumed_is_valid_in_every_mode(tmp_path):
     data = vec()
     ways = [
         {"top": 3},
@@ -143,7 +143,7 @@ def test_what_is_taken_up_is_valid_in_every_mode(tmp_path):
             assert found.claim_type == due.claim_type
 
 
-def test_a_run_may_be_cut_and_taken_up_many_times(tmp_path):
+def test_a_run_may_be_cut_and_resumed_many_times(tmp_path):
     data = vec()
     due, ledger = whole(data, top=5)
     path = tmp_path / "run.ndjson"
@@ -284,7 +284,7 @@ def started(artifact: Path, ledger: Path, sync_ms: int = 1000, **options) -> sub
     )
 
 
-def test_a_run_killed_at_a_random_moment_is_taken_up(tmp_path):
+def test_a_run_killed_at_a_random_moment_is_resumed(tmp_path):
     data = large()
     artifact = tmp_path / "large.tcca"
     artifact.write_bytes(data)
@@ -310,7 +310,7 @@ def test_a_run_killed_at_a_random_moment_is_taken_up(tmp_path):
     assert validate(path.read_bytes(), data).verdict == 0
 
 
-def test_a_disk_that_fills_up_ends_the_run_and_it_is_taken_up(tmp_path):
+def test_a_disk_that_fills_up_ends_the_run_and_it_is_resumed(tmp_path):
     data = large()
     artifact = tmp_path / "large.tcca"
     artifact.write_bytes(data)
@@ -338,7 +338,7 @@ def descriptor(path: Path) -> int:
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
 @pytest.mark.parametrize("code", [errno.EBADF, errno.EINVAL, errno.EPIPE])
-def test_a_descriptor_that_fails_ends_the_run_and_it_is_taken_up(tmp_path, code):
+def test_a_descriptor_that_fails_ends_the_run_and_it_is_resumed(tmp_path, code):
     data = vec()
     due, ledger = whole(data, top=9)
     path = tmp_path / "run.ndjson"
@@ -369,7 +369,7 @@ def test_a_descriptor_that_fails_ends_the_run_and_it_is_taken_up(tmp_path, code)
     same(resume(load(data), path, SEED), due)
 
 
-def test_a_full_disk_while_a_run_is_taken_up(tmp_path):
+def test_a_full_disk_while_a_run_is_resumed(tmp_path):
     data = vec()
     due, ledger = whole(data, top=9)
     path = tmp_path / "run.ndjson"
@@ -406,7 +406,7 @@ def interrupted(data: bytes, after: int, path: Path, **told):
 
 @pytest.mark.parametrize("race", ["coupled", "rest"])
 @pytest.mark.parametrize("after", [1, 3])
-def test_a_ledger_closed_by_ctrl_c_is_taken_up(memory_path, race, after):
+def test_a_ledger_closed_by_ctrl_c_is_resumed(memory_path, race, after):
     data = vec()
     due, ledger = whole(data, race=race, top=3)
     path = memory_path

@@ -168,7 +168,7 @@ def test_the_opening_binds_the_width_where_the_race_depends_on_it() -> None:
     assert validate(ledger, check(found), opening=opened).verdict == 0
 
 
-def test_a_cut_ledger_of_such_a_run_is_taken_up_again(tmp_path) -> None:
+def test_a_cut_ledger_of_such_a_run_is_resumed(tmp_path) -> None:
     artifact = long()
     settings = {"seed": bytes(32), "count_bits": 9, "race": "rest", "top": 2}
     whole = runtime_ledger(artifact, **settings)

@@ -187,7 +187,7 @@ def lowered(claim: str) -> str:
     return RUN_WISE_SURROGATE if claim == RUN_WISE_EXACT else claim
 
 
-# ---- ``recovered``: a run that broke off was taken up here; what was dropped nobody can know.
+# ---- ``recovered``: a run that broke off was resumed here; what was dropped nobody can know.
 
 
 def replay_recovered(run: ReplayedRun, record: Record, line: int) -> None:

@@ -162,7 +162,7 @@ def command(
     except SettingsError as error:
         raise options.setting_error(error) from None
     except ResumeError as error:
-        said = f"{ledger}: this ledger cannot be taken up: {error}"
+        said = f"{ledger}: this ledger cannot be reopened: {error}"
         raise click.ClickException(said) from None
     except Rejected as refusal:
         about = {"K": account, "A": adapters}.get(refusal.code.value[0])

@@ -587,7 +587,7 @@ def _gate(open_gate: Callable[[], Gate], ledger: Path) -> Gate | None:
     try:
         return open_gate()
     except ResumeError as error:
-        screen.say(f"{ledger}: this session cannot be taken up: {error}", err=True)
+        screen.say(f"{ledger}: this session cannot be reopened: {error}", err=True)
     except SettingsError as error:
         raise click.BadParameter(str(error), param_hint=f"--{error.field}") from None
     except Rejected as refusal:

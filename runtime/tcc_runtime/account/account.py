@@ -141,7 +141,7 @@ class Account:
     def reserve(self, reservation: str, run: str, amounts: AccountAmounts) -> Granted:
         """Holds `amounts`, where they are left.
 
-        One of that name that is there belongs to a run that was cut off and is taken up again: if
+        One of that name that is there belongs to a run that was cut off and is resumed: if
         its question was put, that counts as spent, and this is one more.
 
         Raises:

@@ -4,7 +4,7 @@ Text: docs/budgets.md.  A call is counted before its ledger has it, in one trans
 the disk when it returns, and given back only by who knows that it had no effect; so whatever is
 broken off counts.  Of two that come at once the file lets one be first.  Times never go back: a use
 has the larger of the clock and the last one's.  A file gets its tables for this with its first use.
-A session gives back only what the disk has as failed; who takes one up gives back what the one
+A session gives back only what the disk has as failed; who reopens one gives back what the one
 before could not.
 Cost: a transaction a call, another for one that failed; for each limit a look-up, and each use that
 leaves its window once.

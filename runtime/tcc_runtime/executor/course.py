@@ -1,7 +1,7 @@
 """Which call comes next: the plan of a run, held against what the session has made of it.
 
 Text: docs/execute.md.  All of it follows from the session's history, the first run and the seed: so
-an execution that was killed anywhere is where it was when its ledger is taken up.  Where an answer
+an execution that was killed anywhere is where it was when its ledger is reopened.  Where an answer
 was not the one that the plan assumed, or a call has failed, a new search begins from there.
 Cost: a search for each such place; else a comparison with each plan of the run, once for each call.
 """
@@ -249,6 +249,6 @@ class PlanCourse:
 
 
 def _seed_of(gate: Gate) -> bytes:
-    """A seed that only the owner of the session knows, the same whenever it is taken up."""
+    """A seed that only the owner of the session knows, the same whenever it is reopened."""
     found: bytes = blake3(_SEED + b"seed" + gate.key_of(1).encode()).digest()
     return found

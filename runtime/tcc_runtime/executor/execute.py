@@ -407,7 +407,7 @@ async def execute_in_task(
     Args:
         run: of :func:`tcc.search` over the gate's artifact; None searches from the root.
         tools: functions by the names of tools; what is missing is what the grammar binds.
-        gate: of the session; one that was taken up goes on where it was.
+        gate: of the session; one that was reopened goes on where it was.
         arguments: the open arguments: by tool, or a callable from a :class:`Step`.
         deadline: seconds for a call: of every tool, or by tool.
         retries: how many calls in a row may fail; each begins a new search.

@@ -2,7 +2,7 @@
 
 Text: docs/spec/session.md, section 8; docs/privacy.md and docs/adapters.md for what is handed in.
 The choice is that of the controller of asks.  All of it follows from the records of the session, so
-whoever takes it up chooses as the last one would have.
+whoever reopens it chooses as the last one would have.
 Cost: linear in atoms and adapters, of a registry its folders; then the controller's choice a call,
 with an account two transactions before it, one after it.
 """

@@ -53,7 +53,7 @@ class Gate(GateCalls):
     Args:
         artifact: from :func:`tcc.load` or :func:`tcc.compile_file`, or the path of one, whose
             certificates are then checked.
-        ledger: the record of the session; one that is there is taken up.  None keeps the session
+        ledger: the record of the session; one that is there is reopened.  None keeps the session
             in memory, of this process alone.
         checked: as of :func:`tcc.load`, where `artifact` is a path.
         key: of the digests of values, 32 bytes; None keeps one in a file beside the ledger.
@@ -66,7 +66,7 @@ class Gate(GateCalls):
         nonce: of a new session, 16 bytes; None draws one.  Sessions of one key that begin in
             one millisecond differ by it, and so do the idempotency keys of their calls.
         wait: whether the ledger is waited for while another process has its lock.
-        given: what the session is given, JSON values by name.  Of one that is taken up it has to
+        given: what the session is given, JSON values by name.  Of one that is reopened it has to
             be the same; None takes what its ledger says, and of a new one that it is given nothing.
         rolls: a ledger of a session that has ended is kept as its name with the session's id
             behind it, and a new session is begun; False refuses it.
@@ -320,7 +320,7 @@ class Gate(GateCalls):
         self._observer.closed("abandoned" if abandon else "ended")
 
     def close(self) -> None:
-        """Lets go of the ledger; the session can be taken up again."""
+        """Lets go of the ledger; the session can be reopened."""
         access = self._access
         with access.lock:
             access.fail(LedgerError("ledger", OSError(0, "the gate is closed")))

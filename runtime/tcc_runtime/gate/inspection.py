@@ -327,7 +327,7 @@ class Budgeted(Inspection):
                 :func:`tcc.search`.
 
         Returns:
-            whether it is new; a session that was taken up has the one that it began with.
+            whether it is new; a session that was reopened has the one that it began with.
 
         Raises:
             ResumeError: the session has another one.

@@ -7,7 +7,7 @@ store as it was or as it should be.  The folder, and what is in it, is its owner
 in it is followed nowhere.  A principal whose ledger is gone begins no other session: what was lost
 would be limits.
 Text: docs/sessions.md.
-Cost: a session's ledger is read once where it is taken up; a list reads all ledgers.
+Cost: a session's ledger is read once where it is reopened; a list reads all ledgers.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ _ID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f
 _HEX = re.compile("[0-9a-f]{64}")
 
 State: TypeAlias = Literal["live", "spent", "ended", "abandoned"]
-Kind: TypeAlias = Literal["new", "principal", "taken up"]
+Kind: TypeAlias = Literal["new", "principal", "reopened"]
 
 _OWNER: Final = "the owner of this gate can end it (tcc session end)"
 _WAYS_ON: Final[Mapping[Kind, str]] = {
     "new": "connect again, and another session begins",
     "principal": f"{_OWNER}, and another begins with the next connection",
-    "taken up": f"{_OWNER} and begin another",
+    "reopened": f"{_OWNER} and begin another",
 }
 
 
@@ -110,7 +110,7 @@ class Sessions:
             the principal comes with nothing under way; None: never.
         wait: whether a lock that another process has is waited for.
         account: as of :class:`tcc.Gate`; of who only looks at sessions None will do.
-        shadow: as of :class:`tcc.Gate`; a session that is enforced is never taken up in the shadow,
+        shadow: as of :class:`tcc.Gate`; a session that is enforced is never reopened in the shadow,
             and the other way round.
 
     Raises:
@@ -362,7 +362,7 @@ class Sessions:
             SettingsError: the id is none; ResumeError: there is no such session, it has ended, or
                 is not this artifact's; LedgerError: as of :class:`tcc.Gate`.
         """
-        return self._gate(session_id_of(id), "taken up", given)
+        return self._gate(session_id_of(id), "reopened", given)
 
     def _begin(self, principal: str | None, begun: reopening.Begun) -> str:
         """Writes the start of a session; the store's lock is held."""

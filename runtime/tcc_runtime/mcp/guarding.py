@@ -72,7 +72,7 @@ def guard(
     A session that nothing was relayed for is taken back, where it was begun here.
 
     Args:
-        open_gate: takes the ledger up; None while another process has its lock.
+        open_gate: reopens the ledger; None while another process has its lock.
         note: is told, for people, what went wrong.
 
     Returns:

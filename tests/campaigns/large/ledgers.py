@@ -66,7 +66,7 @@ def blocks(rng: Random, records: Records) -> Records:
 
 
 def recovered(rng: Random, records: Records) -> Records:
-    """Taken up again, very often."""
+    """Resumed, very often."""
     at = rng.randrange(1, len(records) + 1)
     number = drawn_size(rng, 16, 1024)
     again = [

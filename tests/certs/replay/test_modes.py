@@ -260,12 +260,12 @@ def test_a_recovered_record_may_stand_anywhere_and_changes_nothing():
     records = reference_records(small(), top=2)
     honest = validate(chained(records), small())
     for at in range(1, len(records)):
-        taken_up = {"kind": "recovered", "dropped_bytes": 17, "records": at}
-        found = validate(chained([*records[:at], taken_up, *records[at:]]), small())
+        resumed = {"kind": "recovered", "dropped_bytes": 17, "records": at}
+        found = validate(chained([*records[:at], resumed, *records[at:]]), small())
         assert (found.verdict, found.claim_upheld) == (0, True)
         assert found.summary == honest.summary
         for wrong in (at - 1, at + 1, 0 if at != 0 else 1):
-            forged = [*records[:at], {**taken_up, "records": wrong}, *records[at:]]
+            forged = [*records[:at], {**resumed, "records": wrong}, *records[at:]]
             codes = [f.code for f in validate(chained(forged), small()).findings]
             assert codes == [Code.LEDGER_ORDER]
     twice = [{"kind": "recovered", "dropped_bytes": 0, "records": at} for at in (1, 2)]
@@ -276,8 +276,8 @@ def test_a_recovered_record_may_stand_anywhere_and_changes_nothing():
 def test_a_recovered_record_stands_between_open_and_close(at):
     records = reference_records(small())
     at = len(records) if at is None else at
-    taken_up = {"kind": "recovered", "dropped_bytes": 0, "records": at}
-    found = validate(chained([*records[:at], taken_up, *records[at:]]), small())
+    resumed = {"kind": "recovered", "dropped_bytes": 0, "records": at}
+    found = validate(chained([*records[:at], resumed, *records[at:]]), small())
     assert (found.verdict, found.findings[-1].code) == (1, Code.LEDGER_ORDER)
 
 

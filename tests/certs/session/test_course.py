@@ -203,7 +203,7 @@ def test_calls_are_kept_from_the_first_on_that_is_not_known_for_good() -> None:
 
 @pytest.mark.parametrize("looks", ["never", "each", "last"])
 def test_what_is_gone_through_again_does_not_depend_on_when_calls_are_let_go(looks: str) -> None:
-    """The validator looks at each record, a gate that takes up by bytes does not."""
+    """The validator looks at each record, a gate that reopens by bytes does not."""
     made = machine_of(check(write_container(tcc.compile_text(LONG).file.columns)))
     course, offer = Course(made), made.offers(0)[()]
     for at in range(1, 9):

@@ -125,7 +125,7 @@ def resolution(
     if outcome == "failed" and observed:
         raise ValueError("observed: nothing, of a call that failed")
     if session.course.repeated(seq) > MAX_REFOLDED:
-        # Validators decline such a ledger, and it would never be taken up again.
+        # Validators decline such a ledger, and it would never be reopened.
         raise ValueError(f"late outcomes: more than {MAX_REFOLDED} calls to go through again")
     if who is not None and not records.is_name(who):
         raise ValueError(f"who: a text of 1 to {records.MOST_NAME} characters that can be printed")

@@ -1,4 +1,4 @@
-"""A session is begun, or taken up from its ledger; one that nothing was done in is withdrawn.
+"""A session is begun, or reopened from its ledger; one that nothing was done in is withdrawn.
 
 Whoever opens a gate on a file has the turn and the file's lock while it is decided what the file
 has: nothing yet, and a session begins with its first record and its key; a session that goes on,
@@ -49,7 +49,7 @@ class Begun:
     shown: frozenset[str] = frozenset()
 
     def hold(self, follower: Follower) -> None:
-        """A session that is taken up was given the same.
+        """A session that is reopened was given the same.
 
         Raises:
             GivenOtherwise: it was given something else.
@@ -188,7 +188,7 @@ def open_session(
     begin = partial(_begin, shown=shown, given=given, nonce=nonce)
     if isinstance(journal, InFile):
         how = {"durable": durable, "wait": wait}
-        return _take_up(policy, journal, key, made, begin, home=home, given=given, **how)
+        return _reopen(policy, journal, key, made, begin, home=home, given=given, **how)
     access = made(Follower(policy, os.urandom(32) if key is None else key), journal, permit.Turns())
     access.begun_by = process_number() if home.begun else 0
     begin(access)
@@ -219,7 +219,7 @@ def _begin(access: Access, shown: tuple[str, ...], given: Begun, nonce: bytes | 
     access.sync()
 
 
-def _take_up(
+def _reopen(
     policy: Policy,
     journal: InFile,
     key: bytes | None,

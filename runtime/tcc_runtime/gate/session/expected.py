@@ -1,4 +1,4 @@
-"""Records of plain calls, held to the bytes that they have to have: takes ledgers up quickly.
+"""Records of plain calls, held to the bytes that they have to have: reopens ledgers quickly.
 
 Most records of a long session say what follows from it anyway: its next call at its states, under
 its next key, with its MAC, and beside that digests of open arguments; or that it was done, and what

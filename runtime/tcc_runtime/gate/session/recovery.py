@@ -1,9 +1,9 @@
 """Recovery of a session from its ledger: each record is held to what follows, and then applied.
 
 A record is held to it by the validator's own steps (:mod:`tcc_certs.session.validation`), with the
-key: what is taken up is exactly what has no finding, so a ledger of another artifact, another key
+key: what is reopened is exactly what has no finding, so a ledger of another artifact, another key
 or another course, or with a record of somebody without the key, is never gone on with.  The session
-that is taken up goes on by the validator's own course.  What other processes write while it goes on
+that is reopened goes on by the validator's own course.  What other processes write while it goes on
 is applied in the same way.
 Text: docs/gate.md; docs/spec/session.md, sections 3 to 5.
 Cost: linear in the records; most are held to the bytes that they have to have (expected.py).
@@ -65,7 +65,7 @@ class Follower:
         self.account: str | None = None
         self.returns: list[tuple[int, int]] = []
         self._replay: SessionReplay | None = None
-        self._expected: ExpectedRecords | None = None  # of a session that was taken up
+        self._expected: ExpectedRecords | None = None  # of a session that was reopened
 
     def open(self, shown: tuple[str, ...], record: Mapping[str, Json]) -> None:
         """The session shows these open parameters, and has this first record."""

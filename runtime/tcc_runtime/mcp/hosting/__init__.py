@@ -180,7 +180,7 @@ class Hosting:
             return await self.of_principal(principal, connects=True)
         given = self._terms.given(principal)
         if self._terms.kind not in ("new", "principal"):
-            return await self._taken_up(self._terms.kind, principal)
+            return await self._reopened(self._terms.kind, principal)
         async with self._beginning:
             self._check_room(principal)
             gate = await self._opened(given, None)
@@ -211,7 +211,7 @@ class Hosting:
                 return known
             name = (principal.issuer, principal.subject)
             gate = await self._opened(given, name)
-            # One that a handle had taken up is live, too: one ledger has one host.
+            # One that a handle had reopened is live, too: one ledger has one host.
             same = self._live.get((gate.session_id, self._of(principal)))
             if same is not None:
                 gate.close()
@@ -291,7 +291,7 @@ class Hosting:
         if known is None:
             if identity in self._over:
                 raise NotFound
-            known = await self._taken_up(identity, principal)
+            known = await self._reopened(identity, principal)
         known.check_given(given)
         known.used()  # before it is looked at: meanwhile it is not idle
         if await known.has_ended():
@@ -299,7 +299,7 @@ class Hosting:
             raise NotFound
         return known
 
-    async def _taken_up(self, identity: str, principal: Principal | None) -> Hosted:
+    async def _reopened(self, identity: str, principal: Principal | None) -> Hosted:
         """A session of the store that is not live here."""
         given = self._terms.given(principal)
         async with self._alone(identity if principal is None else self._of(principal)):
@@ -324,7 +324,7 @@ class Hosting:
             return self._host(gate, principal, given)
 
     def _alone(self, whose: str | bytes) -> asyncio.Lock:
-        """The lock under which a principal's session, or that of an id, is taken up once."""
+        """The lock under which a principal's session, or that of an id, is reopened once."""
         return self._taking.setdefault(whose, asyncio.Lock())
 
     def _host(self, gate: Gate, principal: Principal | None, given: Mapping[str, Any]) -> Hosted:

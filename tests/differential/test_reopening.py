@@ -1,4 +1,4 @@
-"""What a gate takes up is what the validator finds nothing in: over forgeries by who has the key.
+"""What a gate reopens is what the validator finds nothing in: over forgeries by who has the key.
 
 Each ledger is altered in one member, chained again and given new MACs.  The validator is asked of
 the whole ledger; the gate's follower, and a gate on a file, of the same bytes.
@@ -45,7 +45,7 @@ def desk_artifact() -> Artifact:
 
 
 def followed(data: bytes, policy: Policy) -> str:
-    """Why a ledger is not taken up; empty where it is."""
+    """Why a ledger is not reopened; empty where it is."""
     follower, reader = Follower(policy, KEY), LedgerReader([data])
     previous = reader.head
     try:
@@ -93,7 +93,7 @@ def test_every_forgery_of_the_session_forgeries(name: str) -> None:
 
 
 def test_what_adds_up_has_to_be_shown_to_be_gone_on_with() -> None:
-    """The one ledger that conforms and is not taken up: what it adds up is asserted there."""
+    """The one ledger that conforms and is not reopened: what it adds up is asserted there."""
     data = sealed(shape("plain hidden"))
     assert validate(data, desk(), key=KEY).claim_type == "Conformant"
     assert "a number that is shown" in followed(data, policy_of(desk_artifact()))
