@@ -98,7 +98,8 @@ def log_units(value: int, power: int = 0) -> int:
 # The race.
 
 Fraction: TypeAlias = "tuple[int, int]"
-Scaled: TypeAlias = "tuple[int, int, int]"  # low, high, scale: low <= value * 2^scale <= high
+# low, more, scale: low <= value * 2^scale <= low + more
+Scaled: TypeAlias = "tuple[int, int, int]"
 
 WORD = 64
 BASE_BITS = UNIT_BITS  # the first precision that is tried, and the one that arrivals are kept at
@@ -210,22 +211,23 @@ class Arrival:
 
     def _after(self, before: Scaled | None, bits: int) -> Scaled:
         """The same from an enclosure of the parent's arrival."""
-        low, high, scale = 0, 0, 0
+        low, more, scale = 0, 0, 0
         if before is not None:
-            low, high, scale = before
-            low, high, scale = low * self.weight, high * self.weight, scale + self.fraction_bits
+            low, more, scale = before
+            low, more, scale = low * self.weight, more * self.weight, scale + self.fraction_bits
         if self.x is not None:
-            more_low, more_high, more_scale = _residual(self.x, self.count, self.unit, bits)
-            lift = more_scale - scale
+            late, later, late_scale = _residual(self.x, self.count, self.unit, bits)
+            lift = late_scale - scale
             if lift >= 0:
-                low, high, scale = low << lift, high << lift, more_scale
+                low, more, scale = low << lift, more << lift, late_scale
             else:
-                more_low, more_high = more_low << -lift, more_high << -lift
-            low, high = low + more_low, high + more_high
-        drop = high.bit_length() - bits
+                late, later = late << -lift, later << -lift
+            low, more = low + late, more + later
+        drop = low.bit_length() - bits
         if drop > 0:
-            low, high, scale = low >> drop, -(-high >> drop), scale - drop
-        return low, high, scale
+            # What is cut off of each is less than 1.
+            low, more, scale = low >> drop, (more >> drop) + 2, scale - drop
+        return low, more, scale
 
 
 def _residual(x: int, count: int, unit: int, bits: int) -> Scaled:
@@ -237,27 +239,28 @@ def _residual(x: int, count: int, unit: int, bits: int) -> Scaled:
     size = count.bit_length()
     if bits == BASE_BITS:
         # E > U = odd / 2^65, and so above 2^39 units.
-        units = _WHOLE - log_units(_LAST - odd)
-        low, high, places = units - _RESIDUAL_ERROR, units + _RESIDUAL_ERROR, BASE_BITS
+        low = _WHOLE - log_units(_LAST - odd) - _RESIDUAL_ERROR
+        more, places = 2 * _RESIDUAL_ERROR, BASE_BITS
     else:
         # So many bits after the point leave at least `bits` of them in E.
         places = bits + WORD + 2 - odd.bit_length()
         low, high = enclosures.log_enclosure(_LAST, _LAST - odd, places)
-    return (low << size) // count, -((-high << size) // count), places + size - unit
+        more = high - low
+    # 2^size is at most twice the count, and rounding down takes less than 1.
+    return (low << size) // count, 2 * more + 1, places + size - unit
 
 
 def neg_log(arrival: Arrival, bits: int) -> enclosures.Enclosure:
     """Encloses -ln t with `bits` fractional bits, but for the few that the path has lost."""
     if bits == BASE_BITS:
-        low, high, scale = arrival.base
+        low, more, scale = arrival.base
         units = log_units(low, -scale)
         log_low, log_high = units - LOG_ERROR, units + LOG_ERROR
     else:
-        low, high, scale = arrival.enclose(bits)
+        low, more, scale = arrival.enclose(bits)
         log_low, log_high = enclosures.log_enclosure(low, 1, bits, -scale)
-    # ln high <= ln low + (high - low) / low
-    wide = -((low - high << bits) // low)
-    return -(log_high + wide), -log_low
+    # ln (low + more) <= ln low + more / low, and low is at least half of 2^(its bits)
+    return -log_high - 1 - (more << bits + 1 >> low.bit_length()), -log_low
 
 
 # ---- What is published of an arrival: -ln t, keys, values and U_P, each rounded once.
@@ -266,7 +269,7 @@ def neg_log(arrival: Arrival, bits: int) -> enclosures.Enclosure:
 # them; where it does not, it is narrowed until it does.
 
 _DROP = BASE_BITS - WORD
-_HALF = 1 << _DROP - 1
+_HALF, _CUT = 1 << _DROP - 1, (1 << _DROP) - 1
 
 
 class Published(NamedTuple):
@@ -299,13 +302,14 @@ def publish(arrival: Arrival, bound: Fraction) -> Published:
         Rejected: D202 where 4096 bits do not decide a rounding.
     """
     base = neg_log(arrival, BASE_BITS)
-    low, high = base[0] + _HALF, base[1] + _HALF
-    more = (bound[0] << BASE_BITS) // bound[1]
-    plain, key = low >> _DROP, low + more >> _DROP
-    # Ties are left open, and `more` may be short by less than 1.
-    decided = low - 1 >> _DROP == plain == high >> _DROP
-    if decided and low + more - 1 >> _DROP == key == high + more + 1 >> _DROP:
-        return _published(plain, key)
+    low, wide = base[0] + _HALF, base[1] - base[0]
+    above = low + (bound[0] << BASE_BITS) // bound[1]
+    # One number from low - 1 to low + wide, and from above - 1 to above + wide + 1: ties are left
+    # open, and `above` may be short by less than 1.
+    if (low - 1 & _CUT) + wide < _CUT and (above - 1 & _CUT) + wide + 1 < _CUT:
+        plain, key = low >> _DROP, above >> _DROP
+        if Q64_MIN <= plain <= Q64_MAX and Q64_MIN <= key <= Q64_MAX:
+            return Published(plain, key, False, False)
     return _decided(arrival, bound, base)
 
 
@@ -320,12 +324,6 @@ def _decided(arrival: Arrival, bound: Fraction, base: enclosures.Enclosure) -> P
 
     plain = enclosures.decide(lambda bits: rounded(bits, 0, 1), "neg_log_t", BASE_BITS)
     key = enclosures.decide(lambda bits: rounded(bits, *bound), "key_raw", BASE_BITS)
-    return _published(plain, key)
-
-
-def _published(plain: int, key: int) -> Published:
-    if Q64_MIN <= plain <= Q64_MAX and Q64_MIN <= key <= Q64_MAX:
-        return Published(plain, key, False, False)
     held, held_key = clamp(plain), clamp(key)
     return Published(held, held_key, held != plain, held_key != key)
 
@@ -338,7 +336,8 @@ def leaf_uniform(arrival: Arrival) -> int:
     """
 
     def enclose(bits: int) -> enclosures.Enclosure:
-        low, high, scale = arrival.enclose(bits)
+        low, more, scale = arrival.enclose(bits)
+        high = low + more
         if (low >> scale if scale >= 0 else low << -scale) >= 46:
             return (1 << WORD) - 1, (1 << WORD) - 1  # 0 < e^-46 < 2^-64
         if scale > WORD and high >> scale - WORD - 1 == 0:

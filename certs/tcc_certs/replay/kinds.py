@@ -5,9 +5,10 @@ Normative text: docs/spec/ledger.md, sections 3 and 5; docs/spec/race.md, sectio
 few runs have with :mod:`tcc_certs.replay.races.rest` and :mod:`tcc_certs.replay.asking.asked`,
 which are loaded where they are read; the table of kinds is at the end.
 
-Nearly all records of a ledger are ``node`` records, so the bytes of the line that is expected are
-made at once (:func:`passes`); only where the line has others is the expected record made, and held
-against it field by field.
+Of nearly all records a seed says everything.  Each of their kinds is one function that makes what
+is expected, asks whether the record says that, and only then changes the run.  It is asked twice at
+most: whether the line has the bytes of the expected one (:func:`passes`), and where it has others,
+field by field.
 
 Cost: of a node the policy's push and a digest; of an expansion a winner, and Phi; of a leaf an
 exponential; of a downgrade to fallback a key for every leaf and every item.
@@ -17,82 +18,83 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache, partial
 
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.ledger import Record, format_q64
 from tcc_certs.formats.ledger_schema import size
-from tcc_certs.replay import records
+from tcc_certs.replay import records, run as runs
 from tcc_certs.replay.findings import NO_CERT, RUN_WISE_EXACT, RUN_WISE_SURROGATE
 from tcc_certs.replay.kappa import node_diagnostic
-from tcc_certs.replay.races.coupled import Pushed, Word, unlogged_words, with_key
-from tcc_certs.replay.run import (
-    ACYCLICITY,
-    BUDGET,
-    CLAMP,
-    COUNT,
-    ReplayedRun,
-    Turn,
-    at_cost,
-    made_of,
-    potential,
-)
+from tcc_certs.replay.races.coupled import Word, unlogged_words, with_key
+from tcc_certs.replay.run import BUDGET, CLAMP, Holds, ReplayedRun, Step, Turn, at_cost, made_of
 from tcc_certs.replay.tree import Node, below, child_digest, root_node, share
 
 
 def passes(run: ReplayedRun, body: bytes) -> bool:
-    """Whether this is the body of the line of the child that is expected, which is pushed then.
+    """Whether this is the body of the line that comes next, by a seed alone; then it is taken.
 
-    Where it has not, nothing has happened.
+    Where it is not, nothing has happened.
     """
-    parent, word = run.parent, run.key
-    if parent is None or word is None or not run.pushes:
+    word = run.key
+    if word is None:
         return False
+
+    def same(expected: Record | bytes, guards: object = None, *_: object) -> bool:
+        told = expected if isinstance(expected, bytes) else records.body_of(expected)
+        return not guards and told == body
+
     try:
-        node, pushed = _child(run, parent, word)
+        kind = run.awaits or run.turn
+        return kind in records.DERIVED and step_of(kind)(run, word, same)
     except Rejected:
         return False
-    if pushed.clamped or run.texts.body(node, pushed.fields) != body:
-        return False
-    run.pushes.popleft()
-    _enter(run, node, pushed)
-    return True
 
 
-def replay_node(run: ReplayedRun, record: Record, line: int) -> None:
-    """Hold a ``node`` record against the child that is expected, and push that.
+def replay_derived(kind: str, run: ReplayedRun, record: Record, line: int) -> None:
+    """Hold a record of which a seed says everything against the expected one, field by field.
 
     Raises:
-        Rejected: L602 it is another child, L603 a node that is in the frontier, L104 no node is
-            expected.
+        Rejected: L602 it is another child, L603 a node that is in the frontier, L104 no node or
+            rest is expected, L608 a share is lost; as
+            :meth:`tcc_certs.replay.run.ReplayedRun.check_pop`.
     """
-    place: Node | None = None
-    word = run.word(record)
-    if not run.nodes:
+    if kind == "node" and run.nodes and not run.pushes:
+        raise records.no_node_expected(run.frontier.digests(), record)
+    if kind in records.POPS:
+        run.check_pop(Turn(kind), record)
+    step_of(kind)(run, run.word(record), partial(run.hold, record, line))
+
+
+@cache
+def step_of(kind: str) -> Step:
+    """What takes a record of one of the kinds of which a seed says everything."""
+    if kind in ("rest", "draw"):
+        race = runs.rest_race()
+        steps: Mapping[str, Step] = {"rest": race.push_rest, "draw": race.pop_rest}
+        return steps[kind]
+    return {"node": push_node, "expand": pop_node, "leaf": pop_leaf}[kind]
+
+
+# ---- ``node``: the root, then the children of what was popped that nothing forbids, in order.
+
+
+def push_node(run: ReplayedRun, word: Word, holds: Holds) -> bool:
+    """The node that is expected is pushed, where the record says so."""
+    parent = run.parent
+    if parent is None:
         node = root_node(run.root, run.constraints, run.kappa.root)
-        pushed = run.policy.push(node, word)
     else:
-        parent = run.parent
-        if parent is None or not run.pushes:
-            raise records.no_node_expected(run.frontier.digests(), record)
-        node, pushed = _child(run, parent, word)
+        slot = run.pushes[0]
+        digest = child_digest(run.language, parent.digest, slot)
+        exact = run.kappa.step(parent.exact, slot)
+        node = below(run.language, parent, slot, digest, slot.position == run.won, exact)
+    pushed = run.policy.push(node, word)
+    guards, place = [CLAMP] if pushed.clamped else None, None if parent is None else node
+    if not holds(run.texts.node(node, pushed.fields), guards, pushed.clamped, place):
+        return False
+    if parent is not None:
         run.pushes.popleft()
-        place = node
-    expected = records.node_record(run.language, run.header.started_ms, node, pushed.fields)
-    guards = [CLAMP] if pushed.clamped else None
-    run.hold(expected, record, line, guards, pushed.clamped, place)
-    _enter(run, node, pushed)
-
-
-def _child(run: ReplayedRun, parent: Node, word: Word) -> tuple[Node, Pushed]:
-    """The child that is expected, and what it is pushed with."""
-    slot = run.pushes[0]
-    digest = child_digest(run.language, parent.digest, slot)
-    exact = run.kappa.step(parent.exact, slot)
-    node = below(run.language, parent, slot, digest, slot.position == run.won, exact)
-    return node, run.policy.push(node, word)
-
-
-def _enter(run: ReplayedRun, node: Node, pushed: Pushed) -> None:
     run.nodes += 1
     run.leaf_nodes += node.states is None
     kappa = run.kappa.note(node.states, node.exact)
@@ -100,52 +102,50 @@ def _enter(run: ReplayedRun, node: Node, pushed: Pushed) -> None:
         told = kappa if run.policy.uses_counts else None
         run.tell(node_diagnostic(run.header.started_ms, node, pushed.key, told))
     run.frontier.push(with_key(node, pushed))
+    return True
 
 
 # ---- ``expand``: the greatest item of the frontier is an internal node; its children are next.
 
 
-def replay_expand(run: ReplayedRun, record: Record, line: int) -> None:
-    """Hold an ``expand`` record against the pop that is expected.
-
-    Raises:
-        Rejected: as :meth:`tcc_certs.replay.run.ReplayedRun.pop`.
-    """
-    node = run.pop(Turn.EXPAND, record)
-    word = run.word(record)
+def pop_node(run: ReplayedRun, word: Word, holds: Holds) -> bool:
+    """The top of the frontier is expanded, where the record says so."""
+    node = run.top
     popped = run.policy.pop(node, word)
     if popped.arrival is not node.arrival:
         node = replace(node, arrival=popped.arrival)
     children = run.listing.children(node.states or ())
     made = made_of(run.policy, run.language, run.constraints, node, children, word)
-    phi = potential(run.header, run.root.rank, node)
-    fields = {**popped.fields, **made.fields, **phi.fields}
-    expected = records.popped_record("expand", run.header.started_ms, node, fields)
-    guards = [ACYCLICITY] * phi.fails + [CLAMP] * (phi.clamped or popped.clamped)
-    run.hold(expected, record, line, guards, phi.fails or popped.clamped)
+    phi = runs.potential(run.header, run.root.rank, node)
+    name = run.texts.named(node.digest)
+    expected = {"kind": "expand", "node_id": name, **popped.fields, **made.fields, **phi.fields}
+    guards = None
+    if phi.fails or phi.clamped or popped.clamped:
+        guards = [runs.ACYCLICITY] * phi.fails + [CLAMP] * (phi.clamped or popped.clamped)
+    if not holds(expected, guards, phi.fails or popped.clamped):
+        return False
+    run.begin(node, name, made, children.total, children.unit)
     run.expansions += 1
-    run.begin(node, made, children.total, children.unit)
+    return True
 
 
 # ---- ``leaf``: the greatest item of the frontier is a plan; it has its value.
 
 
-def replay_leaf(run: ReplayedRun, record: Record, line: int) -> None:
-    """Hold a ``leaf`` record against the pop that is expected.
-
-    Raises:
-        Rejected: as :meth:`tcc_certs.replay.run.ReplayedRun.pop`.
-    """
-    node = run.pop(Turn.LEAF, record)
-    popped = run.policy.pop(node, run.word(record))
+def pop_leaf(run: ReplayedRun, word: Word, holds: Holds) -> bool:
+    """The top of the frontier, a leaf, is found, where the record says so."""
+    node = run.top
+    popped = run.policy.pop(node, word)
     incumbent = run.best.incumbent_with(node, popped.value)
-    expected = records.popped_record("leaf", run.header.started_ms, node, popped.fields)
+    expected = {"kind": "leaf", "node_id": run.texts.named(node.digest), **popped.fields}
     if incumbent is not None:
         expected["incumbent"] = format_q64(incumbent)
-    guards = [CLAMP] if popped.clamped else None
-    run.hold(expected, record, line, guards, popped.clamped)
+    if not holds(expected, [CLAMP] if popped.clamped else None, popped.clamped):
+        return False
+    run.frontier.pop()
     run.best.add(node, popped.value)
     run.outside += share(run.language, node)
+    return True
 
 
 # ---- ``downgrade``: surrogate from the root on, or fallback for every leaf and every item.
@@ -162,7 +162,7 @@ def replay_downgrade(run: ReplayedRun, record: Record, line: int) -> None:
     """
     if run.narrows:
         run.claim, run.narrows = lowered(run.claim), False
-        expected = records.downgrade_record("surrogate", run.claim, COUNT)
+        expected = records.downgrade_record("surrogate", run.claim, runs.COUNT)
         records.compare(expected, record, line, Code.GUARD, run.findings)
         return
     ensure(run.falls_back, Code.GUARD, "kind", "no downgrade", "downgrade")
@@ -200,13 +200,6 @@ def replay_recovered(run: ReplayedRun, record: Record, line: int) -> None:
     ensure(stated == line - 1, Code.LEDGER_ORDER, "records", line - 1, stated)
 
 
-def _rest(run: ReplayedRun, record: Record, line: int) -> None:
-    """As :data:`tcc_certs.replay.races.rest.REST`."""
-    from tcc_certs.replay.races.rest import REST
-
-    REST[str(record["kind"])](run, record, line)
-
-
 def _asked(run: ReplayedRun, record: Record, line: int) -> None:
     """As :data:`tcc_certs.replay.asking.asked.ASKED`."""
     from tcc_certs.replay.asking.asked import ASKED
@@ -215,11 +208,7 @@ def _asked(run: ReplayedRun, record: Record, line: int) -> None:
 
 
 KINDS: Mapping[str, Callable[[ReplayedRun, Record, int], None]] = {
-    "node": replay_node,
-    "expand": replay_expand,
-    "leaf": replay_leaf,
-    "rest": _rest,
-    "draw": _rest,
+    **{kind: partial(replay_derived, kind) for kind in records.DERIVED},
     "requeue": _asked,
     "budget": _asked,
     "refine": _asked,

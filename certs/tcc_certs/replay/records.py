@@ -7,12 +7,13 @@ Cost: the text of two or three numbers a record.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from json.encoder import encode_basestring
+from operator import itemgetter
 
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.codec import Json, encode, format_decimal
+from tcc_certs.formats.codec import Json, decode, encode, format_decimal
 from tcc_certs.formats.ledger import Line, Record, format_q64
 from tcc_certs.formats.ledger_schema import check_record, text
 from tcc_certs.race.digest import uuid7, uuid7_of_hex, uuid7_stamp
@@ -23,7 +24,13 @@ from tcc_certs.replay.tree import Node
 
 REPR_CALLS, REPR_BYTES = 3, 48
 MAX_TEXTS = 1 << 16
-_POPS = ("draw", "expand", "leaf", "requeue")
+POPS = frozenset({"draw", "expand", "leaf"})
+DERIVED = POPS | {"node", "rest"}  # a seed says all of what these have to say
+# Whatever of it is wrong makes what follows wrong as well.
+_NODE_FIELDS = (
+    "kind", "node_id", "ctx_digest", "ctx_repr", "U", "neg_log_t", "key_raw", "parent_id", "call",
+    "tie_token", "state", "N", "Nub",
+)  # fmt: skip
 
 _CODES: Mapping[str, Code] = {
     "ctx_digest": Code.CONTEXT_DIGEST,
@@ -83,39 +90,26 @@ def compare(expected: Record, found: Record, line: int, rest: Code, findings: Fi
 
 
 def hold_against(
-    expected: Record, record: Record, line: int, place: Node | None, findings: Findings
+    expected: Record | bytes, record: Record, line: int, place: Node | None, findings: Findings
 ) -> None:
     """Note every field in which a record of the run differs from the one that is expected.
 
     Args:
+        expected: a record, or the body of its line.
         place: the child that it has to be about, whatever else it gets wrong; None: a record of an
             item that is popped, about which it has to be then.
 
     Raises:
         Rejected: as :func:`looked_into` and :func:`check_place`; L601 it is about another item.
     """
-    if isinstance(record, Line) and record.body == body_of(expected):
-        return
+    expected = record_of(expected)
     found = looked_into(record, line)
     if place is not None:
         check_place(found, place)
-    elif expected["kind"] in _POPS:
+    elif expected["kind"] in POPS | {"requeue"}:
         named, about = pop_of(expected), pop_of(found)
         ensure(about == named, Code.POP_ORDER, "node_id", named, about)
     compare(expected, found, line, Code.NODE_FIELD, findings)
-
-
-def body_of(record: Mapping[str, Json]) -> bytes:
-    """The body of the line of `record`: what :func:`encode` writes, as no name needs an escape."""
-    members = [
-        f'"{name}":{encode_basestring(value)}' if type(value) is str else _member(name, value)
-        for name, value in sorted(record.items())
-    ]
-    return f"{{{','.join(members)}}}".encode()
-
-
-def _member(name: str, value: Json) -> str:
-    return f'"{name}":{value if type(value) is int else encode(value).decode()}'
 
 
 def looked_into(record: Record, line: int) -> Record:
@@ -131,50 +125,30 @@ def looked_into(record: Record, line: int) -> Record:
     return read
 
 
-def context_text(node: Node) -> str:
-    """``ctx_repr``: the last three calls or fewer, cut from the left to 48 bytes."""
-    return clipped(node.calls(REPR_CALLS))
+# ---- The lines of records that a seed says all of, as bytes.
+
+_TEXT = '"%s"'
+_FORMS = {"step": "%s", "dead_end": "true%.0s"}  # a whole number; True
 
 
-def clipped(calls: Sequence[str]) -> str:
-    """The same of the last calls of a prefix, three or fewer."""
-    raw = " ".join(calls).encode()[-REPR_BYTES:]
-    start = 0
-    while start < len(raw) and raw[start] & 0xC0 == 0x80:  # inside a character
-        start += 1
-    return raw[start:].decode()
+@lru_cache(maxsize=1 << 6)
+def _form(names: tuple[str, ...]) -> tuple[str, Callable[[Mapping[str, Json]], tuple[Json, ...]]]:
+    """The canonical text of a record with these members, without what they say."""
+    members = [f'"{name}":{_FORMS.get(name, _TEXT)}' for name in sorted(names)]
+    return f"{{{','.join(members)}}}", itemgetter(*sorted(names))
 
 
-def node_record(
-    language: Language, started_ms: int, node: Node, race: Mapping[str, Json]
-) -> dict[str, Json]:
-    """The ``node`` record of `node`, but for guards; `race` is what the race has to say."""
-    parent, states = node.parent, node.states
-    record: dict[str, Json] = {
-        "kind": "node",
-        "node_id": uuid7(started_ms, node.digest),
-        "ctx_digest": node.digest.hex(),
-        "ctx_repr": context_text(node),
-        **race,
-    }
-    if parent is not None:
-        record["parent_id"] = uuid7(started_ms, parent.digest)
-        record["call"] = node.call
-        record["tie_token"] = node.position
-    if states is not None:
-        record["state"] = states[0] if language.deterministic else list(states)
-    plans = 1 if states is None else language.number_of_plans(states)
-    if plans < 1 << 64:
-        record["Nub" if language.upper else "N"] = str(plans)
-    return record
+def body_of(record: Mapping[str, Json]) -> bytes:
+    """The body of the line of a record in whose texts nothing is to be escaped."""
+    form, told = _form(tuple(record))
+    return (form % told(record)).encode()
 
 
-class ChildTexts:
-    """What the ``node`` records of one parent's children share, and those of all nodes of a run.
+class RunTexts:
+    """What the records of one parent's children share, and those of all nodes of a run.
 
     Attributes:
-        parent: whose children are expected.
-        parent_id: its UUID; stamp: what every UUID of the run starts with.
+        name: the UUID of the node that was popped last.
     """
 
     def __init__(
@@ -182,45 +156,53 @@ class ChildTexts:
     ) -> None:
         self._language = language
         self._places = places
-        self.stamp = uuid7_stamp(started_ms)
-        self.parent_id = ""
+        self._stamp = uuid7_stamp(started_ms)
         self._before: tuple[str, ...] = ()
+        self.name = ""
 
-    def expect(self, parent: Node) -> None:
-        """The records of the children of `parent` are next."""
-        self.parent_id = uuid7_of_hex(self.stamp, parent.digest.hex())
+    def named(self, digest: bytes) -> str:
+        """The UUID of a node or leaf."""
+        return uuid7_of_hex(self._stamp, digest.hex())
+
+    def expect(self, parent: Node, name: str) -> None:
+        """The records of the children of `parent` are next, and of what is left of them."""
+        self.name = name
         self._before = tuple(parent.calls(REPR_CALLS - 1))
 
-    def body(self, node: Node, race: Mapping[str, str]) -> bytes:
-        """The body of the line of :func:`node_record` for a child of that parent.
+    def node(self, node: Node, race: Mapping[str, str]) -> bytes:
+        """The body of the line of the ``node`` record of the root, or of a child of that parent.
 
         Args:
             race: ``key_raw``, and where the race says so ``U`` and ``neg_log_t``.
         """
         states, call = node.states, node.call
         opening, closing = self._places.get(states) or self._place(states)
-        last = node.calls(REPR_CALLS) if states is None else (*self._before, call)
+        last: Sequence[str] = ()
+        edge = parent = tie = ""
+        if node.parent is not None:
+            last = node.calls(REPR_CALLS) if states is None else (*self._before, call)
+            edge = f'"call":{encode_basestring(call)},'
+            parent, tie = f',"parent_id":"{self.name}"', f',"tie_token":{node.position}'
         h = node.digest.hex()
         x, log = race.get("U"), race.get("neg_log_t")
         uniform = f'"U":"{x}",' if x is not None else ""
         time = f'"neg_log_t":"{log}",' if log is not None else ""
         return (
-            f'{opening}{uniform}"call":{encode_basestring(call)},"ctx_digest":"{h}",'
-            f'"ctx_repr":{_context(tuple(last))},"key_raw":"{race["key_raw"]}","kind":"node",{time}'
-            f'"node_id":"{uuid7_of_hex(self.stamp, h)}","parent_id":"{self.parent_id}"{closing}'
-            f'"tie_token":{node.position}}}'
+            f'{opening}{uniform}{edge}"ctx_digest":"{h}","ctx_repr":{_context(tuple(last))},'
+            f'"key_raw":"{race["key_raw"]}","kind":"node",{time}'
+            f'"node_id":"{uuid7_of_hex(self._stamp, h)}"{parent}{closing}{tie}}}'
         ).encode()
 
     def _place(self, states: States | None) -> tuple[str, str]:
         """What stands before the uniform, and between parent and position."""
         language = self._language
-        opening, closing = "{", ","
+        opening, closing = "{", ""
         plans = 1 if states is None else language.number_of_plans(states)
         if plans < 1 << 64:
             opening = f'{{"{"Nub" if language.upper else "N"}":"{plans}",'
         if states is not None:
             state = states[0] if language.deterministic else encode(list(states)).decode()
-            closing = f',"state":{state},'
+            closing = f',"state":{state}'
         if len(self._places) > MAX_TEXTS:
             self._places.clear()
         self._places[states] = opening, closing
@@ -229,23 +211,27 @@ class ChildTexts:
 
 @lru_cache(maxsize=1 << 14)
 def _context(calls: tuple[str, ...]) -> str:
-    return encode_basestring(clipped(calls))
+    """``ctx_repr``: the last three calls of a prefix or fewer, cut from the left to 48 bytes."""
+    raw = " ".join(calls).encode()[-REPR_BYTES:]
+    start = 0
+    while start < len(raw) and raw[start] & 0xC0 == 0x80:  # inside a character
+        start += 1
+    return encode_basestring(raw[start:].decode())
 
 
-def popped_record(
-    kind: str, started_ms: int, node: Node, fields: Mapping[str, Json]
-) -> dict[str, Json]:
-    """The ``expand`` or ``leaf`` record of `node`, but for guards."""
-    return {"kind": kind, "node_id": uuid7(started_ms, node.digest), **fields}
+def record_of(expected: Record | bytes) -> Record:
+    """The record, where it is the body of a ``node`` with its fields in the order of findings."""
+    if not isinstance(expected, bytes):
+        return expected
+    read = decode(expected, "node")
+    said = read if isinstance(read, dict) else {}
+    return {name: said[name] for name in _NODE_FIELDS if name in said}
 
 
-def guarded(record: dict[str, Json], guards: Sequence[str], lowers: bool) -> dict[str, Json]:
+def guarded(record: Record, guards: Sequence[str], lowers: bool) -> Record:
     """The record with the guards that fired, and the claim where they take it down."""
-    if guards:
-        record["guards"] = sorted(set(guards))
-    if lowers:
-        record["claim_type"] = NO_CERT
-    return record
+    told: dict[str, Json] = {**record, "guards": sorted(set(guards))}
+    return {**told, "claim_type": NO_CERT} if lowers else told
 
 
 def downgrade_record(mode: str, claim: str, guard: str) -> dict[str, Json]:

@@ -20,10 +20,11 @@ and the leaves that were found.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.codec import Json, divide_nearest
@@ -37,12 +38,16 @@ from tcc_certs.replay.kappa import Kappa, NodeSink
 from tcc_certs.replay.language import Language, RunRoot
 from tcc_certs.replay.races.children import Children, Left, Listing, whole
 from tcc_certs.replay.races.coupled import RacePolicy, Word, logged_words
-from tcc_certs.replay.records import ChildTexts, guarded, hold_against, pop_of, popped_item
+from tcc_certs.replay.records import RunTexts, guarded, hold_against, pop_of, popped_item, record_of
 from tcc_certs.replay.tree import Best, Node, ReplayFrontier, Slot, share_of, slots
 from tcc_certs.statements import Constraints
 
 if TYPE_CHECKING:
     from tcc_certs.replay.asking.refinement import Ask, ReplayRefinement
+
+# Whether the record is the expected one; see ReplayedRun.hold.
+Holds: TypeAlias = "Callable[..., bool]"
+Step: TypeAlias = "Callable[[ReplayedRun, Word, Holds], bool]"
 
 # What an expansion or a draw makes of a node: children, the winner, what is lost of the share.
 
@@ -58,7 +63,8 @@ class Expansion(NamedTuple):
         fields: ``W``, ``winner``, ``dead_end`` where the record has them.
         lost: the bracket (phantom mass) and the masses of the forbidden children, in the units of
             the children's masses.
-        left: in the rest race the remainder of the children, None where that is nothing.
+        left: in the rest race the children before this draw, None where it takes the last.
+        drawn: what it takes of them; None: the phantom mass.
     """
 
     pushed: tuple[Slot, ...]
@@ -66,6 +72,7 @@ class Expansion(NamedTuple):
     fields: Mapping[str, Json]
     lost: int
     left: Left | None = None
+    drawn: int | None = None
 
 
 def expand(
@@ -93,6 +100,14 @@ def expand(
     return Expansion(pushed=pushed, won=won, fields=fields, lost=bracket + forbidden)
 
 
+@cache
+def rest_race() -> Any:
+    """What a run of the rest race alone loads."""
+    from tcc_certs.replay.races import rest
+
+    return rest
+
+
 def made_of(
     policy: RacePolicy,
     language: Language,
@@ -103,9 +118,9 @@ def made_of(
 ) -> Expansion:
     """What an expansion makes of `node`, whose children these are."""
     if policy.one_by_one:
-        from tcc_certs.replay.races.rest import drawn
-
-        return drawn(language, constraints, node, whole(node.digest, children), word)
+        left = whole(node.digest, children)
+        made: Expansion = rest_race().drawn(language, constraints, node, left, word)
+        return made
     return expand(language, constraints, node, children, policy.draws_winner, word)
 
 
@@ -191,42 +206,12 @@ def refuser(expected: Turn, found: Turn) -> Code:
     return _CODES.get(expected) or _CODES.get(found) or Code.POP_ORDER
 
 
-def next_turn(
-    top: Node | None,
-    best: Best,
-    header: Header,
-    policy: RacePolicy,
-    refinement: ReplayRefinement | None,
-    expansions: int,
-) -> Turn:
-    """What is done next, unless the run is ended from outside or by its clock."""
-    if refinement is not None and refinement.asks and refinement.overspent:
-        return Turn.BUDGET
-    if top is None or (best.incumbent is not None and top.key <= best.incumbent):
-        return Turn.CLOSE
-    if refinement is not None and _fell(top, policy, refinement):
-        return Turn.REQUEUE
-    if top.left is not None:
-        return Turn.DRAW
-    if top.states is not None and capped(header, expansions):
-        return Turn.CAP
-    if refinement is not None and refinement.unasked(top) is not None:
-        return Turn.BUDGET
-    return Turn.LEAF if top.states is None else Turn.EXPAND
-
-
 def at_cost(node: Node, refinement: ReplayRefinement | None) -> Node:
     """The node with the least that its calls may cost, as far as is known."""
     if refinement is None:
         return node
     low, _ = refinement.costs(node)
     return node if low == node.cost_low else replace(node, cost_low=low)
-
-
-def _fell(top: Node, policy: RacePolicy, refinement: ReplayRefinement) -> bool:
-    """Whether answers since the push have brought the key of `top` down."""
-    node = at_cost(top, refinement)
-    return node is not top and policy.again(node).key < top.key
 
 
 class ReplayedRun:
@@ -287,7 +272,7 @@ class ReplayedRun:
         self.pushes: deque[Slot] = deque()
         self.left: Left | None = None
         self.listing = listing or Listing(language)
-        self.texts = ChildTexts(language, header.started_ms, self.listing.met[1])
+        self.texts = RunTexts(language, header.started_ms, self.listing.met[1])
 
     @property
     def leaves(self) -> int:
@@ -309,15 +294,23 @@ class ReplayedRun:
 
     @property
     def turn(self) -> Turn:
-        """What comes next."""
-        return next_turn(
-            self.frontier.top,
-            self.best,
-            self.header,
-            self.policy,
-            self.refinement,
-            self.expansions,
-        )
+        """What is done next, unless the run is ended from outside or by its clock."""
+        top, refinement, incumbent = self.frontier.top, self.refinement, self.best.incumbent
+        if refinement is not None and refinement.asks and refinement.overspent:
+            return Turn.BUDGET
+        if top is None or (incumbent is not None and top.key <= incumbent):
+            return Turn.CLOSE
+        if refinement is not None:
+            node = at_cost(top, refinement)
+            if node is not top and self.policy.again(node).key < top.key:
+                return Turn.REQUEUE  # answers since its push have brought its key down
+        if top.left is not None:
+            return Turn.DRAW
+        if top.states is not None and capped(self.header, self.expansions):
+            return Turn.CAP
+        if refinement is not None and refinement.unasked(top) is not None:
+            return Turn.BUDGET
+        return Turn.LEAF if top.states is None else Turn.EXPAND
 
     def word(self, record: Record) -> Word:
         """The run's uniforms; those that `record` has in its fields where the seed is unknown."""
@@ -325,28 +318,44 @@ class ReplayedRun:
 
     def hold(
         self,
-        expected: dict[str, Json],
         record: Record,
         line: int,
+        expected: Record | bytes,
         guards: list[str] | None = None,
         fails: bool = False,
         place: Node | None = None,
-    ) -> None:
+    ) -> bool:
         """Hold a record against the expected one, with its guards; they may lower the claim.
 
         Args:
             fails: whether one of the guards takes the claim down.
             place: the child that it has to be about, whatever else it gets wrong.
+
+        Returns:
+            True: the run goes on with what is expected.
         """
         lowers = fails and self.claim != NO_CERT
         if guards:
-            expected = guarded(expected, guards, lowers)
+            expected = guarded(record_of(expected), guards, lowers)
         hold_against(expected, record, line, place, self.findings)
         if lowers:
             self.claim = NO_CERT
+        return True
 
-    def pop(self, turn: Turn, record: Record) -> Node:
-        """The item that leaves the frontier, at the cost that it has now; `turn` comes next.
+    @property
+    def top(self) -> Node:
+        """The item that leaves the frontier next, at the cost that it has now.
+
+        Raises:
+            Rejected: L607 there is none.
+        """
+        top = self.frontier.top
+        if top is None:
+            raise Rejected(Code.STOP_RULE, "kind", "close", "a pop")
+        return at_cost(top, self.refinement)
+
+    def check_pop(self, turn: Turn, record: Record) -> None:
+        """`turn` comes next, and the record is about the item that leaves the frontier then.
 
         Raises:
             Rejected: L607 the search had to stop before; L601 another item is expected; L604, L701,
@@ -362,27 +371,24 @@ class ReplayedRun:
             ensure(found == named, Code.POP_ORDER, "node_id", named, found)
         if now is not turn:
             raise Rejected(refuser(now, turn), "kind", now.value, record.get("kind"))
-        self.frontier.pop()
-        return at_cost(node, self.refinement)
 
-    def begin(self, node: Node, made: Expansion, popped: int, unit: int) -> None:
-        """Children of `node`, and the remainder of them, are expected from here on.
+    def begin(self, node: Node, name: str, made: Expansion, popped: int, unit: int) -> None:
+        """`node` is popped: its children, and the remainder of them, are expected from here on.
 
         Args:
-            popped: n of the item that was popped, in units of 2^-unit, as all masses here.
+            name: the UUID of the node.
+            popped: n of the item that is popped, in units of 2^-unit, as all masses here.
 
         Raises:
-            Rejected: L608 what it pushes and what is lost do not make that up.
+            Rejected: L608 what it pushes and what is lost do not make that up; then nothing has
+                happened.
         """
-        kept = sum([slot.mass for slot in made.pushed])
-        kept += 0 if made.left is None else made.left.mass
+        left, kept = made.left, sum([slot.mass for slot in made.pushed])
+        kept += 0 if left is None else left.mass_without(made.drawn)
         require(popped, kept + made.lost, Code.COVERAGE, "coverage")
-        self.outside += share_of(node.weight, made.lost, unit)
-        self.resume(node, made.won, made.pushed, made.left)
-
-    def resume(
-        self, node: Node, won: int | None, pushes: Iterable[Slot], left: Left | None
-    ) -> None:
-        """Of what `node` pushes this is expected yet; what was lost of it is counted."""
-        self.parent, self.won, self.pushes, self.left = node, won, deque(pushes), left
-        self.texts.expect(node)
+        self.frontier.pop()
+        if made.lost:
+            self.outside += share_of(node.weight, made.lost, unit)
+        self.parent, self.won, self.pushes = node, made.won, deque(made.pushed)
+        self.left = None if left is None else left.without(made.drawn, made.won is None)
+        self.texts.expect(node, name)

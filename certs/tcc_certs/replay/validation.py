@@ -52,11 +52,10 @@ from tcc_certs.replay.opening import (
 )
 from tcc_certs.replay.races.children import Listing, listing_of
 from tcc_certs.replay.races.coupled import CoupledReplay, RacePolicy
-from tcc_certs.replay.records import looked_into
+from tcc_certs.replay.records import DERIVED, looked_into
 from tcc_certs.replay.run import ReplayedRun
 from tcc_certs.statements import residual_constraints
 
-_DERIVED = ("draw", "expand", "leaf", "node", "rest")  # a seed says all of what these have to say
 _AWAITED = {"refine": Code.ASK, "downgrade": Code.GUARD}  # what refuses another kind
 
 
@@ -162,7 +161,7 @@ class RunReplay:
         """A record after the header."""
         kind: str = line.kind
         record: Record = line
-        if run.key is None or kind not in _DERIVED:
+        if run.key is None or kind not in DERIVED:
             record = looked_into(line, self.line)
             kind = text(record, "kind")
         if kind == "open":

@@ -75,7 +75,7 @@ def replay_budget(run: ReplayedRun, record: Record, line: int) -> None:
     }
     if edge is None or choice is None:
         expected |= {"budget_event": "exhausted", **spent_fields(spent)}
-        run.hold(expected, record, line, [BUDGET])
+        run.hold(record, line, expected, [BUDGET])
         refinement.asks = False
         refinement.refused = []
         run.falls_back = not isinstance(run.policy, FallbackReplay)
@@ -97,7 +97,7 @@ def replay_budget(run: ReplayedRun, record: Record, line: int) -> None:
         **account,
         **spent_fields(spent if refused else spent.plus(choice.reserved)),
     }
-    run.hold(expected, record, line, [CLAMP] if clamped or also else None)
+    run.hold(record, line, expected, [CLAMP] if clamped or also else None)
     if refused:
         refinement.refused.append(choice.number)
         return
@@ -130,7 +130,7 @@ def replay_refine(run: ReplayedRun, record: Record, line: int) -> None:
     expected, guards, took = _answered(run, refinement, ask, record)
     if refinement.drawn is not None:
         expected |= refinement.drawn.settled(spent, took, record, line, run.findings)
-    run.hold(expected, record, line, guards, RANGE in guards)
+    run.hold(record, line, expected, guards, RANGE in guards)
 
 
 def _answered(
@@ -204,9 +204,10 @@ def replay_requeue(run: ReplayedRun, record: Record, line: int) -> None:
     """Hold a ``requeue`` record against the key that the greatest item has now.
 
     Raises:
-        Rejected: as :meth:`tcc_certs.replay.run.ReplayedRun.pop`.
+        Rejected: as :meth:`tcc_certs.replay.run.ReplayedRun.check_pop`.
     """
-    node = run.pop(Turn.REQUEUE, record)
+    run.check_pop(Turn.REQUEUE, record)
+    node = run.top
     pushed = run.policy.again(node)
     left = node.left
     expected: dict[str, Json] = {
@@ -216,7 +217,8 @@ def replay_requeue(run: ReplayedRun, record: Record, line: int) -> None:
     }
     if left is not None:
         expected["step"] = left.step
-    run.hold(expected, record, line, [CLAMP] if pushed.clamped else None, pushed.clamped)
+    run.hold(record, line, expected, [CLAMP] if pushed.clamped else None, pushed.clamped)
+    run.frontier.pop()
     run.frontier.push(replace(node, key=pushed.key))
 
 

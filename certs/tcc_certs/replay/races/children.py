@@ -52,10 +52,6 @@ class Children:
         """The phantom mass."""
         return self.total - (self.running[-1] if self.running else 0)
 
-    def mass(self, place: int) -> int:
-        """The mass of one child."""
-        return self.masses[place]
-
 
 class Listing:
     """The children of sets of states, each listed when it is first asked for.
@@ -111,29 +107,42 @@ def listing_of(artifact: CheckedArtifact, language: Language) -> Listing:
 class TakenMasses:
     """The masses that were taken out of a row of children, and which children they were.
 
-    A tree of partial sums: entry i (from 1) holds what was taken of the last lowbit(i) places.
+    A tree of partial sums: entry i (from 1) holds what was taken of the last lowbit(i) places.  It
+    is made when it is first asked: of most nodes one child is drawn, and what is left never again.
+
+    Attributes:
+        places: of the children that are gone, in order.
     """
 
-    __slots__ = ("_size", "_sums", "places")
+    __slots__ = ("_children", "_sums", "places")
 
-    def __init__(self, size: int) -> None:
-        self.places: set[int] = set()
-        self._size = size
-        self._sums: dict[int, int] = {}
+    def __init__(self, children: Children) -> None:
+        self.places: list[int] = []
+        self._children = children
+        self._sums: dict[int, int] | None = None
 
-    def take(self, place: int, mass: int) -> None:
+    def take(self, place: int) -> None:
         """One more child is gone."""
-        self.places.add(place)
-        at = place + 1
-        while at <= self._size:
-            self._sums[at] = self._sums.get(at, 0) + mass
+        self.places.append(place)
+        if self._sums is not None:
+            self._add(place, self._sums)
+
+    def _add(self, place: int, sums: dict[int, int]) -> None:
+        mass, at, size = self._children.masses[place], place + 1, len(self._children.running)
+        while at <= size:
+            sums[at] = sums.get(at, 0) + mass
             at += at & -at
 
     def upto(self, place: int) -> int:
         """What was taken of the places 0 .. `place`."""
-        total, at = 0, place + 1 if self._sums else 0
+        sums = self._sums
+        if sums is None:
+            sums = self._sums = {}
+            for gone in self.places:
+                self._add(gone, sums)
+        total, at = 0, place + 1
         while at:
-            total += self._sums.get(at, 0)
+            total += sums.get(at, 0)
             at &= at - 1
         return total
 
@@ -178,24 +187,20 @@ class Left(NamedTuple):
             place = bisect_right(at, line, key=lambda j: running[j] - taken.upto(j))
         return place if place < len(running) else None
 
+    def mass_without(self, place: int | None) -> int:
+        """mass(R) after the draw of `place`, or of the phantom mass."""
+        children = self.children
+        return self.mass - (children.phantom if place is None else children.masses[place])
+
     def without(self, place: int | None, barren: bool) -> Left:
         """R after the draw of `place`, or of the phantom mass; `taken` is changed."""
-        if place is None:
-            gone = self.children.phantom
-        else:
-            gone = self.children.mass(place)
-            self.taken.take(place, gone)
-        return Left(
-            self.context,
-            self.step + 1,
-            self.children,
-            self.taken,
-            self.mass - gone,
-            self.barren and barren,
-        )
+        mass, taken = self.mass_without(place), self.taken
+        if place is not None:
+            taken.take(place)
+        context, step, children = self.context, self.step + 1, self.children
+        return Left(context, step, children, taken, mass, self.barren and barren)
 
 
 def whole(context: bytes, children: Children) -> Left:
     """R of a node that is about to be expanded."""
-    taken = TakenMasses(len(children.running))
-    return Left(context, 0, children, taken, children.total)
+    return Left(context, 0, children, TakenMasses(children), children.total)

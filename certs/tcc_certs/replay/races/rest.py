@@ -7,18 +7,14 @@ Cost: of a draw a winner among what is left, by :mod:`tcc_certs.replay.races.chi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json
-from tcc_certs.formats.ledger import Record
 from tcc_certs.race.arrivals import Arrival, Fraction
 from tcc_certs.race.digest import REST_ARRIVAL, REST_WINNER, WINNER, rest_digest, rest_place
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.races.children import Left
 from tcc_certs.replay.races.coupled import CoupledReplay, Pushed, Word, pushed_at
-from tcc_certs.replay.records import popped_record
-from tcc_certs.replay.run import CLAMP, PHANTOM, Expansion, ReplayedRun, Turn
+from tcc_certs.replay.run import CLAMP, PHANTOM, Expansion, Holds, ReplayedRun
 from tcc_certs.replay.tree import Node, Slot, item_of, slots
 from tcc_certs.statements import Constraints
 
@@ -27,33 +23,33 @@ def drawn(
     language: Language, constraints: Constraints, node: Node, left: Left, word: Word
 ) -> Expansion:
     """The next draw from the remainder of `node`, the first one where `left` is all of it."""
-    first = left.step == 0
-    purpose = WINNER if first else REST_WINNER
-    x = word(purpose, left.context if first else rest_place(left.context, left.step), "W")
+    context, step = left.context, left.step
+    if step == 0:
+        x = word(WINNER, context, "W")
+    else:
+        x = word(REST_WINNER, rest_place(context, step), "W")
     place = left.winner(x)
     slot = None if place is None else slot_at(language, constraints, node, left, place)
     won = None if slot is None or slot.tally is None else place
-    after = left.without(place, won is None)
     fields: dict[str, Json] = {"W": str(x), "winner": PHANTOM if won is None else str(won)}
-    lost = 0 if won is not None else left.mass - after.mass
-    if not after.number:
-        lost += after.mass  # phantom mass; no child is left beside it
-        if after.barren:
-            fields["dead_end"] = True
-    return Expansion(
-        pushed=() if won is None or slot is None else (slot,),
-        won=won,
-        fields=fields,
-        lost=lost,
-        left=after if after.number else None,
-    )
+    more = left.number > (place is not None)
+    lost = 0
+    if won is None or not more:
+        after = left.mass_without(place)
+        lost = 0 if won is not None else left.mass - after
+        if not more:
+            lost += after  # phantom mass; no child is left beside it
+            if left.barren and won is None:
+                fields["dead_end"] = True
+    pushed = () if won is None or slot is None else (slot,)
+    return Expansion(pushed, won, fields, lost, left if more else None, place)
 
 
 def slot_at(
     language: Language, constraints: Constraints, node: Node, left: Left, place: int
 ) -> Slot:
     """The child at that place."""
-    mass, steps = left.children.mass(place), left.children.steps
+    mass, steps = left.children.masses[place], left.children.steps
     if place == len(steps):
         stays = node.tally if constraints.may_stop(node.tally) else None
         return Slot(place, None, None, mass, stays)
@@ -64,8 +60,8 @@ def slot_at(
 
 def remaining(language: Language, constraints: Constraints, node: Node, left: Left) -> Expansion:
     """All that is left of `node`, at once, as fallback has it."""
-    listed = slots(left.children, constraints, node.tally)
-    children = [slot for slot in listed if slot.position not in left.taken.places]
+    listed, gone = slots(left.children, constraints, node.tally), set(left.taken.places)
+    children = [slot for slot in listed if slot.position not in gone]
     pushed = tuple([slot for slot in children if slot.tally is not None])
     fields: dict[str, Json] = {}
     if left.barren and not pushed:
@@ -77,8 +73,8 @@ def remaining(language: Language, constraints: Constraints, node: Node, left: Le
 # ---- ``rest``: what the draw before it has left of a node's children enters the frontier.
 
 
-def replay_rest(run: ReplayedRun, record: Record, line: int) -> None:
-    """Hold a ``rest`` record against what is left.
+def push_rest(run: ReplayedRun, word: Word, holds: Holds) -> bool:
+    """What is left is pushed, where the record says so.
 
     Raises:
         Rejected: L104 there is nothing left, or nothing was drawn.
@@ -86,16 +82,18 @@ def replay_rest(run: ReplayedRun, record: Record, line: int) -> None:
     node, left = run.parent, run.left
     if node is None or left is None:
         raise Rejected(Code.LEDGER_ORDER, "kind", "expand, draw, leaf or close", "rest")
-    run.left = None
     policy, recipe = run.policy, run.header.recipe
     known = policy.bound(node) if isinstance(policy, CoupledReplay) else None
     bound = known or run.language.bound(recipe, node.states, node.cost_low)
-    pushed = push_left(node, left, bound, run.word(record))
-    fields: dict[str, Json] = {"step": left.step, **pushed.fields}
-    expected = popped_record("rest", run.header.started_ms, node, fields)
-    run.hold(expected, record, line, [CLAMP] if pushed.clamped else None, pushed.clamped)
+    pushed = push_left(node, left, bound, word)
+    name = run.texts.name
+    expected = {"kind": "rest", "node_id": name, "step": left.step, **pushed.fields}
+    if not holds(expected, [CLAMP] if pushed.clamped else None, pushed.clamped):
+        return False
+    run.left = None
     digest = rest_digest(left.context, left.step)
     run.frontier.push(item_of(node, digest, pushed.key, pushed.arrival, left))
+    return True
 
 
 def push_left(node: Node, left: Left, bound: Fraction, word: Word) -> Pushed:
@@ -111,27 +109,19 @@ def push_left(node: Node, left: Left, bound: Fraction, word: Word) -> Pushed:
 # ---- ``draw``: the greatest item is the remainder of a node; its next child is drawn.
 
 
-def replay_draw(run: ReplayedRun, record: Record, line: int) -> None:
-    """Hold a ``draw`` record against the pop that is expected.
-
-    Raises:
-        Rejected: as :meth:`tcc_certs.replay.run.ReplayedRun.pop`.
-    """
-    item = run.pop(Turn.DRAW, record)
+def pop_rest(run: ReplayedRun, word: Word, holds: Holds) -> bool:
+    """From what the top of the frontier stands for a child is drawn, where the record says so."""
+    item = run.top
     left = item.left
     if left is None:
         raise Rejected(Code.POP_ORDER, "kind", "leaf or expand", "draw")
     node = item_of(item, left.context, item.key, item.arrival, None)
     if run.policy.one_by_one:
-        made = drawn(run.language, run.constraints, node, left, run.word(record))
+        made = drawn(run.language, run.constraints, node, left, word)
     else:
         made = remaining(run.language, run.constraints, node, left)
-    fields: dict[str, Json] = {"step": left.step, **made.fields}
-    run.hold(popped_record("draw", run.header.started_ms, node, fields), record, line)
-    run.begin(node, made, left.mass, left.children.unit)
-
-
-REST: Mapping[str, Callable[[ReplayedRun, Record, int], None]] = {
-    "rest": replay_rest,
-    "draw": replay_draw,
-}
+    name = run.texts.named(left.context)
+    if not holds({"kind": "draw", "node_id": name, "step": left.step, **made.fields}):
+        return False
+    run.begin(node, name, made, left.mass, left.children.unit)
+    return True
