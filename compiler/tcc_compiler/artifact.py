@@ -1,9 +1,8 @@
-"""The artifact of a finished automaton: edges over calls, canonical states, columns, bytes.
+"""The artifact of a finished automaton: canonical states, columns, bytes.
 
-`CallEdges` turns edges over letters into edges over calls, for some states at a time, since they
-may be very many. `certify` computes a content digest of each state and numbers the states by (rank,
-digest): equal languages with equal costs have equal digests in the same order, whatever grammar
-they were written in. `emit` writes the columns and the file.
+`certify` computes a content digest of each state and numbers the states by (rank, digest): equal
+languages with equal costs have equal digests in the same order, whatever grammar they were written
+in. `emit` writes the columns and the file.
 Specification: docs/spec/artifact.md, sections 2 to 4 and C6.
 Cost: for each state one BLAKE3 over its edges, and a sort; linear in the file.
 """
@@ -12,9 +11,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -26,178 +23,13 @@ from tcc_certs.core.model import Core
 from tcc_certs.formats import artifact, codec
 from tcc_certs.formats.container import ITEM_SIZE, Tensor, layout, write_container
 from tcc_certs.race.enclosures import Beta
-from tcc_compiler.automata.letters import Letters
-from tcc_compiler.automata.table import Ints, Numbers, Table, portions, spread, starts
+from tcc_compiler.automata.letters import CallEdges
+from tcc_compiler.automata.table import Ints, Numbers, Table, portions, starts
 from tcc_compiler.counting import CostBounds, Limbs, SuffixCounts, Weights
 from tcc_compiler.frozen import frozen
 from tcc_compiler.resources import Guard
 
-_ALIKE = 64  # states to a shape, from which on those of one shape are handled together
-_TOGETHER = 1 << 13  # so many edges over calls at a time: half a megabyte of what is hashed
-
-
-class CallEdges:
-    """The edges of a table's states over calls.
-
-    Attributes:
-        start: [states+1], how many edges the states before have.
-        degree: [states], the edges of each state.
-    """
-
-    def __init__(self, table: Table, letters: Letters, guard: Guard) -> None:
-        """Find the shapes of `table`.
-
-        Raises:
-            Refused: TCC403 where the edges are too many to hold.
-        """
-        sizes = np.fromiter(map(len, letters.calls), dtype=np.int64)
-        calls = np.array([call for group in letters.calls for call in group], dtype=np.int64)
-        self._table = table
-        self._target: Ints | Numbers = table.target
-        # Letters are numbered by their first calls: where each has one, rows are in order.
-        self._shapes: _Shapes | None = None
-        self._calls: Ints | Numbers = calls
-        if len(sizes) == len(calls):
-            self.start = table.edge_start
-        else:
-            shape, rows = _shapes_of(table)
-            due = [int(sizes.take(row).sum()) for row in rows]
-            self.start = starts(np.array(due).take(shape))
-        guard.room(int(self.start[-1]))
-        self.degree = self.start[1:] - self.start[:-1]
-        if len(sizes) < len(calls):
-            self._shapes = _over_calls(shape, rows, calls, sizes)
-
-    @property
-    def count(self) -> int:
-        """How many edges there are."""
-        return int(self.start[-1])
-
-    def renamed(self, call: Ints | Numbers, target: Ints | Numbers) -> CallEdges:
-        """The same edges, with these numbers of calls, which increase as calls do, and targets."""
-        made = copy(self)
-        made._target = target.take(self._target)
-        if self._shapes is None:
-            made._calls = call.take(self._calls)
-        else:
-            made._shapes = replace(self._shapes, call=call.take(self._shapes.call))
-        return made
-
-    def of(
-        self, states: Ints, key: Ints | Numbers | None = None, gaps: bool = False
-    ) -> tuple[Ints | Numbers, Ints | Numbers]:
-        """The calls and the targets of these states' edges, in their order; calls increase.
-
-        Args:
-            key: [states], the order of edges of one call by their targets, where there are such.
-            gaps: leave one place before the edges of each state, with call -1 and any target.
-        """
-        table, shapes = self._table, self._shapes
-        if not table.edges:
-            return np.full(len(states) * gaps, -1), np.zeros(len(states) * gaps, dtype=np.int32)
-        size = self.degree.take(states) + gaps
-        first = table.edge_start.take(states)
-        # A gap reads a neighbouring edge, or none: hence "clip", which is also faster.
-        if shapes is None:
-            edges = spread(first - gaps, size)
-            call = self._calls.take(table.letter.take(edges, mode="clip"))
-        else:
-            at = spread(shapes.start.take(shapes.shape.take(states)) - gaps, size)
-            edges = shapes.edge.take(at, mode="clip")
-            edges += np.repeat(first, size)
-            call = shapes.call.take(at, mode="clip")
-        target = self._target.take(edges, mode="clip")
-        if gaps:
-            call[starts(size)[:-1]] = -1
-        if key is None or not len(key):
-            return call, target
-        row = np.repeat(np.arange(len(states)), size)
-        due = key.take(table.target.take(edges, mode="clip"), mode="clip")
-        order = np.lexsort((due, call, row))
-        return call[order], target[order]
-
-    @property
-    def gathered(self) -> bool:
-        """Whether :meth:`alike` takes them: shapes are few, and no state has a call twice."""
-        if self._shapes is None or self._table.nondeterministic:
-            return False
-        return len(self._shapes.start) * _ALIKE <= len(self.degree)
-
-    def alike(self, states: Ints) -> Iterator[tuple[Ints, Ints | Numbers, Ints | Numbers]]:
-        """The edges of these states where they are :attr:`gathered`, of one shape after the other.
-
-        Yields:
-            places in `states`; the calls of each of them, increasing; [places, calls] the targets.
-        """
-        table, shapes = self._table, self._shapes
-        if shapes is None or table.nondeterministic:
-            raise ValueError("these states have no shapes, or several edges of one call")
-        shape = shapes.shape.take(states)
-        order = np.argsort(shape, kind="stable")
-        ends = np.cumsum(np.bincount(shape)).tolist()
-        for each, (begin, end) in enumerate(pairwise([0, *ends])):
-            if begin == end:
-                continue
-            own = slice(shapes.start[each], shapes.start[each + 1])
-            edge, call = shapes.edge[own], shapes.call[own]
-            row = np.arange(1 + int(edge.max(initial=-1)))
-            step = max(1, _TOGETHER // (len(call) + 1))
-            for low in range(begin, end, step):
-                places = order[low : min(low + step, end)]
-                first = table.edge_start.take(states.take(places))
-                yield places, call, self._target.take(first[:, None] + row).take(edge, axis=1)
-
-
-def _shapes_of(table: Table) -> tuple[Ints, list[Numbers]]:
-    """[states], which of the distinct rows of letters a state has; and these rows."""
-    begins = table.edge_start
-    if not table.nondeterministic and int(table.letter.max(initial=0)) < 64:
-        # A row is a set, and a set a word of 64 bits.
-        word = np.zeros(table.states, dtype=np.uint64)
-        some = np.flatnonzero(table.degree)
-        bits = (np.uint64(1) << np.arange(64, dtype=np.uint64)).take(table.letter)
-        word[some] = np.bitwise_or.reduceat(bits, begins.take(some))
-        _, first, of = np.unique(word, return_index=True, return_inverse=True)
-        return of, [table.letter[begins[q] : begins[q + 1]] for q in first.tolist()]
-    known: dict[bytes, int] = {}
-    data, width = table.letter.tobytes(), table.letter.itemsize
-    ends = (begins * width).tolist()
-    shape = [known.setdefault(data[a:b], len(known)) for a, b in pairwise(ends)]
-    rows = [np.frombuffer(row, dtype=table.letter.dtype) for row in known]
-    return np.array(shape, dtype=np.int64), rows
-
-
-@frozen(eq=False)
-class _Shapes:
-    """The distinct rows of letters, over calls.
-
-    Attributes:
-        shape: [states].
-        start: [shapes+1], where the calls of a shape begin.
-        call, edge: a call, increasing inside a shape, and the place of its edge in the row.
-    """
-
-    shape: Ints
-    start: Ints
-    call: Ints | Numbers
-    edge: Ints
-
-
-def _over_calls(shape: Ints, rows: Sequence[Numbers], calls: Ints, sizes: Ints) -> _Shapes:
-    """Args: calls: those of all letters, side by side; sizes: [letters], how many of each."""
-    letter = np.concatenate(rows)
-    letters = np.array([len(row) for row in rows], dtype=np.int64)
-    size = sizes.take(letter)
-    row = np.repeat(np.arange(len(letters)), letters)
-    call = calls.take(spread(starts(sizes).take(letter), size))
-    order = np.lexsort((call, np.repeat(row, size)))
-    place = np.arange(len(letter)) - np.repeat(starts(letters)[:-1], letters)
-    return _Shapes(
-        shape=shape,
-        start=starts(size).take(starts(letters)),
-        call=call[order],
-        edge=np.repeat(place, size)[order],
-    )
+_TOGETHER = 1 << 14  # so many edges over calls at a time: a megabyte of what is hashed
 
 
 # Rows of 32 bytes, held as four numbers each; only their bytes mean something.
@@ -216,12 +48,14 @@ class Numbering:
     Attributes:
         order: [states], the table's states; targets come first, the start last.
         number: [states], the artifact's number of each of the table's states.
-        digest: [states], S of each of the table's states, as :data:`Digests`.
+        digest: [states], S of each state, as :data:`Digests`; in the artifact's order.
+        targets: the column of targets, level by level, where the edges are gathered; else None.
     """
 
     order: Ints
     number: Numbers
     digest: Digests
+    targets: list[bytes] | None = None
 
 
 def certify(core: Core, table: Table, edges: CallEdges, guard: Guard) -> Numbering:
@@ -232,51 +66,78 @@ def certify(core: Core, table: Table, edges: CallEdges, guard: Guard) -> Numberi
     calls = [codec.call_digest(c.text.encode(), c.cost_low, c.cost_high) for c in core.calls]
     if table.is_narrow and not table.nondeterministic:
         return _numbered(table.levels, _narrow_digests(calls, table, edges, guard))
-    heads = [bytes(30) + head for head in _HEADS]
-    # The halves of cells: heads, calls, then the states, level by level.
-    halves = np.zeros((len(heads) + len(calls) + table.states, 4), dtype=np.uint64)
-    digest = halves[len(heads) + len(calls) :]
-    halves[: -table.states] = _digests([*heads, *calls])
-    levels = table.levels
-    places = np.arange(len(heads), len(halves))
-    renamed = edges.renamed(places[: len(calls)], places[len(calls) :])
+    fixed = _digests([*(bytes(30) + head for head in _HEADS), *calls])
+    # The halves of cells: the states, level by level, so that they are found by their numbers.
+    halves = np.zeros((table.states + len(fixed), 4), dtype=np.uint64)
+    digest, halves[table.states :] = halves[: table.states], fixed
     if edges.gathered:
-        _hash_alike(halves, digest, renamed, table, guard)
-        return _numbered(levels, digest)
+        return _alike(halves, table, edges, guard)
+    levels, head = table.levels, table.states
     for begin, end in portions(edges.start, levels if table.nondeterministic else None):
         key = _places(digest[:begin]) if table.nondeterministic else None
-        call, target = renamed.of(np.arange(begin, end), key, gaps=True)
+        call, target = edges.of(np.arange(begin, end), key, gaps=True)
         guard.tick(len(call))
         first = edges.start[begin : end + 1] - edges.start[begin] + np.arange(end + 1 - begin)
         cells = np.empty((len(call), 2), dtype=np.int64)
-        cells[:, 0], cells[:, 1] = call, target
-        cells[first[:-1], 0], cells[first[:-1], 1] = 1, table.accept[begin:end]
+        np.add(call, head + len(_HEADS), out=cells[:, 0])
+        cells[:, 1] = target
+        cells[first[:-1], 1] = head + table.accept[begin:end]
         inner = levels[np.searchsorted(levels, begin, "right") : np.searchsorted(levels, end)]
         for low, high in pairwise([begin, *inner.tolist(), end]):
             ends = first[low - begin : high + 1 - begin]
             data = halves.take(cells[ends[0] : ends[-1]].ravel(), axis=0)
-            digest[low:high] = _digests(_hashed(data.view(np.uint8).ravel().data, ends - ends[0]))
+            digest[low:high] = _digests(_hashed(data, *_messages(ends - ends[0])))
     return _numbered(levels, digest)
 
 
-def _hash_alike(
-    halves: Digests, digest: Digests, edges: CallEdges, table: Table, guard: Guard
-) -> None:
-    """Computes `digest`, a part of `halves`, level by level and shape by shape.
+def _alike(halves: Digests, table: Table, edges: CallEdges, guard: Guard) -> Numbering:
+    """The numbering where edges are gathered: states of one level and shape are handled together.
+
+    The levels below have their numbers, so a state's targets are written with its digest.
 
     Args:
-        edges: over places in `halves`.
+        halves: as in :func:`certify`, but the states, which are set here, in their final order.
     """
+    order = np.empty(table.states, dtype=np.int64)
+    number = np.empty(table.states, dtype=np.int32)
+    head = table.states
+    column = []
     for begin, end in pairwise(table.levels.tolist()):
-        for places, call, target in edges.alike(np.arange(begin, end)):
-            guard.tick(target.size)
-            states = places + begin
-            cells = np.empty((len(states), len(call) + 1, 2), dtype=np.int64)
-            cells[:, 0, 0], cells[:, 0, 1] = 1, table.accept.take(states)
-            cells[:, 1:, 0], cells[:, 1:, 1] = call, target
-            data = halves.take(cells.ravel(), axis=0, mode="clip")
-            first = np.arange(len(states) + 1) * (len(call) + 1)
-            digest[states] = _digests(_hashed(data.view(np.uint8).ravel().data, first))
+        members, hashes, rows = [], [], []
+        for states, call, edge in edges.alike(begin, end):
+            step = max(1, _TOGETHER // (len(call) + 1))
+            cells = np.zeros((min(step, len(states)), len(call) + 1, 2), dtype=np.int64)
+            cells[:, 1:, 0] = call + (head + len(_HEADS))
+            begins, ends = _messages(np.arange(len(cells) + 1) * (len(call) + 1))
+            for low in range(0, len(states), step):
+                some = states[low : low + step]
+                guard.tick(len(some) * len(call))
+                target = number.take(edges.targets(some), mode="clip")
+                target = target.take(edge, axis=1, mode="clip")
+                own = cells[: len(some)]
+                own[:, 0, 1] = head + table.accept.take(some)
+                own[:, 1:, 1] = target
+                data = halves.take(own.ravel(), axis=0, mode="clip")
+                hashes += _hashed(data, begins[: len(some)], ends[: len(some)])
+                rows += _row_bytes(target)
+            members.append(states)
+        found = _digests(hashes)
+        place = _by_digest(found)
+        halves[begin:end] = found.take(place, axis=0)
+        order[begin:end] = np.concatenate(members).take(place)
+        number[order[begin:end]] = np.arange(begin, end)
+        column.append(b"".join(map(rows.__getitem__, place.tolist())))
+    return Numbering(order=order, number=number, digest=halves[:head], targets=column)
+
+
+def _row_bytes(numbers: Numbers) -> list[bytes]:
+    """The bytes of each row, which numpy copies as one item."""
+    if not numbers.size:
+        return [b""] * len(numbers)
+    rows: list[bytes] = (
+        numbers.astype("<i4", copy=False).view(f"V{4 * numbers.shape[1]}").ravel().tolist()
+    )
+    return rows
 
 
 def _narrow_digests(
@@ -306,12 +167,16 @@ def _narrow_digests(
     return _digests(parts[states:])
 
 
-def _hashed(data: memoryview, first: Ints) -> list[bytes]:
-    """The digests of messages: `first` cells [states+1] have their heads at their ends."""
+def _messages(first: Ints) -> tuple[list[int], list[int]]:
+    """Where messages begin and end, in bytes: cells `first` [states+1] have heads at their ends."""
+    return (first[:-1] * _CELL + _HEAD).tolist(), (first[1:] * _CELL).tolist()
+
+
+def _hashed(halves: Digests, begins: Sequence[int], ends: Sequence[int]) -> list[bytes]:
+    """The digests of messages in the bytes of these halves."""
     # One hasher, and bound methods: for a small file this loop takes a third of the whole time.
-    hasher = blake3()
+    data, hasher = halves.view(np.uint8).reshape(-1).data, blake3()
     reset, update, digest = hasher.reset, hasher.update, hasher.digest
-    begins, ends = (first[:-1] * _CELL + _HEAD).tolist(), (first[1:] * _CELL).tolist()
     return [(reset(), update(data[a:b]), digest())[2] for a, b in zip(begins, ends, strict=True)]
 
 
@@ -328,7 +193,7 @@ def _numbered(levels: Ints, digest: Digests) -> Numbering:
     order = order.take(np.argsort(level, kind="stable"))
     number = np.empty(len(digest), dtype=np.int32)
     number[order] = np.arange(len(digest), dtype=np.int32)
-    return Numbering(order=order, number=number, digest=digest)
+    return Numbering(order=order, number=number, digest=digest.take(order, axis=0))
 
 
 def _by_digest(digest: Digests) -> Ints:
@@ -352,7 +217,6 @@ def _places(digest: Digests) -> Ints:
 Column: TypeAlias = "bytes | memoryview | list[bytes]"
 
 _PORTION = 1 << 12
-_ROWS = 1 << 14
 
 
 @frozen(eq=False)
@@ -400,7 +264,7 @@ def emit(contents: Contents) -> bytes:
         states=table.states,
         edges=contents.edges.count,
         calls=len(calls),
-        root=contents.numbering.digest[contents.numbering.order[-1]].tobytes(),
+        root=contents.numbering.digest[-1].tobytes(),
         cost_max=contents.bounds.cost_max,
         root_document=codec.root_document(core.name, core.version, core.limit_texts),
         nondeterministic=table.nondeterministic,
@@ -421,7 +285,7 @@ def _states(contents: Contents) -> dict[str, Column]:
         "cost_to_go": _column(bounds.cost_to_go.take(order), "<i8"),
         "residual_to_go": _column(bounds.residual_to_go.take(order), "<i8"),
         # Digests are bytes: their order in memory is kept, whatever the byte order of the machine.
-        "state_digest": _column(contents.numbering.digest.take(order, axis=0), "=u8"),
+        "state_digest": _column(contents.numbering.digest, "=u8"),
     }
     plans = counts.plans
     if plans is not None:
@@ -458,9 +322,13 @@ def _edges(contents: Contents, calls: Sequence[int]) -> dict[str, Column]:
     start = starts(edges.degree.take(order))
     index = np.zeros(len(contents.core.calls), dtype="<u4")
     index[list(calls)] = np.arange(len(calls))
+    if numbering.targets is not None:
+        return {
+            "edge_start": _column(start, "<u8"),
+            "edge_call": edges.call_rows(order, index),
+            "edge_target": numbering.targets,
+        }
     renamed = edges.renamed(index, numbering.number)
-    if edges.gathered:
-        return {"edge_start": _column(start, "<u8"), **_alike_rows(renamed, order)}
     edge_call, edge_target = (np.empty(edges.count, dtype="<u4") for _ in range(2))
     for begin, end in portions(start):
         rows = slice(start[begin], start[end])
@@ -470,25 +338,6 @@ def _edges(contents: Contents, calls: Sequence[int]) -> dict[str, Column]:
         "edge_call": _column(edge_call, "<u4"),
         "edge_target": _column(edge_target, "<u4"),
     }
-
-
-def _alike_rows(edges: CallEdges, order: Ints) -> dict[str, Column]:
-    """The columns of edges: rows of one shape are made together, then put in their places."""
-    calls: list[bytes] = []
-    targets: list[bytes] = []
-    for begin in range(0, len(order), _ROWS):
-        some = order[begin : begin + _ROWS]
-        call_rows, target_rows = ([b""] * len(some) for _ in range(2))
-        for places, call, target in edges.alike(some):
-            row, size = call.astype("<u4").tobytes(), 4 * len(call)
-            data = target.astype("<u4").tobytes()
-            for at, place in enumerate(places.tolist()):
-                call_rows[place] = row
-                target_rows[place] = data[at * size : (at + 1) * size]
-        # There are few rows of calls, and one of targets a state.
-        calls += call_rows
-        targets.append(b"".join(target_rows))
-    return {"edge_call": calls, "edge_target": targets}
 
 
 def _calls(core: Core, calls: Sequence[int], weights: Weights) -> dict[str, Column]:

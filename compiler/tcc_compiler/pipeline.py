@@ -8,7 +8,7 @@ its own:
     letters             `automata.letters`: calls that no statement tells apart become one letter
     explore             `automata.regular`: the plan expression becomes an automaton
     constrain           `automata.constraint`: each statement, then trim and minimise, one by one
-    strict              `automata.strict`: what goes on after every answer of a strict tool
+    strict              `automata.answers`: what goes on after every answer of a strict tool
     count, bound        `counting`: plans, race counts, least cost and best residual to go
     certify, emit       `artifact`: digests, numbering, bytes
     check               the kernel of `tcc_certs` checks every certificate, once
@@ -31,10 +31,10 @@ from tcc_certs.formats.artifact import MAX_ROUND_BITS
 from tcc_certs.formats.codec import Json, parse_decimal
 from tcc_certs.race.enclosures import Beta
 from tcc_compiler import frontend, pass_diagnostics
-from tcc_compiler.artifact import CallEdges, Contents, certify, emit
+from tcc_compiler.artifact import Contents, certify, emit
 from tcc_compiler.automata.answers import keep_strict
 from tcc_compiler.automata.constraint.apply import constrain
-from tcc_compiler.automata.letters import Letters, join_calls, partition
+from tcc_compiler.automata.letters import CallEdges, Letters, join_calls, partition
 from tcc_compiler.automata.regular.explore import explore, explore_partial
 from tcc_compiler.automata.table import Machine, Table, as_deterministic, ranked
 from tcc_compiler.automata.witness import find_cycle, infinite

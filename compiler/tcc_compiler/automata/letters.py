@@ -1,23 +1,30 @@
 """Letters: the coarsest classes of calls that no statement of the core distinguishes.
 
-Automata read letters; calls return when the artifact is written. Two calls have the same letter if
-they belong to the same patterns (of those in use) and the same `uses` limits, have the same
-signature, and add equal amounts to each sum that a limit bounds. Calls of a strict tool also need
-answers of the same letters: then both stay or both go.
+Two calls have the same letter if they belong to the same patterns (of those in use) and the same
+`uses` limits, have the same signature, and add equal amounts to each sum that a limit bounds. Calls
+of a strict tool also need answers of the same letters: then both stay or both go.
+Automata read letters; calls return when the artifact is written: `CallEdges` turns edges over
+letters into edges over calls, for some states at a time, since they may be very many.
 Specification: docs/spec/core.md, sections 2, 4 and 5.
-Cost: linear in the calls, the expressions and the members of the patterns.
+Cost: linear in the calls, the expressions and the members of the patterns; in the edges over calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
 
 from tcc_certs.core import model
 from tcc_certs.core.expressions import parts, walk
 from tcc_certs.formats.codec import nano_of
 from tcc_certs.limits import MAX_CALLS
+from tcc_compiler.automata.table import Ints, Numbers, Table, spread, starts
 from tcc_compiler.frozen import frozen
+from tcc_compiler.resources import Guard
 
 
 @frozen
@@ -287,3 +294,182 @@ def _joined(items: tuple[model.Expr, ...], sets: _Sets) -> model.Expr:
     others = tuple(item for item in items if not isinstance(item, model.OneCall))
     joint = model.OneCall(sets.join(calls))
     return model.Alt((joint, *others)) if others else joint
+
+
+# Edges over calls. A shape is a row of letters; where shapes are few, states of one are handled
+# together.
+
+_ALIKE = 64  # states to a shape, from which on they are few
+
+
+class CallEdges:
+    """The edges of a table's states over calls.
+
+    Attributes:
+        start: [states+1], how many edges the states before have.
+        degree: [states], the edges of each state.
+    """
+
+    def __init__(self, table: Table, letters: Letters, guard: Guard) -> None:
+        """Find the shapes of `table`.
+
+        Raises:
+            Refused: TCC403 where the edges are too many to hold.
+        """
+        sizes = np.fromiter(map(len, letters.calls), dtype=np.int64)
+        calls = np.array([call for group in letters.calls for call in group], dtype=np.int64)
+        self._table = table
+        self._target: Ints | Numbers = table.target
+        # Letters are numbered by their first calls: where each has one, rows are in order.
+        self._shapes: _Shapes | None = None
+        self._calls: Ints | Numbers = calls
+        if len(sizes) == len(calls):
+            self.start = table.edge_start
+        else:
+            shape, rows = _shapes_of(table)
+            due = [int(sizes.take(row).sum()) for row in rows]
+            self.start = starts(np.array(due).take(shape))
+        guard.room(int(self.start[-1]))
+        self.degree = self.start[1:] - self.start[:-1]
+        if len(sizes) < len(calls):
+            self._shapes = _over_calls(shape, rows, calls, sizes)
+
+    @property
+    def count(self) -> int:
+        """How many edges there are."""
+        return int(self.start[-1])
+
+    def renamed(self, call: Ints | Numbers, target: Ints | Numbers) -> CallEdges:
+        """The same edges, with these numbers of calls, which increase as calls do, and targets."""
+        made = copy(self)
+        made._target = target.take(self._target)
+        if self._shapes is None:
+            made._calls = call.take(self._calls)
+        else:
+            made._shapes = replace(self._shapes, call=call.take(self._shapes.call))
+        return made
+
+    def of(
+        self, states: Ints, key: Ints | Numbers | None = None, gaps: bool = False
+    ) -> tuple[Ints | Numbers, Ints | Numbers]:
+        """The calls and the targets of these states' edges, in their order; calls increase.
+
+        Args:
+            key: [states], the order of edges of one call by their targets, where there are such.
+            gaps: leave one place before the edges of each state, with call -1 and any target.
+        """
+        table, shapes = self._table, self._shapes
+        if not table.edges:
+            return np.full(len(states) * gaps, -1), np.zeros(len(states) * gaps, dtype=np.int32)
+        size = self.degree.take(states) + gaps
+        first = table.edge_start.take(states)
+        # A gap reads a neighbouring edge, or none: hence "clip", which is also faster.
+        if shapes is None:
+            edges = spread(first - gaps, size)
+            call = self._calls.take(table.letter.take(edges, mode="clip"))
+        else:
+            at = spread(shapes.start.take(shapes.shape.take(states)) - gaps, size)
+            edges = shapes.edge.take(at, mode="clip")
+            edges += np.repeat(first, size)
+            call = shapes.call.take(at, mode="clip")
+        target = self._target.take(edges, mode="clip")
+        if gaps:
+            call[starts(size)[:-1]] = -1
+        if key is None or not len(key):
+            return call, target
+        row = np.repeat(np.arange(len(states)), size)
+        due = key.take(table.target.take(edges, mode="clip"), mode="clip")
+        order = np.lexsort((due, call, row))
+        return call[order], target[order]
+
+    @property
+    def gathered(self) -> bool:
+        """Whether :meth:`alike` takes them: shapes are few, and no state has a call twice."""
+        if self._shapes is None or self._table.nondeterministic:
+            return False
+        return len(self._shapes.start) * _ALIKE <= len(self.degree)
+
+    def alike(self, begin: int, end: int) -> Iterator[tuple[Ints, Ints | Numbers, Ints]]:
+        """States begin .. end-1, which are :attr:`gathered`, by their shapes.
+
+        Yields:
+            states of one shape; their calls, increasing; for each call the place of its edge in
+            a row of :meth:`targets`.
+        """
+        shapes = self._shapes
+        if shapes is None or self._table.nondeterministic:
+            raise ValueError("these states have no shapes, or several edges of one call")
+        shape = shapes.shape[begin:end]
+        order = np.argsort(shape, kind="stable") + begin
+        ends = np.cumsum(np.bincount(shape)).tolist()
+        for each, (low, high) in enumerate(pairwise([0, *ends])):
+            if low < high:
+                own = slice(shapes.start[each], shapes.start[each + 1])
+                yield order[low:high], shapes.call[own], shapes.edge[own]
+
+    def targets(self, states: Ints) -> Numbers:
+        """[states, edges over letters], the targets of states of one shape."""
+        table = self._table
+        edges = table.edge_start.take(states)[:, None] + np.arange(table.degree_of(states[0]))
+        return table.target.take(edges, mode="clip")
+
+    def call_rows(self, states: Ints, call: Ints | Numbers) -> list[bytes]:
+        """For each of some states that are :attr:`gathered` the numbers of its calls, as bytes."""
+        shapes = self._shapes
+        if shapes is None:
+            raise ValueError("these states have no shapes")
+        data, size = call.take(shapes.call).tobytes(), call.itemsize
+        rows = [data[a * size : b * size] for a, b in pairwise(shapes.start.tolist())]
+        return list(map(rows.__getitem__, shapes.shape.take(states).tolist()))
+
+
+def _shapes_of(table: Table) -> tuple[Ints, list[Numbers]]:
+    """[states], which of the distinct rows of letters a state has; and these rows."""
+    begins = table.edge_start
+    if not table.nondeterministic and int(table.letter.max(initial=0)) < 64:
+        # A row is a set, and a set a word of 64 bits.
+        word = np.zeros(table.states, dtype=np.uint64)
+        some = np.flatnonzero(table.degree)
+        bits = (np.uint64(1) << np.arange(64, dtype=np.uint64)).take(table.letter)
+        word[some] = np.bitwise_or.reduceat(bits, begins.take(some))
+        _, first, of = np.unique(word, return_index=True, return_inverse=True)
+        return of, [table.letter[begins[q] : begins[q + 1]] for q in first.tolist()]
+    known: dict[bytes, int] = {}
+    data, width = table.letter.tobytes(), table.letter.itemsize
+    ends = (begins * width).tolist()
+    shape = [known.setdefault(data[a:b], len(known)) for a, b in pairwise(ends)]
+    rows = [np.frombuffer(row, dtype=table.letter.dtype) for row in known]
+    return np.array(shape, dtype=np.int64), rows
+
+
+@frozen(eq=False)
+class _Shapes:
+    """The distinct rows of letters, over calls.
+
+    Attributes:
+        shape: [states].
+        start: [shapes+1], where the calls of a shape begin.
+        call, edge: a call, increasing inside a shape, and the place of its edge in the row.
+    """
+
+    shape: Ints
+    start: Ints
+    call: Ints | Numbers
+    edge: Ints
+
+
+def _over_calls(shape: Ints, rows: Sequence[Numbers], calls: Ints, sizes: Ints) -> _Shapes:
+    """Args: calls: those of all letters, side by side; sizes: [letters], how many of each."""
+    letter = np.concatenate(rows)
+    letters = np.array([len(row) for row in rows], dtype=np.int64)
+    size = sizes.take(letter)
+    row = np.repeat(np.arange(len(letters)), letters)
+    call = calls.take(spread(starts(sizes).take(letter), size))
+    order = np.lexsort((call, np.repeat(row, size)))
+    place = np.arange(len(letter)) - np.repeat(starts(letters)[:-1], letters)
+    return _Shapes(
+        shape=shape,
+        start=starts(size).take(starts(letters)),
+        call=call[order],
+        edge=np.repeat(place, size)[order],
+    )

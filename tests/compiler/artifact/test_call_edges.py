@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from tcc_compiler import artifact as artifact_module, counting as sums
-from tcc_compiler.artifact import CallEdges
-from tcc_compiler.automata import table as tables_module
-from tcc_compiler.automata.letters import Letters
+from tcc_compiler.automata import letters as letters_module, table as tables_module
+from tcc_compiler.automata.letters import CallEdges, Letters
 from tcc_compiler.automata.table import Table, as_table, portions, ranked, trim
 from tcc_compiler.counting import packed, weighted_sums
 from tcc_compiler.options import Options
@@ -115,45 +114,44 @@ def test_more_letters_than_a_word_has_bits_and_other_numbers_change_nothing(
             assert new_target.tolist() == [each + 7 for each in target.tolist()]
 
 
-_hash_alike = artifact_module._hash_alike
+def test_states_of_one_shape_have_the_edges_that_each_has_alone() -> None:
+    rng = random.Random(5)
+    for table in tables(23, 60):
+        made = CallEdges(table, shared(rng, 3), Guard(Options()))
+        begin, end = sorted(rng.sample(range(table.states + 1), 2))
+        numbers = np.arange(3 * LETTERS, dtype=np.uint32) * 3 + 1
+        calls = dict(
+            zip(range(begin, end), made.call_rows(np.arange(begin, end), numbers), strict=True)
+        )
+        found = {}
+        for states, call, edge in made.alike(begin, end):
+            targets = made.targets(states).take(edge, axis=1)
+            assert targets.shape == (len(states), len(call))
+            for q, row in zip(states.tolist(), targets.tolist(), strict=True):
+                assert calls.pop(q) == numbers.take(call).tobytes()
+                assert found.setdefault(q, (call.tolist(), row)) is not None
+        alone = {q: made.of(np.array([q])) for q in range(begin, end)}
+        assert found == {q: (call.tolist(), to.tolist()) for q, (call, to) in alone.items()}
+        assert not calls
 
 
-def _noted(asked: list[bool]) -> Callable[..., None]:
-    def noted(*given: Any) -> None:
+_alike = artifact_module._alike
+
+
+def _noted(asked: list[bool]) -> Callable[..., Any]:
+    def noted(*given: Any) -> Any:
         asked.append(True)
-        _hash_alike(*given)
+        return _alike(*given)
 
     return noted
 
 
-@pytest.mark.parametrize("together", [1, 7, 1 << 13])
-def test_states_of_one_shape_have_the_edges_that_each_has_alone(
+@pytest.mark.parametrize("together", [1, 7, 100, 1 << 14])
+def test_states_of_one_shape_handled_together_make_the_same_file(
     monkeypatch: pytest.MonkeyPatch, together: int
 ) -> None:
     monkeypatch.setattr(artifact_module, "_TOGETHER", together)
-    rng = random.Random(together)
-    for table in tables(23, 30):
-        letters = shared(rng, 3)
-        made = CallEdges(table, letters, Guard(Options()))
-        numbers = np.arange(3 * LETTERS, dtype=np.uint32) * 3 + 1
-        places = np.arange(table.states, dtype=np.int32) + 7
-        states = np.array(rng.sample(range(table.states), rng.randint(1, table.states)))
-        for edges in (made, made.renamed(numbers, places)):
-            due = {q: [part.tolist() for part in edges.of(np.array([q]))] for q in states.tolist()}
-            found = {}
-            for some, call, target in edges.alike(states):
-                assert target.shape == (len(some), len(call))
-                for place, row in zip(some.tolist(), target.tolist(), strict=True):
-                    assert found.setdefault(int(states[place]), [call.tolist(), row]) is not None
-            assert found == due
-
-
-@pytest.mark.parametrize("rows", [7, 1 << 14])
-def test_states_of_one_shape_handled_together_make_the_same_file(
-    monkeypatch: pytest.MonkeyPatch, rows: int
-) -> None:
-    monkeypatch.setattr(artifact_module, "_ROWS", rows)  # so many in memory before they are joined
-    monkeypatch.setattr(artifact_module, "_PORTION", rows)
+    monkeypatch.setattr(artifact_module, "_PORTION", together)
     text = (
         'grammar g version "1"\n'
         + "".join(f"tool t{at} {{ cost {1 + at % 3} price {at % 2} }}\n" for at in range(9))
@@ -162,9 +160,9 @@ def test_states_of_one_shape_handled_together_make_the_same_file(
     )
     made = []
     for least in (0, 1 << 40):
-        monkeypatch.setattr(artifact_module, "_ALIKE", least)
+        monkeypatch.setattr(letters_module, "_ALIKE", least)
         asked = []
-        monkeypatch.setattr(artifact_module, "_hash_alike", _noted(asked))
+        monkeypatch.setattr(artifact_module, "_alike", _noted(asked))
         made.append(compile_text(text, Options()).artifact)
         assert bool(asked) == (least == 0)
     assert made[0] is not None
@@ -179,7 +177,9 @@ def test_nothing_is_together_where_letters_have_one_call_or_a_state_has_a_call_t
     for edges in (alone, twice):
         assert not edges.gathered
         with pytest.raises(ValueError, match="no shapes"):
-            next(edges.alike(np.arange(table.states)))
+            next(edges.alike(0, table.states))
+    with pytest.raises(ValueError, match="no shapes"):
+        alone.call_rows(np.arange(table.states), np.arange(LETTERS))
 
 
 def test_edges_of_one_call_come_in_the_order_that_is_asked_for() -> None:
