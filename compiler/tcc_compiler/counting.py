@@ -558,8 +558,8 @@ def bound(core: Core, table: Table, letters: Letters, weights: Weights, guard: G
             low[letter] = min(core.calls[call].cost_low for call in group)
             best[letter] = max(weights.residual[call] for call in group)
     steps = len(table.levels)
-    cost = best_to_go(table, exact_array(low, steps)[table.letter], np.minimum, guard)
-    residual = best_to_go(table, exact_array(best, steps)[table.letter], np.maximum, guard)
+    cost = best_to_go(table, exact_array(low, steps).take(table.letter), np.minimum, guard)
+    residual = best_to_go(table, exact_array(best, steps).take(table.letter), np.maximum, guard)
     # The error names the tool of the call with the largest amount of that kind.
     costs = {call: core.calls[call].cost_low for call in weights.weight}
     _check_range("the least cost to go", (cost.min(), cost.max()), _tool(core, costs))

@@ -28,6 +28,7 @@ Hashes: TypeAlias = NDArray[np.uint64]
 
 _STEPS = 1 << 10  # between looks at the clock
 _ATTEMPTS = 4
+_FEW = 1 << 8
 # The lowest bits of a hash, up to so many, may be replaced by the number of the state.
 _PACKED = 20
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -38,7 +39,8 @@ def merged(table: tables.Table, guard: Guard) -> tables.Table:
 
     In a nondeterministic table, states that are bisimilar are merged.
     """
-    for attempt in range(_ATTEMPTS):
+    # Rows of few states are compared sooner than they are hashed, once for each level that merges.
+    for attempt in range(_ATTEMPTS if table.states > _FEW else 0):
         narrow = table.is_narrow
         twin = _twins((_row_hashes if narrow else _hashes)(table, attempt, guard))
         if twin is None:
@@ -68,7 +70,7 @@ def _hashes(table: tables.Table, attempt: int, guard: Guard) -> Hashes:
     """[states], equal for equal languages, and for others with small probability."""
     most = int(table.letter.max(initial=0))
     constants = _constants(attempt * (most + 3), most + 3)
-    factor = constants[2:].take(table.letter)
+    factors = constants[2:]
     hashes: Hashes = constants[:2].take(table.accept)
     bottom = slice(0, int(table.levels[1]))
     hashes[bottom] = _mix(hashes[bottom])
@@ -76,7 +78,8 @@ def _hashes(table: tables.Table, attempt: int, guard: Guard) -> Hashes:
     gaps = not table.degree[bottom.stop :].all()
     for states, edges in table.bands():
         guard.tick(edges.stop - edges.start)
-        values = hashes.take(table.target[edges]) * factor[edges]
+        values = hashes.take(table.target[edges])
+        values *= factors.take(table.letter[edges])
         if table.nondeterministic:
             values = _once(values, np.diff(table.edge_start[states.start : states.stop + 1]))
         sums = tables.summed(values, table.edge_start[states] - edges.start, gaps=gaps)

@@ -318,8 +318,8 @@ def reordered(table: Table, order: Ints) -> Table:
     for begin, end in portions(start):
         edges = spread(first[begin:end], degree[begin:end])
         rows = slice(start[begin], start[end])
-        letter[rows] = table.letter.take(edges)
-        target[rows] = number.take(table.target.take(edges))
+        table.letter.take(edges, mode="clip", out=letter[rows])
+        number.take(table.target.take(edges), mode="clip", out=target[rows])
     return replace(
         table, accept=table.accept[order], edge_start=start, letter=letter, target=target
     )
@@ -442,8 +442,9 @@ def portions(start: Ints, among: Ints | None = None) -> Iterator[tuple[int, int]
 
 def spread(first: Ints, sizes: Ints) -> Ints:
     """first[0], first[0]+1, .. (sizes[0] of them), first[1], .. and so on."""
-    before = starts(sizes)
-    return np.arange(before[-1]) + np.repeat(first - before[:-1], sizes)
+    numbers = np.repeat(first - starts(sizes)[:-1], sizes)
+    numbers += np.arange(len(numbers))
+    return numbers
 
 
 def as_deterministic(table: Table) -> Table:

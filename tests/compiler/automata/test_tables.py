@@ -33,17 +33,34 @@ from tests.property.grammars import random_grammar
 GRAMMARS = Path(__file__).parents[3] / "grammars"
 SEEDS = range(300, 324)
 WAYS = {
-    "a level at once": [(table, "_WIDE", 0), (table, "_FEW", 0)],
-    "few states a level": [(table, "_WIDE", 10**9), (table, "_FEW_CHANGES", 1)],
+    "a level at once": [(table, "_WIDE", 0), (table, "_FEW", 0), (minimise, "_FEW", 0)],
+    "few states a level": [
+        (table, "_WIDE", 10**9),
+        (table, "_FEW_CHANGES", 1),
+        (minimise, "_FEW", 0),
+    ],
     "a state at a time": [
         (table, "_WIDE", 10**9),
         (table, "_GUESSES", 0),
+        (minimise, "_FEW", 10**9),
+    ],
+    "hashes that always lie": [
+        (table, "_WIDE", 0),
+        (minimise, "_FEW", 0),
         (minimise, "_mix", np.zeros_like),
     ],
-    "hashes that always lie": [(table, "_WIDE", 0), (minimise, "_mix", np.zeros_like)],
+    "rows whose hashes always lie": [
+        (table, "_WIDE", 10**9),
+        (minimise, "_FEW", 0),
+        (minimise, "_mix", np.zeros_like),
+    ],
     "long integers": [(sums, "_LEAST_DIGIT", 64)],
     "sets of sums": [(limit_acyclic, "_MAX_SUM_BITS", 0)],
-    "hashes in an order of their own": [(table, "_WIDE", 0), (minimise, "_PACKED", 0)],
+    "hashes in an order of their own": [
+        (table, "_WIDE", 0),
+        (minimise, "_FEW", 0),
+        (minimise, "_PACKED", 0),
+    ],
     "small portions": [
         (limit_acyclic, "_PORTION", 3),
         (limit_acyclic, "_CHUNK_BYTES", 1),
@@ -93,7 +110,9 @@ def test_a_nondeterministic_artifact_is_the_same_either_way(
     assert isinstance(due, bytes)
     for wide in (0, 10**9):
         monkeypatch.setattr(table, "_WIDE", wide)
-        assert compiled(text, **options) == due
+        for few in (0, 10**9):
+            monkeypatch.setattr(minimise, "_FEW", few)
+            assert compiled(text, **options) == due
 
 
 def test_the_levels_of_a_table_are_the_longest_words_and_a_cycle_has_none() -> None:
@@ -140,10 +159,11 @@ def test_random_tables_are_merged_the_same_with_and_without_hashes(
         if found is None:
             continue
         sizes = []
-        for wide in (0, 10**9):
+        for few, wide in ((0, 0), (0, 10**9), (10**9, 0)):
+            monkeypatch.setattr(minimise, "_FEW", few)
             monkeypatch.setattr(table, "_WIDE", wide)
             sizes.append(merged(found, Guard(Options())).states)
-        assert sizes[0] == sizes[1] <= found.states
+        assert sizes[0] == sizes[1] == sizes[2] <= found.states
 
 
 def test_a_machine_is_a_table_at_once_only_where_no_state_is_useless() -> None:
@@ -169,7 +189,8 @@ def test_a_machine_is_a_table_at_once_only_where_no_state_is_useless() -> None:
     assert as_trimmed_table(dead) is as_trimmed_table(lost) is None
 
 
-def test_a_chain_of_equal_states_is_merged_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("few", [0, 10**9])
+def test_a_chain_of_equal_states_is_merged_whole(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two chains, equal from the end on: rows become the same one round after the other."""
     size = 40
     edges = [((0, 1), (1, size + 1))]
@@ -179,6 +200,7 @@ def test_a_chain_of_equal_states_is_merged_whole(monkeypatch: pytest.MonkeyPatch
     edges += [()]
     accept = [q in (size, 2 * size) for q in range(2 * size + 1)]
     monkeypatch.setattr(table, "_WIDE", 10**9)
+    monkeypatch.setattr(minimise, "_FEW", few)
     found = as_table(Machine(start=0, accept=accept, edges=edges))
     assert found is not None
     assert merged(found, Guard(Options())).states == size + 1
