@@ -43,7 +43,7 @@ _EXECUTING = options.executing()
 @click.option(
     "--ledger",
     type=options.OUTPUT,
-    help="ledger of the session; an existing one is continued. By default the session is only"
+    help="ledger of the session; an existing session is reopened. By default the session is only"
     " in memory",
 )
 @options.input_option("--arguments", "JSON object: for each tool its open arguments, by name")
@@ -111,7 +111,7 @@ def command(
     """Search ARTIFACT (or a grammar) for its best plan, and execute it call by call.
 
     If models may execute, one of them makes each call of their tools, within what the caps leave. A
-    session that was interrupted continues where it stopped. Exit code 0: the plan was executed to
+    session that was interrupted is reopened and goes on. Exit code 0: the plan was executed to
     its end. 2: it was not, and the last line says why.
     """
     settings = options.taken(_EXECUTING, given)

@@ -84,7 +84,7 @@ def _address(
 @click.option(
     "--ledger",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="ledger of the session; an existing session is continued, the ledger of an ended one"
+    help="ledger of the session; an existing session is reopened, the ledger of an ended one"
     " is kept beside it",
 )
 @click.option(
@@ -231,7 +231,7 @@ def command(
     """Guard the MCP server COMMAND: forward only calls that ARTIFACT (or a grammar) allows.
 
     Put this command into a client's configuration in place of the server. With --ledger there is
-    one session, and a gate that is started again continues it. With --store each connection has a
+    one session, and a gate that is started again reopens it. With --store each connection has a
     session of its own.
 
     Exit code 0: the client has gone. 1: the server's tools are not those of the lock or of the

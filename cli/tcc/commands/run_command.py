@@ -53,7 +53,7 @@ _RUNNING = options.running()
 )
 @click.option("--ledger", type=options.OUTPUT, help="file of the ledger")
 @options.overwrite_option
-@click.option("--resume", "resumes", is_flag=True, help="continue the unfinished run of the ledger")
+@click.option("--resume", "resumes", is_flag=True, help="resume the unfinished run of the ledger")
 @options.trust_options
 @options.config_options
 @options.compile_options
