@@ -15,8 +15,7 @@ from tcc_certs.core.model import PASSABLE
 from tcc_certs.formats.codec import written
 from tcc_compiler.editing.project import Project
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.ast import LetStatement
-from tcc_compiler.language.diagnostics import Report
+from tcc_compiler.language import ast, diagnostics
 from tcc_compiler.language.source import source_of
 from tcc_compiler.language.syntax.parser import Parser, UnexpectedToken
 from tcc_compiler.language.syntax.tokens import Lexeme, lexeme, split
@@ -57,7 +56,7 @@ def completion(
     if _in_comment_or_string(line):
         return start, ()
     before = text[_begins(text, start) : start]
-    chunks = split(before, 0, Report([source_of(before, "<text>")], check_time))
+    chunks = split(before, 0, diagnostics.Report([source_of(before, "<text>")], check_time))
     tokens = _with_arguments(chunks[-1].tokens) if chunks else []
     offers = dict.fromkeys(_offers(tokens, project))
     return start, tuple(offers)[:MOST]
@@ -151,7 +150,7 @@ def _names(
 
 def _attributes(project: Project, *, looked: bool) -> Iterator[Completion]:
     """Look-ups, which stand for themselves; or the attributes of the session."""
-    lets = [one for one in project.statements if isinstance(one, LetStatement) and one.keys]
+    lets = [one for one in project.statements if isinstance(one, ast.LetStatement) and one.keys]
     looks = {(one.name.text,) for one in lets}
     for key in project.defined("attribute"):
         if (key in looks) is looked:

@@ -11,9 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.item import Item
-from tcc_runtime.numbers.fixed import Fixed, FixedWalk
-from tcc_runtime.numbers.floats import Floats
-from tcc_runtime.numbers.mpfr import HeuristicWalk, Mpfr, MpfrWalk
+from tcc_runtime.numbers import fixed, floats, mpfr
 from tcc_runtime.numbers.reals import clamped
 from tcc_runtime.numbers.rung import PROVEN, Finer, Path, Precision, Rung
 from tcc_runtime.states import Tables
@@ -92,7 +90,7 @@ def heuristic_of(
     bits = precision.first
     while bits < 2 * precision.last:
         told = tau[0], 10 ** tau[1], tables, min(bits, precision.last)
-        walks.append(partial(HeuristicWalk, *told))
+        walks.append(partial(mpfr.HeuristicWalk, *told))
         bits *= 2
     path = Path(walks, fresh, cost_of)
     return lambda leaf: clamped(path.published(leaf)[0])
@@ -117,14 +115,14 @@ def rung_of(
     path = Path(above, fresh, cost_of)
     bits = precision.first
     if numbers == "mpfr":
-        rung: Rung = Mpfr(tables, bits, path)
+        rung: Rung = mpfr.Mpfr(tables, bits, path)
         bits *= 2
     elif numbers == "fixed":
-        rung = Fixed(tables, precision.error, path)
+        rung = fixed.Fixed(tables, precision.error, path)
     else:
-        rung = Floats(tables, _most_cost(tables.artifact), precision.margin, path)
-        above.append(partial(FixedWalk, tables, precision.error))
+        rung = floats.Floats(tables, _most_cost(tables.artifact), precision.margin, path)
+        above.append(partial(fixed.FixedWalk, tables, precision.error))
     while bits < 2 * precision.last:
-        above.append(partial(MpfrWalk, tables, min(bits, precision.last)))
+        above.append(partial(mpfr.MpfrWalk, tables, min(bits, precision.last)))
         bits *= 2
     return rung

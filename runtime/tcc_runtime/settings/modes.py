@@ -24,8 +24,7 @@ from tcc_certs.race.digest import race_key
 from tcc_certs.replay.amounts import AskRule, cap_fields
 from tcc_runtime.account.amounts import Caps
 from tcc_runtime.adapters.adapter import Adapter, adapters_of
-from tcc_runtime.artifact.counts import rounded_to, written_bytes
-from tcc_runtime.artifact.cuts import cut_of
+from tcc_runtime.artifact import counts, cuts
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.artifact.root import Root, read_calls, root_of
 from tcc_runtime.errors import SettingsError
@@ -138,7 +137,7 @@ def terms_of(
         _require_weighable(artifact, truncate, root)
     bits = None
     if mode != "fallback":
-        bits = rounded_to(artifact, settings.inflate, settings.count_bits, root.members)
+        bits = counts.rounded_to(artifact, settings.inflate, settings.count_bits, root.members)
         if bits is not None:
             _require_writable(artifact, settings, bits)
     ask = _ask(artifact, settings, quoted)
@@ -236,7 +235,7 @@ def _require_literal(artifact: Artifact, mode: Mode, keys: Keys, truncate: int |
 def _require_writable(artifact: Artifact, settings: Settings, bits: int | None = None) -> None:
     gate = artifact.manifest.gate
     ensure(not gate, Code.NO_RACE, "manifest.critical", NEEDED_FOR_RUNS, "for a gate")
-    written = written_bytes(artifact, settings.inflate, bits)
+    written = counts.written_bytes(artifact, settings.inflate, bits)
     if written > MOST_WRITTEN:
         expected = (
             f"race counts of at most {MOST_WRITTEN} bytes when a run writes them out: compile "
@@ -246,7 +245,7 @@ def _require_writable(artifact: Artifact, settings: Settings, bits: int | None =
 
 
 def _require_weighable(artifact: Artifact, truncate: int, root: Root) -> None:
-    cut = cut_of(artifact, truncate, root.members)
+    cut = cuts.cut_of(artifact, truncate, root.members)
     if not cut.fits:
         expected = (
             f"no cut, or one nearer to 0 or {root.rank}, as its tail takes over {cut.allowed} steps"

@@ -30,8 +30,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from blake3 import blake3
 
 from tcc_certs.statements import Constraints
-from tcc_runtime.artifact.constraints import constraints_of
-from tcc_runtime.artifact.counts import race_counts, residual_bound, rounded_to, step_envelope
+from tcc_runtime.artifact import constraints, counts
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.artifact.root import root_of
 from tcc_runtime.settings.modes import Terms, terms_of
@@ -120,7 +119,7 @@ def is_short(artifact: Artifact, settings: Settings, most: int) -> bool:
     file, manifest = artifact.file, artifact.manifest
     members = root_of(artifact, settings.after).members
     ordinary = artifact.verified and settings.inflate == "1" and not manifest.gate
-    if not ordinary or rounded_to(artifact, "1", settings.count_bits, members) is not None:
+    if not ordinary or counts.rounded_to(artifact, "1", settings.count_bits, members) is not None:
         return False
     rank = column(file, "rank").astype(np.int64)
     begins = levels(rank)
@@ -147,7 +146,7 @@ def is_short(artifact: Artifact, settings: Settings, most: int) -> bool:
         if settings.recipe == "r2":
             residual = column(file, "residual_to_go").astype(float)
         else:
-            residual = rank * float(step_envelope(artifact))
+            residual = rank * float(counts.step_envelope(artifact))
         rate = np.exp(logs + (residual / (1 << 32) - log(whole)))
         slack = np.maximum(0.0, rate * (1 - _LOOSE) - below / whole * (1 + _LOOSE))
         mass, far = np.zeros(len(rank)), np.full(len(rank), -inf)
@@ -212,9 +211,9 @@ class Ground:
         self.root = root = root_of(artifact, settings.after)
         self.below = self._weights_below()
         self.whole = sum([self.below[q] for q in self.root.members])
-        bits = rounded_to(artifact, settings.inflate, settings.count_bits, root.members)
-        self._count = race_counts(artifact, settings.inflate, bits)
-        self._residual = residual_bound(artifact, settings.recipe)
+        bits = counts.rounded_to(artifact, settings.inflate, settings.count_bits, root.members)
+        self._count = counts.race_counts(artifact, settings.inflate, bits)
+        self._residual = counts.residual_bound(artifact, settings.recipe)
 
     def _weights_below(self) -> list[float]:
         """z: what the plans below each state weigh together.
@@ -396,7 +395,7 @@ class _Draws:
         self._ground = ground
         self._artifact = artifact
         cut = terms.truncate if terms.cut else None
-        found = constraints_of(artifact, cut, ground.root.held)
+        found = constraints.constraints_of(artifact, cut, ground.root.held)
         self._statements = found or Constraints(items=())
         self._words = _words(artifact.digest)
         self._looks = 0

@@ -35,6 +35,8 @@ from tcc_runtime.gate.session.records import given_record, parts_of, session_rec
 from tcc_runtime.gate.session.recovery import Follower
 from tcc_runtime.process import collection_put_off, process_number
 
+# What a session is opened with.
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
@@ -147,6 +149,9 @@ def read_given(declared: Sequence[OpenParameter], given: object) -> tuple[Given,
         elif not one.optional:
             raise GivenRefused(value, one.name, type_text(one.type), "nothing")
     return tuple(found)
+
+
+# A session is begun, or reopened.
 
 
 class Rolled(Exception):
