@@ -80,7 +80,7 @@ class Listener:
         self.origins: frozenset[str] = frozenset()
         self._server: asyncio.Server | None = None
         self._most = min(_MOST_CONNECTIONS, descriptors() // 4)
-        self._open: set[asyncio.Task[None]] = set()
+        self._open: dict[asyncio.Task[None], Connection] = {}
 
     async def listen(self) -> str:
         """Begin to accept; the URL.
@@ -124,17 +124,32 @@ class Listener:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
-        if task is None or len(self._open) >= self._most:
+        if task is None or (len(self._open) >= self._most and not self._makes_room()):
             writer.close()
             return
-        self._open.add(task)
+        connection = Connection(reader, writer, answer=self._answer, count=self._count)
+        self._open[task] = connection
         try:
-            await Connection(reader, writer, answer=self._answer, count=self._count).run()
+            await connection.run()
         except (OSError, asyncio.CancelledError, TimeoutError):
             pass  # whoever is gone is told nothing
         finally:
-            self._open.discard(task)
+            self._open.pop(task, None)
             writer.close()
+
+    def _makes_room(self) -> bool:
+        """Whether a connection was closed: the one of which a request is waited for the longest."""
+        silent = {
+            task: one.silent_since
+            for task, one in self._open.items()
+            if one.silent_since is not None
+        }
+        if not silent:
+            return False
+        task = min(silent, key=silent.__getitem__)
+        del self._open[task]
+        task.cancel()
+        return True
 
     async def _answer(
         self, connection: Connection, head: h11.Request, limit: asyncio.Timeout
@@ -184,12 +199,14 @@ class _Exchange:
         try:
             principal = self.check()
             if self._method == b"DELETE":
+                self._connection.silent_since = None
                 await self._delete(principal)
                 return
             body = await self._body()
         except Answered as told:
             raise Answered(told.status, told.body, (*told.headers, *self._cors)) from None
         self._limit.reschedule(None)  # what follows waits for a server
+        self._connection.silent_since = None
         await self._take(body, principal)
 
     def check(self) -> Principal | None:

@@ -55,6 +55,10 @@ class Connection:
         reader, writer: its two streams.
         answer: answers the request of a head; it may take the time of the limit, or change it.
         count: is told the status of each answer.
+
+    Attributes:
+        silent_since: since when a request is waited for, by the loop's clock; None while one is
+            answered, which `answer` says.
     """
 
     def __init__(
@@ -71,6 +75,7 @@ class Connection:
         self._writer = writer
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MOST_HEADERS)
         self._ended = False
+        self.silent_since: float | None = asyncio.get_running_loop().time()
         self._until = 0.0  # when the request that has begun is to be there, by the loop's clock
         self._watch: asyncio.Task[bytes] | None = None
 
@@ -123,6 +128,7 @@ class Connection:
     async def _head(self) -> h11.Request | None:
         """The head of the next request; None where the client is gone."""
         clock = asyncio.get_running_loop().time
+        self.silent_since = clock()
         begun = bool(self._http.trailing_data[0])
         self._until = clock() + (SECONDS if begun else _IDLE)
         while True:
