@@ -181,6 +181,8 @@ def test_never_is_a_forbid(text: str, turned: str) -> None:
         "plan = find",
         "tool x",
         "forbid find\ntool x",
+        "forbid find\nlimit uses(refund) <= 1",
+        "forbid find accept find",
         "never find after refund with order",
         "never find after refund same order same user",
     ],
@@ -188,6 +190,20 @@ def test_never_is_a_forbid(text: str, turned: str) -> None:
 def test_what_is_no_statement_about_the_tools_is_refused(statement: str) -> None:
     with pytest.raises(tcc.CompileError):
         ask(SHOP, statement)
+    with pytest.raises(tcc.CompileError):
+        ask(SHOP, reachable=statement.removeprefix("forbid "))
+
+
+def test_a_statement_behind_a_pattern_is_not_what_makes_it_reachable() -> None:
+    assert ask(SHOP + "forbid find\n", reachable="find").verdict == "refuted"
+    with pytest.raises(tcc.CompileError):
+        ask(SHOP + "forbid find\n", reachable="find\nrequire find before refund")
+
+
+def test_words_of_statements_are_texts_in_quotes() -> None:
+    text = 'grammar g version "1"\ntool a(k: "limit" | "require")\nplan = a{0,2}\n'
+    asked = 'forbid a(k="limit") a(k="require")  # forbid expect'
+    assert ask(text, asked).verdict == "refuted"
 
 
 SETS = """grammar sets version "1"

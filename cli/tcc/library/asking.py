@@ -24,6 +24,10 @@ from tcc_certs.values.declared import FlagType, JsonType, NumberType, OpenParame
 from tcc_runtime.exact.atoms import OpenQuestion
 
 _WORDS: Final = {"after", "before", "with", "same"}
+_BEGIN: Final = {
+    *("grammar", "use", "tool", "rule", "plan", "start", "goal"),
+    *("limit", "require", "forbid", "accept", "reject", "expect"),
+}
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[A-Za-z_][A-Za-z0-9_]*|\s+|#[^\n]*|.', re.DOTALL)
 
 
@@ -70,9 +74,9 @@ def statement_core(core: Core, statement: str, asked: str) -> tuple[Core, Json |
         CompileError: the text is no statement about these tools.
     """
     from tcc_compiler.frontend import read_grammar_text
-    from tcc_compiler.language.diagnostics import Diagnostic
-    from tcc_compiler.language.source import Span
 
+    if sum(token in _BEGIN for token in _TOKEN.findall(statement)) > 1:  # these are never names
+        raise _no_statement(asked)
     tools = "\n".join(map(_tool_text, core.tools))
     given = "".join([f"given {_field_text(one)}\n" for one in core.given])
     lets: tuple[Let | LookUp, ...] = (*core.lets, *core.looks)
@@ -95,11 +99,7 @@ def statement_core(core: Core, statement: str, asked: str) -> tuple[Core, Json |
                     if monitor := _as_monitor(core, statement, asked):
                         return monitor
                     raise OpenQuestion("P501", f"{asked!r} is not covered: {unread}") from None
-        nowhere = Span(file="<statement>", line=1, column=1, end_line=1, end_column=1)
-        message = f"{asked!r} is no statement"
-        raise CompileError(
-            (Diagnostic(code="TCC101", severity="error", message=message, span=nowhere),)
-        )
+        raise _no_statement(asked)
     found = read_core(front.core)
     texts = [call.text for call in core.calls]
     known = {call.text: call for call in core.calls}
@@ -115,6 +115,17 @@ def statement_core(core: Core, statement: str, asked: str) -> tuple[Core, Json |
     ):
         return monitor
     return replace(found, tools=core.tools, calls=calls), _monitor(front.core) if later else None
+
+
+def _no_statement(asked: str) -> CompileError:
+    from tcc_compiler.language.diagnostics import Diagnostic
+    from tcc_compiler.language.source import Span
+
+    nowhere = Span(file="<statement>", line=1, column=1, end_line=1, end_column=1)
+    message = f"{asked!r} is no statement"
+    return CompileError(
+        (Diagnostic(code="TCC101", severity="error", message=message, span=nowhere),)
+    )
 
 
 def _as_monitor(core: Core, statement: str, asked: str) -> tuple[Core, Json | None] | None:
