@@ -36,6 +36,8 @@ EXPECTED = {
     "edge_start": "C102 C104 C201 C202 C301",
     "edge_target": "C102 C201 C202 C301 C401 C501 C502 C601",
     "plans": "C301",
+    "plans_exponent": "C301",
+    "plans_mantissa": "C301",
     "race_count": "C401",
     "race_exponent": "C401",
     "race_mantissa": "C401",
@@ -106,6 +108,8 @@ def kinds() -> dict[str, bytes]:
         "nondeterministic": build_network(ambiguous(), 3, tilt=8),
         "all": build_network(ambiguous(), 3, Relaxed(limits=(1,)), round_counts=3),
         "strict": build(answering(), plans(read_core(answering()), 3)),
+        "for a gate": build(core, plans(read_core(core), 4), gate=True),
+        "strict, for a gate": build(answering(), plans(read_core(answering()), 3), gate=True),
     }
     return {name: data for name, data in found.items() if data is not None}
 
