@@ -101,6 +101,8 @@ def _alike(halves: Digests, table: Table, edges: CallEdges, guard: Guard) -> Num
     order = np.empty(table.states, dtype=np.int64)
     number = np.empty(table.states, dtype=np.int32)
     head = table.states
+    # One buffer for all messages: a megabyte that is given back each time comes as new pages.
+    room = np.empty((2 * max(_TOGETHER, 1 + int(edges.degree.max())), 4), dtype=np.uint64)
     column = []
     for begin, end in pairwise(table.levels.tolist()):
         members, hashes, rows = [], [], []
@@ -117,7 +119,7 @@ def _alike(halves: Digests, table: Table, edges: CallEdges, guard: Guard) -> Num
                 own = cells[: len(some)]
                 own[:, 0, 1] = head + table.accept.take(some)
                 own[:, 1:, 1] = target
-                data = halves.take(own.ravel(), axis=0, mode="clip")
+                data = halves.take(own.ravel(), axis=0, mode="clip", out=room[: own.size])
                 hashes += _hashed(data, begins[: len(some)], ends[: len(some)])
                 rows += _row_bytes(target)
             members.append(states)

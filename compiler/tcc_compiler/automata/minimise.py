@@ -70,7 +70,7 @@ def _hashes(table: tables.Table, attempt: int, guard: Guard) -> Hashes:
     """[states], equal for equal languages, and for others with small probability."""
     most = int(table.letter.max(initial=0))
     constants = _constants(attempt * (most + 3), most + 3)
-    factors = constants[2:]
+    factor = constants[2:].take(table.letter)
     hashes: Hashes = constants[:2].take(table.accept)
     bottom = slice(0, int(table.levels[1]))
     hashes[bottom] = _mix(hashes[bottom])
@@ -78,8 +78,7 @@ def _hashes(table: tables.Table, attempt: int, guard: Guard) -> Hashes:
     gaps = not table.degree[bottom.stop :].all()
     for states, edges in table.bands():
         guard.tick(edges.stop - edges.start)
-        values = hashes.take(table.target[edges])
-        values *= factors.take(table.letter[edges])
+        values = hashes.take(table.target[edges]) * factor[edges]
         if table.nondeterministic:
             values = _once(values, np.diff(table.edge_start[states.start : states.stop + 1]))
         sums = tables.summed(values, table.edge_start[states] - edges.start, gaps=gaps)

@@ -547,7 +547,8 @@ def _narrow_best(
     so `guess` is put into the equations of all states at once, and what comes out again, as long
     as that changes few states.  Else one state at a time.
     """
-    if weight.dtype == np.int64 and table.edges:
+    # A guess pays for its calls of numpy where a changed state may be let pass.
+    if weight.dtype == np.int64 and table.states > _FEW_CHANGES:
         low = int(table.levels[1])  # states below have no edges
         first, accept = table.edge_start[low:-1], table.accept[low:]
         gaps = not table.degree[low:].all()
