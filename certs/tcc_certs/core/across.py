@@ -19,9 +19,9 @@ from blake3 import blake3
 from tcc_certs.core.model import Core, PolicyMonitor
 from tcc_certs.core.policies import Count, Total, Tree
 from tcc_certs.errors import Code, ensure
-from tcc_certs.formats.codec import Json, encode, format_decimal
+from tcc_certs.formats.codec import Json, encode
 from tcc_certs.formats.ledger import Record
-from tcc_certs.values.places import NONE, UNKNOWN, State, exact_number
+from tcc_certs.values.places import NONE, UNKNOWN, State, decimal_of, exact_number
 
 _CONTEXT = "tcc.account/1.1 limit across sessions"
 
@@ -107,32 +107,6 @@ def draws_of(limits: Mapping[int, AcrossLimit], drawn: Drawn) -> tuple[Draw, ...
     )
 
 
-def key_text(secret: bytes, draw: Draw) -> str:
-    """What stands for the values of `per` of a draw in an account of that secret, hex."""
-    parts = [bytes.fromhex(draw.limit.name), *[_framed(*one) for one in draw.key]]
-    return blake3(b"".join(parts), key=secret).hexdigest()
-
-
-def _framed(kind: str, value: object) -> bytes:
-    if kind == "r" and isinstance(value, tuple):
-        data = b"".join([_framed("s", name) + _framed(*cell) for name, cell in value])
-    elif isinstance(value, tuple):
-        data = b"".join([_framed(*one) for one in value])
-    elif isinstance(value, bytes):
-        data = value
-    else:
-        data = str(value).encode("utf-8", "surrogatepass")
-    return kind.encode() + len(data).to_bytes(8, "little") + data
-
-
-def amount_text(amount: int | Fraction) -> str:
-    """The canonical decimal of an amount; those of grammars and arguments have one."""
-    places, number = 0, Fraction(amount)
-    while number.denominator != 1:
-        places, number = places + 1, number * 10
-    return format_decimal(int(number), places)
-
-
 class DrawRecords:
     """What the calls of one session say that they drew.
 
@@ -182,12 +156,12 @@ class DrawRecords:
         for draw, item in zip(due, listed, strict=True):
             said = item if isinstance(item, dict) else {}
             expected: dict[str, Json] = {
-                "amount": amount_text(draw.amount), "limit": draw.limit.number
+                "amount": decimal_of(draw.amount), "limit": draw.limit.number
             }  # fmt: skip
             mine = {name: said.get(name) for name in expected}
             ensure(mine == expected, Code.SESSION_ACROSS, place, expected, mine)
             left, most = exact_number(str(said["left"])), draw.limit.most - draw.amount
-            room = f"0 .. {amount_text(max(0, most))}"
+            room = f"0 .. {decimal_of(max(0, most))}"
             ensure(0 <= left <= most, Code.SESSION_ACROSS, f"{place}.left", room, said["left"])
             key = str(said["key"])
             one, other = (draw.limit.number, draw.key), (draw.limit.number, key)

@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tcc_certs.core.policies import Apart, Ban, Count, Need, Owe, Policy, Total, Tree
+from tcc_certs.core.policies import Alternative, Apart, Ban, Count, Need, Owe, Policy, Total, Tree
+
+
+def _alternatives(policy: Need | Ban) -> tuple[Alternative, ...]:
+    """What a call is looked up for, and what lifts that."""
+    return policy.alternatives + (policy.unless if isinstance(policy, Ban) else ())
 
 
 def trees_of(policy: Policy) -> Tree:
     """The terms and relations of a statement."""
     match policy:
         case Need() | Ban():
-            parts = policy.alternatives + (policy.unless if isinstance(policy, Ban) else ())
+            parts = _alternatives(policy)
             keys = [term for one in parts for _, term in one.same]
             return (*keys, *[one.where for one in parts])
         case Apart() | Owe():
@@ -40,7 +45,7 @@ def fields_compared(policy: Policy) -> tuple[Tree, frozenset[str]]:
     names: set[str] = set()
     match policy:
         case Need() | Ban():
-            parts = policy.alternatives + (policy.unless if isinstance(policy, Ban) else ())
+            parts = _alternatives(policy)
             sets = [policy.of, *[one.calls for one in parts if one.calls is not None]]
             names.update(name for one in parts for name, _ in one.same)
         case Apart(one=first, other=last, same=same) | Owe(first=first, of=last, same=same):
@@ -74,10 +79,6 @@ def is_across(policy: Policy) -> bool:
 
 def is_timed(policy: Policy) -> bool:
     """Whether a statement looks at the clock."""
-    if isinstance(policy, Need | Ban):
-        windows = [one.within for one in policy.alternatives]
-        windows += [one.within for one in policy.unless] if isinstance(policy, Ban) else []
-    else:
-        windows = [policy.within] if isinstance(policy, Count | Total) else []
-    timed = any(one is not None for one in windows)
+    windowed = _alternatives(policy) if isinstance(policy, Need | Ban) else [policy]
+    timed = any(getattr(one, "within", None) is not None for one in windowed)
     return timed or ("now",) in _nodes(trees_of(policy))

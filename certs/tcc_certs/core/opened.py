@@ -20,7 +20,7 @@ from tcc_certs.formats.codec import Json, encode, read_name, written
 from tcc_certs.formats.schema import Check, Form, Known, Table, maybe, row, tagged
 from tcc_certs.limits import MAX_CALLS
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, OpenParameter, TextType
-from tcc_certs.values.numbers import compare, ensure_survives, is_decimal
+from tcc_certs.values.numbers import as_amount, compare, ensure_survives, is_decimal
 
 if TYPE_CHECKING:
     from tcc_certs.values.fields import Field, FieldType
@@ -290,13 +290,6 @@ def _summed(value: Json, path: str, code: Code, known: Known) -> str:
     return name
 
 
-def _most(value: Json, path: str, code: Code, _: Known) -> str:
-    most = schema.as_text(value, path, code)
-    ensure(is_decimal(most), code, path, "a canonical decimal", most)
-    ensure(not most.startswith("-"), code, path, "at least 0", most)
-    return most
-
-
 def _per(value: Json, path: str, code: Code, known: Known) -> str:
     name = schema.as_text(value, path, code)
     _class_of(_open_type(known["tools"][known["of"].tool], name, path, code), path, code)
@@ -319,7 +312,7 @@ MONITORS: Mapping[str, Table] = {
     "sum": (
         row("tool", schema.index_in("tools")),
         row("param", _summed, "parameter"),
-        row("value", _most),
+        row("value", as_amount),
     ),
     "uses": (row("of", _chosen, "calls"), row("per", _per), row("value", schema.as_unsigned)),
 }

@@ -18,7 +18,7 @@ from tcc_certs.formats import schema
 from tcc_certs.formats.codec import Json, encode
 from tcc_certs.formats.schema import Known, Table, maybe, row, tagged
 from tcc_certs.values.fields import Field, ListType, RecordType
-from tcc_certs.values.numbers import is_decimal
+from tcc_certs.values.numbers import as_amount, is_decimal
 from tcc_certs.values.text_syntax import ensure_quick
 
 Tree: TypeAlias = "tuple[Any, ...]"  # a set, a term or a relation, as in JSON
@@ -308,8 +308,7 @@ class _Reader:
         for tool in tools:
             field = self._field(tool, name)
             if part:
-                of = field.type.of if isinstance(field.type, ListType) else None
-                there = isinstance(of, RecordType) and part[0] in [f.name for f in of.fields]
+                there = part[0] in cells_of(field)
                 ensure(there, self.code, self.path, f"a field of the records of {name}", part[0])
         return (side, name, *part)
 
@@ -448,12 +447,6 @@ def _summed(value: Json, path: str, code: Code, known: Known) -> str:
     return name
 
 
-def _most(value: Json, path: str, code: Code, _: Known) -> str:
-    most = schema.as_text(value, path, code)
-    ensure(is_decimal(most) and most[0] != "-", code, path, "a decimal of at least 0", most)
-    return most
-
-
 _OF = row("of", _form(_decided))
 _WINDOW = maybe("within", _window)
 _PER = maybe("per", _form(_per), absent=())
@@ -503,7 +496,7 @@ POLICIES: Mapping[str, tuple[Table, Callable[..., Policy]]] = {
             row("tool", lambda value, path, code, known: schema.as_whole(
                 value, path, code, len(known["reader"].fields.tools))),
             row("param", _summed, "parameter"),
-            row("value", _most),
+            row("value", as_amount),
             _PER,
             _WINDOW,
             _ACROSS,

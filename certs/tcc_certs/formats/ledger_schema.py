@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from tcc_certs.errors import Code, Rejected
+from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
 
@@ -291,17 +291,28 @@ def check_record(record: Record, line: int) -> str:
         raise Rejected(Code.UNKNOWN_FEATURE, f"line {line}: kind", sorted(_FIELDS), kind)
     if not isinstance(kind, str) or kind not in _FIELDS:
         raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: kind", sorted(_FIELDS), kind)
-    fields = _FIELDS[kind]
-    for name, value in record.items():
-        if name not in fields:
-            raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: {name}", "no such field", value)
-        form, holds = fields[name]
-        if not holds(value):
-            raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: {name}", form, value)
-    for name in _REQUIRED[kind]:
-        if name not in record:
-            raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: {name}", "the field", "none")
+    check_fields(record, line, _REQUIRED[kind], _FIELDS[kind])
     return kind
+
+
+def check_fields(
+    record: Record, line: int, required: Mapping[str, Format], fields: Mapping[str, Format]
+) -> None:
+    """The fields of `record` have their form, no other is there, and none that is required lacks.
+
+    Raises:
+        Rejected: L103 it is not so.
+    """
+    for name, value in record.items():
+        form = fields.get(name)
+        if form is None:
+            place = f"line {line}: {clip(name, 80)}"
+            raise Rejected(Code.LEDGER_SCHEMA, place, "no such field", value)
+        if not form[1](value):
+            raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: {name}", form[0], value)
+    if not required.keys() <= record.keys():
+        name = next(name for name in required if name not in record)
+        raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: {name}", "the field", "none")
 
 
 def text(record: Record, name: str) -> str:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from tcc_certs.core.model import Core
-from tcc_certs.errors import Code, Rejected, clip, ensure
+from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.formats import ledger_schema
 from tcc_certs.formats.codec import Json, blake, encode, written
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import HEX, SIZE, TEXT, TIME, TRUE, UUID, Format, size, text
@@ -212,18 +213,9 @@ def check_record(record: Record, line: int, *, macs: bool) -> str:
 
         needed, more = FIELDS.get(kind, ({}, {}))
         required, fields = {**required, **needed}, {**fields, **more, **needed}
-    for name, value in record.items():
-        form = fields.get(name)
-        if form is None:
-            place = f"line {line}: {clip(name, 80)}"
-            raise Rejected(Code.LEDGER_SCHEMA, place, "no such field", value)
-        if not form[1](value):
-            raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: {name}", form[0], value)
     if kind == "resolve" and ("who" in record or "at_ms" in record):
         required = {**required, "who": WHO, "at_ms": TIME}  # both or neither
-    if not required.keys() <= record.keys():
-        name = next(name for name in required if name not in record)
-        raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: {name}", "the field", "none")
+    ledger_schema.check_fields(record, line, required, fields)
     return kind
 
 

@@ -20,7 +20,7 @@ from tcc_certs.formats.ledger import Record
 from tcc_certs.session.machine import Observed, Offer, SessionMachine
 from tcc_certs.session.monitors.keyed import Seen
 from tcc_certs.session.records import SessionHeader, open_name
-from tcc_certs.values.canonical import JSON, TEXT, digest, json_value, utf8
+from tcc_certs.values.canonical import JSON, digest, utf8
 from tcc_certs.values.declared import PLAIN, OpenParameter
 from tcc_certs.values.types import check_text, type_byte
 
@@ -329,14 +329,9 @@ def _check_text(parameter: OpenParameter, text: str) -> None:
 
 def typed_text(parameter: OpenParameter, text: str) -> State:
     """The value of a canonical text that is one of the type."""
-    from tcc_certs.values.places import flat, plain, typed
+    from tcc_certs.values.places import of_text
 
-    if not isinstance(parameter.type, PLAIN):
-        return typed(json_value(text), flat(parameter.type))
-    kind = type_byte(parameter.type)
-    if kind == JSON:
-        return "j", text.encode()
-    return plain(text if kind == TEXT else json_value(text))
+    return of_text(text, parameter.type)
 
 
 def _check_names(tool: Tool, given: Mapping[str, Json]) -> None:

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.formats.codec import Json
 
 Number: TypeAlias = "int | float | Decimal"
 
@@ -40,6 +41,18 @@ def canonical_number(value: object, path: str = "value") -> str:
 def is_decimal(text: str) -> bool:
     """Whether `text` is an exact decimal in canonical text; long enough for every double."""
     return _LONG.fullmatch(text) is not None and text != "-0"
+
+
+def as_amount(value: Json, path: str, code: Code, *_: object) -> str:
+    """A canonical decimal of at least 0.
+
+    Raises:
+        Rejected: `code` at `path`.
+    """
+    if not isinstance(value, str) or not is_decimal(value):
+        raise Rejected(code, path, "a canonical decimal", value)
+    ensure(value[0] != "-", code, path, "at least 0", value)
+    return value
 
 
 def compare(one: str, other: str) -> int:

@@ -24,8 +24,9 @@ from itertools import repeat
 from typing import Any, TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.formats.codec import format_decimal
 from tcc_certs.values.canonical import json_text, json_value, utf8
-from tcc_certs.values.declared import JsonType, NumberType, TextType, json_of
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType, json_of
 from tcc_certs.values.fields import (
     MOST_ELEMENTS,
     DateType,
@@ -179,13 +180,12 @@ def exact_number(decimal: str) -> int | Fraction:
 
 def decimal_of(value: int | Fraction) -> str:
     """The canonical decimal of an exact one."""
-    if isinstance(value, int):
+    if isinstance(value, int):  # nearly always
         return str(value)
-    places, scale = 0, 1
-    while scale % value.denominator:
-        places, scale = places + 1, scale * 10
-    units = str(abs(value.numerator) * (scale // value.denominator)).rjust(places + 1, "0")
-    return f"{'-' * (value < 0)}{units[:-places]}.{units[-places:]}"
+    places = 0
+    while value.denominator != 1:
+        places, value = places + 1, value * 10
+    return format_decimal(value.numerator, places)
 
 
 def _ensure_whole(text: str) -> None:
@@ -249,6 +249,20 @@ def typed(value: object, kind: FieldType) -> State:
             return plain(value)
 
 
+def of_text(text: str, kind: FieldType) -> State:
+    """The value of a canonical text of a type; of a time or a record as :func:`flat` has it."""
+    match kind:
+        case TextType():
+            return "s", text
+        case NumberType():
+            return "n", exact_number(text)
+        case FlagType():
+            return "b", text == "true"
+        case JsonType():
+            return "j", text.encode()
+    return typed(json_value(text), flat(kind))
+
+
 _SAFE = 1 << 53  # whole numbers below are themselves as doubles
 
 
@@ -272,16 +286,22 @@ def _list(value: object, kind: ListType) -> State:
 
 
 @cache
-def _is_matched(kind: FieldType) -> bool:
-    """Whether a text in it has to match a pattern."""
+def texts_in(kind: FieldType | None) -> tuple[TextType, ...]:
+    """The types of the texts in a value."""
     match kind:
-        case TextType(pattern=pattern):
-            return pattern is not None
+        case TextType():
+            return (kind,)
         case ListType(of=of):
-            return _is_matched(of)
+            return texts_in(of)
         case RecordType(fields=fields):
-            return any(one.type is not None and _is_matched(one.type) for one in fields)
-    return False
+            return tuple([text for one in fields for text in texts_in(one.type)])
+    return ()
+
+
+@cache
+def _is_matched(kind: FieldType | None) -> bool:
+    """Whether a text in it has to match a pattern."""
+    return any(text.pattern is not None for text in texts_in(kind))
 
 
 def _work(value: object, kind: FieldType) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -140,16 +141,7 @@ def _misused(names: Sequence[str], kind: str) -> VerbResult:
 
 def finding_documents(findings: Sequence[Finding]) -> list[Json]:
     """Findings as the documents of validations have them."""
-    return [
-        {
-            "code": finding.code.value,
-            "line": finding.line,
-            "field": finding.field,
-            "expected": finding.expected,
-            "found": finding.found,
-        }
-        for finding in findings
-    ]
+    return [{**asdict(finding), "code": finding.code.value} for finding in findings]
 
 
 def validation_lines(found: Validation | SessionValidation) -> Iterator[str]:

@@ -20,14 +20,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Protocol
 
-from tcc_certs.core.across import Draw, amount_text, draws_of, key_text, limits_across
+from blake3 import blake3
+
+from tcc_certs.core.across import Draw, draws_of, limits_across
 from tcc_certs.core.model import Core
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
 from tcc_certs.session.machine import Course, Offer
 from tcc_certs.session.monitors.relations import LACKING
 from tcc_certs.values.numbers import is_decimal
-from tcc_certs.values.places import State, exact_number
+from tcc_certs.values.places import State, decimal_of, exact_number
 from tcc_runtime.account.account import Account
 from tcc_runtime.account.file import VERSION, WINDOWS
 from tcc_runtime.errors import SettingsError
@@ -105,12 +107,12 @@ class Windows:
                 if room < 0:
                     return draw
                 keys.append(key)
-                left.append(amount_text(room))
+                left.append(decimal_of(room))
             attempt = _attempt(database, session, seq)
             # Two limits on one thing, of two windows, count it once.
             once = {(draw.limit.name, key): draw for draw, key in zip(draws, keys, strict=True)}
             for (name, key), draw in once.items():
-                row = (session, seq, attempt, name, key, at_ms, amount_text(draw.amount), HELD)
+                row = (session, seq, attempt, name, key, at_ms, decimal_of(draw.amount), HELD)
                 database.execute(
                     f"INSERT INTO use ({_OF_USE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row
                 )
@@ -227,6 +229,24 @@ class Windows:
         return self._secret, _whole(last, "last_ms")
 
 
+def key_text(secret: bytes, draw: Draw) -> str:
+    """What stands for the values of `per` of a draw in an account of that secret, hex."""
+    parts = [bytes.fromhex(draw.limit.name), *[_framed(*one) for one in draw.key]]
+    return blake3(b"".join(parts), key=secret).hexdigest()
+
+
+def _framed(kind: str, value: object) -> bytes:
+    if kind == "r" and isinstance(value, tuple):
+        data = b"".join([_framed("s", name) + _framed(*cell) for name, cell in value])
+    elif isinstance(value, tuple):
+        data = b"".join([_framed(*one) for one in value])
+    elif isinstance(value, bytes):
+        data = value
+    else:
+        data = str(value).encode("utf-8", "surrogatepass")
+    return kind.encode() + len(data).to_bytes(8, "little") + data
+
+
 def _is_nobodys(draw: Draw) -> bool:
     """Whether it is not known for whom a call counts: then there is no room for it."""
     return any(part in LACKING for part in draw.key)
@@ -244,7 +264,7 @@ def check_tallies(database: sqlite3.Connection) -> dict[str, int]:
     for name, key, since, total in database.execute("SELECT name, key, since_ms, total FROM tally"):
         where = "WHERE name = ? AND key = ? AND at_ms >= ? AND state = ?"
         uses = _uses(database, where, (name, key, _whole(since, "since_ms"), HELD))
-        due = amount_text(sum((Fraction(one.amount) for one in uses), Fraction()))
+        due = decimal_of(sum((Fraction(one.amount) for one in uses), Fraction()))
         ensure(due == total, Code.ACCOUNT_FORM, "tally", due, total)
     last = 0
     for used in _uses(database, "ORDER BY number"):
@@ -284,7 +304,7 @@ def _total(database: sqlite3.Connection, draw: Draw, key: str, at_ms: int) -> Fr
         total = sum((Fraction(one.amount) for one in uses), Fraction())
         database.execute(
             "INSERT INTO tally (name, key, within, since_ms, total) VALUES (?, ?, ?, ?, ?)",
-            (name, key, window, since, amount_text(total)),
+            (name, key, window, since, decimal_of(total)),
         )
         return total
     before, total = _whole(found[0], "since_ms"), _amount(found[1], "total")
@@ -294,7 +314,7 @@ def _total(database: sqlite3.Connection, draw: Draw, key: str, at_ms: int) -> Fr
             total -= Fraction(used.amount)
         database.execute(
             f"UPDATE tally SET since_ms = ?, total = ? {which}",
-            (since, amount_text(total), name, key, window),
+            (since, decimal_of(total), name, key, window),
         )
     return total
 
@@ -307,7 +327,7 @@ def _add(database: sqlite3.Connection, name: str, key: str, amount: Fraction, at
         ensure(total >= 0, Code.ACCOUNT_FORM, "total", "at least 0", text)
         database.execute(
             "UPDATE tally SET total = ? WHERE name = ? AND key = ? AND within = ?",
-            (amount_text(total), name, key, window),
+            (decimal_of(total), name, key, window),
         )
 
 
@@ -384,7 +404,7 @@ class Counting:
             return None
         draws: list[Json] = [
             {
-                "amount": amount_text(draw.amount),
+                "amount": decimal_of(draw.amount),
                 "key": key,
                 "left": left,
                 "limit": draw.limit.number,

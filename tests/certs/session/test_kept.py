@@ -214,7 +214,7 @@ def test_columns_say_what_a_look_at_each_call_says(
         own = _drawn_event(draw, at + 1, 1, odd)
         found = memory.refuses(own)
         with monkeypatch.context() as patch:
-            patch.setattr(Alt, "by_columns", lambda *_, **__: None)
+            patch.setattr(Alt, "at_once", lambda *_, **__: None)
             assert memory.refuses(own) == found
     for one in reversed(undo):
         memory.undo(one)

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import compress, repeat
-from operator import attrgetter, eq, ge, gt, le, lt, ne
+from operator import attrgetter, eq, ne
 
 from tcc_certs.core.policies import Alternative, Fields, Tree, tools_of
 from tcc_certs.session.monitors import relations
@@ -48,9 +48,9 @@ class Alt:
         rest = list(of.where)
         if not of.last:
             # An equality with the earlier call on one side alone is a key.
-            found = [(relation, _key_in(relation)) for relation in of.where]
-            keys += [key for _, key in found if key is not None]
-            rest = [relation for relation, key in found if key is None]
+            found = [(one, _compared(one)) for one in of.where]
+            keys += [made[1:] for _, made in found if made and made[0] == "="]
+            rest = [one for one, made in found if not made or made[0] != "="]
         self._names = [name for name, _ in keys]
         self._terms = [relations.compiled_term(term) for _, term in keys]
         self.asked = foreseen([term for _, term in keys], tools_of(own, tools), fields)
@@ -78,7 +78,8 @@ class Alt:
             and of.least == 1
             and not (self._split is not None and self._whole)
         )
-        self._columns = [(name, op in _ORDERS) for op, name, _ in self._bound] if listed else []
+        columns = self._bound if listed else ()
+        self._columns = [(name, op in relations.ORDERS) for op, name, _ in columns]
 
     def key_of(self, call: Event) -> tuple[State, ...]:
         """The key that an earlier call has."""
@@ -110,12 +111,16 @@ class Alt:
         add = index.add_elements if split[0] == "in" else index.add_number
         add(call.states[split[1]], sure, undo)
 
-    def by_index(self, pool: Pool, own: Event, *, sure: bool) -> bool | None:
-        """Whether it surely, or possibly, holds of a call; None: the index does not decide that.
+    def at_once(self, pool: Pool, own: Event, *, sure: bool) -> tuple[Truth] | None:
+        """Whether it surely, or possibly, holds of a call; None: the calls have to be looked at.
 
         Args:
-            sure: else it is asked whether it may hold.
+            sure: else it is asked whether it may hold, and unsure is that it may of older calls.
         """
+        found = self._by_index(pool, own, sure=sure)
+        return self._by_columns(pool, own, sure=sure) if found is None else (found,)
+
+    def _by_index(self, pool: Pool, own: Event, *, sure: bool) -> bool | None:
         split, other = self._split, self._other
         if split is None or other is None:
             return None
@@ -130,12 +135,7 @@ class Alt:
         held = self._held_by(split[0], index, other(own, own, relations.NO_NAMES), sure=sure)
         return held if self._whole or not held else None
 
-    def by_columns(self, pool: Pool, own: Event, *, sure: bool) -> tuple[Truth] | None:
-        """Whether it surely, or possibly, holds of a call; None: the columns do not decide that.
-
-        Args:
-            sure: else it is asked whether it may hold, and unsure is that it may of older calls.
-        """
+    def _by_columns(self, pool: Pool, own: Event, *, sure: bool) -> tuple[Truth] | None:
         key = self.key_for(own)
         if not self._columns or not pool.is_exact(key):
             return None
@@ -152,10 +152,10 @@ class Alt:
             due = kind, value = term(own, own, relations.NO_NAMES)
             if kind in relations.VAGUE:
                 return None
-            if op in _ORDERS:
+            if op in relations.ORDERS:
                 if kind not in _ORDERED or kinds[first:].count(kind) < size - first:
                     return None
-                holds, right = _ORDERS[op], value
+                holds, right = relations.ORDERS[op], value
             elif not relations.VAGUE.isdisjoint(kinds[first:]):
                 return None
             else:
@@ -219,7 +219,7 @@ class Alt:
                         return False
                 elif mine != kind or kind not in _ORDERED:
                     found = None
-                elif not _ORDERS[op](other, value):
+                elif not relations.ORDERS[op](other, value):
                     return False
             if not self._left:
                 return found
@@ -288,14 +288,13 @@ class Alt:
 
 _stamp = attrgetter("stamp")
 _ORDERED = frozenset(["n", "t"])
-_ORDERS = {"<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 def _decides(op: str, known: dict[State | str, int | Fraction], due: State) -> bool:
     if op == "in":
         return due in known
     best = known.get(due[0])
-    return best is not None and bool(_ORDERS[op](best, due[1]))
+    return best is not None and bool(relations.ORDERS[op](best, due[1]))
 
 
 def _separated(relation: Tree) -> tuple[str, str, Tree] | None:
@@ -303,17 +302,14 @@ def _separated(relation: Tree) -> tuple[str, str, Tree] | None:
     op, *sides = relation
     if op == "in" and _is_seen(sides[1]) and not relations.speaks_of(sides[0], _SEEN):
         return op, sides[1][1], sides[0]
-    if op in _ORDERS and _is_seen(sides[0]) and not relations.speaks_of(sides[1], _SEEN):
-        return op, sides[0][1], sides[1]
-    if op in _ORDERS and _is_seen(sides[1]) and not relations.speaks_of(sides[0], _SEEN):
-        return relations.FLIPPED[op], sides[1][1], sides[0]
-    return None
+    found = _compared(relation)
+    return found if found is not None and found[0] in relations.ORDERS else None
 
 
 def _compared(relation: Tree) -> tuple[str, str, Tree] | None:
     """``seen.f OP t``, where t does not speak of the earlier call: order, field and t."""
     op, *sides = relation
-    if op not in (*_ORDERS, "=", "!="):
+    if op not in (*relations.ORDERS, "=", "!="):
         return None
     if _is_seen(sides[0]) and not relations.speaks_of(sides[1], _SEEN):
         return op, sides[0][1], sides[1]
@@ -324,12 +320,3 @@ def _compared(relation: Tree) -> tuple[str, str, Tree] | None:
 
 def _is_seen(term: Tree) -> bool:
     return term[0] == "seen" and len(term) == 2
-
-
-def _key_in(relation: Tree) -> tuple[str, Tree] | None:
-    """The field and the term of ``seen.f = t``, where t does not speak of the earlier call."""
-    if relation[0] == "=":
-        for one, other in (relation[1:], relation[:0:-1]):
-            if one[0] == "seen" and len(one) == 2 and not relations.speaks_of(other, _SEEN):
-                return one[1], other
-    return None

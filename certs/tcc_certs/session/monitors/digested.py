@@ -26,7 +26,7 @@ from tcc_certs.core.named import trees_of
 from tcc_certs.core.policies import LookUp, Policy, Total, Tree
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
-from tcc_certs.session.monitors.relations import DIGESTED
+from tcc_certs.session.monitors.relations import DIGESTED, literal
 from tcc_certs.values.canonical import FLAG, JSON, NUMBER, TEXT, digest, json_value, utf8
 from tcc_certs.values.declared import NumberType, OpenParameter, TextType
 from tcc_certs.values.fields import DateType, Field, FieldType, ListType, RecordType, TimeType
@@ -43,6 +43,7 @@ from tcc_certs.values.places import (
     exact_number,
     flat,
     is_moment,
+    texts_in,
     typed,
 )
 from tcc_certs.values.text_pattern import like_of, pattern_of
@@ -127,7 +128,7 @@ class Named:
     def _form(self, one: OpenParameter, walk: _Walk) -> Form:
         kind = walk.narrowed(one)
         plain = (TimeType, DateType, NumberType) if self.numbers else (TimeType, DateType)
-        patterns = walk.patterns.get(one.name, ()) if _has_text(kind) else ()
+        patterns = walk.patterns.get(one.name, ()) if texts_in(kind) else ()
         return Form(
             name=one.name,
             type=kind,
@@ -144,15 +145,6 @@ class Named:
         if kind == "b":
             return FLAG, "true" if value else "false"
         return (NUMBER, decimal_of(value)) if kind == "n" and not self.numbers else None
-
-
-def _has_text(kind: FieldType) -> bool:
-    match kind:
-        case ListType(of=of):
-            return _has_text(of)
-        case RecordType(fields=fields):
-            return any(one.type is not None and _has_text(one.type) for one in fields)
-    return isinstance(kind, TextType)
 
 
 class _Walk:
@@ -196,9 +188,8 @@ class _Walk:
         if not isinstance(tree, tuple) or not tree:
             return
         match tree:
-            case ("s" | "n" | "b" as kind, str() as text):
-                of: State = ("s", text) if kind == "s" else ("b", text == "true")
-                self.constants.add(("n", exact_number(text)) if kind == "n" else of)
+            case ("s" | "n" | "b", str()):
+                self.constants.add(literal(tree))
             case ("z",) | ("ms", _) | ("now",):
                 pass
             case ("own" | "seen" | "session" | "it" | "as", *_):

@@ -21,7 +21,7 @@ from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 from tcc_certs.core.policies import Fields, Tree
-from tcc_certs.session.monitors.keyed import Event, Key, Undo
+from tcc_certs.session.monitors.keyed import Event, KeyCounts, Undo
 from tcc_certs.session.monitors.relations import VAGUE
 from tcc_certs.values.places import NONE, UNKNOWN, State
 
@@ -161,7 +161,7 @@ def _common(key: StateKey, shape: Shape, other: Shape) -> StateKey | None:
     return tuple(found)
 
 
-class Counts(dict[tuple[int, Key], Any]):
+class Counts(KeyCounts):
     """What a statement counts for the keys of which all is known.
 
     Attributes:
@@ -173,17 +173,6 @@ class Counts(dict[tuple[int, Key], Any]):
     def __init__(self, bucket: Callable[[], Any], asked: Iterable[Iterable[Shape]]) -> None:
         super().__init__()
         self.near = [Near(bucket, shapes) for shapes in asked]
-
-    def keep(self, at: tuple[int, Key], value: Any, undo: Undo) -> None:
-        """Counts so much for a key from now on; 0 is not kept."""
-        undo.append(partial(self._put, at, self.get(at)))
-        self._put(at, value)
-
-    def _put(self, at: tuple[int, Key], value: Any) -> None:
-        if not value:
-            self.pop(at, None)
-        else:
-            self[at] = value
 
 
 class Tally:

@@ -315,6 +315,23 @@ class Monitors:
         self.compared.setdefault(tool, set()).update(compared)
 
 
+class KeyCounts(dict[tuple[int, Key], Any]):
+    """What counts for each key; 0 is not kept."""
+
+    __slots__ = ()
+
+    def keep(self, at: tuple[int, Key], value: Any, undo: Undo) -> None:
+        """So much counts for a key from now on."""
+        undo.append(partial(self._put, at, self.get(at)))
+        self._put(at, value)
+
+    def _put(self, at: tuple[int, Key], value: Any) -> None:
+        if not value:
+            self.pop(at, None)
+        else:
+            self[at] = value
+
+
 class Memory:
     """What the statements of a core remember of the calls of one session.
 
@@ -325,7 +342,7 @@ class Memory:
     def __init__(self, monitors: Monitors | None = None) -> None:
         self._texts = () if monitors is None else monitors.texts
         self._sums = () if monitors is None else tuple(monitors.sums)
-        self._counts: Counts = {}
+        self._counts = KeyCounts()
 
     def forbids(self, call: Iterable[Seen]) -> str | None:
         """The text of the first monitor of core 1.1 that does not allow a call; None: all do."""
@@ -351,15 +368,14 @@ class Memory:
         Returns:
             what :meth:`undo` takes.
         """
-        before: list[tuple[tuple[int, Key], int]] = []
+        undo: Undo = []
         counts = self._counts
         for seen in call.seen:
             if call.answered and not seen.rule.forbids:
                 continue
             for key, value in seen.rule.marks(counts, seen, call.done, call.values):
-                before.append((key, counts.get(key, 0)))
-                _set(counts, key, value)
-        return [partial(_restore, counts, before)] if before else []
+                counts.keep(key, value, undo)
+        return undo
 
     def undo(self, undo: Undo | tuple[()]) -> None:
         """Forget the call that was remembered last."""
@@ -370,19 +386,6 @@ class Memory:
         """For each sum its text and what may still be added, in units of 10^-400."""
         counts = self._counts
         return [(text, rule.most - counts.get((rule.first, ()), 0)) for text, rule in self._sums]
-
-
-def _restore(counts: Counts, before: Marks) -> None:
-    for key, value in reversed(before):
-        _set(counts, key, value)
-
-
-def _set(counts: Counts, key: tuple[int, Key], value: int) -> None:
-    """A count of 0 is not kept."""
-    if value:
-        counts[key] = value
-    else:
-        counts.pop(key, None)
 
 
 def _reader(tool: model.Tool, selection: model.Selection, names: Sequence[str]) -> _Read:

@@ -118,12 +118,9 @@ class NeedRule(Statement):
         if one.alone:
             return one.own_holds(own) is True
         pool, found = memory.pools[one.number], 0
-        helped = None if self._each else one.by_index(pool, own, sure=True)
-        if helped is not None:
-            return helped
-        found_at_once = None if self._each else one.by_columns(pool, own, sure=True)
-        if found_at_once is not None:
-            return found_at_once[0] is True
+        at_once = None if self._each else one.at_once(pool, own, sure=True)
+        if at_once is not None:
+            return at_once[0] is True
         for call in one.surely(pool, own):
             if self._each and pool.is_used(call):
                 continue
@@ -208,12 +205,9 @@ class BanRule(Statement):
         if one.alone:
             return one.own_holds(own) is not False
         pool, count = memory.pools[one.number], 0
-        against = None if self._unless else one.by_index(pool, own, sure=False)
-        if against is not None:
-            return against
-        found = None if self._unless else one.by_columns(pool, own, sure=False)
-        if found is not None:
-            return found[0]
+        at_once = None if self._unless else one.at_once(pool, own, sure=False)
+        if at_once is not None:
+            return at_once[0]
         key = one.key_for(own)
         for call in one.possibly(pool, own, key, answered=True, bounded=not one.bare):
             if call is None:

@@ -71,6 +71,10 @@ def _opposite(one: Truth) -> Truth:
     return None if one is None else not one
 
 
+def _differ(one: State, other: State) -> Truth:
+    return _opposite(same(one, other))
+
+
 # Sets, terms and relations, compiled.
 
 
@@ -103,6 +107,20 @@ def compiled_set(calls: Tree) -> Callable[[Event], Truth]:
             return lambda call: True
 
 
+def literal(tree: Tree) -> State:
+    """The value of a constant."""
+    match tree:
+        case ("n", text):
+            return "n", exact_number(text)
+        case ("b", text):
+            return "b", text == "true"
+        case ("ms", size):
+            return "n", size
+        case ("z",):
+            return "z", None
+    return "s", tree[1]
+
+
 def compiled_term(tree: Tree) -> Term:
     """What a term is."""
     made = tree[0] in _MADE or (tree[0] in ("own", "seen") and len(tree) > 2)
@@ -112,20 +130,10 @@ def compiled_term(tree: Tree) -> Term:
 
 def _compiled_term(tree: Tree) -> Term:
     match tree:
-        case ("s", text):
-            return _constant(("s", text))
-        case ("n", text):
-            return _constant(("n", exact_number(text)))
-        case ("b", text):
-            return _constant(("b", text == "true"))
-        case ("z",):
-            return _constant(("z", None))
-        case ("ms", size):
-            return _constant(("n", size))
+        case ("s" | "n" | "b" | "z" | "ms", *_):
+            return _constant(literal(tree))
         case ("list", items):
-            values = [compiled_term(one) for one in items]
-            none = Event(at=0, tool=0, states={})
-            return _constant(("l", tuple([one(none, none, NO_NAMES) for one in values])))
+            return _constant(("l", tuple(map(literal, items))))
         case ("own", name):
             return lambda own, seen, names: own.states[name]
         case ("seen", name):
@@ -278,7 +286,7 @@ def _counted(of: Term, relation: Tree) -> Term:
 
 
 _kind = itemgetter(0)
-_ORDERS = {"<": lt, "<=": le, ">": gt, ">=": ge}
+ORDERS = {"<": lt, "<=": le, ">": gt, ">=": ge}
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -287,15 +295,10 @@ def compiled_relation(tree: Tree) -> Relation:
     match tree:
         case ("=" | "!=" as op, one, other):
             left, right = compiled_term(one), compiled_term(other)
-            if op == "=":
-                return lambda own, seen, names: same(
-                    left(own, seen, names), right(own, seen, names)
-                )
-            return lambda own, seen, names: _opposite(
-                same(left(own, seen, names), right(own, seen, names))
-            )
+            agree = same if op == "=" else _differ
+            return lambda own, seen, names: agree(left(own, seen, names), right(own, seen, names))
         case ("<" | "<=" | ">" | ">=" as op, one, other):
-            return _ordered(_ORDERS[op], compiled_term(one), compiled_term(other))
+            return _ordered(ORDERS[op], compiled_term(one), compiled_term(other))
         case ("in" | "not in" as op, one, other):
             return _among(compiled_term(one), _members(other), op == "not in")
         case ("~" | "!~" as op, one, pattern):
@@ -470,7 +473,7 @@ def _of_each(tree: Tree, names: Sequence[str], alone: bool) -> _Each | None:
     if op in ("~", "!~"):
         at = _element(sides[0], names)
         return None if at is None else _each_like(at, sides[1], op == "!~")
-    if op not in ("=", "!=", *_ORDERS):
+    if op not in ("=", "!=", *ORDERS):
         return None
     at, other = _element(sides[0], names), _element(sides[1], names)
     if at is not None and other is not None:
@@ -480,8 +483,8 @@ def _of_each(tree: Tree, names: Sequence[str], alone: bool) -> _Each | None:
     if at is None or _depends(sides[1], names):
         return None
     due = compiled_term(sides[1])
-    if op in _ORDERS:
-        return _each_ordered(at, _ORDERS[op], due)
+    if op in ORDERS:
+        return _each_ordered(at, ORDERS[op], due)
     return _each_equal(at, due, op == "!=", alone)
 
 
@@ -511,8 +514,8 @@ def _each_equal(of: _Column, due: Term, negated: bool, alone: bool) -> _Each:
     def each(own: Event, seen: Event, outer: Names, items: _Elements) -> Sequence[Truth]:
         other, column = due(own, seen, outer), of(items)
         if other[0] in VAGUE or not VAGUE.isdisjoint(map(_kind, column)):
-            found = [same(one, other) for one in column]
-            return [_opposite(one) for one in found] if negated else found
+            agree = _differ if negated else same
+            return [agree(one, other) for one in column]
         if alone:
             count = column.count(other)
             return [negated] * (count < len(column)) + [not negated] * (count > 0)
@@ -522,7 +525,7 @@ def _each_equal(of: _Column, due: Term, negated: bool, alone: bool) -> _Each:
 
 
 def _each_pair(one: _Column, other: _Column, op: str) -> _Each:
-    holds = _ORDERS.get(op)
+    holds = ORDERS.get(op)
 
     def each(own: Event, seen: Event, outer: Names, items: _Elements) -> Sequence[Truth]:
         pairs = zip(one(items), other(items), strict=True)
@@ -530,8 +533,8 @@ def _each_pair(one: _Column, other: _Column, op: str) -> _Each:
             return [
                 holds(x[1], y[1]) if x[0] == y[0] and x[0] in ("n", "t") else None for x, y in pairs
             ]
-        found = [same(x, y) for x, y in pairs]
-        return [_opposite(one) for one in found] if op == "!=" else found
+        agree = _differ if op == "!=" else same
+        return [agree(x, y) for x, y in pairs]
 
     return each
 

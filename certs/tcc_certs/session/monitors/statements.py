@@ -20,9 +20,8 @@ from tcc_certs.session.monitors.digested import Form, Named, Reading
 from tcc_certs.session.monitors.keyed import Event, Memory as KeyedMemory, Monitors
 from tcc_certs.session.monitors.policies import Memory, Policies
 from tcc_certs.session.monitors.relations import LACKING
-from tcc_certs.values.canonical import json_value
-from tcc_certs.values.declared import FlagType, JsonType, NumberType, OpenParameter, TextType
-from tcc_certs.values.places import NONE, UNKNOWN, State, constant, exact_number, flat, typed
+from tcc_certs.values.declared import OpenParameter
+from tcc_certs.values.places import NONE, UNKNOWN, State, constant, of_text
 
 
 class Statements:
@@ -94,10 +93,8 @@ class Statements:
         }
         self.timed = any(named.is_timed(one.policy) for one in held)
         self.across = self.policies.across
-        limits = [
-            one.policy for one in held if isinstance(one.policy, policies.Count | policies.Total)
-        ]
-        wide = [one for one in limits if one.across]
+        limits = (policies.Count, policies.Total)
+        wide = [of for of in (one.policy for one in held) if isinstance(of, limits) and of.across]
         # For whom a call counts across sessions is said in values: digests are one session's.
         whom = [policies.Count(of=("any",), value=0, per=one.per) for one in wide]
         self.said = frozenset().union(*map(named.attributes_named, whom))
@@ -258,22 +255,8 @@ def _values(fields: Iterable[OpenParameter], entries: Mapping[str, Json]) -> dic
             found[one.name] = NONE
         else:
             text = entry.get("value") if isinstance(entry, dict) else None
-            found[one.name] = UNKNOWN if text is None else _value(one, str(text))
+            found[one.name] = UNKNOWN if text is None else of_text(str(text), one.type)
     return found
-
-
-def _value(one: OpenParameter, text: str) -> State:
-    """The value of a canonical text: of a time that is written otherwise the same."""
-    match one.type:
-        case TextType():
-            return "s", text
-        case NumberType():
-            return "n", exact_number(text)
-        case FlagType():
-            return "b", text == "true"
-        case JsonType():
-            return "j", text.encode()
-    return typed(json_value(text), flat(one.type))
 
 
 def _states_in(
