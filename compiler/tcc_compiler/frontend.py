@@ -13,19 +13,9 @@ from pathlib import Path
 from typing import Literal
 
 from tcc_compiler.frozen import frozen
+from tcc_compiler.language import source as texts
 from tcc_compiler.language.ast import ExactStatement
 from tcc_compiler.language.diagnostics import Diagnostic, Report
-from tcc_compiler.language.source import (
-    MAX_SOURCE_BYTES,
-    Region,
-    Source,
-    Span,
-    Unreadable,
-    decode,
-    read_bytes,
-    source_of,
-    too_large,
-)
 from tcc_compiler.resolve.core import Resolved, core_bytes
 from tcc_compiler.resolve.program import Program, Read, gather, program_of
 from tcc_compiler.resolve.resolver import resolve
@@ -51,7 +41,7 @@ class ExactExpect:
 
     kind: Literal["never", "reachable", "implies"]
     text: str
-    span: Span
+    span: texts.Span
 
 
 @frozen
@@ -75,23 +65,23 @@ class Frontend:
     core: bytes | None
     examples: tuple[Example, ...]
     expects: tuple[Expect, ...]
-    sources: Mapping[str, Source]
-    places: Mapping[str, Span]
-    unplanned: Span | None = None
+    sources: Mapping[str, texts.Source]
+    places: Mapping[str, texts.Span]
+    unplanned: texts.Span | None = None
     program: Program | None = None
     exacts: tuple[ExactExpect, ...] = ()
-    written: tuple[tuple[str, Region], ...] = ()
+    written: tuple[tuple[str, texts.Region], ...] = ()
 
 
 def read_grammar(path: Path, check_time: Callable[[], None] | None = None) -> Frontend:
     """The result for a grammar file; raises for no contents of the file."""
-    data = read_bytes(path)
-    text = data if isinstance(data, Unreadable) else decode(data)
-    if isinstance(text, Unreadable):
+    data = texts.read_bytes(path)
+    text = data if isinstance(data, texts.Unreadable) else texts.decode(data)
+    if isinstance(text, texts.Unreadable):
         return unreadable(str(path), text)
     # A symbolic link to a grammar belongs to the folder of the link, not to that of its target.
     resolved = Path(os.path.realpath(path.parent)) / path.name
-    return _read(source_of(text, str(path), resolved), check_time)
+    return _read(texts.source_of(text, str(path), resolved), check_time)
 
 
 def read_grammar_text(
@@ -99,7 +89,7 @@ def read_grammar_text(
     name: str = "<text>",
     check_time: Callable[[], None] | None = None,
     path: Path | None = None,
-    read: Read = read_bytes,
+    read: Read = texts.read_bytes,
 ) -> Frontend:
     """The result for a text that comes from no file, and so can use none.
 
@@ -111,7 +101,7 @@ def read_grammar_text(
         data = text.encode("utf-8")
     except UnicodeEncodeError as error:
         message = f"character {error.start} is half of a surrogate pair: this is not text"
-        return unreadable(name, Unreadable(code="TCC108", message=message))
+        return unreadable(name, texts.Unreadable(code="TCC108", message=message))
     return read_grammar_bytes(data, name, check_time=check_time, path=path, read=read)
 
 
@@ -121,7 +111,7 @@ def read_grammar_bytes(
     folder: Path | None = None,
     check_time: Callable[[], None] | None = None,
     path: Path | None = None,
-    read: Read = read_bytes,
+    read: Read = texts.read_bytes,
 ) -> Frontend:
     """The result for bytes that come from no file.
 
@@ -130,24 +120,24 @@ def read_grammar_bytes(
         path: the file that they are to be in: they may use what that file may.
         read: gives the bytes of a used file.
     """
-    decoded = too_large() if len(data) > MAX_SOURCE_BYTES else decode(data)
-    if isinstance(decoded, Unreadable):
+    decoded = texts.too_large() if len(data) > texts.MAX_SOURCE_BYTES else texts.decode(data)
+    if isinstance(decoded, texts.Unreadable):
         return unreadable(name, decoded)
     inside = None if folder is None else Path(os.path.realpath(folder))
     resolved = None if path is None else Path(os.path.realpath(path.parent)) / path.name
-    return _read(source_of(decoded, name, resolved, inside), check_time, read)
+    return _read(texts.source_of(decoded, name, resolved, inside), check_time, read)
 
 
-def unreadable(name: str, problem: Unreadable) -> Frontend:
+def unreadable(name: str, problem: texts.Unreadable) -> Frontend:
     """The result for a file that cannot be read as text."""
-    source = source_of(problem.text, name)
+    source = texts.source_of(problem.text, name)
     report = Report([source])
-    region = Region(0, problem.offset, problem.offset)
+    region = texts.Region(0, problem.offset, problem.offset)
     report.error(problem.code, region, problem.message, problem.hint)
     return failed(report, [source])
 
 
-def failed(report: Report, sources: list[Source]) -> Frontend:
+def failed(report: Report, sources: list[texts.Source]) -> Frontend:
     """The result where there are errors."""
     return Frontend(
         diagnostics=report.diagnostics(),
@@ -159,7 +149,9 @@ def failed(report: Report, sources: list[Source]) -> Frontend:
     )
 
 
-def _read(root: Source, check_time: Callable[[], None] | None, read: Read = read_bytes) -> Frontend:
+def _read(
+    root: texts.Source, check_time: Callable[[], None] | None, read: Read = texts.read_bytes
+) -> Frontend:
     sources = [root]
     report = Report(sources, check_time)
     program = program_of(gather(sources, report, read), report)
@@ -188,20 +180,20 @@ def _read(root: Source, check_time: Callable[[], None] | None, read: Read = read
     )
 
 
-def _asked(sources: list[Source], one: ExactStatement) -> str:
+def _asked(sources: list[texts.Source], one: ExactStatement) -> str:
     """The words of a question; of a file its name."""
     if one.path is not None:
         return one.path.value
     return sources[one.asked.source].text[one.asked.start : one.asked.end]
 
 
-def _unplanned(program: Program, report: Report) -> Span | None:
+def _unplanned(program: Program, report: Report) -> texts.Span | None:
     if program.plan is not None or program.start is not None or program.grammar is None:
         return None
     return report.span(program.grammar.region)
 
 
-def _places(program: Program, resolved: Resolved, report: Report) -> Mapping[str, Span]:
+def _places(program: Program, resolved: Resolved, report: Report) -> Mapping[str, texts.Span]:
     places = {f"tool {name}": report.span(tool.region) for name, tool in program.tools.items()}
     places |= {f"rule {name}": report.span(rule.region) for name, rule in program.rules.items()}
     if program.plan is not None:

@@ -16,6 +16,8 @@ from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
 from tcc_certs.values.canonical import digest
 from tcc_compiler.frontend import read_grammar_text
+from tcc_runtime.gate.policy import policy_of
+from tcc_runtime.gate.session import remembers
 from tests.oracle_session.writer import KEY, named, sealed
 
 TOOLS = """grammar g version "1"
@@ -69,6 +71,25 @@ class Desk:
         self.gate.finish()
         self.gate.close()
         return tcc.validate(self.ledger, self.artifact, key=KEY)
+
+
+def test_a_statement_looks_at_the_calls_that_it_looks_up_or_learns_from() -> None:
+    tools = TOOLS.replace("plan =", "let day = search.of\nplan =")
+    texts = (
+        OWNER,
+        FREE,
+        "require book where by = session.day",
+        "require search where seen.day = by before book",
+    )
+    artifact = tcc.compile_text(tools + "\n".join(texts))
+    machine = policy_of(artifact).machine
+    number = {tool.name: at for at, tool in enumerate(artifact.core.tools)}
+    due = ({"get_order"}, {"search", "scan"}, {"search"}, {"search"})
+    for text, names in zip(texts, due, strict=True):
+        found = {n for n, at in number.items() if remembers(machine, text, [at], {})}
+        assert found == {*names, "book"}, text
+    assert not remembers(machine, texts[2], [number["search"]], {"day": ("s", "mon")})
+    assert not remembers(machine, "require no such", list(number.values()), {})
 
 
 def legs(*rows: tuple[str, str]) -> dict[str, Any]:

@@ -29,8 +29,9 @@ from tcc_certs.values.canonical import (
 )
 from tcc_certs.values.declared import FlagType, NumberType, TextType
 from tcc_certs.values.fields import Field, FieldType, ListType, RecordType, TimeType
-from tcc_certs.values.places import columns_of, flat, typed
+from tcc_certs.values.places import flat, typed
 from tcc_runtime.gate.arguments import _quick
+from tcc_runtime.gate.arguments.columns import column_members, columns_of
 from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.session.records import Writer, _canonical, outcome_parts
 
@@ -176,7 +177,7 @@ def test_columns_of_an_answer_are_what_its_elements_are() -> None:
         form = Form(name="f", type=replace(flat(kind), of=flat(some)), is_list=True,
                     patterns=("a.*", "[^b]*") if draw.random() < 0.5 else ())  # fmt: skip
         due = members_of(form, state, DIGESTER)
-        assert members_of(form, columns, DIGESTER) == due
+        assert column_members(form, columns, DIGESTER.leaves()) == due
         if isinstance(kind.of, TextType):
             each = [digest(b"k" * 32, b"s", one.encode()).hex()[:32] for one in value]
             assert due["of"] == each
@@ -192,11 +193,12 @@ def test_columns_of_more_values_than_a_record_has_are_refused() -> None:
         value = [dict(row) for _ in range(count)]
         columns = columns_of(value, kind)
         assert columns is not None
-        for one in (columns, typed(value, kind)):
-            found = None
-            with suppress(Rejected):
-                found = members_of(form, one, DIGESTER)
-            assert (found is None) is is_too_much
+        state, found = typed(value, kind), list[Any]()
+        with suppress(Rejected):
+            found.append(column_members(form, columns, DIGESTER.leaves()))
+        with suppress(Rejected):
+            found.append(members_of(form, state, DIGESTER))
+        assert len(found) == (0 if is_too_much else 2)
 
 
 def test_long_texts_are_digested_one_by_one() -> None:

@@ -13,9 +13,9 @@ Cost: linear in what is read, with at most 1,000 elements a list in all.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -73,7 +73,7 @@ def at(value: object, steps: Sequence[str]) -> object:
         if step == "*":
             many, level = True, _spread(level)
         else:
-            level = _members_named(level, step) or [_member(one, step) for one in level]
+            level = members_named(level, step) or [_member(one, step) for one in level]
     return level if many else level[0]
 
 
@@ -88,7 +88,7 @@ def _spread(level: Sequence[object]) -> list[object]:
     return found
 
 
-def _members_named(level: Sequence[object], step: str) -> list[object]:
+def members_named(level: Sequence[object], step: str) -> list[object]:
     """The member of that name of each, where all are objects that have it; else none."""
     if set(map(type, level)) != {dict}:
         return []
@@ -321,37 +321,6 @@ def _work(value: object, kind: FieldType) -> int:
     return 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
-    """A list of short texts, or of records of them, by the names of their fields.
-
-    Attributes:
-        size: how many elements there are.
-        texts: of each field as many; of a list of texts its elements, of no name.
-    """
-
-    size: int
-    texts: Mapping[str, Sequence[str]]
-
-
-def columns_of(value: object, kind: ListType) -> Columns | None:
-    """A value of a list's type, where it is such a list and :func:`typed` takes it; else None."""
-    if type(value) is not list or not kind.least <= len(value) <= min(kind.most, MOST_ELEMENTS):
-        return None
-    of, cells = kind.of, dict[str, list[Any]]({"": value})
-    kinds: dict[str, FieldType | None] = {"": of}
-    if isinstance(of, RecordType):
-        if any(len(one.steps) != 1 or one.steps[0] == "*" for one in of.fields):
-            return None
-        cells = {one.name: _members_named(value, one.steps[0]) for one in of.fields}
-        kinds = {one.name: one.type for one in of.fields}
-    if kind.distinct or not value or not cells:
-        return None
-    if not all(_are_short(column, kinds[name]) for name, column in cells.items()):
-        return None
-    return Columns(size=len(value), texts=cells)
-
-
 def _at_once(value: Sequence[object], of: FieldType) -> tuple[State, ...]:
     """The elements of a list of plain texts or of records; empty where one has to be looked at."""
     if isinstance(of, TextType):
@@ -362,7 +331,7 @@ def _at_once(value: Sequence[object], of: FieldType) -> tuple[State, ...]:
     for one in of.fields:
         if len(one.steps) != 1 or one.steps[0] == "*" or one.type is None:
             return ()
-        cells = _members_named(value, one.steps[0])
+        cells = members_named(value, one.steps[0])
         if not cells or (one.null and None in cells):
             return ()
         found: Sequence[State] = _short_texts(cells, one.type)
@@ -372,10 +341,10 @@ def _at_once(value: Sequence[object], of: FieldType) -> tuple[State, ...]:
 
 
 def _short_texts(value: Sequence[Any], of: FieldType) -> tuple[State, ...]:
-    return tuple(zip(repeat("s"), value, strict=False)) if _are_short(value, of) else ()
+    return tuple(zip(repeat("s"), value, strict=False)) if are_short(value, of) else ()
 
 
-def _are_short(value: Sequence[object], of: FieldType | None) -> bool:
+def are_short(value: Sequence[object], of: FieldType | None) -> bool:
     """Whether all are texts of a type without a pattern, that takes them as they are."""
     if not isinstance(of, TextType) or of.pattern is not None or set(map(type, value)) != {str}:
         return False

@@ -13,17 +13,7 @@ from typing import Any, BinaryIO
 
 from blake3 import blake3
 
-from tcc.batches import BatchError, PartDamaged
-from tcc.batches.rows import (
-    MEMBERS,
-    NO_CERT,
-    RequestError,
-    RunRow,
-    Seal,
-    read_object,
-    read_seal,
-    request_of,
-)
+from tcc.batches import BatchError, PartDamaged, rows as run_rows
 from tcc_runtime.settings.settings import Settings
 from tcc_runtime.settings.table import Option
 
@@ -73,7 +63,7 @@ def read_table(file: BinaryIO, name: str) -> Iterator[Settings]:
             for cells in some.to_pylist():
                 number += 1
                 yield _request(number, cells)
-    except RequestError:
+    except run_rows.RequestError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
         what = f"no Parquet behind row {number}: {first_line(error)}"
@@ -91,7 +81,7 @@ def _request(number: int, cells: dict[str, Any]) -> Settings:
         for name, value in cells.items()
         if value is not None
     }
-    return request_of(number, given)
+    return run_rows.request_of(number, given)
 
 
 def _require_columns(schema: Any, name: str) -> None:
@@ -99,7 +89,7 @@ def _require_columns(schema: Any, name: str) -> None:
     if "seed" not in names:
         raise BatchError("TCC903", name, "there is no column 'seed'")
     for field in schema:
-        option = MEMBERS.get(field.name)
+        option = run_rows.MEMBERS.get(field.name)
         if option is None:
             raise BatchError("TCC903", name, f"there is no setting {field.name[:40]!r}")
         if names.count(field.name) > 1:
@@ -153,7 +143,9 @@ _SHOWN = {
 _TYPES = {"number": "int64"} | _SHOWN | {"run": "string", "ledger": "binary"}
 
 
-def write(file: BinaryIO, rows: Iterable[RunRow], batch: str, inputs: str) -> Seal:
+def write(
+    file: BinaryIO, rows: Iterable[run_rows.RunRow], batch: str, inputs: str
+) -> run_rows.Seal:
     """Writes a part, and gives its seal.
 
     Raises:
@@ -172,7 +164,7 @@ def write(file: BinaryIO, rows: Iterable[RunRow], batch: str, inputs: str) -> Se
     return seal
 
 
-def read(path: Path) -> Generator[RunRow, None, Seal]:
+def read(path: Path) -> Generator[run_rows.RunRow, None, run_rows.Seal]:
     """The rows of a part; its seal is the generator's value.
 
     Raises:
@@ -185,7 +177,7 @@ def read(path: Path) -> Generator[RunRow, None, Seal]:
     with path.open("rb") as file:
         try:
             table = open_table(file)
-            seal = read_seal((table.metadata.metadata or {}).get(_SEAL, b""))
+            seal = run_rows.read_seal((table.metadata.metadata or {}).get(_SEAL, b""))
             if {field.name: str(field.type) for field in table.schema_arrow} != _TYPES:
                 raise PartDamaged("its columns are others")
             for cells in _rows(table):
@@ -207,17 +199,17 @@ class _Content:
     def __init__(self) -> None:
         self._hasher, self._rows, self._certified = blake3(), 0, 0
 
-    def take(self, row: RunRow) -> None:
+    def take(self, row: run_rows.RunRow) -> None:
         run, ledger = row.run.encode("utf-8", "surrogatepass"), row.ledger
         sizes = (row.number, len(run), -1 if ledger is None else len(ledger))
         self._hasher.update(b"%d,%d,%d;" % sizes)
         self._hasher.update(run)
         self._hasher.update(ledger or b"")
         self._rows += 1
-        self._certified += row.fields.get("claim_type") != NO_CERT
+        self._certified += row.fields.get("claim_type") != run_rows.NO_CERT
 
-    def seal(self, batch: str, inputs: str) -> Seal:
-        return Seal(
+    def seal(self, batch: str, inputs: str) -> run_rows.Seal:
+        return run_rows.Seal(
             batch=batch,
             inputs=inputs,
             rows=self._rows,
@@ -226,8 +218,8 @@ class _Content:
         )
 
 
-def _groups(rows: Iterable[RunRow]) -> Iterator[list[RunRow]]:
-    held: list[RunRow] = []
+def _groups(rows: Iterable[run_rows.RunRow]) -> Iterator[list[run_rows.RunRow]]:
+    held: list[run_rows.RunRow] = []
     size = 0
     for row in rows:
         held.append(row)
@@ -244,17 +236,19 @@ def _rows(table: Any) -> Iterator[dict[str, Any]]:
         yield from some.to_pylist()
 
 
-def _cells(row: RunRow) -> dict[str, Any]:
+def _cells(row: run_rows.RunRow) -> dict[str, Any]:
     told = row.fields
     shown = {name: told.get(name) for name in _SHOWN}
     return {"number": row.number} | shown | {"run": row.run, "ledger": row.ledger}
 
 
-def _row(cells: dict[str, Any]) -> RunRow:
+def _row(cells: dict[str, Any]) -> run_rows.RunRow:
     number, run = cells["number"], cells["run"]
     if number is None or run is None:
         raise PartDamaged("a row has no number or no result")
-    row = RunRow(number=number, fields=read_object(run), run=run, ledger=cells["ledger"])
+    row = run_rows.RunRow(
+        number=number, fields=run_rows.read_object(run), run=run, ledger=cells["ledger"]
+    )
     if _cells(row) != cells:
         raise PartDamaged(f"run {number}: its columns are not those of its result")
     return row

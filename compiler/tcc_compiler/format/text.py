@@ -22,16 +22,8 @@ from tcc_compiler.format.elements import (
 )
 from tcc_compiler.format.layout import put_statement
 from tcc_compiler.frozen import frozen
+from tcc_compiler.language import source as sources
 from tcc_compiler.language.diagnostics import Diagnostic, Report
-from tcc_compiler.language.source import (
-    MAX_SOURCE_BYTES,
-    Region,
-    Source,
-    Unreadable,
-    decode,
-    source_of,
-    too_large,
-)
 from tcc_compiler.language.syntax.parse import parse
 from tcc_compiler.language.syntax.tokens import Chunk, split
 
@@ -168,13 +160,13 @@ class Formatted:
         diagnostics: those errors.
     """
 
-    source: Source
+    source: sources.Source
     text: str | None
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
 def format_bytes(
-    data: bytes | Unreadable, name: str, check_time: Callable[[], None] | None = None
+    data: bytes | sources.Unreadable, name: str, check_time: Callable[[], None] | None = None
 ) -> Formatted:
     """The canonical layout of a file's bytes.
 
@@ -184,15 +176,17 @@ def format_bytes(
         check_time: called every few hundred steps; it ends the work by raising.
     """
     if isinstance(data, bytes):
-        text = too_large() if len(data) > MAX_SOURCE_BYTES else decode(data)
+        text = sources.too_large() if len(data) > sources.MAX_SOURCE_BYTES else sources.decode(data)
     else:
         text = data
-    if isinstance(text, Unreadable):
-        source = source_of(text.text, name)
+    if isinstance(text, sources.Unreadable):
+        source = sources.source_of(text.text, name)
         report = Report([source])
-        report.error(text.code, Region(0, text.offset, text.offset), text.message, text.hint)
+        report.error(
+            text.code, sources.Region(0, text.offset, text.offset), text.message, text.hint
+        )
         return Formatted(source=source, text=None, diagnostics=report.diagnostics())
-    return format_source(source_of(text, name), check_time)
+    return format_source(sources.source_of(text, name), check_time)
 
 
 def format_text(text: str, name: str = "<text>") -> Formatted:
@@ -201,10 +195,12 @@ def format_text(text: str, name: str = "<text>") -> Formatted:
         return format_bytes(text.encode(), name)
     except UnicodeEncodeError as error:
         message = f"character {error.start} is half of a surrogate pair: this is not text"
-        return format_bytes(Unreadable(code="TCC108", message=message), name)
+        return format_bytes(sources.Unreadable(code="TCC108", message=message), name)
 
 
-def format_source(source: Source, check_time: Callable[[], None] | None = None) -> Formatted:
+def format_source(
+    source: sources.Source, check_time: Callable[[], None] | None = None
+) -> Formatted:
     """The canonical layout of a source.
 
     Raises:
@@ -217,9 +213,9 @@ def format_source(source: Source, check_time: Callable[[], None] | None = None) 
         gaps = _gaps(source.text, chunks)
         text = _written(source.text, chunks, gaps)
         _require_same(source.text, chunks, gaps, text)
-        if len(text.encode()) > MAX_SOURCE_BYTES:
-            problem = too_large()
-            report.error(problem.code, Region(0, 0, 0), f"laid out, {problem.message}")
+        if len(text.encode()) > sources.MAX_SOURCE_BYTES:
+            problem = sources.too_large()
+            report.error(problem.code, sources.Region(0, 0, 0), f"laid out, {problem.message}")
         else:
             return Formatted(source=source, text=text)
     return Formatted(source=source, text=None, diagnostics=report.diagnostics())
@@ -280,7 +276,7 @@ def _write_between(parts: list[str], gap: Gap, *, parted: bool) -> None:
 
 def _require_same(text: str, chunks: Sequence[Chunk], gaps: dict[int, Gap], written: str) -> None:
     """Read the written text again: it has the same tokens, and the same comments between them."""
-    source = source_of(written, "<laid out>")
+    source = sources.source_of(written, "<laid out>")
     report = Report([source])
     again = split(written, 0, report)
     same = not report.failed and _told(text, chunks, gaps) == _told(

@@ -34,7 +34,6 @@ from tcc_certs.values.places import (
     MOST_WORK,
     NONE,
     UNKNOWN,
-    Columns,
     State,
     Wrong,
     constant,
@@ -265,12 +264,12 @@ class Digester:
 
 
 def members_of(
-    form: Form, value: State | Columns, digester: Digester | None, leaves: Leaves | None = None
+    form: Form, value: State, digester: Digester | None, leaves: Leaves | None = None
 ) -> dict[str, Json]:
     """What stands beside the digest of a value: its elements, and marks of its texts.
 
     Args:
-        value: of the type of the field, or its columns.
+        value: of the type of the field.
         digester: None: elements are left out.
         leaves: of the record; None: there is nothing beside it.
 
@@ -281,12 +280,20 @@ def members_of(
     if form.is_list and digester is not None:
         found["of"] = (leaves or digester.leaves()).tree(form.type, value)
     if form.patterns:
-        likes = [like_of(pattern) for pattern in form.patterns]
-        texts = list(_texts_of(value, form.type))
-        work = sum(map(len, texts)) * sum([pattern_of(one).size for one in form.patterns])
-        ensure(work <= MOST_WORK, Code.OPEN_VALUE, "value", "texts that take less to match", work)
-        found["like"] = "".join([_MARKS[like(text)] for text in texts for like in likes])
+        found["like"] = marks_of(form, list(_texts_of(value, form.type)))
     return found
+
+
+def marks_of(form: Form, texts: Sequence[str]) -> str:
+    """Of each text of a value a mark for each pattern that is asked of it.
+
+    Raises:
+        Rejected: R105 they take too long to match.
+    """
+    likes = [like_of(pattern) for pattern in form.patterns]
+    work = sum(map(len, texts)) * sum([pattern_of(one).size for one in form.patterns])
+    ensure(work <= MOST_WORK, Code.OPEN_VALUE, "value", "texts that take less to match", work)
+    return "".join([_MARKS[like(text)] for text in texts for like in likes])
 
 
 _MARKS: Mapping[bool | None, str] = {True: "1", False: "0", None: "-"}
@@ -303,23 +310,21 @@ class Leaves:
         self._numbers = numbers
         self._left = MOST_LEAVES
 
-    def tree(self, kind: FieldType, value: State | Columns) -> Json:
+    def tree(self, kind: FieldType, value: State) -> Json:
         """A value as JSON of its type's shape."""
-        if isinstance(value, Columns):
-            return self._columns(kind, value)
         match kind:
             case ListType(of=of):
                 items = value[1]
-                self._take(len(items))
+                self.take(len(items))
                 if isinstance(of, TextType):
-                    return list(self._hashes([text for _, text in items]))
+                    return list(self.hashes([text for _, text in items]))
                 if isinstance(of, RecordType):
-                    self._take(len(items) * len(of.fields))
+                    self.take(len(items) * len(of.fields))
                     return self._rows(of, items)
                 return [self.tree(of, item) for item in items]
             case RecordType(fields=fields):
                 kinds = {one.name: one.type for one in fields if one.type is not None}
-                self._take(len(fields))
+                self.take(len(fields))
                 return {
                     name: self.tree(kinds[name], cell)
                     for name, cell in value[1]
@@ -335,20 +340,12 @@ class Leaves:
             return self._hashed(b"btrue" if found else b"bfalse")
         return self._hashed(TEXT + found.encode() if tag == "s" else JSON + found)
 
-    def _columns(self, kind: FieldType, found: Columns) -> list[Json]:
-        """The same of columns, some of which the type does not have."""
-        of = kind.of if isinstance(kind, ListType) else kind
-        self._take(found.size)
-        if not isinstance(of, RecordType):
-            return list(self._hashes(found.texts[""]))
-        self._take(found.size * len(of.fields))
-        rows: list[dict[str, Json]] = [{} for _ in range(found.size)]
-        for one in of.fields:
-            for row, text in zip(rows, self._hashes(found.texts[one.name]), strict=True):
-                row[one.name] = text
-        return list(rows)
+    def take(self, count: int) -> None:
+        """Count so many values of the record.
 
-    def _take(self, count: int) -> None:
+        Raises:
+            Rejected: R105 they are more than 2^14.
+        """
         self._left -= count
         ensure(self._left >= 0, Code.OPEN_VALUE, "value", f"{MOST_LEAVES} values", "more")
 
@@ -367,7 +364,7 @@ class Leaves:
             name, lacking = one.name, NONE in cells
             there = [cell for cell in cells if cell != NONE] if lacking else cells
             if isinstance(kind, TextType):
-                made: Sequence[Json] = self._hashes([text for _, text in there])
+                made: Sequence[Json] = self.hashes([text for _, text in there])
             else:
                 made = [self.tree(kind, cell) for cell in there]
             if not rows:
@@ -379,7 +376,7 @@ class Leaves:
                 row[name] = value
         return list(rows or [{} for _ in items])
 
-    def _hashes(self, texts: Sequence[str]) -> list[str]:
+    def hashes(self, texts: Sequence[str]) -> list[str]:
         """Elements that are texts, of which an answer may have a thousand."""
         reset, update, made = self._hasher.reset, self._hasher.update, self._hasher.digest
         marked: Iterable[bytes] = (TEXT + text.encode() for text in texts)
@@ -395,13 +392,8 @@ class Leaves:
         return self._hasher.hexdigest(SHORT)
 
 
-def _texts_of(value: State | Columns, kind: FieldType) -> Iterator[str]:
+def _texts_of(value: State, kind: FieldType) -> Iterator[str]:
     """The texts in a value that a ledger has, in their order."""
-    if isinstance(value, Columns):
-        of = kind.of if isinstance(kind, ListType) else kind
-        names = [one.name for one in of.fields] if isinstance(of, RecordType) else [""]
-        yield from chain.from_iterable(zip(*[value.texts[name] for name in names], strict=True))
-        return
     match kind:
         case TextType():
             yield value[1]

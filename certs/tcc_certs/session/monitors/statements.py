@@ -8,7 +8,7 @@ Cost: linear in the fields of a call.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from tcc_certs.core import named, policies
@@ -56,8 +56,7 @@ class Statements:
                 compared.update((tool, name) for name in names)
             for name, of in named.looks_named(one.policy):
                 compared.update(policies.fields_looked_in(looks[name], of, made))
-        speaks = [named.attributes_named(one.policy) for one in held]
-        spoken = frozenset().union(*speaks)
+        spoken = frozenset().union(*[named.attributes_named(one.policy) for one in held])
         self.lets = tuple([one for one in core.lets if one.name in spoken])
         compared.update(source for one in self.lets for source in one.of)
         learned = {one.name: [name for _, name in one.of] for one in self.lets}
@@ -77,20 +76,6 @@ class Statements:
                 if form.shown
             ]
         )
-        # By the text of each statement: which tools tell what it takes from the session.
-        tellers = {one.name: {tool for tool, _ in one.of} for one in self.lets}
-        self._told_by = {
-            one.text: {name: tools for name, tools in tellers.items() if name in of}
-            for one, of in zip(held, speaks, strict=True)
-        }
-        self._looked_in = {
-            one.text: frozenset(
-                tool
-                for name, of in named.looks_named(one.policy)
-                for tool, _ in policies.fields_looked_in(looks[name], of, made)
-            )
-            for one in held
-        }
         self.timed = any(named.is_timed(one.policy) for one in held)
         self.across = self.policies.across
         limits = (policies.Count, policies.Total)
@@ -212,21 +197,6 @@ class Statements:
         plain = Event(at=0, tool=tool, states=said, session=_values(self._given_said, given))
         found = [(one.number, one.drawn(own, plain)) for one in self.policies.decides[tool]]
         return [(number, *drawn) for number, drawn in found if drawn is not None]
-
-    def remembers(self, text: str, tools: Collection[int], known: Mapping[str, State]) -> bool:
-        """Whether the statement of that text looks at calls of one of these tools.
-
-        Args:
-            known: the attributes by now; of those that are not known yet a call may tell one.
-        """
-        if not self._looked_in.get(text, frozenset()).isdisjoint(tools):
-            return True
-        told = self._told_by.get(text, {})
-        if any(not of.isdisjoint(tools) for name, of in told.items() if name not in known):
-            return True
-        return any(
-            self._texts[one.number] == text for tool in tools for one in self.policies.keeps[tool]
-        )
 
     def owed(self, memory: KeyedMemory) -> str:
         """The text of the first statement by which a call has to come yet; empty: there is none."""

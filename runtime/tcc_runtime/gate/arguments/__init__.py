@@ -32,8 +32,9 @@ from tcc_certs.session.machine import Observed, Offer, SessionMachine
 from tcc_certs.values import declared as types, fields, places
 from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
-from tcc_certs.values.places import Columns, Missing, State, Wrong, at as found_at
+from tcc_certs.values.places import Missing, State, Wrong, at as found_at
 from tcc_certs.values.text_pattern import pattern_of
+from tcc_runtime.gate.arguments.columns import Columns, columns_of
 from tcc_runtime.gate.arguments.expressions import MOST_STEPS, expression_of, size_of
 from tcc_runtime.gate.arguments.json_writer import SAFE, json_text, number_text
 from tcc_runtime.gate.refusals import Allowed, Scalar
@@ -122,7 +123,7 @@ def _answer_checker(kind: fields.FieldType) -> AnswerCheck:
 def _elements(kind: fields.ListType) -> AnswerCheck:
     def check(value: object) -> Told | Code:
         try:
-            columns = places.columns_of(value, kind)
+            columns = columns_of(value, kind)
             if columns is None:
                 return b"j", b"", places.typed(value, kind)
             return b"j", b"", columns

@@ -11,16 +11,17 @@ resolving is linear in the calls behind the one that is resolved.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from operator import add, sub
 from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct
 
+from tcc_certs.core.model import PolicyMonitor
 from tcc_certs.errors import Code
 from tcc_certs.formats.codec import Json
-from tcc_certs.session.machine import Course, Held, Observed, Offer, Outcome
+from tcc_certs.session.machine import Course, Held, Observed, Offer, Outcome, SessionMachine
 from tcc_certs.session.monitors.digested import Reading
 from tcc_certs.session.monitors.keyed import Seen
 from tcc_certs.session.records import MAX_BEHIND, MAX_UNDER_WAY
@@ -229,7 +230,7 @@ class Session:
             machine = self.policy.machine
             if machine.statements is not None:
                 tools = {self.made[seq - 1].offer.tool for seq in self.under_way}
-                if machine.statements.remembers(place, tools, self.course.attributes):
+                if remembers(machine, place, tools, self.course.attributes):
                     return True
             texts = machine.monitors.texts
             seen = [one for seq in self.under_way for one in self.made[seq - 1].seen]
@@ -284,3 +285,29 @@ class Session:
         if counted:
             self._taken = self._with(self._taken, made)
         self.resolved.append(seq - 1)
+
+
+def remembers(
+    machine: SessionMachine, text: str, tools: Collection[int], known: Mapping[str, State]
+) -> bool:
+    """Whether the statement of version 1.2 of that text looks at calls of one of these tools.
+
+    Args:
+        known: the attributes by now; of those that are not known yet a call may tell one.
+    """
+    from tcc_certs.core import named, opened, policies  # here: a core of 1.1 has none of it
+
+    core, statements = machine.core, machine.statements
+    held = [one for one in core.monitors if isinstance(one, PolicyMonitor)]
+    number = next((at for at, one in enumerate(held) if one.text == text), None)
+    if number is None or statements is None:
+        return False
+    if any(one.number == number for tool in tools for one in statements.policies.keeps[tool]):
+        return True
+    policy, looks = held[number].policy, {one.name: one for one in core.looks}
+    spoken, fields = named.attributes_named(policy), tuple(map(opened.fields_of, core.tools))
+    told = [one.of for one in core.lets if one.name in spoken and one.name not in known]
+    looked = [
+        policies.fields_looked_in(looks[name], of, fields) for name, of in named.looks_named(policy)
+    ]
+    return any(tool in tools for some in (*told, *looked) for tool, _ in some)

@@ -26,8 +26,9 @@ from tcc_certs.session.monitors.digested import Digester, Form, Leaves, members_
 from tcc_certs.session.records import MAC, SCHEMA, open_name
 from tcc_certs.session.values import typed_text
 from tcc_certs.values import canonical
-from tcc_certs.values.places import Columns, State
+from tcc_certs.values.places import State
 from tcc_runtime.gate.arguments import Asked, Given, ToolTable, json_bytes
+from tcc_runtime.gate.arguments.columns import Columns, column_members
 from tcc_runtime.gate.policy import Policy
 
 _MOST_RESULT: Final = 1 << 24
@@ -156,6 +157,8 @@ class _Writing:
         """What statements need of a value beside its digest."""
         if self._leaves is None and self._digester is not None:
             self._leaves = self._digester.leaves()
+        if isinstance(state, Columns):
+            return column_members(form, state, self._leaves)
         return members_of(form, state, self._digester, self._leaves)
 
 
