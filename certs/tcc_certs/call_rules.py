@@ -17,7 +17,7 @@ from tcc_certs.core.model import Core
 from tcc_certs.errors import Code, ensure, require
 from tcc_certs.formats.artifact import STATEMENTS, ArtifactFile, Manifest, Relaxed
 from tcc_certs.formats.codec import Json, call_digest, decode, encode, root_document
-from tcc_certs.formats.schema import as_list, as_text
+from tcc_certs.formats.schema import as_list, as_text, ensure_increasing
 from tcc_certs.limits import MAX_CALLS
 from tcc_certs.race.enclosures import call_residual, call_weight, fraction_bits
 
@@ -82,10 +82,7 @@ def _texts(file: ArtifactFile) -> tuple[str, ...]:
     items = as_list(value, "call_text", _TABLE)
     require(file.manifest.calls, len(items), _TABLE, "call_text length")
     texts = tuple(as_text(item, f"call_text[{i}]", _TABLE) for i, item in enumerate(items))
-    for i in range(1, len(texts)):
-        # Strings compare by code point, which is the order of their UTF-8 bytes.
-        low, high = texts[i - 1], texts[i]
-        ensure(low < high, _TABLE, f"call_text[{i}]", f"greater than {low}", high)
+    ensure_increasing(texts, "call_text", _TABLE)
     return texts
 
 

@@ -7,7 +7,6 @@ the call sets; texts of call sets are shortened.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tcc_certs.core import model
@@ -114,11 +113,5 @@ def _is_whole(core: model.Core, calls: model.CallSet, tool: int) -> bool:
 
 def shortened(texts: tuple[str, ...]) -> str:
     """The texts for people: the first ones, and how many more there are."""
-    return ", ".join(_first(texts))
-
-
-def _first(texts: tuple[str, ...]) -> Iterator[str]:
-    for text in texts[:_SHOWN]:
-        yield clip(text, _WIDEST)
-    if len(texts) > _SHOWN:
-        yield f"and {len(texts) - _SHOWN} more"
+    more = [f"and {len(texts) - _SHOWN} more"] if len(texts) > _SHOWN else []
+    return ", ".join([*(clip(text, _WIDEST) for text in texts[:_SHOWN]), *more])

@@ -174,16 +174,11 @@ def _visit(node: Expr) -> _Visit:
                 if not (yield item):
                     return False
             return True
-        case Alt(items):
+        case Alt(items) | Both(items):
             answers = []
             for item in items:
                 answers.append((yield item))
-            return any(answers)
-        case Both(items):
-            answers = []
-            for item in items:
-                answers.append((yield item))
-            return all(answers)
+            return any(answers) if isinstance(node, Alt) else all(answers)
         case Diff(base, minus):
             answers = [(yield base)]
             for item in minus:

@@ -35,7 +35,7 @@ from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay.findings import DECLINED, INVALID, VALID, Finding, Findings
 from tcc_certs.session import records
 from tcc_certs.session.machine import SessionMachine
-from tcc_certs.session.replay import ReplayedSession
+from tcc_certs.session.replay import ReplayedSession, Tally
 from tcc_certs.values.canonical import RecordMacs
 
 Tell: TypeAlias = "Callable[[Record, ReplayedSession], None]"
@@ -92,20 +92,18 @@ def conclude(
 ) -> SessionValidation:
     """The validation that these findings and this session come to."""
     claim = _claim(findings, session)
-    tally = None if session is None else session.tally
+    tally = Tally() if session is None else session.tally
     return SessionValidation(
         verdict=findings.verdict,
         claim_type=claim,
         asserted=() if session is None or claim == NO_CLAIM else tuple(_asserted(session)),
-        monitors=()
-        if session is None
-        else tuple([monitor.text for monitor in session.core.monitors]),
+        monitors=() if session is None else session.machine.monitors.texts,
         checked={
-            "calls": 0 if tally is None else tally.calls,
-            "outcomes": 0 if tally is None else tally.outcomes,
-            "refusals": 0 if tally is None else tally.refusals,
-            "unknown": 0 if tally is None or session is None else _unknown(session),
-            **({"unforeseen": tally.unforeseen} if tally is not None and tally.unforeseen else {}),
+            "calls": tally.calls,
+            "outcomes": tally.outcomes,
+            "refusals": tally.refusals,
+            "unknown": 0 if session is None else _unknown(session),
+            **({"unforeseen": tally.unforeseen} if tally.unforeseen else {}),
         },
         findings=tuple(findings.items),
         head=reader.head.hex(),

@@ -159,6 +159,20 @@ def constant(text: str) -> State:
     return REST if text == "*" else plain(json_of(text))
 
 
+def literal(tree: tuple[Any, ...]) -> State:
+    """The value of a constant, as a term of a statement has it in JSON."""
+    match tree:
+        case ("n", text):
+            return "n", exact_number(text)
+        case ("b", text):
+            return "b", text == "true"
+        case ("ms", size):
+            return "n", size
+        case ("z",):
+            return "z", None
+    return "s", tree[1]
+
+
 def plain(value: object) -> State:
     """A text, number, flag or null as a value.
 

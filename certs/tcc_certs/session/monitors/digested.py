@@ -26,7 +26,7 @@ from tcc_certs.core.named import trees_of
 from tcc_certs.core.policies import LookUp, Policy, Total, Tree
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
-from tcc_certs.session.monitors.relations import DIGESTED, literal
+from tcc_certs.session.monitors.relations import DIGESTED
 from tcc_certs.values.canonical import FLAG, JSON, NUMBER, TEXT, digest, json_value, utf8
 from tcc_certs.values.declared import NumberType, OpenParameter, TextType
 from tcc_certs.values.fields import DateType, Field, FieldType, ListType, RecordType, TimeType
@@ -42,6 +42,7 @@ from tcc_certs.values.places import (
     exact_number,
     flat,
     is_moment,
+    literal,
     texts_in,
     typed,
 )

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from tcc_certs.core.policies import Tree
 from tcc_certs.session.monitors.keyed import Event, Truth
-from tcc_certs.values.places import NONE, REST, UNKNOWN, State, constant, exact_number
+from tcc_certs.values.places import NONE, REST, UNKNOWN, State, constant, exact_number, literal
 from tcc_certs.values.text_pattern import like_of, likes_of, pattern_of
 
 Names: TypeAlias = "Mapping[str, State]"
@@ -105,20 +105,6 @@ def compiled_set(calls: Tree) -> Callable[[Event], Truth]:
             return lambda call: both([base(call), _opposite(less(call))])
         case _:
             return lambda call: True
-
-
-def literal(tree: Tree) -> State:
-    """The value of a constant."""
-    match tree:
-        case ("n", text):
-            return "n", exact_number(text)
-        case ("b", text):
-            return "b", text == "true"
-        case ("ms", size):
-            return "n", size
-        case ("z",):
-            return "z", None
-    return "s", tree[1]
 
 
 def compiled_term(tree: Tree) -> Term:
