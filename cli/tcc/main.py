@@ -146,7 +146,14 @@ ENDINGS: Final[Mapping[str, ExitRule]] = {
 
 
 def ending_of(error: BaseException) -> ExitRule | None:
-    """Ending of the nearest class of an error that the table lists; None: an internal error."""
+    """Ending of an error: that of a requirement that is not installed, else of the nearest class
+    that the table lists; None: an internal error.
+    """
+    if isinstance(error, ModuleNotFoundError):
+        from tcc.requirements import mend
+
+        said = mend(error)
+        return None if said is None else ExitRule(BAD_USAGE, lambda _: said)
     names = (f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__)
     return next((ENDINGS[name] for name in names if name in ENDINGS), None)
 
@@ -279,9 +286,8 @@ def _document(text: str, arguments: Sequence[str] | None) -> None:
             return
         formatted = before in ("--output-format", "--format") and given == "json"
         if formatted or given in ("--json", "--output-format=json", "--format=json"):
-            from tcc.outputs.verdicts import ErrorOutput
-
-            screen.print_output(ErrorOutput(error=text))
+            # `tcc.outputs` declares it, but needs msgspec, which may be what is lacking.
+            screen.print_document(screen.headed("error", {"error": text}))
             return
 
 

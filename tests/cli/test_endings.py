@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
+import sys
+import tomllib
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,6 +17,7 @@ import pytest
 import tcc
 from tcc.main import COMMANDS, ENDINGS, GROUPS, ending_of
 from tcc.options import SECTIONS, Sectioned, sections_of
+from tcc.requirements import REQUIREMENTS
 from tcc_runtime.errors import LedgerBusy, LedgerError, ServerError, SettingsError
 from tests.cli.conftest import Tcc
 
@@ -99,3 +106,43 @@ def test_the_package_has_each_of_its_names() -> None:
         assert getattr(tcc, name) is getattr(import_module(tcc._HOME[name]), name)
     with pytest.raises(AttributeError, match="module 'tcc' has no attribute 'nothing'"):
         _ = tcc.nothing
+
+
+DEPENDENCIES = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))[
+    "project"
+]["dependencies"]
+
+
+def test_the_requirements_are_those_of_the_project() -> None:
+    assert {re.split("[<>=]", one)[0] for one in DEPENDENCIES} == REQUIREMENTS
+
+
+def without(package: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """`python -m tcc` in a process that does not find a package."""
+    program = (
+        "import runpy, sys\n"
+        f"sys.modules[{package!r}] = None\n"
+        f"sys.argv = ['tcc', *{arguments!r}]\n"
+        "runpy.run_module('tcc', run_name='__main__')"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
+
+
+@pytest.mark.parametrize("package", ["blake3", "click", "lark", "msgspec"])
+def test_a_requirement_that_is_not_installed_is_named(package: str, tmp_path: Path) -> None:
+    """It is no bug, and no finding: where the document is asked for, that says so as well."""
+    grammar = tmp_path / "a.tcg"
+    grammar.write_text('grammar "a" version "1"\ntool t()\nplan t\n', "utf-8")
+    done = without(package, "count", str(grammar), "--json")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"Error: {package}, which tcc requires, is not installed: pip")
+    assert len(done.stderr.splitlines()) == 1
+    if package != "click":
+        assert json.loads(done.stdout)["error"] == done.stderr.removeprefix("Error: ").strip()
+
+
+@pytest.mark.parametrize("name", ["tcc.none", "numpy.none", None])
+def test_another_module_that_is_missing_is_an_internal_error(name: str | None) -> None:
+    assert ending_of(ModuleNotFoundError("gone", name=name)) is None
