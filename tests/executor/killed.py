@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import tcc as library
-from tcc_runtime.gate import journal
+from tcc_runtime.gate.journal import ledger_file
 
 _events = 0
 
@@ -30,7 +30,7 @@ def event(at: int) -> None:
 
 
 def main(artifact: str, ledger: str, log: str, at: int, mode: str) -> int:
-    write, sync = os.write, journal._sync
+    write, sync = os.write, ledger_file._sync
 
     def counted_write(handle: int, data: Any) -> int:
         event(at)
@@ -40,7 +40,7 @@ def main(artifact: str, ledger: str, log: str, at: int, mode: str) -> int:
         event(at)
         sync(handle)
 
-    os.write, journal._sync = counted_write, counted_sync
+    os.write, ledger_file._sync = counted_write, counted_sync
 
     def does(name: str, key: str, given: dict[str, Any]) -> dict[str, str]:
         event(at)

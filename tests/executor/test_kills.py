@@ -27,7 +27,7 @@ from tcc_runtime.account import file as account_module
 from tcc_runtime.account.account import Account
 from tcc_runtime.errors import BindingError, ResumeError
 from tcc_runtime.executor.execute import execute
-from tcc_runtime.gate import journal
+from tcc_runtime.gate.journal import ledger_file
 from tests.gate.grammars import artifact, bytes_of
 
 GRAMMAR = """grammar desk version "1"
@@ -71,9 +71,9 @@ def killed(folder: Path, number: int, place: str) -> None:
     child = os.fork()
     if child == 0:  # pragma: no cover
         written = [0]
-        append = journal.InFile.append
+        append = ledger_file.InFile.append
 
-        def dying(self: journal.InFile, body: bytes) -> None:
+        def dying(self: ledger_file.InFile, body: bytes) -> None:
             written[0] += 1
             if written[0] == number and place == "before":
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -84,7 +84,7 @@ def killed(folder: Path, number: int, place: str) -> None:
             if written[0] == number:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        journal.InFile.append = dying  # type: ignore[method-assign]
+        ledger_file.InFile.append = dying  # type: ignore[method-assign]
         try:
             executed(folder)
         finally:

@@ -33,8 +33,8 @@ from tcc_certs.verbs import validate as verbs
 from tcc_runtime.account import file as accounts
 from tcc_runtime.account.windows import Windows
 from tcc_runtime.errors import ResumeError, SettingsError
-from tcc_runtime.gate import journal as journals
 from tcc_runtime.gate.access import Home
+from tcc_runtime.gate.journal import ledger_file
 from tests.campaigns.blocks import blocks
 from tests.gate.grammars import artifact
 from tests.oracle_session.writer import mac_of
@@ -538,9 +538,9 @@ def dying(number: int, place: str) -> None:
                 die()
             return found
 
-    append = journals.InFile.append
+    append = ledger_file.InFile.append
 
-    def appends(self: journals.InFile, body: bytes) -> None:
+    def appends(self: ledger_file.InFile, body: bytes) -> None:
         moments[0] += 1
         due = moments[0] == number
         if due and place == "before":
@@ -553,7 +553,7 @@ def dying(number: int, place: str) -> None:
             die()
 
     accounts.transaction = Dying  # type: ignore[assignment, misc]
-    journals.InFile.append = appends  # type: ignore[method-assign]
+    ledger_file.InFile.append = appends  # type: ignore[method-assign]
 
 
 def works(shop: Shop) -> None:

@@ -18,10 +18,10 @@ import pytest
 import tcc
 from tcc_certs.formats.ledger import LedgerReader, seal
 from tcc_certs.session.machine import Course
-from tcc_runtime.gate import journal
 from tcc_runtime.gate.access import Access
 from tcc_runtime.gate.admission import admit
-from tcc_runtime.gate.journal import InFile
+from tcc_runtime.gate.journal import ledger_file
+from tcc_runtime.gate.journal.ledger_file import InFile
 from tests.gate.conftest import validated
 from tests.gate.grammars import LONG, artifact, do, gate
 
@@ -32,7 +32,7 @@ def _outcomes(session: tcc.Gate) -> list[str]:
 
 def _interrupted(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     """An interrupt is seen when the disk was waited for so many times more."""
-    wait, left = journal._sync, [after]
+    wait, left = ledger_file._sync, [after]
 
     def sync(handle: int) -> None:
         wait(handle)
@@ -40,7 +40,7 @@ def _interrupted(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
         if left[0] == 0:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(journal, "_sync", sync)
+    monkeypatch.setattr(ledger_file, "_sync", sync)
 
 
 def test_a_permit_whose_entry_was_cancelled_tells_nothing_of_another_call(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_an_interrupt_while_an_outcome_is_written_leaves_a_ledger_that_conforms(
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), permit, monkeypatch.context() as patch:
-        patch.setattr(journal.os, "write", interrupted)
+        patch.setattr(ledger_file.os, "write", interrupted)
         permit.done()
     with pytest.raises(tcc.Refused) as refused:
         do(session, "b")

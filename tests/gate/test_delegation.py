@@ -29,7 +29,7 @@ from tcc_certs.session import SessionValidation, delegation
 from tcc_certs.values.canonical import record_key, record_mac
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import ResumeError, SettingsError
-from tcc_runtime.gate.journal import InFile
+from tcc_runtime.gate.journal.ledger_file import InFile
 
 KEY = bytes(range(32))
 TOOLS = """

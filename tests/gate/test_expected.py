@@ -17,7 +17,7 @@ from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, seal
 from tcc_certs.session.replay import ReplayedSession
 from tcc_certs.values.canonical import record_key, record_mac
 from tcc_runtime.errors import LedgerError, ResumeError
-from tcc_runtime.gate.journal import InFile
+from tcc_runtime.gate.journal.ledger_file import InFile
 from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.session.recovery import Follower
 from tests.gate.grammars import artifact

@@ -18,7 +18,7 @@ from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import decode
 from tcc_certs.formats.ledger import LedgerReader, seal
 from tcc_runtime.errors import LedgerError, OutputRefused, ResumeError
-from tcc_runtime.gate import journal
+from tcc_runtime.gate.journal import ledger_file
 from tests.gate import worker
 from tests.gate.conftest import validated
 from tests.gate.grammars import LONG, ORDERED, SHOP, artifact, do, gate
@@ -264,7 +264,7 @@ def test_an_outcome_that_cannot_be_written_is_unknown(
     session = gate(LONG, ledger=path)
     with session.call("b") as permit:
         with monkeypatch.context() as patch:
-            patch.setattr(journal.os, "write", lambda *_: no_room())
+            patch.setattr(ledger_file.os, "write", lambda *_: no_room())
             permit.done()
         assert permit.outcome == "unknown"
     with pytest.raises(tcc.Refused, match="R306"):
@@ -278,7 +278,7 @@ def test_a_disk_that_does_not_answer_permits_nothing(
     path = tmp_path / "s.ledger"
     session = gate(LONG, ledger=path)
     with monkeypatch.context() as patch:
-        patch.setattr(journal, "_sync", lambda _: no_room())
+        patch.setattr(ledger_file, "_sync", lambda _: no_room())
         with pytest.raises(tcc.Refused, match="R306"), session.call("b"):
             pytest.fail("its record may not be on disk")
     again = gate(LONG, ledger=path)
@@ -294,9 +294,9 @@ def test_a_record_is_on_disk_before_the_permit(
 ) -> None:
     path, synced = tmp_path / "s.ledger", []
     session = gate(LONG, ledger=path)
-    sync = journal._sync
+    sync = ledger_file._sync
     monkeypatch.setattr(
-        journal,
+        ledger_file,
         "_sync",
         lambda handle: (sync(handle), synced.append(kinds(path.read_bytes())[-1])),
     )
@@ -315,9 +315,9 @@ def test_an_outcome_is_on_disk_soon_or_with_what_comes_next(
 ) -> None:
     path, synced = tmp_path / "s.ledger", []
     session = gate(LONG, ledger=path)
-    sync = journal._sync
+    sync = ledger_file._sync
     monkeypatch.setattr(
-        journal,
+        ledger_file,
         "_sync",
         lambda handle: (sync(handle), synced.append(kinds(path.read_bytes())[-1])),
     )
@@ -346,7 +346,7 @@ def test_nothing_is_waited_for_where_that_is_asked(
         pytest.fail("no fsync of anything")
 
     for name in ("_sync", "sync_folder"):
-        monkeypatch.setattr(journal, name, never)
+        monkeypatch.setattr(ledger_file, name, never)
     monkeypatch.setattr(os, "fsync", never)
     session = gate(LONG, ledger=tmp_path / "s.ledger", durable=False)
     do(session, "b")
@@ -361,7 +361,7 @@ def test_a_disk_that_fails_later_permits_nothing_further(
     path = tmp_path / "s.ledger"
     session = gate(LONG, ledger=path)
     do(session, "b")
-    monkeypatch.setattr(journal, "_sync", lambda _: no_room())
+    monkeypatch.setattr(ledger_file, "_sync", lambda _: no_room())
     time.sleep(0.12)
     monkeypatch.undo()
     with pytest.raises(tcc.Refused, match="R306"):

@@ -17,6 +17,7 @@ from tcc_certs.kernel import check
 from tcc_certs.session import SessionValidation, validate
 from tcc_certs.session.machine import Course
 from tcc_runtime.errors import ResumeError
+from tcc_runtime.gate.journal import ledger_file
 from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.session.records import Writer, parts_of
 from tests.gate.grammars import LONG, artifact, bytes_of, do, gate
@@ -185,7 +186,7 @@ def test_nothing_waits_for_the_disk_where_it_is_not_durable(
     synced: list[str] = []
     for name in ("fsync", "fdatasync"):
         monkeypatch.setattr(os, name, lambda _, name=name: synced.append(name))
-    monkeypatch.setattr("tcc_runtime.gate.journal._sync", lambda _: synced.append("_sync"))
+    monkeypatch.setattr(ledger_file, "_sync", lambda _: synced.append("_sync"))
     path = tmp_path / "s.ledger"
     session = gate(LONG, ledger=path, durable=False)
     do(session, "b")

@@ -39,7 +39,8 @@ from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.session.machine import SessionMachine
 from tcc_certs.session.validation import SessionReplay, _read, conclude, machine_of
 from tcc_runtime.errors import LedgerError, ResumeError
-from tcc_runtime.gate import access, journal as journals, permit as permits, store
+from tcc_runtime.gate import access, permit as permits, store
+from tcc_runtime.gate.journal import ledger_file
 from tcc_runtime.gate.permit import NotYet, Turns
 from tests.gate.grammars import artifact, bytes_of
 
@@ -106,7 +107,7 @@ class Disk:
     def at_work(self) -> Iterator[None]:
         """The system calls of the code under test go through here."""
         real = {name: getattr(os, name) for name in ("write", "fsync", *_CHANGES)}
-        kept = journals._sync, journals._later, journals._flock, store._lock
+        kept = ledger_file._sync, ledger_file._later, ledger_file._flock, store._lock
 
         def write(handle: int, data: Any) -> int:
             if self.moment():
@@ -141,21 +142,21 @@ class Disk:
             return locks
 
         def flock(handle: int, operation: int) -> None:
-            if operation != journals._UNLOCK and self.moment():
+            if operation != ledger_file._UNLOCK and self.moment():
                 raise Killed
             kept[2](handle, operation)
 
         os.write, os.fsync = write, sync
         for name in _CHANGES:
             setattr(os, name, change(name))
-        journals._sync, journals._later = sync, self  # type: ignore[assignment]
-        journals._flock, store._lock = flock, locking(kept[3])
+        ledger_file._sync, ledger_file._later = sync, self  # type: ignore[assignment]
+        ledger_file._flock, store._lock = flock, locking(kept[3])
         try:
             yield
         finally:
             for name, function in real.items():
                 setattr(os, name, function)
-            journals._sync, journals._later, journals._flock, store._lock = kept
+            ledger_file._sync, ledger_file._later, ledger_file._flock, store._lock = kept
 
 
 _CHANGES = ("ftruncate", "unlink", "replace", "rename", "link")

@@ -17,8 +17,8 @@ import tcc
 from tcc_certs.errors import Rejected
 from tcc_certs.session import validate
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
-from tcc_runtime.gate import journal, store
-from tcc_runtime.gate.journal import private_files
+from tcc_runtime.gate import store
+from tcc_runtime.gate.journal import ledger_file, private_files
 from tests.gate.grammars import LONG, ORDERED, SHOP, artifact, bytes_of, do
 
 WHO = ("https://issuer.example", "alice")
@@ -368,7 +368,7 @@ def test_nothing_is_synced_where_that_is_asked(
         pytest.fail("no fsync of anything, the key included")
 
     monkeypatch.setattr(os, "fsync", never)
-    monkeypatch.setattr(journal, "_sync", never)
+    monkeypatch.setattr(ledger_file, "_sync", never)
     for module in (store, private_files):
         monkeypatch.setattr(module, "sync_folder", never)
     with sessions(tmp_path).open(principal=WHO) as gate:

@@ -15,7 +15,7 @@ import time
 
 import tcc
 from tcc_certs.formats.ledger import seal
-from tcc_runtime.gate import journal
+from tcc_runtime.gate.journal import ledger_file
 
 PLACES = ("before call", "after call", "inside", "before outcome", "after outcome", "torn call")
 
@@ -47,9 +47,9 @@ def die() -> None:
 
 
 def die_at(place: str) -> None:
-    write = journal.InFile.append
+    write = ledger_file.InFile.append
 
-    def append(self: journal.InFile, body: bytes) -> None:
+    def append(self: ledger_file.InFile, body: bytes) -> None:
         kind = str(json.loads(body)["kind"])
         if place == f"before {kind}":
             die()
@@ -60,7 +60,7 @@ def die_at(place: str) -> None:
         if place == f"after {kind}":
             die()
 
-    journal.InFile.append = append  # type: ignore[method-assign]
+    ledger_file.InFile.append = append  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -347,7 +347,7 @@ class Course:
     that became known in between.  Steps before all that may still become known are let go.
 
     Attributes:
-        machine: of its artifact; torn: it was broken off between two places, and is at none.
+        machine: of its artifact; broken_off: a step was interrupted; it is at no place.
         attributes: what the session was given when it began, and what it learned since.
         marks: of a pattern and a digest whether that text matches; it may grow.
     """
@@ -359,7 +359,7 @@ class Course:
         marks: Mapping[tuple[str, bytes], bool | None] = MappingProxyType({}),
     ) -> None:
         self.machine = machine
-        self.attributes, self.marks, self.torn = given, marks, False
+        self.attributes, self.marks, self.broken_off = given, marks, False
         self._held: Held = machine.start
         # Of the last decision: what was held, the call, and where it leads from there.
         self._ahead: tuple[Held, Offer | None, Held | None] = (), None, None
@@ -538,7 +538,7 @@ class Course:
 
     def _catch_up(self) -> None:
         machine, memory, before, known = self.machine, self._memory, self._before, 0
-        recalls, errors, self.torn = self._statements is not None, machine.errors, True
+        recalls, errors, self.broken_off = self._statements is not None, machine.errors, True
         for step in self._steps[len(before) :]:
             held, standing = self._held, self._errors
             undo = memory.add(step) or () if step.seen or recalls else ()
@@ -557,4 +557,4 @@ class Course:
             else:
                 before.append((held, undo, standing))
         del self._steps[:known]
-        self._reached, self.torn = self._reached - known, False
+        self._reached, self.broken_off = self._reached - known, False

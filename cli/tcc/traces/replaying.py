@@ -24,9 +24,9 @@ from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.access import Home
 from tcc_runtime.gate.arguments import json_bytes
 from tcc_runtime.gate.gate import Gate
-from tcc_runtime.gate.journal import now_ms
 from tcc_runtime.gate.permit import Permit
 from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.gate.session.records import now_ms
 from tcc_runtime.gate.wrapping import ErrorRules, told
 
 _EXAMPLES: Final = 3  # of a statement

@@ -25,7 +25,7 @@ from tcc_runtime.gate.access import Access
 from tcc_runtime.gate.admission import admit, admitted, counted
 from tcc_runtime.gate.delegation import Above
 from tcc_runtime.gate.inspection import Budgeted
-from tcc_runtime.gate.journal import InFile
+from tcc_runtime.gate.journal.ledger_file import InFile
 from tcc_runtime.gate.permit import NotYet, OverError, Permit, Ticket, Took
 from tcc_runtime.gate.refusals import Decision, Refused
 from tcc_runtime.gate.session.records import lacks_one, observed_texts, outcome_parts

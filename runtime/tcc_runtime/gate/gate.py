@@ -21,14 +21,15 @@ from tcc_runtime.account.account import Account
 from tcc_runtime.account.windows import Across, across_of
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
-from tcc_runtime.gate import journal, keys
+from tcc_runtime.gate import keys
 from tcc_runtime.gate.access import Home, changes, reopening
 from tcc_runtime.gate.calls import GateCalls, Observer
 from tcc_runtime.gate.delegation import Above, require_proof
-from tcc_runtime.gate.journal.memory import InMemory
+from tcc_runtime.gate.journal import ledger_file, memory
 from tcc_runtime.gate.permit import NotYet, Ticket
 from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.refusals import Decision, Refused
+from tcc_runtime.gate.session import records
 from tcc_runtime.gate.wrapping import wrap
 
 # What a gate is opened with.
@@ -133,13 +134,13 @@ class Gate(GateCalls):
             with suppress(reopening.Rolled):
                 access = reopening.open_session(
                     policy,
-                    InMemory()
+                    memory.InMemory()
                     if ledger is None or not kept.recorded
-                    else journal.InFile(Path(ledger), durable=durable, private=kept.private),
+                    else ledger_file.InFile(Path(ledger), durable=durable, private=kept.private),
                     key=keys.given_key(key),
                     shown=shown,
                     durable=durable,
-                    clock=journal.now_ms if clock is None else clock,
+                    clock=records.now_ms if clock is None else clock,
                     nonce=keys.given_nonce(nonce),
                     wait=wait,
                     home=kept,

@@ -38,7 +38,7 @@ from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate import keys
 from tcc_runtime.gate.access import Home, reopening
 from tcc_runtime.gate.gate import Gate, opened
-from tcc_runtime.gate.journal import now_ms, private_files
+from tcc_runtime.gate.journal import private_files
 from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.session import records
@@ -140,7 +140,7 @@ class Sessions:
         self.durable = durable
         self._policy = policy_of(self.artifact)
         self._show, self._shown = show, reopening.shown_of(self._policy, show)
-        self._clock = now_ms if clock is None else clock
+        self._clock = records.now_ms if clock is None else clock
         if renew_ms is not None and (type(renew_ms) is not int or renew_ms <= 0):
             raise SettingsError("renew", "milliseconds, above 0", renew_ms)
         self._renew_ms = renew_ms

@@ -27,7 +27,7 @@ from tcc_runtime.account.windows import Across
 from tcc_runtime.errors import LedgerError, ResumeError
 from tcc_runtime.gate import refusals
 from tcc_runtime.gate.arguments import Asked
-from tcc_runtime.gate.journal import InFile, Journal, News, Passes
+from tcc_runtime.gate.journal import Journal, News, Passes, ledger_file
 from tcc_runtime.gate.permit import Crowded, Nested, NotYet, Ticket, Turns, turns_of
 from tcc_runtime.gate.reasons import keep_up, reasons
 from tcc_runtime.gate.refusals import Decision, Refused
@@ -303,7 +303,7 @@ class Access:
         """The lock was taken: what others have written is read."""
         with self.lock:
             self._users, self._row, self._entered = 1, 0, ticket
-            if self._between or self._fault is not None or self.session.course.torn:
+            if self._between or self._fault is not None or self.session.course.broken_off:
                 self._require_sound(tool)
             journal, session = self.journal, self.session
             news = journal.news(locked=True)
@@ -400,7 +400,7 @@ class Access:
         self.pending = set()
         self._users = 0
         journal = self.journal
-        if isinstance(journal, InFile):
+        if isinstance(journal, ledger_file.InFile):
             self.turns = turns_of(journal.device, journal.inode)
         else:
             self.turns = Turns()
@@ -486,7 +486,7 @@ class Access:
         Returns:
             why it is not written, and nothing is allowed from here on; None: it is.
         """
-        if self._between or self._fault is not None or self.session.course.torn:
+        if self._between or self._fault is not None or self.session.course.broken_off:
             trouble = self._trouble()
             if trouble is not None:
                 return trouble
@@ -533,7 +533,7 @@ class Access:
 
     def _trouble(self) -> Exception | None:
         """Why nothing may be written any more."""
-        if (self._between or self.session.course.torn) and self._fault is None:
+        if (self._between or self.session.course.broken_off) and self._fault is None:
             self._fault = LedgerError("ledger", OSError(0, "a record was broken off"))
         return self._fault
 

@@ -28,7 +28,7 @@ from tcc_runtime.errors import GivenOtherwise, GivenRefused, LedgerError, Resume
 from tcc_runtime.gate import keys, permit
 from tcc_runtime.gate.access import Access, Home
 from tcc_runtime.gate.arguments import Given, at_place, checker
-from tcc_runtime.gate.journal import InFile, Journal
+from tcc_runtime.gate.journal import Journal, ledger_file
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.refusals import Decision, Refused
 from tcc_runtime.gate.session.records import given_record, parts_of, session_record
@@ -191,7 +191,7 @@ def open_session(
     """
     made = partial(Access, durable=durable, clock=clock, home=home, across=across)
     begin = partial(_begin, shown=shown, given=given, nonce=nonce)
-    if isinstance(journal, InFile):
+    if isinstance(journal, ledger_file.InFile):
         how = {"durable": durable, "wait": wait}
         return _reopen(policy, journal, key, made, begin, home=home, given=given, **how)
     access = made(Follower(policy, os.urandom(32) if key is None else key), journal, permit.Turns())
@@ -226,9 +226,9 @@ def _begin(access: Access, shown: tuple[str, ...], given: Begun, nonce: bytes | 
 
 def _reopen(
     policy: Policy,
-    journal: InFile,
+    journal: ledger_file.InFile,
     key: bytes | None,
-    made: Callable[[Follower, InFile, permit.Turns], Access],
+    made: Callable[[Follower, ledger_file.InFile, permit.Turns], Access],
     begin: Callable[[Access], None],
     *,
     home: Home,
@@ -294,7 +294,7 @@ def _reopen(
         turns.give_back(ticket)
 
 
-def _held(journal: InFile) -> LedgerError:
+def _held(journal: ledger_file.InFile) -> LedgerError:
     return LedgerError(str(journal.path), BlockingIOError(0, "somebody else has its lock"))
 
 
@@ -309,7 +309,7 @@ def is_untouched(access: Access) -> bool:
 def withdraw(access: Access) -> bool:
     """Whether the session was begun here and nothing but its start recorded: its files go."""
     journal = access.journal
-    if access.begun_by != process_number() or not isinstance(journal, InFile):
+    if access.begun_by != process_number() or not isinstance(journal, ledger_file.InFile):
         return False
     ticket = _soon(access)
     if ticket is None:
@@ -341,7 +341,7 @@ def _soon(access: Access) -> permit.Ticket | None:
     return None
 
 
-def _take_back(journal: InFile, made_key: bool) -> None:
+def _take_back(journal: ledger_file.InFile, made_key: bool) -> None:
     # In this order: whoever comes between finds a new ledger, and no session without a key.
     if journal.emptied():
         if made_key:

@@ -9,6 +9,7 @@ Cost: a record is constant, and the digests of a call's arguments.
 
 from __future__ import annotations
 
+import time
 from binascii import hexlify
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
@@ -42,6 +43,11 @@ _BEFORE_MAC: Final = {
 }
 # A record's canonical bytes: what stands before its MAC, and what stands behind.
 Parts: TypeAlias = "tuple[bytes, bytes]"
+
+
+def now_ms() -> int:
+    """UTC, milliseconds since 1970, as records tell the time."""
+    return time.time_ns() // 1_000_000
 
 
 def parts_of(record: Mapping[str, Json]) -> Parts:

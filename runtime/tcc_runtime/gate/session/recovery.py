@@ -4,7 +4,8 @@ A record is held to it by the validator's own steps (:mod:`tcc_certs.session.val
 key: what is reopened is exactly what has no finding, so a ledger of another artifact, another key
 or another course, or with a record of somebody without the key, is never gone on with.  The session
 that is reopened goes on by the validator's own course.  What other processes write while it goes on
-is applied in the same way.
+is applied in the same way.  Whole records only: a torn last line is cut off where the file is read
+(:mod:`tcc_runtime.gate.journal.ledger_file`).
 Text: docs/gate.md; docs/spec/session.md, sections 3 to 5.
 Cost: linear in the records; most are held to the bytes that they have to have (expected.py).
 """
