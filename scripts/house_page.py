@@ -53,9 +53,9 @@ finding.
 
 """
 ABOUT: Mapping[str, str] = {
-    "certs": "Start at `kernel.py` for artifacts, at `replay/run.py` for ledgers of runs, at "
-    "`session/replay.py` for those of sessions. [What is trusted, and why](trust.md) tells what "
-    "each part is held to.",
+    "certs": "Start at `kernel.py` for artifacts, at `replay/validation.py` for ledgers of runs, "
+    "at `session/validation.py` for those of sessions. [What is trusted, and why](trust.md) tells "
+    "what each part is held to.",
     "compiler": "Start at `pipeline.py`, the whole compiler on one page.",
     "runtime": "Start at `run.py`, then `search.py`: one loop, to which race, numbers, checks and "
     "sink are handed.",

@@ -1,4 +1,4 @@
-"""The checks of a run: what is looked at before an item is popped.
+"""The checks of a run: what is looked at before an item is popped, and what a firing guard does.
 
 Text: docs/spec/race.md, sections 10 and 19.  Each is handed to the loop where the run can need it.
 Cost: a few comparisons an item.

@@ -1,4 +1,6 @@
-"""The guards of a run: what is checked before an item is popped, and what a firing guard does.
+"""What guards and checks speak of: names of guards, reasons to stop, kinds of counts, and Phi.
+
+The checks themselves are in :mod:`tcc_runtime.checks`.
 
 Text: docs/spec/race.md, section 10; where each is recorded: docs/spec/ledger.md, section 5.
 Cost: a few comparisons an expansion.

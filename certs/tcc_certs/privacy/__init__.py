@@ -1,1 +1,1 @@
-"""Composition of mechanisms: Renyi curves, their sum, and the epsilon at a delta."""
+"""The accountant: Renyi curves of mechanisms, their sum, and from Renyi to epsilon at a delta."""

@@ -1,1 +1,1 @@
-"""The race: arrivals, what is published of them, weights, digests, and the arithmetic."""
+"""The race: arrivals, weights of calls tilted by cost (`--tilt`), digests, and the arithmetic."""

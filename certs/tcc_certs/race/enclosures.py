@@ -1,4 +1,4 @@
-"""Integer enclosures of logarithm and exponential, and the weights and residuals of calls.
+"""Integer enclosures of logarithm and exponential; weights of calls, tilted by costs (`--tilt`).
 
 Logarithm and exponential are narrowed until a rounding is decided.  The validator's own arithmetic:
 nothing but integers, every step rounded outward.  An enclosure at

@@ -1,1 +1,1 @@
-"""The Model Context Protocol over stdio: the relay, the lock, and a line server of our own."""
+"""The Model Context Protocol over stdio and HTTP: relay, calls and late answers, lock, metrics."""

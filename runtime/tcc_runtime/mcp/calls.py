@@ -164,7 +164,7 @@ def _is_content(member: wire.Member | None) -> bool:
     return isinstance(blocks, list) and all(isinstance(block, dict) for block in blocks)
 
 
-class CallWatch(Protocol):
+class CallMeter(Protocol):
     """Whoever counts what becomes of calls; told from the thread of the relay."""
 
     def refused(self, tool: str, code: str) -> None:
@@ -182,7 +182,7 @@ class OpenCalls:
         door: how the client is spoken to.
         seconds: how long a call may take.
         note: is told, for people, what went wrong.
-        watch: is told of each call that is refused or ends.
+        meter: is told of each call that is refused or ends.
         settled: is called when an outcome is recorded, and the client told.
 
     Attributes:
@@ -196,14 +196,14 @@ class OpenCalls:
         door: ClientConnection,
         seconds: float,
         note: Callable[[str], None],
-        watch: CallWatch | None,
+        meter: CallMeter | None,
         settled: Callable[[], None],
     ) -> None:
         self._client = client
         self._door = door
         self._seconds = seconds
         self._note = note
-        self._watch = watch
+        self._meter = meter
         self._settled = settled
         self._open: dict[int, OpenCall] = {}  # by the ids of the requests to the server
         self.blocked: ClientCall | None = None
@@ -418,8 +418,8 @@ class OpenCalls:
         self.refuse(opened.call, refusal)
 
     def _note_refusal(self, call: ClientCall, code: str) -> None:
-        if self._watch is not None:
-            self._watch.refused(call.tool, code)
+        if self._meter is not None:
+            self._meter.refused(call.tool, code)
 
     def _tell_cancelled(self, opened: OpenCall) -> None:
         if opened.asked is None and self._upstream is not None:
@@ -442,8 +442,8 @@ class OpenCalls:
                 record(opened.permit, ending, self._tool(opened))
         except LedgerError as error:
             self._note(f"the outcome of call {opened.permit.seq} is not recorded: {error}")
-        if self._watch is not None and not opened.permit.shadowed:
-            self._watch.ended(opened.call.tool, ending.outcome)
+        if self._meter is not None and not opened.permit.shadowed:
+            self._meter.ended(opened.call.tool, ending.outcome)
         # One whose client is asked is answered already, and the server has nothing to answer.
         answered = answered and opened.asked is None
         known = answer is not None or opened.asked is not None or bool(opened.permit.shadowed)

@@ -81,7 +81,7 @@ class Relay:
         seconds: how long a call may take.
         note: is told, for people, what went wrong.
         idle: seconds without a word of the client, and nothing under way, after which it is gone.
-        watch: is told of each call that is refused or ends.
+        meter: is told of each call that is refused or ends.
 
     Attributes:
         upstream: the server; None before it is started.
@@ -97,7 +97,7 @@ class Relay:
         seconds: float,
         note: Callable[[str], None],
         idle: float | None = None,
-        watch: calls.CallWatch | None = None,
+        meter: calls.CallMeter | None = None,
     ) -> None:
         self._idle = idle
         self._heard = time.monotonic()  # when the client last said something, or was answered
@@ -118,7 +118,7 @@ class Relay:
             door=door,
             seconds=seconds,
             note=note,
-            watch=watch,
+            meter=meter,
             settled=self._call_settled,
         )
         self._task: _Task | None = None

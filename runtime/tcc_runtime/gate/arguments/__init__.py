@@ -5,7 +5,8 @@ and gives the canonical form of digests: made once for each parameter, it gives 
 the same codes as the definitions, :mod:`tcc_certs.values.types` and
 :mod:`tcc_certs.values.text_pattern`.  Only exact types of JSON are values (str, int, float,
 Decimal, bool, None, dict, list, tuple): an object of another class could answer differently each
-time it is asked.
+time it is asked.  Of a fault there is a code here; the words of its refusal are made in
+:mod:`tcc_runtime.gate.refusals`.
 Text: docs/gate.md; docs/spec/core.md, section 2; docs/spec/session.md, section 2.  A tool's table
 is made when it is first asked for.
 Cost: a look-up for each listed argument and one for the call, an open argument its size (a text

@@ -373,7 +373,7 @@ class Hosted:
         door = _Door(self._calls)
         relay = Relay(
             client=running.lines, door=door, stopping=running.stopping, seconds=how.seconds,
-            note=note, watch=self.hosting.meter,
+            note=note, meter=self.hosting.meter,
         )  # fmt: skip
         running.relay = relay
         start = Start(relay, door, how, running.stopping)
