@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from tcc.batches.validating import BatchValidation, validate_batch
     from tcc.describe import to_json
     from tcc.library import Artifact, CompileError, check, compile_graph, format_text, load, save
+    from tcc.library.comparing import diff
     from tcc.library.expecting import compile_file, compile_text
     from tcc.library.linting import Linted, lint
+    from tcc.library.plan_questions import Picked, Why, cheapest, sample, why
     from tcc.library.proving import Proof, prove
-    from tcc.library.questions import Picked, Why, cheapest, sample, why
     from tcc.library.running import estimate, predict, runs, search
-    from tcc.library.sessions import diff
     from tcc.library.validation import validate
     from tcc_runtime.account.account import Account
     from tcc_runtime.analysis.comparison import Comparison
@@ -104,8 +104,8 @@ _MODULES: Final = {
     "tcc.library.expecting": ("compile_file", "compile_text"),
     "tcc.library.linting": ("Linted", "lint"),
     "tcc.library.proving": ("Proof", "prove"),
-    "tcc.library.questions": ("Picked", "Why", "cheapest", "sample", "why"),
-    "tcc.library.sessions": ("diff",),
+    "tcc.library.plan_questions": ("Picked", "Why", "cheapest", "sample", "why"),
+    "tcc.library.comparing": ("diff",),
     "tcc.library.running": ("estimate", "predict", "runs", "search"),
     "tcc.library.validation": ("validate",),
     "tcc_runtime.account.account": ("Account",),

@@ -20,7 +20,7 @@ from tcc_runtime.artifact.load import Artifact, CompilerDiagnostic
 from tcc_runtime.artifact.plans import cheapest_plan, plans_by_depth
 
 if TYPE_CHECKING:
-    from tcc.library.questions import Why
+    from tcc.library.plan_questions import Why
     from tcc_certs.core.policies import Let, LookUp
     from tcc_certs.replay import Validation
     from tcc_certs.report import CheckReport
@@ -48,7 +48,7 @@ def to_json(result: Result) -> dict[str, Any]:
     Raises:
         TypeError: `result` is something else.
     """
-    from tcc.library.questions import Why, diff_output, why_output
+    from tcc.library.plan_questions import Why, diff_output, why_output
     from tcc.library.running import run_fields
     from tcc.outputs.grammars import InspectOutput
     from tcc_certs.replay import Validation

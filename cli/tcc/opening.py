@@ -132,7 +132,7 @@ def show_or_exit(
         keep_warnings: show nothing where there is an artifact: the command shows its warnings.
     """
     if compiled.unmet:
-        from tcc.library.questions import with_reasons
+        from tcc.library.plan_questions import with_reasons
 
         compiled = replace(compiled, diagnostics=with_reasons(compiled))
     if compiled.diagnostics and not (keep_warnings and compiled.artifact is not None):

@@ -11,7 +11,7 @@ from itertools import islice, product
 import pytest
 
 import tcc
-import tcc.library.questions
+from tcc.library import plan_questions
 from tcc_certs.core.model import Core, OneCall, Repeat
 from tcc_compiler.frontend import read_grammar_text
 from tcc_runtime.analysis import blame as blaming
@@ -76,7 +76,7 @@ def test_blame_is_the_smallest_sets_in_the_order_of_the_text() -> None:
         if longest < 2 + MORE:
             continue
         met = statements_met(core, longest)
-        statements = statements_of(core, tcc.library.questions.written_of(artifact))
+        statements = statements_of(core, plan_questions.written_of(artifact))
         places = [(s.place.line, s.place.column) for s in statements if s.place]
         assert places == sorted(places)
         for _ in range(5):
@@ -178,7 +178,7 @@ def test_every_statement_of_a_grammar_has_its_text_and_place() -> None:
         except tcc.CompileError:
             continue
         lines = text.splitlines()
-        for statement in statements_of(artifact.core, tcc.library.questions.written_of(artifact)):
+        for statement in statements_of(artifact.core, plan_questions.written_of(artifact)):
             if statement.place is None:
                 assert statement.kind == "plan" and "plan =" not in text
                 continue

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tcc.library.proved import NoChecker, session_verdicts
+from tcc.library.second_checker import NoChecker, session_verdicts
 from tcc_certs import kernel, session
 from tcc_certs.errors import Rejected
 from tcc_certs.session import SessionValidation, validation

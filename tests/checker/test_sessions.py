@@ -17,8 +17,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 import tcc as library
-from tcc.library import artifact_bytes, proved
-from tcc.library.proved import session_verdicts
+from tcc.library import artifact_bytes, second_checker
+from tcc.library.second_checker import session_verdicts
 from tcc.main import cli
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.session.validation import validate
@@ -322,11 +322,11 @@ def test_validate_with_the_proved_kernel(tmp_path: Path, monkeypatch: pytest.Mon
         return CliRunner().invoke(cli, command, env={"NO_COLOR": "1"})
 
     if (command := program()) is not None:
-        monkeypatch.setattr(proved, "command_line", lambda _: command)
+        monkeypatch.setattr(second_checker, "command_line", lambda _: command)
     found = run("--kernel", "proved")
     assert (found.exit_code, "a proved program says so too" in found.output) == (0, True)
     for line, code in (("DECLINED: monitors", "D101"), ("REJECTED: outcome", "D201")):
-        monkeypatch.setattr(proved, "session_verdicts", lambda *_, line=line: [line])
+        monkeypatch.setattr(second_checker, "session_verdicts", lambda *_, line=line: [line])
         found = run("--kernel", "proved")
         assert found.exit_code == 2 and f"{code} the proved checker" in found.output, found.output
     ledger.write_bytes(sealed(records)[:-1])

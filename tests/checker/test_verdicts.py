@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import tcc as library
-from tcc.library import artifact_bytes, proved
+from tcc.library import artifact_bytes, second_checker
 from tcc_certs.kernel import check
 from tests.campaigns import seeds
 from tests.checker.verdicts import (
@@ -158,7 +158,7 @@ def test_random_cores_of_every_kind_are_judged_alike() -> None:
 @needs_node
 def test_node_says_what_the_program_says() -> None:
     files = [mutant.data for mutant in forged(example(), 200)]
-    under_node = said(files, proved.under_node(SCRIPT))
+    under_node = said(files, second_checker.under_node(SCRIPT))
     assert any(line.startswith("VALID") for line in under_node)
     if CHECKER.exists():
         assert under_node == said(files, [str(CHECKER)])
@@ -215,7 +215,7 @@ def test_check_needs_both_to_say_valid(monkeypatch: pytest.MonkeyPatch) -> None:
         ("REJECTED: a certificate (C1..C6)", "D201"),
         ("VALID: C1 to C9; digest " + "0" * 64, "D201"),
     ):
-        monkeypatch.setattr(proved, "verdicts", lambda _, line=line: [line])
+        monkeypatch.setattr(second_checker, "verdicts", lambda _, line=line: [line])
         found = library.check(example(), kernel="proved")
         assert (found.verdict, found.findings[0].code.value) == (2, code)
         assert not found.digest and not found.checked
@@ -227,5 +227,5 @@ def test_without_a_program_it_says_how_to_build_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(proved.NoChecker, match="scripts/proofs --checker"):
+    with pytest.raises(second_checker.NoChecker, match="scripts/proofs --checker"):
         library.check(example(), kernel="proved")

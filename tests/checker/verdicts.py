@@ -17,7 +17,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from tcc.library.proved import NoChecker, under_node, verdicts
+from tcc.library.second_checker import NoChecker, under_node, verdicts
 from tcc_certs.errors import Rejected
 from tcc_certs.kernel import check
 from tests.forgery.artifacts import Mutant, column_mutants, core_mutants, manifest_mutants

@@ -204,6 +204,6 @@ def test_a_call_of_the_library_loads_what_it_needs(call: str, most: int, tmp_pat
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     modules = set(json.loads(out))
     assert not top(modules) & (HEAVY | {"click", "msgspec", "tcc_compiler", "tcc_experiments"})
-    assert not modules & {"tcc.batches", "tcc.library.questions", "tcc.library.linting"}
+    assert not modules & {"tcc.batches", "tcc.library.plan_questions", "tcc.library.linting"}
     ours = [name for name in modules if name.partition(".")[0] in OURS | {"tcc"}]
     assert 20 < len(ours) <= most, f"{call}: {len(ours)} modules"

@@ -13,7 +13,7 @@ import pytest
 
 import tcc as library
 import tcc.commands.diff_command as tcc_commands_diff
-from tcc.library import questions
+from tcc.library import plan_questions
 from tcc.library.linting import _Linting
 from tcc_certs.errors import Rejected
 from tcc_runtime.analysis import difference
@@ -62,7 +62,7 @@ def test_a_grammar_that_explodes_ends_with_the_time(tcc: Tcc, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("of", "phase"), [(tcc_commands_diff, "open_artifact"), (questions, "compare_written")]
+    ("of", "phase"), [(tcc_commands_diff, "open_artifact"), (plan_questions, "compare_written")]
 )
 def test_a_phase_of_diff_without_a_clock_ends_with_the_time(
     tcc: Tcc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of: ModuleType, phase: str

@@ -12,8 +12,8 @@ import pytest
 
 import tcc
 from tcc.library import artifact_bytes, artifact_of
-from tcc.library.asking import statement_core
 from tcc.library.proving import artifact_side
+from tcc.library.question_statement import statement_core
 from tcc_certs.core.model import PolicyMonitor
 from tcc_certs.core.policies import Need
 from tcc_certs.errors import Rejected

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tcc.library.questions import with_reasons
+from tcc.library.plan_questions import with_reasons
 from tcc_compiler.language.diagnostics import Diagnostic, render
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import Compiled, compile_file

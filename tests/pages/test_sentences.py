@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tcc as library
-from tcc.library.questions import cheapest, sample
+from tcc.library.plan_questions import cheapest, sample
 from tcc.pages.artifact_page import statements_section, tools_section
 from tcc.pages.near_misses import near_misses
 from tests.pages.reading import read

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from tcc import screen
-from tcc.library.questions import cheapest, plan_json
+from tcc.library.plan_questions import cheapest, plan_json
 from tcc.opening import open_artifact, options_of, refusing
 from tcc.options import artifact_argument, compile_options, json_option
 

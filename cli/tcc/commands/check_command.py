@@ -19,7 +19,7 @@ from tcc.describe import to_json
 from tcc.files import is_regular
 from tcc.findings import ReportedFinding, as_object, of_check, print_diagnostics, print_found
 from tcc.library import CompileError, check
-from tcc.library.proved import NoChecker
+from tcc.library.second_checker import NoChecker
 from tcc.opening import require_artifact
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_certs.formats.artifact import read_artifact

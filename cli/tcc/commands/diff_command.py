@@ -12,8 +12,8 @@ from click.core import ParameterSource
 
 from tcc import screen
 from tcc.findings import print_found
-from tcc.library import questions
-from tcc.library.sessions import Bounds, with_sessions
+from tcc.library import plan_questions
+from tcc.library.comparing import Bounds, with_sessions
 from tcc.opening import OutOfTime, at_most, open_artifact, options_of, refuse
 from tcc.options import FORMATS, GIVEN, chosen, compile_options, is_regular_file, json_option
 from tcc.screen import CLEAN, DECLINED, FINDINGS
@@ -74,7 +74,7 @@ def command(
             before = _opened(old, new, options)
             left = _with_what_is_left(options, begun)
             after = _opened(new, old, left)
-            found = questions.compare_written(before, after)
+            found = plan_questions.compare_written(before, after)
             left = _with_what_is_left(options, begun)
     except OutOfTime:
         refuse(new, Rejected(Code.LIMIT, "diff", "an answer within --timeout", "more seconds"))
@@ -85,15 +85,15 @@ def command(
     broken = found.breaks(breaking)
     code = _exit(found, broken, breaking)
     if shown == "json":
-        screen.print_output(questions.diff_output(found, broken))
+        screen.print_output(plan_questions.diff_output(found, broken))
     elif shown == "github":
-        questions.print_github(found, code, new)
+        plan_questions.print_github(found, code, new)
     elif shown == "sarif":
-        print_found(questions.broken_findings(found, broken, new), "sarif")
+        print_found(plan_questions.broken_findings(found, broken, new), "sarif")
     elif shown == "markdown":
-        questions.print_markdown(found, code)
+        plan_questions.print_markdown(found, code)
     else:
-        questions.print_text(found, broken)
+        plan_questions.print_text(found, broken)
     ctx.exit(code)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from tcc import screen
-from tcc.library.questions import plan_json, sample
+from tcc.library.plan_questions import plan_json, sample
 from tcc.opening import open_artifact, options_of, refusing
 from tcc.options import FlagPair, artifact_argument, bytes_option, compile_options, json_option
 from tcc_certs.formats.codec import format_decimal

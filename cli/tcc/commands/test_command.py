@@ -75,7 +75,7 @@ def _test(
         compiled = opening.within_time(compiled, path, chosen_options, begun)
         see(compiled)
         if compiled.unmet:
-            from tcc.library.questions import with_reasons
+            from tcc.library.plan_questions import with_reasons
 
             compiled = replace(compiled, diagnostics=with_reasons(compiled))
         worst = max(worst, _exit(compiled))

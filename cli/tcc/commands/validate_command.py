@@ -13,7 +13,7 @@ from tcc import options, screen
 from tcc.describe import to_json
 from tcc.files import same_file
 from tcc.findings import of_validation, print_found
-from tcc.library.proved import NoChecker
+from tcc.library.second_checker import NoChecker
 from tcc.library.validation import held_to_proved, validate
 from tcc.opening import account_in, refuse, require_artifact, require_ledger
 from tcc.screen import CLEAN

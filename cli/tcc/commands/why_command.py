@@ -14,8 +14,8 @@ from click.core import ParameterSource
 from tcc import screen
 from tcc.library import CompileError
 from tcc.library.blaming import Barred, blame_sessions, blamed_output, undecided
+from tcc.library.plan_questions import Why, statement_line, why, why_output
 from tcc.library.proving import session_lines
-from tcc.library.questions import Why, statement_line, why, why_output
 from tcc.opening import OutOfTime, at_most, open_artifact, options_of, refusing
 from tcc.options import artifact_argument, compile_options, json_option
 from tcc.screen import CLEAN, DECLINED, FINDINGS

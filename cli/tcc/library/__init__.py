@@ -298,7 +298,7 @@ def check(
 
     Raises:
         CompileError: `source` has errors.
-        tcc.library.proved.NoChecker: there is no proved checker, nor node to run one.
+        tcc.library.second_checker.NoChecker: there is no proved checker, nor node to run one.
         OSError: the artifact cannot be read.
     """
     from tcc_certs.kernel import check as pure
@@ -316,7 +316,7 @@ def check(
     if expected is not None and not found.verdict:
         found = replace(found, lines=(*found.lines, "its core is that of the source"))
     if kernel == "proved":
-        from tcc.library.proved import with_proved
+        from tcc.library.second_checker import with_proved
 
         found = with_proved(found, bytes(data))
     return _naming_statements(found, data, expected)

@@ -256,7 +256,7 @@ def blamed_output(
     found: Barred, because: Sequence[WrittenStatement], reachable: str | None
 ) -> WhySessionsOutput:
     """The document of ``why`` for a question about sessions."""
-    from tcc.library.questions import statement_json
+    from tcc.library.plan_questions import statement_json
     from tcc.outputs import optional
     from tcc.outputs.questions import WhySessionsOutput
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tcc.library import Given, artifact_of
-from tcc.library.asking import rewritten, statement_core
+from tcc.library.question_statement import rewritten, statement_core
 from tcc_certs.core.model import Core, PolicyMonitor
 from tcc_certs.core.named import is_across, is_timed
 from tcc_certs.errors import Code, Rejected

@@ -117,9 +117,9 @@ def held_to_proved(found: SessionValidation, ledger: bytes, artifact: bytes) -> 
     A line that says less makes it DECLINED: D101 if no theorem covers a form, else D201.
 
     Raises:
-        tcc.library.proved.NoChecker: there is no verdict, or the artifact is not VALID for it.
+        tcc.library.second_checker.NoChecker: no verdict, or the artifact is not VALID for it.
     """
-    from tcc.library.proved import session_verdicts
+    from tcc.library.second_checker import session_verdicts
 
     if not passed(found):
         return found

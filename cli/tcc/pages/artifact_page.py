@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 from tcc import screen
 from tcc.describe import bounds_plans, describe
-from tcc.library.questions import Picked, cheapest, compare_written, headline, rows, sample
+from tcc.library.plan_questions import Picked, cheapest, compare_written, headline, rows, sample
 from tcc.pages import (
     Html,
     Mood,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from tcc.library.questions import Why, why
+from tcc.library.plan_questions import Why, why
 from tcc.pages import Html, Section, calls, code, element, joined, numbered, under
 from tcc_certs.errors import clip
 from tcc_certs.statements import Constraint

@@ -1,4 +1,4 @@
-"""Library functions that ask exact questions: `tcc.diff` of whole sessions.
+"""Comparison of two grammars, plans and whole sessions: `tcc.diff`.
 
 :mod:`tcc.library.proving` gives every answer; a question that is already decided is not asked: for
 equal cores, and for grammars whose plans and monitors decide.
@@ -13,8 +13,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 from tcc.library import Given, artifact_of
+from tcc.library.plan_questions import compare_written
 from tcc.library.proving import alone, prove
-from tcc.library.questions import compare_written
 from tcc_certs.core.model import Core
 from tcc_runtime.analysis.comparison import Comparison, SessionComparison
 from tcc_runtime.artifact.load import Artifact

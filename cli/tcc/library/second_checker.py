@@ -1,4 +1,4 @@
-"""The second checker, extracted from proofs: ``tcc-proved`` on the path, or node.
+"""Runs the second checker, which is extracted from proofs: ``tcc-proved`` on the path, or node.
 
 proofs/checker/README.md says what it shows and what it does not look at.  It checks C1 to C9 and
 residuals, but not the schema of a core; so its verdict is added to the kernel's, and never replaces

@@ -1,4 +1,4 @@
-"""Questions about plans: `tcc.why`, `tcc.cheapest`, `tcc.sample`.
+"""Questions about plans: `tcc.why`, `tcc.cheapest`, `tcc.sample`; and how `tcc diff` is shown.
 
 ``why`` names a smallest set of statements that forbids a sequence of calls, and the nearest plan;
 the same search explains an ``accept`` line that does not hold (:func:`with_reasons`).  Statements
