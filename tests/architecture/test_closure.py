@@ -44,7 +44,7 @@ MODELS = "import tcc_certs.session.executions, tcc_certs.session.execution_forms
 # Of core 1.1; of core 1.2 with all that it may load.
 MONITORS = "import tcc_certs.core.opened\n"
 STATEMENTS = (
-    "from tcc_certs.session.monitors import placed, statements\n"
+    "from tcc_certs.session.monitors import nesting, statements\n"
     "from tcc_certs.core import across, lets, opened, wording\n"
     "from tcc_certs.session import errors, overlap\n"
 )

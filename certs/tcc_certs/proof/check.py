@@ -12,8 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from tcc_certs.core.mentions import is_across, is_timed
 from tcc_certs.core.model import Core
-from tcc_certs.core.named import is_across, is_timed
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats import schema
 from tcc_certs.formats.artifact import ArtifactFile

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tcc_certs.core.mentions import attributes_named
 from tcc_certs.core.model import Core, OrderMonitor, PolicyMonitor, SumMonitor, Tool, UsesMonitor
-from tcc_certs.core.named import attributes_named
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.artifact import Automaton, Relaxed
 from tcc_certs.proof.fields import Uncovered, ensure_alike, ensure_covered, given_alike

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from tcc_certs.core.mentions import attributes_named, fields_compared
 from tcc_certs.core.model import Core, Tool
-from tcc_certs.core.named import attributes_named, fields_compared
 from tcc_certs.core.opened import fields_of
 from tcc_certs.core.policies import (
     Alternative,

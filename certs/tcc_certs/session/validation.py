@@ -4,9 +4,9 @@
     line        canonical bytes, chained to the line before; nothing has ended the session
     record      of a known kind, with its fields in their form
     session     of version 1.0 or 1.1; names this artifact, what follows from it, the key if known
+                (:func:`tcc_certs.session.records.read_header`)
     mac         of each record of 1.1, where the key is known: by whoever has the key
-    call        it commutes with those that are open; its number, its
-                text, its open arguments; the
+    call        it commutes with those that are open; its number, its text, its open arguments; the
                 states that it may be made at; keys of its own; plans, statements and monitors
                 allow it wherever the session may be; the model that makes it, and the budget
     budget      at most one, no call is open; asked: what a search took beside

@@ -26,7 +26,7 @@ from tcc_certs.values.types import check_text, type_byte
 
 if TYPE_CHECKING:
     from tcc_certs.session.monitors.digested import Digester, Form, Reading
-    from tcc_certs.session.monitors.placed import Places
+    from tcc_certs.session.monitors.nesting import Places
     from tcc_certs.values.places import State
 
 
@@ -260,7 +260,7 @@ class Arguments:
         found = self._places.get((tool, where))
         if found is None:
             # Here: a core of 1.1 has none of it.
-            from tcc_certs.session.monitors.placed import Places
+            from tcc_certs.session.monitors.nesting import Places
 
             forms, key = self._forms(tool), self._header.key
             open_ones = where == "open"
@@ -274,7 +274,7 @@ class Arguments:
 
     def _check_given(self) -> None:
         """An attribute that lies in another one is what stands there; S204."""
-        from tcc_certs.session.monitors.placed import Places  # here: most cores have none of it
+        from tcc_certs.session.monitors.nesting import Places  # here: most cores have none of it
 
         forms = {} if self._statements is None else self._statements.ledger.session
         key, given = self._header.key, self._header.given

@@ -20,8 +20,8 @@ from tcc.library import CompileError, check_for_use
 from tcc.library.blaming import Blaming, never_finishes, without
 from tcc.library.proving import lets_through, prove
 from tcc.library.question_statement import statement_core
+from tcc_certs.core.mentions import is_across
 from tcc_certs.core.model import Core, PolicyMonitor, SumMonitor, Tool
-from tcc_certs.core.named import is_across
 from tcc_certs.core.policies import Ban, Count, Need, Policy
 from tcc_certs.formats.codec import decode, written
 from tcc_certs.values.declared import NumberType

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tcc.library import Given, artifact_of
 from tcc.library.question_statement import rewritten, statement_core
+from tcc_certs.core.mentions import is_across, is_timed
 from tcc_certs.core.model import Core, PolicyMonitor
-from tcc_certs.core.named import is_across, is_timed
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import decode
 from tcc_certs.proof.fields import surely_fit

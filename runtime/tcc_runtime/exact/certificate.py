@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tcc_certs.core.mentions import is_timed
 from tcc_certs.core.model import Core, SumMonitor
-from tcc_certs.core.named import is_timed
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode, large
 from tcc_certs.proof import sides

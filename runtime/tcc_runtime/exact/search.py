@@ -19,7 +19,7 @@ from functools import partial
 from heapq import heappop, heappush
 from typing import Any
 
-from tcc_certs.core.named import is_across
+from tcc_certs.core.mentions import is_across
 from tcc_certs.session.monitors.keyed import Key
 from tcc_runtime.exact.atoms import OpenQuestion
 from tcc_runtime.exact.compared import Token

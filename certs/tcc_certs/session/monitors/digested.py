@@ -21,8 +21,8 @@ from typing import Any, TypeAlias
 
 from blake3 import blake3
 
+from tcc_certs.core.mentions import trees_of
 from tcc_certs.core.model import Core
-from tcc_certs.core.named import trees_of
 from tcc_certs.core.policies import LookUp, Policy, Total, Tree
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json

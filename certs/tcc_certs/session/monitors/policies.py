@@ -23,7 +23,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeAlias
 
-from tcc_certs.core.named import looks_named
+from tcc_certs.core.mentions import looks_named
 from tcc_certs.core.policies import (
     Alternative,
     Apart,

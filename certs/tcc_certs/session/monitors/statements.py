@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
-from tcc_certs.core import named, policies
+from tcc_certs.core import mentions, policies
 from tcc_certs.core.model import Core, PolicyMonitor
 from tcc_certs.core.opened import fields_of
 from tcc_certs.errors import Code
@@ -51,12 +51,12 @@ class Statements:
         ]
         compared: set[tuple[int, str]] = set()
         for one in held:
-            calls, names = named.fields_compared(one.policy)
+            calls, names = mentions.fields_compared(one.policy)
             for tool in policies.tools_of(calls, len(core.tools)):
                 compared.update((tool, name) for name in names)
-            for name, of in named.looks_named(one.policy):
+            for name, of in mentions.looks_named(one.policy):
                 compared.update(policies.fields_looked_in(looks[name], of, made))
-        spoken = frozenset().union(*[named.attributes_named(one.policy) for one in held])
+        spoken = frozenset().union(*[mentions.attributes_named(one.policy) for one in held])
         self.lets = tuple([one for one in core.lets if one.name in spoken])
         compared.update(source for one in self.lets for source in one.of)
         learned = {one.name: [name for _, name in one.of] for one in self.lets}
@@ -76,13 +76,13 @@ class Statements:
                 if form.shown
             ]
         )
-        self.timed = any(named.is_timed(one.policy) for one in held)
+        self.timed = any(mentions.is_timed(one.policy) for one in held)
         self.across = self.policies.across
         limits = (policies.Count, policies.Total)
         wide = [of for of in (one.policy for one in held) if isinstance(of, limits) and of.across]
         # For whom a call counts across sessions is said in values: digests are one session's.
         whom = [policies.Count(of=("any",), value=0, per=one.per) for one in wide]
-        self.said = frozenset().union(*map(named.attributes_named, whom))
+        self.said = frozenset().union(*map(mentions.attributes_named, whom))
         self._said = [
             [one for one in tool.opened if one.name in _own_in(wide, at, len(core.tools))]
             for at, tool in enumerate(core.tools)
@@ -212,7 +212,7 @@ def _own_in(
         of = one.of if isinstance(one, policies.Count) else ("calls", one.tool, ())
         if tool in policies.tools_of(of, tools):
             bare = policies.Count(of=("any",), value=0, per=one.per)
-            found |= named.fields_compared(bare)[1]
+            found |= mentions.fields_compared(bare)[1]
     return frozenset(found)
 
 

@@ -295,7 +295,7 @@ def remembers(
     Args:
         known: the attributes by now; of those that are not known yet a call may tell one.
     """
-    from tcc_certs.core import named, opened, policies  # here: a core of 1.1 has none of it
+    from tcc_certs.core import mentions, opened, policies  # here: a core of 1.1 has none of it
 
     core, statements = machine.core, machine.statements
     held = [one for one in core.monitors if isinstance(one, PolicyMonitor)]
@@ -305,9 +305,10 @@ def remembers(
     if any(one.number == number for tool in tools for one in statements.policies.keeps[tool]):
         return True
     policy, looks = held[number].policy, {one.name: one for one in core.looks}
-    spoken, fields = named.attributes_named(policy), tuple(map(opened.fields_of, core.tools))
+    spoken, fields = mentions.attributes_named(policy), tuple(map(opened.fields_of, core.tools))
     told = [one.of for one in core.lets if one.name in spoken and one.name not in known]
     looked = [
-        policies.fields_looked_in(looks[name], of, fields) for name, of in named.looks_named(policy)
+        policies.fields_looked_in(looks[name], of, fields)
+        for name, of in mentions.looks_named(policy)
     ]
     return any(tool in tools for some in (*told, *looked) for tool, _ in some)
