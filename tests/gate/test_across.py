@@ -33,8 +33,8 @@ from tcc_certs.verbs import validate as verbs
 from tcc_runtime.account import file as accounts
 from tcc_runtime.account.windows import Windows
 from tcc_runtime.errors import ResumeError, SettingsError
-from tcc_runtime.gate.access import Home
 from tcc_runtime.gate.journal import ledger_file
+from tcc_runtime.gate.session_access import Home
 from tests.campaigns.blocks import blocks
 from tests.gate.grammars import artifact
 from tests.oracle_session.writer import mac_of

@@ -18,10 +18,10 @@ import pytest
 import tcc
 from tcc_certs.formats.ledger import LedgerReader, seal
 from tcc_certs.session.machine import Course
-from tcc_runtime.gate.access import Access
 from tcc_runtime.gate.admission import admit
 from tcc_runtime.gate.journal import ledger_file
 from tcc_runtime.gate.journal.ledger_file import InFile
+from tcc_runtime.gate.session_access import Access
 from tests.gate.conftest import validated
 from tests.gate.grammars import LONG, artifact, do, gate
 

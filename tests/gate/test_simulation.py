@@ -39,7 +39,7 @@ from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.session.machine import SessionMachine
 from tcc_certs.session.validation import SessionReplay, _read, conclude, machine_of
 from tcc_runtime.errors import LedgerError, ResumeError
-from tcc_runtime.gate import access, permit as permits, store
+from tcc_runtime.gate import permit as permits, session_access, store
 from tcc_runtime.gate.journal import ledger_file
 from tcc_runtime.gate.permit import NotYet, Turns
 from tests.gate.grammars import artifact, bytes_of
@@ -521,7 +521,7 @@ def _judged() -> tuple[CheckedArtifact, SessionMachine]:
 @pytest.fixture(autouse=True)
 def _processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each gate has a queue of its own, as if it were alone in its process."""
-    for module in (access, permits):
+    for module in (session_access, permits):
         monkeypatch.setattr(module, "turns_of", lambda device, inode: Turns())
 
 

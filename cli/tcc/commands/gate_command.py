@@ -24,9 +24,9 @@ from tcc_certs.errors import Rejected
 from tcc_runtime.account.windows import across_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import LedgerError, ResumeError, ServerDrift, ServerError, SettingsError
-from tcc_runtime.gate.access.reopening import begun_with
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.policy import policy_of
+from tcc_runtime.gate.session_access.reopening import begun_with
 from tcc_runtime.gate.store import Sessions, local_principal, session_id_of
 from tcc_runtime.mcp.guarding import Guarded, guard, probe
 from tcc_runtime.mcp.hub import Servers

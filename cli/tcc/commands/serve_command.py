@@ -24,10 +24,10 @@ from tcc_certs.formats.container import write_container
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.artifact.root import read_calls
 from tcc_runtime.errors import SettingsError
-from tcc_runtime.gate.access import Home
 from tcc_runtime.gate.arguments import plain
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.gate.session_access import Home
 from tcc_runtime.mcp.gate_interface import refusal_result
 from tcc_runtime.mcp.serving import serve
 

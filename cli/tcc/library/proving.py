@@ -32,9 +32,9 @@ from tcc_runtime.exact.search import MAX_STATES, SearchResult, finishable, inclu
 from tcc_runtime.exact.sides import Side, artifact_side, statement_side
 from tcc_runtime.exact.system import System
 from tcc_runtime.exact.writing import WitnessSession, opened
-from tcc_runtime.gate.access import Home
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.gate.session_access import Home
 from tcc_runtime.process import collection_put_off
 
 if TYPE_CHECKING:

@@ -24,12 +24,12 @@ from tcc_certs.session.monitors.keyed import Seen
 from tcc_certs.values.places import State
 from tcc_runtime.account.windows import Counting
 from tcc_runtime.errors import NEEDS_MODEL, BindingError
-from tcc_runtime.gate.access import Access, decision
 from tcc_runtime.gate.arguments import Asked
 from tcc_runtime.gate.budget import ModelCall
 from tcc_runtime.gate.permit import Permit, Ticket
 from tcc_runtime.gate.refusals import AlreadyDone, Decision, Refused, argument_remedy, why
 from tcc_runtime.gate.session.recovery import Follower
+from tcc_runtime.gate.session_access import Access, decision
 
 # Decisions; they have no effect.
 

@@ -21,7 +21,6 @@ from tcc_certs.replay.amounts import SpentAmounts
 from tcc_certs.session.machine import Observed, Outcome
 from tcc_runtime.account.windows import Counting
 from tcc_runtime.errors import LedgerError, SettingsError
-from tcc_runtime.gate.access import Access
 from tcc_runtime.gate.admission import admit, admitted, counted
 from tcc_runtime.gate.delegation import Above
 from tcc_runtime.gate.inspection import Budgeted
@@ -29,6 +28,7 @@ from tcc_runtime.gate.journal.ledger_file import InFile
 from tcc_runtime.gate.permit import NotYet, OverError, Permit, Ticket, Took
 from tcc_runtime.gate.refusals import Decision, Refused
 from tcc_runtime.gate.session.records import lacks_one, observed_texts, outcome_parts
+from tcc_runtime.gate.session_access import Access
 from tcc_runtime.gate.wrapping import as_told
 
 _log: Final = logging.getLogger("tcc.gate")

@@ -24,9 +24,9 @@ from tcc_runtime.gate.permit import Permit, Ticket, Took
 
 if TYPE_CHECKING:
     from tcc_runtime.artifact.load import Artifact
-    from tcc_runtime.gate.access import Access
     from tcc_runtime.gate.refusals import Decision
     from tcc_runtime.gate.session.recovery import Follower
+    from tcc_runtime.gate.session_access import Access
 
 
 def require_proof(proof: bytes | str | Path | None, child: Artifact, parent: Artifact) -> None:

@@ -22,7 +22,6 @@ from tcc_runtime.account.windows import Across, across_of
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate import keys
-from tcc_runtime.gate.access import Home, changes, reopening
 from tcc_runtime.gate.calls import GateCalls, Observer
 from tcc_runtime.gate.delegation import Above, require_proof
 from tcc_runtime.gate.journal import ledger_file, memory
@@ -30,6 +29,7 @@ from tcc_runtime.gate.permit import NotYet, Ticket
 from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.refusals import Decision, Refused
 from tcc_runtime.gate.session import records
+from tcc_runtime.gate.session_access import Home, changes, reopening
 from tcc_runtime.gate.wrapping import wrap
 
 # What a gate is opened with.

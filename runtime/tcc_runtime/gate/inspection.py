@@ -26,12 +26,12 @@ from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.gate import schemas
-from tcc_runtime.gate.access import Access, changes, decision
 from tcc_runtime.gate.admission import Permitted, decide, drawn, is_call
 from tcc_runtime.gate.budget import adapters_in, atoms_in, budget_of
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.refusals import Allowed, Decision
 from tcc_runtime.gate.session import Session, records
+from tcc_runtime.gate.session_access import Access, changes, decision
 from tcc_runtime.outcome import Run
 from tcc_runtime.pricing.drawing import Drawing
 from tcc_runtime.pricing.quotes import Quoter

@@ -36,12 +36,12 @@ from tcc_runtime.account.windows import across_of
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate import keys
-from tcc_runtime.gate.access import Home, reopening
 from tcc_runtime.gate.gate import Gate, opened
 from tcc_runtime.gate.journal import private_files
 from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.session import records
+from tcc_runtime.gate.session_access import Home, reopening
 from tcc_runtime.ledger.outputs import sync_folder
 
 FORMAT: Final = "tcc.store"

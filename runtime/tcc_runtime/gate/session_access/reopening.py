@@ -26,13 +26,13 @@ from tcc_certs.values.declared import OpenParameter
 from tcc_runtime.account.windows import Across
 from tcc_runtime.errors import GivenOtherwise, GivenRefused, LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate import keys, permit
-from tcc_runtime.gate.access import Access, Home
 from tcc_runtime.gate.arguments import Given, at_place, checker
 from tcc_runtime.gate.journal import Journal, ledger_file
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.refusals import Decision, Refused
 from tcc_runtime.gate.session.records import given_record, parts_of, session_record
 from tcc_runtime.gate.session.recovery import Follower
+from tcc_runtime.gate.session_access import Access, Home
 from tcc_runtime.process import collection_put_off, process_number
 
 # What a session is opened with.

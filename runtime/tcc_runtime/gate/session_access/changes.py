@@ -20,10 +20,10 @@ from tcc_certs.replay.amounts import SpentAmounts
 from tcc_certs.session.machine import Observed, Outcome
 from tcc_runtime.account.account import Account
 from tcc_runtime.errors import ResumeError
-from tcc_runtime.gate.access import Access, decision
 from tcc_runtime.gate.budget import Budget
 from tcc_runtime.gate.refusals import Refused, statement_remedy
 from tcc_runtime.gate.session import records
+from tcc_runtime.gate.session_access import Access, decision
 
 
 def refuse(access: Access, code: Code, tool: str, reason: str) -> Refused:
