@@ -118,7 +118,7 @@ ENDINGS: Final[Mapping[str, ExitRule]] = {
     "click.exceptions.ClickException": ExitRule(BAD_USAGE, lambda error: error.format_message()),
     "tcc.batches.BatchError": _REFUSED,
     "tcc.commands.import_command.NotListed": ExitRule(BAD_USAGE, prefix=""),
-    "tcc.pages.records.Changed": _REFUSED,
+    "tcc.pages.record_table.Changed": _REFUSED,
     "tcc.traces.TraceError": _REFUSED,
     "tcc.signing.SigningError": ExitRule(FINDINGS, prefix=""),
     "tcc.signing.MissingExtra": _REFUSED,

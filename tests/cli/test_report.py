@@ -19,7 +19,7 @@ import pytest
 import tcc as library
 from tcc.commands import report_command
 from tcc.pages import policy
-from tcc.pages.records import Changed, records
+from tcc.pages.record_table import Changed, records
 from tcc_certs.formats.ledger import FIRST_HEAD, seal
 from tests.cli.conftest import Ended, Tcc
 from tests.cli.test_session import (

@@ -15,7 +15,7 @@ from tcc.library.validation import validate
 from tcc.opening import open_artifact, options_of, refuse_compile_options, require_artifact, writing
 from tcc.pages.artifact_page import Known, artifact_page
 from tcc.pages.proved import MOST, HeldLedger, with_proof
-from tcc.pages.records import ShownRecords, lines_named, records
+from tcc.pages.record_table import ShownRecords, lines_named, records
 from tcc.pages.run_page import run_page
 from tcc.pages.session_page import session_page
 from tcc.pages.transcript import Teller
@@ -108,7 +108,7 @@ def of_ledger(ledger: Path, artifact: bytes, given: dict[str, Any]) -> BuiltPage
         given: keyword arguments of :func:`tcc.library.validation.validate`.
 
     Raises:
-        tcc.pages.records.Changed: the ledger of a run was changed between the two times it was
+        tcc.pages.record_table.Changed: the ledger of a run was changed between the two times it was
             read; that of a session is read once.
         SettingsError: an argument is for the other kind of ledger.
         OSError: a file cannot be read.

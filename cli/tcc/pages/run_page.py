@@ -36,7 +36,7 @@ from tcc.pages import (
     table,
     under,
 )
-from tcc.pages.records import ShownRecords, field, number, records_section, whole
+from tcc.pages.record_table import ShownRecords, field, number, records_section, whole
 from tcc_certs.errors import clip
 from tcc_certs.formats.ledger import Record
 from tcc_certs.race.digest import child_context, leaf_digest
@@ -383,7 +383,7 @@ def run_page(artifact: Artifact, read: Callable[[], Iterator[Record]], verdict: 
         read: the validated records from the start, each time it is called.
 
     Raises:
-        tcc.pages.records.Changed: the ledger is another one by now.
+        tcc.pages.record_table.Changed: the ledger is another one by now.
     """
     story = told(read())
     tree = tree_of(read(), ways_of(story.plans, _begin(artifact, story.header)))

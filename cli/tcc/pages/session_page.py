@@ -26,7 +26,7 @@ from tcc.pages import (
     note,
     table,
 )
-from tcc.pages.records import ShownRecords, field, records_section, whole
+from tcc.pages.record_table import ShownRecords, field, records_section, whole
 from tcc.pages.transcript import Transcript, TranscriptEvent
 from tcc_certs.errors import clip
 from tcc_certs.session import SessionValidation
