@@ -9,11 +9,16 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from importlib import import_module
-from types import TracebackType
 from typing import NoReturn
 
 from tcc_certs.errors import escaped, trace_lines
-from tcc_certs.verbs.answer import complain, show
+
+try:
+    from tcc_certs.verbs.answer import complain, show
+except ModuleNotFoundError as error:
+    if error.name != "blake3":
+        raise
+    ArgumentParser().exit(2, "tcc-certs: DECLINED: blake3 is not installed: pip install blake3\n")
 
 # What each verb does; its file in `verbs` is loaded where it is the one that was named.
 VERBS = {
@@ -36,12 +41,7 @@ class _InternalErrors:
     def __enter__(self) -> None:
         return None
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, Exception):
             for line in trace_lines(error):
                 complain(line)

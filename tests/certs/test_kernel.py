@@ -178,3 +178,18 @@ def test_the_kernel_runs_alone(artifact: Path) -> None:
     )
     assert run.returncode == 0, run.stderr
     assert run.stdout.startswith("VALID: ")
+
+
+@pytest.mark.parametrize(("module", "code"), [("blake3", 2), ("tcc_certs.formats.codec", 1)])
+def test_without_blake3_nothing_is_judged(module: str, code: int) -> None:
+    """It is DECLINED, no verdict; a file of its own that is missing is not to be mended so."""
+    program = (
+        "import runpy, sys\n"
+        f"sys.modules[{module!r}] = None\n"
+        "sys.argv = ['tcc-certs', 'check', 'a.tcca']\n"
+        "runpy.run_module('tcc_certs', run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == code and not done.stdout
+    said = "tcc-certs: DECLINED: blake3 is not installed: pip install blake3\n"
+    assert (done.stderr == said) == (module == "blake3")
