@@ -8,6 +8,7 @@ work.  ``python -m tcc.outputs.schemas docs/schemas`` writes the published copie
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -140,6 +141,8 @@ class _Schemas:
         if "opaque" in schema:
             return {"type": "object"}
         told = {key: value for key, value in schema.items() if key != "title"}
+        if isinstance(about := told.get("description"), str):
+            told["description"] = inspect.cleandoc(about)  # as Python 3.13 does itself
         if "properties" in told and told.get("additionalProperties") is False:
             names = {name: self._plain(value) for name, value in told["properties"].items()}
             return told | {"properties": names}

@@ -203,8 +203,9 @@ def test_a_long_sequence_takes_time_in_proportion() -> None:
 
 
 def test_every_action_is_named_by_the_grammar() -> None:
-    rules = serialised(GRAMMAR.read_text("utf-8"))["memo"].values()
-    named = {rule["alias"] or rule["origin"]["name"] for rule in rules}
+    memo = serialised(GRAMMAR.read_text("utf-8"))["memo"]
+    symbols = [name for name, _ in memo["symbols"]]
+    named = {alias or symbols[origin] for origin, _, _, alias, _ in memo["rules"]}
     own = {name for one in (Actions, ToolActions) for name in vars(one) if not name.startswith("_")}
     assert own <= named
     assert {name for name in named - own if not name.startswith("_")} == {

@@ -10,14 +10,15 @@ where; Lark's own lexer never runs.  Cost: some 10 ms to load; linear in the tok
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import lark
 from lark import Lark, UnexpectedToken
-from lark.grammar import Rule
+from lark.grammar import NonTerminal, Rule, RuleOptions, Terminal
 from lark.lexer import TerminalDef
 
 from tcc_compiler.language.syntax.actions import Actions
@@ -27,6 +28,7 @@ __all__ = ["GRAMMAR", "SERIALISED", "Parser", "UnexpectedToken", "serialised", "
 
 GRAMMAR = Path(__file__).with_name("grammar.lark")
 SERIALISED = Path(__file__).with_name("grammar.json")
+_OPTIONS = RuleOptions.__serialize_fields__
 _SHIFT = 0  # how Lark's serialised tables mark a shift; a reduction is 1
 
 
@@ -67,20 +69,26 @@ def _loaded() -> Lark:
     made = json.loads(SERIALISED.read_text("utf-8"))
     if (made["lark"], made["grammar"]) != (lark.__version__, grammar):
         return _built(grammar, Actions())
-    # Lark has numbers for keys, JSON has texts.
     data, table = made["data"], made["data"]["parser"]["parser"]
-    table["tokens"] = _numbered(table["tokens"])
-    table["states"] = {int(key): _numbered(row) for key, row in table["states"].items()}
+    table["tokens"] = dict(enumerate(table["tokens"]))
+    states = [dict(zip(tokens, steps, strict=True)) for tokens, steps in table["states"]]
+    table["states"] = dict(enumerate(states))
     data["options"]["transformer"] = Actions()
-    return Lark.load({"data": data, "memo": _numbered(made["memo"])})
+    return Lark.load({"data": data, "memo": dict(enumerate(_rules(**made["memo"])))})
 
 
 def _built(grammar: str, actions: Actions | None) -> Lark:
     return Lark(grammar, parser="lalr", lexer="basic", transformer=actions)
 
 
-def _numbered(table: Mapping[str, Any]) -> dict[int, Any]:
-    return {int(key): value for key, value in table.items()}
+def _rules(symbols: Sequence[Any], options: Sequence[Any], rules: Sequence[Any]) -> list[Rule]:
+    """The rules that :func:`_shared` wrote down; made of Lark's classes, they need not be read."""
+    symbol = [NonTerminal(name) if skip is None else Terminal(name, skip) for name, skip in symbols]
+    option = [RuleOptions(*values) for values in options]
+    return [
+        Rule(symbol[origin], [symbol[at] for at in expansion], order, alias, option[chosen])
+        for origin, expansion, order, alias, chosen in rules
+    ]
 
 
 def serialised(grammar: str) -> dict[str, Any]:
@@ -104,14 +112,41 @@ def serialised(grammar: str) -> dict[str, Any]:
         action, target = step
         return [action, states[target] if action == _SHIFT else target]
 
-    table["tokens"] = {number: name for name, number in tokens.items()}
-    table["states"] = {
-        number: {tokens[name]: renumbered(rows[state][name]) for name in sorted(rows[state])}
-        for state, number in states.items()
-    }
+    table["tokens"] = list(tokens)
+    table["states"] = [
+        [[tokens[name] for name in row], [renumbered(rows[state][name]) for name in row]]
+        for state, row in ((state, sorted(rows[state])) for state in states)
+    ]
     for ends in ("start_states", "end_states"):
         table[ends] = {name: states[state] for name, state in table[ends].items()}
-    return {"lark": lark.__version__, "grammar": grammar, "data": data, "memo": memo}
+    return {"lark": lark.__version__, "grammar": grammar, "data": data, "memo": _shared(memo)}
+
+
+def _shared(memo: Mapping[int, Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Lark's rules with each symbol and each choice of options once: a third of the text."""
+    symbols: dict[tuple[str, bool | None], int] = {}
+    options: dict[tuple[Any, ...], int] = {}
+
+    def symbol(made: Mapping[str, Any]) -> int:
+        return symbols.setdefault((made["name"], made.get("filter_out")), len(symbols))
+
+    rules = [
+        [
+            symbol(rule["origin"]),
+            [symbol(part) for part in rule["expansion"]],
+            rule["order"],
+            rule["alias"],
+            options.setdefault(
+                tuple(
+                    tuple(value) if isinstance(value, list) else value
+                    for value in (rule["options"][name] for name in _OPTIONS)
+                ),
+                len(options),
+            ),
+        ]
+        for rule in (memo[number] for number in range(len(memo)))
+    ]
+    return {"symbols": [*symbols], "options": [*options], "rules": rules}
 
 
 def _reached(
@@ -129,8 +164,9 @@ def _reached(
 
 
 def text_of(made: Mapping[str, Any]) -> str:
-    """The text of grammar.json; objects end their lines, so that each state has one."""
-    return json.dumps(made, separators=(",", ":")).replace('},"', '},\n"') + "\n"
+    """The text of grammar.json; a line for each state and each rule."""
+    text = json.dumps(made, separators=(",", ":"))
+    return re.sub(r"\]\],(?=\[\[)|\],(?=\[\d+,\[)", r"\g<0>\n", text) + "\n"
 
 
 if __name__ == "__main__":
