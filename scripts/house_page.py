@@ -41,7 +41,7 @@ library `tcc`, stands on top.
 
 In each picture a room, which is a folder (drawn with what it is for) or a single file (its name
 alone), imports from rooms below it and from no other. Below a picture is what each room is for,
-from the top floor to the ground.
+from the top floor to the ground, and of a room of many files what each of these is for.
 """
 NUMBERS = """
 ## Numbers
@@ -142,6 +142,9 @@ def _purpose(path: Path) -> str:
     return re.split(r"(?<=[a-z)`])\. ", first)[0].rstrip(".")
 
 
+_MANY = 8  # files of a room that are listed one by one
+
+
 # The picture: floors as rows, folders with their purpose, files as names.
 _WIDTH, _PAD, _GAP = 960, 14, 10
 _FOLDER_WIDTH, _TEXT_COLUMNS, _LINE = 300, 42, 15
@@ -213,6 +216,19 @@ def limits() -> str:
     return "\n".join(rows) + "\n"
 
 
+def _inside(room: Path) -> str:
+    """The files of a room that has many, each with what it is for; nothing where it has few."""
+    files = [file for file in sorted(room.rglob("*.py")) if file.stem != "__init__"]
+    folders = [file.parent for file in room.rglob("*/__init__.py")]
+    if len(files) < _MANY:
+        return ""
+    rows = [f"\n\n### {room.name}\n", "| file | what it is for |", "| --- | --- |"]
+    for path in sorted([*files, *folders]):
+        name = path.relative_to(room).as_posix() + "/" * (path in folders)
+        rows.append(f"| `{name}` | {_purpose(path)} |")
+    return "\n".join(rows)
+
+
 def pages() -> dict[str, str]:
     """What is written, by its path below docs: the page, and the pictures."""
     parts, made = [HEAD], {}
@@ -223,6 +239,7 @@ def pages() -> dict[str, str]:
             f"| `{room.name}{'/' if room.folder else '.py'}` | {room.purpose} |" for room in found
         ]
         table = "\n".join(["| room | what it is for |", "| --- | --- |", *rows])
+        table += "".join(_inside(ROOT / path / room.name) for room in found if room.folder)
         shown = f"![The rooms of {name}, floor by floor](house/{name}.svg)"
         parts.append(f"\n## {name}\n\n{ABOUT[name]}\n\n{shown}\n\n{table}\n")
     parts += [NUMBERS, limits()]

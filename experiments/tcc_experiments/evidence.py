@@ -27,7 +27,7 @@ from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import HashOnly, MemorySink
 from tcc_runtime.outcome import Run
 from tcc_runtime.pricing.quotes import Quoter
-from tcc_runtime.races.race import Step
+from tcc_runtime.races.interface import Step
 from tcc_runtime.run import search as searched
 from tcc_runtime.settings.modes import Claim, Terms
 from tcc_runtime.settings.settings import Mode, Settings

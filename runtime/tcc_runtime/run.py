@@ -37,7 +37,7 @@ from tcc_runtime.pricing.refine import Refinement, refinement_of
 from tcc_runtime.process import Interrupts, collection_put_off
 from tcc_runtime.races.coupled import Anchored, Coupled, Literal as LiteralRace, Rest
 from tcc_runtime.races.fallback import Fallback
-from tcc_runtime.races.race import Race, RunHashers
+from tcc_runtime.races.interface import Race, RunHashers
 from tcc_runtime.search import Check, Follow, Search
 from tcc_runtime.settings.modes import Claim, Terms, lowered, race_key_of, terms_of
 from tcc_runtime.settings.settings import Settings

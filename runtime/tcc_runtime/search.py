@@ -4,7 +4,8 @@ Text: docs/spec/race.md, sections 9 to 11 and 21.  One loop for every run: it po
 item, applies the stop rule and the checks that were handed in, lets the race make what follows,
 pushes that, and hands the step to the sink, if there is one.  It knows no race, no rung and no
 ledger.  An item is read before it is popped, and what it publishes is computed before anything
-changes, so a run that ends early ends between two steps.
+changes, so a run that ends early, as by Ctrl-C (:class:`tcc_runtime.process.Interrupts`), ends
+between two steps.
 The frontier holds its greatest item apart from the heap: most children are the next to be popped,
 and each saves a push and a pop.
 Cost: a step of the race, a heap operation for each item that is not the next to be popped, and an
@@ -24,7 +25,7 @@ from tcc_runtime.numbers.reals import UNDECIDED
 from tcc_runtime.numbers.rung import Rung
 from tcc_runtime.outcome import Progress
 from tcc_runtime.process import Interrupts
-from tcc_runtime.races.race import Race, Step, clamps
+from tcc_runtime.races.interface import Race, Step, clamps
 from tcc_runtime.settings.modes import Claim
 from tcc_runtime.settings.settings import Mode
 

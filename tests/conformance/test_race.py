@@ -19,7 +19,7 @@ from tcc_runtime.item import ORDER
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.races.coupled import Anchored, Coupled, Rest
-from tcc_runtime.races.race import RunHashers
+from tcc_runtime.races.interface import RunHashers
 from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 from tests.oracle.build import build as build_from_plans

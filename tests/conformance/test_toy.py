@@ -12,7 +12,7 @@ from tcc_certs.race.digest import FIRST_ARRIVAL, WINNER
 from tcc_runtime.artifact.load import load
 from tcc_runtime.item import ORDER, WON, WORD
 from tcc_runtime.numbers.mpfr import TIME
-from tcc_runtime.races.race import Race
+from tcc_runtime.races.interface import Race
 from tcc_runtime.states import Tables
 from tests.runtime.engines import Given, race_over
 from tests.runtime.graphs import build, free_core

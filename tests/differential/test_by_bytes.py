@@ -14,7 +14,7 @@ from tcc_certs.kernel import check
 from tcc_certs.race import arrivals
 from tcc_certs.replay import validate, validation
 from tcc_certs.replay.findings import Findings, Validation
-from tcc_certs.replay.opening import logged_seed
+from tcc_certs.replay.header_check import logged_seed
 from tcc_certs.replay.run import ReplayedRun
 from tcc_certs.replay.tree import Node
 from tcc_certs.replay.validation import RunReplay, Trust

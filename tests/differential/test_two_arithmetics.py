@@ -24,7 +24,7 @@ from tcc_certs.replay.tree import Node, below, child_digest, root_node, slots
 from tcc_certs.statements import Constraints
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.item import ORDER, VIEW, WON, WORD, Item
-from tcc_runtime.races.race import Race
+from tcc_runtime.races.interface import Race
 from tcc_runtime.states import tables_of
 from tests.oracle.build import Node as Built, build_graph
 from tests.oracle.cores import depth, letters, make_core

@@ -18,7 +18,7 @@ from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.replay import validate
 from tcc_certs.replay.closing import close_record, possible_stops
 from tcc_certs.replay.findings import Findings
-from tcc_certs.replay.opening import logged_seed
+from tcc_certs.replay.header_check import logged_seed
 from tcc_certs.replay.validation import RunReplay, Trust
 from tests.forgery import test_ledger_forgeries as points, test_range_forgeries as ranges
 from tests.oracle_ledger.writer import chained

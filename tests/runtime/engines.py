@@ -9,7 +9,7 @@ from tcc_runtime.item import ID, LEFT, ORDER, VIEW, Item, calls_of
 from tcc_runtime.numbers.ladder import Numbers, rung_of
 from tcc_runtime.numbers.rung import PROVEN, Precision
 from tcc_runtime.races.coupled import Anchored, Coupled
-from tcc_runtime.races.race import Race, RunHashers
+from tcc_runtime.races.interface import Race, RunHashers
 from tcc_runtime.run import Engine
 from tcc_runtime.states import Tables
 

@@ -18,7 +18,7 @@ from tcc_runtime.numbers.reals import Reals
 from tcc_runtime.numbers.rung import Precision
 from tcc_runtime.process import Interrupts
 from tcc_runtime.races.coupled import Coupled, Rest
-from tcc_runtime.races.race import RunHashers
+from tcc_runtime.races.interface import RunHashers
 from tcc_runtime.run import search
 from tcc_runtime.search import UNHELD, Search
 from tcc_runtime.settings.modes import race_key_of, terms_of

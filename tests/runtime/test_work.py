@@ -18,7 +18,7 @@ from tcc_runtime.ledger.sinks import HashOnly
 from tcc_runtime.numbers import arrivals, mpfr
 from tcc_runtime.numbers.reals import FIRST_BITS, Reals
 from tcc_runtime.numbers.rung import Path
-from tcc_runtime.races.race import RunHashers
+from tcc_runtime.races.interface import RunHashers
 from tcc_runtime.run import QUICKEST
 from tcc_runtime.settings.settings import Settings
 from tcc_runtime.states import tables_of

@@ -29,8 +29,8 @@ from tcc_certs.race import enclosures
 from tcc_certs.race.arrivals import WORD, clamp
 from tcc_certs.replay.amounts import cap_fields, spent_fields
 from tcc_certs.replay.findings import NO_CERT, Findings
+from tcc_certs.replay.header_check import Seed
 from tcc_certs.replay.language import Language, States
-from tcc_certs.replay.opening import Seed
 from tcc_certs.replay.records import compare, plan_record
 from tcc_certs.replay.run import CAP, TIMEOUT, ReplayedRun, Turn
 from tcc_certs.replay.tree import PRIME, Node, share_of

@@ -1,6 +1,6 @@
 """The header of a ledger as values, and the adapters that models run with.
 
-Normative text: docs/spec/ledger.md, sections 3, 4 and 13; :mod:`tcc_certs.replay.opening` holds it
+Normative text: docs/spec/ledger.md, sections 3, 4 and 13; `header_check` beside it holds a header
 against the artifact.  Which adapters have to be there follows from the core; what is said of each
 comes from outside, and is the same wherever the ledger says it.
 """

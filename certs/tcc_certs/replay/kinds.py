@@ -1,8 +1,8 @@
 """What a record of each kind has to say, and what it changes in the run.
 
 Normative text: docs/spec/ledger.md, sections 3 and 5; docs/spec/race.md, section 18.  ``open`` and
-``close`` are with :mod:`tcc_certs.replay.opening` and :mod:`tcc_certs.replay.closing`, kinds that
-few runs have with :mod:`tcc_certs.replay.races.rest` and :mod:`tcc_certs.replay.asking.asked`,
+``close`` are with :mod:`~tcc_certs.replay.header_check` and :mod:`~tcc_certs.replay.closing`, kinds
+that few runs have with :mod:`tcc_certs.replay.races.rest` and :mod:`tcc_certs.replay.asking.asked`,
 which are loaded where they are read; the table of kinds is at the end.
 
 Of nearly all records a seed says everything.  Each of their kinds is one function that makes what

@@ -37,10 +37,7 @@ from tcc_certs.race.digest import Uniforms, race_key
 from tcc_certs.replay.closing import check_close
 from tcc_certs.replay.findings import INVALID, NO_CERT, TRUNCATION_ONLY, VALID, Findings, Validation
 from tcc_certs.replay.header import POST_PROCESSING, RAW_INPUT, Header, read_header
-from tcc_certs.replay.kappa import NO_KAPPA, ExactCounts, Kappa, NodeSink, handed_counts, own_counts
-from tcc_certs.replay.kinds import KINDS, passes
-from tcc_certs.replay.language import Language, RunRoot, language_of
-from tcc_certs.replay.opening import (
+from tcc_certs.replay.header_check import (
     Trust,
     check_header,
     check_public,
@@ -50,6 +47,9 @@ from tcc_certs.replay.opening import (
     opening,
     race_salt,
 )
+from tcc_certs.replay.kappa import NO_KAPPA, ExactCounts, Kappa, NodeSink, handed_counts, own_counts
+from tcc_certs.replay.kinds import KINDS, passes
+from tcc_certs.replay.language import Language, RunRoot, language_of
 from tcc_certs.replay.races.children import Listing, listing_of
 from tcc_certs.replay.races.coupled import CoupledReplay, RacePolicy
 from tcc_certs.replay.records import DERIVED, looked_into

@@ -1,7 +1,8 @@
 """Parquet, with the extra ``parquet``: tables of requests, and parts as tables.
 
 A request has a column per setting, named as in JSON (:mod:`tcc.batches.rows`); an empty cell is a
-setting that is not given.  :func:`write` and :func:`read` are the Parquet format of a part.
+setting that is not given.  A part has a row per run: result, ledger, and the columns that
+``_SHOWN`` names.  :func:`write` and :func:`read` are the Parquet format of a part.
 Format: docs/batch.md.  Cost: linear; about a thousand requests, or 8 MiB of rows, are held.
 """
 

@@ -4,6 +4,9 @@ Codes: docs/spec/session.md, section 6.  Why something is refused and what is al
 found when it is read, from the session as it was then; a decision itself does neither.  Of a
 statement of version 1.2 the relations are named by which it refuses, and of a ``require`` the
 alternatives; of an argument the values, the bounds or the pattern that it has to be of.
+What a model reads of a refusal is put together in :func:`tcc_runtime.gate.wrapping.refusal_text`
+and, for MCP, in :func:`tcc_runtime.mcp.gate_interface.refusal_result`; the remedy of a plain
+``require`` in :mod:`tcc_runtime.gate.reasons`.
 Definition of these: tests/gate/test_remedies.py.
 Cost: constant to make; what the reading costs stands with :mod:`tcc_runtime.gate.reasons`.
 """

@@ -31,7 +31,7 @@ from tcc_runtime.ledger.steps import StepLines, Waiting, close_record, downgrade
 from tcc_runtime.outcome import Run
 from tcc_runtime.pricing.drawing import Drawing, Drawn, Wish
 from tcc_runtime.pricing.refine import AnsweredAsk
-from tcc_runtime.races.race import Race, Step, clamps
+from tcc_runtime.races.interface import Race, Step, clamps
 from tcc_runtime.settings.modes import Claim, Terms
 from tcc_runtime.settings.settings import Mode, Settings, options_in
 

@@ -41,7 +41,7 @@ from tcc_runtime.ledger.lines import (
     rule_field,
 )
 from tcc_runtime.outcome import Run
-from tcc_runtime.races.race import Race, Step, clamps
+from tcc_runtime.races.interface import Race, Step, clamps
 from tcc_runtime.settings.modes import Claim, Terms
 from tcc_runtime.settings.settings import Mode, Settings
 from tcc_runtime.states import DIGEST, PLACED, WeightedCall

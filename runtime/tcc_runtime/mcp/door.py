@@ -1,4 +1,4 @@
-"""The side that a client talks to: what it may say, in both ways of the protocol, and the answers.
+"""What a client may say, in both ways of the protocol, and the answers; over stdio and HTTP alike.
 
 An allow-list: `initialize`, `ping`, `server/discover`, `tools/list`, `tools/call` and two
 notifications; resources and prompts where they pass; anything else is not there.  The first

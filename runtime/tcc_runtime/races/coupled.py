@@ -1,12 +1,12 @@
-"""The coupled race: children at once, one by one, anchored at the parent, or drawn afresh.
+"""The coupled race and its kin: the rest race, the anchored race, and the literal one.
 
 Text: docs/spec/race.md, sections 5 to 8, 14 and 18.
 `Coupled` pushes every child of a node with its own arrival.  Cost: for a child that did not win a
 digest, a uniform and an arrival of the rung.
-`Rest` draws the children of a node one at a time, in order of arrival: a draw realises the winner
-by the numbers of its source, and one arrival for all that is left; so it costs the same for any
-number of children.  Cost: one digest a child; one digest, one uniform and one arrival for what is
-left.
+`Rest`, the rest race, draws the children of a node one at a time, in order of arrival: a draw
+realises the winner by the numbers of its source, and one arrival for all that is left; so it costs
+the same for any number of children.  Cost: one digest a child; one digest, one uniform and one
+arrival for what is left.
 `Anchored` pushes a child with the key that the parent's arrival gives, and realises its own when it
 is popped: the same arrival that a finalized run draws.  Cost: one arrival less for each child that
 is never popped.
@@ -47,7 +47,7 @@ from tcc_runtime.item import (
     whole,
 )
 from tcc_runtime.numbers.rung import Rung
-from tcc_runtime.races.race import RunHashers, Step, children_of, held_after
+from tcc_runtime.races.interface import RunHashers, Step, children_of, held_after
 from tcc_runtime.states import Edge, Tables
 
 _FIRST, _WINS, _OWN = bytes((FIRST_ARRIVAL,)), bytes((WINNER,)), bytes((RESIDUAL,))

@@ -23,7 +23,7 @@ from tcc_runtime.numbers.arrivals import DROP, FRACTION, HALF, PART, log_of_wait
 from tcc_runtime.numbers.floats import ident_of
 from tcc_runtime.numbers.reals import Reals, clamped
 from tcc_runtime.numbers.rung import KEY_CLAMP, Precision, Rung
-from tcc_runtime.races.race import RunHashers, Step, children_of
+from tcc_runtime.races.interface import RunHashers, Step, children_of
 from tcc_runtime.states import Tables, View
 
 # After the common members: the cost of the prefix in nano-units; what was clamped.

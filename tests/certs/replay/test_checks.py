@@ -8,9 +8,9 @@ import pytest
 
 from tcc_certs.formats.codec import encode
 from tcc_certs.kernel import check
-from tcc_certs.replay import opening, validate
+from tcc_certs.replay import header_check, validate
 from tcc_certs.replay.header import read_header
-from tcc_certs.replay.opening import Seed, logged_seed
+from tcc_certs.replay.header_check import Seed, logged_seed
 from tcc_certs.replay.run import Turn, capped, refuser
 from tests.forgery import test_range_forgeries as ranges
 from tests.oracle.cores import depth, letters, make_core
@@ -246,7 +246,7 @@ def test_a_seed_is_read_from_a_last_line_however_it_is_cut():
 @pytest.mark.parametrize("more", [0, 1])
 def test_a_last_line_is_read_up_to_the_longest(more, monkeypatch):
     line = encode({"opening_salt": "1" * 64, "seed": "2" * 64})
-    monkeypatch.setattr(opening, "MAX_LINE_BYTES", len(line) - more)
+    monkeypatch.setattr(header_check, "MAX_LINE_BYTES", len(line) - more)
     cut = [b"x\n" + line[:9], line[9:], b"\n"]
     assert (logged_seed(cut) is None) is bool(more)
 

@@ -2,10 +2,12 @@
 
 Who wants to change a session waits for his turn (in the order of asking, within a process), then
 for the lock of the file, which other processes have in between; then he reads what others have
-written.  The lock is kept while any call of this process is under way.  Each change writes its
-record first and then changes the session.  A call that its process left without an outcome is
-unknown from then on.  After an error of the system nothing is written any more, and so nothing is
-allowed.  How a session is begun and reopened: :mod:`tcc_runtime.gate.session_access.reopening`.
+written.  A wait has no limit: a thread waits in the lock of the file (`gate/journal`), a task looks
+again every few milliseconds.  The lock is kept while any call of this process is under way.  Each
+change writes its record first and then changes the session.  A call that its process left without
+an outcome is unknown from then on.  After an error of the system nothing is written any more, and
+so nothing is allowed.  How a session is begun and reopened:
+:mod:`tcc_runtime.gate.session_access.reopening`.
 Text: docs/gate.md; docs/spec/session.md, sections 3 to 6.
 Cost: a record, and what others have written since.
 """

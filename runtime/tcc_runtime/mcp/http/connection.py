@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 import h11
 
-MOST_BODY: Final = 4 << 20
+MOST_BODY: Final = 4 << 20  # as a line of a client over stdio (upstream.pipes.MAX_CLIENT_LINE)
 MOST_HEADERS: Final = 32 << 10
 SECONDS: Final = 10.0  # for headers and body of a request
 CHUNK: Final = 1 << 16
