@@ -253,6 +253,8 @@ BY_PLANS = [
     "limit uses(probe(r=pass) | other) <= 1",
     "limit uses(probe(r=pass)) per n <= 1",
     "forbid (probe - probe(r=fail)) with other",
+    "forbid other before (any - probe(r=fail)) same n",
+    "require other before (any - probe(r=fail)) same n",
 ]
 
 
