@@ -33,7 +33,7 @@ def test_files_are_chosen_by_what_they_import() -> None:
     for name in [*run, *late]:
         assert quick.imported(ROOT / name) & quick.concerned(["compiler/x"])
     assert quick.chosen(["docs/gate.md"], seconds) == ([], [])
-    touched = "tests/architecture/test_house.py"
+    touched = "tests/architecture/test_sources.py"
     assert quick.chosen([touched], seconds) == ([touched], [])
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
 from scripts.commands_page import page as commands_page
-from scripts.house_page import pages as house_pages, rooms
 from scripts.race_picture import PLANS, SEED, picture
 
 from tcc.main import COMMANDS
@@ -77,24 +75,6 @@ def test_the_picture_of_a_race_is_that_of_the_code_wherever_it_stands() -> None:
     assert min(children) == arrival[0] and children.count(arrival[0]) == 1
     for at in listing.children(0):
         assert f"{arrival[at]:.3f}" in picture()
-
-
-def test_the_page_and_the_pictures_of_the_house_are_those_of_the_code() -> None:
-    for place, text in house_pages().items():
-        assert (DOCS / place).read_text("utf-8") == text, "python scripts/house_page.py docs"
-
-
-def test_rooms_that_import_each_other_have_no_floor(tmp_path: Path) -> None:
-    package = tmp_path / "p"
-    package.mkdir()
-    (package / "a.py").write_text("from p import b\n")
-    (package / "b.py").write_text('"""Does it. And more."""\n')
-    assert [(room.name, room.floor, room.purpose) for room in rooms(package)] == [
-        ("a", 1, ""), ("b", 0, "Does it"),
-    ]  # fmt: skip
-    (package / "b.py").write_text("def f() -> None:\n    import p.a\n")
-    with pytest.raises(ValueError, match="import each other"):
-        rooms(package)
 
 
 def test_every_option_says_what_it_does() -> None:
