@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from operator import attrgetter
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from tcc_certs.formats.codec import Json, encode
@@ -76,11 +75,14 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Field(Node):
-    """A bare field: of the element inside a filter, of the call being decided outside."""
+class Word(Node):
+    """A bare name: a parameter, a `let`, a field, a tool or a listed value.
+
+    :mod:`tcc_certs.policy.kinds` decides which of them, by the place of the word.
+    """
 
     name: str
-    TAG, SHAPE = "field", "s"
+    TAG, SHAPE = "name", "s"
 
     def pieces(self, out: Pieces) -> None:
         out.append(Name(self.name))
@@ -128,46 +130,6 @@ class Session(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Let(Node):
-    """The use of a `let`, with its arguments."""
-
-    name: str
-    arguments: tuple[Node, ...] = ()
-    TAG, SHAPE = "let", "sM"
-
-    def pieces(self, out: Pieces) -> None:
-        out.append(Name(self.name))
-        if self.arguments:
-            _arguments(self.arguments, out)
-
-    @property
-    def LEVEL(self) -> int:  # type: ignore[override]
-        return POSTFIX if self.arguments else ATOM
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter(Node):
-    """A parameter of the `let` that the node is in."""
-
-    name: str
-    TAG, SHAPE = "parameter", "s"
-
-    def pieces(self, out: Pieces) -> None:
-        out.append(Name(self.name))
-
-
-@dataclass(frozen=True, slots=True)
-class Tool(Node):
-    """The calls of a tool."""
-
-    name: str
-    TAG, SHAPE = "tool", "s"
-
-    def pieces(self, out: Pieces) -> None:
-        out.append(Name(self.name))
-
-
-@dataclass(frozen=True, slots=True)
 class AnyTool(Node):
     """All calls."""
 
@@ -186,17 +148,6 @@ class Text(Node):
 
     def pieces(self, out: Pieces) -> None:
         out.append(quoted(self.value))
-
-
-@dataclass(frozen=True, slots=True)
-class Word(Node):
-    """A listed value that is a text and was written without quotes."""
-
-    value: str
-    TAG, SHAPE = "w", "s"
-
-    def pieces(self, out: Pieces) -> None:
-        out.append(Name(self.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +216,7 @@ class Get(Node):
 
 @dataclass(frozen=True, slots=True)
 class Where(Node):
-    """The elements of a collection for which every condition holds."""
+    """The elements of a collection for which every condition holds, or a `let` with arguments."""
 
     of: Node
     conditions: tuple[Node, ...]
@@ -540,7 +491,7 @@ class Match(Node):
 NODES: Mapping[str, type[Node]] = {
     kind.TAG: kind
     for kind in (
-        Field, This, It, Now, Session, Let, Parameter, Tool, AnyTool, Text, Word, Number, Flag,
+        Word, This, It, Now, Session, AnyTool, Text, Number, Flag,
         Null, Duration, Get, Where, Same, Apply, Within, Since, Unused, No, Every, Not, And, Or,
         Compare, Between, Union, Add, Minus, Times, Negative, Arm, Else, Match,
     )
@@ -848,7 +799,7 @@ def _span(span: Duration | None, out: Pieces) -> None:
 
 def _inside(node: Node, level: int, out: Pieces) -> None:
     """Append a node where a form of at least `level` may be, in brackets if it is looser."""
-    if node.LEVEL >= level:
+    if level <= node.LEVEL:
         node.pieces(out)
         return
     out.append("(")

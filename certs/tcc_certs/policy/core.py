@@ -1,0 +1,93 @@
+"""The one core: what a grammar means, after its plans are resolved and its statements are nodes.
+
+Normative text: docs/spec/core.md.  :mod:`tcc_certs.policy.reader` reads a core from bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+from tcc_certs.core.model import Call, CallSet, Expr, Model
+from tcc_certs.policy.nodes import Definition, Statement
+from tcc_certs.values.fields import Field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A tool.
+
+    Attributes:
+        arguments, answers: its fields in declared order.  A field without a type is listed: its
+            values distinguish calls in plans.
+        takes, gives: the states of its signature, both or neither.
+        models: the ways of asking for its cost, or of making its calls.
+        quotes_same: every quote for an edge of the tool is the same.
+        strict: plans go on after every listed answer that a call may get.
+        errors_failed: an error means that nothing happened.
+        error_text: the pattern of answers that are texts and report an error.
+        parallel: calls may be under way together with calls that they commute with.
+    """
+
+    name: str
+    arguments: tuple[Field, ...] = ()
+    answers: tuple[Field, ...] = ()
+    takes: str | None = None
+    gives: str | None = None
+    models: tuple[Model, ...] = ()
+    quotes_same: bool = False
+    strict: bool = False
+    errors_failed: bool = False
+    error_text: str | None = None
+    parallel: bool = False
+
+    @property
+    def listed(self) -> tuple[Field, ...]:
+        """The listed arguments, then the listed answers: the parts of a call in plans."""
+        return tuple([field for field in (*self.arguments, *self.answers) if field.type is None])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """An attribute that the session learns: the first known value of these fields.
+
+    Attributes:
+        sources: pairs of a tool and one of its fields.
+    """
+
+    name: str
+    sources: tuple[tuple[str, str], ...]
+
+
+Given: TypeAlias = "Field | Learned"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Core:
+    """A whole grammar; the members are those of docs/spec/core.md.
+
+    Attributes:
+        calls: the calls of plans with their costs; the values of a call index the values of its
+            tool's `listed` fields, absent first where a field is optional.
+    """
+
+    name: str
+    version: str
+    tools: tuple[Tool, ...]
+    calls: tuple[Call, ...] = ()
+    patterns: tuple[CallSet, ...] = ()
+    rules: Mapping[str, Expr]
+    plan: Expr
+    start: str | None = None
+    goals: tuple[str, ...] = ()
+    passed: tuple[str, ...] = ()
+    given: tuple[Given, ...] = ()
+    lets: tuple[Definition, ...] = ()
+    statements: tuple[Statement, ...] = ()
+
+    @cached_property
+    def tool_of(self) -> Mapping[str, Tool]:
+        """The tools by their names."""
+        return {tool.name: tool for tool in self.tools}
