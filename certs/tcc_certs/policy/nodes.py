@@ -602,7 +602,7 @@ def json_of(node: Node) -> Json:
     return found
 
 
-def statement_json(statement: Statement) -> Mapping[str, Json]:
+def statement_json(statement: Statement) -> dict[str, Json]:
     """The JSON object of a statement, as docs/spec/core.md lists its members."""
     found: dict[str, Json]
     match statement:
@@ -635,7 +635,7 @@ def statement_json(statement: Statement) -> Mapping[str, Json]:
     return found if statement.because is None else found | {"because": statement.because}
 
 
-def definition_json(let: Definition) -> Mapping[str, Json]:
+def definition_json(let: Definition) -> dict[str, Json]:
     """The JSON object of a `let`."""
     found: dict[str, Json] = {"name": let.name, "is": json_of(let.body)}
     return found | ({"parameters": list(let.parameters)} if let.parameters else {})
@@ -645,11 +645,11 @@ def _lets_json(lets: Sequence[Definition]) -> Json:
     return [definition_json(let) for let in lets]
 
 
-def _where_json(name: str, where: Sequence[Node]) -> Mapping[str, Json]:
+def _where_json(name: str, where: Sequence[Node]) -> dict[str, Json]:
     return {name: [json_of(part) for part in where]} if where else {}
 
 
-def _span_json(span: Duration | None) -> Mapping[str, Json]:
+def _span_json(span: Duration | None) -> dict[str, Json]:
     return {} if span is None else {"within": f"{span.amount} {span.unit}"}
 
 

@@ -78,11 +78,17 @@ def _text_of_number(value: Decimal) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextType:
-    """A text of `least` to `most` code points; all of it matches `pattern`, if there is one."""
+    """A text of `least` to `most` code points.
+
+    Attributes:
+        pattern: a pattern that all of it matches.
+        among: the texts that it may be; empty: any text.
+    """
 
     least: int = 0
     most: int = 65536
     pattern: str | None = None
+    among: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

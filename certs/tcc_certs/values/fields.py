@@ -49,7 +49,14 @@ class RecordType:
     fields: tuple[Field, ...]
 
 
-FieldType: TypeAlias = "OpenType | TimeType | DateType | ListType | RecordType"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NullableType:
+    """A value of a type, or null."""
+
+    of: FieldType
+
+
+FieldType: TypeAlias = "OpenType | TimeType | DateType | ListType | RecordType | NullableType"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

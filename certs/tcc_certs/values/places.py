@@ -33,6 +33,7 @@ from tcc_certs.values.fields import (
     Field,
     FieldType,
     ListType,
+    NullableType,
     RecordType,
     TimeType,
     zone_of,
@@ -235,7 +236,11 @@ def typed(value: object, kind: FieldType) -> State:
                 raise Wrong
             if pattern is not None and not pattern_of(pattern).matches(value):
                 raise Wrong
+            if kind.among and value not in kind.among:
+                raise Wrong
             return "s", value
+        case NullableType(of=of):
+            return ("z", None) if value is None else typed(value, of)
         case NumberType(low=low, high=high) if type(value) is int and -_SAFE < value < _SAFE:
             if low is not None and high is not None:
                 ends = ends_of(low, high)
@@ -360,7 +365,9 @@ def _short_texts(value: Sequence[Any], of: FieldType) -> tuple[State, ...]:
 
 def are_short(value: Sequence[object], of: FieldType | None) -> bool:
     """Whether all are texts of a type without a pattern, that takes them as they are."""
-    if not isinstance(of, TextType) or of.pattern is not None or set(map(type, value)) != {str}:
+    if not isinstance(of, TextType) or of.pattern is not None or of.among:
+        return False
+    if set(map(type, value)) != {str}:
         return False
     texts: Sequence[Any] = value
     sizes = set(map(len, texts))

@@ -89,6 +89,8 @@ def _text(kind: TextType, value: object) -> bytes:
     _ensure(kind.least <= len(value), f"at least {kind.least} characters", len(value))
     _ensure(len(value) <= kind.most, f"at most {kind.most} characters", len(value))
     data = utf8(value, "value")
+    if kind.among:
+        _ensure(value in kind.among, f"one of {', '.join(kind.among)}", value)
     if kind.pattern is not None:
         matches = pattern_of(kind.pattern).matches(value)
         _ensure(matches, f"a text that matches {kind.pattern}", "another")

@@ -257,6 +257,8 @@ def _type_text(kind: fields.FieldType) -> str:
             return "flag"
         case JsonType(most=most):
             return f"json max {most}"
+        case fields.NullableType(of=of):
+            return f"{_type_text(of)} or null"
         case fields.TimeType(zone=zone):
             return "time" if zone is None else f"time {_zone_text(zone)}"
         case fields.DateType(zone=zone):

@@ -1,0 +1,1642 @@
+"""Kinds: what each word of a statement means, and whether each node may be where it is.
+
+:class:`Kinds` turns the statements of a core into rules of :mod:`tcc_certs.policy.forms`: words are
+resolved, and `let`, `same`, `unused` and `forbid` are expanded.  A mistake raises a
+:class:`Fault`, which names the node.  The reader of cores and the compiler both use this module, so
+a word has one meaning.  Normative text: docs/spec/core.md, section "Kinds".
+
+Cost: linear in the expanded statement, which has at most `MAX_EXPANDED` nodes; sets of tools are
+bit masks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cache
+from typing import Any, TypeAlias
+
+from tcc_certs.errors import Rejected
+from tcc_certs.formats.codec import is_identifier
+from tcc_certs.policy import forms, nodes
+from tcc_certs.policy.core import Core, Learned
+from tcc_certs.policy.forms import Condition, Source, Term
+from tcc_certs.policy.nodes import Definition, Node, Statement, Word
+from tcc_certs.values import places, text_syntax
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
+from tcc_certs.values.fields import (
+    MOST_ELEMENTS,
+    DateType,
+    Field,
+    FieldType,
+    ListType,
+    NullableType,
+    RecordType,
+    TimeType,
+    zone_of,
+)
+from tcc_certs.values.places import State
+
+MAX_EXPANDED = 1 << 14  # nodes of a statement once its lets are expanded
+MAX_HEIGHT = 100  # nodes around one another, lets expanded
+MAX_LEVELS = 2  # sources inside the filter of a source
+MAX_OPTIONS = 1 << 12
+MAX_KEYS = 8
+
+_ORDERS = ("<", "<=", ">", ">=")
+_AGGREGATES = ("last", "count", "distinct", "sum", "min", "max")
+
+
+class Fault(Exception):
+    """A statement is wrong.
+
+    Attributes:
+        code: TCC code of the mistake, or D201 for a bound of work.
+        node: where it is.
+        message: what is wrong, a sentence.
+        instead: the text to write instead; empty where no text is known.
+    """
+
+    def __init__(self, code: str, node: object, message: str, instead: str = "") -> None:
+        super().__init__(f"{code}: {message}")
+        self.code, self.node, self.message, self.instead = code, node, message, instead
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """What a term or an element is.
+
+    Attributes:
+        name: ``call``, ``record``, ``list``, or a scalar: ``text``, ``number``, ``flag``,
+            ``time``, ``date``, ``span``, ``json``, ``null``, ``mixed`` (listed values of several
+            types).
+        tools: of a call, the mask of its tools.
+        wide: whether the set of a call was written with `any`.
+        decided: whether it is the call being decided, whose answers do not exist yet.
+        members: of a record.
+        of, most: of a list: its elements, and how many it has at most.
+        listed: the values of a listed field.
+        rest: whether a listed field also has values that are not listed.
+        minutes: the zone of a time or date without one.
+    """
+
+    name: str
+    tools: int = 0
+    wide: bool = False
+    decided: bool = False
+    members: tuple[tuple[str, Kind], ...] = ()
+    of: Kind | None = None
+    most: int = 0
+    listed: tuple[State, ...] = ()
+    rest: bool = False
+    minutes: int | None = None
+
+
+_FLAG = Kind(name="flag")
+_NUMBER = Kind(name="number")
+_TEXT = Kind(name="text")
+_TIME = Kind(name="time")
+_SPAN = Kind(name="span")
+_NOTHING = Kind(name="nothing")
+_PLURAL = {"call": "calls", "list": "lists", "record": "records"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scope:
+    """What the words at a place may mean.
+
+    Attributes:
+        elements: by level, the kind of the element and of the call that it is a row of.
+        bare, it, this: the levels whose fields bare names are, and that `it` and `this` are.
+        names: the lets of the block and the parameters in scope.
+        height: how many nodes are around the place.
+    """
+
+    elements: tuple[tuple[Kind, Kind | None], ...]
+    bare: int | None
+    it: int | None
+    this: int | None
+    names: Mapping[str, _Bound] = field(default_factory=dict)
+    height: int = 0
+    within: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """A `let`, or the argument of a parameter, with the scope that its words are read in."""
+
+    body: Node
+    scope: _Scope | None  # None: the file's
+    parameters: tuple[str, ...] = ()
+    name: str = ""
+
+
+# Things: what a node is once it is understood.
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A source that modifiers may still be added to; `filtered` counts its last filter."""
+
+    base: forms.Base
+    level: int
+    own: Kind
+    call: Kind | None
+    conditions: list[Condition] = field(default_factory=list)
+    filtered: int = 0
+    within: int | None = None
+    marks: list[Source] = field(default_factory=list)
+    height: int = 0
+    wide: bool = False
+
+    @property
+    def is_calls(self) -> bool:
+        return isinstance(self.base, forms.Calls)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a set of calls without filters and modifiers."""
+        return self.is_calls and not (self.conditions or self.marks) and self.within is None
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A term, its kind, and the kind of the call that it is a row of."""
+
+    term: Term
+    kind: Kind
+    call: Kind | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """Several values of which one is compared."""
+
+    parts: tuple[tuple[Node, _Scope], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Truth:
+    """A condition."""
+
+    condition: Condition
+
+
+_Thing: TypeAlias = "_Draft | _Value | _Options | _Truth"
+
+
+class Kinds:
+    """The kinds of a core.
+
+    Attributes:
+        bare_texts: ids of text nodes beside listed fields that a bare word would mean, too.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._masks = {tool.name: 1 << at for at, tool in enumerate(core.tools)}
+        self._names = [tool.name for tool in core.tools]
+        self._all = (1 << len(core.tools)) - 1
+        self._fields: dict[str, dict[tuple[Kind, bool], int]] = {}
+        for tool in core.tools:
+            for answer, declared in ((False, tool.arguments), (True, tool.answers)):
+                for one in declared:
+                    slot = self._fields.setdefault(one.name, {})
+                    key = (_kind_of(one), answer)
+                    slot[key] = slot.get(key, 0) | self._masks[tool.name]
+        self._lets = {let.name: let for let in core.lets}
+        self._learned = {one.name for one in core.given if isinstance(one, Learned)}
+        self._given: dict[str, Kind] = {}
+        for given in core.given:
+            self._given[given.name] = (
+                self._learned_kind(given) if isinstance(given, Learned) else _kind_of(given)
+            )
+        self._shapes: dict[str, str] = {}
+        self._sets: dict[int, frozenset[str]] = {}
+        self._needs: dict[int, int] = {}
+        self._left = 0
+        self._restricted: tuple[int, Sequence[tuple[Node, _Scope]]] | None = None
+        self.bare_texts: set[int] = set()
+
+    # Statements.
+
+    def rule(self, statement: Statement) -> forms.Rule:
+        """Return the rule of a statement.
+
+        Raises:
+            Fault: it is wrong.
+        """
+        self._left = MAX_EXPANDED
+        self._needs = {}
+        self._restricted = None
+        match statement:
+            case nodes.Require(on=None):
+                scope = self._block(_no_call(), statement.lets, statement)
+                return forms.Rule(kind="require", then=self._condition(statement.then, scope))
+            case nodes.Require(on=on) if on is not None:
+                tools, where, scope = self._restrict(on, statement.where, statement, decided=True)
+                scope = self._block(scope, statement.lets, statement)
+                then = self._condition(statement.then, scope)
+                return forms.Rule(kind="require", tools=tools, where=where, then=then)
+            case nodes.Forbid():
+                tools, where, _ = self._restrict(
+                    statement.on, statement.where, statement, decided=True
+                )
+                return forms.Rule(kind="forbid", tools=tools, where=where)
+            case nodes.Ask():
+                tools, where, scope = self._restrict(
+                    statement.on, statement.where, statement, decided=True
+                )
+                self._block(scope, statement.lets, statement)
+                within = None if statement.within is None else _span(statement.within)
+                return forms.Rule(
+                    kind="ask", tools=tools, where=where, who=statement.who, within=within
+                )
+            case nodes.Owe():
+                return self._owe(statement)
+            case nodes.Limit():
+                return self._limit(statement)
+            case nodes.Total():
+                return forms.Rule(kind="total", what=statement.what, total=statement.most)
+        raise TypeError(statement)
+
+    def check_lets(self) -> None:
+        """Check the lets of the file, whether they are used or not.
+
+        Raises:
+            Fault: a `let` is defined by itself, or one without parameters means nothing.
+        """
+        self._ensure_no_circle()
+        own = Kind(name="call", tools=self._all, wide=True)
+        scope = _Scope(elements=((own, None),), bare=None, it=None, this=0)
+        for let in self._core.lets:
+            if let.parameters:
+                continue
+            self._left = MAX_EXPANDED
+            self._needs = {0: self._all}
+            self._restricted = (self._all, ())
+            self._thing(let.body, replace(scope, within=frozenset({let.name})), "any")
+
+    def _ensure_no_circle(self) -> None:
+        mentions = {
+            let.name: [
+                node.name
+                for node in nodes.walk(let.body)
+                if isinstance(node, Word) and node.name not in let.parameters
+                and node.name in self._lets
+            ]
+            for let in self._core.lets
+        }  # fmt: skip
+        done: set[str] = set()
+        for let in self._core.lets:
+            path: list[tuple[str, int]] = [(let.name, 0)]
+            on_path = {let.name}
+            while path:
+                name, at = path.pop()
+                if name in done or at == len(mentions[name]):
+                    done.add(name)
+                    on_path.discard(name)
+                    continue
+                path.append((name, at + 1))
+                other = mentions[name][at]
+                if other in on_path:
+                    raise Fault("TCC225", let, f"`{other}` is defined by itself.")
+                if other not in done:
+                    path.append((other, 0))
+                    on_path.add(other)
+
+    def _owe(self, owe: nodes.Owe) -> forms.Rule:
+        tools, where, scope = self._restrict(owe.after, owe.where, owe, decided=False)
+        first = scope.elements[0]
+        mask, wide, filters = self._set(owe.calls, _FILE, owe.pays)
+        own = Kind(name="call", tools=mask, wide=wide)
+        inner = _Scope(elements=(first, (own, None)), bare=1, it=1, this=0)
+        paying, mask = self._filter(filters, inner, 1, mask)
+        for condition in (*where, *paying):
+            for form in _walk(condition):
+                if isinstance(form, Source | forms.Now):
+                    raise Fault(
+                        "TCC225", owe, "The filters of `owe` use no other calls and no `now`."
+                    )
+        within = None if owe.within is None else _span(owe.within)
+        draft = _Draft(forms.Calls(self._tools(mask)), 1, replace(own, tools=mask), None)
+        draft.conditions += paying
+        return forms.Rule(
+            kind="owe", tools=tools, where=where, pays=self._tools(mask), paying=paying,
+            within=within, keys=self._keys(draft),
+        )  # fmt: skip
+
+    def _limit(self, limit: nodes.Limit) -> forms.Rule:
+        tools, where, scope = self._restrict(limit.of, limit.where, limit, decided=True)
+        across = limit.scope == "across"
+        if limit.scope is None and (limit.per or limit.within is not None):
+            text = nodes.statement_text(limit)
+            raise Fault(
+                "TCC230", limit, "A limit with `per` or `within` says where it counts.",
+                f"{text} in session",
+            )  # fmt: skip
+        per = tuple([self._value(term, scope) for term in limit.per])
+        for value, node in zip(per, limit.per, strict=True):
+            if value.kind.name in ("call", "record", "span", "nothing"):
+                raise Fault("TCC225", node, "A limit counts per value: a field or an attribute.")
+        counted = (*where, *(value.term for value in per))
+        for part in counted:
+            for form in _walk(part):
+                if isinstance(form, Source):
+                    message = "The filter and `per` of a limit use no other calls."
+                    raise Fault("TCC225", limit, message)
+                learned = isinstance(form, forms.Attribute) and form.name in self._learned
+                if across and learned:
+                    message = "A limit across sessions counts per attributes of the start."
+                    raise Fault("TCC225", limit, message)
+        if limit.field is not None:
+            self._ensure_summed(tools, limit.field, limit)
+        most = self._value(limit.most, scope)
+        self._ensure_number(most, limit.most)
+        within = None if limit.within is None else _span(limit.within)
+        return forms.Rule(
+            kind="limit", tools=tools, where=where, field=limit.field, most=most.term,
+            per=tuple([value.term for value in per]), within=within, across=across,
+        )  # fmt: skip
+
+    def _ensure_summed(self, tools: frozenset[str], name: str, node: object) -> None:
+        """The field is a required argument of each tool that is never below 0."""
+        for tool in tools:
+            found = next((f for f in self._core.tool_of[tool].arguments if f.name == name), None)
+            if found is None:
+                raise Fault("TCC204", node, f"`{tool}` has no argument `{name}`.")
+            if found.optional or not _never_negative(found):
+                message = f"`{name}` of `{tool}` is no required number of at least 0."
+                raise Fault("TCC225", node, message)
+
+    # Sets of calls that statements restrict.
+
+    def _restrict(
+        self, on: Node, where: Sequence[Node], statement: object, *, decided: bool
+    ) -> tuple[frozenset[str], tuple[Condition, ...], _Scope]:
+        """The tools that a statement restricts, its filter, and the scope of its clauses."""
+        mask, wide, filters = self._set(on, _FILE, where)
+        own = Kind(name="call", tools=mask, wide=wide, decided=decided)
+        inner = _Scope(elements=((own, None),), bare=0, it=0, this=0)
+        conditions, mask = self._filter(filters, inner, 0, mask)
+        self._restricted = (mask, filters)
+        narrow = Kind(name="call", tools=mask, decided=decided)
+        scope = _Scope(elements=((narrow, None),), bare=0, it=None, this=0)
+        return self._tools(mask), conditions, scope
+
+    def _filter(
+        self, filters: Sequence[tuple[Node, _Scope]], inner: _Scope, level: int, mask: int
+    ) -> tuple[tuple[Condition, ...], int]:
+        """The conditions of a filter, and the tools that have all fields that it names."""
+        self._needs[level] = mask
+        conditions = []
+        for node, outside in filters:
+            scope = replace(
+                outside, elements=inner.elements, bare=inner.bare, it=inner.it, this=inner.this
+            )
+            conditions.append(self._condition(node, scope))
+        return tuple(conditions), self._needs.pop(level)
+
+    def _set(
+        self, node: Node, scope: _Scope, where: Sequence[Node] = (), inside: bool = False
+    ) -> tuple[int, bool, list[tuple[Node, _Scope]]]:
+        """The tools of a set, whether it was written with `any`, and its filters."""
+        self._step(node)
+        filters: list[tuple[Node, _Scope]] = []
+        match node:
+            case nodes.AnyTool():
+                mask, wide = self._all, True
+            case Word(name):
+                mask, wide, filters = self._set_named(node, name, scope, inside)
+            case nodes.Union(parts):
+                mask, wide = 0, False
+                for part in parts:
+                    more, any_, _ = self._set(part, _deeper(scope), inside=True)
+                    mask, wide = mask | more, wide or any_
+            case nodes.Minus(left, right):
+                mask, wide, _ = self._set(left, _deeper(scope), inside=True)
+                minus, _, _ = self._set(right, _deeper(scope), inside=True)
+                mask &= ~minus
+            case nodes.Where(of, conditions):
+                if inside:
+                    raise self._filter_inside(node)
+                mask, wide, filters = self._set(of, _deeper(scope))
+                filters += [(condition, scope) for condition in conditions]
+            case _:
+                raise Fault("TCC225", node, "A set of calls belongs here.")
+        if not mask:
+            raise Fault("TCC225", node, "This set has no tool.")
+        return mask, wide, filters + [(condition, scope) for condition in where]
+
+    def _set_named(
+        self, node: Word, name: str, scope: _Scope, inside: bool
+    ) -> tuple[int, bool, list[tuple[Node, _Scope]]]:
+        let = self._lets.get(name)
+        is_let = let is not None and self._fits(name, "set")
+        if is_let and name in self._masks:
+            raise self._two(node, "a tool", "a `let`")
+        if is_let and let is not None:
+            body, inner = self._open(_Bound(let.body, None, let.parameters, name), node, scope)
+            mask, wide, filters = self._set(body, inner)
+            if filters and inside:
+                raise self._filter_inside(node)
+            return mask, wide, filters
+        if name in self._masks:
+            return self._masks[name], False, []
+        if let is not None:
+            raise Fault("TCC225", node, f"`{name}` is no set of calls.")
+        raise Fault("TCC202", node, f"No tool and no `let` is called `{name}`.")
+
+    def _filter_inside(self, node: Node) -> Fault:
+        message = "A filter cannot be inside a union or difference of a statement's set."
+        return Fault("TCC241", node, message, "(a | b)(..)")
+
+    # Blocks and lets.
+
+    def _block(self, scope: _Scope, lets: Sequence[Definition], node: object) -> _Scope:
+        names: dict[str, _Bound] = {}
+        for let in lets:
+            if let.name in names:
+                raise Fault("TCC201", node, f"`{let.name}` is declared twice in this block.")
+            inner = replace(scope, names=dict(names), it=None)
+            names[let.name] = _Bound(let.body, inner, let.parameters, let.name)
+        return replace(scope, names=names)
+
+    def _open(
+        self, bound: _Bound, node: Node, scope: _Scope, arguments: Sequence[Node] = ()
+    ) -> tuple[Node, _Scope]:
+        """The body of a `let` or argument, and the scope in which its words are read."""
+        if len(arguments) != len(bound.parameters):
+            count = len(bound.parameters)
+            message = f"`{bound.name}` takes {count} argument{'s' if count != 1 else ''}."
+            raise Fault("TCC202" if not arguments else "TCC225", node, message)
+        if bound.name and bound.name in scope.within:
+            raise Fault("TCC225", node, f"`{bound.name}` is defined by itself.")
+        outside = _FILE if bound.scope is None else bound.scope
+        names = dict(outside.names)
+        for name, argument in zip(bound.parameters, arguments, strict=True):
+            names[name] = _Bound(argument, scope)
+        within = scope.within | {bound.name} if bound.name else scope.within
+        return bound.body, replace(
+            outside, elements=scope.elements, names=names, height=scope.height + 1, within=within,
+            this=scope.this if bound.scope is None else outside.this,
+        )  # fmt: skip
+
+    # Words.
+
+    def _word(self, node: Word, scope: _Scope, want: str, beside: Kind | None) -> _Thing:
+        """What a word means where a thing of kind `want` belongs."""
+        name = node.name
+        found: list[tuple[str, Any]] = []
+        if name in scope.names and self._bound_fits(scope.names[name], scope, want):
+            found.append(("a name of the block", scope.names[name]))
+        value = self._bare_field(name, scope)
+        if value is not None and _fits_as(value.kind, want):
+            found.append(("a field", value))
+        if name in self._lets and self._fits(name, want):
+            let = self._lets[name]
+            found.append(("a `let`", _Bound(let.body, None, let.parameters, name)))
+        if name in self._masks and want != "term":
+            found.append(("a tool", None))
+        if beside is not None and ("s", name) in beside.listed and want in ("term", "any"):
+            found.append(("a value", None))
+        if len(found) > 1:
+            raise self._two(node, found[0][0], found[1][0])
+        if not found:
+            raise self._unknown(node, scope, want, beside)
+        what, meant = found[0]
+        if what == "a field":
+            return self._field(node, scope)
+        if what == "a tool":
+            return self._draft(self._masks[name], False, scope)
+        if what == "a value":
+            return _Value(forms.Constant(("s", name)), _TEXT)
+        if what == "a name of the block" and meant.name == "":
+            # An argument is read in the scope of its use; levels are those of this place.
+            outer = meant.scope or _FILE
+            inner = replace(outer, elements=scope.elements, height=scope.height + 1,
+                            within=scope.within)  # fmt: skip
+            return self._thing(meant.body, inner, want, beside)
+        body, inner = self._open(meant, node, scope)
+        wanted = "any" if isinstance(body, Word) else want
+        return self._thing(body, inner, wanted, beside)
+
+    def _two(self, node: Word, one: str, other: str) -> Fault:
+        name = node.name
+        instead = f'this.{name}, it.{name}, "{name}" or another name'
+        return Fault("TCC234", node, f"`{name}` is {one} and {other} here.", instead)
+
+    def _unknown(self, node: Word, scope: _Scope, want: str, beside: Kind | None) -> Fault:
+        name = node.name
+        if want == "set":
+            return Fault("TCC202", node, f"No tool and no `let` is called `{name}`.")
+        level = scope.bare
+        if level is not None:
+            own = scope.elements[level][0]
+            this = None if scope.this is None else scope.elements[scope.this][0]
+            known = self._fields.get(name, {})
+            lacks = own.name == "call" and bool(known)
+            if lacks and this is not None and level != scope.this and self._has(this, name):
+                message = f"The calls of this filter have no field `{name}`."
+                return Fault("TCC204", node, message, f"this.{name}")
+            if lacks and not self._bare_field(name, scope) and name not in self._masks:
+                return Fault("TCC204", node, f"These calls have no field `{name}`.")
+        elif scope is not _FILE and scope.this is None and name in self._fields:
+            return Fault("TCC225", node, "`finally` has no call, so it has no fields.")
+        elif name in self._fields and scope.this is not None:
+            message = "In a `let` of the file, fields are not in scope."
+            return Fault("TCC202", node, message, f"this.{name}")
+        if beside is not None and beside.listed:
+            return Fault("TCC205", node, f"`{name}` is none of {_listed_text(beside)}.")
+        if name in self._masks or name in self._lets or name in scope.names:
+            return Fault("TCC225", node, f"`{name}` does not fit here.")
+        return Fault("TCC202", node, f"Nothing is called `{name}` here.")
+
+    def _has(self, kind: Kind, name: str) -> bool:
+        found = 0
+        for (_, answer), mask in self._fields.get(name, {}).items():
+            found |= 0 if answer and kind.decided else mask
+        return kind.name == "call" and not kind.tools & ~found
+
+    def _bare_field(self, name: str, scope: _Scope) -> _Value | None:
+        """The field that a bare name would be, without a look at whether all calls have it."""
+        if scope.bare is None:
+            return None
+        own, call = scope.elements[scope.bare]
+        for member, kind in own.members:
+            if member == name:
+                return _Value(forms.Element(scope.bare), kind)
+        holder = own if own.name == "call" else call
+        if holder is None:
+            return None
+        for (kind, _), mask in self._fields.get(name, {}).items():
+            if holder.tools & mask:
+                return _Value(forms.Element(scope.bare), kind)
+        return None
+
+    def _field(self, node: Word, scope: _Scope) -> _Value:
+        level = scope.bare
+        if level is None:
+            raise Fault("TCC202", node, f"Nothing is called `{node.name}` here.")
+        own, call = scope.elements[level]
+        return self._get(_Value(forms.Element(level), own, call), node.name, node)
+
+    def _get(self, of: _Value, name: str, node: Node) -> _Value:
+        """A field of a call, record or row."""
+        for member, kind in of.kind.members:
+            if member == name:
+                return _Value(forms.Get(of.term, name), kind)
+        if of.kind.name == "call":
+            return _Value(forms.Get(of.term, name), self._call_field(of.term, of.kind, name, node))
+        if of.call is not None:
+            term = forms.CallOf(of.term)
+            return _Value(forms.Get(term, name), self._call_field(term, of.call, name, node))
+        raise Fault("TCC204", node, f"A {of.kind.name} has no field `{name}`.")
+
+    def _call_field(self, term: Term, kind: Kind, name: str, node: Node) -> Kind:
+        known = self._fields.get(name, {})
+        found = [(one, answer, mask) for (one, answer), mask in known.items() if kind.tools & mask]
+        has = 0
+        for _, _, mask in found:
+            has |= mask
+        lacking = kind.tools & ~has
+        if not found:
+            raise Fault("TCC204", node, f"These calls have no field `{name}`.")
+        level = term.level if isinstance(term, forms.Element) else None
+        if lacking:
+            if not (kind.wide and level is not None and level in self._needs):
+                tool = next(iter(self._tools(lacking & -lacking)))
+                raise Fault("TCC204", node, f"`{tool}` has no field `{name}`.")
+            self._needs[level] &= has
+        if kind.decided and any(answer for _, answer, _ in found):
+            message = f"`{name}` is an answer of the call being decided: it does not exist yet."
+            raise Fault("TCC225", node, message)
+        first = found[0][0]
+        for other, _, _ in found[1:]:
+            if not _comparable(first, other):
+                message = (
+                    f"`{name}` is {first.name} in one of these tools and {other.name} in another."
+                )
+                raise Fault("TCC225", node, message)
+        if len(found) == 1:
+            return first
+        listed: dict[State, None] = {}
+        for other, _, _ in found:
+            listed |= dict.fromkeys(other.listed)
+        every = all(other.listed for other, _, _ in found)
+        return replace(
+            first, listed=tuple(listed) if every else (), rest=any(o.rest for o, _, _ in found),
+            most=max(other.most for other, _, _ in found),
+        )  # fmt: skip
+
+    def _learned_kind(self, learned: Learned) -> Kind:
+        found: list[Kind] = []
+        for tool, name in learned.sources:
+            known = self._core.tool_of.get(tool)
+            of = next(
+                (
+                    f
+                    for f in ((*known.arguments, *known.answers) if known else ())
+                    if f.name == name
+                ),
+                None,
+            )
+            if of is None:
+                raise Fault("TCC204", learned, f"`{tool}` has no field `{name}`.")
+            found.append(_kind_of(of))
+        if not all(_comparable(found[0], other) for other in found):
+            raise Fault("TCC225", learned, "These fields have different types.")
+        same = all(kind == found[0] for kind in found)
+        return found[0] if same else replace(found[0], listed=(), rest=False)
+
+    # What fits where.
+
+    def _fits(self, name: str, want: str) -> bool:
+        let = self._lets[name]
+        if let.parameters:
+            return want == "applied"
+        if name not in self._shapes:
+            self._shapes[name] = self._shape(let.body, _FILE, frozenset({name}))
+        return _shape_fits(self._shapes[name], want)
+
+    def _bound_fits(self, bound: _Bound, scope: _Scope, want: str) -> bool:
+        if bound.parameters:
+            return want == "applied"
+        if want == "applied":
+            return True
+        return _shape_fits(self._shape(bound.body, bound.scope or _FILE, frozenset()), want)
+
+    def _shape(self, node: Node, scope: _Scope, within: frozenset[str]) -> str:
+        """``condition``, ``set``, ``source``, ``term`` or ``any`` of them: what a node can be."""
+        for _ in range(MAX_EXPANDED):
+            match node:
+                case nodes.Union(parts):
+                    node = parts[0]
+                case nodes.Minus(left, _):
+                    node = left
+                case Word(name) if name in scope.names:
+                    bound = scope.names[name]
+                    if bound.parameters:
+                        return "any"
+                    node, scope = bound.body, bound.scope or _FILE
+                case Word(name):
+                    value = self._bare_field(name, scope)
+                    if value is not None:
+                        return "any" if value.kind.name in ("list", "flag", "record") else "term"
+                    let = self._lets.get(name)
+                    if let is None or let.parameters:
+                        return "set" if name in self._masks else "any"
+                    if name in within:
+                        raise Fault("TCC225", node, f"`{name}` is defined by itself.")
+                    within |= {name}
+                    node, scope = let.body, _FILE
+                case nodes.Where(of=of):
+                    let = self._lets.get(of.name) if isinstance(of, Word) else None
+                    if let is not None and let.parameters:
+                        node, scope = let.body, _FILE
+                    elif isinstance(of, Word) and of.name in scope.names:
+                        node, scope = scope.names[of.name].body, scope.names[of.name].scope or _FILE
+                    else:
+                        shape = self._shape(of, scope, within)
+                        return "set" if shape == "set" else "source"
+                case nodes.AnyTool():
+                    return "set"
+                case nodes.Since() | nodes.Within():
+                    return "source"
+                case nodes.Get() | nodes.Session() | nodes.Match():
+                    return "any"
+                case nodes.Apply(function=function):
+                    return {"pairs": "source", "last": "any"}.get(function, "term")
+                case nodes.Flag():
+                    return "any"
+                case (
+                    nodes.Compare() | nodes.Between() | nodes.And() | nodes.Or() | nodes.Not()
+                    | nodes.No() | nodes.Every() | nodes.Unused() | nodes.Same()
+                ):  # fmt: skip
+                    return "condition"
+                case _:
+                    return "term"
+        return "any"
+
+    # Nodes.
+
+    def _step(self, node: Node) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise Fault("D201", node, f"The expanded statement has more than {MAX_EXPANDED} nodes.")
+
+    def _thing(self, node: Node, scope: _Scope, want: str, beside: Kind | None = None) -> _Thing:
+        """What a node is; words in it are resolved by what fits."""
+        self._step(node)
+        if scope.height > MAX_HEIGHT:
+            raise Fault("D201", node, f"Forms are nested more than {MAX_HEIGHT} deep.")
+        inner = _deeper(scope)
+        match node:
+            case Word():
+                return self._word(node, inner, want, beside)
+            case nodes.Text() | nodes.Number() | nodes.Flag() | nodes.Null() | nodes.Duration():
+                return self._constant(node, inner, want, beside)
+            case nodes.This():
+                if scope.this is None:
+                    raise Fault("TCC225", node, "`this` has no call here.")
+                return _Value(forms.Element(scope.this), *scope.elements[scope.this])
+            case nodes.It():
+                if scope.it is None:
+                    raise Fault("TCC225", node, "`it` belongs inside the parentheses of a filter.")
+                return _Value(forms.Element(scope.it), *scope.elements[scope.it])
+            case nodes.Now():
+                return _Value(forms.Now(), _TIME)
+            case nodes.Session(name):
+                if name not in self._given:
+                    raise Fault("TCC202", node, f"No `given` declares `{name}`.")
+                return _Value(forms.Attribute(name), self._given[name])
+            case nodes.AnyTool():
+                self._ensure_alone(node, "any", inner, want)
+                return self._draft(self._all, True, scope)
+            case nodes.Get(of, name):
+                return self._member(node, of, name, inner)
+            case nodes.Where(of, conditions):
+                return self._where(node, of, conditions, inner, want, beside)
+            case nodes.Apply():
+                return self._apply(node, inner)
+            case nodes.Within() | nodes.Since():
+                return self._modified(node, inner)
+            case nodes.Unused(of):
+                return _Truth(self._unused(node, of, inner))
+            case nodes.No(of):
+                source = self._source(of, inner)
+                return _Truth(forms.Not(forms.Some(self._finished(source, of))))
+            case nodes.Every(of):
+                return _Truth(self._every(node, of, inner))
+            case nodes.Not(of):
+                thing = self._thing(of, inner, "condition")
+                text = nodes.text_of(of)
+                if isinstance(thing, _Draft) or _is_list(thing):
+                    raise Fault("TCC232", node, "`not` negates a condition.", f"no {text}")
+                return _Truth(forms.Not(self._truth(thing, of, inner)))
+            case nodes.And(parts):
+                return _Truth(forms.All(tuple([self._condition(p, inner) for p in parts])))
+            case nodes.Or(parts):
+                return _Truth(forms.AnyOf(tuple([self._condition(p, inner) for p in parts])))
+            case nodes.Compare():
+                return _Truth(self._compare(node, inner))
+            case nodes.Between(operator, of, low, high):
+                return _Truth(self._between(node, operator, of, low, high, inner))
+            case nodes.Union(parts):
+                return self._union(node, parts, inner, want, beside)
+            case nodes.Add(left, right) | nodes.Minus(left, right) | nodes.Times(left, right):
+                return self._arithmetic(node, left, right, inner, want)
+            case nodes.Negative(of):
+                value = self._value(of, inner)
+                self._ensure_number(value, of, spans=True)
+                zero = forms.Constant(("n", 0))
+                return _Value(forms.Arithmetic("-", zero, value.term), value.kind)
+            case nodes.Match():
+                return self._match(node, inner, beside)
+        raise Fault("TCC225", node, "This form does not belong here.")
+
+    def _constant(self, node: Node, scope: _Scope, want: str, beside: Kind | None) -> _Value:
+        match node:
+            case nodes.Text(value):
+                bare = beside is not None and ("s", value) in beside.listed
+                if bare and is_identifier(value) and self._is_free(value, scope):
+                    self.bare_texts.add(id(node))
+                return _Value(forms.Constant(("s", value)), _TEXT)
+            case nodes.Number(value):
+                return _Value(forms.Constant(("n", places.exact_number(value))), _NUMBER)
+            case nodes.Flag(value):
+                self._ensure_alone(node, "true" if value else "false", scope, want)
+                return _Value(forms.Constant(("b", value)), _FLAG)
+            case nodes.Duration(amount, unit):
+                return _Value(forms.Constant(("n", _milliseconds(amount, unit))), _SPAN)
+        self._ensure_alone(node, "null", scope, want)
+        return _Value(forms.Constant(("z", None)), Kind(name="null"))
+
+    def _is_free(self, name: str, scope: _Scope) -> bool:
+        """Whether a bare word would mean the listed value: no term has the name."""
+        value = self._bare_field(name, scope)
+        if value is not None and _fits_as(value.kind, "term"):
+            return False
+        if name in scope.names and self._bound_fits(scope.names[name], scope, "term"):
+            return False
+        return not (name in self._lets and self._fits(name, "term"))
+
+    def _ensure_alone(self, node: Node, name: str, scope: _Scope, want: str) -> None:
+        """`any`, `null`, `true` and `false` are read like tools: nothing else of the name fits."""
+        value = self._bare_field(name, scope)
+        field_fits = value is not None and _fits_as(value.kind, want)
+        let_fits = name in self._lets and self._fits(name, want)
+        bound = scope.names.get(name)
+        if field_fits or let_fits or (bound and self._bound_fits(bound, scope, want)):
+            raise self._two(Word(name), f"`{name}`", "a name")
+
+    def _draft(self, mask: int, wide: bool, scope: _Scope) -> _Draft:
+        own = Kind(name="call", tools=mask, wide=wide)
+        base = forms.Calls(self._tools(mask))
+        return _Draft(base, len(scope.elements), own, None, wide=wide)
+
+    def _tools(self, mask: int) -> frozenset[str]:
+        found = self._sets.get(mask)
+        if found is None:
+            names, left = [], mask
+            while left:
+                low = left & -left
+                names.append(self._names[low.bit_length() - 1])
+                left ^= low
+            found = self._sets[mask] = frozenset(names)
+        return found
+
+    def _member(self, node: nodes.Get, of: Node, name: str, scope: _Scope) -> _Thing:
+        thing = self._thing(of, scope, "base")
+        if isinstance(thing, _Value) and thing.kind.name != "list":
+            return self._get(thing, name, node)
+        draft = self._as_source(thing, of, scope)
+        level = draft.level
+        value = self._get(_Value(forms.Element(level), draft.own, draft.call), name, node)
+        source = self._finished(draft, of)
+        call = draft.own if draft.own.name == "call" else draft.call
+        listed = value.kind.name == "list" and value.kind.of is not None
+        own = value.kind.of if listed and value.kind.of is not None else value.kind
+        base = forms.Rows(source, value.term, value.kind.most if listed else None)
+        return _Draft(base, level, own, call, height=source.height)
+
+    def _where(
+        self, node: nodes.Where, of: Node, conditions: Sequence[Node], scope: _Scope, want: str,
+        beside: Kind | None,
+    ) -> _Thing:  # fmt: skip
+        if isinstance(of, Word):
+            bound = self._applied(of, scope)
+            if bound is not None:
+                for argument in conditions:
+                    if isinstance(argument, nodes.Same):
+                        raise Fault("TCC225", argument, "`same` belongs in a filter.")
+                body, inner = self._open(bound, of, scope, conditions)
+                return self._thing(body, inner, want, beside)
+        draft = self._source(of, scope)
+        self._add_filter(draft, conditions, scope)
+        return draft
+
+    def _applied(self, word: Word, scope: _Scope) -> _Bound | None:
+        """The `let` with parameters that a word before parentheses names."""
+        name = word.name
+        bound = scope.names.get(name)
+        if bound is not None and not bound.parameters:
+            bound = None
+        let = self._lets.get(name)
+        if let is not None and let.parameters:
+            if bound is not None:
+                raise self._two(word, "a `let` of the block", "a `let` of the file")
+            bound = _Bound(let.body, None, let.parameters, name)
+        if bound is not None:
+            value = self._bare_field(name, scope)
+            if name in self._masks or (value is not None and value.kind.name == "list"):
+                raise self._two(word, "a `let` with parameters", "a source")
+        return bound
+
+    def _add_filter(self, draft: _Draft, conditions: Sequence[Node], scope: _Scope) -> None:
+        level = draft.level
+        inner = replace(
+            scope, elements=(*scope.elements, (draft.own, draft.call)), bare=level, it=level
+        )
+        kept = self._needs.get(level)
+        narrows = draft.is_calls and draft.own.wide
+        if narrows:
+            self._needs[level] = draft.own.tools
+        found = [self._condition(condition, inner) for condition in conditions]
+        if narrows:
+            mask = self._needs[level]
+            draft.base = forms.Calls(self._tools(mask))
+            draft.own = replace(draft.own, tools=mask)
+        self._needs.pop(level, None)
+        if kept is not None:
+            self._needs[level] = kept
+        draft.filtered = len(found)
+        draft.conditions += found
+
+    def _modified(self, node: nodes.Within | nodes.Since, scope: _Scope) -> _Draft:
+        draft = self._source(node.of, scope)
+        if isinstance(draft.base, forms.Items | forms.Pairs):
+            raise Fault(
+                "TCC225", node, "The elements of a list have no time and no order of calls."
+            )
+        if isinstance(node, nodes.Within):
+            span = _milliseconds(node.amount, node.unit)
+            if draft.is_calls:
+                draft.within = span if draft.within is None else min(span, draft.within)
+            else:
+                draft.base = _windowed(draft.base, span)
+            return draft
+        thing = self._thing(node.mark, scope, "set")
+        mark = thing if isinstance(thing, _Draft) else None
+        if mark is None or not mark.is_calls or mark.marks or mark.within is not None:
+            message = "`since` takes a set of calls with a filter, without modifiers."
+            raise Fault("TCC225", node.mark, message)
+        draft.marks.append(self._finished(mark, node.mark))
+        return draft
+
+    def _every(self, node: nodes.Every, of: Node, scope: _Scope) -> Condition:
+        draft = self._source(of, scope)
+        if not draft.filtered:
+            text = nodes.text_of(of)
+            message = "`every` needs a filter: what holds for every element?"
+            raise Fault("TCC225", node, message, f"every {text}(..)")
+        conditions = tuple(draft.conditions[-draft.filtered :])
+        del draft.conditions[-draft.filtered :]
+        source = self._finished(draft, of, conditions)
+        return forms.Every(source, conditions)
+
+    def _unused(self, node: nodes.Unused, of: Node, scope: _Scope) -> Condition:
+        if self._restricted is None or scope.this != 0:
+            raise Fault("TCC225", node, "`unused` belongs in a clause of `before`.")
+        draft = self._source(of, scope)
+        if draft.marks:
+            raise Fault("TCC225", node, "`unused` cannot be combined with `since`.")
+        keys = _keys_of(draft.conditions, draft.level)
+        if not keys or not draft.is_calls:
+            message = "`unused` needs a key: a filter with `same` or `f = this.g`."
+            raise Fault("TCC225", node, message)
+        mask, filters = self._restricted
+        level = draft.level
+        own = Kind(name="call", tools=mask, decided=True)
+        inner = _Scope(
+            elements=(*scope.elements, (own, None)), bare=level, it=level, this=level,
+            height=scope.height, within=scope.within,
+        )  # fmt: skip
+        conditions, _ = self._filter(filters, inner, level, mask)
+        same = [
+            forms.Same(forms.Get(forms.Element(level), key), forms.Get(forms.Element(0), key))
+            for key in keys
+        ]
+        mark = _Draft(forms.Calls(self._tools(mask)), level, own, None, [*conditions, *same])
+        draft.marks.append(self._finished(mark, of))
+        return forms.Some(self._finished(draft, of))
+
+    def _union(
+        self, node: Node, parts: Sequence[Node], scope: _Scope, want: str, beside: Kind | None
+    ) -> _Thing:
+        if want in ("term", "any") and self._shape(parts[0], scope, frozenset()) == "term":
+            return _Options(tuple([(part, scope) for part in parts]))
+        if want == "term" and beside is not None:
+            return _Options(tuple([(part, scope) for part in parts]))
+        things = [self._thing(part, scope, "source" if want == "term" else want) for part in parts]
+        drafts = [thing for thing in things if isinstance(thing, _Draft)]
+        if len(drafts) < len(things):
+            if want in ("term", "any"):
+                return _Options(tuple([(part, scope) for part in parts]))
+            raise Fault("TCC225", node, "`|` joins sets of calls, or the values of a comparison.")
+        if all(draft.is_calls for draft in drafts):
+            if not all(draft.is_plain for draft in drafts):
+                raise self._filter_inside(node)
+            mask = 0
+            for draft in drafts:
+                mask |= draft.own.tools
+            return self._draft(mask, any(draft.wide for draft in drafts), scope)
+        if not all(isinstance(draft.base, forms.Rows | forms.Merged) for draft in drafts):
+            raise Fault("TCC225", node, "`|` joins sets of calls, or fields of sets of calls.")
+        kinds = [draft.own for draft in drafts]
+        if not all(_comparable(kinds[0], kind) for kind in kinds):
+            raise Fault("TCC225", node, "These fields have different types.")
+        sources = tuple([self._finished(draft, node) for draft in drafts])
+        same = all(kind == kinds[0] for kind in kinds)
+        own = kinds[0] if same else replace(kinds[0], listed=(), rest=False, members=())
+        call = Kind(name="call")
+        for draft in drafts:
+            call = replace(call, tools=call.tools | (draft.call.tools if draft.call else 0))
+        height = max(source.height for source in sources)
+        return _Draft(forms.Merged(sources), drafts[0].level, own, call, height=height)
+
+    def _arithmetic(self, node: Node, left: Node, right: Node, scope: _Scope, want: str) -> _Thing:
+        shape = self._shape(left, scope, frozenset())
+        if isinstance(node, nodes.Minus) and shape in ("set", "source"):
+            return self._difference(node, left, right, scope)
+        one, other = self._value(left, scope), self._value(right, scope)
+        for value, part in ((one, left), (other, right)):
+            self._ensure_number(value, part, spans=True, times=True)
+        sign = "*" if isinstance(node, nodes.Times) else "+" if isinstance(node, nodes.Add) else "-"
+        kind = _arithmetic_kind(sign, one.kind.name, other.kind.name)
+        if kind is None:
+            message = f"`{sign}` of a {one.kind.name} and a {other.kind.name} has no meaning."
+            raise Fault("TCC225", node, message)
+        return _Value(forms.Arithmetic(sign, one.term, other.term), Kind(name=kind))
+
+    def _difference(self, node: Node, left: Node, right: Node, scope: _Scope) -> _Draft:
+        draft = self._source(left, scope)
+        minus = self._source(right, scope)
+        if not draft.is_calls or not minus.is_calls or minus.marks or minus.within is not None:
+            raise Fault("TCC225", node, "`-` takes a set of calls from a set of calls.")
+        if draft.is_plain and minus.is_plain:
+            mask = draft.own.tools & ~minus.own.tools
+            if not mask:
+                raise Fault("TCC225", node, "This set has no tool.")
+            return self._draft(mask, draft.wide, scope)
+        if not draft.is_plain:
+            raise self._filter_inside(node)
+        tools = self._tools(minus.own.tools)
+        excluded = forms.All((forms.IsOf(draft.level, tools), *minus.conditions))
+        draft.conditions.append(forms.Not(excluded))
+        draft.height = max(draft.height, minus.height)
+        return draft
+
+    def _match(self, node: nodes.Match, scope: _Scope, beside: Kind | None) -> _Value:
+        of = self._value(node.of, scope)
+        arms: list[tuple[tuple[Term, ...], Term]] = []
+        otherwise: Term | None = None
+        kind: Kind | None = None
+        seen: set[State] = set()
+        for arm in node.arms:
+            if not isinstance(arm, nodes.Arm | nodes.Else) or otherwise is not None:
+                raise Fault("TCC225", arm, "`else` is the last arm of a `match`.")
+            value = self._value(arm.term, scope, beside)
+            if kind is not None and not _comparable(kind, value.kind):
+                raise Fault("TCC225", arm, "The arms of this `match` have different types.")
+            kind = value.kind if kind is None else kind
+            if isinstance(arm, nodes.Else):
+                otherwise = value.term
+                continue
+            tests = []
+            for part in arm.values:
+                test = self._value(part, scope, of.kind if of.kind.listed else None)
+                term = self._constant_for(test, of.kind, part)
+                if not isinstance(term, forms.Constant):
+                    raise Fault("TCC225", part, "An arm of `match` has constant values.")
+                tests.append(term)
+                seen.add(term.state)
+            arms.append((tuple(tests), value.term))
+        if kind is None:
+            raise Fault("TCC225", node, "A `match` needs an arm.")
+        if otherwise is None and (of.kind.rest or set(of.kind.listed) - seen or not of.kind.listed):
+            raise Fault("TCC225", node, "This `match` needs an arm for every value, or `else`.")
+        plain = replace(kind, listed=(), rest=False)
+        return _Value(forms.Choose(of.term, tuple(arms), otherwise), plain)
+
+    # Functions.
+
+    def _apply(self, node: nodes.Apply, scope: _Scope) -> _Thing:
+        name, arguments = node.function, node.arguments
+        least, most = nodes.FUNCTIONS[name]
+        if not least <= len(arguments) <= most:
+            raise Fault("TCC225", node, f"`{name}` takes {least} to {most} arguments.")
+        for argument in arguments:
+            if isinstance(argument, nodes.Same):
+                raise Fault("TCC225", argument, "`same` belongs in a filter.")
+        first = arguments[0]
+        if name == "pairs":
+            return self._pairs(node, arguments, scope)
+        if name in ("min", "max") and len(arguments) == 2:
+            one, other = (self._value(argument, scope) for argument in arguments)
+            self._ensure_number(one, first, spans=True, times=True)
+            if not _comparable(one.kind, other.kind):
+                raise Fault("TCC225", node, f"`{name}` compares values of one kind.")
+            return _Value(forms.Arithmetic(name, one.term, other.term), _plain(one.kind))
+        if name in _AGGREGATES:
+            return self._aggregate(node, scope)
+        if name == "host":
+            raise Fault("TCC490", node, "`host` is not available yet.")
+        value = self._value(first, scope)
+        if value.kind.name not in ("time", "date"):
+            raise Fault("TCC225", first, f"`{name}` takes a time or a date.")
+        zone = 0
+        if len(arguments) == 2:
+            second = arguments[1]
+            minutes = zone_of(second.value) if isinstance(second, nodes.Text) else None
+            if minutes is None:
+                raise Fault("TCC490", second, 'A zone is "utc" or an offset such as "+02:00".')
+            zone = minutes
+        kind = Kind(name="date", minutes=zone) if name == "day" else _NUMBER
+        return _Value(forms.Clock(name, value.term, zone), kind)
+
+    def _aggregate(self, node: nodes.Apply, scope: _Scope) -> _Value:
+        name, first = node.function, node.arguments[0]
+        distinct = (
+            name == "count" and isinstance(first, nodes.Apply) and first.function == "distinct"
+        )
+        if distinct and isinstance(first, nodes.Apply):
+            first = first.arguments[0]
+        draft = self._source(first, scope)
+        if name == "distinct":
+            raise Fault("TCC225", node, "`distinct` belongs in `count(distinct(..))`.")
+        if name == "last":
+            source = self._finished(draft, first)
+            return _Value(forms.Last(source), draft.own, draft.call)
+        if name == "count":
+            if distinct and draft.own.name in ("call", "list", "record", "json"):
+                raise Fault("TCC225", first, "`distinct` counts the values of a field.")
+            return _Value(forms.Count(self._finished(draft, first), distinct), _NUMBER)
+        if len(node.arguments) == 2:
+            if name != "sum":
+                raise Fault("TCC225", node, f"`{name}` of a collection has one argument.")
+            inner = replace(
+                scope, elements=(*scope.elements, (draft.own, draft.call)), bare=draft.level,
+                it=draft.level,
+            )  # fmt: skip
+            value = self._value(node.arguments[1], inner)
+            self._ensure_number(value, node.arguments[1], spans=True)
+            source = self._finished(draft, first, (value.term,))
+            return _Value(forms.Sum(source, value.term), _plain(value.kind))
+        element = _Value(forms.Element(draft.level), draft.own, draft.call)
+        self._ensure_number(element, first, spans=True, times=name != "sum")
+        source = self._finished(draft, first)
+        if name == "sum":
+            return _Value(forms.Sum(source, element.term), _plain(draft.own))
+        return _Value(forms.Extreme(source, name == "max"), _plain(draft.own))
+
+    def _pairs(self, node: Node, arguments: Sequence[Node], scope: _Scope) -> _Draft:
+        lists = [self._value(argument, scope) for argument in arguments]
+        for value, argument in zip(lists, arguments, strict=True):
+            if value.kind.name != "list":
+                raise Fault("TCC225", argument, "`pairs` takes two lists.")
+        left, right = (value.kind.of or _TEXT for value in lists)
+        own = Kind(name="record", members=(("left", left), ("right", right)))
+        most = max(value.kind.most for value in lists)
+        base = forms.Pairs(lists[0].term, lists[1].term, most)
+        return _Draft(base, len(scope.elements), own, None)
+
+    # Comparisons.
+
+    def _compare(self, node: nodes.Compare, scope: _Scope) -> Condition:
+        operator = node.operator
+        if operator in ("under", "not under"):
+            raise Fault("TCC490", node, "`under` is not available yet.")
+        self._ensure_no_count_of_nothing(node, scope)
+        if operator in ("in", "not in"):
+            return self._among(node, scope)
+        if isinstance(node.left, nodes.Null):
+            node = nodes.Compare(operator, node.right, node.left)
+        left = self._side(node.left, node.right, scope)
+        if operator in ("~", "!~"):
+            return self._matches(node, left, scope)
+        beside = left.kind if left.kind.listed else None
+        options = self._options(node.right, scope, beside, [0])
+        self._ensure_not_itself(node, scope)
+        terms = []
+        for value, part in options:
+            if not _comparable(left.kind, value.kind) and not _reads_as(left.kind, value):
+                message = f"A {left.kind.name} is compared with a {value.kind.name}."
+                raise Fault("TCC225", part, message)
+            terms.append(self._constant_for(value, left.kind, part))
+        if operator in ("=", "!="):
+            equal = forms.Compare("=", self._read_left(left, options, node), tuple(terms))
+            return equal if operator == "=" else forms.Not(equal)
+        if len(terms) > 1:
+            raise Fault("TCC225", node, f"`|` belongs after `=` or `!=`, not after `{operator}`.")
+        for value, part in ((left, node.left), options[0]):
+            self._ensure_number(value, part, spans=True, times=True, constants=True)
+        return forms.Compare(operator, self._read_left(left, options, node), tuple(terms))
+
+    def _side(self, node: Node, other: Node, scope: _Scope) -> _Value:
+        """The left side; a word that means nothing may be a value of the listed right side."""
+        if not isinstance(node, Word | nodes.Text):
+            return self._value(node, scope)
+        try:
+            return self._value(node, scope)
+        except Fault as fault:
+            if fault.code not in ("TCC202", "TCC204", "TCC225") or fault.node is not node:
+                raise
+            try:
+                kind = self._value(other, scope).kind
+            except Fault:
+                raise fault from None
+            if not kind.listed:
+                raise
+            return self._value(node, scope, kind)
+
+    def _read_left(
+        self, left: _Value, options: Sequence[tuple[_Value, Node]], node: nodes.Compare
+    ) -> Term:
+        return self._constant_for(left, options[0][0].kind, node.left)
+
+    def _options(
+        self, node: Node, scope: _Scope, beside: Kind | None, count: list[int]
+    ) -> list[tuple[_Value, Node]]:
+        count[0] += 1
+        if count[0] > MAX_OPTIONS:
+            raise Fault("D201", node, f"A comparison has more than {MAX_OPTIONS} values.")
+        thing = self._thing(node, scope, "term", beside)
+        if not isinstance(thing, _Options):
+            return [(self._as_value(thing, node), node)]
+        found = []
+        for part, inner in thing.parts:
+            found += self._options(part, inner, beside, count)
+        return found
+
+    def _constant_for(self, value: _Value, kind: Kind, node: Node) -> Term:
+        """The term of a value that is compared with a kind: a text is read as a time or a date.
+
+        Raises:
+            Fault: TCC205: it is none of the listed values, or cannot be read.
+        """
+        term = value.term
+        if not isinstance(term, forms.Constant):
+            return term
+        if kind.listed and term.state[0] != "z" and term.state not in kind.listed:
+            raise Fault("TCC205", node, f"{nodes.text_of(node)} is none of {_listed_text(kind)}.")
+        if kind.name in ("time", "date") and term.state[0] == "s":
+            declared: FieldType = (
+                TimeType(zone=kind.minutes)
+                if kind.name == "time" and len(term.state[1]) > 10
+                else DateType(zone=kind.minutes or 0)
+            )
+            try:
+                return forms.Constant(places.typed(term.state[1], declared))
+            except (places.Wrong, Rejected):
+                raise Fault("TCC205", node, f"{nodes.text_of(node)} is no {kind.name}.") from None
+        return term
+
+    def _matches(self, node: nodes.Compare, left: _Value, scope: _Scope) -> Condition:
+        if left.kind.name not in ("text", "mixed"):
+            raise Fault("TCC225", node.left, f"`{node.operator}` compares a text with a pattern.")
+        right = self._value(node.right, scope).term
+        if not isinstance(right, forms.Constant) or right.state[0] != "s":
+            raise Fault("TCC225", node.right, "A pattern is a constant text.")
+        pattern = right.state[1]
+        try:
+            text_syntax.ensure_quick(pattern, 1, "pattern")
+        except Rejected as refusal:
+            raise Fault("TCC225", node.right, f"This is no pattern: {refusal.mismatch}.") from None
+        matches = forms.Matches(left.term, pattern)
+        return matches if node.operator == "~" else forms.Not(matches)
+
+    def _between(
+        self, node: Node, operator: str, of: Node, low: Node, high: Node, scope: _Scope
+    ) -> Condition:
+        values = [self._value(part, scope) for part in (of, low, high)]
+        for value, part in zip(values, (of, low, high), strict=True):
+            self._ensure_number(value, part, spans=True, times=True, constants=True)
+            if not _comparable(values[0].kind, value.kind) and not _reads_as(values[0].kind, value):
+                raise Fault(
+                    "TCC225", part, f"A {values[0].kind.name} is compared with a {value.kind.name}."
+                )
+        kind = replace(values[0].kind, listed=())
+        ends = [
+            self._constant_for(value, kind, part)
+            for value, part in zip(values[1:], (low, high), strict=True)
+        ]
+        between = forms.Between(values[0].term, *ends)
+        return between if operator == "in" else forms.Not(between)
+
+    def _among(self, node: nodes.Compare, scope: _Scope) -> Condition:
+        thing = self._thing(node.right, scope, "source")
+        if isinstance(thing, _Options):
+            text = f"{nodes.text_of(node.left)} = {nodes.text_of(node.right)}"
+            raise Fault("TCC225", node, "`in` takes a list or a collection.", text)
+        draft = self._as_source(thing, node.right, scope)
+        beside = draft.own if draft.own.listed else None
+        left = self._value(node.left, scope, beside)
+        if not _comparable(left.kind, draft.own) and not _reads_as(draft.own, left):
+            message = f"A {left.kind.name} is compared with a {draft.own.name}."
+            raise Fault("TCC225", node, message)
+        term = self._constant_for(left, draft.own, node.left)
+        among = forms.Among(term, self._finished(draft, node.right))
+        return among if node.operator == "in" else forms.Not(among)
+
+    def _ensure_no_count_of_nothing(self, node: nodes.Compare, scope: _Scope) -> None:
+        """``count(C) = 0`` is written ``no C``."""
+        for one, other in ((node.left, node.right), (node.right, node.left)):
+            if other != nodes.Number("0") or not isinstance(one, nodes.Apply):
+                continue
+            of = one.arguments[0]
+            if one.function != "count" or isinstance(of, nodes.Apply):
+                continue
+            draft = self._source(of, scope)
+            if not isinstance(draft.base, forms.Items | forms.Pairs):
+                text = nodes.text_of(of)
+                raise Fault(
+                    "TCC235", node, "A count of calls is not compared with 0.", f"no {text}"
+                )
+
+    def _ensure_not_itself(self, node: nodes.Compare, scope: _Scope) -> None:
+        itself = isinstance(node.left, Word) and node.left == node.right
+        if itself and isinstance(node.left, Word) and scope.it is not None:
+            name = node.left.name
+            raise Fault("TCC231", node, f"`{name}` is compared with itself.", f"same {name}")
+
+    # From things to conditions, terms and sources.
+
+    def _condition(self, node: Node, scope: _Scope) -> Condition:
+        if isinstance(node, nodes.Same):
+            return self._same(node, scope)
+        return self._truth(self._thing(node, scope, "condition"), node, scope)
+
+    def _same(self, node: nodes.Same, scope: _Scope) -> Condition:
+        self._step(node)
+        if scope.it is None or scope.this is None or scope.it == scope.this:
+            raise Fault("TCC225", node, "`same` belongs in the filter of earlier calls.")
+        found: list[Condition] = []
+        own, call = scope.elements[scope.it]
+        for name in node.names:
+            left = self._get(_Value(forms.Element(scope.it), own, call), name, node)
+            this = _Value(forms.Element(scope.this), *scope.elements[scope.this])
+            right = self._get(this, name, node)
+            if not _comparable(left.kind, right.kind):
+                message = f"`{name}` is a {left.kind.name} there and a {right.kind.name} here."
+                raise Fault("TCC225", node, message)
+            found.append(forms.Same(left.term, right.term))
+        return found[0] if len(found) == 1 else forms.All(tuple(found))
+
+    def _truth(self, thing: _Thing, node: Node, scope: _Scope) -> Condition:
+        match thing:
+            case _Truth(condition):
+                return condition
+            case _Draft():
+                return forms.Some(self._finished(thing, node))
+            case _Value(term, Kind(name="flag")):
+                return forms.Compare("=", term, (forms.Constant(("b", True)),))
+            case _Value(forms.Last(), _):
+                text = nodes.text_of(node)
+                message = "The last element is no condition: compare a field of it."
+                raise Fault("TCC236", node, message, f"{text}.field = ..")
+            case _Value(_, Kind(name="list")):
+                return forms.Some(self._finished(self._as_source(thing, node, scope), node))
+            case _Value(_, kind):
+                raise Fault("TCC225", node, f"A {kind.name} is no condition.")
+        raise Fault("TCC225", node, "Several values are no condition.")
+
+    def _value(self, node: Node, scope: _Scope, beside: Kind | None = None) -> _Value:
+        return self._as_value(self._thing(node, scope, "term", beside), node)
+
+    def _as_value(self, thing: _Thing, node: Node) -> _Value:
+        match thing:
+            case _Value():
+                return thing
+            case _Draft():
+                raise Fault("TCC225", node, "A collection is compared by `count`, `last` or `in`.")
+            case _Truth():
+                raise Fault("TCC225", node, "A condition is no value.")
+        raise Fault("TCC225", node, "Several values belong after `=` or `!=`.")
+
+    def _source(self, node: Node, scope: _Scope) -> _Draft:
+        return self._as_source(self._thing(node, scope, "source"), node, scope)
+
+    def _as_source(self, thing: _Thing, node: Node, scope: _Scope) -> _Draft:
+        if isinstance(thing, _Draft):
+            return thing
+        if isinstance(thing, _Value) and thing.kind.name == "list":
+            base = forms.Items(thing.term, thing.kind.most)
+            return _Draft(base, len(scope.elements), thing.kind.of or _TEXT, None)
+        raise Fault("TCC225", node, "A set of calls, a collection or a list belongs here.")
+
+    def _finished(self, draft: _Draft, node: Node, also: Iterable[Any] = ()) -> Source:
+        """The source of a draft, its levels counted; `also` is what is asked of each element."""
+        height = draft.height
+        for part in (*draft.conditions, *also):
+            for inner in _sources_in(part):
+                height = max(height, 1 + inner.height)
+        if height > MAX_LEVELS:
+            message = f"Filters use calls or lists on more than {MAX_LEVELS} levels."
+            raise Fault("TCC225", node, message)
+        keys = self._keys(draft) if draft.is_calls else ()
+        return Source(
+            draft.base, draft.level, tuple(draft.conditions), draft.within, tuple(draft.marks),
+            height, keys,
+        )  # fmt: skip
+
+    def _keys(self, draft: _Draft) -> tuple[forms.Key, ...]:
+        """The arguments of the calls that the filter compares with terms over the decided call."""
+        found: dict[str, forms.Key] = {}
+        for condition in _conjuncts(draft.conditions):
+            for key in _key_of(condition, draft.level):
+                if key.name not in found and self._is_argument(draft.own.tools, key.name):
+                    found[key.name] = key
+        return tuple(found.values())[:MAX_KEYS]
+
+    def _is_argument(self, tools: int, name: str) -> bool:
+        has = 0
+        for (_, answer), mask in self._fields[name].items():
+            has |= 0 if answer else mask
+        return not tools & ~has
+
+    def _ensure_number(
+        self, value: _Value, node: Node, *, spans: bool = False, times: bool = False,
+        constants: bool = False,
+    ) -> None:  # fmt: skip
+        names = {"number"} | ({"span"} if spans else set()) | ({"time", "date"} if times else set())
+        text = constants and isinstance(value.term, forms.Constant) and value.kind.name == "text"
+        if value.kind.name not in names and not text:
+            raise Fault("TCC225", node, f"A {value.kind.name} has no order and no sum.")
+
+
+_FILE = _Scope(elements=((_NOTHING, None),), bare=None, it=None, this=None)
+
+
+def _no_call() -> _Scope:
+    """The scope of `finally`."""
+    return _Scope(elements=((_NOTHING, None),), bare=None, it=None, this=None)
+
+
+def _deeper(scope: _Scope) -> _Scope:
+    return replace(scope, height=scope.height + 1)
+
+
+def _is_list(thing: _Thing) -> bool:
+    return isinstance(thing, _Value) and thing.kind.name == "list"
+
+
+def _fits_as(kind: Kind, want: str) -> bool:
+    """Whether a field of a kind can be where `want` belongs."""
+    if want in ("term", "any"):
+        return True
+    if want == "condition":
+        return kind.name in ("flag", "list")
+    return (want == "base" and kind.name in ("record", "list")) or (
+        want in ("source", "applied") and kind.name == "list"
+    )
+
+
+def _shape_fits(shape: str, want: str) -> bool:
+    """Whether a `let` whose body has this shape can be where `want` belongs."""
+    if want == "any" or shape == "any":
+        return want != "set"
+    return (
+        want
+        in {
+            "condition": ("condition",),
+            "set": ("set", "source", "condition", "base", "applied"),
+            "source": ("set", "source", "condition", "base", "applied"),
+            "term": ("term",),
+        }[shape]
+    )
+
+
+def _listed_text(kind: Kind) -> str:
+    words = [str(value).lower() if name == "b" else str(value) for name, value in kind.listed]
+    return ", ".join(words)
+
+
+def _kind_of(declared: Field) -> Kind:
+    if declared.type is not None:
+        return kind_of_type(declared.type)
+    states = [places.constant(text) for text in declared.values if text]
+    known = tuple([state for state in states if state != places.REST])
+    letters = {state[0] for state in known if state[0] != "z"}
+    name = {"s": "text", "n": "number", "b": "flag"}.get("".join(sorted(letters)), "mixed")
+    return Kind(name=name, listed=known, rest=places.REST in states)
+
+
+@cache
+def kind_of_type(declared: FieldType) -> Kind:
+    """The kind of a declared type."""
+    match declared:
+        case TextType():
+            return _TEXT
+        case NumberType():
+            return _NUMBER
+        case FlagType():
+            return _FLAG
+        case JsonType():
+            return Kind(name="json")
+        case TimeType(zone=zone):
+            return Kind(name="time", minutes=zone)
+        case DateType(zone=zone):
+            return Kind(name="date", minutes=zone)
+        case ListType(of=of, most=most):
+            return Kind(name="list", of=kind_of_type(of), most=min(most, MOST_ELEMENTS))
+        case RecordType(fields=members):
+            return Kind(name="record", members=tuple([(m.name, _kind_of(m)) for m in members]))
+        case NullableType(of=of):
+            return kind_of_type(of)
+    raise TypeError(declared)
+
+
+def _plain(kind: Kind) -> Kind:
+    return Kind(name=kind.name, minutes=kind.minutes)
+
+
+_MOMENTS = frozenset({"time", "date"})
+_SCALARS = frozenset({"text", "number", "flag", "mixed"})
+
+
+def _comparable(one: Kind, other: Kind) -> bool:
+    names = {one.name, other.name}
+    if "null" in names or (len(names) == 1 and "call" not in names):
+        return True
+    return names <= _MOMENTS or ("mixed" in names and names <= _SCALARS)
+
+
+def _reads_as(kind: Kind, value: _Value) -> bool:
+    """Whether a constant text is read as a time or date."""
+    text = isinstance(value.term, forms.Constant) and value.kind.name == "text"
+    return text and kind.name in _MOMENTS
+
+
+_SUMS: Mapping[tuple[str, str, str], str] = {
+    ("+", "number", "number"): "number",
+    ("-", "number", "number"): "number",
+    ("*", "number", "number"): "number",
+    ("*", "number", "span"): "span",
+    ("*", "span", "number"): "span",
+    ("+", "span", "span"): "span",
+    ("-", "span", "span"): "span",
+    ("+", "time", "span"): "time",
+    ("+", "span", "time"): "time",
+    ("-", "time", "span"): "time",
+    ("-", "time", "time"): "span",
+}
+
+
+def _arithmetic_kind(sign: str, one: str, other: str) -> str | None:
+    moments = ["time" if name == "date" else name for name in (one, other)]
+    return _SUMS.get((sign, *moments))  # type: ignore[arg-type]
+
+
+def _milliseconds(amount: str, unit: str) -> int:
+    exact = places.exact_number(amount) * nodes.UNITS[unit]
+    return int(exact)
+
+
+def _span(span: nodes.Duration) -> int:
+    return _milliseconds(span.amount, span.unit)
+
+
+def _never_negative(declared: Field) -> bool:
+    if declared.type is None:
+        states = [places.constant(text) for text in declared.values if text]
+        return all(state[0] == "n" and state[1] >= 0 for state in states)
+    kind = declared.type
+    low = kind.low if isinstance(kind, NumberType) else None
+    return low is not None and not low.startswith("-")
+
+
+def _windowed(base: forms.Base, span: int) -> forms.Base:
+    """A base of rows whose calls are in a window."""
+    match base:
+        case forms.Rows(of=of):
+            return replace(base, of=_windowed_source(of, span))
+        case forms.Merged(parts):
+            return forms.Merged(tuple([_windowed_source(part, span) for part in parts]))
+    return base
+
+
+def _windowed_source(source: Source, span: int) -> Source:
+    if isinstance(source.base, forms.Calls):
+        within = span if source.within is None else min(span, source.within)
+        return replace(source, within=within)
+    return replace(source, base=_windowed(source.base, span))
+
+
+def _conjuncts(conditions: Iterable[Condition]) -> Iterable[Condition]:
+    for condition in conditions:
+        if isinstance(condition, forms.All):
+            yield from _conjuncts(condition.parts)
+        else:
+            yield condition
+
+
+def _key_of(condition: Condition, level: int) -> Iterable[forms.Key]:
+    """The key that a condition on the element of a level is, if it is one."""
+    match condition:
+        case forms.Same(left, right) | forms.Compare("=", left, (right,)):
+            same = isinstance(condition, forms.Same)
+            for one, other in ((left, right), (right, left)):
+                is_own = isinstance(one, forms.Get) and one.of == forms.Element(level)
+                if is_own and isinstance(one, forms.Get) and _is_of_the_decided(other):
+                    yield forms.Key(one.name, other, same)
+
+
+def _is_of_the_decided(term: Term) -> bool:
+    """Whether a term speaks of the call being decided, attributes, `now` and constants alone."""
+    for form in _walk(term):
+        if isinstance(form, Source) or (isinstance(form, forms.Element) and form.level != 0):
+            return False
+    return True
+
+
+def _keys_of(conditions: Iterable[Condition], level: int) -> tuple[str, ...]:
+    """The fields of the call being decided that the conditions compare with the element's."""
+    element, call = forms.Element(level), forms.Element(0)
+    keys: dict[str, None] = {}
+    for condition in conditions:
+        match condition:
+            case forms.All(parts):
+                keys |= dict.fromkeys(_keys_of(parts, level))
+            case forms.Same(left, right) | forms.Compare("=", left, (right,)):
+                for one, other in ((left, right), (right, left)):
+                    match one, other:
+                        case forms.Get(of, _), forms.Get(this, name):
+                            if of == element and this == call:
+                                keys[name] = None
+    return tuple(keys)
+
+
+def _walk(form: Any) -> Iterable[Any]:
+    """A form and all forms inside it."""
+    stack = [form]
+    while stack:
+        form = stack.pop()
+        if isinstance(form, tuple):
+            stack += form
+        elif is_dataclass(form) and not isinstance(form, forms.Constant):
+            yield form
+            stack += [getattr(form, member.name) for member in fields(form)]
+
+
+def _sources_in(form: Any) -> Iterable[Source]:
+    """The outermost sources inside a form."""
+    stack = [form]
+    while stack:
+        form = stack.pop()
+        if isinstance(form, Source):
+            yield form
+        elif isinstance(form, tuple):
+            stack += form
+        elif is_dataclass(form) and not isinstance(form, forms.Constant):
+            stack += [getattr(form, member.name) for member in fields(form)]

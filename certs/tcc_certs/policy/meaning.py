@@ -1,0 +1,900 @@
+"""The definition: what conditions and statements mean in a history of calls.
+
+A condition is true, false or *unsure* (None).  A statement lets a call through only if it surely
+holds, so an unknown value never lets a call through; and when an unknown outcome becomes known, a
+call that was allowed stays allowed.  docs/spec/core.md, section "Meaning", has the same rules in
+words; the tests compare this module with a quantification over all possible worlds.
+
+A *member* of a source is a call, a row or an element of a list.  It is surely in the source or
+maybe.  Work is bounded by what is decided: a source looks at its latest candidates, `BOUNDS` of
+them by the levels of sources in its filter, and older ones are maybe in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple, TypeAlias
+
+from tcc_certs.policy import forms
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.forms import Condition, Rule, Source, Term
+from tcc_certs.policy.history import ANSWERED, DONE, FAILED, Call, Draw, History
+from tcc_certs.policy.kinds import Kinds
+from tcc_certs.values.places import NONE, UNKNOWN, State, constant, exact_number
+from tcc_certs.values.text_pattern import pattern_of
+
+Truth: TypeAlias = "bool | None"
+
+MISSING: State = ("missing", None)  # a field of the last element of a source without elements
+BOUNDS = (1 << 20, 1 << 10, 1 << 7)  # candidates, by the levels of sources in the filter
+MAX_COMBINATIONS = 1 << 10  # of the elements that may be the last ones
+MAX_STEPS = 1 << 20  # characters times positions of a pattern
+NANO = 10**9  # costs are in nano-units
+_DAY = 86_400_000
+_NO_VALUE = frozenset({"none", "unknown", "missing"})
+
+
+def negation(truth: Truth) -> Truth:
+    """Kleene's not."""
+    return None if truth is None else not truth
+
+
+def conjunction(truths: Iterable[Truth]) -> Truth:
+    """Kleene's and."""
+    found: Truth = True
+    for truth in truths:
+        if truth is False:
+            return False
+        found = found and truth
+    return found
+
+
+def disjunction(truths: Iterable[Truth]) -> Truth:
+    """Kleene's or."""
+    return negation(conjunction(negation(truth) for truth in truths))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An element that is no call: a value, and the call that it is a row of."""
+
+    value: State
+    call: Call | None = None
+
+
+Element: TypeAlias = "Call | Row"
+
+
+class Member(NamedTuple):
+    """An element of a source.
+
+    Attributes:
+        sure: whether it is surely in the source, or only maybe.
+        many: whether it stands for any number of unknown rows.
+        cut: whether it is older than the candidates that are looked at.
+    """
+
+    element: Element
+    sure: bool
+    many: bool = False
+    cut: bool = False
+
+
+class Members(NamedTuple):
+    """The members of a source in order; `missing`: they are those of a list that is missing."""
+
+    items: list[Member]
+    missing: bool = False
+
+
+class _Pick(Exception):
+    """A term needs one of the elements that may be the last of a source."""
+
+    def __init__(self, source: Source, candidates: list[Element | None]) -> None:
+        super().__init__()
+        self.source, self.candidates = source, candidates
+
+
+class Evaluation:
+    """Conditions in a history, while a call is decided.
+
+    Args:
+        call: the call being decided; None where the session ends.
+        now_ms: the time of the decision, UTC milliseconds.
+
+    Attributes:
+        cut: whether a source had more candidates, or a comparison more combinations, than are
+            looked at.
+    """
+
+    def __init__(self, history: History, call: Call | None, now_ms: int) -> None:
+        self._history = history
+        self._now = now_ms
+        self._elements: dict[int, Element] = {} if call is None else {0: call}
+        self._picks: dict[Source, Element | None] = {}
+        self._bound: int | None = None
+        self.cut = False
+
+    def bind(self, level: int, element: Element) -> None:
+        """Let an element be the one of a level."""
+        self._elements[level] = element
+
+    # Conditions.
+
+    def all_of(self, conditions: Sequence[Condition], negative: bool = False) -> Truth:
+        """Whether all conditions are true; `negative` as in :meth:`truth`."""
+        return conjunction(self.truth(condition, negative) for condition in conditions)
+
+    def truth(self, condition: Condition, negative: bool = False) -> Truth:
+        """Whether a condition is true.
+
+        Args:
+            negative: whether it is under an odd number of `not` and `no`: then a call whose error
+                was read is maybe in its sources.
+        """
+        match condition:
+            case forms.Not(of):
+                return negation(self.truth(of, not negative))
+            case forms.All(parts):
+                return self.all_of(parts, negative)
+            case forms.AnyOf(parts):
+                return disjunction(self.truth(part, negative) for part in parts)
+            case forms.IsOf(level, tools):
+                element = self._elements[level]
+                return isinstance(element, Call) and element.tool in tools
+        return self._atom(lambda: self._asked(condition, negative))
+
+    def _asked(self, condition: Condition, negative: bool) -> Truth:
+        """Whether a condition is true with the last elements that were picked."""
+        match condition:
+            case forms.Some(of):
+                return _some(self.members(of, negative, negative))
+            case forms.Every(of, conditions):
+                return self._every(of, conditions, negative)
+            case forms.Compare(operator, left, options):
+                one = self.term(left)
+                return disjunction(self._compared(operator, one, other) for other in options)
+            case forms.Same(left, right):
+                return same(self.term(left), self.term(right))
+            case forms.Between(of, low, high):
+                value = self.term(of)
+                ends = (compare(">=", value, self.term(low)), compare("<=", value, self.term(high)))
+                return conjunction(ends)
+            case forms.Among(of, source):
+                return self._among(self.term(of), self.members(source, negative, negative))
+            case forms.Matches(of, pattern):
+                return matches(self.term(of), pattern)
+        raise TypeError(condition)
+
+    def _compared(self, operator: str, one: State, other: Term) -> Truth:
+        if other == forms.Constant(("z", None)) and operator == "=":
+            # Only null is sure of an absent field, too.
+            return True if one == NONE else None if one[0] in _NO_VALUE else one[0] == "z"
+        return compare(operator, one, self.term(other))
+
+    def _atom(self, ask: Callable[[], Truth]) -> Truth:
+        """The truth that all combinations of last elements agree on; unsure if they do not."""
+        kept = self._picks
+        left: list[dict[Source, Element | None]] = [{}]
+        found: set[Truth] = set()
+        done = 0
+        try:
+            while left:
+                self._picks = left.pop()
+                try:
+                    found.add(ask())
+                    done += 1
+                except _Pick as pick:
+                    if done + len(left) + len(pick.candidates) > MAX_COMBINATIONS:
+                        self.cut = True
+                        return None
+                    picks = self._picks
+                    left += [{**picks, pick.source: one} for one in pick.candidates]
+        finally:
+            self._picks = kept
+        return found.pop() if len(found) == 1 else None
+
+    def _every(self, of: Source, conditions: Sequence[Condition], negative: bool) -> Truth:
+        members = self.members(of, not negative, not negative)
+        if members.missing:
+            return None
+        found: Truth = True
+        kept = self._bound
+        self._bound = self._bound_of(of)
+        for element, sure, many, cut in members.items:
+            self._elements[of.level] = element
+            truth = None if cut else self.all_of(conditions, negative)
+            if truth is False and sure and not many:
+                found = False
+            elif truth is not True:
+                found = found and None
+        self._bound = kept
+        return found
+
+    def _among(self, value: State, members: Members) -> Truth:
+        if members.missing or value[0] in _NO_VALUE:
+            return None
+        found: Truth = False
+        for element, sure, many, _ in members.items:
+            equal = compare("=", value, _value_of(element))
+            if equal is True and sure and not many:
+                return True
+            if equal is not False:
+                found = None
+        return found
+
+    # Sources.
+
+    def members(self, source: Source, answered: bool, negative: bool) -> Members:
+        """The members of a source.
+
+        Args:
+            answered: whether a call whose error was read is maybe in it.
+            negative: of its conditions, as in :meth:`truth`.
+        """
+        marks = [self.members(mark, False, negative) for mark in source.marks]
+        kept = self._bound
+        self._bound = self._bound_of(source)
+        base, looked = self._base(source, answered, negative)
+        items = []
+        for at, member in enumerate(base.items):
+            sure = member.sure
+            cut = at < len(base.items) - looked
+            if cut:
+                sure = False
+            elif source.conditions:
+                self._elements[source.level] = member.element
+                truth = self.all_of(source.conditions, negative)
+                if truth is False:
+                    continue
+                sure = sure and truth is True
+            items.append(member._replace(sure=sure, cut=cut or member.cut))
+        self._bound = kept
+        for mark in marks:
+            items = _after(items, mark)
+        return Members(items, base.missing)
+
+    def _bound_of(self, source: Source) -> int:
+        return BOUNDS[source.height] if self._bound is None else self._bound
+
+    def _base(self, source: Source, answered: bool, negative: bool) -> tuple[Members, int]:
+        """The members of a base, and how many of the latest are looked at."""
+        match source.base:
+            case forms.Calls(tools):
+                return self._calls(source, tools, answered)
+            case forms.Rows(of, get, most):
+                return self._rows(source.level, self.members(of, answered, negative), get, most)
+            case forms.Merged(parts):
+                merged = [self.members(part, answered, negative) for part in parts]
+                items = [member for members in merged for member in members.items]
+                items.sort(key=lambda member: _call_of(member.element).at)
+                return Members(items), self._cut(len(items))
+            case forms.Items(of, most):
+                return self._items(self.term(of), most)
+            case forms.Pairs(left, right, most):
+                return self._pairs(self.term(left), self.term(right), most)
+        raise TypeError(source.base)
+
+    def _cut(self, size: int) -> int:
+        """How many of so many candidates are looked at."""
+        bound = BOUNDS[0] if self._bound is None else self._bound
+        self.cut = self.cut or size > bound
+        return min(size, bound)
+
+    def _calls(self, source: Source, tools: frozenset[str], answered: bool) -> tuple[Members, int]:
+        keys = []
+        for key in source.keys:
+            state = self.term(key.term)
+            if state[0] not in ("unknown", "missing", "*", "between"):
+                keys.append((key.name, state, key.same))
+        since = None if source.within is None else self._now - source.within
+        found = self._history.candidates(tools, keys, since)
+        looked = self._cut(len(found))
+        items, old = [], len(found) - looked
+        dropped = 0
+        for at, call in enumerate(found):
+            if call.outcome == FAILED or (call.outcome == ANSWERED and not answered):
+                dropped += at >= old
+                continue
+            items.append(Member(call, call.outcome == DONE))
+        return Members(items), looked - dropped
+
+    def _rows(self, level: int, of: Members, get: Term, most: int | None) -> tuple[Members, int]:
+        items: list[Member] = []
+        sizes: list[int] = []  # of each member of `of`, how many rows it counts as, and has
+        rows: list[int] = []
+        for member in of.items:
+            self._elements[level] = member.element
+            value = self.term(get)
+            call = member.element if isinstance(member.element, Call) else member.element.call
+            before = len(items)
+            if value[0] == "unknown" or (value[0] == "*" and most is not None):
+                items.append(Member(Row(UNKNOWN, call), False, most is not None or member.many))
+                sizes.append(most or 1)
+            elif most is None:
+                if value[0] != "none":
+                    items.append(Member(Row(value, call), member.sure, member.many))
+                sizes.append(1)
+            else:
+                elements = value[1] if value[0] == "l" else ()
+                items += [Member(Row(one, call), member.sure, member.many) for one in elements]
+                sizes.append(len(elements))
+            rows.append(len(items) - before)
+        return Members(items, of.missing), self._latest(sizes, rows)
+
+    def _latest(self, sizes: Sequence[int], rows: Sequence[int]) -> int:
+        """How many of the latest rows are looked at: whole lists, within the bound."""
+        bound = BOUNDS[0] if self._bound is None else self._bound
+        looked = size = 0
+        for at in range(len(sizes) - 1, -1, -1):
+            size += sizes[at]
+            if size > bound:
+                self.cut = True
+                break
+            looked += rows[at]
+        return looked
+
+    def _items(self, value: State, most: int) -> tuple[Members, int]:
+        if value[0] == "missing":
+            return Members([], True), 0
+        if value[0] in ("unknown", "*"):
+            self._cut(most)
+            return Members([Member(Row(UNKNOWN), False, True)]), 1
+        elements = value[1] if value[0] == "l" else ()
+        return Members([Member(Row(one), True) for one in elements]), self._cut(len(elements))
+
+    def _pairs(self, left: State, right: State, most: int) -> tuple[Members, int]:
+        if "missing" in (left[0], right[0]):
+            return Members([], True), 0
+        if left[0] in ("unknown", "*") or right[0] in ("unknown", "*"):
+            self._cut(most)
+            return Members([Member(Row(UNKNOWN), False, True)]), 1
+        lists = [value[1] if value[0] == "l" else () for value in (left, right)]
+        if len(lists[0]) != len(lists[1]):
+            return Members([], True), 0
+        both = zip(*lists, strict=True)
+        rows = [Row(("r", (("left", one), ("right", other)))) for one, other in both]
+        return Members([Member(row, True) for row in rows]), self._cut(len(rows))
+
+    def _last(self, source: Source) -> Element | None:
+        """The last element that was picked for a source; None: it is missing.
+
+        Raises:
+            _Pick: none was picked yet.
+        """
+        if source in self._picks:
+            return self._picks[source]
+        members = self.members(source, False, False)
+        candidates: list[Element | None] = []
+        for element, sure, many, _ in reversed(members.items):
+            candidates.append(element)
+            if sure and not many:
+                break
+        else:
+            candidates.append(None)
+        raise _Pick(source, candidates)
+
+    # Terms.
+
+    def term(self, term: Term) -> State:
+        """The state of a term: a value, NONE, UNKNOWN, MISSING, or ``("between", ..)``."""
+        match term:
+            case forms.Constant(state):
+                return state
+            case forms.Element(level):
+                return _value_of(self._elements[level])
+            case forms.Get(of, name):
+                return self._get(of, name)
+            case forms.Attribute(name):
+                return self._history.attribute(name)
+            case forms.Now():
+                return "t", self._now
+            case forms.Arithmetic(operator, left, right):
+                return arithmetic(operator, self.term(left), self.term(right))
+            case forms.Last(of):
+                element = self._last(of)
+                return MISSING if element is None else _value_of(element)
+            case forms.Count(of, distinct):
+                return self._count(self.members(of, False, False), distinct)
+            case forms.Sum(of, inner):
+                return self._sum(of, inner)
+            case forms.Extreme(of, greatest):
+                return extreme(self.members(of, False, False), greatest)
+            case forms.Clock(function, of, zone):
+                return clock(function, self.term(of), zone)
+            case forms.Choose():
+                return self._choose(term)
+        raise TypeError(term)
+
+    def _holder(self, of: Term) -> Element | State:
+        """A call, a row or a state whose field is asked for."""
+        match of:
+            case forms.Element(level):
+                return self._elements[level]
+            case forms.CallOf(inner):
+                holder = self._holder(inner)
+                if isinstance(holder, Row):
+                    return holder.call if holder.call is not None else UNKNOWN
+                return holder
+            case forms.Last(source):
+                element = self._last(source)
+                return MISSING if element is None else element
+        return self.term(of)
+
+    def _get(self, of: Term, name: str) -> State:
+        holder = self._holder(of)
+        if isinstance(holder, Call):
+            return holder.state(name)
+        state = holder.value if isinstance(holder, Row) else holder
+        if state[0] == "r":
+            return next((value for member, value in state[1] if member == name), NONE)
+        return state if state[0] in _NO_VALUE else UNKNOWN
+
+    def _count(self, members: Members, distinct: bool) -> State:
+        if members.missing:
+            return MISSING
+        many = any(member.many for member in members.items)
+        if not distinct:
+            low = sum([member.sure and not member.many for member in members.items])
+            return between("n", low, None if many else len(members.items))
+        sure, known, unknown = set(), set(), 0
+        for element, is_sure, is_many, _ in members.items:
+            value = _value_of(element)
+            if value[0] in _NO_VALUE or value[0] == "*":
+                unknown += 1
+                continue
+            known.add(value)
+            if is_sure and not is_many:
+                sure.add(value)
+        return between("n", len(sure), None if many else len(known) + unknown)
+
+    def _sum(self, of: Source, term: Term) -> State:
+        members = self.members(of, False, False)
+        if members.missing:
+            return MISSING
+        low, high = 0, 0
+        kept = self._bound
+        self._bound = self._bound_of(of)
+        try:
+            for element, sure, many, cut in members.items:
+                self._elements[of.level] = element
+                ends = None if cut and of.height else _ends(self._alone(term))
+                if many or ends is None or ends[0] != "n" or None in ends[1:]:
+                    return UNKNOWN
+                low += ends[1] if sure else min(ends[1], 0)
+                high += ends[2] if sure else max(ends[2], 0)
+        finally:
+            self._bound = kept
+        return between("n", low, high)
+
+    def _alone(self, term: Term) -> State:
+        """The state of a term of one element; UNKNOWN where last elements make several."""
+        found: list[State] = []
+
+        def ask() -> Truth:
+            found.append(self.term(term))
+            return True
+
+        agreed = self._atom(ask)
+        return found[0] if agreed and found.count(found[0]) == len(found) else UNKNOWN
+
+    def _choose(self, term: forms.Choose) -> State:
+        value = self.term(term.of)
+        if value[0] in _NO_VALUE:
+            return value
+        for tests, then in term.arms:
+            equal = disjunction(compare("=", value, self.term(test)) for test in tests)
+            if equal is not False:
+                return UNKNOWN if equal is None else self.term(then)
+        return UNKNOWN if term.otherwise is None else self.term(term.otherwise)
+
+
+def _some(members: Members) -> Truth:
+    if any(member.sure and not member.many for member in members.items):
+        return True
+    return None if members.items or members.missing else False
+
+
+def _after(items: list[Member], mark: Members) -> list[Member]:
+    """The members after the last call of a mark."""
+    marks = [(_call_of(one.element).at, one.sure) for one in mark.items]
+    may = max((at for at, _ in marks), default=-1)
+    must = max((at for at, sure in marks if sure), default=-1)
+    found = []
+    for member in items:
+        at = _call_of(member.element).at
+        if at > must:
+            found.append(member._replace(sure=member.sure and at > may))
+    return found
+
+
+def _call_of(element: Element) -> Call:
+    call = element if isinstance(element, Call) else element.call
+    if call is None:
+        raise TypeError("the elements of a list have no call")
+    return call
+
+
+def _value_of(element: Element) -> State:
+    return ("call", element) if isinstance(element, Call) else element.value
+
+
+# Values.
+
+
+def between(kind: str, low: Any, high: Any) -> State:
+    """The state of a number or time between two ends; None: there is no end on this side."""
+    return (kind, low) if low is not None and low == high else ("between", (kind, low, high))
+
+
+def _ends(state: State) -> tuple[str, Any, Any] | None:
+    """Kind and ends of a number or time; None: it is neither."""
+    if state[0] in ("n", "t"):
+        return state[0], state[1], state[1]
+    return state[1] if state[0] == "between" else None
+
+
+def compare(operator: str, one: State, other: State) -> Truth:
+    """Whether ``=``, ``<``, ``<=``, ``>`` or ``>=`` holds between two states."""
+    if one[0] in _NO_VALUE or other[0] in _NO_VALUE:
+        return None
+    if "*" in (one[0], other[0]):
+        return _compare_rest(operator, one, other)
+    if operator == "=" and "between" not in (one[0], other[0]):
+        return one == other
+    ends, others = _ends(one), _ends(other)
+    if ends is None or others is None or ends[0] != others[0]:
+        return False if operator == "=" and None not in (ends, others) else None
+    if operator in (">", ">="):
+        ends, others, operator = others, ends, operator.replace(">", "<")
+    (_, low, high), (_, least, most) = ends, others
+    if operator == "=":
+        apart = _below(high, least) or _below(most, low)
+        return False if apart else None
+    if operator == "<":
+        return True if _below(high, least) else False if _not_above(most, low) else None
+    return True if _not_above(high, least) else False if _below(most, low) else None
+
+
+def _below(high: Any, low: Any) -> bool:
+    return high is not None and low is not None and high < low
+
+
+def _not_above(high: Any, low: Any) -> bool:
+    return high is not None and low is not None and high <= low
+
+
+def _compare_rest(operator: str, one: State, other: State) -> Truth:
+    """A value that is none of the listed ones differs from each of these; else all is unsure."""
+    rest, value = (one, other) if one[0] == "*" else (other, one)
+    listed = rest[1] or ()
+    return False if operator == "=" and value in listed else None
+
+
+def same(one: State, other: State) -> Truth:
+    """Whether two states are equal: absent equals absent, and differs from every value."""
+    if one[0] == "none" and other[0] == "none":
+        return True
+    if "none" in (one[0], other[0]):
+        rest = other if one[0] == "none" else one
+        return None if rest[0] in _NO_VALUE else False
+    return compare("=", one, other)
+
+
+def matches(state: State, pattern: str) -> Truth:
+    """Whether a text matches a pattern as a whole; unsure of one that takes too many steps."""
+    if state[0] != "s":
+        return None
+    known = pattern_of(pattern)
+    text: str = state[1]
+    return None if len(text) * known.size > MAX_STEPS else known.matches(text)
+
+
+def arithmetic(operator: str, one: State, other: State) -> State:
+    """The sum, difference, product, ``min`` or ``max`` of two states."""
+    ends, others = _ends(one), _ends(other)
+    if ends is None or others is None:
+        return MISSING if "missing" in (one[0], other[0]) else UNKNOWN
+    (kind, low, high), (other_kind, least, most) = ends, others
+    if operator in ("min", "max"):
+        if kind != other_kind:
+            return UNKNOWN
+        pick = _lesser if operator == "min" else _greater
+        return between(kind, pick(low, least, True), pick(high, most, False))
+    if operator == "*":
+        if {kind, other_kind} != {"n"} or None in (low, high, least, most):
+            return UNKNOWN
+        products = [low * least, low * most, high * least, high * most]
+        return between("n", min(products), max(products))
+    if operator == "-":
+        least, most = (None if end is None else -end for end in (most, least))
+    result = {("n", "n"): "n", ("t", "n"): "t", ("n", "t"): "t", ("t", "t"): "n"}[kind, other_kind]
+    ends_of_sum = [
+        None if first is None or second is None else first + second
+        for first, second in ((low, least), (high, most))
+    ]
+    return between(result, *ends_of_sum)
+
+
+def _lesser(one: Any, other: Any, is_low: bool) -> Any:
+    """The lesser of two ends; None is no end: below all where it is a low end."""
+    if one is None or other is None:
+        return None if is_low else other if one is None else one
+    return min(one, other)
+
+
+def _greater(one: Any, other: Any, is_low: bool) -> Any:
+    if one is None or other is None:
+        return (other if one is None else one) if is_low else None
+    return max(one, other)
+
+
+def extreme(members: Members, greatest: bool) -> State:
+    """The least or greatest value of the members; an unknown value may be any number."""
+    if members.missing:
+        return MISSING
+    sure, maybe = [], []
+    unknown = unknown_sure = False
+    kinds: set[str] = set()
+    for element, is_sure, many, _ in members.items:
+        ends = _ends(_value_of(element))
+        if ends is None or many:
+            unknown = True
+            unknown_sure = unknown_sure or (is_sure and not many)
+            continue
+        kinds.add(ends[0])
+        maybe.append(ends[1])
+        if is_sure:
+            sure.append(ends[1])
+    if not sure and not unknown_sure:
+        return MISSING
+    if len(kinds) != 1:
+        return UNKNOWN
+    kind = kinds.pop()
+    pick = max if greatest else min
+    near = pick(sure) if sure else None  # the result is at least as extreme
+    far = None if unknown else pick(maybe)
+    return between(kind, near, far) if greatest else between(kind, far, near)
+
+
+def clock(function: str, state: State, zone: int) -> State:
+    """``hour``, ``weekday`` or ``day`` of a time, `zone` minutes ahead of UTC."""
+    if state[0] != "t":
+        return MISSING if state[0] == "missing" else UNKNOWN
+    days, of_day = divmod(state[1] + zone * 60_000, _DAY)
+    if function == "hour":
+        return "n", of_day // 3_600_000
+    return (
+        ("n", (days + 3) % 7 + 1) if function == "weekday" else ("t", days * _DAY - zone * 60_000)
+    )
+
+
+# Statements.
+
+
+class Refusal(NamedTuple):
+    """A statement does not let a call through.
+
+    Attributes:
+        statement: its number in the core.
+        code: R202 a `require`, `forbid` or `limit`; R203 a total; R207 a bound of work; R208 an
+            overdue obligation; R211 an `ask`.
+    """
+
+    statement: int
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Debt:
+    """An obligation that may be open: statement, first call, and when it is due."""
+
+    statement: int
+    call: Call
+    due_ms: int | None
+
+
+class Policy:
+    """The statements of a core, ready to decide calls.
+
+    Raises:
+        Fault: a statement or a `let` is wrong.
+    """
+
+    def __init__(self, core: Core) -> None:
+        kinds = Kinds(core)
+        kinds.check_lets()
+        self.core = core
+        self.rules: tuple[Rule, ...] = tuple([kinds.rule(one) for one in core.statements])
+        self._of_tool: dict[str, list[int]] = {tool.name: [] for tool in core.tools}
+        for number, rule in enumerate(self.rules):
+            for tool in rule.tools if rule.tools is not None else ():
+                self._of_tool[tool].append(number)
+        self._totals = [at for at, rule in enumerate(self.rules) if rule.kind == "total"]
+        self._amounts = _amounts(core)
+
+    def refusals(self, history: History, call: Call, now_ms: int) -> list[Refusal]:
+        """The statements that do not let a call through, in the order of the core.
+
+        An `ask` is among them, with R211; whether an approval lets the call through is decided
+        by :mod:`tcc_certs.session`.
+        """
+        found = []
+        for number in sorted([*self._of_tool[call.tool], *self._totals]):
+            code = self._refused(number, history, call, now_ms)
+            if code:
+                found.append(Refusal(number, code))
+        return found
+
+    def _refused(self, number: int, history: History, call: Call, now_ms: int) -> str:
+        """The code by which a statement refuses a call; empty: it lets it through."""
+        rule = self.rules[number]
+        if rule.kind == "total":
+            low = _total([*history.calls, call], rule.what, self._amounts, call)
+            return "" if low <= exact_number(rule.total) else "R203"
+        evaluation = Evaluation(history, call, now_ms)
+        excluded = evaluation.all_of(rule.where, negative=True) is False
+        if excluded:
+            return ""
+        refused = "R207" if evaluation.cut else "R202"
+        match rule.kind:
+            case "forbid":
+                return refused
+            case "ask":
+                return "R211"
+            case "owe":
+                overdue = [debt for debt in self._debts(number, history, now_ms)
+                           if debt.due_ms is not None and debt.due_ms < now_ms]  # fmt: skip
+                return "R208" if overdue else ""
+            case "limit":
+                return self._over(number, history, call, now_ms)
+        if rule.then is None or evaluation.truth(rule.then) is True:
+            return ""
+        return "R207" if evaluation.cut else "R202"
+
+    # Limits.
+
+    def draws(self, history: History, call: Call, now_ms: int) -> Mapping[int, Draw]:
+        """What a call counts, by the number of each limit that counts it."""
+        found = {}
+        for number in self._of_tool[call.tool]:
+            if self.rules[number].kind == "limit":
+                draw = self._draw(number, history, call, now_ms)
+                if draw is not None:
+                    found[number] = draw
+        return found
+
+    def _draw(self, number: int, history: History, call: Call, now_ms: int) -> Draw | None:
+        rule = self.rules[number]
+        evaluation = Evaluation(history, call, now_ms)
+        if evaluation.all_of(rule.where) is False:
+            return None
+        key = tuple([evaluation.term(term) for term in rule.per])
+        known = not any(state[0] in ("unknown", "missing", "between", "*") for state in key)
+        amount = 1 if rule.field is None else call.arguments[rule.field][1]
+        return Draw(call, key if known else None, amount)
+
+    def _over(self, number: int, history: History, call: Call, now_ms: int) -> str:
+        """The code by which a limit refuses a call."""
+        rule = self.rules[number]
+        draw = self._draw(number, history, call, now_ms)
+        if draw is None or rule.most is None:
+            return ""
+        since = None if rule.within is None else now_ms - rule.within
+        sums: dict[tuple[State, ...] | None, Any] = {draw.key: 0}
+        unknown = 0
+        for other in history.draws(number, draw.key, since):
+            if other.call.outcome in (FAILED, ANSWERED):
+                continue
+            if other.key is None:
+                unknown += other.amount
+            else:
+                sums[other.key] = sums.get(other.key, 0) + other.amount
+        total = draw.amount + unknown + max(sums.values())
+        evaluation = Evaluation(history, call, now_ms)
+        most = rule.most
+        holds = evaluation.truth(forms.Compare("<=", forms.Constant(("n", total)), (most,)))
+        return "" if holds is True else "R207" if evaluation.cut else "R202"
+
+    # Obligations and ends.
+
+    def debts(self, history: History, now_ms: int) -> list[Debt]:
+        """The obligations that may be open, in the order of statements and calls."""
+        return [
+            debt
+            for number, rule in enumerate(self.rules)
+            if rule.kind == "owe"
+            for debt in self._debts(number, history, now_ms)
+        ]
+
+    def _debts(self, number: int, history: History, now_ms: int) -> list[Debt]:
+        rule = self.rules[number]
+        found = []
+        for call in history.candidates(rule.tools or frozenset(), (), None):
+            if call.outcome in (FAILED, ANSWERED):
+                continue
+            evaluation = Evaluation(history, call, now_ms)
+            if evaluation.all_of(rule.where, negative=True) is False:
+                continue
+            if not self._is_paid(rule, evaluation, history, call):
+                due = None if rule.within is None else call.at_ms + rule.within
+                found.append(Debt(number, call, due))
+        return found
+
+    def _is_paid(self, rule: Rule, evaluation: Evaluation, history: History, call: Call) -> bool:
+        wanted = []
+        for key in rule.keys:
+            state = evaluation.term(key.term)
+            if state[0] not in ("unknown", "missing", "*", "between"):
+                wanted.append((key.name, state, key.same))
+        for later in history.candidates(rule.pays, wanted, None):
+            if later.at > call.at and later.outcome == DONE:
+                evaluation.bind(1, later)
+                if evaluation.all_of(rule.paying) is True:
+                    return True
+        return False
+
+    def unmet(self, history: History, now_ms: int) -> list[int]:
+        """The numbers of the statements that keep the session from finishing, in order."""
+        found = {debt.statement for debt in self.debts(history, now_ms)}
+        for number, rule in enumerate(self.rules):
+            if rule.kind != "require" or rule.tools is not None or rule.then is None:
+                continue
+            if Evaluation(history, None, now_ms).truth(rule.then) is not True:
+                found.add(number)
+        return sorted(found)
+
+
+# Totals: the amounts of calls, by their listed values.
+
+
+class _Table(NamedTuple):
+    """The listed fields of a tool, and the amounts of its calls for each choice of values."""
+
+    names: tuple[str, ...]
+    rows: list[tuple[tuple[State, ...], Mapping[str, Any]]]
+
+
+def _amounts(core: Core) -> Mapping[str, _Table]:
+    found = {
+        tool.name: _Table(tuple([declared.name for declared in tool.listed]), [])
+        for tool in core.tools
+    }
+    for call in core.calls:
+        tool = core.tools[call.tool]
+        states = []
+        for declared, at in zip(tool.listed, call.values, strict=True):
+            texts = ("",) * declared.optional + declared.values
+            states.append(constant(texts[at]) if texts[at] else NONE)
+        amounts = {
+            "price": call.price,
+            "latency": call.latency,
+            "cost": Fraction(call.cost_high, NANO),
+            "epsilon": Fraction(call.epsilon, NANO),
+        }
+        found[tool.name].rows.append((tuple(states), amounts))
+    return found
+
+
+def _total(calls: Sequence[Call], what: str, amounts: Mapping[str, _Table], deciding: Call) -> Any:
+    """The total of calls: the most for unknown answers, the least for the call being decided."""
+    total: Any = 0
+    for call in calls:
+        if call.outcome in (FAILED, ANSWERED):
+            continue
+        if what == "depth":
+            total += 1
+            continue
+        table = amounts[call.tool]
+        states = [call.state(name) for name in table.names]
+        fitting = [some[what] for values, some in table.rows if _may_be(states, values)]
+        total += (min if call is deciding else max)(fitting, default=0)
+    return total
+
+
+def _may_be(states: Sequence[State], values: Sequence[State]) -> bool:
+    """Whether listed fields may have these values."""
+    pairs = zip(states, values, strict=True)
+    return all(one in (UNKNOWN, other) or one[0] == other[0] == "*" for one, other in pairs)
