@@ -1,16 +1,18 @@
 """The patterns of open texts as trees: a small dialect that means what it means in RE2.
 
-Normative text: docs/spec/core.md, section 2.  A pattern is about a whole value.  There are
-characters, ``.``, classes, groups, ``|`` and ``* + ? {m} {m,} {m,n}``; what has no meaning for a
-whole value (lazy quantifiers) or none in linear time (back references, looking around) is refused,
-and so is what other dialects read in different ways.  Nothing is built by which texts could be
-matched, so reading takes time in proportion to the source, however often a part of it is repeated.
+Normative text: docs/spec/core.md, section 2.  A pattern matches whole values.  It may have
+characters, ``.`` (any character), classes, groups, ``|`` and ``* + ? {m} {m,} {m,n}``, and ``(?i)``
+at the start, which ignores case.  The reader refuses lazy quantifiers, back references and
+look-around, and everything that other dialects read in different ways.  Repeats are not written
+out, so reading takes time in proportion to the source.
 Cost: linear in the pattern, which has at most 4,096 characters.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import NoReturn, TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure, is_plain
@@ -87,7 +89,39 @@ _CLASSES = {
     "d": _DIGIT, "D": complement(_DIGIT), "w": _WORD, "W": complement(_WORD),
     "s": _SPACE, "S": complement(_SPACE),
 }  # fmt: skip
-_ANY = complement(((0x0A, 0x0A),))
+_ANY: Ranges = ((0, _LAST),)
+
+# Case is ignored among letters below this code point and these four signs: versions of Python have
+# the same tables there.  The dotless i and the I with a dot have no other case, as in RE2.
+_CASED = 0x590
+_SIGNS = (0x2126, 0x212A, 0x212B, 0x1E9E)
+_NO_CASE = (0x130, 0x131)
+
+
+@cache
+def _variants() -> Mapping[int, Ranges]:
+    """By code point, all characters that differ from it only in case; those without are left out."""
+    cased = [code for code in (*range(_CASED), *_SIGNS) if code not in _NO_CASE]
+    groups: dict[str, set[int]] = {}
+    for code in cased:
+        char = chr(code)
+        for form in (char.lower(), char.upper(), char.casefold()):
+            if len(form) == 1 and form != char and ord(form) in cased:
+                groups.setdefault(form.lower().upper().lower(), set()).update((code, ord(form)))
+    return {
+        code: tuple([(other, other) for other in sorted(group)])
+        for group in groups.values()
+        for code in group
+    }
+
+
+def _folded(ranges: Ranges) -> Ranges:
+    """The characters of these ranges, and those that differ from one of them only in case."""
+    found = list(ranges)
+    for code, variants in _variants().items():
+        if any(low <= code <= high for low, high in ranges):
+            found += variants
+    return merged(tuple(found))
 
 
 class PatternReader:
@@ -96,6 +130,7 @@ class PatternReader:
     def __init__(self, source: str, path: str) -> None:
         self._source, self._path = source, path
         self._at = self._depth = 0
+        self._ignores_case = False
 
     def parse(self) -> Node:
         """The tree of the pattern.
@@ -107,6 +142,7 @@ class PatternReader:
             self._refuse(f"a pattern of at most {MAX_PATTERN} characters", len(self._source))
         if not is_plain(self._source):
             self._refuse("no control or hidden characters (write \\n, \\t)", "one")
+        self._ignores_case = self._take("(?i)")
         self._take("^")
         node = self._either()
         self._take("$")
@@ -187,7 +223,12 @@ class PatternReader:
             return Chars(self._escape())
         if char in "*+?{}]^":
             self._refuse(f"\\{char}, as {char} has a meaning here", char)
-        return Chars(((ord(char), ord(char)),))
+        return Chars(self._one(char))
+
+    def _one(self, char: str) -> Ranges:
+        """A character, and with ``(?i)`` its other cases."""
+        ranges: Ranges = ((ord(char), ord(char)),)
+        return _variants().get(ord(char), ranges) if self._ignores_case else ranges
 
     def _group(self) -> Node:
         self._at += 1
@@ -223,6 +264,8 @@ class PatternReader:
         while not self._take("]"):
             ranges += self._member(not ranges)
         found = merged(tuple(ranges))
+        if self._ignores_case:
+            found = _folded(found)
         return complement(found) if negated else found
 
     def _member(self, begins: bool) -> Ranges:

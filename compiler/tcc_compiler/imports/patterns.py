@@ -41,7 +41,7 @@ _CONTROLS = {"n": 0x0A, "r": 0x0D, "t": 0x09, "f": 0x0C, "v": 0x0B}
 _WRITTEN = {code: f"\\{letter}" for letter, code in _CONTROLS.items()}
 _DOT = complement(((0x0A, 0x0A), (0x0D, 0x0D)))
 _ALL = ((0, _LAST),)
-_ANYTHING = "(?:.|\\n)*"
+_ANYTHING = ".*"
 _MARKS = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 _SYNTAX = frozenset("\\.+*?()[]{}^$|")  # what other dialects, too, take with a backslash
 _REPEATS = re.compile(r"\{([0-9]{1,4})(,([0-9]{0,4}))?\}")
@@ -242,7 +242,7 @@ def _joined(piece: _Piece) -> str:
 def _class_text(ranges: Ranges) -> str:
     """A class of the dialect: those that reach to the last character are written by the others."""
     if ranges == _ALL:
-        return "(?:.|\\n)"
+        return "."
     if not ranges:
         raise _Other
     if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:

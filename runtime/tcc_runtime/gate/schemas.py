@@ -119,7 +119,7 @@ def _key(value: Any) -> tuple[str, Any]:
 
 _PASSED = ("title", "description", "annotations", "outputSchema")
 _DEFINED = ("$defs", "definitions")
-_PART = re.compile(r"\[(?:[^\]\\]|\\.)*\]|\\(.)")  # a class, or an escape outside of one
+_PART = re.compile(r"\[(?:[^\]\\]|\\.)*\]|\\(.)|(\.)")  # a class; outside an escape, a dot
 _NEEDED = frozenset("\\.+*?()[]{}^$|/dDwWsSnrtfv")
 
 
@@ -213,7 +213,9 @@ def _open(opened: OpenParameter, server: object) -> dict[str, Any]:
         if kind.least:
             limits["minLength"] = kind.least
         if kind.pattern is not None:
-            limits["pattern"] = f"^(?:{_portable(kind.pattern)})$"
+            # ECMAScript ignores no case inside of a pattern: such a pattern is left to the gate.
+            if not kind.pattern.startswith("(?i)"):
+                limits["pattern"] = f"^(?:{_portable(kind.pattern)})$"
         return {**described, **limits}
     if isinstance(kind, NumberType):
         whole = {"type": "integer" if kind.whole else "number"}
@@ -236,7 +238,9 @@ def _portable(pattern: str) -> str:
 
 
 def _unescaped(part: re.Match[str]) -> str:
-    """A class as it is, an escape only where the character has a meaning."""
+    """A class as it is, a dot for any character, an escape only where the character needs one."""
+    if part[2] is not None:
+        return "[\\s\\S]"
     return part[0] if part[1] is None or part[1] in _NEEDED else part[1]
 
 
