@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 import tcc
 
 

@@ -100,7 +100,7 @@ _NO_CASE = (0x130, 0x131)
 
 @cache
 def _variants() -> Mapping[int, Ranges]:
-    """By code point, all characters that differ from it only in case; those without are left out."""
+    """By code point with another case: all characters that differ from it only in case."""
     cased = [code for code in (*range(_CASED), *_SIGNS) if code not in _NO_CASE]
     groups: dict[str, set[int]] = {}
     for code in cased:

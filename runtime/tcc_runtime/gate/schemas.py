@@ -212,10 +212,9 @@ def _open(opened: OpenParameter, server: object) -> dict[str, Any]:
         limits: dict[str, Any] = {"type": "string", "maxLength": kind.most}
         if kind.least:
             limits["minLength"] = kind.least
-        if kind.pattern is not None:
-            # ECMAScript ignores no case inside of a pattern: such a pattern is left to the gate.
-            if not kind.pattern.startswith("(?i)"):
-                limits["pattern"] = f"^(?:{_portable(kind.pattern)})$"
+        # ECMAScript has no (?i) inside a pattern: the gate alone checks such a pattern.
+        if kind.pattern is not None and not kind.pattern.startswith("(?i)"):
+            limits["pattern"] = f"^(?:{_portable(kind.pattern)})$"
         return {**described, **limits}
     if isinstance(kind, NumberType):
         whole = {"type": "integer" if kind.whole else "number"}
