@@ -313,7 +313,7 @@ class Kinds:
         inner = _Scope(elements=(first, (own, None)), bare=1, it=1, this=0)
         paying, mask = self._filter(filters, inner, 1, mask)
         for condition in (*where, *paying):
-            for form in _walk(condition):
+            for form in walk(condition):
                 if isinstance(form, Source | forms.Now):
                     raise Fault(
                         "TCC225", owe, "The filters of `owe` use no other calls and no `now`."
@@ -341,7 +341,7 @@ class Kinds:
                 raise Fault("TCC225", node, "A limit counts per value: a field or an attribute.")
         counted = (*where, *(value.term for value in per))
         for part in counted:
-            for form in _walk(part):
+            for form in walk(part):
                 if isinstance(form, Source):
                     message = "The filter and `per` of a limit use no other calls."
                     raise Fault("TCC225", limit, message)
@@ -1594,7 +1594,7 @@ def _key_of(condition: Condition, level: int) -> Iterable[forms.Key]:
 
 def _is_of_the_decided(term: Term) -> bool:
     """Whether a term speaks of the call being decided, attributes, `now` and constants alone."""
-    for form in _walk(term):
+    for form in walk(term):
         if isinstance(form, Source) or (isinstance(form, forms.Element) and form.level != 0):
             return False
     return True
@@ -1617,7 +1617,7 @@ def _keys_of(conditions: Iterable[Condition], level: int) -> tuple[str, ...]:
     return tuple(keys)
 
 
-def _walk(form: Any) -> Iterable[Any]:
+def walk(form: Any) -> Iterable[Any]:
     """A form and all forms inside it."""
     stack = [form]
     while stack:

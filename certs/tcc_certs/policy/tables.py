@@ -1,0 +1,690 @@
+"""Statements as tables over the calls of plans: the finite part of what the definition says.
+
+A plan has calls with listed values, all of them done.  Where a condition also speaks of open
+fields, attributes, times or anything else that plans do not have, its truth there is *either*:
+a plan is allowed if some choice allows it, so a table allows every session that the definition
+allows.  For each condition :class:`_Reader` therefore answers one question: can it be true, or
+false, by some choice?
+
+The state of a table has one small memory for each use of a source: whether an element was in it, a
+count up to the bound that matters, or the values of the last element.  A `since` resets it.
+Normative text: docs/spec/artifact.md, section "Statements as tables".
+Cost: states times letters; a statement whose table has more than `MAX_STATES` states has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+from tcc_certs.policy import forms
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.forms import Condition, Rule, Source, Term
+from tcc_certs.policy.kinds import walk
+from tcc_certs.policy.meaning import MISSING, arithmetic, clock, compare, matches, same
+from tcc_certs.values.places import NONE, State, constant
+
+MAX_STATES = 1 << 12
+MAX_SLOTS = 1 << 10
+MAX_VALUES = 1 << 8  # combinations of values that one comparison looks at
+MAX_COUNT = 1 << 12
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A call of plans: a tool, and the states of its listed fields."""
+
+    tool: str
+    states: Mapping[str, State] = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The automaton of a statement.
+
+    Attributes:
+        moves: by state and letter the next state; -1: the statement forbids the letter.
+        accepts: by state, whether a plan may end there.
+        exact: whether no choice was needed: the table allows what the definition allows.
+    """
+
+    moves: tuple[tuple[int, ...], ...]
+    accepts: tuple[bool, ...]
+    exact: bool
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it forbids nothing."""
+        return all(self.accepts) and all(min(row, default=0) >= 0 for row in self.moves)
+
+
+class Part(NamedTuple):
+    """Where a statement is held in plans, and its table.
+
+    Attributes:
+        place: ``automaton``, ``gate`` or ``both``.
+        table: None where the place is ``gate``.
+    """
+
+    place: str
+    table: Table | None
+
+
+def letters_of(core: Core) -> tuple[Letter, ...]:
+    """The calls of a core as letters, in its order."""
+    found = []
+    for call in core.calls:
+        tool = core.tools[call.tool]
+        states = {}
+        for declared, at in zip(tool.listed, call.values, strict=True):
+            texts = ("",) * declared.optional + declared.values
+            states[declared.name] = constant(texts[at]) if texts[at] else NONE
+        found.append(Letter(tool.name, states))
+    return tuple(found)
+
+
+def part_of(rule: Rule, letters: Sequence[Letter]) -> Part:
+    """The place of a statement and its table; totals have none here."""
+    if rule.kind in ("ask", "total"):
+        return Part("gate", None)
+    table = tabulate(rule, letters)
+    if table is None or (table.is_idle and not table.exact):
+        return Part("gate", None)
+    asks_more = rule.across or rule.within is not None
+    return Part("automaton" if table.exact and not asks_more else "both", table)
+
+
+def tabulate(rule: Rule, letters: Sequence[Letter]) -> Table | None:
+    """The table of a statement; None where it would have too many states or memories."""
+    reader = _Reader(letters)
+    try:
+        machine = _machine(rule, reader)
+        states = {machine.start: 0}
+        order = [machine.start]
+        moves: list[tuple[int, ...]] = []
+        for memory in order:
+            row = []
+            for at in range(len(letters)):
+                after = machine.step(memory, at)
+                if after is not None and after not in states:
+                    if len(order) == MAX_STATES:
+                        return None
+                    states[after] = len(order)
+                    order.append(after)
+                row.append(-1 if after is None else states[after])
+            moves.append(tuple(row))
+    except _TooMany:
+        return None
+    accepts = tuple([machine.accepts(memory) for memory in order])
+    return Table(tuple(moves), accepts, reader.exact)
+
+
+class _TooMany(Exception):
+    """A statement needs more memories than a table may have."""
+
+
+Memory: TypeAlias = "tuple[Any, ...]"
+
+# What an element does to a memory: whether it can be in the source and out of it, whether it must
+# and whether it may be a mark, and its value.
+
+
+class _Effect(NamedTuple):
+    can_be_in: bool
+    can_be_out: bool
+    must_mark: bool
+    may_mark: bool
+    value: Any
+
+
+class _Use(NamedTuple):
+    """A source as a condition uses it.
+
+    Attributes:
+        what: ``some``, ``count``, ``sum`` or ``last``.
+        extra: conditions on the element beside those of the source, and whether each is negated.
+        term: of ``sum`` and ``last``: over the element.
+        cap: of ``count`` and ``sum``: amounts from here on are one amount.
+    """
+
+    what: str
+    source: Source
+    extra: tuple[tuple[Condition, bool], ...] = ()
+    term: Term | None = None
+    cap: int = 0
+
+
+class _Reader:
+    """Conditions over letters and memories.
+
+    Attributes:
+        exact: False once an atom was taken as either true or false.
+    """
+
+    def __init__(self, letters: Sequence[Letter]) -> None:
+        self.letters = letters
+        self.exact = True
+        self.slots: list[tuple[str, int, tuple[_Effect | None, ...]]] = []
+        self._numbers: dict[tuple[Any, ...], int] = {}
+        self._elements: dict[int, tuple[Letter, State | None]] = {}
+        self._memory: Memory = ()
+        self._decided: int | None = None
+        self._depth = 0
+
+    def known(self, term: Term) -> State | None:
+        """The one state of a term over the letter that is decided; None: it is not known."""
+        self._depth += 1  # no source has a memory here
+        found = self._values(term)
+        self._depth -= 1
+        if found is None or len(found) != 1:
+            self.exact = False
+            return None
+        return next(iter(found))
+
+    def pays(self, conditions: Sequence[Condition], letter: Letter) -> bool:
+        """Whether a letter can pay what the letter that is decided owes."""
+        self._elements[1] = (letter, None)
+        return self._all(conditions, True)
+
+    # Deciding.
+
+    def can(
+        self, conditions: Sequence[Condition], want: bool, decided: int | None, memory: Memory
+    ) -> bool:
+        """Whether all conditions can be true, or one of them false, by some choice.
+
+        Args:
+            decided: the letter that is decided; None: the plan ends.
+        """
+        self._memory, self._decided = memory, decided
+        self._elements = {} if decided is None else {0: (self.letters[decided], None)}
+        return self._all(conditions, want)
+
+    def _all(self, conditions: Sequence[Condition], want: bool) -> bool:
+        found = [self._can(condition, want) for condition in conditions]
+        return all(found) if want else any(found)
+
+    def _can(self, condition: Condition, want: bool) -> bool:
+        match condition:
+            case forms.Not(of):
+                return self._can(of, not want)
+            case forms.All(parts):
+                return self._all(parts, want)
+            case forms.AnyOf(parts):
+                found = [self._can(part, want) for part in parts]
+                return any(found) if want else all(found)
+            case forms.IsOf(level, tools):
+                return (self._elements[level][0].tool in tools) is want
+            case forms.Some(of):
+                return self._some(_Use("some", of), want)
+            case forms.Every(of, conditions):
+                # An element that is in the source, and of which a condition is false, is a breach.
+                return self._some(_Use("some", of, ((forms.All(conditions), True),)), not want)
+            case forms.Among(of, source):
+                equal = forms.Compare("=", forms.Element(source.level), (of,))
+                if not isinstance(source.base, forms.Rows):
+                    return self._either()
+                return self._some(_Use("some", source, ((equal, False),)), want)
+            case forms.Compare(operator, left, options):
+                return self._compare(operator, left, options, want)
+            case forms.Same(left, right):
+                return self._judge([left, right], lambda one, other: same(one, other), want)
+            case forms.Between(of, low, high):
+                return self._between(of, low, high, want)
+            case forms.Matches(of, pattern):
+                return self._judge([of], lambda state: matches(state, pattern), want)
+        raise TypeError(condition)
+
+    def _either(self) -> bool:
+        self.exact = False
+        return True
+
+    def _compare(self, operator: str, left: Term, options: Sequence[Term], want: bool) -> bool:
+        if len(options) == 1:
+            for one, other, sign in (
+                (left, options[0], operator),
+                (options[0], left, _FLIP[operator]),
+            ):
+                if isinstance(one, forms.Count | forms.Sum):
+                    return self._amount(one, sign, other, want)
+        null = ("z", None)
+
+        def judge(one: State, *others: State) -> bool | None:
+            truths = []
+            for other, option in zip(others, options, strict=True):
+                if option == forms.Constant(null) and operator == "=":
+                    missing = one[0] in ("missing", "unknown")
+                    truths.append(True if one == NONE else None if missing else one == null)
+                else:
+                    truths.append(compare(operator, one, other))
+            return True if True in truths else None if None in truths else False
+
+        return self._judge([left, *options], judge, want)
+
+    def _between(self, of: Term, low: Term, high: Term, want: bool) -> bool:
+        if isinstance(of, forms.Count | forms.Sum):
+            above = self._amount(of, ">=", low, want)
+            below = self._amount(of, "<=", high, want)
+            if not want:
+                return above or below
+            return above and below
+
+        def judge(value: State, least: State, most: State) -> bool | None:
+            ends = (compare(">=", value, least), compare("<=", value, most))
+            return False if False in ends else None if None in ends else True
+
+        return self._judge([of, low, high], judge, want)
+
+    def _judge(self, terms: Sequence[Term], judge: Any, want: bool) -> bool:
+        """Whether some choice of the values of terms gives the wanted truth."""
+        values = [self._values(term) for term in terms]
+        combinations: list[tuple[State, ...]] = [()]
+        for states in values:
+            if states is None:
+                return self._either()
+            combinations = [(*one, state) for one in combinations for state in states]
+            if len(combinations) > MAX_VALUES:
+                return self._either()
+        return any(judge(*one) is want for one in combinations)
+
+    def _amount(self, amount: forms.Count | forms.Sum, sign: str, other: Term, want: bool) -> bool:
+        """Whether a count or sum can compare so with a known number, or not so."""
+        known = self._values(other)
+        if known is None:
+            return self._either()
+        if len(known) != 1 or next(iter(known))[0] != "n":
+            return self._either() if len(known) != 1 else False
+        if any(isinstance(form, Source) for form in walk(other)):
+            return self._either()
+        number = next(iter(known))[1]
+        cap = self._cap(other)
+        if cap is None or (isinstance(amount, forms.Count) and amount.distinct):
+            return self._either()
+        term = amount.term if isinstance(amount, forms.Sum) else None
+        use = _Use("count" if term is None else "sum", amount.of, (), term, cap)
+        slot = self._slot(use)
+        if slot is None:
+            return self._either()
+        low, high = self._memory[slot] if self._memory else (0, 0)
+        if not want:
+            sign = _NEGATED[sign]
+        if sign in ("<", "<="):
+            return bool(low < number if sign == "<" else low <= number)
+        if sign in (">", ">="):
+            return bool(high > number if sign == ">" else high >= number)
+        if sign == "!=":
+            return not low == high == number
+        return bool(low <= number <= high)
+
+    def _cap(self, other: Term) -> int | None:
+        """An amount above every number that a term is, for any letter that is decided."""
+        kept = self._elements
+        most = 0
+        for letter in self.letters:
+            self._elements = {0: (letter, None)}
+            try:
+                values = self._values(other)
+            except KeyError:  # a field that calls of other tools do not have
+                continue
+            if values is None:
+                continue
+            for state in values:
+                if state[0] == "n":
+                    most = max(most, int(state[1]) + 2)
+        self._elements = kept
+        return most if most <= MAX_COUNT else None
+
+    # Values.
+
+    def _values(self, term: Term) -> frozenset[State] | None:
+        """The states that a term can have; None: any."""
+        match term:
+            case forms.Constant(state):
+                return frozenset((state,))
+            case forms.Element(level):
+                value = self._elements[level][1]
+                return None if value is None else frozenset((value,))
+            case forms.Get(forms.Element(level), name) | forms.Get(
+                forms.CallOf(forms.Element(level)), name
+            ):
+                listed = self._elements[level][0].states.get(name)
+                return None if listed is None else frozenset((listed,))
+            case forms.Get(forms.Last(of), name):
+                element: Term = forms.Element(of.level)
+                if isinstance(of.base, forms.Rows):
+                    return None
+                return self._last(of, forms.Get(element, name))
+            case forms.Get(forms.CallOf(forms.Last(of)), name):
+                return self._last(of, forms.Get(forms.CallOf(forms.Element(of.level)), name))
+            case forms.Last(of):
+                return self._last(of, forms.Element(of.level))
+            case forms.Arithmetic(operator, left, right):
+                one, other = self._values(left), self._values(right)
+                if one is None or other is None or len(one) * len(other) > MAX_VALUES:
+                    return None
+                return frozenset([arithmetic(operator, a, b) for a in one for b in other])
+            case forms.Clock(function, of, zone):
+                found = self._values(of)
+                return (
+                    None if found is None else frozenset([clock(function, s, zone) for s in found])
+                )
+            case forms.Choose():
+                return self._choose(term)
+        return None
+
+    def _choose(self, term: forms.Choose) -> frozenset[State] | None:
+        of = self._values(term.of)
+        if of is None:
+            return None
+        found: set[State] = set()
+        for state in of:
+            if state[0] in ("none", "missing", "unknown"):
+                found.add(state)
+                continue
+            then = term.otherwise
+            for tests, value in term.arms:
+                if any(compare("=", state, test.state) is not False for test in _constants(tests)):
+                    then = value
+                    break
+            values = None if then is None else self._values(then)
+            if values is None:
+                return None
+            found |= values
+        return frozenset(found)
+
+    def _last(self, of: Source, term: Term) -> frozenset[State] | None:
+        slot = self._slot(_Use("last", of, (), term))
+        if slot is None:
+            return None
+        values: frozenset[State] = self._memory[slot] if self._memory else frozenset((MISSING,))
+        return values
+
+    # Memories.
+
+    def _some(self, use: _Use, want: bool) -> bool:
+        slot = self._slot(use)
+        if slot is None:
+            return self._either()
+        can, must = self._memory[slot] if self._memory else (False, False)
+        return bool(can) if want else not must
+
+    def _slot(self, use: _Use) -> int | None:
+        """The number of the memory of a use for the letter that is decided."""
+        if self._depth:
+            return None  # a source inside a filter
+        effects = []
+        kept = self._elements
+        self._depth += 1
+        try:
+            for at in range(len(self.letters)):
+                effects.append(self._effect(use, at))
+        except _Unheld:
+            return None
+        finally:
+            self._depth -= 1
+            self._elements = kept
+        key = (use.what, use.cap, tuple(effects))
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.slots)
+            self.slots.append(key)
+            if number >= MAX_SLOTS:
+                raise _TooMany
+        return number
+
+    def _effect(self, use: _Use, at: int) -> _Effect | None:
+        """What a letter does to the memory of a use; None: nothing."""
+        letter, source = self.letters[at], use.source
+        must = may = False
+        for mark in source.marks:
+            can_be_in, can_be_out = self._is_in(mark, letter, ())
+            must, may = must or not can_be_out, may or can_be_in
+        can_be_in, can_be_out = self._is_in(source, letter, use.extra)
+        value: Any = None
+        if use.what == "last" and not can_be_in and not can_be_out:
+            raise _Unheld  # an unsure element: all that may be the last one have to agree
+        if (can_be_in or not can_be_out) and use.term is not None:
+            found = self._values(use.term)
+            if use.what == "sum":
+                if found is None or len(found) != 1 or next(iter(found))[0] != "n":
+                    raise _Unheld
+                value = next(iter(found))[1]
+                if value < 0 or value != int(value):
+                    raise _Unheld
+            else:
+                value = found
+                if found is None:
+                    raise _Unheld
+        if can_be_out and not (can_be_in or must or may):
+            return None
+        return _Effect(can_be_in, can_be_out, must, may, value)
+
+    def _is_in(
+        self, source: Source, letter: Letter, extra: Sequence[tuple[Condition, bool]]
+    ) -> tuple[bool, bool]:
+        """Whether a letter can be in a source, and out of it."""
+        base = source.base
+        level = source.level
+        can_be_in, can_be_out = True, False
+        value: State | None = None
+        if isinstance(base, forms.Rows):
+            inner = base.of
+            if base.most is not None or not isinstance(inner.base, forms.Calls) or inner.marks:
+                raise _Unheld
+            can_be_in, can_be_out = self._is_in(inner, letter, ())
+            if not can_be_in:
+                return False, True
+            self._elements = {**self._elements, level: (letter, None)}
+            states = self._values(base.get)
+            if states is None:
+                raise _Unheld
+            (value,) = states
+            if value == NONE:
+                return False, True
+        elif isinstance(base, forms.Calls):
+            if letter.tool not in base.tools:
+                return False, True
+        else:
+            raise _Unheld
+        if source.within is not None:
+            self.exact = False  # a call can be older than the window
+            can_be_out = True
+        self._elements = {**self._elements, level: (letter, value)}
+        for condition in source.conditions:
+            can_be_in = can_be_in and self._can(condition, True)
+            can_be_out = can_be_out or self._can(condition, False)
+        for condition, negated in extra:
+            can_be_in = can_be_in and self._can(condition, not negated)
+            can_be_out = can_be_out or self._can(condition, negated)
+        return can_be_in, can_be_out
+
+    def start(self) -> Memory:
+        """The memory of the empty plan."""
+        first: dict[str, Any] = {
+            "some": (False, False), "count": (0, 0), "sum": (0, 0), "last": frozenset((MISSING,)),
+        }  # fmt: skip
+        return tuple([first[what] for what, _, _ in self.slots])
+
+    def after(self, memory: Memory, at: int) -> Memory:
+        """The memory after a letter."""
+        return tuple(
+            [
+                one if effects[at] is None else _updated(what, cap, one, effects[at])
+                for (what, cap, effects), one in zip(self.slots, memory, strict=True)
+            ]
+        )
+
+
+class _Unheld(Exception):
+    """A source has no finite memory over the letters."""
+
+
+def _constants(tests: Iterable[Term]) -> Iterable[forms.Constant]:
+    return [test for test in tests if isinstance(test, forms.Constant)]
+
+
+def _updated(what: str, cap: int, one: Any, effect: _Effect | None) -> Any:
+    if effect is None:
+        return one
+    if what == "last":
+        values: frozenset[State] = one
+        if effect.can_be_in:
+            values = effect.value | values if effect.can_be_out else effect.value
+        if effect.may_mark:
+            values = values | {MISSING}
+        return frozenset((MISSING,)) if effect.must_mark else values
+    # The least is what must be in it since the last call that may be a mark, the most what can be.
+    if what == "some":
+        can, must = one
+        can, must = can or effect.can_be_in, must or not effect.can_be_out
+        return can and not effect.must_mark, must and not effect.may_mark
+    low, high = one
+    step = 1 if what == "count" else effect.value or 0
+    high = min(cap, high + step) if effect.can_be_in else high
+    low = low if effect.can_be_out else min(cap, low + step)
+    return 0 if effect.may_mark else low, 0 if effect.must_mark else high
+
+
+_FLIP = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_NEGATED = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+
+# Machines: what each kind of statement does with letters.
+
+
+class _Machine:
+    """A statement over memories."""
+
+    start: Memory
+
+    def step(self, memory: Memory, at: int) -> Memory | None:
+        """The memory after a letter; None: the statement forbids it."""
+        raise NotImplementedError
+
+    def accepts(self, memory: Memory) -> bool:
+        """Whether a plan may end."""
+        return True
+
+
+def _machine(rule: Rule, reader: _Reader) -> _Machine:
+    if rule.kind == "owe":
+        return _Owe(rule, reader)
+    if rule.kind == "limit":
+        return _Limit(rule, reader)
+    return _Require(rule, reader)
+
+
+class _Require(_Machine):
+    """``require``, ``forbid`` and ``finally``."""
+
+    def __init__(self, rule: Rule, reader: _Reader) -> None:
+        self._rule, self._reader = rule, reader
+        self._then = () if rule.then is None else (rule.then,)
+        self._tools = rule.tools or frozenset()
+        # Each slot is found by deciding every letter once, with no memory.
+        if rule.tools is None:
+            reader.can(self._then, True, None, ())
+        for at, letter in enumerate(reader.letters):
+            if letter.tool in self._tools:
+                self._allows(at, ())
+        self.start = reader.start()
+
+    def _allows(self, at: int, memory: Memory) -> bool:
+        # Both are asked whatever the first says: so the first look at a letter finds all slots.
+        excluded = self._reader.can(self._rule.where, False, at, memory)
+        holds = self._reader.can(self._then, True, at, memory)
+        return excluded or (bool(self._then) and holds)
+
+    def step(self, memory: Memory, at: int) -> Memory | None:
+        if self._reader.letters[at].tool in self._tools and not self._allows(at, memory):
+            return None
+        return self._reader.after(memory, at)
+
+    def accepts(self, memory: Memory) -> bool:
+        if self._rule.tools is not None:
+            return True
+        return self._reader.can(self._then, True, None, memory)
+
+
+class _Owe(_Machine):
+    """``owe``: a bit for each way in which letters open and pay an obligation."""
+
+    def __init__(self, rule: Rule, reader: _Reader) -> None:
+        self._opens: list[int | None] = []
+        self._pays: list[int] = [0] * len(reader.letters)
+        classes: dict[tuple[bool, ...], int] = {}
+        for at, letter in enumerate(reader.letters):
+            opens = letter.tool in (rule.tools or ())
+            if not opens or (rule.where and reader.can(rule.where, False, at, ())):
+                self._opens.append(None)
+                continue
+            pays = []
+            for other in reader.letters:
+                reader.can((), True, at, ())
+                paid = other.tool in rule.pays
+                pays.append(paid and reader.pays(rule.paying, other))
+            self._opens.append(classes.setdefault(tuple(pays), len(classes)))
+        for pays_of, bit in classes.items():
+            for at, paid in enumerate(pays_of):
+                self._pays[at] |= paid << bit
+        if len(classes) > MAX_SLOTS:
+            raise _TooMany
+        if rule.within is not None:
+            reader.exact = False
+        self.start = (0,)
+
+    def step(self, memory: Memory, at: int) -> Memory | None:
+        bits = memory[0] & ~self._pays[at]
+        opened = self._opens[at]
+        return (bits if opened is None else bits | 1 << opened,)
+
+    def accepts(self, memory: Memory) -> bool:
+        return bool(memory[0] == 0)
+
+
+class _Limit(_Machine):
+    """``limit``: an amount for each key."""
+
+    def __init__(self, rule: Rule, reader: _Reader) -> None:
+        self._keys: dict[Any, int] = {}
+        self._effects: list[tuple[int, Any, Any] | None] = []
+        bounds: dict[int, int] = {}
+        for at, letter in enumerate(reader.letters):
+            self._effects.append(None)
+            if letter.tool not in (rule.tools or ()):
+                continue
+            if rule.where and reader.can(rule.where, False, at, ()):
+                continue
+            reader.can((), True, at, ())
+            key = tuple([reader.known(term) for term in rule.per])
+            amount: Any = ("n", 1)
+            if rule.field is not None:
+                amount = letter.states.get(rule.field)
+            most = reader.known(rule.most) if rule.most is not None else None
+            if None in key or amount is None or rule.within is not None:
+                reader.exact = False
+                continue
+            if most is None or most[0] != "n":
+                reader.exact = reader.exact and most is not None
+                # A bound that is no number lets nothing through.
+                most = ("n", MAX_COUNT if most is None else -1)
+            number = self._keys.setdefault(key, len(self._keys))
+            step = amount[1]
+            if step != int(step) or most[1] > MAX_COUNT:
+                raise _TooMany
+            bounds[number] = max(bounds.get(number, 0), int(most[1] // 1))
+            self._effects[at] = (number, int(step), most[1] if most[1] < MAX_COUNT else None)
+        self._caps = [bounds[number] + 1 for number in range(len(self._keys))]
+        self.start = (0,) * len(self._keys)
+
+    def step(self, memory: Memory, at: int) -> Memory | None:
+        effect = self._effects[at]
+        if effect is None:
+            return memory
+        number, step, most = effect
+        total = memory[number] + step
+        if most is not None and total > most:
+            return None
+        total = min(total, self._caps[number])
+        return (*memory[:number], total, *memory[number + 1 :])
