@@ -11,7 +11,7 @@ from typing import Any
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.policy.core import Core, Learned, Tool
-from tcc_certs.policy.history import DONE, Call, DictHistory, ListHistory
+from tcc_certs.policy.history import DONE, Call, DictHistory, Draw, ListHistory
 from tcc_certs.policy.meaning import Policy, Refusal
 from tcc_certs.values import places
 from tcc_certs.values.fields import Field
@@ -60,15 +60,21 @@ class Course:
     Args:
         given: the attributes that the session starts with, as JSON values.
         indexed: whether calls are looked up by their keys, or scanned.
+        account: the draws of all sessions on limits across sessions; sessions share it.
     """
 
     def __init__(
-        self, policy: Policy, given: Mapping[str, Any] | None = None, *, indexed: bool = True
+        self,
+        policy: Policy,
+        given: Mapping[str, Any] | None = None,
+        *,
+        indexed: bool = True,
+        account: dict[int, list[Draw]] | None = None,
     ) -> None:
         self.policy = policy
         states = given_states(policy.core, given or {})
         history = DictHistory if indexed else ListHistory
-        self.history: ListHistory = history(policy.core, states)
+        self.history: ListHistory = history(policy.core, states, account)
 
     def check(self, tool: str, arguments: Mapping[str, Any], at_ms: int = 0) -> list[Refusal]:
         """The statements that do not let a call through."""

@@ -81,12 +81,13 @@ class History(Protocol):
         """
 
     def draws(
-        self, limit: int, key: tuple[State, ...] | None, since_ms: int | None
+        self, limit: int, key: tuple[State, ...] | None, since_ms: int | None, across: bool
     ) -> Sequence[Draw]:
         """The draws under a limit whose key is `key` or unknown; all draws where `key` is None.
 
         Args:
             limit: the number of the statement.
+            across: whether the draws of other sessions are among them.
         """
 
     def attribute(self, name: str) -> State:
@@ -107,11 +108,18 @@ class ListHistory:
 
     Args:
         given: the states of the attributes that the session starts with.
+        account: the draws of all sessions, by the number of the limit; sessions share it.
     """
 
-    def __init__(self, core: Core, given: Mapping[str, State]) -> None:
+    def __init__(
+        self,
+        core: Core,
+        given: Mapping[str, State],
+        account: dict[int, list[Draw]] | None = None,
+    ) -> None:
         self.calls: list[Call] = []
         self._draws: dict[int, list[Draw]] = {}
+        self._account = self._draws if account is None else account
         self._given = dict(given)
         self._learned = {one.name: one for one in core.given if isinstance(one, Learned)}
 
@@ -128,12 +136,13 @@ class ListHistory:
         ]
 
     def draws(
-        self, limit: int, key: tuple[State, ...] | None, since_ms: int | None
+        self, limit: int, key: tuple[State, ...] | None, since_ms: int | None, across: bool
     ) -> Sequence[Draw]:
         """See :class:`History`."""
+        draws = self._account if across else self._draws
         return [
             draw
-            for draw in self._draws.get(limit, [])
+            for draw in draws.get(limit, [])
             if (since_ms is None or draw.call.at_ms >= since_ms)
             and (key is None or draw.key is None or draw.key == key)
         ]
@@ -147,6 +156,8 @@ class ListHistory:
         self.calls.append(call)
         for limit, draw in draws.items():
             self._draws.setdefault(limit, []).append(draw)
+            if self._account is not self._draws:
+                self._account.setdefault(limit, []).append(draw)
 
     def record(self, call: Call, outcome: str, answers: Mapping[str, State]) -> None:
         """Record an outcome; attributes are learned in the order of these records."""
@@ -166,8 +177,13 @@ class ListHistory:
 class DictHistory(ListHistory):
     """A history that looks calls up by their keys; each kind of question has an index."""
 
-    def __init__(self, core: Core, given: Mapping[str, State]) -> None:
-        super().__init__(core, given)
+    def __init__(
+        self,
+        core: Core,
+        given: Mapping[str, State],
+        account: dict[int, list[Draw]] | None = None,
+    ) -> None:
+        super().__init__(core, given, account)
         self._of_tool: dict[str, list[Call]] = {}
         self._indices: dict[tuple[str, tuple[str, ...]], dict[tuple[State, ...], list[Call]]] = {}
         self._buckets: dict[int, dict[tuple[State, ...] | None, list[Draw]]] = {}
@@ -210,9 +226,11 @@ class DictHistory(ListHistory):
         return [index[key] for key in product(*choices) if key in index]
 
     def draws(
-        self, limit: int, key: tuple[State, ...] | None, since_ms: int | None
+        self, limit: int, key: tuple[State, ...] | None, since_ms: int | None, across: bool
     ) -> Sequence[Draw]:
         """See :class:`History`."""
+        if across and self._account is not self._draws:
+            return super().draws(limit, key, since_ms, across)
         buckets = self._buckets.get(limit, {})
         keys = buckets if key is None else [one for one in (key, None) if one in buckets]
         found = _in_order([buckets[one] for one in keys], lambda draw: draw.call.at)

@@ -785,7 +785,7 @@ class Policy:
         since = None if rule.within is None else now_ms - rule.within
         sums: dict[tuple[State, ...] | None, Any] = {draw.key: 0}
         unknown = 0
-        for other in history.draws(number, draw.key, since):
+        for other in history.draws(number, draw.key, since, rule.across):
             if other.call.outcome in (FAILED, ANSWERED):
                 continue
             if other.key is None:
