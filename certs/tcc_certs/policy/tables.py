@@ -314,7 +314,7 @@ class _Reader:
         if sign in (">", ">="):
             return bool(high > number if sign == ">" else high >= number)
         if sign == "!=":
-            return not low == high == number
+            return bool(low < number or high > number)
         return bool(low <= number <= high)
 
     def _cap(self, other: Term) -> int | None:
