@@ -29,6 +29,8 @@ class Tool:
         errors_failed: an error means that nothing happened.
         error_text: the pattern of answers that are texts and report an error.
         parallel: calls may be under way together with calls that they commute with.
+        doc: what the author says about the tool.
+        bind: ``("mcp", server, tool)`` or ``("python", target)``.
     """
 
     name: str
@@ -42,6 +44,8 @@ class Tool:
     errors_failed: bool = False
     error_text: str | None = None
     parallel: bool = False
+    doc: str | None = None
+    bind: tuple[str, ...] | None = None
 
     @property
     def listed(self) -> tuple[Field, ...]:

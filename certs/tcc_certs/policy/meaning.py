@@ -699,6 +699,9 @@ class Debt:
 class Policy:
     """The statements of a core, ready to decide calls.
 
+    Attributes:
+        bare_texts: as :class:`Kinds` has them.
+
     Raises:
         Fault: a statement or a `let` is wrong.
     """
@@ -708,6 +711,7 @@ class Policy:
         kinds.check_lets()
         self.core = core
         self.rules: tuple[Rule, ...] = tuple([kinds.rule(one) for one in core.statements])
+        self.bare_texts: frozenset[int] = frozenset(kinds.bare_texts)
         self._of_tool: dict[str, list[int]] = {tool.name: [] for tool in core.tools}
         for number, rule in enumerate(self.rules):
             for tool in rule.tools if rule.tools is not None else ():

@@ -39,6 +39,7 @@ FUNCTIONS: Mapping[str, tuple[int, int]] = {  # the least and the most arguments
 }
 UNITS: Mapping[str, int] = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 TOTALS = ("depth", "price", "cost", "latency", "epsilon")
+SHORT_TOTAL = 15  # characters of a whole number that is a JSON number in a core
 
 _T = TypeVar("_T")
 
@@ -629,7 +630,7 @@ def statement_json(statement: Statement) -> dict[str, Json]:
             found |= {"most": json_of(statement.most)}
             found |= {} if statement.scope is None else {"scope": statement.scope}
         case Total():
-            whole = "." not in statement.most and len(statement.most) <= 15
+            whole = "." not in statement.most and len(statement.most) <= SHORT_TOTAL
             most: Json = int(statement.most) if whole else statement.most
             found = {"kind": "total", "what": statement.what, "most": most}
     return found if statement.because is None else found | {"because": statement.because}
