@@ -7,10 +7,48 @@ them.  *Elements* are numbered by levels: level 0 is the call being decided (in 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Set as AbstractSet
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from tcc_certs.values.places import State
+
+# Sets of tools.
+
+
+class ManyTools(AbstractSet[str]):
+    """A large set of tools, with one bit for each tool of the core.
+
+    Args:
+        mask: its bits, the first tool's lowest.
+        places: of all tools, in order.
+    """
+
+    __slots__ = ("_hash_of", "_mask", "_places")
+
+    def __init__(self, mask: int, places: Mapping[str, int]) -> None:
+        self._mask, self._places = mask, places
+        self._hash_of: int | None = None
+
+    def __contains__(self, tool: object) -> bool:
+        at = self._places.get(tool) if isinstance(tool, str) else None
+        return at is not None and self._mask >> at & 1 == 1
+
+    def __iter__(self) -> Iterator[str]:
+        bits = reversed(f"{self._mask:b}")
+        return (name for name, bit in zip(self._places, bits, strict=False) if bit == "1")
+
+    def __len__(self) -> int:
+        return self._mask.bit_count()
+
+    def __hash__(self) -> int:
+        if self._hash_of is None:
+            self._hash_of = self._hash()
+        return self._hash_of
+
+
+Tools: TypeAlias = "frozenset[str] | ManyTools"  # few tools, or many
+
 
 # Terms.
 
@@ -127,7 +165,7 @@ Term: TypeAlias = (
 class Calls:
     """The earlier calls of these tools."""
 
-    tools: frozenset[str]
+    tools: Tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +324,7 @@ class IsOf:
     """The call of a level is of one of these tools."""
 
     level: int
-    tools: frozenset[str]
+    tools: Tools
 
 
 Condition: TypeAlias = (
@@ -316,11 +354,11 @@ class Rule:
     """
 
     kind: str
-    tools: frozenset[str] | None = None
+    tools: Tools | None = None
     where: tuple[Condition, ...] = ()
     then: Condition | None = None
     who: str = ""
-    pays: frozenset[str] = frozenset()
+    pays: Tools = frozenset()
     paying: tuple[Condition, ...] = ()
     keys: tuple[Key, ...] = ()
     within: int | None = None

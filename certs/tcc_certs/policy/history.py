@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tcc_certs.policy.core import Core, Learned
+from tcc_certs.policy.forms import Tools
 from tcc_certs.values.places import NONE, UNKNOWN, State
 
 # Outcomes.  A call that is under way is OPEN, and counts like one whose outcome is UNKNOWN.
@@ -72,7 +73,7 @@ class History(Protocol):
         """All decided calls, in order."""
 
     def candidates(
-        self, tools: frozenset[str], keys: Sequence[Wanted], since_ms: int | None
+        self, tools: Tools, keys: Sequence[Wanted], since_ms: int | None
     ) -> Sequence[Call]:
         """The calls of these tools whose arguments do not surely differ from the keys.
 
@@ -124,7 +125,7 @@ class ListHistory:
         self._learned = {one.name: one for one in core.given if isinstance(one, Learned)}
 
     def candidates(
-        self, tools: frozenset[str], keys: Sequence[Wanted], since_ms: int | None
+        self, tools: Tools, keys: Sequence[Wanted], since_ms: int | None
     ) -> Sequence[Call]:
         """See :class:`History`."""
         return [
@@ -199,7 +200,7 @@ class DictHistory(ListHistory):
             self._buckets.setdefault(limit, {}).setdefault(draw.key, []).append(draw)
 
     def candidates(
-        self, tools: frozenset[str], keys: Sequence[Wanted], since_ms: int | None
+        self, tools: Tools, keys: Sequence[Wanted], since_ms: int | None
     ) -> Sequence[Call]:
         """See :class:`History`."""
         found = [run for tool in tools if tool in self._of_tool for run in self._runs(tool, keys)]

@@ -5,25 +5,26 @@ resolved, and `let`, `same`, `unused` and `forbid` are expanded.  A mistake rais
 :class:`Fault`, which names the node.  The reader of cores and the compiler both use this module, so
 a word has one meaning.  Normative text: docs/spec/core.md, section "Kinds".
 
-Cost: linear in the expanded statement, which has at most `MAX_EXPANDED` nodes; sets of tools are
-bit masks.
+Cost: linear in the expanded statement, which has at most `MAX_EXPANDED` nodes.  All statements
+together take at most `MAX_WORK` steps, and `WORK_PER_NODE` more for each node of the core.  Sets of
+tools are bit masks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cache
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import is_identifier
 from tcc_certs.policy import forms, nodes
 from tcc_certs.policy.core import Core, Learned
-from tcc_certs.policy.forms import Condition, Source, Term
+from tcc_certs.policy.forms import Condition, Source, Term, Tools
 from tcc_certs.policy.nodes import Definition, Node, Statement, Word
 from tcc_certs.values import places, text_syntax
-from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType, text_of
 from tcc_certs.values.fields import (
     MOST_ELEMENTS,
     DateType,
@@ -42,6 +43,11 @@ MAX_HEIGHT = 100  # nodes around one another, lets expanded
 MAX_LEVELS = 2  # sources inside the filter of a source
 MAX_OPTIONS = 1 << 12
 MAX_KEYS = 8
+FEW_TOOLS = 64  # in a set that has its names
+MAX_SHOWN = 12  # listed values in a message
+MAX_NAMES = 128  # lets of a block, parameters of a let
+MAX_WORK = 1 << 19
+WORK_PER_NODE = 32
 
 _ORDERS = ("<", "<=", ">", ">=")
 _AGGREGATES = ("last", "count", "distinct", "sum", "min", "max")
@@ -60,6 +66,44 @@ class Fault(Exception):
     def __init__(self, code: str, node: object, message: str, instead: str = "") -> None:
         super().__init__(f"{code}: {message}")
         self.code, self.node, self.message, self.instead = code, node, message, instead
+
+
+class Listed:
+    """The values of a listed field.
+
+    Values are compared by their canonical texts, whose hashes an author cannot choose.
+
+    Attributes:
+        texts: canonical texts in declared order, without ``*``.
+    """
+
+    __slots__ = ("_hash", "_set", "texts")
+
+    def __init__(self, texts: Sequence[str] = ()) -> None:
+        self.texts = tuple(texts)
+        self._set = frozenset(self.texts)
+        self._hash = hash(self.texts)
+
+    def __bool__(self) -> bool:
+        return bool(self.texts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Listed) and self.texts == other.texts
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __contains__(self, state: State) -> bool:
+        return _state_text(state) in self._set
+
+
+def _state_text(state: State) -> str | None:
+    """The canonical text of a constant."""
+    name, value = state
+    return places.decimal_of(value) if name == "n" else text_of(value)
+
+
+_NO_VALUES = Listed()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +131,7 @@ class Kind:
     members: tuple[tuple[str, Kind], ...] = ()
     of: Kind | None = None
     most: int = 0
-    listed: tuple[State, ...] = ()
+    listed: Listed = _NO_VALUES
     rest: bool = False
     minutes: int | None = None
 
@@ -101,15 +145,15 @@ _NOTHING = Kind(name="nothing")
 _PLURAL = {"call": "calls", "list": "lists", "record": "records"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class _Scope:
-    """What the words at a place may mean.
+    """What the words at a place may mean; it is never changed.
 
     Attributes:
         elements: by level, the kind of the element and of the call that it is a row of.
         bare, it, this: the levels whose fields bare names are, and that `it` and `this` are.
         names: the lets of the block and the parameters in scope.
-        height: how many nodes are around the place.
+        within: the lets whose bodies are around the place.
     """
 
     elements: tuple[tuple[Kind, Kind | None], ...]
@@ -117,8 +161,16 @@ class _Scope:
     it: int | None
     this: int | None
     names: Mapping[str, _Bound] = field(default_factory=dict)
-    height: int = 0
     within: frozenset[str] = frozenset()
+
+    def inside(
+        self, elements: tuple[tuple[Kind, Kind | None], ...], bare: int | None, it: int | None,
+        this: int | None,
+    ) -> _Scope:  # fmt: skip
+        """The scope with other elements."""
+        return _Scope(
+            elements=elements, bare=bare, it=it, this=this, names=self.names, within=self.within
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +222,11 @@ class _Value:
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """Several values of which one is compared."""
+    """Several values of which one is compared, and what they are beside."""
 
-    parts: tuple[tuple[Node, _Scope], ...]
+    parts: tuple[Node, ...]
+    scope: _Scope
+    beside: Kind | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,25 +239,59 @@ class _Truth:
 _Thing: TypeAlias = "_Draft | _Value | _Options | _Truth"
 
 
-class Kinds:
-    """The kinds of a core.
+class _Named:
+    """The fields of one name, by the index of their tool."""
 
-    Attributes:
-        bare_texts: ids of text nodes beside listed fields that a bare word would mean, too.
-    """
+    def __init__(self) -> None:
+        self.of: dict[int, tuple[Field, bool]] = {}  # whether it is an answer
+
+    @cached_property
+    def has(self) -> int:
+        """The tools that have such a field."""
+        return _mask(self.of)
+
+    @cached_property
+    def arguments(self) -> int:
+        """The tools that have such an argument."""
+        return _mask([at for at, (_, answer) in self.of.items() if not answer])
+
+    @cached_property
+    def slots(self) -> tuple[tuple[Kind, bool, int], ...]:
+        """The different kinds, whether they are answers, and the tools of each."""
+        found: dict[tuple[Kind, bool], list[int]] = {}
+        for at, (declared, answer) in self.of.items():
+            found.setdefault((_kind_of(declared), answer), []).append(at)
+        return tuple([(kind, answer, _mask(tools)) for (kind, answer), tools in found.items()])
+
+
+def _mask(tools: Collection[int]) -> int:
+    bits = bytearray(max(tools, default=0) // 8 + 1)
+    for at in tools:
+        bits[at >> 3] |= 1 << (at & 7)
+    return int.from_bytes(bits, "little")
+
+
+_NOWHERE = _Named()
+
+
+class Kinds:
+    """The kinds of a core."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._masks = {tool.name: 1 << at for at, tool in enumerate(core.tools)}
+        self._places = {tool.name: at for at, tool in enumerate(core.tools)}
+        self._masks = {name: 1 << at for name, at in self._places.items()}
         self._names = [tool.name for tool in core.tools]
         self._all = (1 << len(core.tools)) - 1
-        self._fields: dict[str, dict[tuple[Kind, bool], int]] = {}
-        for tool in core.tools:
+        self._fields: dict[str, _Named] = {}
+        for at, tool in enumerate(core.tools):
             for answer, declared in ((False, tool.arguments), (True, tool.answers)):
                 for one in declared:
-                    slot = self._fields.setdefault(one.name, {})
-                    key = (_kind_of(one), answer)
-                    slot[key] = slot.get(key, 0) | self._masks[tool.name]
+                    named = self._fields.get(one.name)
+                    if named is None:
+                        named = self._fields[one.name] = _Named()
+                    named.of[at] = (one, answer)
+        self._of_field: dict[int, Kind] = {}  # by the ids of fields of the core
         self._lets = {let.name: let for let in core.lets}
         self._learned = {one.name for one in core.given if isinstance(one, Learned)}
         self._given: dict[str, Kind] = {}
@@ -212,11 +300,54 @@ class Kinds:
                 self._learned_kind(given) if isinstance(given, Learned) else _kind_of(given)
             )
         self._shapes: dict[str, str] = {}
-        self._sets: dict[int, frozenset[str]] = {}
+        self._sets: dict[int, Tools] = {}
         self._needs: dict[int, int] = {}
+        self._subject: object = None  # the statement or `let` that is looked at
         self._left = 0
+        self._height = 0
+        self._work = 0
+        self._allowed = MAX_WORK
         self._restricted: tuple[int, Sequence[tuple[Node, _Scope]]] | None = None
-        self.bare_texts: set[int] = set()
+        self._bare: set[int] = set()
+        self._quoted: set[int] = set()
+
+    @property
+    def bare_texts(self) -> frozenset[int]:
+        """The ids of text nodes beside listed fields that a bare word would mean, too."""
+        return frozenset(self._bare - self._quoted)
+
+    # Work.
+
+    def _begin(self, subject: object) -> None:
+        """Begin a statement or a `let`."""
+        self._subject = subject
+        self._left = MAX_EXPANDED
+        self._height = 0
+
+    def _end(self) -> None:
+        self._charge(MAX_EXPANDED - self._left)
+
+    def _charge(self, steps: int) -> None:
+        """Count steps of work.
+
+        Raises:
+            Fault: D201: all statements together take too many.
+        """
+        self._work += steps
+        if self._work <= self._allowed:
+            return
+        if self._allowed == MAX_WORK:
+            self._allowed += WORK_PER_NODE * _size(self._core)
+        if self._work > self._allowed:
+            message = "The expanded statements are too large for their core."
+            raise Fault("D201", self._subject, message)
+
+    def _step(self, node: Node) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise Fault("D201", node, f"The expanded statement has more than {MAX_EXPANDED} nodes.")
+        if self._height > MAX_HEIGHT:
+            raise Fault("D201", node, f"Forms are nested more than {MAX_HEIGHT} deep.")
 
     # Statements.
 
@@ -226,9 +357,14 @@ class Kinds:
         Raises:
             Fault: it is wrong.
         """
-        self._left = MAX_EXPANDED
+        self._begin(statement)
         self._needs = {}
         self._restricted = None
+        found = self._rule(statement)
+        self._end()
+        return found
+
+    def _rule(self, statement: Statement) -> forms.Rule:
         match statement:
             case nodes.Require(on=None):
                 scope = self._block(_no_call(), statement.lets, statement)
@@ -272,21 +408,17 @@ class Kinds:
         for let in self._core.lets:
             if let.parameters:
                 continue
-            self._left = MAX_EXPANDED
+            self._begin(let)
             self._needs = {0: self._all}
             self._restricted = (self._all, ())
-            self._thing(let.body, replace(scope, within=frozenset({let.name})), "any")
+            inner = _Scope(
+                elements=scope.elements, bare=None, it=None, this=0, within=frozenset({let.name})
+            )
+            self._thing(let.body, inner, "any")
+            self._end()
 
     def _ensure_no_circle(self) -> None:
-        mentions = {
-            let.name: [
-                node.name
-                for node in nodes.walk(let.body)
-                if isinstance(node, Word) and node.name not in let.parameters
-                and node.name in self._lets
-            ]
-            for let in self._core.lets
-        }  # fmt: skip
+        mentions = {let.name: self._lets_in(let) for let in self._core.lets}
         done: set[str] = set()
         for let in self._core.lets:
             path: list[tuple[str, int]] = [(let.name, 0)]
@@ -304,6 +436,12 @@ class Kinds:
                 if other not in done:
                     path.append((other, 0))
                     on_path.add(other)
+
+    def _lets_in(self, let: Definition) -> list[str]:
+        """The lets of the file that the body of a `let` names."""
+        parameters = set(let.parameters)
+        names = [node.name for node in nodes.walk(let.body) if isinstance(node, Word)]
+        return [name for name in names if name in self._lets and name not in parameters]
 
     def _owe(self, owe: nodes.Owe) -> forms.Rule:
         tools, where, scope = self._restrict(owe.after, owe.where, owe, decided=False)
@@ -359,11 +497,12 @@ class Kinds:
             per=tuple([value.term for value in per]), within=within, across=across,
         )  # fmt: skip
 
-    def _ensure_summed(self, tools: frozenset[str], name: str, node: object) -> None:
+    def _ensure_summed(self, tools: Tools, name: str, node: object) -> None:
         """The field is a required argument of each tool that is never below 0."""
-        for tool in tools:
-            found = next((f for f in self._core.tool_of[tool].arguments if f.name == name), None)
-            if found is None:
+        fields = self._fields.get(name, _NOWHERE).of
+        for tool in sorted(tools):
+            found, answer = fields.get(self._masks[tool].bit_length() - 1, (None, True))
+            if found is None or answer:
                 raise Fault("TCC204", node, f"`{tool}` has no argument `{name}`.")
             if found.optional or not _never_negative(found):
                 message = f"`{name}` of `{tool}` is no required number of at least 0."
@@ -373,7 +512,7 @@ class Kinds:
 
     def _restrict(
         self, on: Node, where: Sequence[Node], statement: object, *, decided: bool
-    ) -> tuple[frozenset[str], tuple[Condition, ...], _Scope]:
+    ) -> tuple[Tools, tuple[Condition, ...], _Scope]:
         """The tools that a statement restricts, its filter, and the scope of its clauses."""
         mask, wide, filters = self._set(on, _FILE, where)
         own = Kind(name="call", tools=mask, wide=wide, decided=decided)
@@ -391,9 +530,7 @@ class Kinds:
         self._needs[level] = mask
         conditions = []
         for node, outside in filters:
-            scope = replace(
-                outside, elements=inner.elements, bare=inner.bare, it=inner.it, this=inner.this
-            )
+            scope = outside.inside(inner.elements, inner.bare, inner.it, inner.this)
             conditions.append(self._condition(node, scope))
         return tuple(conditions), self._needs.pop(level)
 
@@ -401,6 +538,7 @@ class Kinds:
         self, node: Node, scope: _Scope, where: Sequence[Node] = (), inside: bool = False
     ) -> tuple[int, bool, list[tuple[Node, _Scope]]]:
         """The tools of a set, whether it was written with `any`, and its filters."""
+        self._height += 1
         self._step(node)
         filters: list[tuple[Node, _Scope]] = []
         match node:
@@ -411,21 +549,22 @@ class Kinds:
             case nodes.Union(parts):
                 mask, wide = 0, False
                 for part in parts:
-                    more, any_, _ = self._set(part, _deeper(scope), inside=True)
+                    more, any_, _ = self._set(part, scope, inside=True)
                     mask, wide = mask | more, wide or any_
             case nodes.Minus(left, right):
-                mask, wide, _ = self._set(left, _deeper(scope), inside=True)
-                minus, _, _ = self._set(right, _deeper(scope), inside=True)
+                mask, wide, _ = self._set(left, scope, inside=True)
+                minus, _, _ = self._set(right, scope, inside=True)
                 mask &= ~minus
             case nodes.Where(of, conditions):
                 if inside:
                     raise self._filter_inside(node)
-                mask, wide, filters = self._set(of, _deeper(scope))
+                mask, wide, filters = self._set(of, scope)
                 filters += [(condition, scope) for condition in conditions]
             case _:
                 raise Fault("TCC225", node, "A set of calls belongs here.")
         if not mask:
             raise Fault("TCC225", node, "This set has no tool.")
+        self._height -= 1
         return mask, wide, filters + [(condition, scope) for condition in where]
 
     def _set_named(
@@ -434,7 +573,7 @@ class Kinds:
         let = self._lets.get(name)
         is_let = let is not None and self._fits(name, "set")
         if is_let and name in self._masks:
-            raise self._two(node, "a tool", "a `let`")
+            raise self._two(node, name, "a tool", "a `let`")
         if is_let and let is not None:
             body, inner = self._open(_Bound(let.body, None, let.parameters, name), node, scope)
             mask, wide, filters = self._set(body, inner)
@@ -454,13 +593,17 @@ class Kinds:
     # Blocks and lets.
 
     def _block(self, scope: _Scope, lets: Sequence[Definition], node: object) -> _Scope:
-        names: dict[str, _Bound] = {}
+        if not lets:
+            return scope
+        if len(lets) > MAX_NAMES:
+            raise Fault("D201", node, f"A block has more than {MAX_NAMES} `let`s.")
+        inner = replace(scope, it=None)
         for let in lets:
-            if let.name in names:
-                raise Fault("TCC201", node, f"`{let.name}` is declared twice in this block.")
-            inner = replace(scope, names=dict(names), it=None)
-            names[let.name] = _Bound(let.body, inner, let.parameters, let.name)
-        return replace(scope, names=names)
+            if let.name in inner.names:
+                raise Fault("TCC201", let, f"`{let.name}` is declared twice in this block.")
+            bound = _Bound(let.body, inner, let.parameters, let.name)
+            inner = replace(inner, names={**inner.names, let.name: bound})
+        return replace(inner, it=scope.it)
 
     def _open(
         self, bound: _Bound, node: Node, scope: _Scope, arguments: Sequence[Node] = ()
@@ -472,14 +615,17 @@ class Kinds:
             raise Fault("TCC202" if not arguments else "TCC225", node, message)
         if bound.name and bound.name in scope.within:
             raise Fault("TCC225", node, f"`{bound.name}` is defined by itself.")
+        if len(arguments) > MAX_NAMES:
+            raise Fault("D201", node, f"A `let` has more than {MAX_NAMES} parameters.")
         outside = _FILE if bound.scope is None else bound.scope
         names = dict(outside.names)
         for name, argument in zip(bound.parameters, arguments, strict=True):
             names[name] = _Bound(argument, scope)
         within = scope.within | {bound.name} if bound.name else scope.within
-        return bound.body, replace(
-            outside, elements=scope.elements, names=names, height=scope.height + 1, within=within,
-            this=scope.this if bound.scope is None else outside.this,
+        this = scope.this if bound.scope is None else outside.this
+        return bound.body, _Scope(
+            elements=scope.elements, bare=outside.bare, it=outside.it, this=this, names=names,
+            within=within,
         )  # fmt: skip
 
     # Words.
@@ -501,7 +647,7 @@ class Kinds:
         if beside is not None and ("s", name) in beside.listed and want in ("term", "any"):
             found.append(("a value", None))
         if len(found) > 1:
-            raise self._two(node, found[0][0], found[1][0])
+            raise self._two(node, name, found[0][0], found[1][0])
         if not found:
             raise self._unknown(node, scope, want, beside)
         what, meant = found[0]
@@ -514,15 +660,16 @@ class Kinds:
         if what == "a name of the block" and meant.name == "":
             # An argument is read in the scope of its use; levels are those of this place.
             outer = meant.scope or _FILE
-            inner = replace(outer, elements=scope.elements, height=scope.height + 1,
-                            within=scope.within)  # fmt: skip
+            inner = _Scope(
+                elements=scope.elements, bare=outer.bare, it=outer.it, this=outer.this,
+                names=outer.names, within=scope.within,
+            )  # fmt: skip
             return self._thing(meant.body, inner, want, beside)
         body, inner = self._open(meant, node, scope)
         wanted = "any" if isinstance(body, Word) else want
-        return self._thing(body, inner, wanted, beside)
+        return self._thing(body, inner, wanted)  # values in the body of a `let` are texts
 
-    def _two(self, node: Word, one: str, other: str) -> Fault:
-        name = node.name
+    def _two(self, node: Node, name: str, one: str, other: str) -> Fault:
         instead = f'this.{name}, it.{name}, "{name}" or another name'
         return Fault("TCC234", node, f"`{name}` is {one} and {other} here.", instead)
 
@@ -534,8 +681,7 @@ class Kinds:
         if level is not None:
             own = scope.elements[level][0]
             this = None if scope.this is None else scope.elements[scope.this][0]
-            known = self._fields.get(name, {})
-            lacks = own.name == "call" and bool(known)
+            lacks = own.name == "call" and name in self._fields
             if lacks and this is not None and level != scope.this and self._has(this, name):
                 message = f"The calls of this filter have no field `{name}`."
                 return Fault("TCC204", node, message, f"this.{name}")
@@ -553,9 +699,8 @@ class Kinds:
         return Fault("TCC202", node, f"Nothing is called `{name}` here.")
 
     def _has(self, kind: Kind, name: str) -> bool:
-        found = 0
-        for (_, answer), mask in self._fields.get(name, {}).items():
-            found |= 0 if answer and kind.decided else mask
+        known = self._fields.get(name, _NOWHERE)
+        found = known.arguments if kind.decided else known.has
         return kind.name == "call" and not kind.tools & ~found
 
     def _bare_field(self, name: str, scope: _Scope) -> _Value | None:
@@ -569,10 +714,28 @@ class Kinds:
         holder = own if own.name == "call" else call
         if holder is None:
             return None
-        for (kind, _), mask in self._fields.get(name, {}).items():
-            if holder.tools & mask:
-                return _Value(forms.Element(scope.bare), kind)
-        return None
+        found = self._known(name, holder.tools)
+        return _Value(forms.Element(scope.bare), found[0][0]) if found else None
+
+    def _known(self, name: str, tools: int) -> list[tuple[Kind, bool, int]]:
+        """The kinds of the fields of a name in a set of tools, each with its tools."""
+        named = self._fields.get(name, _NOWHERE)
+        if not tools & named.has:
+            return []
+        if not tools & (tools - 1):
+            declared, answer = named.of[tools.bit_length() - 1]
+            return [(self._declared(declared), answer, tools)]
+        if "slots" not in named.__dict__:
+            self._charge(len(named.of) * (1 + len(self._names) // 512))
+        self._charge(len(named.slots) // 8)
+        return [slot for slot in named.slots if tools & slot[2]]
+
+    def _declared(self, declared: Field) -> Kind:
+        """The kind of a field of a tool."""
+        found = self._of_field.get(id(declared))
+        if found is None:
+            found = self._of_field[id(declared)] = _kind_of(declared)
+        return found
 
     def _field(self, node: Word, scope: _Scope) -> _Value:
         level = scope.bare
@@ -594,11 +757,8 @@ class Kinds:
         raise Fault("TCC204", node, f"A {of.kind.name} has no field `{name}`.")
 
     def _call_field(self, term: Term, kind: Kind, name: str, node: Node) -> Kind:
-        known = self._fields.get(name, {})
-        found = [(one, answer, mask) for (one, answer), mask in known.items() if kind.tools & mask]
-        has = 0
-        for _, _, mask in found:
-            has |= mask
+        found = self._known(name, kind.tools)
+        has = self._fields.get(name, _NOWHERE).has
         lacking = kind.tools & ~has
         if not found:
             raise Fault("TCC204", node, f"These calls have no field `{name}`.")
@@ -620,34 +780,28 @@ class Kinds:
                 raise Fault("TCC225", node, message)
         if len(found) == 1:
             return first
-        listed: dict[State, None] = {}
-        for other, _, _ in found:
-            listed |= dict.fromkeys(other.listed)
-        every = all(other.listed for other, _, _ in found)
+        listed: dict[str, None] = {}
+        if all(other.listed for other, _, _ in found):
+            for other, _, _ in found:
+                self._charge(len(other.listed.texts) // 8)
+                listed |= dict.fromkeys(other.listed.texts)
         return replace(
-            first, listed=tuple(listed) if every else (), rest=any(o.rest for o, _, _ in found),
+            first, listed=Listed(tuple(listed)), rest=any(o.rest for o, _, _ in found),
             most=max(other.most for other, _, _ in found),
         )  # fmt: skip
 
     def _learned_kind(self, learned: Learned) -> Kind:
         found: list[Kind] = []
         for tool, name in learned.sources:
-            known = self._core.tool_of.get(tool)
-            of = next(
-                (
-                    f
-                    for f in ((*known.arguments, *known.answers) if known else ())
-                    if f.name == name
-                ),
-                None,
-            )
+            at = self._masks.get(tool, 0).bit_length() - 1
+            of = self._fields.get(name, _NOWHERE).of.get(at)
             if of is None:
                 raise Fault("TCC204", learned, f"`{tool}` has no field `{name}`.")
-            found.append(_kind_of(of))
+            found.append(self._declared(of[0]))
         if not all(_comparable(found[0], other) for other in found):
             raise Fault("TCC225", learned, "These fields have different types.")
         same = all(kind == found[0] for kind in found)
-        return found[0] if same else replace(found[0], listed=(), rest=False)
+        return found[0] if same else replace(found[0], listed=_NO_VALUES, rest=False)
 
     # What fits where.
 
@@ -656,7 +810,7 @@ class Kinds:
         if let.parameters:
             return want == "applied"
         if name not in self._shapes:
-            self._shapes[name] = self._shape(let.body, _FILE, frozenset({name}))
+            self._shapes[name] = self._shape(let.body, _FILE)
         return _shape_fits(self._shapes[name], want)
 
     def _bound_fits(self, bound: _Bound, scope: _Scope, want: str) -> bool:
@@ -664,11 +818,14 @@ class Kinds:
             return want == "applied"
         if want == "applied":
             return True
-        return _shape_fits(self._shape(bound.body, bound.scope or _FILE, frozenset()), want)
+        return _shape_fits(self._shape(bound.body, bound.scope or _FILE), want)
 
-    def _shape(self, node: Node, scope: _Scope, within: frozenset[str]) -> str:
+    def _shape(self, node: Node, scope: _Scope) -> str:
         """``condition``, ``set``, ``source``, ``term`` or ``any`` of them: what a node can be."""
-        for _ in range(MAX_EXPANDED):
+        passed: list[str] = []  # lets of the file that have the same shape
+        shape = ""
+        while not shape:
+            self._charge(1)
             match node:
                 case nodes.Union(parts):
                     node = parts[0]
@@ -676,20 +833,15 @@ class Kinds:
                     node = left
                 case Word(name) if name in scope.names:
                     bound = scope.names[name]
-                    if bound.parameters:
-                        return "any"
                     node, scope = bound.body, bound.scope or _FILE
+                    shape = "any" if bound.parameters else ""
                 case Word(name):
-                    value = self._bare_field(name, scope)
-                    if value is not None:
-                        return "any" if value.kind.name in ("list", "flag", "record") else "term"
-                    let = self._lets.get(name)
-                    if let is None or let.parameters:
-                        return "set" if name in self._masks else "any"
-                    if name in within:
-                        raise Fault("TCC225", node, f"`{name}` is defined by itself.")
-                    within |= {name}
-                    node, scope = let.body, _FILE
+                    shape = self._word_shape(name, scope)
+                    if not shape:
+                        if name in passed:
+                            raise Fault("TCC225", node, f"`{name}` is defined by itself.")
+                        passed.append(name)
+                        node, scope = self._lets[name].body, _FILE
                 case nodes.Where(of=of):
                     let = self._lets.get(of.name) if isinstance(of, Word) else None
                     if let is not None and let.parameters:
@@ -697,45 +849,51 @@ class Kinds:
                     elif isinstance(of, Word) and of.name in scope.names:
                         node, scope = scope.names[of.name].body, scope.names[of.name].scope or _FILE
                     else:
-                        shape = self._shape(of, scope, within)
-                        return "set" if shape == "set" else "source"
+                        shape = "set" if self._shape(of, scope) == "set" else "source"
                 case nodes.AnyTool():
-                    return "set"
+                    shape = "set"
                 case nodes.Since() | nodes.Within():
-                    return "source"
-                case nodes.Get() | nodes.Session() | nodes.Match():
-                    return "any"
+                    shape = "source"
+                case nodes.Get() | nodes.Session() | nodes.Match() | nodes.Flag():
+                    shape = "any"
                 case nodes.Apply(function=function):
-                    return {"pairs": "source", "last": "any"}.get(function, "term")
-                case nodes.Flag():
-                    return "any"
+                    shape = {"pairs": "source", "last": "any"}.get(function, "term")
                 case (
                     nodes.Compare() | nodes.Between() | nodes.And() | nodes.Or() | nodes.Not()
                     | nodes.No() | nodes.Every() | nodes.Unused() | nodes.Same()
                 ):  # fmt: skip
-                    return "condition"
+                    shape = "condition"
                 case _:
-                    return "term"
-        return "any"
+                    shape = "term"
+        self._shapes |= dict.fromkeys(passed, shape)
+        return shape
+
+    def _word_shape(self, name: str, scope: _Scope) -> str:
+        """The shape of a word that is no name of the block; empty: that of the `let`'s body."""
+        value = self._bare_field(name, scope)
+        if value is not None:
+            return "any" if value.kind.name in ("list", "flag", "record") else "term"
+        let = self._lets.get(name)
+        if let is None or let.parameters:
+            return "set" if name in self._masks else "any"
+        return self._shapes.get(name, "")
 
     # Nodes.
 
-    def _step(self, node: Node) -> None:
-        self._left -= 1
-        if self._left < 0:
-            raise Fault("D201", node, f"The expanded statement has more than {MAX_EXPANDED} nodes.")
-
     def _thing(self, node: Node, scope: _Scope, want: str, beside: Kind | None = None) -> _Thing:
         """What a node is; words in it are resolved by what fits."""
+        self._height += 1
         self._step(node)
-        if scope.height > MAX_HEIGHT:
-            raise Fault("D201", node, f"Forms are nested more than {MAX_HEIGHT} deep.")
-        inner = _deeper(scope)
+        found = self._form(node, scope, want, beside)
+        self._height -= 1
+        return found
+
+    def _form(self, node: Node, scope: _Scope, want: str, beside: Kind | None) -> _Thing:
         match node:
             case Word():
-                return self._word(node, inner, want, beside)
+                return self._word(node, scope, want, beside)
             case nodes.Text() | nodes.Number() | nodes.Flag() | nodes.Null() | nodes.Duration():
-                return self._constant(node, inner, want, beside)
+                return self._constant(node, scope, want, beside)
             case nodes.This():
                 if scope.this is None:
                     raise Fault("TCC225", node, "`this` has no call here.")
@@ -751,56 +909,56 @@ class Kinds:
                     raise Fault("TCC202", node, f"No `given` declares `{name}`.")
                 return _Value(forms.Attribute(name), self._given[name])
             case nodes.AnyTool():
-                self._ensure_alone(node, "any", inner, want)
+                self._ensure_alone(node, "any", scope, want)
                 return self._draft(self._all, True, scope)
             case nodes.Get(of, name):
-                return self._member(node, of, name, inner)
+                return self._member(node, of, name, scope)
             case nodes.Where(of, conditions):
-                return self._where(node, of, conditions, inner, want, beside)
+                return self._where(node, of, conditions, scope, want)
             case nodes.Apply():
-                return self._apply(node, inner)
+                return self._apply(node, scope)
             case nodes.Within() | nodes.Since():
-                return self._modified(node, inner)
+                return self._modified(node, scope)
             case nodes.Unused(of):
-                return _Truth(self._unused(node, of, inner))
+                return _Truth(self._unused(node, of, scope))
             case nodes.No(of):
-                source = self._source(of, inner)
+                source = self._source(of, scope)
                 return _Truth(forms.Not(forms.Some(self._finished(source, of))))
             case nodes.Every(of):
-                return _Truth(self._every(node, of, inner))
+                return _Truth(self._every(node, of, scope))
             case nodes.Not(of):
-                thing = self._thing(of, inner, "condition")
-                text = nodes.text_of(of)
+                thing = self._thing(of, scope, "condition")
                 if isinstance(thing, _Draft) or _is_list(thing):
+                    text = nodes.text_of(of)
                     raise Fault("TCC232", node, "`not` negates a condition.", f"no {text}")
-                return _Truth(forms.Not(self._truth(thing, of, inner)))
+                return _Truth(forms.Not(self._truth(thing, of, scope)))
             case nodes.And(parts):
-                return _Truth(forms.All(tuple([self._condition(p, inner) for p in parts])))
+                return _Truth(forms.All(tuple([self._condition(p, scope) for p in parts])))
             case nodes.Or(parts):
-                return _Truth(forms.AnyOf(tuple([self._condition(p, inner) for p in parts])))
+                return _Truth(forms.AnyOf(tuple([self._condition(p, scope) for p in parts])))
             case nodes.Compare():
-                return _Truth(self._compare(node, inner))
+                return _Truth(self._compare(node, scope))
             case nodes.Between(operator, of, low, high):
-                return _Truth(self._between(node, operator, of, low, high, inner))
+                return _Truth(self._between(node, operator, of, low, high, scope))
             case nodes.Union(parts):
-                return self._union(node, parts, inner, want, beside)
+                return self._union(node, parts, scope, want, beside)
             case nodes.Add(left, right) | nodes.Minus(left, right) | nodes.Times(left, right):
-                return self._arithmetic(node, left, right, inner, want)
+                return self._arithmetic(node, left, right, scope, want)
             case nodes.Negative(of):
-                value = self._value(of, inner)
+                value = self._value(of, scope)
                 self._ensure_number(value, of, spans=True)
                 zero = forms.Constant(("n", 0))
                 return _Value(forms.Arithmetic("-", zero, value.term), value.kind)
             case nodes.Match():
-                return self._match(node, inner, beside)
+                return self._match(node, scope, beside)
         raise Fault("TCC225", node, "This form does not belong here.")
 
     def _constant(self, node: Node, scope: _Scope, want: str, beside: Kind | None) -> _Value:
         match node:
             case nodes.Text(value):
                 bare = beside is not None and ("s", value) in beside.listed
-                if bare and is_identifier(value) and self._is_free(value, scope):
-                    self.bare_texts.add(id(node))
+                bare = bare and is_identifier(value) and self._is_free(value, scope)
+                (self._bare if bare else self._quoted).add(id(node))
                 return _Value(forms.Constant(("s", value)), _TEXT)
             case nodes.Number(value):
                 return _Value(forms.Constant(("n", places.exact_number(value))), _NUMBER)
@@ -808,7 +966,7 @@ class Kinds:
                 self._ensure_alone(node, "true" if value else "false", scope, want)
                 return _Value(forms.Constant(("b", value)), _FLAG)
             case nodes.Duration(amount, unit):
-                return _Value(forms.Constant(("n", _milliseconds(amount, unit))), _SPAN)
+                return _Value(forms.Constant(("n", _milliseconds(amount, unit, node))), _SPAN)
         self._ensure_alone(node, "null", scope, want)
         return _Value(forms.Constant(("z", None)), Kind(name="null"))
 
@@ -828,22 +986,25 @@ class Kinds:
         let_fits = name in self._lets and self._fits(name, want)
         bound = scope.names.get(name)
         if field_fits or let_fits or (bound and self._bound_fits(bound, scope, want)):
-            raise self._two(Word(name), f"`{name}`", "a name")
+            raise self._two(node, name, f"`{name}`", "a name")
 
     def _draft(self, mask: int, wide: bool, scope: _Scope) -> _Draft:
         own = Kind(name="call", tools=mask, wide=wide)
         base = forms.Calls(self._tools(mask))
         return _Draft(base, len(scope.elements), own, None, wide=wide)
 
-    def _tools(self, mask: int) -> frozenset[str]:
+    def _tools(self, mask: int) -> Tools:
         found = self._sets.get(mask)
         if found is None:
-            names, left = [], mask
-            while left:
-                low = left & -left
-                names.append(self._names[low.bit_length() - 1])
-                left ^= low
-            found = self._sets[mask] = frozenset(names)
+            self._charge(1 + mask.bit_length() // 512)
+            found = forms.ManyTools(mask, self._places)
+            if len(found) <= FEW_TOOLS:
+                names, left = [], mask
+                while left:
+                    names.append(self._names[left.bit_length() - 1])
+                    left ^= 1 << left.bit_length() - 1
+                found = frozenset(names)
+            self._sets[mask] = found
         return found
 
     def _member(self, node: nodes.Get, of: Node, name: str, scope: _Scope) -> _Thing:
@@ -861,9 +1022,8 @@ class Kinds:
         return _Draft(base, level, own, call, height=source.height)
 
     def _where(
-        self, node: nodes.Where, of: Node, conditions: Sequence[Node], scope: _Scope, want: str,
-        beside: Kind | None,
-    ) -> _Thing:  # fmt: skip
+        self, node: nodes.Where, of: Node, conditions: Sequence[Node], scope: _Scope, want: str
+    ) -> _Thing:
         if isinstance(of, Word):
             bound = self._applied(of, scope)
             if bound is not None:
@@ -871,7 +1031,7 @@ class Kinds:
                     if isinstance(argument, nodes.Same):
                         raise Fault("TCC225", argument, "`same` belongs in a filter.")
                 body, inner = self._open(bound, of, scope, conditions)
-                return self._thing(body, inner, want, beside)
+                return self._thing(body, inner, want)
         draft = self._source(of, scope)
         self._add_filter(draft, conditions, scope)
         return draft
@@ -885,19 +1045,17 @@ class Kinds:
         let = self._lets.get(name)
         if let is not None and let.parameters:
             if bound is not None:
-                raise self._two(word, "a `let` of the block", "a `let` of the file")
+                raise self._two(word, name, "a `let` of the block", "a `let` of the file")
             bound = _Bound(let.body, None, let.parameters, name)
         if bound is not None:
             value = self._bare_field(name, scope)
             if name in self._masks or (value is not None and value.kind.name == "list"):
-                raise self._two(word, "a `let` with parameters", "a source")
+                raise self._two(word, name, "a `let` with parameters", "a source")
         return bound
 
     def _add_filter(self, draft: _Draft, conditions: Sequence[Node], scope: _Scope) -> None:
         level = draft.level
-        inner = replace(
-            scope, elements=(*scope.elements, (draft.own, draft.call)), bare=level, it=level
-        )
+        inner = self._filtering(draft, scope)
         kept = self._needs.get(level)
         narrows = draft.is_calls and draft.own.wide
         if narrows:
@@ -913,6 +1071,11 @@ class Kinds:
         draft.filtered = len(found)
         draft.conditions += found
 
+    def _filtering(self, draft: _Draft, scope: _Scope) -> _Scope:
+        """The scope of a filter of a source."""
+        elements = (*scope.elements, (draft.own, draft.call))
+        return scope.inside(elements, draft.level, draft.level, scope.this)
+
     def _modified(self, node: nodes.Within | nodes.Since, scope: _Scope) -> _Draft:
         draft = self._source(node.of, scope)
         if isinstance(draft.base, forms.Items | forms.Pairs):
@@ -920,7 +1083,7 @@ class Kinds:
                 "TCC225", node, "The elements of a list have no time and no order of calls."
             )
         if isinstance(node, nodes.Within):
-            span = _milliseconds(node.amount, node.unit)
+            span = _milliseconds(node.amount, node.unit, node)
             if draft.is_calls:
                 draft.within = span if draft.within is None else min(span, draft.within)
             else:
@@ -960,7 +1123,7 @@ class Kinds:
         own = Kind(name="call", tools=mask, decided=True)
         inner = _Scope(
             elements=(*scope.elements, (own, None)), bare=level, it=level, this=level,
-            height=scope.height, within=scope.within,
+            within=scope.within,
         )  # fmt: skip
         conditions, _ = self._filter(filters, inner, level, mask)
         same = [
@@ -974,15 +1137,15 @@ class Kinds:
     def _union(
         self, node: Node, parts: Sequence[Node], scope: _Scope, want: str, beside: Kind | None
     ) -> _Thing:
-        if want in ("term", "any") and self._shape(parts[0], scope, frozenset()) == "term":
-            return _Options(tuple([(part, scope) for part in parts]))
+        if want in ("term", "any") and self._shape(parts[0], scope) == "term":
+            return _Options(tuple(parts), scope, beside)
         if want == "term" and beside is not None:
-            return _Options(tuple([(part, scope) for part in parts]))
+            return _Options(tuple(parts), scope, beside)
         things = [self._thing(part, scope, "source" if want == "term" else want) for part in parts]
         drafts = [thing for thing in things if isinstance(thing, _Draft)]
         if len(drafts) < len(things):
             if want in ("term", "any"):
-                return _Options(tuple([(part, scope) for part in parts]))
+                return _Options(tuple(parts), scope, beside)
             raise Fault("TCC225", node, "`|` joins sets of calls, or the values of a comparison.")
         if all(draft.is_calls for draft in drafts):
             if not all(draft.is_plain for draft in drafts):
@@ -998,7 +1161,7 @@ class Kinds:
             raise Fault("TCC225", node, "These fields have different types.")
         sources = tuple([self._finished(draft, node) for draft in drafts])
         same = all(kind == kinds[0] for kind in kinds)
-        own = kinds[0] if same else replace(kinds[0], listed=(), rest=False, members=())
+        own = kinds[0] if same else replace(kinds[0], listed=_NO_VALUES, rest=False, members=())
         call = Kind(name="call")
         for draft in drafts:
             call = replace(call, tools=call.tools | (draft.call.tools if draft.call else 0))
@@ -1006,7 +1169,7 @@ class Kinds:
         return _Draft(forms.Merged(sources), drafts[0].level, own, call, height=height)
 
     def _arithmetic(self, node: Node, left: Node, right: Node, scope: _Scope, want: str) -> _Thing:
-        shape = self._shape(left, scope, frozenset())
+        shape = self._shape(left, scope)
         if isinstance(node, nodes.Minus) and shape in ("set", "source"):
             return self._difference(node, left, right, scope)
         one, other = self._value(left, scope), self._value(right, scope)
@@ -1042,7 +1205,7 @@ class Kinds:
         arms: list[tuple[tuple[Term, ...], Term]] = []
         otherwise: Term | None = None
         kind: Kind | None = None
-        seen: set[State] = set()
+        seen: set[str | None] = set()
         for arm in node.arms:
             if not isinstance(arm, nodes.Arm | nodes.Else) or otherwise is not None:
                 raise Fault("TCC225", arm, "`else` is the last arm of a `match`.")
@@ -1060,13 +1223,14 @@ class Kinds:
                 if not isinstance(term, forms.Constant):
                     raise Fault("TCC225", part, "An arm of `match` has constant values.")
                 tests.append(term)
-                seen.add(term.state)
+                seen.add(_state_text(term.state) if term.state in of.kind.listed else None)
             arms.append((tuple(tests), value.term))
         if kind is None:
             raise Fault("TCC225", node, "A `match` needs an arm.")
-        if otherwise is None and (of.kind.rest or set(of.kind.listed) - seen or not of.kind.listed):
+        missing = len(seen - {None}) < max(1, len(of.kind.listed.texts))
+        if otherwise is None and (of.kind.rest or missing):
             raise Fault("TCC225", node, "This `match` needs an arm for every value, or `else`.")
-        plain = replace(kind, listed=(), rest=False)
+        plain = replace(kind, listed=_NO_VALUES, rest=False)
         return _Value(forms.Choose(of.term, tuple(arms), otherwise), plain)
 
     # Functions.
@@ -1125,11 +1289,7 @@ class Kinds:
         if len(node.arguments) == 2:
             if name != "sum":
                 raise Fault("TCC225", node, f"`{name}` of a collection has one argument.")
-            inner = replace(
-                scope, elements=(*scope.elements, (draft.own, draft.call)), bare=draft.level,
-                it=draft.level,
-            )  # fmt: skip
-            value = self._value(node.arguments[1], inner)
+            value = self._value(node.arguments[1], self._filtering(draft, scope))
             self._ensure_number(value, node.arguments[1], spans=True)
             source = self._finished(draft, first, (value.term,))
             return _Value(forms.Sum(source, value.term), _plain(value.kind))
@@ -1160,13 +1320,14 @@ class Kinds:
         self._ensure_no_count_of_nothing(node, scope)
         if operator in ("in", "not in"):
             return self._among(node, scope)
-        if isinstance(node.left, nodes.Null):
-            node = nodes.Compare(operator, node.right, node.left)
-        left = self._side(node.left, node.right, scope)
+        one, other = node.left, node.right
+        if isinstance(one, nodes.Null) and operator in ("=", "!="):
+            one, other = other, one
+        left = self._side(one, other, scope)
         if operator in ("~", "!~"):
             return self._matches(node, left, scope)
         beside = left.kind if left.kind.listed else None
-        options = self._options(node.right, scope, beside, [0])
+        options = self._options(other, scope, beside, [0])
         self._ensure_not_itself(node, scope)
         terms = []
         for value, part in options:
@@ -1175,35 +1336,46 @@ class Kinds:
                 raise Fault("TCC225", part, message)
             terms.append(self._constant_for(value, left.kind, part))
         if operator in ("=", "!="):
-            equal = forms.Compare("=", self._read_left(left, options, node), tuple(terms))
+            equal = forms.Compare("=", self._read_left(left, options, one), tuple(terms))
             return equal if operator == "=" else forms.Not(equal)
         if len(terms) > 1:
             raise Fault("TCC225", node, f"`|` belongs after `=` or `!=`, not after `{operator}`.")
-        for value, part in ((left, node.left), options[0]):
+        for value, part in ((left, one), options[0]):
             self._ensure_number(value, part, spans=True, times=True, constants=True)
-        return forms.Compare(operator, self._read_left(left, options, node), tuple(terms))
+        return forms.Compare(operator, self._read_left(left, options, one), tuple(terms))
 
     def _side(self, node: Node, other: Node, scope: _Scope) -> _Value:
         """The left side; a word that means nothing may be a value of the listed right side."""
-        if not isinstance(node, Word | nodes.Text):
+        if isinstance(node, nodes.Text):
+            return self._value(node, scope, self._listed_side(other, scope))
+        if not isinstance(node, Word):
             return self._value(node, scope)
+        needs, height = dict(self._needs), self._height
         try:
             return self._value(node, scope)
         except Fault as fault:
             if fault.code not in ("TCC202", "TCC204", "TCC225") or fault.node is not node:
                 raise
-            try:
-                kind = self._value(other, scope).kind
-            except Fault:
-                raise fault from None
-            if not kind.listed:
+            self._needs, self._height = needs, height
+            kind = self._listed_side(other, scope)
+            if kind is None:
                 raise
             return self._value(node, scope, kind)
 
-    def _read_left(
-        self, left: _Value, options: Sequence[tuple[_Value, Node]], node: nodes.Compare
-    ) -> Term:
-        return self._constant_for(left, options[0][0].kind, node.left)
+    def _listed_side(self, node: Node, scope: _Scope) -> Kind | None:
+        """The kind of a side of a comparison whose values are listed."""
+        needs, height = dict(self._needs), self._height
+        try:
+            kind = self._value(node, scope).kind
+        except Fault as fault:
+            if fault.code == "D201":
+                raise
+            kind = _NOTHING
+        self._needs, self._height = needs, height
+        return kind if kind.listed else None
+
+    def _read_left(self, left: _Value, options: Sequence[tuple[_Value, Node]], node: Node) -> Term:
+        return self._constant_for(left, options[0][0].kind, node)
 
     def _options(
         self, node: Node, scope: _Scope, beside: Kind | None, count: list[int]
@@ -1215,8 +1387,8 @@ class Kinds:
         if not isinstance(thing, _Options):
             return [(self._as_value(thing, node), node)]
         found = []
-        for part, inner in thing.parts:
-            found += self._options(part, inner, beside, count)
+        for part in thing.parts:
+            found += self._options(part, thing.scope, thing.beside, count)
         return found
 
     def _constant_for(self, value: _Value, kind: Kind, node: Node) -> Term:
@@ -1266,7 +1438,7 @@ class Kinds:
                 raise Fault(
                     "TCC225", part, f"A {values[0].kind.name} is compared with a {value.kind.name}."
                 )
-        kind = replace(values[0].kind, listed=())
+        kind = replace(values[0].kind, listed=_NO_VALUES)
         ends = [
             self._constant_for(value, kind, part)
             for value, part in zip(values[1:], (low, high), strict=True)
@@ -1400,10 +1572,7 @@ class Kinds:
         return tuple(found.values())[:MAX_KEYS]
 
     def _is_argument(self, tools: int, name: str) -> bool:
-        has = 0
-        for (_, answer), mask in self._fields[name].items():
-            has |= 0 if answer else mask
-        return not tools & ~has
+        return not tools & ~self._fields[name].arguments
 
     def _ensure_number(
         self, value: _Value, node: Node, *, spans: bool = False, times: bool = False,
@@ -1421,10 +1590,6 @@ _FILE = _Scope(elements=((_NOTHING, None),), bare=None, it=None, this=None)
 def _no_call() -> _Scope:
     """The scope of `finally`."""
     return _Scope(elements=((_NOTHING, None),), bare=None, it=None, this=None)
-
-
-def _deeper(scope: _Scope) -> _Scope:
-    return replace(scope, height=scope.height + 1)
 
 
 def _is_list(thing: _Thing) -> bool:
@@ -1458,21 +1623,19 @@ def _shape_fits(shape: str, want: str) -> bool:
 
 
 def _listed_text(kind: Kind) -> str:
-    words = [str(value).lower() if name == "b" else str(value) for name, value in kind.listed]
-    return ", ".join(words)
+    texts = kind.listed.texts
+    return ", ".join(texts[:MAX_SHOWN]) + (", .." if len(texts) > MAX_SHOWN else "")
 
 
 def _kind_of(declared: Field) -> Kind:
     if declared.type is not None:
         return kind_of_type(declared.type)
-    states = [places.constant(text) for text in declared.values if text]
-    known = tuple([state for state in states if state != places.REST])
-    letters = {state[0] for state in known if state[0] != "z"}
+    texts = [text for text in declared.values if text and text != "*"]
+    letters = {places.constant(text)[0] for text in texts if text != "null"}
     name = {"s": "text", "n": "number", "b": "flag"}.get("".join(sorted(letters)), "mixed")
-    return Kind(name=name, listed=known, rest=places.REST in states)
+    return Kind(name=name, listed=Listed(texts), rest="*" in declared.values[-1:])
 
 
-@cache
 def kind_of_type(declared: FieldType) -> Kind:
     """The kind of a declared type."""
     match declared:
@@ -1538,13 +1701,15 @@ def _arithmetic_kind(sign: str, one: str, other: str) -> str | None:
     return _SUMS.get((sign, *moments))  # type: ignore[arg-type]
 
 
-def _milliseconds(amount: str, unit: str) -> int:
+def _milliseconds(amount: str, unit: str, node: Node) -> int:
     exact = places.exact_number(amount) * nodes.UNITS[unit]
+    if exact.denominator != 1:
+        raise Fault("TCC225", node, "A duration is a whole number of milliseconds.")
     return int(exact)
 
 
 def _span(span: nodes.Duration) -> int:
-    return _milliseconds(span.amount, span.unit)
+    return _milliseconds(span.amount, span.unit, span)
 
 
 def _never_negative(declared: Field) -> bool:
@@ -1617,6 +1782,14 @@ def _keys_of(conditions: Iterable[Condition], level: int) -> tuple[str, ...]:
     return tuple(keys)
 
 
+_LEAVES = frozenset({"State", "Tools", "str", "bool", "int", "int | None"})
+_MEMBERS: Mapping[type, tuple[str, ...]] = {
+    kind: tuple([member.name for member in fields(kind) if member.type not in _LEAVES])
+    for kind in vars(forms).values()
+    if isinstance(kind, type) and is_dataclass(kind)
+}
+
+
 def walk(form: Any) -> Iterable[Any]:
     """A form and all forms inside it."""
     stack = [form]
@@ -1624,9 +1797,9 @@ def walk(form: Any) -> Iterable[Any]:
         form = stack.pop()
         if isinstance(form, tuple):
             stack += form
-        elif is_dataclass(form) and not isinstance(form, forms.Constant):
+        elif type(form) in _MEMBERS:
             yield form
-            stack += [getattr(form, member.name) for member in fields(form)]
+            stack += [getattr(form, name) for name in _MEMBERS[type(form)]]
 
 
 def _sources_in(form: Any) -> Iterable[Source]:
@@ -1638,5 +1811,20 @@ def _sources_in(form: Any) -> Iterable[Source]:
             yield form
         elif isinstance(form, tuple):
             stack += form
-        elif is_dataclass(form) and not isinstance(form, forms.Constant):
-            stack += [getattr(form, member.name) for member in fields(form)]
+        elif type(form) in _MEMBERS:
+            stack += [getattr(form, name) for name in _MEMBERS[type(form)]]
+
+
+def _size(core: Core) -> int:
+    """How many fields and nodes a core has."""
+    found = sum([len(tool.arguments) + len(tool.answers) for tool in core.tools])
+    todo: list[Any] = [*core.lets, *core.statements]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, Node):
+            found += sum([1 for _ in nodes.walk(part)])
+        elif isinstance(part, tuple):
+            todo += part
+        elif is_dataclass(part):
+            todo += [getattr(part, member.name) for member in fields(part)]
+    return found

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tcc_certs.policy import forms
 from tcc_certs.policy.core import Core
-from tcc_certs.policy.forms import Condition, Rule, Source, Term
+from tcc_certs.policy.forms import Condition, Rule, Source, Term, Tools
 from tcc_certs.policy.history import ANSWERED, DONE, FAILED, Call, Draw, History
 from tcc_certs.policy.kinds import Kinds
 from tcc_certs.values.places import NONE, UNKNOWN, State, constant, exact_number
@@ -283,7 +283,7 @@ class Evaluation:
         self.cut = self.cut or size > bound
         return min(size, bound)
 
-    def _calls(self, source: Source, tools: frozenset[str], answered: bool) -> tuple[Members, int]:
+    def _calls(self, source: Source, tools: Tools, answered: bool) -> tuple[Members, int]:
         keys = []
         for key in source.keys:
             state = self.term(key.term)
@@ -712,12 +712,27 @@ class Policy:
         self.core = core
         self.rules: tuple[Rule, ...] = tuple([kinds.rule(one) for one in core.statements])
         self.bare_texts: frozenset[int] = frozenset(kinds.bare_texts)
-        self._of_tool: dict[str, list[int]] = {tool.name: [] for tool in core.tools}
+        self._of_few: dict[str, list[int]] = {tool.name: [] for tool in core.tools}
+        self._of_many: dict[Tools, list[int]] = {}
+        self._of_tool: dict[str, list[int]] = {}  # of the tools that were called
         for number, rule in enumerate(self.rules):
-            for tool in rule.tools if rule.tools is not None else ():
-                self._of_tool[tool].append(number)
+            if isinstance(rule.tools, frozenset):
+                for tool in rule.tools:
+                    self._of_few[tool].append(number)
+            elif rule.tools is not None:
+                self._of_many.setdefault(rule.tools, []).append(number)
         self._totals = [at for at, rule in enumerate(self.rules) if rule.kind == "total"]
         self._amounts = _amounts(core)
+
+    def _statements_of(self, tool: str) -> Sequence[int]:
+        """The numbers of the statements that restrict or count the calls of a tool, in order."""
+        found = self._of_tool.get(tool)
+        if found is None:
+            found = list(self._of_few[tool])
+            for tools, numbers in self._of_many.items():
+                found += numbers if tool in tools else ()
+            self._of_tool[tool] = sorted(found)
+        return self._of_tool[tool]
 
     def refusals(self, history: History, call: Call, now_ms: int) -> list[Refusal]:
         """The statements that do not let a call through, in the order of the core.
@@ -726,7 +741,7 @@ class Policy:
         by :mod:`tcc_certs.session`.
         """
         found = []
-        for number in sorted([*self._of_tool[call.tool], *self._totals]):
+        for number in sorted([*self._statements_of(call.tool), *self._totals]):
             code = self._refused(number, history, call, now_ms)
             if code:
                 found.append(Refusal(number, code))
@@ -763,7 +778,7 @@ class Policy:
     def draws(self, history: History, call: Call, now_ms: int) -> Mapping[int, Draw]:
         """What a call counts, by the number of each limit that counts it."""
         found = {}
-        for number in self._of_tool[call.tool]:
+        for number in self._statements_of(call.tool):
             if self.rules[number].kind == "limit":
                 draw = self._draw(number, history, call, now_ms)
                 if draw is not None:
