@@ -188,7 +188,12 @@ class _Bound:
 
 @dataclass(slots=True)
 class _Draft:
-    """A source that modifiers may still be added to; `filtered` counts its last filter."""
+    """A source that modifiers may still be added to.
+
+    Attributes:
+        filtered: how many conditions its last filter has.
+        unfiltered: of calls, the mask of the tools before the last filter.
+    """
 
     base: forms.Base
     level: int
@@ -196,6 +201,7 @@ class _Draft:
     call: Kind | None
     conditions: list[Condition] = field(default_factory=list)
     filtered: int = 0
+    unfiltered: int = 0
     within: int | None = None
     marks: list[Source] = field(default_factory=list)
     height: int = 0
@@ -1058,6 +1064,7 @@ class Kinds:
         inner = self._filtering(draft, scope)
         kept = self._needs.get(level)
         narrows = draft.is_calls and draft.own.wide
+        draft.unfiltered = draft.own.tools
         if narrows:
             self._needs[level] = draft.own.tools
         found = [self._condition(condition, inner) for condition in conditions]
@@ -1105,6 +1112,11 @@ class Kinds:
             raise Fault("TCC225", node, message, f"every {text}(..)")
         conditions = tuple(draft.conditions[-draft.filtered :])
         del draft.conditions[-draft.filtered :]
+        if draft.is_calls and draft.unfiltered != draft.own.tools:
+            # The filter is false for a tool that lacks a field: such a call is no exception.
+            has = forms.IsOf(draft.level, self._tools(draft.own.tools))
+            conditions = (has, *conditions)
+            draft.base = forms.Calls(self._tools(draft.unfiltered))
         source = self._finished(draft, of, conditions)
         return forms.Every(source, conditions)
 
