@@ -20,9 +20,9 @@ from typing import Any, NamedTuple, TypeAlias
 from tcc_certs.policy import forms
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.forms import Condition, Rule, Source, Term, Tools
-from tcc_certs.policy.history import ANSWERED, DONE, FAILED, Call, Draw, History
+from tcc_certs.policy.history import ANSWERED, DONE, FAILED, Call, Draw, History, Wanted
 from tcc_certs.policy.kinds import Kinds
-from tcc_certs.values.places import NONE, UNKNOWN, State, constant, exact_number
+from tcc_certs.values.places import NONE, UNKNOWN, State, exact_number, listed_states
 from tcc_certs.values.text_pattern import pattern_of
 
 Truth: TypeAlias = "bool | None"
@@ -121,6 +121,11 @@ class Evaluation:
         """Let an element be the one of a level."""
         self._elements[level] = element
 
+    def wanted(self, keys: Iterable[forms.Key]) -> list[Wanted]:
+        """The keys whose values are known."""
+        states = [(key, self.term(key.term)) for key in keys]
+        return [(key.name, state, key.same) for key, state in states if _is_exact(state)]
+
     # Conditions.
 
     def all_of(self, conditions: Sequence[Condition], negative: bool = False) -> Truth:
@@ -170,8 +175,7 @@ class Evaluation:
 
     def _compared(self, operator: str, one: State, other: Term) -> Truth:
         if other == forms.Constant(("z", None)) and operator == "=":
-            # Only null is sure of an absent field, too.
-            return True if one == NONE else None if one[0] in _NO_VALUE else one[0] == "z"
+            return is_null(one)
         return compare(operator, one, self.term(other))
 
     def _atom(self, ask: Callable[[], Truth]) -> Truth:
@@ -284,11 +288,7 @@ class Evaluation:
         return min(size, bound)
 
     def _calls(self, source: Source, tools: Tools, answered: bool) -> tuple[Members, int]:
-        keys = []
-        for key in source.keys:
-            state = self.term(key.term)
-            if state[0] not in ("unknown", "missing", "*", "between"):
-                keys.append((key.name, state, key.same))
+        keys = self.wanted(source.keys)
         since = None if source.within is None else self._now - source.within
         found = self._history.candidates(tools, keys, since)
         looked = self._cut(len(found))
@@ -540,10 +540,8 @@ def compare(operator: str, one: State, other: State) -> Truth:
     """Whether ``=``, ``<``, ``<=``, ``>`` or ``>=`` holds between two states."""
     if one[0] in _NO_VALUE or other[0] in _NO_VALUE:
         return None
-    if "*" in (one[0], other[0]):
-        return _compare_rest(operator, one, other)
     if operator == "=" and "between" not in (one[0], other[0]):
-        return one == other
+        return _equal(one, other)
     ends, others = _ends(one), _ends(other)
     if ends is None or others is None or ends[0] != others[0]:
         return False if operator == "=" and None not in (ends, others) else None
@@ -566,11 +564,39 @@ def _not_above(high: Any, low: Any) -> bool:
     return high is not None and low is not None and high <= low
 
 
-def _compare_rest(operator: str, one: State, other: State) -> Truth:
-    """A value that is none of the listed ones differs from each of these; else all is unsure."""
+def _equal(one: State, other: State) -> Truth:
+    """Whether two values are equal."""
+    if "*" in (one[0], other[0]):
+        return _compare_rest(one, other)
+    if one[0] == other[0] == "l":
+        pairs = zip(one[1], other[1], strict=False)
+        return len(one[1]) == len(other[1]) and conjunction(_equal(*pair) for pair in pairs)
+    if one[0] == other[0] == "r":
+        members = dict(other[1])
+        if members.keys() != dict(one[1]).keys():
+            return None  # a record may have members that its type does not declare
+        return conjunction(_equal(value, members[name]) for name, value in one[1])
+    return one == other
+
+
+def _is_exact(state: State) -> bool:
+    """Whether every value that surely differs from a state is another pair."""
+    if state[0] == "l":
+        return all(map(_is_exact, state[1]))
+    return state[0] in ("none", "s", "n", "b", "t", "j", "z")
+
+
+def _compare_rest(one: State, other: State) -> Truth:
+    """Whether a value that is none of the listed ones equals another: not a listed one."""
     rest, value = (one, other) if one[0] == "*" else (other, one)
-    listed = rest[1] or ()
-    return False if operator == "=" and value in listed else None
+    return False if value in rest[1] else None
+
+
+def is_null(state: State) -> Truth:
+    """Whether a state is null; an absent field surely is."""
+    if state[0] in _NO_VALUE:
+        return True if state == NONE else None
+    return _compare_rest(state, ("z", None)) if state[0] == "*" else state[0] == "z"
 
 
 def same(one: State, other: State) -> Truth:
@@ -843,12 +869,7 @@ class Policy:
         return found
 
     def _is_paid(self, rule: Rule, evaluation: Evaluation, history: History, call: Call) -> bool:
-        wanted = []
-        for key in rule.keys:
-            state = evaluation.term(key.term)
-            if state[0] not in ("unknown", "missing", "*", "between"):
-                wanted.append((key.name, state, key.same))
-        for later in history.candidates(rule.pays, wanted, None):
+        for later in history.candidates(rule.pays, evaluation.wanted(rule.keys), None):
             if later.at > call.at and later.outcome == DONE:
                 evaluation.bind(1, later)
                 if evaluation.all_of(rule.paying) is True:
@@ -883,10 +904,10 @@ def _amounts(core: Core) -> Mapping[str, _Table]:
     }
     for call in core.calls:
         tool = core.tools[call.tool]
-        states = []
-        for declared, at in zip(tool.listed, call.values, strict=True):
-            texts = ("",) * declared.optional + declared.values
-            states.append(constant(texts[at]) if texts[at] else NONE)
+        states = [
+            listed_states(declared)[at]
+            for declared, at in zip(tool.listed, call.values, strict=True)
+        ]
         amounts = {
             "price": call.price,
             "latency": call.latency,

@@ -22,8 +22,8 @@ from tcc_certs.policy import forms
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.forms import Condition, Rule, Source, Term
 from tcc_certs.policy.kinds import walk
-from tcc_certs.policy.meaning import MISSING, arithmetic, clock, compare, matches, same
-from tcc_certs.values.places import NONE, State, constant
+from tcc_certs.policy.meaning import MISSING, arithmetic, clock, compare, is_null, matches, same
+from tcc_certs.values.places import NONE, State, listed_states
 
 MAX_STATES = 1 << 12
 MAX_SLOTS = 1 << 10
@@ -78,8 +78,7 @@ def letters_of(core: Core) -> tuple[Letter, ...]:
         tool = core.tools[call.tool]
         states = {}
         for declared, at in zip(tool.listed, call.values, strict=True):
-            texts = ("",) * declared.optional + declared.values
-            states[declared.name] = constant(texts[at]) if texts[at] else NONE
+            states[declared.name] = listed_states(declared)[at]
         found.append(Letter(tool.name, states))
     return tuple(found)
 
@@ -254,8 +253,7 @@ class _Reader:
             truths = []
             for other, option in zip(others, options, strict=True):
                 if option == forms.Constant(null) and operator == "=":
-                    missing = one[0] in ("missing", "unknown")
-                    truths.append(True if one == NONE else None if missing else one == null)
+                    truths.append(is_null(one))
                 else:
                     truths.append(compare(operator, one, other))
             return True if True in truths else None if None in truths else False

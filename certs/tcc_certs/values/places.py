@@ -46,7 +46,7 @@ State: TypeAlias = "tuple[str, Any]"
 
 NONE: State = ("none", None)
 UNKNOWN: State = ("unknown", None)
-REST: State = ("*", None)  # in a pattern, whatever is listed
+REST: State = ("*", None)  # in a pattern, any value that is not listed
 MOST_WORK = 1 << 23  # characters times positions of patterns, in a list or of a field
 _JSON = frozenset({str, bool, int, float, Decimal, dict, list, tuple})
 _DAY = 86_400_000
@@ -160,6 +160,19 @@ def constant(text: str) -> State:
     return REST if text == "*" else plain(json_of(text))
 
 
+@cache
+def rest_of(values: tuple[str, ...]) -> State:
+    """The state of a value that is none of these listed values."""
+    return "*", frozenset([constant(text) for text in values if text and text != "*"])
+
+
+def listed_states(field: Field) -> tuple[State, ...]:
+    """The states of a listed field, in the order in which a call of plans indexes them."""
+    rest = rest_of(field.values)
+    states = [rest if text == "*" else constant(text) for text in field.values if text]
+    return (NONE, *states) if field.optional else tuple(states)
+
+
 def literal(tree: tuple[Any, ...]) -> State:
     """The value of a constant, as a term of a statement has it in JSON."""
     match tree:
@@ -208,7 +221,7 @@ def _ensure_whole(text: str) -> None:
     ensure(not lone, Code.NO_VALUE, "value", "no lone surrogate", "one")
 
 
-def _listed(value: object, values: Sequence[str]) -> State:
+def _listed(value: object, values: tuple[str, ...]) -> State:
     rest = values[-1:] == ("*",)
     try:
         found = plain(value)
@@ -218,7 +231,7 @@ def _listed(value: object, values: Sequence[str]) -> State:
         return found
     if not rest:
         raise Wrong
-    return REST
+    return rest_of(values)
 
 
 def typed(value: object, kind: FieldType) -> State:
