@@ -676,14 +676,6 @@ def test_headers_say_what_the_body_says(known: Web) -> None:
     assert known.modern("no/method", token)[0] == 404
 
 
-def test_without_tokens_the_handshake_alone_is_offered(shared: Web) -> None:
-    status, told = shared.modern("server/discover", None)
-    assert status == 200 and "2026-07-28" not in told["result"]["supportedVersions"]
-    assert "2025-11-25" in told["result"]["supportedVersions"]
-    status, told = shared.modern("tools/list", None)
-    assert (status, told["error"]["code"]) == (400, -32022)
-
-
 def test_since_2026_a_closed_stream_cancels(tmp_path: Path, compiled: Path) -> None:
     (tmp_path / "k").write_bytes(pem(KEYS["ed25519"]))
     options = ("--jwt-key", str(tmp_path / "k"), "--jwt-audience", "desk")

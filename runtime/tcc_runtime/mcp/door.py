@@ -323,8 +323,15 @@ class ClientConnection:
             return notification(message.method, {})
         return notification(message.method, {"uri": uri}) if isinstance(uri, str) else None
 
-    def asks(self, call: ClientCall, result: Mapping[str, wire.Member], state: str) -> bytes:
-        """The answer to a call that what a server asks for comes before, with our own state."""
+    def asks(
+        self, call: ClientCall | PassedRequest, result: Mapping[str, wire.Member], state: str
+    ) -> bytes:
+        """Return the answer that asks the client for more before its request is answered.
+
+        Args:
+            result: of the server, with its requests; empty if the gate asks only to ask again.
+            state: that the client has to give back.
+        """
         told = {
             **wire.stamped({}, self._server),
             "resultType": "input_required",

@@ -1,8 +1,11 @@
 """Sessions behind an HTTP server: who has which, and how many there may be.
 
-A session has a name that only this gate can make, its handle: the keyed hash of the artifact, the
-principal and the session, so a made-up handle, another's and an ended one are alike.  It is a name
-and no credential: where principals are known each request is authorised by its token.
+A session has a name that only this gate can make, its handle: the id of the session and a keyed
+hash of the artifact, the principal and the id.  A made-up handle, another principal's and an ended
+one get the same answer.  Where principals are known, a handle is a name and no credential: a token
+authorises each request.  Where they are not, a client has the session whose handle it sends.
+Clients of versions with a handshake send it in a header, the others in a cookie
+(:mod:`tcc_runtime.mcp.hosting.cookies`).
 Each session that calls has a server process and a relay of its own, 64 at most
 (:mod:`tcc_runtime.mcp.hosting.hosted`); any other is an entry of a table.
 """
@@ -30,6 +33,7 @@ from tcc_runtime import errors
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.mcp import door
 from tcc_runtime.mcp.guarding import Guarded, Probed
+from tcc_runtime.mcp.hosting.cookies import Begins, ClientCookies
 from tcc_runtime.mcp.hosting.hosted import Hosted
 from tcc_runtime.mcp.metrics import Meter
 from tcc_runtime.mcp.tokens import MissingClaim, Principal
@@ -149,6 +153,8 @@ class Hosting:
         self._of_principals: dict[bytes, Hosted] = {}
         self._over: dict[str, None] = {}  # connections that are over, the latest of them
         self._beginning = asyncio.Lock()  # of new sessions: it waits for no ledger
+        self._begins = Begins()
+        self._by_cookie = asyncio.Lock()  # of sessions that begin with a cookie: as above
         # A principal's session waits for its ledger, and nobody else does.
         self._taking: WeakValueDictionary[str | bytes, asyncio.Lock] = WeakValueDictionary()
         # Each in a thread of its own: of a pool those that wait would leave none to the others.
@@ -190,6 +196,51 @@ class Hosting:
                 gate.withdraw()
                 raise
             return self._host(gate, principal, given)
+
+    @property
+    def uses_cookies(self) -> bool:
+        """Whether a request without a handshake needs a cookie to name its session."""
+        return self.begins_new
+
+    def is_named(self, cookies: ClientCookies, principal: Principal | None) -> bool:
+        """Whether cookies name a session or a nonce of this principal; it may be over."""
+        for handle in cookies.sessions:
+            with suppress(NotFound):
+                self._identity(handle, principal)
+                return True
+        return bool(self._begins.nonces(cookies, self._of(principal)))
+
+    def begin_cookie(self, principal: Principal | None) -> tuple[str, str]:
+        """Return the name and the value of the cookie with which a session may begin."""
+        return self._begins.draw(self._of(principal))
+
+    async def without_handshake(
+        self, cookies: ClientCookies, principal: Principal | None
+    ) -> Hosted | None:
+        """Return the session of a request without a handshake; None: no cookie names one.
+
+        Raises:
+            NotFound: the session is over, or the handle in the cookie was not made here for this
+                principal.
+            HostFull, MissingClaim: as of :meth:`begin`.
+        """
+        if self.knows_principals and principal is not None:
+            return await self.of_principal(principal)
+        if not self.uses_cookies:
+            return await self.find(self._handle(self._terms.kind, principal), principal)
+        if cookies.sessions:
+            if len(cookies.sessions) > 1:
+                raise NotFound
+            return await self.find(next(iter(cookies.sessions)), principal)
+        nonces = self._begins.nonces(cookies, self._of(principal))
+        if not nonces:
+            return None
+        async with self._by_cookie:
+            handle = self._begins.handle(nonces)
+            if handle is None:
+                handle = (await self.begin(principal)).handle
+            self._begins.link(nonces, handle)
+        return await self.find(handle, principal)
 
     async def of_principal(self, principal: Principal, *, connects: bool = False) -> Hosted:
         """The session of a principal, begun where there is none.

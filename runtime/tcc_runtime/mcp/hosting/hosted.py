@@ -201,7 +201,9 @@ class _Door(door.ClientConnection):
         with _Spoken(self, call):
             return super().relayed(call, result)
 
-    def asks(self, call: door.ClientCall, result: Mapping[str, Member], state: str) -> bytes:
+    def asks(
+        self, call: door.ClientCall | door.PassedRequest, result: Mapping[str, Member], state: str
+    ) -> bytes:
         with _Spoken(self, call):
             return super().asks(call, result, state)
 

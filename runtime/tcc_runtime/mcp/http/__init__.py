@@ -16,7 +16,7 @@ import json
 import re
 import ssl
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Final
 
@@ -24,6 +24,13 @@ import h11
 
 from tcc_runtime.mcp import door, wire
 from tcc_runtime.mcp.hosting import HostFull, Hosting, NotFound, descriptors
+from tcc_runtime.mcp.hosting.cookies import (
+    NO_COOKIES,
+    SESSION,
+    ClientCookies,
+    read_cookies,
+    set_cookie,
+)
 from tcc_runtime.mcp.hosting.hosted import Hosted
 from tcc_runtime.mcp.http.connection import CHUNK, MOST_BODY, SECONDS, Answered, Connection
 from tcc_runtime.mcp.tokens import InvalidToken, MissingClaim, Principal, Tokens
@@ -42,6 +49,15 @@ _STATUS: Final = {
     HEADER_MISMATCH: 400,
     wire.METHOD_NOT_FOUND: 404,
 }
+# Requests that may be answered by "ask again", and the state with which the client asks again.  It
+# is public: it says that a cookie was sent before, and nothing more.
+_ASKED_AGAIN: Final = frozenset(("tools/call", "resources/read", "prompts/get"))
+_ASK_AGAIN: Final = "tcc:with-cookie"
+_NO_COOKIE: Final = (
+    "this client returns no cookie, so its calls belong to no session; not called: use a version "
+    "of the protocol with a handshake, or a bearer token (--jwt-key)"
+)
+_OVER: Final = "this session is over, or was not begun here; not called: connect again"
 _ENCODED: Final = re.compile(r"=\?base64\?([A-Za-z0-9+/]*={0,2})\?=", re.IGNORECASE)
 
 
@@ -181,6 +197,7 @@ class _Exchange:
         for name, value in head.headers:
             self._headers.setdefault(name, []).append(value)
         self._cors: tuple[tuple[bytes, bytes], ...] = ()
+        self._set_cookies: tuple[tuple[bytes, bytes], ...] = ()
         self._streams = False
 
     def _header(self, name: bytes) -> bytes | None:
@@ -320,31 +337,71 @@ class _Exchange:
         if what is not None:
             await self._error(message.identity, HEADER_MISMATCH, what)
             return
-        connection = self._hosting.connection()
-        if principal is None or not self._hosting.knows_principals:
-            # There is nothing that such a request could be of: the handshake alone is offered.
-            if message.identity is None:
-                await self._reply(202)
-            elif message.method == "server/discover":
-                connection.versions = wire.HANDSHAKE
-                await self._told(connection.take_message(message), modern=True)
-            else:
-                supported = {"supported": list(wire.HANDSHAKE), "requested": wire.STATELESS}
-                said = "the handshake is spoken here"
-                await self._error(message.identity, wire.UNSUPPORTED_VERSION, said, supported)
-            return
         if message.identity is None:
             await self._reply(202)
             return
+        hosting, cookies = self._hosting, self._cookies()
+        message, again = _without_state(message) if hosting.uses_cookies else (message, False)
+        connection = hosting.connection()
+        if hosting.uses_cookies and not hosting.is_named(cookies, principal):
+            # A client that keeps no cookies and knows both ways has its session by the handshake.
+            connection.versions = wire.HANDSHAKE
         taken = connection.take_message(message)
         if not isinstance(taken, door.ClientCall | door.PassedRequest):
             await self._told(taken, modern=True)
             return
         try:
-            hosted = await self._hosting.of_principal(principal)
+            hosted = await hosting.without_handshake(cookies, principal)
+            if hosted is not None:
+                self._set_cookies = self._cookies_of(hosted, cookies)
+                await self._call(hosted, taken, body, principal, modern=True)
+            elif message.method not in _ASKED_AGAIN:
+                await self._list(taken, body, principal)
+            elif b"origin" in self._headers or (again and not cookies.begins):
+                supported = {"supported": list(wire.HANDSHAKE), "requested": wire.STATELESS}
+                await self._error(taken.identity, wire.UNSUPPORTED_VERSION, _NO_COOKIE, supported)
+            else:
+                self._set_cookies = (self._set_cookie(*hosting.begin_cookie(principal)),)
+                await self._reply(200, connection.asks(taken, {}, _ASK_AGAIN))
+        except NotFound:
+            line = door.error_line(taken.identity, wire.INVALID_REQUEST, _OVER)
+            await self._reply(404, line)
         except (HostFull, MissingClaim) as error:
             raise self._unhosted(error) from None
-        await self._call(hosted, taken, body, principal, modern=True)
+
+    def _cookies(self) -> ClientCookies:
+        """Cookies of the request.
+
+        A page in a browser has none that count: the browser shows them to every port of this host.
+        """
+        if b"origin" in self._headers or not self._hosting.uses_cookies:
+            return NO_COOKIES
+        return read_cookies(self._headers.get(b"cookie", ()))
+
+    def _cookies_of(
+        self, hosted: Hosted, cookies: ClientCookies
+    ) -> tuple[tuple[bytes, bytes], ...]:
+        """Headers that give the client the handle, and take away the nonces that it has shown."""
+        if not self._hosting.uses_cookies:
+            return ()
+        given = () if cookies.sessions else (self._set_cookie(SESSION, hosted.handle),)
+        return (*given, *[self._set_cookie(name, "") for name, _ in cookies.begins])
+
+    def _set_cookie(self, name: str, value: str) -> tuple[bytes, bytes]:
+        return set_cookie(name, value, secure=self._listener.how.tls is not None)
+
+    async def _list(
+        self,
+        asked: door.ClientCall | door.PassedRequest,
+        body: bytes,
+        principal: Principal | None,
+    ) -> None:
+        """Answer a list that passes, and belongs to no session: a new session that ends with it."""
+        hosted = await self._hosting.begin(principal)
+        try:
+            await self._call(hosted, asked, body, principal, modern=True)
+        finally:
+            await self._hosting.end(hosted)
 
     def _mismatch(self, message: wire.Request) -> str | None:
         """What of the headers is not what the body says; None where all is."""
@@ -485,7 +542,7 @@ class _Exchange:
                     break
                 if self._streams:
                     if not streaming:
-                        await self._connection.stream(self._cors)
+                        await self._connection.stream((*self._cors, *self._set_cookies))
                         streaming = True
                     await self._connection.event(line)
         finally:
@@ -521,7 +578,18 @@ class _Exchange:
         self, status: int, body: bytes = b"", headers: Sequence[tuple[bytes, bytes]] = ()
     ) -> None:
         kind = ((b"content-type", _JSON),) if body else ()
-        await self._connection.reply(status, body.strip(), (*headers, *kind, *self._cors))
+        more = (*headers, *kind, *self._cors, *self._set_cookies)
+        await self._connection.reply(status, body.strip(), more)
+
+
+def _without_state(message: wire.Request) -> tuple[wire.Request, bool]:
+    """Return a request without the state that asked for a cookie, and whether it had that state."""
+    params = message.params
+    if params.get("requestState") != _ASK_AGAIN or params.get("inputResponses"):
+        return message, False
+    dropped = ("requestState", "inputResponses")
+    kept = {name: value for name, value in params.items() if name not in dropped}
+    return replace(message, params=kept), True
 
 
 def _same(header: str | None, value: Any) -> bool:

@@ -1,0 +1,126 @@
+"""Cookies that name the session of a client that speaks a version without a handshake.
+
+Since 2026-07-28 no request begins a session and none carries one.  A cookie is the one thing that
+such a client sends back with every later request.  Two kinds:
+
+- `tcc-session` has the handle of a session, as `Mcp-Session-Id` has it in the older versions.
+- `tcc-begin-..` has a nonce that this process drew.  A client gets it in answer to a first call,
+  which is not made; when it repeats the call with the nonce, its session begins.
+
+A client may make several first calls at once and get a nonce for each.  Each nonce therefore has a
+cookie name of its own, so that none replaces another: of two calls that a client repeats, the later
+one carries the nonces of both.  Whichever the gate reads first begins the session, and all nonces
+of one request name the same session from then on.  So a client cannot get two sessions by calling
+twice at once.
+Cost: one keyed hash for each nonce of a request; a table of 65,536 entries at most.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from blake3 import blake3
+
+SESSION: Final = "tcc-session"
+_BEGIN: Final = "tcc-begin-"
+_BYTES: Final = 16  # of a nonce, and of its MAC
+_MOST_BEGUN: Final = 1 << 16
+_CONTEXT: Final = "tcc.store/1.0 begin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientCookies:
+    """Cookies of a request, as far as they are ours.
+
+    Attributes:
+        sessions: the values of `tcc-session`; more than one names no session.
+        begins: names and values of the cookies with nonces.
+    """
+
+    sessions: frozenset[str] = frozenset()
+    begins: tuple[tuple[str, str], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.sessions or self.begins)
+
+
+NO_COOKIES: Final = ClientCookies()
+
+
+def read_cookies(headers: Iterable[bytes]) -> ClientCookies:
+    """Read our cookies from the values of the `Cookie` headers of a request."""
+    sessions: set[str] = set()
+    begins: list[tuple[str, str]] = []
+    for header in headers:
+        for part in header.decode("latin-1").split(";"):
+            name, _, value = part.strip().partition("=")
+            if name == SESSION:
+                sessions.add(value)
+            elif name.startswith(_BEGIN):
+                begins.append((name, value))
+    return ClientCookies(sessions=frozenset(sessions), begins=tuple(begins))
+
+
+def set_cookie(name: str, value: str, *, secure: bool) -> tuple[bytes, bytes]:
+    """Return the header that gives a client a cookie; an empty value takes it away.
+
+    Args:
+        secure: whether the client may return it over TLS only.
+    """
+    parts = [f"{name}={value}", "Path=/mcp", "HttpOnly", "SameSite=Strict"]
+    parts += ["Max-Age=0"] if not value else []
+    parts += ["Secure"] if secure else []
+    return b"set-cookie", "; ".join(parts).encode("ascii")
+
+
+class Begins:
+    """The nonces of one process, and the sessions that began with them.
+
+    A nonce is 128 random bits with a MAC over them and the principal.  The key is of this process:
+    after a restart a nonce names nothing.
+    """
+
+    def __init__(self) -> None:
+        self._key = blake3(os.urandom(32), derive_key_context=_CONTEXT).digest()
+        self._handles: dict[bytes, str] = {}
+
+    def draw(self, principal: bytes) -> tuple[str, str]:
+        """Return the name and the value of a new cookie for a client of this principal."""
+        nonce = os.urandom(_BYTES)
+        whole = nonce + self._mac(nonce, principal)
+        value = base64.urlsafe_b64encode(whole).decode("ascii").rstrip("=")
+        return _BEGIN + nonce[:8].hex(), value
+
+    def nonces(self, cookies: ClientCookies, principal: bytes) -> list[bytes]:
+        """Return the nonces that this process drew for this principal; others do not count."""
+        read = [self._nonce(value, principal) for _, value in cookies.begins]
+        return [nonce for nonce in read if nonce is not None]
+
+    def handle(self, nonces: Iterable[bytes]) -> str | None:
+        """Return the handle of the session that began with one of these; None: none did."""
+        return next((self._handles[one] for one in nonces if one in self._handles), None)
+
+    def link(self, nonces: Iterable[bytes], handle: str) -> None:
+        """Let all of these name one session."""
+        for nonce in nonces:
+            self._handles[nonce] = handle
+        while len(self._handles) > _MOST_BEGUN:
+            del self._handles[next(iter(self._handles))]
+
+    def _nonce(self, value: str, principal: bytes) -> bytes | None:
+        if len(value) != 43 or not value.isascii():
+            return None
+        try:
+            whole = base64.b64decode(value + "=", altchars=b"-_", validate=True)
+        except ValueError:
+            return None
+        nonce, mac = whole[:_BYTES], whole[_BYTES:]
+        return nonce if hmac.compare_digest(mac, self._mac(nonce, principal)) else None
+
+    def _mac(self, nonce: bytes, principal: bytes) -> bytes:
+        return blake3(principal + nonce, key=self._key).digest()[:_BYTES]
