@@ -218,6 +218,7 @@ def test_whatever_is_wrong_is_annotated_by_one_job(tmp_path: Path, checkout: Pat
         ("error", "sub dir/b c.tcg", "TCC202", "3"),
         ("error", "g.tcca", "TCC843", None),
         ("error", "g.tcg", "tcc diff", None),
+        ("notice", "sub dir/b c.tcg", "tcc diff", None),
     }
     assert "sub%20dir/b%20c.tcg" in Path(job.outputs["sarif"]).read_text()
     assert job.summary.startswith("### Breaking: wider")
@@ -269,7 +270,95 @@ def test_a_base_that_does_not_compile_is_compared_with_nothing(
     (checkout / "new.tcg").write_text(OLD)  # the base has no such grammar
     commit(checkout)
     job = run(tmp_path, checkout, base)
-    assert job.failed == [] and [level for level, _, _ in commands(job)] == ["warning"]
+    assert job.failed == []
+    said = [(level, told["file"], text.partition(",")[0]) for level, told, text in commands(job)]
+    assert said == [
+        ("warning", "g.tcg", "g.tcg does not compile in the base"),
+        ("notice", "new.tcg", "added: the base has no grammar to compare it with"),
+    ]
+    assert "nothing is compared" in job.summary and "added: " in job.summary
+
+
+def renamed(checkout: Path, old: str, new: str, text: str) -> None:
+    (checkout / new).parent.mkdir(parents=True, exist_ok=True)
+    (checkout / old).rename(checkout / new)
+    (checkout / new).write_text(text)
+    commit(checkout)
+
+
+@pytest.mark.parametrize("new", ["h.tcg", "policies/sub dir/a,b: 100%.tcg"])
+def test_a_renamed_grammar_is_compared_with_its_old_name(
+    tmp_path: Path, checkout: Path, new: str
+) -> None:
+    base = commit(checkout)
+    renamed(checkout, "g.tcg", new, WIDER)
+    job = run(tmp_path, checkout, base)
+    assert job.failed == ["Compare with the base"]
+    told, found = commands(job)
+    assert (told[0], told[1]["file"]) == ("notice", new)
+    assert told[2] == "renamed from g.tcg: compared with that"
+    assert (found[0], found[1]["file"]) == ("error", new)
+    assert found[2].startswith("wider: ")
+    assert "renamed from g.tcg" in job.summary and "### Breaking: wider" in job.summary
+
+
+def test_a_grammar_that_is_renamed_only_is_equal(tmp_path: Path, checkout: Path) -> None:
+    base = commit(checkout)
+    renamed(checkout, "g.tcg", "policies/g.tcg", OLD)
+    # The old name is outside of what is compared, and is found all the same.
+    job = run(tmp_path, checkout, base, grammars="policies/*.tcg")
+    assert job.failed == [] and "### Not breaking: equal" in job.summary
+    assert commands(job)[0][2] == "renamed from g.tcg: compared with that"
+
+
+def test_added_and_deleted_grammars_are_named(tmp_path: Path, checkout: Path) -> None:
+    (checkout / "gone.tcg").write_text(OLD)
+    other = 'grammar other version "7"\ntool z { cost 4 }\ntool y { cost 9 }\nplan = z y z\n'
+    (checkout / "moved.tcg").write_text(other)
+    base = commit(checkout)
+    (checkout / "gone.tcg").unlink()
+    renamed(checkout, "moved.tcg", "archive/moved.tcg", other)
+    new = 'grammar new version "3"\ntool p { price 2 }\nplan = p{2,3}\nlimit price <= 6\n'
+    (checkout / "new.tcg").write_text(new)
+    commit(checkout)
+    job = run(tmp_path, checkout, base, grammars="*.tcg\n:!archive/*.tcg")
+    assert job.failed == []
+    said = {(level, found["file"], text) for level, found, text in commands(job)
+            if found["title"] == "tcc diff" and "file" in found}  # fmt: skip
+    lost = "nothing is compared with it"
+    assert said >= {
+        ("notice", "new.tcg", "added: the base has no grammar to compare it with"),
+        ("warning", "gone.tcg", f"deleted: the base has it, and {lost}"),
+        ("warning", "moved.tcg", f"deleted: the base has it, and {lost}"),
+    }
+    for name in ("new.tcg: added", "gone.tcg: deleted", "moved.tcg: deleted"):
+        assert name in job.summary
+    # Without the exception the folder is matched, and only one grammar is gone.
+    every = run(tmp_path, checkout, base)
+    assert ("notice", "archive/moved.tcg") in {
+        (level, found.get("file")) for level, found, _ in commands(every)
+    }
+    assert "moved.tcg: deleted" not in every.summary
+    # It went where no pattern looks.
+    out = run(tmp_path, checkout, base, grammars="moved.tcg")
+    [(level, found, text)] = [one for one in commands(out) if "file" in one[1]]
+    assert (level, found["file"]) == ("warning", "moved.tcg")
+    assert text.startswith("renamed to archive/moved.tcg, which the input grammars does not match")
+
+
+def test_when_all_grammars_are_deleted_that_is_said(tmp_path: Path, checkout: Path) -> None:
+    base = commit(checkout)
+    (checkout / "g.tcg").unlink()
+    commit(checkout)
+    job = run(tmp_path, checkout, base)
+    assert "g.tcg: deleted" in job.summary
+    assert ("warning", "g.tcg") in {(level, told.get("file")) for level, told, _ in commands(job)}
+
+
+def test_a_pathspec_that_git_refuses_fails_the_action(tmp_path: Path, checkout: Path) -> None:
+    """It matches nothing, and that is not "no grammar"."""
+    job = run(tmp_path, checkout, commit(checkout), grammars=":(nonsense)*.tcg")
+    assert job.failed == ["Test the grammars", "Compare with the base"]
 
 
 @pytest.mark.campaign
