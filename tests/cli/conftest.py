@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from tcc.main import main
 from tests.cli.documents import check_printed
 
+_VERDICT = re.compile(r'^([^:\n]+: )?VALID\b|"verdict": ?"VALID"', re.MULTILINE)
 GRAMMARS = Path(__file__).parents[2] / "grammars"
 
 
@@ -40,6 +42,8 @@ def tcc(capfd: pytest.CaptureFixture[str]) -> Tcc:
         out, err = capfd.readouterr()
         assert isinstance(exit_.value.code, int)
         check_printed([str(argument) for argument in arguments], out)
+        # No command that fails gives the verdict VALID; a text that it quotes may have the word.
+        assert exit_.value.code == 0 or _VERDICT.search(out) is None, out
         return Ended(code=exit_.value.code, out=out, err=err)
 
     return run

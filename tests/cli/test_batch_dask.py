@@ -52,7 +52,7 @@ def test_the_command_makes_the_same_bytes_on_a_cluster_of_its_own(
     again = ("batch", artifact, "--validate", "--out", tmp_path / "dask", "--json")
     found = tcc(*again, "--dask", "local", "--processes", 2)
     assert (found.code, found.err) == (0, "")
-    assert found.json["verdicts"] == {"VALID": 7}
+    assert found.json["verdicts"] == {"valid": 7}
 
 
 def test_the_same_bytes_by_the_address_of_a_scheduler(

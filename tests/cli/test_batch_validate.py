@@ -48,7 +48,7 @@ def test_a_whole_batch_is_valid(tcc: Tcc, artifact: Path, tmp_path: Path, form: 
     ended = tcc(*command, "--processes", 2, "--json")
     assert (ended.code, ended.err) == (0, "")
     assert ended.json["verdict"] == "VALID"
-    assert ended.json["verdicts"] == {"VALID": 7}
+    assert ended.json["verdicts"] == {"valid": 7}
     assert ended.json["claims"] == {"RunWiseExact": 7}
     assert ended.json["findings"] == []
     assert "VALID: 7 ledgers hold" in tcc(*command, "--processes", 1).out

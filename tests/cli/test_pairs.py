@@ -282,7 +282,7 @@ def test_a_batch_has_a_pair_or_says_that_it_has_not(
             again = tcc(*told)
             assert (again.code, again.json["kept"], again.json["redone"]) == (ended.code, 1, 1)
         found = tcc("batch", artifact, "--out", out, "--validate", "--processes", 1, "--json")
-        assert (found.code, found.json["verdicts"]) == (0, {"VALID": 2}), found.out
+        assert (found.code, found.json["verdicts"]) == (0, {"valid": 2}), found.out
         assert found.json["findings"] == []
 
 

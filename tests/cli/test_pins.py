@@ -68,7 +68,10 @@ def test_another_artifact_in_its_place_is_refused(tcc: Tcc, folder: Path) -> Non
     ended = tcc("check", "--locked", "--json")
     assert (ended.code, codes(ended.json)) == (1, [("TCC843", "a.tcca")])
     said = ended.json["findings"][0]["message"]
-    assert said.startswith("digest: pinned ") and "grammar" not in said
+    pinned = json.loads((folder / "tcc.lock").read_text())["artifacts"]["a.tcca"]["digest"]
+    there = tcc("inspect", "a.tcca", "--json").json["digest"]
+    start = "it is not the artifact that tcc.lock pins as a.tcca: "
+    assert said == f"{start}digest pinned {pinned}, found {there}"
     other = tcc("check", "--locked", "sub/b.tcca")
     assert other.code == 0
 
@@ -81,7 +84,10 @@ def test_every_member_of_a_pin_counts(tcc: Tcc, folder: Path, member: str) -> No
     lock.write_text(json.dumps(document))
     ended = tcc("check", "--locked", "--json")
     assert (ended.code, codes(ended.json)) == (1, [("TCC843", "a.tcca")])
-    assert ended.json["findings"][0]["message"].startswith(f"{member}: pinned 0000")
+    said = ended.json["findings"][0]["message"]
+    assert said.startswith(
+        f"it is not the artifact that tcc.lock pins as a.tcca: {member} pinned 0"
+    )
 
 
 def test_what_is_not_pinned_or_not_there_is_refused(tcc: Tcc, folder: Path) -> None:
@@ -285,13 +291,52 @@ def test_a_file_that_the_source_uses_counts(tcc: Tcc, made: Path) -> None:
     assert codes(tcc("check", "--locked", "--json").json) == [("TCC845", "g.tcg")]
 
 
+def core_of(path: str) -> str:
+    from blake3 import blake3
+
+    return blake3(bytes(library.load(path).file.columns["core"].data)).hexdigest()
+
+
 def test_compiled_anew_and_pinned_it_passes(tcc: Tcc, made: Path) -> None:
+    before = core_of("g.tcca")
     (made / "g.tcg").write_text(TIGHT)
     assert tcc("compile", "g.tcg", "-o", "g.tcca").code == 0
-    assert codes(tcc("check", "--locked", "--json").json) == [
-        ("TCC843", "g.tcca"), ("TCC845", "g.tcg"),
-    ]  # fmt: skip
+    ended = tcc("check", "--locked", "--json")
+    assert codes(ended.json) == [("TCC843", "g.tcca"), ("TCC845", "g.tcg")]
+    # Artifact and source agree: what differs is the pin, of which the lock has a digest alone.
+    assert ended.json["findings"][1]["message"] == (
+        "it is not the source that tcc.lock pins for g.tcca: "
+        f"source_core pinned {before}, found {core_of('g.tcca')}"
+    )
+    assert "compile" not in ended.json["findings"][1]["hint"]
     assert tcc("pin", "g.tcca").code == tcc("check", "--locked").code == 0
+
+
+def test_of_a_source_that_changed_twice_both_differences_are_named(tcc: Tcc, made: Path) -> None:
+    """The artifact is of a second text, the pin of the first, and the source has a third."""
+    (made / "g.tcg").write_text(TIGHT)
+    assert tcc("compile", "g.tcg", "-o", "g.tcca").code == 0
+    (made / "g.tcg").write_text(TIGHT.replace("<= 8", "<= 7"))
+    said = tcc("check", "--locked", "--json").json["findings"][1]["message"]
+    for text in ("the artifact has limit price <= 8", "the source limit price <= 7"):
+        assert text in said
+    assert "source_core pinned " in said and "tcc.lock" in said
+    (made / "g.tcg").write_text(SOURCE)  # as it was pinned: the artifact alone is another one
+    said = tcc("check", "--locked", "--json").json["findings"][1]["message"]
+    assert said.startswith("g.tcca was not compiled from it: the artifact has limit price <= 8")
+    assert "source_core" not in said
+
+
+def test_cores_that_differ_in_nothing_that_has_a_name_are_named_by_digest(
+    tcc: Tcc, made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tcc_runtime.analysis.comparison.core_changes", lambda *_: [])
+    (made / "g.tcg").write_text(TIGHT)
+    for said in (
+        tcc("check", "--locked", "--json").json["findings"][0]["message"],
+        tcc("pin", "g.tcca", "--json").json["diagnostics"][0]["message"],
+    ):
+        assert f"the artifact's core is {core_of('g.tcca')}, the source's " in said
 
 
 def test_which_source_is_pinned(tcc: Tcc, made: Path) -> None:

@@ -253,7 +253,7 @@ def print_validation(found: BatchValidation, out: Path, as_json: bool) -> int:
             verdict=found.word,
             out=str(out),
             runs=found.runs,
-            verdicts=found.verdicts,
+            verdicts={word.lower(): number for word, number in found.verdicts.items()},
             claims=found.claims,
             findings=[BatchFindingJson(**asdict(item)) for item in found.findings],
             more_findings=found.more,

@@ -161,26 +161,46 @@ def _show(report: CheckReport, artifact: Path, shown: str) -> None:
         _say(report, "")
 
 
-def _show_all(checked: CheckedFile, shown: str) -> None:
+def _show_all(checked: CheckedFiles, shown: str) -> None:
     if shown == "json":
         screen.print_output(folder_output(checked))
         return
     if shown != "text":
         print_found(checked.found, shown)
         return
-    for path, report in checked.reports:
-        _say(report, f"{path}: ")
-    for one in checked.pins:
-        where = "" if one.place is None else f"{one.place.file}: "
-        screen.bad(f"{where}{one.code}: {one.message}")
-        if one.hint is not None:
-            screen.say(f"  help: {one.hint}")
+    for finding in checked.others:
+        _say_finding(finding)
+    # What fails comes first, and no line says VALID unless the whole command does.
+    for one in checked.artifacts:
+        if one.report.verdict != CLEAN:
+            _say(one.report, f"{one.path}: ")
+        for finding in one.pins:
+            _say_finding(finding)
+    for one in checked.artifacts:
+        if one.report.verdict == CLEAN:
+            _say(one.report, f"{one.path}: ", whole=checked.verdict == CLEAN)
 
 
-def _say(report: CheckReport, where: str) -> None:
-    say = screen.good if report.verdict == CLEAN else screen.bad
+def _say_finding(one: ReportedFinding) -> None:
+    where = "" if one.place is None else f"{one.place.file}: "
+    screen.bad(f"{where}{one.code}: {one.message}")
+    if one.hint is not None:
+        screen.say(f"  help: {one.hint}")
+
+
+def _say(report: CheckReport, where: str, *, whole: bool = True) -> None:
+    """Print a report.
+
+    Args:
+        whole: whether the command succeeds; if not, a valid report is printed without its verdict.
+    """
     first, *rest = report.lines
-    say(f"{where}{first}")
+    if report.verdict != CLEAN:
+        screen.bad(f"{where}{first}")
+    elif whole:
+        screen.good(f"{where}{first}")
+    else:
+        screen.say(f"{where}{first.removeprefix('VALID: ')}")
     for line in rest:
         screen.say(f"  {line}")
     if report.digest:
@@ -198,41 +218,68 @@ Check: TypeAlias = "Callable[[bytes], CheckReport]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedFile:
-    """Result of checking artifacts.
+    """Result of checking one of several artifacts.
 
     Attributes:
-        reports: path and report of each artifact that could be read.
-        pins: differences from the lock.
+        pins: differences of the artifact and its source from the lock.
     """
 
-    reports: Sequence[tuple[Path, CheckReport]]
-    pins: Sequence[ReportedFinding]
+    path: Path
+    report: CheckReport
+    pins: Sequence[ReportedFinding] = ()
+
+    @property
+    def verdict(self) -> int:
+        """1 if the artifact is invalid or not what is pinned, else the verdict of its report."""
+        return FINDINGS if self.pins else self.report.verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedFiles:
+    """Result of checking several artifacts.
+
+    Attributes:
+        artifacts: those that could be read.
+        others: findings about the lock, and about pinned artifacts that do not exist.
+    """
+
+    artifacts: Sequence[CheckedFile]
+    others: Sequence[ReportedFinding] = ()
 
     @property
     def verdict(self) -> int:
         """1 if anything is invalid or not pinned, else 2 if anything is declined, else 0."""
-        verdicts = {report.verdict for _, report in self.reports}
-        if self.pins or FINDINGS in verdicts:
+        verdicts = {one.verdict for one in self.artifacts}
+        if self.others or FINDINGS in verdicts:
             return FINDINGS
         return DECLINED if DECLINED in verdicts else CLEAN
 
     @property
+    def pins(self) -> list[ReportedFinding]:
+        """All differences from the lock."""
+        return [*self.others, *[finding for one in self.artifacts for finding in one.pins]]
+
+    @property
     def found(self) -> list[ReportedFinding]:
-        """All findings, artifact by artifact, then the pins."""
-        by_check = [one for path, report in self.reports for one in of_check(report.findings, path)]
-        return [*by_check, *self.pins]
+        """All findings: those of the certificates, then the pins."""
+        return [
+            *[found for one in self.artifacts for found in of_check(one.report.findings, one.path)],
+            *self.pins,
+        ]
 
 
-def check_each(paths: Iterable[Path], check: Check) -> CheckedFile:
+def check_each(paths: Iterable[Path], check: Check) -> CheckedFiles:
     """Check artifacts.
 
     Raises:
         OSError: an artifact cannot be read.
     """
-    return CheckedFile(reports=[(path, check(path.read_bytes())) for path in paths], pins=())
+    return CheckedFiles(
+        artifacts=[CheckedFile(path=path, report=check(path.read_bytes())) for path in paths]
+    )
 
 
-def check_locked(lock: Path, paths: Sequence[Path], check: Check) -> CheckedFile:
+def check_locked(lock: Path, paths: Sequence[Path], check: Check) -> CheckedFiles:
     """Check artifacts against their pins; all pinned ones if none is named.
 
     Raises:
@@ -242,26 +289,25 @@ def check_locked(lock: Path, paths: Sequence[Path], check: Check) -> CheckedFile
         pins = pin_command.read_pins(lock)
         named = {pin_command.name_in(lock, path): path for path in paths}
     except pin_command.LockError as error:
-        return CheckedFile(reports=(), pins=(error.found,))
+        return CheckedFiles(artifacts=(), others=(error.found,))
     wanted = named if paths else {name: lock.parent / name for name in sorted(pins)}
-    reports: list[tuple[Path, CheckReport]] = []
-    found: list[ReportedFinding] = []
+    artifacts: list[CheckedFile] = []
+    others: list[ReportedFinding] = []
     for name, path in wanted.items():
         if not is_regular(path):
-            found.append(pin_command.missing(path))
+            others.append(pin_command.missing(lock, path))
             continue
         data = path.read_bytes()
         report = check(data)
-        reports.append((path, report))
+        found: list[ReportedFinding] = []
         if report.verdict == CLEAN:
-            found += pin_command.check_pin(name, path, pins, _pin(data))
+            found += pin_command.check_pin(lock, name, path, pins, _pin(data))
             core = bytes(read_artifact(data, digests=False).columns["core"].data)
             found += pin_command.check_source(lock, pins.get(name), path, core)
         elif name not in pins:
-            found += pin_command.check_pin(
-                name, path, pins, pin_command.Pin(digest="", grammar="", version="")
-            )
-    return CheckedFile(reports=reports, pins=found)
+            found.append(pin_command.unpinned(lock, path))
+        artifacts.append(CheckedFile(path=path, report=report, pins=found))
+    return CheckedFiles(artifacts=artifacts, others=others)
 
 
 def _pin(data: bytes) -> pin_command.Pin:
@@ -273,15 +319,18 @@ def _pin(data: bytes) -> pin_command.Pin:
     )
 
 
-def folder_output(checked: CheckedFile) -> CheckedFolderOutput:
+def folder_output(checked: CheckedFiles) -> CheckedFolderOutput:
     """The document of ``check`` over several artifacts."""
     from tcc.outputs.verdicts import CheckedFolderOutput
 
     artifacts = []
-    for path, report in checked.reports:
-        fields = to_json(report)
+    for one in checked.artifacts:
+        fields = to_json(one.report)
         del fields["format"], fields["format_version"]
-        artifacts.append({"artifact": str(path), **fields})
+        word = VERDICTS[one.verdict]
+        if one.verdict == CLEAN != checked.verdict:
+            word = "HOLDS"
+        artifacts.append({"artifact": str(one.path), **fields, "verdict": word})
     return CheckedFolderOutput(
         verdict=VERDICTS[checked.verdict],
         artifacts=artifacts,

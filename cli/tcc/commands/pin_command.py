@@ -122,7 +122,10 @@ def _digest(core: bytes) -> str:
 
 
 def _differing(held: bytes, now: bytes) -> str:
-    """Which statements, or what else, differ between the artifact and its source."""
+    """Text of the statements, or what else, that differ between the artifact and its source.
+
+    It is never empty: if nothing that has a name differs, it names the digests of both cores.
+    """
     from tcc_runtime.analysis.comparison import core_changes
 
     said = []
@@ -130,6 +133,8 @@ def _differing(held: bytes, now: bytes) -> str:
         name = "" if change.of == "statement" else f"{change.of} {change.name}: "
         was, is_now = (clip(text or "nothing") for text in (change.old, change.new))
         said.append(f"{name}the artifact has {was}, the source {is_now}")
+    if not said:
+        return f"the artifact's core is {_digest(held)}, the source's {_digest(now)}"
     more = [f"and {len(said) - _SHOWN} more"] if len(said) > _SHOWN else []
     return "; ".join([*said[:_SHOWN], *more])
 
@@ -213,46 +218,75 @@ def _is_name(name: str) -> bool:
     return is_plain(name) and not any(part in ("", ".", "..") for part in parts)
 
 
-def check_pin(name: str, path: Path, pins: Mapping[str, Pin], there: Pin) -> list[ReportedFinding]:
-    """Difference of the artifact at `path` from its pin under `name`."""
-    place = Place(file=str(path))
+def unpinned(lock: Path, path: Path) -> ReportedFinding:
+    """Finding about an artifact that has no pin."""
+    hint = f"look at it, then: tcc pin {path}"
+    said = f"{lock} has no pin for it"
+    return ReportedFinding(code="TCC842", message=said, place=Place(file=str(path)), hint=hint)
+
+
+def check_pin(
+    lock: Path, name: str, path: Path, pins: Mapping[str, Pin], there: Pin
+) -> list[ReportedFinding]:
+    """Difference of the artifact at `path` from its pin under `name` in `lock`."""
     pin = pins.get(name)
     if pin is None:
-        hint = f"look at it, then: tcc pin {path}"
-        return [ReportedFinding(code="TCC842", message="it is not pinned", place=place, hint=hint)]
+        return [unpinned(lock, path)]
     expected: Sequence[tuple[str, str, str]] = (
         ("digest", pin.digest, there.digest),
         ("grammar", pin.grammar, there.grammar),
         ("version", pin.version, there.version),
     )
-    wrong = [f"{what}: pinned {was}, found {now}" for what, was, now in expected if was != now]
+    wrong = [f"{what} pinned {was}, found {now}" for what, was, now in expected if was != now]
     if not wrong:
         return []
-    hint = f"see with `tcc diff` what changed, then: tcc pin {path}"
-    return [ReportedFinding(code="TCC843", message="; ".join(wrong), place=place, hint=hint)]
+    said = f"it is not the artifact that {lock} pins as {name}: {'; '.join(wrong)}"
+    place = Place(file=str(path))
+    return [ReportedFinding(code="TCC843", message=said, place=place, hint=_reviewed(path))]
+
+
+def _reviewed(path: Path) -> str:
+    """Text: how to see what changed, and how to pin it."""
+    return (
+        f"see with `tcc diff OLD {path}` what changed (OLD: the pinned one), then: tcc pin {path}"
+    )
 
 
 def check_source(lock: Path, pin: Pin | None, artifact: Path, held: bytes) -> list[ReportedFinding]:
-    """Difference of the source of a pin from its artifact, whose core is `held`."""
+    """Difference of the source of a pin from its artifact, whose core is `held`, and from the pin.
+
+    The lock has only the digest of the pinned core, so the statements of that core are unknown.
+    """
     if pin is None or pin.source is None:
         return []
     source = lock.parent / pin.source
+    hint = f"compile {artifact} again; {_reviewed(artifact)}"
     try:
         now = _core_of(source)
     except SourceError as error:
         said = f"the source of {artifact}: {error}"
     else:
-        if _digest(now) == pin.source_core and now == held:
+        is_pinned = _digest(now) == pin.source_core
+        if is_pinned and now == held:
             return []
-        said = f"it is not the source that {artifact} was pinned with: {_differing(held, now)}"
-    hint = f"compile {artifact} anew, see with `tcc diff` what changed, then: tcc pin {artifact}"
+        wrong = []
+        if now != held:
+            wrong.append(f"{artifact} was not compiled from it: {_differing(held, now)}")
+        else:
+            hint = _reviewed(artifact)
+        if not is_pinned:
+            wrong.append(
+                f"it is not the source that {lock} pins for {artifact}: source_core pinned "
+                f"{pin.source_core}, found {_digest(now)}"
+            )
+        said = "; ".join(wrong)
     return [ReportedFinding(code="TCC845", message=said, place=Place(file=str(source)), hint=hint)]
 
 
-def missing(path: Path) -> ReportedFinding:
+def missing(lock: Path, path: Path) -> ReportedFinding:
     """Finding about a pinned artifact that does not exist."""
     hint = f"put it there, or: tcc pin --remove {path}"
-    said = "there is a pin, and no such file"
+    said = f"{lock} has a pin for it, and there is no such file"
     return ReportedFinding(code="TCC844", message=said, place=Place(file=str(path)), hint=hint)
 
 

@@ -56,7 +56,8 @@ def _show(verified: VerifiedStatement, keyid: str | None, file: Path | None, sho
             findings=[as_object(one) for one in verified.found],
             keyid=keyid,
             file=None if file is None else str(file),
-            statement=None if statement is None else document(statement),
+            # A statement may say VALID of its file: it is shown only if it is about this one.
+            statement=None if verified.found or statement is None else document(statement),
         )
         screen.print_output(output)
         return

@@ -153,8 +153,8 @@ def with_proved(report: CheckReport, data: bytes) -> CheckReport:
     found = RuleFinding(
         code=Code.UNKNOWN_FEATURE if feature else Code.LIMIT,
         path="the proved checker",
-        expected="VALID of this file",
-        found=clip(line),
+        expected="the verdict of the kernel, on this file",
+        found=clip(line.removeprefix("VALID: ")),
     )
     words = f"DECLINED: {found.code.value} at {found.path}: {found.found}"
     return CheckReport(verdict=DECLINED, findings=(found,), lines=(words,))

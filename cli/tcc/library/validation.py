@@ -128,8 +128,9 @@ def held_to_proved(found: SessionValidation, ledger: bytes, artifact: bytes) -> 
         return replace(found, summary=f"{found.summary}; a proved program says so too")
     findings = Findings()
     code = Code.UNKNOWN_FEATURE if line.startswith("DECLINED: ") else Code.LIMIT
-    findings.add(code, 0, "the proved checker", f"{found.word}: {found.claim_type}", line)
-    return unheld(found, findings, f"a proved program says {clip(line)}")
+    shown = line.removeprefix("VALID: ")  # said of another claim; the command fails
+    findings.add(code, 0, "the proved checker", found.claim_type, shown)
+    return unheld(found, findings, f"a proved program says {clip(shown)}")
 
 
 def held_to_account(found: Found, ledger: Iterable[bytes], account: Account) -> Found:

@@ -52,10 +52,14 @@ class CheckedProofOutput(outputs.Output, frozen=True, kw_only=True):
 
 
 class CheckedArtifactJson(outputs.DocumentPart, frozen=True, kw_only=True):
-    """The verdict on one of several artifacts."""
+    """The verdict on one of several artifacts.
+
+    HOLDS: this one passes, and the command fails because of another. INVALID without findings: the
+    certificates hold, and the artifact or its source is not what is pinned.
+    """
 
     artifact: str
-    verdict: Judged
+    verdict: Annotated[str, outputs.one_of("VALID", "HOLDS", "INVALID", "DECLINED")]
     findings: list[outputs.RuleFindingJson]
     checked: dict[str, outputs.Whole]
     digest: Annotated[str, Meta(pattern="^([0-9a-f]{64})?$")]

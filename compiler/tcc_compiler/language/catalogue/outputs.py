@@ -178,9 +178,11 @@ CHECKS: Mapping[str, Entry] = {
     ),
     "TCC843": Entry(
         "artifact that is not the pinned one",
-        "The artifact at this path has another digest, grammar or version than its pin. It was\n"
-        "compiled again from another grammar or with other options, or was replaced. `tcc diff`\n"
-        "shows what it allows that the pinned one did not; then pin it: `tcc pin ARTIFACT`.",
+        "The artifact at this path has another digest, grammar or version than its pin. The\n"
+        "message names the lock file, the pin in it, and both values of each member that\n"
+        "differs. Somebody compiled the artifact again from another grammar or with other\n"
+        "options, or replaced it. Take the pinned artifact from your version control, and let\n"
+        "`tcc diff OLD ARTIFACT` show what is allowed now. Then pin it: `tcc pin ARTIFACT`.",
     ),
     "TCC844": Entry(
         "pinned artifact that is missing",
@@ -189,11 +191,12 @@ CHECKS: Mapping[str, Entry] = {
     ),
     "TCC845": Entry(
         "source that is not the pinned one",
-        "The grammar that a pinned artifact was made from has changed, does not compile, or is\n"
-        "gone; comments and layout do not matter. The artifact allows what the grammar said\n"
-        "when it was pinned. Compile it again, look with `tcc diff` at what changed, and pin\n"
-        "it: `tcc pin ARTIFACT`, with `--source G` if the grammar has moved, or with\n"
-        "`--no-source` if the artifact has no source.",
+        "The grammar of a pinned artifact has changed, does not compile, or is gone; comments\n"
+        "and layout do not matter. If the artifact was not compiled from the grammar as it is\n"
+        "now, the message names the statements that differ: compile it again. If it was, but\n"
+        "the pin is older, the message names the lock file and the digests of both cores. Look\n"
+        "with `tcc diff` at what changed, and pin it: `tcc pin ARTIFACT`, with `--source G` if\n"
+        "the grammar has moved, or with `--no-source` if the artifact has no source.",
     ),
     "TCC851": Entry(
         "no envelope",
