@@ -524,7 +524,8 @@ class Kinds:
         own = Kind(name="call", tools=mask, wide=wide, decided=decided)
         inner = _Scope(elements=((own, None),), bare=0, it=0, this=0)
         conditions, mask = self._filter(filters, inner, 0, mask)
-        self._restricted = (mask, filters)
+        if isinstance(statement, nodes.Require):
+            self._restricted = (mask, filters)
         narrow = Kind(name="call", tools=mask, decided=decided)
         scope = _Scope(elements=((narrow, None),), bare=0, it=None, this=0)
         return self._tools(mask), conditions, scope
@@ -860,7 +861,10 @@ class Kinds:
                     shape = "set"
                 case nodes.Since() | nodes.Within():
                     shape = "source"
-                case nodes.Get() | nodes.Session() | nodes.Match() | nodes.Flag():
+                case (
+                    nodes.Get() | nodes.Session() | nodes.Match() | nodes.Flag() | nodes.This()
+                    | nodes.It()
+                ):  # fmt: skip
                     shape = "any"
                 case nodes.Apply(function=function):
                     shape = {"pairs": "source", "last": "any"}.get(function, "term")
@@ -1085,7 +1089,7 @@ class Kinds:
 
     def _modified(self, node: nodes.Within | nodes.Since, scope: _Scope) -> _Draft:
         draft = self._source(node.of, scope)
-        if isinstance(draft.base, forms.Items | forms.Pairs):
+        if draft.own.name != "call" and draft.call is None:
             raise Fault(
                 "TCC225", node, "The elements of a list have no time and no order of calls."
             )
@@ -1166,7 +1170,7 @@ class Kinds:
             for draft in drafts:
                 mask |= draft.own.tools
             return self._draft(mask, any(draft.wide for draft in drafts), scope)
-        if not all(isinstance(draft.base, forms.Rows | forms.Merged) for draft in drafts):
+        if any(draft.call is None for draft in drafts):
             raise Fault("TCC225", node, "`|` joins sets of calls, or fields of sets of calls.")
         kinds = [draft.own for draft in drafts]
         if not all(_comparable(kinds[0], kind) for kind in kinds):
@@ -1346,15 +1350,16 @@ class Kinds:
             if not _comparable(left.kind, value.kind) and not _reads_as(left.kind, value):
                 message = f"A {left.kind.name} is compared with a {value.kind.name}."
                 raise Fault("TCC225", part, message)
-            terms.append(self._constant_for(value, left.kind, part))
+            kind = left.kind if operator in ("=", "!=") else replace(left.kind, listed=_NO_VALUES)
+            terms.append(self._constant_for(value, kind, part))
         if operator in ("=", "!="):
-            equal = forms.Compare("=", self._read_left(left, options, one), tuple(terms))
+            equal = forms.Compare("=", self._read_left(operator, left, options, one), tuple(terms))
             return equal if operator == "=" else forms.Not(equal)
         if len(terms) > 1:
             raise Fault("TCC225", node, f"`|` belongs after `=` or `!=`, not after `{operator}`.")
         for value, part in ((left, one), options[0]):
             self._ensure_number(value, part, spans=True, times=True, constants=True)
-        return forms.Compare(operator, self._read_left(left, options, one), tuple(terms))
+        return forms.Compare(operator, self._read_left(operator, left, options, one), tuple(terms))
 
     def _side(self, node: Node, other: Node, scope: _Scope) -> _Value:
         """The left side; a word that means nothing may be a value of the listed right side."""
@@ -1386,8 +1391,13 @@ class Kinds:
         self._needs, self._height = needs, height
         return kind if kind.listed else None
 
-    def _read_left(self, left: _Value, options: Sequence[tuple[_Value, Node]], node: Node) -> Term:
-        return self._constant_for(left, options[0][0].kind, node)
+    def _read_left(
+        self, operator: str, left: _Value, options: Sequence[tuple[_Value, Node]], node: Node
+    ) -> Term:
+        kind = options[0][0].kind
+        if operator not in ("=", "!="):
+            kind = replace(kind, listed=_NO_VALUES)
+        return self._constant_for(left, kind, node)
 
     def _options(
         self, node: Node, scope: _Scope, beside: Kind | None, count: list[int]
@@ -1417,7 +1427,7 @@ class Kinds:
         if kind.name in ("time", "date") and term.state[0] == "s":
             declared: FieldType = (
                 TimeType(zone=kind.minutes)
-                if kind.name == "time" and len(term.state[1]) > 10
+                if len(term.state[1]) > len("2026-01-31")
                 else DateType(zone=kind.minutes or 0)
             )
             try:
@@ -1523,12 +1533,15 @@ class Kinds:
                 return condition
             case _Draft():
                 return forms.Some(self._finished(thing, node))
+            case _Value(forms.Last(), kind):
+                text = nodes.text_of(node)
+                if kind.name in ("call", "record"):
+                    message = "The last element is no condition: compare a field of it."
+                    raise Fault("TCC236", node, message, f"{text}.field = ..")
+                message = "The last value is no condition: compare it."
+                raise Fault("TCC236", node, message, f"{text} = ..")
             case _Value(term, Kind(name="flag")):
                 return forms.Compare("=", term, (forms.Constant(("b", True)),))
-            case _Value(forms.Last(), _):
-                text = nodes.text_of(node)
-                message = "The last element is no condition: compare a field of it."
-                raise Fault("TCC236", node, message, f"{text}.field = ..")
             case _Value(_, Kind(name="list")):
                 return forms.Some(self._finished(self._as_source(thing, node, scope), node))
             case _Value(_, kind):

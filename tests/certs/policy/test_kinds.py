@@ -1,0 +1,124 @@
+"""What words mean and what fits where: mistakes have a code, and right forms are accepted."""
+
+from __future__ import annotations
+
+import pytest
+
+from tcc_certs.core import model
+from tcc_certs.policy.core import Core, Tool
+from tcc_certs.policy.kinds import Fault, Kinds
+from tcc_certs.policy.nodes import (
+    Apply,
+    Compare,
+    Definition,
+    Every,
+    Get,
+    It,
+    Limit,
+    Null,
+    Number,
+    Require,
+    Same,
+    Since,
+    Text,
+    This,
+    Unused,
+    Where,
+    Within,
+    Word,
+)  # fmt: skip
+from tcc_certs.values.declared import FlagType, NumberType, TextType
+from tcc_certs.values.fields import DateType, Field, ListType, RecordType
+
+PRICE = Field(name="price", steps=("price",), type=NumberType(whole=False))
+ITEMS = ListType(of=RecordType(fields=(PRICE,)))
+AMOUNT = NumberType(whole=False, low="0", high="9")
+
+
+def field(name: str, kind: object = None, values: tuple[str, ...] = ()) -> Field:
+    return Field(name=name, steps=(name,), type=kind, values=values)  # type: ignore[arg-type]
+
+
+TOOLS = (
+    Tool(
+        name="find",
+        arguments=(field("k", TextType()),),
+        answers=(field("ok", FlagType()), field("items", ITEMS), field("day", DateType())),
+    ),
+    Tool(
+        name="book",
+        arguments=(
+            field("k", TextType()), field("nights", values=("1", "2", "5")),
+            field("amount", AMOUNT), field("to", ListType(of=TextType())),
+        ),
+    ),
+)  # fmt: skip
+
+
+def rule(then: object, *lets: Definition, on: str = "book") -> object:
+    statement = Require(on=Word(on), then=then)  # type: ignore[arg-type]
+    core = Core(
+        name="g", version="1", tools=TOOLS, rules={}, plan=model.Empty(), lets=lets,
+        statements=(statement,),
+    )  # fmt: skip
+    kinds = Kinds(core)
+    kinds.check_lets()
+    return kinds.rule(statement)
+
+
+FIND = Where(Word("find"), (Same(("k",)),))
+LAST = Apply("last", (FIND,))
+
+
+def code(then: object, *lets: Definition) -> str:
+    with pytest.raises(Fault) as fault:
+        rule(then, *lets)
+    return fault.value.code
+
+
+def test_a_parameter_may_be_the_element_or_the_call() -> None:
+    holds = Definition(
+        name="holds", parameters=("c",),
+        body=Every(Where(Get(This(), "to"), (Compare("=", Get(Word("c"), "k"), It()),))),
+    )  # fmt: skip
+    assert rule(Where(Word("find"), (Where(Word("holds"), (It(),)),)), holds)
+    key = Definition(
+        name="key", parameters=("c",), body=Compare("=", Get(Word("c"), "k"), Text("x"))
+    )
+    assert rule(Where(Word("key"), (This(),)), key)
+
+
+def test_elements_of_a_list_have_no_calls_that_modifiers_speak_of() -> None:
+    prices = Get(Get(LAST, "items"), "price")
+    assert code(Compare(">", Apply("sum", (Within(prices, "1", "d"),)), Number("1"))) == "TCC225"
+    assert code(Compare(">", Apply("sum", (Since(prices, Word("find")),)), Number("1"))) == "TCC225"
+    rows = Get(Get(Word("find"), "items"), "price")
+    assert rule(Compare(">", Apply("sum", (Within(rows, "1", "d"),)), Number("1")))
+
+
+def test_the_last_flag_is_compared_and_is_no_condition() -> None:
+    assert code(Apply("last", (Get(Word("find"), "ok"),))) == "TCC236"
+    assert code(LAST) == "TCC236"
+    assert rule(Get(LAST, "ok"))
+
+
+def test_an_order_of_a_listed_number_takes_any_constant() -> None:
+    assert rule(Compare("<", Word("nights"), Number("3")))
+    assert code(Compare("=", Word("nights"), Number("3"))) == "TCC205"
+
+
+def test_a_date_is_compared_with_the_text_of_a_date_or_a_time() -> None:
+    day = Get(LAST, "day")
+    assert rule(Compare("<", day, Text("2026-01-31")))
+    assert rule(Compare("<", day, Text("2026-01-31T10:00:00Z")))
+    assert code(Compare("<", day, Text("soon"))) == "TCC205"
+    assert rule(Compare("!=", day, Null()))
+
+
+def test_unused_belongs_in_a_clause_of_before() -> None:
+    assert rule(Unused(FIND))
+    core = Core(name="g", version="1", tools=TOOLS, rules={}, plan=model.Empty())
+    limit = Limit(of=Word("book"), most=Apply("count", (Where(Unused(FIND), ()),)))  # type: ignore[arg-type]
+    with pytest.raises(Fault) as fault:
+        Kinds(core).rule(limit)
+    assert fault.value.code == "TCC225"
