@@ -11,10 +11,10 @@ import pytest
 from blake3 import blake3
 
 from tcc_certs.formats.codec import encode
+from tcc_certs.policy import reader
 from tcc_certs.policy.course import Course
 from tcc_certs.policy.nodes import NODES, Node, json_of, statement_text, text_of
 
-from tcc_certs.policy import reader
 PAGES = Path(__file__).parents[3] / "docs" / "spec" / "one"
 PAGE = (PAGES / "core.md").read_text("utf-8")
 SESSION_PAGE = (PAGES / "session.md").read_text("utf-8")
