@@ -25,6 +25,7 @@ class CompileRefused(Exception):
         hint: how to correct it, if there is a way.
         place: the statement that caused it; None where no single statement did.
         notes: further messages, such as what would fit the limits; each with its place or None.
+        final: whether other attempts would take as long, so none is made for a hint.
     """
 
     def __init__(
@@ -34,8 +35,10 @@ class CompileRefused(Exception):
         hint: str | None = None,
         place: str | None = None,
         notes: Sequence[tuple[str, str | None]] = (),
+        final: bool = False,
     ) -> None:
         super().__init__(message)
+        self.final = final
         self.code = code
         self.message = message
         self.hint = hint
@@ -82,6 +85,7 @@ _TICKS = 4096
 _PROGRESS_SECONDS = 0.2
 # Edges, or members of state sets, that an automaton may hold for each state of the limit.
 _ROOM_PER_STATE = 16
+_WORK_PER_STATE = 8  # members of sets that are joined, at most a microsecond each
 # State sets multiply when there are at least so many, and so many for each position.
 _MANY_SETS = 1 << 15
 _MANY_SETS_PER_POSITION = 256
@@ -119,6 +123,7 @@ class Guard:
         """
         self.max_states = options.max_states
         self.max_room = _ROOM_PER_STATE * options.max_states + 65536
+        self.max_work = _WORK_PER_STATE * options.max_states + (1 << 20)
         self._exhaustive = exhaustive
         self.pass_name = "reading the core"
         self.place: str | None = None
@@ -134,6 +139,7 @@ class Guard:
         watched = allowed is not None or self._progress is not None
         self._started = self._last_progress = options.clock() if watched else 0.0
         self._ticks = 0
+        self._work = 0
 
     def enter(self, what: str, place: str | None = None) -> None:
         """Begin a pass: refusals name `what` and `place` from here on; reads the clock."""
@@ -171,6 +177,24 @@ class Guard:
         if self._ticks >= _TICKS:
             self._ticks = 0
             self._check_time()
+
+    def work(self, steps: int) -> None:
+        """Count steps that leave nothing behind, such as the members of sets that are joined.
+
+        Raises:
+            Refused: TCC403 past what `max_states` states may take.
+        """
+        self._work += steps
+        self.tick(1 + (steps >> 3))
+        if self._work > self.max_work:
+            raise CompileRefused(
+                "TCC403",
+                f"{self.pass_name} takes more than {self.max_work} steps, "
+                f"the most for {self.max_states} states",
+                hint=_HINT,
+                place=self.place,
+                final=True,
+            )
 
     def note(self, count: int) -> None:
         """Record the states that the pass has made so far, for messages; no limit is checked."""

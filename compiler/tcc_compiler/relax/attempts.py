@@ -371,7 +371,7 @@ def with_alternatives(
         attempt, guard: the attempt that reached a limit, and its guard.
         take: makes an attempt; raises Refused.
     """
-    if refusal.code not in GUARDED:
+    if refusal.code not in GUARDED or refusal.final:
         return refusal
     fits, notes = _tried(core, attempt, refusal, guard, options, timer, take)
     if fits is not None:

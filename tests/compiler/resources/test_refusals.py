@@ -211,3 +211,11 @@ def test_bytes_that_are_no_core(data: bytes) -> None:
 def test_the_empty_plan_alone_is_a_language() -> None:
     checked = compiled(core(["empty"]))
     assert (checked.automaton.states, checked.calls, checked.plans[-1]) == (1, (), 1)
+
+
+@pytest.mark.parametrize("limit", ["", "limit depth <= 7000\n"])
+def test_counted_repeats_inside_one_another_end_in_a_code(limit: str) -> None:
+    text = f"tool a\ntool b\nplan = (((a{{9,99}}){{9,99}}){{9,99}}){{9,99}}\n{limit}"
+    found = compile_text(HEAD + text, Options(max_states=200_000)).diagnostics
+    assert [(d.code, d.span.line if d.span else 0) for d in found] == [("TCC403", 4)]
+    assert "steps" in found[0].message

@@ -184,7 +184,7 @@ class Network:
             due = [self._closures[(_DONE, stack)] for stack in stacks]
             complete = any(done for done, _ in due)
             members = set(moved).union(*[positions for _, positions in due])
-            self._guard.tick(len(stacks))
+            self._guard.work(sum([len(positions) for _, positions in due]))
             self._unions[key] = number = self.intern(complete, tuple(sorted(members)))
         return number
 
