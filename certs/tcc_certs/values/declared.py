@@ -21,7 +21,8 @@ Scalar: TypeAlias = "str | int | Decimal | bool | None"
 
 _WORDS: dict[str, Scalar] = {"true": True, "false": False, "null": None}
 _NUMBER = re.compile(r"(?!-0$)-?(?:0|[1-9][0-9]{0,3999})(?:\.[0-9]{0,3999}[1-9])?")
-_MAX_POWER = 4000
+MOST_DIGITS = 4000  # of a number, on each side of the point
+_MOST_BITS = (10**MOST_DIGITS).bit_length()
 
 
 def json_of(text: str) -> Scalar:
@@ -50,7 +51,7 @@ def text_of(value: object) -> str | None:
     if isinstance(value, str):
         return _text_of_text(str.__str__(value))
     if isinstance(value, int):
-        return int.__repr__(value) if value.bit_length() <= 3 * _MAX_POWER else None
+        return _text_of_whole(value)
     if isinstance(value, float):
         return _text_of_number(Decimal(float.__repr__(value)))
     return _text_of_number(value) if isinstance(value, Decimal) else None
@@ -65,11 +66,18 @@ def _text_of_text(value: str) -> str | None:
         return None
 
 
+def _text_of_whole(value: int) -> str | None:
+    if value.bit_length() > _MOST_BITS:  # else Python may refuse to print it
+        return None
+    text = int.__repr__(value)
+    return text if len(text) - (value < 0) <= MOST_DIGITS else None
+
+
 def _text_of_number(value: Decimal) -> str | None:
     if not value.is_finite():
         return None
     _, digits, power = value.as_tuple()
-    if not isinstance(power, int) or abs(power) > _MAX_POWER or len(digits) > _MAX_POWER:
+    if not isinstance(power, int) or len(digits) + power > MOST_DIGITS or -power > MOST_DIGITS:
         return None
     text = format(value, "f")
     text = text.rstrip("0").rstrip(".") if "." in text else text

@@ -10,7 +10,8 @@ import pytest
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.values.declared import TextType
 from tcc_certs.values.fields import Field, ListType, RecordType, TimeType, steps_of
-from tcc_certs.values.places import NONE, UNKNOWN, Missing, Wrong, answered, read
+from tcc_certs.values.places import NONE, UNKNOWN, Missing, Wrong, answered, moment, read
+from tests.doubling import doubles
 from tests.oracle_policies import language as l, values as slow
 from tests.oracle_policies.core import field_of, state_of
 
@@ -121,6 +122,29 @@ def test_a_time_has_a_zone_and_a_day_that_there_is() -> None:
     assert answered("1970-01-01T00:00:00", Field(name="f", steps=(), type=TimeType(zone=60))) == (
         "t", -3_600_000,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("digits", [3, 40, 41, 10_000, 1 << 24])
+def test_digits_behind_a_millisecond_are_cut(digits: int) -> None:
+    text = f"1970-01-01T00:00:00.{'9' * digits}"
+    assert moment(f"{text}Z", None) == 999
+    assert moment(f"{text}+00:01", None) == 999 - 60_000
+    for wrong in (f"{text}x", f"{text}.Z", text):
+        with pytest.raises(Wrong):
+            moment(wrong, None)
+
+
+def test_a_time_is_read_in_linear_time() -> None:
+    def work(size: int) -> Any:
+        text = f"1970-01-01T00:00:00.{'9' * size}x"
+        return lambda: answered(text, Field(name="f", steps=(), type=TimeType()))
+
+    doubles(work, 1 << 22)
+
+
+def test_what_is_no_json_value_is_not_the_rest() -> None:
+    field = Field(name="f", steps=("f",), values=("", "a", "*"), optional=True)
+    assert answered({"f": object()}, field) == UNKNOWN
 
 
 def test_rest_and_none() -> None:

@@ -28,6 +28,9 @@ from tcc_certs.values.declared import (
 from tcc_certs.values.numbers import canonical_number, compare, ensure_survives
 from tcc_certs.values.types import check, check_text, encoded
 
+_MOST = "9" * 4000
+LONGEST = (_MOST, f"-{_MOST}", f"0.{_MOST}", f"{_MOST}.{_MOST}")
+
 
 def code_of(refused: pytest.ExceptionInfo[Rejected]) -> str:
     return refused.value.code.value
@@ -204,7 +207,8 @@ def test_listed_values_both_ways(value: Any, text: str) -> None:
 @pytest.mark.parametrize(
     ("value", "text"),
     [(5.0, "5"), (-0.0, "0"), (0.10, "0.1"), (1e22, "1" + "0" * 22), (Decimal("1E+2"), "100"),
-     (Decimal("-0.0"), "0"), (10, "10"), (Decimal("100"), "100")],
+     (Decimal("-0.0"), "0"), (10, "10"), (Decimal("100"), "100"),
+     *((json_of(text), text) for text in LONGEST)],
 )  # fmt: skip
 def test_numbers_have_one_listed_text(value: Any, text: str) -> None:
     assert text_of(value) == text
@@ -220,6 +224,10 @@ def test_numbers_have_one_listed_text(value: Any, text: str) -> None:
         "\ud800",
         object(),
         Decimal("1e99999"),
+        Decimal("1e4000"),
+        Decimal("1e-4001"),
+        Decimal(f"5.{'0' * 4001}"),
+        pytest.param(10**4000, id="4001 digits"),
         pytest.param(10**5000, id="huge"),
     ],
 )
