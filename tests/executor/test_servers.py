@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 import tcc as library
 from tcc_runtime.errors import BindingError
+from tests.answer_forms import FORMS, LONG, SHORT, TIMES, Form
 
 SERVER = Path(__file__).with_name("server.py")
 TEXT = """
@@ -71,3 +73,51 @@ def test_servers_that_are_none_are_refused_before_the_first_call(tmp_path: Path)
     with pytest.raises(BindingError, match="a command is a list of texts"):
         library.execute(None, gate=gate, servers={"shop": []})
     assert gate.history == ()
+
+
+ANSWERING = Path(__file__).parents[1] / "mcp" / "servers" / "answering.py"
+SAYS = """
+grammar desk version "1"
+tool say(; how: text max 9000) gives (v?: 0 | 0.1 | 5) {
+  cost 0.1 errors mean failed ~ "Error: .*" bind mcp "desk" "say"
+}
+plan = say
+"""
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+def test_what_an_answer_of_a_server_means(form: Form, tmp_path: Path) -> None:
+    ledger = tmp_path / "s.ledger"
+    with library.Gate(library.compile_text(SAYS), ledger=ledger) as gate:
+        found = library.execute(
+            None,
+            gate=gate,
+            arguments={"say": {"how": json.dumps(form.result)}},
+            servers={"desk": [sys.executable, str(ANSWERING)]},
+            retries=0,
+        )
+    call = found.calls[0]
+    records = map(json.loads, ledger.read_bytes().splitlines())
+    outcome = next(one for one in records if one["kind"] == "outcome")
+    assert outcome.get("answered", False) is (form.outcome == "failed")
+    assert call.outcome == form.outcome
+    if form.outcome == "done":
+        seen = {} if form.seen is None else {"v": form.seen}
+        assert (call.observed, call.unforeseen) == (seen, form.seen is None)
+        texts = [block["text"] for block in form.content]
+        assert found.results[1] == (texts if form.structured is None else form.structured)
+    else:
+        assert found.stop == form.outcome and found.results == {}
+
+
+def test_times_of_many_digits() -> None:
+    bound = TIMES
+    for tool in ("look", "pay"):
+        bound = re.sub(f"(tool {tool}.*)", rf'\1 {{ cost 0.1 bind mcp "desk" "{tool}" }}', bound)
+    found = library.execute(
+        None,
+        gate=library.Gate(library.compile_text(bound)),
+        arguments={"look": {"at": LONG}, "pay": {"at": SHORT}},
+        servers={"desk": [sys.executable, str(ANSWERING)]},
+    )
+    assert found.stop == "finished"

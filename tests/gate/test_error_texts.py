@@ -16,7 +16,8 @@ from tcc.traces.replaying import replay
 from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
 from tcc_compiler.frontend import read_grammar_text
-from tcc_runtime.gate.wrapping import matched, wrap
+from tcc_runtime.gate.answers import matched
+from tcc_runtime.gate.wrapping import wrap
 from tcc_runtime.mcp.calls import ToolTraits, ending_of
 from tcc_runtime.mcp.wire import Member, Response
 from tests.gate.conftest import validated
@@ -55,9 +56,11 @@ def ran(gate: tcc.Gate, answers: list[Any]) -> list[Any]:
         ("no Error: x", "done"),
         ('{"state": "ok"}', "done"),
         ({"state": "ok"}, "done"),
-        ({"error": "Error: x"}, "done"),
-        (["Error: x"], "done"),
-        ("Error: \n", "done"),  # a dot is no line feed
+        ({"error": "Error: x"}, "failed"),
+        ({"error": "Error: x", "code": 5}, "unknown"),
+        (["Error: x"], "failed"),
+        (["Error: x", "fine"], "unknown"),
+        ("Error: \n", "failed"),  # a dot is every character
         ("x" * (1 << 21), "done"),
         ("Error: " + "x" * (1 << 21), "unknown"),
     ],
@@ -95,7 +98,7 @@ def test_an_error_that_was_read_takes_nothing_away_and_helps_nothing() -> None:
         ("Error: " + "x" * (1 << 21), None, "unknown"),
         (Told("Error: gone"), None, "failed"),
         ("fine", None, "done"),
-        ({"state": "Error: ok"}, None, "done"),
+        ({"state": "Error: ok"}, None, "failed"),
         ("Error: gone", {"state": "ok"}, "done"),  # whoever says what was observed has read it
     ],
 )
@@ -125,9 +128,9 @@ def test_the_relay_reads_a_lone_text() -> None:
 
     assert ending("Error: x").outcome == "failed"
     assert ending("Error: " + "x" * (1 << 21)).outcome == "unknown"
-    assert (ending("fine").outcome, ending("fine").answer) == ("done", "fine")
-    assert (ending("[1]").outcome, ending("[1]").answer) == ("done", [1])
-    assert ending("Error: x", structuredContent={"state": "ok"}).outcome == "done"
+    assert (ending("fine").outcome, ending("fine").answer.value) == ("done", "fine")
+    assert (ending("[1]").outcome, ending("[1]").answer.value) == ("done", [1])
+    assert ending("Error: x", structuredContent={"state": "ok"}).outcome == "unknown"
     assert ending("fine", isError=True).outcome == "failed"
     assert ending("Error: x", isError=False).outcome == "failed"
 

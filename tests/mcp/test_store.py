@@ -186,7 +186,8 @@ def test_what_is_unknown_is_resolved_by_somebody(tmp_path: Path, once: Path) -> 
             pass
         name = gate.session_id
     for more in (["1", "done"], ["1", "maybe", "--who", "x"], ["1", "done", "--who", "a\nb"],
-                 ["1", "done", "--who", "x", "--observed", "[]"]):  # fmt: skip
+                 ["1", "done", "--who", "x", "--observed", "[]"],
+                 ["1", "done", "--who", "x", "--observed", '{"a":1,"a":1}']):  # fmt: skip
         assert tcc("session", "resolve", str(store), name, *more).returncode == 2, more
     assert tcc("session", "resolve", str(store), name, "2", "done", "--who", "x").returncode == 1
     assert listed(store)[0]["unknown"] == 1

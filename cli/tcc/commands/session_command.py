@@ -5,11 +5,9 @@ Text: docs/sessions.md.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,6 +25,7 @@ from tcc_certs.session import SessionValidation
 from tcc_certs.verbs.session import session_document
 from tcc_runtime.artifact.load import load
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
+from tcc_runtime.gate.arguments.json_reader import answer_in
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.session.records import is_name
 from tcc_runtime.gate.store import ARTIFACT, Sessions, StoredSession, session_id_of
@@ -182,12 +181,10 @@ def end_command(store: Path, session_id: str, abandon: bool, account: Path | Non
 
 def _object(given: str) -> dict[str, Any]:
     """The observed values of --observed."""
-    try:
-        found = json.loads(given, parse_float=Decimal)
-    except (ValueError, RecursionError):
-        found = None
+    found = answer_in(given)
     if not isinstance(found, dict):
-        raise click.BadParameter("an object of JSON", param_hint="--observed")
+        said = "an object of JSON without duplicate members"
+        raise click.BadParameter(said, param_hint="--observed")
     return found
 
 

@@ -9,9 +9,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
 from tcc_runtime.errors import BindingError
+from tcc_runtime.gate.answers import ToolAnswer, answer_of
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.gate.wrapping import TOLD_ERROR, ErrorRules, members, raised, refusal_text, told
+from tcc_runtime.gate.wrapping import errors_failed, raised, refusal_text
 
 GateSource: TypeAlias = "Gate | Callable[[Any], Gate]"
 
@@ -77,18 +78,16 @@ async def made(
     run: Callable[[], Awaitable[Any]],
     *,
     ref: str | None,
-    is_error: Callable[[Any], bool] = lambda _: False,
-    content: Callable[[Any], Any] = lambda result: result,
+    read: Callable[[Any], ToolAnswer] = answer_of,
 ) -> Any:
     """Make a call inside a permit; of one that is refused, the text that says so to a model.
 
     Args:
         run: runs the tool.
         ref: the framework's id of the call.
-        is_error: whether a result says that it is an error.
-        content: of a result, what is observed and digested.
+        read: the answer in a result, without what the framework puts around it.
     """
-    failing = ErrorRules(gate.artifact)
+    failing = errors_failed(gate.artifact)
     permit = gate.call(tool, arguments, ref=ref, takes_model=False)
     try:
         async with permit:
@@ -97,14 +96,7 @@ async def made(
             except BaseException as error:
                 raised(permit, tool, error, failing)
                 raise
-            if is_error(result):
-                if tool in failing:
-                    permit.failed(TOLD_ERROR, answered=True)
-                else:
-                    permit.unknown(TOLD_ERROR)
-            else:
-                said = content(result)
-                told(permit, said, members(said), failing, said)
+            permit.done(result, read(result))
             return result
     except Refused as refusal:
         if permit.outcome is not None:  # of something else that the tool asked for inside

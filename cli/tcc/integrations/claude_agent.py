@@ -16,10 +16,11 @@ from typing import Any
 
 from tcc.integrations import Refusal, made, require_tools
 from tcc_runtime.errors import LedgerError
+from tcc_runtime.gate.answers import ToolAnswer, answer_of
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.permit import OverError, Permit
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.gate.wrapping import ErrorRules, members, refusal_text, told as told_by
+from tcc_runtime.gate.wrapping import errors_failed, refusal_text
 
 _DEADLINE = 600.0
 _MORE = 60.0  # seconds that the agent waits for the hook beyond
@@ -47,8 +48,7 @@ def _guarded(tool: Any, gate: Gate) -> Any:
             arguments,
             lambda: tool.handler(arguments),
             ref=None,
-            is_error=lambda result: isinstance(result, dict) and bool(result.get("is_error")),
-            content=_content,
+            read=_answer,
         )
         if isinstance(found, Refusal):
             return {"content": [{"type": "text", "text": str(found)}], "is_error": True}
@@ -57,16 +57,10 @@ def _guarded(tool: Any, gate: Gate) -> Any:
     return dataclasses.replace(tool, handler=handler)
 
 
-def _content(result: Any) -> Any:
-    """What a result of MCP says: its structured content, else its one text, else all of it."""
-    if not isinstance(result, dict):
-        return result
-    if isinstance(result.get("structuredContent"), dict):
-        return result["structuredContent"]
-    blocks = result.get("content")
-    if isinstance(blocks, list) and len(blocks) == 1 and isinstance(blocks[0], dict):
-        return blocks[0].get("text", result)
-    return result
+def _answer(result: Any) -> ToolAnswer:
+    """The answer in what a handler returned."""
+    error = isinstance(result, dict) and bool(result.get("is_error"))
+    return answer_of(result, error=error)
 
 
 def hooks(
@@ -111,7 +105,7 @@ class _Hooks:
         self._gate = gate
         self._names = names
         self._deadline = deadline
-        self._failing = ErrorRules(gate.artifact)
+        self._failing = errors_failed(gate.artifact)
         self._open: dict[str, tuple[Permit, asyncio.TimerHandle]] = {}
         self._leaving: set[asyncio.Task[None]] = set()
 
@@ -150,8 +144,7 @@ class _Hooks:
             permit = found[0]
             try:
                 if told["hook_event_name"] == "PostToolUse":
-                    content = _content(told.get("tool_response"))
-                    told_by(permit, content, members(content), self._failing, content)
+                    permit.done(told.get("tool_response"))
                 elif permit.tool in self._failing and not told.get("is_interrupt"):
                     permit.failed("the tool failed", answered=True)
             except (LedgerError, OverError):

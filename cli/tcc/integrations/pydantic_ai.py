@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from tcc.integrations import GateSource, gate_of, made, of_one_artifact, require_tools
+from tcc_runtime.gate.answers import ToolAnswer, answer_of
 
 
 def guard(tools: Any, gate: GateSource, *, mask: bool = False) -> Any:
@@ -44,8 +45,23 @@ def _class(toolsets: Any) -> Any:
     return _made[toolsets]
 
 
+def _shown(to_json: Any, value: Any) -> Any:
+    """A value as Pydantic AI shows it to a model: JSON, or a text."""
+    try:
+        return to_json(value)
+    except Exception:  # noqa: BLE001  # its class is the owner's: the framework refuses it, too
+        return value
+
+
 def _new_class(base: Any) -> Any:
     to_json: Any = import_module("pydantic_core").to_jsonable_python
+    returned: Any = import_module("pydantic_ai").ToolReturn
+
+    def read(result: Any) -> ToolAnswer:
+        if isinstance(result, returned):
+            # A model reads `content`, too, as a message of its own.
+            return answer_of(_shown(to_json, result.return_value), _shown(to_json, result.content))
+        return answer_of(_shown(to_json, result))
 
     @dataclass
     class GuardedToolset(base):  # type: ignore[misc]
@@ -69,6 +85,7 @@ def _new_class(base: Any) -> Any:
                 to_json(tool_args),
                 lambda: inner.call_tool(name, tool_args, ctx, tool),
                 ref=getattr(ctx, "tool_call_id", None),
+                read=read,
             )
             return str(found) if isinstance(found, str) else found
 

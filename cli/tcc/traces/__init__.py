@@ -59,7 +59,7 @@ class TraceCall:
         arguments: as they were recorded; a text that is no JSON object stays that text.
         outcome: `done`, `error` (an answer that says that it is an error), `failed` (nothing
             happened) or `unknown` (there is no answer).
-        answer: what came back, of a call that is done or an error: a JSON value, or a text.
+        answer: what came back, as it was recorded, of a call that is done or an error.
         at_ms: when it was made, UTC ms; None: nothing is said of it.
     """
 
@@ -248,7 +248,7 @@ class _Reader:
         """The answer to the call of an id; of an id that nobody called by, none."""
         made = self._open.pop(identity, None) if isinstance(identity, str) else None
         if made is not None:
-            made.outcome, made.answer = ("error" if error else "done"), _answer(answer)
+            made.outcome, made.answer = ("error" if error else "done"), answer
 
 
 def _arguments(value: Any) -> Any:
@@ -262,22 +262,6 @@ def _arguments(value: Any) -> Any:
     except MalformedMessage:
         return value
     return found if isinstance(found, dict) and not is_deeper(found, _DEPTH) else value
-
-
-def _answer(value: Any) -> Any:
-    """An answer: the JSON value that its text is, else the text."""
-    if isinstance(value, list):
-        texts = [part.get("text") for part in value if isinstance(part, dict)]
-        if len(texts) != 1 or not isinstance(texts[0], str):
-            return value
-        value = texts[0]
-    if not isinstance(value, str):
-        return value
-    try:
-        found = read_json(value.encode("utf-8", "surrogatepass"))
-    except MalformedMessage:
-        return value
-    return value if is_deeper(found, _DEPTH) else found
 
 
 def _list(message: Mapping[str, Any], name: str) -> Iterable[Mapping[str, Any]]:
@@ -394,7 +378,7 @@ def _of_spans(spans: Sequence[Mapping[str, Any]]) -> Iterator[Trace]:
             made.outcome = "error"
         elif "gen_ai.tool.call.result" in attributes or _nanoseconds(span, "end"):
             made.outcome = "done"
-        made.answer = _answer(attributes.get("gen_ai.tool.call.result"))
+        made.answer = attributes.get("gen_ai.tool.call.result")
         told = attributes.get("gen_ai.conversation.id") or span.get("traceId", span.get("trace_id"))
         name = told if isinstance(told, str) and told else "(no trace id)"
         sessions.setdefault(name, []).append((_nanoseconds(span, "start"), at, made))

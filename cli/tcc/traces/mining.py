@@ -27,6 +27,7 @@ from tcc_certs.errors import clip
 from tcc_compiler.imports.mcp_grammar import Skeleton, Warned, skeleton_of
 from tcc_compiler.imports.mcp_schema import name_text
 from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.gate.answers import answer_of
 from tcc_runtime.gate.arguments import Asked, json_bytes
 from tcc_runtime.gate.policy import policy_of
 
@@ -228,7 +229,7 @@ class _Shapes:
         )
         answer: object = None
         if table.observed or table.answers:
-            told = json_bytes(call.answer, _MOST_ANSWER)
+            told = json_bytes(answer_of(call.answer).value, _MOST_ANSWER)
             answer = told if type(told) is bytes else object()  # like no other
         return asked.offer.text, values, call.outcome, answer
 

@@ -27,7 +27,7 @@ from tcc_runtime.gate.permit import Permit
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.session.records import now_ms
 from tcc_runtime.gate.session_access import Home
-from tcc_runtime.gate.wrapping import ErrorRules, told
+from tcc_runtime.gate.wrapping import errors_failed
 
 _EXAMPLES: Final = 3  # of a statement
 _SHOWN: Final = 200  # characters of a value
@@ -116,7 +116,7 @@ def replay(
     sessions = calls = refused = 0
     blamed: dict[tuple[str, str], Blamed] = {}
     refusing: set[int] = set()
-    failing = ErrorRules(artifact)
+    failing = errors_failed(artifact)
     fields = {tool.name: fields_of(tool) for tool in artifact.core.tools}
     for trace in traces:
         sessions += 1
@@ -156,7 +156,7 @@ def replay(
     )
 
 
-def _made(gate: Gate, call: TraceCall, failing: ErrorRules) -> Refused | None:
+def _made(gate: Gate, call: TraceCall, failing: frozenset[str]) -> Refused | None:
     """Make a call as it was recorded; its refusal, if it is refused."""
     try:
         with gate.call(call.tool, call.arguments) as permit:
@@ -226,10 +226,9 @@ def _whole(value: Any, kind: FieldType | None) -> Any:
     return value
 
 
-def _settle(permit: Permit, call: TraceCall, failing: ErrorRules) -> None:
+def _settle(permit: Permit, call: TraceCall, failing: frozenset[str]) -> None:
     if call.outcome == "done":
-        observed = call.answer if isinstance(call.answer, dict) else None
-        told(permit, call.answer, observed, failing, call.answer)
+        permit.done(call.answer)
     elif call.outcome == "failed" or (call.outcome == "error" and call.tool in failing):
         permit.failed(answered=call.outcome == "error")
     else:

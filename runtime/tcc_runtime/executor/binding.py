@@ -36,11 +36,7 @@ class RemoteTools(Protocol):
     def call(
         self, server: str, tool: str, arguments: dict[str, Any], key: str, model: str
     ) -> Awaitable[Any]:
-        """What a call gives back; `model` makes it, empty where none was chosen.
-
-        Raises:
-            Failed: it answered with an error.
-        """
+        """What a call gives back; `model` makes it, empty if none was chosen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,13 +37,14 @@ from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import BindingError, Failed, SettingsError
 from tcc_runtime.executor.binding import Bindings, Bound, Function
 from tcc_runtime.executor.course import ExecutionStop, PlanCourse, PlanStep
+from tcc_runtime.gate.answers import ToolAnswer, answer_of, outcome_of
 from tcc_runtime.gate.arguments import snapshot
 from tcc_runtime.gate.budget import adapters_in, atoms_in
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.inspection import Happened
 from tcc_runtime.gate.permit import Took
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.gate.wrapping import KEY, MODEL, TOLD_ERROR, UNDECIDED, is_error_text
+from tcc_runtime.gate.wrapping import KEY, MODEL
 from tcc_runtime.outcome import Run
 from tcc_runtime.pricing.quotes import Quoter
 
@@ -56,7 +57,9 @@ class CallResult:
 
     Attributes:
         outcome: as the gate is told.
-        result: what came back.
+        result: what came back, of a call that is done.
+        answer: what that says.
+        read: whether it failed with an answer.
         reason: why it is not known to be done, for who asked for the call: a tool's words may
             quote its arguments.
         logged: the same in words of our own, for logs.
@@ -65,6 +68,8 @@ class CallResult:
 
     outcome: Outcome
     result: object = None
+    answer: ToolAnswer | None = None
+    read: bool = False
     reason: str = ""
     logged: str = ""
     took: Took | None = None
@@ -98,12 +103,16 @@ async def called(
         return _raised("unknown", error)
     took = result if isinstance(result, Took) else None
     told = result if took is None else took.result
-    said = is_error_text(bound.error_text, told)
-    if said is not False:
-        reason = UNDECIDED if said is None else TOLD_ERROR
-        outcome: Outcome = "unknown" if said is None else "failed"
-        return CallResult(outcome=outcome, reason=reason, logged=reason, took=took)
-    return CallResult(outcome="done", result=told, took=took)
+    answer = answer_of(told.answer if isinstance(told, ServerAnswer) else told)
+    outcome, logged = outcome_of(bound, answer)
+    if isinstance(told, ServerAnswer):
+        told, reason = told.result, f"{logged}: {told.text}"
+    else:
+        reason = logged
+    if outcome != "done":
+        read = outcome == "failed"
+        return CallResult(outcome=outcome, reason=reason, logged=logged, took=took, read=read)
+    return CallResult(outcome="done", result=told, answer=answer, took=took)
 
 
 def _raised(outcome: Outcome, error: BaseException) -> CallResult:
@@ -153,8 +162,19 @@ async def _in_thread(bound: Bound, given: Mapping[str, Any]) -> Any:
 # MCP servers of an execution.
 
 
-class ToolError(Exception):
-    """A server answered a call with an error."""
+@dataclass(frozen=True, slots=True)
+class ServerAnswer:
+    """What a server answered.
+
+    Attributes:
+        answer: the result of MCP, as the SDK has it.
+        result: its structured content, else the texts of its content.
+        text: the start of these texts, for a message.
+    """
+
+    answer: Any
+    result: Any
+    text: str
 
 
 class ExecutionServers:
@@ -192,22 +212,21 @@ class ExecutionServers:
 
     async def call(
         self, server: str, tool: str, arguments: dict[str, Any], key: str, model: str
-    ) -> Any:
-        """What a call gives back: its structured content, else the text of its content.
+    ) -> ServerAnswer:
+        """Call a tool.
 
         Key and model go in `_meta`: they are no arguments of the tool, and a server that does not
-        know them may pass them over.
+        know them may ignore them.
 
         Raises:
-            ToolError: the server answered with an error.
             KeyError: there is no such server.
         """
         meta = {"tcc/idempotency-key": key, **({"tcc/model": model} if model else {})}
         answer = await self._clients[server].call_tool(tool, arguments, meta=meta)
         texts = [part.text for part in answer.content if getattr(part, "type", "") == "text"]
-        if answer.is_error:
-            raise ToolError(f"{tool}: {' '.join(texts)[:200]}")
-        return answer.structured_content if answer.structured_content is not None else texts
+        structured = answer.structured_content
+        result = texts if structured is None else structured
+        return ServerAnswer(answer, result, " ".join(texts)[:200])
 
     async def _start(self, name: str) -> Any:
         command = self._commands[name]
@@ -508,10 +527,10 @@ class _Doing:
                 ended = await called(bound, given, permit.key, seconds, permit.model)
                 self._reason = ended.reason
                 if ended.outcome == "done":
-                    permit.done(ended.result, took=ended.took)
+                    permit.done(ended.result, ended.answer, took=ended.took)
                     self._course.results[permit.seq] = ended.result
                 elif ended.outcome == "failed":
-                    permit.failed(ended.logged)
+                    permit.failed(ended.logged, answered=ended.read)
                 else:
                     permit.unknown(ended.logged)
         except Refused as refusal:
@@ -550,7 +569,7 @@ class _Doing:
         if ended.outcome == "unknown":
             return self._left > 0
         done = ended.outcome == "done"
-        observed = ended.result if done and isinstance(ended.result, dict) else None
+        observed = ended.answer.value if done and ended.answer is not None else None
         try:
             self._gate.resolve(seq, ended.outcome, observed)
         except ValueError as error:  # what came back is none of the tool's observed values

@@ -22,6 +22,7 @@ from tcc_certs.session.machine import Observed, Outcome
 from tcc_runtime.account.windows import Counting
 from tcc_runtime.errors import LedgerError, SettingsError
 from tcc_runtime.gate.admission import admit, admitted, counted
+from tcc_runtime.gate.answers import ToolAnswer, answer_of, outcome_of
 from tcc_runtime.gate.delegation import Above
 from tcc_runtime.gate.inspection import Budgeted
 from tcc_runtime.gate.journal.ledger_file import InFile
@@ -29,7 +30,6 @@ from tcc_runtime.gate.permit import NotYet, OverError, Permit, Ticket, Took
 from tcc_runtime.gate.refusals import Decision, Refused
 from tcc_runtime.gate.session.records import lacks_one, observed_texts, outcome_parts
 from tcc_runtime.gate.session_access import Access
-from tcc_runtime.gate.wrapping import as_told
 
 _log: Final = logging.getLogger("tcc.gate")
 _API: Final = "opentelemetry.trace"
@@ -243,7 +243,7 @@ class GateCalls(Budgeted):
         ticket: Ticket,
         outcome: Outcome,
         result: object = None,
-        observed: Mapping[str, Any] | None = None,
+        observed: ToolAnswer | Mapping[str, Any] | None = None,
         reason: str = "",
         told: Took | None = None,
         *,
@@ -252,8 +252,8 @@ class GateCalls(Budgeted):
     ) -> tuple[Outcome, bool]:
         """The outcome of that turn's call: as it is kept, and whether it was unforeseen.
 
-        A call that is done has failed if what came back is a text that says an error, whoever
-        tells it: else the grammar's pattern would hold for those alone who read texts themselves.
+        The answer of a call that is done decides whether it failed, whoever reports it.  Observed
+        values that are no :class:`ToolAnswer` are the owner's word, and nothing else is looked at.
         An outcome that cannot be written is unknown, whatever it was.  Where the account cannot be
         told what the call took, it is written all the same, and nothing is allowed any more.
 
@@ -275,14 +275,15 @@ class GateCalls(Budgeted):
             seq = ticket.seq
             made = session.made[seq - 1]
             table = session.policy.tables.numbered(made.offer.tool)
-            if outcome == "done" and observed is None and isinstance(result, str):
-                outcome, reason, read = as_told(table.tool, result, reason)
-                result = result if outcome == "done" else None
+            reported = (outcome, result, observed, reason, told, read)
+            if outcome == "done" and (observed is None or isinstance(observed, ToolAnswer)):
+                found = answer_of(result) if observed is None else observed
+                outcome, why = outcome_of(table.tool, found)
+                reason, read, observed = why or reason, outcome == "failed", found.value
             if read and not table.tool.errors_failed:
                 raise SettingsError("answered", "a tool whose errors mean failed", table.tool.name)
-            above = parent is not None and parent.settle(
-                ticket, outcome, result, observed, reason, told, read
-            )
+            above = parent is not None and parent.settle(ticket, *reported)
+            result = result if outcome == "done" else None
             ms = access.clock() - ticket.began
             ms = ms if ms > 0 else 0
             executions, took = follower.executions, None
@@ -299,12 +300,12 @@ class GateCalls(Budgeted):
             texts: Mapping[str, Json] | None = None
             foreign = False
             if outcome == "done":
-                answer, indices = result if observed is None else observed, ()
+                indices = ()
                 if table.observed:
-                    indices = table.observe(answer)
+                    indices = table.observe(observed)
                     texts, foreign = observed_texts(table, indices), None in indices
                 if table.answers:
-                    answers = follower.writer.answers(table, answer)
+                    answers = follower.writer.answers(table, observed)
             lacks = foreign or (bool(answers) and lacks_one(answers))
             states = _NOTHING if session.reading is None else session.answered(made.offer, answers)
             parts = outcome_parts(

@@ -24,6 +24,7 @@ from tcc_runtime.gate.permit import Permit, Ticket, Took
 
 if TYPE_CHECKING:
     from tcc_runtime.artifact.load import Artifact
+    from tcc_runtime.gate.answers import ToolAnswer
     from tcc_runtime.gate.refusals import Decision
     from tcc_runtime.gate.session.recovery import Follower
     from tcc_runtime.gate.session_access import Access
@@ -173,7 +174,7 @@ class Above:
         ticket: Ticket,
         outcome: Outcome,
         result: object,
-        observed: Mapping[str, Any] | None,
+        observed: ToolAnswer | Mapping[str, Any] | None,
         reason: str,
         told: Took | None,
         read: bool,

@@ -20,7 +20,7 @@ from contextvars import ContextVar
 from dataclasses import KW_ONLY, dataclass, field
 from operator import attrgetter
 from types import TracebackType
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from weakref import WeakValueDictionary
 
 from tcc_certs.core.atoms import Codes, read_atom
@@ -29,6 +29,9 @@ from tcc_certs.session.machine import Outcome
 from tcc_runtime.errors import LedgerError
 from tcc_runtime.pricing.quotes import Answer, nano
 from tcc_runtime.process import process_number
+
+if TYPE_CHECKING:
+    from tcc_runtime.gate.answers import ToolAnswer
 
 # Whose turn it is.
 
@@ -366,7 +369,7 @@ class Door(Protocol):
         ticket: Ticket,
         outcome: Outcome,
         result: object = None,
-        observed: Mapping[str, Any] | None = None,
+        observed: ToolAnswer | Mapping[str, Any] | None = None,
         reason: str = "",
         took: Took | None = None,
         *,
@@ -453,14 +456,16 @@ class Permit:
     def done(
         self,
         result: object = None,
-        observed: Mapping[str, Any] | None = None,
+        observed: ToolAnswer | Mapping[str, Any] | None = None,
         took: Took | None = None,
     ) -> None:
         """The call was made.
 
         Args:
             result: what came back; the ledger has a digest of it.
-            observed: the observed values; else members of `result` of those names.
+            observed: the observed values, the owner's word; or a `ToolAnswer`, for a door that has
+                taken `result` apart; None: those of `result`.  Without the owner's word the texts
+                of the answer decide, too, whether the call failed, or its outcome is unknown.
             took: what the call of a model took; None: what it declares, and the time since.
         """
         self._settle("done", result, observed, took=took)
@@ -484,7 +489,7 @@ class Permit:
         self,
         outcome: Outcome,
         result: object = None,
-        observed: Mapping[str, Any] | None = None,
+        observed: ToolAnswer | Mapping[str, Any] | None = None,
         reason: str = "",
         took: Took | None = None,
         read: bool = False,

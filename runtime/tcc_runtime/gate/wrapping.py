@@ -9,14 +9,14 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from tcc_certs.core.model import Tool as GrammarTool, executing
-from tcc_certs.session.machine import Outcome
-from tcc_certs.values.text_pattern import pattern_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import BindingError, Failed
+from tcc_runtime.gate.answers import answer_of
 from tcc_runtime.gate.arguments import snapshot
 from tcc_runtime.gate.permit import Permit
 from tcc_runtime.gate.refusals import Allowed, Refused
@@ -75,72 +75,16 @@ def _shown(one: Allowed) -> str:
 # Outcomes of calls.
 
 
-class ErrorRules:
-    """The tools whose errors mean that nothing happened, and which of their texts are errors."""
-
-    def __init__(self, artifact: Artifact) -> None:
-        tools = artifact.core.tools
-        self._texts = {tool.name: tool.error_text for tool in tools if tool.errors_failed}
-
-    def __contains__(self, tool: object) -> bool:
-        return tool in self._texts
-
-    def is_error(self, tool: str, answer: object) -> bool | None:
-        """Whether an answer is a text that says an error; None: it is too long to be looked at."""
-        return is_error_text(self._texts.get(tool), answer)
+def errors_failed(artifact: Artifact) -> frozenset[str]:
+    """The names of the tools whose errors mean that nothing happened."""
+    return frozenset([tool.name for tool in artifact.core.tools if tool.errors_failed])
 
 
-def is_error_text(pattern: str | None, answer: object) -> bool | None:
-    """See :meth:`ErrorRules.is_error`."""
-    if pattern is None or not isinstance(answer, str):
-        return False
-    return matched(pattern, str.__str__(answer))  # a text alone, whatever type is derived from it
-
-
-_MAX_STEPS: Final = 1 << 20  # characters times positions
-
-
-def matched(source: str, text: str) -> bool | None:
-    """Whether all of a text matches; None where it takes more steps than one text is worth."""
-    pattern = pattern_of(source)
-    longest = _MAX_STEPS // max([1, *[places.bit_length() for places in pattern.at]])
-    if len(text) <= longest:
-        return pattern.matches(text)
-    return None if pattern.begins(text[:longest]) else False
-
-
-TOLD_ERROR: Final = "the tool answered with an error"
-UNDECIDED: Final = "its text is too long to tell whether it is an error"
-
-
-def as_told(tool: GrammarTool, answer: object, reason: str) -> tuple[Outcome, str, bool]:
-    """What an answer makes of a call that is done: outcome, reason, whether its error was read."""
-    error = is_error_text(tool.error_text if tool.errors_failed else None, answer)
-    if error is False:
-        return "done", reason, False
-    return ("unknown", UNDECIDED, False) if error is None else ("failed", TOLD_ERROR, True)
-
-
-def told(permit: Permit, answer: object, observed: Any, failing: ErrorRules, text: object) -> None:
-    """A tool answered: its call is done, unless its text says that it is an error.
+def raised(permit: Permit, tool: str, error: BaseException, failing: Collection[str]) -> None:
+    """Report a tool that raised: failed if nothing is known to have happened, else unknown.
 
     Args:
-        text: what it answered, as it is before a text is read as JSON.
-    """
-    error = failing.is_error(permit.tool, text)
-    if error is None:
-        permit.unknown(UNDECIDED)
-    elif error:
-        permit.failed(TOLD_ERROR, answered=True)
-    else:
-        permit.done(answer, observed=observed)
-
-
-def raised(permit: Permit, tool: str, error: BaseException, failing: ErrorRules) -> None:
-    """A tool raised: what is known not to have happened has failed, the rest stays unknown.
-
-    Args:
-        failing: of the artifact.
+        failing: the tools whose errors mean that nothing happened.
     """
     if permit.outcome is not None:
         return
@@ -149,16 +93,6 @@ def raised(permit: Permit, tool: str, error: BaseException, failing: ErrorRules)
     elif tool in failing and isinstance(error, Exception) and not isinstance(error, TimeoutError):
         # The model reads the error.
         permit.failed(type(error).__name__, answered=True)
-
-
-def members(result: Any) -> Any:
-    """What an answer says: a text that is JSON is the value, all else is itself."""
-    if isinstance(result, str):
-        try:
-            return json.loads(result)
-        except (ValueError, RecursionError):
-            return result
-    return result
 
 
 # Plain functions.
@@ -178,7 +112,8 @@ def wrap(
     Args:
         name: of the grammar's tool; None: the function's own.
         injected: parameters that a framework fills in: no arguments of the call.
-        observe: from what the function gives back to the observed values; None: its members.
+        observe: from what the function gives back to the observed values; None: those of its
+            answer (:func:`tcc_runtime.gate.answers.answer_of`).
         refused: gives what stands for the result of a refused call; None raises `Refused`.
 
     Raises:
@@ -250,7 +185,7 @@ class _Wrapped:
         self._tool = declared.name
         self._injected = frozenset(injected)
         self._observe = observe
-        self._failing = ErrorRules(gate.artifact)
+        self._failing = errors_failed(gate.artifact)
         own = {p.name: p.optional for p in declared.parameters if not p.observed and p.at is None}
         own |= {p.name: p.optional for p in declared.opened if p.at is None}
         self._required = frozenset(name for name, optional in own.items() if not optional)
@@ -361,5 +296,7 @@ class _Wrapped:
         raise TypeError(f"{self._tool}: a generator runs when its call is over: wrap no such")
 
     def _done(self, permit: Permit, result: Any) -> None:
-        observed = members(result) if self._observe is None else dict(self._observe(result))
-        told(permit, result, observed, self._failing, result)
+        answer = answer_of(result)
+        if self._observe is not None:
+            answer = replace(answer, value=dict(self._observe(result)))
+        permit.done(result, answer)

@@ -62,8 +62,8 @@ def guard(
         results: the owner's store of answers by tool-call id: a call that was done before, such as
             after travelling back in time, is answered from it and not made again.  Without it such
             a call is refused.
-        observe: from a tool's name and its answer to its observed values.  Without it they are the
-            members of the answer, where it is an object or a text that is the JSON of one.
+        observe: from a tool's name and its answer to its observed values.  Without it they are
+            those of the answer (:func:`tcc_runtime.gate.answers.answer_of`).
         interrupts: what an interrupt raised inside a tool means: ``unknown``, for it may have
             acted; or ``failed``, where your tools interrupt before they act, and then the call is
             made when the graph is resumed.
@@ -89,7 +89,7 @@ def guard(
     recorder = middleware.PermitRecorder(
         source=middleware.GateSource(gate=gate, digest=None if held is None else held.digest),
         results=results,
-        observe=middleware.members if observe is None else observe,
+        observe=observe,
         interrupts=interrupts,
     )
     own = {} if declared is None else declared

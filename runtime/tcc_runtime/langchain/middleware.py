@@ -10,13 +10,12 @@ Cost: linear in arguments and answer; one listing of the allowed calls for each 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias
 
 from langchain.agents.middleware import AgentMiddleware, types
-from langchain_core.messages import SystemMessage, ToolMessage
+from langchain_core.messages import BaseMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.config import get_config
@@ -29,6 +28,8 @@ from pydantic import BaseModel
 from tcc_certs.errors import Code, clip
 from tcc_runtime.errors import BindingError
 from tcc_runtime.gate import wrapping
+from tcc_runtime.gate.answers import ToolAnswer, answer_of
+from tcc_runtime.gate.arguments.json_reader import UNREADABLE
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.permit import Permit
 from tcc_runtime.gate.refusals import AlreadyDone, Refused
@@ -130,18 +131,18 @@ class PermitRecorder:
     Attributes:
         source: of the gate of a call.
         results: the owner's store of answers by tool-call id.
-        observe: what an answer of a tool says.
+        observe: what an answer of a tool says; None: as :mod:`tcc_runtime.gate.answers` reads it.
         interrupts: what an interrupt means.
     """
 
     source: GateSource
     results: Results | None
-    observe: Observe
+    observe: Observe | None
     interrupts: Interrupts
 
     def of(self, gate: Gate) -> CallRecorder:
         """What asks and tells that gate."""
-        return CallRecorder(told=self, gate=gate, failing=wrapping.ErrorRules(gate.artifact))
+        return CallRecorder(told=self, gate=gate, failing=wrapping.errors_failed(gate.artifact))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +155,7 @@ class CallRecorder:
 
     told: PermitRecorder
     gate: Gate
-    failing: wrapping.ErrorRules
+    failing: frozenset[str]
 
     def permit(self, call: GuardedCall) -> Permit:
         """A permit for it, not yet entered; a call that failed is another one when made again."""
@@ -174,20 +175,15 @@ class CallRecorder:
             wrapping.raised(permit, call.tool.name, error, self.failing)
 
     def answered(self, permit: Permit, call: GuardedCall, output: Any) -> None:
-        """The tool answered: done, unless it says itself that it is an error."""
-        content = output[0] if call.in_pair and type(output) is tuple and output else output
-        if isinstance(content, ToolMessage) and content.status == "error":
-            if call.tool.name in self.failing:
-                permit.failed(wrapping.TOLD_ERROR, answered=True)
-            else:
-                permit.unknown(wrapping.TOLD_ERROR)
-            return
-        if self.told.results is not None and call.ref is not None:
-            # First the answer, then the record: a call that is done can always be answered again.
-            self.told.results[call.ref] = output
-        observed = self.told.observe(call.tool.name, output)
-        said = plain(output)
-        wrapping.told(permit, said, dict(observed), self.failing, one_text(said))
+        """Report what the tool returned."""
+        answer = read_answer(output, call.in_pair)
+        if answer.error is False:
+            if self.told.results is not None and call.ref is not None:
+                # First the answer, then the record: a call that is done can be answered again.
+                self.told.results[call.ref] = output
+            if self.told.observe is not None:
+                answer = replace(answer, value=dict(self.told.observe(call.tool.name, output)))
+        permit.done(plain(output), answer)
 
     def refused(self, call: GuardedCall, refusal: Refused) -> Any:
         """What stands for the answer of a call that was not made.
@@ -215,26 +211,57 @@ class CallRecorder:
         return self.gate.is_call(refusal.seq, call.tool.name, call.arguments)
 
 
-def members(_tool: str, output: Any) -> Mapping[str, object]:
-    """The members of an answer: of an object, or of a text that is the JSON of one."""
-    found = plain(output)
-    if isinstance(found, str):
-        try:
-            found = json.loads(found)
-        except (ValueError, RecursionError):
-            return {}
-    return found if isinstance(found, dict) else {}
+def read_answer(output: Any, in_pair: bool) -> ToolAnswer:
+    """What a tool returned: content, with an artifact, or messages.
+
+    A model reads the content alone.  Structured content of MCP in an artifact is compared, too.
+
+    Args:
+        in_pair: whether the tool returns its content and an artifact.
+    """
+    artifact: Any = None
+    if in_pair and type(output) is tuple and len(output) == 2:
+        output, artifact = output
+    read = _messages(output)
+    answers = [message for message in read if isinstance(message, ToolMessage)]
+    errors = {message.status == "error" for message in answers}
+    error = (True in errors) if len(errors) < 2 else None
+    if not read:
+        return _beside(() if isinstance(output, Command) else (output,), artifact, error)
+    if len(answers) != 1:
+        return answer_of(*[message.content for message in read], value=UNREADABLE, error=error)
+    read.sort(key=lambda message: message is not answers[0])
+    return _beside([one.content for one in read], artifact or answers[0].artifact, error)
 
 
-def one_text(said: Any) -> Any:
-    """The text of an answer that is one block of text; else the answer."""
-    if type(said) is list and len(said) == 1 and type(said[0]) is dict:
-        return said[0].get("text", said)
-    return said
+def _beside(contents: Sequence[Any], artifact: Any, error: bool | None) -> ToolAnswer:
+    """The answer in contents that a model reads, with the artifact beside them."""
+    contents = contents or ({},)
+    if isinstance(artifact, BaseModel):
+        artifact = artifact.model_dump()
+    if not isinstance(artifact, dict):
+        return answer_of(*contents, error=error)
+    inside = artifact.get("structured_content")
+    if isinstance(inside, dict):  # where the adapters of MCP put what the server calls so
+        return answer_of(*contents, structured=inside, error=error)
+    return answer_of(*contents, value=artifact, error=error)
+
+
+def _messages(output: Any) -> list[BaseMessage]:
+    """The messages in what a tool returned: one, those of a command, or lists of these."""
+    if isinstance(output, BaseMessage):
+        return [output]
+    if isinstance(output, Command):
+        update = output.update
+        return _messages(list(update.values()) if isinstance(update, dict) else update)
+    if not isinstance(output, list | tuple):
+        return []
+    kinds = (BaseMessage, Command, list, tuple)
+    return [message for one in output if isinstance(one, kinds) for message in _messages(one)]
 
 
 def plain(output: Any) -> Any:
-    """What a tool answered, without what is around it: an artifact comes before its content."""
+    """What a tool returned, without what is around it: an artifact comes before its content."""
     artifact: object = None
     if type(output) is tuple and len(output) == 2:
         output, artifact = output

@@ -11,7 +11,6 @@ Cost: that of the gate's records; memory is bounded by what may wait.
 
 from __future__ import annotations
 
-import json
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
@@ -21,10 +20,10 @@ from typing import Any, Literal, Protocol
 
 from tcc_certs.errors import Code
 from tcc_runtime.errors import LedgerError
+from tcc_runtime.gate.answers import ToolAnswer, answer_of, outcome_of
 from tcc_runtime.gate.arguments import plain
 from tcc_runtime.gate.permit import Ticket
 from tcc_runtime.gate.refusals import Decision, Refused
-from tcc_runtime.gate.wrapping import TOLD_ERROR, UNDECIDED, is_error_text
 from tcc_runtime.mcp import gate_interface as gate, rounds, wire
 from tcc_runtime.mcp.door import ClientCall, ClientConnection, busy_line
 from tcc_runtime.mcp.hub import AWAY_ERROR
@@ -78,15 +77,14 @@ class Ending:
     """How a call ended.
 
     Attributes:
-        answer: the structured content of the result, else its one text, as JSON where it is some;
-            None where there is neither.
+        answer: what the result says, of a call that is done.
         result: the members of the result, where it goes on to the client.
         reason: why it is not known to be done, in words of our own: logs have it.
         said: what the server says of it, for the client alone: it may quote the call.
     """
 
     outcome: Literal["done", "failed", "unknown"]
-    answer: Any = None
+    answer: ToolAnswer | None = None
     result: Mapping[str, wire.Member] | None = None
     reason: str = ""
     said: str = ""
@@ -118,45 +116,22 @@ def ending_of(answer: wire.Response, tool: ToolTraits) -> Ending:
     if not isinstance(error, bool) or not _is_content(members.get("content")):
         return unknown("the server answered with something that is not the result of a tool")
     structured = members["structuredContent"].value if "structuredContent" in members else None
-    text = _text_in(members["content"].value) if structured is None else None
-    said: bool | None = error
-    if tool.error_text is not None and not error:
-        said = is_error_text(tool.error_text, text)
-    if said is False:
-        told = structured if text is None else _json_in(text)
-        return Ending(outcome="done", answer=told, result=members)
-    if said is None:
-        return Ending(outcome="unknown", result=members, reason=UNDECIDED)
-    outcome: Literal["failed", "unknown"] = "failed" if tool.errors_failed else "unknown"
-    return Ending(outcome=outcome, result=members, reason=TOLD_ERROR)
+    found = answer_of(members["content"].value, structured=structured, error=error, blocks=True)
+    outcome, reason = outcome_of(tool, found)
+    answered = found if outcome == "done" else None
+    return Ending(outcome=outcome, answer=answered, result=members, reason=reason)
 
 
 def record(permit: gate.GatePermit, ending: Ending, tool: ToolTraits) -> None:
     """Tell the gate how a call ended."""
     if ending.outcome == "done" and ending.result is not None:
         whole = {name: member.value for name, member in ending.result.items()}
-        permit.done(whole, observed={} if ending.answer is None else ending.answer)
+        permit.done(whole, observed=ending.answer)
     elif ending.outcome == "failed":
         # The client reads what the server says.
         permit.failed(ending.reason, answered=True)
     else:
         permit.unknown(ending.reason)
-
-
-def _text_in(blocks: Any) -> str | None:
-    """The one text of a result."""
-    if len(blocks) != 1 or blocks[0].get("type") != "text":
-        return None
-    text = blocks[0].get("text")
-    return text if type(text) is str else None
-
-
-def _json_in(text: str) -> Any:
-    """A text as JSON where it is some."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _is_content(member: wire.Member | None) -> bool:
@@ -527,7 +502,7 @@ class LateAnswers:
             self._session.give_back(turn)  # the owner has resolved it in the meantime
             return
         done = ending.outcome == "done"
-        observed = ({} if ending.answer is None else ending.answer) if done else None
+        observed = ending.answer.value if done and ending.answer is not None else None
         try:
             outcome: Literal["done", "failed"] = "done" if done else "failed"
             self._session.resolve(seq, outcome, observed, turn=turn)

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Literal, NoReturn, Protocol
 
 from tcc_certs.errors import Code
+from tcc_runtime.gate.answers import ToolAnswer
 from tcc_runtime.gate.arguments import plain
 from tcc_runtime.gate.permit import Ticket
 from tcc_runtime.mcp.wire import dumps
@@ -31,7 +32,9 @@ class GatePermit(Protocol):
     shadowed: str
     """Why it is refused and made all the same; then it has no number and no outcome. Else empty."""
 
-    def done(self, result: Any = None, observed: Mapping[str, Any] | None = None) -> None:
+    def done(
+        self, result: Any = None, observed: ToolAnswer | Mapping[str, Any] | None = None
+    ) -> None:
         """It happened."""
 
     def failed(self, reason: str, *, answered: bool = False) -> None:

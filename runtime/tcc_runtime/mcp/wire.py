@@ -23,6 +23,7 @@ from typing import Any, NoReturn, TypeAlias, TypeGuard
 
 from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_runtime.gate.arguments import plain
+from tcc_runtime.gate.arguments.json_reader import DEEPEST, is_deeper as is_deeper, once
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -47,8 +48,6 @@ SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 _LISTED_FOR_MS = 300_000
 
 _MAX_DIGITS = 400
-# How deep Python's own reader goes is another number in each version of it.
-_DEEPEST = 500
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
@@ -153,16 +152,6 @@ def write_line(message: Mapping[str, Any], result: str | None = None) -> bytes:
 def dumps(value: object) -> str:
     """JSON on one line, in ASCII."""
     return _encoder.encode(value)
-
-
-def is_deeper(value: Any, most: int) -> bool:
-    """Whether more than `most` lists and objects stand in one another."""
-    level = _below([value])
-    for _ in range(most):
-        if not level:
-            return False
-        level = [inner for outer in level for inner in _below(outer)]
-    return bool(level)
 
 
 def is_kept(value: Any) -> bool:
@@ -322,7 +311,7 @@ def _text(data: bytes) -> str:
 
 def _ensure_shallow(text: str, value: Any) -> None:
     # Brackets are counted first: that is what nearly every line costs.
-    if text.count("[") + text.count("{") > _DEEPEST and is_deeper(value, _DEEPEST):
+    if text.count("[") + text.count("{") > DEEPEST and is_deeper(value, DEEPEST):
         raise MalformedMessage(PARSE_ERROR, "nested too deeply")
 
 
@@ -331,13 +320,6 @@ def _unreadable(error: Exception) -> MalformedMessage:
         return MalformedMessage(PARSE_ERROR, "nested too deeply")
     own = error.args and not isinstance(error, json.JSONDecodeError)
     return MalformedMessage(PARSE_ERROR, str(error)[:200] if own else "no JSON")
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a member stands twice")
-    return found
 
 
 def _whole(text: str) -> int:
@@ -359,12 +341,7 @@ def _no_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is no JSON")
 
 
-def _below(value: Any) -> list[Any]:
-    held = value.values() if isinstance(value, dict) else value
-    return [inner for inner in held if isinstance(inner, dict | list)]
-
-
 _decoder = json.JSONDecoder(
-    object_pairs_hook=_once, parse_int=_whole, parse_float=_exact, parse_constant=_no_constant
+    object_pairs_hook=once, parse_int=_whole, parse_float=_exact, parse_constant=_no_constant
 )
 _encoder = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False)

@@ -368,9 +368,11 @@ class Listed:
         except Wrong:
             return None
         found = self.index(value)
-        if isinstance(found, Code):
-            return self._rest if value is None or type(value) in _JSON else None
-        return found
+        if not isinstance(found, Code):
+            return found
+        if found is Code.NO_VALUE and isinstance(value, int | float | Decimal):
+            return None  # no finite number, or one with more digits than are read
+        return self._rest if value is None or type(value) in _JSON else None
 
     def index(self, value: object) -> int | Code:
         """The place of a JSON value among the values."""
