@@ -5,8 +5,9 @@
     python scripts/frameworks.py --envs DIR         # keep the environments there
 
 A scripted model asks for a refund that nobody approved, then for the approval, then for the refund
-again, then for a tool that fails.  What ran, what the model was told and what the ledger has are
-compared with what they should be, and the ledger is validated.  Exit code 1: something else came.
+again, then for a tool that answers in every form that the framework has, then for a tool that
+fails.  What ran, what the model was told and what the ledger has are compared with what they should
+be, and the ledger is validated.  Exit code 1: something else came.
 claude_agent: the agent's own program talks to a server here that plays the model's API.
 """
 
@@ -23,6 +24,7 @@ import tempfile
 import threading
 import venv
 from collections.abc import Callable
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -36,19 +38,42 @@ ROOT = Path(__file__).resolve().parents[1]
 GRAMMAR = """grammar desk version "1"
 tool approve(; order: text ~ "ord-[0-9]{1,8}")
 tool refund(part: half | full; order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500)
+tool say(; how: text max 40, at: time) gives (v?: 0 | 0.1 | 5) { errors mean failed ~ "Error: .*" }
 tool probe { errors mean failed }
-plan = (approve | refund | probe){0,9}
+plan = (approve | refund | probe | say){0,60}
 require approve before refund same order
 """
 REFUND = {"part": "half", "order": "ord-17", "amount": 30}
-SCRIPT: list[tuple[str, dict[str, Any]]] = [
-    ("refund", REFUND),
-    ("approve", {"order": "ord-17"}),
-    ("refund", REFUND),
-    ("probe", {}),
-]
+ERROR, FINE = "Error: no such order", "all is well"
+AT = f"2024-02-29T12:30:15.123{'4' * 100}Z"  # further digits are cut
+FAILED, UNKNOWN, DONE = ("failed", None), ("unknown", None), ("done", "")
+# The answers of `say`, each with the outcome of its call and the observed value: "" if the value is
+# left out, None if it is unknown.
+Answers = dict[str, tuple[Any, tuple[str, str | None]]]
+ANSWERS: Answers = {
+    "text": (ERROR, FAILED),
+    "fine": (FINE, DONE),
+    "number": ('{"v": 0.10}', ("done", "0.1")),
+    "twins": ('{"v": 5, "v": 0.1}', ("done", None)),
+    "nearly": (f'{{"v": 0.1{"0" * 30}1}}', ("done", None)),
+    "zero": ('{"v": 1e-400}', ("done", None)),
+}
+
+
 RAN = ["approve", "refund", "probe"]
 LEDGER = [("approve", "done"), ("refund(part=half)", "done"), ("probe", "failed")]
+
+
+def script(answers: Answers) -> list[tuple[str, dict[str, Any]]]:
+    """Return the calls that the model asks for."""
+    said = [("say", {"how": how, "at": AT}) for how in answers]
+    return [
+        ("refund", REFUND),
+        ("approve", {"order": "ord-17"}),
+        ("refund", REFUND),
+        *said,
+        ("probe", {}),
+    ]
 
 
 class Desk:
@@ -57,6 +82,17 @@ class Desk:
     def __init__(self) -> None:
         self.ran: list[str] = []
         self.told: list[str] = []
+        self.answers = dict(ANSWERS)
+
+    @property
+    def script(self) -> list[tuple[str, dict[str, Any]]]:
+        """The calls that the model asks for."""
+        return script(self.answers)
+
+    def say(self, how: str, at: str) -> Any:
+        """Answer in a form."""
+        self.ran.append("say")
+        return self.answers[how][0]
 
     def approve(self, order: str) -> dict[str, str]:
         """Approve what is to be done with an order."""
@@ -74,9 +110,16 @@ class Desk:
         raise OSError("the desk is away")
 
 
+@dataclass
+class Text:
+    """An answer that is an object."""
+
+    text: str
+
+
 async def openai_agents(gate: Any, desk: Desk) -> None:
     """The OpenAI Agents SDK: a model of its interface, and its runner."""
-    from agents import Agent, RunConfig, Runner, Usage, function_tool
+    from agents import Agent, RunConfig, Runner, ToolOutputText, Usage, function_tool
     from agents.items import ModelResponse
     from agents.models.interface import Model
     from openai.types.responses import (
@@ -86,6 +129,17 @@ async def openai_agents(gate: Any, desk: Desk) -> None:
     )
 
     from tcc.integrations.openai_agents import guard
+
+    error, fine = ToolOutputText(text=ERROR), ToolOutputText(text=FINE)
+    desk.answers |= {
+        "object": (error, FAILED),
+        "objects": ([error, error], FAILED),
+        "block": ({"type": "text", "text": ERROR}, FAILED),
+        "member": ({"result": ERROR}, FAILED),
+        "exception": (ValueError(ERROR), FAILED),  # the SDK shows a model its text
+        "json": (ToolOutputText(text='{"v": 5}'), ("done", "5")),
+        "mixed": ([error, fine], UNKNOWN),
+    }
 
     class Scripted(Model):
         turn = 0
@@ -98,8 +152,8 @@ async def openai_agents(gate: Any, desk: Desk) -> None:
                 if item.get("type") == "function_call_output"
             ]
             at, self.turn = self.turn, self.turn + 1
-            if at < len(SCRIPT):
-                name, given = SCRIPT[at]
+            if at < len(desk.script):
+                name, given = desk.script[at]
                 said: Any = ResponseFunctionToolCall(
                     type="function_call", call_id=f"c{at}", name=name, arguments=json.dumps(given)
                 )
@@ -113,27 +167,50 @@ async def openai_agents(gate: Any, desk: Desk) -> None:
         def stream_response(self, **_: Any) -> Any:
             raise NotImplementedError
 
-    tools = guard([function_tool(one) for one in (desk.approve, desk.refund, desk.probe)], gate)
-    agent = Agent(name="desk", tools=tools, model=Scripted())
-    await Runner.run(agent, "go on", run_config=RunConfig(tracing_disabled=True))
+    own = (desk.approve, desk.refund, desk.say, desk.probe)
+    agent = Agent(name="desk", tools=guard([function_tool(one) for one in own], gate))
+    agent.model = Scripted()
+    await Runner.run(
+        agent, "go on", run_config=RunConfig(tracing_disabled=True), max_turns=len(desk.script) + 1
+    )
 
 
 async def pydantic_ai(gate: Any, desk: Desk) -> None:
     """Pydantic AI: a model that is a function."""
-    from pydantic_ai import Agent, ModelRetry
+    from pydantic import BaseModel
+    from pydantic_ai import Agent, BinaryContent, ModelRetry, ToolReturn
     from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
     from pydantic_ai.models.function import FunctionModel
+    from pydantic_ai.usage import UsageLimits
 
     from tcc.integrations.pydantic_ai import guard
+
+    class Said(BaseModel):
+        result: str
+
+    image = BinaryContent(b"x", media_type="image/png")
+    desk.answers |= {
+        "member": ({"result": ERROR}, FAILED),
+        "model": (Said(result=ERROR), FAILED),
+        "models": ([Said(result=ERROR), ERROR], FAILED),
+        "dataclass": (Text(ERROR), FAILED),
+        "return": (ToolReturn(return_value=ERROR, metadata=FINE), FAILED),
+        "twice": (ToolReturn(return_value=ERROR, content=[ERROR]), FAILED),
+        "return json": (ToolReturn(return_value='{"v": 5}'), ("done", "5")),
+        "value": ({"v": 5}, ("done", "5")),
+        "beside": (ToolReturn(return_value=ERROR, content=FINE), UNKNOWN),
+        "content": (ToolReturn(return_value=FINE, content=["a", ERROR]), UNKNOWN),
+        "image": ([ERROR, image], UNKNOWN),
+    }
 
     def model(messages: Any, _info: Any) -> Any:
         parts = [part for message in messages for part in message.parts]
         kinds = ("tool-return", "retry-prompt")
         desk.told = [str(part.content) for part in parts if part.part_kind in kinds]
         at = sum(part.part_kind == "tool-call" for part in parts)
-        if at >= len(SCRIPT):
+        if at >= len(desk.script):
             return ModelResponse(parts=[TextPart("done")])
-        name, given = SCRIPT[at]
+        name, given = desk.script[at]
         return ModelResponse(parts=[ToolCallPart(name, given, tool_call_id=f"c{at}")])
 
     def probe() -> str:
@@ -143,8 +220,9 @@ async def pydantic_ai(gate: Any, desk: Desk) -> None:
         except OSError as error:
             raise ModelRetry(str(error)) from None
 
-    toolset = guard([desk.approve, desk.refund, probe], gate)
-    await Agent(FunctionModel(model), toolsets=[toolset]).run("go on")
+    toolset = guard([desk.approve, desk.refund, desk.say, probe], gate)
+    limits = UsageLimits(request_limit=len(desk.script) + 1)
+    await Agent(FunctionModel(model), toolsets=[toolset]).run("go on", usage_limits=limits)
 
 
 async def claude_agent(gate: Any, desk: Desk) -> None:
@@ -155,10 +233,24 @@ async def claude_agent(gate: Any, desk: Desk) -> None:
 
     prefix = "mcp__desk__"
 
+    def texts(*found: str) -> dict[str, Any]:
+        return {"content": [{"type": "text", "text": one} for one in found]}
+
+    desk.answers = {how: (texts(text), ending) for how, (text, ending) in desk.answers.items()}
+    desk.answers |= {
+        "two": (texts(ERROR, ERROR), FAILED),
+        "member": (texts(json.dumps({"result": ERROR})), FAILED),
+        "marked": ({**texts(FINE), "is_error": True}, FAILED),
+        "mixed": (texts(ERROR, FINE), UNKNOWN),
+    }
+
     def served(name: str, run: Callable[..., Any], schema: dict[str, Any]) -> Any:
         async def handler(arguments: dict[str, Any]) -> dict[str, Any]:
             try:
-                text = json.dumps(run(**arguments))
+                found = run(**arguments)
+                if name == "say":
+                    return dict(found)
+                text = json.dumps(found)
             except OSError as error:
                 return {"content": [{"type": "text", "text": str(error)}], "is_error": True}
             return {"content": [{"type": "text", "text": text}]}
@@ -170,10 +262,11 @@ async def claude_agent(gate: Any, desk: Desk) -> None:
         tools=[
             served("approve", desk.approve, {"order": str}),
             served("refund", desk.refund, {"part": str, "order": str, "amount": float}),
+            served("say", desk.say, {"how": str, "at": str}),
             served("probe", desk.probe, {}),
         ],
     )
-    names = {prefix + name: name for name in ("approve", "refund", "probe")}
+    names = {prefix + name: name for name in ("approve", "refund", "say", "probe")}
     with _ModelServer(desk, prefix) as url, tempfile.TemporaryDirectory() as home:
         options = ClaudeAgentOptions(
             mcp_servers={"desk": server},
@@ -221,8 +314,8 @@ class _ModelServer:
                     told = [one for one in blocks if one["type"] == "tool_result"]
                     desk.told = [json.dumps(one["content"]) for one in told]
                     at = sum(one["type"] == "tool_use" for one in blocks)
-                    if at < len(SCRIPT):
-                        name, given = SCRIPT[at]
+                    if at < len(desk.script):
+                        name, given = desk.script[at]
                         said = {
                             "type": "tool_use", "id": f"toolu_{at}", "name": prefix + name,
                             "input": given,
@@ -309,12 +402,27 @@ def inside(name: str) -> int:
         tcc.save(artifact, path)
         with tcc.Gate(artifact, ledger=ledger) as gate:
             asyncio.run(asyncio.wait_for(RUNS[name](gate, desk), 120))
-            kept = [(one.call, one.outcome) for one in gate.history]
+            kept = [(one.call, one.outcome) for one in gate.history if one.call != "say"]
+            said = [
+                (one.outcome, None if one.unforeseen else one.observed.get("v", ""))
+                if one.outcome == "done"
+                else (one.outcome, None)
+                for one in gate.history
+                if one.call == "say"
+            ]
             gate.finish()
         claim = tcc.validate(ledger, path).claim_type
     refused = [at for at, text in enumerate(desk.told) if "Refused, and not called" in text]
+    due = [ending for _, ending in desk.answers.values()]
+    odd = [
+        f"{how} is {found}, not {ending}"
+        for how, found, ending in zip(desk.answers, said, due, strict=False)
+        if found != ending
+    ]
+    ran = [name for name in desk.ran if name != "say"]
     checks = {
-        f"ran {desk.ran}": desk.ran == RAN,
+        f"{len(said)} answers {odd}": said == due,
+        f"ran {ran}": ran == RAN,
         f"ledger {kept}": kept == LEDGER,
         f"told of a refusal in answer {refused}": refused == [0],
         "the refusal names the statement": "require approve before refund" in desk.told[0],
