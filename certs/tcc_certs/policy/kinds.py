@@ -609,6 +609,8 @@ class Kinds:
             if let.name in inner.names:
                 raise Fault("TCC201", let, f"`{let.name}` is declared twice in this block.")
             bound = _Bound(let.body, inner, let.parameters, let.name)
+            if not let.parameters:
+                self._thing(let.body, inner, "any")
             inner = replace(inner, names={**inner.names, let.name: bound})
         return replace(inner, it=scope.it)
 
@@ -684,6 +686,10 @@ class Kinds:
         name = node.name
         if want == "set":
             return Fault("TCC202", node, f"No tool and no `let` is called `{name}`.")
+        parameters = self._parameters(name, scope)
+        if parameters:
+            text = f"{name}({', '.join(parameters)})"
+            return Fault("TCC202", node, f"`{name}` is a `let` with parameters.", text)
         level = scope.bare
         if level is not None:
             own = scope.elements[level][0]
@@ -704,6 +710,12 @@ class Kinds:
         if name in self._masks or name in self._lets or name in scope.names:
             return Fault("TCC225", node, f"`{name}` does not fit here.")
         return Fault("TCC202", node, f"Nothing is called `{name}` here.")
+
+    def _parameters(self, name: str, scope: _Scope) -> tuple[str, ...]:
+        """The parameters of the `let` of a name; empty where it has none or is none."""
+        if name in scope.names:
+            return scope.names[name].parameters
+        return self._lets[name].parameters if name in self._lets else ()
 
     def _has(self, kind: Kind, name: str) -> bool:
         known = self._fields.get(name, _NOWHERE)
@@ -777,7 +789,7 @@ class Kinds:
             self._needs[level] &= has
         if kind.decided and any(answer for _, answer, _ in found):
             message = f"`{name}` is an answer of the call being decided: it does not exist yet."
-            raise Fault("TCC225", node, message)
+            raise Fault("TCC225", node, message, self._instead_of_answers(name))
         first = found[0][0]
         for other, _, _ in found[1:]:
             if not _comparable(first, other):
@@ -796,6 +808,16 @@ class Kinds:
             first, listed=Listed(tuple(listed)), rest=any(o.rest for o, _, _ in found),
             most=max(other.most for other, _, _ in found),
         )  # fmt: skip
+
+    def _instead_of_answers(self, name: str) -> str:
+        """What to write instead of an answer of the call being decided."""
+        subject = self._subject
+        if not isinstance(subject, nodes.Limit) or not subject.where:
+            return ""
+        counted = nodes.text_of(nodes.Where(subject.of, subject.where))
+        if subject.field is None:
+            return f"finally require count({counted}) <= {nodes.text_of(subject.most)}"
+        return f"finally require sum({counted}.{subject.field}) <= {nodes.text_of(subject.most)}"
 
     def _learned_kind(self, learned: Learned) -> Kind:
         found: list[Kind] = []
@@ -1347,7 +1369,8 @@ class Kinds:
         self._ensure_not_itself(node, scope)
         terms = []
         for value, part in options:
-            if not _comparable(left.kind, value.kind) and not _reads_as(left.kind, value):
+            read = _reads_as(left.kind, value) or _reads_as(value.kind, left)
+            if not read and not _comparable(left.kind, value.kind):
                 message = f"A {left.kind.name} is compared with a {value.kind.name}."
                 raise Fault("TCC225", part, message)
             kind = left.kind if operator in ("=", "!=") else replace(left.kind, listed=_NO_VALUES)
@@ -1469,9 +1492,19 @@ class Kinds:
         return between if operator == "in" else forms.Not(between)
 
     def _among(self, node: nodes.Compare, scope: _Scope) -> Condition:
-        thing = self._thing(node.right, scope, "source")
+        try:
+            thing = self._thing(node.right, scope, "source")
+        except Fault:
+            # Words that are no sources may be values of the listed left side.
+            if (
+                not isinstance(node.right, nodes.Union)
+                or not self._value(node.left, scope).kind.listed
+            ):
+                raise
+            thing = _Options(node.right.parts, scope, None)
         if isinstance(thing, _Options):
-            text = f"{nodes.text_of(node.left)} = {nodes.text_of(node.right)}"
+            equal = "=" if node.operator == "in" else "!="
+            text = f"{nodes.text_of(node.left)} {equal} {nodes.text_of(node.right)}"
             raise Fault("TCC225", node, "`in` takes a list or a collection.", text)
         draft = self._as_source(thing, node.right, scope)
         beside = draft.own if draft.own.listed else None
@@ -1502,7 +1535,12 @@ class Kinds:
         itself = isinstance(node.left, Word) and node.left == node.right
         if itself and isinstance(node.left, Word) and scope.it is not None:
             name = node.left.name
-            raise Fault("TCC231", node, f"`{name}` is compared with itself.", f"same {name}")
+            instead = f"{name} {node.operator} this.{name}"
+            if scope.it == scope.this:
+                instead = ""
+            elif node.operator == "=":
+                instead = f"same {name}"
+            raise Fault("TCC231", node, f"`{name}` is compared with itself.", instead)
 
     # From things to conditions, terms and sources.
 

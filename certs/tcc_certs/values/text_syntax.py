@@ -27,6 +27,7 @@ _DIGIT = ((0x30, 0x39),)
 _WORD = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
 _SPACE = ((0x09, 0x0A), (0x0C, 0x0D), (0x20, 0x20))
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v"}
+_WHITE = {ord(char): None for char in "\n\r\t\f\v"}
 _PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 
 
@@ -140,7 +141,8 @@ class PatternReader:
         """
         if len(self._source) > MAX_PATTERN:
             self._refuse(f"a pattern of at most {MAX_PATTERN} characters", len(self._source))
-        if not is_plain(self._source):
+        # A line feed or a tab that a string's escape made is a character like any other.
+        if not is_plain(self._source.translate(_WHITE)):
             self._refuse("no control or hidden characters (write \\n, \\t)", "one")
         self._ignores_case = self._take("(?i)")
         self._take("^")

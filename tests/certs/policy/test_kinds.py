@@ -22,6 +22,7 @@ from tcc_certs.policy.nodes import (
     Since,
     Text,
     This,
+    Union,
     Unused,
     Where,
     Within,
@@ -122,3 +123,41 @@ def test_unused_belongs_in_a_clause_of_before() -> None:
     with pytest.raises(Fault) as fault:
         Kinds(core).rule(limit)
     assert fault.value.code == "TCC225"
+
+
+def fault(then: object, *lets: Definition) -> tuple[str, str]:
+    with pytest.raises(Fault) as found:
+        rule(then, *lets)
+    return found.value.code, found.value.instead
+
+
+def test_a_let_with_parameters_fits_only_before_its_arguments() -> None:
+    paid = Definition(name="paid", parameters=("n",), body=Compare("<", Word("n"), Number("5")))
+    assert fault(Word("paid"), paid) == ("TCC202", "paid(n)")
+
+
+def test_listed_values_after_in_are_written_with_an_equals_sign() -> None:
+    values = Union((Number("1"), Number("2")))
+    found = fault(Compare("in", Word("nights"), values))
+    assert found == ("TCC225", "nights = 1 | 2")
+
+
+def test_a_text_on_the_left_is_read_as_a_time() -> None:
+    assert rule(Compare("<", Text("2026-01-31"), Get(LAST, "day")))
+
+
+def test_a_let_of_a_block_is_checked_although_no_clause_uses_it() -> None:
+    statement = Require(
+        on=Word("book"), lets=(Definition(name="x", body=Word("nothing")),), then=FIND
+    )
+    core = Core(name="g", version="1", tools=TOOLS, rules={}, plan=model.Empty())
+    with pytest.raises(Fault) as found:
+        Kinds(core).rule(statement)
+    assert found.value.code == "TCC202"
+
+
+def test_a_comparison_of_a_field_with_itself_shows_the_other_call() -> None:
+    equal = Where(Word("find"), (Compare("=", Word("k"), Word("k")),))
+    unequal = Where(Word("find"), (Compare("!=", Word("k"), Word("k")),))
+    assert fault(equal) == ("TCC231", "same k")
+    assert fault(unequal) == ("TCC231", "k != this.k")
