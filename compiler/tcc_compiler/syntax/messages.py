@@ -1,0 +1,404 @@
+"""Messages about text that does not fit: what was expected, and what to write instead.
+
+Each hint is one function or one entry of a table, tried in order.  A hint about a form of another
+language, or about an order of words that people guess, shows the author's own words in the form
+that this language has.  Cost: constant for each mistake, beside the length of its statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+
+from tcc_compiler.frozen import frozen
+from tcc_compiler.language.diagnostics import Report, quote
+from tcc_compiler.language.source import Region, Source
+from tcc_compiler.syntax.tables import END
+from tcc_compiler.syntax.tree import Token, region_of
+
+# What each statement looks like.
+FORMS: Mapping[str, str] = {
+    "grammar": '`grammar NAME version "1.0"`',
+    "use": '`use "tools.tcg"`',
+    "currency": '`currency "EUR/100"`',
+    "tool": "`tool find(order: text, k: 5 | 10) gives (total: number) { cost 0.5 }`",
+    "shape": "`shape order (owner: text, total: number)`",
+    "given": "`given customer: text` or `given customer from find_order.owner`",
+    "let": "`let seen = last(find_order(same order))`",
+    "rule": "`rule gather = search rerank?`",
+    "plan": "`plan = search rerank? (calc | reply)`",
+    "start": "`start question`",
+    "goal": "`goal text | number`",
+    "pass": "`pass resources, prompts`",
+    "before": "`before refund require find_order(same order)`, or with several clauses "
+    "`before refund { require .. require .. }`",
+    "finally": "`finally require count(reply) = 1`",
+    "forbid": '`forbid refund` or `forbid any(path under "/etc")`',
+    "after": "`after open owe close(same id)`",
+    "limit": "`limit depth <= 400`, `limit count(refund) <= 3` or "
+    "`limit sum(refund.amount) per order <= 500 across sessions`",
+    "accept": "`accept search(k=5) reply`",
+    "reject": "`reject reply`",
+    "expect": "`expect plans = 48`, `expect always forbid refund`, `expect reachable reply` or "
+    '`expect implies "parent.tcg"`',
+}
+STARTERS = tuple(FORMS)
+_ATTRIBUTES = ("bind", "cost", "doc", "epsilon", "errors", "latency", "model", "parallel", "price",
+               "quotes", "strict")  # fmt: skip
+# Kinds that a message names together, if most of them fit.
+_GROUPS: Sequence[tuple[str, frozenset[str]]] = (
+    ("the next statement", frozenset((*STARTERS, END))),
+    ("a comparison", frozenset(("=", "!=", "<", "<=", ">", ">=", "~", "!~", "in", "under"))),
+    ("an operator", frozenset(("+", "-", "*", "|", "&", "?", "{"))),
+    ("a unit", frozenset(("ms", "s", "m", "h", "d"))),
+    ("an attribute", frozenset(_ATTRIBUTES)),
+    ("a type", frozenset(("text", "integer", "number", "flag", "json", "list", "object", "time",
+                          "date", "path", "url"))),
+)  # fmt: skip
+_NAMES: Mapping[str, str] = {
+    "NAME": "a name",
+    "NUMBER": "a number",
+    "STRING": "a string in double quotes",
+    END: "the end of the text",
+}
+_HIDDEN = {"QNAME"}  # a name in backticks fits where a name does
+_CLOSING = {"(": ")", "_ARGS": ")", "_FIELDS": ")", "{": "}"}
+_MOST_FORMS = 60
+
+
+@frozen
+class Stuck:
+    """Where the reading of a statement stopped.
+
+    Attributes:
+        source, number: the text, and its number in regions.
+        tokens: of the statement, before the token that does not fit.
+        token: that token.
+        expected: the terminals that fit there.
+    """
+
+    source: Source
+    number: int
+    tokens: Sequence[Token]
+    token: Token
+    expected: frozenset[str]
+
+    @property
+    def keyword(self) -> str:
+        """The word that begins the statement."""
+        return self.tokens[0].text if self.tokens else ""
+
+    @property
+    def begins_line(self) -> bool:
+        """Whether the token is the first one of its line."""
+        line = self.source.text.rfind("\n", 0, self.token.start) + 1
+        return not self.source.text[line : self.token.start].strip()
+
+    def kind(self, step: int) -> str:
+        """The kind of the token so many steps before the one that does not fit."""
+        return self.tokens[-step].kind if step <= len(self.tokens) else ""
+
+    def text(self, step: int) -> str:
+        """The text of that token."""
+        return self.tokens[-step].text if step <= len(self.tokens) else ""
+
+
+def expectation(kinds: Iterable[str]) -> str:
+    """The terminals that fit, as a message lists them: ``a name, 'any' or '('``."""
+    left = frozenset(kinds) - _HIDDEN
+    left = frozenset(["(" if kind in ("_ARGS", "_FIELDS") else kind for kind in left])
+    last = []
+    for name, members in _GROUPS:
+        if len(left & members) > len(members) // 2:
+            left -= members
+            last.append(name)
+    first = [_NAMES[kind] for kind in _NAMES if kind in left]
+    words = sorted([kind for kind in left if kind not in _NAMES and kind.isalpha()])
+    marks = sorted([kind for kind in left if kind not in _NAMES and not kind.isalpha()])
+    texts = first + [f"'{kind}'" for kind in words + marks] + last[::-1]
+    if len(texts) < 2:
+        return texts[0] if texts else "nothing more"
+    return f"{', '.join(texts[:-1])} or {texts[-1]}"
+
+
+def report_stuck(stuck: Stuck, report: Report) -> None:
+    """Report a token that does not fit."""
+    token = stuck.token
+    opened = _opened(stuck.tokens)
+    closing = _CLOSING[opened[-1].kind] if opened else ""
+    next_statement = token.kind == END or (stuck.begins_line and token.text in STARTERS)
+    if opened and (next_statement or (token.kind in (")", "}") and token.kind != closing)):
+        mark = opened[-1].text
+        before = "the end of the text" if token.kind == END else quote(token.text)
+        report.error(
+            "TCC114", region_of(opened[-1], stuck.number), f"this '{mark}' is not closed",
+            f"write '{closing}' at its end",
+            notes=[(f"found {before}, and no '{closing}' before it", _region(stuck))],
+        )  # fmt: skip
+    elif token.kind in (")", "}") and not opened:
+        mark = "(" if token.kind == ")" else "{"
+        message = f"this '{token.kind}' closes nothing: no '{mark}' is open"
+        report.error("TCC114", _region(stuck), message, "take it away, or write what it closes")
+    elif not stuck.tokens or (stuck.begins_line and END in stuck.expected):
+        _report_no_statement(stuck, report)
+    else:
+        shown = "the end of the text" if token.kind == END else _shown(token)
+        message = f"found {shown}; expected {expectation(stuck.expected)}"
+        report.error("TCC101", _region(stuck), message, _hint(stuck))
+
+
+def _region(stuck: Stuck) -> Region:
+    """The place of the token; of the end of the text, that of the last token's end."""
+    if stuck.token.kind == END and stuck.tokens:
+        end = stuck.tokens[-1].end
+        return Region(stuck.number, end, end + 1)
+    return region_of(stuck.token, stuck.number)
+
+
+def _shown(token: Token) -> str:
+    return "a string" if token.kind == "STRING" else quote(token.text)
+
+
+def _opened(tokens: Sequence[Token]) -> list[Token]:
+    """The brackets that are open behind tokens, the innermost last."""
+    opened: list[Token] = []
+    for token in tokens:
+        if token.kind in _CLOSING:
+            opened.append(token)
+        elif opened and token.kind == _CLOSING[opened[-1].kind]:
+            opened.pop()
+    return opened
+
+
+# Words that begin statements elsewhere, or that people write for those of this language.
+_OTHERS: Mapping[str, str] = {
+    "import": "use", "include": "use", "function": "tool", "action": "tool", "allow": "accept",
+    "deny": "forbid", "initial": "start", "assert": "expect", "max": "limit", "never": "forbid",
+    "always": "before", "ensure": "before", "monitor": "before", "end": "finally", "type": "shape",
+}  # fmt: skip
+
+
+def _report_no_statement(stuck: Stuck, report: Report) -> None:
+    word = stuck.token.text[:32].lower()
+    close = get_close_matches(_OTHERS.get(word, word), STARTERS, n=1, cutoff=0.7)
+    expected = "expected a statement"
+    if word == "require":
+        hint = "say what the condition restricts: before CALLS require CONDITION; at the end of a "
+        hint += "session: finally require CONDITION"
+    elif close:
+        hint = f"did you mean {quote(close[0])}? It reads as {FORMS[close[0]]}"
+    else:
+        hint = 'a grammar begins with: grammar NAME version "1.0"'
+        expected += f", which begins with one of: {', '.join(STARTERS)}"
+    shown = _shown(stuck.token)
+    report.error("TCC101", _region(stuck), f"found {shown}; {expected}", hint)
+
+
+def report_inside(stuck: Stuck, report: Report) -> None:
+    """Report a statement that begins inside a line."""
+    word = stuck.token.text
+    hint = f"begin a new line; if a tool is called {quote(word)}, write `{word}` in backticks"
+    message = f"the statement {quote(word)} begins inside a line"
+    report.error("TCC229", _region(stuck), message, hint)
+
+
+# An order of calls, as people guess it.
+
+
+def is_guess(stuck: Stuck) -> bool:
+    """Whether this is `require A before B` or a relative of it."""
+    return _guess(stuck) is not None
+
+
+def report_guess(stuck: Stuck, report: Report) -> bool:
+    """Report `require A before B` and its relatives with the form that is meant; else False."""
+    guess = _guess(stuck)
+    if guess is None:
+        return False
+    region, form, meant = guess
+    message = f"`{form}` is no statement of this language"
+    report.error("TCC242", region, message, f"write: {meant}")
+    return True
+
+
+def _guess(stuck: Stuck) -> tuple[Region, str, str] | None:
+    """The region, the form that was guessed, and the statement that is meant."""
+    source = stuck.source.text
+    word, order = stuck.token, stuck.token
+    if stuck.token.text == "require" and stuck.begins_line:
+        order, end = _order_after(stuck)
+    elif stuck.keyword == "forbid" and order.text in ("before", "after"):
+        word, end = stuck.tokens[0], _end_of_line(source, order.end)
+    if order is word:
+        return None
+    first = " ".join(source[word.end : order.start].split())
+    second = " ".join(source[order.end : end].split())
+    if not first or not second:
+        return None
+    no = "no " if word.text == "forbid" else ""
+    if order.text == "after":
+        first, second = second, first
+    region = Region(stuck.number, word.start, order.end + len(source[order.end : end].rstrip()))
+    return region, f"{word.text} A {order.text} B", f"before {second} require {no}{first}"
+
+
+def _order_after(stuck: Stuck) -> tuple[Token, int]:
+    """The `before` or `after` on the line of a `require`, and the end of what it orders."""
+    source = stuck.source.text
+    end = _end_of_line(source, stuck.token.end)
+    depth = 0
+    at = stuck.token.end
+    while at < end:
+        char = source[at]
+        depth += (char == "(") - (char == ")")
+        if char == '"':
+            at = max(at, source.find('"', at + 1, end))
+        elif depth == 0 and char.isspace():
+            for word in ("before", "after"):
+                stop = at + 1 + len(word)
+                if source.startswith(word, at + 1) and source[stop : stop + 1].isspace():
+                    return Token(word, word, at + 1, stop), end
+        at += 1
+    return stuck.token, end
+
+
+def _end_of_line(source: str, at: int) -> int:
+    """The end of a line, before its comment and its `because`."""
+    end = source.find("\n", at)
+    end = len(source) if end < 0 else end
+    for mark in ("#", " because "):
+        found = source.find(mark, at, end)
+        end = found if found >= 0 else end
+    return end
+
+
+# Hints.
+
+
+def _hint(stuck: Stuck) -> str:
+    """How to correct it: the first hint that knows the mistake, or the form of the statement."""
+    for hint in _HINTS:
+        found = hint(stuck)
+        if found is not None:
+            return found
+    keyword = stuck.keyword
+    if _in_block(stuck):
+        return "an attribute reads as `cost 0.5`, `price 2`, `latency 80 ms`, `epsilon 0.1`, " \
+               '`doc ".."`, `cost 2 when k = 10`, `strict`, `errors mean failed`'
+    article = "an" if keyword[:1] in ("a", "e") else "a"
+    return f"{article} `{keyword}` statement reads as {FORMS.get(keyword, '..')}"
+
+
+def _in_block(stuck: Stuck) -> bool:
+    return stuck.keyword == "tool" and any(token.kind == "{" for token in _opened(stuck.tokens))
+
+
+def _equals(stuck: Stuck) -> str | None:
+    if stuck.token.text == "=" and stuck.text(1) == "=":
+        return "equality is written '='"
+    if stuck.token.text == "=" and "<=" in stuck.expected and stuck.keyword == "limit":
+        return "a limit is a greatest number: write '<='"
+    if stuck.token.text in (">=", ">") and stuck.keyword == "limit":
+        return "a limit is a greatest number; for a least number write: finally require count(..) >= n"
+    if stuck.token.text == "=" and ":" in stuck.expected:
+        return "a field is declared with ':', as in (k: 1 | 2)"
+    return None
+
+
+def _mixed(stuck: Stuck) -> str | None:
+    words = [token.text for token in stuck.tokens if token.kind in ("and", "or")]
+    if stuck.token.text in ("and", "or") and words and words[-1] != stuck.token.text:
+        return "`and` beside `or` needs brackets: a and (b or c), or (a and b) or c"
+    return None
+
+
+def _unit(stuck: Stuck) -> str | None:
+    if stuck.kind(1) != "NUMBER" or stuck.token.kind != "NAME":
+        return None
+    word = stuck.token.text
+    if word[:1] in "eE" and word[1:].isdigit() and stuck.tokens[-1].end == stuck.token.start:
+        return "numbers have no exponent: write 0.001"
+    for unit, names in _UNITS.items():
+        if word.lower() in names:
+            return f"write '{unit}'"
+    return "the units are ms, s, m, h and d" if "ms" in stuck.expected else None
+
+
+_UNITS: Mapping[str, Sequence[str]] = {
+    "ms": ("msec", "msecs", "millis", "milliseconds", "millisecond"),
+    "s": ("sec", "secs", "second", "seconds"),
+    "m": ("min", "mins", "minute", "minutes"),
+    "h": ("hr", "hrs", "hour", "hours"),
+    "d": ("day", "days"),
+}
+
+
+# Words of policies elsewhere, and what this language has for them.
+_POLICY_WORDS: Mapping[str, str] = {
+    "unless": "write the exception as a condition: before CALLS require EXCEPTION or CONDITION",
+    "where": "a filter is in brackets: CALLS(f = value)",
+    "when": "write the case in the set: before CALLS(f = value) require CONDITION",
+    "if": "write the case in the set: before CALLS(f = value) require CONDITION",
+    "same": "`same` is in a filter: find_order(same order)",
+    "with": "write both directions: before A require no B, and before B require no A",
+    "each": "write: before CALLS require unused APPROVALS(same key)",
+    "per": "`per` is in a limit: limit count(CALLS) per key <= n in session",
+    "across": "`across sessions` is behind the bound: limit count(CALLS) per key <= n across sessions",
+    "before": "a statement says first which calls it restricts: before CALLS require CONDITION",
+    "as": "name an element with `let name(x) = ..`, or use `it`",
+    "is": "equality is written '='",
+    "then": "calls that follow each other are side by side in a plan: a b",
+}
+
+
+def _policy_word(stuck: Stuck) -> str | None:
+    if stuck.keyword in ("before", "finally", "forbid", "after", "limit", "let"):
+        if stuck.keyword == "forbid" and stuck.token.kind == "NAME":
+            word = stuck.token.text
+            known = _POLICY_WORDS.get(word)
+            return known or "for calls one after the other write: before B require no A since any - A"
+        return _POLICY_WORDS.get(stuck.token.text)
+    return None
+
+
+def _plan(stuck: Stuck) -> str | None:
+    if stuck.keyword not in ("plan", "rule", "accept", "reject"):
+        return None
+    text = stuck.token.text
+    if text in (",", "->", "then"):
+        return f"calls that follow each other are side by side, without {quote(text)}: a b"
+    if text in ("and", "or"):
+        return "alternatives are written a | b; plans that are both, a & b"
+    if stuck.token.kind == "NUMBER" or stuck.text(1) == "{":
+        return "a repetition is written {3}, {1,3} or {1,}"
+    return None
+
+
+def _word_as_name(stuck: Stuck) -> str | None:
+    """A statement word on a line that goes on with a plan: a tool may be called so."""
+    if stuck.keyword in STARTERS and len(stuck.tokens) == 1 and not stuck.expected & {"STRING"}:
+        line = stuck.source.text.rfind("\n", 0, stuck.tokens[0].start) + 1
+        if stuck.tokens[0].start > line:
+            word = stuck.keyword
+            return f"`{word}` begins a statement; if a tool is called so, write it in backticks"
+    return None
+
+
+def _near_word(stuck: Stuck) -> str | None:
+    """The nearest keyword that fits."""
+    if stuck.token.kind != "NAME":
+        return None
+    words = [kind for kind in stuck.expected if kind.isalpha() and kind.islower() and len(kind) > 1]
+    close = get_close_matches(stuck.token.text[:32].lower(), sorted(words), n=1, cutoff=0.75)
+    return f"did you mean '{close[0]}'?" if close else None
+
+
+_HINTS: Sequence[Callable[[Stuck], str | None]] = (
+    _equals,
+    _mixed,
+    _unit,
+    _plan,
+    _policy_word,
+    _near_word,
+    _word_as_name,
+)

@@ -1,0 +1,305 @@
+"""From a source text to the trees of its statements, and to messages about its mistakes.
+
+The driver runs the LALR tables of grammar.lark.  A mistake ends its statement; reading goes on at
+the next line that begins a statement, so one run reports the mistakes of all statements.
+Cost: linear in the text; a mistake costs its statement once more.  Nothing recurses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from tcc_compiler.frozen import frozen
+from tcc_compiler.language.diagnostics import Report
+from tcc_compiler.language.source import Region, Source
+from tcc_compiler.syntax.messages import (
+    STARTERS,
+    Stuck,
+    is_guess,
+    report_guess,
+    report_inside,
+    report_stuck,
+)
+from tcc_compiler.syntax.tables import END, SINGLE, SPLICED, Tables, tables
+from tcc_compiler.syntax.tokens import Wrong, next_token
+from tcc_compiler.syntax.tree import Part, Token, Tree, region_of
+
+MAX_TOKENS = 1 << 20
+MAX_HEIGHT = 250  # trees inside one another
+# Rules that recurse on the left, whose trees take their parts without being nested.
+_FLAT = frozenset({"either_of", "values"})
+_MAX_INDENT = 200  # columns that the search for the next statement allows before its keyword
+_FOREIGN = {"{": "JSON", "[": "JSON", "<": "XML"}
+
+
+@frozen
+class File:
+    """The statements of a source.
+
+    Attributes:
+        source: the text.
+        number: that regions have for it.
+        statements: in the order of the text, without those that contain a mistake.
+    """
+
+    source: Source
+    number: int
+    statements: tuple[Tree, ...]
+
+
+class _TooDeep(Exception):
+    """Trees are nested deeper than MAX_HEIGHT."""
+
+    def __init__(self, tree: Tree) -> None:
+        super().__init__()
+        self.tree = tree
+
+
+def parse(source: Source, number: int, report: Report) -> File:
+    """The statements of a source.
+
+    Args:
+        source: the text.
+        number: its place among the sources of `report`, which regions name.
+        report: takes the mistakes.
+    """
+    start = len(source.text) - len(source.text.lstrip())
+    kind = _FOREIGN.get(source.text[start : start + 1])
+    if kind is not None:
+        hint = 'a grammar begins with: grammar NAME version "1.0"'
+        hint += "; `tcc import mcp` makes a grammar from a list of tools" if kind == "JSON" else ""
+        region = Region(number, start, start + 1)
+        report.error("TCC101", region, f"this is no grammar: it begins as {kind} does", hint)
+        return File(source=source, number=number, statements=())
+    reader = _Reader(source, number, report)
+    reader.run()
+    return File(source=source, number=number, statements=tuple(reader.statements))
+
+
+class _Reader:
+    """The parser, as far as it has read.
+
+    Invariant: `states` and `values` are the stacks of the parser; `tokens` are those of the
+    statement that is being read; `quiet` is set if a mistake of that statement was reported.
+    """
+
+    def __init__(self, source: Source, number: int, report: Report) -> None:
+        self.source = source
+        self.number = number
+        self.report = report
+        self.tables = tables()
+        self.states = [self.tables.start]
+        self.values: list[Any] = []
+        self.tokens: list[Token] = []
+        self.quiet = False
+        self.count = 0
+        # The states before a statement: before the first one, and behind another one.
+        repeated = next(name for name in self.tables.gotos[self.tables.start] if name.startswith("__start"))
+        self.top = (self.tables.start, self.tables.gotos[self.tables.start][repeated])
+        self.at = 0
+        self.statements: list[Tree] = []
+
+    def run(self) -> None:
+        """Read the whole text."""
+        while not self.report.full:
+            try:
+                token = next_token(self.source, self.at, self.tables.actions[self.states[-1]])
+            except Wrong as wrong:
+                region = Region(self.number, wrong.start, wrong.end)
+                self.report.error(wrong.code, region, wrong.message, wrong.hint)
+                self._recover(wrong.end)
+                continue
+            self.report.tick()
+            if token is None:
+                token = Token(END, "", self.at, self.at)
+            self.count += 1
+            if self.count > MAX_TOKENS:
+                message = f"the file has more than {MAX_TOKENS} tokens"
+                hint = "split the grammar: `use` takes tools from other files"
+                self.report.error("TCC107", region_of(token, self.number), message, hint)
+                return
+            if not self._read(token):
+                return
+
+    def _read(self, token: Token) -> bool:
+        """Read a token and find the place of the next one; False at the end."""
+        try:
+            if self._take(token):
+                self.at = token.end
+                return token.kind != END
+            if self._is_inside_line(token) and report_guess(self._stuck_at(token), self.report):
+                self._recover(token.end)
+                return True
+            self._stuck(token)
+        except _TooDeep as deep:
+            message = f"this is nested deeper than {MAX_HEIGHT} levels"
+            hint = "name the inner part by a `let` or a `rule`"
+            self.report.error("TCC106", region_of(deep.tree, self.number), message, hint)
+            self._recover(token.start)
+        return True
+
+    def _take(self, token: Token) -> bool:
+        """Feed a token to the tables; False where it does not fit."""
+        actions, gotos, rules = self.tables.actions, self.tables.gotos, self.tables.rules
+        states, values = self.states, self.values
+        while True:
+            action = actions[states[-1]].get(token.kind)
+            if action is None:
+                return False
+            if action >= 0:
+                if states[-1] in self.top and not self._begin(token):
+                    return False
+                states.append(action)
+                values.append(token)
+                self.tokens.append(token)
+                return True
+            origin, size, make, kind = rules[-1 - action]
+            if size == 1 and make == SINGLE:
+                states[-1] = gotos[states[-2]][origin]
+                continue
+            if size:
+                parts = values[-size:]
+                del states[-size:], values[-size:]
+            else:
+                parts = []
+            goto = gotos[states[-1]][origin]
+            if goto == self.tables.end and token.kind == END:
+                self.statements = parts[0] if parts else []
+                return True
+            states.append(goto)
+            values.append(_joined(parts) if make == SPLICED else _tree(kind, parts))
+
+    def _is_inside_line(self, token: Token) -> bool:
+        """Whether a token is on the line on which the one before it ends."""
+        return bool(self.tokens) and "\n" not in self.source.text[self.tokens[-1].end : token.start]
+
+    def _begin(self, token: Token) -> bool:
+        """Begin a statement, which has a line of its own; False if it is another one's order."""
+        self.quiet = self._is_inside_line(token)
+        if self.quiet:
+            stuck = self._stuck_at(token)
+            if is_guess(stuck):
+                return False
+            report_inside(stuck, self.report)
+        self.tokens = []
+        return True
+
+    def _stuck(self, token: Token) -> None:
+        """Report a token that does not fit, and go on with the next statement."""
+        early = self._early(token)
+        if early is not None:
+            token = self.tokens[early]
+            del self.tokens[early:]
+        stuck = self._stuck_at(token)
+        if (not self.quiet or stuck.begins_line) and not report_guess(stuck, self.report):
+            report_stuck(stuck, self.report)
+        self._recover(token.start if token.text in STARTERS else token.end)
+
+    def _early(self, token: Token) -> int | None:
+        """The first token that was read as a name in open brackets, and begins a statement."""
+        text = self.source.text
+        depth = 0
+        for at, one in enumerate(self.tokens):
+            depth += one.text in ("(", "{")
+            depth -= one.text in (")", "}")
+            if at == 0 or depth <= 0 or one.text not in STARTERS:
+                continue
+            if text.rfind("\n", 0, one.start) + 1 + self._indent() >= one.start:
+                return at
+        return None
+
+    def _indent(self) -> int:
+        """The indentation of the statement."""
+        start = self.tokens[0].start
+        line = self.source.text.rfind("\n", 0, start) + 1
+        return min(start - line, _MAX_INDENT)
+
+    def _stuck_at(self, token: Token) -> Stuck:
+        states = [self.tables.start]
+        for before in self.tokens:
+            _advance(states, before.kind, self.tables)
+        if not self.tokens:
+            states = self.states
+        return Stuck(
+            source=self.source,
+            number=self.number,
+            tokens=self.tokens,
+            token=token,
+            expected=_accepted(states, self.tables),
+        )
+
+    def _recover(self, at: int) -> None:
+        """Go on at the next line, from `at` on, that begins a statement as this one begins."""
+        indent = self._indent() if self.tokens else _MAX_INDENT
+        words = [*STARTERS]
+        if not self.tokens or self.tokens[0].text not in ("before", "finally"):
+            words.append("require")  # no statement, but people write it as one
+        pattern = rf"^[ \t]{{0,{indent}}}(?:{'|'.join(words)})\b"
+        found = re.compile(pattern, re.MULTILINE).search(self.source.text, self._line_after(at))
+        self.at = found.start() if found else len(self.source.text)
+        kept = 1 if self.values and isinstance(self.values[0], list) else 0
+        del self.states[1 + kept :], self.values[kept:]
+        self.tokens = []
+        self.quiet = False
+
+    def _line_after(self, at: int) -> int:
+        """The start of the line of `at` if the text there begins it, else of the next line."""
+        line = self.source.text.rfind("\n", 0, at) + 1
+        begun = self.tokens and self.tokens[0].start >= line
+        if not self.source.text[line:at].strip() and not begun:
+            return line
+        end = self.source.text.find("\n", at)
+        return len(self.source.text) if end < 0 else end + 1
+
+
+def _joined(parts: list[Any]) -> list[Part]:
+    """The parts of a repetition; the list of those before takes the new ones."""
+    found: list[Part] = parts.pop(0) if isinstance(parts[0], list) else []
+    found += parts
+    return found
+
+
+def _tree(kind: str, parts: list[Any]) -> Tree:
+    first = parts[0]
+    if kind in _FLAT and isinstance(first, Tree) and first.kind == kind:
+        first.parts += parts[1:]
+        first.end = parts[-1].end
+        last = parts[-1]
+        first.height = max(first.height, 1 + last.height if isinstance(last, Tree) else 1)
+        return first
+    flat: list[Part] = []
+    for part in parts:
+        if isinstance(part, list):
+            flat += part
+        else:
+            flat.append(part)
+    tree = Tree(kind, flat)
+    if tree.height > MAX_HEIGHT:
+        raise _TooDeep(tree)
+    return tree
+
+
+def _advance(states: list[int], kind: str, table: Tables) -> bool:
+    """Whether a token fits behind these states; they become those behind it."""
+    while True:
+        action = table.actions[states[-1]].get(kind)
+        if action is None:
+            return False
+        if action >= 0:
+            states.append(action)
+            return True
+        origin, size, _, _ = table.rules[-1 - action]
+        if size:
+            del states[-size:]
+        goto = table.gotos[states[-1]][origin]
+        if goto == table.end and kind == END:
+            return True
+        states.append(goto)
+
+
+def _accepted(states: Sequence[int], table: Tables) -> frozenset[str]:
+    """The terminals that fit behind these states."""
+    return frozenset([kind for kind in table.actions[states[-1]] if _advance([*states], kind, table)])
+

@@ -1,0 +1,154 @@
+"""The LALR tables of grammar.lark.
+
+``python -m tcc_compiler.syntax.tables`` builds them with Lark and writes tables.json.  Reading a
+grammar loads that file and never imports Lark, which halves the time to start.  Lark's strict mode
+refuses a grammar with a conflict or with terminals that collide.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+GRAMMAR = Path(__file__).with_name("grammar.lark")
+SERIALISED = Path(__file__).with_name("tables.json")
+END = "$END"
+
+# What a reduction makes of its parts: they go to the tree around, or one part stays itself.
+SPLICED, SINGLE, TREE = range(3)
+
+
+class Rule(NamedTuple):
+    """A production.
+
+    Attributes:
+        origin: the nonterminal that it reduces to.
+        size: how many symbols it has.
+        make: `SPLICED`, `SINGLE` (a tree only of two parts or more) or `TREE`.
+        kind: of the tree.
+    """
+
+    origin: str
+    size: int
+    make: int
+    kind: str
+
+
+class Tables(NamedTuple):
+    """The tables of the parser.
+
+    Attributes:
+        actions: for each state the action of each terminal.  An action n >= 0 shifts to state n,
+            and one below reduces by rule -1 - n.  A terminal that has one text, such as a keyword,
+            has that text as its name; the others are NAME, QNAME, NUMBER, STRING, _ARGS, _FIELDS.
+        gotos: for each state the next state of each nonterminal.
+        rules: the productions.
+        words: the terminals that are words.
+        start, end: the first state, and that of a whole text.
+    """
+
+    actions: Sequence[Mapping[str, int]]
+    gotos: Sequence[Mapping[str, int]]
+    rules: Sequence[Rule]
+    words: frozenset[str]
+    start: int
+    end: int
+
+
+@lru_cache(maxsize=1)
+def tables() -> Tables:
+    """The tables in tables.json."""
+    data = json.loads(SERIALISED.read_text("utf-8"))
+    terminals = data["terminals"]
+    return Tables(
+        actions=[_row(row, terminals) for row in data["actions"]],
+        gotos=[_row(row, data["nonterminals"]) for row in data["gotos"]],
+        rules=[Rule(*rule) for rule in data["rules"]],
+        words=frozenset([text for text in terminals if text.isidentifier() and text.islower()]),
+        start=data["start"],
+        end=data["end"],
+    )
+
+
+def _row(row: Sequence[int], names: Sequence[str]) -> Mapping[str, int]:
+    return {names[symbol]: action for symbol, action in zip(row[::2], row[1::2], strict=True)}
+
+
+def built(grammar: str) -> dict[str, Any]:
+    """The content of tables.json for a grammar.
+
+    States have numbers in the order in which a walk from the first one reaches them, so the same
+    grammar always gives the same file.
+
+    Raises:
+        lark.exceptions.LarkError: a conflict or a collision.
+    """
+    from lark import Lark
+    from lark.lexer import PatternStr
+    from lark.parsers.lalr_analysis import Shift
+
+    parser: Any = Lark(
+        grammar, parser="lalr", lexer="contextual", strict=True,
+        keep_all_tokens=True, maybe_placeholders=False,
+    )  # fmt: skip
+    table = parser.parser.parser._parse_table
+    reduced = {action[1] for row in table.states.values() for action in row.values()}
+    rules = {rule: None for rule in parser.rules if rule in reduced}
+    numbers = {rule: number for number, rule in enumerate(rules)}
+    texts = {
+        terminal.name: str(terminal.pattern.value)
+        for terminal in parser.terminals
+        if isinstance(terminal.pattern, PatternStr)
+    }
+    symbols = sorted({symbol for row in table.states.values() for symbol in row})
+    nonterminals = [symbol for symbol in symbols if symbol in {r.origin.name for r in rules}]
+    terminals = [symbol for symbol in symbols if symbol not in nonterminals]
+    found = {table.start_states["start"]: 0}
+    order = list(found)
+    rows: dict[str, list[list[int]]] = {"actions": [], "gotos": []}
+    for state in order:
+        for name, some in (("actions", terminals), ("gotos", nonterminals)):
+            row: list[int] = []
+            for at, symbol in enumerate(some):
+                if symbol not in table.states[state]:
+                    continue
+                action, target = table.states[state][symbol]
+                if action is Shift and target not in found:
+                    found[target] = len(order)
+                    order.append(target)
+                row += [at, found[target] if action is Shift else -1 - numbers[target]]
+            rows[name].append(row)
+    return {
+        "terminals": [texts.get(name, name) for name in terminals],
+        "nonterminals": nonterminals,
+        "rules": [_rule(rule) for rule in rules],
+        **rows,
+        "start": 0,
+        "end": found[table.end_states["start"]],
+    }
+
+
+def _rule(rule: Any) -> Rule:
+    origin = str(rule.origin.name)
+    single = rule.options.expand1 and not rule.alias
+    make = SPLICED if origin.startswith("_") else SINGLE if single else TREE
+    return Rule(origin, len(rule.expansion), make, str(rule.alias or origin))
+
+
+def text_of(data: Mapping[str, Any]) -> str:
+    """The text of tables.json, one line for each state and each rule."""
+    lines = []
+    for name, value in data.items():
+        if name in ("actions", "gotos", "rules"):
+            rows = ",\n".join(json.dumps(row, separators=(",", ":")) for row in value)
+            lines.append(f'"{name}":[\n{rows}]')
+        else:
+            lines.append(f'"{name}":{json.dumps(value, separators=(",", ":"))}')
+    return "{" + ",\n".join(lines) + "}\n"
+
+
+if __name__ == "__main__":
+    SERIALISED.write_text(text_of(built(GRAMMAR.read_text("utf-8"))), "utf-8")

@@ -1,0 +1,98 @@
+"""Tokens, and the trees that the parser makes of them.
+
+A tree keeps every token of its rule, so a formatter can print it and a message can point at any
+part.  Its kind is the rule, or the alias, of grammar.lark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from tcc_compiler.language.source import Region
+
+
+class Token:
+    """A token.
+
+    Attributes:
+        kind: NAME, QNAME (in backticks), NUMBER, STRING, `_ARGS` or `_FIELDS` (a bracket); the
+            text itself for keywords and other marks.
+        text: its characters, as they are in the source.
+        start, end: its place, in characters.
+    """
+
+    __slots__ = ("end", "kind", "start", "text")
+
+    def __init__(self, kind: str, text: str, start: int, end: int) -> None:
+        self.kind = kind
+        self.text = text
+        self.start = start
+        self.end = end
+
+    def __repr__(self) -> str:
+        return f"{self.kind}:{self.text}" if self.kind != self.text else repr(self.text)
+
+
+class Tree:
+    """What a rule of the grammar matched.
+
+    Attributes:
+        kind: the rule, or its alias.
+        parts: tokens and trees, in the order of the text.
+        start, end: from the first token to the last one.
+        height: how many trees are inside one another, this one included.
+    """
+
+    __slots__ = ("end", "height", "kind", "parts", "start")
+
+    def __init__(self, kind: str, parts: list[Part]) -> None:
+        self.kind = kind
+        self.parts = parts
+        self.start = parts[0].start
+        self.end = parts[-1].end
+        self.height = 1 + max([part.height for part in parts if isinstance(part, Tree)], default=0)
+
+    def __repr__(self) -> str:
+        return f"{self.kind}({', '.join(map(repr, self.parts))})"
+
+    def trees(self, *kinds: str) -> list[Tree]:
+        """The trees directly inside, of these kinds if some are given."""
+        inside = [part for part in self.parts if isinstance(part, Tree)]
+        return [tree for tree in inside if tree.kind in kinds] if kinds else inside
+
+    def tree(self, kind: str) -> Tree | None:
+        """The first tree of a kind directly inside."""
+        return next(iter(self.trees(kind)), None)
+
+    def tokens(self, *kinds: str) -> list[Token]:
+        """The tokens of these kinds directly inside."""
+        return [part for part in self.parts if isinstance(part, Token) and part.kind in kinds]
+
+    def has(self, kind: str) -> bool:
+        """Whether a token of this kind is directly inside."""
+        return any(isinstance(part, Token) and part.kind == kind for part in self.parts)
+
+
+Part: TypeAlias = Token | Tree
+
+
+def region_of(part: Part, number: int) -> Region:
+    """The region of a tree or token of the source with this number."""
+    return Region(number, part.start, part.end)
+
+
+def tokens_of(part: Part) -> Iterator[Token]:
+    """All tokens of a tree, in the order of the text."""
+    todo = [part]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, Token):
+            yield part
+        else:
+            todo += reversed(part.parts)
+
+
+def text_of(part: Part, text: str) -> str:
+    """The source text of a tree, on one line."""
+    return " ".join(text[part.start : part.end].split())
