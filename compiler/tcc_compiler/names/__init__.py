@@ -1,0 +1,1 @@
+"""From trees to the core: nodes of statements, declarations, and what words mean."""
