@@ -1,0 +1,542 @@
+"""From the text of a grammar to its core, or to all of its mistakes.
+
+This is the front end on one page: files, declarations, plans, statements, kinds.  It reads the
+given file and those that it uses.  The kinds of finished nodes are checked by
+:mod:`tcc_certs.policy.kinds` alone, so the compiler and a reader of cores have one meaning.
+Cost: linear in the text and the calls.
+"""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Literal
+
+from tcc_certs.errors import hidden_in
+from tcc_certs.formats.codec import Json
+from tcc_certs.policy import nodes as n
+from tcc_certs.policy.core import Core, Given, Learned
+from tcc_certs.policy.kinds import Fault, Kinds
+from tcc_certs.values.fields import Field
+from tcc_compiler.frozen import frozen
+from tcc_compiler.language import source as texts
+from tcc_compiler.language.diagnostics import Diagnostic, Report, quote
+from tcc_compiler.language.source import Region
+from tcc_compiler.names.faults import report_fault
+from tcc_compiler.names.files import Read, gather
+from tcc_compiler.names.nodes import Builder
+from tcc_compiler.names.plans import Example, PlanSide, Trees, plan_side
+from tcc_compiler.names.statements import Stated, calls_of, definition_of, policy_of
+from tcc_compiler.names.tools import DeclaredTool, tool_of
+from tcc_compiler.names.types import Shapes, Types, is_literal, literal_pattern, signed
+from tcc_compiler.resolve.amounts import Steps
+from tcc_compiler.resolve.calls import MAX_TEXT_BYTES, calls_in, text_bytes
+from tcc_compiler.resolve.parameters import MAX_CALLS
+from tcc_compiler.resolve.program import MAX_LABEL, version_fault
+from tcc_compiler.syntax.tokens import string_value
+from tcc_compiler.syntax.tree import Token, Tree
+
+_POLICIES = ("before", "finally_", "forbid", "owe", "limit")
+_ONCE = {
+    "header": "grammar", "currency": "currency", "plan": "plan", "begin": "start", "goal": "goal",
+}  # fmt: skip
+
+
+@frozen
+class Expectation:
+    """An ``expect``.
+
+    Attributes:
+        what: ``plans``, ``min_cost``, ``max_depth``; ``always``, ``reachable`` or ``implies``.
+        op, value: of a number, in nano-units for a cost.
+        statements: of ``always``; of ``reachable`` a `forbid` of the calls.
+        text: the author's text behind ``expect``; of ``implies`` the name of the file.
+    """
+
+    what: str
+    text: str
+    span: texts.Span
+    op: Literal["=", "<=", ">="] | None = None
+    value: int = 0
+    statements: tuple[n.Statement, ...] = ()
+
+
+@frozen
+class Compiled:
+    """What the front end makes of a text.
+
+    Attributes:
+        core: None after a mistake.
+        diagnostics: by file, then by place.
+        sources: the files read, by the names that spans have, in the order of reading.
+        places: the span of each statement of the core.
+        tools: of each tool the members of its object that no decision depends on: `doc`, `bind`
+            and `models` as JSON.
+        currency: the label of prices.
+        span: that of the `grammar` statement.
+    """
+
+    core: Core | None
+    diagnostics: tuple[Diagnostic, ...]
+    sources: Mapping[str, texts.Source]
+    places: tuple[texts.Span, ...] = ()
+    tools: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    examples: tuple[Example, ...] = ()
+    expects: tuple[Expectation, ...] = ()
+    currency: str | None = None
+    span: texts.Span | None = None
+
+
+def compile_source(
+    text: str,
+    name: str = "<text>",
+    *,
+    path: Path | None = None,
+    folder: Path | None = None,
+    check_time: Callable[[], None] | None = None,
+    read: Read = texts.read_bytes,
+) -> Compiled:
+    """The core of a text, or its mistakes.
+
+    Args:
+        name: how diagnostics name the text.
+        path: the file that the text is in: it may use what that file may.
+        folder: the files that a text from no file may use are in it, or below.
+        check_time: called every few hundred steps; it ends the work by raising.
+        read: gives the bytes of a used file.
+    """
+    try:
+        size = len(text.encode("utf-8"))
+    except UnicodeEncodeError as error:
+        message = f"character {error.start} is half of a surrogate pair: this is not text"
+        return _unreadable(name, texts.Unreadable(code="TCC108", message=message))
+    if size > texts.MAX_SOURCE_BYTES:
+        return _unreadable(name, texts.too_large())
+    resolved = None if path is None else Path(os.path.realpath(path.parent)) / path.name
+    inside = None if folder is None else Path(os.path.realpath(folder))
+    sources = [texts.source_of(text, name, resolved, inside)]
+    report = Report(sources, check_time)
+    files, complete = gather(sources, report, read)
+    if report.failed:
+        return _failed(report, sources)
+    return _Compilation(sources, report, files, complete).run()
+
+
+def compile_file(path: Path, check_time: Callable[[], None] | None = None) -> Compiled:
+    """The core of a grammar file, or its mistakes; raises for no content of the file."""
+    data = texts.read_bytes(path)
+    text = data if isinstance(data, texts.Unreadable) else texts.decode(data)
+    if isinstance(text, texts.Unreadable):
+        return _unreadable(str(path), text)
+    return compile_source(text, str(path), path=path, check_time=check_time)
+
+
+def _unreadable(name: str, problem: texts.Unreadable) -> Compiled:
+    source = texts.source_of(problem.text, name)
+    report = Report([source])
+    region = Region(0, problem.offset, problem.offset)
+    report.error(problem.code, region, problem.message, problem.hint)
+    return _failed(report, [source])
+
+
+def _failed(report: Report, sources: Sequence[texts.Source]) -> Compiled:
+    found = {source.name: source for source in sources}
+    return Compiled(core=None, diagnostics=report.diagnostics(), sources=found)
+
+
+@dataclass(slots=True)
+class _Declared:
+    """Names by what they are, each with the tree that declares it first."""
+
+    tools: dict[str, Tree] = field(default_factory=dict)
+    rules: dict[str, Tree] = field(default_factory=dict)
+    lets: dict[str, Tree] = field(default_factory=dict)
+    given: dict[str, Tree] = field(default_factory=dict)
+    shapes: dict[str, Tree] = field(default_factory=dict)
+
+
+class _Compilation:
+    """One run over the files of a grammar, whose syntax has no mistakes."""
+
+    def __init__(
+        self,
+        sources: Sequence[texts.Source],
+        report: Report,
+        files: Sequence[Builder],
+        complete: bool,
+    ) -> None:
+        self.sources = sources
+        self.report = report
+        self.files = files
+        self.root = files[0]
+        self.complete = complete
+        self.declared = _Declared()
+        self.single: dict[str, Tree] = {}
+        self.forms: dict[str, tuple[str, Builder, Tree]] = {}
+
+    def run(self) -> Compiled:
+        """Compile."""
+        self._sort()
+        self._check_head()
+        shapes = Shapes()
+        for b, tree in self._all("shape"):
+            shapes.trees.setdefault(tree.tokens("NAME")[0].text, (b, tree))
+        for b, tree in self._all("shape"):
+            shapes.fields(b, tree.tokens("NAME")[0])
+        tools = self._tools(shapes)
+        given = self._given(shapes)
+        lets = [definition_of(self.root, tree) for tree in self.declared.lets.values()]
+        broken = {let.name for let in lets} if self.root.failed else set()
+        for let, tree in zip(lets, self.declared.lets.values(), strict=True):
+            self.root.spans[id(let)] = self.root.region(tree)
+        stated = [one for tree in self._root(*_POLICIES) for one in policy_of(self.root, tree)]
+        expects = [self._expect(tree) for tree in self._root("expect_number", *_QUESTIONS)]
+        self._check_patterns(lets, stated)
+        side = self._plan_side(tools, {let.name: let for let in lets})
+        sound = [tool for tool in tools.values() if tool is not None]
+        if len(sound) < len(tools) or given is None or not sound:
+            return _failed(self.report, self.sources)
+        core = self._core(sound, given, lets, stated, side)
+        self._check_kinds(core, stated, [one for _, some in expects for one in some], broken)
+        if self.report.failed or side is None:
+            return _failed(self.report, self.sources)
+        return self._compiled(core, sound, stated, side, [one for one, _ in expects])
+
+    def _root(self, *kinds: str) -> Iterator[Tree]:
+        return (tree for tree in self.root.file.statements if tree.kind in kinds)
+
+    def _all(self, kind: str) -> Iterator[tuple[Builder, Tree]]:
+        return ((b, tree) for b in self.files for tree in b.file.statements if tree.kind == kind)
+
+    # Names.
+
+    def _sort(self) -> None:
+        """Note what each name declares; names that are declared twice are reported."""
+        declared = self.declared
+        for b, tree in self._all("tool"):
+            self._declare(b, declared.tools, "tool", tree.trees()[0], tree)
+        for b, tree in self._all("shape"):
+            self._declare(b, declared.shapes, "shape", tree.tokens("NAME")[0], tree)
+        for tree in self._root("rule"):
+            self._declare(self.root, declared.rules, "rule", tree.tokens("NAME")[0], tree)
+        for tree in self._root("let"):
+            self._declare(self.root, declared.lets, "`let`", tree.trees()[0], tree)
+        for tree in self._root("given"):
+            for one in tree.trees("field"):
+                self._declare(self.root, declared.given, "attribute", one.trees()[0], one)
+        for tree in self._root("learned"):
+            self._declare(self.root, declared.given, "attribute", tree.trees()[0], tree)
+        for b in self.files:
+            for tree in b.file.statements:
+                self._check_form(b, tree)
+        for name, tree in declared.rules.items():
+            if name in declared.tools:
+                message = f"{quote(name)} is a tool; a rule needs another name"
+                self.root.error("TCC206", tree.tokens("NAME")[0], message, "rename the rule")
+        for kind, word in _ONCE.items():
+            first, *others = [*self._root(kind), None]
+            if first is not None:
+                self.single[kind] = first
+            for other in others[:-1]:
+                if other is not None:
+                    message = f"a second `{word}` statement"
+                    self.root.error("TCC212", other, message, "take one of them away")
+
+    def _declare(
+        self, b: Builder, names: dict[str, Tree], what: str, at: Tree | Token, tree: Tree
+    ) -> None:
+        name = at.text if isinstance(at, Token) else b.name(at)
+        if name in names:
+            message = f"the {what} {quote(name)} is declared twice"
+            b.error("TCC201", at, message, "take one of them away, or rename it")
+        names.setdefault(name, tree)
+
+    def _check_form(self, b: Builder, tree: Tree) -> None:
+        """Report names that differ, and are equal in normal form."""
+        todo = [tree]
+        while todo:
+            one = todo.pop()
+            if one.kind in ("tool", "field", "let", "learned"):
+                for at in one.trees("name"):
+                    name = b.name(at)
+                    if name.isascii():
+                        continue
+                    form = unicodedata.normalize("NFC", name)
+                    first, _, _ = self.forms.setdefault(form, (name, b, at))
+                    if first != name:
+                        message = f"another name looks like {quote(name)}: both are equal in the"
+                        message += " normal form NFC of Unicode"
+                        b.error("TCC201", at, message, "write both names alike, or rename one")
+            if one.kind not in ("before", "finally_", "forbid", "owe", "limit", "plan", "rule"):
+                todo += one.trees()
+            else:
+                todo += one.trees("let")
+
+    def _check_head(self) -> None:
+        """The `grammar` statement comes first."""
+        b, header = self.root, self.single.get("header")
+        hint = 'begin with: grammar NAME version "1.0"'
+        if header is None:
+            message = "there is no `grammar` statement"
+            if not b.file.statements:
+                message = "this grammar is empty: it has no statement"
+                hint += ", then its tools"
+            self.report.error("TCC213", Region(0, 0, 0), message, hint)
+        elif b.file.statements[0] is not header:
+            message = "the `grammar` statement comes first"
+            b.error("TCC213", header, message, "move it to the top")
+        else:
+            fault = version_fault(b.string(header))
+            if fault is not None:
+                b.error("TCC315", header.tokens("STRING")[0], *fault)
+        currency = self.single.get("currency")
+        if currency is not None:
+            self._check_label(currency)
+
+    def _check_label(self, tree: Tree) -> None:
+        label = self.root.string(tree)
+        hidden = hidden_in(label)
+        if not 1 <= len(label) <= MAX_LABEL:
+            message = f"a label has 1 to {MAX_LABEL} characters"
+        elif hidden is not None:
+            message = f"the label has U+{ord(hidden):04X}, a control or hidden character"
+        else:
+            return
+        hint = 'name one unit of price: "EUR/1000"'
+        self.root.error("TCC315", tree.tokens("STRING")[0], message, hint)
+
+    # Declarations.
+
+    def _tools(self, shapes: Shapes) -> dict[str, DeclaredTool | None]:
+        found: dict[str, DeclaredTool | None] = {}
+        steps = Steps()
+        count = size = 0
+        for b, tree in self._all("tool"):
+            name = b.name(tree.trees()[0])
+            if self.declared.tools[name] is not tree or self.report.full:
+                continue
+            tool = found[name] = tool_of(b, tree, shapes, steps)
+            if tool is None or count > MAX_CALLS or size > MAX_TEXT_BYTES:
+                continue
+            count += calls_in(tool.resolved)
+            size += text_bytes(tool.resolved)
+            if count > MAX_CALLS:
+                message = f"with tool {quote(name)} the grammar has more than {MAX_CALLS} calls"
+                b.error("TCC303", tree.trees()[0], message, "list fewer values")
+            elif size > MAX_TEXT_BYTES:
+                message = f"with tool {quote(name)} the texts of calls pass {MAX_TEXT_BYTES} bytes"
+                b.error("TCC304", tree.trees()[0], message, "shorten names and values")
+        if not found and self.complete and "header" in self.single:
+            hint = "declare those that an agent may call: tool search"
+            self.root.error("TCC214", self.single["header"], "the grammar has no tool", hint)
+        return found
+
+    def _given(self, shapes: Shapes) -> tuple[Given, ...] | None:
+        """The attributes of a session in declared order, None after a mistake."""
+        b = self.root
+        before = b.failed
+        types = Types(b, shapes)
+        found: list[Given] = []
+        for tree in self._root("given", "learned"):
+            if tree.kind == "learned":
+                learned = self._learned(tree)
+                found += [] if learned is None else [learned]
+                continue
+            fields = types.fields(tree.trees("field"), {})
+            found += fields or ()
+        members = {one.name for one in found if isinstance(one, Field) and one.steps[:1] == (one.name,)}
+        for one in found:
+            if isinstance(one, Field) and one.steps and one.steps[0] not in members:
+                message = f"no attribute is called {quote(one.steps[0])}, in which "
+                message += f"{quote(one.name)} is"
+                at = self.declared.given[one.name]
+                b.error("TCC204", at, message, f"declare it, too: {one.steps[0]}: json")
+        return tuple(found) if b.failed == before else None
+
+    def _learned(self, tree: Tree) -> Learned | None:
+        """``given NAME from A.f | B.g``."""
+        b = self.root
+        name, of = tree.trees()
+        sources: list[tuple[str, str]] = []
+        for part in of.trees() if of.kind == "either_of" else [of]:
+            inside = part.trees() if part.kind == "member" else []
+            if len(inside) != 2 or inside[0].kind != "name":
+                message = "an attribute is learned from fields of tools"
+                b.error("TCC225", part, message, f"write: given {b.text(name)} from TOOL.field")
+                return None
+            tool, field_name = (b.name(one) for one in inside)
+            if tool not in self.declared.tools:
+                message = f"no tool is called {quote(tool)}"
+                b.error("TCC202", inside[0], message, "name a tool and one of its fields")
+                return None
+            sources.append((tool, field_name))
+        learned = Learned(name=b.name(name), sources=tuple(sources))
+        b.spans[id(learned)] = b.region(of)
+        return learned
+
+    # Plans and expectations.
+
+    def _plan_side(
+        self, tools: Mapping[str, DeclaredTool | None], lets: Mapping[str, n.Definition]
+    ) -> PlanSide | None:
+        trees = Trees(
+            plan=self.single.get("plan"),
+            rules=self.declared.rules,
+            start=self.single.get("begin"),
+            goal=self.single.get("goal"),
+            passes=[*self._root("pass_")],
+            examples=[*self._root("example")],
+        )
+        return plan_side(self.root, trees, tools, lets, self.complete)
+
+    def _expect(self, tree: Tree) -> tuple[Expectation, list[Stated]]:
+        b = self.root
+        span = self.report.span(b.region(tree))
+        text = " ".join(self.sources[0].text[tree.start : tree.end].split())
+        text = text.partition(" ")[2]
+        match tree.kind:
+            case "expect_number":
+                what, op = (part.text for part in tree.parts[1:3] if isinstance(part, Token))
+                value = self._number(tree.trees()[0], what)
+                sign: Literal["=", "<=", ">="] = "=" if op == "=" else "<=" if op == "<=" else ">="
+                return Expectation(what=what, text=text, span=span, op=sign, value=value), []
+            case "expect_implies":
+                return Expectation(what="implies", text=b.string(tree), span=span), []
+            case "expect_always":
+                stated = policy_of(b, tree.trees()[0])
+            case _:
+                before = b.failed
+                on, where = calls_of(b, tree.trees()[0])
+                made = n.Forbid(on=on, where=where)
+                broken = b.failed > before
+                stated = [Stated(statement=made, region=b.region(tree), broken=broken)]
+        statements = tuple([one.statement for one in stated])
+        what = tree.kind.removeprefix("expect_")
+        return Expectation(what=what, text=text, span=span, statements=statements), stated
+
+    def _number(self, tree: Tree, what: str) -> int:
+        value = signed(tree) * (10**9 if what == "min_cost" else 1)
+        if value.denominator != 1 or (what != "min_cost" and value < 0):
+            code = "TCC306" if what == "min_cost" else "TCC312"
+            wants = "has at most 9 fractional digits" if what == "min_cost" else "is a whole number"
+            self.root.error(code, tree, f"`{what}` {wants}", "write such a number")
+            return 0
+        if abs(value) >= 1 << 63 and what == "min_cost":
+            self.root.error("TCC307", tree, "this cost does not fit into 64 bits", "write less")
+            return 0
+        return int(value)
+
+    # Statements.
+
+    def _check_patterns(self, lets: Sequence[n.Definition], stated: Sequence[Stated]) -> None:
+        """Report patterns without special characters."""
+        nodes: list[n.Node] = [let.body for let in lets]
+        for one in stated:
+            nodes += _roots(one.statement)
+            nodes += [let.body for let in one.lets]
+        seen: set[int] = set()
+        for root in nodes:
+            for node in n.walk(root):
+                if id(node) in seen or not isinstance(node, n.Compare):
+                    continue
+                seen.add(id(node))
+                right = node.right
+                if node.operator in ("~", "!~") and isinstance(right, n.Text):
+                    if not is_literal(right.value):
+                        continue
+                    message, hint = literal_pattern(right.value, n.text_of(node.left), equal=True)
+                    self.report.error("TCC233", self.root.spans[id(right)], message, hint)
+
+    def _core(
+        self,
+        tools: Sequence[DeclaredTool],
+        given: tuple[Given, ...],
+        lets: Sequence[n.Definition],
+        stated: Sequence[Stated],
+        side: PlanSide | None,
+    ) -> Core:
+        header = self.single.get("header")
+        name = header.tokens("NAME")[0].text if header else "g"
+        version = self.root.string(header) if header else ""
+        if side is None:
+            from tcc_certs.core.model import Empty
+
+            return Core(
+                name=name, version=version, tools=tuple([one.tool for one in tools]), rules={},
+                plan=Empty(), given=given, lets=tuple(lets),
+                statements=tuple([one.statement for one in stated]),
+            )  # fmt: skip
+        return Core(
+            name=name, version=version, tools=tuple([one.tool for one in tools]),
+            calls=side.calls, patterns=side.patterns, rules=side.rules, plan=side.plan,
+            start=side.start, goals=side.goals, passed=side.passed, given=given,
+            lets=tuple(lets), statements=tuple([one.statement for one in stated]),
+        )  # fmt: skip
+
+    def _check_kinds(
+        self, core: Core, stated: Sequence[Stated], asked: Sequence[Stated], broken: set[str]
+    ) -> None:
+        """Let certs check the statements, and report its faults at their places."""
+        spans = self.root.spans
+        try:
+            kinds = Kinds(core)
+            if not broken:
+                kinds.check_lets()
+        except Fault as fault:
+            report_fault(fault, Region(0, 0, 0), spans, core, self.report)
+            return
+        for one in (*stated, *asked):
+            self.report.tick()
+            if one.broken or self.report.full or (broken and _mentions(one.statement, broken)):
+                continue
+            try:
+                kinds.rule(one.statement)
+            except Fault as fault:
+                report_fault(fault, one.region, spans, core, self.report)
+
+    def _compiled(
+        self,
+        core: Core,
+        tools: Sequence[DeclaredTool],
+        stated: Sequence[Stated],
+        side: PlanSide,
+        expects: Sequence[Expectation],
+    ) -> Compiled:
+        currency = self.single.get("currency")
+        return Compiled(
+            core=core,
+            diagnostics=self.report.diagnostics(),
+            sources={source.name: source for source in self.sources},
+            places=tuple([self.report.span(one.region) for one in stated]),
+            tools={one.tool.name: one.extras for one in tools if one.extras},
+            examples=side.examples,
+            expects=tuple(expects),
+            currency=None if currency is None else self.root.string(currency),
+            span=self.report.span(self.root.region(self.single["header"])),
+        )
+
+
+_QUESTIONS = ("expect_always", "expect_reachable", "expect_implies")
+
+
+def _roots(statement: n.Statement) -> list[n.Node]:
+    """The nodes of a statement that are in no other of its nodes."""
+    found: list[n.Node] = []
+    for name in ("on", "of", "after", "calls", "then", "most"):
+        value = getattr(statement, name, None)
+        found += [value] if isinstance(value, n.Node) else []
+    for name in ("where", "pays", "per"):
+        found += getattr(statement, name, ())
+    return found + [let.body for let in getattr(statement, "lets", ())]
+
+
+def _mentions(statement: n.Statement, names: set[str]) -> bool:
+    return any(
+        isinstance(node, n.Word) and node.name in names
+        for root in _roots(statement)
+        for node in n.walk(root)
+    )

@@ -1,0 +1,461 @@
+"""From the trees of tools to the tools of the core, and to the calls that plans distinguish.
+
+Cost: linear in the trees, and the amounts of a tool's calls (:mod:`tcc_compiler.resolve.amounts`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from tcc_certs.formats.codec import Json
+from tcc_certs.policy.core import Tool
+from tcc_certs.policy.nodes import UNITS
+from tcc_certs.values.declared import json_of
+from tcc_certs.values.fields import Field
+from tcc_compiler.frozen import frozen
+from tcc_compiler.language import ast
+from tcc_compiler.language.diagnostics import quote, some, suggest
+from tcc_compiler.language.source import Region
+from tcc_compiler.language.values import parse_decimal
+from tcc_compiler.names.nodes import Builder
+from tcc_compiler.names.types import Shapes, Types, signed, value_text
+from tcc_compiler.resolve.amounts import Amounts, Steps, amounts_of
+from tcc_compiler.resolve.parameters import MAX_CALLS, ResolvedParameter
+from tcc_compiler.resolve.tools import ResolvedTool, models_of
+from tcc_compiler.syntax.tokens import string_value
+from tcc_compiler.syntax.tree import Token, Tree
+
+_TARGET = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", re.ASCII)
+
+
+@frozen
+class DeclaredTool:
+    """A tool.
+
+    Attributes:
+        tool: as the core has it.
+        resolved: its calls, as plans distinguish them.
+        extras: members of the core's tool object that no decision depends on: `doc`, `bind`.
+        signature: where its states are.
+    """
+
+    tool: Tool
+    resolved: ResolvedTool
+    extras: Mapping[str, Json]
+    signature: Region | None = None
+
+
+def word_of(b: Builder, at: Tree | Token, text: str) -> ast.Word:
+    """A name with its region, as the modules of plans take it."""
+    return ast.Word(text, b.region(at), quoted=True)
+
+
+def values_of(b: Builder, tree: Tree) -> tuple[ast.Value, ...]:
+    """The values of a `values` tree."""
+    return tuple([_value(b, value) for value in tree.trees()])
+
+
+def _value(b: Builder, tree: Tree) -> ast.Value:
+    number = signed(tree) if tree.kind == "signed" else None
+    return ast.Value(value_text(tree), number, b.region(tree), tree.kind == "string")
+
+
+def tool_of(b: Builder, tree: Tree, shapes: Shapes, steps: Steps) -> DeclaredTool | None:
+    """The tool of a tree; None after a mistake in it.
+
+    Args:
+        steps: what the arithmetic of a grammar's amounts may still take.
+    """
+    before = b.failed
+    name_tree = tree.trees()[0]
+    types = Types(b, shapes)
+    sound = types.is_name(name_tree)
+    name = b.name(name_tree)
+    fields = tree.tree("fields")
+    arguments = types.fields(fields.trees() if fields else (), {})
+    taken: dict[str, Tree | Token] = {}
+    for one in fields.trees() if fields else ():
+        taken[b.name(one.trees()[0])] = one
+    answers = _answers(b, tree.tree("gives"), types, taken)
+    block = tree.tree("block")
+    attributes = block.trees() if block else []
+    if arguments is None or answers is None or not sound:
+        return None
+    if not _heads_are_there(b, fields, arguments) or not _few_calls(b, name_tree, arguments, answers):
+        return None
+    made = Tool(name=name, arguments=arguments, answers=answers)
+    reader = _Attributes(b, name_tree, made)
+    for attribute in attributes:
+        _ATTRIBUTES[attribute.kind](reader, attribute)
+    listed = [field for field in made.listed if field.type is None]
+    parameters = tuple([_parameter(one, one in answers) for one in listed])
+    if b.failed > before:
+        return None
+    amounts = _amounts(b, name_tree, parameters, reader.amounts, steps)
+    models = models_of(reader.models, b.report) if reader.models else []
+    if amounts is None or models is None or b.failed > before or not _has_answers(reader, tree):
+        return None
+    return _made(b, tree, made, reader, parameters, amounts, models)
+
+
+def _made(
+    b: Builder,
+    tree: Tree,
+    made: Tool,
+    reader: _Attributes,
+    parameters: tuple[ResolvedParameter, ...],
+    amounts: Sequence[Amounts],
+    models: Sequence[Json],
+) -> DeclaredTool:
+    signature = tree.tree("signature")
+    takes, gives = [one.text for one in signature.tokens("NAME")] if signature else (None, None)
+    extras: dict[str, Json] = {**reader.extras}
+    if models:
+        extras["models"] = list(models)
+    seen = reader.seen
+    tool = Tool(
+        name=made.name, arguments=made.arguments, answers=made.answers, takes=takes, gives=gives,
+        models=_core_models(models), quotes_same="quotes" in seen, strict="strict" in seen,
+        errors_failed="errors" in seen, error_text=reader.error_text, parallel="parallel" in seen,
+    )  # fmt: skip
+    resolved = ResolvedTool(
+        name=made.name, parameters=parameters, takes=takes, gives=gives, extras={},
+        amounts=amounts, places={one.name: at for at, one in enumerate(parameters)},
+    )  # fmt: skip
+    place = None if signature is None else b.region(signature)
+    return DeclaredTool(tool=tool, resolved=resolved, extras=extras, signature=place)
+
+
+def _answers(
+    b: Builder, tree: Tree | None, types: Types, taken: Mapping[str, Tree | Token]
+) -> tuple[Field, ...] | None:
+    """What a tool gives: the fields of a shape, then its own."""
+    if tree is None:
+        return ()
+    names = dict(taken)
+    shared: tuple[Field, ...] | None = ()
+    shape = tree.tokens("NAME")
+    if shape:
+        shared = types.shapes.fields(b, shape[0])
+        for one in shared or ():
+            if one.name in names:
+                message = f"the shape {quote(shape[0].text)} has a field {quote(one.name)}, too"
+                b.error("TCC201", shape[0], message, "rename the argument")
+                return None
+            names[one.name] = shape[0]
+    own = types.fields(tree.trees("field"), names, answers=True)
+    return None if shared is None or own is None else (*shared, *own)
+
+
+def _heads_are_there(b: Builder, tree: Tree | None, fields: Sequence[Field]) -> bool:
+    """Whether the member at the head of each argument's place is an argument itself."""
+    members = {one.name for one in fields if one.steps == (one.name,)}
+    for one, at in zip(fields, tree.trees() if tree else (), strict=True):
+        if one.steps and one.steps[0] not in members:
+            head = one.steps[0]
+            message = f"no argument is called {quote(head)}, in which {quote(one.name)} is"
+            b.error("TCC204", at, message, f"declare it, too: {head}: json")
+            return False
+    return True
+
+
+def _few_calls(
+    b: Builder, name: Tree, arguments: Sequence[Field], answers: Sequence[Field]
+) -> bool:
+    calls = 1
+    for one in (*arguments, *answers):
+        calls *= max(len(one.values), 1)
+        if calls > MAX_CALLS:
+            message = f"tool {quote(b.name(name))} has more than {MAX_CALLS} calls"
+            hint = "list fewer values, or give the fields types"
+            b.error("TCC303", name, message, hint)
+            return False
+    return True
+
+
+def _parameter(one: Field, observed: bool) -> ResolvedParameter:
+    numbers = [_number(text) for text in one.values]
+    given = [number for text, number in zip(one.values, numbers, strict=True) if text]
+    return ResolvedParameter(
+        name=one.name, values=one.values, numbers=tuple(numbers),
+        index={text: at for at, text in enumerate(one.values) if text},
+        numeric=all(number is not None for number in given), observed=observed,
+    )  # fmt: skip
+
+
+def _number(text: str) -> Fraction | None:
+    if text in ("", "*"):
+        return None
+    value = json_of(text)
+    return None if isinstance(value, str | bool) or value is None else Fraction(value)
+
+
+def _amounts(
+    b: Builder,
+    name: Tree,
+    parameters: Sequence[ResolvedParameter],
+    amounts: Sequence[ast.Amount],
+    steps: Steps,
+) -> Sequence[Amounts] | None:
+    word = word_of(b, name, b.name(name))
+    found = amounts_of(word, parameters, (), amounts, steps, b.report)
+    b.failed += found is None
+    return found
+
+
+def _core_models(models: Sequence[Json]) -> tuple[object, ...]:
+    from dataclasses import replace
+    from typing import Any
+
+    from tcc_certs.core import model, reader
+    from tcc_certs.errors import Code
+    from tcc_certs.formats import schema
+
+    def made(execute: dict[str, Any] | None, **members: Any) -> model.Model:
+        asked = model.Model(**members)
+        return asked if execute is None else replace(asked, execute=replace(asked, **execute))
+
+    if not models:
+        return ()
+    found = schema.listed(schema.object_of(reader.MODEL, made), 1)
+    return tuple(found(list(models), "models", Code.CORE_SCHEMA, {}))
+
+
+def _has_answers(reader: _Attributes, tree: Tree) -> bool:
+    """Whether a strict tool has a listed answer; else it is reported."""
+    if "strict" not in reader.seen or any(one.type is None for one in reader.tool.answers):
+        return True
+    message = f"{quote(reader.tool.name)} is strict, and lists no answer"
+    hint = "list its answers, as in `gives (result: pass | fail)`; or take `strict` away"
+    reader.b.error("TCC217", reader.seen["strict"], message, hint)
+    return False
+
+
+@dataclass(slots=True)
+class _Attributes:
+    """What the block of a tool says.
+
+    Attributes:
+        seen: the attributes that a tool has once, by their words.
+    """
+
+    b: Builder
+    name: Tree
+    tool: Tool
+    amounts: list[ast.Amount] = field(default_factory=list)
+    models: list[ast.Model] = field(default_factory=list)
+    extras: dict[str, Json] = field(default_factory=dict)
+    seen: dict[str, Tree] = field(default_factory=dict)
+    error_text: str | None = None
+
+    def once(self, word: str, tree: Tree) -> None:
+        """Note an attribute that a tool has once."""
+        if word in self.seen:
+            self.b.error("TCC310", tree, f"a second '{word}'", "take one of them away")
+        self.seen.setdefault(word, tree)
+
+    def doc(self, tree: Tree) -> None:
+        """``doc "text"``."""
+        self.once("doc", tree)
+        self.extras["doc"] = self.b.string(tree)
+
+    def flagged(self, tree: Tree) -> None:
+        """``quotes same``, ``strict``, ``parallel``."""
+        self.once(tree.kind, tree)
+
+    def errors(self, tree: Tree) -> None:
+        """``errors mean failed``, with the pattern of texts that report an error."""
+        self.once("errors", tree)
+        if tree.tokens("STRING"):
+            self.error_text = Types(self.b, Shapes()).pattern(tree, None)
+
+    def bind(self, tree: Tree) -> None:
+        """``bind mcp "server" "tool"`` or ``bind python "module:function"``."""
+        self.once("bind", tree)
+        texts = [string_value(token.text) for token in tree.tokens("STRING")]
+        if tree.has("python"):
+            if not _TARGET.fullmatch(texts[0]):
+                message = f"{quote(texts[0])} names no Python function"
+                self.b.error("TCC313", tree, message, 'write "module:function"')
+            self.extras["bind"] = {"kind": "python", "target": texts[0]}
+            return
+        if not all(texts):
+            message = "a binding names a server and a tool, neither empty"
+            self.b.error("TCC313", tree, message, 'write bind mcp "server" "tool"')
+        self.extras["bind"] = {"kind": "mcp", "server": texts[0], "tool": texts[1]}
+
+    def amount(self, tree: Tree) -> None:
+        """``cost``, ``price``, ``latency`` or ``epsilon`` with its arithmetic."""
+        kind = _amount_word(tree)
+        when = tree.tree("when")
+        parts = [one for one in tree.trees()[1:] if one.kind != "when"]
+        ends = [self._arithmetic(one, kind) for one in parts]
+        if len(ends) == 2 and kind != "cost":
+            message = f"only a cost is an interval, and this is a {kind}"
+            self.b.error("TCC225", tree, message, "write its greatest value")
+        low, high = ends[0], ends[1] if len(ends) == 2 else None
+        condition = None if when is None else self._condition(when)
+        if low is None or None in ends:
+            return
+        self.amounts.append(
+            ast.Amount(
+                kind=kind, low=low, high=high, unit=None, when=condition, region=self.b.region(tree)
+            )
+        )
+
+    def _condition(self, tree: Tree) -> ast.Condition:
+        name, values = tree.trees()
+        self._is_listed(name)
+        return ast.Condition(word_of(self.b, name, self.b.name(name)), values_of(self.b, values))
+
+    def _is_listed(self, tree: Tree) -> bool:
+        """Whether a name is a listed field; else it is reported, as far as others do not."""
+        name = self.b.name(tree)
+        fields = {one.name: one for one in (*self.tool.arguments, *self.tool.answers)}
+        if name in fields and fields[name].type is not None:
+            message = f"{quote(name)} has a type, and no amount depends on it"
+            hint = "list its values, as in (k: 5 | 10): listed values distinguish calls in plans"
+            self.b.error("TCC216", tree, message, hint)
+            return False
+        if name not in fields:
+            known = list(fields)
+            hint = suggest(name, known) or (f"it has {some(known)}" if known else "it has none")
+            self.b.error("TCC204", tree, f"the tool has no field {quote(name)}", hint)
+            return False
+        return True
+
+    def _arithmetic(self, tree: Tree, kind: str) -> ast.Arithmetic | None:
+        """An amount in postfix order; durations are milliseconds."""
+        code: list[Fraction | ast.Word | str] = []
+        spans: list[bool] = []  # for each operand on the stack, whether it is a duration
+        sound = True
+        for one in _postorder(tree):
+            self.b.report.tick()
+            match one.kind:
+                case "number":
+                    value = parse_decimal(one.tokens("NUMBER")[0].text)
+                    unit = one.tree("unit")
+                    code.append(value * UNITS[_word(unit)] if unit else value)
+                    spans.append(unit is not None)
+                case "name":
+                    sound &= self._is_listed(one)
+                    code.append(word_of(self.b, one, self.b.name(one)))
+                    spans.append(False)
+                case "negative":
+                    code.append("~")
+                case "group":
+                    pass
+                case "add" | "minus" | "times":
+                    right, left = spans.pop(), spans.pop()
+                    product = one.kind == "times"
+                    if (left and right) if product else (left != right):
+                        message = "a duration and a number have no sum"
+                        message = "two durations have no product" if product else message
+                        self.b.error("TCC225", one, message, "write: (10 + 5 * k) * 1 ms")
+                        sound = False
+                    code.append({"add": "+", "minus": "-", "times": "*"}[one.kind])
+                    spans.append(left or right)
+                case _:
+                    message = "an amount is arithmetic over numbers and listed fields"
+                    hint = "it has +, -, * and brackets"
+                    self.b.error("TCC225", one, message, hint)
+                    return None
+        if spans[0] != (kind == "latency"):
+            message = "a latency is a duration" if kind == "latency" else f"a {kind} has no unit"
+            text = self.b.text(tree)
+            text = text if tree.kind in ("number", "name", "group") else f"({text})"
+            hint = f"write: latency {text} * 1 ms" if kind == "latency" else "take the unit away"
+            hint = f"write: latency {text} ms" if hint[0] == "w" and tree.kind == "number" else hint
+            self.b.error("TCC225", tree, message, hint)
+            return None
+        if not sound:
+            return None
+        return ast.Arithmetic(tuple(code), self.b.region(tree), tree.height)  # type: ignore[arg-type]
+
+    # Models.
+
+    def model(self, tree: Tree) -> None:
+        """``model NAME { .. }``."""
+        name = tree.tokens("NAME")[0]
+        parts = [part for one in tree.trees() for part in self._part(one)]
+        made = ast.Model(word_of(self.b, name, name.text), tuple(parts), self.b.region(tree))
+        self.models.append(made)
+
+    def _part(self, tree: Tree) -> list[ast.ModelPart | ast.ModelAtom | ast.ModelExecute]:
+        region = self.b.region(tree)
+        match tree.kind:
+            case "adapter":
+                token = tree.tokens("STRING")[0]
+                text = ast.Text(string_value(token.text), self.b.region(token))
+                return [ast.ModelPart("adapter", None, None, text, region)]
+            case "quality":
+                return [ast.ModelPart("quality", self._number(tree), None, None, region)]
+            case "execute":
+                inner = [part for one in tree.trees() for part in self._taken(one)]
+                return [ast.ModelExecute(tuple(inner), region)]
+            case _:
+                return [*self._taken(tree)]
+
+    def _taken(self, tree: Tree) -> list[ast.ModelPart | ast.ModelAtom]:
+        region = self.b.region(tree)
+        if tree.kind == "privacy":
+            numbers = [ast.Number(signed(one), self.b.region(one)) for one in tree.trees("signed")]
+            times = self._number(tree) if tree.tokens("NUMBER") else None
+            name = tree.tokens("NAME")[0]
+            word = word_of(self.b, name, name.text)
+            return [ast.ModelAtom(word, tuple(numbers), times, region)]
+        kind = _amount_word(tree)
+        unit = tree.tree("unit")
+        number = self._number(tree)
+        if kind == "cost":
+            message = "a model has no cost: the cost of a call does not depend on it"
+            self.b.error("TCC225", tree, message, "write `price`")
+            return []
+        if (unit is not None) != (kind == "latency"):
+            message = "a latency is a duration" if kind == "latency" else f"a {kind} has no unit"
+            hint = "write the unit: latency 80 ms" if kind == "latency" else "take the unit away"
+            self.b.error("TCC225", tree, message, hint)
+            return []
+        if unit is not None:
+            number = ast.Number(number.value * UNITS[_word(unit)], number.region)
+        return [ast.ModelPart(kind, number, None, None, region)]
+
+    def _number(self, tree: Tree) -> ast.Number:
+        token = tree.tokens("NUMBER")[0]
+        return ast.Number(parse_decimal(token.text), self.b.region(token))
+
+
+def _word(tree: Tree) -> str:
+    first = tree.parts[0]
+    return first.text if isinstance(first, Token) else ""
+
+
+def _amount_word(tree: Tree) -> str:
+    return _word(tree.trees("amount_of")[0])
+
+
+def _postorder(tree: Tree) -> list[Tree]:
+    """The trees of an arithmetic expression, operands first."""
+    order: list[Tree] = []
+    todo = [tree]
+    while todo:
+        one = todo.pop()
+        order.append(one)
+        if one.kind in ("add", "minus", "times", "negative", "group"):
+            todo += one.trees()
+    return order[::-1]
+
+
+_ATTRIBUTES: Mapping[str, Callable[[_Attributes, Tree], None]] = {
+    "amount": _Attributes.amount,
+    "doc": _Attributes.doc,
+    "bind": _Attributes.bind,
+    "quotes": _Attributes.flagged,
+    "strict": _Attributes.flagged,
+    "parallel": _Attributes.flagged,
+    "errors": _Attributes.errors,
+    "model": _Attributes.model,
+}
