@@ -50,7 +50,26 @@ class Name(str):
     __slots__ = ()
 
 
-Piece: TypeAlias = "str | Name"
+class Place(str):
+    """An empty text before a place of the grammar: `words` are keywords if they come next."""
+
+    __slots__ = ("words",)
+
+    words: frozenset[str]
+
+
+def _place(*words: str) -> Place:
+    place = Place()
+    place.words = frozenset(words)
+    return place
+
+
+_CONDITION = _place("not", "no", "every", "unused")
+_ARGUMENT = _place("not", "no", "every", "unused", "same")
+_ARM = _place("else")
+
+
+Piece: TypeAlias = "str | Name | Place"
 Pieces: TypeAlias = "list[Piece]"
 
 
@@ -328,7 +347,8 @@ class Not(Node):
     TAG, SHAPE, LEVEL = "not", "n", NEGATED
 
     def pieces(self, out: Pieces) -> None:
-        _after_word("not", self.of, NEGATED, out)
+        out += ["not", " ", _CONDITION]
+        _inside(self.of, NEGATED, out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +359,7 @@ class And(Node):
     TAG, SHAPE, LEVEL = "and", "N", OR
 
     def pieces(self, out: Pieces) -> None:
-        _joined(self.parts, " and ", NEGATED, out)
+        _joined(self.parts, " and ", NEGATED, out, _CONDITION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +370,7 @@ class Or(Node):
     TAG, SHAPE, LEVEL = "or", "N", OR
 
     def pieces(self, out: Pieces) -> None:
-        _joined(self.parts, " or ", NEGATED, out)
+        _joined(self.parts, " or ", NEGATED, out, _CONDITION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -454,6 +474,7 @@ class Arm(Node):
     TAG, SHAPE = "arm", "nN"
 
     def pieces(self, out: Pieces) -> None:
+        out.append(_ARM)
         _joined(self.values, " | ", SIGN, out)
         out.append(": ")
         _inside(self.term, SUM, out)
@@ -707,7 +728,7 @@ def with_parts(node: Node, parts: Sequence[Node]) -> Node:
 
 def text_of(node: Node) -> str:
     """The canonical text of a node."""
-    out: Pieces = []
+    out: Pieces = [_CONDITION]
     node.pieces(out)
     return written(out)
 
@@ -725,7 +746,7 @@ def statement_text(statement: Statement) -> str:
     match statement:
         case Require():
             _head(statement.on, statement.where, statement.lets, out)
-            out.append("require ")
+            out += ["require ", _CONDITION]
             statement.then.pieces(out)
         case Ask():
             _head(statement.on, statement.where, statement.lets, out)
@@ -768,12 +789,12 @@ def _definition(let: Definition, out: Pieces) -> None:
     out += ["let ", Name(let.name)]
     for at, name in enumerate(let.parameters):
         out += [", " if at else "(", Name(name)]
-    out.append(") = " if let.parameters else " = ")
+    out += [") = " if let.parameters else " = ", _CONDITION]
     let.body.pieces(out)
 
 
 def _limit(limit: Limit, out: Pieces) -> None:
-    out.append(f"limit {'count' if limit.field is None else 'sum'}(")
+    out += [f"limit {'count' if limit.field is None else 'sum'}(", _ARGUMENT]
     field = limit.field
     _calls(limit.of, limit.where, SUM if field is None else POSTFIX, out)
     out += [] if field is None else [".", Name(field)]
@@ -803,7 +824,7 @@ def _inside(node: Node, level: int, out: Pieces) -> None:
     if level <= node.LEVEL:
         node.pieces(out)
         return
-    out.append("(")
+    out += ["(", _CONDITION]
     node.pieces(out)
     out.append(")")
 
@@ -815,9 +836,12 @@ def _operands(left: Node, sign: str, right: Node, first: int, second: int, out: 
     _inside(right, POSTFIX if isinstance(right, Union) else second, out)
 
 
-def _joined(parts: Sequence[Node], sign: str, level: int, out: Pieces) -> None:
+def _joined(
+    parts: Sequence[Node], sign: str, level: int, out: Pieces, place: Place | None = None
+) -> None:
     for at, part in enumerate(parts):
         out += [sign] if at else []
+        out += [] if place is None else [place]
         _inside(part, level, out)
 
 
@@ -828,42 +852,38 @@ def _after_word(word: str, of: Node, level: int, out: Pieces) -> None:
 
 def _arguments(arguments: Sequence[Node], out: Pieces) -> None:
     out.append("(")
-    _joined(arguments, ", ", OR, out)
+    _joined(arguments, ", ", OR, out, _ARGUMENT)
     out.append(")")
 
 
 _IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _TAKEN = frozenset({"this", "it", "session", "now", "any", "null", "true", "false", "match"})
-_CONDITION_WORDS = frozenset({"not", "no", "every", "unused"})
-_BEFORE_CONDITIONS = frozenset({"", "(", ", ", " and ", " or ", "not", "require ", " = ", ") = "})
 
 
 def written(pieces: Sequence[Piece]) -> str:
     """The text of pieces: names that the grammar would read otherwise are in backticks."""
     found: list[str] = []
+    words: frozenset[str] = frozenset()
     before = ""
     for at, piece in enumerate(pieces):
-        if isinstance(piece, Name) and _needs_backticks(pieces, at, before):
+        if isinstance(piece, Place):
+            words |= piece.words
+            continue
+        follows = pieces[at + 1] if at + 1 < len(pieces) else ""
+        if isinstance(piece, Name) and _needs_backticks(piece, before, follows, words):
             found.append(f"`{piece}`")
         else:
             found.append(piece)
-        before = before if piece == " " else piece
+        before, words = piece, frozenset()
     return "".join(found)
 
 
-def _needs_backticks(pieces: Sequence[Piece], at: int, before: str) -> bool:
-    name = str(pieces[at])
+def _needs_backticks(name: str, before: str, follows: str, words: frozenset[str]) -> bool:
     if _IDENTIFIER.fullmatch(name) is None:
         return True
     if before == ".":
         return False
-    follows = pieces[at + 1] if at + 1 < len(pieces) else ""
-    return (
-        name in _TAKEN
-        or (name in _CONDITION_WORDS and before in _BEFORE_CONDITIONS)
-        or (name == "same" and before in ("(", ", "))
-        or (name in FUNCTIONS and follows == "(")
-    )
+    return name in _TAKEN or name in words or (name in FUNCTIONS and follows == "(")
 
 
 _ESCAPE = re.compile(r"\\(.)(?=(.?))", re.DOTALL)
