@@ -12,7 +12,6 @@ import os
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from pathlib import Path
 from typing import Literal
 
@@ -37,7 +36,6 @@ from tcc_compiler.resolve.amounts import Steps
 from tcc_compiler.resolve.calls import MAX_TEXT_BYTES, calls_in, text_bytes
 from tcc_compiler.resolve.parameters import MAX_CALLS
 from tcc_compiler.resolve.program import MAX_LABEL, version_fault
-from tcc_compiler.syntax.tokens import string_value
 from tcc_compiler.syntax.tree import Token, Tree
 
 _POLICIES = ("before", "finally_", "forbid", "owe", "limit")
@@ -348,7 +346,9 @@ class _Compilation:
                 continue
             fields = types.fields(tree.trees("field"), {})
             found += fields or ()
-        members = {one.name for one in found if isinstance(one, Field) and one.steps[:1] == (one.name,)}
+        members = {
+            one.name for one in found if isinstance(one, Field) and one.steps[:1] == (one.name,)
+        }
         for one in found:
             if isinstance(one, Field) and one.steps and one.steps[0] not in members:
                 message = f"no attribute is called {quote(one.steps[0])}, in which "

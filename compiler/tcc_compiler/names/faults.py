@@ -7,7 +7,7 @@ The text to write instead comes from the fault.  Where the fault has none, the c
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from tcc_certs.policy import nodes as n
 from tcc_certs.policy.core import Core
@@ -20,9 +20,7 @@ _WORK = "name the inner parts by tools, fields or lists of fewer values, or spli
 _CODES: Mapping[str, str] = {"D201": "TCC314"}  # a bound of work of certs, as the compiler names it
 
 
-def report_fault(
-    fault: Fault, statement: Region, spans: Spans, core: Core, report: Report
-) -> None:
+def report_fault(fault: Fault, statement: Region, spans: Spans, core: Core, report: Report) -> None:
     """Report a fault.
 
     Args:
@@ -53,10 +51,9 @@ def _word(fault: Fault) -> str:
     return node.names[0] if isinstance(node, n.Same) else ""
 
 
-def _fields(core: Core) -> Iterable[str]:
-    return dict.fromkeys(
-        one.name for tool in core.tools for one in (*tool.arguments, *tool.answers)
-    )
+def _fields(core: Core) -> list[str]:
+    fields = [one.name for tool in core.tools for one in (*tool.arguments, *tool.answers)]
+    return list(dict.fromkeys(fields))
 
 
 def _unknown_name(fault: Fault, core: Core) -> str | None:
@@ -66,15 +63,19 @@ def _unknown_name(fault: Fault, core: Core) -> str | None:
         what = "`given` declares"
     else:
         known = [*core.tool_of, *[let.name for let in core.lets]]
-        what = "tools and `let`s are"
-        near = suggest(_word(fault), [*known, *_fields(core)])
+        what = "the names are"
+        word = _word(fault)
+        if word in _fields(core):
+            return f"`{word}` is a field, and needs a comparison here: {word} = value"
+        near = suggest(word, [*known, *_fields(core)])
         if near is not None:
             return near
     return suggest(_word(fault), known) or (f"{what} {some(known)}" if known else None)
 
 
 def _unknown_field(fault: Fault, core: Core) -> str | None:
-    return suggest(_word(fault), list(_fields(core)))
+    word = _word(fault)
+    return suggest(word, [one for one in _fields(core) if one != word])
 
 
 def _unknown_value(fault: Fault, core: Core) -> str | None:
@@ -94,7 +95,7 @@ def _unfit(fault: Fault, core: Core) -> str | None:
 _UNFIT: Mapping[str, str] = {
     "answer of the call being decided": "name the answer of an earlier call: last(TOOL(..)).field;"
     " or restrict a later call",
-    "takes from|belongs in a clause of `before`": "write it in: before CALLS require ..",
+    "belongs in a clause of `before`": "write it in: before CALLS require ..",
     "needs a key": "write: unused C(same key)",
     "cannot be combined with `since`": "take `since` away: `unused` starts after the last use",
     "use no other calls": "compare arguments, attributes of the session and constants",
@@ -103,7 +104,7 @@ _UNFIT: Mapping[str, str] = {
     "has no fields": "look at earlier calls: finally require C(field = value)",
     "every value, or `else`": "add an arm, or: else: TERM",
     "defined by itself": "define it by other names",
-    "this set has no tool|This set has no tool": "take less away",
+    "This set has no tool": "take less away",
     "the parentheses of a filter": "write it inside C(..)",
     "order and no sum": "compare numbers, times or dates",
     "no time and no order": "write the window at the calls: C.field within 30 d",

@@ -120,9 +120,7 @@ class _Loader:
         self.complete = False
         self.report.error(code, region, message, hint, notes)
 
-    def _check_circle(
-        self, path: Sequence[int], known: int | None, region: source.Region
-    ) -> None:
+    def _check_circle(self, path: Sequence[int], known: int | None, region: source.Region) -> None:
         if known is None or known not in path:
             return
         around = [*path[path.index(known) :]]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tcc_certs.policy import nodes as n
-from tcc_compiler.language.diagnostics import Report, quote
+from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.source import Region
 from tcc_compiler.language.values import decimal_text, parse_decimal
 from tcc_compiler.syntax.parse import File

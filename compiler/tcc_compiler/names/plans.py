@@ -15,7 +15,7 @@ from tcc_certs.core.model import PASSABLE, Call, CallSet, Expr
 from tcc_certs.policy import nodes as n
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language import ast
-from tcc_compiler.language.diagnostics import Report, quote, some, suggest
+from tcc_compiler.language.diagnostics import quote, some, suggest
 from tcc_compiler.language.source import Region
 from tcc_compiler.language.values import REST, parse_decimal
 from tcc_compiler.names.nodes import Builder
@@ -116,7 +116,9 @@ def plan_side(
     if b.failed > before or b.report.failed or len(sound) < len(resolved) or not sound:
         return None
     try:
-        return _made(b, trees, program, scope, examples, calls.call_list_of(sound, b.report), passed)
+        return _made(
+            b, trees, program, scope, examples, calls.call_list_of(sound, b.report), passed
+        )
     except calls.TooManyMembers:
         at = trees.plan or next(iter(trees.rules.values()), None)
         message = "the patterns of this grammar stand for too many calls in all"
@@ -254,10 +256,10 @@ class _Plans:
 
     def without(self, tree: Tree, parts: list[ast.Expression]) -> ast.Expression:
         """``a - b - c``."""
-        base, *others = parts
+        base, others = parts[0], tuple(parts[1:])
         if isinstance(base, ast.Minus):
-            base, others = base.base, [*base.others, *others]
-        return ast.Minus(base, tuple(others), self.b.region(tree), 0)
+            return ast.Minus(base.base, base.others + others, self.b.region(tree), 0)
+        return ast.Minus(base, others, self.b.region(tree), 0)
 
     def group(self, tree: Tree, parts: list[ast.Expression]) -> ast.Expression:
         """``( .. )``."""
@@ -404,9 +406,7 @@ def _states(goal: Tree | None) -> list[str]:
     return [] if goal is None else [token.text for token in goal.tokens("NAME")]
 
 
-def _check_states(
-    b: Builder, trees: Trees, tools: Mapping[str, DeclaredTool | None]
-) -> None:
+def _check_states(b: Builder, trees: Trees, tools: Mapping[str, DeclaredTool | None]) -> None:
     """`start` and `goal` come together, and name states that signatures have."""
     start, goal = trees.start, trees.goal
     for here, there, word in ((start, goal, "goal"), (goal, start, "start")):

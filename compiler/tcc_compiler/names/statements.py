@@ -16,7 +16,7 @@ from tcc_compiler.language.source import Region
 from tcc_compiler.language.values import decimal_text
 from tcc_compiler.names.nodes import Builder, ungrouped
 from tcc_compiler.syntax.tokens import string_value
-from tcc_compiler.syntax.tree import Token, Tree
+from tcc_compiler.syntax.tree import Tree
 
 _SCOPES = {"across": "across", "in_session": "session"}
 

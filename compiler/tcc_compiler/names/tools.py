@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
+from tcc_certs.core.model import Model
+from tcc_certs.core.reader import MODEL
+from tcc_certs.errors import Code
+from tcc_certs.formats import schema
 from tcc_certs.formats.codec import Json
 from tcc_certs.policy.core import Tool
 from tcc_certs.policy.nodes import UNITS
@@ -84,7 +89,9 @@ def tool_of(b: Builder, tree: Tree, shapes: Shapes, steps: Steps) -> DeclaredToo
     attributes = block.trees() if block else []
     if arguments is None or answers is None or not sound:
         return None
-    if not _heads_are_there(b, fields, arguments) or not _few_calls(b, name_tree, arguments, answers):
+    if not _heads_are_there(b, fields, arguments) or not _few_calls(
+        b, name_tree, arguments, answers
+    ):
         return None
     made = Tool(name=name, arguments=arguments, answers=answers)
     reader = _Attributes(b, name_tree, made)
@@ -206,22 +213,17 @@ def _amounts(
     return found
 
 
-def _core_models(models: Sequence[Json]) -> tuple[object, ...]:
-    from dataclasses import replace
-    from typing import Any
-
-    from tcc_certs.core import model, reader
-    from tcc_certs.errors import Code
-    from tcc_certs.formats import schema
-
-    def made(execute: dict[str, Any] | None, **members: Any) -> model.Model:
-        asked = model.Model(**members)
-        return asked if execute is None else replace(asked, execute=replace(asked, **execute))
-
+def _core_models(models: Sequence[Json]) -> tuple[Model, ...]:
+    """The models as a reader of cores has them."""
     if not models:
         return ()
-    found = schema.listed(schema.object_of(reader.MODEL, made), 1)
+    found = schema.listed(schema.object_of(MODEL, _core_model), 1)
     return tuple(found(list(models), "models", Code.CORE_SCHEMA, {}))
+
+
+def _core_model(execute: dict[str, Any] | None, **members: Any) -> Model:
+    asked = Model(**members)
+    return asked if execute is None else replace(asked, execute=replace(asked, **execute))
 
 
 def _has_answers(reader: _Attributes, tree: Tree) -> bool:

@@ -30,8 +30,7 @@ from tcc_certs.values.numbers import ensure_survives
 from tcc_compiler.language.diagnostics import quote, some, suggest
 from tcc_compiler.language.values import decimal_text, parse_decimal, string_value
 from tcc_compiler.names.nodes import Builder
-from tcc_compiler.syntax.tokens import name_value
-from tcc_compiler.syntax.tokens import string_value as characters_of
+from tcc_compiler.syntax.tokens import name_value, string_value as characters_of
 from tcc_compiler.syntax.tree import Token, Tree
 
 MAX_VALUES = 1 << 16  # of a listed field, as calls of a grammar
@@ -103,7 +102,7 @@ class Shapes:
         return 1 + self._sizes[id(kind)][1]
 
 
-_FLATTER = "declare the inner part as `json`, or with a place: f: text at \"/a/b\""
+_FLATTER = 'declare the inner part as `json`, or with a place: f: text at "/a/b"'
 
 
 class Types:
@@ -299,7 +298,7 @@ class Types:
         if not ends:
             return declared.NumberType(whole=whole)
         low, high = (signed(end) for end in ends)
-        if not all([self._is_end(end, whole) for end in ends]):
+        if len([end for end in ends if self._is_end(end, whole)]) < len(ends):
             return None
         if low > high:
             message = "this range is empty: its first end is above its last"
@@ -516,5 +515,3 @@ def value_text(tree: Tree) -> str:
     if token.kind == "NAME" and token.text in ("true", "false", "null"):
         return token.text
     return string_value(name_value(token))
-
-

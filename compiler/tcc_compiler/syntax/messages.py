@@ -283,8 +283,10 @@ def _hint(stuck: Stuck) -> str:
             return found
     keyword = stuck.keyword
     if _in_block(stuck):
-        return "an attribute reads as `cost 0.5`, `price 2`, `latency 80 ms`, `epsilon 0.1`, " \
-               '`doc ".."`, `cost 2 when k = 10`, `strict`, `errors mean failed`'
+        return (
+            "an attribute reads as `cost 0.5`, `price 2`, `latency 80 ms`, `epsilon 0.1`, "
+            '`doc ".."`, `cost 2 when k = 10`, `strict`, `errors mean failed`'
+        )
     article = "an" if keyword[:1] in ("a", "e") else "a"
     return f"{article} `{keyword}` statement reads as {FORMS.get(keyword, '..')}"
 
@@ -299,7 +301,9 @@ def _equals(stuck: Stuck) -> str | None:
     if stuck.token.text == "=" and "<=" in stuck.expected and stuck.keyword == "limit":
         return "a limit is a greatest number: write '<='"
     if stuck.token.text in (">=", ">") and stuck.keyword == "limit":
-        return "a limit is a greatest number; for a least number write: finally require count(..) >= n"
+        return (
+            "a limit is a greatest number; for a least number write: finally require count(..) >= n"
+        )
     if stuck.token.text == "=" and ":" in stuck.expected:
         return "a field is declared with ':', as in (k: 1 | 2)"
     return None
@@ -343,7 +347,7 @@ _POLICY_WORDS: Mapping[str, str] = {
     "with": "write both directions: before A require no B, and before B require no A",
     "each": "write: before CALLS require unused APPROVALS(same key)",
     "per": "`per` is in a limit: limit count(CALLS) per key <= n in session",
-    "across": "`across sessions` is behind the bound: limit count(CALLS) per key <= n across sessions",
+    "across": "`across sessions` is behind the bound: limit count(CALLS) <= n across sessions",
     "before": "a statement says first which calls it restricts: before CALLS require CONDITION",
     "as": "name an element with `let name(x) = ..`, or use `it`",
     "is": "equality is written '='",
@@ -356,7 +360,9 @@ def _policy_word(stuck: Stuck) -> str | None:
         if stuck.keyword == "forbid" and stuck.token.kind == "NAME":
             word = stuck.token.text
             known = _POLICY_WORDS.get(word)
-            return known or "for calls one after the other write: before B require no A since any - A"
+            return (
+                known or "for calls one after the other write: before B require no A since any - A"
+            )
         return _POLICY_WORDS.get(stuck.token.text)
     return None
 

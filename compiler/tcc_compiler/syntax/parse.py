@@ -96,7 +96,9 @@ class _Reader:
         self.quiet = False
         self.count = 0
         # The states before a statement: before the first one, and behind another one.
-        repeated = next(name for name in self.tables.gotos[self.tables.start] if name.startswith("__start"))
+        repeated = next(
+            name for name in self.tables.gotos[self.tables.start] if name.startswith("__start")
+        )
         self.top = (self.tables.start, self.tables.gotos[self.tables.start][repeated])
         self.at = 0
         self.statements: list[Tree] = []
@@ -301,5 +303,6 @@ def _advance(states: list[int], kind: str, table: Tables) -> bool:
 
 def _accepted(states: Sequence[int], table: Tables) -> frozenset[str]:
     """The terminals that fit behind these states."""
-    return frozenset([kind for kind in table.actions[states[-1]] if _advance([*states], kind, table)])
-
+    return frozenset(
+        [kind for kind in table.actions[states[-1]] if _advance([*states], kind, table)]
+    )

@@ -1,13 +1,13 @@
 """The LALR tables of grammar.lark.
 
 ``python -m tcc_compiler.syntax.tables`` builds them with Lark and writes tables.json.  Reading a
-grammar loads that file and never imports Lark, which halves the time to start.  Lark's strict mode
-refuses a grammar with a conflict or with terminals that collide.
+grammar loads that file and never imports Lark, which halves the time to start.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -84,16 +84,24 @@ def built(grammar: str) -> dict[str, Any]:
     grammar always gives the same file.
 
     Raises:
-        lark.exceptions.LarkError: a conflict or a collision.
+        ValueError: the grammar has a conflict.
+        lark.exceptions.LarkError: it is no grammar of Lark.
     """
-    from lark import Lark
+    from lark import Lark, logger
     from lark.lexer import PatternStr
     from lark.parsers.lalr_analysis import Shift
 
-    parser: Any = Lark(
-        grammar, parser="lalr", lexer="contextual", strict=True,
-        keep_all_tokens=True, maybe_placeholders=False,
-    )  # fmt: skip
+    conflicts = _Conflicts()
+    level = logger.level
+    logger.setLevel(logging.DEBUG)
+    logger.addFilter(conflicts)
+    try:
+        parser: Any = Lark(grammar, parser="lalr", lexer="contextual", debug=True)
+    finally:
+        logger.removeFilter(conflicts)
+        logger.setLevel(level)
+    if conflicts.messages:
+        raise ValueError(f"the grammar has a conflict: {conflicts.messages[0]}")
     table = parser.parser.parser._parse_table
     reduced = {action[1] for row in table.states.values() for action in row.values()}
     rules = {rule: None for rule in parser.rules if rule in reduced}
@@ -129,6 +137,21 @@ def built(grammar: str) -> dict[str, Any]:
         "start": 0,
         "end": found[table.end_states["start"]],
     }
+
+
+class _Conflicts(logging.Filter):
+    """Collects what Lark logs of conflicts, which its tables resolve as shifts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: list[str] = []
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Keep a message about a conflict; show none."""
+        message = record.getMessage()
+        if "conflict" in message:
+            self.messages.append(message)
+        return False
 
 
 def _rule(rule: Any) -> Rule:

@@ -46,6 +46,10 @@ class Tree:
 
     __slots__ = ("end", "height", "kind", "parts", "start")
 
+    start: int
+    end: int
+    height: int
+
     def __init__(self, kind: str, parts: list[Part]) -> None:
         self.kind = kind
         self.parts = parts

@@ -1,0 +1,1 @@
+"""The one layout of a grammar: `tcc fmt`."""

@@ -1,0 +1,275 @@
+"""Texts, breaks and groups of them, and how they become lines.
+
+After Oppen, "Prettyprinting", TOPLAS 2(4), 1980: a group that fits is on one line; one that does
+not fit has a new line at all of its breaks, or, if it is filled, only where the next part does not
+fit.  Comments of the source force new lines.  Cost: constant for each element.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tcc_compiler.frozen import frozen
+from tcc_compiler.syntax.tree import Token
+
+WIDTH = 100
+DEEPEST = 60  # the last column in which a new line begins
+_COMMENT = re.compile(r"#[^\n]*")
+
+
+@frozen
+class Comment:
+    """A comment on a line of its own.
+
+    Attributes:
+        text: from its `#`, without white space at the end.
+        apart: whether a blank line is before it.
+    """
+
+    text: str
+    apart: bool
+
+
+@frozen
+class Gap:
+    """The comments between two tokens.
+
+    Attributes:
+        trailing: the comment on the line on which the first token ends, if there is one.
+        own: those on lines of their own, in order.
+        apart: whether a blank line is after the last of them.
+    """
+
+    trailing: str | None = None
+    own: tuple[Comment, ...] = ()
+    apart: bool = False
+
+    def comments(self) -> list[str]:
+        """The texts, in order."""
+        first = [] if self.trailing is None else [self.trailing]
+        return first + [comment.text for comment in self.own]
+
+
+NOTHING = Gap()
+
+
+def gap_of(text: str, start: int, end: int) -> Gap:
+    """The gap from `start`, the end of a token or the start of the text, to `end`."""
+    if text.find("#", start, end) < 0:
+        return NOTHING
+    trailing = None
+    own: list[Comment] = []
+    at = start
+    for match in _COMMENT.finditer(text, start, end):
+        shown = match[0].rstrip(" \t\r")
+        lines = text.count("\n", at, match.start())
+        if lines == 0 and at == start and start > 0:
+            trailing = shown
+        else:
+            own.append(Comment(text=shown, apart=lines > 1))
+        at = match.end()
+    apart = bool(own) and text.count("\n", at, end) > 1
+    return Gap(trailing=trailing, own=tuple(own), apart=apart)
+
+
+@frozen(kw_only=False)
+class Separator:
+    """What is between two tokens.
+
+    Attributes:
+        flat: the text between them on one line.
+        breaks: whether a new line may be there; `always`: it is there.
+        offset: how far that line begins from where those of the group do.
+    """
+
+    flat: str
+    breaks: bool = False
+    always: bool = False
+    offset: int = 0
+
+
+GLUE = Separator("")
+SPACE = Separator(" ")
+LINE = Separator(" ", True)
+LOOSE = Separator("", True)  # a break that is nothing on one line
+NEW_LINE = Separator(" ", True, True)
+END_OF_BLOCK = Separator(" ", True, True, -2)
+
+
+@dataclass(slots=True, eq=False)
+class Open:
+    """The beginning of a group.
+
+    Attributes:
+        fill: a new line only where the next part does not fit, not at all breaks.
+        indent: where new lines begin: from where those of the group around do.
+        aligned: `indent` counts from the column that the group begins at.
+    """
+
+    fill: bool
+    indent: int = 0
+    aligned: bool = False
+
+
+@frozen(kw_only=False, eq=False)
+class Close:
+    """The end of a group."""
+
+
+@frozen(kw_only=False, eq=False)
+class Break:
+    """A place for a new line; with comments, or if `always`, there is one."""
+
+    flat: str
+    offset: int
+    gap: Gap
+    always: bool
+
+    @property
+    def forced(self) -> bool:
+        """Whether a new line has to be here."""
+        return self.always or self.gap is not NOTHING
+
+
+Element: TypeAlias = "str | Open | Close | Break"
+
+
+class Elements:
+    """The elements of one statement, made from its tokens in order."""
+
+    def __init__(self, text: str, gaps: Mapping[int, Gap]) -> None:
+        """Begin a statement.
+
+        Args:
+            text: the source.
+            gaps: by the offset of a token, the comments before it.
+        """
+        self.made: list[Element] = []
+        self._text = text
+        self._gaps = gaps
+
+    def open(self, *, fill: bool, indent: int = 0, aligned: bool = False) -> None:
+        """Begin a group."""
+        self.made.append(Open(fill, indent, aligned))
+
+    def close(self) -> None:
+        """End the innermost group."""
+        self.made.append(Close())
+
+    def before(self, start: int, separator: Separator) -> None:
+        """Take what is before the token at an offset, comments included."""
+        gap = self._gaps.get(start, NOTHING)
+        if separator.breaks or gap is not NOTHING:
+            self.made.append(Break(separator.flat, separator.offset, gap, separator.always))
+        elif separator.flat:
+            self.made.append(separator.flat)
+
+    def put(self, token: Token) -> None:
+        """Take a token, as it was written."""
+        self.made.append(self._text[token.start : token.end])
+
+
+def lines_of(elements: Sequence[Element], width: int = WIDTH) -> str:
+    """The text of a statement, without a newline at its end."""
+    ends, forced = _measured(elements)
+    return _Printer(width).run(elements, ends, forced)
+
+
+def _measured(elements: Sequence[Element]) -> tuple[list[int], set[int]]:
+    """How wide each group or break is on one line, and the groups with a forced line inside.
+
+    The width of a group includes what is glued behind it.  That of a break is the text up to the
+    next break of its group, or of one around it.
+    """
+    starts, at = [], 0
+    for element in elements:
+        starts.append(at)
+        if isinstance(element, str | Break):
+            at += len(element if isinstance(element, str) else element.flat)
+    ends = [0] * len(elements)
+    forced: set[int] = set()
+    following = stop = at  # the next break of all, the next one that is forced
+    outer: list[tuple[int, bool]] = []  # of each group around: the break behind it, any forced
+    levels = [at]  # by depth: the next break that is no deeper
+    inside = False
+    for index in range(len(elements) - 1, -1, -1):
+        element = elements[index]
+        if isinstance(element, Break):
+            ends[index] = min(levels[-1], stop) - starts[index]
+            levels[-1] = following = starts[index]
+            if element.forced:
+                stop, inside = starts[index], True
+        elif isinstance(element, Close):
+            outer.append((following, inside))
+            levels.append(levels[-1])
+            inside = False
+        elif isinstance(element, Open):
+            levels.pop()
+            behind, before = outer.pop()
+            ends[index] = behind - starts[index]
+            if inside:
+                forced.add(index)
+            inside = inside or before
+    return ends, forced
+
+
+class _Printer:
+    """One pass over the elements.
+
+    Invariant: `groups` has of each open group whether it is on one line, whether it is filled, and
+    where its new lines begin; `column` is the column of the next text.
+    """
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.parts: list[str] = []
+        self.column = 0
+        self.groups: list[tuple[bool, bool, int]] = [(False, True, 0)]
+
+    def run(self, elements: Sequence[Element], ends: Sequence[int], forced: set[int]) -> str:
+        for index, element in enumerate(elements):
+            if isinstance(element, str):
+                self._write(element)
+            elif isinstance(element, Open):
+                self._open(element, ends[index], index in forced)
+            elif isinstance(element, Close):
+                self.groups.pop()
+            else:
+                self._break(element, ends[index])
+        return "".join(self.parts)
+
+    def _write(self, text: str) -> None:
+        self.parts.append(text)
+        self.column += len(text)
+
+    def _open(self, group: Open, size: int, forced: bool) -> None:
+        flat, _, indent = self.groups[-1]
+        fits = flat or (not forced and self.column + size <= self.width)
+        own = (self.column if group.aligned else indent) + group.indent
+        if own > DEEPEST:
+            own = min(indent + 2, DEEPEST)
+        self.groups.append((fits, group.fill, own))
+
+    def _break(self, at: Break, size: int) -> None:
+        flat, fill, indent = self.groups[-1]
+        if at.forced:
+            self._comments(at, indent)
+        elif flat or (fill and self.column + size <= self.width):
+            self._write(at.flat)
+        else:
+            self._new_line(indent + at.offset)
+
+    def _comments(self, at: Break, indent: int) -> None:
+        if at.gap.trailing is not None:
+            self.parts.append(f"  {at.gap.trailing}")
+        for comment in at.gap.own:
+            self._new_line(indent)
+            self.parts.append(comment.text)
+        self._new_line(indent + at.offset)
+
+    def _new_line(self, indent: int) -> None:
+        self.parts.append("\n" + " " * indent)
+        self.column = indent

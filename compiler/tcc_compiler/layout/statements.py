@@ -1,0 +1,392 @@
+"""The layout of each kind of tree: what is between its parts, and where a line may end.
+
+`_KINDS` has an entry for each kind whose layout is not the plain one: all parts with a space
+between them.  Cost: linear in the tree; as deep as the tree is high.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tcc_compiler.layout.lines import (
+    END_OF_BLOCK,
+    GLUE,
+    LINE,
+    LOOSE,
+    NEW_LINE,
+    SPACE,
+    Elements,
+    Separator,
+)
+from tcc_compiler.syntax.tree import Part, Token, Tree
+
+_Between = Callable[[Tree, Part, Part], Separator]
+
+
+class Layout:
+    """Puts the parts of a statement in order.
+
+    Attributes:
+        made: takes the texts, breaks and groups.
+    """
+
+    def __init__(self, made: Elements) -> None:
+        self.made = made
+
+    def put(self, part: Part, separator: Separator | None = None) -> None:
+        """Put a tree or token, behind a separator."""
+        if isinstance(part, Token):
+            if separator is not None:
+                self.made.before(part.start, separator)
+            self.made.put(part)
+            return
+        if separator is not None:
+            self.made.before(part.start, separator)
+        _KINDS.get(part.kind, Layout.plain)(self, part)
+
+    def parts(self, tree: Tree, between: _Between) -> None:
+        """Put the parts of a tree with what `between` says between them."""
+        before: Part | None = None
+        for part in tree.parts:
+            self.put(part, None if before is None else between(tree, before, part))
+            before = part
+
+    def plain(self, tree: Tree) -> None:
+        """Put the parts with spaces between them."""
+        self.parts(tree, _spaced)
+
+    def glued(self, tree: Tree) -> None:
+        """Put the parts with nothing between them."""
+        self.parts(tree, lambda tree, before, part: GLUE)
+
+    def filled(self, tree: Tree, indent: int = 2) -> None:
+        """Put the parts in a group whose lines are filled."""
+        self.made.open(fill=True, indent=indent)
+        self.parts(tree, _spaced)
+        self.made.close()
+
+    def listed(self, tree: Tree) -> None:
+        """Put a list in brackets; a line that goes on begins behind the bracket."""
+        self.made.open(fill=True)
+        opened = False
+        before: Part | None = None
+        for part in tree.parts:
+            separator = None if before is None else _spaced(tree, before, part)
+            if isinstance(part, Token) and part.kind in ("(", "_ARGS", "_FIELDS"):
+                if separator is not None:
+                    self.made.before(part.start, separator)
+                self.made.open(fill=True, indent=1, aligned=True)
+                opened = True
+                self.put(part)
+            else:
+                self.put(part, separator)
+            before = part
+        if opened:
+            self.made.close()
+        self.made.close()
+
+    def joined(self, tree: Tree) -> None:
+        """Put operands and their operator; each operand has a line if they do not fit on one."""
+        self.made.open(fill=False, indent=2)
+        self.parts(tree, _before_operator)
+        self.made.close()
+
+    def summed(self, tree: Tree) -> None:
+        """Put a sum, product, comparison, window: lines are filled, and break before operators."""
+        self.made.open(fill=True, indent=2)
+        self._operands(tree)
+        self.made.close()
+
+    def _operands(self, tree: Tree) -> None:
+        before: Part | None = None
+        for at, part in enumerate(tree.parts):
+            separator = None if before is None else _before_operator(tree, before, part)
+            if at == 0 and isinstance(part, Tree) and part.kind in _CHAINED:
+                self._operands(part)
+            else:
+                self.put(part, separator)
+            before = part
+
+    def grouped(self, tree: Tree) -> None:
+        """Put what is in brackets."""
+        self.made.open(fill=True, indent=1, aligned=True)
+        self.parts(tree, lambda tree, before, part: GLUE)
+        self.made.close()
+
+    # Statements.
+
+    def clauses(self, tree: Tree) -> None:
+        """Put `before` or `finally`: a clause on the line, or a block with a line for each."""
+        block = tree.has("{")
+        self.made.open(fill=False, indent=2)
+        before: Part | None = None
+        for part in tree.parts:
+            if before is None:
+                separator = None
+            elif isinstance(part, Token) and part.kind == "}":
+                separator = END_OF_BLOCK
+            elif isinstance(part, Tree) and part.kind in ("require", "ask", "let"):
+                separator = NEW_LINE if block else LINE
+            else:
+                separator = SPACE
+            if not block and isinstance(part, Tree) and part.kind in ("require", "ask"):
+                if separator is not None:
+                    self.made.before(part.start, separator)
+                self.parts(part, _before_reason)
+            else:
+                self.put(part, separator)
+            before = part
+        self.made.close()
+
+    def clause(self, tree: Tree) -> None:
+        """Put a clause of a block."""
+        self.made.open(fill=False, indent=2)
+        self.parts(tree, _before_reason)
+        self.made.close()
+
+    def statement(self, tree: Tree) -> None:
+        """Put a statement whose lines break before its words."""
+        self.made.open(fill=True, indent=2)
+        self.parts(tree, _before_words)
+        self.made.close()
+
+    def definition(self, tree: Tree) -> None:
+        """Put a `rule` or a `plan`; lines that go on begin below its `=`."""
+        before: Part | None = None
+        for part in tree.parts:
+            separator = None if before is None else SPACE
+            if isinstance(part, Token) and part.kind == "=":
+                self.made.before(part.start, SPACE)
+                self.made.open(fill=True, aligned=True)
+                self.put(part)
+            elif isinstance(part, Tree) and part.kind in _PLANS:
+                self.made.before(part.start, SPACE)
+                self.made.open(fill=False)
+                self.parts(part, _before_operator)
+                self.made.close()
+            else:
+                self.put(part, separator)
+            before = part
+        self.made.close()
+
+    def plans(self, tree: Tree) -> None:
+        """Put alternatives inside of a plan."""
+        self.made.open(fill=False)
+        self.parts(tree, _before_operator)
+        self.made.close()
+
+    def sequence(self, tree: Tree) -> None:
+        """Put calls that follow each other."""
+        self.made.open(fill=True, indent=2)
+        self.parts(tree, lambda tree, before, part: LINE)
+        self.made.close()
+
+    # Declarations.
+
+    def tool(self, tree: Tree) -> None:
+        """Put a tool: what it gives, and its attributes, may have lines of their own."""
+        self.made.open(fill=False, indent=2)
+        self.made.open(fill=True)
+        before: Part | None = None
+        closed = False
+        for part in tree.parts:
+            if before is None:
+                self.put(part)
+            elif isinstance(part, Tree) and part.kind == "block":
+                self.made.close()
+                closed = True
+                self.put(part, SPACE)
+            elif isinstance(part, Tree) and part.kind == "fields":
+                self.put(part, GLUE)
+            elif isinstance(part, Tree) and part.kind in ("gives", "signature"):
+                self.put(part, LINE)
+            else:
+                self.put(part, SPACE)
+            before = part
+        if not closed:
+            self.made.close()
+        self.made.close()
+
+    def block(self, tree: Tree) -> None:
+        """Put attributes in braces, on one line if they fit."""
+        ends = Separator(" ", True, False, -2)
+        before: Part | None = None
+        for part in tree.parts:
+            if before is None:
+                self.put(part)
+            elif isinstance(part, Token):
+                self.put(part, GLUE if isinstance(before, Token) else ends)
+            else:
+                self.put(part, LINE)
+            before = part
+
+    def model(self, tree: Tree) -> None:
+        """Put a model, or what executing it takes."""
+        ends = Separator(" ", True, False, -2)
+        self.made.open(fill=False, indent=2)
+        before: Part | None = None
+        for part in tree.parts:
+            if before is None:
+                self.put(part)
+            elif isinstance(part, Token) and part.kind == "}":
+                empty = isinstance(before, Token) and before.kind == "{"
+                self.put(part, GLUE if empty else ends)
+            elif isinstance(part, Tree) and part.kind in _PARTS:
+                self.put(part, LINE)
+            else:
+                self.put(part, SPACE)
+            before = part
+        self.made.close()
+
+
+_PARTS = ("taken", "privacy", "adapter", "quality", "execute")
+_PLANS = ("choice", "without", "both_plans")
+_CHAINED = frozenset({"add", "minus", "times", "within", "since"})
+_CLOSE_TO_NAME = frozenset(
+    {"apply", "pattern", "let", "privacy"}
+)  # kinds whose bracket follows a name without a space
+_NO_SPACE_BEFORE = frozenset({",", ")", ".", "?", ":"})
+_BREAKS_BEFORE = frozenset(
+    {"owe", "<=", "per", "across", "in_session", "reason", "from", "or", "null", "at", "of"}
+)
+
+
+def _kind(part: Part) -> str:
+    return part.kind
+
+
+def _spaced(tree: Tree, before: Part, part: Part) -> Separator:
+    first, next_ = _kind(before), _kind(part)
+    if isinstance(part, Token):
+        if next_ in _NO_SPACE_BEFORE and tree.kind != "signature":
+            return GLUE
+        if next_ in ("(", "_ARGS", "_FIELDS") and tree.kind in _CLOSE_TO_NAME:
+            return GLUE
+    if isinstance(before, Token) and first in ("(", "_ARGS", "_FIELDS", "."):
+        return GLUE
+    return LINE if first == "," else SPACE
+
+
+def _before_operator(tree: Tree, before: Part, part: Part) -> Separator:
+    """A line may end before an operator; a sign, a number and what is inside brackets may not."""
+    if isinstance(part, Token) and part.kind not in ("NUMBER", *_NO_SPACE_BEFORE):
+        negated = isinstance(before, Token) and before.kind == "not"
+        return SPACE if negated else LINE
+    return _spaced(tree, before, part)
+
+
+def _before_reason(tree: Tree, before: Part, part: Part) -> Separator:
+    return LINE if part.kind == "reason" else SPACE
+
+
+def _before_words(tree: Tree, before: Part, part: Part) -> Separator:
+    return LINE if part.kind in _BREAKS_BEFORE else _spaced(tree, before, part)
+
+
+def _range(layout: Layout, tree: Tree) -> None:
+    layout.glued(tree)
+
+
+def _field(layout: Layout, tree: Tree) -> None:
+    layout.made.open(fill=True, indent=4)
+    layout.parts(tree, _before_words)
+    layout.made.close()
+
+
+def _values(layout: Layout, tree: Tree) -> None:
+    layout.made.open(fill=True)
+    layout.parts(tree, _before_operator)
+    layout.made.close()
+
+
+def _argument(layout: Layout, tree: Tree) -> None:
+    """``k=5|10``: nothing between its parts, and a line may end behind a `|`."""
+    layout.made.open(fill=True)
+    for part in tree.parts:
+        if part is tree.parts[0]:
+            layout.put(part)
+        elif isinstance(part, Token):
+            layout.put(part, GLUE)
+        else:
+            for inner in part.parts:
+                bar = isinstance(inner, Token) and inner.kind == "|"
+                layout.put(inner, LOOSE if bar else GLUE)
+    layout.made.close()
+
+
+def _amount(layout: Layout, tree: Tree) -> None:
+    layout.made.open(fill=True, indent=2)
+    layout.parts(tree, lambda tree, before, part: LINE if part.kind == "when" else SPACE)
+    layout.made.close()
+
+
+def _match(layout: Layout, tree: Tree) -> None:
+    layout.made.open(fill=True, indent=2)
+    layout.parts(tree, _spaced)
+    layout.made.close()
+
+
+_KINDS: Mapping[str, Callable[[Layout, Tree], None]] = {
+    "tool": Layout.tool,
+    "block": Layout.block,
+    "model": Layout.model,
+    "execute": Layout.model,
+    "amount": _amount,
+    "fields": Layout.listed,
+    "gives": Layout.listed,
+    "shape": Layout.listed,
+    "record": Layout.listed,
+    "object": Layout.listed,
+    "alternatives": Layout.listed,
+    "apply": Layout.listed,
+    "pattern": Layout.listed,
+    "same": Layout.listed,
+    "privacy": Layout.listed,
+    "given": Layout.statement,
+    "learned": Layout.statement,
+    "pass_": Layout.statement,
+    "field": _field,
+    "values": _values,
+    "listed": Layout.filled,
+    "listed_or_other": Layout.filled,
+    "listed_range": _range,
+    "signed": Layout.glued,
+    "negative": Layout.glued,
+    "member": Layout.glued,
+    "maybe": Layout.glued,
+    "any_number": Layout.glued,
+    "some_number": Layout.glued,
+    "repeat": Layout.glued,
+    "nothing": Layout.glued,
+    "argument": _argument,
+    "group": Layout.grouped,
+    "group_of_plans": Layout.grouped,
+    "either": Layout.joined,
+    "both": Layout.joined,
+    "add": Layout.summed,
+    "minus": Layout.summed,
+    "times": Layout.summed,
+    "within": Layout.summed,
+    "since": Layout.summed,
+    "compare": Layout.summed,
+    "under": Layout.summed,
+    "among": Layout.summed,
+    "either_of": _values,
+    "match": _match,
+    "before": Layout.clauses,
+    "finally_": Layout.clauses,
+    "require": Layout.clause,
+    "ask": Layout.clause,
+    "forbid": Layout.statement,
+    "owe": Layout.statement,
+    "limit": Layout.statement,
+    "per": Layout.filled,
+    "let": Layout.filled,
+    "rule": Layout.definition,
+    "plan": Layout.definition,
+    "choice": Layout.plans,
+    "without": Layout.plans,
+    "both_plans": Layout.plans,
+    "sequence": Layout.sequence,
+    "example": Layout.filled,
+}
