@@ -27,7 +27,7 @@ from tcc_compiler.language.diagnostics import Diagnostic, Report, quote
 from tcc_compiler.language.source import Region
 from tcc_compiler.names.faults import report_fault
 from tcc_compiler.names.files import Read, gather
-from tcc_compiler.names.nodes import Builder
+from tcc_compiler.names.nodes import Builder, is_taken
 from tcc_compiler.names.plans import Example, PlanSide, Trees, plan_side
 from tcc_compiler.names.statements import Stated, calls_of, definition_of, policy_of
 from tcc_compiler.names.tools import DeclaredTool, tool_of
@@ -248,6 +248,9 @@ class _Compilation:
         self, b: Builder, names: dict[str, Tree], what: str, at: Tree | Token, tree: Tree
     ) -> None:
         name = at.text if isinstance(at, Token) else b.name(at)
+        if what in ("tool", "`let`") and isinstance(at, Tree) and is_taken(at):
+            message = f"`{name}` means something else in statements"
+            b.error("TCC111", at, message, f"write `{name}`")
         if name in names:
             message = f"the {what} {quote(name)} is declared twice"
             b.error("TCC201", at, message, "take one of them away, or rename it")

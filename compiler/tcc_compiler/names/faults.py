@@ -108,6 +108,7 @@ _UNFIT: Mapping[str, str] = {
     "the parentheses of a filter": "write it inside C(..)",
     "order and no sum": "compare numbers, times or dates",
     "no time and no order": "write the window at the calls: C.field within 30 d",
+    "does not fit here": "a set of calls is compared by last(C).field, count(C) or x in C.field",
     "is no condition": "compare it: x = value",
 }
 _HINTS: Mapping[str, Callable[[Fault, Core], str | None]] = {

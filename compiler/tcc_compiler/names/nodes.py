@@ -124,6 +124,13 @@ def _operands(tree: Tree) -> list[Tree]:
             return tree.trees()
 
 
+def is_taken(tree: Tree) -> bool:
+    """Whether a bare name always means something else in conditions."""
+    token = tree.parts[0]
+    bare = isinstance(token, Token) and token.kind == "NAME"
+    return bare and isinstance(token, Token) and token.text in (*_TAKEN, "session")
+
+
 # One function for each kind of tree.
 
 

@@ -293,7 +293,8 @@ class _Plans:
         step = tree if tree.kind == "step" else tree.trees()[0]
         token = step.parts[0]
         name = name_value(token) if isinstance(token, Token) else ""
-        arguments = [self._argument(one, name) for one in tree.trees("argument")]
+        found = [self._argument(one, name) for one in tree.trees("argument")]
+        arguments = [one for one in found if one is not None]
         if isinstance(token, Token) and token.kind == "NAME" and name == "any" and not arguments:
             return ast.AnyCall(region)
         if name in self.lets:
@@ -310,7 +311,7 @@ class _Plans:
         pattern = ast.Pattern(word_of(self.b, step, name), tuple(arguments), region)
         return ast.Reference(pattern, region)
 
-    def _argument(self, tree: Tree, tool: str) -> ast.Argument:
+    def _argument(self, tree: Tree, tool: str) -> ast.Argument | None:
         name = tree.trees()[0]
         word = self.b.name(name)
         declared = self.tools.get(tool)
@@ -320,6 +321,7 @@ class _Plans:
             hint = "list its values in the tool; or write a statement: "
             hint += f"before {tool}({word} = ..) require .."
             self.b.error("TCC216", name, message, hint)
+            return None
         values = tree.trees("values")
         if values:
             return ast.Argument(word_of(self.b, name, word), values_of(self.b, values[0]))
@@ -420,7 +422,7 @@ def _check_states(b: Builder, trees: Trees, tools: Mapping[str, DeclaredTool | N
             message = f"the goal {quote(token.text)} is named twice"
             b.error("TCC201", token, message, "take one of them away")
         seen.add(token.text)
-    if None in tools.values():
+    if None in tools.values() or (start is None) != (goal is None):
         return
     states = [tool.tool for tool in tools.values() if tool is not None]
     known = sorted({s for tool in states for s in (tool.takes, tool.gives) if s is not None})

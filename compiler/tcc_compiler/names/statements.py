@@ -280,8 +280,10 @@ def _bound(b: Builder, what: str, most: Tree) -> Fraction:
     node = b.node(most)
     unit = isinstance(node, n.Duration)
     if not isinstance(node, n.Number | n.Duration) or unit != (what == "latency"):
-        wants = "a duration, such as 80 ms" if what == "latency" else "a number without a unit"
-        b.error("TCC225", most, f"the bound of `limit {what}` is {wants}", "write one")
+        wants = "a duration" if what == "latency" else "a number without a unit"
+        example = "80 ms" if what == "latency" else "10"
+        hint = f"write: limit {what} <= {example}, say"
+        b.error("TCC225", most, f"the bound of `limit {what}` is {wants}", hint)
         return Fraction(0)
     if isinstance(node, n.Duration):
         value = Fraction(node.amount) * n.UNITS[node.unit]

@@ -132,7 +132,7 @@ class _Reader:
                 self.at = token.end
                 return token.kind != END
             if self._is_inside_line(token) and report_guess(self._stuck_at(token), self.report):
-                self._recover(token.end)
+                self._skip_line(token.end)
                 return True
             self._stuck(token)
         except _TooDeep as deep:
@@ -195,7 +195,10 @@ class _Reader:
             token = self.tokens[early]
             del self.tokens[early:]
         stuck = self._stuck_at(token)
-        if (not self.quiet or stuck.begins_line) and not report_guess(stuck, self.report):
+        if not self.quiet or stuck.begins_line:
+            if report_guess(stuck, self.report):
+                self._skip_line(token.end)
+                return
             report_stuck(stuck, self.report)
         self._recover(token.start if token.text in STARTERS else token.end)
 
@@ -240,7 +243,16 @@ class _Reader:
             words.append("require")  # no statement, but people write it as one
         pattern = rf"^[ \t]{{0,{indent}}}(?:{'|'.join(words)})\b"
         found = re.compile(pattern, re.MULTILINE).search(self.source.text, self._line_after(at))
-        self.at = found.start() if found else len(self.source.text)
+        self._resume(found.start() if found else len(self.source.text))
+
+    def _skip_line(self, at: int) -> None:
+        """Go on at the line behind that of `at`."""
+        end = self.source.text.find("\n", at)
+        self._resume(len(self.source.text) if end < 0 else end + 1)
+
+    def _resume(self, at: int) -> None:
+        """Go on at a statement that begins at `at`."""
+        self.at = at
         kept = 1 if self.values and isinstance(self.values[0], list) else 0
         del self.states[1 + kept :], self.values[kept:]
         self.tokens = []

@@ -1,4 +1,4 @@
-"""Random trees of conditions, terms, collections and statements, of any kinds and with any names."""
+"""Random trees of conditions, terms, collections and statements, with any names."""
 
 from __future__ import annotations
 
