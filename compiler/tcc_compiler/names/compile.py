@@ -11,15 +11,15 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from tcc_certs.errors import hidden_in
-from tcc_certs.formats.codec import Json
 from tcc_certs.policy import nodes as n
 from tcc_certs.policy.core import Core, Given, Learned
 from tcc_certs.policy.kinds import Fault, Kinds
+from tcc_certs.policy.reader import MAX_TOOLS
 from tcc_certs.values.fields import Field
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language import source as texts
@@ -72,8 +72,6 @@ class Compiled:
         diagnostics: by file, then by place.
         sources: the files read, by the names that spans have, in the order of reading.
         places: the span of each statement of the core.
-        tools: of each tool the members of its object that no decision depends on: `doc`, `bind`
-            and `models` as JSON.
         currency: the label of prices.
         span: that of the `grammar` statement.
     """
@@ -82,7 +80,6 @@ class Compiled:
     diagnostics: tuple[Diagnostic, ...]
     sources: Mapping[str, texts.Source]
     places: tuple[texts.Span, ...] = ()
-    tools: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     examples: tuple[Example, ...] = ()
     expects: tuple[Expectation, ...] = ()
     currency: str | None = None
@@ -184,7 +181,7 @@ class _Compilation:
         for b, tree in self._all("shape"):
             shapes.trees.setdefault(tree.tokens("NAME")[0].text, (b, tree))
         for b, tree in self._all("shape"):
-            shapes.fields(b, tree.tokens("NAME")[0])
+            shapes.fields(b, tree.tokens("NAME")[0], True)
         tools = self._tools(shapes)
         given = self._given(shapes)
         lets = [definition_of(self.root, tree) for tree in self.declared.lets.values()]
@@ -199,10 +196,11 @@ class _Compilation:
         if len(sound) < len(tools) or given is None or not sound:
             return _failed(self.report, self.sources)
         core = self._core(sound, given, lets, stated, side)
-        self._check_kinds(core, stated, [one for _, some in expects for one in some], broken)
+        bare = self._check_kinds(core, stated, broken)
+        self._check_kinds(core, [one for _, some in expects for one in some], broken)
         if self.report.failed or side is None:
             return _failed(self.report, self.sources)
-        return self._compiled(core, sound, stated, side, [one for one, _ in expects])
+        return self._compiled(with_bare_words(core, bare), stated, side, [e for e, _ in expects])
 
     def _root(self, *kinds: str) -> Iterator[Tree]:
         return (tree for tree in self.root.file.statements if tree.kind in kinds)
@@ -262,7 +260,8 @@ class _Compilation:
         while todo:
             one = todo.pop()
             if one.kind in ("tool", "field", "let", "learned"):
-                for at in one.trees("name"):
+                body = one.trees()[-1] if one.kind == "let" else None
+                for at in [name for name in one.trees("name") if name is not body]:
                     name = b.name(at)
                     if name.isascii():
                         continue
@@ -296,19 +295,17 @@ class _Compilation:
                 b.error("TCC315", header.tokens("STRING")[0], *fault)
         currency = self.single.get("currency")
         if currency is not None:
-            self._check_label(currency)
-
-    def _check_label(self, tree: Tree) -> None:
-        label = self.root.string(tree)
-        hidden = hidden_in(label)
-        if not 1 <= len(label) <= MAX_LABEL:
-            message = f"a label has 1 to {MAX_LABEL} characters"
-        elif hidden is not None:
-            message = f"the label has U+{ord(hidden):04X}, a control or hidden character"
-        else:
-            return
-        hint = 'name one unit of price: "EUR/1000"'
-        self.root.error("TCC315", tree.tokens("STRING")[0], message, hint)
+            label = currency.tokens("STRING")[0]
+            if not 1 <= len(b.string(currency)) <= MAX_LABEL:
+                message = f"a label has 1 to {MAX_LABEL} characters"
+                b.error("TCC315", label, message, 'name one unit of price: "EUR/1000"')
+            self._check_label(b.string(currency), label, "the label")
+        for tree in b.file.statements:
+            for clause in (tree, *tree.trees("require", "ask")):
+                for reason in clause.trees("reason"):
+                    self._check_label(b.string(reason), reason, "this reason")
+                if clause.kind == "ask":
+                    self._check_label(b.string(clause), clause, "this role")
 
     # Declarations.
 
@@ -331,6 +328,9 @@ class _Compilation:
             elif size > MAX_TEXT_BYTES:
                 message = f"with tool {quote(name)} the texts of calls pass {MAX_TEXT_BYTES} bytes"
                 b.error("TCC304", tree.trees()[0], message, "shorten names and values")
+            if len(found) == MAX_TOOLS + 1:
+                message = f"the grammar has more than {MAX_TOOLS} tools"
+                b.error("TCC314", tree.trees()[0], message, "split the grammar")
         if not found and self.complete and "header" in self.single:
             hint = "declare those that an agent may call: tool search"
             self.root.error("TCC214", self.single["header"], "the grammar has no tool", hint)
@@ -454,6 +454,13 @@ class _Compilation:
                     message, hint = literal_pattern(right.value, n.text_of(node.left), equal=True)
                     self.report.error("TCC233", self.root.spans[id(right)], message, hint)
 
+    def _check_label(self, text: str, tree: Tree | Token, what: str) -> None:
+        """Report a text that people are shown, if it has hidden characters."""
+        hidden = hidden_in(text)
+        if hidden is not None:
+            message = f"{what} has U+{ord(hidden):04X}, a control or hidden character"
+            self.root.error("TCC315", tree, message, "leave it out: people read this text")
+
     def _core(
         self,
         tools: Sequence[DeclaredTool],
@@ -481,9 +488,13 @@ class _Compilation:
         )  # fmt: skip
 
     def _check_kinds(
-        self, core: Core, stated: Sequence[Stated], asked: Sequence[Stated], broken: set[str]
-    ) -> None:
-        """Let certs check the statements, and report its faults at their places."""
+        self, core: Core, stated: Sequence[Stated], broken: set[str]
+    ) -> frozenset[int]:
+        """Let certs check statements, and report its faults at their places.
+
+        Returns:
+            the ids of texts that a bare word would mean, too.
+        """
         spans = self.root.spans
         try:
             kinds = Kinds(core)
@@ -491,8 +502,8 @@ class _Compilation:
                 kinds.check_lets()
         except Fault as fault:
             report_fault(fault, Region(0, 0, 0), spans, core, self.report)
-            return
-        for one in (*stated, *asked):
+            return frozenset()
+        for one in stated:
             self.report.tick()
             if one.broken or self.report.full or (broken and _mentions(one.statement, broken)):
                 continue
@@ -500,11 +511,13 @@ class _Compilation:
                 kinds.rule(one.statement)
             except Fault as fault:
                 report_fault(fault, one.region, spans, core, self.report)
+                if fault.code == "D201":  # the others would go beyond the same bound
+                    break
+        return kinds.bare_texts
 
     def _compiled(
         self,
         core: Core,
-        tools: Sequence[DeclaredTool],
         stated: Sequence[Stated],
         side: PlanSide,
         expects: Sequence[Expectation],
@@ -515,7 +528,6 @@ class _Compilation:
             diagnostics=self.report.diagnostics(),
             sources={source.name: source for source in self.sources},
             places=tuple([self.report.span(one.region) for one in stated]),
-            tools={one.tool.name: one.extras for one in tools if one.extras},
             examples=side.examples,
             expects=tuple(expects),
             currency=None if currency is None else self.root.string(currency),
@@ -535,6 +547,34 @@ def _roots(statement: n.Statement) -> list[n.Node]:
     for name in ("where", "pays", "per"):
         found += getattr(statement, name, ())
     return found + [let.body for let in getattr(statement, "lets", ())]
+
+
+def with_bare_words(core: Core, texts: frozenset[int]) -> Core:
+    """The core with bare words for the texts with these ids: a listed value has one form."""
+    if not texts:
+        return core
+
+    def bare(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple([bare(one) for one in value])
+        if isinstance(value, n.Definition):
+            return replace(value, body=bare(value.body))
+        if not isinstance(value, n.Node):
+            return value
+        if isinstance(value, n.Text):
+            return n.Word(value.value) if id(value) in texts else value
+        parts = n.parts_of(value)
+        made = [bare(part) for part in parts]
+        same = all(one is other for one, other in zip(parts, made, strict=True))
+        return value if same else n.with_parts(value, made)
+
+    def stated(statement: n.Statement) -> n.Statement:
+        members = {one.name: getattr(statement, one.name) for one in fields(statement)}
+        return replace(statement, **{name: bare(value) for name, value in members.items()})
+
+    return replace(
+        core, lets=bare(core.lets), statements=tuple([stated(one) for one in core.statements])
+    )
 
 
 def _mentions(statement: n.Statement, names: set[str]) -> bool:

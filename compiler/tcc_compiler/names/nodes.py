@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from tcc_certs.errors import hidden_in
+from tcc_certs.formats.codec import MAX_NAME
 from tcc_certs.policy import nodes as n
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.source import Region
@@ -72,12 +74,19 @@ class Builder:
             order.append(one)
             todo += _operands(one)
         made: dict[int, n.Node] = {}
+        heights: dict[int, int] = {}
         for one in reversed(order):
             self.report.tick()
-            parts = [made[id(part)] for part in _operands(one)]
+            operands = _operands(one)
+            parts = [made[id(part)] for part in operands]
             found = made[id(one)] = _FORMS[one.kind](self, one, parts)
+            inside = max([heights[id(part)] for part in operands], default=0)
+            heights[id(one)] = inside + (one.kind not in ("group", "values"))
             if one.kind != "group":
                 self.spans[id(found)] = self.region(one)
+        if heights[id(tree)] > n.MAX_NESTED:
+            message = f"forms are nested deeper than {n.MAX_NESTED} levels"
+            self.error("TCC106", tree, message, "name the inner part by a `let`")
         return made[id(tree)]
 
     def keep(self, node: n.Node, at: Tree) -> n.Node:
@@ -90,6 +99,21 @@ class Builder:
         token = tree.parts[0]
         return name_value(token) if isinstance(token, Token) else ""
 
+    def is_name(self, tree: Tree) -> bool:
+        """Whether a declared name is short enough and shows all of its characters."""
+        name = self.name(tree)
+        hidden = hidden_in(name)
+        if len(name) > MAX_NAME:
+            message = f"this name has {len(name)} characters; {MAX_NAME} are the most"
+            self.error("TCC113", tree, message, "choose a shorter one")
+        elif hidden is not None:
+            message = f"this name has U+{ord(hidden):04X}, a control or hidden character"
+            hint = "leave it out: terminals and logs show names"
+            self.error("TCC113", tree, message, hint)
+        else:
+            return True
+        return False
+
     def string(self, tree: Tree) -> str:
         """The text of the first string directly inside a tree."""
         return string_value(tree.tokens("STRING")[0].text)
@@ -97,8 +121,12 @@ class Builder:
     def duration(self, tree: Tree) -> n.Duration:
         """The duration that is directly inside a tree: a number and its unit."""
         amount = decimal_text(parse_decimal(tree.tokens("NUMBER")[0].text))
-        unit = tree.trees("unit")[0].parts[0]
-        return n.Duration(amount, unit.text if isinstance(unit, Token) else "")
+        token = tree.trees("unit")[0].parts[0]
+        unit = token.text if isinstance(token, Token) else ""
+        if (parse_decimal(amount) * n.UNITS[unit]).denominator != 1:
+            message = "a duration is a whole number of milliseconds"
+            self.error("TCC227", tree, message, "round it")
+        return n.Duration(amount, unit)
 
 
 Parts: TypeAlias = "list[n.Node]"

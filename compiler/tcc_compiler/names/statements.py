@@ -46,6 +46,8 @@ def definition_of(b: Builder, tree: Tree) -> n.Definition:
     names = tree.trees()
     body = names.pop()
     name, *parameters = [b.name(one) for one in names]
+    for one in names:
+        b.is_name(one)
     seen: set[str] = set()
     for one, text in zip(names[1:], parameters, strict=True):
         if text in seen:

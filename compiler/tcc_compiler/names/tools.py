@@ -43,13 +43,11 @@ class DeclaredTool:
     Attributes:
         tool: as the core has it.
         resolved: its calls, as plans distinguish them.
-        extras: members of the core's tool object that no decision depends on: `doc`, `bind`.
         signature: where its states are.
     """
 
     tool: Tool
     resolved: ResolvedTool
-    extras: Mapping[str, Json]
     signature: Region | None = None
 
 
@@ -77,7 +75,7 @@ def tool_of(b: Builder, tree: Tree, shapes: Shapes, steps: Steps) -> DeclaredToo
     before = b.failed
     name_tree = tree.trees()[0]
     types = Types(b, shapes)
-    sound = types.is_name(name_tree)
+    sound = b.is_name(name_tree)
     name = b.name(name_tree)
     fields = tree.tree("fields")
     arguments = types.fields(fields.trees() if fields else (), {})
@@ -119,21 +117,19 @@ def _made(
 ) -> DeclaredTool:
     signature = tree.tree("signature")
     takes, gives = [one.text for one in signature.tokens("NAME")] if signature else (None, None)
-    extras: dict[str, Json] = {**reader.extras}
-    if models:
-        extras["models"] = list(models)
     seen = reader.seen
     tool = Tool(
         name=made.name, arguments=made.arguments, answers=made.answers, takes=takes, gives=gives,
         models=_core_models(models), quotes_same="quotes" in seen, strict="strict" in seen,
         errors_failed="errors" in seen, error_text=reader.error_text, parallel="parallel" in seen,
+        doc=reader.text, bind=reader.binding,
     )  # fmt: skip
     resolved = ResolvedTool(
         name=made.name, parameters=parameters, takes=takes, gives=gives, extras={},
         amounts=amounts, places={one.name: at for at, one in enumerate(parameters)},
     )  # fmt: skip
     place = None if signature is None else b.region(signature)
-    return DeclaredTool(tool=tool, resolved=resolved, extras=extras, signature=place)
+    return DeclaredTool(tool=tool, resolved=resolved, signature=place)
 
 
 def _answers(
@@ -146,7 +142,7 @@ def _answers(
     shared: tuple[Field, ...] | None = ()
     shape = tree.tokens("NAME")
     if shape:
-        shared = types.shapes.fields(b, shape[0])
+        shared = types.shapes.fields(b, shape[0], True)
         for one in shared or ():
             if one.name in names:
                 message = f"the shape {quote(shape[0].text)} has a field {quote(one.name)}, too"
@@ -174,7 +170,7 @@ def _few_calls(
 ) -> bool:
     calls = 1
     for one in (*arguments, *answers):
-        calls *= max(len(one.values), 1)
+        calls *= len(one.values) + one.optional if one.type is None else 1
         if calls > MAX_CALLS:
             message = f"tool {quote(b.name(name))} has more than {MAX_CALLS} calls"
             hint = "list fewer values, or give the fields types"
@@ -184,17 +180,20 @@ def _few_calls(
 
 
 def _parameter(one: Field, observed: bool) -> ResolvedParameter:
-    numbers = [_number(text) for text in one.values]
-    given = [number for text, number in zip(one.values, numbers, strict=True) if text]
+    given = [_number(text) for text in one.values]
+    absent = int(one.optional)
     return ResolvedParameter(
-        name=one.name, values=one.values, numbers=tuple(numbers),
-        index={text: at for at, text in enumerate(one.values) if text},
-        numeric=all(number is not None for number in given), observed=observed,
-    )  # fmt: skip
+        name=one.name,
+        values=("",) * absent + one.values,
+        numbers=(None,) * absent + tuple(given),
+        index={text: at + absent for at, text in enumerate(one.values)},
+        numeric=all(number is not None for number in given),
+        observed=observed,
+    )
 
 
 def _number(text: str) -> Fraction | None:
-    if text in ("", "*"):
+    if text == "*":
         return None
     value = json_of(text)
     return None if isinstance(value, str | bool) or value is None else Fraction(value)
@@ -241,6 +240,7 @@ class _Attributes:
     """What the block of a tool says.
 
     Attributes:
+        text, binding: of `doc` and `bind`.
         seen: the attributes that a tool has once, by their words.
     """
 
@@ -249,7 +249,8 @@ class _Attributes:
     tool: Tool
     amounts: list[ast.Amount] = field(default_factory=list)
     models: list[ast.Model] = field(default_factory=list)
-    extras: dict[str, Json] = field(default_factory=dict)
+    text: str | None = None
+    binding: tuple[str, ...] | None = None
     seen: dict[str, Tree] = field(default_factory=dict)
     error_text: str | None = None
 
@@ -262,7 +263,7 @@ class _Attributes:
     def doc(self, tree: Tree) -> None:
         """``doc "text"``."""
         self.once("doc", tree)
-        self.extras["doc"] = self.b.string(tree)
+        self.text = self.b.string(tree)
 
     def flagged(self, tree: Tree) -> None:
         """``quotes same``, ``strict``, ``parallel``."""
@@ -282,12 +283,12 @@ class _Attributes:
             if not _TARGET.fullmatch(texts[0]):
                 message = f"{quote(texts[0])} names no Python function"
                 self.b.error("TCC313", tree, message, 'write "module:function"')
-            self.extras["bind"] = {"kind": "python", "target": texts[0]}
+            self.binding = ("python", texts[0])
             return
         if not all(texts):
             message = "a binding names a server and a tool, neither empty"
             self.b.error("TCC313", tree, message, 'write bind mcp "server" "tool"')
-        self.extras["bind"] = {"kind": "mcp", "server": texts[0], "tool": texts[1]}
+        self.binding = ("mcp", texts[0], texts[1])
 
     def amount(self, tree: Tree) -> None:
         """``cost``, ``price``, ``latency`` or ``epsilon`` with its arithmetic."""

@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tcc_certs.errors import Code, Rejected, hidden_in
-from tcc_certs.formats.codec import MAX_NAME
-from tcc_certs.values import declared, text_pattern, text_syntax
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.values import declared, places, text_pattern, text_syntax
 from tcc_certs.values.fields import (
     MOST_ELEMENTS,
     DateType,
@@ -35,7 +34,7 @@ from tcc_compiler.syntax.tree import Token, Tree
 
 MAX_VALUES = 1 << 16  # of a listed field, as calls of a grammar
 MAX_LENGTH = 1 << 20
-MAX_NESTED_TYPES = 15
+MAX_NESTED_TYPES = 16
 MAX_FIELDS = 10_000  # of a shape, with those of the shapes inside it
 _WHOLE = (-(1 << 63), (1 << 64) - 1)
 _REST = "*"
@@ -57,12 +56,16 @@ class Shapes:
     """
 
     trees: dict[str, tuple[Builder, Tree]] = field(default_factory=dict)
-    made: dict[str, tuple[Field, ...] | None] = field(default_factory=dict)
+    made: dict[tuple[str, bool], tuple[Field, ...] | None] = field(default_factory=dict)
     open: list[str] = field(default_factory=list)
-    _sizes: dict[int, tuple[RecordType, int]] = field(default_factory=dict)
+    _sizes: dict[int, tuple[FieldType, int, int]] = field(default_factory=dict)
 
-    def fields(self, b: Builder, name: Token) -> tuple[Field, ...] | None:
-        """The fields of a shape that is named at `name`; None after a mistake."""
+    def fields(self, b: Builder, name: Token, answers: bool) -> tuple[Field, ...] | None:
+        """The fields of a shape that is named at `name`; None after a mistake.
+
+        Args:
+            answers: whether they are answers, or inside of one.
+        """
         if name.text not in self.trees:
             message = f"no shape is called {quote(name.text)}"
             known = sorted(self.trees)
@@ -74,32 +77,40 @@ class Shapes:
             message = f"the shape {quote(name.text)} contains itself"
             b.error("TCC225", name, message, "declare the inner field as `json`")
             return None
-        if name.text not in self.made:
+        key = name.text, answers
+        if key not in self.made:
             owner, tree = self.trees[name.text]
             self.open.append(name.text)
             if len(self.open) > MAX_NESTED_TYPES:
                 b.error("TCC106", name, "shapes are nested too deeply", _FLATTER)
-                self.made[name.text] = None
+                self.made[key] = None
             else:
-                self.made[name.text] = Types(owner, self).fields(tree.trees("field"), {})
+                types = Types(owner, self)
+                self.made[key] = types.fields(tree.trees("field"), {}, answers=answers)
             self.open.pop()
-            if sum([self._size(one) for one in self.made[name.text] or ()]) > MAX_FIELDS:
+            found = self.made[key] or ()
+            if sum([1 + self.measure(one.type)[0] for one in found]) > MAX_FIELDS:
                 message = f"this shape has more than {MAX_FIELDS} fields, with those inside"
                 owner.error("TCC314", tree, message, "declare some of them as `json`")
-                self.made[name.text] = None
-        return self.made[name.text]
+                self.made[key] = None
+        return self.made[key]
 
-    def _size(self, of: Field) -> int:
-        """How many fields a field has, with itself and those inside its type."""
-        kind = of.type
-        while isinstance(kind, ListType | NullableType):
-            kind = kind.of
-        if not isinstance(kind, RecordType):
-            return 1
-        if id(kind) not in self._sizes:
-            size = sum([self._size(inner) for inner in kind.fields])
-            self._sizes[id(kind)] = (kind, size)  # with the record, so that its id stays its own
-        return 1 + self._sizes[id(kind)][1]
+    def measure(self, kind: FieldType | None) -> tuple[int, int]:
+        """How many fields a type has, with those inside, and how deeply types are nested in it."""
+        known = self._sizes.get(id(kind))
+        if known is not None:
+            return known[1:]
+        size, depth = 0, 0
+        if isinstance(kind, ListType | NullableType):
+            size, depth = self.measure(kind.of)
+        elif isinstance(kind, RecordType):
+            inside = [self.measure(one.type) for one in kind.fields]
+            size = len(inside) + sum([one[0] for one in inside])
+            depth = max([one[1] for one in inside], default=0)
+        if kind is not None:
+            # The type is kept, so that its `id` stays its own.
+            self._sizes[id(kind)] = (kind, size, depth + 1)
+        return size, depth + (kind is not None)
 
 
 _FLATTER = 'declare the inner part as `json`, or with a place: f: text at "/a/b"'
@@ -119,7 +130,7 @@ class Types:
 
         Args:
             taken: names of other fields, and where they are declared.
-            answers: whether listed values may end with ``*``.
+            answers: whether they are answers, whose listed values may end with ``*``.
         """
         names = dict(taken)
         found = [self._field(tree, names, answers) for tree in trees]
@@ -132,7 +143,7 @@ class Types:
         b = self.b
         name = b.name(tree.trees()[0])
         domain, *rest = [one for one in tree.trees()[1:] if one.kind != "at"]
-        sound = self.is_name(tree.trees()[0])
+        sound = b.is_name(tree.trees()[0])
         if name in names:
             message = f"the field {quote(name)} is declared twice"
             b.error("TCC201", tree.trees()[0], message, "take one away, or rename it")
@@ -147,33 +158,23 @@ class Types:
             values = self._listed(domain, name, answers)
             if values is None or not sound or steps is None:
                 return None
-            texts = ("",) * optional + values
-            return Field(name=name, steps=steps, values=texts, optional=optional)
-        kind = self.type(domain, depth)
+            left_out = answers and optional and "null" not in values
+            return Field(name=name, steps=steps, values=values, optional=optional, null=left_out)
+        kind = self.type(domain, answers, depth)
         if kind is None or not sound or steps is None:
             return None
         if "*" in steps and not isinstance(kind, ListType):
             message = "a place with `*` has many values"
             b.error("TCC317", domain, message, "give it the type `list of T`")
             return None
-        if nullable:
+        if nullable and not isinstance(kind, NullableType):
             kind = NullableType(of=kind)
-        return Field(name=name, steps=steps, type=kind, optional=optional)
-
-    def is_name(self, tree: Tree) -> bool:
-        """Whether a declared name is short enough and shows all of its characters."""
-        name = self.b.name(tree)
-        hidden = hidden_in(name)
-        if len(name) > MAX_NAME:
-            message = f"this name has {len(name)} characters; {MAX_NAME} are the most"
-            self.b.error("TCC113", tree, message, "choose a shorter one")
-        elif hidden is not None:
-            message = f"this name has U+{ord(hidden):04X}, a control or hidden character"
-            hint = "leave it out: terminals and logs show names"
-            self.b.error("TCC113", tree, message, hint)
-        else:
-            return True
-        return False
+        if self.shapes.measure(kind)[1] > MAX_NESTED_TYPES:
+            message = f"types are nested deeper than {MAX_NESTED_TYPES}"
+            b.error("TCC106", domain, message, _FLATTER)
+            return None
+        left_out = answers and optional and not isinstance(kind, NullableType)
+        return Field(name=name, steps=steps, type=kind, optional=optional, null=left_out)
 
     def _steps(self, at: Tree | None, name: str) -> tuple[str, ...] | None:
         """The steps to the place of a field; None after a mistake."""
@@ -222,6 +223,12 @@ class Types:
                 message = f"{quote(text)} is listed twice"
                 self.b.error("TCC301", value, message, "take one of them away")
                 return None
+            if not _is_value(text):
+                message = f"no double is {quote(text)}, so no call can have it"
+                self.b.error(
+                    "TCC317", value, message, "choose the nearest number with fewer digits"
+                )
+                return None
             first[text] = value
         if domain.kind == "listed":
             return tuple(first)
@@ -251,15 +258,15 @@ class Types:
 
     # Types.
 
-    def type(self, tree: Tree, depth: int = 0) -> FieldType | None:
+    def type(self, tree: Tree, answers: bool, depth: int = 0) -> FieldType | None:
         """The type of a tree, None after a mistake."""
         if depth > MAX_NESTED_TYPES:
             message = f"types are nested deeper than {MAX_NESTED_TYPES}"
             self.b.error("TCC106", tree, message, _FLATTER)
             return None
-        return _TYPES[tree.kind](self, tree, depth)
+        return _TYPES[tree.kind](self, tree, answers, depth)
 
-    def text(self, tree: Tree, depth: int) -> FieldType | None:
+    def text(self, tree: Tree, answers: bool, depth: int) -> FieldType | None:
         """``text`` with bounds."""
         bounds = self._bounds(tree, ("min", "max", "~"), "text")
         if bounds is None:
@@ -275,7 +282,7 @@ class Types:
                 return None
         return declared.TextType(least=least, most=most, pattern=pattern)
 
-    def text_of(self, tree: Tree, depth: int) -> FieldType | None:
+    def text_of(self, tree: Tree, answers: bool, depth: int) -> FieldType | None:
         """``text "EUR" | "USD"``."""
         among: dict[str, None] = {}
         for value in tree.trees("values")[0].trees():
@@ -291,7 +298,7 @@ class Types:
             among[text] = None
         return declared.TextType(among=tuple(among), most=max(map(len, among)))
 
-    def numeric(self, tree: Tree, depth: int) -> FieldType | None:
+    def numeric(self, tree: Tree, answers: bool, depth: int) -> FieldType | None:
         """``integer`` or ``number``, with a range."""
         whole = tree.has("integer")
         ends = tree.trees("signed")
@@ -329,7 +336,7 @@ class Types:
             return False
         return True
 
-    def plain(self, tree: Tree, depth: int) -> FieldType | None:
+    def plain(self, tree: Tree, answers: bool, depth: int) -> FieldType | None:
         """``flag`` or ``json``."""
         if tree.has("flag"):
             bounds = self._bounds(tree, (), "flag")
@@ -338,14 +345,14 @@ class Types:
         sizes = None if bounds is None else self._sizes(tree, bounds, MAX_LENGTH, 65536)
         return None if sizes is None else declared.JsonType(most=sizes[1])
 
-    def located(self, tree: Tree, depth: int) -> FieldType | None:
+    def located(self, tree: Tree, answers: bool, depth: int) -> FieldType | None:
         """``path`` or ``url``."""
         word = "path" if tree.has("path") else "url"
         hint = "declare it as `text` with a pattern"
         self.b.error("TCC490", tree, f"this release has no type `{word}`", hint)
         return None
 
-    def time(self, tree: Tree, depth: int) -> FieldType | None:
+    def time(self, tree: Tree, answers: bool, depth: int) -> FieldType | None:
         """``time`` or ``date``, with a zone."""
         zone: int | None = 0 if tree.has("utc") else None
         for token in tree.tokens("STRING"):
@@ -359,11 +366,11 @@ class Types:
                 return None
         return TimeType(zone=zone) if tree.has("time") else DateType(zone=zone or 0)
 
-    def list(self, tree: Tree, depth: int) -> FieldType | None:
+    def list(self, tree: Tree, answers: bool, depth: int) -> FieldType | None:
         """``list of T`` with bounds."""
         bounds = self._bounds(tree, ("min", "max", "distinct"), "list")
         inner = tree.trees()[-1]
-        of = self.type(inner, depth + 1)
+        of = self.type(inner, answers, depth + 1)
         if bounds is None or of is None:
             return None
         sizes = self._sizes(tree, bounds, MOST_ELEMENTS, MOST_ELEMENTS)
@@ -371,23 +378,23 @@ class Types:
             return None
         return ListType(of=of, least=sizes[0], most=sizes[1], distinct="distinct" in bounds)
 
-    def record(self, tree: Tree, depth: int) -> FieldType | None:
+    def record(self, tree: Tree, answers: bool, depth: int) -> FieldType | None:
         """The fields of a record, listed or by the name of a shape."""
         names = tree.tokens("NAME")
         if names:
-            fields = self.shapes.fields(self.b, names[0])
+            fields = self.shapes.fields(self.b, names[0], answers)
         else:
             taken: dict[str, Tree | Token] = {}
-            made = [self._field(one, taken, False, depth + 1) for one in tree.trees("field")]
+            made = [self._field(one, taken, answers, depth + 1) for one in tree.trees("field")]
             sound = [one for one in made if one is not None]
             fields = tuple(sound) if len(sound) == len(made) else None
         return None if fields is None else RecordType(fields=fields)
 
-    def alternatives(self, tree: Tree, depth: int) -> FieldType | None:
+    def alternatives(self, tree: Tree, answers: bool, depth: int) -> FieldType | None:
         """``(T or U)``, or ``(T or null)``."""
         first, *others = tree.trees()
         nullable = self._nullable(others, first)
-        of = self.type(first, depth)
+        of = self.type(first, answers, depth)
         if nullable is None or of is None:
             return None
         return NullableType(of=of)
@@ -464,6 +471,15 @@ class Types:
         return pattern
 
 
+def _is_value(text: str) -> bool:
+    """Whether a call can have the value with this canonical text."""
+    try:
+        places.plain(declared.json_of(text))
+    except Rejected:
+        return False
+    return True
+
+
 _SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")
 
 
@@ -483,7 +499,7 @@ _BOUNDS: Mapping[str, str] = {
     "min": "`min n`", "max": "`max n`", "~": '`~ "pattern"`', "distinct": "`distinct`",
 }  # fmt: skip
 _LISTED = frozenset({"listed", "listed_or_other", "listed_range"})
-_TYPES: Mapping[str, Callable[[Types, Tree, int], FieldType | None]] = {
+_TYPES: Mapping[str, Callable[[Types, Tree, bool, int], FieldType | None]] = {
     "text": Types.text,
     "text_of": Types.text_of,
     "numeric": Types.numeric,

@@ -40,10 +40,16 @@ def leaf(rng: random.Random) -> n.Node:
     if kind == 4:
         return n.Number(rng.choice(NUMBERS))
     if kind == 5:
-        return n.Duration(rng.choice(("1", "2.5", "30")), rng.choice(tuple(n.UNITS)))
+        return n.Duration(*span(rng))
     if kind == 6:
         return n.Session(rng.choice(NAMES))
     return rng.choice(SIMPLE)() if rng.random() < 0.8 else n.Flag(rng.random() < 0.5)
+
+
+def span(rng: random.Random) -> tuple[str, str]:
+    """A whole number of milliseconds, with its unit."""
+    unit = rng.choice(tuple(n.UNITS))
+    return rng.choice(("1", "30") if unit == "ms" else ("1", "0.5", "2.25")), unit
 
 
 def some(rng: random.Random, depth: int, least: int) -> tuple[n.Node, ...]:
@@ -89,7 +95,7 @@ def _negative(rng: random.Random, depth: int) -> n.Node:
 
 
 def _window(rng: random.Random, depth: int) -> n.Node:
-    return n.Within(node(rng, depth), rng.choice(("1", "0.5", "30")), rng.choice(tuple(n.UNITS)))
+    return n.Within(node(rng, depth), *span(rng))
 
 
 def _compare(rng: random.Random, depth: int) -> n.Node:
