@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tcc_compiler.language.catalogue import lints, outputs, syntax, values
+from tcc_compiler.language.catalogue import lints, outputs, statements, syntax, values
 from tcc_compiler.language.catalogue.entry import Entry
 
 SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     "Syntax": syntax.SYNTAX,
     "Names and files": syntax.NAMES,
+    "Statements of policies": statements.STATEMENTS,
     "Values and limits": values.VALUES,
     "The language of plans": values.LANGUAGE,
     "Examples and expectations": values.EXAMPLES,
