@@ -225,7 +225,7 @@ class Source:
         level: of its elements.
         within: milliseconds; None: there is no window.
         marks: each a source of calls; elements come after the last of each.
-        height: how many levels of sources its conditions have.
+        height: how many levels of sources its conditions, its marks and its base have.
         keys: conditions of calls that an index can answer; each is one of `conditions`, too.
     """
 

@@ -1347,7 +1347,8 @@ class Kinds:
         own = Kind(name="record", members=(("left", left), ("right", right)))
         most = max(value.kind.most for value in lists)
         base = forms.Pairs(lists[0].term, lists[1].term, most)
-        return _Draft(base, len(scope.elements), own, None)
+        height = max(_height_of(value.term) for value in lists)
+        return _Draft(base, len(scope.elements), own, None, height=height)
 
     # Comparisons.
 
@@ -1607,12 +1608,13 @@ class Kinds:
             return thing
         if isinstance(thing, _Value) and thing.kind.name == "list":
             base = forms.Items(thing.term, thing.kind.most)
-            return _Draft(base, len(scope.elements), thing.kind.of or _TEXT, None)
+            height = _height_of(thing.term)
+            return _Draft(base, len(scope.elements), thing.kind.of or _TEXT, None, height=height)
         raise Fault("TCC225", node, "A set of calls, a collection or a list belongs here.")
 
     def _finished(self, draft: _Draft, node: Node, also: Iterable[Any] = ()) -> Source:
         """The source of a draft, its levels counted; `also` is what is asked of each element."""
-        height = draft.height
+        height = max([draft.height, *[mark.height for mark in draft.marks]])
         for part in (*draft.conditions, *also):
             for inner in _sources_in(part):
                 height = max(height, 1 + inner.height)
@@ -1863,6 +1865,11 @@ def walk(form: Any) -> Iterable[Any]:
         elif type(form) in _MEMBERS:
             yield form
             stack += [getattr(form, name) for name in _MEMBERS[type(form)]]
+
+
+def _height_of(term: Term) -> int:
+    """How many levels of sources the filters of the sources in a term have."""
+    return max([source.height for source in _sources_in(term)], default=0)
 
 
 def _sources_in(form: Any) -> Iterable[Source]:

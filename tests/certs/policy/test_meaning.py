@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from tcc_certs.policy import meaning
+from tcc_certs.policy.history import DONE
+from tcc_certs.policy.kinds import Fault
 from tests.certs.policy.told import Told
 
 BASE = """
@@ -79,3 +84,69 @@ def test_lists_are_equal_element_by_element() -> None:
     assert told.truth("a(same l)", l=["1", "2"]) is True
     assert told.truth("a(same l)", l=["2", "1"]) is False
     assert told.truth("a(same l)", l=["1"]) is False
+
+
+# Bounds of work (rule 12).
+
+LISTS = """
+tool x(k: text)
+tool a(k: text, n?: number) gives (r?: text, l?: list max 3 of text,
+  m?: list max 3 of (t: text, l: list max 3 of text))
+tool b(k: text) gives (l: list max 3 of text)
+"""
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meaning, "BOUNDS", (4, 3, 2))
+
+
+@pytest.mark.usefixtures("small")
+def test_a_last_element_does_not_lower_the_bound_of_other_sources() -> None:
+    told = Told(LISTS)
+    told.done("b", {"l": ["1"]}, k="1")
+    for _ in range(4):
+        told.done("a", {"r": "1"}, k="1")
+    whole = 'every a(r = "1")'
+    assert told.evaluated(whole, k="1") == (True, False)
+    inside = f"every last(b).l(it in b.l) and {whole}"
+    assert told.evaluated(inside, k="1") == (True, False)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    "inside", ["a since b(no x)", "last(a(no x)).l", "pairs(last(a(no x)).l, last(b).l)"]
+)
+def test_levels_of_sources_count_those_of_marks_and_of_lists(inside: str) -> None:
+    told = Told(LISTS)
+    for _ in range(3):
+        told.done("a", {"r": "1"}, k="1")
+    assert told.evaluated(f"no a(no {inside})", k="1")[1]
+    with pytest.raises(Fault) as fault:
+        told.truth(f"no a(no a(no {inside}))", k="1")
+    assert fault.value.code == "TCC225"
+
+
+@pytest.mark.usefixtures("small")
+def test_an_unknown_list_counts_with_its_maximum_in_a_union() -> None:
+    told = Told(LISTS)
+    told.done("b", {"l": ["9"]}, k="1")
+    told.done("a", {"l": ["1"]}, k="1")
+    at = told.lost("a", k="1")
+    assert told.evaluated('(a.l | b.l)(it = "9")', k="1") == (None, True)
+    told.later(at, DONE, {"l": ["1", "1"]})
+    assert told.evaluated('(a.l | b.l)(it = "9")', k="1") == (True, False)
+    told.later(at, DONE, {"l": ["1", "1", "1"]})
+    assert told.evaluated('(a.l | b.l)(it = "9")', k="1") == (None, True)
+
+
+@pytest.mark.usefixtures("small")
+def test_an_unknown_list_counts_with_its_maximum_for_each_list_inside() -> None:
+    told = Told(LISTS)
+    told.done("a", {"m": [{"t": "1", "l": ["9"]}]}, k="1")
+    at = told.lost("a", k="1")
+    assert told.evaluated('a.m.l(it = "9")', k="1") == (None, True)
+    told.later(at, DONE, {"m": [{"t": "1", "l": ["1", "1", "1"]}]})
+    assert told.evaluated('a.m.l(it = "9")', k="1") == (True, False)
+    told.later(at, DONE, {"m": [{"t": "1", "l": ["1", "1"]}] * 2})
+    assert told.evaluated('a.m.l(it = "9")', k="1") == (None, True)
