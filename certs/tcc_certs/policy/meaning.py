@@ -72,13 +72,13 @@ class Member(NamedTuple):
 
     Attributes:
         sure: whether it is surely in the source, or only maybe.
-        many: whether it stands for any number of unknown rows.
+        many: how many unknown rows it may stand for; 0: it is one element.
         cut: whether it is older than the candidates that are looked at.
     """
 
     element: Element
     sure: bool
-    many: bool = False
+    many: int = 0
     cut: bool = False
 
 
@@ -241,7 +241,16 @@ class Evaluation:
         marks = [self.members(mark, False, negative) for mark in source.marks]
         kept = self._bound
         self._bound = self._bound_of(source)
-        base, looked = self._base(source, answered, negative)
+        try:
+            base, looked = self._base(source, answered, negative)
+            items = self._filtered(source, base, looked, negative)
+        finally:
+            self._bound = kept
+        for mark in marks:
+            items = _after(items, mark)
+        return Members(items, base.missing)
+
+    def _filtered(self, source: Source, base: Members, looked: int, negative: bool) -> list[Member]:
         items = []
         for at, member in enumerate(base.items):
             sure = member.sure
@@ -255,10 +264,7 @@ class Evaluation:
                     continue
                 sure = sure and truth is True
             items.append(member._replace(sure=sure, cut=cut or member.cut))
-        self._bound = kept
-        for mark in marks:
-            items = _after(items, mark)
-        return Members(items, base.missing)
+        return items
 
     def _bound_of(self, source: Source) -> int:
         return BOUNDS[source.height] if self._bound is None else self._bound
@@ -274,7 +280,8 @@ class Evaluation:
                 merged = [self.members(part, answered, negative) for part in parts]
                 items = [member for members in merged for member in members.items]
                 items.sort(key=lambda member: _call_of(member.element).at)
-                return Members(items), self._cut(len(items))
+                sizes = [max(1, member.many) for member in items]
+                return Members(items), self._latest(sizes, [1] * len(items))
             case forms.Items(of, most):
                 return self._items(self.term(of), most)
             case forms.Pairs(left, right, most):
@@ -310,17 +317,19 @@ class Evaluation:
             value = self.term(get)
             call = member.element if isinstance(member.element, Call) else member.element.call
             before = len(items)
+            many, times = member.many, max(1, member.many)
             if value[0] == "unknown" or (value[0] == "*" and most is not None):
-                items.append(Member(Row(UNKNOWN, call), False, most is not None or member.many))
-                sizes.append(most or 1)
+                many = many if most is None else times * max(1, most)
+                items.append(Member(Row(UNKNOWN, call), False, many))
+                sizes.append(max(1, many))
             elif most is None:
                 if value[0] != "none":
-                    items.append(Member(Row(value, call), member.sure, member.many))
-                sizes.append(1)
+                    items.append(Member(Row(value, call), member.sure, many))
+                sizes.append(times)
             else:
                 elements = value[1] if value[0] == "l" else ()
-                items += [Member(Row(one, call), member.sure, member.many) for one in elements]
-                sizes.append(len(elements))
+                items += [Member(Row(one, call), member.sure, many) for one in elements]
+                sizes.append(times * len(elements))
             rows.append(len(items) - before)
         return Members(items, of.missing), self._latest(sizes, rows)
 
@@ -341,7 +350,7 @@ class Evaluation:
             return Members([], True), 0
         if value[0] in ("unknown", "*"):
             self._cut(most)
-            return Members([Member(Row(UNKNOWN), False, True)]), 1
+            return Members([Member(Row(UNKNOWN), False, max(1, most))]), 1
         elements = value[1] if value[0] == "l" else ()
         return Members([Member(Row(one), True) for one in elements]), self._cut(len(elements))
 
@@ -350,7 +359,7 @@ class Evaluation:
             return Members([], True), 0
         if left[0] in ("unknown", "*") or right[0] in ("unknown", "*"):
             self._cut(most)
-            return Members([Member(Row(UNKNOWN), False, True)]), 1
+            return Members([Member(Row(UNKNOWN), False, max(1, most))]), 1
         lists = [value[1] if value[0] == "l" else () for value in (left, right)]
         if len(lists[0]) != len(lists[1]):
             return Members([], True), 0
