@@ -198,7 +198,6 @@ class Pairs:
 
     left: Term
     right: Term
-    most: int
 
 
 Base: TypeAlias = "Calls | Rows | Merged | Items | Pairs"

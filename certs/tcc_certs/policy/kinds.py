@@ -1345,8 +1345,7 @@ class Kinds:
                 raise Fault("TCC225", argument, "`pairs` takes two lists.")
         left, right = (value.kind.of or _TEXT for value in lists)
         own = Kind(name="record", members=(("left", left), ("right", right)))
-        most = max(value.kind.most for value in lists)
-        base = forms.Pairs(lists[0].term, lists[1].term, most)
+        base = forms.Pairs(lists[0].term, lists[1].term)
         height = max(_height_of(value.term) for value in lists)
         return _Draft(base, len(scope.elements), own, None, height=height)
 

@@ -284,8 +284,8 @@ class Evaluation:
                 return Members(items), self._latest(sizes, [1] * len(items))
             case forms.Items(of, most):
                 return self._items(self.term(of), most)
-            case forms.Pairs(left, right, most):
-                return self._pairs(self.term(left), self.term(right), most)
+            case forms.Pairs(left, right):
+                return self._pairs(self.term(left), self.term(right))
         raise TypeError(source.base)
 
     def _cut(self, size: int) -> int:
@@ -354,12 +354,10 @@ class Evaluation:
         elements = value[1] if value[0] == "l" else ()
         return Members([Member(Row(one), True) for one in elements]), self._cut(len(elements))
 
-    def _pairs(self, left: State, right: State, most: int) -> tuple[Members, int]:
-        if "missing" in (left[0], right[0]):
-            return Members([], True), 0
-        if left[0] in ("unknown", "*") or right[0] in ("unknown", "*"):
-            self._cut(most)
-            return Members([Member(Row(UNKNOWN), False, max(1, most))]), 1
+    def _pairs(self, left: State, right: State) -> tuple[Members, int]:
+        vague = ("missing", "unknown", "*")
+        if left[0] in vague or right[0] in vague:
+            return Members([], True), 0  # the lists may have different lengths
         lists = [value[1] if value[0] == "l" else () for value in (left, right)]
         if len(lists[0]) != len(lists[1]):
             return Members([], True), 0

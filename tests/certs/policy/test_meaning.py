@@ -86,6 +86,21 @@ def test_lists_are_equal_element_by_element() -> None:
     assert told.truth("a(same l)", l=["1"]) is False
 
 
+# Pairs.
+
+
+def test_pairs_of_an_unknown_list_may_be_of_different_lengths() -> None:
+    told = Told("tool x(k: text)\ntool a gives (l?: list of text)\ngiven g: list of text", g=["1"])
+    at = told.lost("a")
+    assert told.truth("every pairs(last(a).l, session.g)(1 = 1)", k="1") is None
+    assert told.truth("no pairs(last(a).l, session.g)(1 = 2)", k="1") is None
+    told.later(at, DONE, {"l": ["1", "2"]})
+    assert told.truth("every pairs(last(a).l, session.g)(1 = 1)", k="1") is None
+    told.later(at, DONE, {"l": ["1"]})
+    assert told.truth("every pairs(last(a).l, session.g)(1 = 1)", k="1") is True
+    assert told.truth("pairs(last(a).l, session.g)(left != right)", k="1") is False
+
+
 # Bounds of work (rule 12).
 
 LISTS = """
