@@ -349,8 +349,9 @@ class Evaluation:
         if value[0] == "missing":
             return Members([], True), 0
         if value[0] in ("unknown", "*"):
-            self._cut(most)
-            return Members([Member(Row(UNKNOWN), False, max(1, most))]), 1
+            many = max(1, most)
+            looked = self._cut(many) == many  # no element is looked at if some may be beyond
+            return Members([Member(Row(UNKNOWN), False, many)]), int(looked)
         elements = value[1] if value[0] == "l" else ()
         return Members([Member(Row(one), True) for one in elements]), self._cut(len(elements))
 

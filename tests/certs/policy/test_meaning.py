@@ -165,3 +165,16 @@ def test_an_unknown_list_counts_with_its_maximum_for_each_list_inside() -> None:
     assert told.evaluated('a.m.l(it = "9")', k="1") == (True, False)
     told.later(at, DONE, {"m": [{"t": "1", "l": ["1", "1"]}] * 2})
     assert told.evaluated('a.m.l(it = "9")', k="1") == (None, True)
+
+
+@pytest.mark.usefixtures("small")
+def test_an_unknown_list_is_cut_if_it_may_have_more_elements_than_are_looked_at() -> None:
+    told = Told(LISTS)
+    at = told.lost("b", k="1")
+    every = "every last(b).l(no a(no a))"
+    assert told.evaluated(every, k="1") == (None, True)
+    told.later(at, DONE, {"l": ["1", "1", "1"]})
+    assert told.evaluated(every, k="1") == (None, True)
+    told.later(at, DONE, {"l": ["1", "1"]})
+    assert told.evaluated(every, k="1") == (True, False)
+    assert told.truth("every last(b).l(no a)", k="1") is True
