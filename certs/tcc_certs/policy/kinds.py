@@ -1175,14 +1175,13 @@ class Kinds:
     def _union(
         self, node: Node, parts: Sequence[Node], scope: _Scope, want: str, beside: Kind | None
     ) -> _Thing:
-        if want in ("term", "any") and self._shape(parts[0], scope) == "term":
+        is_term = want == "any" and self._shape(parts[0], scope) == "term"
+        if want == "term" or is_term:
             return _Options(tuple(parts), scope, beside)
-        if want == "term" and beside is not None:
-            return _Options(tuple(parts), scope, beside)
-        things = [self._thing(part, scope, "source" if want == "term" else want) for part in parts]
+        things = [self._thing(part, scope, want) for part in parts]
         drafts = [thing for thing in things if isinstance(thing, _Draft)]
         if len(drafts) < len(things):
-            if want in ("term", "any"):
+            if want == "any":
                 return _Options(tuple(parts), scope, beside)
             raise Fault("TCC225", node, "`|` joins sets of calls, or the values of a comparison.")
         if all(draft.is_calls for draft in drafts):

@@ -101,6 +101,28 @@ def test_pairs_of_an_unknown_list_may_be_of_different_lengths() -> None:
     assert told.truth("pairs(last(a).l, session.g)(left != right)", k="1") is False
 
 
+# Words.
+
+
+def test_a_parameter_stands_for_the_element_that_it_is_given() -> None:
+    text = """
+    let holds(c) = every this.to(it in c.emails)
+    tool x(to: list of text)
+    tool d(k: text) gives (emails: list of text)
+    """
+    told = Told(text)
+    told.done("d", {"emails": ["p", "q"]}, k="1")
+    assert told.truth("d(holds(it))", to=["p", "q"]) is True
+    assert told.truth("d(holds(it))", to=["p", "z"]) is False
+
+
+def test_flags_are_values_of_a_comparison() -> None:
+    told = Told("tool x(p: flag, q: flag)")
+    assert told.truth("p = q | true", p=True, q=False) is True
+    assert told.truth("p = q | true", p=False, q=True) is False
+    assert told.truth("p != q | true", p=False, q=True) is True
+
+
 # Bounds of work (rule 12).
 
 LISTS = """
