@@ -1,8 +1,8 @@
 """A grammar's text in its one layout, with every comment where it belongs.
 
-The layout follows from the trees and the comments.  The text decides which comment is behind a
-token and which is on a line of its own, and where a blank line is between statements.  The result
-is read again: it has the same tokens and comments.  Cost: linear in the text.
+The layout follows from the trees and the comments.  It keeps comments at the end of a line there,
+and other comments on separate lines.  It keeps one blank line between statements.  The result is
+parsed again, to make sure that it has the same tokens and comments.  Cost: linear in the text.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _written(text: str, statements: Sequence[Tree], gaps: Mapping[int, Gap]) -> 
 
 
 def _write_between(parts: list[str], gap: Gap, *, parted: bool) -> None:
-    """Write what is between two statements, from the end of the one to the next line.
+    """Write the space between two statements, from the end of the first to the next line.
 
     Args:
         parted: there is a blank line, and if nowhere else, then before the comments.

@@ -1,7 +1,7 @@
 """Texts, breaks and groups of them, and how they become lines.
 
-After Oppen, "Prettyprinting", TOPLAS 2(4), 1980: a group that fits is on one line; one that does
-not fit has a new line at all of its breaks, or, if it is filled, only where the next part does not
+After Oppen, "Prettyprinting", TOPLAS 2(4), 1980: a group is on one line if it fits.  Else it has
+a new line at each of its breaks.  A filled group has new lines only where the next part does not
 fit.  Comments of the source force new lines.  Cost: constant for each element.
 """
 
@@ -22,7 +22,7 @@ _COMMENT = re.compile(r"#[^\n]*")
 
 @frozen
 class Comment:
-    """A comment on a line of its own.
+    """A comment on a separate line.
 
     Attributes:
         text: from its `#`, without white space at the end.
@@ -39,7 +39,7 @@ class Gap:
 
     Attributes:
         trailing: the comment on the line on which the first token ends, if there is one.
-        own: those on lines of their own, in order.
+        own: those on separate lines, in order.
         apart: whether a blank line is after the last of them.
     """
 
@@ -77,7 +77,7 @@ def gap_of(text: str, start: int, end: int) -> Gap:
 
 @frozen(kw_only=False)
 class Separator:
-    """What is between two tokens.
+    """The space between two tokens.
 
     Attributes:
         flat: the text between them on one line.
@@ -130,7 +130,7 @@ class Break:
 
     @property
     def forced(self) -> bool:
-        """Whether a new line has to be here."""
+        """Return whether a new line has to be here."""
         return self.always or self.gap is not NOTHING
 
 
@@ -160,7 +160,7 @@ class Elements:
         self.made.append(Close())
 
     def before(self, start: int, separator: Separator) -> None:
-        """Take what is before the token at an offset, comments included."""
+        """Put the space before the token at an offset, with its comments."""
         gap = self._gaps.get(start, NOTHING)
         if separator.breaks or gap is not NOTHING:
             self.made.append(Break(separator.flat, separator.offset, gap, separator.always))

@@ -52,7 +52,7 @@ class Expectation:
         what: ``plans``, ``min_cost``, ``max_depth``; ``always``, ``reachable`` or ``implies``.
         op, value: of a number, in nano-units for a cost.
         statements: of ``always``; of ``reachable`` a `forbid` of the calls.
-        text: the author's text behind ``expect``; of ``implies`` the name of the file.
+        text: the author's text after ``expect``; of ``implies`` the name of the file.
     """
 
     what: str
@@ -65,7 +65,7 @@ class Expectation:
 
 @frozen
 class Compiled:
-    """What the front end makes of a text.
+    """The result of the front end for a text.
 
     Attributes:
         core: None after a mistake.
@@ -145,7 +145,7 @@ def _failed(report: Report, sources: Sequence[texts.Source]) -> Compiled:
 
 @dataclass(slots=True)
 class _Declared:
-    """Names by what they are, each with the tree that declares it first."""
+    """The declared names by kind, each with the tree that declares it first."""
 
     tools: dict[str, Tree] = field(default_factory=dict)
     rules: dict[str, Tree] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """From the trees of conditions, terms and collections to the nodes of :mod:`tcc_certs.policy`.
 
-Each kind of tree has one function in `_FORMS`.  A word stays a word: certs decides what it names.
+Each kind of tree has one function in `_FORMS`.  Words stay words: certs decides their meaning.
 Forms that people write by mistake are reported with the text to write instead.
 Cost: linear in the tree; nothing recurses.
 """
@@ -100,7 +100,7 @@ class Builder:
         return name_value(token) if isinstance(token, Token) else ""
 
     def is_name(self, tree: Tree) -> bool:
-        """Whether a declared name is short enough and shows all of its characters."""
+        """Return whether a declared name is short enough and shows all of its characters."""
         name = self.name(tree)
         hidden = hidden_in(name)
         if len(name) > MAX_NAME:
@@ -153,7 +153,7 @@ def _operands(tree: Tree) -> list[Tree]:
 
 
 def is_taken(tree: Tree) -> bool:
-    """Whether a bare name always means something else in conditions."""
+    """Return whether a bare name always means something else in conditions."""
     token = tree.parts[0]
     bare = isinstance(token, Token) and token.kind == "NAME"
     return bare and isinstance(token, Token) and token.text in (*_TAKEN, "session")

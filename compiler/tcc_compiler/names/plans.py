@@ -51,7 +51,7 @@ class Example:
 
 @frozen
 class PlanSide:
-    """What a core says of plans."""
+    """The plan side of a core."""
 
     calls: tuple[Call, ...]
     patterns: tuple[CallSet, ...]
@@ -330,7 +330,7 @@ class _Plans:
         return ast.Argument(word_of(self.b, name, word), (rest,))
 
     def _let(self, step: Tree, name: str) -> ast.Expression:
-        """What a `let` that is a plain set of calls stands for."""
+        """The expression of a `let` that is a plain set of calls."""
         region = self.b.region(step)
         left = [_MOST_STEPS]
 
@@ -449,7 +449,7 @@ def _check_signatures(b: Builder, tools: Sequence[DeclaredTool]) -> None:
 
 
 def _passed(b: Builder, passes: Sequence[Tree]) -> tuple[str, ...]:
-    """What passes a gate unread, sorted."""
+    """The parts of MCP that pass a gate unread, sorted."""
     found: set[str] = set()
     for token in [token for tree in passes for token in tree.tokens("NAME")]:
         if token.text not in PASSABLE:

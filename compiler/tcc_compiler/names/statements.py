@@ -58,7 +58,7 @@ def definition_of(b: Builder, tree: Tree) -> n.Definition:
 
 
 def calls_of(b: Builder, tree: Tree) -> tuple[n.Node, tuple[n.Node, ...]]:
-    """The set of calls and the filter of what a statement restricts."""
+    """The set of calls that a statement restricts, and its filter."""
     node = b.node(tree)
     if isinstance(node, n.Where) and ungrouped(tree).kind == "apply":
         return node.of, node.conditions
@@ -229,7 +229,7 @@ _PLAIN = "count calls, with a filter and a window at most: count(CALLS(FILTER) w
 
 
 def _counted(b: Builder, head: Tree) -> _Counted | None:
-    """What a limit counts: the set, its filter, the summed field, and the window."""
+    """The counted set of a limit, its filter, the summed field, and the window."""
     node = b.node(head)
     if not isinstance(node, n.Apply) or node.function not in ("count", "sum"):
         near = f"limit count({b.text(head)}) <= n, or {_COUNTS}"

@@ -70,7 +70,7 @@ def tool_of(b: Builder, tree: Tree, shapes: Shapes, steps: Steps) -> DeclaredToo
     """The tool of a tree; None after a mistake in it.
 
     Args:
-        steps: what the arithmetic of a grammar's amounts may still take.
+        steps: the work that is left for the arithmetic of amounts.
     """
     before = b.failed
     name_tree = tree.trees()[0]
@@ -135,7 +135,7 @@ def _made(
 def _answers(
     b: Builder, tree: Tree | None, types: Types, taken: Mapping[str, Tree | Token]
 ) -> tuple[Field, ...] | None:
-    """What a tool gives: the fields of a shape, then its own."""
+    """The answers of a tool: the fields of a shape, then its own."""
     if tree is None:
         return ()
     names = dict(taken)
@@ -154,7 +154,7 @@ def _answers(
 
 
 def _heads_are_there(b: Builder, tree: Tree | None, fields: Sequence[Field]) -> bool:
-    """Whether the member at the head of each argument's place is an argument itself."""
+    """Return whether the member at the head of each argument's place is an argument itself."""
     members = {one.name for one in fields if one.steps == (one.name,)}
     for one, at in zip(fields, tree.trees() if tree else (), strict=True):
         if one.steps and one.steps[0] not in members:
@@ -226,7 +226,7 @@ def _core_model(execute: dict[str, Any] | None, **members: Any) -> Model:
 
 
 def _has_answers(reader: _Attributes, tree: Tree) -> bool:
-    """Whether a strict tool has a listed answer; else it is reported."""
+    """Return whether a strict tool has a listed answer; report a tool without one."""
     if "strict" not in reader.seen or any(one.type is None for one in reader.tool.answers):
         return True
     message = f"{quote(reader.tool.name)} is strict, and lists no answer"
@@ -237,7 +237,7 @@ def _has_answers(reader: _Attributes, tree: Tree) -> bool:
 
 @dataclass(slots=True)
 class _Attributes:
-    """What the block of a tool says.
+    """The attributes in the block of a tool.
 
     Attributes:
         text, binding: of `doc` and `bind`.
@@ -315,7 +315,7 @@ class _Attributes:
         return ast.Condition(word_of(self.b, name, self.b.name(name)), values_of(self.b, values))
 
     def _is_listed(self, tree: Tree) -> bool:
-        """Whether a name is a listed field; else it is reported, as far as others do not."""
+        """Return whether a name is a listed field; report any other name."""
         name = self.b.name(tree)
         fields = {one.name: one for one in (*self.tool.arguments, *self.tool.answers)}
         if name in fields and fields[name].type is not None:

@@ -38,7 +38,7 @@ MAX_NESTED_TYPES = 16
 MAX_FIELDS = 10_000  # of a shape, with those of the shapes inside it
 _WHOLE = (-(1 << 63), (1 << 64) - 1)
 _REST = "*"
-# What other languages call types.
+# Types by their names in other languages.
 _OTHER_TYPES: Mapping[str, str] = {
     "string": "text", "str": "text", "int": "integer", "float": "number", "bool": "flag",
     "boolean": "flag", "any": "json", "datetime": "time", "array": "list of ..", "dict": "object",
@@ -190,7 +190,7 @@ class Types:
             return None
 
     def _nullable(self, others: Sequence[Tree], domain: Tree) -> bool | None:
-        """Whether a field is `T or null`; None after a mistake."""
+        """Return whether a field is `T or null`, or None after a mistake."""
         for other in others:
             if other.kind != "null":
                 hint = "declare it as `json`, or as two fields"
@@ -442,7 +442,7 @@ class Types:
         return sizes["min"], sizes["max"]
 
     def pattern(self, tree: Tree, most: int | None, bound: Tree | None = None) -> str | None:
-        """The pattern behind a `~`; None after a mistake.
+        """The pattern after a `~`; None after a mistake.
 
         Args:
             most: how many characters a text has; None: any number, in slices.
@@ -472,7 +472,7 @@ class Types:
 
 
 def _is_value(text: str) -> bool:
-    """Whether a call can have the value with this canonical text."""
+    """Return whether a call can have the value with this canonical text."""
     try:
         places.plain(declared.json_of(text))
     except Rejected:
@@ -484,7 +484,7 @@ _SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")
 
 
 def is_literal(pattern: str) -> bool:
-    """Whether a pattern has no special character, so that it is one text."""
+    """Return whether a pattern has no special character, so that it is one text."""
     return _SPECIAL.search(pattern) is None
 
 

@@ -1,8 +1,8 @@
-"""Messages about text that does not fit: what was expected, and what to write instead.
+"""Messages about unexpected text: the text that would fit, and the text to write instead.
 
 Each hint is one function or one entry of a table, tried in order.  A hint about a form of another
 language, or about an order of words that people guess, shows the author's own words in the form
-that this language has.  Cost: constant for each mistake, beside the length of its statement.
+that this language has.  Cost: linear in the statement, for each mistake.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tcc_compiler.language.source import Region, Source
 from tcc_compiler.syntax.tables import END
 from tcc_compiler.syntax.tree import Token, region_of
 
-# What each statement looks like.
+# The form of each statement.
 FORMS: Mapping[str, str] = {
     "grammar": '`grammar NAME version "1.0"`',
     "use": '`use "tools.tcg"`',
@@ -90,12 +90,12 @@ class Stuck:
 
     @property
     def begins_line(self) -> bool:
-        """Whether the token is the first one of its line."""
+        """Return whether the token is the first one of its line."""
         line = self.source.text.rfind("\n", 0, self.token.start) + 1
         return not self.source.text[line : self.token.start].strip()
 
     def kind(self, step: int) -> str:
-        """The kind of the token so many steps before the one that does not fit."""
+        """The kind of the token this many steps before the unexpected one."""
         return self.tokens[-step].kind if step <= len(self.tokens) else ""
 
     def text(self, step: int) -> str:
@@ -160,7 +160,7 @@ def _shown(token: Token) -> str:
 
 
 def _opened(tokens: Sequence[Token]) -> list[Token]:
-    """The brackets that are open behind tokens, the innermost last."""
+    """The brackets that are open after tokens, the innermost last."""
     opened: list[Token] = []
     for token in tokens:
         if token.kind in _CLOSING:
@@ -206,7 +206,7 @@ def report_inside(stuck: Stuck, report: Report) -> None:
 
 
 def is_guess(stuck: Stuck) -> bool:
-    """Whether this is `require A before B` or a relative of it."""
+    """Return whether the statement is `require A before B`, or a similar guess."""
     return _guess(stuck) is not None
 
 
@@ -243,7 +243,7 @@ def _guess(stuck: Stuck) -> tuple[Region, str, str] | None:
 
 
 def _order_after(stuck: Stuck) -> tuple[Token, int]:
-    """The `before` or `after` on the line of a `require`, and the end of what it orders."""
+    """The `before` or `after` on the line of a `require`, and the end of its second set."""
     source = stuck.source.text
     end = _end_of_line(source, stuck.token.end)
     depth = 0
@@ -381,7 +381,7 @@ def _plan(stuck: Stuck) -> str | None:
 
 
 def _word_as_name(stuck: Stuck) -> str | None:
-    """A statement word on a line that goes on with a plan: a tool may be called so."""
+    """Hint for a statement word inside of a plan: a tool may have this name."""
     if stuck.keyword in STARTERS and len(stuck.tokens) == 1 and not stuck.expected & {"STRING"}:
         line = stuck.source.text.rfind("\n", 0, stuck.tokens[0].start) + 1
         if stuck.tokens[0].start > line:

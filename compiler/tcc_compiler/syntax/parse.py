@@ -1,7 +1,8 @@
 """From a source text to the trees of its statements, and to messages about its mistakes.
 
-The driver runs the LALR tables of grammar.lark.  A mistake ends its statement; reading goes on at
-the next line that begins a statement, so one run reports the mistakes of all statements.
+The driver runs the LALR tables of grammar.lark.  A mistake ends its statement.  The
+driver continues at the next line that begins a statement, so one run reports the mistakes of all
+statements.
 Cost: linear in the text; a mistake costs its statement once more.  Nothing recurses.
 """
 
@@ -81,8 +82,8 @@ def parse(source: Source, number: int, report: Report) -> File:
 class _Reader:
     """The parser, as far as it has read.
 
-    Invariant: `states` and `values` are the stacks of the parser; `tokens` are those of the
-    statement that is being read; `quiet` is set if a mistake of that statement was reported.
+    Invariant: `states` and `values` are the stacks of the parser.  `tokens` has the tokens of the
+    current statement.  `quiet` is set if a mistake of this statement was reported.
     """
 
     def __init__(self, source: Source, number: int, report: Report) -> None:
@@ -95,7 +96,7 @@ class _Reader:
         self.tokens: list[Token] = []
         self.quiet = False
         self.count = 0
-        # The states before a statement: before the first one, and behind another one.
+        # The states before a statement: before the first one, and after another one.
         repeated = next(
             name for name in self.tables.gotos[self.tables.start] if name.startswith("__start")
         )
@@ -174,11 +175,11 @@ class _Reader:
             values.append(_joined(parts) if make == SPLICED else _tree(kind, parts))
 
     def _is_inside_line(self, token: Token) -> bool:
-        """Whether a token is on the line on which the one before it ends."""
+        """Return whether a token is on the line on which the one before it ends."""
         return bool(self.tokens) and "\n" not in self.source.text[self.tokens[-1].end : token.start]
 
     def _begin(self, token: Token) -> bool:
-        """Begin a statement, which has a line of its own; False if it is another one's order."""
+        """Begin a statement; return False for the `before` of `forbid A before B`."""
         self.quiet = self._is_inside_line(token)
         if self.quiet:
             stuck = self._stuck_at(token)
@@ -246,7 +247,7 @@ class _Reader:
         self._resume(found.start() if found else len(self.source.text))
 
     def _skip_line(self, at: int) -> None:
-        """Go on at the line behind that of `at`."""
+        """Go on at the line after that of `at`."""
         end = self.source.text.find("\n", at)
         self._resume(len(self.source.text) if end < 0 else end + 1)
 
@@ -296,7 +297,7 @@ def _tree(kind: str, parts: list[Any]) -> Tree:
 
 
 def _advance(states: list[int], kind: str, table: Tables) -> bool:
-    """Whether a token fits behind these states; they become those behind it."""
+    """Return whether a token fits after these states, and replace them by the states after it."""
     while True:
         action = table.actions[states[-1]].get(kind)
         if action is None:
@@ -314,7 +315,7 @@ def _advance(states: list[int], kind: str, table: Tables) -> bool:
 
 
 def _accepted(states: Sequence[int], table: Tables) -> frozenset[str]:
-    """The terminals that fit behind these states."""
+    """The terminals that fit after these states."""
     return frozenset(
         [kind for kind in table.actions[states[-1]] if _advance([*states], kind, table)]
     )

@@ -17,7 +17,7 @@ GRAMMAR = Path(__file__).with_name("grammar.lark")
 SERIALISED = Path(__file__).with_name("tables.json")
 END = "$END"
 
-# What a reduction makes of its parts: they go to the tree around, or one part stays itself.
+# The result of a reduction: its parts in the outer tree, its only part, or a tree.
 SPLICED, SINGLE, TREE = range(3)
 
 

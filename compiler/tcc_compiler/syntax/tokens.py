@@ -162,7 +162,7 @@ _HINTS: Mapping[str, str] = {
 
 
 def _meant(text: str) -> str:
-    """What to write instead of a character, or of the run that it begins."""
+    """The text to write instead of a character, or of the run that it begins."""
     known = _HINTS.get(text[0])
     if known is not None:
         return known

@@ -35,7 +35,7 @@ class Token:
 
 
 class Tree:
-    """What a rule of the grammar matched.
+    """A match of a rule of the grammar.
 
     Attributes:
         kind: the rule, or its alias.
@@ -74,7 +74,7 @@ class Tree:
         return [part for part in self.parts if isinstance(part, Token) and part.kind in kinds]
 
     def has(self, kind: str) -> bool:
-        """Whether a token of this kind is directly inside."""
+        """Return whether a token of this kind is directly inside."""
         return any(isinstance(part, Token) and part.kind == kind for part in self.parts)
 
 

@@ -146,3 +146,17 @@ def test_a_text_with_a_mistake_is_not_laid_out() -> None:
     assert [one.code for one in found.diagnostics] == ["TCC101"]
     assert format_text("").text == ""
     assert format_text("# only a comment").text == "# only a comment\n"
+
+
+def test_deep_and_wide_expressions_are_laid_out() -> None:
+    head = 'grammar g version "1"\n'
+    for text in (
+        "before a require " + "not " * 110 + "b\n",
+        "before a require " + "(" * 120 + "b" + ")" * 120 + "\n",
+        "before a require " + " or ".join(["x = 1"] * 2000) + "\n",
+        "forbid " + " | ".join(["a"] * 2000) + "\n",
+        "before a require " + "b(" * 80 + "x = 1" + ")" * 80 + "\n",
+        "plan = " + "(a " * 60 + ")" * 60 + " b" * 2000 + "\n",
+    ):
+        found = laid_out(head + text)
+        assert laid_out(found) == found
