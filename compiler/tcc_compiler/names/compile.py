@@ -503,12 +503,21 @@ class _Compilation:
         except Fault as fault:
             report_fault(fault, Region(0, 0, 0), spans, core, self.report)
             return frozenset()
+        unused = _unused_lets(stated)
         for one in stated:
             self.report.tick()
             if one.broken or self.report.full or (broken and _mentions(one.statement, broken)):
                 continue
+            statement = one.statement
+            if isinstance(statement, n.Require | n.Ask) and unused.intersection(map(id, one.lets)):
+                # No clause uses these lets: they are checked with the first clause of their block.
+                unused.difference_update(map(id, one.lets))
+                lets = sorted(
+                    (*statement.lets, *one.lets), key=lambda let: spans[id(let.body)].start
+                )
+                statement = replace(statement, lets=tuple(lets))
             try:
-                kinds.rule(one.statement)
+                kinds.rule(statement)
             except Fault as fault:
                 report_fault(fault, one.region, spans, core, self.report)
                 if fault.code == "D201":  # the others would go beyond the same bound
@@ -533,6 +542,17 @@ class _Compilation:
             currency=None if currency is None else self.root.string(currency),
             span=self.report.span(self.root.region(self.single["header"])),
         )
+
+
+def _unused_lets(stated: Sequence[Stated]) -> set[int]:
+    """The ids of the lets of blocks that no clause of their block uses."""
+    used: set[int] = set()
+    unused: set[int] = set()
+    for one in stated:
+        if isinstance(one.statement, n.Require | n.Ask):
+            used.update(map(id, one.statement.lets))
+        unused.update(map(id, one.lets))
+    return unused - used
 
 
 _QUESTIONS = ("expect_always", "expect_reachable", "expect_implies")

@@ -126,3 +126,19 @@ def _nodes(core: Core) -> list[n.Node]:
         roots += [*getattr(one, "where", ()), *getattr(one, "per", ())]
         roots += [let.body for let in getattr(one, "lets", ())]
     return [node for root in roots for node in n.walk(root)]
+
+
+@pytest.mark.parametrize(
+    ("block", "codes"),
+    [
+        ("let x = foo  require login", ["TCC202"]),
+        ("let a = amount  let b = a + foo  require a < 3", ["TCC202"]),
+        ("let a = amount  let b = a + 1  require login  require a < 3", []),
+    ],
+)
+def test_a_let_of_a_block_is_checked_although_no_clause_uses_it(
+    block: str, codes: list[str]
+) -> None:
+    head = 'grammar g version "1"\ntool login\ntool pay(amount: number 0 .. 5)\nlimit depth <= 4\n'
+    found = compile_source(f"{head}before pay {{ {block} }}\n")
+    assert [one.code for one in found.diagnostics] == codes
