@@ -1,10 +1,13 @@
-"""A validator to be read: python validate.py LEDGER ARTIFACT.  0 VALID, 1 INVALID, 2 out of scope.
+"""A validator to be read: python validate.py LEDGER ARTIFACT.
 
-Written from docs/spec alone.  In scope: exact counts, the coupled race, finalized keys, r2, costs
-that are points, no cut, potential, beacon or atoms, the seed in the ledger; the certificates of the
-artifact too (of the core's expressions, which no run reads, nothing).  No real number is taken as
-printed: each is computed with 200 digits and a bound of what it is off by, and due where both ends
-round to it.  Decimal rounds +, *, /, ln and exp correctly: a step is off by TINY of its result.
+Exit code 0: VALID. 1: INVALID, a rule of docs/spec is broken. 2: OUT OF SCOPE, nothing is shown.
+Written from docs/spec alone. In scope: the modes exact and surrogate; the races rest and coupled;
+exact, inflated and rounded counts; finalized keys; recipe r2; costs that are points; a ledger with
+its seed. Out of scope: cuts, potentials, beacons, atoms, relaxed and nondeterministic artifacts.
+It checks the certificates of the artifact, too, but does not read the expressions of its core.
+It believes no printed real number. It computes each one with 200 digits and a bound of the error,
+and requires that both ends of this interval round to the printed digits. Decimal rounds
++, *, /, ln and exp correctly, so each step is off by at most TINY times its result.
 """
 
 # fmt: off
@@ -28,15 +31,20 @@ COLUMNS = {"edge_start": "Qn+1", "edge_call": "Ie", "edge_target": "Ie", "rank":
     "accept": "Bn", "plans": "Qn*", "race_count": "Qn*", "cost_to_go": "qn", "core": "B*",
     "residual_to_go": "qn", "state_digest": "Bn32", "call_cost_low": "qc", "call_cost_high": "qc",
     "call_weight": "Qc", "call_price": "Qc", "call_latency_ms": "Qc", "call_epsilon": "Qc",
-    "call_text": "B*", "tools": "B*", "manifest": "B*"}
+    "call_text": "B*", "tools": "B*", "manifest": "B*", "race_mantissa": "Qn",
+    "race_exponent": "In"}
+OPTIONAL = {"race_count", "race_mantissa", "race_exponent"}
 TYPES = {"q": ("I64", 8), "Q": ("U64", 8), "I": ("U32", 4), "B": ("U8", 1)}
 RESERVED = re.compile("grammar|use|tool|rule|plan|start|goal|limit|require|forbid|accept|reject|"
                       "expect|version|any|when|before|after|with")
 OWN = {"run_id", "started_ms", "seed_commitment", "claim_type", "tau", "eta", "top", "count_bits",
-       "run_limits", "privacy_scope"}  # what nothing but the run says
-ALIEN = {"beacon", "client_nonce", "delta", "atoms", "controller", "adapters", "account"}
-class OutOfScope(Exception): ...  # a rule that this program does not have
-def need(holds: object, what: str, error: type[Exception] = ValueError) -> None:
+       "run_limits", "privacy_scope", "mode", "race", "inflate", "truncate"}  # what the run decides
+ALIEN = {"beacon", "client_nonce", "delta", "accounting", "atoms", "controller", "adapters",
+         "account"}
+KINDS = {"open", "downgrade", "node", "expand", "rest", "draw", "leaf", "recovered", "close"}
+class Wrong(Exception): ...  # a rule does not hold
+class OutOfScope(Exception): ...  # this program does not have the rule
+def need(holds: object, what: str, error: type[Exception] = Wrong) -> None:
     if not holds:
         raise error(what)
 def blake(*parts: bytes) -> bytes:  # BLAKE3
@@ -44,11 +52,15 @@ def blake(*parts: bytes) -> bytes:  # BLAKE3
 def written(value: Any) -> bytes:  # Canonical JSON (artifact.md, section 6)
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 def read(raw: bytes, what: str) -> Any:  # the value of canonical bytes
-    value = json.loads(raw)
-    need(written(value) == raw, f"{what} is not canonical")
+    try:
+        value = json.loads(raw)
+        need(written(value) == raw, f"{what} is not canonical")
+    except (ValueError, RecursionError) as error:
+        raise Wrong(f"{what} is not JSON") from error
     return value
 def exact(text: str) -> Fraction:  # An exact decimal in its one form
-    need(re.fullmatch(r"0|-?(0|[1-9][0-9]*)\.[0-9]*[1-9]|-?[1-9][0-9]*", text), f"decimal {text}")
+    form = r"0|-?(0|[1-9][0-9]*)\.[0-9]*[1-9]|-?[1-9][0-9]*"
+    need(type(text) is str and re.fullmatch(form, text), f"decimal {text}")
     return Fraction(text)
 def nano(value: int) -> str:  # The same of nano-units
     text = f"{abs(value) // 10**9}.{abs(value) % 10**9:09}".rstrip("0").rstrip(".")
@@ -93,9 +105,11 @@ def weigh(beta: Fraction, tilt: int, costs: list[int], heavy: list[int]) -> tupl
     return bits, rest
 def container(raw: bytes) -> dict[str, Any]:  # the columns: artifact.md, sections 1 and 2
     base, found = 8 + int.from_bytes(raw[:8], "little"), dict[str, Any]()
+    need(base <= min(65544, len(raw)), "the length of the header")
     at, header, sizes, due = base, read(raw[8:base].rstrip(b" "), "header"), {"32": 32}, {}
     need("plans_mantissa" not in header, "an artifact for a gate", OutOfScope)
-    need(base <= 65544 and COLUMNS.keys() - {"race_count"} <= header.keys(), "columns")
+    need(header.keys() <= COLUMNS.keys(), "other columns than those of a run", OutOfScope)
+    need(COLUMNS.keys() - OPTIONAL <= header.keys(), "columns")
     for name in sorted(header, key=lambda one: (-TYPES[COLUMNS[one][0]][1], one)):
         form, shape = COLUMNS[name], header[name]["shape"]
         (dtype, width), dims = TYPES[form[0]], re.findall(r"[nec*]|32", form)
@@ -113,11 +127,28 @@ def container(raw: bytes) -> dict[str, Any]:  # the columns: artifact.md, sectio
     text = written(due)
     need(raw[8:base] == text + b" " * (-(8 + len(text)) % 64) and at == len(raw), "header")
     return found
+def up(number: int, bits: int) -> int:  # the least m' 2^e that is no less, m' < 2^bits
+    e = max(0, number.bit_length() - bits)
+    return -(-number >> e) << e
+def masses(a: Space, q: int, m: list[int]) -> list[int]:  # of the children: race.md, section 4
+    lifts = [a.bits * (a.rank[q] - 1 - a.rank[p]) for _, p in a.edges[q]]
+    edges = zip(a.edges[q], lifts, strict=True)
+    return [a.call_weight[c] * m[p] << lift for (c, p), lift in edges] + (
+        [1 << a.bits * a.rank[q]] * a.accept[q])
+def recounted(a: Space, m: list[int], rule: Any) -> list[int]:  # counts of a run of its own
+    made = list[int]()
+    for q in range(len(a.edges)):
+        made.append(rule(m[q], sum(masses(a, q, made))))
+    return [*made, 1]
 def check_artifact(raw: bytes) -> Space:  # its certificates: artifact.md, sections 3 to 5
     found = container(raw)
     a = Space(**found, digest=found["manifest digest"])
     a.said, texts, core = (read(found[x], x) for x in ("manifest", "call_text", "core"))
-    need(a.said["version"] == [1, 0] and not a.said["critical"], "its features", OutOfScope)
+    members = "format version critical grammar options counts states edges calls root cost_max"
+    need({*members.split(), "leaf_policy", "columns"} <= a.said.keys(), "manifest")
+    need({"beta", "fraction_bits", "tilt"} <= a.said["options"].keys(), "options")
+    rounds, plain = a.said["critical"] == ["rounded"], a.said["critical"] == []
+    need(a.said["version"] == [1, 0] and (rounds or plain), "its features", OutOfScope)
     need(a.call_cost_low == a.call_cost_high, "costs that are ranges", OutOfScope)
     tools, grammar, options, known = core["tools"], core["grammar"], a.said["options"], {}
     for tool, values, *amounts in core["calls"]:
@@ -127,6 +158,7 @@ def check_artifact(raw: bytes) -> Space:  # its certificates: artifact.md, secti
         seen = [p for p, _ in params if p.get("observed")] if tools[tool].get("strict") else []
         same = tool, *[i for p, i in params if p not in seen]
         known[text] = [int(x) for x in amounts], tool, (same, prod(len(p["values"]) for p in seen))
+    need(all(x in known for x in texts), "C8: calls")
     calls, a.raw, n = [known[x] for x in texts], [x.encode() for x in texts], len(a.rank)
     rows = (a.call_cost_low, a.call_cost_high, a.call_price, a.call_latency_ms, a.call_epsilon)
     need([x[0] for x in calls] == [list(x) for x in zip(*rows, strict=True)], "C8: amounts")
@@ -139,18 +171,27 @@ def check_artifact(raw: bytes) -> Space:  # its certificates: artifact.md, secti
     limits = [x.decode() for x in sorted({limit_text(x, tools) for x in core["limits"]})]
     root = {"grammar": grammar["name"], "limits": limits, "version": grammar["version"]}
     a.context = blake(b"tcc.ctx.root.v1\0", written(root))
-    due = {"format": "tcca", "version": [1, 0], "critical": [], "counts": "exact", "states": n,
+    wide = {"round_counts": options["round_counts"]} if rounds else {}
+    due = {"format": "tcca", "version": [1, 0], "critical": ["rounded"] * rounds, "states": n,
+           "counts": "upper" if rounds else "exact",
            "edges": len(a.edge_call), "calls": len(calls), "grammar": grammar,
            "root": a.state_digest[-1].hex(), "cost_max": top if abs(top) <= BIG else str(top),
            "leaf_policy": {"name": "tcc.leaf", "root": root, "version": 1},
-           "options": {"beta": options["beta"], "fraction_bits": a.bits, "tilt": tilt},
+           "options": {"beta": options["beta"], "fraction_bits": a.bits, "tilt": tilt, **wide},
            "columns": {x: found[x + " digest"] for x in COLUMNS if x in found and x != "manifest"}}
     need(written(a.said) == written(due), "manifest")
-    wide, before, a.edges = [x for x in ("plans", "race_count") if x in found], (-1, b""), []
-    for x in wide:
+    for x in (limbs := [x for x in ("plans", "race_count") if x in found]):
         need(found[x + " room"] == 64 * max(1, -(-max(found[x]).bit_length() // 64)), f"{x}: width")
-    a.m, room = found[wide[-1]], found[wide[-1] + " room"]
-    need(len(wide) == 1 or a.m != a.plans, "race_count repeats plans")
+    before, a.edges, a.rounds = (-1, b""), [], options["round_counts"] if rounds else 0
+    a.m, room = found[limbs[-1]], 2**26 if rounds else found[limbs[-1] + " room"]
+    need(len(limbs) == 1 or (a.m != a.plans and not rounds), "race_count repeats plans")
+    need(rounds == ("race_mantissa" in found) == ("race_exponent" in found), "its rounded counts")
+    if rounds:
+        pairs = list(zip(a.race_mantissa, a.race_exponent, strict=True))
+        need(sum(a.race_exponent) < 2**33, "counts that take a gigabyte", OutOfScope)
+        need(type(a.rounds) is int and 1 <= a.rounds <= 63, "round_counts")
+        need(all(x < 2**a.rounds and (not e or x >> a.rounds - 1) for x, e in pairs), "C4: a pair")
+        a.m = [x << e for x, e in pairs]
     ids = [blake(b"\x11", len(x).to_bytes(4, "little"), x, 2 * y.to_bytes(8, "little", signed=True))
            for x, y in zip(a.raw, a.call_cost_low, strict=True)]
     need(a.edge_start[0] == 0 and a.edge_start[-1] == len(a.edge_call), "edge_start")
@@ -160,11 +201,12 @@ def check_artifact(raw: bytes) -> Space:  # its certificates: artifact.md, secti
         need(low <= high and stop <= 1 and (of or stop) and max(to, default=-1) < q, f"C1, C2: {q}")
         need(all(x < y for x, y in pairwise(of)) and max(of, default=-1) < len(calls), f"C1: {q}")
         need(d == 1 + max([a.rank[p] for p in to], default=-1), f"C2: {q}, the rank")
-        lifts = [a.bits * (d - 1 - a.rank[p]) for p in to]
-        need(max([*lifts, a.bits * d * stop]) < room, f"C4: {q}, a number that is too long")
-        masses = [heavy[c] * a.m[p] << up for (c, p), up in zip(edges, lifts, strict=True)]
-        masses += [1 << a.bits * d for _ in zero]
-        need((a.plans[q], a.m[q]) == (stop + sum(a.plans[p] for p in to), sum(masses)), f"C3: {q}")
+        a.edges.append(edges)
+        longest = max([a.bits * (d - 1 - a.rank[p]) for p in to] + [a.bits * d * stop])
+        need(longest < room, f"C4: {q}, a number that is too long")
+        total = sum(masses(a, q, a.m))
+        need(a.plans[q] == stop + sum(a.plans[p] for p in to), f"C3: {q}")
+        need(a.m[q] == (up(total, a.rounds) if rounds else total), f"C4: {q}")
         least = min(zero + [a.call_cost_low[c] + a.cost_to_go[p] for c, p in edges])
         most = max(zero + [rest[c] + a.residual_to_go[p] for c, p in edges])
         need((a.cost_to_go[q], a.residual_to_go[q]) == (least, most), f"C5: {q}")
@@ -173,127 +215,204 @@ def check_artifact(raw: bytes) -> Space:  # its certificates: artifact.md, secti
         need(before < (before := (d, a.state_digest[q])), f"C6: {q}, the order")
         sisters = [calls[c][2] for c in of if calls[c][2][1] > 1]
         need(all(sisters.count(group) == group[1] for group in sisters), f"C9: {q}")
-        a.edges.append((edges, masses))
     need({*a.edge_target} == {*range(n - 1)} and {*a.edge_call} == {*range(len(calls))}, "C6")
     for column, last in ((a.call_weight, 2**a.bits), (a.call_cost_low, 0), (a.texts, "stop"),
                          (a.rank, 0), (a.m, 1), (a.plans, 1), (a.residual_to_go, 0)):
         column.append(last)  # of `stop`, the call and the state -1
     return a
 
-def check_run(raw: bytes, a: Space) -> str:  # a replay: each record is the one that is due
+def hashed(text: Any) -> bytes:  # of 32 bytes in hex
+    need(type(text) is str and re.fullmatch("[0-9a-f]{64}", text), "32 bytes in hex")
+    return bytes.fromhex(text)
+def chain(raw: bytes) -> list[dict[str, Any]]:  # the records: ledger.md, section 1
     head, records = bytes(32), list[dict[str, Any]]()
     for line in (cut := raw.split(b"\n"))[:-1]:
-        records.append(record := read(line, f"line {len(records) + 1}"))
-        link, head = record.pop("~"), blake(head, written(record))
+        record = read(line, f"line {len(records) + 1}")
+        need(type(record) is dict and "kind" in record, f"line {len(records) + 1} is no record")
+        session = str(record.get("schema")).startswith("tcc.session/") and not records
+        need(not session, "the ledger of a session: `tcc-certs validate` reads it", OutOfScope)
+        link, head = record.pop("~", None), blake(head, written(record))
+        records.append(record)
         need(link == head.hex(), f"line {len(records)}: the chain")
+        need(record["kind"] in KINDS, f"records of another kind, {record['kind']}", OutOfScope)
+        need((record["kind"] == "open") == (len(records) == 1), f"line {len(records)}: open")
     need(records and records[-1]["kind"] == "close", "a ledger without its end", OutOfScope)
-    opened, close, q, root = records[0], records[-1], len(a.edges) - 1, a.context
-    started, after, limits = opened["started_ms"], opened.get("after", []), opened["run_limits"]
-    need(not cut[-1] and type(started) is int and 0 <= started < 2**48, "the end, or started_ms")
+    need(not cut[-1] and records[0] != records[-1], "the end")
+    return records
+def check_open(opened: dict[str, Any], a: Space) -> str:  # the header; the claim that it may have
+    modes, options = {"exact": "RunWiseExact", "surrogate": "RunWiseSurrogate"}, a.said["options"]
+    need(opened.keys() >= OWN, "line 1: open")
+    started, mode, limits = opened["started_ms"], opened["mode"], opened["run_limits"]
+    due = {"keys": "finalized", "recipe": "r2", "alpha": "0", "schema": "tcc.ledger/1.0"}
+    known = not ALIEN & opened.keys() and all(opened.get(x) == y for x, y in due.items())
+    known = known and mode in modes and opened["race"] in ("coupled", "rest")
+    known = known and opened["privacy_scope"] in ("post_processing_only", "raw_input_dependent")
+    need(known, "another mode, race, keys or recipe, a potential, a beacon, atoms", OutOfScope)
+    due |= {"kind": "open", "artifact": a.digest, "grammar": a.said["grammar"]["name"],
+            "grammar_version": a.said["grammar"]["version"], "root_state": a.said["root"],
+            "prf_domain": "tcc.race.v1", "beta": options["beta"], "tilt": options["tilt"]}
+    own = {x: opened[x] for x in {*OWN, "after"} & opened.keys()}
+    need(written(opened) == written(due | own), "line 1: open")
+    need(type(started) is int and 0 <= started < 2**48, "line 1: started_ms")
+    most = modes[mode] if opened["privacy_scope"] == "post_processing_only" else "NoCert"
+    need(opened["claim_type"] in ("NoCert", most), "line 1: claim_type")
+    need(type(limits) is dict and limits.keys() <= {"max_expansions", "max_ms"}, "run_limits")
+    sizes = (opened["top"], opened["count_bits"], opened["truncate"], *limits.values())
+    need(all(type(x) is int and 0 <= x <= BIG for x in sizes) and opened["top"], "line 1: sizes")
+    need(exact(opened["tau"]) > 0 and 0 < exact(opened["eta"]) <= 1, "line 1: tau, eta")
+    need((f := exact(opened["inflate"])) == 1 or (f > 1 and mode == "surrogate"), "inflate")
+    need(mode == "surrogate" or not a.rounds, "line 1: mode")
+    return str(opened["claim_type"])
+def check_run(records: list[dict[str, Any]], a: Space) -> str:  # each is the one that is due
+    q, root, m = len(a.edges) - 1, a.context, a.m
+    opened, close = records[0], records[-1]
+    claim, started, limits = check_open(opened, a), opened["started_ms"], opened["run_limits"]
     def uuid(name: bytes) -> str:  # version 7, of the time and the first 16 bytes of a digest
         t, x = f"{started:012x}", name.hex()
         return f"{t[:8]}-{t[8:]}-7{x[13:16]}-{'89ab'[int(x[16], 16) % 4]}{x[17:20]}-{x[20:32]}"
     body = written({x: y for x, y in opened.items() if x != "run_id"})
     need(opened["run_id"] == uuid(blake(body)), "run_id")
-    for text in after:
-        q, root = dict(a.edges[q][0])[a.raw.index(text.encode())], blake(b"\1", root, text.encode())
-    due = {"mode": "exact", "race": "coupled", "keys": "finalized", "recipe": "r2", "alpha": "0",
-           "inflate": "1", "truncate": a.rank[q], "schema": "tcc.ledger/1.0"}
-    same = not ALIEN & opened.keys() and all(opened[x] == y for x, y in due.items())
-    need(same, "another mode, race, keys or recipe, a cut, a beacon, atoms", OutOfScope)
-    due |= {"kind": "open", "artifact": a.digest, "grammar": a.said["grammar"]["name"],
-            "grammar_version": a.said["grammar"]["version"], "root_state": a.said["root"],
-            "prf_domain": "tcc.race.v1", "beta": a.said["options"]["beta"],
-            "tilt": a.said["options"]["tilt"], **({"after": after} if after else {})}
-    need(written(opened) == written(due | {x: opened[x] for x in OWN}), "line 1: open")
-    top, bits, claim = opened["top"], opened["count_bits"], opened["claim_type"]
-    most = {"post_processing_only": "RunWiseExact", "raw_input_dependent": "NoCert"}
-    need(claim in ("NoCert", most[opened["privacy_scope"]]), "line 1: claim_type")
-    need(all(type(x) is int and 0 <= x <= BIG for x in (top, bits, *limits.values())), "line 1")
-    need(top and exact(opened["tau"]) > 0 and 0 < exact(opened["eta"]) <= 1, "line 1: open")
-    need(limits.keys() <= {"max_expansions", "max_ms"}, "line 1: run_limits")
-    need(not 0 < bits < a.m[q].bit_length(), "counts wider than count_bits", OutOfScope)
+    need(opened.get("after") != [] and type(opened.get("after", [])) is list, "after")
+    for text in opened.get("after", []):  # the run begins where these calls lead
+        to = [p for c, p in a.edges[q] if a.texts[c] == text]
+        need(to, "after: no prefix of a plan")
+        q, root = to[0], blake(b"\1", root, text.encode())
+    need(opened["truncate"] <= a.rank[q], "truncate")
+    need(opened["truncate"] == a.rank[q], "a cut", OutOfScope)
     need({"seed", "opening_salt"} <= close.keys(), "a seed that is withheld", OutOfScope)
-    seed, salt = bytes.fromhex(close["seed"]), bytes.fromhex(close["opening_salt"])
-    committed = blake(b"tcc.seed.v1\0", seed, salt).hex()
-    need(len(seed) == len(salt) == 32 and opened["seed_commitment"] == committed, "seed")
+    seed, salt = hashed(close["seed"]), hashed(close["opening_salt"])
+    need(opened["seed_commitment"] == blake(b"tcc.seed.v1\0", seed, salt).hex(), "seed")
     key = hmac.digest(hmac.digest(root, seed, "sha256"), b"tcc.race.v1\1", "sha256")  # HKDF
+
+    # The counts of the run: inflated, and rounded where they are too wide (race.md, section 4).
+    bits, inflate, top = opened["count_bits"], exact(opened["inflate"]), opened["top"]
+    if inflate > 1:
+        m = recounted(a, m, lambda count, total: max(-(-count * inflate // 1), total))
+    width = (a.race_mantissa[q] if a.rounds and inflate == 1 else m[q]).bit_length()
+    expected, frontier, best, expanded = list[Any](), list[Any](), list[Any](), list[Any]()
+    if 0 < bits < width:
+        m = recounted(a, m, lambda count, total: up(max(count, total), min(bits, 63)))
+        claim = claim.replace("RunWiseExact", "RunWiseSurrogate")
+        expected.append({"kind": "downgrade", "mode": "surrogate", "claim_type": claim,
+                         "guards": ["CountFail"]})
+
+    # Numbers. An arrival is a decimal t and `off`: its error is at most off * TINY * t.
     def word(purpose: bytes, name: bytes) -> int:
         return int.from_bytes(blake3(purpose + name, key=key).digest(8), "little")
-    def less_log(t: Decimal, bound: Fraction, d: int) -> int:  # bound - ln t, in Q64.64
-        found = Fraction(CTX.ln(t))  # t is off by 8 (d + 1) TINY of itself at most
-        return decided(lambda x: round(x * 2**64), bound - found, (8 * d + 20 + abs(found)) * TINY)
-    def push(name: bytes, q: int, up: Any, c: int, at: int, x: int | None) -> None:
-        d, cost = (up.d + 1, up.cost + a.call_cost_low[c]) if up else (0, 0)
-        t = CTX.multiply(up.t, CTX.divide(a.call_weight[c], 2**a.bits)) if up else Decimal(0)
-        if x is not None:  # E(x) / n; of its 1 - U nothing is lost in 65 digits
-            e = CTX.ln(CTX.divide(2**65 - 2 * x - 1, 2**65)).copy_negate()
-            t = CTX.add(t, CTX.divide(CTX.multiply(e, 2 ** (a.bits * a.rank[q])), a.m[q]))
-        calls = up.calls + [a.texts[c]] * (c >= 0) if up else []
-        key = less_log(t, Fraction(a.residual_to_go[q], 2**32) - a.beta * cost / 10**9, d)
+    def later(t: Decimal, x: int, mass: int, rank: int) -> Decimal:  # t + E(x) / n
+        e = CTX.ln(CTX.divide(2**65 - 2 * x - 1, 2**65)).copy_negate()  # 1 - U has 65 digits
+        return CTX.add(t, CTX.divide(CTX.multiply(e, 2 ** (a.bits * rank)), mass))
+    def less_log(t: Decimal, bound: Fraction, off: int) -> int:  # bound - ln t, in Q64.64
+        found = Fraction(CTX.ln(t))
+        return decided(lambda x: round(x * 2**64), bound - found, (off + 20 + abs(found)) * TINY)
+    def entered(name: bytes, bound: Fraction, item: Space) -> dict[str, str]:  # the frontier
+        number, late = (less_log(item.t, x, item.off) for x in (bound, Fraction(0)))
+        heappush(frontier, (-number, name, item))
+        return {"key_raw": shown(number), "neg_log_t": shown(late)}
+
+    # A node or leaf enters; the remainder of a node's children does (race.md, sections 5 and 18).
+    def push(v: Any, at: int, t: Decimal, off: int, won: bool) -> None:  # no v: the root
+        (c, to), calls, x = (-1, q), [], None
+        if v:
+            c, to = [*a.edges[v.q], (-1, -1)][at]
+            calls = v.calls + [a.texts[c]] * (c >= 0)
+            t = CTX.multiply(t, CTX.divide(a.call_weight[c], 2**a.bits))
+        name = (blake(b"\1", v.name, a.raw[c]) if c >= 0 else blake(b"\2", v.name)) if v else root
+        if not won:
+            x = word(b"\3" if v else b"\1", name)
+            t = later(t, x, m[to], a.rank[to])
+        cost = v.cost + a.call_cost_low[c] if v else 0
+        bound = Fraction(a.residual_to_go[to], 2**32) - a.beta * cost / 10**9
+        node = Space(name=name, q=to, t=t, off=off + 8, cost=cost, calls=calls, bound=bound)
         due = {"kind": "node", "node_id": uuid(name), "ctx_digest": name.hex(),
                "ctx_repr": " ".join(calls[-3:]).encode()[-48:].decode(errors="ignore"),
-               "key_raw": shown(key), "neg_log_t": shown(less_log(t, Fraction(0), d)),
-               "state": q if q >= 0 else None, "U": None if x is None else str(x),
-               "parent_id": up and uuid(up.name), "call": up and a.texts[c], "tie_token":
-               at if up else None, "N": str(a.plans[q]) if a.plans[q] < 2**64 else None}
+               "state": to if to >= 0 else None, "U": None if x is None else str(x),
+               "parent_id": v and uuid(v.name), "call": v and a.texts[c], "tie_token": v and at,
+               "Nub" if a.rounds else "N": str(a.plans[to]) if a.plans[to] < 2**64 else None}
+        due |= entered(name, bound, node)
         expected.append({x: y for x, y in due.items() if y is not None})
-        heappush(frontier, (-key, name, Space(name=name, q=q, t=t, d=d, cost=cost, calls=calls)))
+    def draw(v: Space, left: list[Any], step: int, t: Decimal, off: int) -> None:
+        place, total = step.to_bytes(4, "little"), sum(mass for _, mass in left)
+        x = word(b"\5", v.name + place) if step else word(b"\2", v.name)
+        sums = accumulate(mass for _, mass in left)  # phantom mass is the last of them
+        won = left[[(2 * x + 1) * total < 2**65 * one for one in sums].index(True)][0]
+        expected.append({"node_id": uuid(v.name), "W": str(x), "winner": str(won)})
+        expected[-1] |= {"kind": "draw", "step": step} if step else {"kind": "expand"}
+        if opened["race"] == "coupled":
+            for at, _ in left:
+                if at != "phantom":
+                    push(v, at, t, off, at == won)
+            return
+        if won != "phantom":
+            push(v, won, t, off, True)
+        left = [child for child in left if child[0] != won]
+        if any(at != "phantom" for at, _ in left):
+            place = (step + 1).to_bytes(4, "little")
+            x, mass = word(b"\6", v.name + place), sum(mass for _, mass in left)
+            rest = Space(q=None, v=v, left=left, step=step + 1, off=off + 8)
+            rest.t = later(t, x, mass, a.rank[v.q])
+            due = {"kind": "rest", "node_id": uuid(v.name), "step": step + 1, "U": str(x)}
+            expected.append(due | entered(blake(b"\3", v.name, place), v.bound, rest))
     def pop() -> None:
         key, name, v = heappop(frontier)
-        if v.q < 0:
+        if v.q is None:
+            draw(v.v, v.left, v.step, v.t, v.off)
+        elif v.q >= 0:
+            expanded.append(v)
+            left = list[Any](enumerate(masses(a, v.q, m)))
+            phantom = m[v.q] - sum(mass for _, mass in left)
+            draw(v, left + [("phantom", phantom)] * (phantom > 0), 0, v.t, v.off)
+        else:
             early = 1 - Fraction(CTX.exp(v.t.copy_negate()))
-            u = decided(lambda x: x * 2**64 // 1, early, (8 * v.d + 20) * TINY)
-            best[:] = sorted([*best, (key, name, v)], key=lambda one: one[:2])
-            y = {"kind": "leaf", "node_id": uuid(name), "V": shown(-key), "U_P": str(u)}
-            expected.append(y | ({"incumbent": shown(-best[top - 1][0])} if best[top - 1:] else {}))
-            return
-        (edges, masses), x = a.edges[v.q], word(b"\2", name)
-        won = [(2 * x + 1) * a.m[v.q] < 2**65 * edge for edge in accumulate(masses)].index(True)
-        expanded.append(v)
-        expected.append({"kind": "expand", "node_id": uuid(name), "W": str(x), "winner": f"{won}"})
-        for at, (c, to) in enumerate([*edges, (-1, -1)][: len(masses)]):
-            child = blake(b"\2", name) if c < 0 else blake(b"\1", name, a.raw[c])
-            push(child, to, v, c, at, None if at == won else word(b"\3", child))
-    expected, frontier, best, expanded = list[Any](), list[Any](), list[Any](), list[Any]()
-    if begun := len(records) > 2:
-        push(root, q, None, -1, 0, word(b"\1", root))
+            u = decided(lambda x: x * 2**64 // 1, early, (v.off + 20) * TINY)
+            best[:] = sorted([*best, (key, name, v)], key=lambda leaf: leaf[:2])
+            due = {"kind": "leaf", "node_id": uuid(name), "V": shown(-key), "U_P": str(u)}
+            due |= {"incumbent": shown(-best[top - 1][0])} if len(best) >= top else {}
+            expected.append(due)
+
+    # The replay (race.md, section 9), and at each record whether the run may go on.
+    if begun := any(record["kind"] == "node" for record in records):
+        push(None, 0, Decimal(0), 0, False)
     for at, record in enumerate(records[1:], 1):
         over = begun and (not frontier or (len(best) >= top and frontier[0][0] >= best[top - 1][0]))
-        node = begun and not over and frontier[0][2].q >= 0
-        capped = node and len(expanded) == limits.get("max_expansions")
+        next_q = frontier[0][2].q if begun and not over else -1  # of a rest None, of a leaf -1
+        capped = next_q not in (None, -1) and len(expanded) == limits.get("max_expansions")
         if record["kind"] == "recovered":
-            n = record["dropped_bytes"]
+            n = record.get("dropped_bytes")
             due = {"kind": "recovered", "records": at, "dropped_bytes": n}
             need(written(record) == written(due) and type(n) is int and n >= 0, f"line {at + 1}")
         elif record is not close:
             if not expected:
-                need(not over and not capped, f"line {at + 1}: the run had to end")
+                need(begun and not over and not capped, f"line {at + 1}: the run had to end")
                 pop()
             need(written(record) == written(expected.pop(0)), f"line {at + 1}: not what is due")
     stops = {"precision": "", "interrupted": "", "bound" if frontier else "exhausted": "",
              "max_expansions": "CapExceeded", "max_seconds": "Timeout"}
-    ways = [not over, begun and not over, over, capped, node and "max_ms" in limits]
-    guard = dict(x for x, y in zip(stops.items(), ways, strict=True) if y)[close["stop"]]
+    ways = [not over, begun and not over, over, capped, next_q != -1 and "max_ms" in limits]
+    stop, may = str(close.get("stop")), {x for x, way in zip(stops, ways, strict=True) if way}
+    need(stop in may, "close: stop")
     plans = [{"calls": [*v.calls], "cost": nano(v.cost), "leaf_id": name.hex(),
               "value": shown(-key)} for key, name, v in best[:top]]
-    due = {"kind": "close", "stop": close["stop"], "claim_type": claim if over else "NoCert",
+    due = {"kind": "close", "stop": stop, "claim_type": claim if over else "NoCert",
            "law": "softmax", "expansions": len(expanded), "leaves": len(best), "plans": plans,
-           "seed": seed.hex(), "opening_salt": salt.hex(), **({"guards": [guard]} if guard else {})}
+           "seed": seed.hex(), "opening_salt": salt.hex()}
+    due |= {"guards": [stops[stop]]} if stops[stop] else {}
     if frontier:
         due |= {"frontier_key": shown(-frontier[0][0])}
         due |= {"gap": shown(best[top - 1][0] - frontier[0][0])} if len(best) >= top else {}
     need(not expected and written(close) == written(due), "close")
     return str(due["claim_type"])
-def main(arguments: list[str]) -> int:  # says what it finds; the exit code
+def main(arguments: list[str]) -> int:  # prints one line; returns the exit code
     try:
         ledger, artifact = (Path(x).read_bytes() for x in arguments)
-        said, code = f"VALID {check_run(ledger, check_artifact(artifact))}", 0
+        said, code = f"VALID {check_run(chain(ledger), check_artifact(artifact))}", 0
+    except Wrong as error:
+        said, code = f"INVALID {error}", 1
     except OutOfScope as error:
         said, code = f"OUT OF SCOPE {error}", 2
     except (ArithmeticError, AttributeError, LookupError, MemoryError, OSError, RecursionError,
-            TypeError, ValueError) as error:  # whatever a hostile file leads to
-        said, code = f"INVALID {type(error).__name__}: {error}", 1
+            TypeError, ValueError) as error:  # a form that this program does not read
+        said, code = f"OUT OF SCOPE {type(error).__name__}: {error}", 2
     sys.stdout.write(ascii(said)[1:-1] + "\n")
     return code
 if __name__ == "__main__":

@@ -1,14 +1,17 @@
-"""The validator to be read agrees with the definition, and refuses every forgery that it takes."""
+"""The validator to be read agrees with the definition, and refuses every forgery in its scope."""
 
 from __future__ import annotations
 
 import ast
+import base64
 import contextlib
 import io
+import json
 import random
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,7 @@ from tcc_certs.replay import validate as definition
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_file
 from tcc_runtime.artifact.load import load
-from tests.differential.test_ledgers import runtime_ledger
+from tests.differential.test_ledgers import runtime_ledger, settings
 from tests.forgery.artifacts import column_mutants, core_mutants, manifest_mutants
 from tests.forgery.mutants import field_mutants, line_mutants
 from tests.forgery.test_artifact_forgeries import kinds
@@ -29,6 +32,7 @@ from tests.oracle.cores import random_core
 from tests.oracle.examples import example
 from tests.oracle.plans import plans
 from tests.oracle_ledger import artifacts
+from tests.oracle_ledger.upper import drawn_upper
 from tests.oracle_ledger.writer import chained, reference_ledger, reference_records
 
 TOP = Path(__file__).parents[2]
@@ -69,9 +73,9 @@ def raw(name: str, **told: Any) -> bytes:
     return found
 
 
-def test_it_has_at_most_300_lines_and_imports_the_standard_library_and_blake3() -> None:
+def test_it_has_at_most_420_lines_and_imports_the_standard_library_and_blake3() -> None:
     text = SCRIPT.read_text()
-    assert len(text.splitlines()) <= 300
+    assert len(text.splitlines()) <= 420
     names = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
@@ -82,10 +86,17 @@ def test_it_has_at_most_300_lines_and_imports_the_standard_library_and_blake3() 
 
 
 @pytest.mark.parametrize(
-    ("ledger", "code"), [("exact-1.0.ndjson", VALID), ("rest-1.0.ndjson", OUT), ("none", INVALID)]
+    ("ledger", "code"),
+    [("exact-1.0.ndjson", VALID), ("rest-1.0.ndjson", VALID), ("forged", INVALID), ("none", OUT)],
 )
-def test_the_exit_code_is_0_valid_1_invalid_2_out_of_scope(ledger: str, code: int) -> None:
-    paths = [str(GOLDEN / ledger), str(GOLDEN / "exact-1.0.tcca")]
+def test_the_exit_code_is_0_valid_1_invalid_2_out_of_scope(
+    ledger: str, code: int, tmp_path: Path
+) -> None:
+    file = GOLDEN / ledger
+    if ledger == "forged":
+        file = tmp_path / ledger
+        file.write_bytes((GOLDEN / "rest-1.0.ndjson").read_bytes().replace(b"2.41", b"2.42"))
+    paths = [str(file), str(GOLDEN / "exact-1.0.tcca")]
     ended = subprocess.run([sys.executable, str(SCRIPT), *paths], capture_output=True, text=True)
     assert (ended.returncode, ended.stderr) == (code, "")
     assert ended.stdout.split()[0] == ("VALID", "INVALID", "OUT")[code]
@@ -98,9 +109,16 @@ def honest(rng: random.Random) -> tuple[bytes, bytes, dict[str, Any]]:
         words = plans(read, 4)
         if 1 <= len(words) <= 200:
             break
-    beta = rng.choice(["0", "0.5", "1", "3.25", "0.001"])
-    data = build(core, words, beta=beta, tilt=rng.choice([0, 1, 8, 16, 40, 64]))
+    beta, rounded = rng.choice(["0", "0.5", "1", "3.25", "0.001"]), rng.random() < 0.25
+    features = {"round_counts": rng.choice([1, 3, 40, 63])} if rounded else {}
+    data = build(core, words, beta=beta, tilt=rng.choice([0, 1, 8, 16, 40, 64]), **features)
     told: dict[str, Any] = {"seed": rng.randbytes(32), "top": rng.choice([1, 2, 5, 1000])}
+    told["race"] = rng.choice(["coupled", "rest"])
+    told["mode"] = "surrogate" if rounded else rng.choice(["exact", "surrogate"])
+    if told["mode"] == "surrogate":
+        told["inflate"] = rng.choice(["1", "1.7", "3", "1.000001", "12345.678"])
+    if rng.random() < 0.3:
+        told["count_bits"] = rng.randint(1, 70)
     if rng.random() < 0.3:
         told["max_expansions"] = rng.randint(1, 4)
     if rng.random() < 0.2:
@@ -116,8 +134,8 @@ def honest(rng: random.Random) -> tuple[bytes, bytes, dict[str, Any]]:
 
 def test_honest_ledgers_of_random_grammars_and_seeds_are_valid(tmp_path: Path) -> None:
     rng = random.Random(23)
-    claims = set()
-    for _ in range(40):
+    claims, seen = set(), Counter[bytes]()
+    for _ in range(120):
         ledger, data, told = honest(rng)
         code, text = said(tmp_path, ledger, data)
         due = definition(ledger, check(data))
@@ -125,7 +143,56 @@ def test_honest_ledgers_of_random_grammars_and_seeds_are_valid(tmp_path: Path) -
             (code, text.split()[1]) == (due.verdict, due.claim_type) == (VALID, due.claim_type)
         ), told
         claims.add(due.claim_type)
-    assert claims == {"RunWiseExact", "NoCert"}
+        kinds = (b'"kind":"rest"', b'"kind":"draw"', b'"phantom"', b'"CountFail"', b'"Nub"')
+        seen.update(kind for kind in kinds if kind in ledger)
+    assert claims == {"RunWiseExact", "RunWiseSurrogate", "NoCert"}
+    assert len(seen) == 5 and min(seen.values()) >= 5
+
+
+def test_no_valid_ledger_is_called_invalid(tmp_path: Path) -> None:
+    """Of any mode, race and artifact: a form that the program does not read is out of scope."""
+    rng, codes = random.Random(24), Counter[int]()
+    for at in range(80):
+        data = raw("small" if at % 4 else "tiny") if at % 2 else drawn_upper(rng).data
+        checked, loaded = check(data), load(data)
+        for _ in range(3):
+            told = settings(rng, checked)
+            code, text = said(tmp_path, runtime_ledger(loaded, **told), data)
+            assert code in (VALID, OUT), (told, text)
+            assert "Error" not in text, (told, text)
+            codes[code] += 1
+    assert codes[VALID] >= 10 and codes[OUT] >= 100
+
+
+def tcc(folder: Path, *arguments: str) -> None:
+    command = [sys.executable, "-m", "tcc", *arguments]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+
+
+def test_the_ledgers_of_the_command_line_are_read(tmp_path: Path) -> None:
+    """The default run, Surrogate with bounds, an artifact with rounded counts."""
+    grammar = str(TOP / "grammars" / "coding_agent.tcg")
+    tcc(tmp_path, "compile", grammar, "--beta", "8", "-o", "exact.tcca")
+    tcc(tmp_path, "compile", grammar, "--beta", "8", "--round-counts", "20", "-o", "rounded.tcca")
+    for name, options, claim in (
+        ("exact", ["--top", "3", "--seed", "0" * 63 + "1"], "RunWiseExact"),
+        ("exact", ["--mode", "surrogate", "--inflate", "2"], "RunWiseSurrogate"),
+        ("exact", ["--race", "coupled", "--inflate", "2"], "RunWiseSurrogate"),
+        ("rounded", [], "RunWiseSurrogate"),
+    ):
+        tcc(tmp_path, "run", f"{name}.tcca", *options, "--ledger", "l", "--overwrite")
+        files = [(tmp_path / file).read_bytes() for file in ("l", f"{name}.tcca")]
+        assert said(tmp_path, *files) == (VALID, f"VALID {claim}\n")
+
+
+def test_the_ledger_of_a_session_gets_an_answer_of_its_own(tmp_path: Path) -> None:
+    folder = TOP / "tests" / "conformance" / "vectors"
+    vector = json.loads((folder / "session_1_0.json").read_text("utf-8"))
+    data = (GOLDEN / "exact-1.0.tcca").read_bytes()
+    ledger = "".join(f"{line}\n" for line in vector["ledger"]).encode()
+    for artifact in (data, base64.b64decode(vector["artifact"])):
+        code, text = said(tmp_path, ledger, artifact)
+        assert code == OUT and "the ledger of a session" in text and "tcc-certs" in text
 
 
 @pytest.mark.parametrize(
@@ -151,11 +218,16 @@ SCOPE = {
     "exhausted": ("tiny", {"top": 40, "max_expansions": 50}),
     "after": ("small", {"after": ("b",), "top": 3}),
     "silent": ("tiny", {"silent": True}),
+    "rest": ("small", {"race": "rest", "top": 2}),
+    "rest exhausted": ("tiny", {"race": "rest", "top": 40, "mode": "surrogate", "inflate": "1.7"}),
+    "surrogate": ("small", {"mode": "surrogate", "inflate": "3", "top": 3}),
+    "rounds": ("small", {"count_bits": 3, "top": 2}),
     "interrupted": ("tiny", {"interrupt_after": 3, "top": 9}),
 }
 # What takes a ledger out of scope: other settings, fields of other rules, a seed that is not there.
 OUTSIDE = re.compile(
-    "another mode|features|ranges|count_bits|beacon|withheld|without its end|clamped|do not decide"
+    "another mode|features|ranges|a cut|withheld|without its end|clamped|do not decide|"
+    "another kind|of a session|for a gate|other columns"
 )
 
 
