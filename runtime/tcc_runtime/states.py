@@ -15,7 +15,7 @@ from json.encoder import encode_basestring
 from typing import Any, Final, TypeAlias
 
 from tcc_certs.errors import Code, Rejected
-from tcc_runtime.artifact.counts import race_counts, residual_bound
+from tcc_runtime.artifact.counts import cost_bound, race_counts, residual_bound
 from tcc_runtime.artifact.load import Artifact
 
 _MOST_STATES = 1 << 18
@@ -56,7 +56,7 @@ class State:
         count: m, the race count in units of 2^-scale.
         scale: F d, d the greatest rank of a member.
         residual: the residual part of M, Q31.32.
-        cost_to_go: h, nano-units.
+        cost_ahead: least that the calls from here on cost, by the recipe, nano-units.
         plans: N, where it is below 2^64; else None.
         counted, placed: of the record of a node here, its start with the member `N` (or `Nub`), and
             from the end of the parent's id to the index.
@@ -72,7 +72,7 @@ class State:
         "_tables",
         "accepts",
         "complete",
-        "cost_to_go",
+        "cost_ahead",
         "count",
         "counted",
         "cumulative",
@@ -89,7 +89,7 @@ class State:
     )
 
     accepts: bool
-    cost_to_go: int
+    cost_ahead: int
     count: int
     counted: str
     members: tuple[int, ...]
@@ -240,7 +240,7 @@ def _counted(tables: Tables, state: State) -> str:
 
 _LATER: Final[dict[str, Callable[[Tables, State], object]]] = {
     "accepts": lambda tables, state: any(map(tables.artifact.accepts, state.members)),
-    "cost_to_go": lambda tables, state: min(map(tables.artifact.cost_to_go, state.members)),
+    "cost_ahead": lambda tables, state: min(map(tables.cost_ahead, state.members)),
     "counted": _counted,
     "placed": lambda tables, state: f'","state":{state.shown}{PLACED[1:]}',
     "plans": _plans,
@@ -257,6 +257,7 @@ class Tables:
         count: m of a state of the artifact.
         ranks: d of the states of the artifact.
         residual: the residual part of M of a state of the artifact.
+        cost_ahead: least that the calls from a state on cost, by the recipe, nano-units.
         sets: whether a node may have more than one state.
         trusted: whether every certificate of the artifact is said to hold.
         exact: whether a count has to be the sum of the masses, not a bound of it.
@@ -271,6 +272,7 @@ class Tables:
         self.count: Final[Callable[[int], int]] = race_counts(artifact, inflate, bits)
         self.ranks: Final[Sequence[int]] = artifact.automaton.rank
         self.residual: Final[Callable[[int], int]] = residual_bound(artifact, recipe)
+        self.cost_ahead: Final[Callable[[int], int]] = cost_bound(artifact, recipe)
         self.sets: Final[bool] = artifact.nondeterministic
         self.trusted: Final[bool] = artifact.verified
         own = inflate == "1" and bits is None

@@ -190,6 +190,8 @@ class Reference:
             x = self.word(4, item.digest)
             return heuristic(x, self.score(item.calls), Fraction(self.plan.tau))
         least = min(self.cheapest[q] for q in item.states)
+        if self.plan.recipe == "r1":
+            least = self.depth_left(item.states) * min([0, *self.low])
         return nearest(self.score(item.calls, least))
 
     def name(self, digest: bytes) -> str:

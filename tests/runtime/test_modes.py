@@ -148,6 +148,22 @@ def test_one_race_serves_both_key_policies_and_both_recipes():
         assert len({run.plans for run in runs}) == 1
 
 
+def test_fallback_goes_back_by_the_loose_recipe_only():
+    """With r2, M is the best score below, and the search expands one plan; r1 is looser."""
+    expansions = {"r1": [], "r2": []}
+    for number in range(10):
+        rows = random_rows(random.Random(number), 3, 3, 3)
+        data = build(free_core([1, 10**9, 5 * 10**8], 9), rows)
+        for recipe, counts in expansions.items():
+            run, ledger = recorded(load(data), mode="fallback", recipe=recipe)
+            counts.append(run.expansions)
+            root = json.loads(ledger.splitlines()[1])["key_raw"]
+            # No call has a negative cost, so by r1 the score of the empty prefix bounds all.
+            assert recipe == "r2" or root == "0.00000000000000000000"
+            assert validate(ledger, data).verdict == 0
+    assert sum(expansions["r1"]) > sum(expansions["r2"])
+
+
 def test_anchored_runs_draw_fewer_uniforms_and_expand_no_fewer_nodes():
     words = {"finalized": 0, "anchored": 0}
     expansions = dict(words)

@@ -171,7 +171,9 @@ def replay_downgrade(run: ReplayedRun, record: Record, line: int) -> None:
     run.claim, run.falls_back = NO_CERT, False
     from tcc_certs.replay.races.heuristic import FallbackReplay
 
-    run.policy = fallback = FallbackReplay(language=run.language, tau=run.header.tau)
+    run.policy = fallback = FallbackReplay(
+        language=run.language, tau=run.header.tau, recipe=run.header.recipe
+    )
     word = unlogged_words(run.key)
 
     def pushed(item: Node) -> Node:

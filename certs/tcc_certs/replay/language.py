@@ -148,6 +148,7 @@ class Language:
         cost_to_go, residual_to_go: h, nano-units, and g, Q31.32, of each state.
         fraction_bits, beta: F and beta.
         envelope: max(0, largest r of any call), Q31.32: recipe R1's step; 0 where R2 is in use.
+        cheapest: min(0, least cost_low of any call), nano-units: the same of fallback.
         root_digest: D(root).
     """
 
@@ -168,6 +169,7 @@ class Language:
     fraction_bits: int
     beta: tuple[int, int]
     envelope: int
+    cheapest: int
     root_digest: bytes
 
     @property
@@ -230,9 +232,11 @@ class Language:
             ahead = self.rank(states) * self.envelope
         return (numerator << 32) + ahead * denominator, denominator << 32
 
-    def least_cost(self, states: States) -> int:
-        """h of a set, nano-units."""
-        return min([self.cost_to_go[q] for q in states])
+    def least_cost(self, recipe: str, states: States) -> int:
+        """What the calls after a set cost at least, nano-units: h by r2, by r1 a bound of it."""
+        if recipe == "r2":
+            return min([self.cost_to_go[q] for q in states])
+        return self.rank(states) * self.cheapest
 
 
 def language_of(
@@ -311,6 +315,7 @@ def read_language(
         fraction_bits=bits,
         beta=manifest.beta,
         envelope=max([0, *residuals]),
+        cheapest=min([0, *(cost for cost, _ in distinct)]),
         root_digest=root_context(manifest.root_document),
     )
 

@@ -205,7 +205,7 @@ def policy_of(header: Header, language: Language, listing: Listing | None = None
         from tcc_certs.replay.races.heuristic import FallbackReplay, LiteralReplay
 
         if header.mode == "fallback":
-            return FallbackReplay(language=language, tau=header.tau)
+            return FallbackReplay(language=language, tau=header.tau, recipe=header.recipe)
         return LiteralReplay(language=language, recipe=header.recipe)
     anchored, one_by_one = header.keys == "anchored", header.race == "rest"
     met = {} if listing is None else listing.met[0]

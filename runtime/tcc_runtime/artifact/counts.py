@@ -33,6 +33,18 @@ def residual_bound(artifact: Artifact, recipe: str) -> Callable[[int], int]:
     return per_step
 
 
+def cost_bound(artifact: Artifact, recipe: str) -> Callable[[int], int]:
+    """The function from a state to the least that its plans cost, nano-units; of r1 a bound."""
+    if recipe == "r2":
+        return artifact.cost_to_go
+    step = min([0, *artifact.cost_low])
+
+    def per_step(q: int) -> int:
+        return artifact.rank(q) * step
+
+    return per_step
+
+
 def step_envelope(artifact: Artifact) -> int:
     """max(0, the largest residual of any call), Q31.32."""
     beta, bits = artifact.manifest.beta, artifact.manifest.fraction_bits

@@ -1,8 +1,9 @@
 """The fallback: no counts, a value from each leaf's own uniform, bounds without noise.
 
 Text: docs/spec/race.md, section 15.  V = G / tau - beta C - ln E with G = -ln(-ln U) and
-E = -ln(1 - U), U that of the leaf; a node's key is -beta (C + h).  The keys bound the scores and
-not the values, so nothing is claimed.  Cost for a leaf: four logarithms.
+E = -ln(1 - U), U that of the leaf.  A node's key is -beta (C + h), or by recipe r1 the per-step
+envelope.  The keys bound the scores and not the values, so nothing is claimed.  Cost for a leaf:
+four logarithms.
 """
 
 from __future__ import annotations
@@ -140,7 +141,7 @@ class Fallback:
                 order, clamp = _published(self._scored(word, cost))
             else:
                 word, cost = None, spent + call.cost_low
-                order, clamp = bounds[cost + to.state.cost_to_go]
+                order, clamp = bounds[cost + to.state.cost_ahead]
             children.append((order, name, to, None, item, place, edge, word, held, cost, clamp))
         return children
 
@@ -157,7 +158,7 @@ class Fallback:
         if view is None:
             order, clamp = _published(0 if word is None else self._scored(word, cost))
         else:
-            order, clamp = self._bounds[cost + view.state.cost_to_go]
+            order, clamp = self._bounds[cost + view.state.cost_ahead]
         return order, ident, view, *common, word, held, cost, clamp
 
     def _scored(self, word: int, cost: int) -> int:

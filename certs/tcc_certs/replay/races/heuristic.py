@@ -74,10 +74,12 @@ class FallbackReplay:
 
     Attributes:
         tau: above 0, exact decimal (numerator, places).
+        recipe: how the key of a node bounds the scores below it.
     """
 
     language: Language
     tau: tuple[int, int]
+    recipe: str
     draws_winner: bool = False
     one_by_one: bool = False
     law: str = "none"
@@ -99,7 +101,9 @@ class FallbackReplay:
     def _keyed(self, node: Node, x: int | None) -> coupled.Pushed:
         """A node has its bound for a key; a leaf, whose uniform is `x`, its value."""
         if x is None:
-            ahead = 0 if node.states is None else self.language.least_cost(node.states)
+            ahead = 0
+            if node.states is not None:
+                ahead = self.language.least_cost(self.recipe, node.states)
             exact = heuristic_key(score(self.language.beta, node.cost_low + ahead))
         else:
             exact = heuristic_value(x, score(self.language.beta, node.cost_low), self.tau)
@@ -127,7 +131,8 @@ class FallbackReplay:
 # ---- The numbers of fallback, which rest on no race counts.
 #
 # With x = x(4, L), U = (x + 1/2) / 2^64, E = -ln(1 - U) and G = -ln(-ln U), a leaf has the value
-# G/tau - beta*C - ln E, and a node the key -beta*(C + h), each rounded once to Q64.64.
+# G/tau - beta*C - ln E, and a node the key -beta*(C + h), each rounded once to Q64.64.  By recipe
+# r1 h is d * min(0, the least cost of a call).
 
 
 def exponential(x: int) -> Arrival:
