@@ -19,6 +19,9 @@ from tcc_experiments.listing import Listing, exponential, gumbel
 
 M, SCORE, REALISED = "M", "score LSE", "realised LSE"
 BOUNDS = (M, SCORE, REALISED)
+# Bounds of scores that are looser than M: by so much for each step that is left, and recipe R1.
+LOOSE = {"M + 0.5 a step": 0.5, "M + 1 a step": 1.0}
+R1 = "R1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class Tree:
         score: of the prefix that ends at each node, minus its cost.
         best: the greatest score of a leaf at or below each node.
         counts: the number of leaves at or below each node.
+        heights: the most steps that are left at each node.
     """
 
     def __init__(self, shape: Shape, costs: Sequence[float]) -> None:
@@ -65,10 +69,12 @@ class Tree:
             for child in children:
                 self.score[child] = self.score[at] - costs[child]
         self.best, self.counts = list(self.score), [1] * len(costs)
+        self.heights = [0] * len(costs)
         for at in range(len(costs) - 1, -1, -1):
             if children := shape.below[at]:
                 self.best[at] = max(self.best[children.start : children.stop])
                 self.counts[at] = sum(self.counts[children.start : children.stop])
+                self.heights[at] = 1 + max(self.heights[children.start : children.stop])
 
     @cached_property
     def totals(self) -> list[float]:
@@ -193,9 +199,25 @@ def arrivals(tree: Tree, rng: random.Random, factor: int = 1) -> list[float]:
     return found
 
 
-def coupled_keys(tree: Tree, arrival: Sequence[float]) -> list[float]:
-    """M - ln t of every node, which is the value of a leaf."""
-    return [best - log(t) for best, t in zip(tree.best, arrival, strict=True)]
+def coupled_keys(
+    tree: Tree, arrival: Sequence[float], bound: Sequence[float] | None = None
+) -> list[float]:
+    """M - ln t of every node, which is the value of a leaf; another `bound` in place of M."""
+    upper = tree.best if bound is None else bound
+    return [best - log(t) for best, t in zip(upper, arrival, strict=True)]
+
+
+def loose_bounds(tree: Tree) -> dict[str, list[float]]:
+    """Bounds of the scores below each node that are not the best of them; of a leaf its score.
+
+    R1 is the score of the prefix and the greatest gain of a step for each step that is left: no
+    step gains anything here, as costs are not negative.
+    """
+    made = {
+        name: [best + step * left for best, left in zip(tree.best, tree.heights, strict=True)]
+        for name, step in LOOSE.items()
+    }
+    return made | {R1: tree.score}
 
 
 def expected(tree: Tree, factor: int = 1) -> float:
@@ -266,6 +288,11 @@ def fallback_keys(tree: Tree, value: Sequence[float], bound: str) -> list[float]
     if bound == REALISED:
         return log_sums(tree, value)
     upper = tree.best if bound == M else log_sums(tree, tree.score)
+    return bounded_keys(tree, value, upper)
+
+
+def bounded_keys(tree: Tree, value: Sequence[float], upper: Sequence[float]) -> list[float]:
+    """The values of leaves, and the bounds of nodes."""
     return [upper[at] if children else value[at] for at, children in enumerate(tree.shape.below)]
 
 

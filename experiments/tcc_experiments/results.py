@@ -18,6 +18,7 @@ from importlib.metadata import PackageNotFoundError, version as version_of
 from pathlib import Path
 
 from tcc_experiments.figures import drawn
+from tcc_experiments.latex import latex_table
 from tcc_experiments.model import Cell, ClaimFinding, Conclusion, Experiment, ResultTable, Row, Size
 from tcc_experiments.runner import EXPERIMENTS
 from tcc_runtime.ledger.outputs import write_whole
@@ -90,9 +91,18 @@ def csv_text(rows: Sequence[Row]) -> str:
 
 
 def publish(
-    out: Path, experiment: Experiment, conclusion: Conclusion, size: Size, figures: bool
+    out: Path,
+    experiment: Experiment,
+    conclusion: Conclusion,
+    size: Size,
+    figures: bool,
+    latex: bool = False,
 ) -> list[Path]:
-    """Writes the tables, figures and section of an experiment; what was written.
+    """Write the tables, figures and section of an experiment; return the files.
+
+    Args:
+        figures: draw the figures and show them in the section.
+        latex: write each table as LaTeX, too.
 
     Raises:
         MissingExtra: figures are asked for, and matplotlib is not installed.
@@ -101,13 +111,18 @@ def publish(
     files: dict[str, bytes] = {
         f"csv/{table.name}.csv": csv_text(table.rows).encode() for table in conclusion.tables
     }
-    for name, draw in experiment.draw.items():
-        if figures:
+    if latex:
+        files |= {
+            f"latex/{table.name}.tex": latex_table(table, experiment).encode()
+            for table in conclusion.tables
+        }
+    if figures:
+        for name, draw in experiment.draw.items():
             for end, data in drawn(draw, conclusion).items():
                 files[f"figures/{name}{end}"] = data
     path = out / RESULTS
     before = sections(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    before[experiment.name] = section(experiment, conclusion, size)
+    before[experiment.name] = section(experiment, conclusion, size, figures)
     files[RESULTS] = page(before).encode()
     for name, data in files.items():
         write_whole(out / name, data)
@@ -200,22 +215,27 @@ def page(parts: Mapping[str, str]) -> str:
     return f"{_INTRODUCTION}\n{contents}\n{body}"
 
 
-def section(experiment: Experiment, conclusion: Conclusion, size: Size) -> str:
-    """The section of one experiment."""
+def section(experiment: Experiment, conclusion: Conclusion, size: Size, figures: bool) -> str:
+    """The section of one experiment; it shows the figures only if they were drawn."""
     lines = [
         f"## {experiment.title}",
         "",
-        f"`tcc experiments {experiment.name}`; {_made(size)}.",
+        f"`tcc experiments {experiment.name}`; {labels_of(experiment)}; {_made(size)}.",
         "",
     ]
     lines += ["| the paper | here | verdict |", "| --- | --- | --- |"]
     lines += [_finding(finding) for finding in conclusion.findings]
-    for name in experiment.draw:
+    for name in experiment.draw if figures else ():
         lines += ["", f"![{experiment.title}](figures/{name}.svg)"]
     for table in conclusion.tables:
         if table.shown:
             lines += ["", table.caption, "", *_table(table)]
     return "\n".join(lines) + "\n\n"
+
+
+def labels_of(experiment: Experiment) -> str:
+    """The paper's labels of what the experiment measures, or that there are none."""
+    return ", ".join(f"`{label}`" for label in experiment.paper) or "no label of the paper"
 
 
 def _finding(finding: ClaimFinding) -> str:

@@ -27,6 +27,7 @@ from tcc_experiments.runner import EXPERIMENTS, Store, run
 from tcc_runtime.ledger.sinks import MemorySink
 from tests.cli.documents import check_document
 
+ROOT = Path(__file__).parents[2]
 TRUNCATION = EXPERIMENTS["truncation"]
 PARTS = len(TRUNCATION.parts(Size.QUICK))
 MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
@@ -94,6 +95,40 @@ def test_without_matplotlib_the_message_says_what_to_do(
     arguments = ("truncation", "--quick", "--no-figures", "--processes", 1, "--out", tmp_path)
     assert told("experiments", *arguments) == 0
     assert sorted(p.name for p in tmp_path.iterdir()) == [".parts", "RESULTS.md", "csv"]
+    assert "![" not in (tmp_path / "RESULTS.md").read_text("utf-8")
+
+
+def test_an_experiment_without_a_label_of_the_paper_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert told("experiments", "--list") == 0
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    for name, experiment in EXPERIMENTS.items():
+        assert lines[name].endswith(f"({', '.join(experiment.paper) or 'no label of the paper'})")
+    published = sections((ROOT / "experiments" / "RESULTS.md").read_text("utf-8"))
+    for name, text in published.items():
+        labels = EXPERIMENTS[name].paper
+        shown = ", ".join(f"`{label}`" for label in labels) or "no label of the paper"
+        assert f"`tcc experiments {name}`; {shown}; size full, " in text, name
+
+
+def test_the_latex_tables_have_the_cells_of_the_csv_files(tmp_path: Path) -> None:
+    names = ("truncation", "arithmetic")
+    arguments = (*names, "--quick", "--no-figures", "--latex", "--processes", 1)
+    assert told("experiments", *arguments, "--out", tmp_path) == 0
+    files = sorted((tmp_path / "latex").iterdir())
+    assert {path.stem for path in files} == {path.stem for path in (tmp_path / "csv").iterdir()}
+    for path in files:
+        text = path.read_text("utf-8")
+        table = (tmp_path / "csv" / f"{path.stem}.csv").read_text("utf-8")
+        rows = list(csv.reader(table.splitlines()))
+        lines = [line for line in text.splitlines() if line.endswith(r" \\")]
+        assert len(lines) == len(rows) and r"\label{tab:tcc-" in text
+        for line, row in zip(lines, rows, strict=True):
+            assert len(re.findall(r"(?<!\\)&", line)) == len(row) - 1
+        body = re.sub(r"\\[\\%&$#_{}]|^%.*$", "", text, flags=re.MULTILINE)
+        assert body.count("{") == body.count("}")
+        assert not re.search(r"[#$_]", body.replace(r"$\pm$", ""))
 
 
 def test_a_wrong_name_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:

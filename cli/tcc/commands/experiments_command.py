@@ -42,6 +42,7 @@ OnPart = Callable[[str, int, int], None]
 @click.option(
     "--no-figures", is_flag=True, help="write tables and RESULTS.md only; matplotlib is not needed"
 )
+@click.option("--latex", is_flag=True, help="write each table to latex/, too, as a LaTeX table")
 @click.option(
     "--ledgers",
     type=click.Path(file_okay=False, path_type=Path),
@@ -68,6 +69,7 @@ def command(
     out: Path,
     processes: int,
     no_figures: bool,
+    latex: bool,
     ledgers: Path | None,
     draw: bool,
     against: Path | None,
@@ -118,7 +120,7 @@ def command(
         conclusion = experiment.conclude(rows[experiment.name])
         if against is not None:  # before it is written: it may be the same folder
             found_otherwise += differing(against, conclusion)
-        publish(out, experiment, conclusion, size, not no_figures)
+        publish(out, experiment, conclusion, size, not no_figures, latex)
         concluded[experiment.name] = conclusion.findings
     if as_json:
         from tcc.outputs import optional
@@ -166,8 +168,8 @@ def print_list(wanted: Sequence[Experiment], as_json: bool) -> None:
         screen.print_output(ExperimentListOutput(experiments=listed))
         return
     for e in wanted:
-        labels = f" ({', '.join(e.paper)})" if e.paper else ""
-        screen.say(f"{e.name.ljust(14)}{e.title}{labels}")
+        labels = ", ".join(e.paper) or "no label of the paper"
+        screen.say(f"{e.name.ljust(14)}{e.title} ({labels})")
 
 
 def print_differing(folder: Path, found: Sequence[Differing]) -> None:
