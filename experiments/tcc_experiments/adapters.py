@@ -193,8 +193,8 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
                     for row in table
                 ),
                 verdict=ClaimVerdict.DIFFERS,
-                because="the controller chooses by gain, price and the remaining budgets, and "
-                "does not depend on the mode",
+                because="the controller chooses by gain, price and the remaining budgets; the mode "
+                "is no part of its rule, but decides which calls are asked about",
             ),
         ),
     )

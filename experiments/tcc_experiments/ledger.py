@@ -167,10 +167,9 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
                 "ms; the paper's "
                 "own parse times are 1.7 to 15 ms, its validate times 0.04 to 0.18 ms",
                 verdict=ClaimVerdict.DIFFERS,
-                because="0.17 ms for 203 appends is 0.8 us each, less than one logarithm with 64 "
-                "fractional bits takes; tcc derives every digest, uniform, winner, arrival, key "
-                "and "
-                "incumbent "
+                because="0.17 ms for 203 appends is 0.8 us each: enough for two logarithms in "
+                "doubles, not for two that are correctly rounded to 64 fractional bits; tcc "
+                "derives every digest, uniform, winner, arrival, key and incumbent "
                 f"again, {1000 * ms / 203:.0f} us an append, in integers",
             ),
             ClaimFinding(
