@@ -36,7 +36,9 @@ more node (`stop`).
 
 Each seed is the BLAKE3 digest of the name of its experiment and of its numbers, so every run can be
 repeated. Intervals are 95 %, limits of rates are exact (Clopper and Pearson). `tcc experiments
---against experiments` measures again and names each column that differs.
+--against experiments` measures again and names each column that differs. `checksums.txt`
+has the checksums of the data that the experiments read: `python -m
+tcc_experiments.pipeline.checksums --with experiments/checksums.txt` compares them.
 
 Not reproduced, because the paper does not say enough, or because it is impossible:
 
