@@ -78,3 +78,4 @@ def test_the_two_distributions_are_of_one_version_and_need_what_the_kernel_impor
     assert checker["version"] == whole["version"]
     assert checker["requires-python"] == whole["requires-python"]
     assert checker["dependencies"] == [one for one in whole["dependencies"] if "blake3" in one]
+    assert checker["scripts"]["tcc-certs"] == whole["scripts"]["tcc-certs"]
