@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from tcc_runtime.artifact import plans
 from tcc_runtime.artifact.load import load
 from tcc_runtime.artifact.plans import (
     _cheapest_by_sets,
@@ -90,7 +91,7 @@ def test_the_cheapest_plan_is_the_first_of_the_cheapest(drawn):
     for artifact, core, words in drawn:
         cost = {word: sum(core.calls[index].cost_low for index in word) for word in words}
         least = min(cost.values())
-        due = min(texts(core, word) for word in words if cost[word] == least)
+        due = min((len(word), texts(core, word)) for word in words if cost[word] == least)[1]
         assert cheapest_plan(artifact) == due
 
 
@@ -180,10 +181,22 @@ def test_where_counts_are_bounds_plans_have_no_places():
 
 def test_the_cheapest_plans_are_those_of_the_whole_list(drawn):
     for artifact, core, words in drawn:
-        costs = [(sum(core.calls[call].cost_low for call in word), word) for word in words]
-        due = [(cost, texts(core, word)) for cost, word in sorted(costs)]
+        costs = [
+            (sum(core.calls[call].cost_low for call in word), len(word), word) for word in words
+        ]
+        due = [(cost, texts(core, word)) for cost, _, word in sorted(costs)]
         assert list(cheapest_plans(artifact, len(words) + 1)) == due
         assert list(cheapest_plans(artifact, 3)) == due[:3]
+
+
+def test_the_cheapest_plans_are_the_same_however_lengths_are_found(
+    drawn, monkeypatch: pytest.MonkeyPatch
+):
+    for artifact, _, words in drawn:
+        near = list(cheapest_plans(artifact, len(words) + 1)), cheapest_plan(artifact)
+        monkeypatch.setattr(plans, "_NEAR", -1)
+        assert (list(cheapest_plans(artifact, len(words) + 1)), cheapest_plan(artifact)) == near
+        monkeypatch.undo()
 
 
 def test_the_cheapest_plans_are_the_same_by_siblings_and_by_sets_of_states(drawn):
@@ -199,7 +212,10 @@ def test_the_cheapest_plans_of_a_relaxed_artifact_meet_what_it_leaves_to_a_run()
         relaxed = random_relaxed(rng, 60)
         artifact = opened(relaxed.data, relaxed.rows, relaxed=relaxed.named)
         cost = {call.text: call.cost_low for call in relaxed.core.calls}
-        due = sorted((sum(cost[call] for call in plan), plan) for plan in relaxed.plans)
+        due = sorted(
+            ((sum(cost[call] for call in plan), plan) for plan in relaxed.plans),
+            key=lambda found: (found[0], len(found[1]), found[1]),
+        )
         assert list(cheapest_plans(artifact, len(due) + 1)) == due
         seen += len(due) > 1
     assert seen > 2

@@ -24,7 +24,7 @@ def command(artifact: Path, count: int, as_json: bool, **given: Any) -> None:
     """List the N cheapest plans of ARTIFACT (or of a grammar), cheapest first.
 
     The cost of a plan is the sum of its calls' costs; a cost that is a range counts with its low
-    end. Plans of equal cost come in call order.
+    end. Of plans of equal cost shorter ones come first, then those that come first in call order.
     """
     opened = open_artifact(artifact, command="cheapest", options=options_of(given))
     with refusing(artifact):

@@ -530,7 +530,9 @@ class Picked:
 
 
 def cheapest(source: Given, n: int = 1) -> list[Picked]:
-    """The `n` plans of least cost, or all if there are fewer; ties in call order.
+    """The `n` plans of least cost, or all if there are fewer.
+
+    Of equal costs shorter plans come first, then plans in call order.
 
     Args:
         source: an artifact, or a file of one or of a grammar.

@@ -27,9 +27,11 @@ _Step: TypeAlias = "tuple[int, States, Held]"
 _Place: TypeAlias = "tuple[States, Held]"
 # A place on the path of a list, plans given before it, and the remainder of its steps.
 _Row: TypeAlias = "tuple[_Place, int, Iterator[_Step]]"
-# What an edge costs beyond the cost to go of its state, the call, the target.
-_Way: TypeAlias = "tuple[int, int, int]"
+# What an edge costs beyond the cost to go of its state, the calls of the shortest of the cheapest
+# plans by it, the call, the target.
+_Way: TypeAlias = "tuple[int, int, int, int]"
 _MOST_DEAD = 1 << 20
+_NEAR = 64  # states that are looked at before all are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,39 +66,50 @@ def plans_by_depth(artifact: Artifact) -> list[int]:
 
 
 def cheapest_plan(artifact: Artifact) -> tuple[str, ...] | None:
-    """The plan of least cost, the first in call order among equals; D sets of states.
+    """The plan of least cost, of these the shortest, of these the first in call order.
 
     None where that one breaks a statement that the artifact leaves to a run: the least cost is a
-    bound then, and no plan that attains it is known.
+    bound then, and no plan that attains it is known.  Cost: at most the edges of all cheapest
+    plans.
     """
     states: States = (artifact.root,)
     to_go = artifact.cost_to_go(artifact.root)
+    length = LengthAhead(artifact)
     calls: list[str] = []
-    while to_go or not any(map(artifact.accepts, states)):
-        call, states, to_go = _cheapest_step(artifact, states, to_go)
+    for left in range(length.of(artifact.root) - 1, -1, -1):
+        call, states, to_go = _cheapest_step(artifact, states, to_go, left, length)
         calls.append(artifact.texts[call])
     whole = artifact.relaxed is None or contains(artifact, calls)
     return tuple(calls) if whole else None
 
 
-def _cheapest_step(artifact: Artifact, states: States, to_go: int) -> tuple[int, States, int]:
-    """The first call that attains cost to go `to_go`, where it leads, and the cost left there."""
+def _cheapest_step(
+    artifact: Artifact, states: States, to_go: int, calls: int, length: LengthAhead
+) -> tuple[int, States, int]:
+    """The first call that attains cost to go `to_go` with `calls` calls after it.
+
+    Also where it leads, and the cost left there.
+    """
     for call, targets in artifact.steps(states):
         left = to_go - artifact.cost_low[call]
-        kept = tuple(target for target in targets if artifact.cost_to_go(target) == left)
+        kept = [target for target in targets if artifact.cost_to_go(target) == left]
+        kept = [target for target in kept if length.of(target) == calls]
         if kept:
-            return call, kept, left
+            return call, tuple(kept), left
     raise ValueError(f"no edge of the states {states} attains their cost to go")
 
 
 def cheapest_plans(artifact: Artifact, limit: int) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """The `limit` plans of least cost, each with its cost, cheapest first, then in call order.
+    """The `limit` plans of least cost, each with its cost, cheapest first.
+
+    Of equal costs shorter plans come first, then plans in call order.
 
     A prefix is followed in the order of what its cheapest plan costs, which the stored cost to go
     says: with exact counts nothing is looked at that is not the beginning of one of these plans.
     Costs are those of the artifact (`cost_low`), nano-units.  A few steps a call of a plan, and B
-    for each state on the way, once; D * B steps a plan, or more, where the automaton is not
-    deterministic or the artifact leaves statements to a run, and so costs to go are bounds.
+    for each state on the way and on the cheapest plans from there, once; D * B steps a plan, or
+    more, where the automaton is not deterministic or the artifact leaves statements to a run, and
+    so costs to go are bounds.
     """
     if artifact.nondeterministic or artifact.relaxed is not None:
         yield from _cheapest_by_sets(artifact, limit)
@@ -125,63 +138,128 @@ class Costed(Protocol):
         """The least cost of a plan below a state."""
 
 
+class LengthAhead:
+    """Of each state the calls of the shortest of its cheapest plans, computed when asked for.
+
+    Only the edges of cheapest plans are followed; without costs these are all edges. Where the
+    plan is near, some states are looked at; else all that a cheapest plan may pass, once.
+    """
+
+    def __init__(self, states: Costed) -> None:
+        self._states = states
+        self._known: dict[int, int] = {}
+
+    def of(self, q: int) -> int:
+        """The number of calls."""
+        found = self._known.get(q)
+        if found is None:
+            found = self._near(q)
+        return self._all(q) if found is None else found
+
+    def _near(self, q: int) -> int | None:
+        """The number of calls, by layers; None where they have many states."""
+        layer, seen, calls = {q}, 0, 0
+        while not any(map(self._ends, layer)):
+            seen += len(layer)
+            if seen > _NEAR:
+                return None
+            layer = {target for source in layer for target in self._cheapest(source)}
+            calls += 1
+        self._known[q] = calls
+        return calls
+
+    def _all(self, q: int) -> int:
+        """The number of calls, targets first, with a stack of its own."""
+        known = self._known
+        waiting = [q]
+        while waiting:
+            source = waiting[-1]
+            targets = [] if self._ends(source) else self._cheapest(source)
+            unknown = [target for target in targets if target not in known]
+            if unknown:
+                waiting += unknown
+                continue
+            known[source] = 1 + min([known[target] for target in targets], default=-1)
+            waiting.pop()
+        return known[q]
+
+    def _ends(self, q: int) -> bool:
+        return self._states.accepts(q) and not self._states.cost_to_go(q)
+
+    def _cheapest(self, q: int) -> list[int]:
+        """Where the edges lead that a cheapest plan takes."""
+        states = self._states
+        low, to_go, least = states.cost_low, states.cost_to_go, states.cost_to_go(q)
+        return [target for call, target in states.edges(q) if low[call] + to_go(target) == least]
+
+
 def cheapest_in(artifact: Costed, root: int, limit: int) -> Iterator[tuple[int, tuple[str, ...]]]:
     """The `limit` plans of least cost below `root`, as :func:`cheapest_plans` has them."""
-    texts = artifact.texts
+    texts, length = artifact.texts, LengthAhead(artifact)
     rows: dict[int, list[_Way]] = {}
-    # A prefix, as a plan (0) or to be followed (1); its place among its siblings, where it leads.
-    # No two agree in the first three.
-    frontier: list[tuple[int, tuple[int, ...], int, list[_Way], int, int]]
-    frontier = [(artifact.cost_to_go(root), (), 1, [], 0, root)]
+    # Cost and calls of the best plan that begins so; the prefix, as a plan (0) or to be followed
+    # (1); its place among its siblings, where it leads. No two agree in the first four.
+    frontier: list[tuple[int, int, tuple[int, ...], int, list[_Way], int, int]]
+    frontier = [(artifact.cost_to_go(root), length.of(root), (), 1, [], 0, root)]
     given = 0
     while frontier and given < limit:
-        total, calls, open_, siblings, at, q = heappop(frontier)
+        total, _, calls, open_, siblings, at, q = heappop(frontier)
         if not open_:
             yield total, tuple([texts[call] for call in calls])
             given += 1
             continue
         if at + 1 < len(siblings):
             # Siblings are in order, so the next one comes only now.
-            after, call, target = siblings[at + 1]
+            after, more, call, target = siblings[at + 1]
             cost = total - siblings[at][0] + after
-            heappush(frontier, (cost, (*calls[:-1], call), 1, siblings, at + 1, target))
+            ends = len(calls) - 1 + more
+            heappush(frontier, (cost, ends, (*calls[:-1], call), 1, siblings, at + 1, target))
         row = rows.get(q)
         if row is None:
-            row = rows[q] = _ways(artifact, q)
+            row = rows[q] = _ways(artifact, q, length)
         if artifact.accepts(q):
-            heappush(frontier, (total - artifact.cost_to_go(q), calls, 0, row, 0, q))
+            heappush(frontier, (total - artifact.cost_to_go(q), len(calls), calls, 0, row, 0, q))
         if row:
-            after, call, target = row[0]
-            heappush(frontier, (total + after, (*calls, call), 1, row, 0, target))
+            after, more, call, target = row[0]
+            heappush(
+                frontier, (total + after, len(calls) + more, (*calls, call), 1, row, 0, target)
+            )
 
 
-def _ways(artifact: Costed, q: int) -> list[_Way]:
-    """The edges of a state by what they cost beyond its cost to go, then in call order."""
+def _ways(artifact: Costed, q: int, length: LengthAhead) -> list[_Way]:
+    """The edges of a state by cost beyond its cost to go, then by length, then in call order."""
     least, low, to_go = artifact.cost_to_go(q), artifact.cost_low, artifact.cost_to_go
-    return sorted([(low[c] + to_go(p) - least, c, p) for c, p in artifact.edges(q)])
+    return sorted(
+        [(low[c] + to_go(p) - least, 1 + length.of(p), c, p) for c, p in artifact.edges(q)]
+    )
 
 
 def _cheapest_by_sets(artifact: Artifact, limit: int) -> Iterator[tuple[int, tuple[str, ...]]]:
     """:func:`cheapest_plans` over sets of states, and with what is left to a run."""
     statements = _statements(artifact)
     root: States = (artifact.root,)
-    # A prefix, as a plan (0) or to be followed (1); and where it leads.
-    frontier: list[tuple[int, tuple[int, ...], int, States, Held]]
-    frontier = [(artifact.cost_to_go(artifact.root), (), 1, root, statements.start)]
+    length, to_go = LengthAhead(artifact), artifact.cost_to_go
+    # Bounds of the cost and the calls of a plan that begins so; the prefix, as a plan (0) or to be
+    # followed (1); and where it leads.
+    frontier: list[tuple[int, int, tuple[int, ...], int, States, Held]]
+    start = artifact.cost_to_go(artifact.root), length.of(artifact.root)
+    frontier = [(*start, (), 1, root, statements.start)]
     given = 0
     while frontier and given < limit:
-        total, calls, open_, states, held = heappop(frontier)
+        total, _, calls, open_, states, held = heappop(frontier)
         if not open_:
             yield total, tuple(artifact.texts[call] for call in calls)
             given += 1
             continue
-        spent = total - min(map(artifact.cost_to_go, states))
+        spent = total - min(map(to_go, states))
         if _may_stop(artifact, statements, states, held):
-            heappush(frontier, (spent, calls, 0, states, held))
+            heappush(frontier, (spent, len(calls), calls, 0, states, held))
         for call, targets, after in _steps(artifact, statements, states, held):
-            least = min(map(artifact.cost_to_go, targets))
+            least = min(map(to_go, targets))
+            more = min([length.of(target) for target in targets if to_go(target) == least])
             cost = spent + artifact.cost_low[call] + least
-            heappush(frontier, (cost, (*calls, call), 1, targets, after))
+            ends = len(calls) + 1 + more
+            heappush(frontier, (cost, ends, (*calls, call), 1, targets, after))
 
 
 def enumerate_plans(artifact: Artifact, limit: int | None = None) -> Iterator[tuple[str, ...]]:
