@@ -75,7 +75,8 @@ def _sections(command: click.Command, at: click.Context, level: str) -> Iterator
 
 
 def _compiles(options: Iterable[click.Parameter]) -> bool:
-    return {option.name for option in options} >= _COMPILE_OPTIONS
+    # A run has a `--count-bits` of its own.
+    return {option.name for option in options} >= _COMPILE_OPTIONS - {"count_bits"}
 
 
 def _is_shown(option: click.Parameter) -> bool:

@@ -104,9 +104,12 @@ def sections_of(command: click.Command, ctx: click.Context) -> dict[str, list[cl
     if not isinstance(command, Sectioned):
         return {"Options": list(options)}
     named = {one.name: one for one in options}
+    sections = dict(SECTIONS)
+    if command.name == "run":
+        sections["Limits"] = (*SECTIONS["Limits"], "count_bits")
     found: dict[str, list[click.Parameter]] = {
         title: [named.pop(name) for name in names if name in named]
-        for title, names in SECTIONS.items()
+        for title, names in sections.items()
     }
     found["Output"] += named.values()
     return {title: parameters for title, parameters in found.items() if parameters}
@@ -138,6 +141,15 @@ class FlagPair(click.Option):
 def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options of every command that compiles."""
     return all_options(COMPILING)(command)
+
+
+def compile_options_of_run(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a run, in which `--count-bits` is about the run's counts."""
+    from tcc_runtime.settings.settings import TABLE
+
+    (width,) = [option for option in TABLE if option.name == "count_bits"]
+    others = [option for option in COMPILING if option.name != width.name]
+    return all_options([width, *others])(command)
 
 
 def taken(table: Iterable[Option], given: dict[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from tcc.commands.compile_command import command as compile_command
 from tcc.commands.run_command import command as run_command
 from tcc.library import OptionsByName
 from tcc.library.running import SettingsByName
-from tcc.options import COMPILING, flag, running
+from tcc.options import COMPILING, flag
 from tcc_compiler.options import Options
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.settings.settings import TABLE, Settings
@@ -30,6 +30,8 @@ from tests.cli.conftest import Tcc
 ROOT = Path(__file__).parents[2]
 # What a compilation gets from the program that calls it, not from a person.
 GIVEN_BY_PROGRAMS = {"clock", "check", "progress"}
+# Of these a run has its own.
+BUT_COUNT_BITS = tuple(option for option in COMPILING if option.name != "count_bits")
 
 
 def test_the_keywords_of_a_search_are_the_fields_of_the_settings() -> None:
@@ -53,7 +55,7 @@ def test_the_keywords_of_a_compilation_are_the_fields_of_its_options() -> None:
 
 @pytest.mark.parametrize(
     ("command", "table"),
-    [(run_command, running()), (run_command, COMPILING), (compile_command, COMPILING)],
+    [(run_command, TABLE), (run_command, BUT_COUNT_BITS), (compile_command, COMPILING)],
     ids=["run", "run of a grammar", "compile"],
 )
 def test_the_options_of_a_command_are_the_rows_of_the_table(
@@ -250,3 +252,13 @@ def test_a_name_of_two_that_is_told_twice_is_told(tcc: Tcc, artifact: Path) -> N
     drawn = tcc("sample", artifact, "--softmax", "--softmax", "--seed", "00", "--json").json
     assert drawn["law"] == "softmax"
     assert tcc("sample", artifact, "--seed", "00", "--json").json["law"] == "uniform"
+
+
+def test_the_count_bits_of_a_run_are_said_to_be_its_threshold(tcc: Tcc) -> None:
+    texts = {name: " ".join(tcc(name, "--help").out.split()) for name in ("run", "compile")}
+    own = "round race counts of more bits than this up, to bounds: mode surrogate"
+    assert f"--count-bits INTEGER RANGE {own}" in texts["run"] and own not in texts["compile"]
+    assert "--count-bits INTEGER RANGE limit on the bits" in texts["compile"]
+    sections = tcc("run", "--help").out.split("\n\n")
+    (limits,) = [section for section in sections if section.startswith("Limits:")]
+    assert "--count-bits" in limits

@@ -56,7 +56,7 @@ _RUNNING = options.running()
 @click.option("--resume", "resumes", is_flag=True, help="resume the unfinished run of the ledger")
 @options.trust_options
 @options.config_options
-@options.compile_options
+@options.compile_options_of_run
 @options.json_option
 @click.pass_context
 def command(
@@ -157,7 +157,7 @@ def command(
 def _settings(given: dict[str, Any], atoms: tuple[Atom, ...]) -> Settings:
     """The settings among the options; the rest of `given` is for the compiler."""
     chosen = options.taken(_RUNNING, given)
-    # One option for both: what a run does with a count that is too wide is to go without it.
+    # Of a run the option is its own: a grammar is compiled without that limit.
     bits, given["count_bits"] = given["count_bits"], None
     chosen["seed"] = chosen["seed"] or os.urandom(32)
     if chosen["delta"] is not None:

@@ -126,7 +126,11 @@ class Settings:
     )
     count_bits: int = field(
         default=0,
-        metadata={"about": "use no race counts with more bits than this; 0: no limit", "least": 0},
+        metadata={
+            "about": "round race counts of more bits than this up, to bounds: mode surrogate, "
+            "CountFail in the ledger; 0: never",
+            "least": 0,
+        },
     )
     ask: Ask | None = field(
         default=None,
