@@ -18,6 +18,7 @@ TABLES = (
     "count",
     "cheapest",
     "frontend",
+    "components",
     "growth",
     "exponents",
     "floors",

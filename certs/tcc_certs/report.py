@@ -137,7 +137,8 @@ def _valid(checked: CheckedArtifact, compared: CoreReport | None, where: Enforce
         "counts": (2 - manifest.gate) * manifest.states,
         "bounds": 2 * manifest.states,
     }
-    did = ", ".join(f"{number} {name}" for name, number in counted.items())
+    names = {"counts": "suffix counts (SuffixCountDP)"}
+    did = ", ".join(f"{number} {names.get(name, name)}" for name, number in counted.items())
     lines = [f"VALID: {did} of {manifest.grammar} {manifest.version} hold"]
     if manifest.critical:
         lines.append(f"its counts are upper bounds: {', '.join(manifest.critical)}")

@@ -48,7 +48,8 @@ TEXTS: Mapping[Code, str] = {
     Code.TARGET_ORDER: "An edge does not lead to a state with a smaller number: there may be "
     "a cycle.",
     Code.RANK: "A rank is not one more than the greatest among the targets.",
-    Code.PLAN_COUNT: "The number of plans of a state is not the sum over its edges.",
+    Code.PLAN_COUNT: "The number of plans of a state is not the sum over its edges. These numbers "
+    "are the suffix counts, the paper's SuffixCountDP.",
     Code.PLAN_WIDTH: "The numbers of plans are wider than the greatest of them needs.",
     Code.RACE_COUNT: "The race count of a state is not the weighted sum over its edges.",
     Code.RACE_WIDTH: "The race counts are wider than the greatest of them needs.",

@@ -150,7 +150,9 @@ def _counts(fields: dict[str, Any]) -> str:
         reasons.append(f"left to the run: {shortened(tuple(fields['relaxed']))}")
     if fields["round_counts"] is not None:
         reasons.append(f"race counts rounded up to {fields['round_counts']} bits")
-    return f"{fields['counts']} ({'; '.join(reasons)})" if reasons else str(fields["counts"])
+    if fields["counts"] == "exact":
+        return "exact suffix counts (SuffixCountDP)"
+    return f"{fields['counts']} ({'; '.join(reasons)})"
 
 
 def print_description(artifact: Artifact, fields: dict[str, Any]) -> None:

@@ -436,7 +436,7 @@ class Weights:
 
 @frozen(eq=False)
 class SuffixCounts:
-    """Per state: the number of plans N, the race count m.
+    """The suffix counts of each state, the paper's SuffixCountDP: plans N and race count m.
 
     Attributes:
         plans: [limbs, states]; None for a gate.
