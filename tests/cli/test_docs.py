@@ -145,7 +145,7 @@ RUNNERS = {
 
 
 # tests/docs/test_shown.py runs these, and compares what they print; test_policy_page.py the last.
-SHOWN = {"tutorial.md", "auditing.md", "policies.md"}
+SHOWN = {"tutorial.md", "auditing.md", "planning.md", "policies.md"}
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("tutorial.md", "auditing.md")
+PAGES = ("tutorial.md", "auditing.md", "planning.md")
 BLOCK = re.compile(
     r"^```sh\n(?P<text>.*?)^```\n\n"
     r"(?:It prints[^\n]*:\n\n(?P<shown>(?:(?:    [^\n]*)?\n)+))?",
@@ -40,7 +40,10 @@ def same_every_time(text: str) -> str:
 
 def run(text: str, folder: Path) -> str:
     """What a block prints; it has to end well."""
-    shell = f'tcc() {{ python -m tcc "$@"; }}\npython() {{ {shlex.quote(sys.executable)} "$@"; }}\n'
+    shell = (
+        f'tcc() {{ python -m tcc "$@"; }}\npython() {{ {shlex.quote(sys.executable)} "$@"; }}\n'
+        'tcc-certs() { python -m tcc_certs "$@"; }\n'
+    )
     ended = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", shell + text],
         cwd=folder, env=environment(), capture_output=True, text=True, timeout=300,
