@@ -790,23 +790,40 @@ class Kinds:
         if kind.decided and any(answer for _, answer, _ in found):
             message = f"`{name}` is an answer of the call being decided: it does not exist yet."
             raise Fault("TCC225", node, message, self._instead_of_answers(name))
-        first = found[0][0]
-        for other, _, _ in found[1:]:
+        return self._common([one for one, _, _ in found], node, f"`{name}`")
+
+    def _common(self, kinds: Sequence[Kind], node: object, what: str) -> Kind:
+        """What is known of a value that is of one of these kinds.
+
+        Raises:
+            Fault: TCC225: they cannot be compared.
+        """
+        first = kinds[0]
+        if len(kinds) == 1:
+            return first
+        for other in kinds[1:]:
             if not _comparable(first, other):
                 message = (
-                    f"`{name}` is {first.name} in one of these tools and {other.name} in another."
+                    f"{what} is {first.name} in one of these tools and {other.name} in another."
                 )
                 raise Fault("TCC225", node, message)
-        if len(found) == 1:
-            return first
         listed: dict[str, None] = {}
-        if all(other.listed for other, _, _ in found):
-            for other, _, _ in found:
+        if all(other.listed for other in kinds):
+            for other in kinds:
                 self._charge(len(other.listed.texts) // 8)
                 listed |= dict.fromkeys(other.listed.texts)
+        self._charge(sum([len(other.members) for other in kinds]) // 8)
+        members = [dict(other.members) for other in kinds]
+        shared = [name for name in members[0] if all(name in other for other in members)]
+        elements = [other.of for other in kinds if other.of is not None]
         return replace(
-            first, listed=Listed(tuple(listed)), rest=any(o.rest for o, _, _ in found),
-            most=max(other.most for other, _, _ in found),
+            first, listed=Listed(tuple(listed)), rest=any(other.rest for other in kinds),
+            most=max(other.most for other in kinds),
+            of=self._common(elements, node, f"An element of {what}") if elements else None,
+            members=tuple([
+                (name, self._common([other[name] for other in members], node, f"{what}.{name}"))
+                for name in shared
+            ]),
         )  # fmt: skip
 
     def _instead_of_answers(self, name: str) -> str:
@@ -827,10 +844,7 @@ class Kinds:
             if of is None:
                 raise Fault("TCC204", learned, f"`{tool}` has no field `{name}`.")
             found.append(self._declared(of[0]))
-        if not all(_comparable(found[0], other) for other in found):
-            raise Fault("TCC225", learned, "These fields have different types.")
-        same = all(kind == found[0] for kind in found)
-        return found[0] if same else replace(found[0], listed=_NO_VALUES, rest=False)
+        return self._common(found, learned, f"`{learned.name}`")
 
     # What fits where.
 
@@ -1194,11 +1208,8 @@ class Kinds:
         if any(draft.call is None for draft in drafts):
             raise Fault("TCC225", node, "`|` joins sets of calls, or fields of sets of calls.")
         kinds = [draft.own for draft in drafts]
-        if not all(_comparable(kinds[0], kind) for kind in kinds):
-            raise Fault("TCC225", node, "These fields have different types.")
+        own = self._common(kinds, node, "A field")
         sources = tuple([self._finished(draft, node) for draft in drafts])
-        same = all(kind == kinds[0] for kind in kinds)
-        own = kinds[0] if same else replace(kinds[0], listed=_NO_VALUES, rest=False, members=())
         call = Kind(name="call")
         for draft in drafts:
             call = replace(call, tools=call.tools | (draft.call.tools if draft.call else 0))

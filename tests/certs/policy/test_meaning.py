@@ -123,6 +123,20 @@ def test_flags_are_values_of_a_comparison() -> None:
     assert told.truth("p != q | true", p=False, q=True) is True
 
 
+def test_a_member_that_only_some_records_declare_cannot_be_named() -> None:
+    told = Told("""
+    tool x(k: text)
+    tool a gives (r: object (p: text, q: text), l: list of (p: text))
+    tool b gives (r: object (q: text, s: text), l: list of (q: text))
+    """)
+    told.done("b", {"r": {"q": "1", "s": "1"}, "l": []})
+    assert told.truth('(a | b)(r.q = "1")', k="1") is True
+    for text in ("(a | b)(r.p = null)", "(a | b).l(p = null)", "(a.r | b.r)(s = null)"):
+        with pytest.raises(Fault) as fault:
+            told.truth(text, k="1")
+        assert fault.value.code in ("TCC202", "TCC204")
+
+
 # Bounds of work (rule 12).
 
 LISTS = """
