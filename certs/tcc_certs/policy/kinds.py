@@ -671,7 +671,7 @@ class Kinds:
             outer = meant.scope or _FILE
             inner = _Scope(
                 elements=scope.elements, bare=outer.bare, it=outer.it, this=outer.this,
-                names=outer.names, within=scope.within,
+                names=outer.names, within=outer.within,
             )  # fmt: skip
             return self._thing(meant.body, inner, want, beside)
         body, inner = self._open(meant, node, scope)

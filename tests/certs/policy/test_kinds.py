@@ -22,6 +22,7 @@ from tcc_certs.policy.nodes import (
     Since,
     Text,
     This,
+    Times,
     Union,
     Unused,
     Where,
@@ -161,3 +162,11 @@ def test_a_comparison_of_a_field_with_itself_shows_the_other_call() -> None:
     unequal = Where(Word("find"), (Compare("!=", Word("k"), Word("k")),))
     assert fault(equal) == ("TCC231", "same k")
     assert fault(unequal) == ("TCC231", "k != this.k")
+
+
+def test_a_let_may_be_applied_inside_its_own_argument() -> None:
+    double = Definition(name="e", parameters=("p",), body=Times(Word("p"), Number("2")))
+    twice = Where(Word("e"), (Where(Word("e"), (Word("amount"),)),))
+    assert rule(Compare("=", twice, Number("4")), double)
+    circle = Definition(name="e", parameters=("p",), body=Where(Word("e"), (Word("p"),)))
+    assert code(Compare("=", twice, Number("4")), circle) == "TCC225"
