@@ -1258,6 +1258,8 @@ class Kinds:
             if not isinstance(arm, nodes.Arm | nodes.Else) or otherwise is not None:
                 raise Fault("TCC225", arm, "`else` is the last arm of a `match`.")
             value = self._value(arm.term, scope, beside)
+            if beside is not None:
+                self._constant_for(value, beside, arm.term)
             if kind is not None and not _comparable(kind, value.kind):
                 raise Fault("TCC225", arm, "The arms of this `match` have different types.")
             kind = value.kind if kind is None else kind
@@ -1374,7 +1376,7 @@ class Kinds:
         left = self._side(one, other, scope)
         if operator in ("~", "!~"):
             return self._matches(node, left, scope)
-        beside = left.kind if left.kind.listed else None
+        beside = left.kind if left.kind.listed and operator in ("=", "!=") else None
         options = self._options(other, scope, beside, [0])
         self._ensure_not_itself(node, scope)
         terms = []

@@ -9,12 +9,15 @@ from tcc_certs.policy.core import Core, Tool
 from tcc_certs.policy.kinds import Fault, Kinds
 from tcc_certs.policy.nodes import (
     Apply,
+    Arm,
     Compare,
     Definition,
+    Else,
     Every,
     Get,
     It,
     Limit,
+    Match,
     Null,
     Number,
     Require,
@@ -170,3 +173,10 @@ def test_a_let_may_be_applied_inside_its_own_argument() -> None:
     assert rule(Compare("=", twice, Number("4")), double)
     circle = Definition(name="e", parameters=("p",), body=Where(Word("e"), (Word("p"),)))
     assert code(Compare("=", twice, Number("4")), circle) == "TCC225"
+
+
+def test_the_terms_of_a_match_beside_a_listed_field_are_its_values() -> None:
+    arms = (Arm(Number("2"), (Number("1"),)), Else(Number("5")))
+    assert rule(Compare("=", Word("nights"), Match(Word("amount"), arms)))
+    wrong = (Arm(Number("3"), (Number("1"),)), Else(Number("5")))
+    assert code(Compare("=", Word("nights"), Match(Word("amount"), wrong))) == "TCC205"
