@@ -300,11 +300,6 @@ class Kinds:
         self._of_field: dict[int, Kind] = {}  # by the ids of fields of the core
         self._lets = {let.name: let for let in core.lets}
         self._learned = {one.name for one in core.given if isinstance(one, Learned)}
-        self._given: dict[str, Kind] = {}
-        for given in core.given:
-            self._given[given.name] = (
-                self._learned_kind(given) if isinstance(given, Learned) else _kind_of(given)
-            )
         self._shapes: dict[str, str] = {}
         self._sets: dict[int, Tools] = {}
         self._needs: dict[int, int] = {}
@@ -316,6 +311,11 @@ class Kinds:
         self._restricted: tuple[int, Sequence[tuple[Node, _Scope]]] | None = None
         self._bare: set[int] = set()
         self._quoted: set[int] = set()
+        self._given: dict[str, Kind] = {}
+        for given in core.given:
+            self._given[given.name] = (
+                self._learned_kind(given) if isinstance(given, Learned) else _kind_of(given)
+            )
 
     @property
     def bare_texts(self) -> frozenset[int]:
