@@ -151,7 +151,9 @@ class _Reader:
         return tuple(found)
 
     def _field(self, *, answers: bool = False) -> Field:
-        name = self._name()
+        return self._declared(self._name(), answers=answers)
+
+    def _declared(self, name: str, *, answers: bool = False) -> Field:
         optional = self._take("?")
         self._expect(":")
         values: tuple[str, ...] = ()
@@ -221,10 +223,7 @@ class _Reader:
     def _given(self) -> list[Given]:
         name = self._name()
         if not self._take("from"):
-            self._expect(":")
-            if self.token in _TYPES:
-                return [Field(name=name, steps=(name,), type=self._type())]
-            return [Field(name=name, steps=(name,), values=self._values())]
+            return [self._declared(name)]
         sources = []
         while True:
             tool = self._name()
