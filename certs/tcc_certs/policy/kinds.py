@@ -39,15 +39,15 @@ from tcc_certs.values.fields import (
 from tcc_certs.values.places import State
 
 MAX_EXPANDED = 1 << 14  # nodes of a statement once its lets are expanded
-MAX_HEIGHT = 100  # nodes around one another, lets expanded
+MAX_HEIGHT = 80  # nodes around one another, lets expanded
 MAX_LEVELS = 2  # sources inside the filter of a source
 MAX_OPTIONS = 1 << 12
 MAX_KEYS = 8
 FEW_TOOLS = 64  # in a set that has its names
 MAX_SHOWN = 12  # listed values in a message
 MAX_NAMES = 128  # lets of a block, parameters of a let
-MAX_WORK = 1 << 19
-WORK_PER_NODE = 32
+MAX_WORK = 1 << 18
+WORK_PER_NODE = 16
 
 _ORDERS = ("<", "<=", ">", ">=")
 _AGGREGATES = ("last", "count", "distinct", "sum", "min", "max")
@@ -217,7 +217,7 @@ class _Draft:
         return self.is_calls and not (self.conditions or self.marks) and self.within is None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class _Value:
     """A term, its kind, and the kind of the call that it is a row of."""
 
@@ -226,7 +226,7 @@ class _Value:
     call: Kind | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class _Options:
     """Several values of which one is compared, and what they are beside."""
 
@@ -235,7 +235,7 @@ class _Options:
     beside: Kind | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class _Truth:
     """A condition."""
 
@@ -297,12 +297,15 @@ class Kinds:
                     if named is None:
                         named = self._fields[one.name] = _Named()
                     named.of[at] = (one, answer)
+        self._shared: dict[tuple[str, int], Kind] = {}  # by the names and tools of fields
         self._of_field: dict[int, Kind] = {}  # by the ids of fields of the core
         self._lets = {let.name: let for let in core.lets}
         self._learned = {one.name for one in core.given if isinstance(one, Learned)}
         self._shapes: dict[str, str] = {}
         self._sets: dict[int, Tools] = {}
         self._needs: dict[int, int] = {}
+        self._patterns: dict[str, Node] = {}  # of the statement or `let`, with the first place
+        self._sound: set[str] = set()  # patterns that were read
         self._subject: object = None  # the statement or `let` that is looked at
         self._left = 0
         self._height = 0
@@ -329,9 +332,19 @@ class Kinds:
         self._subject = subject
         self._left = MAX_EXPANDED
         self._height = 0
+        self._patterns = {}
 
     def _end(self) -> None:
+        """End a statement or a `let`; its patterns are read here, where the stack is short."""
         self._charge(MAX_EXPANDED - self._left)
+        for pattern, node in self._patterns.items():
+            if pattern in self._sound:
+                continue
+            try:
+                text_syntax.ensure_quick(pattern, 1, "pattern")
+            except Rejected as refusal:
+                raise Fault("TCC225", node, f"This is no pattern: {refusal.mismatch}.") from None
+            self._sound.add(pattern)
 
     def _charge(self, steps: int) -> None:
         """Count steps of work.
@@ -727,27 +740,20 @@ class Kinds:
         if scope.bare is None:
             return None
         own, call = scope.elements[scope.bare]
+        self._charge(len(own.members) // 16)
         for member, kind in own.members:
             if member == name:
                 return _Value(forms.Element(scope.bare), kind)
         holder = own if own.name == "call" else call
         if holder is None:
             return None
-        found = self._known(name, holder.tools)
-        return _Value(forms.Element(scope.bare), found[0][0]) if found else None
+        common = holder.tools & self._fields.get(name, _NOWHERE).has
+        return _Value(forms.Element(scope.bare), self._known(name, common)) if common else None
 
-    def _known(self, name: str, tools: int) -> list[tuple[Kind, bool, int]]:
-        """The kinds of the fields of a name in a set of tools, each with its tools."""
-        named = self._fields.get(name, _NOWHERE)
-        if not tools & named.has:
-            return []
-        if not tools & (tools - 1):
-            declared, answer = named.of[tools.bit_length() - 1]
-            return [(self._declared(declared), answer, tools)]
-        if "slots" not in named.__dict__:
-            self._charge(len(named.of) * (1 + len(self._names) // 512))
-        self._charge(len(named.slots) // 8)
-        return [slot for slot in named.slots if tools & slot[2]]
+    def _known(self, name: str, tools: int) -> Kind:
+        """The kind of one of the fields of a name in tools that have one."""
+        declared, _ = self._fields[name].of[tools.bit_length() - 1]
+        return self._declared(declared)
 
     def _declared(self, declared: Field) -> Kind:
         """The kind of a field of a tool."""
@@ -765,6 +771,7 @@ class Kinds:
 
     def _get(self, of: _Value, name: str, node: Node) -> _Value:
         """A field of a call, record or row."""
+        self._charge(len(of.kind.members) // 16)
         for member, kind in of.kind.members:
             if member == name:
                 return _Value(forms.Get(of.term, name), kind)
@@ -776,10 +783,9 @@ class Kinds:
         raise Fault("TCC204", node, f"A {of.kind.name} has no field `{name}`.")
 
     def _call_field(self, term: Term, kind: Kind, name: str, node: Node) -> Kind:
-        found = self._known(name, kind.tools)
-        has = self._fields.get(name, _NOWHERE).has
-        lacking = kind.tools & ~has
-        if not found:
+        named = self._fields.get(name, _NOWHERE)
+        has, lacking = named.has, kind.tools & ~named.has
+        if not kind.tools & has:
             raise Fault("TCC204", node, f"These calls have no field `{name}`.")
         level = term.level if isinstance(term, forms.Element) else None
         if lacking:
@@ -787,10 +793,22 @@ class Kinds:
                 tool = next(iter(self._tools(lacking & -lacking)))
                 raise Fault("TCC204", node, f"`{tool}` has no field `{name}`.")
             self._needs[level] &= has
-        if kind.decided and any(answer for _, answer, _ in found):
+        if kind.decided and kind.tools & has & ~named.arguments:
             message = f"`{name}` is an answer of the call being decided: it does not exist yet."
             raise Fault("TCC225", node, message, self._instead_of_answers(name))
-        return self._common([one for one, _, _ in found], node, f"`{name}`")
+        if not kind.tools & (kind.tools - 1):
+            return self._known(name, kind.tools)
+        key = (name, kind.tools)
+        if key not in self._shared:
+            self._shared[key] = self._common(self._kinds_in(named, kind.tools), node, f"`{name}`")
+        return self._shared[key]
+
+    def _kinds_in(self, named: _Named, tools: int) -> list[Kind]:
+        """The different kinds of the fields of one name in a set of tools."""
+        if "slots" not in named.__dict__:
+            self._charge(len(named.of) * (1 + len(self._names) // 512))
+        self._charge(len(named.slots) // 8)
+        return [kind for kind, _, mask in named.slots if tools & mask]
 
     def _common(self, kinds: Sequence[Kind], node: object, what: str) -> Kind:
         """What is known of a value that is of one of these kinds.
@@ -799,8 +817,9 @@ class Kinds:
             Fault: TCC225: they cannot be compared.
         """
         first = kinds[0]
-        if len(kinds) == 1:
+        if all(other == first for other in kinds):
             return first
+        self._charge(sum([1 + len(one.members) + len(one.listed.texts) // 8 for one in kinds]))
         for other in kinds[1:]:
             if not _comparable(first, other):
                 message = (
@@ -810,9 +829,7 @@ class Kinds:
         listed: dict[str, None] = {}
         if all(other.listed for other in kinds):
             for other in kinds:
-                self._charge(len(other.listed.texts) // 8)
                 listed |= dict.fromkeys(other.listed.texts)
-        self._charge(sum([len(other.members) for other in kinds]) // 8)
         members = [dict(other.members) for other in kinds]
         shared = [name for name in members[0] if all(name in other for other in members)]
         elements = [other.of for other in kinds if other.of is not None]
@@ -1478,10 +1495,7 @@ class Kinds:
         if not isinstance(right, forms.Constant) or right.state[0] != "s":
             raise Fault("TCC225", node.right, "A pattern is a constant text.")
         pattern = right.state[1]
-        try:
-            text_syntax.ensure_quick(pattern, 1, "pattern")
-        except Rejected as refusal:
-            raise Fault("TCC225", node.right, f"This is no pattern: {refusal.mismatch}.") from None
+        self._patterns.setdefault(pattern, node.right)
         matches = forms.Matches(left.term, pattern)
         return matches if node.operator == "~" else forms.Not(matches)
 
@@ -1531,7 +1545,7 @@ class Kinds:
     def _ensure_no_count_of_nothing(self, node: nodes.Compare, scope: _Scope) -> None:
         """``count(C) = 0`` is written ``no C``."""
         for one, other in ((node.left, node.right), (node.right, node.left)):
-            if other != nodes.Number("0") or not isinstance(one, nodes.Apply):
+            if not isinstance(one, nodes.Apply) or other != nodes.Number("0"):
                 continue
             of = one.arguments[0]
             if one.function != "count" or isinstance(of, nodes.Apply):

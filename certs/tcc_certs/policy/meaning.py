@@ -747,14 +747,14 @@ class Policy:
         self.rules: tuple[Rule, ...] = tuple([kinds.rule(one) for one in core.statements])
         self.bare_texts: frozenset[int] = frozenset(kinds.bare_texts)
         self._of_few: dict[str, list[int]] = {tool.name: [] for tool in core.tools}
-        self._of_many: dict[Tools, list[int]] = {}
+        self._of_many: dict[int, tuple[Tools, list[int]]] = {}  # by the ids of sets
         self._of_tool: dict[str, list[int]] = {}  # of the tools that were called
         for number, rule in enumerate(self.rules):
             if isinstance(rule.tools, frozenset):
                 for tool in rule.tools:
                     self._of_few[tool].append(number)
             elif rule.tools is not None:
-                self._of_many.setdefault(rule.tools, []).append(number)
+                self._of_many.setdefault(id(rule.tools), (rule.tools, []))[1].append(number)
         self._totals = [at for at, rule in enumerate(self.rules) if rule.kind == "total"]
         self._amounts = _amounts(core)
 
@@ -763,7 +763,7 @@ class Policy:
         found = self._of_tool.get(tool)
         if found is None:
             found = list(self._of_few[tool])
-            for tools, numbers in self._of_many.items():
+            for tools, numbers in self._of_many.values():
                 found += numbers if tool in tools else ()
             self._of_tool[tool] = sorted(found)
         return self._of_tool[tool]

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from tcc_certs.formats.codec import Json, encode
 
-MAX_NESTED = 120  # nodes inside one another, as a core may have them
+MAX_NESTED = 80  # nodes inside one another, as a core may have them
 
 # How tightly a form binds, from the loosest: a looser form gets brackets inside a tighter one.
 OR, NEGATED, COMPARED, MODIFIED, SUM, PRODUCT, UNION, SIGN, POSTFIX, ATOM = range(10)
