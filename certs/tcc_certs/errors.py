@@ -315,7 +315,7 @@ class Rejected(Exception):
 
     Args:
         code: the rule that fired.
-        path: the place, such as ``race_count[17]`` or ``line 4: key_raw``.
+        path: the place, such as ``race_count[17]`` or ``line 4: key_raw``, or a JSON pointer.
         expected: what the rule requires, in a form for people.
         found: what the input holds, in a form for people; `mismatch` has both.
     """
@@ -326,7 +326,8 @@ class Rejected(Exception):
         self.expected = clip(expected)
         self.found = clip(found)
         self.mismatch = f"expected {self.expected}, found {self.found}"
-        super().__init__(f"{code.value} at {self.path}: {self.mismatch}")
+        place = f" at {self.path}" if self.path else ""  # the whole document has the empty pointer
+        super().__init__(f"{code.value}{place}: {self.mismatch}")
 
     def __reduce__(self) -> tuple[type[Rejected], tuple[Code, str, str, str]]:
         return Rejected, (self.code, self.path, self.expected, self.found)
@@ -338,7 +339,10 @@ def clip(value: object, width: int = 200) -> str:
     if isinstance(value, int) and value.bit_length() > 4096:
         return f"an integer of {value.bit_length()} bits"
     # What steers a terminal, or cannot be printed, is escaped: the value is out of a hostile file.
-    text = escaped(str(value))
+    try:
+        text = escaped(str(value))
+    except RecursionError:
+        text = f"a {type(value).__name__} that is nested deeply"
     return text if len(text) <= width else f"{text[: width - 40]} ... {text[-32:]}"
 
 

@@ -455,7 +455,25 @@ _KINDS: Mapping[str, type[Any]] = {
 def _statement(value: Json, path: str, code: Code, known: Known) -> Statement:
     kind, made = tagged(value, "kind", _STATEMENTS, "a kind of statement", path, code, known)
     statement: Statement = _KINDS[kind](**made)
+    if isinstance(statement, nodes.Require | nodes.Ask) and statement.lets:
+        _ensure_used(statement, path, code)
     return statement
+
+
+def _ensure_used(statement: nodes.Require | nodes.Ask, path: str, code: Code) -> None:
+    """Every `let` of the block is named in the statement, or in a `let` that it names."""
+    lets = {let.name: let for let in statement.lets}
+    todo = list(statement.where)
+    if isinstance(statement, nodes.Require):
+        todo.append(statement.then)
+    used: set[str] = set()
+    while todo:
+        for node in nodes.walk(todo.pop()):
+            if isinstance(node, nodes.Word) and node.name in lets and node.name not in used:
+                used.add(node.name)
+                todo.append(lets[node.name].body)
+    for i, name in enumerate(lets):
+        ensure(name in used, code, f"{path}.lets[{i}]", "a `let` in use", name)
 
 
 # Fields and their types.

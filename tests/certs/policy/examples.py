@@ -1,12 +1,24 @@
-"""Cores in Python: the example of the language, and a large core."""
+"""Cores in Python: the example of the language, and one with every form."""
 
 from __future__ import annotations
 
-from tcc_certs.core.model import Call, OneCall, Repeat
+from dataclasses import replace
+
+from tcc_certs.core.atoms import canonical_atom
+from tcc_certs.core.model import Alt, Both, Call, Diff, Empty, Model, OneCall, Repeat, RuleRef, Seq
+from tcc_certs.errors import Code
 from tcc_certs.policy import nodes as n
-from tcc_certs.policy.core import Core, Tool
-from tcc_certs.values.declared import NumberType, TextType
-from tcc_certs.values.fields import Field
+from tcc_certs.policy.core import Core, Learned, Tool
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
+from tcc_certs.values.fields import (
+    DateType,
+    Field,
+    FieldType,
+    ListType,
+    NullableType,
+    RecordType,
+    TimeType,
+)
 
 
 def text(name: str, **more: object) -> Field:
@@ -124,3 +136,114 @@ def desk() -> Core:
         given=(text("customer"),),
         statements=statements,
     )
+
+
+def everything() -> Core:
+    """Every kind of declaration, type, statement and node that a core can have."""
+    record = RecordType(
+        fields=(
+            Field(name="id", steps=("id",), type=NumberType(whole=True)),
+            Field(name="state", steps=("meta", "state"), values=("new", '"in use"', "null")),
+        )
+    )
+    types: dict[str, FieldType] = {
+        "currency": TextType(among=("EUR", "USD", ""), most=3),
+        "count": NumberType(whole=True, low="-9223372036854775808", high="18446744073709551615"),
+        "share": NumberType(whole=False, low="0", high="0.5"),
+        "urgent": FlagType(),
+        "raw": JsonType(most=100),
+        "at": TimeType(),
+        "due": TimeType(zone=-330),
+        "day": DateType(),
+        "night": DateType(zone=60),
+        "tags": ListType(of=TextType(), least=1, most=5, distinct=True),
+        "items": ListType(of=record),
+        "maybe": NullableType(of=TextType(pattern="[a-z]+", most=9)),
+        "box": record,
+    }
+    fields = tuple([Field(name=name, steps=(name,), type=kind) for name, kind in types.items()])
+    inner = Field(name="inner", steps=("box", "a/b"), type=TextType(), optional=True)
+    level = Field(name="level", steps=("level",), values=("low", "1.5", "true"), optional=True)
+    state = Field(name="state", steps=("state",), values=("ok", "*"), optional=True, null=True)
+    ids = Field(name="ids", steps=("rows", "*", "id"), type=ListType(of=TextType(), most=20))
+    whole = Field(name="whole", steps=(), type=JsonType(), optional=True, null=True)
+    asked = Model(
+        name="m", price=1, latency=2, epsilon=3, adapter="lora", quality=(25, 2),
+        atom=canonical_atom(
+            {"mechanism": "gaussian", "sigma": "2", "sensitivity": "1"}, "", Code.CORE_SCHEMA
+        ),
+    )  # fmt: skip
+    model = replace(asked, execute=replace(asked, price=1 << 60, latency=5, epsilon=6))
+    tools = (
+        Tool(name="a tool", arguments=(*fields, inner, level), answers=(state, ids, whole)),
+        Tool(
+            name="b", takes="s", gives="t", models=(model,), quotes_same=True, strict=True,
+            errors_failed=True, error_text="error: .*", parallel=True, doc="",
+            bind=("mcp", "x", "y"), arguments=(text("order"),),
+            answers=(listed("done", "yes", "no"),),
+        ),
+        Tool(name="c", bind=("python", "x.y:z"), doc="what \u202e it does"),
+    )  # fmt: skip
+    calls = (
+        Call(text="b(done=no)", tool=1, values=(1,), cost_low=-(1 << 60), cost_high=3,
+             price=1 << 60, latency=2, epsilon=1),
+        Call(text="c", tool=2, values=(), cost_low=0, cost_high=0, price=0, latency=0, epsilon=0),
+    )  # fmt: skip
+    rules = {"r": Seq((OneCall(0), Alt((Empty(), RuleRef("s"))))), "s": Repeat(OneCall(1), 1, 3)}
+    plan = Diff(Both((RuleRef("r"), Repeat(OneCall(1), 0, None))), (OneCall(0),))
+    a, b = word("a tool"), word("b")
+    yes = equal(word("done"), word("yes"))
+    match = n.Match(
+        n.Get(last(b), "done"),
+        (n.Arm(n.Number("1"), (word("yes"),)), n.Else(n.Times(n.Number("2"), word("count")))),
+    )
+    conditions = (
+        n.Between("in", word("count"), n.Number("-5"), n.Add(n.Number("0.5"), match)),
+        n.Not(n.Compare("not in", word("currency"), n.Session("roles"))),
+        n.Every(n.Where(word("tags"), (n.Compare("~", n.It(), n.Text("a.*\\\\\\n")),))),
+        equal(word("maybe"), n.Null()),
+        n.Flag(True),
+        n.Compare(
+            "<", n.Minus(n.Now(), n.Duration("2", "h")), n.Apply("max", (word("at"), word("due")))
+        ),
+        n.Compare("<=", n.Apply("hour", (word("at"), n.Text("+02:00"))), n.Number("20")),
+        n.No(n.Within(n.Since(n.Minus(n.AnyTool(), word("c")), b), "1.5", "m")),
+        n.Compare(">", n.Negative(word("share")), n.Negative(n.Number("-1"))),
+        n.Compare("<", n.Apply("count", (n.Apply("distinct", (word("tags"),)),)), n.Number("3")),
+        n.Where(word("holds"), (n.Text("EUR"), word("currency"))),
+        n.Compare("!=", n.Get(n.This(), "currency"), n.Union((n.Text("EUR"), n.Text("USD")))),
+    )
+    reason = 'Because of "this"'
+    statements: tuple[n.Statement, ...] = (
+        n.Require(on=a, where=(word("urgent"),), then=n.And(conditions), because=reason),
+        n.Require(on=None, then=n.Or((n.Where(b, (yes,)), n.No(b)))),
+        n.Require(on=b, then=n.Unused(n.Where(b, (same("order"),)))),
+        n.Ask(
+            on=b, where=(n.Compare("!=", word("order"), n.Text("x")),), who="lead",
+            within=n.Duration("2", "h"), because=reason,
+        ),
+        n.Ask(on=b, who="lead"),
+        n.Forbid(on=n.Union((b, word("c"))), because=reason),
+        n.Owe(after=b, where=(yes,), calls=b, pays=(same("order"),), within=n.Duration("1", "d")),
+        n.Owe(after=b, calls=word("c")),
+        n.Limit(of=b, most=n.Number("3"), scope="session", because=reason),
+        n.Limit(of=n.AnyTool(), most=n.Number("30")),
+        *[
+            n.Total(what=what, most=most)
+            for what, most in (
+                ("depth", "3"), ("price", "9007199254740993"), ("cost", "-0.5"), ("latency", "0"),
+                ("epsilon", "1.000000001"),
+            )
+        ],
+    )  # fmt: skip
+    holds = n.Definition(
+        name="holds", parameters=("one", "other"), body=n.Compare("!=", word("one"), word("other"))
+    )
+    roles = Field(name="roles", steps=("roles",), type=ListType(of=TextType()))
+    return Core(
+        name="everything", version="\u00e9 1", tools=tools, calls=calls,
+        patterns=(((0, 1),), ((1, 2),)), rules=rules, plan=plan, start="s", goals=("t", "u"),
+        passed=("input", "prompts"),
+        given=(roles, listed("tier", "gold", "free"), Learned(name="o", sources=(("b", "order"),))),
+        lets=(holds,), statements=statements,
+    )  # fmt: skip
