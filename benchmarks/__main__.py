@@ -35,6 +35,7 @@ TABLES = (
     "sessions",
     "proofs",
     "policies",
+    "reading",
     "editor",
     "langgraph",
     "peers",
