@@ -552,7 +552,13 @@ class Kinds:
         for node, outside in filters:
             scope = outside.inside(inner.elements, inner.bare, inner.it, inner.this)
             conditions.append(self._condition(node, scope))
-        return tuple(conditions), self._needs.pop(level)
+        left = self._needs.pop(level)
+        if not left:
+            raise self._no_tool_has_all(filters[-1][0])
+        return tuple(conditions), left
+
+    def _no_tool_has_all(self, node: Node) -> Fault:
+        return Fault("TCC225", node, "No tool of this set has all fields that the filter names.")
 
     def _set(
         self, node: Node, scope: _Scope, where: Sequence[Node] = (), inside: bool = False
@@ -1127,6 +1133,8 @@ class Kinds:
         found = [self._condition(condition, inner) for condition in conditions]
         if narrows:
             mask = self._needs[level]
+            if not mask:
+                raise self._no_tool_has_all(conditions[-1])
             draft.base = forms.Calls(self._tools(mask))
             draft.own = replace(draft.own, tools=mask)
         self._needs.pop(level, None)

@@ -8,18 +8,22 @@ from tcc_certs.core import model
 from tcc_certs.policy.core import Core, Tool
 from tcc_certs.policy.kinds import Fault, Kinds
 from tcc_certs.policy.nodes import (
+    AnyTool,
     Apply,
     Arm,
     Compare,
     Definition,
     Else,
     Every,
+    Forbid,
     Get,
     It,
     Limit,
     Match,
+    No,
     Null,
     Number,
+    Or,
     Require,
     Same,
     Since,
@@ -99,6 +103,19 @@ def test_elements_of_a_list_have_no_calls_that_modifiers_speak_of() -> None:
     assert code(Compare(">", Apply("sum", (Since(prices, Word("find")),)), Number("1"))) == "TCC225"
     rows = Get(Get(Word("find"), "items"), "price")
     assert rule(Compare(">", Apply("sum", (Within(rows, "1", "d"),)), Number("1")))
+
+
+def test_a_filter_whose_fields_no_tool_has_together_leaves_no_set() -> None:
+    either = Or((Compare("=", Word("amount"), Number("1")), Word("ok")))
+    assert code(No(Where(AnyTool(), (either,)))) == "TCC225"
+    assert rule(No(Where(AnyTool(), (Word("ok"),))))
+    forbid = Forbid(on=AnyTool(), where=(either,))
+    core = Core(
+        name="g", version="1", tools=TOOLS, rules={}, plan=model.Empty(), statements=(forbid,)
+    )  # fmt: skip
+    with pytest.raises(Fault) as fault:
+        Kinds(core).rule(forbid)
+    assert fault.value.code == "TCC225"
 
 
 def test_the_last_flag_is_compared_and_is_no_condition() -> None:
