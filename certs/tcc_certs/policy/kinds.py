@@ -458,9 +458,16 @@ class Kinds:
 
     def _lets_in(self, let: Definition) -> list[str]:
         """The lets of the file that the body of a `let` names."""
-        parameters = set(let.parameters)
-        names = [node.name for node in nodes.walk(let.body) if isinstance(node, Word)]
-        return [name for name in names if name in self._lets and name not in parameters]
+        applied = {id(node.of) for node in nodes.walk(let.body) if isinstance(node, nodes.Where)}
+        found = []
+        for node in nodes.walk(let.body):
+            other = self._lets.get(node.name) if isinstance(node, Word) else None
+            if other is None or other.name in let.parameters:
+                continue
+            # A word with the name of a `let` with parameters is that `let` only before parentheses.
+            if not other.parameters or id(node) in applied:
+                found.append(other.name)
+        return found
 
     def _owe(self, owe: nodes.Owe) -> forms.Rule:
         tools, where, scope = self._restrict(owe.after, owe.where, owe, decided=False)
@@ -1203,6 +1210,8 @@ class Kinds:
             within=scope.within,
         )  # fmt: skip
         conditions, _ = self._filter(filters, inner, level, mask)
+        # What these speak of may have changed since the earlier call: it counts as a use.
+        conditions = tuple([one for one in conditions if not self._may_change(one)])
         same = [
             forms.Same(forms.Get(forms.Element(level), key), forms.Get(forms.Element(0), key))
             for key in keys
@@ -1210,6 +1219,14 @@ class Kinds:
         mark = _Draft(forms.Calls(self._tools(mask)), level, own, None, [*conditions, *same])
         draft.marks.append(self._finished(mark, of))
         return forms.Some(self._finished(draft, of))
+
+    def _may_change(self, condition: Condition) -> bool:
+        """Whether a condition on a call can become another truth later."""
+        return any(
+            isinstance(form, Source | forms.Now)
+            or (isinstance(form, forms.Attribute) and form.name in self._learned)
+            for form in walk(condition)
+        )
 
     def _union(
         self, node: Node, parts: Sequence[Node], scope: _Scope, want: str, beside: Kind | None

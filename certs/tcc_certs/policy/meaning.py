@@ -756,7 +756,7 @@ class Policy:
             elif rule.tools is not None:
                 self._of_many.setdefault(id(rule.tools), (rule.tools, []))[1].append(number)
         self._totals = [at for at, rule in enumerate(self.rules) if rule.kind == "total"]
-        self._amounts = _amounts(core)
+        self._amounts = _amounts(core) if self._totals else {}
 
     def _statements_of(self, tool: str) -> Sequence[int]:
         """The numbers of the statements that restrict or count the calls of a tool, in order."""
@@ -910,12 +910,10 @@ def _amounts(core: Core) -> Mapping[str, _Table]:
         tool.name: _Table(tuple([declared.name for declared in tool.listed]), [])
         for tool in core.tools
     }
+    known = [[listed_states(declared) for declared in tool.listed] for tool in core.tools]
     for call in core.calls:
         tool = core.tools[call.tool]
-        states = [
-            listed_states(declared)[at]
-            for declared, at in zip(tool.listed, call.values, strict=True)
-        ]
+        states = [values[at] for values, at in zip(known[call.tool], call.values, strict=True)]
         amounts = {
             "price": call.price,
             "latency": call.latency,

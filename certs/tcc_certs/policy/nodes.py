@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
+from tcc_certs.errors import escaped_json
 from tcc_certs.formats.codec import Json, encode
 
 MAX_NESTED = 80  # nodes inside one another, as a core may have them
@@ -890,8 +891,11 @@ _ESCAPE = re.compile(r"\\(.)(?=(.?))", re.DOTALL)
 
 
 def quoted(text: str) -> str:
-    """The text of a constant in quotes; a backslash that starts no escape stays single."""
-    inner = encode(text).decode()[1:-1]
+    """The text of a constant in quotes.
+
+    Hidden characters are escaped, and a backslash that starts no escape stays single.
+    """
+    inner = escaped_json(encode(text).decode())[1:-1]
     return f'"{_ESCAPE.sub(_escaped, inner)}"'
 
 

@@ -74,12 +74,11 @@ class Part(NamedTuple):
 def letters_of(core: Core) -> tuple[Letter, ...]:
     """The calls of a core as letters, in its order."""
     found = []
+    known = [[(one.name, listed_states(one)) for one in tool.listed] for tool in core.tools]
     for call in core.calls:
-        tool = core.tools[call.tool]
-        states = {}
-        for declared, at in zip(tool.listed, call.values, strict=True):
-            states[declared.name] = listed_states(declared)[at]
-        found.append(Letter(tool.name, states))
+        pairs = zip(known[call.tool], call.values, strict=True)
+        states = {name: values[at] for (name, values), at in pairs}
+        found.append(Letter(core.tools[call.tool].name, states))
     return tuple(found)
 
 

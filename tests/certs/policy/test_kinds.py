@@ -35,6 +35,7 @@ from tcc_certs.policy.nodes import (
     Where,
     Within,
     Word,
+    text_of,
 )  # fmt: skip
 from tcc_certs.values.declared import FlagType, NumberType, TextType
 from tcc_certs.values.fields import DateType, Field, ListType, RecordType
@@ -197,3 +198,13 @@ def test_the_terms_of_a_match_beside_a_listed_field_are_its_values() -> None:
     assert rule(Compare("=", Word("nights"), Match(Word("amount"), arms)))
     wrong = (Arm(Number("3"), (Number("1"),)), Else(Number("5")))
     assert code(Compare("=", Word("nights"), Match(Word("amount"), wrong))) == "TCC205"
+
+
+def test_a_parameter_may_have_the_name_of_its_let_where_it_is_a_field() -> None:
+    found = Where(Word("find"), (Compare("=", Word("k"), Word("v")),))
+    named = Definition(name="k", parameters=("v",), body=Apply("last", (found,)))
+    assert rule(Get(Where(Word("k"), (Text("x"),)), "ok"), named)
+
+
+def test_hidden_characters_of_a_constant_are_escaped_in_its_text() -> None:
+    assert text_of(Text("a\u202eb\n")) == '"a\\u202eb\\n"'
