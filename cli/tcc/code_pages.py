@@ -247,9 +247,9 @@ TEXTS: Mapping[Code, str] = {
     Code.UNLISTED_VALUE: "The value of a listed parameter is not one that the grammar lists.",
     Code.OPEN_VALUE: "The value of an open parameter is of another type, too long or too short, "
     "out of its range, or does not match its pattern.",
-    Code.NO_VALUE: "Not every program reads this JSON value alike: it is NaN or infinite, a "
-    "number that a double cannot represent, half of a surrogate pair, or "
-    "nested too deeply.",
+    Code.NO_VALUE: "Not every program reads this JSON value alike: it is NaN or infinite, half of "
+    "a surrogate pair, nested too deeply, or a number that is neither whole and of 64 bits nor "
+    "what its nearest double prints.",
     Code.NOT_PLANNED: "No plan continues with this call here, or, if an outcome is unknown, "
     "not from every state that the session may be in.",
     Code.MONITOR_FORBIDS: "A statement over open parameters forbids the call.",

@@ -48,11 +48,12 @@ Definition in_units (d : Z * Z) : Z := fst d * 10 ^ (400 - snd d).
 (* The nano-units of one of at least 0. *)
 Definition nano_in (text : bytes) : option Z :=
   match decimal_in text with Some (z, p) => if (0 <=? z) && (p <=? 9) then Some (z * 10 ^ (9 - p)) else None | None => None end.
-(* A number that every double keeps: so few digits, and not too large or too small. *)
+(* A value: a whole number of 64 bits, or a number that every double keeps: so few digits, and not too large or too small. *)
 Definition short (text : bytes) : bool :=
   let digits := filter (fun c => negb (c =? 45) && negb (c =? 46)) text in
   let from := no_zeros digits in
-  (len (no_zeros (rev_append from [])) 0 <=? 15) && (len text 0 <=? 200).
+  match decimal_in text with Some (z, p) => (p =? 0) && (- 2 ^ 63 <=? z) && (z <? 2 ^ 64) | None => false end
+  || ((len (no_zeros (rev_append from [])) 0 <=? 15) && (len text 0 <=? 200)).
 
 (* Patterns of a part of the dialect: characters, \d, \w and classes of ASCII, each repeated; others are not read. *)
 Definition letter_or_digit (c : Z) : bool := letter c || ((48 <=? c) && (c <=? 57)).

@@ -47,6 +47,8 @@ TEXTS: dict[str, tuple[str, ...]] = {
     ),
     "whole": (
         "0", "-7", "7.5", "1" + "0" * 22, "1" + "0" * 21 + "1", "9007199254740993", "007", "1.0",
+        "18446744073709551615", "18446744073709551616", "-9223372036854775808",
+        "-9223372036854775809",
     ),
     "flag": ("true", "false", "True", "1", ""),
     "json": (
@@ -56,6 +58,7 @@ TEXTS: dict[str, tuple[str, ...]] = {
         "[" * 64 + "]" * 64, "[" * 65 + "]" * 65, "", " ", '{"":0}', '{"z":0,"é":1}', "[1]]",
         '{"é":0,"z":1}', '["\\ud800"]', '"\\u00-a"', '"\\u00"2a"', '"\\u001g"', '"\\u00/f"',
         "0.30000000000000004", "1234567890123456",
+        "[18446744073709551615]", "[18446744073709551616]",
     ),
     "coded": (
         "ab", "a", "abc", "abca", "abx", "abcx0123", "abxx", "ab9", "xab", "ab\n", "aé",
@@ -129,6 +132,14 @@ def test_values_of_every_type_are_taken_alike(many: int) -> None:
     assert lines["VALID: ConformantPrefix"] > 40, lines
     assert lines["REJECTED: a value that is not of its type"] > 60, lines
     assert lines["DECLINED: a pattern of texts that are shown"] > 10, lines  # it has a group
+
+
+def test_whole_numbers_of_64_bits_are_decided() -> None:
+    ends = ("9007199254740993", "18446744073709551615", "-9223372036854775808")
+    ledgers = [ledger([{**GOOD, "whole": text, "json": f"[{text}]"}]) for text in ends]
+    found, lines = differing(artifact(), ledgers)
+    assert found == []
+    assert lines == {"VALID: ConformantPrefix": len(ends)}
 
 
 def test_digests_are_those_of_the_values() -> None:

@@ -19,6 +19,7 @@ from tcc_certs.proof.atoms import atoms_of, has_value, within
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
 from tcc_certs.values.fields import ListType, RecordType, TimeType
 from tcc_certs.values.types import check
+from tcc_runtime.exact.atoms import atoms_of as listed_atoms
 
 MANY = 1 << 14
 
@@ -85,9 +86,13 @@ def test_each_number_is_in_the_atom_of_the_types_that_hold_it_or_a_constant() ->
         (_number("2000000000", "2000000001"), (2, None)),
         (_number("2000000000", "2000000005", whole=True), (6, 6)),
         (_number("9007199254740992", "9007199254740992", whole=True), (1, 1)),
-        (_number("9007199254740994", "9007199254740994", whole=True), (0, 1)),
-        (_number("9007199254740994", "9007199254740998", whole=True), (0, 5)),
-        (_number("-9007199254740994", "-9007199254740994", whole=True), (0, 1)),
+        (_number("9007199254740993", "9007199254740993"), (1, 1)),
+        (_number("9007199254740994", "9007199254740998", whole=True), (5, 5)),
+        (_number("-9223372036854775808", "-9223372036854775807", whole=True), (2, 2)),
+        (_number("18446744073709551613", "18446744073709551615", whole=True), (3, 3)),
+        (_number("18446744073709552000", "18446744073709552000", whole=True), (0, 1)),
+        (_number("18446744073709551614", "18446744073709552000", whole=True), (2, 387)),
+        (_number("-9223372036854776000", "-9223372036854775808", whole=True), (1, 193)),
         (_number("1", str(MANY - 1), whole=True), (MANY - 1, MANY - 1)),
         (_number("1", str(MANY), whole=True), (MANY, None)),
         (FlagType(), (2, 2)),
@@ -112,6 +117,29 @@ def test_values_of_a_type_are_counted_as_far_as_they_are_known(
     (one,) = atoms_of(sort, [kind], ())
     assert (one.least, one.most) == counted
     assert has_value(kind) == (counted[0] > 0)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (2**53 - 4, 2**53 + 4),
+        (2**64 - 4, 18446744073709556000),
+        (-9223372036854780000, -(2**63) + 4),
+    ],
+)
+def test_whole_numbers_of_64_bits_are_all_listed(low: int, high: int) -> None:
+    kind = _number(str(low), str(high), whole=True)
+    (one,) = listed_atoms("number", [kind], ())
+    due = [value for value in range(low, high + 1) if check(kind, value) is None]
+    found = [one.value(at) for at in range(len(due) + 1)]
+    assert sorted(value for value in found if value is not None) == due
+
+
+def test_a_part_of_a_large_number_is_listed_or_left_out() -> None:
+    kind = _number(str(2**64 - 3), str(2**64 - 1))
+    (one,) = listed_atoms("number", [kind], ())
+    found = {one.value(at) for at in range(3)}
+    assert found == {2**64 - 3, 2**64 - 2, 2**64 - 1}
 
 
 PATTERNS = ("a*", "(a|b)*", "(ab)*", "b|ab")

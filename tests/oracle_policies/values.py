@@ -34,12 +34,16 @@ def is_known(state: State) -> bool:
 
 
 def number_of(value: Any) -> Fraction | None:
-    """A JSON number that its nearest double prints back, exactly; None of anything else."""
+    """A whole number of 64 bits, or one that its nearest double prints back; None of all else."""
     if type(value) not in (int, float, Decimal):
         return None
     if type(value) is float and not math.isfinite(value):
         return None
+    if type(value) is Decimal and not value.is_finite():
+        return None
     exact = Fraction(Decimal(repr(value)) if type(value) is float else value)
+    if type(value) is not float and exact.denominator == 1 and -(2**63) <= exact < 2**64:
+        return exact
     try:
         near = float(exact)
     except OverflowError:

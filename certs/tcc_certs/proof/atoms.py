@@ -19,6 +19,7 @@ from tcc_certs.proof.fields import Uncovered, is_scalar, some_value
 from tcc_certs.proof.lists import element_of
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, OpenType, TextType, json_of
 from tcc_certs.values.fields import ListType
+from tcc_certs.values.numbers import LEAST_WHOLE, MOST_WHOLE, is_exact
 from tcc_certs.values.text_pattern import TextPattern, pattern_of
 from tcc_certs.values.types import check as of_type
 
@@ -122,20 +123,25 @@ def _numbers(types: Sequence[OpenType]) -> _Group:
             if low < high:
                 _plus(groups, holding, *_between(low, high, whole))
             elif (low.denominator == 1) == whole:
-                _plus(groups, holding, 0 if abs(low) > 1 << 53 or not whole else 1, 1)
+                _plus(groups, holding, 1 if whole and is_exact(low) else 0, 1)
     return groups
 
 
 def _between(low: Fraction, high: Fraction, whole: bool) -> tuple[int, int | None]:
     """How many numbers are strictly between, whole ones or others."""
-    size = 1 << 53 if whole else 10**9
-    least, most = max(low, Fraction(-size)), min(high, Fraction(size))
-    inner = max(0, -(-most // 1) - 1 - least // 1)
     if whole:
-        return min(_MANY, int(inner)), max(0, int(-(-high // 1) - 1 - low // 1))
+        least, most = max(low, Fraction(LEAST_WHOLE - 1)), min(high, Fraction(MOST_WHOLE + 1))
+        return min(_MANY, _wholes(least, most)), _wholes(low, high)
     # A double prints back fourteen digits.
+    least, most = max(low, Fraction(-(10**9))), min(high, Fraction(10**9))
+    inner = _wholes(least, most)
     fine = max(0, -(-most * 10**5 // 1) - 1 - least * 10**5 // 1)
     return max(0, min(_MANY, int(fine - inner))), None
+
+
+def _wholes(low: Fraction, high: Fraction) -> int:
+    """How many whole numbers are strictly between."""
+    return max(0, int(-(-high // 1) - 1 - low // 1))
 
 
 def _texts(types: Sequence[OpenType]) -> _Group:

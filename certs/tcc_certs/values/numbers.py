@@ -1,8 +1,8 @@
-"""JSON numbers as exact decimals: one text for one value, and none that a double would change.
+"""JSON numbers as exact decimals: one text for one value.
 
-Normative text: docs/spec/session.md, section 2.  A number may pass through programs that hold it as
-a double; so only one whose nearest double prints back as the same value is a value at all, and no
-decision is ever about another number than the one that a tool was called with.
+Normative text: docs/spec/session.md, section 2.  A whole number from -2^63 to 2^64 - 1 is a value,
+exactly.  Any other number may pass through programs that hold it as a double, so it is a value only
+if its nearest double prints back as the same number.
 Cost: linear in the digits, of which there are at most 326 on each side of the point.
 """
 
@@ -10,12 +10,17 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
 
+if TYPE_CHECKING:
+    from fractions import Fraction
+
 Number: TypeAlias = "int | float | Decimal"
+
+LEAST_WHOLE, MOST_WHOLE = -(1 << 63), (1 << 64) - 1  # whole numbers that are exact
 
 _LONG = re.compile(r"-?(0|[1-9][0-9]{0,399})(\.[0-9]{0,399}[1-9])?")
 _PRINTED = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?(?:e([+-][0-9]+))?")
@@ -27,15 +32,33 @@ def canonical_number(value: object, path: str = "value") -> str:
     A float counts as the shortest decimal that is nearest to it, an integer or a decimal as itself.
 
     Raises:
-        Rejected: R105 `value` is no number (a bool is none), R106 its nearest double prints
-            back as another value, or it is infinite or NaN.
+        Rejected: R105 `value` is no number (a bool is none), R106 it is infinite or NaN, or it is
+            no whole number of 64 bits and its nearest double prints back as another value.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         raise Rejected(Code.OPEN_VALUE, path, "a number", type(value).__name__)
+    whole = None if isinstance(value, float) else _whole(value)
+    if whole is not None:
+        return int.__repr__(whole)
     text = _expanded(_printed(value, path))
     same = isinstance(value, float) or Decimal(text) == value
-    ensure(same, Code.NO_VALUE, path, "a number that its nearest double prints back", value)
+    expected = "a whole number of 64 bits, or a number that its nearest double prints back"
+    ensure(same, Code.NO_VALUE, path, expected, value)
     return text
+
+
+def is_exact(number: int | Fraction) -> bool:
+    """Whether a number is whole and from -2^63 to 2^64 - 1."""
+    return number.denominator == 1 and LEAST_WHOLE <= number <= MOST_WHOLE
+
+
+def _whole(value: int | Decimal) -> int | None:
+    """The whole number of 64 bits that `value` is; None where it is another number or none."""
+    if isinstance(value, Decimal):
+        if not value.is_finite() or not LEAST_WHOLE <= value <= MOST_WHOLE:
+            return None
+        return int(value) if value == value.to_integral_value() else None
+    return value if LEAST_WHOLE <= value <= MOST_WHOLE else None
 
 
 def is_decimal(text: str) -> bool:
@@ -65,8 +88,7 @@ def ensure_survives(text: str, path: str, code: Code) -> None:
     """A canonical decimal is one that :func:`canonical_number` gives.
 
     Raises:
-        Rejected: `code` at `path`: it is not canonical, or its nearest double prints back as
-            another value.
+        Rejected: `code` at `path`: it is not canonical, or :func:`canonical_number` gives another.
     """
     ensure(is_decimal(text), code, path, "a canonical decimal", text)
     try:

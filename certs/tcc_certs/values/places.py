@@ -38,7 +38,7 @@ from tcc_certs.values.fields import (
     TimeType,
     zone_of,
 )
-from tcc_certs.values.numbers import canonical_number
+from tcc_certs.values.numbers import LEAST_WHOLE, MOST_WHOLE, canonical_number
 from tcc_certs.values.text_pattern import pattern_of
 from tcc_certs.values.types import encoded
 
@@ -256,7 +256,9 @@ def typed(value: object, kind: FieldType) -> State:
             return "s", value
         case NullableType(of=of):
             return ("z", None) if value is None else typed(value, of)
-        case NumberType(low=low, high=high) if type(value) is int and -_SAFE < value < _SAFE:
+        case NumberType(low=low, high=high) if (
+            type(value) is int and LEAST_WHOLE <= value <= MOST_WHOLE
+        ):
             if low is not None and high is not None:
                 ends = ends_of(low, high)
                 if not ends[0] <= value <= ends[1]:
@@ -295,9 +297,6 @@ def of_text(text: str, kind: FieldType) -> State:
         case JsonType():
             return "j", text.encode()
     return typed(json_value(text), flat(kind))
-
-
-_SAFE = 1 << 53  # whole numbers below are themselves as doubles
 
 
 @cache

@@ -30,8 +30,8 @@ for(var
 a=c-1;a>=0;a--)h[f+a]=g[e+a];else{var
 i=Math.min(c,g.length-e);for(var
 a=0;a<i;a++)h[f+a]=g.charCodeAt(e+a);for(;a<c;a++)h[f+a]=0}}return 0}function
-aS(a){return a}function
-a7(a,b,c,d,e){bs(aS(a),b,c,d,e);return 0}function
+aT(a){return a}function
+a7(a,b,c,d,e){bs(aT(a),b,c,d,e);return 0}function
 bu(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
 0:return a.c.charCodeAt(b);case
 4:return a.c[b]}}function
@@ -215,22 +215,22 @@ r(b&aI,b>>>24&aJ|(a&aB)<<8,a>>>16&aB)}function
 d7(a){return a.hi32()}function
 d8(a){return a.lo32()}var
 rd=cG;function
-aR(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aR.prototype.caml_custom=rd;aR.prototype.offset=function(b){var
+aS(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aS.prototype.caml_custom=rd;aS.prototype.offset=function(b){var
 c=0;if(typeof
 b==="number")b=[b];if(!(b
 instanceof
 Array))S("bigarray.js: invalid offset");if(this.dims.length!=b.length)S("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
 a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bY();c=c*this.dims[a]+b[a]}else
 for(var
-a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bY();c=c*this.dims[a]+(b[a]-1)}return c};aR.prototype.get=function(a){switch(this.kind){case
+a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bY();c=c*this.dims[a]+(b[a]-1)}return c};aS.prototype.get=function(a){switch(this.kind){case
 7:var
 d=this.data[a*2+0],b=this.data[a*2+1];return rz(d,b);case
 10:case
 11:var
-e=this.data[a*2+0],c=this.data[a*2+1];return[cE,e,c];default:return this.data[a]}};aR.prototype.set=function(a,b){switch(this.kind){case
+e=this.data[a*2+0],c=this.data[a*2+1];return[cE,e,c];default:return this.data[a]}};aS.prototype.set=function(a,b){switch(this.kind){case
 7:this.data[a*2+0]=d8(b);this.data[a*2+1]=d7(b);break;case
 10:case
-11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};aR.prototype.fill=function(b){switch(this.kind){case
+11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};aS.prototype.fill=function(b){switch(this.kind){case
 7:var
 c=d8(b),e=d7(b);if(c==e)this.data.fill(c);else
 for(var
@@ -239,7 +239,7 @@ a=0;a<this.data.length;a++)this.data[a]=a%2==0?c:e;break;case
 11:var
 d=b[1],f=b[2];if(d==f)this.data.fill(d);else
 for(var
-a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};aR.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
+a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};aS.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
 e=this.kind|this.layout<<8,f=b.kind|b.layout<<8;return f-e}if(this.dims.length!=b.dims.length)return b.dims.length-this.dims.length;for(var
 a=0;a<this.dims.length;a++)if(this.dims[a]!=b.dims[a])return this.dims[a]<b.dims[a]?-1:1;switch(this.kind){case
 0:case
@@ -260,7 +260,7 @@ a=0;a<this.data.length;a+=2){if(this.data[a+1]<b.data[a+1])return-1;if(this.data
 12:for(var
 a=0;a<this.data.length;a++){if(this.data[a]<b.data[a])return-1;if(this.data[a]>b.data[a])return 1}break}return 0};function
 br(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}br.prototype=new
-aR();br.prototype.offset=function(a){if(typeof
+aS();br.prototype.offset=function(a){if(typeof
 a!=="number")if(a
 instanceof
 Array&&a.length==1)a=a[0];else
@@ -268,7 +268,7 @@ S("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bY();return a};br.prototyp
 hd(c,d,a,b){var
 e=hf(c);if(d0(a)*e!=b.length)S("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
 br(c,d,a,b);return new
-aR(c,d,a,b)}function
+aS(c,d,a,b)}function
 at(a){if(!N.Failure)N.Failure=[T,e(dJ),-3];d$(N.Failure,a)}function
 he(b,v,r){var
 i=b.read32s();if(i<0||i>16)at("input_value: wrong number of bigarray dimensions");var
@@ -463,11 +463,11 @@ if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<gs||h>gw)b+="\xef\xbf\xbd";else{c++;
 rj(a){var
 b=9;if(!hH(a))b=8,a=r4(a);return new
 aC(b,a,a.length)}function
-aV(a){return rj(a)}var
+aW(a){return rj(a)}var
 r$=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",gp,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",dV,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",dL,gV,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
 ba(d,f,e,a){var
 b=r$.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
-c=[b,aV(f||q),aV(e||q)];return c}var
+c=[b,aW(f||q),aW(e||q)];return c}var
 hy={};function
 a_(a){return hy[a]}function
 a$(b,a){throw[0,b].concat(a)}function
@@ -488,7 +488,7 @@ $(b,a){this.content={};this.root=b;this.lookupFun=a}$.prototype.nm=function(a){r
 c=d.split(az),b=q;for(var
 a=0;a<c.length-1;a++){b+=c[a]+az;if(this.content[b])continue;this.content[b]=Symbol("directory")}};$.prototype.slash=function(a){return/\/$/.test(a)?a:a+az};$.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
 b=this.lookupFun(e(this.root),e(a));if(b!==0){this.create_dir_if_needed(a);this.content[a]=new
-U(aS(b[1]))}}};$.prototype.exists=function(a){if(a==q)return 1;var
+U(aT(b[1]))}}};$.prototype.exists=function(a){if(a==q)return 1;var
 b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};$.prototype.mkdir=function(c,e,d){var
 b=d&&a_(dT);if(this.exists(c))if(b)a$(b,ba(gp,dF,this.nm(c)));else
 H(c+": File exists");var
@@ -520,7 +520,7 @@ U(ab(0));return this.content[a]}else
 rW(this.nm(a))};$.prototype.register=function(c,a){var
 b;if(this.content[c])H(this.nm(c)+gC);if(b1(a))b=new
 U(a);if(cM(a))b=new
-U(aS(a));else
+U(aT(a));else
 if(a
 instanceof
 Array)b=new
@@ -529,7 +529,7 @@ if(typeof
 a==="string")b=new
 U(hj(a));else
 if(a.toString){var
-d=aS(aV(a.toString()));b=new
+d=aT(aW(a.toString()));b=new
 U(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
 H(this.nm(c)+" : registering file with invalid content type")};$.prototype.constructor=$;function
 u(a){return by(a)}function
@@ -560,7 +560,7 @@ d=this.fs.openSync(this.nm(f),b);return new
 aD(d)}catch(a){this.raise_nodejs_error(a,g)}};V.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.stat=function(b,c){try{var
 a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.lstat=function(b,c){try{var
 a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};V.prototype.readlink=function(b,c){try{var
-a=this.fs.readlinkSync(this.nm(b),gk);return aV(a)}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.raise_nodejs_error=function(a,d){var
+a=this.fs.readlinkSync(this.nm(b),gk);return aW(a)}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.raise_nodejs_error=function(a,d){var
 b=a_(dT);if(d&&b){var
 c=ba(a.code,a.syscall,a.path,a.errno);a$(b,c)}else
 H(a.toString())};V.prototype.stats_from_js=function(a){var
@@ -666,7 +666,7 @@ ht(f){var
 h=rV(f),c=h[0],i=h[1],d=h[2],g=u(f),j=-1>>>0,e=c<g?ad(f,c):0,b=hz(e);if(b<0||b>=d)at(cB);var
 a=b;for(c++;c<g;c++){e=ad(f,c);if(e==95)continue;b=hz(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)at(cB)}if(c!=g)at(cB);a=i*a;if(d==10&&(a|0)!=a)at(cB);return a|0}function
 rJ(a,b){return+(cH(a,b,false)<=0)}function
-aT(a,d){if(a<0)bY();var
+aU(a,d){if(a<0)bY();var
 a=a+1|0,b=new
 Array(a);b[0]=0;for(var
 c=1;c<a;c++)b[c]=d;return b}function
@@ -694,7 +694,7 @@ b=a+g;e[a>>2]=d.charCodeAt(b)|d.charCodeAt(b+1)<<8|d.charCodeAt(b+2)<<16|d.charC
 c=h;for(var
 a=0;a<f;a+=4){var
 b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return b3(k(e,f))}}();function
-rM(c,b,a){return rL(aS(c),b,a)}var
+rM(c,b,a){return rL(aT(c),b,a)}var
 aL=new
 Array();function
 rN(c){var
@@ -730,7 +730,7 @@ U(ab(0)));function
 rO(a){var
 c=N.fds[a];if(c.flags.wronly)H(g$+a+" is writeonly");var
 d=null;if(a==0&&b4()){var
-e=require("fs");d=function(){return aV(e.readFileSync(0,gk))}}var
+e=require("fs");d=function(){return aW(e.readFileSync(0,gk))}}var
 b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};aL[b.fd]=b;return b.fd}function
 hw(c){var
 b=N.fds[c];if(b.flags.rdonly)H(g$+c+" is readonly");var
@@ -760,11 +760,11 @@ ac(b,a){if(a>>>0>=u(b))hD();return ad(b,a)}function
 eb(b,a){if(a>>>0>=u(b)-3)hD();var
 c=ad(b,a),d=ad(b,a+1),e=ad(b,a+2),f=ad(b,a+3);return f<<24|e<<16|d<<8|c}function
 ec(a,b){return 1-b2(a,b)}function
-aU(a){return a}function
+aV(a){return a}function
 r2(){return 0x7FFFFFFF/4|0}function
 rX(){hA(N.Not_found)}function
 hE(c){var
-a=p,b=hu(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aV(a.process.env[b]);if(p.jsoo_static_env&&p.jsoo_static_env[b])return aV(p.jsoo_static_env[b]);rX()}function
+a=p,b=hu(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aW(a.process.env[b]);if(p.jsoo_static_env&&p.jsoo_static_env[b])return aW(p.jsoo_static_env[b]);rX()}function
 r3(){if(p.crypto)if(typeof
 p.crypto.getRandomValues==="function"){var
 a=new(p.Uint32Array)(1);p.crypto.getRandomValues(a);return[0,a[0]]}else
@@ -781,7 +781,7 @@ p.RangeError&&a.message&&a.message.match(/maximum call stack/i))return hB(N.Stac
 instanceof
 p.InternalError&&a.message&&a.message.match(/too much recursion/i))return hB(N.Stack_overflow);if(a
 instanceof
-p.Error&&a_(gu))return[0,a_(gu),a];return[0,N.Failure,aV(String(a))]}function
+p.Error&&a_(gu))return[0,a_(gu),a];return[0,N.Failure,aW(String(a))]}function
 r_(b,c){p.tccCheck=function(a){return aE(b(b3(a)))};p.tccSession=function(a,b){return aE(c(b3(a),b3(b)))};return 0}function
 b6(a){return a>=-bq&&a<bq?a:BigInt(a)}function
 au(a){return a>=BigInt(-bq)&&a<BigInt(bq)?Number(a):a}function
@@ -798,7 +798,7 @@ aM(a,b){if(typeof
 a=="number"&&typeof
 b=="number"){var
 c=a*b;if(c>-bq&&c<bq)return c+0}return au(BigInt(a)*BigInt(b))}function
-P(a){return typeof
+O(a){return typeof
 a=="number"?b6(0-a):au(-a)}function
 sb(b){var
 a=BigInt(b);return(a<BigInt(0)?-a:a)==BigInt(0)?0:(a<BigInt(0)?-a:a).toString(2).length}function
@@ -852,12 +852,12 @@ d(a,b){return a.length==1?a(b):bv(a,[b])}function
 j(a,b,c){return a.length==2?a(b,c):bv(a,[b,c])}function
 cz(a,b,c,d){return a.length==3?a(b,c,d):bv(a,[b,c,d])}rq();var
 b_=[T,e(g7),-1],ei=[T,e(gr),-2],b9=[T,e(dJ),-3],b8=[T,e(gI),-4],cT=[T,e(gT),-6],ae=[T,e(gL),-7],b$=[T,e(gN),-9],cS=[T,e(g0),-11],fK=[0,0,0,0];aq(11,[T,e(gi),-12],gi);aq(10,cS,g0);aq(9,[T,e(gH),-10],gH);aq(8,b$,gN);aq(7,[T,e(gz),-8],gz);aq(6,ae,gL);aq(5,cT,gT);aq(4,[T,e(gt),-5],gt);aq(3,b8,gI);aq(2,b9,dJ);aq(1,ei,gr);aq(0,b_,g7);var
-hL=e("Char.chr"),hR=[0,0,0],hO=e("List.init"),hN=e("hd"),hU=e("String.blit / Bytes.blit_string"),hT=e("Bytes.blit"),hS=e("String.sub / Bytes.sub"),hZ=e("String.contains_from / Bytes.contains_from"),hW=e(q),hV=e("String.concat"),h2=e("Array.init"),h3=e("%d"),h4=e("CamlinternalLazy.Undefined"),h_=e("Buffer.add: cannot grow buffer"),h9=[0,e(gS),93,2],h8=[0,e(gS),94,2],h$=e("x"),ie=e("Hashtbl: unsupported hash table format"),q9=e("OCAMLRUNPARAM"),q7=e("CAMLRUNPARAM"),ia=e(q),ig=e("Z.Overflow"),ij=[0,0],j9=[0,0],kt=[0,0],lO=[0,0],lR=[0,0],lU=[0,0],nl=[0,0],ov=[0,0],os=[0,0],or=[0,0],np=[0,0],no=[0,0],nm=[0,[0,1]],nn=[0,[0,0]],nk=[0,0],nj=[0,0],lT=[0,0],lS=[0,0],lK=[0,0],lL=[0,1],lM=[0,2],lN=[0,3],kB=[0,0,0],kx=[0,0,0],kw=[0,0,0],ku=[0,0,0],ks=[0,[1,[0,0,0]]],kq=[1,[0,0,0]],kr=[1,[0,0,[0,0,0]]],ko=[0,0],kn=[0,0],ke=[0,0,0],kd=[0,0],kc=[0,0],j$=[0,0],oD=e("compress"),oy=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],oz=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],oI=e(q),o2=e("false"),o3=e("true"),o5=[2,1],o6=[2,0],o4=e("a word"),pJ=e(dM),pG=e(g5),pF=e(q),pk=[0,e(gR),[0,e(gX),[0,e(dM),[0,e(g6),0]]]],pf=e("data_offsets"),pd=e("short"),pe=e("header"),pg=e("manifest"),ph=e("rank"),pi=e("no state"),pj=e("critical"),pl=e("DECLINED: a feature"),pm=e("options"),pn=e(gR),p5=e(g6),p6=e("round_counts"),p4=e("plans"),po=e("plans_exponent"),pp=e("plans_mantissa"),p1=e("race_count"),p2=e("race_exponent"),p3=e("race_mantissa"),pq=e("cost_to_go"),pr=e("residual_to_go"),ps=e(g5),pt=e("accept"),pu=e("state_digest"),pv=e("a short column"),pw=e("edge_call"),px=e("edge_target"),py=e(g4),pz=e(gF),pA=e(gF),pB=e("call_cost_low"),pC=e("call_cost_high"),pD=e("call_weight"),pE=e("call_text"),pH=e("leaf_policy"),pI=e("root"),pK=e(gq),pL=e(dH),pM=e(gq),pN=e("call_epsilon"),pO=e("call_latency_ms"),pP=e("call_price"),pQ=e(dM),pR=e("requires"),pS=e(gD),pT=e("forbids"),pU=e(gD),pV=e(gX),pW=e("tilt"),pX=e(g_),pY=e("version"),pZ=e(g_),p0=e("name"),pb=e(q),pa=e(gK),o_=e(gK),o8=e(gY),o9=e(dH),pc=e(dH),o$=e("calls"),o0=e("a residual"),oZ=e("DECLINED: a beta of more than 64 digits"),o1=e(g4),oY=e(q),oX=e("no list"),oW=e("no number"),oV=e("a number"),oU=e("no text"),oS=e("no object"),oT=e(gY),oR=[3,0],oQ=[2,0],oO=e("escape"),oP=e(dI),oN=e("JSON at "),oM=e("JSON ends"),oL=e("Reader.Unread"),qr=e(q),qb=e("DECLINED"),qd=e(cD),qe=[0,0,e(dG)],qf=[0,0,e("REJECTED: no artifact")],qg=[0,0,e(dG)],qh=e(dZ),qi=e(" 2^"),qj=e("at most "),qn=e(dZ),qo=e(" derivations"),qp=e(dZ),qk=e("; digest "),ql=e(" states, "),qm=e("VALID: C1 to C9 of "),qq=e(cD),qc=e(q),p8=e(gy),p9=e(q),p_=[0,e(q),e("a number beyond its column"),e("a certificate (C1..C6)"),e("the bytes are not those of what they say"),e("a residual below what its weight asks"),e("no core, or not in its one form"),e("a call that is not the core's so (C8)"),e("tools that are not the core's (M303)"),e("limits that are not the core's (C7)"),e("what is left to the run (C803)"),e("an answer after which no plan goes on (C9)")],qa=[0,e(q),[0,0,e(q)]],qZ=e(g8),q0=e(cD),q1=e(dG),q2=e("REJECTED: no ledger"),qY=e(dI),qX=e("REJECTED: no UTF-8"),qV=e(cD),qW=e(g8),qT=e("~"),qR=e("a line of more than 2^24 bytes"),qS=e("a line that is no object"),qv=e("digests that are not those of the values"),qw=e("the core"),qx=e("no such call"),qy=e("observed values"),qz=e("outcome"),qA=e("seq"),qB=e("the order of records"),qC=e("a field that is missing, unknown or malformed"),qD=e("session_id"),qE=e("the first record"),qF=e("open arguments"),qG=e("refusal"),qH=e("a call that no plan goes on with, or states"),qI=e("an end where none ends"),qJ=e("lines that are not canonical, or not chained"),qK=e("a key or a reference of two calls"),qL=e("a monitor"),qM=e("a forbid, and an error that was read"),qN=e("a value that is not of its type"),qs=e("Session.Declined"),qt=[0,e(q),e("a session in the shadow"),e("values"),e("delegated sessions"),e("the clock"),e("limits across sessions"),e("calls that models make"),e("a limit below 0 that is left to the run"),e("statements of version 1.2"),e("errors that were read, beside a forbid of neighbours, or calls under way together beside a forbid"),e("an unknown version"),e("too many paths for calls under way together"),e("too many calls that are gone through again"),e("a large number"),e("a nondeterministic artifact"),e("a member of the core that is not known"),e("a pattern of texts that are shown"),e("a number with more than 15 digits that is shown")],qO=[0,e("VALID: Conformant"),e("VALID: ConformantPrefix"),e("VALID: NoClaim"),e("INCOMPLETE: ConformantPrefix"),e("INCOMPLETE: NoClaim")],q4=e("DECLINED: the artifact is not VALID");function
+hL=e("Char.chr"),hR=[0,0,0],hO=e("List.init"),hN=e("hd"),hU=e("String.blit / Bytes.blit_string"),hT=e("Bytes.blit"),hS=e("String.sub / Bytes.sub"),hZ=e("String.contains_from / Bytes.contains_from"),hW=e(q),hV=e("String.concat"),h2=e("Array.init"),h3=e("%d"),h4=e("CamlinternalLazy.Undefined"),h_=e("Buffer.add: cannot grow buffer"),h9=[0,e(gS),93,2],h8=[0,e(gS),94,2],h$=e("x"),ie=e("Hashtbl: unsupported hash table format"),q9=e("OCAMLRUNPARAM"),q7=e("CAMLRUNPARAM"),ia=e(q),ig=e("Z.Overflow"),ij=[0,0],j9=[0,0],kt=[0,0],lO=[0,0],lR=[0,0],lU=[0,0],nl=[0,0],ov=[0,0],os=[0,0],or=[0,0],np=[0,0],no=[0,0],nm=[0,[0,1]],nn=[0,[0,0]],nk=[0,0],nj=[0,0],lT=[0,0],lS=[0,0],lK=[0,0],lL=[0,1],lM=[0,2],lN=[0,3],kB=[0,0,0],kx=[0,0,0],kw=[0,0,0],ku=[0,0,0],ks=[0,[1,[0,0,0]]],kq=[1,[0,0,0]],kr=[1,[0,0,[0,0,0]]],ko=[0,0],kn=[0,0],ke=[0,0,0],kd=[0,0],kc=[0,0],j$=[0,0],oD=e("compress"),oy=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],oz=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],oI=e(q),o2=e("false"),o3=e("true"),o5=[2,1],o6=[2,0],o4=e("a word"),pJ=e(dM),pG=e(g5),pF=e(q),pk=[0,e(gR),[0,e(gX),[0,e(dM),[0,e(g6),0]]]],pf=e("data_offsets"),pd=e("short"),pe=e("header"),pg=e("manifest"),ph=e("rank"),pi=e("no state"),pj=e("critical"),pl=e("DECLINED: a feature"),pm=e("options"),pn=e(gR),p5=e(g6),p6=e("round_counts"),p4=e("plans"),po=e("plans_exponent"),pp=e("plans_mantissa"),p1=e("race_count"),p2=e("race_exponent"),p3=e("race_mantissa"),pq=e("cost_to_go"),pr=e("residual_to_go"),ps=e(g5),pt=e("accept"),pu=e("state_digest"),pv=e("a short column"),pw=e("edge_call"),px=e("edge_target"),py=e(g4),pz=e(gF),pA=e(gF),pB=e("call_cost_low"),pC=e("call_cost_high"),pD=e("call_weight"),pE=e("call_text"),pH=e("leaf_policy"),pI=e("root"),pK=e(gq),pL=e(dH),pM=e(gq),pN=e("call_epsilon"),pO=e("call_latency_ms"),pP=e("call_price"),pQ=e(dM),pR=e("requires"),pS=e(gD),pT=e("forbids"),pU=e(gD),pV=e(gX),pW=e("tilt"),pX=e(g_),pY=e("version"),pZ=e(g_),p0=e("name"),pb=e(q),pa=e(gK),o_=e(gK),o8=e(gY),o9=e(dH),pc=e(dH),o$=e("calls"),o0=e("a residual"),oZ=e("DECLINED: a beta of more than 64 digits"),o1=e(g4),oY=e(q),oX=e("no list"),oW=e("no number"),oV=e("a number"),oU=e("no text"),oS=e("no object"),oT=e(gY),oR=[3,0],oQ=[2,0],oO=e("escape"),oP=e(dI),oN=e("JSON at "),oM=e("JSON ends"),oL=e("Reader.Unread"),qr=e(q),qb=e("DECLINED"),qd=e(cD),qe=[0,0,e(dG)],qf=[0,0,e("REJECTED: no artifact")],qg=[0,0,e(dG)],qh=e(dZ),qi=e(" 2^"),qj=e("at most "),qn=e(dZ),qo=e(" derivations"),qp=e(dZ),qk=e("; digest "),ql=e(" states, "),qm=e("VALID: C1 to C9 of "),qq=e(cD),qc=e(q),p8=e(gy),p9=e(q),p_=[0,e(q),e("a number beyond its column"),e("a certificate (C1..C6)"),e("the bytes are not those of what they say"),e("a residual below what its weight asks"),e("no core, or not in its one form"),e("a call that is not the core's so (C8)"),e("tools that are not the core's (M303)"),e("limits that are not the core's (C7)"),e("what is left to the run (C803)"),e("an answer after which no plan goes on (C9)")],qa=[0,e(q),[0,0,e(q)]],qZ=e(g8),q0=e(cD),q1=e(dG),q2=e("REJECTED: no ledger"),qY=e(dI),qX=e("REJECTED: no UTF-8"),qV=e(cD),qW=e(g8),qT=e("~"),qR=e("a line of more than 2^24 bytes"),qS=e("a line that is no object"),qv=e("digests that are not those of the values"),qw=e("the core"),qx=e("no such call"),qy=e("observed values"),qz=e("outcome"),qA=e("seq"),qB=e("the order of records"),qC=e("a field that is missing, unknown or malformed"),qD=e("session_id"),qE=e("the first record"),qF=e("open arguments"),qG=e("refusal"),qH=e("a call that no plan goes on with, or states"),qI=e("an end where none ends"),qJ=e("lines that are not canonical, or not chained"),qK=e("a key or a reference of two calls"),qL=e("a monitor"),qM=e("a forbid, and an error that was read"),qN=e("a value that is not of its type"),qs=e("Session.Declined"),qt=[0,e(q),e("a session in the shadow"),e("values"),e("delegated sessions"),e("the clock"),e("limits across sessions"),e("calls that models make"),e("a limit below 0 that is left to the run"),e("statements of version 1.2"),e("errors that were read, beside a forbid of neighbours, or calls under way together beside a forbid"),e("an unknown version"),e("too many paths for calls under way together"),e("too many calls that are gone through again"),e("a large number"),e("a nondeterministic artifact"),e("a member of the core that is not known"),e("a pattern of texts that are shown"),e("a number with more than 15 digits that is shown, and is not whole with 64 bits")],qO=[0,e("VALID: Conformant"),e("VALID: ConformantPrefix"),e("VALID: NoClaim"),e("INCOMPLETE: ConformantPrefix"),e("INCOMPLETE: NoClaim")],q4=e("DECLINED: the artifact is not VALID");function
 eh(a){throw[0,b9,a]}function
 ah(a){throw[0,b8,a]}function
 ej(b,a){return rr(b,a)?b:a}function
 K(d,c){var
-a=u(d),e=u(c),b=ab(a+e|0);a7(d,0,b,0,a);a7(c,0,b,a,e);return aU(b)}rO(0);hw(1);hw(2);function
+a=u(d),e=u(c),b=ab(a+e|0);a7(d,0,b,0,a);a7(c,0,b,a,e);return aV(b)}rO(0);hw(1);hw(2);function
 ek(b){function
 a(b){var
 a=b;for(;;){if(a){var
@@ -911,13 +911,13 @@ es(a,c){var
 b=ab(a);rn(b,0,a,c);return b}function
 et(c,b,a){if(0<=b&&0<=a&&!((by(c)-a|0)<b)){var
 d=ab(a);bs(c,b,d,0,a);return d}return ah(hS)}function
-cX(b,a){return aU(es(b,a))}function
+cX(b,a){return aV(es(b,a))}function
 eu(e,h){var
 b=ab(e),c=e-1|0,f=0;if(!(c<0)){var
 a=f;for(;;){aK(b,a,d(h,a));var
 g=a+1|0;if(c!==a){var
-a=g;continue}break}}return aU(b)}function
-W(c,b,a){return aU(et(aS(c),b,a))}function
+a=g;continue}break}}return aV(b)}function
+W(c,b,a){return aV(et(aT(c),b,a))}function
 cY(k,g){if(g){var
 h=u(k),c=0,b=g,p=0;for(;;){if(b){var
 i=b[1];if(b[2]){var
@@ -928,7 +928,7 @@ l=c;var
 f=ab(l),e=p,d=g;for(;;){if(d){var
 a=d[1];if(d[2]){var
 o=d[2];a7(a,0,f,e,u(a));a7(k,0,f,e+u(a)|0,h);var
-e=(e+u(a)|0)+h|0,d=o;continue}a7(a,0,f,e,u(a))}return aU(f)}}}return hW}function
+e=(e+u(a)|0)+h|0,d=o;continue}a7(a,0,f,e,u(a))}return aV(f)}}}return hW}function
 hX(e,d,c,b){var
 a=c;for(;;){if(d<=a)throw ae;if(ad(e,a)===b)return a;var
 a=a+1|0;continue}}function
@@ -943,24 +943,24 @@ h=c[1];c[1]=[0,W(b,a+1|0,(d[1]-a|0)-1|0),h];d[1]=a}var
 i=a-1|0;if(0!==a){var
 a=i;continue}break}}var
 g=c[1];return[0,W(b,0,d[1]),g]}function
-ew(b,a){return rg(aS(b),a)}function
-ex(b,a){return rh(aS(b),a)}var
+ew(b,a){return rg(aT(b),a)}function
+ex(b,a){return rh(aT(b),a)}var
 h1=b2;function
 ey(b,c){if(0===b)return[0];if(0<=b){var
-e=aT(b,d(c,0)),f=b-1|0,g=1;if(!(f<1)){var
+e=aU(b,d(c,0)),f=b-1|0,g=1;if(!(f<1)){var
 a=g;for(;;){e[1+a]=d(c,a);var
 h=a+1|0;if(f!==a){var
 a=h;continue}break}}return e}return ah(h2)}function
 cZ(e,b){var
 c=b.length-1;if(0===c)return[0];var
-f=aT(c,d(e,b[1])),g=c-1|0,h=1;if(!(g<1)){var
+f=aU(c,d(e,b[1])),g=c-1|0,h=1;if(!(g<1)){var
 a=h;for(;;){f[1+a]=d(e,b[1+a]);var
 i=a+1|0;if(g!==a){var
 a=i;continue}break}}return f}function
 c0(a){if(a){var
 d=0,c=a,g=a[2],h=a[1];for(;;){if(c){var
 d=d+1|0,c=c[2];continue}var
-f=aT(d,h),e=1,b=g;for(;;){if(b){var
+f=aU(d,h),e=1,b=g;for(;;){if(b){var
 i=b[2];f[1+e]=b[1];var
 e=e+1|0,b=i;continue}return f}}}return[0]}var
 h5=[T,h4,cJ(0)];function
@@ -970,7 +970,7 @@ c=a[1];a[1]=h6;try{var
 b=d(c,0);rR(a,b);return b}catch(b){b=ar(b);a[1]=function(a){throw b};throw b}}function
 ez(a){var
 b=1<=a?a:1,c=bB<b?bB:b,d=ab(c);return[0,d,0,c,d]}function
-eA(a){return aU(et(a[1],0,a[2]))}function
+eA(a){return aV(et(a[1],0,a[2]))}function
 aF(a,i){var
 f=a[2];if(a[3]<=f){var
 d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+1|0)){b[1]=2*b[1]|0;continue}if(bB<b[1])if((d+1|0)<=bB)b[1]=bB;else
@@ -984,7 +984,7 @@ q8=hE(q7),eC=q8}catch(a){a=ar(a);if(a!==ae)throw a;var
 eC=ia}var
 eD=eC}var
 ib=h0(eD,82),ca=[gG,function(A){var
-m=r3(0),b=[0,aT(55,0),0],j=0===m.length-1?[0,0]:m,g=j.length-1,a=0;for(;;){E(b[1],a)[1+a]=a;var
+m=r3(0),b=[0,aU(55,0),0],j=0===m.length-1?[0,0]:m,g=j.length-1,a=0;for(;;){E(b[1],a)[1+a]=a;var
 z=a+1|0;if(54!==a){var
 a=z;continue}var
 h=[0,h$],s=0,t=55,v=g<=55?t:g,k=54+v|0;if(!(k<0)){var
@@ -1000,7 +1000,7 @@ i=rS(ca),a=cC===i?ca[1]:gG===i?h7(ca):ca;a[2]=(a[2]+1|0)%55|0;var
 c=a[2],d=E(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(E(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&gv,g=a[2];E(a[1],g)[1+g]=f;var
 j=f}else
 var
-j=0;return[0,0,aT(b,0),j,b]}}function
+j=0;return[0,0,aU(b,0),j,b]}}function
 ic(i,d,c,h,g){var
 b=h,a=g;for(;;){if(a){var
 e=a[3],f=j(i,a[1],a[2]);if(f){var
@@ -1033,8 +1033,8 @@ var
 n=1;if(n){E(a[2],h)[1+h]=[0,g,x,y];a[1]=a[1]+1|0;var
 z=a[2].length-1<<1<a[1]?1:0;if(z){var
 k=a[2],v=(k.length-1)*2|0,w=v<cV?1:0;if(w){var
-l=aT(v,0),m=1-eB(a);a[2]=l;var
-o=l.length-1,i=aT(o,0),r=k.length-1-1|0,D=0;if(!(r<0)){var
+l=aU(v,0),m=1-eB(a);a[2]=l;var
+o=l.length-1,i=aU(o,0),r=k.length-1-1|0,D=0;if(!(r<0)){var
 f=D;a:for(;;){var
 b=E(k,f)[1+f];for(;;){if(b){var
 p=b[1],B=b[2],C=b[3],j=m?b:[0,p,B,0],d=bE(a,p),q=E(i,d)[1+d];if(q)q[3]=j;else
@@ -1078,23 +1078,23 @@ eJ(b,a){return i(b,a)?b:a}function
 eK(a){return typeof
 a==="number"?J(a>>1):b7(a,1)}function
 a(a){return hK(b(a,1))}function
-Q(g,f,e,a){if(cc(a,c))return d(e,0);var
+R(g,f,e,a){if(cc(a,c))return d(e,0);var
 h=typeof
 a==="number"?1===(a&1)?1:0:1-cc(a,b(b7(a,1),1));return h?d(g,eK(a)):d(f,eK(a))}function
 c4(f,e,c,a){var
-b=ai(a);return 0===b?d(f,0):0<b?d(e,a):d(c,P(a))}function
-aW(b,a){if(typeof
+b=ai(a);return 0===b?d(f,0):0<b?d(e,a):d(c,O(a))}function
+aX(b,a){if(typeof
 b==="number"&&typeof
 a==="number"&&0<=b&&0<a)return J(ho(b,a));return 0===ai(a)?f:bA(b,a)}function
 bb(b,a){if(typeof
 b==="number"&&typeof
 a==="number"&&0<=b&&0<a)return J(hx(b,a));return 0===ai(a)?b:B(b,aM(a,bA(b,a)))}function
-R(b,a){return 0<=ai(a)?hJ(b,aa(a)):f}function
+Q(b,a){return 0<=ai(a)?hJ(b,aa(a)):f}function
 eL(a){return 0<ai(a)?J(sb(a)-1|0):f}function
-aX(c,a){if(typeof
+aY(c,a){if(typeof
 a==="number"&&0===a)return c;var
 d=aa(a);return 0<=d?b(c,d):b7(c,-d|0)}function
-eM(b,a){return aX(b,P(a))}function
+eM(b,a){return aY(b,O(a))}function
 av(a){return 0<ai(a)?aa(a):0}function
 eN(a){return 0<ai(a)?a:c}function
 z(a){var
@@ -1123,7 +1123,7 @@ var
 c=e}else
 var
 c=d;return c}}function
-aY(d,c){var
+aZ(d,c){var
 a=c2(0,64);function
 b(b){try{var
 c=eE(a,b);return c}catch(a){a=ar(a);if(a===ae)return 0;throw a}}eo(function(d,c){var
@@ -1141,12 +1141,12 @@ eP(b,a){return b?a:a?0:1}function
 c7(b,a){function
 c(d){function
 b(a){return 1}function
-c(a){return 0}return Q(function(a){return 0},c,b,a)}function
+c(a){return 0}return R(function(a){return 0},c,b,a)}function
 d(b){function
 c(a){return 0}function
-d(a){return c7(b,a)}return Q(function(a){return 0},d,c,a)}return Q(function(b){function
+d(a){return c7(b,a)}return R(function(a){return 0},d,c,a)}return R(function(b){function
 c(a){return 0}function
-d(a){return 0}return Q(function(a){return c7(b,a)},d,c,a)},d,c,b)}function
+d(a){return 0}return R(function(a){return c7(b,a)},d,c,a)},d,c,b)}function
 eQ(a){var
 b=a?a[2]:a;return b}function
 c8(e,d,c){var
@@ -1209,16 +1209,16 @@ g=[0,d(f,a[1]),b],a=a[2],b=g;continue}return C(b,0)}}function
 v(e,d){var
 b=e,a=d;for(;;){if(b){var
 f=n(a,c),b=b[2],a=f;continue}return a}}var
-ih=a(a(a(a(a(c))))),bI=R(b(c,1),ih);function
-aZ(a){var
-b=i(P(bI),a);return b?s(a,bI):b}function
+ih=a(a(a(a(a(c))))),bI=Q(b(c,1),ih);function
+a0(a){var
+b=i(O(bI),a);return b?s(a,bI):b}function
 eV(e,f){var
 g=[0,j(e[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],i=[0,d(e[3],f[1]),0],k=[0,j(e[7],4,i),h],l=[0,a(b(b(b(c,1),1),1)),0],m=[0,d(e[2],l),k];return d(e[6],m)}function
 eW(b,a){if(i(f,a))return f;var
-d=aX(b,a);return h(d,f)?h(b,f)?f:c:h(aX(d,P(a)),b)?f:c}function
+d=aY(b,a);return h(d,f)?h(b,f)?f:c:h(aY(d,O(a)),b)?f:c}function
 eX(a,e,d){if(a[3]){var
 f=b(b(b(b(b(b(c,1),1),1),1),1),1);return n(B(e[9],d),f)}return a[4]}var
-ii=b(b(b(b(b(b(c,1),1),1),1),1),1),cf=R(b(c,1),ii);function
+ii=b(b(b(b(b(b(c,1),1),1),1),1),1),cf=Q(b(c,1),ii);function
 eY(e,a){var
 g=0,h=a?c:f,i=[0,b(b(b(b(c,1),1),1),1),[0,h,g]];return d(e[2],i)}function
 eZ(r,q,p,o,n,m,C,e){if(e){var
@@ -1243,28 +1243,28 @@ var
 z=g;return z}return ij}function
 e0(r,$,q,aA,az,ay,a,ax,p){var
 k=a[1],L=B(I($,a[2]),p),aB=m(k),aa=aB||s(L,eX(q,a,p));if(aa){var
-aC=eY(r,k),M=eZ(r,q,aA,az,ay,P(c),aC,ax);if(M){var
-aD=M[1],aE=0,aF=k?f:P(cf),aH=k?f:cf,aI=k?eW(c,L):f,aJ=k?aX(c,L):f,aK=k?c:f,F=f,E=aK,o=aJ,v=aI,D=aH,A=aF,z=aE,u=aD,aL=eX(q,a,p);for(;;){if(u){var
+aC=eY(r,k),M=eZ(r,q,aA,az,ay,O(c),aC,ax);if(M){var
+aD=M[1],aE=0,aF=k?f:O(cf),aH=k?f:cf,aI=k?eW(c,L):f,aJ=k?aY(c,L):f,aK=k?c:f,F=f,E=aK,o=aJ,v=aI,D=aH,A=aF,z=aE,u=aD,aL=eX(q,a,p);for(;;){if(u){var
 W=u[1],g=W[2],w=W[1],ah=g[9],ai=g[2],G=B(n(I($,B(B(a[2],c),ai)),ah),p);if(i(aL,G))return 0;var
-aj=g[4],ak=q[2]?c:w[4],X=I(ak,aj),al=u[2],am=[0,g[7],[0,w[6],z]],an=aG(A,n(w[5],g[6])),ao=eJ(D,n(w[2],g[5])),ap=n(v,eW(X,G)),aq=n(o,aX(X,G)),ar=n(E,g[3]),F=aG(F,n(c,g[2])),E=ar,o=aq,v=ap,D=ao,A=an,z=am,u=al;continue}var
+aj=g[4],ak=q[2]?c:w[4],X=I(ak,aj),al=u[2],am=[0,g[7],[0,w[6],z]],an=aG(A,n(w[5],g[6])),ao=eJ(D,n(w[2],g[5])),ap=n(v,eW(X,G)),aq=n(o,aY(X,G)),ar=n(E,g[3]),F=aG(F,n(c,g[2])),E=ar,o=aq,v=ap,D=ao,A=an,z=am,u=al;continue}var
 Y=h(a[2],F);if(Y)var
 as=q[2],H=as||h(a[3],E);else
 var
 H=Y;if(H){var
 e=a[4],l=a[9],N=q[3];if(N){var
-ac=B(N[1],c),t=R(b(c,1),ac);if(h(l,f))var
+ac=B(N[1],c),t=Q(b(c,1),ac);if(h(l,f))var
 x=B(e,c);else{var
 af=B(B(l,c),p);if(h(e,t))var
 U=B(n(e,e),c);else
 var
 ag=b(c,1),U=B(n(e,e),ag);var
-x=aX(U,af)}var
-O=i(f,l),Q=O?s(e,n(t,t)):O;if(Q)var
+x=aY(U,af)}var
+P=i(f,l),R=P?s(e,n(t,t)):P;if(R)var
 ad=h(l,f),y=ad||i(t,e);else
 var
-y=Q;var
+y=R;var
 S=y?i(x,o):y,T=S?s(x,n(o,v)):S;if(T)var
-ae=aX(e,B(l,p)),J=i(n(o,v),ae);else
+ae=aY(e,B(l,p)),J=i(n(o,v),ae);else
 var
 J=T}else
 var
@@ -1283,10 +1283,10 @@ e=d(h,b);if(e){var
 i=a[2],b=n(b,c),a=i;continue}return e}return 1}}function
 e2(j){var
 g=av(eL(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
-k=bb(d,b(a(b(c,1)),1)),i=[0,n(b(b(b(b(a(c),1),1),1),1),k),e],l=g-1|0;if(h(aW(d,b(a(b(c,1)),1)),f))return i;var
-g=l,d=aW(d,b(a(b(c,1)),1)),e=i;continue}}function
+k=bb(d,b(a(b(c,1)),1)),i=[0,n(b(b(b(b(a(c),1),1),1),1),k),e],l=g-1|0;if(h(aX(d,b(a(b(c,1)),1)),f))return i;var
+g=l,d=aX(d,b(a(b(c,1)),1)),e=i;continue}}function
 bJ(d){if(s(d,f)){var
-e=e2(P(d));return[0,a(b(a(a(b(c,1))),1)),e]}return e2(d)}function
+e=e2(O(d));return[0,a(b(a(a(b(c,1))),1)),e]}return e2(d)}function
 bK(d){return s(d,b(a(b(c,1)),1))?n(b(b(b(b(a(c),1),1),1),1),d):n(a(a(a(b(a(b(c,1)),1)))),d)}function
 ik(d){if(h(d,b(a(b(b(b(c,1),1),1)),1))){var
 e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(h(d,b(b(a(a(a(b(c,1)))),1),1))){var
@@ -1296,7 +1296,7 @@ j=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(h(d,b
 k=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}if(h(d,b(b(a(c),1),1))){var
 l=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),l]}if(h(d,a(b(a(c),1)))){var
 m=[0,b(a(b(b(a(a(c)),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),m]}var
-n=[0,bK(bb(d,b(b(b(b(c,1),1),1),1))),0],o=[0,bK(aW(d,b(b(b(b(c,1),1),1),1))),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],q=[0,b(b(b(b(a(c),1),1),1),1),p],r=[0,a(b(a(b(a(a(c)),1)),1)),q];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
+n=[0,bK(bb(d,b(b(b(b(c,1),1),1),1))),0],o=[0,bK(aX(d,b(b(b(b(c,1),1),1),1))),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],q=[0,b(b(b(b(a(c),1),1),1),1),p],r=[0,a(b(a(b(a(a(c)),1)),1)),q];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
 cg(d){var
 e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=o(as(ik,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
 c_(e,f,g){switch(f[0]){case
@@ -1326,26 +1326,26 @@ aH(a,b){var
 c=C(c_(a,b,0),0);return d(a[6],c)}function
 e3(d){return s(d,b(a(b(a(a(c)),1)),1))?B(d,b(b(b(b(a(c),1),1),1),1)):B(d,a(a(a(b(a(b(c,1)),1)))))}function
 be(a){return as(function(a){var
-d=[0,bK(bb(a,b(b(b(b(c,1),1),1),1))),0];return[0,bK(aW(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
+d=[0,bK(bb(a,b(b(b(b(c,1),1),1),1))),0];return[0,bK(aX(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
 c$(a){return aj(function(b,a){return v(a[8],b)},a,f)}function
 da(k,j){var
 l=b(b(b(b(b(b(c,1),1),1),1),1),1),g=j,e=f,m=a(a(a(a(a(c)))));for(;;){if(g){var
 i=aG(e,d(k,g[1])),g=g[2],e=i;continue}var
-o=h(e,f)?f:n(eL(e),c);return aG(c,aW(n(o,m),l))}}function
+o=h(e,f)?f:n(eL(e),c);return aG(c,aX(n(o,m),l))}}function
 e4(a){var
 b=a[14];return m(t(function(a){return h(a[4],a[3])},b))}function
 ch(b){var
 a=b[6];if(typeof
 a==="number"&&a)return 1;return 0}function
 il(l,k){var
-p=k[14],Q=k[10],bl=k[14],bm=da(function(a){return e4(k)?a[4]:a[3]},bl),bn=I(b(b(b(b(b(b(c,1),1),1),1),1),1),bm),O=k[6],bo=typeof
-O==="number"?O?[0,a(a(a(a(a(c)))))]:O:[0,O[1]],bp=ch(k),y=[0,k[7],bp,bo,bn],am=ch(k)?f:k[4],N=z(p),aW=i(f,am);if(aW)var
+p=k[14],R=k[10],bl=k[14],bm=da(function(a){return e4(k)?a[4]:a[3]},bl),bn=I(b(b(b(b(b(b(c,1),1),1),1),1),1),bm),P=k[6],bo=typeof
+P==="number"?P?[0,a(a(a(a(a(c)))))]:P:[0,P[1]],bp=ch(k),y=[0,k[7],bp,bo,bn],am=ch(k)?f:k[4],N=z(p),aW=i(f,am);if(aW)var
 aX=y[3],bh=aX?i(c,aX[1]):1,ai=bh;else
 var
 ai=aW;if(ai){var
-S=0,A=Q;for(;;){if(A){var
+S=0,A=R;for(;;){if(A){var
 g=A[1],as=S?j(l[5],S[1],g[1]):1;if(as){var
-ao=aZ(g[2]),ap=ao?aZ(g[3]):ao,aq=ap?i(g[2],g[3]):ap,ar=aq?s(f,g[4]):aq;if(ar)var
+ao=a0(g[2]),ap=ao?a0(g[3]):ao,aq=ap?i(g[2],g[3]):ap,ar=aq?s(f,g[4]):aq;if(ar)var
 a5=eV(l,g),a6=d(l[9],a5),at=j(l[4],g[6],a6);else
 var
 at=ar;var
@@ -1359,7 +1359,7 @@ aY=1;var
 aj=aY;break}}else
 var
 aj=ai;if(aj){var
-a0=z(Q),M=f,ah=0,L=p;for(;;){if(L){var
+aZ=z(R),M=f,ah=0,L=p;for(;;){if(L){var
 e=L[1];if(y[1]){var
 a9=e[8],a8=0,W=64,u=eU(function(a){return[0,a,0]},a9,a8);a:for(;;){if(0===W)var
 X=cd(u);else{var
@@ -1402,7 +1402,7 @@ var
 ac=e[8];var
 aP=m(y[1]);if(aP)var
 ad=aP;else{var
-bd=e[8],be=P(c),Y=P(c),aA=be,H=bd;for(;;){if(H){var
+bd=e[8],be=O(c),Y=O(c),aA=be,H=bd;for(;;){if(H){var
 aB=H[1],aC=aB[2],Z=aB[1],aD=s(Y,Z);if(aD)var
 _=aD;else
 var
@@ -1412,14 +1412,14 @@ aV=_}else
 var
 aV=1;var
 ad=aV;break}}if(ad){var
-a_=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aQ=e0(l,am,y,a0,N,M,e,ac,aG(f,B(e[9],a_)));if(aQ)var
+a_=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aQ=e0(l,am,y,aZ,N,M,e,ac,aG(f,B(e[9],a_)));if(aQ)var
 J=aQ;else
 var
-bb=b(b(a(b(c,1)),1),1),bc=R(b(c,1),bb),aU=s(e[9],bc),J=aU?e0(l,am,y,a0,N,M,e,ac,f):aU}else
+bb=b(b(a(b(c,1)),1),1),bc=Q(b(c,1),bb),aU=s(e[9],bc),J=aU?e0(l,am,y,aZ,N,M,e,ac,f):aU}else
 var
 J=ad;var
 aR=J?s(e[5],cf):J;if(aR)var
-a$=e[6],ae=s(P(cf),a$);else
+a$=e[6],ae=s(O(cf),a$);else
 var
 ae=aR;if(ae){if(ah){var
 aJ=ah[1],aK=aJ[1],aL=s(aK,e[2]),an=0;if(aL){var
@@ -1450,7 +1450,7 @@ bi=eQ(p),bj=function(a){return x(bF,a[8])},al=e1(c5(v(p,f),bj,p),f,bi);else
 var
 al=ak;var
 a2=al?p?1:p:al;if(a2){var
-bk=function(a){return x(aO,a[8])};return e1(c5(v(Q,f),bk,p),f,Q)}return a2}var
+bk=function(a){return x(aO,a[8])};return e1(c5(v(R,f),bk,p),f,R)}return a2}var
 e5=av(b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1));function
 db(m,i,h,l){var
 c=e5,b=l,a=0,e=0;for(;;){if(b){var
@@ -1458,11 +1458,11 @@ f=b[2],g=b[1];if(0===c){var
 j=[0,d(i,C(a,0)),e],c=e5,b=f,a=C(d(h,g),0),e=j;continue}var
 c=c-1|0,b=f,a=C(d(h,g),a);continue}var
 k=C([0,d(i,C(a,0)),e],0);return d(m[6],k)}}var
-im=[0,b(b(a(b(a(c),1)),1),1),0],io=[0,b(a(a(b(a(c),1))),1),im],ci=[0,a(b(b(a(b(b(c,1),1)),1),1)),io],ip=[0,b(b(a(b(a(c),1)),1),1),0],iq=[0,b(a(a(b(a(c),1))),1),ip],a0=[0,a(b(a(b(a(b(c,1)),1)),1)),iq],ir=[0,b(a(b(b(a(c),1),1)),1),0],is=[0,a(a(b(b(a(c),1),1))),ir],cj=[0,a(b(a(b(a(b(c,1)),1)),1)),is],it=[0,b(b(b(a(a(c)),1),1),1),0],dc=[0,a(b(a(b(a(b(c,1)),1)),1)),it];function
+im=[0,b(b(a(b(a(c),1)),1),1),0],io=[0,b(a(a(b(a(c),1))),1),im],ci=[0,a(b(b(a(b(b(c,1),1)),1),1)),io],ip=[0,b(b(a(b(a(c),1)),1),1),0],iq=[0,b(a(a(b(a(c),1))),1),ip],a1=[0,a(b(a(b(a(b(c,1)),1)),1)),iq],ir=[0,b(a(b(b(a(c),1),1)),1),0],is=[0,a(a(b(b(a(c),1),1))),ir],cj=[0,a(b(a(b(a(b(c,1)),1)),1)),is],it=[0,b(b(b(a(a(c)),1),1),1),0],dc=[0,a(b(a(b(a(b(c,1)),1)),1)),it];function
 dd(h,g,f,e,d,a){var
 i=eU(d,a,0),k=j(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],k]}function
 de(f,e,d,a){var
-g=j(f[7],8,a);return[0,d,b(b(b(c,1),1),1),a0,[0,e,0],g]}function
+g=j(f[7],8,a);return[0,d,b(b(b(c,1),1),1),a1,[0,e,0],g]}function
 aw(a,i,h,g,f,e,c,b){function
 j(a){return[0,d(c,a),0]}var
 k=av(e);return[0,i,h,g,f,db(a,d(a[7],k),j,b)]}function
@@ -1477,18 +1477,18 @@ E=b(b(b(c,1),1),1),F=b(b(b(c,1),1),1),G=[0,a(a(a(a(b(a(c),1))))),0],H=[0,a(a(a(b
 r==="number")if(r)var
 l=0;else{var
 t=e4(d);if(t)var
-cf=0,cg=d[14],cj=function(a){return a[4]},ck=I(b(b(b(c,1),1),1),q),cl=b(b(b(c,1),1),1),cm=[0,b(b(a(b(a(a(c)),1)),1),1),0],cn=[0,b(a(a(a(b(a(c),1)))),1),cm],co=[0,a(b(a(b(a(a(c)),1)),1)),cn],cp=[0,a(a(a(a(b(a(c),1))))),co],cq=[0,a(a(b(b(b(a(c),1),1),1))),cp],cr=[0,a(a(a(a(a(b(c,1)))))),cq],cs=[0,a(b(a(b(b(a(c),1),1)),1)),cr],ct=[0,a(a(b(b(b(a(c),1),1),1))),cs],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),ct],l=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),cu],cl,a0,[0,g,[0,q,0]],ck,cj,cg),cf];else
+cf=0,cg=d[14],cj=function(a){return a[4]},ck=I(b(b(b(c,1),1),1),q),cl=b(b(b(c,1),1),1),cm=[0,b(b(a(b(a(a(c)),1)),1),1),0],cn=[0,b(a(a(a(b(a(c),1)))),1),cm],co=[0,a(b(a(b(a(a(c)),1)),1)),cn],cp=[0,a(a(a(a(b(a(c),1))))),co],cq=[0,a(a(b(b(b(a(c),1),1),1))),cp],cr=[0,a(a(a(a(a(b(c,1)))))),cq],cs=[0,a(b(a(b(b(a(c),1),1)),1)),cr],ct=[0,a(a(b(b(b(a(c),1),1),1))),cs],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),ct],l=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),cu],cl,a1,[0,g,[0,q,0]],ck,cj,cg),cf];else
 var
 l=t}else
 var
-cv=0,cw=d[14],cx=function(a){return a[4]},cy=b(b(b(c,1),1),1),cz=b(b(b(c,1),1),1),cA=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cB=[0,a(a(b(b(a(a(c)),1),1))),cA],cC=[0,a(a(b(b(a(a(c)),1),1))),cB],cD=[0,a(b(b(a(b(a(c),1)),1),1)),cC],cE=[0,b(b(a(b(a(a(c)),1)),1),1),cD],cF=[0,b(a(a(a(b(a(c),1)))),1),cE],cG=[0,a(b(b(b(b(a(c),1),1),1),1)),cF],cH=[0,a(b(a(a(b(a(c),1))),1)),cG],cI=[0,a(a(a(a(a(b(c,1)))))),cH],cJ=[0,a(b(a(b(b(a(c),1),1)),1)),cI],cK=[0,a(a(b(b(b(a(c),1),1),1))),cJ],cL=[0,a(b(b(b(b(a(c),1),1),1),1)),cK],l=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),cL],cz,a0,[0,g,0],cy,cx,cw),cv];var
+cv=0,cw=d[14],cx=function(a){return a[4]},cy=b(b(b(c,1),1),1),cz=b(b(b(c,1),1),1),cA=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cB=[0,a(a(b(b(a(a(c)),1),1))),cA],cC=[0,a(a(b(b(a(a(c)),1),1))),cB],cD=[0,a(b(b(a(b(a(c),1)),1),1)),cC],cE=[0,b(b(a(b(a(a(c)),1)),1),1),cD],cF=[0,b(a(a(a(b(a(c),1)))),1),cE],cG=[0,a(b(b(b(b(a(c),1),1),1),1)),cF],cH=[0,a(b(a(a(b(a(c),1))),1)),cG],cI=[0,a(a(a(a(a(b(c,1)))))),cH],cJ=[0,a(b(a(b(b(a(c),1),1)),1)),cI],cK=[0,a(a(b(b(b(a(c),1),1),1))),cJ],cL=[0,a(b(b(b(b(a(c),1),1),1),1)),cK],l=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),cL],cz,a1,[0,g,0],cy,cx,cw),cv];var
 V=o(l,U),W=0;if(ch(d))var
-X=d[14],Y=function(a){return a[4]},Z=b(b(b(c,1),1),1),_=b(b(b(c,1),1),1),$=[0,a(b(b(b(b(a(c),1),1),1),1)),0],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(b(b(a(b(a(c),1)),1),1)),ab],ad=[0,b(b(a(b(a(a(c)),1)),1),1),ac],ae=[0,b(a(a(a(b(a(c),1)))),1),ad],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,a(b(a(a(b(a(c),1))),1)),af],ah=[0,a(a(a(a(a(b(c,1)))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(a(a(a(b(a(c),1)))),1),ai],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,b(b(a(a(b(a(c),1))),1),1),ak],s=aw(e,[0,b(b(b(b(a(a(c)),1),1),1),1),al],_,a0,[0,g,0],Z,Y,X);else
+X=d[14],Y=function(a){return a[4]},Z=b(b(b(c,1),1),1),_=b(b(b(c,1),1),1),$=[0,a(b(b(b(b(a(c),1),1),1),1)),0],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(b(b(a(b(a(c),1)),1),1)),ab],ad=[0,b(b(a(b(a(a(c)),1)),1),1),ac],ae=[0,b(a(a(a(b(a(c),1)))),1),ad],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,a(b(a(a(b(a(c),1))),1)),af],ah=[0,a(a(a(a(a(b(c,1)))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(a(a(a(b(a(c),1)))),1),ai],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,b(b(a(a(b(a(c),1))),1),1),ak],s=aw(e,[0,b(b(b(b(a(a(c)),1),1),1),1),al],_,a1,[0,g,0],Z,Y,X);else
 var
-b9=d[14],b_=function(a){return a[3]},b$=I(b(b(b(c,1),1),1),p),ca=b(b(b(c,1),1),1),cb=[0,a(a(b(b(a(a(c)),1),1))),0],cc=[0,b(a(a(a(b(a(c),1)))),1),cb],cd=[0,a(b(b(b(b(a(c),1),1),1),1)),cc],ce=[0,b(b(a(a(b(a(c),1))),1),1),cd],s=aw(e,[0,b(b(b(b(a(a(c)),1),1),1),1),ce],ca,a0,[0,g,[0,p,0]],b$,b_,b9);var
+b9=d[14],b_=function(a){return a[3]},b$=I(b(b(b(c,1),1),1),p),ca=b(b(b(c,1),1),1),cb=[0,a(a(b(b(a(a(c)),1),1))),0],cc=[0,b(a(a(a(b(a(c),1)))),1),cb],cd=[0,a(b(b(b(b(a(c),1),1),1),1)),cc],ce=[0,b(b(a(a(b(a(c),1))),1),1),cd],s=aw(e,[0,b(b(b(b(a(a(c)),1),1),1),1),ce],ca,a1,[0,g,[0,p,0]],b$,b_,b9);var
 k=f,i=d[14],m=0,am=[0,s,W];for(;;){if(i){var
 w=i[2],u=[0,k,m],k=v(i[1][8],k),i=w,m=u;continue}var
-x=C([0,k,m],0),an=j(e[7],8,x),ao=[0,n(g,c),0],ap=b(b(b(c,1),1),1),aq=[0,b(b(a(b(a(a(c)),1)),1),1),0],ar=[0,b(a(b(b(a(a(c)),1),1)),1),aq],as=[0,a(b(b(b(b(a(c),1),1),1),1)),ar],at=[0,b(b(a(b(a(a(c)),1)),1),1),as],au=[0,a(a(b(b(a(a(c)),1),1))),at],av=[0,a(a(a(a(a(b(c,1)))))),au],ax=[0,a(b(a(b(b(a(c),1),1)),1)),av],ay=[0,a(a(a(b(b(a(c),1),1)))),ax],az=[0,b(b(a(b(b(a(c),1),1)),1),1),ay],aA=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),az],ap,a0,ao,an],am],aB=d[14],aC=function(a){return a[5]},aD=b(b(b(c,1),1),1),aE=b(b(b(c,1),1),1),aF=[0,a(a(a(a(b(a(c),1))))),0],aG=[0,a(a(a(b(b(a(c),1),1)))),aF],aH=[0,a(a(a(a(a(b(c,1)))))),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(a(a(a(b(c,1)))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(b(b(a(a(c)),1),1))),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,aw(e,[0,a(a(b(b(b(a(c),1),1),1))),aN],aE,ci,[0,g,0],aD,aC,aB),aA],aP=d[10],aQ=function(a){return a[4]},aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,b(b(b(a(b(a(c),1)),1),1),1),aR],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,a(a(a(b(a(a(c)),1)))),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(b(a(a(b(a(c),1))),1),1),aX],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aY],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),aZ],a2=[0,dd(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a1],a0,aQ,aP),aO],a3=d[11],a4=[0,a(b(a(b(b(a(c),1),1)),1)),0],a5=[0,a(a(b(b(b(a(c),1),1),1))),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,b(b(b(b(a(a(c)),1),1),1),1),a7],a9=[0,a(a(a(a(a(b(c,1)))))),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,a(b(b(b(b(a(c),1),1),1),1)),a$],bb=[0,de(e,h,[0,a(a(b(b(b(a(c),1),1),1))),ba],a3),a2],bc=d[12],bd=[0,a(a(b(b(a(a(c)),1),1))),0],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(a(a(a(a(b(c,1)))))),be],bg=[0,a(b(b(a(a(a(c))),1),1)),bf],bh=[0,a(a(b(b(b(a(c),1),1),1))),bg],bi=[0,b(a(a(a(b(a(c),1)))),1),bh],bj=[0,a(b(a(b(b(a(c),1),1)),1)),bi],bk=[0,b(b(a(b(a(a(c)),1)),1),1),bj],bl=[0,a(b(b(b(b(a(c),1),1),1),1)),bk],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(a(b(c,1)))))),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,de(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bc),bb],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(a(b(b(a(a(c)),1),1))),bw],by=[0,b(b(b(b(a(a(c)),1),1),1),1),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,a(a(a(a(a(b(c,1)))))),bz],bB=[0,b(b(a(a(b(a(c),1))),1),1),bA],bC=[0,b(b(a(a(b(a(c),1))),1),1),bB],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,de(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bD],bs),br],bF=d[10],bG=function(a){return a[2]},bH=[0,a(a(a(b(a(a(c)),1)))),0],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(a(a(b(a(c),1))),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(b(a(b(a(a(c)),1)),1),1),bK],bM=[0,a(a(b(b(a(a(c)),1),1))),bL],bN=[0,a(a(a(a(b(a(c),1))))),bM],bO=[0,a(a(b(b(b(a(c),1),1),1))),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,dd(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bS],ci,bG,bF),bE],bU=d[10],bV=function(a){return a[3]},bW=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bX=[0,a(a(a(b(b(a(c),1),1)))),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),bY],b0=[0,a(a(a(a(a(b(c,1)))))),bZ],b1=[0,b(b(a(b(a(a(c)),1)),1),1),b0],b2=[0,a(a(b(b(a(a(c)),1),1))),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b4=[0,a(a(b(b(b(a(c),1),1),1))),b3],b5=[0,a(a(a(a(a(b(c,1)))))),b4],b6=[0,b(b(a(a(b(a(c),1))),1),1),b5],b7=[0,b(b(a(a(b(a(c),1))),1),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7];return o([0,dd(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b8],ci,bV,bU),bT],V)}}function
+x=C([0,k,m],0),an=j(e[7],8,x),ao=[0,n(g,c),0],ap=b(b(b(c,1),1),1),aq=[0,b(b(a(b(a(a(c)),1)),1),1),0],ar=[0,b(a(b(b(a(a(c)),1),1)),1),aq],as=[0,a(b(b(b(b(a(c),1),1),1),1)),ar],at=[0,b(b(a(b(a(a(c)),1)),1),1),as],au=[0,a(a(b(b(a(a(c)),1),1))),at],av=[0,a(a(a(a(a(b(c,1)))))),au],ax=[0,a(b(a(b(b(a(c),1),1)),1)),av],ay=[0,a(a(a(b(b(a(c),1),1)))),ax],az=[0,b(b(a(b(b(a(c),1),1)),1),1),ay],aA=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),az],ap,a1,ao,an],am],aB=d[14],aC=function(a){return a[5]},aD=b(b(b(c,1),1),1),aE=b(b(b(c,1),1),1),aF=[0,a(a(a(a(b(a(c),1))))),0],aG=[0,a(a(a(b(b(a(c),1),1)))),aF],aH=[0,a(a(a(a(a(b(c,1)))))),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(a(a(a(b(c,1)))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(b(b(a(a(c)),1),1))),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,aw(e,[0,a(a(b(b(b(a(c),1),1),1))),aN],aE,ci,[0,g,0],aD,aC,aB),aA],aP=d[10],aQ=function(a){return a[4]},aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,b(b(b(a(b(a(c),1)),1),1),1),aR],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,a(a(a(b(a(a(c)),1)))),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(b(a(a(b(a(c),1))),1),1),aX],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aY],a0=[0,a(b(b(b(b(a(c),1),1),1),1)),aZ],a2=[0,dd(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a0],a1,aQ,aP),aO],a3=d[11],a4=[0,a(b(a(b(b(a(c),1),1)),1)),0],a5=[0,a(a(b(b(b(a(c),1),1),1))),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,b(b(b(b(a(a(c)),1),1),1),1),a7],a9=[0,a(a(a(a(a(b(c,1)))))),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,a(b(b(b(b(a(c),1),1),1),1)),a$],bb=[0,de(e,h,[0,a(a(b(b(b(a(c),1),1),1))),ba],a3),a2],bc=d[12],bd=[0,a(a(b(b(a(a(c)),1),1))),0],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(a(a(a(a(b(c,1)))))),be],bg=[0,a(b(b(a(a(a(c))),1),1)),bf],bh=[0,a(a(b(b(b(a(c),1),1),1))),bg],bi=[0,b(a(a(a(b(a(c),1)))),1),bh],bj=[0,a(b(a(b(b(a(c),1),1)),1)),bi],bk=[0,b(b(a(b(a(a(c)),1)),1),1),bj],bl=[0,a(b(b(b(b(a(c),1),1),1),1)),bk],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(a(b(c,1)))))),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,de(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bc),bb],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(a(b(b(a(a(c)),1),1))),bw],by=[0,b(b(b(b(a(a(c)),1),1),1),1),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,a(a(a(a(a(b(c,1)))))),bz],bB=[0,b(b(a(a(b(a(c),1))),1),1),bA],bC=[0,b(b(a(a(b(a(c),1))),1),1),bB],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,de(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bD],bs),br],bF=d[10],bG=function(a){return a[2]},bH=[0,a(a(a(b(a(a(c)),1)))),0],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(a(a(b(a(c),1))),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(b(a(b(a(a(c)),1)),1),1),bK],bM=[0,a(a(b(b(a(a(c)),1),1))),bL],bN=[0,a(a(a(a(b(a(c),1))))),bM],bO=[0,a(a(b(b(b(a(c),1),1),1))),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,dd(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bS],ci,bG,bF),bE],bU=d[10],bV=function(a){return a[3]},bW=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bX=[0,a(a(a(b(b(a(c),1),1)))),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),bY],b0=[0,a(a(a(a(a(b(c,1)))))),bZ],b1=[0,b(b(a(b(a(a(c)),1)),1),1),b0],b2=[0,a(a(b(b(a(a(c)),1),1))),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b4=[0,a(a(b(b(b(a(c),1),1),1))),b3],b5=[0,a(a(a(a(a(b(c,1)))))),b4],b6=[0,b(b(a(a(b(a(c),1))),1),1),b5],b7=[0,b(b(a(a(b(a(c),1))),1),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7];return o([0,dd(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b8],ci,bV,bU),bT],V)}}function
 iv(e,d){var
 g=v(d[14],f),j=c$(d[14]),k=0,l=d[14];function
 m(a){return a[2]}var
@@ -1539,7 +1539,7 @@ var
 G=[0,e[1]],H=[0,a(a(b(b(a(a(c)),1),1))),0],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,b(a(a(a(b(a(c),1)))),1),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],L=[0,a(a(a(a(b(a(c),1))))),K],M=[0,a(a(b(b(b(a(c),1),1),1))),L],N=[0,a(a(a(a(a(b(c,1)))))),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],P=[0,b(a(a(a(b(a(c),1)))),1),O],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,a(a(a(a(b(a(c),1))))),Q],f=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),R],G],0];var
 m=o(f,l),n=[0,d[4]],p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(b(a(b(a(a(c)),1)),1),1),p],r=[0,a(b(b(a(b(a(c),1)),1),1)),q],s=[0,b(a(b(b(b(a(c),1),1),1)),1),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(a(b(a(c),1))))),u],w=[0,a(b(b(a(b(a(c),1)),1),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),A],n],0],C=bf(g,d[3]),D=[0,a(b(b(b(b(a(c),1),1),1),1)),0],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E];return[4,o([0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),F],C],B],m)]}function
 ix(g,e,C){var
-m=e9(e),D=m?1:m,E=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),J],[3,[0,[0,c],[0,[0,f],0]]]],0],L=[0,v(e[14],f)],M=[0,a(a(b(b(a(a(c)),1),1))),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,b(b(a(b(a(a(c)),1)),1),1),N],Q=[0,a(b(b(b(b(a(c),1),1),1),1)),O],S=[0,b(b(a(b(a(a(c)),1)),1),1),Q],T=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),S],L],K],i=e[14],U=0;for(;;){if(i){var
+m=e9(e),D=m?1:m,E=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),J],[3,[0,[0,c],[0,[0,f],0]]]],0],L=[0,v(e[14],f)],M=[0,a(a(b(b(a(a(c)),1),1))),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],P=[0,b(b(a(b(a(a(c)),1)),1),1),N],R=[0,a(b(b(b(b(a(c),1),1),1),1)),P],S=[0,b(b(a(b(a(a(c)),1)),1),1),R],T=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),S],L],K],i=e[14],U=0;for(;;){if(i){var
 l=i[2];if(l){var
 i=l;continue}var
 n=d(g[1],i[1][7])}else
@@ -1553,8 +1553,8 @@ aJ=o(r,Z),aK=iw(g,e),aL=[0,a(a(b(b(a(a(c)),1),1))),0],aM=[0,b(a(a(a(b(a(c),1))))
 cx=[0,b(a(b(b(a(a(c)),1),1)),1),0],cy=[0,a(b(a(b(b(a(c),1),1)),1)),cx],cz=[0,b(b(b(b(a(a(c)),1),1),1),1),cy],cA=[0,b(b(b(b(a(a(c)),1),1),1),1),cz],t=[0,a(b(a(b(a(a(c)),1)),1)),cA];else
 var
 c2=[0,b(b(a(b(a(a(c)),1)),1),1),0],c3=[0,a(a(b(b(b(a(c),1),1),1))),c2],c4=[0,a(b(b(b(b(a(c),1),1),1),1)),c3],c5=[0,b(b(b(a(a(a(c))),1),1),1),c4],t=[0,a(b(a(b(b(a(c),1),1)),1)),c5];var
-cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,b(b(a(b(a(a(c)),1)),1),1),cB],cD=[0,b(a(a(a(b(a(c),1)))),1),cC],cE=[0,a(b(a(b(a(a(c)),1)),1)),cD],cF=[0,a(a(a(a(b(a(c),1))))),cE],cG=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cF],[1,t]],cw],k=e[10],A=k?k[1][3]:f,B=eQ(e[10]),h=aj(function(b,a){return aG(b,a[3])},B,A),y=a(b(a(b(a(c),1)),1)),w=0;if(s(h,R(b(c,1),y))){var
-z=a(b(a(b(a(c),1)),1));if(s(P(R(b(c,1),z)),h)){var
+cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,b(b(a(b(a(a(c)),1)),1),1),cB],cD=[0,b(a(a(a(b(a(c),1)))),1),cC],cE=[0,a(b(a(b(a(a(c)),1)),1)),cD],cF=[0,a(a(a(a(b(a(c),1))))),cE],cG=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cF],[1,t]],cw],k=e[10],A=k?k[1][3]:f,B=eQ(e[10]),h=aj(function(b,a){return aG(b,a[3])},B,A),y=a(b(a(b(a(c),1)),1)),w=0;if(s(h,Q(b(c,1),y))){var
+z=a(b(a(b(a(c),1)),1));if(s(O(Q(b(c,1),z)),h)){var
 u=[0,h];w=1}}if(!w)var
 u=[1,bJ(h)];var
 cH=[0,b(b(b(a(a(a(c))),1),1),1),0],cI=[0,a(b(b(b(b(a(c),1),1),1),1)),cH],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cK=[0,a(a(a(a(a(b(c,1)))))),cJ],cL=[0,b(b(a(b(a(a(c)),1)),1),1),cK],cM=[0,a(a(b(b(a(a(c)),1),1))),cL],cN=[0,a(a(a(a(b(a(c),1))))),cM],cO=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cN],u],cG],cP=[4,e8(x(function(a){var
@@ -1564,11 +1564,11 @@ e$(f,e){if(e)var
 d=e[1],h=e[2],i=e$(n(f,e_(d)),h),j=0,k=d[4],l=[3,x(function(a){return[0,a]},k)],m=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(b(b(b(a(a(c)),1),1),1),1),m],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],y=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],z=[3,[0,[0,f],[0,[0,n(f,e_(d))],0]]],A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,b(a(a(b(b(a(c),1),1))),1),E],G=[0,a(a(a(a(b(a(c),1))))),F],H=[0,a(a(a(a(a(b(c,1)))))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),K],z],y]],g=[0,[0,d[1],L],i];else
 var
 g=e;return g}var
-iy=b(b(b(b(b(c,1),1),1),1),1),bg=R(b(c,1),iy),iz=b(b(b(b(b(b(c,1),1),1),1),1),1),cl=R(b(c,1),iz);function
+iy=b(b(b(b(b(c,1),1),1),1),1),bg=Q(b(c,1),iy),iz=b(b(b(b(b(b(c,1),1),1),1),1),1),cl=Q(b(c,1),iz);function
 ak(d,c,a){var
 b=i(d,a);return b?s(a,c):b}function
 iA(a){var
-b=aZ(a[2]),d=b?aZ(a[3]):b,e=d?ak(c,bI,a[4]):d;return e?aZ(a[5]):e}function
+b=a0(a[2]),d=b?a0(a[3]):b,e=d?ak(c,bI,a[4]):d;return e?a0(a[5]):e}function
 iB(g,aa,e){var
 A=d(g[2],0),p=v(e[10],f),I=e[6],bi=e[14],J=t(function(a){var
 o=ak(f,bg,a[2]),p=o?i(f,a[3]):o,q=p?i(f,a[4]):p;if(q){if(typeof
@@ -1581,7 +1581,7 @@ n=s(a[4],bI),e=n?ak(f,bg,a[9]):n;var
 j=e}else
 var
 j=q;var
-r=j?aZ(a[5]):j,u=r?aZ(a[6]):r;if(u)var
+r=j?a0(a[5]):j,u=r?a0(a[6]):r;if(u)var
 v=b(b(b(b(b(c,1),1),1),1),1),k=h(d(g[3],a[7]),v);else
 var
 k=u;if(k){var
@@ -1596,10 +1596,10 @@ r=q;if(r)var
 bl=e[13],u=t(function(a){return ak(f,cl,a)},bl);else
 var
 u=r;var
-M=u?h(v(e[11],f),p):u,N=M?h(v(e[12],f),p):M,O=N?h(v(e[13],f),p):N;if(O)var
+M=u?h(v(e[11],f),p):u,N=M?h(v(e[12],f),p):M,P=N?h(v(e[13],f),p):N;if(P)var
 bm=e[4],w=ak(f,a(b(b(b(b(b(c,1),1),1),1),1)),bm);else
 var
-w=O;if(w)var
+w=P;if(w)var
 bn=e[5],y=ak(f,a(b(b(b(b(b(c,1),1),1),1),1)),bn);else
 var
 y=w;if(y){var
@@ -1621,7 +1621,7 @@ ae=v(e[14],f),af=e[15],ag=[0,a(b(a(b(b(a(c),1),1)),1)),0],ah=[0,b(a(b(b(a(a(c)),
 ay(a){return a[1]?c:f}var
 az=[0,b(b(a(b(a(a(c)),1)),1),1),0],aA=[0,b(b(b(b(a(a(c)),1),1),1),1),az],aB=[0,a(b(a(b(b(a(c),1),1)),1)),aA],aC=[0,a(a(b(b(b(a(c),1),1),1))),aB],aD=[0,a(a(b(b(b(a(c),1),1),1))),aC],aE=[0,aw(g,[0,a(b(b(b(b(a(c),1),1),1),1)),aD],c,dc,[0,ae,0],c,ay,ax),au],a3=o(iv(g,e),aE),D=o(iu(g,e),a3),aF=e[16],aG=[0,a(a(b(b(a(a(c)),1),1))),0],aI=[0,b(b(a(a(b(a(c),1))),1),1),aG],aJ=[0,a(a(a(a(b(a(c),1))))),aI],aK=[0,a(a(a(a(b(a(c),1))))),aJ],aL=[0,ck(g,[0,b(b(a(b(a(a(c)),1)),1),1),aK],aF),0],aM=e[14];function
 aN(a){return[0,a[7],0]}var
-aO=db(g,g[6],aN,aM),aP=[0,b(b(b(b(b(c,1),1),1),1),1),0],aQ=[0,v(e[14],f),aP],aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,a(a(b(b(a(a(c)),1),1))),aR],aT=[0,a(b(a(b(b(a(c),1),1)),1)),aS],aU=[0,a(a(a(b(b(a(c),1),1)))),aT],aV=[0,a(b(b(a(b(a(c),1)),1),1)),aU],aW=[0,b(b(a(b(b(a(c),1),1)),1),1),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,a(b(a(b(b(a(c),1),1)),1)),aX],a0=[0,b(b(a(b(a(a(c)),1)),1),1),aY],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a2=[0,b(b(a(b(a(a(c)),1)),1),1),a1],C=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),a2],c,dc,aQ,aO],aL],E=aH(g,ix(g,e,o(D,C))),a4=[0,b(b(a(b(a(a(c)),1)),1),1),0],a5=[0,a(a(b(b(a(a(c)),1),1))),a4],a6=[0,a(b(a(b(b(a(c),1),1)),1)),a5],a7=[0,b(a(a(b(b(a(c),1),1))),1),a6],a8=[0,a(b(b(a(b(a(c),1)),1),1)),a7],a9=[0,b(a(a(a(b(a(c),1)))),1),a8],a_=[0,a(b(b(b(b(a(c),1),1),1),1)),a9],F=o(D,o([0,ck(g,[0,a(b(a(a(b(a(c),1))),1)),a_],E),0],C)),G=aH(g,[4,e8(e$(f,F))]),a$=b(b(b(b(b(b(c,1),1),1),1),1),1),ba=d(g[3],G),bc=av(bb(P(n(b(b(b(c,1),1),1),ba)),a$)),bd=ce(b(b(b(b(b(c,1),1),1),1),1),bc),be=[0,G,[0,d(g[2],bd),0]],H=d(g[6],be),bf=[0,H,x(function(a){return a[5]},F)],bh=[0,d(g[3],H),0],l=[0,j(g[7],8,bh),bf],k=f;for(;;){if(l){var
+aO=db(g,g[6],aN,aM),aP=[0,b(b(b(b(b(c,1),1),1),1),1),0],aQ=[0,v(e[14],f),aP],aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,a(a(b(b(a(a(c)),1),1))),aR],aT=[0,a(b(a(b(b(a(c),1),1)),1)),aS],aU=[0,a(a(a(b(b(a(c),1),1)))),aT],aV=[0,a(b(b(a(b(a(c),1)),1),1)),aU],aW=[0,b(b(a(b(b(a(c),1),1)),1),1),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,a(b(a(b(b(a(c),1),1)),1)),aX],aZ=[0,b(b(a(b(a(a(c)),1)),1),1),aY],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),aZ],a2=[0,b(b(a(b(a(a(c)),1)),1),1),a1],C=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),a2],c,dc,aQ,aO],aL],E=aH(g,ix(g,e,o(D,C))),a4=[0,b(b(a(b(a(a(c)),1)),1),1),0],a5=[0,a(a(b(b(a(a(c)),1),1))),a4],a6=[0,a(b(a(b(b(a(c),1),1)),1)),a5],a7=[0,b(a(a(b(b(a(c),1),1))),1),a6],a8=[0,a(b(b(a(b(a(c),1)),1),1)),a7],a9=[0,b(a(a(a(b(a(c),1)))),1),a8],a_=[0,a(b(b(b(b(a(c),1),1),1),1)),a9],F=o(D,o([0,ck(g,[0,a(b(a(a(b(a(c),1))),1)),a_],E),0],C)),G=aH(g,[4,e8(e$(f,F))]),a$=b(b(b(b(b(b(c,1),1),1),1),1),1),ba=d(g[3],G),bc=av(bb(O(n(b(b(b(c,1),1),1),ba)),a$)),bd=ce(b(b(b(b(b(c,1),1),1),1),1),bc),be=[0,G,[0,d(g[2],bd),0]],H=d(g[6],be),bf=[0,H,x(function(a){return a[5]},F)],bh=[0,d(g[3],H),0],l=[0,j(g[7],8,bh),bf],k=f;for(;;){if(l){var
 _=l[1],$=cz(g[8],aa,k,_);if($){var
 bq=n(k,d(g[3],_)),l=l[2],k=bq;continue}var
 ac=$}else
@@ -1633,20 +1633,20 @@ k=d[2],f=d[1];if(h(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
 d=k,g=1;continue}var
 l=i(b(b(b(b(a(c),1),1),1),1),f),m=l?s(f,b(a(b(a(a(c)),1)),1)):l;if(m){var
 t=g?I(b(a(b(c,1)),1),e):e,u=B(f,b(b(b(b(a(c),1),1),1),1)),d=k,j=n(I(b(a(b(c,1)),1),j),u),e=t;continue}return m}return[0,[0,j,e]]}}var
-fb=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),df=R(b(c,1),fb),fc=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),iC=go;function
+fb=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),df=Q(b(c,1),fb),fc=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),iC=go;function
 dg(t,g,r,q,p,o){var
-u=I(g,fc),v=b(b(b(b(b(c,1),1),1),1),1),h=I(R(b(c,1),v),u),w=I(t,q),x=b(b(b(b(b(c,1),1),1),1),1),y=I(R(b(c,1),x),w),z=n(I(o,I(g,fc)),y),l=J(go),m=I(h,R(b(c,1),l)),e=n(df,aW(I(z,df),m)),j=i(f,e),k=j?s(f,h):j;if(k){var
+u=I(g,fc),v=b(b(b(b(b(c,1),1),1),1),1),h=I(Q(b(c,1),v),u),w=I(t,q),x=b(b(b(b(b(c,1),1),1),1),1),y=I(Q(b(c,1),x),w),z=n(I(o,I(g,fc)),y),l=J(go),m=I(h,Q(b(c,1),l)),e=n(df,aX(I(z,df),m)),j=i(f,e),k=j?s(f,h):j;if(k){var
 d=iC,a=e;for(;;){if(0===d){var
-A=I(p,a);return i(I(R(b(c,1),r),df),A)}var
+A=I(p,a);return i(I(Q(b(c,1),r),df),A)}var
 d=d-1|0,a=eM(I(a,a),fb);continue}}return k}var
 cm=0;function
 bL(b,a){if(a){var
-c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return bL(a,e)};return Q(function(a){return bL(a,c)},g,f,b)}return a}function
-a1(e,a,b){if(b){var
-c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,a1(b,a,d),f,c]};return Q(function(b){return[0,d,f,a1(b,a,c)]},h,g,e)}function
+c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return bL(a,e)};return R(function(a){return bL(a,c)},g,f,b)}return a}function
+a2(e,a,b){if(b){var
+c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,a2(b,a,d),f,c]};return R(function(b){return[0,d,f,a2(b,a,c)]},h,g,e)}function
 i(b){return[0,0,[0,a],0]}function
-j(b){return[0,a1(b,a,0),0,0]}return Q(function(b){return[0,0,0,a1(b,a,0)]},j,i,e)}function
-O(g,f,e){var
+j(b){return[0,a2(b,a,0),0,0]}return R(function(b){return[0,0,0,a2(b,a,0)]},j,i,e)}function
+P(g,f,e){var
 a=f,b=e;for(;;){if(a){var
 c=d(g,a[1]);if(c){var
 a=a[2],b=[0,c[1],b];continue}return c}return[0,C(b,0)]}}function
@@ -1723,10 +1723,10 @@ co(a){return 1===a[0]?[0,a[1]]:0}function
 cp(e,g){var
 n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=G(e,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
 q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=L(e,[0,b(b(b(b(a(a(c)),1),1),1),1),u],g);if(i){var
-x=0,y=i[1],j=O(function(j){var
+x=0,y=i[1],j=P(function(j){var
 o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=G(e,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
 r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(b(a(a(b(a(c),1))),1),1),t],x=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=L(e,[0,b(a(a(b(a(a(c)),1))),1),x],j);if(h){var
-i=O(co,h[1],0);if(i)var
+i=P(co,h[1],0);if(i)var
 k=i[1],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],A=[0,a(b(a(b(b(a(c),1),1)),1)),y],B=[0,b(a(a(b(a(a(c)),1))),1),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(a(b(b(a(a(c)),1),1))),D],F=[0,b(a(b(b(b(a(c),1),1),1)),1),E],H=aQ(w(e,[0,a(a(a(a(b(a(c),1))))),F],j)),I=v(k,f),J=z(k),K=di(d(e[1],g[1])),l=[0,[0,d(e[2],K),J,I,H]];else
 var
 l=i;var
@@ -1769,8 +1769,8 @@ h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,d(e[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],
 cr(c,e,b,d){var
 a=fe(c,e,b[2],d),f=a?[0,ff(c,b[1],a[1])]:a;return f}function
 bh(i,g,e){var
-n=a(b(a(b(a(c),1)),1)),k=s(e,R(b(c,1),n));if(k)var
-o=a(b(a(b(a(c),1)),1)),f=s(P(R(b(c,1),o)),e);else
+n=a(b(a(b(a(c),1)),1)),k=s(e,Q(b(c,1),n));if(k)var
+o=a(b(a(b(a(c),1)),1)),f=s(O(Q(b(c,1),o)),e);else
 var
 f=k;switch(g[0]){case
 0:return f?h(g[1],e):f;case
@@ -1850,12 +1850,12 @@ p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a
 k=f[1];if(0===k[0]){var
 s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=L(e,[0,a(a(a(b(a(a(c)),1)))),v],j);if(g){var
 h=d(o,k[1]);if(h)var
-l=h[1],y=g[1],x=0,A=z(l[2]),i=O(function(o){if(3===o[0]){var
+l=h[1],y=g[1],x=0,A=z(l[2]),i=P(function(o){if(3===o[0]){var
 f=o[1];if(f){var
 g=f[2],j=f[1];if(0===j[0]){if(g){var
 k=g[1];if(3===k[0]){if(g[2])return 0;var
 h=d(A,j[1]);if(h){var
-l=h[1],p=0,q=k[1],i=O(function(a){return 0===a[0]?d(l[2],a[1]):0},q,p);if(i)var
+l=h[1],p=0,q=k[1],i=P(function(a){return 0===a[0]?d(l[2],a[1]):0},q,p);if(i)var
 r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=cq(d(e[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,d(e[2],u),t],m=[0,d(e[6],[0,l[1],v])];else
 var
 m=i;var
@@ -1943,9 +1943,9 @@ a=d(c,b),e=a?a[1]:a;return e}function
 fm(c,b){var
 a=bL(b,c);return a?a[1]:f}function
 ka(e,g,Q){var
-k=Q[1],aX=[0,b(b(a(b(a(a(c)),1)),1),1),0],aY=[0,a(b(b(b(b(a(c),1),1),1),1)),aX],aZ=[0,a(b(a(a(b(a(c),1))),1)),aY],a0=[0,b(a(b(b(a(a(c)),1),1)),1),aZ],a2=[0,a(a(a(a(b(a(c),1))))),a0],N=G(e,[0,b(a(a(b(b(a(c),1),1))),1),a2],k),W=0;if(N){var
-a3=[0,b(a(a(a(b(a(c),1)))),1),0],a4=[0,a(a(a(a(b(a(c),1))))),a3],a5=[0,a(b(b(a(b(a(c),1)),1),1)),a4],a6=[0,a(a(b(b(a(a(c)),1),1))),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,a(b(a(b(b(a(c),1),1)),1)),a7],P=L(e,[0,b(a(a(b(a(a(c)),1))),1),a8],k),p=0;if(P){var
-y=P[1];if(y){var
+k=Q[1],aX=[0,b(b(a(b(a(a(c)),1)),1),1),0],aY=[0,a(b(b(b(b(a(c),1),1),1),1)),aX],aZ=[0,a(b(a(a(b(a(c),1))),1)),aY],a0=[0,b(a(b(b(a(a(c)),1),1)),1),aZ],a1=[0,a(a(a(a(b(a(c),1))))),a0],N=G(e,[0,b(a(a(b(b(a(c),1),1))),1),a1],k),W=0;if(N){var
+a3=[0,b(a(a(a(b(a(c),1)))),1),0],a4=[0,a(a(a(a(b(a(c),1))))),a3],a5=[0,a(b(b(a(b(a(c),1)),1),1)),a4],a6=[0,a(a(b(b(a(a(c)),1),1))),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,a(b(a(b(b(a(c),1),1)),1)),a7],O=L(e,[0,b(a(a(b(a(a(c)),1))),1),a8],k),p=0;if(O){var
+y=O[1];if(y){var
 B=y[2],an=y[1];if(0===an[0])if(B){var
 ao=B[1];if(0===ao[0]&&!B[2]){var
 ap=ao[1],a9=[0,a(b(a(b(b(a(c),1),1)),1)),0],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,a(a(a(a(b(a(c),1))))),a_],ba=[0,a(a(b(b(b(a(c),1),1),1))),a$],bb=[0,b(a(a(a(b(c,1)))),1),ba],bc=[0,a(a(b(b(b(a(c),1),1),1))),bb],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,b(b(a(b(a(a(c)),1)),1),1),bd],aq=F(d(e[1],N[1]),be),ar=aq?h(an[1],c):aq,as=ar?i(f,ap):ar;if(as){var
@@ -1957,7 +1957,7 @@ l=0;p=1}}else
 var
 at=y}else
 var
-at=P;if(!p){var
+at=O;if(!p){var
 au=at;W=1}}else{var
 au=N;W=1}if(W)var
 l=au;var
@@ -1973,11 +1973,11 @@ S=aC[1],bz=[0,a(a(b(b(a(a(c)),1),1))),0],bA=[0,b(b(a(b(b(a(c),1),1)),1),1),bz],b
 bF=[0,a(a(b(b(a(a(c)),1),1))),0],bG=[0,a(b(a(b(b(a(c),1),1)),1)),bF],bH=[0,b(a(b(b(a(a(c)),1),1)),1),bG],bI=[0,a(b(b(a(b(a(c),1)),1),1)),bH],bJ=[0,a(b(a(b(a(a(c)),1)),1)),bI],bK=[0,a(b(b(b(a(a(c)),1),1),1)),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],aE=L(e,[0,b(a(b(b(a(a(c)),1),1)),1),bL],k);if(aE){var
 bM=[0,a(b(a(b(b(a(c),1),1)),1)),0],bN=[0,a(b(a(a(b(a(c),1))),1)),bM],bO=[0,a(b(b(b(b(a(c),1),1),1),1)),bN],aF=G(e,[0,b(a(a(a(b(a(c),1)))),1),bO],ay);if(aF){var
 bP=[0,b(a(a(a(b(a(c),1)))),1),0],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(b(b(a(b(a(c),1)),1),1)),bQ],bS=[0,a(a(b(b(a(a(c)),1),1))),bR],bT=[0,b(a(b(b(a(a(c)),1),1)),1),bS],bU=[0,a(b(a(b(b(a(c),1),1)),1)),bT],aG=G(e,[0,b(a(a(b(a(a(c)),1))),1),bU],ay);if(aG){var
-bV=0,aI=O(function(a){return cp(e,a)},R,bV);if(aI){var
+bV=0,aI=P(function(a){return cp(e,a)},R,bV);if(aI){var
 T=aI[1],aJ=j(e[4],aF[1],g[1]),bW=aJ?j(e[4],aG[1],g[2]):aJ;if(m(bW))return b(a(c),1);var
 aK=z(T),bX=Q[2],bY=g[13],bZ=g[12],b0=g[11],b1=g[10],aL=fg(e,aK,z(aB),b1,b0,bZ,bY,bX,0);if(aL){var
 U=aL[1],b2=function(a){return[0,a[1],0]},b3=fh(c5(v(R,f),b2,U),f,R),b4=aH(e,[3,x(function(a){return aP(e,a)},b3)]);if(m(j(e[4],g[16],b4)))return a(a(c));var
-b5=0,aM=O(function(a){return j_(e,aK,a)},S,b5);if(aM){if(m(fj(e,aM[1],g[8])))return b(b(b(c,1),1),1);var
+b5=0,aM=P(function(a){return j_(e,aK,a)},S,b5);if(aM){if(m(fj(e,aM[1],g[8])))return b(b(b(c,1),1),1);var
 aN=g[9],b6=aE[1],b7=aD[1];if(aN){var
 Y=aN[1],Z=Y[1],_=Z[2],E=function(c){function
 a(a){var
@@ -2067,7 +2067,7 @@ u=o?0:[0,C(K,0)];if(u)var
 am=z(u[1]),aW=g[14],D=t(function(g){var
 b=g[8],a=cm;for(;;){if(b){var
 d=fl(am,b[1][1]);if(d)var
-e=d[1][1],f=a1(e,n(fm(a,e),c),a);else
+e=d[1][1],f=a2(e,n(fm(a,e),c),a);else
 var
 f=a;var
 b=b[2],a=f;continue}var
@@ -2103,7 +2103,7 @@ X(k,j){var
 d=k,e=j;for(;;){if(d){var
 f=d[1],g=i(b(b(b(b(a(c),1),1),1),1),f),h=g?i(f,a(b(b(a(a(c)),1),1))):g;if(h){var
 l=B(f,b(b(b(b(a(c),1),1),1),1)),m=n(I(b(a(b(c,1)),1),e),l),d=d[2],e=m;continue}return h}return[0,e]}}function
-a2(k){if(k)var
+aR(k){if(k)var
 F=a(b(a(a(b(c,1))),1)),l=h(k[1],F)?[0,1,k[2]]:[0,0,k];else
 var
 l=ke;var
@@ -2131,18 +2131,31 @@ w=u;if(w)var
 M=b(b(b(b(a(b(b(a(c),1),1)),1),1),1),1),x=i(v(q,f),M);else
 var
 x=w;if(x)var
-N=v(q,f),O=n?P(t):t,D=[0,[0,O,N]];else
+N=v(q,f),P=n?O(t):t,D=[0,[0,P,N]];else
 var
 D=x;var
 E=D}else
 var
 E=s;return E}}function
 bi(d){var
-e=d[2],f=B(b(b(b(b(a(b(b(a(c),1),1)),1),1),1),1),e),g=R(b(a(b(c,1)),1),f);return I(d[1],g)}function
+e=d[2],f=B(b(b(b(b(a(b(b(a(c),1),1)),1),1),1),1),e),g=Q(b(a(b(c,1)),1),f);return I(d[1],g)}function
 fn(d){var
-g=dj(bc(function(d){var
-e=m(h(d,a(b(a(a(b(c,1))),1))));return e?m(h(d,b(a(a(a(b(c,1)))),1))):e},d)),j=a(a(a(c))),e=i(v(dj(C(g,0)),f),j);if(e){var
-k=b(b(b(a(b(b(a(c),1),1)),1),1),1);return i(v(d,f),k)}return e}function
+r=dj(bc(function(d){var
+e=m(h(d,a(b(a(a(b(c,1))),1))));return e?m(h(d,b(a(a(a(b(c,1)))),1))):e},d)),e=aR(d);if(e){var
+k=e[1],l=k[1],n=h(k[2],f);if(n)var
+t=a(a(a(a(a(c))))),g=i(O(Q(b(c,1),t)),l);else
+var
+g=n;if(g)var
+u=b(b(b(b(b(b(c,1),1),1),1),1),1),o=s(l,Q(b(c,1),u));else
+var
+o=g;var
+j=o}else
+var
+j=e;if(j)var
+p=j;else{var
+w=a(a(a(c))),q=i(v(dj(C(r,0)),f),w);if(q){var
+x=b(b(b(a(b(b(a(c),1),1)),1),1),1);return i(v(d,f),x)}var
+p=q}return p}function
 dk(d){var
 e=dh(d);if(e)var
 f=e;else{var
@@ -2280,11 +2293,11 @@ i(f){function
 g(a){return[0,[0,e,d]]}function
 i(f){function
 g(a){return[0,[0,e,d]]}function
-i(a){return[0,[0,e,d]]}return Q(function(f){function
+i(a){return[0,[0,e,d]]}return R(function(f){function
 g(a){return[0,[0,e,d]]}function
-i(a){return[0,[0,e,d]]}return Q(function(f){function
+i(a){return[0,[0,e,d]]}return R(function(f){function
 g(a){return[0,[0,e,d]]}function
-i(a){return[0,[0,e,d]]}return Q(function(f){function
+i(a){return[0,[0,e,d]]}return R(function(f){function
 g(a){return[0,[0,e,d]]}function
 i(f){function
 g(u){if(d){var
@@ -2305,7 +2318,7 @@ p=o}else
 var
 p=g;return p}var
 t=h(f,b(a(b(b(b(a(c),1),1),1)),1))?b(b(b(c,1),1),1):h(f,b(b(a(b(a(a(c)),1)),1),1))?a(b(b(c,1),1)):h(f,b(a(a(a(b(a(c),1)))),1))?b(a(b(c,1)),1):h(f,b(a(a(b(b(a(c),1),1))),1))?b(b(a(c),1),1):h(f,b(a(b(b(a(a(c)),1),1)),1))?a(b(a(c),1)):f;return[0,[0,t,g]]}return[0,[0,e,d]]}function
-i(a){return[0,[0,e,d]]}return Q(function(a){return[0,[0,e,d]]},i,g,f)}return Q(function(a){return[0,[0,e,d]]},i,g,f)},i,g,f)},i,g,f)},i,g,f)}return Q(function(a){return[0,[0,e,d]]},i,g,f)}return Q(function(a){return[0,[0,e,d]]},i,g,f)}}(l,j),k=c4(function(a,b){return function(c){return[0,[0,b,a]]}}(l,j),G,F,j);else
+i(a){return[0,[0,e,d]]}return R(function(a){return[0,[0,e,d]]},i,g,f)}return R(function(a){return[0,[0,e,d]]},i,g,f)},i,g,f)},i,g,f)},i,g,f)}return R(function(a){return[0,[0,e,d]]},i,g,f)}return R(function(a){return[0,[0,e,d]]},i,g,f)}}(l,j),k=c4(function(a,b){return function(c){return[0,[0,b,a]]}}(l,j),G,F,j);else
 var
 k=d;if(k){var
 t=k[1],p=t[1],u=i(f,p),v=u?s(p,b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1)):u;if(v){var
@@ -2350,7 +2363,7 @@ k=[0,C(j,0),e];v=1}if(!v){var
 e=e[2],j=[0,g,j];continue}}else
 var
 k=[0,C(j,0),0];var
-q=k[1];return a2(q)?fn(q)?[0,k[2]]:[2,a(b(b(b(c,1),1),1))]:[1,a(b(a(b(b(c,1),1)),1))]}}if(s(f,r)){var
+q=k[1];return aR(q)?fn(q)?[0,k[2]]:[2,a(b(b(b(c,1),1),1))]:[1,a(b(a(b(b(c,1),1)),1))]}}if(s(f,r)){var
 I=d[2],J=h(l,a(a(b(a(a(a(c))),1))));return bN(K,B(r,c),J,0,1,I)}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}function
 bN(n,d,f,j,v,i){if(0===n)return[1,a(b(a(b(b(c,1),1)),1))];var
 e=n-1|0;if(i){var
@@ -2553,7 +2566,7 @@ cu(a){var
 b=a[2],c=a[3]?[0,a[1],kw]:[0,a[1],0];return[0,0,c,b]}function
 fL(c,b){var
 a=bL(b,c),d=a?a[1]:a;return d}function
-bO(b,c,a){return b?a1(b[1],c,a):a}function
+bO(b,c,a){return b?a2(b[1],c,a):a}function
 dp(b){var
 a=b[2],c=a?a[1]:a;return c}function
 fM(b,a){return 1}function
@@ -2565,7 +2578,7 @@ d==="number"){var
 c=2<=d?1:0;if(!c){var
 b=c;g=1}}if(!g)var
 b=e[2];if(b){var
-f=b[1],h=fI(e);return a1(f,n(fN(a,f),h),a)}return a}function
+f=b[1],h=fI(e);return a2(f,n(fN(a,f),h),a)}return a}function
 kz(c,b,a){if(typeof
 b==="number"&&1===b){var
 d=a[2],e=d||c[2],f=a[1],g=f||c[1];return[0,g,e]}return a}function
@@ -2590,7 +2603,7 @@ fR(b){if(4===b[0]){var
 a=b[1];if(a){var
 c=[0,a[1],a[2]];return t(function(a){return al(a[2])},c)}return a}return 0}function
 fS(a){return 1}var
-kF=a(b(a(b(a(c),1)),1)),dq=B(R(b(c,1),kF),c);function
+kF=a(b(a(b(a(c),1)),1)),dq=B(Q(b(c,1),kF),c);function
 am(d,c,b){var
 a=w(d,c,[4,b]),e=a?1:a;return e}function
 bj(c,b,a){return G(c,b,[4,a])}function
@@ -2606,14 +2619,14 @@ e=o(c,f);return A(function(c){var
 f=d(a[2],c[1]),e=j(a[4],b[1],f);return e?d(c[2],b[2]):e},e)},b):e}function
 fU(e,l,h){function
 t(a){return cv(c,dq,a)}var
-u=[0,a(b(b(b(a(a(c)),1),1),1)),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],k=[0,[0,a(a(b(b(a(a(c)),1),1))),v],t],w=b(b(b(b(a(c),1),1),1),1),x=B(R(b(c,1),w),c);function
+u=[0,a(b(b(b(a(a(c)),1),1),1)),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],k=[0,[0,a(a(b(b(a(a(c)),1),1))),v],t],w=b(b(b(b(a(c),1),1),1),1),x=B(Q(b(c,1),w),c);function
 m(a){return cv(f,x,a)}function
 j(a){var
 b=l?a:l;return b}var
 y=[0,b(a(a(a(b(a(c),1)))),1),0],z=[0,a(a(a(a(b(a(c),1))))),y],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],C=[0,a(a(b(b(a(a(c)),1),1))),A],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D];if(F(h,[0,a(a(b(b(a(a(c)),1),1))),E]))var
-G=0,H=b(b(b(b(b(b(c,1),1),1),1),1),1),I=function(a){return ax(e,H,a)},J=[0,b(b(a(a(b(a(c),1))),1),1),0],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,b(b(b(b(a(a(c)),1),1),1),1),K],M=[0,a(b(b(a(b(a(c),1)),1),1)),L],N=[0,a(a(b(b(b(a(c),1),1),1))),M],O=[0,b(a(a(a(b(a(c),1)))),1),N],Q=[0,a(b(b(a(b(a(c),1)),1),1)),O],S=[0,b(a(b(b(a(a(c)),1),1)),1),Q],T=j([0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),S],I],G]),U=0,V=b(b(b(b(b(b(c,1),1),1),1),1),1),W=function(a){return ax(e,V,a)},X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(b(a(b(b(a(c),1),1)),1)),Y],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,b(b(a(b(a(a(c)),1)),1),1),_],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(b(a(a(b(a(c),1))),1)),aa],ac=[0,a(b(a(a(b(a(c),1))),1)),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(a(b(b(b(a(c),1),1),1))),ad],af=[0,a(a(a(a(a(b(c,1)))))),ae],ag=[0,a(b(b(a(a(a(c))),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),ah],W],U],ak=[0,a(a(b(b(a(a(c)),1),1))),0],am=[0,b(b(a(b(a(a(c)),1)),1),1),ak],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,a(b(a(a(b(a(c),1))),1)),ao],aq=[0,a(b(a(b(a(a(c)),1)),1)),ap],ar=[0,a(a(a(b(b(a(c),1),1)))),aq],as=[0,b(a(b(b(a(a(c)),1),1)),1),ar],at=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),as],fS],ai],au=function(a){return fQ(al,a)},av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(a(b(b(a(a(c)),1),1)),1),av],ay=[0,a(a(a(a(b(a(c),1))))),aw],az=[0,b(b(a(b(a(a(c)),1)),1),1),ay],aA=[0,a(b(b(a(b(a(c),1)),1),1)),az],aB=[0,b(a(a(a(b(a(c),1)))),1),aA],aC=[0,a(a(a(a(b(a(c),1))))),aB],aD=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),aC],au],at],aE=b(b(b(b(b(b(c,1),1),1),1),1),1),aF=function(a){return ax(e,aE,a)},aG=[0,a(b(a(b(b(a(c),1),1)),1)),0],aH=[0,b(b(a(b(a(a(c)),1)),1),1),aG],aI=[0,a(b(b(b(b(a(c),1),1),1),1)),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(b(b(a(a(c)),1),1))),aJ],aL=[0,a(a(a(a(a(b(c,1)))))),aK],aM=[0,b(b(a(b(a(a(c)),1)),1),1),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,a(a(a(a(b(a(c),1))))),aN],aP=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aO],aF],aD],aQ=[0,b(a(a(a(b(a(c),1)))),1),0],aR=[0,a(a(a(a(b(a(c),1))))),aQ],aS=[0,a(b(b(a(b(a(c),1)),1),1)),aR],aT=[0,a(a(b(b(a(a(c)),1),1))),aS],aU=[0,b(a(b(b(a(a(c)),1),1)),1),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,b(a(a(b(a(a(c)),1))),1),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(a(b(b(a(a(c)),1),1)),1),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,a(b(a(a(b(a(c),1))),1)),aZ],a1=[0,a(b(a(a(b(a(c),1))),1)),a0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,b(a(b(b(a(a(c)),1),1)),1),a2],a4=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a3],al],aP],a5=[0,b(a(b(b(a(a(c)),1),1)),1),0],a6=[0,a(b(b(b(b(a(c),1),1),1),1)),a5],a7=[0,a(b(a(a(b(a(c),1))),1)),a6],a8=[0,a(b(a(a(b(a(c),1))),1)),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a_],al],a4],ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=function(a){return ax(e,ba,a)},bc=[0,b(b(a(b(a(a(c)),1)),1),1),0],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,b(a(a(b(b(a(c),1),1))),1),be],bg=[0,a(b(b(a(b(a(c),1)),1),1)),bf],bh=[0,b(b(a(b(a(a(c)),1)),1),1),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bb],a$],bk=b(b(b(b(b(c,1),1),1),1),1),bl=function(a){return ax(e,bk,a)},bm=[0,a(b(a(b(b(a(c),1),1)),1)),0],bn=[0,a(a(b(b(b(a(c),1),1),1))),bm],bo=[0,b(a(a(a(b(a(c),1)))),1),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bp],bl],bj],br=[0,a(a(b(b(a(a(c)),1),1))),0],bs=[0,a(b(a(a(b(a(c),1))),1)),br],bt=[0,a(a(a(a(a(b(c,1)))))),bs],bu=[0,b(b(a(b(b(a(c),1),1)),1),1),bt],bv=[0,a(b(a(b(b(a(c),1),1)),1)),bu],bw=[0,b(b(a(b(a(a(c)),1)),1),1),bv],bx=[0,b(a(b(b(a(a(c)),1),1)),1),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[0,b(b(a(b(a(a(c)),1)),1),1),by],bA=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bz],m],bq],bB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(a(a(a(b(a(c),1)))),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,a(a(b(b(a(a(c)),1),1))),bG],bI=[0,a(a(b(b(a(a(c)),1),1))),bH],bJ=[0,a(b(a(b(b(a(c),1),1)),1)),bI],bK=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bJ],al],bA],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),0],bM=[0,a(b(a(a(b(a(c),1))),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,b(b(b(a(b(a(c),1)),1),1),1),bN],bP=[0,a(a(b(b(b(a(c),1),1),1))),bO],g=[0,[0,[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bP],al],bK],T]];else{var
+G=0,H=b(b(b(b(b(b(c,1),1),1),1),1),1),I=function(a){return ax(e,H,a)},J=[0,b(b(a(a(b(a(c),1))),1),1),0],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,b(b(b(b(a(a(c)),1),1),1),1),K],M=[0,a(b(b(a(b(a(c),1)),1),1)),L],N=[0,a(a(b(b(b(a(c),1),1),1))),M],P=[0,b(a(a(a(b(a(c),1)))),1),N],R=[0,a(b(b(a(b(a(c),1)),1),1)),P],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=j([0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),S],I],G]),U=0,V=b(b(b(b(b(b(c,1),1),1),1),1),1),W=function(a){return ax(e,V,a)},X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(b(a(b(b(a(c),1),1)),1)),Y],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,b(b(a(b(a(a(c)),1)),1),1),_],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(b(a(a(b(a(c),1))),1)),aa],ac=[0,a(b(a(a(b(a(c),1))),1)),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(a(b(b(b(a(c),1),1),1))),ad],af=[0,a(a(a(a(a(b(c,1)))))),ae],ag=[0,a(b(b(a(a(a(c))),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),ah],W],U],ak=[0,a(a(b(b(a(a(c)),1),1))),0],am=[0,b(b(a(b(a(a(c)),1)),1),1),ak],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,a(b(a(a(b(a(c),1))),1)),ao],aq=[0,a(b(a(b(a(a(c)),1)),1)),ap],ar=[0,a(a(a(b(b(a(c),1),1)))),aq],as=[0,b(a(b(b(a(a(c)),1),1)),1),ar],at=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),as],fS],ai],au=function(a){return fQ(al,a)},av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(a(b(b(a(a(c)),1),1)),1),av],ay=[0,a(a(a(a(b(a(c),1))))),aw],az=[0,b(b(a(b(a(a(c)),1)),1),1),ay],aA=[0,a(b(b(a(b(a(c),1)),1),1)),az],aB=[0,b(a(a(a(b(a(c),1)))),1),aA],aC=[0,a(a(a(a(b(a(c),1))))),aB],aD=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),aC],au],at],aE=b(b(b(b(b(b(c,1),1),1),1),1),1),aF=function(a){return ax(e,aE,a)},aG=[0,a(b(a(b(b(a(c),1),1)),1)),0],aH=[0,b(b(a(b(a(a(c)),1)),1),1),aG],aI=[0,a(b(b(b(b(a(c),1),1),1),1)),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(b(b(a(a(c)),1),1))),aJ],aL=[0,a(a(a(a(a(b(c,1)))))),aK],aM=[0,b(b(a(b(a(a(c)),1)),1),1),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,a(a(a(a(b(a(c),1))))),aN],aP=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aO],aF],aD],aQ=[0,b(a(a(a(b(a(c),1)))),1),0],aR=[0,a(a(a(a(b(a(c),1))))),aQ],aS=[0,a(b(b(a(b(a(c),1)),1),1)),aR],aT=[0,a(a(b(b(a(a(c)),1),1))),aS],aU=[0,b(a(b(b(a(a(c)),1),1)),1),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,b(a(a(b(a(a(c)),1))),1),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(a(b(b(a(a(c)),1),1)),1),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,a(b(a(a(b(a(c),1))),1)),aZ],a1=[0,a(b(a(a(b(a(c),1))),1)),a0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,b(a(b(b(a(a(c)),1),1)),1),a2],a4=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a3],al],aP],a5=[0,b(a(b(b(a(a(c)),1),1)),1),0],a6=[0,a(b(b(b(b(a(c),1),1),1),1)),a5],a7=[0,a(b(a(a(b(a(c),1))),1)),a6],a8=[0,a(b(a(a(b(a(c),1))),1)),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a_],al],a4],ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=function(a){return ax(e,ba,a)},bc=[0,b(b(a(b(a(a(c)),1)),1),1),0],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,b(a(a(b(b(a(c),1),1))),1),be],bg=[0,a(b(b(a(b(a(c),1)),1),1)),bf],bh=[0,b(b(a(b(a(a(c)),1)),1),1),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bb],a$],bk=b(b(b(b(b(c,1),1),1),1),1),bl=function(a){return ax(e,bk,a)},bm=[0,a(b(a(b(b(a(c),1),1)),1)),0],bn=[0,a(a(b(b(b(a(c),1),1),1))),bm],bo=[0,b(a(a(a(b(a(c),1)))),1),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bp],bl],bj],br=[0,a(a(b(b(a(a(c)),1),1))),0],bs=[0,a(b(a(a(b(a(c),1))),1)),br],bt=[0,a(a(a(a(a(b(c,1)))))),bs],bu=[0,b(b(a(b(b(a(c),1),1)),1),1),bt],bv=[0,a(b(a(b(b(a(c),1),1)),1)),bu],bw=[0,b(b(a(b(a(a(c)),1)),1),1),bv],bx=[0,b(a(b(b(a(a(c)),1),1)),1),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[0,b(b(a(b(a(a(c)),1)),1),1),by],bA=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bz],m],bq],bB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(a(a(a(b(a(c),1)))),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,a(a(b(b(a(a(c)),1),1))),bG],bI=[0,a(a(b(b(a(a(c)),1),1))),bH],bJ=[0,a(b(a(b(b(a(c),1),1)),1)),bI],bK=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bJ],al],bA],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),0],bM=[0,a(b(a(a(b(a(c),1))),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,b(b(b(a(b(a(c),1)),1),1),1),bN],bP=[0,a(a(b(b(b(a(c),1),1),1))),bO],g=[0,[0,[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bP],al],bK],T]];else{var
 b1=[0,b(b(a(a(b(a(c),1))),1),1),0],b2=[0,b(b(a(a(b(a(c),1))),1),1),b1],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2];if(F(h,[0,a(a(b(b(b(a(c),1),1),1))),b3]))var
-b4=0,b5=b(b(b(b(b(b(c,1),1),1),1),1),1),b6=function(a){return ax(e,b5,a)},b7=[0,b(a(a(b(b(a(c),1),1))),1),0],b8=[0,a(b(a(b(b(a(c),1),1)),1)),b7],b9=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),b8],b6],b4],b_=0,b$=b(b(b(b(b(c,1),1),1),1),1),ca=function(a){return ax(e,b$,a)},cb=[0,a(b(b(a(a(a(c))),1),1)),0],cc=[0,a(b(a(b(b(a(c),1),1)),1)),cb],cd=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),cc],ca],b_],ce=P(c),cf=function(a){return cv(ce,dq,a)},cg=function(a){return fQ(cf,a)},ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,a(b(a(b(b(a(c),1),1)),1)),ch],cj=[0,b(b(a(b(a(a(c)),1)),1),1),ci],ck=[0,a(b(b(b(b(a(c),1),1),1),1)),cj],cl=[0,b(b(a(b(a(a(c)),1)),1),1),ck],cm=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),cl],cg],cd],cn=[0,b(a(a(a(b(a(c),1)))),1),0],co=[0,a(b(a(b(b(a(c),1),1)),1)),cn],cp=[0,b(b(b(b(a(a(c)),1),1),1),1),co],cq=[0,[0,[0,a(a(a(a(b(a(c),1))))),cp],fS],cm],cr=[0,b(b(a(a(b(a(c),1))),1),1),0],cs=[0,b(b(a(a(b(a(c),1))),1),1),cr],ct=[0,a(b(b(b(b(a(c),1),1),1),1)),cs],g=[0,[0,[0,k,[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ct],al],cq]],b9]];else{var
+b4=0,b5=b(b(b(b(b(b(c,1),1),1),1),1),1),b6=function(a){return ax(e,b5,a)},b7=[0,b(a(a(b(b(a(c),1),1))),1),0],b8=[0,a(b(a(b(b(a(c),1),1)),1)),b7],b9=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),b8],b6],b4],b_=0,b$=b(b(b(b(b(c,1),1),1),1),1),ca=function(a){return ax(e,b$,a)},cb=[0,a(b(b(a(a(a(c))),1),1)),0],cc=[0,a(b(a(b(b(a(c),1),1)),1)),cb],cd=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),cc],ca],b_],ce=O(c),cf=function(a){return cv(ce,dq,a)},cg=function(a){return fQ(cf,a)},ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,a(b(a(b(b(a(c),1),1)),1)),ch],cj=[0,b(b(a(b(a(a(c)),1)),1),1),ci],ck=[0,a(b(b(b(b(a(c),1),1),1),1)),cj],cl=[0,b(b(a(b(a(a(c)),1)),1),1),ck],cm=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),cl],cg],cd],cn=[0,b(a(a(a(b(a(c),1)))),1),0],co=[0,a(b(a(b(b(a(c),1),1)),1)),cn],cp=[0,b(b(b(b(a(a(c)),1),1),1),1),co],cq=[0,[0,[0,a(a(a(a(b(a(c),1))))),cp],fS],cm],cr=[0,b(b(a(a(b(a(c),1))),1),1),0],cs=[0,b(b(a(a(b(a(c),1))),1),1),cr],ct=[0,a(b(b(b(b(a(c),1),1),1),1)),cs],g=[0,[0,[0,k,[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ct],al],cq]],b9]];else{var
 cu=[0,a(b(a(b(b(a(c),1),1)),1)),0],cw=[0,a(b(a(a(b(a(c),1))),1)),cu],cx=[0,a(a(a(a(b(a(c),1))))),cw],cy=[0,a(a(b(b(b(a(c),1),1),1))),cx],cz=[0,b(b(a(b(a(a(c)),1)),1),1),cy],cA=[0,a(b(a(b(a(a(c)),1)),1)),cz];if(F(h,[0,a(a(a(a(b(a(c),1))))),cA]))var
 cB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cC=[0,a(b(a(b(b(a(c),1),1)),1)),cB],cD=[0,b(a(b(b(a(a(c)),1),1)),1),cC],cE=[0,a(b(a(b(b(a(c),1),1)),1)),cD],cF=[0,a(a(a(b(a(a(c)),1)))),cE],cG=[0,a(a(b(b(a(a(c)),1),1))),cF],cH=[0,b(a(a(a(b(a(c),1)))),1),cG],cI=j([0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),cH],fP],0]),cJ=b(b(b(b(b(b(c,1),1),1),1),1),1),cK=function(a){return ax(e,cJ,a)},cL=[0,b(b(a(b(a(a(c)),1)),1),1),0],cM=[0,b(b(a(a(b(a(c),1))),1),1),cL],cN=[0,a(b(a(b(a(a(c)),1)),1)),cM],cO=[0,a(a(b(b(a(a(c)),1),1))),cN],cP=[0,a(b(a(b(b(a(c),1),1)),1)),cO],cQ=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),cP],cK],cI],cR=[0,b(a(a(a(b(a(c),1)))),1),0],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],cT=[0,a(b(a(b(b(a(c),1),1)),1)),cS],cU=[0,a(a(b(b(a(a(c)),1),1))),cT],cV=[0,a(b(a(b(b(a(c),1),1)),1)),cU],cW=[0,b(a(b(b(a(a(c)),1),1)),1),cV],cX=[0,a(a(a(a(b(a(c),1))))),cW],cY=[0,b(a(a(b(b(a(c),1),1))),1),cX],cZ=[0,b(a(a(a(b(a(c),1)))),1),cY],c0=[0,[0,[0,a(b(a(b(a(a(c)),1)),1)),cZ],fP],cQ],c1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],c2=[0,a(b(a(b(b(a(c),1),1)),1)),c1],c3=[0,b(a(a(b(a(a(c)),1))),1),c2],c4=[0,b(a(b(b(a(a(c)),1),1)),1),c3],c5=[0,a(b(a(b(b(a(c),1),1)),1)),c4],c6=[0,a(a(b(b(a(a(c)),1),1))),c5],c7=[0,b(a(b(b(b(a(c),1),1),1)),1),c6],c8=[0,[0,[0,a(a(a(a(b(a(c),1))))),c7],fR],c0],c9=0,c_=function(a){return cv(f,dq,a)},c$=[0,a(a(b(b(a(a(c)),1),1))),0],da=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),c$],c_],c9],db=[0,a(b(a(b(b(a(c),1),1)),1)),0],dc=[0,a(b(a(a(b(a(c),1))),1)),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,a(a(b(b(b(a(c),1),1),1))),dd],df=[0,b(b(a(b(a(a(c)),1)),1),1),de],dg=[0,a(b(a(b(a(a(c)),1)),1)),df],g=[0,[0,[0,k,[0,[0,[0,a(a(a(a(b(a(c),1))))),dg],al],da]],c8]];else{var
 dh=[0,a(b(a(b(b(a(c),1),1)),1)),0],di=[0,b(a(a(b(a(a(c)),1))),1),dh],dj=[0,b(b(a(a(b(a(c),1))),1),1),di],dk=[0,a(a(a(a(b(a(c),1))))),dj],dl=[0,a(a(b(b(a(a(c)),1),1))),dk],dm=[0,a(b(a(b(b(a(c),1),1)),1)),dl];if(F(h,[0,b(a(b(b(a(a(c)),1),1)),1),dm]))var
@@ -2642,11 +2655,11 @@ fW(h,g){var
 k=[0,b(b(a(a(b(a(c),1))),1),1),0],l=[0,a(a(a(a(b(a(c),1))))),k],m=[0,a(a(a(a(b(a(c),1))))),l],d=w(h,[0,b(b(a(b(a(a(c)),1)),1),1),m],g);if(d){var
 i=d[1];if(0===i[0]){var
 n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(a(b(b(a(a(c)),1),1)),1),n],p=[0,a(b(a(b(b(a(c),1),1)),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],e=L(h,[0,a(a(a(b(a(a(c)),1)))),q],g);if(e)var
-r=0,s=e[1],f=O(function(d){if(3===d[0]){var
+r=0,s=e[1],f=P(function(d){if(3===d[0]){var
 a=d[1];if(a){var
 b=a[2],e=a[1];if(0===e[0]){if(b){var
 f=b[1];if(3===f[0]){if(b[2])return 0;var
-h=f[1],g=0,c=O(function(a){return 0===a[0]?[0,a[1]]:0},h,g),i=c?[0,[0,e[1],c[1]]]:c;return i}return 0}return b}return 0}return a}return 0},s,r),t=f?[0,[0,i[1],f[1]]]:f,j=t;else
+h=f[1],g=0,c=P(function(a){return 0===a[0]?[0,a[1]]:0},h,g),i=c?[0,[0,e[1],c[1]]]:c;return i}return 0}return b}return 0}return a}return 0},s,r),t=f?[0,[0,i[1],f[1]]]:f,j=t;else
 var
 j=e;return j}return 0}return d}function
 lJ(f,l){function
@@ -2695,7 +2708,7 @@ S=[0,b(b(b(b(b(c,1),1),1),1),1),0],T=[0,b(b(b(a(b(a(c),1)),1),1),1),S],U=[0,a(a(
 ac=[0,b(b(b(b(b(c,1),1),1),1),1),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(a(a(a(b(a(c),1))))),ae],ag=[0,b(a(a(b(b(a(c),1),1))),1),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,b(a(b(b(b(a(c),1),1),1)),1),ah],f=[0,b(b(b(b(b(c,1),1),1),1),1),ai];break;default:var
 aj=[0,b(b(b(b(b(c,1),1),1),1),1),0],ak=[0,b(b(b(a(b(a(c),1)),1),1),1),aj],al=[0,b(b(a(b(a(a(c)),1)),1),1),ak],am=[0,a(b(b(a(b(a(c),1)),1),1)),al],an=[0,a(a(a(b(a(a(c)),1)))),am],f=[0,b(b(b(b(b(c,1),1),1),1),1),an]}var
 D=x(l,h),E=[0,b(b(b(b(b(c,1),1),1),1),1),0],F=[0,b(b(a(a(b(c,1))),1),1),E],G=cq(d(e[2],F),D),H=[0,b(b(b(b(b(c,1),1),1),1),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=[0,b(b(b(b(b(c,1),1),1),1),1),L],N=[0,d(e[2],M),G],O=[0,n[2],N],P=[0,d(e[2],f),O],Q=[0,i[2],P],R=k([0,d(e[2],g),Q]);return[0,[0,[0,m,i[1],n[1],h],R]]}var
-o=b(b(a(b(c,1)),1),1),p=0;return g(l(O(function(c){if(3===c[0]){var
+o=b(b(a(b(c,1)),1),1),p=0;return g(l(P(function(c){if(3===c[0]){var
 a=c[1];if(a){var
 b=a[2],d=a[1];if(1===d[0]){if(b){var
 e=b[1];return 1===e[0]?b[2]?0:[0,[0,d[1],e[1]]]:0}return b}return 0}return a}return 0},f,p),o),h)}var
@@ -2710,20 +2723,20 @@ f=bJ(h),g=[0,d(e[2],f),0],i=[0,b(b(b(b(b(c,1),1),1),1),1),0],l=[0,a(b(a(a(a(c)))
 o=b(b(a(b(c,1)),1),1),p=[0,a(b(a(b(b(a(c),1),1)),1)),0],q=[0,a(b(a(b(a(a(c)),1)),1)),p],r=[0,b(b(a(a(b(a(c),1))),1),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r];return g(l(w(e,[0,b(a(a(b(a(a(c)),1))),1),s],h),o),n)}var
 n=b(b(a(b(c,1)),1),1),o=[0,b(a(b(b(a(a(c)),1),1)),1),0],p=[0,a(b(a(b(b(a(c),1),1)),1)),o];return g(l(G(e,[0,b(b(b(b(a(a(c)),1),1),1),1),p],h),n),m)},J=b(b(a(b(c,1)),1),1),K=[0,b(a(a(b(b(a(c),1),1))),1),0],n=g(l(o([0,a(a(a(a(b(a(c),1))))),K]),J),I);else{var
 M=[0,a(b(a(a(b(a(c),1))),1)),0],N=[0,a(b(a(b(a(a(c)),1)),1)),M];if(s([0,a(a(b(b(a(a(c)),1),1))),N])){var
-P=function(f){function
+O=function(f){function
 i(j){function
 i(i){function
 m(h){function
 m(g){var
 l=[0,b(b(b(b(b(c,1),1),1),1),1),0],m=[0,a(b(a(a(a(c))),1)),l],n=[0,b(b(a(a(a(c))),1),1),m],o=[0,b(b(b(b(b(c,1),1),1),1),1),n],p=[0,a(b(b(a(b(c,1)),1),1)),o],q=[0,d(e[2],p),[0,h,0]],r=[0,bk(e,i),q],s=[0,b(a(a(a(b(c,1)))),1),0],t=[0,d(e[2],s),r],u=[0,j[1],t],v=[0,b(b(b(a(b(c,1)),1),1),1),0],w=[0,a(b(a(a(b(a(c),1))),1)),v],x=[0,a(b(a(b(a(a(c)),1)),1)),w],y=[0,a(a(b(b(a(a(c)),1),1))),x],z=[0,b(b(b(b(b(c,1),1),1),1),1),y],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=[0,a(b(a(a(b(a(c),1))),1)),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],E=[0,b(b(a(a(b(a(c),1))),1),1),D],F=k([0,d(e[2],E),u]);return[0,[0,[2,f,i,bi(g)],F]]}var
-n=b(b(a(b(c,1)),1),1);return g(l(a2(d(e[1],h)),n),m)}var
+n=b(b(a(b(c,1)),1),1);return g(l(aR(d(e[1],h)),n),m)}var
 n=b(b(a(b(c,1)),1),1),o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,b(b(a(a(b(a(c),1))),1),1),p],r=[0,a(b(b(b(b(a(c),1),1),1),1)),q];return g(l(G(e,[0,b(a(a(b(a(a(c)),1))),1),r],h),n),m)}var
 m=b(b(a(b(c,1)),1),1),n=[0,a(b(a(a(b(a(c),1))),1)),0],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],p=[0,b(a(b(b(a(a(c)),1),1)),1),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(l(G(e,[0,b(b(b(b(a(a(c)),1),1),1),1),q],h),m),i)}var
 j=b(b(a(b(c,1)),1),1);return g(l(d(r,f),j),i)},Q=b(b(a(b(c,1)),1),1),R=[0,b(b(a(a(b(a(c),1))),1),1),0],S=[0,a(a(a(a(b(a(c),1))))),R],T=[0,a(a(a(a(b(a(c),1))))),S],p=w(e,[0,b(b(a(b(a(a(c)),1)),1),1),T],h);if(p)var
 u=p[1],U=0===u[0]?[0,u[1]]:0,v=U;else
 var
 v=p;var
-n=g(l(v,Q),P)}else
+n=g(l(v,Q),O)}else
 var
 n=[2,b(b(b(c,1),1),1)]}}return g(n,W)}return lO}function
 lP(c){if(3===c[0]){var
@@ -2732,9 +2745,9 @@ b=a[2],d=a[1];if(0===d[0]){if(b){var
 e=b[1];return 0===e[0]?b[2]?0:[0,[0,d[1],e[1]]]:0}return b}return 0}return a}return 0}function
 dr(e,b){if(0===b[0]){var
 a=d(e,b[1]);if(a){var
-c=a[1];return 3===c[0]?O(lP,c[1],0):0}return a}return 0}function
-fY(e,P,t){function
-g(a){return dr(P,a)}if(3===t[0]){var
+c=a[1];return 3===c[0]?P(lP,c[1],0):0}return a}return 0}function
+fY(e,O,t){function
+g(a){return dr(O,a)}if(3===t[0]){var
 k=t[1];if(k){var
 l=k[2],u=k[1];if(1===u[0]){if(l){var
 f=l[2],i=l[1],h=u[1];switch(i[0]){case
@@ -2749,7 +2762,7 @@ F=E}else
 var
 F=o;return F}var
 ao=[0,b(b(a(b(a(a(c)),1)),1),1),0],ap=[0,b(b(b(a(a(a(c))),1),1),1),ao],aq=[0,a(b(a(b(b(a(c),1),1)),1)),ap],ar=[0,b(a(a(a(b(a(c),1)))),1),aq],as=d(e[2],ar),G=j(e[4],h,as);if(G)var
-q=O(g,i[1],0),at=q?[0,[1,q[1]]]:q,H=at;else
+q=P(g,i[1],0),at=q?[0,[1,q[1]]]:q,H=at;else
 var
 H=G;return H;case
 4:if(f){if(f[2])return 0;var
@@ -2808,12 +2821,12 @@ lQ(g,j,$,S,l,e,k){var
 r=[0,b(b(b(a(b(a(c),1)),1),1),1),0],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],v=[0,b(b(b(b(a(a(c)),1),1),1),1),s],y=[0,a(b(a(b(b(a(c),1),1)),1)),v];if(F(e,[0,b(b(a(b(b(a(c),1),1)),1),1),y]))return[0,x(function(a){return c},l)];var
 C=[0,a(b(a(b(b(a(c),1),1)),1)),0],D=[0,a(a(b(b(b(a(c),1),1),1))),C],E=[0,a(b(b(a(b(a(c),1)),1),1)),D],G=[0,b(a(b(b(a(a(c)),1),1)),1),E];if(F(e,[0,b(b(b(b(a(a(c)),1),1),1),1),G]))return[0,j[11]];var
 H=[0,a(b(b(a(a(a(c))),1),1)),0],J=[0,a(a(b(b(b(a(c),1),1),1))),H],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(a(b(b(a(c),1),1)),1)),K],M=[0,b(b(a(b(a(a(c)),1)),1),1),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M];if(F(e,[0,b(b(a(a(b(a(c),1))),1),1),N]))return[0,j[12]];var
-P=[0,b(a(a(a(b(a(c),1)))),1),0],Q=[0,a(a(a(a(b(a(c),1))))),P],T=[0,b(b(a(a(b(a(c),1))),1),1),Q],U=[0,a(b(b(a(b(a(c),1)),1),1)),T],V=[0,a(a(b(b(a(a(c)),1),1))),U],W=[0,b(b(b(b(a(a(c)),1),1),1),1),V];if(F(e,[0,a(b(a(b(b(a(c),1),1)),1)),W]))return[0,j[13]];var
+O=[0,b(a(a(a(b(a(c),1)))),1),0],R=[0,a(a(a(a(b(a(c),1))))),O],T=[0,b(b(a(a(b(a(c),1))),1),1),R],U=[0,a(b(b(a(b(a(c),1)),1),1)),T],V=[0,a(a(b(b(a(a(c)),1),1))),U],W=[0,b(b(b(b(a(a(c)),1),1),1),1),V];if(F(e,[0,a(b(a(b(b(a(c),1),1)),1)),W]))return[0,j[13]];var
 X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,a(a(b(b(a(a(c)),1),1))),X],Z=[0,a(a(a(a(b(a(c),1))))),Y];if(F(e,[0,a(a(b(b(b(a(c),1),1),1))),Z])){var
 _=j[10];return[0,x(function(a){return a[3]},_)]}if(k){var
 u=k[1],aa=[0,a(a(b(b(a(a(c)),1),1))),0],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(b(b(a(a(c)),1),1))),ab];if(F(e,[0,a(b(a(b(a(a(c)),1)),1)),ac])){var
 n=fW(g,u);if(n){var
-o=n[1],ad=0;return O(function(l){var
+o=n[1],ad=0;return P(function(l){var
 a=d(S,l);if(a){var
 e=a[1],b=ds(e);if(b){var
 c=fZ(e);if(c)var
@@ -2832,7 +2845,7 @@ i=g}else
 var
 i=a;return i},l,ad)}return n}var
 ae=[0,a(b(a(a(b(a(c),1))),1)),0],af=[0,a(b(a(b(a(a(c)),1)),1)),ae],p=F(e,[0,a(a(b(b(a(a(c)),1),1))),af]);if(p){var
-ag=0;return O(function(aa){var
+ag=0;return P(function(aa){var
 U=[0,b(b(a(a(b(a(c),1))),1),1),0],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,a(a(a(a(b(a(c),1))))),V],j=w(g,[0,b(b(a(b(a(a(c)),1)),1),1),W],u);if(j){var
 E=j[1];if(0===E[0]){var
 F=E[1],X=[0,a(b(a(a(b(a(c),1))),1)),0],Y=[0,a(b(b(b(b(a(c),1),1),1),1)),X],Z=[0,b(a(b(b(a(a(c)),1),1)),1),Y],_=[0,a(b(b(b(b(a(c),1),1),1),1)),Z],k=w(g,[0,b(b(b(b(a(a(c)),1),1),1),1),_],u);if(k){var
@@ -2846,9 +2859,9 @@ r=d(z(o[1]),H);if(r){var
 K=r[1];if(0===K[0]){var
 s=d(q[1][2],K[1]);if(s){var
 L=s[1];if(h(d(g[3],L),f))return[0,f];var
-e=a2(d(g[1],L));if(e){var
+e=aR(d(g[1],L));if(e){var
 t=e[1],v=t[2],x=t[1],y=i(f,x),A=y?i(v,a(b(b(c,1),1))):y;if(A)var
-T=B(a(b(b(c,1),1)),v),C=[0,I(x,R(b(a(b(c,1)),1),T))];else
+T=B(a(b(b(c,1),1)),v),C=[0,I(x,Q(b(a(b(c,1)),1),T))];else
 var
 C=A;var
 D=C}else
@@ -2866,9 +2879,9 @@ O=o;var
 P=O}else
 var
 P=n;var
-Q=P}else
+R=P}else
 var
-Q=l;return Q}return 0}return k}return 0}return j},l,ag)}var
+R=l;return R}return 0}return k}return 0}return j},l,ag)}var
 q=p}else
 var
 q=k;return q}function
@@ -2895,13 +2908,13 @@ I(M){function
 u(K){function
 m(I){function
 E(I){var
-v=z(r),m=z(p[2]),N=aY(e,x(bF,D)),u=z(H);function
-y(R){function
+v=z(r),m=z(p[2]),N=aZ(e,x(bF,D)),u=z(H);function
+y(Q){function
 y(S){function
 y(T){function
 y(U){function
 h(h){function
-O(f){var
+P(f){var
 o=z(q);function
 g(m){var
 f=d(v,m);if(f){var
@@ -2925,7 +2938,7 @@ h=c;return h}return 0}var
 i=b}else
 var
 i=a;return i}var
-i=z(D),j=z(n);return[0,[0,q,z(q),j,i,h,N,R,g,S,M,f]]}var
+i=z(D),j=z(n);return[0,[0,q,z(q),j,i,h,N,Q,g,S,M,f]]}var
 V=p[2],W=z(n),r=k[9];if(r)var
 y=r[1],B=y[1],H=B[1],I=y[2],J=function(i){function
 k(d){function
@@ -2975,20 +2988,20 @@ n=q[1];switch(n[0]){case
 m=[0,n[1]];break;case
 1:var
 p=d(e[1],n[1]);if(p)var
-h=p[2],E=p[1],G=function(a){return X([0,P(a),h],f)},H=function(d){function
+h=p[2],E=p[1],G=function(a){return X([0,O(a),h],f)},H=function(d){function
 e(a){return X([0,c,h],f)}function
-g(a){return X([0,b(a,1),h],f)}return Q(function(d){function
+g(a){return X([0,b(a,1),h],f)}return R(function(d){function
 e(b){return X([0,a(c),h],f)}function
 g(d){function
 e(d){return X([0,a(b(c,1)),h],f)}function
-g(c){return X([0,a(b(b(c,1),1)),h],f)}return Q(function(d){function
+g(c){return X([0,a(b(b(c,1),1)),h],f)}return R(function(d){function
 e(d){return X([0,a(b(a(c),1)),h],f)}function
-g(c){return X([0,a(b(a(b(c,1)),1)),h],f)}return Q(function(d){function
+g(c){return X([0,a(b(a(b(c,1)),1)),h],f)}return R(function(d){function
 e(d){return X([0,a(b(a(a(c)),1)),h],f)}function
 g(c){function
 d(c){var
-a=X(h,f),b=a?[0,P(a[1])]:a;return b}function
-e(c){return X([0,a(b(a(a(b(b(c,1),1))),1)),h],f)}return Q(function(c){return X([0,a(b(a(a(b(a(c),1))),1)),h],f)},e,d,c)}return Q(function(c){return X([0,a(b(a(a(a(c))),1)),h],f)},g,e,d)},g,e,d)},g,e,d)}return Q(function(b){return X([0,a(a(b)),h],f)},g,e,d)},g,e,d)},y=c4(function(a){return X([0,f,h],f)},H,G,E);else
+a=X(h,f),b=a?[0,O(a[1])]:a;return b}function
+e(c){return X([0,a(b(a(a(b(b(c,1),1))),1)),h],f)}return R(function(c){return X([0,a(b(a(a(b(a(c),1))),1)),h],f)},e,d,c)}return R(function(c){return X([0,a(b(a(a(a(c))),1)),h],f)},g,e,d)},g,e,d)},g,e,d)}return R(function(b){return X([0,a(a(b)),h],f)},g,e,d)},g,e,d)},y=c4(function(a){return X([0,f,h],f)},H,G,E);else
 var
 y=X(0,f);var
 m=y;break;default:var
@@ -3002,16 +3015,16 @@ C=q;return g(l(C,J),I)}var
 m=b(b(a(b(c,1)),1),1),n=[0,b(b(b(b(a(a(c)),1),1),1),1),0];return g(l(G(e,[0,a(a(a(a(b(a(c),1))))),n],o),m),h)}var
 m=b(b(a(b(c,1)),1),1),n=[0,b(b(a(b(b(a(c),1),1)),1),1),0],p=[0,b(a(a(a(b(a(c),1)))),1),n],q=[0,a(b(b(a(b(a(c),1)),1),1)),p];return g(l(G(e,[0,a(a(b(a(b(a(c),1)),1))),q],o),m),h)},L,K),J);else
 var
-E=lS;return g(E,O)}var
-y=b(b(a(b(c,1)),1),1);return g(l(O(ds,r,0),y),h)}var
+E=lS;return g(E,P)}var
+y=b(b(a(b(c,1)),1),1);return g(l(P(ds,r,0),y),h)}var
 B=b(b(a(b(c,1)),1),1),E=[0,a(a(b(b(a(a(c)),1),1))),0],H=[0,a(b(a(b(b(a(c),1),1)),1)),E],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(b(a(b(a(c),1)),1),1)),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],U=[0,a(b(b(b(a(a(c)),1),1),1)),K],V=[0,a(b(a(b(b(a(c),1),1)),1)),U];return g(l(L(e,[0,b(a(b(b(a(a(c)),1),1)),1),V],h),B),y)}var
 B=b(b(a(b(c,1)),1),1),E=[0,a(a(b(b(a(a(c)),1),1))),0],H=[0,b(b(a(b(a(a(c)),1)),1),1),E],I=[0,a(b(b(a(b(a(c),1)),1),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(b(a(b(a(c),1)),1),1)),J];return g(l(L(e,[0,b(b(a(a(b(a(c),1))),1),1),K],h),B),y)}var
-B=b(b(a(b(c,1)),1),1),E=0,H=z(n);return g(l(O(function(h){if(3===h[0]){var
+B=b(b(a(b(c,1)),1),1),E=0,H=z(n);return g(l(P(function(h){if(3===h[0]){var
 a=h[1];if(a){var
 b=a[2],f=a[1];if(0===f[0]){if(b){var
 g=b[1];if(3===g[0]){var
 c=d(H,f[1]);return c?cr(e,0,c[1],g[1]):c}return 0}return b}return 0}return a}return 0},r,E),B),y)}var
-B=b(b(a(b(c,1)),1),1),E=0;return g(l(O(function(a){return fY(e,u,a)},C,E),B),y)}function
+B=b(b(a(b(c,1)),1),1),E=0;return g(l(P(function(a){return fY(e,u,a)},C,E),B),y)}function
 u(_){var
 W=b(b(a(b(c,1)),1),1),X=[0,a(a(b(b(a(a(c)),1),1))),0],Y=[0,a(a(b(b(a(a(c)),1),1))),X],Z=[0,a(b(b(b(b(a(c),1),1),1),1)),Y],q=w(e,[0,b(b(b(b(a(a(c)),1),1),1),1),Z],h);if(q){var
 r=q[1];if(3===r[0]){var
@@ -3047,7 +3060,7 @@ var
 m=0;return g(g(af(m,v),u),E)}var
 u=b(c,1),v=[0,b(a(a(a(b(a(c),1)))),1),0],B=[0,a(b(a(b(b(a(c),1),1)),1)),v],E=[0,b(a(a(b(a(a(c)),1))),1),B],I=[0,a(b(b(a(b(a(c),1)),1),1)),E],J=w(e,[0,a(a(a(b(b(a(c),1),1)))),I],h)?0:1;return g(af(J,u),m)}var
 v=b(a(a(c)),1);return g(af(m(k[7]),v),u)}var
-J=[0,a(a(b(b(a(a(c)),1),1))),0],K=[0,b(a(b(b(a(a(c)),1),1)),1),J],M=[0,a(a(a(a(b(a(c),1))))),K],N=[0,b(b(a(b(a(a(c)),1)),1),1),M],R=[0,a(b(b(a(b(a(c),1)),1),1)),N],S=[0,b(a(a(a(b(a(c),1)))),1),R],T=[0,a(a(a(a(b(a(c),1))))),S],u=w(e,[0,a(b(a(a(b(a(c),1))),1)),T],h);if(u){var
+J=[0,a(a(b(b(a(a(c)),1),1))),0],K=[0,b(a(b(b(a(a(c)),1),1)),1),J],M=[0,a(a(a(a(b(a(c),1))))),K],N=[0,b(b(a(b(a(a(c)),1)),1),1),M],Q=[0,a(b(b(a(b(a(c),1)),1),1)),N],S=[0,b(a(a(a(b(a(c),1)))),1),Q],T=[0,a(a(a(a(b(a(c),1))))),S],u=w(e,[0,a(b(a(a(b(a(c),1))),1)),T],h);if(u){var
 v=u[1];if(3===v[0])var
 U=v[1],B=fX(e,z(n),U);else
 var
@@ -3056,7 +3069,7 @@ E=B}else
 var
 E=nj;return g(E,I)}var
 v=b(b(a(b(c,1)),1),1),B=p[2],D=k[13],E=k[12],I=k[11],J=k[10],K=z(r);return g(l(fg(e,z(n),K,J,I,E,D,B,0),v),u)}var
-u=b(b(a(b(c,1)),1),1),v=0;return g(l(O(function(a){return cp(e,a)},q,v),u),n)}var
+u=b(b(a(b(c,1)),1),1),v=0;return g(l(P(function(a){return cp(e,a)},q,v),u),n)}var
 u=b(b(a(b(c,1)),1),1),v=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(a(a(a(b(a(c),1)))),1),v],D=[0,b(a(b(b(a(a(c)),1),1)),1),B],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],H=[0,b(b(a(b(a(a(c)),1)),1),1),E],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I];return g(l(L(e,[0,b(b(b(b(a(a(c)),1),1),1),1),J],h),u),n)}var
 u=b(b(a(b(c,1)),1),1),v=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(b(a(c),1),1)),1),1),v],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(a(b(b(b(a(c),1),1),1)),1),C],E=[0,b(a(b(b(a(a(c)),1),1)),1),D],H=[0,a(a(a(a(b(a(c),1))))),E];return g(l(L(e,[0,b(a(a(b(b(a(c),1),1))),1),H],h),u),n)}var
 r=b(b(a(b(c,1)),1),1),u=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,b(b(a(a(b(a(c),1))),1),1),u],B=[0,b(b(a(a(b(a(c),1))),1),1),v],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B];return g(l(L(e,[0,a(a(b(b(b(a(c),1),1),1))),C],h),r),n)}var
@@ -3139,14 +3152,14 @@ h=a(b(a(b(b(c,1),1)),1)),k=bi(j),d=i(bi(f),k);if(d)var
 l=bi(g),e=i(bi(j),l);else
 var
 e=d;return y(e,h)}var
-k=b(b(a(b(c,1)),1),1);return g(l(a2(d(e[1],v)),k),h)},x=b(b(a(b(c,1)),1),1),m=g(l(a2(d(e[1],f[1])),x),w);else
+k=b(b(a(b(c,1)),1),1);return g(l(aR(d(e[1],v)),k),h)},x=b(b(a(b(c,1)),1),1),m=g(l(aR(d(e[1],f[1])),x),w);else
 var
 m=[1,b(b(a(b(c,1)),1),1)];var
 o=m}else
 var
 z=[0,b(b(b(a(b(a(c),1)),1),1),1),0],A=[0,a(a(a(b(b(a(c),1),1)))),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=G(e,[0,b(b(b(a(b(a(c),1)),1),1),1),B],k)?[1,b(b(a(b(c,1)),1),1)]:ko,o=C;return g(o,p)}var
 p=a(b(a(b(b(c,1),1)),1)),q=[0,b(a(b(b(a(a(c)),1),1)),1),0],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(a(b(b(b(a(c),1),1),1)),1),r],t=[0,a(b(a(a(b(a(c),1))),1)),s],u=[0,a(b(a(b(a(a(c)),1)),1)),t],v=o([0,b(a(a(a(b(a(c),1)))),1),u]),w=v||h(j[2],f);return g(y(w,p),m)}var
-p=a(b(a(b(b(c,1),1)),1));return g(l(a2(n),p),j)}return g(p([0,b(a(a(a(b(a(c),1)))),1),0]),L)}var
+p=a(b(a(b(b(c,1),1)),1));return g(l(aR(n),p),j)}return g(p([0,b(a(a(a(b(a(c),1)))),1),0]),L)}var
 r=b(b(a(b(c,1)),1),1),t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],z=[0,a(b(b(a(a(a(c))),1),1)),u];return g(g(l(G(e,[0,b(b(a(b(a(a(c)),1)),1),1),z],k),r),p),A)}var
 r=a(b(a(a(c)),1)),t=p[2],u=[0,a(b(a(b(b(a(c),1),1)),1)),0],z=[0,a(b(a(b(a(a(c)),1)),1)),u],A=[0,b(b(a(a(b(a(c),1))),1),1),z],B=[0,a(b(b(b(b(a(c),1),1),1),1)),A];return g(l(G(e,[0,b(a(a(b(a(a(c)),1))),1),B],t),r),m)}var
 q=a(b(a(a(c)),1)),r=p[2],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],z=[0,a(b(b(a(a(a(c))),1),1)),u];return g(l(G(e,[0,b(b(a(b(a(a(c)),1)),1),1),z],r),q),m)},E=a(b(a(a(c)),1));return g(y(A(function(a){return j(e[4],a,r)},q),E),D)}return[1,a(b(a(a(c)),1))]}var
@@ -3194,7 +3207,7 @@ l=a[2],m=f[1];return A(function(a){return h(m,a)},l)}return 0}var
 e=b}return e},e)}return b}function
 f7(e,q,u,k,p){var
 B=[0,b(b(a(b(b(a(c),1),1)),1),1),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(a(b(a(a(c)),1))),1),C],E=[0,b(a(b(b(a(a(c)),1),1)),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,a(a(b(b(a(a(c)),1),1))),F],J=[0,b(a(b(b(b(a(c),1),1),1)),1),H],r=m(am(e,[0,a(a(a(a(b(a(c),1))))),J],k));if(r)var
-K=[0,b(a(a(a(b(a(c),1)))),1),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),K],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],P=[0,a(a(b(b(a(a(c)),1),1))),N],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,b(a(b(b(a(a(c)),1),1)),1),Q],S=[0,a(a(a(a(b(a(c),1))))),R],T=[0,b(a(a(b(b(a(c),1),1))),1),S],U=[0,b(a(a(a(b(a(c),1)))),1),T],o=m(am(e,[0,a(b(a(b(a(a(c)),1)),1)),U],k));else
+K=[0,b(a(a(a(b(a(c),1)))),1),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),K],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,a(a(b(b(a(a(c)),1),1))),N],Q=[0,a(b(a(b(b(a(c),1),1)),1)),O],R=[0,b(a(b(b(a(a(c)),1),1)),1),Q],S=[0,a(a(a(a(b(a(c),1))))),R],T=[0,b(a(a(b(b(a(c),1),1))),1),S],U=[0,b(a(a(a(b(a(c),1)))),1),T],o=m(am(e,[0,a(b(a(b(a(a(c)),1)),1)),U],k));else
 var
 o=r;var
 V=[0,a(b(a(b(b(a(c),1),1)),1)),0],W=[0,b(a(a(a(b(a(c),1)))),1),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,a(a(b(b(b(a(c),1),1),1))),$],ab=[0,b(b(a(b(a(a(c)),1)),1),1),aa],ac=[0,a(b(a(b(a(a(c)),1)),1)),ab];if(ag(e,[0,a(a(a(a(b(a(c),1))))),ac],Y,k)){var
@@ -3206,7 +3219,7 @@ M(p){if(C)var
 D=[0,b(a(a(a(b(a(c),1)))),1),0],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],G=[0,a(a(b(b(a(a(c)),1),1))),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],J=[0,b(a(b(b(a(a(c)),1),1)),1),H],K=[0,a(a(a(a(b(a(c),1))))),J],L=[0,b(a(a(b(b(a(c),1),1))),1),K],M=[0,b(a(a(a(b(a(c),1)))),1),L],d=am(e,[0,a(b(a(b(a(a(c)),1)),1)),M],k);else
 var
 d=C;var
-N=[0,b(b(a(b(b(a(c),1),1)),1),1),0],P=[0,a(b(a(b(b(a(c),1),1)),1)),N],Q=[0,b(a(a(b(a(a(c)),1))),1),P],R=[0,b(a(b(b(a(a(c)),1),1)),1),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),R],T=[0,a(a(b(b(a(a(c)),1),1))),S],U=[0,b(a(b(b(b(a(c),1),1),1)),1),T],q=w(e,[0,a(a(a(a(b(a(c),1))))),U],[4,k]);if(q)var
+N=[0,b(b(a(b(b(a(c),1),1)),1),1),0],O=[0,a(b(a(b(b(a(c),1),1)),1)),N],Q=[0,b(a(a(b(a(a(c)),1))),1),O],R=[0,b(a(b(b(a(a(c)),1),1)),1),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),R],T=[0,a(a(b(b(a(a(c)),1),1))),S],U=[0,b(a(b(b(b(a(c),1),1),1)),1),T],q=w(e,[0,a(a(a(a(b(a(c),1))))),U],[4,k]);if(q)var
 z=q[1],V=4===z[0]?z[1]:0,o=V;else
 var
 o=q;function
@@ -3222,7 +3235,7 @@ b=b[2],a=a[2];continue}var
 f=e}else
 var
 f=a;return f}return a?0:1}},b),e=aj(function(b,a){return I(b,a[2])},d,c),g=x(aO,d),j=i(e,v(a,f));return[0,[0,x(aO,a),j,g]]}var
-m=b(a(a(b(c,1))),1),q=0;return g(l(O(function(h){var
+m=b(a(a(b(c,1))),1),q=0;return g(l(P(function(h){var
 i=bH(function(a){return j(e[4],a[1],h[1])},o);if(i){var
 k=i[1][2];if(1===k[0]){var
 g=f,a=h[2],m=k[1];for(;;){if(a){if(!j(e[4],a[1],m)){var
@@ -3241,11 +3254,11 @@ Y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Z=[0,a(b(a(b(b(a(c),1),1)),1)),Y],_=[0,b(a(a
 var
 r=B}return g(y(r,X),W)}var
 N=b(b(a(b(c,1)),1),1),r=[0,a(a(b(b(a(a(c)),1),1))),0],z=[0,a(b(a(a(b(a(c),1))),1)),r],B=[0,a(b(b(b(b(a(c),1),1),1),1)),z],D=[0,b(a(b(b(a(a(c)),1),1)),1),B],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],d=L(e,[0,b(b(b(b(a(a(c)),1),1),1),1),E],K);if(d){var
-F=0,H=d[1],o=O(function(h){var
+F=0,H=d[1],o=P(function(h){var
 k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],l=[0,a(b(a(b(b(a(c),1),1)),1)),k],m=[0,b(a(a(b(a(a(c)),1))),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(a(b(b(a(c),1),1)),1)),n],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,b(a(b(b(b(a(c),1),1),1)),1),p];if(aQ(w(e,[0,a(a(a(a(b(a(c),1))))),q],h))){var
 r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(b(b(b(b(a(c),1),1),1),1)),s],d=G(e,[0,b(a(a(a(b(a(c),1)))),1),t],h);if(d){var
 u=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],x=[0,a(b(a(b(a(a(c)),1)),1)),v],y=[0,b(b(a(a(b(a(c),1))),1),1),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],f=L(e,[0,b(a(a(b(a(a(c)),1))),1),z],h);if(f)var
-g=O(co,f[1],0),A=g?[0,[0,[0,d[1],g[1]]]]:g,i=A;else
+g=P(co,f[1],0),A=g?[0,[0,[0,d[1],g[1]]]]:g,i=A;else
 var
 i=f;var
 j=i}else
@@ -3328,8 +3341,8 @@ d=0}else
 var
 d=f;function
 E(l){function
-f(a){return a?a[1][1]:P(c)}var
-g=P(b(c,1)),a=d;for(;;){if(a){var
+f(a){return a?a[1][1]:O(c)}var
+g=O(b(c,1)),a=d;for(;;){if(a){var
 i=a[1],j=s(g,i);if(j){var
 g=i,a=a[2];continue}var
 e=j}else
@@ -3337,7 +3350,7 @@ var
 e=1;var
 k=e?t(function(a){return A(function(b){return h(f(b),a)},l)},d):e;return k?t(function(a){var
 b=f(a);return A(function(a){return h(b,a)},d)},l):k}}var
-F=e[12],G=e[11],H=[0,[0,[0,[0,i[3],E],[0,p,D]]],e[10]],J=C(l[2],e[9]),K=e[8],L=[0,b(a(a(b(b(a(c),1),1))),1),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],m=bj(j,[0,b(a(b(b(a(a(c)),1),1)),1),M],k),N=m?[0,m[1],e[7]]:e[7],O=[0,I,e[6]],Q=e[5],R=e[4],S=o(x(function(a){return[0,a[2][1],i[1]]},R),Q),T=o(e[4],[0,[0,r,[0,i[1],u]],0]);return[0,[0,e[1],r,[0,i,e[3]],T,S,O,N,K,J,H,G,F]]}var
+F=e[12],G=e[11],H=[0,[0,[0,[0,i[3],E],[0,p,D]]],e[10]],J=C(l[2],e[9]),K=e[8],L=[0,b(a(a(b(b(a(c),1),1))),1),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],m=bj(j,[0,b(a(b(b(a(a(c)),1),1)),1),M],k),N=m?[0,m[1],e[7]]:e[7],P=[0,I,e[6]],Q=e[5],R=e[4],S=o(x(function(a){return[0,a[2][1],i[1]]},R),Q),T=o(e[4],[0,[0,r,[0,i[1],u]],0]);return[0,[0,e[1],r,[0,i,e[3]],T,S,P,N,K,J,H,G,F]]}var
 B=e[8];function
 n(k){function
 e(n){function
@@ -3364,7 +3377,7 @@ o=w(j,d(j[1],g[2]),[4,m]);if(o)var
 H=o[1],I=[0,a(b(a(b(b(a(c),1),1)),1)),0],J=[0,a(b(a(b(a(a(c)),1)),1)),I],K=[0,b(b(a(a(b(a(c),1))),1),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],p=G(j,[0,b(a(a(b(a(a(c)),1))),1),L],H);else
 var
 p=o;if(p)var
-y=a2(d(j[1],p[1])),M=y?bi(y[1]):f,z=M;else
+y=aR(d(j[1],p[1])),M=y?bi(y[1]):f,z=M;else
 var
 z=f;var
 A=h(g[1],n),N=0,O=A?[0,d(j[2],0)]:A;return[0,0,O,N,z]}},g),q]]}var
@@ -3398,7 +3411,7 @@ a=L(j,b,k),c=a?a[1]:a;return c}function
 r(r){function
 j(a){var
 b=fk(n);return[0,[0,e,a,[0,[0,i,q],h(v([0,i,q],f),b)]]]}var
-k=b(b(a(b(c,1)),1),1),m=0,o=[0,i,q];return g(l(O(function(c){var
+k=b(b(a(b(c,1)),1),1),m=0,o=[0,i,q];return g(l(P(function(c){var
 a=d(p[5],c);if(a)var
 b=f1(n[2],a[1]),f=b?[0,[0,c,b[1]]]:b,e=f;else
 var
@@ -3435,7 +3448,7 @@ z=b(a(b(a(c),1)),1);return g(l(fU(j,e[1],q),z),r)}var
 r=fV(j,q,k),E=r?[2,r[1]]:or;return g(E,D)}var
 r=b(a(b(a(c),1)),1),z=[0,b(b(a(b(b(a(c),1),1)),1),1),0],D=[0,b(a(a(a(b(a(c),1)))),1),z],E=[0,a(b(b(a(b(a(c),1)),1),1)),D];return g(l(bj(j,[0,a(a(b(a(b(a(c),1)),1))),E],k),r),q)},z=a(b(b(a(c),1),1)),D=e[12]?0:1;return g(g(y(D,z),r),H)}return[0,e]}function
 f$(b,a){var
-c=aY(b,a);return t(function(e){var
+c=aZ(b,a);return t(function(e){var
 a=d(c,e);if(a){if(a[2])return 0;var
 b=1}else
 var
@@ -3457,7 +3470,7 @@ gc(b,f,a){var
 c=C(a[10],0);function
 d(g){var
 a=c8(f,g[2][1],ou),c=a[4],d=a[3],e=gb(b,a[2]);return[0,gb(b,a[1]),e,d,c]}return x(function(a){return dz(d,a)},c)}var
-ow=b(c,1),ox=a(c),gd=b(b(c,1),1),a3=oy.slice(),oA=oz.slice(),dA=aT(7,ey(16,function(a){return a})),bm=1;for(;;){var
+ow=b(c,1),ox=a(c),gd=b(b(c,1),1),a3=oy.slice(),oA=oz.slice(),dA=aU(7,ey(16,function(a){return a})),bm=1;for(;;){var
 q5=cZ(function(c){return function(a){var
 b=c-1|0;return E(E(dA,b)[1+b],a)[1+a]}}(bm),oA);E(dA,bm)[1+bm]=q5;var
 q6=bm+1|0;if(6!==bm){var
@@ -3493,7 +3506,7 @@ r=l.length-1-1|0,C=0;if(!(r<0)){var
 d=C;for(;;){hl(z,4*d|0,l[1+d]);var
 D=d+1|0;if(r!==d){var
 d=D;continue}break}}var
-J=f?8:f;return dB(a3,aU(z),0,0,64,4|J)}},ge=function(a){var
+J=f?8:f;return dB(a3,aV(z),0,0,64,4|J)}},ge=function(a){var
 b=u(a),c=dC(a,b,0,ej(1,(b+g1|0)/aA|0),1);return eu(32,function(a){var
 b=a/4|0;return cU((E(c,b)[1+b]>>>(8*(a%4|0)|0)|0)&a5)})},oE=ey(bX,J),dD=function(a){return bD(u(a),function(c){var
 b=ac(a,c);return E(oE,b)[1+b]})},oF=function(a){var
@@ -3508,7 +3521,7 @@ f=n;for(;;){var
 k=8*f|0,o=k<32?k:31;hk(d,c+f|0,e>>o&a5);var
 p=f+1|0;if(j!==f){var
 f=p;continue}break}}}else{var
-h=8*a|0,g=se(B(e,b(b7(e,h),h))),i=u(g),l=a<=i?W(g,0,a):K(g,cX(a-i|0,0)),m=0;if(0<=a&&!((u(l)-a|0)<0)&&0<=c&&!((by(d)-a|0)<c)){a7(l,0,d,c,a);m=1}if(!m)ah(hU)}return c+a|0},0,c);return aU(d)},oH=function(d,c,b){var
+h=8*a|0,g=se(B(e,b(b7(e,h),h))),i=u(g),l=a<=i?W(g,0,a):K(g,cX(a-i|0,0)),m=0;if(0<=a&&!((u(l)-a|0)<0)&&0<=c&&!((by(d)-a|0)<c)){a7(l,0,d,c,a);m=1}if(!m)ah(hU)}return c+a|0},0,c);return aV(d)},oH=function(d,c,b){var
 e=u(b),j=0<=ai(c)?1:0;if(j){var
 k=eI(c,J(u(d)-e|0));if(k){var
 l=aa(c),a=0;for(;;){if((a+4|0)<=e){var
@@ -3561,7 +3574,7 @@ b=a[1];return ec(b,o2)?ec(b,o3)?M(o4):o5:o6}},o7=function(j,h){var
 a=cy(bS(j));function
 b(b){var
 c=L(k,dD(b),a);return c?c[1]:M(K(o8,b))}var
-m=0,n=b(o9),d=O(function(a){return cp(k,a)},n,m),o=d?d[1]:M(pc),e=c0(o),l=c2(0,64),i=c2(0,64);function
+m=0,n=b(o9),d=P(function(a){return cp(k,a)},n,m),o=d?d[1]:M(pc),e=c0(o),l=c2(0,64),i=c2(0,64);function
 f(d,c,b){var
 a=cr(k,d,c,b);return a?a[1]:M(o_)}var
 p=b(o$);eo(function(m,d){if(3===d[0]){var
@@ -3600,7 +3613,7 @@ p=m}else
 var
 p=0;if(1-p)c3(i,j,J(y));var
 z=eE(i,j);return[0,o[1],z]}}var
-A=P(c);return[0,P(c),A]},h));return[0,a,g[1],g[2]]},gf=function(e){var
+A=O(c);return[0,O(c),A]},h));return[0,a,g[1],g[2]]},gf=function(e){var
 v=u(e);if(v<8)M(pd);var
 j=d_(ex(e,0)),Q=j<2?1:0,R=Q||((v-8|0)<j?1:0);if(R)M(pe);var
 S=bS(W(e,8,j));function
@@ -3634,7 +3647,7 @@ g=i;break}}return g}}var
 r=Y(pm,i);if(q(pn))var
 p=1;else
 var
-O=q(p5),p=O?[0,a4(Y(p6,r))]:O;function
+P=q(p5),p=P?[0,a4(Y(p6,r))]:P;function
 D(a){return f}var
 U=1===p?D:C(p4);if(typeof
 p==="number")if(p)var
@@ -3655,14 +3668,14 @@ c=J(64),d=b(aM(q,J(dS)),32),e=b(aM(x,o),32);if(eH(bA(n(aM(a,aM(q,J(dS))),e),d),c
 l=0;else{if(ad(g,h)!==46){var
 h=h+1|0;continue}var
 l=[0,h]}var
-G=l?(u(g)-l[1]|0)-1|0:l,H=hJ(J(10),G),i=aM(J(dS),H),p=P(aM(ef(F),o)),D=P(bA(P(b(p,32)),i));if(cc(m,b(c,r)))var
+G=l?(u(g)-l[1]|0)-1|0:l,H=hJ(J(10),G),i=aM(J(dS),H),p=O(aM(ef(F),o)),D=O(bA(O(b(p,32)),i));if(cc(m,b(c,r)))var
 a=D;else
 var
 K=Math.log(eg(m))-r*0.693147180559945286,s=b(p,32),C=B(s,aM(i,bA(s,i))),L=bA(b(p,32),i),N=eg(i),a=n(L,sc(Math.ceil(eg(C)/N-K*4294967296.)));var
 z=y(a)?y(eF(a))?eF(a):a:hK(a);break}}else
 var
 z=M(o1);var
-O=d(am,j),e=[0,bl(E(I,j)[1+j]),o,O,m,z,pF],Q=ge(eV(k,e));return[0,e[1],e[2],e[3],e[4],e[5],Q]}var
+P=d(am,j),e=[0,bl(E(I,j)[1+j]),o,P,m,z,pF],Q=ge(eV(k,e));return[0,e[1],e[2],e[3],e[4],e[5],Q]}var
 ap=bD(o,function(a){var
 f=aa(d(F,a+1|0)),g=aa(d(F,a));if(f<g)ah(pG);var
 h=d(U,a),b=f-1|0,c=0,k=d(x,a);for(;;){if(b<g){var
@@ -3726,7 +3739,7 @@ Z=aA;aF=1}if(!aF){var
 aG=0;if(dO<=q&&!(dP<=q)){var
 aw=G(e+1|0);if(aw){var
 ax=G(e+2|0);if(ax){var
-aZ=dO!==q?1:0,ay=aZ||(gO<=F(e+1|0)?1:0);if(ay){var
+aY=dO!==q?1:0,ay=aY||(gO<=F(e+1|0)?1:0);if(ay){var
 a0=237!==q?1:0,az=a0||(F(e+1|0)<gO?1:0);if(az){var
 e=e+3|0;continue}var
 T=az}else
@@ -3743,7 +3756,7 @@ aq=G(e+1|0);if(aq){var
 ar=G(e+2|0);if(ar){var
 at=G(e+3|0);if(at){var
 aV=dP!==q?1:0,au=aV||(gl<=F(e+1|0)?1:0);if(au){var
-aX=244!==q?1:0,av=aX||(F(e+1|0)<gl?1:0);if(av){var
+aW=244!==q?1:0,av=aW||(F(e+1|0)<gl?1:0);if(av){var
 e=e+4|0;continue}var
 s=av}else
 var
@@ -3796,7 +3809,7 @@ l=o[10];if(A(function(a){if(0===a[0])return 0;var
 b=a[2];if(typeof
 b==="number"&&1===b)return 1;return 0},l))var
 p=function(h){var
-j=aY(k,e[9]),f=b(b(a(b(b(c,1),1)),1),1),g=e[7];return y(t(function(a){if(0===a[0]){var
+j=aZ(k,e[9]),f=b(b(a(b(b(c,1),1)),1),1),g=e[7];return y(t(function(a){if(0===a[0]){var
 k=a[3],l=a[2],g=C(o[10],0),h=function(c){var
 a=d(j,c[2][2]),b=A(function(a){return bP(k,a)},a);return[0,A(function(a){return bP(l,a)},a),b]},i=x(function(a){return dz(h,a)},g),e=a[1],c=0,b=ct(kz,function(d,f){var
 a=f[1],g=a?d[2]:a,b=m(g);if(b){var
@@ -3810,7 +3823,7 @@ var
 h=a;return h}},b))},u),q),p);else
 var
 j=ov;return g(j,v)}var
-Q=a(a(b(b(b(c,1),1),1))),R=e[10],S=0,M=o[10],E=aY(k,as(function(a){return 0===a[0]?as(ot,a[1][2][1]):0},M)),l=S,j=R;for(;;){if(j){var
+Q=a(a(b(b(b(c,1),1),1))),R=e[10],S=0,M=o[10],E=aZ(k,as(function(a){return 0===a[0]?as(ot,a[1][2][1]):0},M)),l=S,j=R;for(;;){if(j){var
 q=j[1][1];if(0===q[0])var
 N=gc(E,l,o),w=q[1],G=0,H=[0,cm,cm],I=function(l){return function(j,k){var
 a=cu(j)[2];return t(function(i){var
@@ -3899,7 +3912,7 @@ o=fH(b,d,c,p);if(!o)return fH(b,c,d,p);var
 q=o}else
 var
 q=n;return q}return i},q),d)}var
-r=a(a(b(c,1))),s=a(b(a(b(c,1)),1)),u=R(b(c,1),s),l=z(p);return g(af(i(aj(function(b,a){var
+r=a(a(b(c,1))),s=a(b(a(b(c,1)),1)),u=Q(b(c,1),s),l=z(p);return g(af(i(aj(function(b,a){var
 g=n(b,v(a[8],f)),h=a[8];return aj(function(g,b){var
 a=d(e[4],b[1]),i=a?dy(k,e,a[1][1]):a;if(i){var
 h=d(l,b[2]),j=h?v(h[1][8],f):f;return n(n(g,c),j)}return g},h,g)},p,f),u),r),o)},L=a(b(b(c,1),1)),F=e[7],G=F?1:F;if(G)var
@@ -3910,8 +3923,8 @@ H=G;var
 I=g(af(m(H),L),K)}else
 var
 I=os;return g(I,N)}}var
-q=b(b(a(c),1),1),s=b(b(a(b(c,1)),1),1),u=R(b(c,1),s);return g(af(i(o[11],u),q),p)}var
-F=b(a(a(b(b(c,1),1))),1),p=o[9],s=aY(k,x(aO,p)),u=aY(k,x(function(a){return fw(k,a[2])},p)),D=z(p);function
+q=b(b(a(c),1),1),s=b(b(a(b(c,1)),1),1),u=Q(b(c,1),s);return g(af(i(o[11],u),q),p)}var
+F=b(a(a(b(b(c,1),1))),1),p=o[9],s=aZ(k,x(aO,p)),u=aZ(k,x(function(a){return fw(k,a[2])},p)),D=z(p);function
 q(a){return a?d(D,a[1]):a}return g(y(t(function(a){var
 b=q(d(s,a[1]));if(b){var
 c=q(d(u,fw(k,a[2])));if(c){var
@@ -3926,11 +3939,11 @@ s=b(a(b(b(b(c,1),1),1)),1),p=f$(k,o[6]),u=p?f$(k,o[7]):p;return g(y(u,s),q)}var
 q=a(b(b(a(c),1),1)),s=o[12]?h(d(k[3],V),f):1;return g(y(s,q),p)}if(H)var
 p=H[1],G=H[2],s=function(n){function
 H(a){return f_(k,n,a,b(c,1),G)}var
-e=n[1],U=aY(k,as(function(d){var
+e=n[1],U=aZ(k,as(function(d){var
 e=cp(k,d);if(e){var
 g=[0,a(a(b(b(a(a(c)),1),1))),0],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],i=[0,a(b(a(b(b(a(c),1),1)),1)),h],j=[0,a(a(a(b(a(a(c)),1)))),i],l=[0,a(a(b(b(a(a(c)),1),1))),j],m=[0,b(a(a(a(b(a(c),1)))),1),l],f=L(k,[0,a(b(b(b(b(a(c),1),1),1),1)),m],d),n=f?f[1]:f,p=o(du(k,d),n),q=e[1];return x(function(a){return f4(k,q,a)},p)}return e},e));function
 h(ar){var
-i=[0,a(b(b(b(a(c),1),1),1)),0],q=[0,b(a(a(a(b(c,1)))),1),i],s=[0,a(b(b(b(a(c),1),1),1)),q],u=[0,a(a(a(a(b(c,1))))),s],v=[0,b(a(a(a(b(a(c),1)))),1),u],z=[0,a(a(a(a(b(a(c),1))))),v],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],D=[0,a(a(b(b(a(a(c)),1),1))),B],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,a(a(b(b(a(a(c)),1),1))),E],G=[0,b(a(a(a(b(c,1)))),1),F],H=[0,a(a(b(b(b(a(c),1),1),1))),G],K=[0,a(a(b(b(b(a(c),1),1),1))),H],L=[0,b(b(a(b(a(a(c)),1)),1),1),K],M=[0,a(b(b(b(b(a(c),1),1),1),1)),0],N=[0,a(b(a(a(b(a(c),1))),1)),M],P=[0,a(b(a(b(b(a(c),1),1)),1)),N],R=[0,b(b(b(a(b(a(c),1)),1),1),1),P],S=[0,a(a(b(b(b(a(c),1),1),1))),R],h=ag(k,[0,a(a(b(b(a(a(c)),1),1))),S],L,p);function
+i=[0,a(b(b(b(a(c),1),1),1)),0],q=[0,b(a(a(a(b(c,1)))),1),i],s=[0,a(b(b(b(a(c),1),1),1)),q],u=[0,a(a(a(a(b(c,1))))),s],v=[0,b(a(a(a(b(a(c),1)))),1),u],z=[0,a(a(a(a(b(a(c),1))))),v],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],D=[0,a(a(b(b(a(a(c)),1),1))),B],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,a(a(b(b(a(a(c)),1),1))),E],G=[0,b(a(a(a(b(c,1)))),1),F],H=[0,a(a(b(b(b(a(c),1),1),1))),G],K=[0,a(a(b(b(b(a(c),1),1),1))),H],L=[0,b(b(a(b(a(a(c)),1)),1),1),K],M=[0,a(b(b(b(b(a(c),1),1),1),1)),0],N=[0,a(b(a(a(b(a(c),1))),1)),M],O=[0,a(b(a(b(b(a(c),1),1)),1)),N],Q=[0,b(b(b(a(b(a(c),1)),1),1),1),O],S=[0,a(a(b(b(b(a(c),1),1),1))),Q],h=ag(k,[0,a(a(b(b(a(a(c)),1),1))),S],L,p);function
 T(D){function
 i(B){function
 e(e){function
@@ -3962,7 +3975,7 @@ z=b(a(b(a(c),1)),1),A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),
 m=i[1];if(4===m[0]){var
 e=m[1];if(e){var
 q=e[1],r=q[2];if(3===r[0]&&!e[2])var
-I=[0,a(a(a(b(a(a(c)),1)))),0],J=[0,a(a(a(a(b(a(c),1))))),I],K=[0,b(b(b(a(b(a(c),1)),1),1),1),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=d(k[2],L),v=j(k[4],q[1],M),s=v?O(co,r[1],0):v;else
+I=[0,a(a(a(b(a(a(c)),1)))),0],J=[0,a(a(a(a(b(a(c),1))))),I],K=[0,b(b(b(a(b(a(c),1)),1),1),1),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=d(k[2],L),v=j(k[4],q[1],M),s=v?P(co,r[1],0):v;else
 var
 s=0;var
 u=s}else
@@ -3976,11 +3989,11 @@ var
 o=i;return g(l(o,z),x)}var
 m=b(b(a(a(c)),1),1);return g(y(fj(k,e,x(bF,n[10])),m),i)}var
 q=b(a(b(a(c),1)),1),r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],u=[0,a(a(a(a(b(a(c),1))))),s],v=[0,b(b(a(b(a(a(c)),1)),1),1),u],z=[0,a(b(b(a(b(a(c),1)),1),1)),v],A=[0,b(a(a(a(b(a(c),1)))),1),z],B=[0,a(a(a(a(b(a(c),1))))),A],e=w(k,[0,a(b(a(a(b(a(c),1))),1)),B],[4,p]);if(e)var
-i=e[1],C=3===i[0]?O(co,i[1],0):0,m=C;else
+i=e[1],C=3===i[0]?P(co,i[1],0):0,m=C;else
 var
 m=e;return g(l(m,q),o)}var
 v=b(b(a(a(c)),1),1),z=be(d(k[1],a1)),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(b(a(c),1),1),1))),A],D=[0,a(b(b(b(b(a(c),1),1),1),1)),B],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,a(b(b(a(b(a(c),1)),1),1)),E],G=[0,b(b(a(b(a(a(c)),1)),1),1),F],H=[0,b(a(b(b(a(a(c)),1),1)),1),G],o=ag(k,[0,a(b(b(b(b(a(c),1),1),1),1)),H],z,p);if(o)var
-I=d(k[1],r[1]),J=[0,b(a(b(b(a(a(c)),1),1)),1),0],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(b(a(a(b(a(c),1))),1)),K],M=[0,a(b(a(a(b(a(c),1))),1)),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M],P=[0,b(a(b(b(a(a(c)),1),1)),1),N],e=ag(k,[0,a(a(a(b(b(a(c),1),1)))),P],I,p);else
+I=d(k[1],r[1]),J=[0,b(a(b(b(a(a(c)),1),1)),1),0],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(b(a(a(b(a(c),1))),1)),K],M=[0,a(b(a(a(b(a(c),1))),1)),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M],O=[0,b(a(b(b(a(a(c)),1),1)),1),N],e=ag(k,[0,a(a(a(b(b(a(c),1),1)))),O],I,p);else
 var
 e=o;if(e)var
 Q=d(k[1],r[2]),R=[0,b(a(a(a(b(a(c),1)))),1),0],S=[0,a(a(a(a(b(a(c),1))))),R],T=[0,a(b(b(a(b(a(c),1)),1),1)),S],V=[0,a(a(b(b(a(a(c)),1),1))),T],W=[0,b(a(b(b(a(a(c)),1),1)),1),V],X=[0,a(b(a(b(b(a(c),1),1)),1)),W],Y=[0,b(a(a(b(a(a(c)),1))),1),X],Z=[0,a(a(a(a(a(b(c,1)))))),Y],_=[0,b(a(b(b(a(a(c)),1),1)),1),Z],$=[0,a(b(b(b(b(a(c),1),1),1),1)),_],aa=[0,a(b(a(a(b(a(c),1))),1)),$],ab=[0,a(b(a(a(b(a(c),1))),1)),aa],ac=[0,a(b(b(b(b(a(c),1),1),1),1)),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),ac],i=ag(k,[0,a(a(a(b(b(a(c),1),1)))),ad],Q,p);else
@@ -3996,14 +4009,14 @@ s=i;return g(y(s,v),u)}var
 Y=a(a(b(a(c),1))),Z=aH(k,aP(k,[4,W])),_=d(k[9],Z),q=d(k[1],_),s=0,u=eT(0,12),i=aj(function(d,a){var
 e=b(b(b(b(c,1),1),1),1),f=J(a);return[0,bK(bb(eM(V,I(b(b(c,1),1),f)),e)),d]},u,s),v=be(q);function
 e(b,a){return bd(a,c9(b,v))}var
-z=b(b(c,1),1),A=b(b(b(b(c,1),1),1),1),B=bb(aW(c8(8,q,f),A),z);function
+z=b(b(c,1),1),A=b(b(b(b(c,1),1),1),1),B=bb(aX(c8(8,q,f),A),z);function
 D(d){return b(a(b(b(b(a(c),1),1),1)),1)}function
 E(d){function
 e(d){return a(b(b(a(a(c)),1),1))}function
 f(d){function
 e(d){return a(b(b(b(b(a(c),1),1),1),1))}function
-f(d){return b(a(b(b(b(a(c),1),1),1)),1)}return Q(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)}return Q(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)}var
-F=c4(function(d){return b(b(b(a(a(c)),1),1),1)},E,D,B),G=e(20,12),H=o([0,a(b(a(a(b(c,1))),1)),0],G),K=o(e(17,3),H),L=o([0,a(b(a(a(b(c,1))),1)),[0,F,0]],K),M=o(e(13,3),L),N=[0,a(a(a(b(a(c),1)))),0],P=o([0,a(b(a(a(b(c,1))),1)),N],M),R=o(c9(8,i),P),S=o([0,a(b(a(a(b(c,1))),1)),0],R),T=o(bd(8,i),S),$=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(a(a(a(a(b(c,1)))))),aa],ac=[0,b(a(a(a(b(a(c),1)))),1),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(b(b(a(b(a(c),1)),1),1)),ad],af=[0,a(a(b(b(a(a(c)),1),1))),ae],ah=[0,a(a(b(b(a(a(c)),1),1))),af],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah];return g(y(ag(k,[0,a(a(b(b(a(a(c)),1),1))),ai],T,p),Y),X)}var
+f(d){return b(a(b(b(b(a(c),1),1),1)),1)}return R(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)}return R(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)}var
+F=c4(function(d){return b(b(b(a(a(c)),1),1),1)},E,D,B),G=e(20,12),H=o([0,a(b(a(a(b(c,1))),1)),0],G),K=o(e(17,3),H),L=o([0,a(b(a(a(b(c,1))),1)),[0,F,0]],K),M=o(e(13,3),L),N=[0,a(a(a(b(a(c),1)))),0],O=o([0,a(b(a(a(b(c,1))),1)),N],M),Q=o(c9(8,i),O),S=o([0,a(b(a(a(b(c,1))),1)),0],Q),T=o(bd(8,i),S),$=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(a(a(a(a(b(c,1)))))),aa],ac=[0,b(a(a(a(b(a(c),1)))),1),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(b(b(a(b(a(c),1)),1),1)),ad],af=[0,a(a(b(b(a(a(c)),1),1))),ae],ah=[0,a(a(b(b(a(a(c)),1),1))),af],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah];return g(y(ag(k,[0,a(a(b(b(a(a(c)),1),1))),ai],T,p),Y),X)}var
 i=b(a(b(a(c),1)),1),q=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),q],u=[0,a(a(a(a(a(b(c,1)))))),s],v=[0,b(b(a(b(b(a(c),1),1)),1),1),u],z=[0,a(b(a(b(b(a(c),1),1)),1)),v],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],D=[0,a(b(b(b(b(a(c),1),1),1),1)),B],E=[0,b(b(a(b(a(a(c)),1)),1),1),D];return g(l(cw(k,[0,a(a(b(b(a(a(c)),1),1))),E],p),i),e)}var
 q=b(a(b(a(c),1)),1);return g(y(fT(k,e[1],e[2],p),q),i)}var
 i=b(a(b(a(c),1)),1),q=[0,b(a(a(a(b(a(c),1)))),1),0],s=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),s],v=[0,a(a(b(b(a(a(c)),1),1))),u],z=[0,a(a(b(b(a(a(c)),1),1))),v],A=[0,a(b(a(b(b(a(c),1),1)),1)),z];return g(l(fU(k,h,[0,a(a(b(b(a(a(c)),1),1))),A]),i),e)}var
@@ -4018,8 +4031,8 @@ q=[1,a(b(b(a(c),1),1))];return g(q,u)};return g(f2(k,r,aB),e)}return[0,gd]},aU=a
 aR=d(k[1],V),Y=t(function(d){return m(h(d,b(a(b(c,1)),1)))},aR);else
 var
 Y=ah;if(Y){var
-$=d(k[2],kC),P=H,X=0;for(;;){if(P){var
-ab=P[1],aI=[0,$,[0,aH(k,aP(k,[4,ab])),0]],aJ=d(k[6],aI),ae=d(k[9],aJ),aK=[0,aH(k,aP(k,[4,o(ab,[0,fO(k,ae),0])])),X],aL=[0,b(a(b(c,1)),1),0],aM=[0,d(k[2],aL),aK],$=ae,P=P[2],X=aM;continue}var
+$=d(k[2],kC),O=H,X=0;for(;;){if(O){var
+ab=O[1],aI=[0,$,[0,aH(k,aP(k,[4,ab])),0]],aJ=d(k[6],aI),ae=d(k[9],aJ),aK=[0,aH(k,aP(k,[4,o(ab,[0,fO(k,ae),0])])),X],aL=[0,b(a(b(c,1)),1),0],aM=[0,d(k[2],aL),aK],$=ae,O=O[2],X=aM;continue}var
 aQ=C(X,[0,V,0]),aS=d(k[6],aQ),ai=j(k[4],D,aS);break}}else
 var
 ai=Y;var

@@ -24,6 +24,7 @@ from tcc.library import CompileError, compile_text
 from tcc.traces import Trace, TraceCall
 from tcc.traces.replaying import replay
 from tcc_certs.errors import clip
+from tcc_certs.values.numbers import LEAST_WHOLE, MOST_WHOLE
 from tcc_compiler.imports.mcp_grammar import Skeleton, Warned, skeleton_of
 from tcc_compiler.imports.mcp_schema import name_text
 from tcc_runtime.artifact.load import Artifact
@@ -38,7 +39,6 @@ _FOLDS: Final = 5
 _LONGEST: Final = 10_000  # calls of a session
 _DEPTH: Final = 20
 _TEXT: Final = 65_536
-_FAR: Final = 2**53 - 1
 _MOST_ANSWER: Final = 1 << 20
 
 
@@ -335,7 +335,7 @@ def _kind(value: Any) -> str:
     if isinstance(value, str):
         return "string" if len(value) <= _TEXT else "json"
     if isinstance(value, int | float | Decimal):
-        return "number" if -_FAR <= value <= _FAR else "json"
+        return "number" if LEAST_WHOLE <= value <= MOST_WHOLE else "json"
     return "json"
 
 

@@ -232,7 +232,7 @@ _HEADER = """\
 # Narrow it: take tools away, list values, say what has to come before what.
 #   require "get_x" before "delete_x"     limit uses("delete_x") <= 1     plan = a b? c*
 # Texts have at most 65536 characters and JSON values 65536 bytes where nothing else is said.
-# A bound that a schema does not give beside its other one is 2^53 - 1 from zero.
+# A bound that a schema does not give beside its other one is -2^63 or 2^64 - 1.
 # Arguments that are not named here are refused.  "errors mean failed" in the braces of a tool says
 # that nothing was changed where it answers with an error; without it that is unknown.  It is right
 # for tools that only read; that a call may be repeated says nothing of it.

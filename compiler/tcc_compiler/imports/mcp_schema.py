@@ -3,7 +3,7 @@
 What a grammar can list is listed: enum, const, boolean, integers between close bounds. Other texts
 and numbers are open, with their limits; the rest is JSON of any shape. Whatever a schema says and
 its domain does not hold is reported as lost. A bound that a schema does not give beside its other
-one is 2^53 - 1 from zero.
+one is -2^63 or 2^64 - 1.
 
 Specification: docs/spec/language.md, sections 3 and 12. Cost: linear in the schema; patterns
 are for :mod:`tcc_compiler.imports.patterns`.
@@ -20,7 +20,7 @@ from decimal import Decimal
 from typing import Any
 
 from tcc_certs.errors import Rejected
-from tcc_certs.values.numbers import canonical_number
+from tcc_certs.values.numbers import LEAST_WHOLE, MOST_WHOLE, canonical_number
 from tcc_certs.values.text_syntax import MAX_PATTERN, MAX_STEPS, ensure_quick, read_tree, size_of
 from tcc_compiler.frozen import frozen
 from tcc_compiler.imports.patterns import dialect_of
@@ -99,7 +99,7 @@ def value_text(value: object) -> str | None:
 
 
 def canonical_text(value: object) -> str | None:
-    """A number as a grammar writes it; None where its nearest double is another one."""
+    """A number as a grammar writes it; None where it is no value."""
     try:
         return canonical_number(value)
     except Rejected:
@@ -187,7 +187,6 @@ def _literal(text: str) -> str:
 
 _RANGE = 64
 _DIGITS = 400
-_SAFE = (1 << 53) - 1
 _BOUNDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"))
 
 
@@ -203,7 +202,7 @@ def integer_domain(schema: Mapping[str, Any]) -> ArgumentDomain | None:
     first, last = _surviving(low, high)
     if first > last:
         return ArgumentDomain(
-            text="integer", lost=(*lost, "its bounds are not held: no double has them")
+            text="integer", lost=(*lost, "its bounds are not held: they are beyond 64 bits")
         )
     opened = ArgumentDomain(text=f"integer {first} .. {last}", lost=lost)
     if last - first < _RANGE:
@@ -214,8 +213,9 @@ def integer_domain(schema: Mapping[str, Any]) -> ArgumentDomain | None:
 
 
 def _surviving(low: int | None, high: int | None) -> tuple[int, int]:
-    """The bounds, each made up where there is none, within the whole numbers of a double."""
-    return max(-_SAFE, -_SAFE if low is None else low), min(_SAFE, _SAFE if high is None else high)
+    """The bounds, within 64 bits; a missing one is the end of that range."""
+    least = LEAST_WHOLE if low is None else max(LEAST_WHOLE, low)
+    return least, MOST_WHOLE if high is None else min(MOST_WHOLE, high)
 
 
 def _whole_bounds(schema: Mapping[str, Any]) -> tuple[int | None, int | None]:
@@ -237,10 +237,10 @@ def number_domain(schema: Mapping[str, Any]) -> ArgumentDomain | None:
     _exclusive(schema, losses)
     if low is None and high is None:
         return ArgumentDomain(text="number", lost=losses.other(schema, _BOUNDS))
-    first = canonical_text(-_SAFE if low is None else low)
-    last = canonical_text(_SAFE if high is None else high)
+    first = canonical_text(LEAST_WHOLE if low is None else low)
+    last = canonical_text(MOST_WHOLE if high is None else high)
     if first is None or last is None or Decimal(first) > Decimal(last):
-        losses.said.append("its bounds are not held: no double has them")
+        losses.said.append("its bounds are not held: they are no values")
         return ArgumentDomain(text="number", lost=losses.other(schema, _BOUNDS))
     lost = losses.other(schema, _BOUNDS)
     return ArgumentDomain(text=f"number {first} .. {last}", lost=lost)

@@ -423,8 +423,9 @@ def _end(end: ast.Number, whole: bool, report: Report) -> str | None:
     try:
         ensure_survives(text, "end", Code.CORE_SCHEMA)
     except Rejected:
-        message = f"{quote(text)} is no value that a double holds, so no argument can be it"
-        report.error("TCC317", end.region, message, "choose the nearest number with fewer digits")
+        message = f"{quote(text)} has more digits than a number keeps, so no argument can be it"
+        help_text = "write a whole number from -2^63 to 2^64 - 1, or one with at most 15 digits"
+        report.error("TCC317", end.region, message, help_text)
         return None
     return text
 

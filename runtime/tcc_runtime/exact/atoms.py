@@ -2,7 +2,7 @@
 
 Monitors compare values with values, so a value matters only up to a renaming within its atom.
 An atom lists its values on demand; their number is known only as far as somebody has asked.
-Numbers are those that a double prints; between two ends there are as many as there are doubles.
+Numbers are the whole ones of 64 bits and those that a double prints.
 Patterns meet in the product of their automata, which is bounded (P505).
 Cost: for texts the states of the product times the length; otherwise linear in the values asked
 for.
@@ -22,7 +22,7 @@ from typing import TypeAlias
 from tcc_certs.errors import Rejected
 from tcc_certs.proof.atoms import sort_of as sort_of
 from tcc_certs.values.declared import JsonType, NumberType, OpenType, TextType
-from tcc_certs.values.numbers import canonical_number
+from tcc_certs.values.numbers import canonical_number, is_exact
 from tcc_certs.values.text_pattern import TextPattern, pattern_of
 from tcc_certs.values.types import check
 
@@ -167,7 +167,7 @@ def _wholes(low: Fraction, high: Fraction) -> Iterator[Value]:
         if text is not None and low < text < high and text not in seen:
             seen.add(text)
             yield text
-        at = at + 1 if abs(at) < 1 << 53 else int(math.nextafter(float(at), math.inf))
+        at = at + 1 if is_exact(at) else int(math.nextafter(float(at), math.inf))
         if at > _GREATEST:
             break
     at = first - 1
@@ -176,13 +176,15 @@ def _wholes(low: Fraction, high: Fraction) -> Iterator[Value]:
         if text is not None and low < text < high and text not in seen:
             seen.add(text)
             yield text
-        at = at - 1 if abs(at) < 1 << 53 else int(math.nextafter(float(at), -math.inf))
+        at = at - 1 if is_exact(at) else int(math.nextafter(float(at), -math.inf))
         if at < -_GREATEST:
             break
 
 
 def _survivor(at: int) -> int | None:
-    """The whole value of the nearest double, as it prints."""
+    """`at` where it is a value, else the whole number that its nearest double prints."""
+    if is_exact(at):
+        return at
     try:
         return int(Decimal(float.__repr__(float(at))))
     except OverflowError:
@@ -200,8 +202,8 @@ def _parts(low: Fraction, high: Fraction) -> Iterator[Value]:
             if at >= high:
                 break
             value = Decimal(at.numerator) / Decimal(at.denominator)
-            fits = at > low and at.denominator != 1 and value not in seen
-            if fits and _prints_back(value):
+            fits = at > low and at.denominator != 1 and Fraction(value) == at
+            if fits and value not in seen and _prints_back(value):
                 seen.add(value)
                 yield value
     for value in _doubles(low, high):

@@ -2,7 +2,7 @@
 
 A *token* stands for a value of an open parameter that a monitor compares: its atom and a number.
 A sum is an interval of a grid: its values are consecutive, because each call adds the values of one
-range of the grid (P506 if doubles are not known to fill it).  If the values that are added are also
+range of the grid (P506 if numbers are not known to fill it).  If the values that are added are also
 compared, and there are too many to tell apart, a call adds any value of the range, whatever its
 token is.
 Cost: linear in both cores and in their atoms.
@@ -27,6 +27,7 @@ from tcc_certs.session.monitors.alternatives import MOST_KEPT
 from tcc_certs.session.monitors.relations import DIGESTED
 from tcc_certs.values import declared
 from tcc_certs.values.fields import ListType
+from tcc_certs.values.numbers import MOST_WHOLE
 from tcc_certs.values.places import State as FieldState, constant
 from tcc_certs.values.types import check
 from tcc_runtime.exact.atoms import Atom, OpenQuestion, Value, atoms_of, inside, outside, sort_of
@@ -418,8 +419,10 @@ class Compared:
             return int(Fraction(text) * unit)
 
         low, high = units(mine.low), units(mine.high)
-        if high > 10**15 or max([units(c) for c in caps if c is not None], default=0) > 10**300:
-            raise OpenQuestion("P506", f"the sum of {tool} is finer than doubles are known to fill")
+        # Every whole number of 64 bits is a value; of others, doubles print back fifteen digits.
+        filled = MOST_WHOLE * unit if mine.whole else 10**15
+        if high > filled or max([units(c) for c in caps if c is not None], default=0) > 10**300:
+            raise OpenQuestion("P506", f"the sum of {tool} is on a grid that numbers may not fill")
         least = units(theirs.low) if theirs.low is not None else low
         most = units(theirs.high) if theirs.high is not None else high
         whole = theirs.whole or mine.whole

@@ -17,8 +17,8 @@ from tests.oracle_policies.core import field_of, state_of
 
 TIMES = ("2026-11-24T10:00:00Z", "2026-11-24T10:00:00.1239+05:30", "2026-11-24T10:00:00")
 ATOMS: tuple[Any, ...] = (
-    *TIMES, "2026-02-30", "2026-02-28", "a", "b", "\ud800", "", 0, 1, 1.0, 2.5, 1e400, 2**53 + 1,
-    True, False, None, "2026-11-24T24:00:00Z", "٢026-11-24",
+    *TIMES, "2026-02-30", "2026-02-28", "a", "b", "\ud800", "", 0, 1, 1.0, 2.5, 1e400,
+    2**53 + 1, 2**64, True, False, None, "2026-11-24T24:00:00Z", "٢026-11-24",
 )  # fmt: skip
 TYPES = (
     l.Type(kind="text"), l.Type(kind="text", low=1, high=1, pattern="[a-b]"),

@@ -42,6 +42,12 @@ def code_of(refused: pytest.ExceptionInfo[Rejected]) -> str:
         (0, "0"), (-0.0, "0"), (Decimal("-0.00"), "0"), (5, "5"), (5.0, "5"), (-5, "-5"),
         (0.1, "0.1"), (Decimal("0.10"), "0.1"), (1e22, "1" + "0" * 22), (10**22, "1" + "0" * 22),
         (1e-7, "0.0000001"), (-1.5e-10, "-0.00000000015"), (2**53, "9007199254740992"),
+        (2**53 + 1, "9007199254740993"), (-(2**53) - 1, "-9007199254740993"),
+        (2**60, "1152921504606846976"), (-(2**63), "-9223372036854775808"),
+        (2**63, "9223372036854775808"), (2**64 - 1, "18446744073709551615"),
+        (Decimal(2**64 - 1), "18446744073709551615"), (Decimal("9007199254740993.00"),
+        "9007199254740993"), (Decimal("9.223372036854775807E+18"), "9223372036854775807"),
+        (float(2**63), "9223372036854776000"), (float(2**64), "18446744073709552000"),
         (float(2**60), "1152921504606847000"), (1152921504606847000, "1152921504606847000"),
         (5e-324, "0." + "0" * 323 + "5"), (Decimal("1.5e3"), "1500"), (123.456, "123.456"),
     ],
@@ -53,9 +59,11 @@ def test_a_number_has_one_text(value: Any, text: str) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        2**53 + 1, 2**60, 10**400, math.inf, -math.inf, math.nan, Decimal("NaN"), Decimal("sNaN"),
+        2**64, 2**64 + 1, -(2**63) - 1, 2**70, 10**400, math.inf, -math.inf, math.nan,
+        Decimal("NaN"), Decimal("sNaN"),
         Decimal("Infinity"), Decimal("1e400"), Decimal("1e-400"), Decimal("1e999999999"),
         Decimal("1e-999999999"), Decimal("0.1000000000000000055"), 10**22 + 1,
+        Decimal(2**64), Decimal("9007199254740993.5"), Decimal("18446744073709551615.5"),
     ],
 )  # fmt: skip
 def test_a_number_that_a_double_changes_is_none(value: Any) -> None:
@@ -101,7 +109,7 @@ def test_what_is_no_canonical_decimal(text: str) -> None:
 
 def test_a_decimal_that_does_not_survive_is_refused_with_the_callers_code() -> None:
     with pytest.raises(Rejected) as refused:
-        ensure_survives("9007199254740993", "place", _c801())
+        ensure_survives("18446744073709551616", "place", _c801())
     assert (code_of(refused), refused.value.path) == ("C801", "place")
 
 
@@ -122,7 +130,7 @@ def test_canonical_bytes(value: Any, kind: bytes, data: bytes) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        "\ud800", {"\ud800": 1}, {1: 2}, {None: 1}, {1}, b"x", object(), [math.nan], [2**53 + 1],
+        "\ud800", {"\ud800": 1}, {1: 2}, {None: 1}, {1}, b"x", object(), [math.nan], [2**64],
         {"a": [object()]}, json.loads("[" * 65 + "]" * 65),
     ],
 )  # fmt: skip
@@ -252,7 +260,11 @@ TYPES: list[tuple[OpenType, Any, str]] = [
     (NumberType(whole=False), 1.5, ""), (NumberType(whole=True), 1.5, "R105"),
     (NumberType(whole=True), 5.0, ""), (NumberType(whole=True), True, "R105"),
     (NumberType(whole=False), "5", "R105"), (NumberType(whole=False), math.nan, "R106"),
-    (NumberType(whole=True), 2**53 + 1, "R106"),
+    (NumberType(whole=True), 2**53 + 1, ""), (NumberType(whole=False), 2**64 - 1, ""),
+    (NumberType(whole=True), 2**64, "R106"), (NumberType(whole=True), -(2**63), ""),
+    (NumberType(whole=True, low="0", high="9223372036854775807"), 2**63, "R105"),
+    (NumberType(whole=True, low="0", high="9223372036854775807"), 2**63 - 1, ""),
+    (JsonType(), {"id": [2**63, -(2**63), 2**64 - 1]}, ""), (JsonType(), [2**64], "R106"),
     (NumberType(whole=False, low="0", high="1.5"), 1.5, ""),
     (NumberType(whole=False, low="0", high="1.5"), 1.5000000000000002, "R105"),
     (NumberType(whole=False, low="0", high="1.5"), -5e-324, "R105"),
@@ -275,7 +287,8 @@ def test_types(kind: OpenType, value: Any, code: str) -> None:
     ("kind", "text"),
     [
         (TextType(most=1), "ab"), (NumberType(whole=False), "1.0"), (NumberType(whole=True), "1.5"),
-        (NumberType(whole=False), "9007199254740993"), (NumberType(whole=False), "1e3"),
+        (NumberType(whole=False), "18446744073709551616"), (NumberType(whole=False), "1e3"),
+        (JsonType(), "[18446744073709551616]"), (JsonType(), "-9223372036854775809"),
         (NumberType(whole=False, low="0", high="1"), "2"), (FlagType(), "True"),
         (JsonType(), "[1, 2]"), (JsonType(), '{"b":1,"a":2}'), (JsonType(), '{"a":1,"a":1}'),
         (JsonType(), "NaN"), (JsonType(), "1e1"), (JsonType(), "[" * 9999),

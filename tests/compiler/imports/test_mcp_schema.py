@@ -9,7 +9,7 @@ import pytest
 
 from tcc_compiler.imports.mcp_schema import domain_of
 
-TOP = 9007199254740991
+LEAST, TOP = -(2**63), 2**64 - 1
 
 
 @pytest.mark.parametrize(
@@ -28,9 +28,9 @@ TOP = 9007199254740991
         ({"const": None}, "null", ()),
         ({"enum": [{"a": 1}]}, "json", ("its shape is not held: enum",)),
         (
-            {"enum": [2**53 + 1, 5]},
+            {"enum": [2**64, 5]},
             "5",
-            ("the value \"9007199254740993\" is refused everywhere",),
+            ("the value \"18446744073709551616\" is refused everywhere",),
         ),
         ({"type": "boolean"}, "true | false", ()),
         ({"type": "null"}, "null", ()),
@@ -41,8 +41,15 @@ TOP = 9007199254740991
         ({"type": "integer", "minimum": -3, "maximum": -3}, "-3..-3", ()),
         ({"type": "integer"}, "integer", ()),
         ({"type": "integer", "minimum": 1}, f"integer 1 .. {TOP}", ()),
-        ({"type": "integer", "maximum": 1}, f"integer -{TOP} .. 1", ()),
+        ({"type": "integer", "maximum": 1}, f"integer {LEAST} .. 1", ()),
         ({"type": "integer", "minimum": 0, "maximum": 2**64 - 1}, f"integer 0 .. {TOP}", ()),
+        ({"type": "integer", "minimum": 0, "maximum": 2**70}, f"integer 0 .. {TOP}", ()),
+        ({"enum": [2**53 + 1, 2**64 - 1]}, f"9007199254740993 | {TOP}", ()),
+        (
+            {"type": "integer", "minimum": 2**64},
+            "integer",
+            ("its bounds are not held: they are beyond 64 bits",),
+        ),
         ({"type": "integer", "multipleOf": 5}, "integer", ("not held: multipleOf",)),
         ({"type": "number"}, "number", ()),
         ({"type": "number", "minimum": 1, "maximum": 100}, "number 1 .. 100", ()),
@@ -55,13 +62,14 @@ TOP = 9007199254740991
         (
             {"type": "number", "minimum": Decimal("1e400")},
             "number",
-            ("its bounds are not held: no double has them",),
+            ("its bounds are not held: they are no values",),
         ),
         (
-            {"type": "number", "minimum": 0, "maximum": 2**64 - 1},
+            {"type": "number", "minimum": 0, "maximum": 2**64},
             "number",
-            ("its bounds are not held: no double has them",),
+            ("its bounds are not held: they are no values",),
         ),
+        ({"type": "number", "minimum": 0, "maximum": 2**64 - 1}, f"number 0 .. {TOP}", ()),
         ({"type": "string"}, "text", ()),
         ({"type": "string", "minLength": 1, "maxLength": 40}, "text min 1 max 40", ()),
         ({"type": "string", "maxLength": 65536}, "text", ()),

@@ -327,11 +327,13 @@ EXACT: Mapping[str, Entry] = {
         "# decided with `[ab]{1,9}` in place of `(a|b)*b(a|b){14}`\n",
     ),
     "P506": Entry(
-        "a sum on a grid that doubles do not fill",
+        "a sum on a grid that numbers may not fill",
         "The search considers the values of a sum on the grid of its constants, such as 0.01.\n"
-        "Doubles have every value of this grid up to fifteen digits; this range exceeds that.\n"
-        "Give the parameter a smaller range, or fewer decimal places.",
-        _ASKED.replace("0 .. 200", "0 .. 10000000000000000") + "limit sum(pay.amount) <= 500\n"
+        "Numbers have every value of this grid up to fifteen digits; this range exceeds that.\n"
+        "Give the parameter a smaller range, or fewer decimal places, or make it an `integer`,\n"
+        "which has every whole value up to 2^64 - 1.",
+        _ASKED.replace("integer 0 .. 200", "number 0 .. 10000000000000000")
+        + "limit sum(pay.amount) <= 500\n"
         '# tcc prove G.tcg "limit sum(pay.amount) <= 250"\n'
         "# decided with `0 .. 1000` in place of `0 .. 10000000000000000`\n",
     ),

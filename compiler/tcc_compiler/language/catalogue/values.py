@@ -112,7 +112,8 @@ VALUES: Mapping[str, Entry] = {
         "`name: integer` and `name: number` with `LOW .. HIGH`, `name: flag`, and `name: json`\n"
         "with `max n`. Lengths are whole numbers up to 1048576; without `max` a text has at most\n"
         "65536 characters, and a json value as many bytes. The ends of a range are values of the\n"
-        "type themselves, so a double has to hold them. Parameters that list their values stand\n"
+        "type themselves: a whole number from -2^63 to 2^64 - 1, or one that its nearest double\n"
+        "prints back. Parameters that list their values stand\n"
         "before the semicolon.",
         _HEAD + "tool pay(; amount: number 500 .. 0)\n",
     ),

@@ -33,11 +33,12 @@ from tcc_certs.session.machine import Observed, Offer, SessionMachine
 from tcc_certs.values import declared as types, fields, places
 from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
+from tcc_certs.values.numbers import LEAST_WHOLE, MOST_WHOLE
 from tcc_certs.values.places import Missing, State, Wrong, at as found_at
 from tcc_certs.values.text_pattern import pattern_of
 from tcc_runtime.gate.arguments.columns import Columns, columns_of
 from tcc_runtime.gate.arguments.expressions import MOST_STEPS, expression_of, size_of
-from tcc_runtime.gate.arguments.json_writer import SAFE, json_text, number_text
+from tcc_runtime.gate.arguments.json_writer import json_text, number_text
 from tcc_runtime.gate.refusals import Allowed, Scalar
 
 # Values as callers have them: a copy, as somebody may go on changing them, in another thread say.
@@ -268,7 +269,7 @@ def _are_short(parts: list[object], kinds: set[type]) -> bool:
     """Whether all numbers among them are written as they are printed."""
     if int in kinds:
         whole = [part for part in parts if type(part) is int]
-        if min(whole) < -SAFE or max(whole) > SAFE:
+        if min(whole) < LEAST_WHOLE or max(whole) > MOST_WHOLE:
             return False
     if float in kinds:
         # Smaller ones are printed with an exponent, whole ones with a point.
@@ -382,7 +383,7 @@ class Listed:
         elif value is None or type(value) is bool:
             found = self._words.get(value)
         elif type(value) is int:
-            found = self._numbers.get(value) if -SAFE < value < SAFE else self._by_text(value)
+            found = self._numbers.get(value)
         elif type(value) is float or type(value) is Decimal:
             found = self._by_text(value)
         else:

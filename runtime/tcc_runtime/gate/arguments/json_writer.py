@@ -10,13 +10,10 @@ from __future__ import annotations
 
 from decimal import Decimal
 from json.encoder import encode_basestring
-from typing import Final
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.values.canonical import MAX_DEPTH
-from tcc_certs.values.numbers import canonical_number
-
-SAFE: Final = 1 << 53  # integers below are floats, and are written as they are printed
+from tcc_certs.values.numbers import LEAST_WHOLE, MOST_WHOLE, canonical_number
 
 
 def json_text(value: object, most: int) -> bytes | Code:
@@ -31,7 +28,7 @@ def json_text(value: object, most: int) -> bytes | Code:
 
 def number_text(value: object) -> str | Code:
     """The canonical decimal of a number; most numbers are short ones."""
-    if type(value) is int and -SAFE <= value <= SAFE:
+    if type(value) is int and LEAST_WHOLE <= value <= MOST_WHOLE:
         return str(value)
     if type(value) is float:
         text = repr(value)
