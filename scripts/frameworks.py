@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import datetime
+import importlib.util
 import json
 import os
 import shutil
@@ -25,6 +27,7 @@ import threading
 import venv
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -77,17 +80,32 @@ def script(answers: Answers) -> list[tuple[str, dict[str, Any]]]:
 
 
 class Desk:
-    """The tools, what they did, and what the model was told."""
+    """The tools, what they did, and what the model was told.
 
-    def __init__(self) -> None:
+    Attributes:
+        calls: of `save`, with the JSON that the model writes as arguments, in place of the script;
+            None: the script of the other tools.
+        saved: the arguments that `save` got.
+    """
+
+    def __init__(self, calls: list[tuple[str, str]] | None = None) -> None:
         self.ran: list[str] = []
         self.told: list[str] = []
         self.answers = dict(ANSWERS)
+        self.calls = calls
+        self.saved: list[dict[str, Any]] = []
 
     @property
-    def script(self) -> list[tuple[str, dict[str, Any]]]:
-        """The calls that the model asks for."""
-        return script(self.answers)
+    def script(self) -> list[tuple[str, str]]:
+        """The calls that the model asks for, with the JSON of their arguments."""
+        if self.calls is not None:
+            return self.calls
+        return [(name, json.dumps(given)) for name, given in script(self.answers)]
+
+    def save(self, **arguments: Any) -> str:
+        """Keep what comes."""
+        self.saved.append(arguments)
+        return "saved"
 
     def say(self, how: str, at: str) -> Any:
         """Answer in a form."""
@@ -119,7 +137,7 @@ class Text:
 
 async def openai_agents(gate: Any, desk: Desk) -> None:
     """The OpenAI Agents SDK: a model of its interface, and its runner."""
-    from agents import Agent, RunConfig, Runner, ToolOutputText, Usage, function_tool
+    from agents import Agent, FunctionTool, RunConfig, Runner, ToolOutputText, Usage, function_tool
     from agents.items import ModelResponse
     from agents.models.interface import Model
     from openai.types.responses import (
@@ -153,9 +171,9 @@ async def openai_agents(gate: Any, desk: Desk) -> None:
             ]
             at, self.turn = self.turn, self.turn + 1
             if at < len(desk.script):
-                name, given = desk.script[at]
+                name, written = desk.script[at]
                 said: Any = ResponseFunctionToolCall(
-                    type="function_call", call_id=f"c{at}", name=name, arguments=json.dumps(given)
+                    type="function_call", call_id=f"c{at}", name=name, arguments=written
                 )
             else:
                 text = ResponseOutputText(type="output_text", text="done", annotations=[])
@@ -167,18 +185,74 @@ async def openai_agents(gate: Any, desk: Desk) -> None:
         def stream_response(self, **_: Any) -> Any:
             raise NotImplementedError
 
+    async def save(_: Any, text: str) -> str:
+        return desk.save(**json.loads(text))
+
     own = (desk.approve, desk.refund, desk.say, desk.probe)
-    agent = Agent(name="desk", tools=guard([function_tool(one) for one in own], gate))
+    tools: list[Any] = [function_tool(one) for one in own]
+    if desk.calls is not None:
+        tools = [
+            FunctionTool(
+                name="save",
+                description="Keep what comes.",
+                params_json_schema={"type": "object"},
+                on_invoke_tool=save,
+                strict_json_schema=False,
+            )
+        ]
+    agent = Agent(name="desk", tools=guard(tools, gate))
     agent.model = Scripted()
     await Runner.run(
         agent, "go on", run_config=RunConfig(tracing_disabled=True), max_turns=len(desk.script) + 1
     )
 
 
+async def openai_agents_texts() -> dict[str, bool]:
+    """The OpenAI Agents SDK: texts that its runner does not pass on, handed to the tool itself."""
+    from agents import FunctionTool
+    from agents.tool_context import ToolContext
+
+    import tcc
+    from tcc.integrations.openai_agents import guard
+
+    ran: list[str] = []
+
+    async def save(_: Any, text: str) -> str:
+        ran.append(text)
+        return "saved"
+
+    schema = {"type": "object"}
+    plain = FunctionTool(
+        name="save", description="s", params_json_schema=schema, on_invoke_tool=save,
+        strict_json_schema=False,
+    )  # fmt: skip
+    cases, found = _cases(), {}
+    texts = {case: cases.CASES[case] for case in _HALVES}
+    texts |= {case: cases.large(16 << 20)[case] for case in cases.LARGE}
+    for case, text in {
+        "no JSON": "{",
+        "no object": "[1]",
+        "a member twice": '{"id":1,"id":2}',
+        "no number": '{"size":NaN}',
+        "hostile nesting": cases.deep(100_000),
+        "too many digits": '{"id":' + "1" * 5000 + "}",
+    }.items():
+        texts[case] = text, "R106"
+    with tcc.Gate(tcc.compile_text(cases.GRAMMAR)) as gate:
+        (tool,) = guard([plain], gate)
+        for at, (case, (text, code)) in enumerate(texts.items()):
+            context: Any = ToolContext(
+                context=None, tool_name="save", tool_call_id=f"c{at}", tool_arguments=text
+            )
+            answer = str(await tool.on_invoke_tool(context, text))
+            found[f"{case}: {code}"] = str(code) in answer
+    return {**found, "nothing reached the tool": not ran}
+
+
 async def pydantic_ai(gate: Any, desk: Desk) -> None:
     """Pydantic AI: a model that is a function."""
     from pydantic import BaseModel
-    from pydantic_ai import Agent, BinaryContent, ModelRetry, ToolReturn
+    from pydantic_ai import Agent, BinaryContent, ModelRetry, Tool, ToolReturn
     from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
     from pydantic_ai.models.function import FunctionModel
     from pydantic_ai.usage import UsageLimits
@@ -210,8 +284,8 @@ async def pydantic_ai(gate: Any, desk: Desk) -> None:
         at = sum(part.part_kind == "tool-call" for part in parts)
         if at >= len(desk.script):
             return ModelResponse(parts=[TextPart("done")])
-        name, given = desk.script[at]
-        return ModelResponse(parts=[ToolCallPart(name, given, tool_call_id=f"c{at}")])
+        name, written = desk.script[at]
+        return ModelResponse(parts=[ToolCallPart(name, written, tool_call_id=f"c{at}")])
 
     def probe() -> str:
         """Look whether the desk is there."""
@@ -220,9 +294,83 @@ async def pydantic_ai(gate: Any, desk: Desk) -> None:
         except OSError as error:
             raise ModelRetry(str(error)) from None
 
-    toolset = guard([desk.approve, desk.refund, desk.say, probe], gate)
+    tools: list[Any] = [desk.approve, desk.refund, desk.say, probe]
+    if desk.calls is not None:
+        schema = {"type": "object", "properties": {}}
+        save = Tool.from_schema(desk.save, "save", "Keep what comes.", schema)
+        save.max_retries = len(desk.calls)
+        tools = [save]
+    toolset = guard(tools, gate)
     limits = UsageLimits(request_limit=len(desk.script) + 1)
     await Agent(FunctionModel(model), toolsets=[toolset]).run("go on", usage_limits=limits)
+
+
+async def pydantic_ai_models() -> dict[str, bool]:
+    """Pydantic AI: a tool gets what its model writes, and nothing else."""
+    from pydantic import BaseModel, Field, field_serializer
+    from pydantic_ai import Agent
+    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+    from pydantic_ai.models.function import FunctionModel
+
+    import tcc
+    from tcc.integrations.pydantic_ai import guard
+
+    class Order(BaseModel):
+        id: int
+        secret: str = Field(default="none", exclude=True)
+
+    class Drifting(BaseModel):
+        amount: int
+
+        @field_serializer("amount")
+        def more(self, amount: int) -> int:
+            return amount + 1
+
+    ran: list[Any] = []
+
+    def pay(order: Any, day: Any, rows: Any) -> str:
+        """Pay."""
+        ran.append((order, day, rows))
+        return "paid"
+
+    def drift(of: Any, more: Any) -> str:
+        """Drift."""
+        ran.append(of)
+        return "drifted"
+
+    # The classes are local, so their names mean nothing to who reads annotations.
+    pay.__annotations__ = {"order": Order, "day": datetime.date, "rows": list[Order], "return": str}
+    drift.__annotations__ = {"of": Drifting, "more": int, "return": str}
+
+    order = {"id": 2**64 - 1, "secret": "s"}
+    calls = [
+        ("pay", {"order": order, "day": "2026-02-03", "rows": [order]}),
+        ("drift", {"of": {"amount": 1}, "more": 1}),
+    ]
+    told: list[str] = []
+
+    def model(messages: Any, _info: Any) -> Any:
+        parts = [part for message in messages for part in message.parts]
+        told[:] = [str(part.content) for part in parts if part.part_kind == "tool-return"]
+        at = sum(part.part_kind == "tool-call" for part in parts)
+        if at >= len(calls):
+            return ModelResponse(parts=[TextPart("done")])
+        return ModelResponse(parts=[ToolCallPart(calls[at][0], json.dumps(calls[at][1]))])
+
+    text = """grammar g version "1"
+tool pay(; order: json, day: date, rows: list of (id: integer))
+tool drift(; of: json, more: integer)
+plan = (pay | drift){0,9}
+"""
+    with tcc.Gate(tcc.compile_text(text)) as gate:
+        await Agent(FunctionModel(model), toolsets=[guard([pay, drift], gate)]).run("go on")
+    made = [(one.id, one.secret) for one in (ran[0][0], *ran[0][2])] if ran else []
+    return {
+        f"a model is built from its JSON: {made}": made == [(2**64 - 1, "none")] * 2,
+        "a date stays one": bool(ran) and ran[0][1] == datetime.date(2026, 2, 3),
+        f"a model that is written otherwise is refused: {told[-1:]}": len(ran) == 1
+        and "R106" in told[-1],
+    }
 
 
 async def claude_agent(gate: Any, desk: Desk) -> None:
@@ -257,16 +405,16 @@ async def claude_agent(gate: Any, desk: Desk) -> None:
 
         return tool(name, name, schema)(handler)
 
-    server = create_sdk_mcp_server(
-        "desk",
-        tools=[
-            served("approve", desk.approve, {"order": str}),
-            served("refund", desk.refund, {"part": str, "order": str, "amount": float}),
-            served("say", desk.say, {"how": str, "at": str}),
-            served("probe", desk.probe, {}),
-        ],
-    )
-    names = {prefix + name: name for name in ("approve", "refund", "say", "probe")}
+    tools = [
+        served("approve", desk.approve, {"order": str}),
+        served("refund", desk.refund, {"part": str, "order": str, "amount": float}),
+        served("say", desk.say, {"how": str, "at": str}),
+        served("probe", desk.probe, {}),
+    ]
+    if desk.calls is not None:
+        tools = [served("save", desk.save, {"type": "object", "properties": {}})]
+    server = create_sdk_mcp_server("desk", tools=tools)
+    names = {prefix + tool.name: tool.name for tool in tools}
     with _ModelServer(desk, prefix) as url, tempfile.TemporaryDirectory() as home:
         options = ClaudeAgentOptions(
             mcp_servers={"desk": server},
@@ -315,10 +463,10 @@ class _ModelServer:
                     desk.told = [json.dumps(one["content"]) for one in told]
                     at = sum(one["type"] == "tool_use" for one in blocks)
                     if at < len(desk.script):
-                        name, given = desk.script[at]
+                        name, written = desk.script[at]
                         said = {
                             "type": "tool_use", "id": f"toolu_{at}", "name": prefix + name,
-                            "input": given,
+                            "input": json.loads(written),
                         }  # fmt: skip
                 self._say(body, said)
 
@@ -393,6 +541,18 @@ RUNS = {"openai_agents": openai_agents, "pydantic_ai": pydantic_ai, "claude_agen
 
 def inside(name: str) -> int:
     """In the environment of a framework: run it, and compare what came."""
+    checks = {**ran_as_told(name), **doors(name)}
+    if name == "pydantic_ai":
+        checks |= asyncio.run(pydantic_ai_models())
+    if name == "openai_agents":
+        checks |= asyncio.run(openai_agents_texts())
+    for said, holds in checks.items():
+        say(f"  {'ok  ' if holds else 'NOT '} {said}")
+    return 0 if all(checks.values()) else 1
+
+
+def ran_as_told(name: str) -> dict[str, bool]:
+    """The script of the desk: what holds of what came of it."""
     import tcc
 
     artifact = tcc.compile_text(GRAMMAR)
@@ -420,7 +580,7 @@ def inside(name: str) -> int:
         if found != ending
     ]
     ran = [name for name in desk.ran if name != "say"]
-    checks = {
+    return {
         f"{len(said)} answers {odd}": said == due,
         f"ran {ran}": ran == RAN,
         f"ledger {kept}": kept == LEDGER,
@@ -430,9 +590,63 @@ def inside(name: str) -> int:
         or "error" in desk.told[-1].lower(),
         f"validated: {claim}": claim == "Conformant",
     }
-    for said, holds in checks.items():
-        say(f"  {'ok  ' if holds else 'NOT '} {said}")
-    return 0 if all(checks.values()) else 1
+
+
+def doors(name: str) -> dict[str, bool]:
+    """The calls of tests/doors/cases.py: what holds of what reached the tool."""
+    import tcc
+
+    cases = _cases()
+    # The program of the Claude SDK reads numbers as doubles, before anybody is asked.
+    doubles = name == "claude_agent"
+    texts = {**cases.CASES, **cases.large(100_000)}
+    if name == "openai_agents":  # its runner raises before a tool is asked for
+        texts = {case: one for case, one in texts.items() if case not in _HALVES}
+    desk = Desk([("save", text) for text, _ in texts.values()])
+    with tcc.Gate(tcc.compile_text(cases.GRAMMAR)) as gate:
+        asyncio.run(asyncio.wait_for(RUNS[name](gate, desk), 300))
+        found = {}
+        saved = iter(desk.saved)
+        for at, (case, (text, code)) in enumerate(texts.items()):
+            given = json.loads(text, parse_int=_as_double) if doubles else json.loads(text)
+            due = gate.check("save", given).code if doubles else code
+            answer = desk.told[at] if at < len(desk.told) else "nothing"
+            if due is None:
+                holds = "saved" in answer and cases.same(next(saved, None), given)
+            else:
+                # A framework may refuse what it cannot read; then nothing is decided.
+                holds = due in answer or (case in _HALVES and "saved" not in answer)
+            found[f"{case}: {due or 'made'}" + ("" if holds else f" ({answer[:200]})")] = holds
+    reached = f"of {len(texts)} calls of tests/doors/cases.py {len(desk.saved)} reached the tool"
+    failed = {said: False for said, holds in found.items() if not holds}
+    return {reached: next(saved, None) is None and not failed, **failed}
+
+
+def _cases() -> Any:
+    """The module of the cases; it is no part of what is installed."""
+    spec = importlib.util.spec_from_file_location("cases", ROOT / "tests" / "doors" / "cases.py")
+    if spec is None or spec.loader is None:
+        raise FileNotFoundError("tests/doors/cases.py")
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+# Halves of surrogate pairs, which the JSON readers of frameworks may not take.
+_HALVES = frozenset(
+    {
+        "half of a pair",
+        "half of a pair in JSON",
+        "half of a pair as a name",
+        "half of a pair in a record",
+        "half of a pair as a member",
+    }
+)
+
+
+def _as_double(text: str) -> int:
+    """A whole number as a program that knows doubles alone writes it."""
+    return int(Decimal(repr(float(text))))
 
 
 def main() -> int:

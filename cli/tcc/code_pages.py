@@ -246,7 +246,8 @@ TEXTS: Mapping[Code, str] = {
     Code.MISSING_ARGUMENT: "An argument that is not optional is missing.",
     Code.UNLISTED_VALUE: "The value of a listed parameter is not one that the grammar lists.",
     Code.OPEN_VALUE: "The value of an open parameter is of another type, too long or too short, "
-    "out of its range, or does not match its pattern.",
+    "out of its range, or does not match its pattern; or a record in it has a member that is not "
+    "declared.",
     Code.NO_VALUE: "Not every program reads this JSON value alike: it is NaN or infinite, half of "
     "a surrogate pair, nested too deeply, or a number that is neither whole and of 64 bits nor "
     "what its nearest double prints.",

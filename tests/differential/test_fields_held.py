@@ -88,7 +88,8 @@ def test_lists_records_and_places_decide(tmp_path: Path) -> None:
     desk.gate.close()
     desk.gate = desk.opened()
     assert desk.code("book", **desk.book(["v3"])) == "R202"
-    with desk.gate.call("book", desk.book(["v2"], [{"first": "a", "secret": "s"}])) as permit:
+    assert desk.code("book", **desk.book(["v2"], [{"first": "a", "secret": "s"}])) == "R105"
+    with desk.gate.call("book", desk.book(["v2"], [{"first": "a"}])) as permit:
         permit.done({})
     desk.gate.finish()
     desk.gate.close()
@@ -110,6 +111,8 @@ def test_lists_records_and_places_decide(tmp_path: Path) -> None:
         ({"passengers": [{"first": 1}]}, "R105"),
         ({"passengers": [{}]}, "R105"),
         ({"passengers": [{"first": "a", "years": 1.5}]}, "R105"),
+        ({"passengers": [{"first": "a", "age": 3}]}, "R105"),
+        ({"passengers": [{"first": "a"}, {"first": "a", "": None}]}, "R105"),
         ({"passengers": [{"first": "\ud800"}]}, "R106"),
         ({"passengers": [{"first": "a"}] * 1001}, "R105"),
         ({"passengers": list(range(1_000_000))}, "R105"),
@@ -382,6 +385,7 @@ limit depth <= 3
     with tcc.Gate(artifact, ledger=ledger, key=KEY) as gate:
         with gate.call("book", {"legs": [{"number": "a", "price": 3}]}) as permit:
             permit.done({})
+        assert gate.check("book", {"legs": [{"number": "a", "price": 3, "x": 1}]}).code == "R105"
         gate.finish()
     assert tcc.validate(ledger, artifact, key=KEY).findings == ()
 

@@ -51,7 +51,7 @@ def by_object(gate: tcc.Gate, form: Form) -> None:
 
 
 def by_framework(gate: tcc.Gate, form: Form) -> None:
-    async def run() -> Any:
+    async def run(_: object) -> Any:
         return form.result
 
     asyncio.run(made(gate, "say", {"how": "x"}, run, ref=None))
@@ -372,7 +372,7 @@ def wrapped(gate: tcc.Gate, tool: str, at: str, answer: Any) -> None:
 
 
 def framed(gate: tcc.Gate, tool: str, at: str, answer: Any) -> None:
-    async def run() -> Any:
+    async def run(_: object) -> Any:
         return answer
 
     asyncio.run(made(gate, tool, {"at": at}, run, ref=None))

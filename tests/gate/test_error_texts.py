@@ -138,7 +138,7 @@ def test_the_relay_reads_a_lone_text() -> None:
 def test_a_framework_and_a_recorded_session_read_it_too() -> None:
     with tcc.Gate(artifact(TEXT)) as gate:
 
-        async def run() -> str:
+        async def run(_: object) -> str:
             return "Error: x"
 
         assert asyncio.run(made(gate, "read", {"id": "a"}, run, ref=None)) == "Error: x"

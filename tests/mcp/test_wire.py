@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tcc_runtime.gate.arguments import plain
+from tcc_runtime.gate.arguments import is_kept, plain
 from tcc_runtime.mcp import wire
 from tcc_runtime.mcp.upstream.pipes import Lines
 from tcc_runtime.mcp.wire import (
@@ -18,7 +18,6 @@ from tcc_runtime.mcp.wire import (
     Request,
     Response,
     is_deeper,
-    is_kept,
     read_json,
     read_line,
     write_line,

@@ -15,6 +15,7 @@ from itertools import product
 from typing import Any, Literal, TypeAlias
 
 from tests.oracle_policies import language as l
+from tests.oracle_policies.members import are_declared, has_record
 from tests.oracle_policies.values import (
     MISSING,
     NONE,
@@ -894,6 +895,12 @@ class Session:
                 return "R103"
             if state is WRONG:
                 return "R104" if one.listed else "R105"
+            if (
+                one.name in own
+                and has_record(one.type)
+                and not are_declared(arguments, mine, one.name)
+            ):
+                return "R105"
             states[one.name] = state
         return Made(
             tool=table, stamp=stamp, states=states, made_at=NEVER, attributes=dict(self._attributes)

@@ -17,6 +17,7 @@ from tcc_certs.errors import Rejected
 from tcc_certs.values import places
 from tcc_certs.values.declared import PLAIN, FlagType, JsonType, NumberType, OpenParameter, TextType
 from tcc_certs.values.fields import DateType, Field, ListType, RecordType, TimeType
+from tcc_certs.values.members import declared_in, is_declared
 
 Declared: TypeAlias = "Parameter | OpenParameter"
 _SCALARS = (TextType, NumberType, FlagType)
@@ -190,6 +191,17 @@ def stands_there(tool: Tool, values: Mapping[str, Any]) -> bool:
         if found != due:
             return False
     return True
+
+
+def are_declared(tool: Tool, values: Mapping[str, Any]) -> bool:
+    """Whether the records in open arguments have no members but the declared ones."""
+    arguments = [one for one in tool.parameters if not one.observed]
+    listed = [(one.name,) if one.at is None else one.at for one in arguments]
+    return all(
+        is_declared(values[name], inside)
+        for name, inside in declared_in(listed, tool.opened).items()
+        if name in values
+    )
 
 
 def _read(one: Declared, steps: tuple[str, ...], arguments: object) -> places.State:

@@ -15,7 +15,7 @@ from typing import Any
 from tcc_certs.core.model import Core, PolicyMonitor, SumMonitor
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.proof.compared import State
-from tcc_certs.proof.fields import ANY, is_of, stands_there
+from tcc_certs.proof.fields import ANY, are_declared, is_of, stands_there
 from tcc_certs.proof.histories import CallParts, Past
 from tcc_certs.proof.moves import LATER, System
 from tcc_certs.proof.sides import Side, chosen_values, named
@@ -226,6 +226,8 @@ class Replay:
             return "a parameter is left out"
         if not stands_there(tool, given):
             return "a parameter is not what stands at its place"
+        if not are_declared(tool, given):
+            return "a record has a member that is not declared"
         made = self._calls.get((tool.name, frozenset(texts.items())))
         if made is None:
             return "no such call"

@@ -283,7 +283,8 @@ REFUSALS: Mapping[Code, str] = {
     Code.UNDECLARED_ARGUMENT: "the tool has no such parameter",
     Code.MISSING_ARGUMENT: "an argument is missing",
     Code.UNLISTED_VALUE: "the value is none of those that are listed",
-    Code.OPEN_VALUE: "the value is of another type, or outside its limits",
+    Code.OPEN_VALUE: "the value is of another type, outside its limits, or has a member that is"
+    " not declared",
     Code.NO_VALUE: "the value is none that JSON can hold without loss",
     Code.NOT_PLANNED: "no plan has this call here",
     Code.MONITOR_FORBIDS: "a statement over open parameters forbids it",

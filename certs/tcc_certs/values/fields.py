@@ -44,7 +44,11 @@ class ListType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordType:
-    """An object with fields, each at its place; what else it has does not matter."""
+    """An object with fields, each at its place.
+
+    Other members are ignored in an answer, and refused in an argument
+    (:mod:`tcc_certs.values.members`).
+    """
 
     fields: tuple[Field, ...]
 

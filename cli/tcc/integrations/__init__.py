@@ -5,7 +5,7 @@ What has no module here takes :meth:`tcc.Gate.wrap`.  Text: docs/frameworks.md.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 from tcc_runtime.errors import BindingError
@@ -74,8 +74,8 @@ def require_tools(source: GateSource, names: list[str]) -> None:
 async def made(
     gate: Gate,
     tool: str,
-    arguments: Mapping[str, Any],
-    run: Callable[[], Awaitable[Any]],
+    arguments: Any,
+    run: Callable[[Any], Awaitable[Any]],
     *,
     ref: str | None,
     read: Callable[[Any], ToolAnswer] = answer_of,
@@ -83,7 +83,8 @@ async def made(
     """Make a call inside a permit; of one that is refused, the text that says so to a model.
 
     Args:
-        run: runs the tool.
+        arguments: JSON values by name; anything else is refused with R106.
+        run: runs the tool with the copy of the arguments that was decided on.
         ref: the framework's id of the call.
         read: the answer in a result, without what the framework puts around it.
     """
@@ -92,7 +93,7 @@ async def made(
     try:
         async with permit:
             try:
-                result = await run()
+                result = await run(permit.arguments)
             except BaseException as error:
                 raised(permit, tool, error, failing)
                 raise

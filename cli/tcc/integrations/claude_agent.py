@@ -46,7 +46,7 @@ def _guarded(tool: Any, gate: Gate) -> Any:
             gate,
             tool.name,
             arguments,
-            lambda: tool.handler(arguments),
+            tool.handler,
             ref=None,
             read=_answer,
         )

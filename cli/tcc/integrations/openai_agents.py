@@ -14,8 +14,8 @@ from typing import Any
 
 from tcc.integrations import GateSource, gate_of, made, of_one_artifact, require_tools
 from tcc_runtime.errors import BindingError
-from tcc_runtime.gate.arguments import plain
-from tcc_runtime.mcp.wire import MalformedMessage, dumps, is_kept, read_json
+from tcc_runtime.gate.arguments import is_kept, plain
+from tcc_runtime.mcp.wire import MalformedMessage, dumps, read_json
 
 
 def guard(tools: Sequence[Any], gate: GateSource, *, mask: bool = False) -> list[Any]:
@@ -45,20 +45,11 @@ def _guarded(sdk: Any, tool: Any, source: GateSource, mask: bool) -> Any:
     async def invoke(context: Any, text: str) -> Any:
         try:
             gate = gate_of(source, context, tool.name)
-            try:
-                arguments = read_json((text or "{}").encode("utf-8", "surrogatepass"))
-            except MalformedMessage as error:
-                return f"Refused, and not called: the arguments are no JSON: {error}."
-            if not isinstance(arguments, dict):
-                return "Refused, and not called: the arguments are no JSON object."
-            if not is_kept(arguments):
-                return "Refused, and not called: a number has more digits than are passed on."
-            written = dumps(plain(arguments))
             found = await made(
                 gate,
                 tool.name,
-                arguments,
-                lambda: inner.on_invoke_tool(context, written),
+                _arguments_in(text),
+                lambda given: inner.on_invoke_tool(context, _written(given)),
                 ref=getattr(context, "tool_call_id", None),
             )
         except BindingError:
@@ -77,6 +68,23 @@ def _guarded(sdk: Any, tool: Any, source: GateSource, mask: bool) -> Any:
     if mask:
         guarded.is_enabled = _enabled(tool, source)
     return guarded
+
+
+def _arguments_in(text: str) -> Any:
+    """The arguments that a model wrote; the text itself, which a gate refuses, where it is none.
+
+    A number that would not be written again as it is makes it none, too.
+    """
+    try:
+        found = read_json((text or "{}").encode("utf-8", "surrogatepass"))
+    except MalformedMessage:
+        return text
+    return found if isinstance(found, dict) and is_kept(found) else text
+
+
+def _written(arguments: Any) -> str:
+    """The JSON of arguments that were decided on; of a text, in the shadow, the text."""
+    return arguments if isinstance(arguments, str) else dumps(plain(arguments))
 
 
 def _enabled(tool: Any, source: GateSource) -> Any:

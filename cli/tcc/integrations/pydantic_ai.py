@@ -1,6 +1,6 @@
 """Toolsets of Pydantic AI behind a gate (package ``pydantic-ai-slim`` or ``pydantic-ai``).
 
-The gate decides behind a tool's own schema: on the arguments that its function gets.
+The gate decides behind a tool's own schema: on the JSON of the arguments that its function gets.
 Text: docs/frameworks.md.
 """
 
@@ -54,6 +54,8 @@ def _shown(to_json: Any, value: Any) -> Any:
 
 
 def _new_class(base: Any) -> Any:
+    from tcc_runtime.gate.arguments.pydantic_values import json_and_copy
+
     to_json: Any = import_module("pydantic_core").to_jsonable_python
     returned: Any = import_module("pydantic_ai").ToolReturn
 
@@ -79,11 +81,13 @@ def _new_class(base: Any) -> Any:
 
         async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: Any, tool: Any) -> Any:
             inner: Any = super()
+            pairs = {field: json_and_copy(value) for field, value in tool_args.items()}
+            copies = {field: pair[1] for field, pair in pairs.items()}
             found = await made(
                 gate_of(self.source, ctx, name),
                 name,
-                to_json(tool_args),
-                lambda: inner.call_tool(name, tool_args, ctx, tool),
+                {field: pair[0] for field, pair in pairs.items()},
+                lambda _: inner.call_tool(name, copies, ctx, tool),
                 ref=getattr(ctx, "tool_call_id", None),
                 read=read,
             )

@@ -178,8 +178,11 @@ class Shapes:
             within = self._field(inner, depth + 1)
             if within is None and name in required:
                 return None
+            if not _names(name):
+                if name in required:
+                    return mcp_schema.any_json(schema)
+                lost.append(f"{mcp_schema.quoted(name[:MAX_NAME])} of an element is refused")
             if within is None or not _names(name):
-                lost.append(f"{mcp_schema.quoted(name[:MAX_NAME])} of an element is not looked at")
                 continue
             field = Described(name=name, domain=within, optional=name not in required)
             fields.append(field)
@@ -190,8 +193,8 @@ class Shapes:
             return mcp_schema.ArgumentDomain(text="json", lost=(_OBJECT,))
         left = [name for name in mcp_schema.unheld(schema) if name not in _RECORD]
         lost += [f"not held: {', '.join(left)}"] if left else []
-        if schema.get("additionalProperties") is False:
-            lost.append("members of its elements that its schema does not name are let through")
+        if schema.get("additionalProperties", False) is not False:
+            lost.append("members of its elements that its schema does not name are refused")
         missing = [name for name in required if name not in properties]
         lost += ["not held: required"] if missing else []
         inside = ", ".join(field.text for field in fields)
@@ -233,9 +236,10 @@ _HEADER = """\
 #   require "get_x" before "delete_x"     limit uses("delete_x") <= 1     plan = a b? c*
 # Texts have at most 65536 characters and JSON values 65536 bytes where nothing else is said.
 # A bound that a schema does not give beside its other one is -2^63 or 2^64 - 1.
-# Arguments that are not named here are refused.  "errors mean failed" in the braces of a tool says
-# that nothing was changed where it answers with an error; without it that is unknown.  It is right
-# for tools that only read; that a call may be repeated says nothing of it.
+# Arguments that are not named here are refused, and so are members of records in arguments.
+# "errors mean failed" in the braces of a tool says that nothing was changed where it answers with
+# an error; without it that is unknown.  It is right for tools that only read; that a call may be
+# repeated says nothing of it.
 # Lists have at most 1000 elements.  Answers stand behind the semicolon of `gives`, and statements
 # compare them:  require last get_x same id where seen.status = "open" before delete_x
 """

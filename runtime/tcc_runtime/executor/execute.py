@@ -38,7 +38,7 @@ from tcc_runtime.errors import BindingError, Failed, SettingsError
 from tcc_runtime.executor.binding import Bindings, Bound, Function
 from tcc_runtime.executor.course import ExecutionStop, PlanCourse, PlanStep
 from tcc_runtime.gate.answers import ToolAnswer, answer_of, outcome_of
-from tcc_runtime.gate.arguments import snapshot
+from tcc_runtime.gate.arguments import is_kept, plain, snapshot
 from tcc_runtime.gate.budget import adapters_in, atoms_in
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.inspection import Happened
@@ -219,10 +219,13 @@ class ExecutionServers:
         know them may ignore them.
 
         Raises:
+            Failed: a number has more digits than the server would get; nothing is called.
             KeyError: there is no such server.
         """
+        if not is_kept(arguments):
+            raise Failed(f"{tool}: a number of which the server would get another one")
         meta = {"tcc/idempotency-key": key, **({"tcc/model": model} if model else {})}
-        answer = await self._clients[server].call_tool(tool, arguments, meta=meta)
+        answer = await self._clients[server].call_tool(tool, plain(arguments), meta=meta)
         texts = [part.text for part in answer.content if getattr(part, "type", "") == "text"]
         structured = answer.structured_content
         result = texts if structured is None else structured
@@ -524,7 +527,7 @@ class _Doing:
         try:
             async with gate.call(step.tool, given) as permit:
                 seconds = self._seconds(step.tool)
-                ended = await called(bound, given, permit.key, seconds, permit.model)
+                ended = await called(bound, permit.arguments, permit.key, seconds, permit.model)
                 self._reason = ended.reason
                 if ended.outcome == "done":
                     permit.done(ended.result, ended.answer, took=ended.took)

@@ -23,6 +23,7 @@ from tcc_runtime.account.windows import Counting
 from tcc_runtime.errors import LedgerError, SettingsError
 from tcc_runtime.gate.admission import admit, admitted, counted
 from tcc_runtime.gate.answers import ToolAnswer, answer_of, outcome_of
+from tcc_runtime.gate.arguments import snapshot
 from tcc_runtime.gate.delegation import Above
 from tcc_runtime.gate.inspection import Budgeted
 from tcc_runtime.gate.journal.ledger_file import InFile
@@ -56,7 +57,8 @@ class GateCalls(Budgeted):
 
         Args:
             tool: its name.
-            arguments: JSON values by name.
+            arguments: JSON values by name.  The permit has a copy: make the call with
+                `permit.arguments`, which are decided on and recorded.
             ref: the caller's own id of the call; one that the session has is not made again.
             takes_model: whether what is called is told which model makes the call: False, it has
                 no parameter for it; True, it has one and needs it; None, either will do.
@@ -70,7 +72,7 @@ class GateCalls(Budgeted):
             BindingError: there, too: a model would make the call and what is called is not told
                 which; or none would, and it has to be told.  Nothing was done or recorded.
         """
-        given = {} if arguments is None else arguments
+        given = {} if arguments is None else snapshot(arguments, exact=True)
         return Permit(self, tool, given, ref, takes_model, turn)
 
     def try_turn(self) -> Ticket | None:

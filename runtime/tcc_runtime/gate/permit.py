@@ -393,7 +393,9 @@ class Permit:
     """What :meth:`Gate.call` gives; it permits nothing before its block is entered.
 
     Attributes:
-        tool, arguments, ref, takes_model: of the call.
+        tool, ref, takes_model: of the call.
+        arguments: a copy of the call's, in plain kinds of JSON.  The gate decides on it and records
+            it, so make the call with it.
         turn: that the caller has already; None: it is waited for.
         outcome: ``done``, ``failed`` or ``unknown`` as the ledger has it; None before.
         unforeseen: of the answer a part is missing, of another type or not listed: it is not known.
@@ -411,7 +413,7 @@ class Permit:
         self,
         gate: Door,
         tool: str,
-        arguments: Mapping[str, Any],
+        arguments: dict[str, Any],
         ref: str | None,
         takes_model: bool | None = None,
         turn: Ticket | None = None,

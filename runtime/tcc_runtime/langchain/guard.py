@@ -256,8 +256,9 @@ class GuardedTool(BaseTool):
             parameters = parameters_of(self._inner, declared)
             if parameters.chosen is not None:
                 raise BindingError(name, "models make its calls: give `artifact` to `guard`, too")
-            arguments = parameters.given(call.args, call.keywords, call.wrote)
-            call = replace(call, arguments=arguments, wrote=None)
+            args, keywords = parameters.copied(call.args, call.keywords)
+            arguments = parameters.given(args, keywords, call.wrote)
+            call = replace(call, args=args, keywords=keywords, arguments=arguments, wrote=None)
         return self._recorder.of(gate), call
 
     def _run(

@@ -9,12 +9,10 @@ Text: docs/langgraph.md.  Cost: linear in the arguments.
 
 from __future__ import annotations
 
-import enum
 import inspect
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, get_args, get_origin, get_type_hints
 
 from langchain_core.tools import BaseTool, Tool
@@ -22,14 +20,12 @@ from langchain_core.tools.base import get_all_basemodel_annotations
 from langchain_core.utils.pydantic import get_fields
 from langgraph.prebuilt import InjectedState, ToolRuntime
 from pydantic import BaseModel, create_model
-from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from tcc_certs.core.model import Tool as CoreTool, executing
 from tcc_runtime.errors import BindingError
-from tcc_runtime.gate.arguments import snapshot
+from tcc_runtime.gate.arguments.pydantic_values import json_and_copy
 from tcc_runtime.gate.wrapping import MODEL
 
-_DEPTH = 64
 # Names that langchain drops from what it reports, though a model may write them.
 _DROPPED = ("run_manager", "callbacks")
 _MISSING = object()
@@ -75,13 +71,17 @@ class ToolParameters:
     def copied(
         self, args: tuple[Any, ...], keywords: Mapping[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The same, with copies of what others may change; what a graph injects stays as it is."""
+        """The same, with the copies that the tool gets; what a graph injects stays as it is.
+
+        So does a default that is left out of the call's arguments.
+        """
         own = self.tool._filter_injected_args(dict(keywords))
         copies = {
-            name: value if value is self.defaults.get(name, _MISSING) else _copy(value)
-            for name, value in own.items()
+            field: json_and_copy(value)[1]
+            for field, value in own.items()
+            if value is not self.defaults.get(field, _MISSING) or self._name(field) in self.required
         }
-        return tuple([_copy(value) for value in args]), {**keywords, **copies}
+        return tuple([json_and_copy(value)[1] for value in args]), {**keywords, **copies}
 
     def given(
         self, args: tuple[Any, ...], keywords: Mapping[str, Any], wrote: Collection[str]
@@ -102,12 +102,14 @@ class ToolParameters:
             name = self._name(field)
             left_out = field not in wrote and value is self.defaults.get(field, _MISSING)
             if not (left_out or self._is_absent(name, field, value)) or name in self.required:
-                found[name] = json_value(value)
+                found[name] = json_and_copy(value)[0]
         if args:
             names = self._positions()
             if len(args) > len(names):
                 raise ValueError(f"{self.tool.name}: an argument has no name")
-            found |= {name: json_value(value) for name, value in zip(names, args, strict=False)}
+            found |= {
+                name: json_and_copy(value)[0] for name, value in zip(names, args, strict=False)
+            }
         return found
 
     def _is_absent(self, name: str, field: str, value: object) -> bool:
@@ -275,27 +277,3 @@ def _is_of(runtime: ToolRuntime[Any, Any] | None, kind: object, value: object) -
         return value is found
     whole = [*value.values()] if isinstance(value, dict) and len(value) == 1 else []
     return value is state or (isinstance(state, list) and [id(one) for one in whole] == [id(state)])
-
-
-def _copy(value: Any) -> Any:
-    return value.model_copy(deep=True) if isinstance(value, BaseModel) else snapshot(value)
-
-
-def json_value(value: object, depth: int = _DEPTH) -> Any:
-    """A value as one of JSON's own types; what has no such form stays, and a gate refuses it."""
-    if depth <= 0 or value is None or type(value) in (bool, str, int, float, Decimal):
-        return value
-    if isinstance(value, enum.Enum):
-        return json_value(value.value, depth - 1)
-    if isinstance(value, BaseModel):
-        return json_value(value.model_dump(by_alias=True), depth - 1)
-    if isinstance(value, dict):
-        return {json_value(name, 1): json_value(item, depth - 1) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [json_value(item, depth - 1) for item in value]
-    if isinstance(value, set | frozenset | bytes | bytearray):
-        return value
-    try:
-        return to_jsonable_python(value)
-    except (PydanticSerializationError, TypeError, ValueError):
-        return value

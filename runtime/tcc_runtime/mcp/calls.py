@@ -21,7 +21,7 @@ from typing import Any, Literal, Protocol
 from tcc_certs.errors import Code
 from tcc_runtime.errors import LedgerError
 from tcc_runtime.gate.answers import ToolAnswer, answer_of, outcome_of
-from tcc_runtime.gate.arguments import plain
+from tcc_runtime.gate.arguments import is_kept, plain
 from tcc_runtime.gate.permit import Ticket
 from tcc_runtime.gate.refusals import Decision, Refused
 from tcc_runtime.mcp import gate_interface as gate, rounds, wire
@@ -242,14 +242,14 @@ class OpenCalls:
         """
         if permit.shadowed:
             self._note_refusal(call, permit.shadowed)
-        if not wire.is_kept(call.arguments):
+        if not is_kept(permit.arguments):
             what = "a number of which the server would get another one"
             with leave:
                 permit.failed(what)
             said = f"not called: {what}"
             self._client.send(self._door.refused(call, wire.INVALID_PARAMS, said))
             return
-        identity = self._request(call, call.arguments, permit.model, {})
+        identity = self._request(call, permit.arguments, permit.model, {})
         until = time.monotonic() + self._seconds
         self._open[identity] = OpenCall(
             call=call, permit=permit, identity=identity, until=until, leave=leave
@@ -301,8 +301,9 @@ class OpenCalls:
             more: dict[str, Any] = {} if call.responses is None else {"inputResponses": answers}
             if opened.asked.state is not None:
                 more["requestState"] = opened.asked.state
+            permit = opened.permit
+            identity = self._request(call, permit.arguments, permit.model, more)
             arguments = opened.call.arguments
-            identity = self._request(call, arguments, opened.permit.model, more)
             again = replace(call, arguments=arguments, state=None, responses=None)
             self._open[identity] = replace(
                 opened, call=again, identity=identity, asked=None, rounds=opened.rounds + 1

@@ -26,6 +26,9 @@ class GatePermit(Protocol):
     def seq(self) -> int:
         """Its number in the session."""
 
+    arguments: dict[str, Any]
+    """What the call is made with: a copy of the client's, decided on and recorded."""
+
     model: str
     """That makes the call, by the budget of the session; empty where none does."""
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tcc_certs.values.canonical import MAX_DEPTH
-from tcc_runtime.gate.arguments import plain
+from tcc_runtime.gate.arguments import is_kept, plain
 from tcc_runtime.mcp import wire
 from tcc_runtime.mcp.door import ClientConnection, PassedRequest, busy_line, error_line
 from tcc_runtime.mcp.upstream import Upstream
@@ -78,7 +78,7 @@ class PassedRequests:
             return busy_line(identity, "a request has this id already")
         if len(self.open) >= _MOST or upstream.pipe.waiting > _FULL:
             return busy_line(identity, "too many requests wait; not passed on")
-        if wire.is_deeper(request.params, MAX_DEPTH) or not wire.is_kept(request.params):
+        if wire.is_deeper(request.params, MAX_DEPTH) or not is_kept(request.params):
             said = "not passed on: nested too deeply, or with a number that the server would lose"
             return error_line(identity, wire.INVALID_PARAMS, said)
         params: dict[str, Any] = plain(dict(request.params))

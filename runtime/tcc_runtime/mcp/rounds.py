@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 from blake3 import blake3
 
 from tcc_certs.values.canonical import MAX_DEPTH
+from tcc_runtime.gate.arguments import is_kept
 from tcc_runtime.mcp import wire
 from tcc_runtime.mcp.door import ClientCall
 from tcc_runtime.mcp.upstream.lock import canonical_text
@@ -134,7 +135,7 @@ def answers_of(call: ClientCall, asked: Round) -> Mapping[str, Any] | str:
     answers = call.responses or {}
     if not answers.keys() <= asked.keys:
         return "inputResponses to what was not asked"
-    if wire.is_deeper(answers, MAX_DEPTH) or not wire.is_kept(answers):
+    if wire.is_deeper(answers, MAX_DEPTH) or not is_kept(answers):
         return "inputResponses nested too deeply, or with a number that the server would lose"
     return answers
 

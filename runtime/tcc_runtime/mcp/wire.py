@@ -16,13 +16,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn, TypeAlias, TypeGuard
 
-from tcc_certs.values.canonical import MAX_DEPTH
-from tcc_runtime.gate.arguments import plain
 from tcc_runtime.gate.arguments.json_reader import DEEPEST, is_deeper as is_deeper, once
 
 PARSE_ERROR = -32700
@@ -152,27 +150,6 @@ def write_line(message: Mapping[str, Any], result: str | None = None) -> bytes:
 def dumps(value: object) -> str:
     """JSON on one line, in ASCII."""
     return _encoder.encode(value)
-
-
-def is_kept(value: Any) -> bool:
-    """Whether :func:`plain` gives the same numbers: a listed one may have more digits than it has.
-
-    Cost: linear in the value; nested deeper than a gate takes it is not looked at.
-    """
-    level = [value]
-    for _ in range(MAX_DEPTH + 2):
-        if not level:
-            break
-        if any(isinstance(part, Decimal) and Decimal(repr(plain(part))) != part for part in level):
-            return False
-        level = [inner for part in level for inner in _inside(part)]
-    return True
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    if isinstance(value, Mapping):
-        return value.values()
-    return value if isinstance(value, list | tuple) else ()
 
 
 def envelope(version: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ with a pattern some tens of nanoseconds a character); of a tool's table its call
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import reduce
 from itertools import chain
@@ -33,6 +33,7 @@ from tcc_certs.session.machine import Observed, Offer, SessionMachine
 from tcc_certs.values import declared as types, fields, places
 from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
+from tcc_certs.values.members import declared_in, is_declared
 from tcc_certs.values.numbers import LEAST_WHOLE, MOST_WHOLE
 from tcc_certs.values.places import Missing, State, Wrong, at as found_at
 from tcc_certs.values.text_pattern import pattern_of
@@ -43,21 +44,46 @@ from tcc_runtime.gate.refusals import Allowed, Scalar
 
 # Values as callers have them: a copy, as somebody may go on changing them, in another thread say.
 
-_DEPTH: Final = MAX_DEPTH + 1  # what is deeper is no value, and the gate refuses it
+
+def snapshot(value: Any, *, exact: bool = False) -> Any:
+    """A copy of a JSON value down to its texts and numbers: tuples become lists.
+
+    What has no such form stays, and the gate refuses it.  Cost: linear, however deep the value is;
+    a part that occurs many times is copied once.
+
+    Args:
+        exact: an object of a class derived from dict or list stays, too; else it becomes a plain
+            one.
+    """
+    made: dict[int, Any] = {}
+    parts: list[tuple[Any, Any, Any]] = []  # each part, what it had, and its copy
+    found = _taken(value, exact, made, parts)
+    for _, taken, copy in parts:  # more are added as they are met
+        if type(copy) is dict:
+            for name, item in taken.items():
+                copy[name] = item if type(item) in SCALARS else _taken(item, exact, made, parts)
+        else:
+            copy += [
+                item if type(item) in SCALARS else _taken(item, exact, made, parts)
+                for item in taken
+            ]
+    return found
 
 
-def snapshot(value: Any, depth: int = _DEPTH) -> Any:
-    """A copy of a JSON value down to its texts and numbers; what has no such form stays."""
-    if depth <= 0:
+def _taken(value: Any, exact: bool, made: dict[int, Any], parts: list[tuple[Any, Any, Any]]) -> Any:
+    """An empty copy of a container, to be filled; anything else is itself."""
+    kind = type(value)
+    is_dict, is_list = kind is dict, kind is list or kind is tuple
+    if not exact:
+        is_dict, is_list = isinstance(value, dict), is_list or isinstance(value, list)
+    if not is_dict and not is_list:
         return value
-    # One step of the interpreter takes the members; only then are they gone through.
-    if isinstance(value, dict):
-        return {name: snapshot(item, depth - 1) for name, item in dict(value).items()}
-    if isinstance(value, list):
-        return [snapshot(item, depth - 1) for item in list(value)]
-    if type(value) is tuple:
-        return tuple([snapshot(item, depth - 1) for item in value])
-    return value
+    copy = made.get(id(value))
+    if copy is None:
+        copy = made[id(value)] = {} if is_dict else []
+        # One step of the interpreter takes the members.  `value` is kept: its id stands for it.
+        parts.append((value, (dict if is_dict else list)(value), copy))
+    return copy
 
 
 _MOST_DIGITS: Final = 400
@@ -81,6 +107,27 @@ def plain(value: Any) -> Any:
     return value
 
 
+def is_kept(value: Any) -> bool:
+    """Whether :func:`plain` gives the same numbers: a listed one may have more digits than it has.
+
+    Cost: linear in the value; nested deeper than a gate takes it is not looked at.
+    """
+    level = [value]
+    for _ in range(MAX_DEPTH + 2):
+        if not level:
+            break
+        if any(isinstance(part, Decimal) and Decimal(repr(plain(part))) != part for part in level):
+            return False
+        level = [inner for part in level for inner in _inside(part)]
+    return True
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, list | tuple) else ()
+
+
 # Checkers of values, one for each type.
 
 # An open argument: its name, type byte and canonical bytes.
@@ -93,9 +140,10 @@ Told: TypeAlias = "Read | tuple[bytes, bytes, Columns]"
 Check: TypeAlias = "Callable[[object], Read | Code]"
 AnswerCheck: TypeAlias = "Callable[[object], Told | Code]"
 
-_EXACT: Final = frozenset({str, int, float, bool, type(None), dict, list, tuple})
-_JSON: Final = _EXACT | {Decimal}
 _CONTAINERS: Final = frozenset({dict, list, tuple})
+_EXACT: Final = frozenset({str, int, float, bool, type(None)}) | _CONTAINERS
+_JSON: Final = _EXACT | {Decimal}
+SCALARS: Final = _JSON - _CONTAINERS
 _MOST_PARTS: Final = 1 << 16
 _written: Final = Encoder(order="sorted").encode
 
@@ -413,8 +461,8 @@ class ToolTable:
     """
 
     __slots__ = (
-        "_checks", "_offers", "_slots", "_unknown", "answers", "listed", "number", "observed",
-        "opened", "tool",
+        "_checks", "_declared", "_offers", "_slots", "_unknown", "answers", "listed", "number",
+        "observed", "opened", "tool",
     )  # fmt: skip
 
     def __init__(self, machine: SessionMachine, number: int) -> None:
@@ -425,6 +473,8 @@ class ToolTable:
         self.observed = [Listed(p) for p in parameters if p.observed]
         self.opened = [given.name for given in self.tool.opened if given.at is None]
         self._checks = [(given, checker(given.type)) for given in self.tool.opened]
+        places = [(p.name,) if p.at is None else p.at for p in parameters if not p.observed]
+        self._declared = declared_in(places, self.tool.opened)
         self.answers = [
             (given, _answer_checker(given.type), checker(given.type)) for given in self.tool.answers
         ]
@@ -468,6 +518,8 @@ class ToolTable:
                 found = Code.MISSING_ARGUMENT
             if isinstance(found, Code):
                 return found, name
+            if name in self._declared and not is_declared(arguments[name], self._declared[name]):
+                return Code.OPEN_VALUE, name
             opened.append((name, found[0], found[1]))
             if len(found) == 3:
                 states[name] = found[2]

@@ -22,6 +22,7 @@ from typing import Any, Final
 
 import h11
 
+from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_runtime.mcp import door, wire
 from tcc_runtime.mcp.hosting import HostFull, Hosting, NotFound, descriptors
 from tcc_runtime.mcp.hosting.cookies import (
@@ -39,7 +40,7 @@ HEADER_MISMATCH: Final = -32020
 _MOST_CONNECTIONS: Final = 4096
 _AT_ONCE: Final = 8  # that are accepted before those that are too many are closed
 _BACKLOG: Final = 256  # that the system keeps meanwhile
-_DEPTH: Final = 64
+_DEPTH: Final = MAX_DEPTH + 2  # of the parameters, the arguments in them, and a value in these
 _JSON: Final = b"application/json"
 _STATUS: Final = {
     wire.PARSE_ERROR: 400,

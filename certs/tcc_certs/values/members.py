@@ -1,0 +1,151 @@
+"""Declared members of a tool's arguments: a record in an argument has no others.
+
+Normative text: docs/spec/core.md, section 7.  Each field declares its place and, if it is a list of
+records, the places of their fields.  A value of a JSON type is checked and recorded whole, so
+everything inside of it is declared.  Of a record only its fields are, so each member needs a
+declaration of its own.
+Cost: linear in the value; a list of plain records takes one step of the interpreter a member.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any
+
+from tcc_certs.values.canonical import MAX_DEPTH
+from tcc_certs.values.declared import OpenParameter
+from tcc_certs.values.fields import FieldType, ListType, NullableType, RecordType
+
+_INDEX = re.compile(r"\*|-1|0|[1-9][0-9]*", re.ASCII)
+
+
+class Place:
+    """A place in arguments, and the declared places inside of it.
+
+    Attributes:
+        whole: a declared value stands here, with all that is inside of it.
+        null: a null here counts as left out.
+        inner: the places inside, by the steps of pointers.
+        plain: names of members, if all of them are whole; None if they have to be looked at, or
+            need not be.
+    """
+
+    __slots__ = ("inner", "null", "plain", "whole")
+
+    def __init__(self) -> None:
+        self.whole = self.null = False
+        self.inner: dict[str, Place] = {}
+        self.plain: frozenset[str] | None = None
+
+    def declare(self, steps: Sequence[str], kind: FieldType | None, *, null: bool) -> None:
+        """Declare a field at a place from here; `kind` is None for a listed one."""
+        place = self
+        for step in steps:
+            place = place.inner.setdefault(step, Place())
+        if "*" in steps and isinstance(kind, ListType):  # it has what stands at many places
+            place._hold(kind.of, null=False)
+        else:
+            place._hold(kind, null=null)
+
+    def _hold(self, kind: FieldType | None, *, null: bool) -> None:
+        self.null = self.null or null
+        match kind:
+            case ListType(of=of):
+                self.inner.setdefault("*", Place())._hold(of, null=False)
+            case RecordType(fields=fields):
+                for one in fields:
+                    self.declare(one.steps, one.type, null=one.null)
+            case NullableType(of=of):
+                self._hold(of, null=True)
+            case _:
+                self.whole = True
+
+    def close(self) -> None:
+        """Finish a tree of places: no more are added."""
+        for one in self.inner.values():
+            one.close()
+        inner = self.inner
+        if not self.whole and "*" not in inner and all(one.whole for one in inner.values()):
+            self.plain = frozenset(self.inner)
+
+
+def declared_in(
+    listed: Iterable[Sequence[str]], opened: Sequence[OpenParameter]
+) -> dict[str, Sequence[Place]]:
+    """The declared places in each open argument that has a record in it, by its name.
+
+    Args:
+        listed: the places of the tool's listed arguments.
+        opened: its open ones.
+    """
+    records = [one.name for one in opened if one.at is None and has_record(one.type)]
+    if not records:
+        return {}
+    root = Place()
+    for steps in listed:
+        root.declare(steps, None, null=False)
+    for one in opened:
+        root.declare((one.name,) if one.at is None else one.at, one.type, null=one.null)
+    if root.whole:  # all arguments are one value
+        return {}
+    root.close()
+    return {name: _inside([root], name) for name in records}
+
+
+def has_record(kind: FieldType | None) -> bool:
+    """Whether a value of the type may have a record in it."""
+    if isinstance(kind, ListType | NullableType):
+        return has_record(kind.of)
+    return isinstance(kind, RecordType)
+
+
+def is_declared(value: object, places: Sequence[Place], depth: int = MAX_DEPTH) -> bool:
+    """Whether all members of a value are declared; `places` are those that it stands at.
+
+    Args:
+        depth: how many lists and objects may be inside one another.
+    """
+    for place in places:
+        if place.whole or (value is None and place.null):
+            return True
+    if depth <= 0:
+        return False
+    if type(value) is dict:
+        if set(map(type, value)) - {str}:
+            return False
+        if len(places) == 1 and places[0].plain is not None:
+            return places[0].plain.issuperset(value)
+        return all(
+            is_declared(item, inner, depth - 1) if (inner := _inside(places, name)) else False
+            for name, item in value.items()
+        )
+    if type(value) is not list and type(value) is not tuple:
+        return False
+    many: Sequence[Any] = value
+    every = _inside(places, "*")
+    if all(place.inner.keys() == {"*"} for place in places):
+        if len(every) == 1 and every[0].plain is not None and set(map(type, many)) == {dict}:
+            names = set(chain.from_iterable(many))
+            return not set(map(type, names)) - {str} and every[0].plain.issuperset(names)
+        return all(is_declared(item, every, depth - 1) for item in many)
+    if not any(_INDEX.fullmatch(step) for place in places for step in place.inner):
+        return False  # an object is declared here
+    return all(
+        is_declared(item, inner, depth - 1) if (inner := _at(places, at, len(many))) else False
+        for at, item in enumerate(many)
+    )
+
+
+def _inside(places: Sequence[Place], name: str) -> list[Place]:
+    """The places of a member of that name."""
+    steps = (name,) if name == "*" else (name, "*")
+    return [place.inner[step] for place in places for step in steps if step in place.inner]
+
+
+def _at(places: Sequence[Place], number: int, size: int) -> list[Place]:
+    """The places of an element of an array."""
+    last: Iterable[str] = ("-1",) if number == size - 1 else ()
+    steps = (str(number), "*", *last)
+    return [place.inner[step] for place in places for step in steps if step in place.inner]
