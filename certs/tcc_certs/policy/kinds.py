@@ -1311,6 +1311,9 @@ class Kinds:
             tests = []
             for part in arm.values:
                 test = self._value(part, scope, of.kind if of.kind.listed else None)
+                if not _comparable(of.kind, test.kind) and not _reads_as(of.kind, test):
+                    message = f"A {of.kind.name} is compared with a {test.kind.name}."
+                    raise Fault("TCC225", part, message)
                 term = self._constant_for(test, of.kind, part)
                 if not isinstance(term, forms.Constant):
                     raise Fault("TCC225", part, "An arm of `match` has constant values.")
@@ -1434,8 +1437,9 @@ class Kinds:
             return equal if operator == "=" else forms.Not(equal)
         if len(terms) > 1:
             raise Fault("TCC225", node, f"`|` belongs after `=` or `!=`, not after `{operator}`.")
+        moments = left.kind.name in _MOMENTS or options[0][0].kind.name in _MOMENTS
         for value, part in ((left, one), options[0]):
-            self._ensure_number(value, part, spans=True, times=True, constants=True)
+            self._ensure_number(value, part, spans=True, times=True, constants=moments)
         return forms.Compare(operator, self._read_left(operator, left, options, one), tuple(terms))
 
     def _side(self, node: Node, other: Node, scope: _Scope) -> _Value:
@@ -1528,8 +1532,9 @@ class Kinds:
         self, node: Node, operator: str, of: Node, low: Node, high: Node, scope: _Scope
     ) -> Condition:
         values = [self._value(part, scope) for part in (of, low, high)]
+        moments = values[0].kind.name in _MOMENTS
         for value, part in zip(values, (of, low, high), strict=True):
-            self._ensure_number(value, part, spans=True, times=True, constants=True)
+            self._ensure_number(value, part, spans=True, times=True, constants=moments)
             if not _comparable(values[0].kind, value.kind) and not _reads_as(values[0].kind, value):
                 raise Fault(
                     "TCC225", part, f"A {values[0].kind.name} is compared with a {value.kind.name}."

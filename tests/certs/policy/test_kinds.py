@@ -11,6 +11,7 @@ from tcc_certs.policy.nodes import (
     AnyTool,
     Apply,
     Arm,
+    Between,
     Compare,
     Definition,
     Else,
@@ -208,3 +209,10 @@ def test_a_parameter_may_have_the_name_of_its_let_where_it_is_a_field() -> None:
 
 def test_hidden_characters_of_a_constant_are_escaped_in_its_text() -> None:
     assert text_of(Text("a\u202eb\n")) == '"a\\u202eb\\n"'
+
+
+def test_texts_have_no_order_and_arms_have_the_kind_of_the_term() -> None:
+    assert code(Compare("<", Text("a"), Text("b"))) == "TCC225"
+    assert code(Between("in", Text("a"), Text("b"), Text("c"))) == "TCC225"
+    arms = (Arm(Number("2"), (Text("1"),)), Else(Number("5")))
+    assert code(Compare("=", Number("2"), Match(Word("amount"), arms))) == "TCC225"
