@@ -65,20 +65,35 @@ def mutants_of(module: str) -> Iterator[LateMutant]:
     text = (PACKAGE / module).read_text()
     tree = ast.parse(text)
     skipped = set(_skipped(tree))
+    defaults = {
+        part
+        for node in ast.walk(tree)
+        if isinstance(node, ast.arguments)
+        for one in (*node.defaults, *node.kw_defaults)
+        if one
+        for part in ast.walk(one)
+    }
     for at, node in enumerate(ast.walk(tree)):
         if node in skipped:
             continue
+        outside = node in defaults
         for how, change in changes(node):
-            line = getattr(node, "lineno", 0)
+            line = _line_of(node)
             yield LateMutant(
                 module=module.removesuffix(".py"),
                 line=line,
                 how=f"{how}: {shown(text, node)}",
-                function=function_at(tree, line),
+                function="" if outside else function_at(tree, line),
                 text=text,
                 at=at,
                 change=change,
             )
+
+
+def _line_of(node: ast.AST) -> int:
+    if isinstance(node, ast.match_case):
+        return node.pattern.lineno
+    return node.target.lineno if isinstance(node, ast.comprehension) else getattr(node, "lineno", 0)
 
 
 def _skipped(tree: ast.Module) -> Iterator[ast.AST]:
@@ -132,8 +147,13 @@ def changes(node: ast.AST) -> Iterator[tuple[str, Change]]:
                 yield "always", _set("test", ast.Constant(True))
         case ast.match_case(pattern=pattern) if not isinstance(pattern, ast.MatchAs):
             yield "case left out", _set("guard", ast.Constant(False))
-        case ast.Constant(value=value):
-            yield from _constants(value)
+        case ast.Constant(value=bool(value)):
+            yield f"{not value} for {value}", _set("value", not value)
+        case ast.Constant(value=None):
+            yield "True for None", _set("value", True)
+            yield "False for None", _set("value", False)
+        case ast.Constant(value=int(value)):
+            yield f"{value + 1} for {value}", _set("value", value + 1)
         case ast.Tuple(elts=elements, ctx=ast.Load()) | ast.Set(elts=elements):
             if len(elements) > 1 and all(isinstance(one, ast.Constant) for one in elements):
                 for at in range(len(elements)):
@@ -144,25 +164,13 @@ def changes(node: ast.AST) -> Iterator[tuple[str, Change]]:
             yield "not done", _to_pass
         case ast.Name(id=name, ctx=ast.Load()) if name in _TWINS:
             yield f"{_TWINS[name]} for {name}", _set("id", _TWINS[name])
-        case ast.Return(value=value) if value is not None and not isinstance(value, ast.Constant):
+        case ast.Return(value=value) if value is not None and ast.unparse(value) != "None":
             yield "None returned", _set("value", ast.Constant(None))
         case ast.Starred():
             yield "left out", _set("value", ast.Tuple([], ast.Load()))
         case ast.comprehension(ifs=tests) if tests:
             for at in range(len(tests)):
                 yield f"test {at} left out", _replaced("ifs", at, ast.Constant(True))
-
-
-def _constants(value: object) -> Iterator[tuple[str, Change]]:
-    others: tuple[object, ...] = ()
-    if value is True or value is False:
-        others = (not value, None)
-    elif value is None:
-        others = (True, False)
-    elif isinstance(value, int):
-        others = (value + 1,)
-    for other in others:
-        yield f"{other!r} for {value!r}", _set("value", other)
 
 
 def _set(name: str, value: object) -> Change:

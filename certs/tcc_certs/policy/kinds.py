@@ -1188,6 +1188,7 @@ class Kinds:
             # The filter is false for a tool that lacks a field: such a call is no exception.
             has = forms.IsOf(draft.level, self._tools(draft.own.tools))
             conditions = (has, *conditions)
+            draft.own = replace(draft.own, tools=draft.unfiltered)
             draft.base = forms.Calls(self._tools(draft.unfiltered))
         source = self._finished(draft, of, conditions)
         return forms.Every(source, conditions)

@@ -114,7 +114,7 @@ class Evaluation:
         self._now = now_ms
         self._elements: dict[int, Element] = {} if call is None else {0: call}
         self._picks: dict[Source, Element | None] = {}
-        self._bound: int | None = None
+        self._bound = 0  # candidates of the sources inside a filter; 0: no filter is evaluated
         self.cut = False
 
     def bind(self, level: int, element: Element) -> None:
@@ -174,7 +174,7 @@ class Evaluation:
         raise TypeError(condition)
 
     def _compared(self, operator: str, one: State, other: Term) -> Truth:
-        if other == forms.Constant(("z", None)) and operator == "=":
+        if other == forms.Constant(("z", None)):
             return is_null(one)
         return compare(operator, one, self.term(other))
 
@@ -267,7 +267,7 @@ class Evaluation:
         return items
 
     def _bound_of(self, source: Source) -> int:
-        return BOUNDS[source.height] if self._bound is None else self._bound
+        return self._bound or BOUNDS[source.height]
 
     def _base(self, source: Source, answered: bool, negative: bool) -> tuple[Members, int]:
         """The members of a base, and how many of the latest are looked at."""
@@ -290,9 +290,8 @@ class Evaluation:
 
     def _cut(self, size: int) -> int:
         """How many of so many candidates are looked at."""
-        bound = BOUNDS[0] if self._bound is None else self._bound
-        self.cut = self.cut or size > bound
-        return min(size, bound)
+        self.cut = self.cut or size > self._bound
+        return min(size, self._bound)
 
     def _calls(self, source: Source, tools: Tools, answered: bool) -> tuple[Members, int]:
         keys = self.wanted(source.keys)
@@ -318,7 +317,7 @@ class Evaluation:
             call = member.element if isinstance(member.element, Call) else member.element.call
             before = len(items)
             many, times = member.many, max(1, member.many)
-            if value[0] == "unknown" or (value[0] == "*" and most is not None):
+            if value[0] == "unknown":
                 many = many if most is None else times * max(1, most)
                 items.append(Member(Row(UNKNOWN, call), False, many))
                 sizes.append(max(1, many))
@@ -335,11 +334,10 @@ class Evaluation:
 
     def _latest(self, sizes: Sequence[int], rows: Sequence[int]) -> int:
         """How many of the latest rows are looked at: whole lists, within the bound."""
-        bound = BOUNDS[0] if self._bound is None else self._bound
         looked = size = 0
         for at in range(len(sizes) - 1, -1, -1):
             size += sizes[at]
-            if size > bound:
+            if size > self._bound:
                 self.cut = True
                 break
             looked += rows[at]
@@ -348,7 +346,7 @@ class Evaluation:
     def _items(self, value: State, most: int) -> tuple[Members, int]:
         if value[0] == "missing":
             return Members([], True), 0
-        if value[0] in ("unknown", "*"):
+        if value[0] == "unknown":
             many = max(1, most)
             looked = self._cut(many) == many  # no element is looked at if some may be beyond
             return Members([Member(Row(UNKNOWN), False, many)]), int(looked)
@@ -356,8 +354,7 @@ class Evaluation:
         return Members([Member(Row(one), True) for one in elements]), self._cut(len(elements))
 
     def _pairs(self, left: State, right: State) -> tuple[Members, int]:
-        vague = ("missing", "unknown", "*")
-        if left[0] in vague or right[0] in vague:
+        if not {left[0], right[0]}.isdisjoint(("missing", "unknown")):
             return Members([], True), 0  # the lists may have different lengths
         lists = [value[1] if value[0] == "l" else () for value in (left, right)]
         if len(lists[0]) != len(lists[1]):
@@ -552,7 +549,7 @@ def compare(operator: str, one: State, other: State) -> Truth:
         return _equal(one, other)
     ends, others = _ends(one), _ends(other)
     if ends is None or others is None or ends[0] != others[0]:
-        return False if operator == "=" and None not in (ends, others) else None
+        return None
     if operator in (">", ">="):
         ends, others, operator = others, ends, operator.replace(">", "<")
     (_, low, high), (_, least, most) = ends, others
@@ -633,8 +630,6 @@ def arithmetic(operator: str, one: State, other: State) -> State:
         return MISSING if "missing" in (one[0], other[0]) else UNKNOWN
     (kind, low, high), (other_kind, least, most) = ends, others
     if operator in ("min", "max"):
-        if kind != other_kind:
-            return UNKNOWN
         pick = _lesser if operator == "min" else _greater
         return between(kind, pick(low, least, True), pick(high, most, False))
     if operator == "*":

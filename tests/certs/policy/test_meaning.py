@@ -29,6 +29,14 @@ def test_every_of_any_is_false_for_a_call_without_the_field() -> None:
     assert told.truth('any(not k = "1")', k="1") is False
 
 
+def test_a_key_of_an_earlier_filter_is_an_argument_of_all_tools() -> None:
+    told = Told(BASE + "tool c gives (k: text)")
+    told.done("c", {"k": "1"})
+    told.done("a", {"r": "2"}, k="1")
+    assert told.truth('every any(k = "1")(r = "2")', k="1") is False
+    assert told.truth('every any(k = "2")(r = "2")', k="1") is True
+
+
 # Values that `*` admits.
 
 STATUS = BASE + "tool s gives (status: open | closed | *, same_again: open | closed | *)"
@@ -51,6 +59,22 @@ def test_nothing_else_is_known_of_an_unlisted_value() -> None:
     assert told.truth("count(distinct(s.status)) = 2", k="1") is None
     assert told.truth("count(distinct(s.status)) in 0 .. 2", k="1") is True
     assert told.truth('last(s).status ~ ".*"', k="1") is None
+    told.done("s", {"status": "open", "same_again": "lost"})
+    assert told.truth("last(s).status = last(s).same_again", k="1") is False
+    assert told.truth("last(s).same_again = last(s).status", k="1") is False
+
+
+def test_an_unlisted_value_has_no_order() -> None:
+    told = Told(BASE + "tool s gives (v: 1 | 2 | *)")
+    told.done("s", {"v": 3})
+    for text in ("last(s).v < 2", "last(s).v >= 0", "2 > last(s).v", "last(s).v + 1 = 4",
+                 "max(s.v) <= 3", "min(last(s).v, 1) = 1", "sum(s.v) >= 0"):  # fmt: skip
+        assert told.truth(text, k="1") is None
+    assert told.truth("last(s).v = 2", k="1") is False
+    assert told.truth("last(s).v = 3 - 1", k="1") is False
+    assert told.truth("last(s).v = count(s) + count(x)", k="1") is False
+    told.lost("x", k="1")
+    assert told.truth("last(s).v = count(x)", k="1") is None
 
 
 def test_records_with_an_unlisted_value_are_not_surely_equal() -> None:
@@ -69,6 +93,15 @@ def test_records_are_equal_whatever_the_order_of_their_members() -> None:
     told = Told("tool x(r: object (p: text, q: text))\ntool a(r: object (q: text, p: text))")
     told.done("a", r={"p": "1", "q": "2"})
     assert told.truth("a(same r)", r={"p": "1", "q": "2"}) is True
+    told = Told("""
+    tool x(l: list of object (p: text, q: text))
+    tool a(l: list of object (q: text, p: text))
+    """)
+    told.done("a", l=[{"p": "1", "q": "2"}])
+    assert told.truth("a(same l)", l=[{"p": "1", "q": "2"}]) is True
+    assert told.truth("a(same l)", l=[{"p": "2", "q": "2"}]) is False
+    told = Told("tool x(r: object (p: text, q: text))\ntool a(r: object (q: text, p: text))")
+    told.done("a", r={"p": "1", "q": "2"})
     assert told.truth("a(same r)", r={"p": "2", "q": "2"}) is False
 
 
@@ -88,12 +121,24 @@ def test_lists_are_equal_element_by_element() -> None:
 
 # Pairs.
 
+PAIRS = """
+given g: list of text
+given none: list of text
+tool x(k: text)
+tool a gives (l?: list of text)
+"""
+
 
 def test_pairs_of_an_unknown_list_may_be_of_different_lengths() -> None:
-    told = Told("tool x(k: text)\ntool a gives (l?: list of text)\ngiven g: list of text", g=["1"])
+    told = Told(PAIRS, g=["1"], none=[])
+    for text in ("last(a).l, session.none", "session.none, last(a).l"):
+        assert told.truth(f"every pairs({text})(1 = 1)", k="1") is None
     at = told.lost("a")
     assert told.truth("every pairs(last(a).l, session.g)(1 = 1)", k="1") is None
     assert told.truth("no pairs(last(a).l, session.g)(1 = 2)", k="1") is None
+    told.later(at, DONE, {"l": 5})
+    for text in ("last(a).l, session.none", "session.none, last(a).l"):
+        assert told.truth(f"every pairs({text})(1 = 1)", k="1") is None
     told.later(at, DONE, {"l": ["1", "2"]})
     assert told.truth("every pairs(last(a).l, session.g)(1 = 1)", k="1") is None
     told.later(at, DONE, {"l": ["1"]})

@@ -124,6 +124,25 @@ def test_kleene(told: Told) -> None:
             assert told.truth(f"({left}) or ({right})", k="1") is either
 
 
+def test_null_has_no_order_and_no_members() -> None:
+    told = Told("""
+    tool x(n: number or null, m: number or null)
+    tool a gives (r: object (p?: text, l: list of text) or null)
+    """)
+    for text in ("n < m", "n >= 1", "1 <= n", "n + 1 = 2", "min(n, 1) = 1", "n in 0 .. 9",
+                 "n = count(a)"):  # fmt: skip
+        assert told.truth(text, n=None, m=1) is (False if "count" in text else None), text
+    assert told.truth("n = m", n=None, m=None) is True
+    assert told.truth("n = m", n=None, m=1) is False
+    assert told.truth("n = null", n=None, m=1) is True
+    told.done("a", {"r": None})
+    assert told.truth("last(a).r = null", n=1, m=1) is True
+    assert told.truth("last(a).r.p = null", n=1, m=1) is None
+    assert told.truth("no last(a).r.l", n=1, m=1) is None
+    told.lost("a")
+    assert told.truth("n = count(a)", n=None, m=1) is None
+
+
 # Terms.
 
 
@@ -163,6 +182,7 @@ def test_the_arms_of_a_match() -> None:
     assert told.truth(f"{text} = 2", k="1", v="r") is True
     assert told.truth(f"{text} = 2", k="1") is None
     assert told.truth("match v { p: 1, else: 2 } = 2", k="1", v="q") is True
+    assert told.truth("match v { p: 1, else: 2 } = null", k="1") is True
     assert told.truth("match v { p: 1, else: 2 } in 1 .. 2", k="1") is None
     assert told.truth("match last(a).v { p: 1, else: 2 } in 1 .. 2", k="1") is None
     told.done("a", {"v": "undeclared"})
@@ -545,6 +565,8 @@ def test_a_count_is_between_the_sure_elements_and_all(told: Told) -> None:
     assert told.truth("count(a) >= 2", k="1") is None
     assert told.truth("count(a) = 1", k="1") is None
     assert told.truth("count(a) = 3", k="1") is False
+    assert told.truth("count(a) = 0.5", k="1") is False
+    assert told.truth("0.5 = count(a)", k="1") is False
     assert told.truth("count(a) < 1", k="1") is False
     assert told.truth("count(a) > 2", k="1") is False
     assert told.truth("3 > count(a)", k="1") is True
@@ -565,6 +587,10 @@ def test_an_unknown_list_has_any_number_of_elements(told: Told) -> None:
     told.lost("a", k="1")
     assert told.truth("count(a.l) >= 1", k="1") is True
     assert told.truth("count(a.l) <= 1000000", k="1") is None
+    assert told.truth("count(a.l) = 0.5", k="1") is False
+    assert told.truth("count(a.l) = 5", k="1") is None
+    assert told.truth("count(a.l) < 1", k="1") is False
+    assert told.truth("5 > count(a.l)", k="1") is None
     assert told.truth("max(count(a.l), 5) >= 5", k="1") is True
     assert told.truth("min(count(a.l), 5) in 1 .. 5", k="1") is True
     assert told.truth("min(count(a.l), 5) <= 4", k="1") is None
@@ -666,7 +692,8 @@ def test_distinct_values(told: Told) -> None:
 def test_the_least_and_the_greatest(told: Told) -> None:
     assert told.truth("min(a.n) = null", k="1") is None
     told.lost("a", k="1", n=2)
-    assert told.truth("max(a.n) = 2", k="1") is None  # perhaps missing
+    for text in ("max(a.n) = 2", "max(a.n) <= 2", "min(a.n) >= 2"):
+        assert told.truth(text, k="1") is None  # perhaps missing
     told.done("a", k="1", n=3)
     assert told.truth("min(a.n) in 2 .. 3", k="1") is True
     assert told.truth("min(a.n) = 3", k="1") is None
@@ -686,6 +713,11 @@ def test_an_unknown_value_is_an_unknown_number_in_min_and_max(told: Told) -> Non
     assert told.truth("min(a.m) <= 3", k="1") is True
     assert told.truth("min(a.m) >= 3", k="1") is None
     assert told.truth("max(a.m) + 1 >= 4", k="1") is True
+    assert told.truth("max(min(a.m), 1) >= 1", k="1") is True
+    assert told.truth("max(1, min(a.m)) >= 1", k="1") is True
+    assert told.truth("max(min(a.m), 1) <= 3", k="1") is True
+    assert told.truth("min(min(a.m), 1) <= 1", k="1") is True
+    assert told.truth("min(min(a.m), 1) >= -9", k="1") is None
     assert told.truth("min(a.m) - 1 > 2", k="1") is False
     assert told.truth('max(a(k = "2").m) >= 0', k="1") is None
 
@@ -695,6 +727,10 @@ def test_nulls_in_a_list_are_unknown_numbers() -> None:
     assert told.truth("max(l) >= 2", l=[2, None]) is True
     assert told.truth("max(l) <= 2", l=[2, None]) is None
     assert told.truth("max(l) = max(l)", l=[None]) is None
+    told.done("x", l=[None])
+    told.lost("x", l=[3])
+    assert told.truth("max(x.l) >= 3", l=[]) is None
+    assert told.truth("max(x.l) = max(x.l)", l=[]) is None
     assert told.truth("sum(l) = 2", l=[2, None]) is None
     assert told.truth("count(distinct(l)) = 2", l=[2, None]) is True
 
@@ -843,6 +879,8 @@ def test_a_call_with_an_unknown_key_is_held_to_the_bound_of_every_key() -> None:
 
 def test_a_filter_that_is_unsure_counts_the_call() -> None:
     told = Told(SHOP + 'limit count(pay(to = "1")) <= 1')
+    told.done("pay", k="1", n=1, to="2")
+    assert told.refused("pay", k="1", n=1, to="1") == []
     told.done("pay", k="1", n=1)
     assert told.refused("pay", k="1", n=1, to="1") == ["R202"]
     assert told.refused("pay", k="1", n=1) == ["R202"]
@@ -1134,6 +1172,29 @@ def test_failed_calls_are_candidates_and_other_keys_are_not(told: Told) -> None:
 
 
 @pytest.mark.usefixtures("few")
+@pytest.mark.parametrize(
+    ("kind", "value", "other"),
+    [
+        ("text", "1", "2"), ("number", 1, 2), ("flag", True, False), ("json", [1], [2]),
+        ("time", "2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z"), ("text or null", None, "2"),
+        ("text", None, "2"), ("list of text", ["1"], ["1", "2"]), ("1 | 2", 1, 2),
+        ("list of object (p: text)", [{"p": "1"}], None),
+    ],
+)  # fmt: skip
+def test_arguments_of_every_type_are_keys_but_records(
+    kind: str, value: object, other: object
+) -> None:
+    told = Told(f"tool x(v?: {kind})\ntool a(v?: {kind})")
+    is_key = "object" not in kind
+    absent = value is None and kind == "text"
+    arguments = {} if absent else {"v": value}
+    told.done("a", **arguments)
+    for _ in range(3):
+        told.done("a", **({} if other is None else {"v": other}))
+    assert told.evaluated("a(same v)", **arguments) == ((True, False) if is_key else (None, True))
+
+
+@pytest.mark.usefixtures("few")
 def test_calls_outside_the_window_are_no_candidates(told: Told) -> None:
     for _ in range(3):
         told.done("a", k="1")
@@ -1267,3 +1328,9 @@ def test_totals_refuse_with_r203() -> None:
     assert told.refused("look", k="1") == ["R203"]
     told.later(at, FAILED)
     assert told.refused("look", k="1") == []
+
+
+def test_lets_are_checked_whether_or_not_they_are_used() -> None:
+    with pytest.raises(Fault) as fault:
+        Told(BASE + "let wrong = last(a)(k = nobody)")
+    assert fault.value.code in ("TCC202", "TCC225")
