@@ -56,7 +56,8 @@ EXTRAS = {
 # Dependencies that one subpackage may import anywhere, because nothing else loads it unasked.
 SUBPACKAGES = {
     "tcc_runtime": {
-        "gate": {"msgspec"},
+        # Values of pydantic: `gate/arguments/pydantic_values.py`, which only its doors import.
+        "gate": {"msgspec", "pydantic", "pydantic_core"},
         "langchain": {"langchain", "langchain_core", "langgraph", "pydantic", "pydantic_core"},
         "mcp": {"cryptography", "h11", "jwt"},
     },
