@@ -73,6 +73,40 @@ def test_the_root_has_two_arrivals_so_a_child_may_have_a_greater_key() -> None:
     assert len(greater) == 2000 and 0.46 < mean(greater) < 0.54
 
 
+# ---- The printed race, with bounds and with exact counts (errata, 1).
+
+
+@pytest.mark.parametrize(("factor", "share"), [(1, 0.66), (2, 0.54)])
+def test_with_exact_counts_the_printed_race_misses_the_winner_no_less(
+    factor: int, share: float
+) -> None:
+    missed = []
+    for tree, rng in trees(2000):
+        value = paper_trees.printed_values(tree, paper_trees.words(tree, rng))
+        _, leaf = paper_trees.printed(tree, value, rng, factor)
+        missed.append(leaf != max(tree.leaves, key=value.__getitem__))
+    assert abs(mean(missed) - share) < 0.05
+
+
+# ---- The monotone variant of Sec. surrogate, with exact counts (errata, 22).
+
+
+def test_the_monotone_variant_without_winner_reuse_has_another_law() -> None:
+    """A root with a leaf A and a node of two leaves: one of three equal plans is A."""
+    rng, first, arrivals = random.Random(21), 0, []
+
+    def later(rate: float) -> float:
+        return -log1p(-open_uniform(rng)) / rate
+
+    for _ in range(50_000):
+        root = later(3)  # t^(root); each child then adds Exp(Nub(child)), the winner too
+        leaf, node = root + later(1), root + later(2)
+        first += leaf < min(node + later(1), node + later(1))
+        arrivals.append(leaf)
+    assert abs(first / 50_000 - 5 / 9) < 0.01  # the softmax of equal costs gives 1/3
+    assert abs(mean(arrivals) - 4 / 3) < 0.03  # of an exponential arrival of rate 1: 1
+
+
 # ---- Fallback: nothing takes a leaf from L (19).
 
 
