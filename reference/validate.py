@@ -239,7 +239,7 @@ def chain(raw: bytes) -> list[dict[str, Any]]:  # the records: ledger.md, sectio
     need(records and records[-1]["kind"] == "close", "a ledger without its end", OutOfScope)
     need(not cut[-1] and records[0] != records[-1], "the end")
     return records
-def check_open(opened: dict[str, Any], a: Space) -> str:  # the header; the claim that it may have
+def check_open(opened: dict[str, Any], a: Space) -> str:  # the header; the claim of a full run
     modes, options = {"exact": "RunWiseExact", "surrogate": "RunWiseSurrogate"}, a.said["options"]
     need(opened.keys() >= OWN, "line 1: open")
     started, mode, limits = opened["started_ms"], opened["mode"], opened["run_limits"]
@@ -254,19 +254,17 @@ def check_open(opened: dict[str, Any], a: Space) -> str:  # the header; the clai
     own = {x: opened[x] for x in {*OWN, "after"} & opened.keys()}
     need(written(opened) == written(due | own), "line 1: open")
     need(type(started) is int and 0 <= started < 2**48, "line 1: started_ms")
-    most = modes[mode] if opened["privacy_scope"] == "post_processing_only" else "NoCert"
-    need(opened["claim_type"] in ("NoCert", most), "line 1: claim_type")
     need(type(limits) is dict and limits.keys() <= {"max_expansions", "max_ms"}, "run_limits")
     sizes = (opened["top"], opened["count_bits"], opened["truncate"], *limits.values())
     need(all(type(x) is int and 0 <= x <= BIG for x in sizes) and opened["top"], "line 1: sizes")
     need(exact(opened["tau"]) > 0 and 0 < exact(opened["eta"]) <= 1, "line 1: tau, eta")
     need((f := exact(opened["inflate"])) == 1 or (f > 1 and mode == "surrogate"), "inflate")
     need(mode == "surrogate" or not a.rounds, "line 1: mode")
-    return str(opened["claim_type"])
+    return modes[mode] if opened["privacy_scope"] == "post_processing_only" else "NoCert"
 def check_run(records: list[dict[str, Any]], a: Space) -> str:  # each is the one that is due
     q, root, m = len(a.edges) - 1, a.context, a.m
     opened, close = records[0], records[-1]
-    claim, started, limits = check_open(opened, a), opened["started_ms"], opened["run_limits"]
+    most, started, limits = check_open(opened, a), opened["started_ms"], opened["run_limits"]
     def uuid(name: bytes) -> str:  # version 7, of the time and the first 16 bytes of a digest
         t, x = f"{started:012x}", name.hex()
         return f"{t[:8]}-{t[8:]}-7{x[13:16]}-{'89ab'[int(x[16], 16) % 4]}{x[17:20]}-{x[20:32]}"
@@ -279,6 +277,7 @@ def check_run(records: list[dict[str, Any]], a: Space) -> str:  # each is the on
         q, root = to[0], blake(b"\1", root, text.encode())
     need(opened["truncate"] <= a.rank[q], "truncate")
     need(opened["truncate"] == a.rank[q], "a cut", OutOfScope)
+    need((claim := opened["claim_type"]) in ("NoCert", most), "line 1: claim_type")
     need({"seed", "opening_salt"} <= close.keys(), "a seed that is withheld", OutOfScope)
     seed, salt = hashed(close["seed"]), hashed(close["opening_salt"])
     need(opened["seed_commitment"] == blake(b"tcc.seed.v1\0", seed, salt).hex(), "seed")

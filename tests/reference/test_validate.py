@@ -185,6 +185,15 @@ def test_the_ledgers_of_the_command_line_are_read(tmp_path: Path) -> None:
         assert said(tmp_path, *files) == (VALID, f"VALID {claim}\n")
 
 
+def test_a_ledger_with_a_cut_is_out_of_scope_and_not_invalid(tmp_path: Path) -> None:
+    grammar = str(TOP / "grammars" / "support_refund.tcg")
+    tcc(tmp_path, "compile", grammar, "-o", "a.tcca")
+    data = (tmp_path / "a.tcca").read_bytes()
+    for more in ([], ["--mode", "surrogate", "--inflate", "2"], ["--race", "coupled"]):
+        tcc(tmp_path, "run", "a.tcca", "--truncate", "2", *more, "--ledger", "l", "--overwrite")
+        assert said(tmp_path, (tmp_path / "l").read_bytes(), data) == (OUT, "OUT OF SCOPE a cut\n")
+
+
 def test_the_ledger_of_a_session_gets_an_answer_of_its_own(tmp_path: Path) -> None:
     folder = TOP / "tests" / "conformance" / "vectors"
     vector = json.loads((folder / "session_1_0.json").read_text("utf-8"))
