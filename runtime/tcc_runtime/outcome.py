@@ -89,6 +89,8 @@ class Run:
         atoms: of its asks, in order.
         taken: the account of privacy at the end; None where the run kept none.
         after: the calls before the run; those of `plans`, and their costs, are what follows them.
+        raw_input_dependent: the setting of that name.
+        verified: whether the artifact was verified.
     """
 
     mode: str
@@ -109,6 +111,8 @@ class Run:
     taken: Taken | None = None
     atoms: tuple[Atom, ...] = ()
     after: tuple[str, ...] = ()
+    raw_input_dependent: bool = False
+    verified: bool = True
 
     @property
     def assumed(self) -> tuple[tuple[str, ...], ...]:

@@ -88,6 +88,7 @@ def result_of(
         taken=terms.taken if refinement is None else refinement.controller.spent.taken,
         atoms=() if refinement is None else tuple(refinement.atoms),
         after=tuple(terms.settings.after),
+        raw_input_dependent=terms.settings.raw_input_dependent,
     )
 
 
@@ -334,7 +335,8 @@ class _Run:
             stop = search.run()
             heuristic = self._heuristic() if self.pam else None
             told = self._refinement, self._tail, stop, self._observed, heuristic
-            return result_of(search, self.terms, *told)
+            run = result_of(search, self.terms, *told)
+            return replace(run, verified=self.artifact.verified)
         finally:
             search.let_go()
 

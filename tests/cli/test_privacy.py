@@ -193,6 +193,9 @@ def test_a_run_that_depends_on_raw_input_claims_nothing(tcc: Tcc, artifact: Path
     found = tcc("validate", ledger, "--artifact", artifact)
     assert found.code == 0
     assert "nothing is stated" in found.out
+    reason = "the raw input decided the grammar or the models, so nothing is certified"
+    assert reason in found.out
+    assert f"NoCert: {reason}" in tcc("run", artifact, *told, "--overwrite").out
 
 
 def test_a_tcc_toml_may_say_delta_and_scope(tcc: Tcc, tmp_path: Path) -> None:

@@ -37,6 +37,8 @@ def test_without_verification_nothing_is_claimed(tcc: Tcc, artifact: Path) -> No
     ended = tcc("run", artifact, *SEED, "--no-verify", "--json")
     assert ended.code == 2
     assert json.loads(ended.out)["claim_type"] == "NoCert"
+    said = tcc("run", artifact, *SEED, "--no-verify").out
+    assert "NoCert: the artifact was not verified, so nothing is certified" in said
 
 
 @pytest.mark.parametrize("options", [("--no-verify",), ("--checked", "00" * 32)])

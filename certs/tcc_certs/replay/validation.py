@@ -395,8 +395,20 @@ def _no_claim_text(run: ReplayedRun) -> str:
         return "valid, no claim: the run replays, and shows nothing about other plans"
     if run.policy.law != "softmax":
         return "valid, no claim: the run replays; its keys bound nothing"
+    if top.key <= incumbent:
+        value, reason = format_q64(incumbent), _no_claim_reason(run)
+        return f"valid, no claim: the run replays; no key left exceeds V = {value}, but {reason}"
     gap = format_q64(top.key - incumbent)
     return f"valid, no claim: the run replays; another plan may score up to {gap} above V"
+
+
+def _no_claim_reason(run: ReplayedRun) -> str:
+    """Why a run that its stop rule ended claims nothing."""
+    if run.header.raw:
+        return "the raw input decided the grammar or the models, so nothing is certified"
+    if run.header.claim_type == NO_CERT:
+        return "the ledger claims nothing from its first line"
+    return "a guard took the claim away"
 
 
 def _chosen_text(trust: Trust | None) -> str:

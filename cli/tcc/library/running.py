@@ -195,6 +195,10 @@ def _why(run: Run) -> str:
         return "what plans cost could not all be asked (--quotes, caps); nothing is claimed"
     if run.guards:
         return f"{', '.join(str(guard) for guard in run.guards)}; nothing is claimed"
+    if run.raw_input_dependent:
+        return "the raw input decided the grammar or the models, so nothing is certified"
+    if not run.verified:
+        return "the artifact was not verified, so nothing is certified"
     return "this mode claims nothing of the plans that it did not visit"
 
 

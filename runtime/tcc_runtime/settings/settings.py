@@ -102,10 +102,20 @@ class Settings:
     )
     inflate: str = field(
         default="1",
-        metadata={"about": "stress test: multiply race counts by this decimal", "least": 1},
+        metadata={
+            "about": "stress test: multiply the race count of each state by this decimal, from the "
+            "last states up, and round it up to a whole number; a last state has the count 1 or "
+            "little more, so a small factor is coarse",
+            "least": 1,
+        },
     )
     truncate: int | None = field(
-        default=None, metadata={"about": "search only plans of at most this many calls", "least": 0}
+        default=None,
+        metadata={
+            "about": "search only plans of at most this many calls; over a large grammar such "
+            "a run may write gigabytes of ledger; --max-expansions bounds it",
+            "least": 0,
+        },
     )
     tau: str = field(
         default="1", metadata={"about": "tau of the fallback's value, a decimal", "above": 0}

@@ -71,7 +71,22 @@ def test_a_claim_over_ranges_says_that_it_holds_whatever_a_plan_costs():
             "; it found no plan, and does not show there is none",
         ),
         ({"mode": "fallback"}, "; its keys bound nothing"),
-        ({"silent": True}, "; another plan may score up to {gap} above V"),
+        ({"keys": "anchored", "max_expansions": 5}, "; another plan may score up to {gap} above V"),
+        (
+            {"silent": True},
+            "; no key left exceeds V = {value}, but the ledger claims nothing from its first line",
+        ),
+        (
+            {"silent": True, "header": (("privacy_scope", "raw_input_dependent"),)},
+            (
+                "; no key left exceeds V = {value}, but the raw input decided the grammar or the "
+                "models, so nothing is certified"
+            ),
+        ),
+        (
+            {"alpha": "1", "top": 3},
+            "; no key left exceeds V = {value}, but a guard took the claim away",
+        ),
         ({"silent": True, "top": 13}, ", and shows nothing about other plans"),
         ({"silent": True, "top": 14}, ", and shows nothing about other plans"),
     ],
@@ -81,7 +96,8 @@ def test_without_a_claim_it_is_said_what_is_not_shown(told, due):
     records = reference_records(small(), **told)
     found = validate(chained(records), small())
     assert (found.verdict, found.claim_upheld) == (0, False)
-    expected = due.format(gap=records[-1].get("gap"))
+    plans = records[-1]["plans"]
+    expected = due.format(gap=records[-1].get("gap"), value=plans[-1]["value"] if plans else "")
     assert found.summary == f"valid, no claim: the run replays{expected}"
 
 
