@@ -19,9 +19,10 @@ from datetime import UTC, datetime, timedelta, timezone
 from fractions import Fraction
 from typing import Any
 
-from tcc_certs.policy import nodes as n
-from tcc_certs.policy.core import Core
+from tcc_certs.policy import forms, nodes as n
+from tcc_certs.policy.core import Core, Learned
 from tcc_certs.policy.history import ANSWERED, DONE, FAILED, Call
+from tcc_certs.policy.kinds import Kinds, walk
 
 Choose = Callable[[Sequence[Any]], Any]
 Truth = bool | None
@@ -354,6 +355,7 @@ class Oracle:
         assert self._restricted is not None and env.this is not None
         on, where = self._restricted
         tools = self.tools(on)
+        where = tuple([one for one in where if not self._may_change(on, one)])
         last = -1
         for call in self._calls:
             other = Item(call, is_call=True)
@@ -366,6 +368,17 @@ class Oracle:
                 last = max(last, call.at)
         items = [item for item in found.items if item.call is not None and item.call.at > last]
         return self._some(Collection(items))
+
+    def _may_change(self, on: n.Node, condition: n.Node) -> bool:
+        """Whether a condition of the filter uses calls, lists, `now` or a learned attribute."""
+        kinds = Kinds(self._core)
+        learned = {one.name for one in self._core.given if isinstance(one, Learned)}
+        return any(
+            isinstance(form, forms.Source | forms.Now)
+            or (isinstance(form, forms.Attribute) and form.name in learned)
+            for part in kinds.rule(n.Forbid(on=on, where=(condition,))).where
+            for form in walk(part)
+        )
 
     def _keys(self, node: n.Node, env: Env) -> list[str]:
         """The fields of the call being decided that a filter compares with the element's."""
