@@ -23,7 +23,10 @@ from tests.campaigns.kernel_mutation import unseen_when_imported, unseen_when_lo
 from tests.campaigns.mutations import PACKAGE, Change, Mutant, function_at, shown
 
 MODULES = ("policy/meaning.py", "policy/history.py")
-TESTS = [["certs/policy/test_rules.py", "certs/policy/test_meaning.py"], ["oracle_meaning"]]
+TESTS = [
+    ["certs/policy/test_rules.py", "certs/policy/test_meaning.py", "certs/policy/test_history.py"],
+    ["oracle_meaning"],
+]
 # Mutants that no test can see, by their function and text, with the reason.
 EQUIVALENT: dict[tuple[str, str], str] = {}
 
@@ -97,26 +100,25 @@ def _line_of(node: ast.AST) -> int:
 
 
 def _skipped(tree: ast.Module) -> Iterator[ast.AST]:
-    """Parts that mean nothing when the module runs: annotations, texts, aliases of types."""
+    """Parts without a meaning of their own: annotations, texts, decorators, `strict` of `zip`."""
     for node in ast.walk(tree):
-        parts: list[ast.AST | None] = []
+        parts: list[ast.AST | None] = [*getattr(node, "decorator_list", ())]
         match node:
             case ast.FunctionDef():
-                parts = [
-                    node.returns,
-                    *[a.annotation for a in node.args.args + node.args.kwonlyargs],
-                ]
+                arguments = node.args.args + node.args.kwonlyargs
+                parts += [node.returns, *[one.annotation for one in arguments]]
+                if "Truth" not in ast.unparse(node.returns or ast.Constant(None)):
+                    yield from [one for one in ast.walk(node) if isinstance(one, ast.Return)]
             case ast.AnnAssign():
-                parts = [node.annotation]
-                is_alias = (
-                    isinstance(node.annotation, ast.Name) and node.annotation.id == "TypeAlias"
-                )
-                parts += [node.value] if is_alias else []
-            case ast.ClassDef():
-                if any(isinstance(base, ast.Name) and base.id == "Protocol" for base in node.bases):
-                    parts = [node]
-            case ast.Expr(value=ast.Constant()) | ast.Raise() | ast.Import() | ast.ImportFrom():
-                parts = [node]
+                parts += [node.annotation]
+                parts += [node.value] if ast.unparse(node.annotation) == "TypeAlias" else []
+            case ast.ClassDef(bases=[ast.Name(id="Protocol")]):
+                parts += [node]
+            case (
+                ast.keyword(arg="strict") | ast.Raise() | ast.Import() | ast.ImportFrom()
+                | ast.Expr(value=ast.Constant())
+            ):  # fmt: skip
+                parts += [node]
         for part in parts:
             if part is not None:
                 yield from ast.walk(part)

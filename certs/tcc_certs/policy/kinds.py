@@ -1773,7 +1773,8 @@ def kind_of_type(declared: FieldType) -> Kind:
         case DateType(zone=zone):
             return Kind(name="date", minutes=zone)
         case ListType(of=of, most=most):
-            return Kind(name="list", of=kind_of_type(of), most=min(most, MOST_ELEMENTS))
+            most = max(1, min(most, MOST_ELEMENTS))
+            return Kind(name="list", of=kind_of_type(of), most=most)
         case RecordType(fields=members):
             return Kind(name="record", members=tuple([(m.name, _kind_of(m)) for m in members]))
         case NullableType(of=of):

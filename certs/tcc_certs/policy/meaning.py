@@ -72,7 +72,8 @@ class Member(NamedTuple):
 
     Attributes:
         sure: whether it is surely in the source, or only maybe.
-        many: how many unknown rows it may stand for; 0: it is one element.
+        many: how many unknown rows it may stand for, and then it is not sure; 0: it is one
+            element.
         cut: whether it is older than the candidates that are looked at.
     """
 
@@ -207,10 +208,10 @@ class Evaluation:
         found: Truth = True
         kept = self._bound
         self._bound = self._bound_of(of)
-        for element, sure, many, cut in members.items:
+        for element, sure, _, cut in members.items:
             self._elements[of.level] = element
             truth = None if cut else self.all_of(conditions, negative)
-            if truth is False and sure and not many:
+            if truth is False and sure:
                 found = False
             elif truth is not True:
                 found = found and None
@@ -221,9 +222,9 @@ class Evaluation:
         if members.missing or value[0] in _NO_VALUE:
             return None
         found: Truth = False
-        for element, sure, many, _ in members.items:
+        for element, sure, _, _ in members.items:
             equal = compare("=", value, _value_of(element))
-            if equal is True and sure and not many:
+            if equal is True and sure:
                 return True
             if equal is not False:
                 found = None
@@ -318,7 +319,7 @@ class Evaluation:
             before = len(items)
             many, times = member.many, max(1, member.many)
             if value[0] == "unknown":
-                many = many if most is None else times * max(1, most)
+                many = many if most is None else times * most
                 items.append(Member(Row(UNKNOWN, call), False, many))
                 sizes.append(max(1, many))
             elif most is None:
@@ -347,9 +348,8 @@ class Evaluation:
         if value[0] == "missing":
             return Members([], True), 0
         if value[0] == "unknown":
-            many = max(1, most)
-            looked = self._cut(many) == many  # no element is looked at if some may be beyond
-            return Members([Member(Row(UNKNOWN), False, many)]), int(looked)
+            looked = self._cut(most) == most  # no element is looked at if some may be beyond
+            return Members([Member(Row(UNKNOWN), False, most)]), int(looked)
         elements = value[1] if value[0] == "l" else ()
         return Members([Member(Row(one), True) for one in elements]), self._cut(len(elements))
 
@@ -373,9 +373,9 @@ class Evaluation:
             return self._picks[source]
         members = self.members(source, False, False)
         candidates: list[Element | None] = []
-        for element, sure, many, _ in reversed(members.items):
+        for element, sure, _, _ in reversed(members.items):
             candidates.append(element)
-            if sure and not many:
+            if sure:
                 break
         else:
             candidates.append(None)
@@ -420,9 +420,7 @@ class Evaluation:
                 return self._elements[level]
             case forms.CallOf(inner):
                 holder = self._holder(inner)
-                if isinstance(holder, Row):
-                    return holder.call if holder.call is not None else UNKNOWN
-                return holder
+                return _call_of(holder) if isinstance(holder, Row) else holder
             case forms.Last(source):
                 element = self._last(source)
                 return MISSING if element is None else element
@@ -442,16 +440,16 @@ class Evaluation:
             return MISSING
         many = any(member.many for member in members.items)
         if not distinct:
-            low = sum([member.sure and not member.many for member in members.items])
+            low = sum([member.sure for member in members.items])
             return between("n", low, None if many else len(members.items))
         sure, known, unknown = set(), set(), 0
-        for element, is_sure, is_many, _ in members.items:
+        for element, is_sure, _, _ in members.items:
             value = _value_of(element)
             if value[0] in _NO_VALUE or value[0] == "*":
                 unknown += 1
                 continue
             known.add(value)
-            if is_sure and not is_many:
+            if is_sure:
                 sure.add(value)
         return between("n", len(sure), None if many else len(known) + unknown)
 
@@ -466,7 +464,7 @@ class Evaluation:
             for element, sure, many, cut in members.items:
                 self._elements[of.level] = element
                 ends = None if cut and of.height else _ends(self._alone(term))
-                if many or ends is None or ends[0] != "n" or None in ends[1:]:
+                if many or ends is None or None in ends[1:]:
                     return UNKNOWN
                 low += ends[1] if sure else min(ends[1], 0)
                 high += ends[2] if sure else max(ends[2], 0)
@@ -497,7 +495,7 @@ class Evaluation:
 
 
 def _some(members: Members) -> Truth:
-    if any(member.sure and not member.many for member in members.items):
+    if any(member.sure for member in members.items):
         return True
     return None if members.items or members.missing else False
 
@@ -627,13 +625,13 @@ def arithmetic(operator: str, one: State, other: State) -> State:
     """The sum, difference, product, ``min`` or ``max`` of two states."""
     ends, others = _ends(one), _ends(other)
     if ends is None or others is None:
-        return MISSING if "missing" in (one[0], other[0]) else UNKNOWN
+        return UNKNOWN
     (kind, low, high), (other_kind, least, most) = ends, others
     if operator in ("min", "max"):
         pick = _lesser if operator == "min" else _greater
         return between(kind, pick(low, least, True), pick(high, most, False))
     if operator == "*":
-        if {kind, other_kind} != {"n"} or None in (low, high, least, most):
+        if None in (low, high, least, most):
             return UNKNOWN
         products = [low * least, low * most, high * least, high * most]
         return between("n", min(products), max(products))
@@ -662,36 +660,33 @@ def _greater(one: Any, other: Any, is_low: bool) -> Any:
 
 def extreme(members: Members, greatest: bool) -> State:
     """The least or greatest value of the members; an unknown value may be any number."""
-    if members.missing:
-        return MISSING
     sure, maybe = [], []
     unknown = unknown_sure = False
     kinds: set[str] = set()
     for element, is_sure, many, _ in members.items:
-        ends = _ends(_value_of(element))
-        if ends is None or many:
+        kind, value = _value_of(element)
+        if many or kind not in ("n", "t"):
             unknown = True
-            unknown_sure = unknown_sure or (is_sure and not many)
+            unknown_sure = unknown_sure or is_sure
             continue
-        kinds.add(ends[0])
-        maybe.append(ends[1])
+        kinds.add(kind)
+        maybe.append(value)
         if is_sure:
-            sure.append(ends[1])
+            sure.append(value)
     if not sure and not unknown_sure:
         return MISSING
     if len(kinds) != 1:
         return UNKNOWN
-    kind = kinds.pop()
     pick = max if greatest else min
     near = pick(sure) if sure else None  # the result is at least as extreme
     far = None if unknown else pick(maybe)
-    return between(kind, near, far) if greatest else between(kind, far, near)
+    return between(kinds.pop(), *((near, far) if greatest else (far, near)))
 
 
 def clock(function: str, state: State, zone: int) -> State:
     """``hour``, ``weekday`` or ``day`` of a time, `zone` minutes ahead of UTC."""
     if state[0] != "t":
-        return MISSING if state[0] == "missing" else UNKNOWN
+        return UNKNOWN
     days, of_day = divmod(state[1] + zone * 60_000, _DAY)
     if function == "hour":
         return "n", of_day // 3_600_000
@@ -820,9 +815,8 @@ class Policy:
         if evaluation.all_of(rule.where) is False:
             return None
         key = tuple([evaluation.term(term) for term in rule.per])
-        known = not any(state[0] in ("unknown", "missing", "between", "*") for state in key)
         amount = 1 if rule.field is None else call.arguments[rule.field][1]
-        return Draw(call, key if known else None, amount)
+        return Draw(call, None if UNKNOWN in key else key, amount)
 
     def _over(self, number: int, history: History, call: Call, now_ms: int) -> str:
         """The code by which a limit refuses a call."""
@@ -864,7 +858,7 @@ class Policy:
             if call.outcome in (FAILED, ANSWERED):
                 continue
             evaluation = Evaluation(history, call, now_ms)
-            if evaluation.all_of(rule.where, negative=True) is False:
+            if evaluation.all_of(rule.where) is False:
                 continue
             if not self._is_paid(rule, evaluation, history, call):
                 due = None if rule.within is None else call.at_ms + rule.within
@@ -883,7 +877,7 @@ class Policy:
         """The numbers of the statements that keep the session from finishing, in order."""
         found = {debt.statement for debt in self.debts(history, now_ms)}
         for number, rule in enumerate(self.rules):
-            if rule.kind != "require" or rule.tools is not None or rule.then is None:
+            if rule.tools is not None or rule.then is None:
                 continue
             if Evaluation(history, None, now_ms).truth(rule.then) is not True:
                 found.add(number)
@@ -938,4 +932,4 @@ def _total(calls: Sequence[Call], what: str, amounts: Mapping[str, _Table], deci
 def _may_be(states: Sequence[State], values: Sequence[State]) -> bool:
     """Whether listed fields may have these values."""
     pairs = zip(states, values, strict=True)
-    return all(one in (UNKNOWN, other) or one[0] == other[0] == "*" for one, other in pairs)
+    return all(one in (UNKNOWN, other) for one, other in pairs)

@@ -59,9 +59,20 @@ def test_nothing_else_is_known_of_an_unlisted_value() -> None:
     assert told.truth("count(distinct(s.status)) = 2", k="1") is None
     assert told.truth("count(distinct(s.status)) in 0 .. 2", k="1") is True
     assert told.truth('last(s).status ~ ".*"', k="1") is None
+    assert told.truth("last(s).status = k", k="other") is None
+    assert told.truth("k = last(s).status", k="other") is None
+    assert told.truth("k = last(s).status", k="open") is False
     told.done("s", {"status": "open", "same_again": "lost"})
     assert told.truth("last(s).status = last(s).same_again", k="1") is False
     assert told.truth("last(s).same_again = last(s).status", k="1") is False
+
+
+def test_an_unlisted_value_is_not_null_where_null_is_listed() -> None:
+    told = Told("tool x\ntool s gives (v: null | p | *)")
+    told.done("s", {"v": "lost"})
+    assert told.truth("last(s).v = null") is False
+    told.done("s", {"v": None})
+    assert told.truth("last(s).v = null") is True
 
 
 def test_an_unlisted_value_has_no_order() -> None:

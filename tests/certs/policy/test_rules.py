@@ -77,7 +77,8 @@ def test_a_list_that_is_absent_is_empty(told: Told) -> None:
 def test_a_list_of_a_missing_element_is_unsure(told: Told) -> None:
     for text in ('every last(a).l(it = "1")', "no last(a).l", "count(last(a).l) >= 0",
                  '"1" in last(a).l', "sum(last(a).o, q) >= 0", "last(last(a).l) = null",
-                 "count(distinct(last(a).l)) >= 0", "max(last(a).o.q) = null"):  # fmt: skip
+                 "count(distinct(last(a).l)) >= 0", "max(last(a).o.q) = null",
+                 "last(a.o).k = null", "last(a.o).p = null"):  # fmt: skip
         assert told.truth(text, k="1") is None
 
 
@@ -157,7 +158,8 @@ def test_arithmetic(told: Told) -> None:
 def test_times_and_durations(told: Told) -> None:
     told.now = 3 * DAY + HOUR
     at = "1970-01-03T01:30:00+00:30"  # 2 days and an hour
-    for text in ("now - t = 1 d", "t + 1 d = now", "now - 24 h = t", "now - t < 2 d", "t < now",
+    for text in ("now - t = 1 d", "t + 1 d = now", "1 d + t = now",
+                 "now - 24 h = t", "now - t < 2 d", "t < now",
                  'day(t) = "1970-01-03"', "hour(t) = 1", 'hour(t, "-02:00") = 23',
                  'weekday(t) = 6', 'weekday(t, "-02:00") = 5', 'day(t, "-02:00") = "1970-01-02"',
                  't = "1970-01-03T01:00:00Z"', 't > "1970-01-03"', "2 * 30 m = 1 h",
@@ -187,6 +189,9 @@ def test_the_arms_of_a_match() -> None:
     assert told.truth("match last(a).v { p: 1, else: 2 } in 1 .. 2", k="1") is None
     told.done("a", {"v": "undeclared"})
     assert told.truth("match last(a).v { p: 1, else: 1 } = 1", k="1") is None
+    told.lost("a")
+    assert told.truth("match count(a) { 1: 5, else: 6 } = 5", k="1") is None
+    assert told.truth("match count(a) { 3: 5, else: 6 } = 6", k="1") is True
 
 
 def test_a_pattern_matches_the_whole_text(told: Told) -> None:
@@ -236,6 +241,8 @@ def test_a_call_whose_filter_is_unsure_is_maybe_in_a_collection(told: Told) -> N
     assert told.truth("every a(n = null)", k="1") is False
     assert told.truth("every a(n > 2)(n = 2)", k="1") is None
     assert told.truth("every a(n != null, n > 2)(n = 3)", k="1") is True
+    told.done("a", k="1")
+    assert told.truth("every a(n = 1)", k="1") is False
 
 
 @pytest.mark.parametrize("outcome", [LOST, "open"])
@@ -284,6 +291,16 @@ def test_an_error_that_was_read_enters_no_term(told: Told) -> None:
     for text in ("count(a) = 1", "not (count(a) != 1)", "last(a).n = 1", "not (last(a).n != 1)",
                  "sum(a.n) = 1", "max(a.n) = 1", "not (sum(a, n) != 1)"):  # fmt: skip
         assert told.truth(text, k="1") is True
+
+
+def test_an_error_that_was_read_blocks_in_the_filter_of_a_term(told: Told) -> None:
+    told.done("a", {"m": 1, "l": ["1"]}, k="1", n=1)
+    told.answered("b", k="1")
+    for text in ("last(a(no b)).n = 1", "count(a(no b)) = 1", "sum(a(no b).n) = 1",
+                 "sum(a(no b), n) = 1", "max(a(no b).n) = 1",
+                 "count(distinct(a(no b).l)) = 1"):  # fmt: skip
+        assert told.truth(text, k="1") is None
+        assert told.truth(text.replace("no b", "not no b"), k="1") is not True
 
 
 def test_an_error_that_was_read_is_no_mark(told: Told) -> None:
@@ -572,6 +589,9 @@ def test_a_count_is_between_the_sure_elements_and_all(told: Told) -> None:
     assert told.truth("3 > count(a)", k="1") is True
     assert told.truth("count(a) in 1 .. 2", k="1") is True
     assert told.truth("count(a) * 2 + 1 in 3 .. 5", k="1") is True
+    for text in ("count(a) * 2 = 2", "count(a) * 2 = 4", "1 - count(a) = 0", "1 - count(a) = -1",
+                 "count(a) + 1 = 2", "count(a) + 1 = 3"):  # fmt: skip
+        assert told.truth(text, k="1") is None
     assert told.truth("10 - count(a) in 8 .. 9", k="1") is True
     assert told.truth("-count(a) in -2 .. -1", k="1") is True
     assert told.truth("max(count(a), 2) = 2", k="1") is True
@@ -654,6 +674,7 @@ def test_a_maybe_element_adds_anything_up_to_its_value_to_a_sum(told: Told) -> N
     assert told.truth("sum(a.n) in -2 .. 5", k="1") is True
     assert told.truth("sum(a.n) < -2", k="1") is False
     assert told.truth("sum(a(n > 0).n) in 2 .. 5", k="1") is True
+    assert told.truth("sum(a.n) = 5", k="1") is None
     told.lost("a", k="1")
     assert told.truth("sum(a.n) in -2 .. 5", k="1") is True  # absent: no row
     assert told.truth("sum(a, n) in -2 .. 5", k="1") is None
@@ -670,6 +691,39 @@ def test_a_sum_of_a_term_takes_each_element(told: Told) -> None:
     assert told.truth('sum(a(k = "2"), n) = 3', k="1") is True
     told.lost("b", k="1")
     assert told.truth("sum(a, n * last(b).m) = 50", k="1") is None
+    assert told.truth("sum(a, count(b)) in 2 .. 4", k="1") is True
+    assert told.truth("sum(a, count(b)) = 4", k="1") is None
+    assert told.truth("sum(a, count(b)) = 2", k="1") is None
+    assert told.truth("sum(a, -count(b)) in -4 .. -2", k="1") is True
+    assert told.truth("sum(a, -count(b)) = -4", k="1") is None
+    told.lost("a", k="1", n=3)
+    assert told.truth("sum(a, count(b)) in 2 .. 6", k="1") is True
+    assert told.truth("sum(a, count(b)) = 6", k="1") is None
+    assert told.truth("sum(a, -count(b)) = -6", k="1") is None
+    assert told.truth("sum(a, -count(b)) >= -1", k="1") is False
+    assert told.truth("sum(a, count(l)) >= 0", k="1") is None
+
+
+def test_a_term_with_more_combinations_than_are_looked_at_is_unknown(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(meaning, "MAX_COMBINATIONS", 2)
+    told.done("a", k="1", n=2)
+    told.done("b", {"m": 1}, k="1")
+    assert told.evaluated("sum(a, last(a).n) = 2", k="1") == (True, False)
+    for _ in range(2):
+        told.lost("a", k="1", n=2)
+    assert told.evaluated("sum(b, last(a).n) = 2", k="1") == (None, True)
+
+
+def test_many_unknown_rows_with_a_known_field_of_their_call(told: Told) -> None:
+    told.done("a", {"o": [{"p": "1"}]}, k="1", n=2)
+    told.lost("a", k="1", n=3)
+    assert told.truth("sum(a.o.n) <= 100", k="1") is None
+    assert told.truth("max(a.o.n) <= 3", k="1") is None
+    assert told.truth("max(a.o.n) >= 2", k="1") is True
+    assert told.truth("count(a.o.n) <= 2", k="1") is None
+    assert told.truth("every a.o.n(it in 2 .. 3)", k="1") is True
 
 
 def test_distinct_values(told: Told) -> None:
@@ -731,6 +785,13 @@ def test_nulls_in_a_list_are_unknown_numbers() -> None:
     told.lost("x", l=[3])
     assert told.truth("max(x.l) >= 3", l=[]) is None
     assert told.truth("max(x.l) = max(x.l)", l=[]) is None
+    assert told.truth("min(max(x.l), 1) <= 1", l=[]) is True  # a number, if an unknown one
+    told.lost("x", l=[None])
+    assert told.truth("min(max(x.l), 1) <= 1", l=[]) is True
+    maybe = Told("tool x(l: list of number or null)")
+    maybe.lost("x", l=[None])
+    maybe.lost("x", l=[3])
+    assert maybe.truth("min(max(x.l), 1) <= 1", l=[]) is None
     assert told.truth("sum(l) = 2", l=[2, None]) is None
     assert told.truth("count(distinct(l)) = 2", l=[2, None]) is True
 
@@ -911,10 +972,8 @@ def test_the_bound_of_a_limit_is_a_term_over_the_call_being_decided() -> None:
 def test_a_limit_across_sessions_counts_the_calls_of_all() -> None:
     core = core_of(SHOP + "limit count(pay within 1 h) per k <= 2 across sessions\n"
                    "limit count(pay) per k <= 2 in session")  # fmt: skip
-    one, other = Told(core), Told(core)
-    for first, second in zip(one.courses, other.courses, strict=True):
-        account: dict[int, list[meaning.Draw]] = {}
-        first.history._account = second.history._account = account
+    accounts: list[dict[int, list[meaning.Draw]]] = [{}, {}]
+    one, other = Told(core, accounts), Told(core, accounts)
     one.done("pay", k="1", n=1)
     other.done("pay", k="1", n=1)
     for told in (one, other):
@@ -975,6 +1034,13 @@ def test_an_attribute_is_learned_from_the_field_of_any_of_its_tools() -> None:
     assert told.truth('session.who = "7"', "y", k="1") is None
 
 
+def test_nothing_is_learned_from_a_call_that_is_not_done() -> None:
+    told = Told(SHOP + "tool y(k: text)\ngiven first from other.k")
+    for outcome in (FAILED, ANSWERED, LOST):
+        told.add("other", outcome, k="7")
+    assert told.truth('session.first = "7"', "y", k="1") is None
+
+
 def test_a_value_that_is_not_listed_is_not_learned() -> None:
     told = Told("tool x\ntool s gives (v: p | q | *)\ngiven g from s.v")
     told.done("s", {"v": "z"})
@@ -1028,6 +1094,17 @@ def test_an_error_that_was_read_pays_nothing() -> None:
     told.done("book", k="1")
     told.answered("pay", k="1")
     assert told.unmet() == [0]
+    told.done("pay", k="1")
+    assert told.unmet() == []
+
+
+def test_an_unknown_answer_is_not_the_same_as_an_absent_one() -> None:
+    told = Told(OWE + "after book owe pay(same ref)")
+    told.done("book", {"ref": 5}, k="1")  # a number is no text
+    told.done("pay", k="1")
+    assert told.unmet() == [0]
+    told = Told(OWE + "after book owe pay(same ref)")
+    told.done("book", {}, k="1")
     told.done("pay", k="1")
     assert told.unmet() == []
 
@@ -1122,6 +1199,26 @@ def test_a_set_written_with_any_has_the_tools_that_have_the_fields() -> None:
     assert told.refused("x", k="2") == ["R202"]
 
 
+def test_statements_over_many_tools() -> None:
+    names = [f"t{at}" for at in range(100)]
+    tools = "".join(f"tool {name}\n" for name in names)
+    told = Told(tools + "forbid t7\nbefore any require no t3\nbefore any - t5 require no t4")
+    assert [told.refused(name) for name in ("t7", "t5", "t6")] == [["R202"], [], []]
+    told.done("t4")
+    assert [told.refused(name) for name in ("t7", "t5", "t6")] == [["R202"] * 2, [], ["R202"]]
+    told.done("t3")
+    found = [[one.statement for one in told.refusals(name)] for name in ("t7", "t5", "t6")]
+    assert found == [[0, 1, 2], [1], [1, 2]]
+
+
+def test_only_limits_draw() -> None:
+    told = Told(BASE + "before x require no b\nlimit count(x) <= 3\nlimit count(x | a) <= 3")
+    history = told.courses[0].history
+    for tool, limits in (("x", {1, 2}), ("a", {2}), ("b", set())):
+        at = told.open(tool, k="1")
+        assert told.policy.draws(history, history.calls[at], 0).keys() == limits
+
+
 def test_arguments_of_another_type_are_no_call(told: Told) -> None:
     with pytest.raises(Rejected):
         told.refused("x", k=5)
@@ -1195,6 +1292,23 @@ def test_arguments_of_every_type_are_keys_but_records(
 
 
 @pytest.mark.usefixtures("few")
+def test_an_absent_side_leaves_the_other_keys(told: Told) -> None:
+    told.done("a", k="1", n=1)
+    for _ in range(3):
+        told.done("a", k="1")
+    assert told.evaluated("a(same n)", k="1", n=1) == (True, False)
+    assert told.evaluated("a(n = this.n)", k="1", n=1) == (None, True)
+    told.done("a", k="2")
+    for text in ("a(n = this.n, k = this.k)", "a(n = this.n, same k)"):
+        assert told.evaluated(text, k="2") == (None, False)
+    told = Told(BASE)
+    told.done("a", k="1")
+    for _ in range(3):
+        told.done("a", k="1", f=True)
+    assert told.evaluated("a(n = this.n, same f)", k="1") == (None, False)
+
+
+@pytest.mark.usefixtures("few")
 def test_calls_outside_the_window_are_no_candidates(told: Told) -> None:
     for _ in range(3):
         told.done("a", k="1")
@@ -1241,6 +1355,41 @@ def test_elements_of_a_list_beyond_the_bound_are_maybe_elements(told: Told) -> N
 
 
 @pytest.mark.usefixtures("few")
+def test_rows_count_even_if_they_are_unknown_or_absent(told: Told) -> None:
+    for _ in range(3):
+        told.lost("a", k="1")
+    assert told.evaluated("no a.m(it = 1)", k="1") == (None, False)
+    assert told.evaluated("every a.m(1 = 1)", k="1") == (True, False)
+    told.done("a", {}, k="1")
+    assert told.evaluated("every a.m(1 = 1)", k="1") == (None, True)
+
+
+@pytest.mark.usefixtures("few")
+def test_what_a_part_of_a_union_does_not_look_at_is_cut(told: Told) -> None:
+    told.done("a", {"m": 1}, k="1")
+    for _ in range(2):
+        told.done("a", {}, k="1")
+    assert told.evaluated("every (a.m | b.m)(1 = 1)", k="1") == (True, False)
+    told.done("a", {}, k="1")
+    assert told.evaluated("every (a.m | b.m)(1 = 1)", k="1") == (None, True)
+    assert told.evaluated("every (b.m | a.m)(it = 2)", k="1") == (None, True)
+
+
+def test_unknown_lists_inside_unknown_lists_count_with_the_product(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for bound, is_cut in ((8, True), (9, False)):
+        monkeypatch.setattr(meaning, "BOUNDS", (bound, 1, 1))
+        told = Told("tool x\ntool a gives (o: list max 3 of (l: list max 3 of text))")
+        told.lost("a")
+        assert told.evaluated('a.o.l(it = "1")')[1] == is_cut
+        told = Told("tool x\ntool a gives (o: list max 4 of (l: list max 2 of text))")
+        told.lost("a")
+        assert told.evaluated('a.o.l(it = "1")') == (None, False)
+        assert told.evaluated("a.o") == (None, False)
+
+
+@pytest.mark.usefixtures("few")
 def test_a_refusal_by_a_cut_source_is_r207() -> None:
     told = Told(BASE + "before x require no a(n < 2)\nforbid b(a(n < 2))")
     for _ in range(3):
@@ -1260,6 +1409,7 @@ def test_a_sum_with_sources_does_not_look_at_cut_elements(told: Told) -> None:
 
 
 def test_the_bounds_are_powers_of_two() -> None:
+    assert meaning.MAX_STEPS == 2**20
     assert meaning.BOUNDS == (2**20, 2**10, 2**7)
     assert meaning.MAX_COMBINATIONS == 2**10
 
@@ -1314,6 +1464,23 @@ def test_a_total_takes_the_least_of_the_call_being_decided_and_the_most_of_other
     told.done("look", k="1")
     assert total() == 73
     assert told.refused("buy", k="1", size="big", gift="yes") == []
+
+
+def test_calls_that_no_plan_has_cost_nothing() -> None:
+    told = Told("tool x(k: text)\nlimit price <= 0\nlimit cost <= 0.5\nlimit latency <= 0")
+    told.done("x", k="1")
+    assert told.refused("x", k="1") == []
+
+
+def test_costs_are_in_nano_units_and_take_the_high_end() -> None:
+    core = core_of("tool x(k: text)\nlimit cost <= 0.5\nlimit epsilon <= 3")
+    one = replace(call(0, (), 0), cost_low=1, cost_high=250_000_000, epsilon=10**9)
+    told = Told(replace(core, calls=(one,)))
+    assert told.refused("x", k="1") == []
+    told.done("x", k="1")
+    assert told.refused("x", k="1") == []
+    told.done("x", k="1")
+    assert told.refused("x", k="1") == ["R203"]
 
 
 def test_totals_refuse_with_r203() -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from tcc_certs.policy import nodes as n
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.course import Course, answer_states, argument_states
-from tcc_certs.policy.history import ANSWERED, DONE, FAILED, LOST, OPEN, Call
+from tcc_certs.policy.history import ANSWERED, DONE, FAILED, LOST, OPEN, Call, Draw
 from tcc_certs.policy.kinds import Kinds
 from tcc_certs.policy.meaning import Evaluation, Policy
 from tests.oracle_meaning.written import condition_of, core_of
@@ -23,15 +23,18 @@ class Told:
     Every question is asked of both, and the answers have to agree.
 
     Args:
+        accounts: of both forms, the draws on limits across sessions.
         given: the attributes that the session starts with.
     """
 
-    def __init__(self, text: str | Core, **given: Any) -> None:
+    def __init__(
+        self, text: str | Core, accounts: Sequence[dict[int, list[Draw]]] = (), **given: Any
+    ) -> None:
         self.core = core_of(text) if isinstance(text, str) else text
         self.policy = Policy(self.core)
         self.courses = [
-            Course(self.policy, given, indexed=False),
-            Course(self.policy, given, indexed=True),
+            Course(self.policy, given, indexed=indexed, account=account)
+            for indexed, account in zip((False, True), accounts or (None, None), strict=True)
         ]
         self.now = 0
 
