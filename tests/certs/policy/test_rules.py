@@ -552,6 +552,18 @@ def test_more_combinations_than_are_looked_at_are_unsure(
     assert told.evaluated("last(a).k = k", k="1") == (None, True)
 
 
+def test_combinations_that_are_still_to_be_looked_at_count(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(meaning, "MAX_COMBINATIONS", 5)
+    told.done("a", k="1")
+    told.lost("a", k="2")
+    for outcome in (DONE, LOST, LOST, LOST, LOST):
+        told.add("b", outcome, k="1")
+    text = 'match last(a).k { "1": last(b).k, else: "1" } = "1"'
+    assert told.evaluated(text, k="1") == (None, True)
+
+
 def test_two_to_the_ten_combinations_are_looked_at(told: Told) -> None:
     for tool in ("a", "b"):
         for at in range(32):
@@ -1032,6 +1044,12 @@ def test_an_attribute_is_learned_from_the_field_of_any_of_its_tools() -> None:
     told.done("other", k="7")
     assert told.truth('session.first = "7"', "y", k="1") is True
     assert told.truth('session.who = "7"', "y", k="1") is None
+
+
+def test_an_attribute_is_learned_from_the_field_of_a_call_that_is_named_first() -> None:
+    told = Told(SHOP + "tool y(k: text)\ngiven first from find.owner | find.k")
+    told.done("find", {"owner": "bob"}, k="1")
+    assert told.truth('session.first = "bob"', "y", k="1") is True
 
 
 def test_nothing_is_learned_from_a_call_that_is_not_done() -> None:
