@@ -564,6 +564,12 @@ def test_combinations_that_are_still_to_be_looked_at_count(
     assert told.evaluated(text, k="1") == (None, True)
 
 
+def test_the_last_call_is_not_null(told: Told) -> None:
+    assert told.truth("last(a) = null", k="1") is None
+    told.done("a", k="1")
+    assert told.truth("last(a) = null", k="1") is False
+
+
 def test_two_to_the_ten_combinations_are_looked_at(told: Told) -> None:
     for tool in ("a", "b"):
         for at in range(32):
@@ -796,6 +802,7 @@ def test_nulls_in_a_list_are_unknown_numbers() -> None:
     told.done("x", l=[None])
     told.lost("x", l=[3])
     assert told.truth("max(x.l) >= 3", l=[]) is None
+    assert told.truth("max(x.l) >= -9", l=[]) is None
     assert told.truth("max(x.l) = max(x.l)", l=[]) is None
     assert told.truth("min(max(x.l), 1) <= 1", l=[]) is True  # a number, if an unknown one
     told.lost("x", l=[None])
@@ -1017,6 +1024,14 @@ def test_a_bound_that_was_cut_refuses_with_r207(monkeypatch: pytest.MonkeyPatch)
     told.done("pay", k="1", n=1)
     told.done("find", k="1")
     assert told.refused("pay", k="1", n=1) == ["R207"]
+
+
+def test_a_sum_of_terms_that_are_not_sure_has_their_least_and_their_most(told: Told) -> None:
+    told.done("a", k="1")
+    told.lost("b", k="1")
+    assert told.truth("sum(a, count(b)) <= 1", k="1") is True
+    assert told.truth("sum(a, count(b)) >= 1", k="1") is None
+    assert told.truth("sum(a, count(b)) <= 0", k="1") is None
 
 
 # Learned attributes.
@@ -1294,6 +1309,7 @@ def test_failed_calls_are_candidates_and_other_keys_are_not(told: Told) -> None:
         ("time", "2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z"), ("text or null", None, "2"),
         ("text", None, "2"), ("list of text", ["1"], ["1", "2"]), ("1 | 2", 1, 2),
         ("list of object (p: text)", [{"p": "1"}], None),
+        ("list of object (p: text) or null", [None, {"p": "1"}], None),
     ],
 )  # fmt: skip
 def test_arguments_of_every_type_are_keys_but_records(
