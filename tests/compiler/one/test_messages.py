@@ -29,7 +29,7 @@ def shown(found: Compiled) -> str:
 
 # Text, code, the text that carets are below, and a part of the hint.
 MISTAKES = [
-    # The mistakes that design 14 lists.
+    # The mistakes that language.md lists.
     ("before refund require find(status = opn)", "TCC205", "opn", "did you mean 'open'?"),
     ("before refund require find(status != opn)", "TCC205", "opn", "did you mean 'open'?"),
     ('before refund require find(status = "opn")', "TCC205", '"opn"', "'open'"),
