@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tcc_certs.core.atoms import Atom, Codes, Exact, read_atom
 from tcc_certs.errors import Code
+from tcc_certs.policy.atoms import Atom, Codes, Exact, read_atom
 from tcc_certs.privacy.accountant import stated, total_of
 from tcc_certs.privacy.curves import ORDERS
 

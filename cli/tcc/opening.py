@@ -30,7 +30,7 @@ from tcc_certs.values.declared import TextType
 from tcc_runtime.artifact.load import Artifact, load
 
 if TYPE_CHECKING:
-    from tcc_certs.core.atoms import Atom
+    from tcc_certs.policy.atoms import Atom
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
     from tcc_runtime.account.account import Account

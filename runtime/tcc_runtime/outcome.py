@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 
-from tcc_certs.core.atoms import Atom
 from tcc_certs.formats.codec import format_decimal
 from tcc_certs.formats.ledger import format_q64
+from tcc_certs.policy.atoms import Atom
 from tcc_certs.privacy.spending import Taken
 from tcc_certs.replay.amounts import SpentAmounts
 from tcc_runtime.guards import SearchGuard, Stop

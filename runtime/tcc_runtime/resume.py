@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tcc_certs.core.atoms import Atom, canonical_atom
 from tcc_certs.errors import Code, ensure, require
 from tcc_certs.formats.codec import Json, encode
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.formats.ledger_schema import check_record
+from tcc_certs.policy.atoms import Atom, canonical_atom
 from tcc_certs.privacy.accountant import RENYI
 from tcc_runtime.account.account import Account
 from tcc_runtime.adapters.adapter import Adapter

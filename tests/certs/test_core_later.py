@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.core.atoms import atom_document
 from tcc_certs.core.derived import call_text
 from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import decode, encode
+from tcc_certs.policy.atoms import atom_document
 from tests.oracle.cores import call, depth, make_core
 
 Document = dict[str, Any]

@@ -11,10 +11,10 @@ import random
 
 import pytest
 
-from tcc_certs.core.atoms import Exact
 from tcc_certs.errors import Code
 from tcc_certs.formats.codec import decode, encode, format_decimal, parse_decimal
 from tcc_certs.kernel import check
+from tcc_certs.policy.atoms import Exact
 from tcc_certs.privacy.accountant import epsilon_text, stated, total_of
 from tcc_certs.privacy.atoms_file import atoms_of
 from tcc_certs.privacy.curves import pure_curve

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.core.atoms import Exact
 from tcc_certs.errors import Rejected
 from tcc_certs.kernel import check
+from tcc_certs.policy.atoms import Exact
 from tcc_certs.privacy.accountant import epsilon_text, stated, total_of
 from tcc_certs.privacy.atoms_file import atoms_of
 from tcc_certs.replay import validate

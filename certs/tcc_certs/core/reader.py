@@ -19,13 +19,13 @@ from typing import Any
 
 from tcc_certs.core import model
 from tcc_certs.core.derived import Owned, call_text, minor_version, read_selection, selection_text
-from tcc_certs.core.expressions import check_rules, read_expression, walk
 from tcc_certs.core.model import Call, CallSet, Core, Expr, Forbid, Limit, Parameter, Require, Tool
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats import codec, schema
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.schema import Check, Known, Table, dropped, maybe, read, row, tagged
 from tcc_certs.limits import MAX_CALLS, MAX_CORE_BYTES
+from tcc_certs.policy.expressions import check_rules, read_expression, walk
 from tcc_certs.values.declared import json_of
 
 MAX_LOOKED_AT = 4 * MAX_CALLS  # calls and values that the limits of a core may look at
@@ -114,7 +114,7 @@ def _parameters(value: Json, path: str, code: Code, known: Known) -> tuple[Param
 
 def _atom(value: Json, path: str, code: Code, _: Known) -> Any:
     """An atom; who reads none has none of its reader to trust, nor to load."""
-    from tcc_certs.core.atoms import canonical_atom
+    from tcc_certs.policy.atoms import canonical_atom
 
     return canonical_atom(value, path, code)
 

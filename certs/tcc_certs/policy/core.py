@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-from tcc_certs.core.model import Call, CallSet, Expr, Model
 from tcc_certs.policy.nodes import Definition, Statement
+from tcc_certs.policy.plans import Call, CallSet, Expr, Model
 from tcc_certs.values.fields import Field
 
 

@@ -18,20 +18,19 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 from unicodedata import normalize
 
-from tcc_certs.core import model
-from tcc_certs.core.atoms import atom_document, canonical_atom
-from tcc_certs.core.expressions import check_rules, parts, read_expression, walk
-from tcc_certs.core.model import Call, CallSet, Expr, Model
 from tcc_certs.errors import Code, Rejected, ensure, is_plain, require
 from tcc_certs.formats import codec, schema
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.schema import Check, Form, Known, Row, Table, maybe, row, tagged
 from tcc_certs.limits import MAX_CALLS, MAX_CORE_BYTES
-from tcc_certs.policy import nodes
+from tcc_certs.policy import nodes, plans as model
+from tcc_certs.policy.atoms import atom_document, canonical_atom
 from tcc_certs.policy.core import Core, Given, Learned, Tool
+from tcc_certs.policy.expressions import check_rules, parts, read_expression, walk
 from tcc_certs.policy.kinds import Fault
 from tcc_certs.policy.meaning import Policy
 from tcc_certs.policy.nodes import MAX_NESTED, NODES, Definition, Duration, Node, Statement
+from tcc_certs.policy.plans import Call, CallSet, Expr, Model
 from tcc_certs.values import places
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType, json_of
 from tcc_certs.values.fields import (

@@ -35,7 +35,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeAlias
 
-from tcc_certs.core.atoms import (
+from tcc_certs.errors import Code, ensure
+from tcc_certs.policy.atoms import (
     Atom,
     Exact,
     Gaussian,
@@ -43,7 +44,6 @@ from tcc_certs.core.atoms import (
     RandomizedResponse,
     SubsampledGaussian,
 )
-from tcc_certs.errors import Code, ensure
 from tcc_certs.privacy import curves
 from tcc_certs.privacy.gaussians import (
     BITS,

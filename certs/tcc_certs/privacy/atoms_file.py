@@ -11,9 +11,9 @@ import json
 from collections.abc import Iterable
 from typing import NoReturn
 
-from tcc_certs.core.atoms import Atom, Codes, read_atom
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
+from tcc_certs.policy.atoms import Atom, Codes, read_atom
 
 MAX_ATOMS = 1000
 MAX_BYTES = 1 << 20

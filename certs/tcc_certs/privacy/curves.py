@@ -35,7 +35,7 @@ from functools import lru_cache
 from math import isqrt
 from typing import TypeAlias
 
-from tcc_certs.core import atoms
+from tcc_certs.policy import atoms
 from tcc_certs.race.enclosures import exp_enclosure, log_enclosure, log_two, multiple_of_log_two
 
 # ---- Orders at which curves are computed and added up: one fixed set, for every run and file.

@@ -17,7 +17,7 @@ from functools import lru_cache
 from math import isqrt
 from typing import TypeAlias
 
-from tcc_certs.core.atoms import Exact, Gaussian
+from tcc_certs.policy.atoms import Exact, Gaussian
 from tcc_certs.privacy.curves import Part
 from tcc_certs.race.enclosures import exp_enclosure
 

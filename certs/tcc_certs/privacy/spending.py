@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from tcc_certs.core.atoms import Atom, Exact
 from tcc_certs.formats.codec import Json
+from tcc_certs.policy.atoms import Atom, Exact
 from tcc_certs.privacy.accountant import PLD, Composed, EpsilonBound, epsilon_text, stated, total_of
 from tcc_certs.privacy.curves import curve_of, pure_curve
 

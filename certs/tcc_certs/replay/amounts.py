@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from tcc_certs.formats.codec import Json, format_decimal
 
 if TYPE_CHECKING:
-    from tcc_certs.core.atoms import Atom
+    from tcc_certs.policy.atoms import Atom
     from tcc_certs.privacy.spending import Taken
 
 Decimal: TypeAlias = "tuple[int, int]"  # numerator, places

@@ -218,7 +218,7 @@ def taken_of(record: Record, says: bool) -> Taken | None:
     if "delta" not in record:
         return None
     # Who counts no atoms has none of the accountant to trust, nor to load.
-    from tcc_certs.core.atoms import canonical_atom
+    from tcc_certs.policy.atoms import canonical_atom
     from tcc_certs.privacy.accountant import PLD, RENYI
     from tcc_certs.privacy.spending import account, exact_delta
 

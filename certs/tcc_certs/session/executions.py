@@ -25,7 +25,7 @@ from tcc_certs.replay.findings import Findings
 from tcc_certs.session.records import MAC
 
 if TYPE_CHECKING:
-    from tcc_certs.core.atoms import Atom
+    from tcc_certs.policy.atoms import Atom
 
 # The budget, as its record has it.
 
@@ -229,7 +229,7 @@ class Executions:
     def _counted(self, item: Json, place: str, code: Code) -> Atom:
         counted = self._budget.rule.taken is not None
         ensure(counted, code, place, "no atom, as there is no delta", item)
-        from tcc_certs.core.atoms import canonical_atom
+        from tcc_certs.policy.atoms import canonical_atom
 
         return canonical_atom(item, place, Code.LEDGER_SCHEMA)
 

@@ -27,8 +27,8 @@ from tcc.batches.engines import BatchEngine, engine_of
 from tcc.batches.rows import RequestError, RunRow, Seal, read_requests, row_of
 from tcc.files import is_regular
 from tcc.library import Given, artifact_of
-from tcc_certs.core.atoms import atom_document
 from tcc_certs.formats.codec import Json, encode
+from tcc_certs.policy.atoms import atom_document
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.ledger.outputs import written_whole

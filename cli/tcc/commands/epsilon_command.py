@@ -10,7 +10,7 @@ import click
 from tcc import screen
 from tcc.opening import atoms_in, refusing
 from tcc.options import delta_of, json_option
-from tcc_certs.core.atoms import Atom, Points, atom_document
+from tcc_certs.policy.atoms import Atom, Points, atom_document
 from tcc_certs.privacy import accountant
 from tcc_certs.privacy.spending import exact_delta
 from tcc_runtime.settings.settings import DEFAULT_DELTA

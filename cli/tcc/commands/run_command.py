@@ -18,8 +18,8 @@ from tcc import opening, options, screen
 from tcc.files import is_grammar, same_file
 from tcc.library.running import announce, forecast, print_run, run_output, warn_of_relaxed
 from tcc.screen import CLEAN, DECLINED, OnExpand, live_line
-from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Rejected
+from tcc_certs.policy.atoms import Atom
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import LedgerError, SettingsError
 from tcc_runtime.ledger.recorder import Recorder

@@ -19,9 +19,9 @@ from itertools import pairwise
 import numpy as np
 
 from tcc_certs.core import model
-from tcc_certs.core.expressions import parts, walk
 from tcc_certs.formats.codec import nano_of
 from tcc_certs.limits import MAX_CALLS
+from tcc_certs.policy.expressions import parts, walk
 from tcc_compiler.automata.table import Ints, Numbers, Table, spread, starts
 from tcc_compiler.frozen import frozen
 from tcc_compiler.resources import Guard

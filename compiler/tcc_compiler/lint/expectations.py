@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tcc_certs.core.expressions import walk
 from tcc_certs.core.model import CallSet, Core, OneCall
+from tcc_certs.policy.expressions import walk
 from tcc_compiler.language.diagnostics import Diagnostic, Note
 from tcc_compiler.language.source import Span
 from tcc_compiler.lint.finding import LintFinding

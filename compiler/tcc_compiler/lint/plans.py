@@ -16,9 +16,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
-from tcc_certs.core.expressions import read_expression
 from tcc_certs.core.model import Core, Expr, Limit, Monitor, PolicyMonitor
 from tcc_certs.formats.codec import Json, decode, encode
+from tcc_certs.policy.expressions import read_expression
 from tcc_compiler.automata.answers import keep_strict
 from tcc_compiler.automata.constraint.apply import apply_limits, constrain
 from tcc_compiler.automata.letters import Letters, join_calls, partition

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Literal
 
-from tcc_certs.core.expressions import read_expression
 from tcc_certs.core.model import PASSABLE, Call, CallSet, Expr
 from tcc_certs.policy import nodes as n
+from tcc_certs.policy.expressions import read_expression
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import quote, some, suggest

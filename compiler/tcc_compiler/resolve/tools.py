@@ -169,7 +169,11 @@ def _atom(part: ast.ModelAtom, report: Report) -> Mapping[str, Json] | None:
         members.update(zip(names, texts, strict=True))
     if part.times is not None:
         members["times"] = decimal_text(part.times.value)
-    from tcc_certs.core.atoms import Codes, atom_document, read_atom  # here: few models have atoms
+    from tcc_certs.policy.atoms import (  # here: few models have atoms
+        Codes,
+        atom_document,
+        read_atom,
+    )
 
     try:
         codes = Codes(Code.ATOMS, Code.ATOM_VALUE)

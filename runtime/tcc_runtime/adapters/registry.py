@@ -20,10 +20,10 @@ from typing import IO, Any, Final, NoReturn
 
 from blake3 import blake3
 
-from tcc_certs.core.atoms import Atom, Codes, read_atom
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.codec import parse_decimal
 from tcc_certs.formats.ledger_schema import AMOUNT, HEX, PROBABILITY, Format
+from tcc_certs.policy.atoms import Atom, Codes, read_atom
 from tcc_certs.privacy.accountant import PLACES, epsilon_text, stated, total_of
 from tcc_certs.privacy.spending import exact_delta
 from tcc_runtime.adapters.adapter import Adapter, AdapterTensor, adapter_id, check_lora

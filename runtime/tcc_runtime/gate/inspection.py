@@ -15,9 +15,9 @@ from operator import add
 from pathlib import Path
 from typing import Any, Final
 
-from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import format_decimal
+from tcc_certs.policy.atoms import Atom
 from tcc_certs.replay.amounts import SpentAmounts
 from tcc_certs.session.machine import Outcome
 from tcc_certs.session.monitors.keyed import PLACES

@@ -23,8 +23,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from weakref import WeakValueDictionary
 
-from tcc_certs.core.atoms import Codes, read_atom
 from tcc_certs.errors import Code
+from tcc_certs.policy.atoms import Codes, read_atom
 from tcc_certs.session.machine import Outcome
 from tcc_runtime.errors import LedgerError
 from tcc_runtime.pricing.quotes import Answer, nano

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from json.encoder import encode_basestring
 
-from tcc_certs.core.atoms import atom_document
 from tcc_certs.formats.codec import Json, encode, format_decimal
 from tcc_certs.formats.ledger import digits_q64, format_q32, format_q64
+from tcc_certs.policy.atoms import atom_document
 from tcc_certs.privacy.accountant import RENYI
 from tcc_certs.privacy.spending import Taken
 from tcc_certs.replay.amounts import SpentAmounts, cap_fields, spent_fields

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from tcc_certs.core.atoms import atom_document
 from tcc_certs.formats.codec import Json, format_decimal
 from tcc_certs.formats.ledger import format_q32
+from tcc_certs.policy.atoms import atom_document
 from tcc_certs.replay.amounts import cap_fields, spent_fields
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.guards import Descent, SearchGuard, Stop

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tcc_certs.core.atoms import Atom, canonical_atom
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json, blake
+from tcc_certs.policy.atoms import Atom, canonical_atom
 from tcc_runtime.account.account import Account
 from tcc_runtime.account.amounts import AccountAmounts, Remainder
 from tcc_runtime.errors import AnswerError, ResumeError

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final, Literal, TypeAlias
 
-from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Code
 from tcc_certs.formats.codec import parse_decimal
+from tcc_certs.policy.atoms import Atom
 from tcc_certs.privacy.spending import Taken
 from tcc_certs.race.digest import opening_salt, seed_commitment
 from tcc_certs.replay.amounts import AskRule, SpendingCaps

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from mpmath import log, mpf
 
-from tcc_certs.core.atoms import Atom, Exact
+from tcc_certs.policy.atoms import Atom, Exact
 from tcc_certs.privacy.accountant import RENYI, Composed, epsilon_text, points_of, stated, total_of
 from tcc_certs.privacy.curves import ORDERS, curve_of, pure_curve
 from tests.certs.privacy.truth import (

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.core.atoms import atom_document, canonical_atom
 from tcc_certs.errors import Code, Rejected
+from tcc_certs.policy.atoms import atom_document, canonical_atom
 from tcc_certs.privacy.atoms_file import MAX_ATOMS, MAX_BYTES, atoms_of, read_atoms
 
 RESPONSE = {"mechanism": "randomized_response", "probability": "0.75", "choices": 2}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from mpmath import exp, log, mpf
 
-from tcc_certs.core.atoms import Atom, RandomizedResponse
+from tcc_certs.policy.atoms import Atom, RandomizedResponse
 from tcc_certs.privacy.curves import ORDERS, UNITS, curve_of, pure_curve
 from tests.certs.privacy.truth import atom, renyi
 

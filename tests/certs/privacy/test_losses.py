@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from mpmath import exp, mp, mpf, sqrt
 
-from tcc_certs.core.atoms import Atom, Exact, Gaussian, Laplace, RandomizedResponse
 from tcc_certs.errors import Rejected
+from tcc_certs.policy.atoms import Atom, Exact, Gaussian, Laplace, RandomizedResponse
 from tcc_certs.privacy import gaussians
 from tcc_certs.privacy.accountant import RENYI, stated, total_of
 from tcc_certs.privacy.curves import pure_curve

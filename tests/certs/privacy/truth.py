@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from mpmath import exp, expm1, log, mp, mpf
 
-from tcc_certs.core.atoms import Atom, Codes, Gaussian, Laplace, RandomizedResponse, read_atom
 from tcc_certs.errors import Code
+from tcc_certs.policy.atoms import Atom, Codes, Gaussian, Laplace, RandomizedResponse, read_atom
 
 mp.dps = 60
 

@@ -28,7 +28,7 @@ from tcc_certs.replay.run import BUDGET, CLAMP, RANGE, ReplayedRun, Turn
 from tcc_certs.replay.tree import Node
 
 if TYPE_CHECKING:
-    from tcc_certs.core.atoms import Atom
+    from tcc_certs.policy.atoms import Atom
 
 # ---- ``budget``: the amounts that an ask may take, or that none is left.
 
@@ -183,7 +183,7 @@ def _atom(run: ReplayedRun, ask: Ask, record: Record) -> Atom | None:
         return None
     counted = run.header.taken is not None
     ensure(counted, Code.ATOM_TAKEN, "atom", "no field, as there is no delta", "one")
-    from tcc_certs.core.atoms import canonical_atom
+    from tcc_certs.policy.atoms import canonical_atom
 
     return canonical_atom(stated, "atom", Code.LEDGER_SCHEMA)
 

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Code, clip
 from tcc_certs.formats.codec import Json
 from tcc_certs.limits import MAX_REFOLDED
+from tcc_certs.policy.atoms import Atom
 from tcc_certs.replay.amounts import SpentAmounts
 from tcc_certs.session.machine import Observed, Outcome
 from tcc_runtime.account.account import Account

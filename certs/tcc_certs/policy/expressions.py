@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from tcc_certs.core.model import Alt, Both, Diff, Empty, Expr, OneCall, Repeat, RuleRef, Seq
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.schema import as_list, as_name, as_whole
 from tcc_certs.limits import MAX_SAFE_INTEGER
+from tcc_certs.policy.plans import Alt, Both, Diff, Empty, Expr, OneCall, Repeat, RuleRef, Seq
 
 _SCHEMA = Code.CORE_SCHEMA
 _MANY: Mapping[str, type[Seq] | type[Alt] | type[Both]] = {"seq": Seq, "alt": Alt, "and": Both}
