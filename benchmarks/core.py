@@ -18,7 +18,11 @@ from tcc_compiler.pipeline import compile_file, compile_text
 GRAMMARS = Path(__file__).parents[1] / "grammars"
 ROUNDS = 5
 _OPTIONS = Options(beta="8")
-_CALLS = 'grammar hard version "1"\ntool a { cost 1 }\ntool r { cost 2 }\n'
+_CALLS = """grammar hard version "1"
+
+tool a { cost 1 }
+tool r { cost 2 }
+"""
 _HARD = {
     "any* a any{20}, depth 25": "plan = any* a any{20}\nlimit depth <= 25\n",
     "r = ((any r r){2,4}){0,2}, depth 12": (

@@ -48,11 +48,12 @@ SHAPES = (
 CALLS = (500, 1_581, 5_000, 15_811)
 LINES = (65, 206, 650, 2_055)
 DESK = """grammar desk version "1"
+
 tool note(kind: call | mail)
-tool refund(part: half | full; order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500)
-plan = any*
+tool refund(part: half | full, order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500)
+
 limit depth <= CALLS
-limit uses(refund) <= 1
+limit count(refund) <= 1
 """
 _ASKED = 2_000  # decisions that are timed at once
 

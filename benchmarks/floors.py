@@ -26,18 +26,20 @@ from benchmarks.measure import head, machine, peak, row
 
 GRAMMARS = Path(__file__).parents[1] / "grammars"
 SESSION = """grammar session version "1"
+
 tool read
 tool write
-plan = any*
+
 limit depth <= 30000
-limit uses(write) <= 3
+limit count(write) <= 3
 """
 DESK = """grammar desk version "1"
+
 tool note(kind: call | mail)
-tool refund(part: half | full; order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500)
-plan = any*
+tool refund(part: half | full, order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500)
+
 limit depth <= CALLS
-limit uses(refund) <= 1
+limit count(refund) <= 1
 """
 CALLS = 100_000
 ROUNDS = 5

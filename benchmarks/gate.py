@@ -28,10 +28,13 @@ from benchmarks.measure import head, row
 
 HISTORIES = (1, 10, 100, 1000)
 GRAMMAR = """grammar desk version "1"
+
 tool note(kind: call | mail)
-tool refund(part: half | full; order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500)
+tool refund(part: half | full, order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500)
+
 plan = (note | refund){0,1200}
-limit uses(refund) <= 1
+
+limit count(refund) <= 1
 """
 ARGUMENTS = {"part": "half", "order": "ord-17", "amount": 3}
 LONG = GRAMMAR.replace("amount: number 0 .. 500", "amount: number 0 .. 500, why: text max 2000")

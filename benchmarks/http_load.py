@@ -33,8 +33,9 @@ SECONDS = float(os.environ.get("TCC_LOAD_SECONDS", "20"))
 SESSIONS = 16
 CONNECTIONS = 4  # of a session
 GRAMMAR = """grammar echo version "1"
-tool echo(; text: text max 2000) { parallel }
-plan = any*
+
+tool echo(text: text max 2000) { parallel }
+
 limit depth <= 4000
 """
 SERVER = """\

@@ -16,10 +16,12 @@ import tcc
 
 CALLS = 2000
 TURN = 200
-GRAMMAR = """\
-grammar pay version "1"
-tool refund(part: half | full; order: text max 2000, amount: number 0 .. 1000)
+GRAMMAR = """grammar pay version "1"
+
+tool refund(part: half | full, order: text max 2000, amount: number 0 .. 1000)
+
 plan = refund*
+
 limit depth <= 4000
 """
 SHORT = {"part": "half", "order": "ord-17", "amount": 3.5}

@@ -24,10 +24,10 @@ import tcc
 ROOT = Path(__file__).parents[1]
 CALLS = 1000
 TURN = 100
-GRAMMAR = """\
-grammar echo version "1"
-tool echo(kind: short | long; text: text max 2000, number: number 0 .. 1000)
-plan = any*
+GRAMMAR = """grammar echo version "1"
+
+tool echo(kind: short | long, text: text max 2000, number: number 0 .. 1000)
+
 limit depth <= 4000
 """
 SERVER = """\

@@ -56,11 +56,12 @@ SCHEMA = {
 }
 
 SHOP = """grammar shop version "1"
-tool approve(kind: cart; user: text max 40, cart: text max 40)
-tool checkout(kind: cart; user: text max 40, cart: text max 40)
-plan = any*
+
+tool approve(kind: cart, user: text max 40, cart: text max 40)
+tool checkout(kind: cart, user: text max 40, cart: text max 40)
+
 limit depth <= EVENTS
-require approve same user, cart within 1 h before checkout
+before checkout require approve(same (user, cart)) within 1 h
 """
 
 # What is done, ours and the peer's figure, and how many times faster ours is.

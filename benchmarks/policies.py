@@ -248,7 +248,12 @@ def _by_gate(text: str, answer: object) -> tuple[float, float]:
     """Seconds that the outcome of a call takes, and bytes an element of it takes."""
     import tcc
 
-    head = 'grammar g version "1"\ntool act(; order: text, item: text)\nplan = any{0,999}\n'
+    head = """grammar g version "1"
+
+tool act(order: text, item: text)
+
+plan = any{0,999}
+"""
     gate, taken, sizes = tcc.Gate(tcc.compile_text(head + text)), [], []
     for number in range(60):
         gc.collect()

@@ -30,9 +30,11 @@ from tcc_runtime.process import collection_put_off
 
 T = TypeVar("T")
 TOOLS = """grammar g version "1"
-tool a(; user: text max 9, file: text max 9)
-tool b(; user: text max 9, file: text max 9)
-tool c(; user: text max 9, file: text max 9)
+
+tool a(user: text max 9, file: text max 9)
+tool b(user: text max 9, file: text max 9)
+tool c(user: text max 9, file: text max 9)
+
 plan = (a | b | c){0,DEPTH}
 """
 CASES = {
@@ -55,8 +57,10 @@ require b before c same user, file
 DEPTHS = (4, 10, 20, 40)
 # States are places times counts: depth 104 has 10^5 of them, 218 has 10^6.
 COUNTED = """grammar g version "1"
-tool a(; x: text ~ "p|q")
-tool b(; x: text ~ "p|q")
+
+tool a(x: text ~ "p|q")
+tool b(x: text ~ "p|q")
+
 plan = (a | b){0,DEPTH}
 """
 MANY = 110_000  # states of which memory is not measured: that takes three times as long

@@ -30,11 +30,12 @@ from tcc_runtime.gate.session.records import Parts, Writer
 CALLS = (1_000, 10_000, 100_000)
 BATCH, BATCHES = 200, 41
 GRAMMAR = """grammar desk version "1"
+
 tool note(kind: call | mail)
-tool refund(part: half | full; order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500)
-plan = any*
+tool refund(part: half | full, order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500)
+
 limit depth <= CALLS
-limit uses(refund) <= 1
+limit count(refund) <= 1
 """
 LARGE = {"part": "half", "order": "ord-17", "amount": 3}
 _REOPEN = """

@@ -17,7 +17,13 @@ from pathlib import Path
 from statistics import median
 
 RUNS = 25
-GRAMMAR = 'grammar g version "1"\ntool a { cost 1 }\ntool b\nplan = a b?\n'
+GRAMMAR = """grammar g version "1"
+
+tool a { cost 1 }
+tool b
+
+plan = a b?
+"""
 
 
 def measured(arguments: list[str], environment: dict[str, str]) -> tuple[float, float, float]:

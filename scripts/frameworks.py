@@ -39,12 +39,15 @@ PACKAGES = {
 }
 ROOT = Path(__file__).resolve().parents[1]
 GRAMMAR = """grammar desk version "1"
-tool approve(; order: text ~ "ord-[0-9]{1,8}")
-tool refund(part: half | full; order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500)
-tool say(; how: text max 40, at: time) gives (v?: 0 | 0.1 | 5) { errors mean failed ~ "Error: .*" }
+
+tool approve(order: text ~ "ord-[0-9]{1,8}")
+tool refund(part: half | full, order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500)
+tool say(how: text max 40, at: time) gives (v?: 0 | 0.1 | 5) { errors mean failed ~ "Error: .*" }
 tool probe { errors mean failed }
+
 plan = (approve | refund | probe | say){0,60}
-require approve before refund same order
+
+before refund require approve(same order)
 """
 REFUND = {"part": "half", "order": "ord-17", "amount": 30}
 ERROR, FINE = "Error: no such order", "all is well"

@@ -14,10 +14,12 @@ from typing import Any
 import tcc
 
 GRAMMAR = """grammar diamond version "1"
+
 tool search { cost 1 }
 tool ask { cost 2 }
 tool summarise { cost 1 }
 tool check { cost 1 }
+
 plan = (search | ask) summarise check?
 """
 DEPTH = 3

@@ -17,12 +17,14 @@ from tcc_experiments.model import seed_of
 
 # Three calls first, which leave three plans, one and two.
 PLANS = """grammar race version "1"
+
 tool search { cost 1 }
 tool ask { cost 1 }
 tool count { cost 1 }
 tool a { cost 1 }
 tool b { cost 1 }
 tool c { cost 1 }
+
 plan = search (a | b | c) | ask | count (a | b)
 """
 SEED = seed_of("race picture", 1)

@@ -7,16 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 
 GRAMMAR = """grammar desk version "1"
-tool say(; how: text max 9000) gives (v?: 0 | 0.1 | 5) { errors mean failed ~ "Error: .*" }
+
+tool say(how: text max 9000) gives (v?: 0 | 0.1 | 5) { errors mean failed ~ "Error: .*" }
 tool pay
+
 plan = any{0,9}
-require say before pay
+
+before pay require say
 """
 TIMES = """grammar desk version "1"
-tool look(; at: time) gives (; was: time)
-tool pay(; at: time)
+
+tool look(at: time) gives (was: time)
+tool pay(at: time)
+
 plan = look pay
-require look same at where seen.was = own.at before pay
+
+before pay require look(same at, was = this.at)
 """
 _MOMENT = "2024-02-29T12:30:15.123"
 # One millisecond, written with more and more digits.

@@ -10,11 +10,14 @@ from lsprotocol import types
 from pytest_lsp import ClientServerConfig, LanguageClient
 
 TEXT = """grammar desk version "1"
+
 tool look { doc "😀" cost 1 }  # 😀
 tool write { cost 2 }
+
 plan = look+ write
+
 limit depth <= 6
-require look before write
+before write require look
 """
 
 

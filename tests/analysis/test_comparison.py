@@ -121,10 +121,11 @@ def test_more_than_64_bits_of_plans_add_up_in_arrays(
     purpose: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = """grammar many version "1"
+
 tool a { cost -0.25 }
 tool b { cost 3 }
 tool c
-plan = any*
+
 limit depth <= 70
 """
     less = text.replace("plan = any*", "plan = (any* - any* a b c any*)").replace("70", "69")

@@ -18,23 +18,36 @@ from tcc_runtime.analysis.gate_changes import joined, member_changes
 from tests.cli.conftest import Tcc
 
 TEXT = """grammar desk version "1.0"
-tool find(q: a | b; note: text max 9, more?: text max 9) : begun -> found {
-  doc "finds" quotes same cost 0.1 .. 0.5 price 3 latency 5 ms
+
+tool find(q: a | b, note: text max 9, more?: text max 9) : begun -> found {
+  doc "finds"
+  quotes same
+  cost 0.1 .. 0.5
+  price 3
+  latency 5 ms
   model cheap { price 1 latency 2 ms epsilon 0.5 }
-  model dear { price 5 latency 9 ms epsilon 0.5 adapter "lora"
-    execute { price 7 latency 8 ms epsilon 0.25 } }
+  model dear {
+    price 5
+    latency 9 ms
+    epsilon 0.5
+    adapter "lora"
+    execute { price 7 latency 8 ms epsilon 0.25 }
+  }
   bind mcp "desk" "find_it"
 }
-tool look(k: x | y; order: text max 9) gives (seen: yes | no) { errors mean failed }
-tool pay(; order: text max 9, amount: integer 0 .. 9) { bind python "shop:pay" }
-tool idle(m: x | y; o: flag, p: flag) { price 1 }
+tool look(k: x | y, order: text max 9) gives (seen: yes | no) { errors mean failed }
+tool pay(order: text max 9, amount: integer 0 .. 9) { bind python "shop:pay" }
+tool idle(m: x | y, o: flag, p: flag) { price 1 }
+
 plan = r look? pay{1,2}
 rule r = find
+
 start begun
 goal found
+
 limit depth <= 4
-require find before pay
-forbid pay find
+before pay require find
+before find require no pay since any - pay
 limit sum(pay.amount) <= 9
 """
 

@@ -145,7 +145,13 @@ def edits(one, other) -> int:
 
 
 def test_the_nearest_is_given_up_past_a_bound() -> None:
-    artifact = tcc.compile_text('grammar g version "1" tool a tool b plan = (a | b){9}')
+    artifact = tcc.compile_text("""grammar g version "1"
+
+tool a
+tool b
+
+plan = (a | b){9}
+""")
     graph = graph_of(artifact)
     assert nearest_plan(graph, ["a"] * 3) is not None
     assert nearest_plan(graph, ["a"] * 3, most=4) is None

@@ -71,13 +71,16 @@ def _session(folder: Path, grammar: Path) -> Path:
 
 
 DESK = """grammar desk version "1.1"
-tool find(kind: order | person; id: text) gives (result: ok | bad)
-tool pay(part: half | full; id: text)
-tool close(; id: text)
+
+tool find(kind: order | person, id: text) gives (result: ok | bad)
+tool pay(part: half | full, id: text)
+tool close(id: text)
+
 plan = any{0,4}
-require find(result = ok) before pay same id
-forbid close before pay same id
-limit uses(pay) per id <= 1
+
+before pay require find(same id, result = ok)
+before pay require no close(same id)
+limit count(pay) per id <= 1 in session
 """
 
 

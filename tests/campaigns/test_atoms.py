@@ -27,7 +27,9 @@ from tests.campaigns.targets import chained
 from tests.certs.privacy.truth import laplace_delta, response_delta, shift_delta
 
 GRAMMAR = """grammar atoms version "1"
-tool find { cost 0.2 .. 0.9  model probe { price 4 epsilon 0.01 } }
+
+tool find { cost 0.2 .. 0.9 model probe { price 4 epsilon 0.01 } }
+
 plan = find{1,3}
 """
 SAMPLED = GRAMMAR.replace(" epsilon 0.01", "")  # a plain epsilon has another relation of neighbours

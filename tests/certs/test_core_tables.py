@@ -71,18 +71,26 @@ def parallel_core() -> Document:
 
 
 PLACED = """grammar placed version "1"
+
 pass input, resources
+
 given user: text max 9, role?: x | y
-let who = b.t or a.o
-tool a(k?: x | y at "/z/k"; z: json)
-    gives (s: p | q | *, o?: u | v; r: list of (i: list of integer 0 .. 9, n: list of number 0 .. 9,
-        g: list of flag, j: list of json max 9,
-        l: list of list min 1 max 3 distinct of text min 1 max 3 ~ "a+",
-        t: list of time "-05:00", d: list of date "+01:00"))
-tool b() gives (s: p; t?: text min 1 max 3 or null at "/t/x", i?: integer 0 .. 9 or null at "/i/x",
-    n?: number 0 .. 9 or null at "/n/x", g?: flag or null at "/g/x", j?: json or null at "/j/x",
-    l?: list min 1 max 3 distinct of text or null at "/l/*", w?: time utc or null at "/w/x",
-    d?: date "+01:00" or null at "/d/x") { errors mean failed ~ "E.*" }
+given who from b.t | a.o
+
+tool a(k?: x | y at "/z/k", z: json)
+  gives (s: p | q | *, o?: u | v,
+         r: list of (i: list of integer 0 .. 9, n: list of number 0 .. 9, g: list of flag,
+                     j: list of json max 9,
+                     l: list of list min 1 max 3 distinct of text min 1 max 3 ~ "a+",
+                     t: list of time "-05:00", d: list of date "+01:00"))
+tool b()
+  gives (s: p, t?: text min 1 max 3 or null at "/t/x", i?: integer 0 .. 9 or null at "/i/x",
+         n?: number 0 .. 9 or null at "/n/x", g?: flag or null at "/g/x",
+         j?: json or null at "/j/x", l?: list min 1 max 3 distinct of text or null at "/l/*",
+         w?: time utc or null at "/w/x", d?: date "+01:00" or null at "/d/x") {
+  errors mean failed ~ "E.*"
+}
+
 plan = any{0,3}
 """
 

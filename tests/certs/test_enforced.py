@@ -15,15 +15,18 @@ from tcc_compiler.pipeline import compile_text
 from tests.certs.test_core_later import later_core
 
 TEXT = """grammar g version "1"
+
 tool a(k: 1 | 2 | 3)
 tool b
-plan = any*
+
+plan = any* - any* a a(k=2) b any*
+
 limit depth <= 4
-limit uses(a(k=1|2)) <= 2
-require a(k=1) before b
-require b after a(k=1|3)
-forbid a a(k=2) b
-forbid a with b
+limit count(a(k = 1 | 2)) <= 2
+before b require a(k = 1)
+after a(k = 1 | 3) owe b
+before b require no a
+before a require no b
 """
 
 

@@ -32,7 +32,7 @@ from tests.oracle.cores import random_core
 from tests.oracle.examples import PLANS, example_core
 from tests.oracle.plans import plans
 
-DEEP = 'grammar deep version "1"\ntool a\ntool b\nplan = any*\nlimit depth <= {}\n'
+DEEP = 'grammar deep version "1"\ntool a\ntool b\nlimit depth <= {}\n'
 GATE = Options(purpose="gate")
 WIDE = 63
 ROOT = Path(__file__).parents[2]

@@ -47,11 +47,14 @@ def differing(artifact: bytes, ledgers: Sequence[bytes]) -> tuple[list[Any], Cou
 
 
 DESK = """grammar desk version "1.1"
+
 tool ask(q: x | "y z") gives (label: a | b | c, sure: yes | no) { strict errors mean failed }
 tool look gives (size: small | large) { parallel }
 tool go(to: a | b) { parallel }
 tool note { parallel }
+
 plan = (ask (look | note){0,2}){0,2} (look(size=small) go | go(to=b) | look)?
+
 limit depth <= 6
 """
 TOLD = {
@@ -334,17 +337,21 @@ def test_validate_with_the_proved_kernel(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 MONITORED = """grammar g version "1"
-tool find(kind: order | person; id: text) { parallel }
-tool pay(part: half | full; order: text, by: text) { parallel errors mean failed }
-tool test(; id: text) gives (result: ok | bad | none)
-tool close(; id: text) { errors mean failed }
+
+tool find(kind: order | person, id: text) { parallel }
+tool pay(part: half | full, order: text, by: text) { parallel errors mean failed }
+tool test(id: text) gives (result: ok | bad | none)
+tool close(id: text) { errors mean failed }
+
 plan = (find | pay | test | close){0,6}
-require find(kind = order) before pay same id = order
-require find before each close same id
-forbid close before pay(part = full) same id = order
-forbid test(result = bad) before close same id
-forbid find(kind = person) with test same id
-limit uses(pay) per by <= 2
+
+before pay require find(id = this.order, kind = order)
+before close require unused find(same id)
+before pay(part = full) require no close(id = this.order)
+before close require no test(same id, result = bad)
+before test require no find(same id, kind = person)
+before find(kind = person) require no test(same id)
+limit count(pay) per by <= 2 in session
 """
 
 
@@ -414,12 +421,15 @@ def test_forged_fields_of_the_desk_are_judged_alike(name: str, step: int) -> Non
 
 
 FORBIDDING = """grammar g version "1"
+
 tool go(to: a | b) { errors mean failed }
 tool come gives (how: well | badly) { errors mean failed }
 tool stay
-plan = (come | go | stay){0,5}
-forbid go(to = a) before stay
-forbid go(to = b) with come(how = badly)
+
+plan = (come | go | stay){0,5} - any* go(to=b) any* come(how=badly) any*
+
+before stay require no go(to = a)
+before go(to = b) require no come(how = badly)
 """
 
 

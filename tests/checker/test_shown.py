@@ -24,12 +24,15 @@ pytestmark = pytest.mark.skipif(
 )
 
 TEXT = r"""grammar g version "1"
-tool a(; plain: text min 1 max 5, number: number -2.5 .. 1000, whole: integer, flag: flag,
-  json: json, coded: text ~ "[a-c]{2,3}x?[0-9]*",
-  worded: text ~ "\\w+-\\d{2}", deep?: text ~ "(ab|c)+",
-  sum: number 0 .. 20)
+
+tool a(plain: text min 1 max 5, number: number -2.5 .. 1000, whole: integer, flag: flag, json: json,
+       coded: text ~ "[a-c]{2,3}x?[0-9]*", worded: text ~ "\\w+-\\d{2}", deep?: text ~ "(ab|c)+",
+       sum: number 0 .. 20)
+
 pass resources, input
+
 plan = a{0,9}
+
 limit sum(a.sum) <= 10.75
 """
 SHOWN = ("plain", "number", "whole", "flag", "json", "coded", "worded", "deep", "sum")

@@ -73,11 +73,12 @@ def test_of_columns_and_manifest_no_verdict_differs_but_of_the_nearest_weight(
         assert pair.agree or pair.certs == NEAREST, pair
 
 
-COUNTED = """
-grammar counted version "1"
+COUNTED = """grammar counted version "1"
+
 tool a(k: 1 | 2 | 3 | 4 | 5 | 6) { cost 0.3 cost 9 when k = 2 | 3 }
 tool b { cost 7 }
 tool c
+
 plan = (a | b | c c){0,22}
 """
 
@@ -108,17 +109,21 @@ def test_of_no_feature_differs_a_verdict(kind: str) -> None:
     assert pairs[-1].extracted == "VALID"
 
 
-EVERY_TEXT = r"""
-grammar texts version "1.0 é"
-tool "put it"(k: 1 | 2.5 | "a \"b\" é" | "tool", n?: 0.25 | 12) {
-  cost 0.75 cost 0.000000001 when k = 1 price 3 epsilon 0.125
+EVERY_TEXT = r"""grammar texts version "1.0 é"
+
+tool `put it`(k: 1 | 2.5 | "a \"b\" é" | "tool", n?: 0.25 | 12) {
+  cost 0.75
+  cost 0.000000001 when k = 1
+  price 3
+  epsilon 0.125
 }
 tool any_(m: true | null | -3) { cost 10000000.5 }
-plan = ("put it" | any_){0,3}
+
+plan = (`put it` | any_){0,3}
+
 limit depth <= 3
-limit uses("put it"(k = 1 | "tool", n = 12)) <= 2
-limit uses(any_) >= 0
-limit sum("put it".n) <= 12.5
+limit count(`put it`(k = 1 | "tool", n != null, n = 12)) <= 2
+before `put it`(n != null) require sum(`put it`.n) + n <= 12.5
 limit cost <= 10000001.75
 limit epsilon <= 0.375
 limit price <= 9

@@ -260,7 +260,9 @@ def test_a_run_that_is_slower_than_its_lease_is_resumed_and_ends_as_if_it_were_n
 
 
 EXECUTED = """grammar desk version "1"
+
 tool answer { model fast { execute { price 3 latency 10 ms } } }
+
 plan = answer{0,9}
 """
 

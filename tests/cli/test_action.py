@@ -21,7 +21,14 @@ ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
 EXPRESSION = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
-OLD = 'grammar g version "1"\ntool a { cost 1 }\nplan = a\naccept a\n'
+OLD = """grammar g version "1"
+
+tool a { cost 1 }
+
+plan = a
+
+accept a
+"""
 WIDER = OLD.replace("plan = a", "plan = a{1,2}")
 
 
@@ -313,12 +320,25 @@ def test_a_grammar_that_is_renamed_only_is_equal(tmp_path: Path, checkout: Path)
 
 def test_added_and_deleted_grammars_are_named(tmp_path: Path, checkout: Path) -> None:
     (checkout / "gone.tcg").write_text(OLD)
-    other = 'grammar other version "7"\ntool z { cost 4 }\ntool y { cost 9 }\nplan = z y z\n'
+    other = """grammar other version "7"
+
+tool z { cost 4 }
+tool y { cost 9 }
+
+plan = z y z
+"""
     (checkout / "moved.tcg").write_text(other)
     base = commit(checkout)
     (checkout / "gone.tcg").unlink()
     renamed(checkout, "moved.tcg", "archive/moved.tcg", other)
-    new = 'grammar new version "3"\ntool p { price 2 }\nplan = p{2,3}\nlimit price <= 6\n'
+    new = """grammar new version "3"
+
+tool p { price 2 }
+
+plan = p{2,3}
+
+limit price <= 6
+"""
     (checkout / "new.tcg").write_text(new)
     commit(checkout)
     job = run(tmp_path, checkout, base, grammars="*.tcg\n:!archive/*.tcg")
@@ -378,10 +398,13 @@ def test_the_whole_action_with_its_installation(
 
 
 HELD = """grammar g version "1"
-tool find(; order: text max 9) { cost 1 }
-tool refund(; order: text max 9, amount: integer 1 .. 20) { cost 1 }
+
+tool find(order: text max 9) { cost 1 }
+tool refund(order: text max 9, amount: integer 1 .. 20) { cost 1 }
+
 plan = (find | refund){0,3}
-require find before refund same order
+
+before refund require find(same order)
 limit sum(refund.amount) <= 30
 """
 

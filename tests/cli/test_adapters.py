@@ -15,12 +15,15 @@ from tests.runtime import adapters as peft
 
 SEED = "11" * 32
 GRAMMAR = """grammar g version "1"
+
 tool look(how: fast | deep) {
-  cost 1 .. 2  quotes same
+  cost 1 .. 2
+  quotes same
   model small { latency 10 ms adapter "lora-s" }
   model large { price 2 latency 90 ms adapter "lora-l" }
 }
 tool done { cost 0.1 }
+
 plan = look{1,3} done
 """
 BOOK = {

@@ -150,9 +150,11 @@ def test_the_library_takes_lists_and_pools(artifact: Path) -> None:
 
 
 TYPED = """grammar g version "1"
-tool find(k: 1 .. 3, via: web | "a b" | "1" | true | -2.5, opt?: x) gives (r: yes | no)
-tool "odd name"("p q": 1 | 2)
-plan = (find | "odd name"){0,4}
+
+tool find(k: 1..3, via: web | "a b" | "1" | true | -2.5, opt?: x) gives (r: yes | no)
+tool `odd name`(`p q`: 1 | 2)
+
+plan = (find | `odd name`){0,4}
 """
 
 

@@ -323,7 +323,12 @@ def test_a_folder_of_another_batch_is_refused_and_left_as_it_is(
 
 def test_a_batch_of_another_artifact_is_refused(opened: library.Artifact, tmp_path: Path) -> None:
     here(opened, settings(2), tmp_path / "out")
-    other = library.compile_text('grammar g version "1" tool a plan = a{1,3}')
+    other = library.compile_text("""grammar g version "1"
+
+tool a
+
+plan = a{1,3}
+""")
     with pytest.raises(library.BatchError, match=r"TCC802: .* its artifact is"):
         here(other, settings(2), tmp_path / "out")
 

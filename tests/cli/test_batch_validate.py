@@ -256,7 +256,15 @@ def test_a_folder_of_another_artifact_or_without_ledgers_is_declined(
 ) -> None:
     out = made(artifact, tmp_path / "out")
     other = tmp_path / "other.tcca"
-    library.save(library.compile_text('grammar g version "1" tool a plan = a{1,3}'), other)
+    library.save(
+        library.compile_text("""grammar g version "1"
+
+tool a
+
+plan = a{1,3}
+"""),
+        other,
+    )
     ended = tcc("batch", other, "--validate", "--out", out)
     assert ended.code == 2 and "TCC802" in ended.err
     pinned = tcc("batch", artifact, "--validate", "--out", out, "--pin", "00" * 32)

@@ -11,20 +11,27 @@ from tcc.screen import compiling_line as compile_text
 from tests.cli.conftest import Tcc
 
 TEXT = """grammar g version "1"
+
 tool a(k: 1 | 2) { cost 1 price 1 }
 tool b { cost 2 price 3 }
 tool c { cost 0.5 price 2 }
+
 plan = any+
+
 limit depth <= 5
 limit price <= 6
-require a(k=1) before b
-forbid c c
-forbid a with c
+before b require a(k = 1)
+before c require no c since any - c
+before c require no a
+before a require no c
 """
 HARD = """grammar g version "1"
+
 tool a
 tool b
+
 plan = (a | b)* a (a | b){3}
+
 limit depth <= 6
 """
 

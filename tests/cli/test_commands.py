@@ -49,7 +49,12 @@ def test_compile_and_inspect_print_the_same_fields(tcc: Tcc, grammar: Path, tmp_
 
 def test_compile_writes_beside_the_grammar_by_default(tcc: Tcc, tmp_path: Path) -> None:
     source = tmp_path / "g.tcg"
-    source.write_text('grammar g version "1" tool a plan = a{1,2}')
+    source.write_text("""grammar g version "1"
+
+tool a
+
+plan = a{1,2}
+""")
     assert tcc("compile", source).code == 0
     assert (tmp_path / "g.tcca").stat().st_mode & 0o777 == 0o644
     assert [p.name for p in sorted(tmp_path.iterdir())] == ["g.tcca", "g.tcg"]
@@ -225,7 +230,13 @@ def test_a_ledger_is_not_overwritten_unasked(tcc: Tcc, artifact: Path, ledger: P
 
 def test_count_and_enumerate_agree(tcc: Tcc, tmp_path: Path) -> None:
     source = tmp_path / "g.tcg"
-    source.write_text('grammar g version "1" tool a tool b(k: 1 | 2) plan = a? b{0,2}')
+    source.write_text("""grammar g version "1"
+
+tool a
+tool b(k: 1 | 2)
+
+plan = a? b{0,2}
+""")
     assert tcc("count", source).out == "14\n"
     assert tcc("count", source, "--by-depth").out == "0\t1\n1\t3\n2\t6\n3\t4\n"
     plans = tcc("enumerate", source).out.splitlines()
@@ -242,7 +253,16 @@ def test_every_grammar_to_copy_passes_its_own_test(tcc: Tcc) -> None:
 
 def test_a_failed_example_ends_with_one(tcc: Tcc, tmp_path: Path) -> None:
     source = tmp_path / "g.tcg"
-    source.write_text('grammar g version "1"\ntool a\nplan = a\nreject a\nexpect plans == 2\n')
+    source.write_text("""grammar g version "1"
+
+tool a
+
+plan = a
+
+reject a
+
+expect plans = 2
+""")
     ended = tcc("test", source)
     assert ended.code == 1 and f"{source}:4:" in ended.err and f"{source}:5:" in ended.err
 

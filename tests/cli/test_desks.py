@@ -85,10 +85,13 @@ def test_what_is_given_is_told_of_the_artifact(tcc: Tcc) -> None:
 
 def test_what_is_learned_is_told_of_the_artifact(tcc: Tcc, tmp_path: Path) -> None:
     text = """grammar g version "1"
-let customer = find."user id" or login.name
-tool find gives (; "user id": text)
-tool login(; name: text)
-require login where name = session.customer
+
+given customer from find.`user id` | login.name
+
+tool find gives (`user id`: text)
+tool login(name: text)
+
+before login require name = session.customer
 limit depth <= 3
 """
     grammar = tmp_path / "g.tcg"

@@ -10,11 +10,14 @@ import tcc as library
 from tests.cli.conftest import Tcc
 
 OLD = """grammar g version "1"
-tool a(k: 1 | 2; msg: text max 10) { cost 1 price 2 }
+
+tool a(k: 1 | 2, msg: text max 10) { cost 1 price 2 }
 tool b { cost 0.5 }
 tool c { cost -1 }
+
 plan = (a | b | c){1,3}
-require b before a
+
+before a require b
 limit depth <= 3
 """
 
@@ -134,7 +137,12 @@ def test_an_invalid_grammar_is_one_without_a_verdict(
 
 
 def test_a_monitor_that_is_gone_is_breaking(tcc: Tcc, tmp_path: Path) -> None:
-    text = 'grammar g version "1" tool a(; m: integer 0 .. 9) plan = a a? '
+    text = """grammar g version "1"
+
+tool a(m: integer 0 .. 9)
+
+plan = a a?
+"""
     old, new = tmp_path / "old.tcg", tmp_path / "new.tcg"
     old.write_text(text + "limit sum(a.m) <= 5")
     new.write_text(text)
@@ -163,7 +171,11 @@ def test_bounds_take_no_part_where_the_plans_can_be_unfolded(tcc: Tcc, tmp_path:
 
 
 def test_what_changed_is_named_where_it_forbids_the_witness(tcc: Tcc, tmp_path: Path) -> None:
-    head = 'grammar g version "1" tool a { price 1 } tool b\n'
+    head = """grammar g version "1"
+
+tool a { price 1 }
+tool b
+"""
     old, new = tmp_path / "old.tcg", tmp_path / "new.tcg"
     pairs = {
         ("plan = r rule r = a", "plan = r rule r = a | b"): [("plan", "plan = r")],
@@ -184,10 +196,13 @@ def test_what_changed_is_named_where_it_forbids_the_witness(tcc: Tcc, tmp_path: 
 
 
 HELD = """grammar g version "1"
-tool find(; id: text max 5)
-tool pay(; id: text max 5, amount: integer 1 .. 9)
+
+tool find(id: text max 5)
+tool pay(id: text max 5, amount: integer 1 .. 9)
+
 plan = (find | pay){0,2}
-require find before pay same id
+
+before pay require find(same id)
 """
 
 
@@ -217,8 +232,16 @@ def test_what_is_left_to_the_run_lets_beginnings_through(tcc: Tcc, tmp_path: Pat
     """Two artifacts of one core are not always of the same sessions."""
     path = tmp_path / "g.tcg"
     path.write_text(
-        'grammar g version "1"\ntool a\ntool b(; x: text ~ "p|q")\nplan = (a | b){0,3}\n'
-        "limit uses(a) >= 2\nlimit uses(b) per x <= 2\n"
+        """grammar g version "1"
+
+tool a
+tool b(x: text ~ "p|q")
+
+plan = (a | b){0,3}
+
+finally require count(a) >= 2
+limit count(b) per x <= 2 in session
+"""
     )
     whole, run = tmp_path / "whole.tcca", tmp_path / "run.tcca"
     assert tcc("compile", path, "-o", whole).code == 0

@@ -13,20 +13,26 @@ import tcc as library
 from tests.cli.conftest import GRAMMARS, Tcc
 
 TEXT = """grammar g version "1"
+
 tool a { cost 0.1 price 3 }
 tool b { cost 0.2 price 7 }
 tool c { cost 0.3 price 11 }
+
 plan = any{0,9}
+
 limit depth <= 8
 limit price <= 40
-require a before b
-forbid c c
+before b require a
+before c require no c since any - c
 """
 WITH_STATES = """grammar g version "1"
+
 tool a : x -> y
 tool b : y -> x
+
 start x
 goal y | x
+
 limit depth <= 4
 """
 SMALL = ("--max-states", 20)
@@ -181,7 +187,15 @@ def test_exact_refuses_whatever_is_relaxed(
 
 
 def test_exact_refuses_a_nondeterministic_artifact(tcc: Tcc, tmp_path: Path) -> None:
-    text = 'grammar g version "1" tool a tool b plan = (a | b)* a (a | b){3} limit depth <= 6'
+    text = """grammar g version "1"
+
+tool a
+tool b
+
+plan = (a | b)* a (a | b){3}
+
+limit depth <= 6
+"""
     path = tmp_path / "a.tcca"
     library.save(library.compile_text(text, max_states=14, relax="auto"), path)
     ended = tcc("check", path, "--exact", "--json")
@@ -235,7 +249,12 @@ def test_the_library_hands_the_warnings_out(paths: dict[str, object]) -> None:
     made = library.compile_file(str(paths["GRAMMAR"]), max_states=20, relax=["auto"])
     assert {d.code for d in made.diagnostics} == {"TCC411"}
     assert all(d.severity == "warning" and d.message and d.hint for d in made.diagnostics)
-    plain = 'grammar g version "1" tool a limit depth <= 2'
+    plain = """grammar g version "1"
+
+tool a
+
+limit depth <= 2
+"""
     assert [d.code for d in library.compile_text(plain).diagnostics] == ["TCC413"]
     assert library.compile_text(TEXT).diagnostics == ()
     assert library.load(str(paths["RELAXED"])).diagnostics == ()

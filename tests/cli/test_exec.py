@@ -66,13 +66,14 @@ def test_a_plan_is_done_and_reopened(tcc, shop, tmp_path: Path) -> None:
     assert ended.code == 2 and "expected a session that goes on, found its end" in ended.err
 
 
-DESK = """
-grammar desk version "1"
+DESK = """grammar desk version "1"
+
 tool find(by: email | phone) { cost 0.1 }
 tool answer {
   model fast { price 1 latency 50 ms execute { price 2 latency 300 ms } }
   model deep { price 9 latency 100 ms execute }
 }
+
 plan = find answer{3} find
 """
 
@@ -250,7 +251,12 @@ def test_a_bound_module_that_exits_is_bad_usage(tcc, tmp_path: Path, monkeypatch
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "exiting_tools.py").write_text("raise SystemExit(0)")
     grammar = tmp_path / "g.tcg"
-    text = 'grammar g version "1" tool a { bind python "exiting_tools:a" } plan = a'
+    text = """grammar g version "1"
+
+tool a { bind python "exiting_tools:a" }
+
+plan = a
+"""
     grammar.write_text(text)
     ended = tcc("exec", grammar)
     assert ended.code == 2 and "the import of exiting_tools: SystemExit: 0" in ended.err

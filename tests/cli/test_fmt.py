@@ -19,8 +19,18 @@ from tests.cli.conftest import GRAMMARS, Tcc
 from tests.runtime.test_outputs import NOT_FILES, put
 from tests.scaling.measure import MOST, growth
 
-ROUGH = 'grammar  g version "1" # mine\r\ntool a plan=a|a a # end'
-SMOOTH = 'grammar g version "1"  # mine\n\ntool a\n\nplan = a | a a  # end\n'
+ROUGH = """grammar g version "1"  # mine
+
+tool a
+
+plan = a | a a  # end
+"""
+SMOOTH = """grammar g version "1"  # mine
+
+tool a
+
+plan = a | a a  # end
+"""
 BROKEN = "grammar g version\nlimit deep <= 3\n"
 
 

@@ -24,7 +24,16 @@ BROKEN = [
     "\0",
     "grammar (",
     'grammar g version "1" tool a plan = b',
-    'grammar g version "1"\ntool a\nplan = a\nreject a\nexpect plans == 2\n',
+    """grammar g version "1"
+
+tool a
+
+plan = a
+
+reject a
+
+expect plans = 2
+""",
     'grammar g version "1"\n' + "tool \x7f\n" * 300,
 ]
 
@@ -258,7 +267,13 @@ def test_lints_of_several_grammars_are_one_log(tcc: Tcc, tmp_path: Path) -> None
     one, two = tmp_path / "one.tcg", tmp_path / "two.tcg"
     for path in (one, two):
         path.write_text(
-            'grammar g version "1"\ntool a { cost 1 }\ntool idle { cost 1 }\nplan = a{1,2}\n'
+            """grammar g version "1"
+
+tool a { cost 1 }
+tool idle { cost 1 }
+
+plan = a{1,2}
+"""
         )
     ended = tcc("lint", one, two, "--output-format", "sarif")
     results = sarif_of(ended)["results"]

@@ -25,23 +25,32 @@ from tests.cli.conftest import GRAMMARS, Tcc
 ALL = sorted(path.stem for path in GRAMMARS.glob("*.tcg"))
 SMALL = ("question_answering", "support_refund", "research")
 LARGE = [pytest.param(name, marks=pytest.mark.campaign) for name in ALL if name not in SMALL]
-RANGES = """
-grammar costs version "2"
+RANGES = """grammar costs version "2"
+
 tool look(at: "a b" | c | 5 | true) {
-  cost 0.1 .. 0.3  cost 1.123456789 when at = c  price 2  latency 1 s  epsilon 0.25
+  cost 0.1 .. 0.3
+  cost 1.123456789 when at = c
+  price 2
+  latency 1 s
+  epsilon 0.25
 }
-tool "the end" { cost 9007199.254740993 }
-plan = look{0,3} "the end"?
+tool `the end` { cost 9007199.254740993 }
+
+plan = look{0,3} `the end`?
 """
-OPTIONAL = """
-grammar optional version "1"
+OPTIONAL = """grammar optional version "1"
+
 tool edit(a?: x, b?: 1) { cost 0.5 price 3 latency 2 ms epsilon 0.1 }
+
 plan = edit edit(a=x)?
 """
-LEFT_TO_A_RUN = """
-grammar left version "1"
-tool a { price 1 } tool b { price 2 }
+LEFT_TO_A_RUN = """grammar left version "1"
+
+tool a { price 1 }
+tool b { price 2 }
+
 plan = (a | b)*
+
 limit depth <= 5
 limit price <= 6
 """
@@ -83,7 +92,12 @@ def test_ranges_of_cost_and_costs_that_no_float_has_come_back() -> None:
 
 
 def test_a_decimal_that_no_float_says_is_its_text() -> None:
-    text = 'grammar g version "1" tool a { cost 9007199254.740993123 } plan = a'
+    text = """grammar g version "1"
+
+tool a { cost 9007199254.740993123 }
+
+plan = a
+"""
     ((_, _, data),) = library.compile_text(text, beta="0.001").to_networkx().edges(data=True)
     assert data["cost"] == "9007199254.740993123"
 

@@ -13,7 +13,12 @@ import pytest
 
 from tests.cli.conftest import GRAMMARS, Tcc
 
-GRAMMAR = 'grammar g version "1"\ntool a { cost 1 }\nplan = a{1,3}\n'
+GRAMMAR = """grammar g version "1"
+
+tool a { cost 1 }
+
+plan = a{1,3}
+"""
 
 
 def tcc_process(*arguments: object, **options: object) -> subprocess.Popen[bytes]:
@@ -104,7 +109,13 @@ def test_a_name_that_is_no_text_is_fine(tcc: Tcc, tmp_path: Path) -> None:
 
 
 def test_a_reader_that_goes_away_is_no_finding(source: Path) -> None:
-    source.write_text('grammar g version "1"\ntool a tool b\nplan = (a | b){16}\n')
+    source.write_text("""grammar g version "1"
+
+tool a
+tool b
+
+plan = (a | b){16}
+""")
     with tcc_process(
         "enumerate", source, "--limit", 60_000, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:

@@ -19,7 +19,13 @@ from tcc_compiler.pipeline import compile_text
 from tcc_runtime.fastcheck import kernel as fast
 from tcc_runtime.settings.settings import Settings
 
-GRAMMAR = 'grammar g version "1" tool a { cost 1 } tool b { cost 2 } plan = (a | b){1,3}'
+GRAMMAR = """grammar g version "1"
+
+tool a { cost 1 }
+tool b { cost 2 }
+
+plan = (a | b){1,3}
+"""
 
 
 def test_from_text_to_a_validated_run(tmp_path: Path) -> None:

@@ -14,7 +14,11 @@ from tcc.configuration import read_config
 from tcc.options import ConfigError
 from tests.cli.conftest import GRAMMARS, Tcc
 
-HEAD = 'grammar g version "1"\ntool a { cost 1 }\ntool b { cost 2 }\n'
+HEAD = """grammar g version "1"
+
+tool a { cost 1 }
+tool b { cost 2 }
+"""
 IDLE = HEAD + "plan = a b\nlimit depth <= 3\nrequire a before b\n"
 
 
@@ -165,7 +169,13 @@ def test_the_library_gives_findings_as_values(idle: Path) -> None:
 def test_a_folder_and_standard_input_are_linted_as_fmt_lays_them_out(
     tcc: Tcc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = 'grammar g version "1"\ntool a\ntool b\nplan = a\n'
+    text = """grammar g version "1"
+
+tool a
+tool b
+
+plan = a
+"""
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "g.tcg").write_text(text)
     found = tcc("lint", tmp_path, "--json")

@@ -235,13 +235,16 @@ def test_sessions_of_one_shape_are_refused_alike(seed: int) -> None:
     rng = random.Random(seed)
     artifact = compile_text(
         """grammar g version "1"
-tool get(; order: text max 3, n?: number 0 .. 9)
-tool refund(; order: text, amount: json)
-tool probe(; order: text) { errors mean failed }
+
+tool get(order: text max 3, n?: number 0 .. 9)
+tool refund(order: text, amount: json)
+tool probe(order: text) { errors mean failed }
+
 plan = any{0,6}
-require get before refund same order
-require get before each refund same order
-require probe before get same order
+
+before refund require get(same order)
+before refund require unused get(same order)
+before get require probe(same order)
 """
     )
     orders: list[Any] = ["a", "b", "long", 1, None, True]

@@ -22,7 +22,12 @@ ARTIFACT = "g.tcca is an artifact, and no ledger: see `tcc check"
 def kinds(tcc, tmp_path: Path) -> dict[str, Path]:
     names = ("g.tcg", "g.tcca", "run", "session", "tools.py")
     found = {name.split(".")[-1].upper(): tmp_path / name for name in names}
-    found["TCG"].write_text('grammar g version "1" tool a plan = a')
+    found["TCG"].write_text("""grammar g version "1"
+
+tool a
+
+plan = a
+""")
     found["PY"].write_text("def a(): pass")
     assert tcc("compile", found["TCG"], "-o", found["TCCA"]).code == 0
     assert tcc("run", found["TCCA"], "--ledger", found["RUN"], "--seed", SEED).code == 0

@@ -11,16 +11,20 @@ import tcc as library
 from tests.cli.conftest import Tcc
 
 TEXT = """grammar g version "1"
-tool "create-issue"("limit": 1 | 2; title: text max 80 ~ "[a-z]+", "after"?: json, big: number 0 .. 5)
-tool run_tests(suite: unit | all; note: text min 2, sure: flag, n: integer) gives (result: pass | fail) { strict }
-tool merge(n: 1 | 2.5; blob: json max 9) { errors mean failed }
+
+tool `create-issue`(limit: 1 | 2, title: text max 80 ~ "[a-z]+", after?: json, big: number 0 .. 5)
+tool run_tests(suite: unit | all, note: text min 2, sure: flag, n: integer)
+  gives (result: pass | fail) {
+  strict
+}
+tool merge(n: 1 | 2.5, blob: json max 9) { errors mean failed }
 tool edit
-plan = any*
+
 limit depth <= 4
 limit sum(merge.n) <= 3.5
-require edit before each run_tests
-require run_tests(result=pass) before merge
-"""  # noqa: E501
+before run_tests require edit since run_tests
+before merge require run_tests(result = pass)
+"""
 SEED = ("--seed", "11" * 32)
 
 

@@ -10,8 +10,20 @@ import tcc
 from tcc.library.running import claim_text, print_run
 from tests.cli.conftest import Tcc
 
-TWO = 'grammar g version "1" tool a { cost 1 } tool b { cost 2 } plan = a | b'
-LONG = 'grammar g version "1" tool a { cost 1 } tool b { cost 2 } plan = (a | b){2,3}'
+TWO = """grammar g version "1"
+
+tool a { cost 1 }
+tool b { cost 2 }
+
+plan = a | b
+"""
+LONG = """grammar g version "1"
+
+tool a { cost 1 }
+tool b { cost 2 }
+
+plan = (a | b){2,3}
+"""
 
 HIGHER = "could have scored higher in this run"
 EXACT, SHORT = "RunWiseExact", "TruncationOnly"
@@ -74,7 +86,16 @@ def test_a_certified_run_says_what_it_has_shown(
 
 
 def test_a_language_that_the_run_empties_has_no_plan(tmp_path: Path) -> None:
-    text = 'grammar g version "1" tool a { price 2 } tool b plan = a b limit price <= 3 forbid a b'
+    text = """grammar g version "1"
+
+tool a { price 2 }
+tool b
+
+plan = a b
+
+limit price <= 3
+before b require no a since any - a
+"""
     artifact = tcc.compile_text(text.replace(" limit price <= 3", ""), relax=["forbid"])
     tcc.save(artifact, tmp_path / "a.tcca")
     run = tcc.search(artifact, seed=bytes(32), ledger=tmp_path / "l", started_ms=0)

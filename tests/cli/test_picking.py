@@ -8,7 +8,13 @@ import pytest
 
 from tests.cli.conftest import Tcc
 
-TEXT = 'grammar g version "1" tool a { cost 1 } tool b { cost 0.5 .. 2 } plan = (a | b){0,2}\n'
+TEXT = """grammar g version "1"
+
+tool a { cost 1 }
+tool b { cost 0.5 .. 2 }
+
+plan = (a | b){0,2}
+"""
 
 
 @pytest.fixture
@@ -37,7 +43,13 @@ def test_cheapest(tcc: Tcc, source: Path) -> None:
     assert ended.code == 0 and len(ended.json["plans"]) == 7
     assert tcc("cheapest", source).out == "0\t()\n"
     # Of equal costs shorter plans come first.
-    source.write_text('grammar g version "1" tool a tool b plan = (a a a | b | a b)\n')
+    source.write_text("""grammar g version "1"
+
+tool a
+tool b
+
+plan = (a a a | b | a b)
+""")
     assert tcc("cheapest", source, "-n", 3).out == "0\tb\n0\ta b\n0\ta a a\n"
     source.write_text(TEXT)
     assert tcc("cheapest", source, "-n", -1).code == 2

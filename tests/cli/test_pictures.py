@@ -314,7 +314,12 @@ def test_a_long_text_is_cut_to_its_cells() -> None:
 
 
 def test_states_where_a_plan_may_stop_have_two_borders() -> None:
-    artifact = library.compile_text('grammar g version "1" tool a plan = a{0,2}')
+    artifact = library.compile_text("""grammar g version "1"
+
+tool a
+
+plan = a{0,2}
+""")
     picture = picture_of(artifact, 200)
     assert [box.accept for box in picture.boxes] == [True] * 3
     assert drawn(picture, "dot").count("peripheries=2") == 3

@@ -14,7 +14,12 @@ from tests.cli.conftest import GRAMMARS, Tcc
 PINNED = ("a.tcca", "sub/b.tcca")
 
 
-SMALL = 'grammar small version "2" tool a { cost 1 } plan = a{1,2}'
+SMALL = """grammar small version "2"
+
+tool a { cost 1 }
+
+plan = a{1,2}
+"""
 
 
 @pytest.fixture
@@ -199,8 +204,11 @@ def test_several_artifacts_are_checked_without_a_lock_too(tcc: Tcc, folder: Path
 
 
 SOURCE = """grammar small version "2"
+
 tool a { price 3 }
+
 plan = a{1,3}
+
 limit price <= 9
 """
 TIGHT = SOURCE.replace("<= 9", "<= 8")

@@ -29,15 +29,18 @@ from tcc.traces import Trace, TraceError, read_traces
 from tests.cli.conftest import Tcc
 
 GRAMMAR = """grammar desk version "1"
-tool find_order(; order: text ~ "ord-[0-9]+") gives (status: open | closed)
-tool refund(part: half | full; order: text ~ "ord-[0-9]+", amount: number 0 .. 500) {
+
+tool find_order(order: text ~ "ord-[0-9]+") gives (status: open | closed)
+tool refund(part: half | full, order: text ~ "ord-[0-9]+", amount: number 0 .. 500) {
   errors mean failed
 }
 tool reply
+
 plan = (find_order | refund)* reply
+
 limit depth <= 9
-limit uses(refund) <= 1
-require find_order(status=open) before refund same order
+limit count(refund) <= 1
+before refund require find_order(same order, status = open)
 """
 # Tool, arguments, answer; the answer None: there is none; an error where it begins with "Error".
 CALLS: Sequence[tuple[str, dict[str, Any], str | None]] = (
@@ -199,13 +202,15 @@ def test_a_ledger_is_replayed_where_it_shows_its_values(
 
 
 PLACES = """grammar desk version "1"
-tool look(; id: text, order: json, item: text at "/order/lines/0/item")
-    gives (state: open | shut at "/head/state"; owner: text at "/head/user/id",
-    cards: list of text at "/cards/*/id", first: text at "/cards/0/id",
-    kinds: list of text at "/cards/*/kind",
-    deep: list of text at "/rows/*/cells/*", legs: list of (flight: text at "/f/no", free: number),
-    final: text at "/log/-1", due?: time utc or null at "/due")
-tool act(; id: text, card: text)
+
+tool look(id: text, order: json, item: text at "/order/lines/0/item")
+  gives (state: open | shut at "/head/state", owner: text at "/head/user/id",
+         cards: list of text at "/cards/*/id", first: text at "/cards/0/id",
+         kinds: list of text at "/cards/*/kind", deep: list of text at "/rows/*/cells/*",
+         legs: list of (flight: text at "/f/no", free: number), final: text at "/log/-1",
+         due?: time utc or null at "/due")
+tool act(id: text, card: text)
+
 plan = any{0,9}
 """
 RELATIONS = (
@@ -340,12 +345,16 @@ def test_a_file_of_many_sessions_is_read_line_by_line(tmp_path: Path) -> None:
 
 
 GIVEN = """grammar desk version "1"
+
 given user: text, most: number 0 .. 100
+
 tool look
-tool refund(; amount: number 0 .. 500, user: text)
+tool refund(amount: number 0 .. 500, user: text)
+
 plan = any{0,9}
-require look within 5 m before refund
-require refund where user = session.user, amount <= session.most
+
+before refund require look within 5 m
+before refund require user = session.user and amount <= session.most
 """
 
 

@@ -12,12 +12,15 @@ from tcc.commands import session_command
 from tests.cli.conftest import Tcc
 
 GRAMMAR = """grammar shop version "1"
-tool approve(; order: text)
-tool refund(part: half | full; order: text)
+
+tool approve(order: text)
+tool refund(part: half | full, order: text)
 tool check gives (result: pass | fail)
+
 plan = any{0,6}
-require approve before refund same order
-require check(result=pass) before refund(part=full)
+
+before refund require approve(same order)
+before refund(part = full) require check(result = pass)
 """
 
 
@@ -109,12 +112,16 @@ def test_a_session_is_told_of_the_bytes_that_were_validated(
 
 
 GIVEN = """grammar desk version "1"
+
 given user: text, team?: text
+
 tool look
-tool refund(; user: text)
+tool refund(user: text)
+
 plan = any{0,6}
-require look within 5 m before refund
-require refund where user = session.user
+
+before refund require look within 5 m
+before refund require user = session.user
 """
 
 
@@ -142,13 +149,19 @@ def test_a_session_is_told_with_what_it_was_given_and_when(tcc: Tcc, tmp_path: P
 
 
 ANSWERED = """grammar desk version "1"
+
 given team: list of text
-tool look(; order: text)
-    gives (state: open | shut; by: text, cards: list of text, fee: number 0 .. 9)
-tool pay(; order: text, card: text, fee: number 0 .. 9)
+
+tool look(order: text) gives (state: open | shut, by: text, cards: list of text, fee: number 0 .. 9)
+tool pay(order: text, card: text, fee: number 0 .. 9)
+
 plan = any{0,9}
-require last look same order where card in seen.cards, fee <= seen.fee, seen.by = "ann" before pay
-require look where order in session.team
+
+before pay {
+  let latest = last(look(same order))
+  require card in latest.cards and fee <= latest.fee and latest.by = "ann"
+}
+before look require order in session.team
 """
 
 
@@ -171,13 +184,17 @@ def test_a_session_shows_what_its_ledger_has_of_answers(tcc: Tcc, tmp_path: Path
 
 
 LEARNED = """grammar desk version "1"
-let customer = find.user or look.owner
-let level = look.level
-tool find(; mail: text) gives (; user: text)
-tool look(; order: text) gives (; owner: text, level: number 0 .. 9)
-tool pay(; to: text, level: number 0 .. 9)
+
+given customer from find.user | look.owner
+given level from look.level
+
+tool find(mail: text) gives (user: text)
+tool look(order: text) gives (owner: text, level: number 0 .. 9)
+tool pay(to: text, level: number 0 .. 9)
+
 plan = any{0,9}
-require pay where to = session.customer, level <= session.level
+
+before pay require to = session.customer and level <= session.level
 """
 
 

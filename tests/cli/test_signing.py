@@ -135,7 +135,12 @@ def test_a_session_is_signed_with_what_is_asserted(
     tcc: Tcc, tmp_path: Path, keys: tuple[Path, Path]
 ) -> None:
     artifact, session, out = (tmp_path / name for name in ("a.tcca", "s.ledger", "s.json"))
-    made = library.compile_text('grammar g version "1" tool a plan = a{1,2}')
+    made = library.compile_text("""grammar g version "1"
+
+tool a
+
+plan = a{1,2}
+""")
     library.save(made, artifact)
     asked = ("sign", session, "--key", keys[0], "-o", out, "--artifact", artifact)
     gate = library.Gate(made, ledger=session)
@@ -158,7 +163,14 @@ def test_a_session_that_went_on_is_another_file_and_its_key_leaves_less_asserted
 ) -> None:
     artifact, session, out = (tmp_path / name for name in ("a.tcca", "s.ledger", "s.json"))
     made = library.compile_text(
-        'grammar g version "1" tool a(; n: number 0 .. 9) plan = a{1,3} limit sum(a.n) <= 9'
+        """grammar g version "1"
+
+tool a(n: number 0 .. 9)
+
+plan = a{1,3}
+
+limit sum(a.n) <= 9
+"""
     )
     library.save(made, artifact)
     gate = library.Gate(made, ledger=session, key=bytes(range(32)))

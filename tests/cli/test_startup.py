@@ -16,7 +16,15 @@ from tcc.main import load_module as load
 
 HEAVY = {"gmpy2", "lark", "networkx", "numpy", "rich"}
 OURS = {"tcc_certs", "tcc_compiler", "tcc_experiments", "tcc_runtime"}
-GRAMMAR = 'grammar g version "1"\ntool a { cost 1 }\ntool b\nplan = a b?\naccept a\n'
+GRAMMAR = """grammar g version "1"
+
+tool a { cost 1 }
+tool b
+
+plan = a b?
+
+accept a
+"""
 RUN = """
 import gc, json, os, sys
 from pathlib import Path

@@ -23,16 +23,25 @@ from tests.cli.conftest import Tcc
 
 # Limits that count apart from each other: the states are their product.
 GROWS = """grammar boom version "1"
-tool a(k: 1 .. 9) { cost 1 price 1 latency 3 ms }
-tool b(k: 1 .. 9) { cost 2 price 2 latency 5 ms }
+
+tool a(k: 1..9) { cost 1 price 1 latency 3 ms }
+tool b(k: 1..9) { cost 2 price 2 latency 5 ms }
+
 plan = (a | b){0,60}
+
 limit price <= 90
 limit latency <= 210 ms
-limit uses(a(k=1)) <= 14
-limit uses(b(k=2)) <= 13
-limit uses(b(k=3)) <= 12
+limit count(a(k = 1)) <= 14
+limit count(b(k = 2)) <= 13
+limit count(b(k = 3)) <= 12
 """
-SMALL = 'grammar g version "1" tool a tool b plan = a b'
+SMALL = """grammar g version "1"
+
+tool a
+tool b
+
+plan = a b
+"""
 
 
 def for_ever(*_: Any, **__: Any) -> Any:
@@ -105,8 +114,8 @@ def test_the_time_of_diff_is_for_both_sides(
 def test_the_memory_of_a_comparison_is_bounded_by_its_edges(
     tcc: Tcc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = 'grammar g version "1" tool a(k: 1 .. 9) plan = a* limit depth <= {}'
-    text += " limit uses(a(k=1)) <= 20 limit uses(a(k=2)) <= 20"
+    text = 'grammar g version "1"\ntool a(k: 1..9)\nplan = a*\nlimit depth <= {}'
+    text += "\nlimit count(a(k = 1)) <= 20\nlimit count(a(k = 2)) <= 20"
     one, other = (library.compile_text(text.replace("{}", str(most))) for most in (30, 31))
     graphs = graph_of(one), graph_of(other)
     tracemalloc.start()

@@ -10,12 +10,14 @@ import tcc as library
 from tests.cli.conftest import Tcc
 
 TEXT = """grammar g version "1"
+
 tool a(k: 1 | 2)
 tool b
 tool c
-plan = (a | b
-  | c){1,3}
-require b before a
+
+plan = (a | b | c){1,3}
+
+before a require b
 limit depth <= 3
 """
 
@@ -91,13 +93,35 @@ def test_a_call_that_the_grammar_has_not(tcc: Tcc, source: Path) -> None:
 def test_all_smallest_sets(tcc: Tcc, tmp_path: Path) -> None:
     source = tmp_path / "g.tcg"
     source.write_text(
-        'grammar g version "1" tool a tool b\nplan = a b?\n'
-        "require b after a\nlimit uses(b) <= 1\nforbid a b\naccept a b"
+        """grammar g version "1"
+
+tool a
+tool b
+
+plan = a b?
+
+after a owe b
+limit count(b) <= 1
+before b require no a since any - a
+
+accept a b
+"""
     )
     assert tcc("why", source, "a", "--json").code == 1  # no artifact: it has no plan
     source.write_text(
-        'grammar g version "1" tool a tool b tool c\nplan = (a | b | c){1,2}\n'
-        "require b after a\nforbid b with a\nlimit depth <= 2"
+        """grammar g version "1"
+
+tool a
+tool b
+tool c
+
+plan = (a | b | c){1,2}
+
+after a owe b
+before a require no b
+before b require no a
+limit depth <= 2
+"""
     )
     first = tcc("why", source, "a", "--json").json
     every = tcc("why", source, "a", "--all", "--json").json

@@ -8,13 +8,16 @@ from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
 
 TEXT = """grammar g version "1"
+
 tool a(k: 1 | 2) { cost 0.25 price 1 }
 tool b { cost 1 price 3 }
+
 plan = any{1,4}
+
 limit depth <= 4
 limit price <= 6
-limit uses(b) >= 1
-require a(k=1) before b
+finally require b
+before b require a(k = 1)
 """
 RELAXED = ("price", "require", "uses")
 

@@ -67,7 +67,14 @@ def test_a_line_that_does_not_hold_says_what_is(line: str, code: str, message: s
 
 
 def test_accept_that_stops_too_early() -> None:
-    text = 'grammar g version "1"\ntool a\nplan = a a\naccept a\n'
+    text = """grammar g version "1"
+
+tool a
+
+plan = a a
+
+accept a
+"""
     (diagnostic,) = compile_text(text, Options()).diagnostics
     assert diagnostic.code == "TCC501"
     assert "after `a` a plan has to go on" in diagnostic.message

@@ -12,9 +12,10 @@ from tcc_compiler.pipeline import compile_core, compile_text
 from tests.oracle.cores import random_core
 
 DEEP = """grammar deep version "1"
+
 tool a { cost 0.3 }
 tool b
-plan = any*
+
 limit depth <= 90
 """
 

@@ -20,13 +20,16 @@ from tcc_compiler.frontend import read_grammar_text
 from tests.oracle_session.writer import KEY, named, sealed
 
 DESK = """grammar desk version "1"
-tool get_user(; user: text max 20)
-    gives (tier: gold | silver | * at "/membership", sure?: yes | no;
-        methods: list of text at "/payments/*/id", since: time utc, name?: text or null)
-tool book(; user: text max 20, payments: json, paid_by: list max 3 of text at "/payments/*/id",
-    passengers: list of (first: text, age?: integer 0 .. 200 at "/years"), day?: date or null)
-tool cancel(; user: text max 20)
+
+tool get_user(user: text max 20)
+  gives (tier: gold | silver | * at "/membership", sure?: yes | no,
+         methods: list of text at "/payments/*/id", since: time utc, name?: text or null)
+tool book(user: text max 20, payments: json, paid_by: list max 3 of text at "/payments/*/id",
+          passengers: list of (first: text, age?: integer 0 .. 200 at "/years"), day?: date or null)
+tool cancel(user: text max 20)
+
 plan = any{0,30}
+
 limit depth <= 30
 """
 METHODS = "require last get_user same user where every paid_by in seen.methods before book"
@@ -376,8 +379,10 @@ def test_a_place_in_a_list_of_records_is_read_where_the_fields_alone_are_shown(
 ) -> None:
     artifact = compiled(
         """grammar g version "1"
-tool book(; legs: list of (number: text), prices: list of number 0 .. 100 at "/legs/*/price")
-require book where every prices <= 5, every legs as x (x.number = "a")
+
+tool book(legs: list of (number: text), prices: list of number 0 .. 100 at "/legs/*/price")
+
+before book require every prices(it <= 5) and every legs(number = "a")
 limit depth <= 3
 """
     )
@@ -545,12 +550,15 @@ def test_types_are_not_nested_without_end() -> None:
 
 
 DISTINCT = """grammar g version "1"
-tool look(; o: text) gives (; rows: list distinct of (a: text, b: text))
-tool pay(; rows: list distinct of (a: text, b: text))
+
+tool look(o: text) gives (rows: list distinct of (a: text, b: text))
+tool pay(rows: list distinct of (a: text, b: text))
+
 plan = any{0,9}
+
 limit depth <= 9
-require look where count(seen.rows) = 2 before pay
-require pay where every rows as r (r.a != "z")
+before pay require look(count(rows) = 2)
+before pay require every rows(a != "z")
 """
 
 
@@ -577,15 +585,19 @@ def test_records_that_differ_in_what_nothing_names_are_distinct(
 
 
 INSIDE = """grammar g version "1"
-tool look(; o: text) gives (; h: json, n: number at "/h/n", t?: text or null at "/h/t",
-    rows: list of (a?: text), first: text at "/rows/0/a")
-tool pay(; o: text)
+
+tool look(o: text)
+  gives (h: json, n: number at "/h/n", t?: text or null at "/h/t", rows: list of (a?: text),
+         first: text at "/rows/0/a")
+tool pay(o: text)
+
 plan = any{0,9}
+
 limit depth <= 9
-forbid look where seen.n = 3 before pay
-forbid look where seen.t = "3" before pay
-forbid look where seen.first = "3" before pay
-forbid look where every seen.rows as r (r.a = "3") before pay
+before pay require no look(n = 3)
+before pay require no look(t = "3")
+before pay require no look(first = "3")
+before pay require no look(every rows(a = "3"))
 """
 
 

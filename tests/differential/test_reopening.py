@@ -196,7 +196,12 @@ def test_no_late_outcome_is_taken_that_no_validator_goes_through(
     """The gate refuses a late outcome exactly where the ledger with its record is declined."""
     for module in ("tcc_certs.session.machine", "tcc_runtime.gate.session_access.changes"):
         monkeypatch.setattr(f"{module}.MAX_REFOLDED", 4)
-    artifact = tcc.compile_text('grammar g version "1"\ntool a\nplan = any{0,60}\n')
+    artifact = tcc.compile_text("""grammar g version "1"
+
+tool a
+
+plan = any{0,60}
+""")
     refused = [_declined(random.Random(seed), artifact, tmp_path / f"{seed}") for seed in range(5)]
     assert sum(refused) > 5
 

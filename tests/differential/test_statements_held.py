@@ -18,12 +18,15 @@ from tcc_compiler.frontend import read_grammar_text
 from tests.oracle_session.writer import KEY, named, sealed
 
 DESK = """grammar desk version "1"
-tool ask(; amount: number 0 .. 100000, order: text max 20) gives (answer: yes | no)
-tool cancel(; order: text max 20, reason?: text max 100)
-tool get_order(; order: text max 20) gives (status: pending | delivered)
+
+tool ask(amount: number 0 .. 100000, order: text max 20) gives (answer: yes | no)
+tool cancel(order: text max 20, reason?: text max 100)
+tool get_order(order: text max 20) gives (status: pending | delivered)
 tool note
-tool refund(; amount: number 0 .. 100000, order: text max 20) { errors mean failed }
+tool refund(amount: number 0 .. 100000, order: text max 20) { errors mean failed }
+
 plan = any{0,30}
+
 limit depth <= 30
 """
 CANCEL = 'require last get_order same order where seen.status = "pending" before cancel'

@@ -16,9 +16,15 @@ from tcc.editor.checks import Checks
 from tcc_runtime.errors import WorkerLost
 from tests.editor.conftest import Client
 
-GRAMMAR = (
-    'grammar g version "1"\ntool a { cost 1 }\ntool b { cost 1 }\nplan = a b\nrequire a before b\n'
-)
+GRAMMAR = """grammar g version "1"
+
+tool a { cost 1 }
+tool b { cost 1 }
+
+plan = a b
+
+before b require a
+"""
 # A second or two of lints.
 LONG = "\n".join([
     'grammar g version "1"', *(f"tool t{at}(k: a | b | c)" for at in range(60)),

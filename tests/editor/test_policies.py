@@ -9,13 +9,17 @@ from tcc_compiler.editing.completion import completion
 from tcc_compiler.editing.project import Project, read_project
 
 DECLARED = """grammar g version "1"
-given user: text, "desk no": text
-tool get_order(; order: text) gives (status: open | closed | *; owner: text at "/user/id")
-tool cancel(reason: late | wrong; order: text, items: list max 9 of (id: text))
-let customer = get_order.owner
-let row(id) = cancel.items
-require last get_order same order where seen.owner = session.user before cancel
-limit uses(cancel where row(order).id = session.customer) <= 1
+
+given user: text, `desk no`: text
+
+tool get_order(order: text) gives (status: open | closed | *, owner: text at "/user/id")
+tool cancel(reason: late | wrong, order: text, items: list max 9 of (id: text))
+
+given customer from get_order.owner
+
+let row(i) = last(cancel.items(id = i))
+before cancel require last(get_order(same order)).owner = session.user
+before cancel(row(order).id = session.customer) require no cancel
 """
 
 

@@ -17,12 +17,16 @@ from tcc_compiler.language.source import MAX_SOURCE_BYTES
 from tests.editor.conftest import Client
 
 DESK = """grammar desk version "1"
+
 tool look { doc "Looks *closely* 😀" cost 1 }  # 😀
-tool write(tone: plain | warm) { cost 2  cost 3 when tone = warm }
+tool write(tone: plain | warm) { cost 2 cost 3 when tone = warm }
+
 rule looks = look+
 plan = looks write
+
 limit depth <= 6
-require look before write
+before write require look
+
 accept look write(tone=warm)
 """
 
@@ -324,9 +328,13 @@ def test_the_outline_has_tools_with_parameters_rules_and_the_plan(
     assert spot(found[1].selection_range) == (1, 5, 1, 9)
 
 
-HEAD = (
-    'grammar g version "1"\ntool look(k: 1 | 2, by: text_ | "a b")\ntool "my tool"\nrule r = look\n'
-)
+HEAD = """grammar g version "1"
+
+tool look(k: 1 | 2, by: text_ | "a b")
+tool `my tool`
+
+rule r = look
+"""
 
 
 @pytest.mark.parametrize(
@@ -368,7 +376,14 @@ def test_what_may_stand_at_a_place_is_offered_and_nothing_else(
 def test_formatting_is_that_of_tcc_fmt_and_leaves_a_broken_text_alone(
     client: Client, file: Path
 ) -> None:
-    text = 'grammar g version "1" tool a # 😀\r\nplan=a|a a\r\nlimit depth<=3'
+    text = """grammar g version "1"
+
+tool a  # 😀
+
+plan = a | a a
+
+limit depth <= 3
+"""
     uri = client.open(file.as_uri(), text)
     params = types.DocumentFormattingParams(
         text_document=client.doc(uri), options=types.FormattingOptions(tab_size=8, insert_spaces=True)  # noqa: E501

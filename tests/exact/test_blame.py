@@ -20,15 +20,18 @@ from tests.cli.conftest import (
 from tests.exact.brute import Holds, Made, Say, fits, grammar, statement
 
 DESK = """grammar desk version "1"
-tool find(; order: text min 1 max 9) { cost 1 }
-tool refund(; order: text min 1 max 9, amount: integer 1 .. 20) { cost 1 }
+
+tool find(order: text min 1 max 9) { cost 1 }
+tool refund(order: text min 1 max 9, amount: integer 1 .. 20) { cost 1 }
 tool reply { cost 1 }
+
 plan = (find | refund | reply){0,6}
+
 limit depth <= 5
-require find before refund same order
-forbid reply reply
-forbid find before refund same order
-limit uses(refund) >= 1
+before refund require find(same order)
+before reply require no reply since any - reply
+before refund require no find(same order)
+finally require refund
 """
 
 
@@ -60,14 +63,17 @@ def test_two_monitors_bar_a_call_and_a_third_the_end(tmp_path: Path) -> None:
 
 
 LATER = """grammar g version "1"
-tool find(; order: text max 9)
-tool approve(; order: text max 9)
-tool refund(; order: text max 9)
+
+tool find(order: text max 9)
+tool approve(order: text max 9)
+tool refund(order: text max 9)
+
 plan = (find | approve | refund){0,3}
-require find same order or approve same order before refund
-forbid approve before refund
-monitor forbid last find before refund
-limit uses(find) <= 2
+
+before refund require find(same order) or approve(same order)
+before refund require no approve
+before refund require no find
+limit count(find) <= 2
 """
 
 

@@ -14,14 +14,13 @@ from tests.cli.conftest import (
 
 HEAD = """grammar g version "1"
 
-tool find(; id: text max 9)
-tool pay(; id: text max 9, n: integer 1 .. 9)
+tool find(id: text max 9)
+tool pay(id: text max 9, n: integer 1 .. 9)
 tool note(k: 1 | 2)
 
 plan = (find | pay | note){1,3}
 
-require find before pay same id
-
+before pay require find(same id)
 """
 
 
@@ -95,9 +94,11 @@ def test_what_is_said_of_tools_that_are_not_there(line: str, code: str) -> None:
 
 def test_words_are_names_everywhere_else() -> None:
     text = """grammar g version "1"
+
 tool never(never: never | reachable)
-tool reachable(; implies: text max 3)
+tool reachable(implies: text max 3)
 tool implies
+
 plan = never reachable implies
 """
     assert told(text) == []

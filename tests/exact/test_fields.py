@@ -247,14 +247,17 @@ def test_a_field_that_is_null_is_not_left_out_where_the_other_side_has_it_not() 
 
 
 LEARNED = """grammar g version "1"
+
 given u: text
-tool find(k: a | b; id: text) gives (; owner: text, rows: list of (no: text, free: integer 0 .. 9))
-tool "seek it"(; id: text) gives (; owner: text)
-tool pay(; id: text, owner: text, no: text)
-let who = find.owner or "seek it".owner
-let found(id) = find(k=a) | "seek it"
-let row(no) = find.rows
-plan = any*
+
+tool find(k: a | b, id: text) gives (owner: text, rows: list of (no: text, free: integer 0 .. 9))
+tool `seek it`(id: text) gives (owner: text)
+tool pay(id: text, owner: text, no: text)
+
+given who from find.owner | `seek it`.owner
+
+let found(i) = last((find | `seek it`)(id = i))
+let row(n) = last(find.rows(`no` = n))
 limit depth <= 3
 """
 

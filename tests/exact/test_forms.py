@@ -28,9 +28,11 @@ from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact import certificate
 
 TOOLS = """grammar g version "1"
-tool a(k?: p | q; x: text max 9, n: number 0 .. 9, m: number -1 .. 9, o?: number 0 .. 9,
-  z?: text max 9, j: json, f: flag) gives (s: ok | bad)
-tool b(k: p | q, v: 1 | 2, w: -1 | 1; x: text max 9, y: text max 9)
+
+tool a(k?: p | q, x: text max 9, n: number 0 .. 9, m: number -1 .. 9, o?: number 0 .. 9,
+       z?: text max 9, j: json, f: flag) gives (s: ok | bad)
+tool b(k: p | q, v: 1 | 2, w: -1 | 1, x: text max 9, y: text max 9)
+
 plan = a b
 """
 
@@ -148,10 +150,13 @@ def read(core: Core, text: str) -> str:
 # The first line, and the lines behind it.
 
 SHOP = """grammar shop version "1"
-tool find(; order: text ~ "p|q", user: text ~ "q|r")
-tool refund(part?: half | full; order: text ~ "p|q", amount: number 0 .. 20, sure: flag)
+
+tool find(order: text ~ "p|q", user: text ~ "q|r")
+tool refund(part?: half | full, order: text ~ "p|q", amount: number 0 .. 20, sure: flag)
+
 plan = (find | refund){0,3}
-require find before refund same order
+
+before refund require find(same order)
 limit sum(refund.amount) <= 50
 """
 STATEMENT = "require find before refund same order"
@@ -418,8 +423,18 @@ ARTIFACT = compiled(SHOP)
 
 def test_json_is_compared_with_nothing() -> None:
     """The other side lists what is JSON here: the kernel does not know how many values it has."""
-    mine = compiled('grammar g version "1"\ntool a(; x: json)\nplan = a\n')
-    theirs = compiled('grammar g version "1"\ntool a(x: p | q)\nplan = a\n')
+    mine = compiled("""grammar g version "1"
+
+tool a(x: json)
+
+plan = a
+""")
+    theirs = compiled("""grammar g version "1"
+
+tool a(x: p | q)
+
+plan = a
+""")
     with pytest.raises(Rejected) as refusal:
         certificate.ProvedQuestion(kind="implies", text=None, artifacts=(mine, theirs)).system()
     assert (refusal.value.code.value, refusal.value.path) == ("D101", "x")
@@ -467,10 +482,13 @@ def beside_itself(text: str) -> certificate.ProvedQuestion:
 def test_statements_of_later_versions_have_their_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plans are as short as what is remembered; each value that is computed with is an atom."""
     text = """grammar g version "1"
-tool ask(; id: text max 9, amount: integer 0 .. 9)
-tool pay(; id: text max 9, amount: integer 0 .. 9)
+
+tool ask(id: text max 9, amount: integer 0 .. 9)
+tool pay(id: text max 9, amount: integer 0 .. 9)
+
 plan = (ask | pay){0,3}
-require ask same id where seen.amount + 1 >= amount before pay
+
+before pay require ask(same id, amount + 1 >= this.amount)
 """
     assert beside_itself(text).system().atoms
     with pytest.raises(Rejected) as refusal:
@@ -514,10 +532,13 @@ def test_spans_and_orders_that_are_not_covered_are_declined() -> None:
         Replay(of.left, of.left).state(of)
     assert (refusal.value.code.value, refusal.value.expected) == ("D101", "no spans of time")
     ordered = """grammar g version "1"
-tool ask(; id: text max 9, amount: number 0 .. 9)
-tool pay(; id: text max 9)
+
+tool ask(id: text max 9, amount: number 0 .. 9)
+tool pay(id: text max 9)
+
 plan = (ask | pay){0,3}
-require ask same id where seen.amount >= 5 before pay
+
+before pay require ask(same id, amount >= 5)
 """
     assert beside_itself(ordered).system().atoms
     with pytest.raises(Rejected) as refusal:

@@ -15,13 +15,16 @@ from tests.exact import brute, test_brute
 from tests.exact.test_proofs import changed_at, code_of, file_of, lines_of
 
 SHOP = """grammar g version "1"
-tool find(; order: text max 9)
-tool approve(; order: text max 9)
-tool refund(; order: text max 9, amount: integer 0 .. 20)
+
+tool find(order: text max 9)
+tool approve(order: text max 9)
+tool refund(order: text max 9, amount: integer 0 .. 20)
+
 plan = (find | approve | refund){0,3}
-require find same order or approve same order before refund
+
+before refund require find(same order) or approve(same order)
 limit sum(refund.amount) <= 50
-forbid approve before find same order
+before find require no approve(same order)
 """
 ALTERNATIVES = "require find same order or approve same order before refund"
 TIMED = SHOP + "limit uses(refund) <= 2 within 1 h\n"
@@ -88,7 +91,11 @@ def test_statements_of_language_1_2_are_decided(
     "statement", ["require a where seen.k = x before b", "require a same k = x before b"]
 )
 def test_an_open_value_may_be_one_that_another_field_lists(statement: str) -> None:
-    head = 'grammar g version "1"\ntool a(k: m | n)\ntool b(; x: text max 9)\nplan = any*\n'
+    head = """grammar g version "1"
+
+tool a(k: m | n)
+tool b(x: text max 9)
+"""
     artifact = tcc.compile_text(f"{head}limit depth <= 2\n{statement}\n")
     found = tcc.prove(artifact, "never b")
     assert (found.verdict, len(found.session.calls if found.session else ())) == ("refuted", 2)
@@ -269,12 +276,16 @@ def test_calls_have_times_exactly_where_a_statement_has_a_span() -> None:
 
 
 LATER = """grammar g version "1"
+
 given u: text
-tool x(; a: list of text, t: time "+02:00", d: date utc, r: list min 1 of (n?: integer 0 .. 4),
-    z?: text or null) gives (s: ok | *; o: text at "/a/b")
-tool y(k?: a | b; b: json, q: text at "/b/c")
+
+tool x(a: list of text, t: time "+02:00", d: date utc, r: list min 1 of (n?: integer 0 .. 4),
+       z?: text or null) gives (s: ok | *, o: text at "/a/b")
+tool y(k?: a | b, b: json, q: text at "/b/c")
+
 plan = (x | y){0,3}
-require x where seen.o = q before y
+
+before y require x(o = this.q)
 """
 
 
@@ -311,7 +322,12 @@ def test_several_spans_are_a_relaxation_that_proves_and_whose_sessions_have_time
     assert [call.at_ms for call in found.session.calls] == [0, 7_200_001]
 
 
-WIDE = 'grammar w version "1"\ntool pay(; to: text max 4)\nplan = any*\nlimit depth <= 3\n'
+WIDE = """grammar w version "1"
+
+tool pay(to: text max 4)
+
+limit depth <= 3
+"""
 
 
 def test_what_other_sessions_use_is_never_proved() -> None:

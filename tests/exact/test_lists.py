@@ -31,9 +31,10 @@ from tests.exact.test_proofs import changed_at, code_of, lines_of
 
 ONCE = "limit uses(find) <= 1\n"
 BASE = """grammar g version "1"
-tool find gives (; members: list of text max 9)
-tool pay(; to: list max 3 of text max 9, one: text max 9)
-plan = any*
+
+tool find gives (members: list of text max 9)
+tool pay(to: list max 3 of text max 9, one: text max 9)
+
 limit depth <= 3
 """
 IN = "require find where one in seen.members before pay\n"

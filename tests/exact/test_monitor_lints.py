@@ -19,8 +19,10 @@ from tests.oracle_policies import language as l
 from tests.oracle_policies.writer import statement_of, text_of
 
 HEAD = """grammar g version "1"
-tool find(; id: text max 9) { cost 1 }
-tool pay(; id: text max 9, n: integer 1 .. 9) { cost 1 }
+
+tool find(id: text max 9) { cost 1 }
+tool pay(id: text max 9, n: integer 1 .. 9) { cost 1 }
+
 plan = (find | pay){0,3}
 """
 BEFORE = "require find before pay same id\n"
@@ -76,11 +78,14 @@ def test_a_shadow_goes_with_its_statement(tmp_path: Path) -> None:
 def test_a_shadow_that_cuts_beginnings_is_needed(tmp_path: Path) -> None:
     """Without the `require` nothing calls a `b` too early, but a session may begin with `c`."""
     text = """grammar g version "1"
-tool a(; x: text ~ "p") { cost 1 }
-tool b(; x: text ~ "p", y: text ~ "k") { cost 1 }
-tool c(; y: text ~ "k") { cost 1 }
+
+tool a(x: text "p") { cost 1 }
+tool b(x: text "p", y: text "k") { cost 1 }
+tool c(y: text "k") { cost 1 }
+
 plan = a b | c b | a c
-forbid c before b same y
+
+before b require no c(same y)
 """
     require = "require a before b same x\n"
     wide, narrow = tcc.compile_text(text), tcc.compile_text(text + require)
@@ -90,10 +95,13 @@ forbid c before b same y
 
 
 PAID_AS_FOUND = """grammar g version "1"
-tool find(; n: number 1 .. 9) { cost 1 }
-tool pay(; n: number 1 .. 9) { cost 1 }
+
+tool find(n: number 1 .. 9) { cost 1 }
+tool pay(n: number 1 .. 9) { cost 1 }
+
 plan = find? pay?
-require find before pay same n
+
+before pay require find(same n)
 limit sum(find.n) <= 5
 limit sum(pay.n) <= 5
 """

@@ -208,7 +208,12 @@ def test_limits_let_what_is_at_them_pass(
 
     # A file without states meets nothing but the calls of its start.
     artifact = tcc.compile_text(
-        'grammar g version "1"\ntool a(; x: text ~ "p|q", y: text ~ "p|q")\nplan = a\n'
+        """grammar g version "1"
+
+tool a(x: text ~ "p|q", y: text ~ "p|q")
+
+plan = a
+"""
     )
     text = "limit uses(a) per x <= 1"
     of = certificate.ProvedQuestion(kind="statement", text=text, artifacts=(artifact,))
@@ -224,7 +229,12 @@ def test_limits_let_what_is_at_them_pass(
 
     # Only x is compared, and of an atom that is not held one value stands for all.
     assert at_bound(monkeypatch, moves, "MAX_CHOICES", choices) == 1
-    both = 'grammar g version "1"\ntool a(; x: text ~ "p|q", y: text ~ "p|q")\nplan = a a\n'
+    both = """grammar g version "1"
+
+tool a(x: text ~ "p|q", y: text ~ "p|q")
+
+plan = a a
+"""
     of = certificate.ProvedQuestion(
         kind="statement",
         text="forbid a before a same x = y",
@@ -235,7 +245,14 @@ def test_limits_let_what_is_at_them_pass(
 
 
 def test_lists_for_keys_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = 'grammar g version "1"\ntool a(; x: text)\nplan = a\nlimit uses(a) per x <= 1\n'
+    one = """grammar g version "1"
+
+tool a(x: text)
+
+plan = a
+
+limit count(a) per x <= 1 in session
+"""
     two = one + "forbid a before a same x\n"
 
     def system_of(text: str) -> moves.System:

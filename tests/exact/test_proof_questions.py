@@ -68,8 +68,14 @@ def test_what_is_no_statement_is_no_question(text: str) -> None:
 @pytest.mark.parametrize("text", ["forbid any before b same x", "limit uses(any) per x <= 0"])
 def test_any_is_no_tool_of_that_name(text: str) -> None:
     artifact = tcc.compile_text(
-        'grammar g version "1"\ntool "any"(; x: text)\ntool a(; x: text)\ntool b(; x: text)\n'
-        "plan = a b\n"
+        """grammar g version "1"
+
+tool `any`(x: text)
+tool a(x: text)
+tool b(x: text)
+
+plan = a b
+"""
     )
     of = certificate.ProvedQuestion(kind="statement", text=text, artifacts=(artifact,))
     with pytest.raises(Rejected) as refusal:
@@ -100,10 +106,13 @@ def test_a_sum_over_values_that_are_keys_is_an_interval_where_they_are_many(kind
 def test_a_value_that_is_held_is_not_the_least_on_the_way_to_an_end() -> None:
     """An amount that was asked for is paid as it is, whatever is left of the sum."""
     text = """grammar g version "1"
-tool ask(; amount: integer 0 .. 200)
-tool pay(; amount: integer 0 .. 200)
+
+tool ask(amount: integer 0 .. 200)
+tool pay(amount: integer 0 .. 200)
+
 plan = ask pay
-require ask before pay same amount
+
+before pay require ask(same amount)
 limit sum(pay.amount) <= 100
 """
     found, _ = asked(text, finishable=True)
@@ -187,18 +196,13 @@ def test_plans_that_are_left_aside_let_more_through() -> None:
 
 
 COSTS = """grammar costs version "1"
-tool find(k: 1 | 3) { cost 0.25 * k
-  price 2 * k
-  latency 100 ms
-  epsilon 0.5
-}
-tool ask(; who: text max 9) { cost 0.5
-  price 5
-  latency 2 s
-  epsilon 0
-}
+
+tool find(k: 1 | 3) { cost 0.25 * k price 2 * k latency 100 ms epsilon 0.5 }
+tool ask(who: text max 9) { cost 0.5 price 5 latency 2 s epsilon 0 }
+
 plan = (find | ask){0,3}
-limit uses(ask) <= 1
+
+limit count(ask) <= 1
 """
 
 

@@ -19,18 +19,24 @@ from tests.cli.conftest import tcc as tcc_command  # noqa: F401 - a fixture
 from tests.exact.test_brute import ask as compared, count
 
 SHOP = """grammar shop version "1"
-tool find(; order: text ~ "p|q", user: text ~ "q|r")
-tool refund(part: half | full; order: text ~ "p|q", amount: number 0 .. 20)
+
+tool find(order: text ~ "p|q", user: text ~ "q|r")
+tool refund(part: half | full, order: text ~ "p|q", amount: number 0 .. 20)
+
 plan = (find | refund){0,3}
-require find before refund same order
+
+before refund require find(same order)
 limit sum(refund.amount) <= 50
 """
 # What one key at a time does not show: the left side's monitor speaks of two fields at once.
 PAIRS = """grammar pairs version "1"
-tool a(; x: text ~ "p|q", y: text ~ "p|q")
-tool b(; x: text ~ "p|q", y: text ~ "p|q")
+
+tool a(x: text ~ "p|q", y: text ~ "p|q")
+tool b(x: text ~ "p|q", y: text ~ "p|q")
+
 plan = (a | b){0,3}
-forbid a before b same x, y
+
+before b require no a(same (x, y))
 """
 
 
@@ -362,7 +368,13 @@ def test_the_tokens_of_a_key_keep_their_names(text: str, keys: str) -> None:
 
 def test_a_constant_keeps_its_name() -> None:
     """The left lists the value, so it is found again by its atom, and not among what is held."""
-    lists = 'grammar one version "1"\ntool a(x: p | q)\ntool b(x: p | q)\nplan = a b\n'
+    lists = """grammar one version "1"
+
+tool a(x: p | q)
+tool b(x: p | q)
+
+plan = a b
+"""
     other = lists.replace("x: p | q", '; x: text ~ "p|q"') + "forbid a before b same x\n"
     artifacts = tcc.compile_text(lists), tcc.compile_text(other)
     assert tcc.prove(artifacts[0], implies=artifacts[1]).verdict == "refuted"

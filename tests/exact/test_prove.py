@@ -17,18 +17,23 @@ from tests.cli.conftest import (
 )
 
 SHOP = """grammar shop version "1"
-tool find(; order: text min 1 max 9)
-tool refund(part: half | full; order: text min 1 max 9, amount: number 0 .. 20)
+
+tool find(order: text min 1 max 9)
+tool refund(part: half | full, order: text min 1 max 9, amount: number 0 .. 20)
+
 plan = (find | refund){0,3}
 """
 
 
 # What is paid was asked for: intervals do not know that both are one amount.
 TWICE = """grammar twice version "1"
-tool ask(; amount: number 0 .. 100)
-tool pay(; amount: number 0 .. 100)
+
+tool ask(amount: number 0 .. 100)
+tool pay(amount: number 0 .. 100)
+
 plan = ask? pay?
-require ask before pay same amount
+
+before pay require ask(same amount)
 limit sum(ask.amount) <= 10
 limit sum(pay.amount) <= 60
 """
@@ -75,8 +80,18 @@ def test_a_beginning_that_a_monitor_bars_from_every_end_is_stuck() -> None:
 
 
 def test_listed_on_one_side_and_open_on_the_other() -> None:
-    listed = 'grammar g version "1"\ntool f(k: p | q)\nplan = f{0,2}\n'
-    opened = 'grammar g version "1"\ntool f(; k: text ~ "p|q|r")\nplan = f{0,2}\n'
+    listed = """grammar g version "1"
+
+tool f(k: p | q)
+
+plan = f{0,2}
+"""
+    opened = """grammar g version "1"
+
+tool f(k: text ~ "p|q|r")
+
+plan = f{0,2}
+"""
     once = opened + "limit uses(f) per k <= 1\n"
     left, right = tcc.compile_text(listed), tcc.compile_text(opened)
     assert tcc.prove(left, implies=right).verdict == "proved"
@@ -90,10 +105,13 @@ def test_listed_on_one_side_and_open_on_the_other() -> None:
 
 def test_answers_are_observed() -> None:
     text = """grammar g version "1"
-tool ask(; id: text max 5) gives (ok: yes | no)
-tool pay(; id: text max 5)
+
+tool ask(id: text max 5) gives (ok: yes | no)
+tool pay(id: text max 5)
+
 plan = (ask | pay){0,3}
-require ask(ok=yes) before pay same id
+
+before pay require ask(same id, ok = yes)
 """
     assert ask(text, "require ask(ok=yes) before pay same id").proved
     found = ask(text, "forbid ask before pay same id")
@@ -201,15 +219,22 @@ def test_a_statement_behind_a_pattern_is_not_what_makes_it_reachable() -> None:
 
 
 def test_words_of_statements_are_texts_in_quotes() -> None:
-    text = 'grammar g version "1"\ntool a(k: "limit" | "require")\nplan = a{0,2}\n'
+    text = """grammar g version "1"
+
+tool a(k: "limit" | "require")
+
+plan = a{0,2}
+"""
     asked = 'forbid a(k="limit") a(k="require")  # forbid expect'
     assert ask(text, asked).verdict == "refuted"
 
 
 SETS = """grammar sets version "1"
+
 tool a
-tool b(k?: p | q; x: text max 2)
+tool b(k?: p | q, x: text max 2)
 tool c
+
 plan = (a | b | c){0,3}
 """
 
@@ -261,8 +286,10 @@ BY_PLANS = [
 @pytest.mark.parametrize("statement", BY_PLANS)
 def test_a_statement_about_answers_is_what_a_grammar_with_it_holds(statement: str) -> None:
     tools = """grammar g version "1"
+
 tool probe(n: 0 | 3) gives (r: pass | fail)
 tool other(n: 0 | 3)
+
 plan = any{0,3}
 """
     found = ask(tools, statement)
@@ -274,7 +301,12 @@ plan = any{0,3}
 
 def test_what_a_monitor_would_say_otherwise_is_left_open() -> None:
     """A monitor of 1.2 does not know the answer of the call that it decides on."""
-    text = 'grammar g version "1"\ntool probe gives (r: pass | fail)\nplan = probe{0,3}\n'
+    text = """grammar g version "1"
+
+tool probe gives (r: pass | fail)
+
+plan = probe{0,3}
+"""
     found = ask(text, "require last probe before probe(r=pass)")
     assert (found.verdict, found.codes) == ("undecided", ("P501",))
     assert ask(text, "monitor require last probe before probe(r=pass)").verdict == "refuted"
@@ -284,7 +316,12 @@ def test_answers_are_not_what_a_session_is_given(
     tcc_command: Tcc,  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    text = 'grammar g version "1"\ntool probe gives (r: pass | fail)\nplan = probe{0,3}\n'
+    text = """grammar g version "1"
+
+tool probe gives (r: pass | fail)
+
+plan = probe{0,3}
+"""
     (tmp_path / "g.tcg").write_text(text)
     found = tcc_command("prove", tmp_path / "g.tcg", "never probe(r=pass)")
     assert '1. probe -> r="pass"\n' in found.out

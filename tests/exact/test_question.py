@@ -19,12 +19,13 @@ from tcc_certs.errors import Rejected
 from tcc_certs.proof.question import statement_core
 
 TEXT = """grammar g version "1"
-tool a(k: p | q | r, n: 0 | 1 | 2.5; x: text max 9, y: text max 9, m: number 0 .. 9, j: json)
+
+tool a(k: p | q | r, n: 0 | 1 | 2.5, x: text max 9, y: text max 9, m: number 0 .. 9, j: json)
   gives (s: ok | bad)
-tool b(k: p | "a b", o?: u | v, w: null | 1, e?: 1 | 2; x: text max 9, y: text max 9,
-  z: integer 0 .. 9, j: json)
-tool "any"(c: true | -3)
-plan = any*
+tool b(k: p | "a b", o?: u | v, w: null | 1, e?: 1 | 2, x: text max 9, y: text max 9,
+       z: integer 0 .. 9, j: json)
+tool `any`(c: true | -3)
+
 limit depth <= 3
 """
 

@@ -24,16 +24,19 @@ from tcc_certs.values.declared import NumberType, TextType
 from tcc_certs.values.text_pattern import MAX_STEPS, pattern_of
 
 TEXT = """grammar g version "1"
+
 given u: text max 9, all: list of text max 9
-tool a(k: p | "q r"; x: text max 9, n: integer 0 .. 9, l: list of text max 9, i: list of number,
-  r: list of (x: text max 9)) gives (s: ok | *)
-tool b(k: p | t, o?: v | w; x: text max 9, y: text max 9, n: number 0 .. 9, m: number 0 .. 9,
-  l: list of text max 9, i: list max 3 of number, d: time)
-tool d(; t: text max 16384, l: list max 64 of text max 255, i: list max 512 of number 0 .. 9)
-let both = a.x or b.k
-let told = a.s
-let many = a.l
-plan = any*
+
+tool a(k: p | "q r", x: text max 9, n: integer 0 .. 9, l: list of text max 9, i: list of number,
+       r: list of (x: text max 9)) gives (s: ok | *)
+tool b(k: p | t, o?: v | w, x: text max 9, y: text max 9, n: number 0 .. 9, m: number 0 .. 9,
+       l: list of text max 9, i: list max 3 of number, d: time)
+tool d(t: text max 16384, l: list max 64 of text max 255, i: list max 512 of number 0 .. 9)
+
+given both from a.x | b.k
+given told from a.s
+given many from a.l
+
 limit depth <= 2
 """
 A, B, LONG = (("calls", at, ()) for at in (0, 1, 2))

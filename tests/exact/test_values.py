@@ -16,9 +16,12 @@ from tcc_runtime.exact import certificate
 from tests.exact.test_pairs import FORMS, ONCE, OUT, answer, made
 
 HEAD = """grammar g version "1"
+
 given g: text max 4
 given m: integer 3 .. 6
-tool a(; x: text max 3, n: integer 0 .. 4, d: number 0 .. 3, f: flag)
+
+tool a(x: text max 3, n: integer 0 .. 4, d: number 0 .. 3, f: flag)
+
 plan = a{0,2}
 """
 Call = tuple[str, int, float, bool]
@@ -131,11 +134,12 @@ def test_a_value_is_of_the_atom_that_its_types_hold() -> None:
 
 
 FIND = """grammar g version "1"
-tool find gives (; members: list max 2 of text max 9)
-tool pay(; one: text max 9)
-plan = any*
+
+tool find gives (members: list max 2 of text max 9)
+tool pay(one: text max 9)
+
 limit depth <= 3
-limit uses(find) <= 1
+limit count(find) <= 1
 """
 FULL = 'require find where every seen.members ~ "[a-c]*" before pay\n'
 SOME = """require find where some seen.members as m (m ~ "[a-c]*") before pay
@@ -167,7 +171,10 @@ ALONE = [
 
 @pytest.mark.parametrize(("says", "due"), ALONE)
 def test_a_tool_of_one_side_alone_has_its_values(says: str, due: str) -> None:
-    head = 'grammar g version "1"\ntool a\n'
+    head = """grammar g version "1"
+
+tool a
+"""
     mine = f"{head}tool b(; x: text max 9)\nplan = any?\n{says}"
     both = [made(one) for one in (mine, f"{head}plan = any?\n")]
     assert answer(certificate.by_all, *both) == due
@@ -175,7 +182,11 @@ def test_a_tool_of_one_side_alone_has_its_values(says: str, due: str) -> None:
 
 def test_what_is_owed_at_an_end_is_owed() -> None:
     """By a statement about values: its end is none of the plan's."""
-    head = 'grammar g version "1"\ntool a(; x: text max 3)\ntool b(; x: text max 3)\n'
+    head = """grammar g version "1"
+
+tool a(x: text max 3)
+tool b(x: text max 3)
+"""
     text = f"{head}plan = any*\nlimit depth <= 2\n"
     owed = made(f"{text}require b after a same x\n")
     free = made(text)

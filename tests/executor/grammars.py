@@ -8,21 +8,25 @@ from typing import Any
 import tcc as library
 from tcc_runtime.artifact.load import Artifact
 
-SHOP = """
-grammar shop version "1"
+SHOP = """grammar shop version "1"
+
 tool find(by: email | phone) { cost 0.1 }
 tool check(kind: stock | credit) gives (answer: yes | no) { cost 0.1 }
-tool refund(part: half | full; order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500, note?: text)
-  { cost 0.2 }
+tool refund(part: half | full, order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500,
+            note?: text) {
+  cost 0.2
+}
 tool tell { cost 0.1 }
 tool escalate { cost 9 }
+
 plan = find check(answer=yes) refund tell | find check(answer=no) escalate | find escalate
 """
-PLAIN = """
-grammar plain version "1"
+PLAIN = """grammar plain version "1"
+
 tool a(k: 1 | 2) { cost 0.1 }
 tool b { cost 0.2 }
 tool c { cost 0.3 }
+
 plan = a b c{0,2}
 """
 ARGUMENTS = {"refund": {"order": "ord-17", "amount": 3}}

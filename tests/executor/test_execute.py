@@ -234,12 +234,14 @@ def test_arguments_that_are_none_are_refused_before_the_call() -> None:
 
 def test_what_a_monitor_forbids_another_plan_of_the_run_goes_around() -> None:
     artifact = library.compile_text(
-        """
-grammar pay version "1"
-tool send(to: home | shop; amount: number 0 .. 100) { cost 0.1 }
+        """grammar pay version "1"
+
+tool send(to: home | shop, amount: number 0 .. 100) { cost 0.1 }
 tool tell { cost 0.1 }
 tool stop { cost 3 }
+
 plan = send{0,2} (tell | stop)
+
 limit sum(send.amount) <= 5
 """.replace("tool stop", "tool halt").replace("| stop", "| halt")
     )
@@ -354,7 +356,12 @@ def test_the_text_is_what_it_was() -> None:
 
 
 def test_a_tool_gets_what_was_decided_on_whoever_changes_the_callers_objects_meanwhile() -> None:
-    text = 'grammar g version "1" tool put(; what: json max 100) plan = put'
+    text = """grammar g version "1"
+
+tool put(what: json max 100)
+
+plan = put
+"""
     given = {"to": [{"name": "ann"}], "all": {"of": [1, 2]}}
     got = []
 

@@ -31,6 +31,7 @@ from tcc_runtime.gate.journal import ledger_file
 from tests.gate.grammars import artifact, bytes_of
 
 GRAMMAR = """grammar desk version "1"
+
 tool find(by: mail | phone)
 tool check gives (ok: yes | no)
 tool answer {
@@ -38,6 +39,7 @@ tool answer {
   model deep { price 9 latency 100 ms execute }
 }
 tool tell
+
 plan = find check (answer){2} tell
 """
 KEY = bytes(range(32))

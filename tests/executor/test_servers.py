@@ -14,11 +14,12 @@ from tcc_runtime.errors import BindingError
 from tests.answer_forms import FORMS, LONG, SHORT, TIMES, Form
 
 SERVER = Path(__file__).with_name("server.py")
-TEXT = """
-grammar shop version "1"
+TEXT = """grammar shop version "1"
+
 tool find(by: email | phone) { cost 0.1 bind mcp "shop" "find-it" }
 tool check(kind: stock | credit) gives (answer: yes | no) { cost 0.1 bind mcp "shop" "check" }
 tool escalate { cost 0.1 bind mcp "shop" "escalate" }
+
 plan = find check escalate
 """
 
@@ -76,11 +77,14 @@ def test_servers_that_are_none_are_refused_before_the_first_call(tmp_path: Path)
 
 
 ANSWERING = Path(__file__).parents[1] / "mcp" / "servers" / "answering.py"
-SAYS = """
-grammar desk version "1"
-tool say(; how: text max 9000) gives (v?: 0 | 0.1 | 5) {
-  cost 0.1 errors mean failed ~ "Error: .*" bind mcp "desk" "say"
+SAYS = """grammar desk version "1"
+
+tool say(how: text max 9000) gives (v?: 0 | 0.1 | 5) {
+  cost 0.1
+  errors mean failed ~ "Error: .*"
+  bind mcp "desk" "say"
 }
+
 plan = say
 """
 

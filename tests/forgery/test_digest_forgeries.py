@@ -22,22 +22,33 @@ from tests.oracle_session.writer import KEY, named, sealed
 Records = list[dict[str, Any]]
 
 SHOP = """grammar shop version "1"
+
 given owner: text, teams: list of text
-tool look(; order: text) gives (state: open | shut; by: text, cards: list distinct of text
-    at "/cards/*/id", first: text at "/cards/0/id", due: time utc,
-    rows: list of (no: text at "/a/no", cost: number 0 .. 99, note?: text) at "/rows",
-    nos: list of text at "/rows/*/a/no")
-tool pay(kind?: eco | biz; order: text, card: text, fee: number 0 .. 99, code: integer 0 .. 9,
-    rows: list of (no: text at "/a/no", cost: number 0 .. 99, note?: text),
-    nos: list of text at "/rows/*/a/no", lead?: text at "/rows/0/a/no", final?: number 0 .. 99
-    at "/rows/-1/cost", whole: json at "")
-require last look same order where seen.by = session.owner, card in seen.cards, seen.state = "open",
-    now <= seen.due before pay
-require pay where every nos ~ "[a-c]+", every rows as r (r.cost <= 5, r.no != "zz"), code = 3
-forbid look where seen.first ~ "x.*" before pay
+
+tool look(order: text)
+  gives (state: open | shut, by: text, cards: list distinct of text at "/cards/*/id",
+         first: text at "/cards/0/id", due: time utc,
+         rows: list of (no: text at "/a/no", cost: number 0 .. 99, note?: text) at "/rows",
+         nos: list of text at "/rows/*/a/no")
+tool pay(kind?: eco | biz, order: text, card: text, fee: number 0 .. 99, code: integer 0 .. 9,
+         rows: list of (no: text at "/a/no", cost: number 0 .. 99, note?: text),
+         nos: list of text at "/rows/*/a/no", lead?: text at "/rows/0/a/no",
+         final?: number 0 .. 99 at "/rows/-1/cost", whole: json at "")
+
+before pay {
+  let latest = last(look(same order))
+  require latest.by = session.owner
+      and card in latest.cards
+      and latest.state = open
+      and now <= latest.due
+}
+before pay require every nos(it ~ "[a-c]+") and every rows(cost <= 5, `no` != "zz") and code = 3
+before pay require no look(first ~ "x.*")
 limit sum(pay.fee) <= 9
-monitor require last look same order where seen.nos = nos before pay
+before pay require last(look(same order)).nos = nos
+
 plan = any{0,9}
+
 limit depth <= 9
 """
 ROWS = [{"a": {"no": "a"}, "cost": 1, "more": 2}, {"a": {"no": "bc"}, "cost": 5}]
@@ -263,9 +274,12 @@ def test_what_is_shown_is_held_to_as_well(
 
 
 WHOLE = """grammar g version "1"
-tool pay(kind?: eco | biz; order: text, fee: number 0 .. 9, all: json at "")
+
+tool pay(kind?: eco | biz, order: text, fee: number 0 .. 9, all: json at "")
+
 plan = any{0,9}
-require pay where order != "zz"
+
+before pay require order != "zz"
 """
 
 
@@ -298,9 +312,12 @@ def test_the_arguments_as_a_whole_are_those_that_are_shown(tmp_path: Path) -> No
 
 
 DAYS = """grammar g version "1"
-tool pay(; days: list of date "+02:00", times: list of time, a: text, b: text)
+
+tool pay(days: list of date "+02:00", times: list of time, a: text, b: text)
+
 plan = any{0,9}
-require pay where every days as d (d <= now), every times as t (t <= now), a = b
+
+before pay require every days(it <= now) and every times(it <= now) and a = b
 """
 
 
@@ -340,9 +357,12 @@ def test_values_that_are_shown_differ_where_statements_look(tmp_path: Path) -> N
 
 
 LONG = """grammar g version "1"
-tool pay(; texts: list of text max 65535)
+
+tool pay(texts: list of text max 65535)
+
 plan = any{0,9}
-require pay where every texts ~ "(a|b|c)*(d|a)*(a|e|f|g|h)*"
+
+before pay require every texts(it ~ "(a|b|c)*(d|a)*(a|e|f|g|h)*")
 """
 
 

@@ -27,17 +27,15 @@ from tests.forgery.mutants import changes
 from tests.oracle_session.writer import KEY, sealed
 
 Records = list[dict[str, Any]]
-TEXT = """
-grammar desk version "1"
+TEXT = """grammar desk version "1"
+
 tool look
 tool answer {
   model fast { price 1 latency 50 ms execute { price 3 } adapter "small" }
-  model deep {
-    price 2 latency 100 ms atom laplace(40, 1)
-    execute { price 6 epsilon 0.01 }
-  }
+  model deep { price 2 latency 100 ms atom laplace(40, 1) execute { price 6 epsilon 0.01 } }
   model slow { execute { price 1 latency 90000 ms } }
 }
+
 plan = (look | answer){0,20}
 """
 ADAPTER = Adapter(

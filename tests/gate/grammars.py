@@ -9,22 +9,38 @@ import tcc
 from tcc_certs.formats.container import write_container
 from tcc_runtime.artifact.load import Artifact
 
-ORDERED = 'grammar g version "1"\ntool a\ntool b\ntool c\nplan = a b c | a c\n'
-LONG = 'grammar g version "1"\ntool a(x: 1 | 2)\ntool b\nplan = (a | b){0,400}\n'
+ORDERED = """grammar g version "1"
+
+tool a
+tool b
+tool c
+
+plan = a b c | a c
+"""
+LONG = """grammar g version "1"
+
+tool a(x: 1 | 2)
+tool b
+
+plan = (a | b){0,400}
+"""
 SHOP = """grammar shop version "1"
-tool find(by: mail | phone; who: text max 40)
-tool approve(; order: text ~ "ord-[0-9]{1,8}")
-tool refund(part: half | full; order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500, why?: text)
+
+tool find(by: mail | phone, who: text max 40)
+tool approve(order: text ~ "ord-[0-9]{1,8}")
+tool refund(part: half | full, order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500, why?: text)
 tool run_tests(suite: unit | all) gives (result: pass | fail)
 tool merge
-tool "odd-name"("limit": 1 .. 3; data?: json)
+tool `odd-name`(limit: 1..3, data?: json)
 tool listed(on: true | false | null | "true" | 1 | 0.5 | "1" | word, more?: x | y)
-tool take(; n: integer 0 .. 10, flag?: flag, at: number)
+tool take(n: integer 0 .. 10, flag?: flag, at: number)
+
 plan = any{0,12}
-require approve before refund same order
-require run_tests(result=pass) before merge
+
+before refund require approve(same order)
+before merge require run_tests(result = pass)
 limit sum(refund.amount) <= 700
-limit uses(refund) per order <= 2
+limit count(refund) per order <= 2 in session
 limit price <= 100
 """
 _made: list[Artifact] = []

@@ -42,10 +42,13 @@ from tests.oracle_session.writer import mac_of
 HOUR = 3_600_000
 START = 1_700_000_000_000
 HEAD = """grammar shop version "1"
+
 given user: text, team?: text
-tool refund(part: half | full; order: text, amount: number 0 .. 1000, note?: text)
+
+tool refund(part: half | full, order: text, amount: number 0 .. 1000, note?: text)
 tool look(n: 1 | 2) { parallel errors mean failed }
-tool mail(; to: text)
+tool mail(to: text)
+
 plan = (refund | look | mail){0,60}
 """
 LIMITS = """limit uses(refund) per session.user <= 3 within 24 h across sessions
@@ -268,10 +271,15 @@ def test_for_whom_a_call_counts_has_to_be_known(tmp_path: Path, clock: Clock) ->
     "per", ["answer", "class", "session.learned", "amount + 1", "max(amount, 5)"]
 )
 def test_whom_it_counts_for_is_an_argument_or_is_given(per: str) -> None:
-    text = (
-        'grammar g version "1"\ngiven user: text\nlet learned = ask.answer\n'
-        "tool ask(; amount: number) gives (class: a | b; answer: text)\nplan = ask?\n"
-    )
+    text = """grammar g version "1"
+
+given user: text
+given learned from ask.answer
+
+tool ask(amount: number) gives (class: a | b, answer: text)
+
+plan = ask?
+"""
     with pytest.raises(tcc.CompileError, match=r"for whom|is answered"):
         tcc.compile_text(f"{text}limit uses(ask) per {per} <= 1 across sessions")
     tcc.compile_text(f"{text}limit uses(ask) per amount, session.user <= 1 across sessions")
@@ -856,9 +864,12 @@ def test_a_call_of_a_grammar_without_such_limits_says_nothing_of_them(
 
 
 CHILD = """grammar child version "1"
-tool mail(; to: text)
+
+tool mail(to: text)
+
 plan = mail{0,9}
-limit uses(mail) <= 2 across sessions
+
+limit count(mail) <= 2 across sessions
 """
 
 

@@ -322,7 +322,12 @@ def test_a_listed_number_is_compared_in_all_its_digits() -> None:
 
 
 def test_the_rest_is_no_number_that_nobody_can_read() -> None:
-    text = 'grammar g version "1"\ntool say gives (v: 5 | *)\nplan = any{0,9}\n'
+    text = """grammar g version "1"
+
+tool say gives (v: 5 | *)
+
+plan = any{0,9}
+"""
     with tcc.Gate(artifact(text), durable=False) as gate:
         zeros = "0" * 4001
         for said in ('{"v":6}', f'{{"v":5.{zeros}}}', {"v": Decimal(f"5.{zeros}")}, '{"v":5.00}'):
@@ -334,10 +339,13 @@ def test_the_rest_is_no_number_that_nobody_can_read() -> None:
 
 def test_open_answers_in_a_text_are_exact() -> None:
     text = """grammar g version "1"
-tool say gives (; v?: number, all?: json)
+
+tool say gives (v?: number, all?: json)
 tool pay
+
 plan = any{0,9}
-require say where seen.v = 0.1 before pay
+
+before pay require say(v = 0.1)
 """
     for said, allowed in (
         ('{"v":0.1}', True),

@@ -12,13 +12,18 @@ import tcc
 from tests.gate import grammars
 
 DESK = """grammar desk version "1"
-tool look(; order: text max 20) gives (state?: good | bad | *; blocked?: text max 20)
-tool deep(; order: text max 20)
-  gives (state?: good | bad | * at "/a/s"; blocked?: text max 20 at "/a/b")
-tool sell(; order: text max 20)
-tool send(; order: text max 20)
-require last look | deep same order where seen.blocked? = "no" before sell
-require last look(state=*) | deep(state=*) same order before send
+
+tool look(order: text max 20) gives (state?: good | bad | *, blocked?: text max 20)
+tool deep(order: text max 20)
+  gives (state?: good | bad | * at "/a/s", blocked?: text max 20 at "/a/b")
+tool sell(order: text max 20)
+tool send(order: text max 20)
+
+before sell {
+  let latest = last((look | deep)(same order))
+  require (latest.blocked = null or latest.blocked = "no")
+}
+before send require last((look | deep)(same order)).state != null | good | bad
 limit depth <= 4
 """
 HELPED = "require last look(state=*) | deep(state=*) same order before send"

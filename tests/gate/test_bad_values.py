@@ -19,13 +19,22 @@ import tcc
 from tests.oracle_session.writer import KEY
 
 TEXT = """grammar desk version "1"
-tool read(; order: text) gives (; ids: list of text at "/rows/*/id", due: time, far: text
-    at "/a/b/c/0/-1", whole: json at "", rows: list of (id: text, at: time at "/when"))
-tool act(; order: text, items: list of text at "/things/*/id", things: json, due: time,
-    rows: list max 1000 of (id: text))
+
+tool read(order: text)
+  gives (ids: list of text at "/rows/*/id", due: time, far: text at "/a/b/c/0/-1",
+         whole: json at "", rows: list of (id: text, at: time at "/when"))
+tool act(order: text, items: list of text at "/things/*/id", things: json, due: time,
+         rows: list max 1000 of (id: text))
+
 plan = any{0,99}
-require last read same order where every items in seen.ids, seen.due <= due, seen.far != "x",
-    some seen.rows as r (r.id = order, r.at <= due) before act
+
+before act {
+  let latest = last(read(same order))
+  require every items(it in latest.ids)
+      and latest.due <= due
+      and latest.far != "x"
+      and latest.rows(id = this.order, at <= this.due)
+}
 """
 ROW = {"id": "o", "when": "2024-01-01T00:00:00Z"}
 ANSWER = {"rows": [ROW], "due": "2024-01-01T00:00:00Z", "a": {"b": {"c": [["y"]]}}}
@@ -145,10 +154,13 @@ def test_an_argument_that_is_bad_is_refused_with_a_code(what: str, tmp_path: Pat
 
 def test_a_clock_that_goes_back_stands(tmp_path: Path) -> None:
     artifact = tcc.compile_text("""grammar g version "1"
-tool read(; order: text)
-tool act(; order: text)
+
+tool read(order: text)
+tool act(order: text)
+
 plan = any{0,9}
-require read same order within 1 h before act
+
+before act require read(same order) within 1 h
 """)
     times = iter([10_000_000, 20_000_000, 20_000_000, 1, 0])
     now = [0]
@@ -183,12 +195,18 @@ def test_a_pointer_that_is_none_is_an_error_of_the_grammar(pointer: str) -> None
 
 
 MATCHED = """grammar g version "1"
-tool read(; order: text)
-    gives (; ids: list of text max 1000 ~ "([ab]*[cd]*){1,60}", free: list of text)
-tool act(; order: text, free: list of text)
+
+tool read(order: text) gives (ids: list of text max 1000 ~ "([ab]*[cd]*){1,60}", free: list of text)
+tool act(order: text, free: list of text)
+
 plan = any{0,99}
-require last read same order where some seen.ids as i (i = order),
-    every free ~ "(x|y|[xyz]*){1,90}", every seen.free ~ "(x|y|[xyz]*){1,90}" before act
+
+before act {
+  let latest = last(read(same order))
+  require latest.ids(it = this.order)
+      and every free(it ~ "(x|y|[xyz]*){1,90}")
+      and every latest.free(it ~ "(x|y|[xyz]*){1,90}")
+}
 """
 
 
@@ -215,9 +233,12 @@ def test_texts_that_take_too_long_to_match_are_unknown(tmp_path: Path) -> None:
 
 def test_what_is_asked_and_not_made_is_not_remembered(tmp_path: Path) -> None:
     text = """grammar g version "1"
-tool act(; to: text)
+
+tool act(to: text)
+
 plan = any{0,9}
-require act where to ~ "a.*"
+
+before act require to ~ "a.*"
 """
     gate = tcc.Gate(tcc.compile_text(text), ledger=tmp_path / "s.records", key=KEY, durable=False)
     marks = gate._access.session.reading.marks
@@ -235,7 +256,9 @@ require act where to ~ "a.*"
 
 
 LISTS = """grammar g version "1"
-tool act(; l: list of text, m: list of text, k: list of text)
+
+tool act(l: list of text, m: list of text, k: list of text)
+
 plan = any{0,9}
 """
 
@@ -261,8 +284,10 @@ def test_lists_inside_of_lists_are_asked_of_a_bounded_number_of_choices(
 
 
 ROWS = """grammar g version "1"
-tool read(; k: text) gives (; l: list of text, r: list of (a: text, b: list of text))
-tool act(; k: text, l: list of text, m: list of text, note: text)
+
+tool read(k: text) gives (l: list of text, r: list of (a: text, b: list of text))
+tool act(k: text, l: list of text, m: list of text, note: text)
+
 plan = any{0,200}
 """
 

@@ -143,9 +143,10 @@ def test_a_record_that_is_none_is_not_gone_on_behind(tmp_path: Path, looks: bool
 
 
 FEW = """grammar few version "1"
-tool a(; p: text max 4000)
-plan = any*
-limit uses(a) <= 2
+
+tool a(p: text max 4000)
+
+limit count(a) <= 2
 limit depth <= 40
 """
 MANY = FEW.replace("<= 2", "<= 5").replace("few", "many")
@@ -228,9 +229,10 @@ def test_a_ledger_of_fewer_records_is_not_gone_on_with(torn: bool, tmp_path: Pat
 
 
 BESIDE = """grammar beside version "1"
+
 tool a { parallel }
 tool b
-plan = any*
+
 limit depth <= 60
 """
 

@@ -51,10 +51,13 @@ limit sum(refund.amount) <= 20
 """
 # Values that are listed for the child and open for its parent.
 LISTED = """grammar narrow version "1"
+
 tool find(order: ord1 | "a b")
 tool refund(part: half, order: ord1, amount: 2 | 3)
+
 plan = find{1,2} refund?
-require find(order=ord1) before refund
+
+before refund require find(order = ord1)
 """
 WIDE = f"""grammar wide version "1"
 {TOOLS}
@@ -729,11 +732,12 @@ def verb(words: list[str]) -> tuple[int, bool]:
 
 
 OPEN = """grammar g version "1"
-tool find(; order: text) gives (; owner: text, ids: list of text, n: integer)
-tool pay(; order: text, owner: text)
-plan = any*
+
+tool find(order: text) gives (owner: text, ids: list of text, n: integer)
+tool pay(order: text, owner: text)
+
 limit depth <= 4
-require find where seen.owner = owner, seen.n >= 1, owner in seen.ids before pay
+before pay require find(owner = this.owner, n >= 1, this.owner in ids)
 """
 
 
@@ -763,14 +767,18 @@ def test_open_answers_that_both_have_are_the_same(
 
 
 LEARNED = """grammar desk version "1"
+
 given user: text max 9
-tool find(; order: text max 9) gives (state: open | *; owner: text max 9)
-tool refund(; order: text max 9, to?: text max 9 or null)
-plan = any*
+
+tool find(order: text max 9) gives (state: open | *, owner: text max 9)
+tool refund(order: text max 9, to?: text max 9 or null)
+
 limit depth <= 3
-let owner = find.owner
-require find same order where seen.owner = session.user before refund
-require refund where to? = session.owner
+
+given owner from find.owner
+
+before refund require find(same order, owner = session.user)
+before refund require (to = null or to = session.owner)
 """
 
 

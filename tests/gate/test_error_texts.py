@@ -24,11 +24,12 @@ from tests.gate.conftest import validated
 from tests.gate.grammars import artifact
 
 TEXT = """grammar g version "1"
-tool read(; id: text) gives (; state: text) { errors mean failed ~ "Error: .*" }
-tool send(; id: text)
-plan = any*
+
+tool read(id: text) gives (state: text) { errors mean failed ~ "Error: .*" }
+tool send(id: text)
+
 limit depth <= 12
-require last read same id where seen.state = "ok" before send
+before send require last(read(same id)).state = "ok"
 """
 FORBID = TEXT.replace("require last read same id where", "forbid last read same id where")
 
@@ -165,7 +166,12 @@ def test_the_core_has_the_pattern_and_is_of_version_12() -> None:
     core = json.loads(read_grammar_text(TEXT).core or b"")
     tool = core["tools"][0]
     assert (tool["errors"], tool["error_text"], core["version"]) == ("failed", "Error: .*", [1, 2])
-    plain = 'grammar g version "1"\ntool a { errors mean failed }\nplan = a?\n'
+    plain = """grammar g version "1"
+
+tool a { errors mean failed }
+
+plan = a?
+"""
     assert json.loads(read_grammar_text(plain).core or b"")["version"] == [1, 1]
     alone = plain.replace("failed }", 'failed ~ "e" }')
     assert json.loads(read_grammar_text(alone).core or b"")["version"] == [1, 2]

@@ -16,12 +16,13 @@ from tests.gate.conftest import validated
 from tests.gate.grammars import artifact, do, gate
 
 TOOLS = """grammar g version "1"
-tool read(; id: text) { errors mean failed }
+
+tool read(id: text) { errors mean failed }
 tool look { errors mean failed }
-tool send(to: in | out; id: text)
+tool send(to: in | out, id: text)
 tool test gives (result: pass | fail) { errors mean failed }
 tool other
-plan = any*
+
 limit depth <= 12
 """
 
@@ -119,6 +120,7 @@ def test_a_ledger_that_says_it_of_another_call_is_refused(tmp_path: Path) -> Non
 
 
 LETTERS = """grammar g version "1"
+
 tool a { errors mean failed }
 tool b
 tool c { errors mean failed }

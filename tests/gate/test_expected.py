@@ -23,52 +23,61 @@ from tcc_runtime.gate.session.recovery import Follower
 from tests.gate.grammars import artifact
 
 KEY = bytes(range(32))
-PLAIN = """grammar plain version "1"
+PLAIN = r"""grammar plain version "1"
+
 tool read(kind: call | mail)
 tool write(part: half | full)
-tool odd(name: "a\\"b" | "\\u00e4" | "")
-plan = any*
+tool odd(name: "a\"b" | "\u00e4" | "")
+
 limit depth <= 40
-limit uses(write) <= 6
-require read(kind=mail) before write
+limit count(write) <= 6
+before write require read(kind = mail)
 """
 MIXED = """grammar mixed version "1"
+
 tool read(kind: call | mail) { parallel }
-tool look(kind: call | mail; p: text) gives (r: yes | no) { parallel }
-tool ask(; p: text)
+tool look(kind: call | mail, p: text) gives (r: yes | no) { parallel }
+tool ask(p: text)
 tool end
+
 plan = (read | look | ask)* end?
+
 limit depth <= 40
-forbid read(kind=mail) before ask
-forbid look before read(kind=call) same kind
-limit uses(read) per kind <= 9
+before ask require no read(kind = mail)
+before read(kind = call) require no look(same kind)
+limit count(read) per kind <= 9 in session
 """
 ERRORS = """grammar errors version "1"
+
 tool read(kind: call | mail) { errors mean failed }
 tool pay
-plan = any*
+
 limit depth <= 40
-require read(kind=call) before pay
-forbid pay before read(kind=mail)
+before pay require read(kind = call)
+before read(kind = mail) require no pay
 """
 OPENED = """grammar opened version "1"
-tool read(kind: call | mail; order: text, why?: text)
-tool ask(; p?: text) gives (; total: number 0 .. 9)
-tool add(; n: number 0 .. 100)
-plan = any*
+
+tool read(kind: call | mail, order: text, why?: text)
+tool ask(p?: text) gives (total: number 0 .. 9)
+tool add(n: number 0 .. 100)
+
 limit depth <= 40
 limit sum(add.n) <= 500
-require read(kind=call) before read(kind=mail) same order
-limit uses(read) per order <= 9
+before read(kind = mail) require read(same order, kind = call)
+limit count(read) per order <= 9 in session
 """
 SHOWN = OPENED.replace("opened", "shown")
 LATER = """grammar later version "1"
-tool look(; order: text max 20)
-tool refund(; order: text max 20, amount: number 0 .. 1000)
+
+tool look(order: text max 20)
+tool refund(order: text max 20, amount: number 0 .. 1000)
+
 plan = any{0,90}
-require look same order within 5 m before refund
-limit sum(refund.amount) per order <= 300 within 1 h
-limit uses(refund) <= 20 within 1 h
+
+before refund require look(same order) within 5 m
+limit sum(refund.amount within 1 h) per order <= 300 in session
+limit count(refund within 1 h) <= 20 in session
 """
 TEXTS = {"plain": PLAIN, "mixed": MIXED, "errors": ERRORS, "opened": OPENED, "shown": SHOWN}
 

@@ -13,11 +13,13 @@ from tests.exact import brute_later as brute, drawn_later, drawn_members
 from tests.exact.test_brute_later import compiled
 
 AFTER = """grammar g version "1"
-tool a gives (; m: list of integer 0 .. 1, n: integer 0 .. 1)
-tool b gives (; x: integer 0 .. 1)
-tool c(; y?: integer 0 .. 1)
-let w = b.x
-plan = any*
+
+tool a gives (m: list of integer 0 .. 1, n: integer 0 .. 1)
+tool b gives (x: integer 0 .. 1)
+tool c(y?: integer 0 .. 1)
+
+given w from b.x
+
 limit depth <= 9
 """
 

@@ -19,12 +19,16 @@ from tests.gate import grammars
 from tests.oracle_session.writer import KEY, named, sealed
 
 DESK = """grammar desk version "1"
+
 given user: text min 1 max 20, role: agent | supervisor, most: number 0 .. 1000, note?: text
-tool refund(; amount: number 0 .. 100000, who: text max 20)
+
+tool refund(amount: number 0 .. 100000, who: text max 20)
+
 plan = any{0,20}
+
 limit depth <= 20
-require refund where who = session.user
-require where amount <= session.most or where session.role = "supervisor" before refund
+before refund require who = session.user
+before refund require amount <= session.most or session.role = supervisor
 """
 ANN = {"user": "ann", "role": "agent", "most": 50}
 
@@ -77,7 +81,12 @@ def test_what_is_not_declared_opens_nothing(
 
 
 def test_a_grammar_that_asks_for_nothing_is_given_nothing() -> None:
-    artifact = tcc.compile_text('grammar g version "1"\ntool a\nplan = a?\n')
+    artifact = tcc.compile_text("""grammar g version "1"
+
+tool a
+
+plan = a?
+""")
     with pytest.raises(GivenRefused, match="R102"):
         tcc.Gate(artifact, given={"user": "ann"})
     assert tcc.Gate(artifact, given={}).may_finish
@@ -119,12 +128,14 @@ def test_the_session_of_a_principal_is_given_one_thing(artifact: Any, tmp_path: 
 
 def test_times_and_lists_are_given(tmp_path: Path) -> None:
     artifact = grammars.artifact("""grammar desk version "1"
+
 given since: time utc, teams: list of text, born?: date
-tool act(; team: text, at: time)
-plan = any*
+
+tool act(team: text, at: time)
+
 limit depth <= 5
-require act where team in session.teams, at >= session.since
-require where now >= session.since before act
+before act require team in session.teams and at >= session.since
+before act require now >= session.since
 """)
     given = {"since": "2024-01-01T00:00:00", "teams": ["a", "b"]}
     ledger, clock = tmp_path / "s.ledger", lambda: 1_704_067_200_000
@@ -141,13 +152,15 @@ require where now >= session.since before act
 
 
 PLACED = """grammar desk version "1"
+
 given claims: json, role: agent | chief at "/claims/role", teams: list of text at "/claims/teams/*",
   note?: text or null, other?: text at "/claims/other"
-tool pay(; team: text)
-plan = any*
+
+tool pay(team: text)
+
 limit depth <= 5
-require pay where team in session.teams, session.note? ~ "ok.*"
-require where session.role = "chief" or where session.other = "x" before pay
+before pay require team in session.teams and (session.note = null or session.note ~ "ok.*")
+before pay require session.role = chief or session.other = "x"
 """
 
 

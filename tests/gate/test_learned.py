@@ -18,20 +18,26 @@ from tests.gate import grammars
 from tests.oracle_session.writer import KEY, named, sealed
 
 DESK = """grammar desk version "1"
+
 given who?: text
-let customer = find.owner or find.user or login.name
-tool find(; user?: text max 20) gives (; owner?: text max 20) { errors mean failed }
-tool login(; name: text max 20)
-tool refund(; to: text max 20)
+given customer from find.owner | find.user | login.name
+
+tool find(user?: text max 20) gives (owner?: text max 20) { errors mean failed }
+tool login(name: text max 20)
+tool refund(to: text max 20)
+
 plan = any{0,20}
+
 limit depth <= 20
 """
 ODD = """grammar g version "1"
-let first = look.status
+
+given first from look.status
+
 tool look gives (status: open | shut | *)
-tool see(; at: number 0 .. 9) gives (status: open | shut | *)
+tool see(at: number 0 .. 9) gives (status: open | shut | *)
 tool act
-plan = any*
+
 limit depth <= 9
 """
 OWN = "require refund where to = session.customer"

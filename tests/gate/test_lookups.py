@@ -21,16 +21,21 @@ from tcc_runtime.gate.session import remembers
 from tests.oracle_session.writer import KEY, named, sealed
 
 TOOLS = """grammar g version "1"
-tool get_order(; order: text max 20, part?: text max 9)
-  gives (; owner: text max 20, total: number 0 .. 1000) { errors mean failed }
-tool search(; day: text max 9)
-  gives (; rows: list of (number: text max 9, state: text max 9, free?: number 0 .. 9),
-  of: text max 9) { errors mean failed }
-tool scan gives (; rows: list of (number: text max 9, state: text max 9, free?: number 0 .. 9))
-tool book(; flight: text max 9, order: text max 20, by: text max 20)
-let order(order) = get_order
-let leg(number) = search.rows | scan.rows
-plan = any*
+
+tool get_order(order: text max 20, part?: text max 9)
+  gives (owner: text max 20, total: number 0 .. 1000) {
+  errors mean failed
+}
+tool search(day: text max 9)
+  gives (rows: list of (number: text max 9, state: text max 9, free?: number 0 .. 9),
+         of: text max 9) {
+  errors mean failed
+}
+tool scan gives (rows: list of (number: text max 9, state: text max 9, free?: number 0 .. 9))
+tool book(flight: text max 9, order: text max 20, by: text max 20)
+
+let order_of(o) = last(get_order(order = o))
+let leg(n) = last((search.rows | scan.rows)(number = n))
 limit depth <= 40
 """
 OWNER = "require book where order(order).owner = by"
@@ -528,11 +533,15 @@ def test_of_two_lists_of_a_call_one_that_is_not_known_makes_both_so(tmp_path: Pa
 
 
 MATCHED = """grammar g version "1"
-tool look(; o: text) gives (; rows: list of (no: text, note: text))
-tool pay(; no: text)
-let row(no) = look.rows
+
+tool look(o: text) gives (rows: list of (no: text, note: text))
+tool pay(no: text)
+
+let row(n) = last(look.rows(`no` = n))
+
 plan = any{0,9}
-require pay where row(no).note ~ "b+"
+
+before pay require row(`no`).note ~ "b+"
 """
 
 

@@ -24,11 +24,14 @@ from tests.gate.grammars import LONG, artifact, bytes_of, do, gate
 from tests.oracle_session.writer import mac_of, named, sealed
 
 GRAMMAR = """grammar desk version "1"
-tool ask(; order: text) gives (observed: yes | no)
-tool refund(; order: text)
+
+tool ask(order: text) gives (observed: yes | no)
+tool refund(order: text)
 tool search(k: 1 | 2)
+
 plan = any{0,9}
-require ask(observed=yes) before refund same order
+
+before refund require ask(same order, observed = yes)
 """
 ORDER = {"order": "o-1"}
 Records = list[dict[str, Any]]
@@ -264,6 +267,13 @@ def test_a_check_while_a_call_is_under_way_leaves_no_trace() -> None:
 def test_a_record_with_its_mac_is_canonical(record: dict[str, Any]) -> None:
     """Wherever in it the words stand that it is put together by."""
     key, previous = bytes(range(32)), bytes(range(32, 64))
-    policy = policy_of(tcc.compile_text('grammar g version "1"\ntool a\nplan = a?\n'))
+    policy = policy_of(
+        tcc.compile_text("""grammar g version "1"
+
+tool a
+
+plan = a?
+""")
+    )
     written = Writer(policy, key, (), "").sealed(parts_of(record), previous)
     assert written == encode({**record, "mac": mac_of(record, previous, key)})

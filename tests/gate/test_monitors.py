@@ -20,9 +20,11 @@ from tests.gate.grammars import artifact, bytes_of, do, gate
 from tests.oracle_session.brute import Brute, Did
 
 HEAD = """grammar g version "1"
-tool a(k: 1 | 2; p: text, q: text)
-tool b(k: 1 | 2; p: text, n: number 0 .. 10)
-tool t(; p: text) gives (r: yes | no)
+
+tool a(k: 1 | 2, p: text, q: text)
+tool b(k: 1 | 2, p: text, n: number 0 .. 10)
+tool t(p: text) gives (r: yes | no)
+
 plan = any{0,14}
 """
 MONITORS = [
@@ -295,8 +297,10 @@ def test_a_check_and_what_is_left_cost_the_same_after_any_history(under: bool) -
 
 
 BODIES = """grammar g version "1"
-tool draft(; body: json)
-tool send(; body: json)
+
+tool draft(body: json)
+tool send(body: json)
+
 plan = any{0,9}
 """
 

@@ -17,16 +17,21 @@ from tests.gate.conftest import validated
 from tests.gate.grammars import LONG, ORDERED, SHOP, artifact, bytes_of, do, gate
 
 STEPS = """grammar g version "1"
+
 tool t gives (r: yes | no)
 tool a
+
 plan = t(r=yes) a | t(r=no) | t(r=yes) t(r=yes) a | t(r=yes) t(r=no) | a
 """
 
 TAKES = """grammar g version "1"
+
 tool buy
 tool look
+
 plan = (buy | look){0,40}
-limit uses(buy) <= 40
+
+limit count(buy) <= 40
 """
 
 
@@ -113,7 +118,12 @@ def test_an_answer_that_is_none_of_the_tool_is_any_of_them(
 
 
 def test_after_an_unforeseen_answer_what_all_answers_allow_is_allowed(tmp_path: Path) -> None:
-    text = 'grammar g version "1"\ntool t gives (r: yes | no)\ntool a\ntool b\n'
+    text = """grammar g version "1"
+
+tool t gives (r: yes | no)
+tool a
+tool b
+"""
     text += "plan = t(r=yes) (a | b) | t(r=no) a\n"
     session = gate(text, ledger=tmp_path / "s.ledger")
     do(session, "t", observed={"r": "maybe"})
@@ -130,7 +140,12 @@ def test_after_an_unforeseen_answer_what_all_answers_allow_is_allowed(tmp_path: 
 
 
 def test_an_answer_without_an_edge_ends_it(tmp_path: Path) -> None:
-    session = gate('grammar g version "1"\ntool t gives (r: yes | no)\nplan = t(r=yes){1,2}\n')
+    session = gate("""grammar g version "1"
+
+tool t gives (r: yes | no)
+
+plan = t(r=yes){1,2}
+""")
     with session.call("t") as permit:
         permit.done(observed={"r": "no"})
     assert permit.unforeseen
@@ -148,7 +163,13 @@ def test_after_unknown_what_all_states_allow_is_allowed() -> None:
 
 
 def test_an_unknown_call_may_have_had_an_answer_that_leads_nowhere(tmp_path: Path) -> None:
-    text = 'grammar g version "1"\ntool t gives (r: yes | no)\ntool a\nplan = (t(r=yes) | a){0,5}\n'
+    text = """grammar g version "1"
+
+tool t gives (r: yes | no)
+tool a
+
+plan = (t(r=yes) | a){0,5}
+"""
     session = gate(text, ledger=tmp_path / "s.ledger")
     with session.call("t"):
         pass
@@ -160,7 +181,12 @@ def test_an_unknown_call_may_have_had_an_answer_that_leads_nowhere(tmp_path: Pat
 
 
 def test_more_than_64_states_are_refused() -> None:
-    plain = gate('grammar g version "1"\ntool a\nplan = a{0,100}\n')
+    plain = gate("""grammar g version "1"
+
+tool a
+
+plan = a{0,100}
+""")
     for at in range(63):
         with plain.call("a"):
             pass
@@ -277,15 +303,18 @@ def test_equal_sessions_have_equal_bytes(tmp_path: Path) -> None:
 
 def test_remaining_counts_what_may_have_been_taken() -> None:
     text = """grammar g version "1"
+
 tool a(x: 1 | 2) { price 3 cost 0.5 * x latency 20 ms epsilon 0.1 }
 tool t gives (r: yes | no) { price 1 price 7 when r = no }
+
 plan = (a | t){0,9}
+
 limit depth <= 8
 limit price <= 20
 limit cost <= 4
 limit epsilon <= 0.35
 limit latency <= 100 ms
-limit uses(a(x=2)) <= 2
+limit count(a(x = 2)) <= 2
 limit sum(a.x) <= 5
 """
     session = gate(text)

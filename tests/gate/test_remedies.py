@@ -26,12 +26,14 @@ from tests.oracle_policies.drawn import FORMS, Draw, Play
 from tests.oracle_policies.meaning import Made, Session, refuses
 
 DESK = """grammar desk version "1"
+
 given user: text
-tool find(; order: text max 9) gives (status: open | closed; owner: text max 9)
-tool note(size: small | large | 3, due?: now | later;
-    text: text min 1 max 20, sum?: number 0 .. 9, to: list max 2 of text, at?: date utc or null)
-tool act(; order: text max 9, sum: number 0 .. 100)
-plan = any*
+
+tool find(order: text max 9) gives (status: open | closed, owner: text max 9)
+tool note(size: small | large | 3, due?: now | later, text: text min 1 max 20, sum?: number 0 .. 9,
+          to: list max 2 of text, at?: date utc or null)
+tool act(order: text max 9, sum: number 0 .. 100)
+
 limit depth <= 30
 """
 

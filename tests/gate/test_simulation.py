@@ -45,15 +45,18 @@ from tcc_runtime.gate.permit import NotYet, Turns
 from tests.gate.grammars import artifact, bytes_of
 
 TEXT = """grammar pay version "1"
-tool look(; p: text) gives (r: yes | no) { errors mean failed parallel }
-tool note(; p: text) { parallel }
-tool approve(; p: text)
-tool pay(n: 1 | 2; p: text)
+
+tool look(p: text) gives (r: yes | no) { errors mean failed parallel }
+tool note(p: text) { parallel }
+tool approve(p: text)
+tool pay(n: 1 | 2, p: text)
+
 plan = (look | note | approve | pay){0,16}
-limit uses(pay) <= 2
-limit uses(pay) per p <= 1
-require approve before each pay same p
-forbid look(r=no) before pay(n=2)
+
+limit count(pay) <= 2
+limit count(pay) per p <= 1 in session
+before pay require unused approve(same p)
+before pay(n = 2) require no look(r = "no")
 """
 WHO = ("alice", "bob")
 SECONDS = float(os.environ.get("TCC_SIMULATION_SECONDS", "240"))  # of the campaign

@@ -397,7 +397,13 @@ def test_what_is_given_is_the_grammars_to_ask_for(tmp_path: Path) -> None:
 
 
 def test_a_spent_session_says_so(tmp_path: Path) -> None:
-    text = 'grammar once version "1"\ntool a\ntool b\nplan = a b?\n'
+    text = """grammar once version "1"
+
+tool a
+tool b
+
+plan = a b?
+"""
     found = sessions(tmp_path, text)
     gate = found.open()
     with pytest.raises(tcc.Refused) as refused:

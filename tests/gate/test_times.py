@@ -19,9 +19,12 @@ START = 1_700_000_000_000
 MINUTE = 60_000
 HOUR = 60 * MINUTE
 TOOLS = """grammar desk version "1"
-tool look(; order: text max 20)
-tool refund(; order: text max 20, amount: number 0 .. 1000)
+
+tool look(order: text max 20)
+tool refund(order: text max 20, amount: number 0 .. 1000)
+
 plan = any{0,40}
+
 limit depth <= 40
 """
 RECENT = "require look same order within 5 m before refund"

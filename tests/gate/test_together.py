@@ -25,13 +25,16 @@ from tests.gate import grammars
 from tests.gate.conftest import validated
 
 TEXT = """grammar desk version "1"
-tool read(; p: text) { parallel }
-tool seek(; p: text) gives (r: yes | no) { errors mean failed parallel }
-tool approve(; p: text)
-tool refund(; p: text)
+
+tool read(p: text) { parallel }
+tool seek(p: text) gives (r: yes | no) { errors mean failed parallel }
+tool approve(p: text)
+tool refund(p: text)
+
 plan = (read | seek | approve | refund){0,12}
-require approve before refund same p
-forbid seek(r=no) before approve
+
+before refund require approve(same p)
+before approve require no seek(r = "no")
 """
 
 
@@ -386,8 +389,10 @@ for one in threads:
 print(counts[0])
 """
 FREE = """grammar free version "1"
+
 tool read { parallel }
 tool note
+
 plan = (read | note){0,4000}
 """
 
@@ -475,7 +480,14 @@ def test_who_gave_up_waiting_is_not_waited_for(tmp_path: Path) -> None:
 def test_a_question_of_another_thread_takes_nothing_back(
     question: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = 'grammar g version "1"\ntool pay(; p: text)\nplan = pay{0,9}\nlimit uses(pay) <= 2\n'
+    text = """grammar g version "1"
+
+tool pay(p: text)
+
+plan = pay{0,9}
+
+limit count(pay) <= 2
+"""
     gate = tcc.Gate(grammars.artifact(text), ledger=tmp_path / "s.ledger", durable=False)
     asks, goes_on = threading.Event(), threading.Event()
     unknown = SessionMachine.unknown

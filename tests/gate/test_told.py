@@ -19,17 +19,23 @@ from tcc_certs.session.validation import SessionReplay, _read, machine_of
 from tests.gate.grammars import artifact, bytes_of
 
 TOGETHER = """grammar together version "1"
-tool look(; p: text) gives (r: yes | no) { parallel }
-tool note(; p: text) { parallel }
-tool pay(n: 1 | 2; p: text)
+
+tool look(p: text) gives (r: yes | no) { parallel }
+tool note(p: text) { parallel }
+tool pay(n: 1 | 2, p: text)
+
 plan = (look | note | pay){0,16}
-limit uses(pay) <= 2
+
+limit count(pay) <= 2
 """
 ALONE = """grammar alone version "1"
-tool look(; p: text) gives (r: yes | no)
-tool pay(n: 1 | 2; p: text)
+
+tool look(p: text) gives (r: yes | no)
+tool pay(n: 1 | 2, p: text)
+
 plan = (look | pay){0,12}
-forbid look(r=no) before pay(n=2)
+
+before pay(n = 2) require no look(r = "no")
 """
 
 

@@ -60,8 +60,15 @@ def test_threads_take_turns(tmp_path: Path) -> None:
 
 def test_a_limit_holds_however_many_ask_at_once() -> None:
     """Three refunds at once are no three refunds."""
-    session = gate('grammar g version "1"\ntool refund\ntool x\nplan = (refund | x){0,9}\n'
-                   "limit uses(refund) <= 1\n")  # fmt: skip
+    session = gate("""grammar g version "1"
+
+tool refund
+tool x
+
+plan = (refund | x){0,9}
+
+limit count(refund) <= 1
+""")  # fmt: skip
     made: list[int] = []
     refused: list[str] = []
     start = threading.Barrier(6)

@@ -14,11 +14,14 @@ from tcc.integrations import claude_agent, gate_of, of_one_artifact
 from tcc_runtime.errors import SettingsError
 
 DESK = """grammar desk version "1"
-tool find(by: mail | phone; who: text max 80) gives (seen: yes | no)
-tool refund(part: half | full; order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500)
+
+tool find(by: mail | phone, who: text max 80) gives (seen: yes | no)
+tool refund(part: half | full, order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500)
 tool probe(what?: disk | net) { errors mean failed }
+
 plan = (probe | find){0,4} refund?
-require find(by=mail) before refund(part=full)
+
+before refund(part = full) require find(by = mail)
 """
 
 
@@ -235,7 +238,12 @@ def test_a_hook_denies_whatever_goes_wrong(gate: tcc.Gate) -> None:
 def test_a_callable_gives_gates_of_one_artifact(gate: tcc.Gate) -> None:
     source = of_one_artifact(lambda context: context)
     assert gate_of(source, gate, "probe") is gate
-    other = tcc.compile_text('grammar other version "1"\ntool probe()\nplan = probe')
+    other = tcc.compile_text("""grammar other version "1"
+
+tool probe()
+
+plan = probe
+""")
     foreign = tcc.Gate(other, durable=False)
     with foreign, pytest.raises(tcc.BindingError, match="another artifact"):
         gate_of(source, foreign, "probe")

@@ -222,7 +222,14 @@ def test_a_call_and_an_outcome_are_written_as_the_definition_writes_them() -> No
     """Whatever members they have, of any content, and with the MAC that the definition gives."""
     draw, key, previous = random.Random(11), bytes(range(32)), bytes(range(32, 64))
     session_id = "01890a5d-ac96-774b-bcce-b302099a8057"
-    policy = policy_of(tcc.compile_text('grammar g version "1"\ntool a\nplan = a?\n'))
+    policy = policy_of(
+        tcc.compile_text("""grammar g version "1"
+
+tool a
+
+plan = a?
+""")
+    )
     writer, some = Writer(policy, key, (), session_id), Counter[bool]()
 
     def maybe(value: Any) -> Any:

@@ -20,13 +20,14 @@ from tcc.langchain import TccMiddleware, build_graph, guard
 from tcc_runtime.errors import BindingError
 from tests.langchain.world import ASKED, World, called
 
-DESK = """
-grammar desk version "1"
+DESK = """grammar desk version "1"
+
 tool answer(by: mail | phone) {
   model fast { price 2 latency 50 ms execute }
   model deep { price 9 latency 100 ms execute }
 }
 tool tell { cost 0.1 }
+
 plan = answer{0,6} tell?
 """
 ANSWER = called("answer", by="mail")
@@ -229,7 +230,10 @@ def test_a_tool_that_needs_a_model_is_not_run_where_nobody_chooses_one(desk: Wor
 
 
 def test_a_parameter_of_the_grammar_that_is_called_model_is_no_binding(tmp_path: Path) -> None:
-    text = 'grammar own version "1"\ntool answer("model": x | y) { model m { execute } }\n'
+    text = """grammar own version "1"
+
+tool answer(model: x | y) { model m { execute } }
+"""
     world = World(tmp_path, text + "plan = answer?")
 
     @tool

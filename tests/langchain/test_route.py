@@ -20,12 +20,13 @@ from tcc_runtime.executor.course import PlanStep
 from tcc_runtime.gate.gate import Gate
 from tests.langchain.world import World, answers
 
-ROUTE = """
-grammar route version "1"
+ROUTE = """grammar route version "1"
+
 tool find(by: email | phone) { cost 0.1 }
 tool check(kind: stock | credit) gives (answer: yes | no) { cost 0.1 }
-tool refund(part: half | full; order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500) { cost 0.2 }
+tool refund(part: half | full, order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500) { cost 0.2 }
 tool escalate { cost 9 }
+
 plan = find check(answer=yes) refund | find check(answer=no) escalate
 """
 ARGUMENTS = {"refund": {"order": "ord-17", "amount": 3}}
@@ -215,11 +216,13 @@ def test_a_checkpoint_of_another_session_is_refused(
 
 
 def test_what_a_monitor_forbids_another_plan_goes_around(worlds: Callable[[str], World]) -> None:
-    world = worlds("""
-grammar pay version "1"
-tool send(to: home | shop; amount: number 0 .. 100) { cost 0.1 }
+    world = worlds("""grammar pay version "1"
+
+tool send(to: home | shop, amount: number 0 .. 100) { cost 0.1 }
 tool halt { cost 3 }
+
 plan = send{0,2} halt
+
 limit sum(send.amount) <= 5
 """)
 
@@ -267,7 +270,12 @@ def test_what_the_plan_calls_has_to_be_there(route: World, tmp_path: Path) -> No
         graph_of(route, tools_of(route)[1:]).invoke({})
     assert route.names == []
     with pytest.raises(ValueError, match="another artifact"):
-        build_graph(library.compile_text("grammar g version \"1\"\ntool a\nplan = a"), [],
+        build_graph(library.compile_text("""grammar g version "1"
+
+tool a
+
+plan = a
+"""), [],
                     gate=route.gate)  # fmt: skip
     graph = build_graph(route.path, tools_of(route, check=lambda: {"answer": "yes"}),
                         arguments=ARGUMENTS)  # fmt: skip

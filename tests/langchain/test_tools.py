@@ -34,14 +34,17 @@ from tests.langchain.world import ASKED, World, answers, called
 if TYPE_CHECKING:
     from elsewhere import Elsewhere
 
-MANY = """
-grammar many version "1"
-tool act(kind: a | b, size?: 1 | 2; text?: text, count?: integer 0 .. 9, deep?: json max 100)
-  { cost 1 }
+MANY = """grammar many version "1"
+
+tool act(kind: a | b, size?: 1 | 2, text?: text, count?: integer 0 .. 9, deep?: json max 100) {
+  cost 1
+}
 tool see(where: a | b) gives (found: yes | no) { cost 1 }
 tool one(tool_input: x | y) { cost 1 }
+
 plan = (act | see | one){0,6}
-forbid act(size=2) before act(kind=b)
+
+before act(kind = b) require no act(size != null, size = 2)
 """
 
 

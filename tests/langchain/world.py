@@ -26,14 +26,18 @@ from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.keys import read_key
 
-SHOP = """
-grammar shop version "1"
+SHOP = """grammar shop version "1"
+
 tool look(by: email | phone) { cost 0.1 }
-tool refund(part: half | full; order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500, note?: text)
-  { cost 0.2 }
+tool refund(part: half | full, order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500,
+            note?: text) {
+  cost 0.2
+}
 tool delete { cost 0.1 }
+
 plan = look refund?
-limit uses(delete) <= 0
+
+limit count(delete) <= 0
 """
 ASKED = {"messages": [("user", "go on")]}
 

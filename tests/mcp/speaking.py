@@ -26,19 +26,19 @@ from tests.cli.documents import check_printed
 
 SERVERS = Path(__file__).parent / "servers"
 ROOT = Path(__file__).parents[2]
-GRAMMAR = """\
-grammar cases version "1"
-tool open_case(; id: text ~ "c-[0-9]{1,4}")
-tool act(kind: safe | risky; how: text max 40, id: text ~ "c-[0-9]{1,4}")
-tool delete_case(; id: text, how?: text) { errors mean failed }
-tool run_tests(suite: unit | all; how?: text) gives (result: pass | fail)
-plan = any*
+GRAMMAR = """grammar cases version "1"
+
+tool open_case(id: text ~ "c-[0-9]{1,4}")
+tool act(kind: safe | risky, how: text max 40, id: text ~ "c-[0-9]{1,4}")
+tool delete_case(id: text, how?: text) { errors mean failed }
+tool run_tests(suite: unit | all, how?: text) gives (result: pass | fail)
+
 limit depth <= 30
-require open_case before act
-require open_case before delete_case same id
-require run_tests(result=pass) before act(kind=risky)
-limit uses(delete_case) <= 1
-forbid delete_case before act
+before act require open_case
+before delete_case require open_case(same id)
+before act(kind = risky) require run_tests(result = pass)
+limit count(delete_case) <= 1
+before act require no delete_case
 """
 
 

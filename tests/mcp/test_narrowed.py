@@ -53,11 +53,11 @@ def test_schemas_of_githubs_tools_are_what_the_gate_takes() -> None:
     assert agree(artifact, tools, 30) == 117 * 30
 
 
-GRAMMAR_OF_PARTS = """\
-grammar parts version "1"
-tool t(a?: 1 | 2 | 3, b: true | "true" | null | 1.5;
-       c: text ~ "a\\\\-[b\\\\-]\\\\.", d?: flag, e: json)
-plan = t(a=1) t(a=3,b=null) t(a=3,b=true)
+GRAMMAR_OF_PARTS = r"""grammar parts version "1"
+
+tool t(a?: 1 | 2 | 3, b: true | "true" | null | 1.5, c: text ~ "a\\-[b\\-]\\.", d?: flag, e: json)
+
+plan = t(a=1) t(a=3, b=null) t(a=3, b=true)
 """
 
 

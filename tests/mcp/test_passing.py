@@ -27,11 +27,12 @@ from tests.mcp.speaking import SERVERS, Relayed, environment, tcc
 from tests.mcp.test_http import KEYS, Web, pem, signed, web
 
 TEXT = """grammar cases version "1"
-tool open_case(; id: text max 20)
-tool refund(; id: text max 20, amount: integer 0 .. 100)
-plan = any*
+
+tool open_case(id: text max 20)
+tool refund(id: text max 20, amount: integer 0 .. 100)
+
 limit depth <= 9
-require open_case before refund same id
+before refund require open_case(same id)
 """
 
 

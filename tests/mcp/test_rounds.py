@@ -32,12 +32,13 @@ ALL = {
     "sampling": {"tools": {}, "context": {}},
 }
 TEXT = """grammar cases version "1"
-tool open_case(; id: text max 2000)
-tool refund(; id: text max 2000, amount: integer 0 .. 100)
-tool look(; id: text max 2000) { parallel }
-plan = any*
+
+tool open_case(id: text max 2000)
+tool refund(id: text max 2000, amount: integer 0 .. 100)
+tool look(id: text max 2000) { parallel }
+
 limit depth <= 60
-limit uses(refund) <= 1
+limit count(refund) <= 1
 """
 UNKNOWN = "It is not known whether this call happened"
 

@@ -31,12 +31,13 @@ from tests.mcp.odd import Odd
 from tests.mcp.speaking import SERVERS, environment, judged, tcc
 
 TWO = """grammar two version "1"
-tool open_case(; id: text ~ "c-[0-9]{1,4}") { bind mcp "desk" "open_case" }
-tool act(kind: safe | risky; how: text max 40, id: text ~ "c-[0-9]{1,4}") { bind mcp "yard" "act" }
-tool remove(; id: text, how?: text) { bind mcp "yard" "delete_case" }
-plan = any*
+
+tool open_case(id: text ~ "c-[0-9]{1,4}") { bind mcp "desk" "open_case" }
+tool act(kind: safe | risky, how: text max 40, id: text ~ "c-[0-9]{1,4}") { bind mcp "yard" "act" }
+tool remove(id: text, how?: text) { bind mcp "yard" "delete_case" }
+
 limit depth <= 30
-require open_case before act same id
+before act require open_case(same id)
 """
 OFFICIAL = [sys.executable, str(SERVERS / "official.py")]
 

@@ -13,7 +13,12 @@ import pytest
 
 from tests.mcp.speaking import SERVERS, environment, tcc
 
-LIMITED = 'grammar once version "1"\ntool open_case(; id: text)\nplan = open_case{1,2}\n'
+LIMITED = """grammar once version "1"
+
+tool open_case(id: text)
+
+plan = open_case{1,2}
+"""
 
 
 class Client:
@@ -92,7 +97,12 @@ def test_a_session_that_may_not_end_is_left_for_its_id(tmp_path: Path, artifact:
     import tcc as library
 
     two = tmp_path / "two.tcca"
-    text = 'grammar two version "1"\ntool open_case(; id: text)\nplan = open_case open_case\n'
+    text = """grammar two version "1"
+
+tool open_case(id: text)
+
+plan = open_case open_case
+"""
     library.save(library.compile_text(text), two)
     client = Client(tmp_path, two, "--store", str(store))
     client.call("c-1")

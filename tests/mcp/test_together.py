@@ -18,10 +18,13 @@ from tests.mcp.speaking import SERVERS, environment
 
 SECONDS = 0.3
 GRAMMAR = """grammar files version "1"
-tool read(; path: text max 40) { parallel bind mcp "slow" "read" }
-tool write(; path: text max 40) { bind mcp "slow" "write" }
+
+tool read(path: text max 40) { parallel bind mcp "slow" "read" }
+tool write(path: text max 40) { bind mcp "slow" "write" }
+
 plan = (read | write){0,40}
-require read before write same path
+
+before write require read(same path)
 """
 
 

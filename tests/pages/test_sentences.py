@@ -9,30 +9,34 @@ from tcc.pages.near_misses import near_misses
 from tests.pages.reading import read
 
 GRAMMAR = """grammar shop version "1"
+
 tool look(k: 1 | 2 | 5) { cost 0.5 * k }
-tool ask(; order: text max 20, note?: flag) gives (answer: yes | no) { strict }
-tool pay(; order: text max 20, amount: number 0 .. 10)
+tool ask(order: text max 20, note?: flag) gives (answer: yes | no) { strict }
+tool pay(order: text max 20, amount: number 0 .. 10)
 tool stop
+
 rule begin = look{1,3}
 plan = begin ask* pay{0,2} stop?
+
 limit depth <= 6
-limit uses(look(k=5)) <= 1
-limit uses(stop) >= 0
+limit count(look(k = 5)) <= 1
 limit price <= 20
 limit latency <= 1000 ms
 limit cost <= 4.5
 limit sum(look.k) <= 6
 limit sum(pay.amount) <= 15
-limit uses(pay) per order <= 1
-require look before pay
-require look before each pay
-require stop after look(k=5)
-require ask(answer=yes) before pay same order
-forbid look(k=2) look(k=2)
-forbid look(k=1) before stop
-forbid look(k=2) with stop
-forbid ask before look
-forbid ask with pay same order
+limit count(pay) per order <= 1 in session
+before pay require look
+before pay require look since pay
+after look(k = 5) owe stop
+before pay require ask(same order, answer = yes)
+before look(k = 2) require no look(k = 2) since any - look(k = 2)
+before stop require no look(k = 1)
+before stop require no look(k = 2)
+before look(k = 2) require no stop
+before look require no ask
+before pay require no ask(same order)
+before ask require no pay(same order)
 """
 SAID = (
     "A plan has this shape",

@@ -278,7 +278,9 @@ def test_a_name_that_a_grammar_has_and_the_registry_not_is_refused(tmp_path):
     import tcc
 
     text = """grammar g version "1"
+
 tool a { cost 1 .. 2 model m { adapter "b-lora" } model n { adapter "c-lora" } }
+
 plan = a
 """
     core = tcc.compile_text(text).core

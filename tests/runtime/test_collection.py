@@ -24,7 +24,10 @@ from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 
 TEXT = """grammar g version "1"
-tool a {cost 0.1} tool b {cost 0.2}
+
+tool a { cost 0.1 }
+tool b { cost 0.2 }
+
 plan = (a | b){1,12}
 """
 

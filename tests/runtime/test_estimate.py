@@ -15,28 +15,38 @@ from tcc_runtime.settings.settings import Settings
 
 SEED = bytes(32)
 SUMS = """grammar g version "1"
+
 tool a(k: 1 | 2) { cost 1 price 1 }
 tool b { cost 2 price 3 }
 tool c { cost 0.5 price 2 }
+
 plan = any+
+
 limit depth <= 8
 limit price <= 9
-require a(k=1) before b
-forbid c c
-forbid a with c
+before b require a(k = 1)
+before c require no c since any - c
+before c require no a
+before a require no c
 """
 LATE = """grammar g version "1"
+
 tool a { cost 0.5 }
 tool b
+
 plan = (a | b)* a (a | b){3}
+
 limit depth <= 9
 """
 # The automaton's plans of 200 calls weigh far more than those below the price.
 DEAR = """grammar g version "1"
+
 tool a { cost 0.11 price 31 }
 tool b { cost 0.23 price 77 }
 tool c { cost 0.37 price 113 }
+
 plan = any{0,200}
+
 limit price <= 3000
 """
 ALL = ("price", "require", "forbid")

@@ -29,11 +29,12 @@ from tests.oracle_ledger.brute import leaf_values
 from tests.oracle_ledger.upper import drawn_upper
 from tests.runtime.graphs import build, free_core
 
-LONG = """
-grammar long version "1"
+LONG = """grammar long version "1"
+
 tool read(of: a | b | c) { cost 0.1 }
 tool edit(of: a | b) { cost 0.3 }
 tool test { cost 0.25 }
+
 limit depth <= 40
 """
 

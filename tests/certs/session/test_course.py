@@ -23,8 +23,10 @@ from tcc_certs.session.validation import machine_of
 from tests.oracle_session.brute import Brute, Did
 
 TEXT = """grammar traces version "1"
-tool a(k: 1 | 2; p: text)
-tool t(; p: text) gives (r: yes | no | late)
+
+tool a(k: 1 | 2, p: text)
+tool t(p: text) gives (r: yes | no | late)
+
 plan = t (a | t(r=no)){0,2} | a(k=1) t? a(k=2)?
 """
 # a(k=1), a(k=2), t, with a value that is theirs alone or not; and how each may come out.
@@ -161,11 +163,12 @@ def _resolved(statements: str, trace: Sequence[Move], at: int, resolved: Move) -
 
 
 LONG = """grammar long version "1"
-tool a(; p: text)
-tool b(; p: text)
-plan = any*
+
+tool a(p: text)
+tool b(p: text)
+
 limit depth <= 100
-forbid a before b same p
+before b require no a(same p)
 """
 
 

@@ -23,10 +23,11 @@ from tests.gate import grammars
 from tests.oracle_session.writer import KEY, sealed
 
 DESK = """grammar desk version "1"
-tool read(; at: text max 9, by: text max 9, size: number 0 .. 9)
-tool ask(; at: text max 9)
-tool send(; at: text max 9, by: text max 9, size: number 0 .. 9)
-plan = any*
+
+tool read(at: text max 9, by: text max 9, size: number 0 .. 9)
+tool ask(at: text max 9)
+tool send(at: text max 9, by: text max 9, size: number 0 .. 9)
+
 limit depth <= 400
 """
 FORBID = "forbid read same at where seen.by != by, seen.size > size before send"

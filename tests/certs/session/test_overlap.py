@@ -37,9 +37,11 @@ STATEMENTS = (
     "forbid a with t same p\nrequire a before each a(k=2) same p\n",
 )
 DESK = """grammar desk version "1"
-tool read(k: 1 | 2; p: text) { parallel }
-tool seek(; p: text) gives (r: yes | no) { parallel }
-tool send(; p: text)
+
+tool read(k: 1 | 2, p: text) { parallel }
+tool seek(p: text) gives (r: yes | no) { parallel }
+tool send(p: text)
+
 plan = (read | seek | send){0,80}
 """
 
@@ -376,7 +378,13 @@ def test_no_call_begins_with_256_records_behind_the_oldest_under_way() -> None:
 
 
 def test_a_parallel_tool_that_commutes_with_none_is_warned_of() -> None:
-    text = 'grammar g version "1"\ntool a { parallel }\ntool b { parallel }\nplan = a b{0,3}\n'
+    text = """grammar g version "1"
+
+tool a { parallel }
+tool b { parallel }
+
+plan = a b{0,3}
+"""
     (found,) = compile_text(text, Options()).diagnostics
     assert (found.code, found.severity) == ("TCC417", "warning")
     assert found.span is not None and (found.span.line, found.span.column) == (2, 1)

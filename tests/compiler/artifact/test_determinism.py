@@ -7,20 +7,25 @@ from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
 
 GRAMMAR = """grammar qa version "1.2.0"
+
 tool search(k: 5 | 10 | 20, engine: bm25 | dense) : question -> passages { cost 0.6 price 1 }
 tool rerank : passages -> passages { cost 0.4 price 2 latency 120 ms }
 tool summarize(style: brief | full) : passages -> text { cost 0.5 cost 0.9 when style = full }
 tool calc : text -> number { cost 0.2 }
+
 start question
 goal text | number
+
 rule gather = search rerank? | search gather2
 rule gather2 = rerank gather2 rerank | rerank
 plan = (gather summarize calc?) & any* - (search search)
+
 limit depth <= 9
 limit price <= 12
-limit uses(rerank) <= 4
-require search before summarize
-forbid rerank with calc
+limit count(rerank) <= 4
+before summarize require search
+before calc require no rerank
+before rerank require no calc
 """
 PINNED = "cf15f9689be73ca3c5c9351bebc2aa0fce0c9d642778e5728a475add13172773"
 
@@ -40,7 +45,11 @@ def test_every_python_gives_the_pinned_artifact() -> None:
 
 
 def test_equal_languages_have_one_root() -> None:
-    head = 'grammar g version "1"\ntool a { cost 1 }\ntool b { cost 2 }\n'
+    head = """grammar g version "1"
+
+tool a { cost 1 }
+tool b { cost 2 }
+"""
     plans = [
         "a (a|b) b? | a",
         "a | a a | a b | a a b | a b b",

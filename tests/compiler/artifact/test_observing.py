@@ -92,11 +92,13 @@ def test_the_artifact_of_a_random_grammar_is_that_of_its_list_of_plans(block: in
 
 
 ORDER = """grammar g version "1"
-tool b("x"?: 1 | 2, y?: 1; title: text)
-tool "a b"(k: 1)
-tool "a b c"
-tool "é"
-tool "use"(p: 1) gives (q: no | yes) { strict }
+
+tool b(x?: 1 | 2, y?: 1, title: text)
+tool `a b`(k: 1)
+tool `a b c`
+tool `é`
+tool use(p: 1) gives (q: no | yes) { strict }
+
 plan = any
 """
 
@@ -136,7 +138,10 @@ def test_the_tools_of_an_artifact_are_those_of_its_core_with_all_their_members()
 
 
 def test_infinitely_many_plans_name_limits_as_a_grammar_writes_them() -> None:
-    text = 'grammar g version "1"\ntool "a-b"("x y": 1 | 2)\nplan = any*\n'
+    text = """grammar g version "1"
+
+tool `a-b`(`x y`: 1 | 2)
+"""
     (found,) = compile_text(text, Options()).diagnostics
     assert found.code == "TCC401"
     assert found.hint == (

@@ -101,10 +101,15 @@ def test_every_way_gives_the_same_bytes(way: str, monkeypatch: pytest.MonkeyPatc
 def test_a_nondeterministic_artifact_is_the_same_either_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    text = (
-        'grammar g version "1"\ntool a {cost 1}\ntool b {cost 2}\n'
-        "plan = (a|b)* a (a|b){18}\nlimit depth <= 30\n"
-    )
+    text = """grammar g version "1"
+
+tool a { cost 1 }
+tool b { cost 2 }
+
+plan = (a | b)* a (a | b){18}
+
+limit depth <= 30
+"""
     options = {"max_states": 4000, "relax": ("auto",)}
     due = compiled(text, **options)
     assert isinstance(due, bytes)
@@ -210,7 +215,15 @@ def test_a_chain_of_equal_states_is_merged_whole(few: int, monkeypatch: pytest.M
 def test_rounded_sums_are_the_same_however_far_their_terms_are_apart(
     kind: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    deep = 'grammar d version "1"\ntool a\ntool b\nplan = (a | b a?){0,90}\nlimit depth <= 150\n'
+    deep = """grammar d version "1"
+
+tool a
+tool b
+
+plan = (a | b a?){0,90}
+
+limit depth <= 150
+"""
     texts = [deep, *sources()[:6]]
     due = [compiled(text, **kind) for text in texts]
     assert isinstance(due[0], bytes)

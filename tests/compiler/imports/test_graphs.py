@@ -36,13 +36,15 @@ STATES: dict[str, Any] = {
         {"source": 2, "target": "lost", "call": "give_up"},
     ],
 }  # fmt: skip
-STATES_TEXT = """
-grammar qa version "1.2"
+STATES_TEXT = """grammar qa version "1.2"
+
 tool search(k: 5 | 10, e: x | "a b") { cost 0.1 cost 0.25 when k = 10 price 1 when k = 5 }
 tool answer { epsilon 0.5 latency 20 ms }
 tool give_up
+
 rule read = answer | search(k=10, e=x) read
 plan = (search(k=5, e="a b") | search(k=10, e=x)) read
+
 limit depth <= 4
 """
 TOOLS: dict[str, Any] = {
@@ -101,10 +103,14 @@ def test_a_graph_of_tools_means_what_the_grammar_means(tmp_path: Path) -> None:
     assert result.core is not None
     found = read_core(result.core)
     assert (found.name, found.version) == ("my_tools_2", "1")
-    text = (
-        'grammar g version "1" tool search { cost 1 } tool rank(by: date) tool write { price 3 }\n'
-        "plan = search write | search? rank write?"
-    )
+    text = """grammar g version "1"
+
+tool search { cost 1 }
+tool rank(by: `date`)
+tool write { price 3 }
+
+plan = search write | search? rank write?
+"""
     artifact = compile_text(text, Options()).artifact
     assert artifact is not None
     assert root_of(result.core) == read_artifact(artifact).manifest.root

@@ -76,7 +76,18 @@ def test_layout_and_comments_mean_nothing() -> None:
 
 
 def test_statements_need_no_newlines() -> None:
-    text = 'grammar g version "1" tool a tool b plan = a b limit depth <= 2 forbid b b accept a b'
+    text = """grammar g version "1"
+
+tool a
+tool b
+
+plan = a b
+
+limit depth <= 2
+before b require no b since any - b
+
+accept a b
+"""
     assert core(text)["plan"][0] == "seq"
 
 

@@ -21,6 +21,7 @@ from tests.oracle.plans import Word, plans as listed
 
 _PATTERNS = ("a", "b", "c", "c(k=1)", "c(k=2)", "ask", "ask(r=yes)", "ask(r=no)")
 _HEAD = """grammar small version "1"
+
 tool a { cost 1 price 2 }
 tool b { cost 0.5 }
 tool c(k: 1 | 2) { cost 0.1 price 1 }

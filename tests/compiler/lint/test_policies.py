@@ -11,12 +11,13 @@ from tcc_compiler.lint.policies import policy_lints
 
 DESKS = Path(__file__).parents[3] / "grammars"
 HEAD = """grammar g version "1"
-tool a(kind: x | y; id: text max 9, to: text ~ "[A-Z]{3}", n: number 0 .. 50,
-  rows: list min 1 max 3 of (id: text, n: number), ids: list of text at "/rows/*/id")
-  gives (s: open | closed | *; owner: text at "/user/id", total: integer 0 .. 9,
-  code: text ~ "[0-9]+", at?: time utc)
-tool b(; id: text max 9, n: number 60 .. 90)
-plan = any*
+
+tool a(kind: x | y, id: text max 9, to: text ~ "[A-Z]{3}", n: number 0 .. 50,
+       rows: list min 1 max 3 of (id: text, n: number), ids: list of text at "/rows/*/id")
+  gives (s: open | closed | *, owner: text at "/user/id", total: integer 0 .. 9,
+         code: text ~ "[0-9]+", at?: time utc)
+tool b(id: text max 9, n: number 60 .. 90)
+
 limit depth <= 9
 """
 

@@ -10,7 +10,12 @@ from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
 
-HEAD = 'grammar g version "1"\ntool a { price 3 }\ntool b\ntool c\n'
+HEAD = """grammar g version "1"
+
+tool a { price 3 }
+tool b
+tool c
+"""
 
 
 def refused(text: str) -> Diagnostic:

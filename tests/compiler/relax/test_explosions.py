@@ -11,7 +11,12 @@ from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
 from tcc_compiler.resources import Guard
 
-HEAD = 'grammar g version "1"\ntool a { cost 1 price 1 }\ntool b { cost 2 price 3 }\ntool c\n'
+HEAD = """grammar g version "1"
+
+tool a { cost 1 price 1 }
+tool b { cost 2 price 3 }
+tool c
+"""
 AUTO = Options(relax=("auto",))
 LATE = "(a | b)* a (a | b){30}"
 

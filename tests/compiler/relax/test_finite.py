@@ -13,7 +13,12 @@ from tcc_compiler.relax.estimates import stays_finite
 from tcc_compiler.resources import Guard
 from tests.property.grammars import random_grammar
 
-HEAD = 'grammar g version "1"\ntool a { price 1 }\ntool b { latency 5 ms }\ntool f\n'
+HEAD = """grammar g version "1"
+
+tool a { price 1 }
+tool b { latency 5 ms }
+tool f
+"""
 
 
 def finite(text: str) -> bool:

@@ -11,18 +11,21 @@ from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
 
 TEXT = """grammar g version "1"
+
 tool search(k: 5 | 10) { cost 0.5 price 1 latency 3 ms epsilon 0.5 }
 tool rank { cost 1 price 2 }
+
 plan = any{0,5}
+
 limit depth <= 4
 limit price <= 6
 limit latency <= 9 ms
 limit cost <= 3
 limit epsilon <= 1.5
-limit uses(search) <= 3
-limit uses(search(k=5)) >= 1
-require search before rank
-forbid rank rank
+limit count(search) <= 3
+finally require search(k = 5)
+before rank require search
+before rank require no rank since any - rank
 """
 # By canonical text: cost, depth, epsilon, latency, price, uses(search(k=5))>=1, uses(search)<=3.
 LIMITS = [
@@ -98,7 +101,12 @@ def test_a_name_of_nothing_is_refused_with_the_mend(name: str, message: str, hin
 
 
 def test_a_kind_that_the_grammar_does_not_have() -> None:
-    text = 'grammar g version "1"\ntool a\nplan = a\n'
+    text = """grammar g version "1"
+
+tool a
+
+plan = a
+"""
     found = refused("price", text=text)
     assert found.message == "there is no price statement to relax"
     assert found.hint == "this grammar has no limit, require or forbid"

@@ -162,7 +162,13 @@ def test_a_relaxed_artifact_has_every_plan_of_the_exact_one() -> None:
 
 
 def test_what_never_binds_costs_nothing() -> None:
-    text = 'grammar g version "1"\ntool a { price 1 }\ntool b\nlimit depth <= 5\n'
+    text = """grammar g version "1"
+
+tool a { price 1 }
+tool b
+
+limit depth <= 5
+"""
     plain = exact(read_grammar_text(text).core or b"")
     core = read_grammar_text(text + "limit price <= 5\nlimit uses(b) >= 0\n").core or b""
     for names in (["price"], ["uses"], ["price", "uses"]):
@@ -172,7 +178,13 @@ def test_what_never_binds_costs_nothing() -> None:
 
 
 def test_each_mantissa_is_the_least_that_is_enough() -> None:
-    text = 'grammar g version "1"\ntool a { cost 0.3 }\ntool b\nlimit depth <= 30\n'
+    text = """grammar g version "1"
+
+tool a { cost 0.3 }
+tool b
+
+limit depth <= 30
+"""
     core = read_grammar_text(text).core or b""
     true = exact(core)
     assert true is not None

@@ -92,31 +92,53 @@ def test_the_plans_are_those_of_the_definition(seed: int) -> None:
 
 
 def test_a_count_in_unless_asks_for_so_many_calls_since() -> None:
-    text = (
-        'grammar g version "1"\ntool a\ntool b\ntool c\ntool d\nplan = any*\nlimit depth <= 5\n'
-        "forbid a before b unless 2 c or d\n"
-        "accept b\naccept a c c b\naccept a c a d b\naccept b a c\naccept a c d c b\n"
-        "reject a b\nreject a c b\nreject c c a b\nreject a c c a b\nreject a c a c b\n"
-    )
+    text = """grammar g version "1"
+
+tool a
+tool b
+tool c
+tool d
+
+limit depth <= 5
+before b require no a or count(c since a) >= 2 or d since a
+
+accept b
+accept a c c b
+accept a c a d b
+accept b a c
+accept a c d c b
+reject a b
+reject a c b
+reject c c a b
+reject a c c a b
+reject a c a c b
+"""
     tcc.compile_text(text)  # its examples hold
 
 
 def test_a_grammar_of_which_one_of_these_is_otherwise_does_not_compile() -> None:
-    text = (
-        'grammar g version "1"\ntool a\ntool b\ntool c\nplan = any*\nlimit depth <= 5\n'
-        "forbid a before b unless 2 c\naccept a c b\n"
-    )
+    text = """grammar g version "1"
+
+tool a
+tool b
+tool c
+
+limit depth <= 5
+before b require no a or count(c since a) >= 2
+
+accept a c b
+"""
     with pytest.raises(tcc.CompileError) as raised:
         tcc.compile_text(text)
     assert [one.code for one in raised.value.diagnostics] == ["TCC501"]
 
 
-_ERRORS = """\
-grammar g version "1"
+_ERRORS = """grammar g version "1"
+
 tool read { errors mean failed }
 tool ok
 tool send
-plan = any*
+
 limit depth <= 4
 """
 

@@ -64,7 +64,12 @@ def test_a_reader_takes_the_core(seed: int) -> None:
     assert {one.name for one in (*core.lets, *core.looks)} == lets
 
 
-SMALL = 'grammar g version "1"\ntool a(k: 1 | 2)\nplan = a?\n'
+SMALL = """grammar g version "1"
+
+tool a(k: 1 | 2)
+
+plan = a?
+"""
 
 
 @pytest.mark.parametrize(
@@ -101,7 +106,13 @@ def test_what_does_not_pass_is_an_error(text: str, codes: list[str]) -> None:
 
 
 def test_a_tool_may_be_called_pass() -> None:
-    text = 'grammar g version "1"\ntool pass\ntool resources\nplan = pass resources\n'
+    text = """grammar g version "1"
+
+tool pass
+tool resources
+
+plan = `pass` resources
+"""
     front = read_grammar_text(text)
     assert front.core is not None, front.diagnostics
     assert "pass" not in json.loads(front.core)
@@ -137,7 +148,13 @@ def test_an_older_core_has_nothing_that_passes(version: int) -> None:
 )
 def test_what_is_not_listed_has_no_order_and_may_be_any_other_value(relation: str) -> None:
     """Where it is the answer, the plans do not go on by such a relation."""
-    text = 'grammar g version "1"\ntool a gives (n: 1 | 2 | *)\ntool b\nplan = a{1,2} b\n'
+    text = """grammar g version "1"
+
+tool a gives (n: 1 | 2 | *)
+tool b
+
+plan = a{1,2} b
+"""
     assert tcc.compile_text(text + f"require last a where {relation} before b\nreject a(n=*) b\n")
     listed = text + "require last a where seen.n not in (1, 2) before b\naccept a(n=*) b\n"
     assert tcc.compile_text(listed)
