@@ -1,8 +1,4 @@
-"""Sessions: what an agent did, held against its grammar, and what a ledger of that shows.
+"""Sessions: where a session of a core may be, and the check of its ledger.
 
 Start at :mod:`tcc_certs.session.validation`: the order of the checks, on one page.
 """
-
-from tcc_certs.session.validation import SessionValidation, validate
-
-__all__ = ["SessionValidation", "validate"]

@@ -1,560 +1,519 @@
-"""The session machine: where a session may be, which calls it allows, where they lead.
+"""Where a session may be, which calls it allows, and where they lead.
 
-A gate asks it before each call, a validator over the records of a ledger.  What a session is, is
-the definition of tests/oracle_session: a quantifier over all resolutions of the unknown outcomes
-(Session.v: held_are_the_resolutions, calls_are_made_on_plans, passed_traces_are_prefixes,
-nowhere_lets_nothing, finished_is_a_plan).  Normative text: docs/spec/session.md, section 4.
+The definition of the core decides every statement.  The automaton of the artifact decides the plan
+expression, and whether the session can still finish.  A gate asks a :class:`Course` before each
+call; a validator asks one for each record of a ledger.
 
-A *place* is what one resolution leads to: the states of the automaton (one, where it is
-deterministic), and the tally of the statements that are left to the run.  A session holds every
-place that it may be at; one that no plan reaches is NOWHERE, and allows nothing.
+Normative text: docs/spec/session.md, sections 5 and 8.
 
-When an outcome becomes known late, all that was made after that call is gone through again with
-what is known now: what is held then was held before, and a monitor counts nothing against a call
-that it did not count before, so every call that was allowed stays allowed (Session.v:
-knowing_more_keeps_calls).
-Cost: a call at places that were met before a look-up, else one in the edges of each state held;
-a late outcome the steps of the calls after it, and of these there may be so many in all.
+A *position* is a set of states of the automaton, or *nowhere*.  A session holds each position that
+it may be at, whatever its unknown outcomes were.  If an outcome becomes known late, the positions
+after that call are computed again.  The set only gets smaller, so an allowed call stays allowed.
+
+Cost: a call from positions that were met before is a look-up.  Otherwise it takes the edges of each
+state held.  A late outcome takes the steps of the calls after it, at most `MAX_REFOLDED` in all.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from tcc_certs.core.derived import call_text
-from tcc_certs.core.model import Core, PolicyMonitor
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.formats.artifact import Automaton, Relaxed
+from tcc_certs.formats.artifact import Automaton
+from tcc_certs.formats.codec import written
 from tcc_certs.limits import MAX_REFOLDED
-from tcc_certs.session.monitors.keyed import Event, Memory, Monitors, Seen, Undo, Values
+from tcc_certs.policy.core import Core, Tool
+from tcc_certs.policy.forms import Rule
+from tcc_certs.policy.history import DONE, LOST, Call, Draw, History
+from tcc_certs.policy.meaning import Debt, Refusal
+from tcc_certs.values.fields import Field
+from tcc_certs.values.places import State, listed_states
 
-if TYPE_CHECKING:
-    from tcc_certs.session.errors import ErrorForbids, How, Known
-    from tcc_certs.session.monitors.statements import Statements
-    from tcc_certs.statements import Constraints, Tally
-    from tcc_certs.values.places import State
+Position: TypeAlias = "tuple[int, ...]"  # states, strictly increasing
+Positions: TypeAlias = "tuple[Position, ...]"  # strictly increasing, never empty
+# The index of the value of each listed argument, or of each listed answer; None: not known.
+Chosen: TypeAlias = "tuple[int, ...]"
+Answer: TypeAlias = "tuple[int | None, ...]"
 
-Place: TypeAlias = "tuple[tuple[int, ...], Tally]"  # states, and what the statements know
-Held: TypeAlias = "tuple[Place, ...]"  # strictly increasing, never empty
-# Of each observed parameter the index of its value; None: an answer that was not foreseen.
-Observed: TypeAlias = "tuple[int | None, ...]"
-
-NOWHERE: Place = ((), ())
-MAX_PLACES = 64
-_NOTHING: Mapping[Any, Any] = MappingProxyType({})
-_MAX_KEPT = 1 << 12  # calls that were looked at
+NOWHERE: Position = ()
+MAX_POSITIONS = 64
+_NO_ANSWERS: Mapping[str, State] = MappingProxyType({})
+_MAX_KEPT = 1 << 12  # looks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Offer:
-    """A call as its caller chooses it; the world chooses the values that are observed.
+    """A call as its caller chooses it.  The world chooses its listed answers.
 
     Attributes:
         tool: index into ``Core.tools``.
-        text: canonical, without observed values.
-        values: for each listed parameter the index of its value; None of an observed one.
-        observed: places of the observed parameters among the tool's.
-        calls: for each answer, all of it known, the call of the artifact, where it has one.
-        answers: how many answers there may be; sizes: of each observed parameter how many values.
+        text: canonical text without listed answers.
+        values: for each listed argument the index of its value.
+        sizes: how many values each listed answer has.
+        calls: the call of the artifact for each answer that the artifact has.
     """
 
     tool: int
     text: str
-    values: Values
-    observed: tuple[int, ...]
-    calls: Mapping[Observed, int]
-    answers: int
-    sizes: tuple[int, ...] = ()
+    values: Chosen
+    sizes: tuple[int, ...]
+    calls: Mapping[Answer, int]
 
-    def answered(self, answer: Observed | None) -> Values:
-        """The values, with those that were observed, where they are known."""
-        if not answer:
-            return self.values
-        found = list(self.values)
-        for param, index in zip(self.observed, answer, strict=True):
-            found[param] = index
-        return tuple(found)
+    @property
+    def answers(self) -> int:
+        """The number of answers that the tool has."""
+        return prod(self.sizes)
 
 
 @dataclass(slots=True)
 class Look:
-    """A call at the places that are held: where it leads, why not, and what is held after it.
+    """Where a call leads from the positions held.
 
-    After an unknown outcome that is put together when it is asked for: most are known by then.
+    Attributes:
+        after: the positions that the session may be at if the outcome is unknown, with repeats.
+        code: R201 if a position leads only nowhere, R301 if there would be too many positions.
+        done: the positions after each answer that was asked for.
+        unknown: `after` without repeats, once it was asked for.
     """
 
-    after: list[Place]
-    done: dict[Observed, Held]
-    code: Code | None = None  # R201 of plans, R203 of statements left to the run, R301 of places
-    unknown: Held = ()
+    after: list[Position]
+    code: Code | None
+    done: dict[Answer, Positions]
+    unknown: Positions = ()
+
+
+class _Listed:
+    """The listed fields of a tool: the index of a call's states among their values."""
+
+    def __init__(self, tool: Tool) -> None:
+        self.arguments = _indices(tool.arguments)
+        self.answers = _indices(tool.answers)
+        self.names = [(name, len(states)) for name, states in self.answers]
+
+    def chosen(self, states: Mapping[str, State]) -> tuple[int | None, ...]:
+        """The indices of the listed arguments."""
+        return tuple([of[1].get(states[of[0]]) for of in self.arguments])
+
+    def answer(self, states: Mapping[str, State]) -> Answer:
+        """The indices of the listed answers; None where the answer is not known."""
+        return tuple(
+            [of.get(states[name]) if name in states else None for name, of in self.answers]
+        )
+
+
+def _indices(declared: Sequence[Field]) -> list[tuple[str, dict[State, int]]]:
+    return [
+        (field.name, {state: at for at, state in enumerate(listed_states(field))})
+        for field in declared
+        if field.type is None
+    ]
+
+
+def call_text(tool: Tool, values: Sequence[int]) -> str:
+    """The canonical text of a call without its listed answers.
+
+    Args:
+        values: for each listed argument the index of its value.
+    """
+    chosen = []
+    for field, at in zip(tool.listed, values, strict=False):
+        at -= field.optional
+        if at >= 0:
+            chosen.append(f"{written(field.name)}={field.values[at]}")
+    name = written(tool.name)
+    return f"{name}({','.join(chosen)})" if chosen else name
 
 
 class SessionMachine:
-    """An artifact as sessions go through it; made once, for all of them.
+    """The automaton of an artifact, as sessions use it.  All sessions share it.
 
     Args:
         core_calls: for each call of the artifact its index in the core.
-        relaxed: the statements that the automaton leaves to the run.
 
     Attributes:
-        core: the grammar; errors: its forbids, over errors that were read, where there are any.
-        monitors: its monitors of core 1.1; statements: those of 1.2; None where it has none.
-        start: what a session holds before its first call.
+        start: the positions that a session holds before its first call.
     """
 
-    def __init__(
-        self, core: Core, automaton: Automaton, core_calls: Sequence[int], relaxed: Relaxed | None
-    ) -> None:
+    def __init__(self, core: Core, automaton: Automaton, core_calls: Sequence[int]) -> None:
         self.core = core
-        self.monitors = Monitors(core)
-        self.errors: ErrorForbids | None = None
-        if core.forbids and any(tool.errors_failed for tool in core.tools):
-            from tcc_certs.session.errors import ErrorForbids  # here: most cores have none
-
-            self.errors = ErrorForbids(core)
-        self.statements: Statements | None = None
-        if any(isinstance(monitor, PolicyMonitor) for monitor in core.monitors):
-            from tcc_certs.session.monitors.statements import Statements
-
-            self.statements = Statements(core)
+        self.start: Positions = ((automaton.root,),)
         self._automaton = automaton
         self._core_calls = core_calls
-        self._relaxed = relaxed
-        self._commuting: frozenset[tuple[int, int]] | None = None
-        self._constraints: Constraints | None = None
-        if relaxed is not None:  # without statements left to the run there is none of it to load
-            from tcc_certs.statements import Constraints, statement_constraints
+        self._listed: dict[int, _Listed] = {}
+        self._offers: dict[int, Mapping[Chosen, Offer]] = {}
+        self._looks: dict[tuple[Positions, Offer], Look] = {}
 
-            self._constraints = Constraints(items=statement_constraints(core, core_calls, relaxed))
-        self.start: Held = (((automaton.root,), ()),)
-        self._calls_of: dict[int, list[int]] = {}
-        for call, index in enumerate(core_calls):
-            self._calls_of.setdefault(core.calls[index].tool, []).append(call)
-        self._offers: dict[int, Mapping[Values, Offer]] = {}
-        self._offer_of: dict[int, Offer] = {}
-        self._by_text: dict[str, Offer] | None = None
-        self._looked: dict[tuple[Held, Offer], Look] = {}
+    # Calls.
 
-    # The calls.
+    @cached_property
+    def _calls_of(self) -> Mapping[int, Sequence[int]]:
+        """The calls of the artifact by their tools."""
+        found: dict[int, list[int]] = {}
+        for call, index in enumerate(self._core_calls):
+            found.setdefault(self.core.calls[index].tool, []).append(call)
+        return found
 
-    def offers(self, tool: int) -> Mapping[Values, Offer]:
-        """The calls of a tool that the artifact has, those together that differ in observed values.
+    @cached_property
+    def tools(self) -> Mapping[str, int]:
+        """The index of each tool of the core by its name."""
+        return {tool.name: at for at, tool in enumerate(self.core.tools)}
 
-        By the values that their callers choose; None of the observed ones.
-        """
+    def offers(self, tool: int) -> Mapping[Chosen, Offer]:
+        """The offers of a tool that the artifact has a call of, by the values of its arguments."""
         found = self._offers.get(tool)
         if found is None:
             found = self._offers[tool] = self._offers_of(tool)
         return found
 
+    def _offers_of(self, tool: int) -> Mapping[Chosen, Offer]:
+        declared = self.core.tools[tool]
+        arguments = len(self.listed(tool).arguments)
+        calls: dict[Chosen, dict[Answer, int]] = {}
+        for call in self._calls_of.get(tool, ()):
+            values = self.core.calls[self._core_calls[call]].values
+            calls.setdefault(values[:arguments], {})[values[arguments:]] = call
+        sizes = tuple([size for _, size in self.listed(tool).names])
+        return {
+            values: Offer(
+                tool=tool, text=call_text(declared, values), values=values, sizes=sizes,
+                calls=answers,
+            )
+            for values, answers in calls.items()
+        }  # fmt: skip
+
+    @cached_property
+    def _by_text(self) -> Mapping[str, Offer]:
+        every = [self.offers(tool).values() for tool in range(len(self.core.tools))]
+        return {offer.text: offer for offers in every for offer in offers}
+
     def offer(self, text: str) -> Offer | None:
-        """The one of that canonical text; all tools are made for it."""
-        if self._by_text is None:
-            tools = range(len(self.core.tools))
-            every = [offer for tool in tools for offer in self.offers(tool).values()]
-            self._by_text = {offer.text: offer for offer in every}
+        """The offer of a canonical text; None: the artifact has no such call."""
         return self._by_text.get(text)
 
-    def offer_of(self, call: int) -> Offer:
-        """The one that a call of the artifact answers."""
-        found = self._offer_of.get(call)
+    def offer_for(self, tool: int, arguments: Mapping[str, State]) -> Offer | None:
+        """The offer of a tool with these arguments; None: the artifact has no such call."""
+        chosen: Any = self.listed(tool).chosen(arguments)
+        return self.offers(tool).get(chosen)
+
+    def listed(self, tool: int) -> _Listed:
+        """The listed fields of a tool."""
+        found = self._listed.get(tool)
         if found is None:
-            self.offers(self.core.calls[self._core_calls[call]].tool)
-            found = self._offer_of[call]
+            found = self._listed[tool] = _Listed(self.core.tools[tool])
         return found
-
-    def _offers_of(self, tool: int) -> Mapping[Values, Offer]:
-        params, found = self.core.tools[tool].parameters, dict[Values, Offer]()
-        observed = tuple([at for at, param in enumerate(params) if param.observed])
-        calls: dict[Values, dict[Observed, int]] = {}
-        for call in self._calls_of.get(tool, ()):
-            made = self.core.calls[self._core_calls[call]].values
-            values = tuple([None if at in observed else value for at, value in enumerate(made)])
-            if values not in found:
-                calls[values] = {}
-                found[values] = Offer(
-                    tool=tool,
-                    text=call_text(self.core.tools[tool], made, observed=False),
-                    values=values,
-                    observed=observed,
-                    calls=calls[values],
-                    answers=prod([len(params[at].values) for at in observed]),
-                    sizes=tuple([len(params[at].values) for at in observed]),
-                )
-            calls[values][tuple([made[at] for at in observed])] = call
-            self._offer_of[call] = found[values]
-        return found
-
-    @property
-    def commuting(self) -> frozenset[tuple[int, int]]:
-        """The pairs of tools whose calls may be under way together, the lesser first."""
-        if self._commuting is None:
-            found: frozenset[tuple[int, int]] = frozenset()
-            if any(tool.parallel for tool in self.core.tools):
-                from tcc_certs.session.overlap import commuting  # here: most cores have none
-
-                core, automaton = self.core, self._automaton
-                tools = [core.calls[index].tool for index in self._core_calls]
-                rows = lru_cache(1 << 12)(self.row)  # each is asked for by several
-                found = commuting(core, rows, tools, automaton.states, self._relaxed)
-            self._commuting = found
-        return self._commuting
-
-    def memory(self) -> Memory:
-        """What its monitors remember of a session that begins."""
-        made = self.statements
-        return Memory(self.monitors) if made is None else made.memory(self.monitors)
-
-    def commute(self, one: int, other: int) -> bool:
-        """Whether calls of two tools may be under way together."""
-        return (min(one, other), max(one, other)) in self.commuting
 
     # Where calls lead.
 
-    def goes_on(self, held: Held, offer: Offer) -> Held | None:
-        """What is held after a call, where one place leads to one, as nearly always; else None."""
-        if len(held) > 1 or self._constraints is not None:
-            return None
-        call = offer.calls.get(())
-        targets = () if call is None else self._targets(held[0][0], call)
-        return ((targets, ()),) if targets else None
-
-    def look(self, held: Held, offer: Offer) -> Look:
-        """A call from what is held; kept for a while."""
-        key = held, offer
-        found = self._looked.get(key)
+    def look(self, held: Positions, offer: Offer) -> Look:
+        """Where a call leads from the positions held; the latest results are kept."""
+        found = self._looks.get((held, offer))
         if found is None:
-            if len(self._looked) >= _MAX_KEPT:
-                self._looked.clear()
-            found = self._looked[key] = self._looked_up(held, offer)
+            if len(self._looks) >= _MAX_KEPT:
+                self._looks.clear()
+            found = self._looks[held, offer] = self._looked_up(held, offer)
         return found
 
-    def done(self, held: Held, offer: Offer, answer: Observed) -> Held:
-        """What is held after a call was done, and answered so; of what was not foreseen any."""
+    def _looked_up(self, held: Positions, offer: Offer) -> Look:
+        code = None
+        every = list(held)
+        done: dict[Answer, Positions] = {}
+        for position in held:
+            after = [self.step(position, call) for call in offer.calls.values()]
+            if after.count(NOWHERE) == len(after):
+                code = Code.NOT_PLANNED
+            if len(held) == 1:
+                done = {answer: (to,) for answer, to in zip(offer.calls, after, strict=True)}
+            every += after if len(after) == offer.answers else [*after, NOWHERE]
+        if code is None and len(every) > MAX_POSITIONS and len(set(every)) > MAX_POSITIONS:
+            code = Code.MANY_STATES
+        return Look(every, code, done)
+
+    def done(self, held: Positions, offer: Offer, answer: Answer) -> Positions:
+        """The positions after a call that is done, for each answer that agrees with `answer`."""
         look = self.look(held, offer)
         found = look.done.get(answer)
         if found is None:
             calls = [offer.calls.get(answer)]
             if None in answer:
                 calls = [call for one, call in offer.calls.items() if agrees(one, answer)]
-                left = prod([n for n, one in zip(offer.sizes, answer, strict=True) if one is None])
-                calls += [None] * (len(calls) < left)
+                pairs = zip(offer.sizes, answer, strict=True)
+                fitting = prod([size for size, known in pairs if known is None])
+                calls += [None] * (len(calls) < fitting)
             after = {
-                NOWHERE if call is None else self.step(place, call) or NOWHERE
-                for place in held
+                NOWHERE if call is None else self.step(position, call)
+                for position in held
                 for call in calls
             }
             found = look.done[answer] = tuple(sorted(after))
         return found
 
-    def unknown(self, held: Held, offer: Offer) -> Held:
-        """What is held after a call of which it is not known whether it was done."""
+    def unknown(self, held: Positions, offer: Offer) -> Positions:
+        """The positions after a call whose outcome is not known."""
         look = self.look(held, offer)
         look.unknown = look.unknown or tuple(sorted(set(look.after)))
         return look.unknown
 
-    def step(self, place: Place, call: int) -> Place | None:
-        """Where a call of the artifact leads; None where it may not be made."""
-        states, tally = place
-        targets = self._targets(states, call)
-        if not targets:
-            return None
-        after = tally if self._constraints is None else self._constraints.step(tally, call)
-        return None if after is None else (targets, after)
-
-    def _targets(self, states: tuple[int, ...], call: int) -> tuple[int, ...]:
-        """Where a call leads to from any of these states, whatever the statements; increasing."""
+    def step(self, position: Position, call: int) -> Position:
+        """Where a call of the artifact leads from a position."""
         found: list[int] = []
         calls, starts = self._automaton.edge_call, self._automaton.edge_start
-        for q in states:
-            end = starts[q + 1]
-            at = bisect_left(calls, call, starts[q], end)
+        for state in position:
+            end = starts[state + 1]
+            at = bisect_left(calls, call, starts[state], end)
             while at < end and calls[at] == call:
                 found.append(self._automaton.edge_target[at])
                 at += 1
-        return tuple(found if len(states) == 1 else sorted(set(found)))
+        return tuple(found if len(position) == 1 else sorted(set(found)))
 
-    def accepts(self, place: Place) -> bool:
-        """Whether a plan may end at a place."""
-        states, tally = place
-        ends = self._constraints is None or self._constraints.may_stop(tally)
-        return ends and any(self._automaton.accept[q] for q in states)
+    def accepts(self, position: Position) -> bool:
+        """Whether a plan may end at a position."""
+        return any(self._automaton.accept[state] for state in position)
 
-    def shown(self, held: Held) -> list[int]:
-        """The places as a record has them: all their states, each once, -1 for NOWHERE."""
+    def shown(self, held: Positions) -> list[int]:
+        """The `states` of a record: all states of all positions, each once, -1 for nowhere."""
         if len(held) == 1:
-            return list(held[0][0]) or [-1]
-        return sorted({q for states, _ in held for q in states or (-1,)})
-
-    def _looked_up(self, held: Held, offer: Offer) -> Look:
-        code, calls, every = None, offer.calls.values(), list(held)
-        done: dict[Observed, Held] = {}
-        for place in held:
-            after = [self.step(place, call) or NOWHERE for call in calls]
-            if code is None and after.count(NOWHERE) == len(after):
-                planned = any(self._targets(place[0], call) for call in calls)
-                code = Code.STATEMENT_FORBIDS if planned else Code.NOT_PLANNED
-            if len(held) == 1:
-                done = {answer: (to,) for answer, to in zip(offer.calls, after, strict=True)}
-            if len(after) < offer.answers:
-                after.append(NOWHERE)
-            every += after
-        if code is None and len(every) > MAX_PLACES and len(set(every)) > MAX_PLACES:
-            code = Code.MANY_STATES
-        return Look(every, done, code)
-
-    def row(self, q: int) -> Mapping[int, tuple[int, ...]]:
-        """The edges of a state: for each call its targets, increasing."""
-        row: dict[int, list[int]] = {}
-        for call, target in self._automaton.edges(q):
-            row.setdefault(call, []).append(target)
-        return {call: tuple(to) for call, to in row.items()}
+            return list(held[0]) or [-1]
+        return sorted({state for position in held for state in position or (-1,)})
 
 
-def agrees(answer: Observed, known: Observed) -> bool:
+def agrees(answer: Answer, known: Answer) -> bool:
     """Whether an answer may be one of which a part is known."""
     return all(at is None or at == one for one, at in zip(answer, known, strict=True))
 
 
-# The calls of one session; a step may be taken back.
+# One session.
 
-Outcome: TypeAlias = Literal["done", "failed", "unknown"]
+
+class Decider(Protocol):
+    """An object that decides statements, as :class:`tcc_certs.policy.meaning.Policy` does.
+
+    A decider and its history belong together: each may know its own kind of history.
+    """
+
+    @property
+    def rules(self) -> Sequence[Rule]:
+        """The statements of the core, their words resolved."""
+
+    def refusals(self, history: Any, call: Call, now_ms: int) -> Sequence[Refusal]:
+        """The statements that do not let a call through, in the order of the core."""
+
+    def draws(self, history: Any, call: Call, now_ms: int) -> Mapping[int, Draw]:
+        """The draws of a call, by the number of each limit that counts it."""
+
+    def debts(self, history: Any, now_ms: int) -> Sequence[Debt]:
+        """The obligations that may be open."""
+
+    def unmet(self, history: Any, now_ms: int) -> Sequence[int]:
+        """The numbers of the statements that keep the session from finishing."""
+
+
+class SessionHistory(History, Protocol):
+    """A history that the calls of a session are added to."""
+
+    def add(self, call: Call, draws: Mapping[int, Draw]) -> None:
+        """Add a call that was decided, with its draws."""
+
+    def record(self, call: Call, outcome: str, answers: Mapping[str, State]) -> None:
+        """Record an outcome of a call, or another one once an unknown outcome becomes known."""
+
+
+class Refused(NamedTuple):
+    """A call is refused.
+
+    Attributes:
+        statement: the number of the statement that refuses it; None: no statement does.
+    """
+
+    code: Code
+    statement: int | None = None
+
+
+class Decision(NamedTuple):
+    """A decision on a call.
+
+    Attributes:
+        refused: the first refusal by a statement, the plan or the positions; None: there is none.
+        asks: the numbers of the `ask` statements that apply, in the order of the core.  The caller
+            looks for their approvals.
+    """
+
+    refused: Refused | None
+    asks: tuple[int, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
-class Step(Event):
-    """A call that was done, or may have been; or that is decided on.
+class _Step:
+    """A call whose positions may have to be computed again."""
 
-    Attributes:
-        answer: its observed values; None where it is not known to be done.
-    """
-
-    offer: Offer = field(kw_only=True)
-    answer: Observed | None = None
+    call: Call
+    offer: Offer
+    answer: Answer = ()
 
 
 class Course:
-    """The calls of one session, in order, and what follows from them.
+    """The calls of one session, in order, and the positions that it holds.
 
-    A call counts as one of unknown outcome from when it is made.  Steps are gone through when
-    somebody asks where the session is, and taken back when an outcome becomes known: once for all
-    that became known in between.  Steps before all that may still become known are let go.
+    A call that is under way counts as one whose outcome is unknown.  Positions are computed when
+    they are asked for.  Calls before the first unknown outcome are not kept here.
+
+    Args:
+        history: a new history; the decider gets it with each question.
 
     Attributes:
-        machine: of its artifact; broken_off: a step was interrupted; it is at no place.
-        attributes: what the session was given when it began, and what it learned since.
-        marks: of a pattern and a digest whether that text matches; it may grow.
+        broken_off: a computation was interrupted, so the positions are not known.
     """
 
-    def __init__(
-        self,
-        machine: SessionMachine,
-        given: Mapping[str, State] = MappingProxyType({}),
-        marks: Mapping[tuple[str, bytes], bool | None] = MappingProxyType({}),
-    ) -> None:
+    def __init__(self, machine: SessionMachine, policy: Decider, history: SessionHistory) -> None:
         self.machine = machine
-        self.attributes, self.marks, self.broken_off = given, marks, False
-        self._held: Held = machine.start
-        # Of the last decision: what was held, the call, and where it leads from there.
-        self._ahead: tuple[Held, Offer | None, Held | None] = (), None, None
-        self._statements = machine.statements
-        self._memory = machine.memory()
-        self._steps: list[Step] = []  # but those that were let go
-        self._last = 0  # the number of the latest call
-        self._errors: Known = () if machine.errors is None else machine.errors.start
-        # Of those steps that were gone through.
-        self._before: list[tuple[Held, Undo | tuple[()], Known]] = []
-        # How many of them a reader of the records has gone through by now, and in all again.
+        self.policy = policy
+        self.history = history
+        self.broken_off = False
+        self._held: Positions = machine.start
+        self._steps: list[_Step] = []
+        self._before: list[Positions] = []  # before each step that is computed
+        # How many steps a reader of the records has computed by now, and how many of them again.
         self._reached = self._repeated = 0
 
     @property
-    def held(self) -> Held:
-        """Where the session may be."""
+    def held(self) -> Positions:
+        """The positions that the session holds."""
         if len(self._before) < len(self._steps):
             self._catch_up()
         return self._held
 
     @property
-    def memory(self) -> Memory:
-        """Of its monitors."""
-        self._catch_up()
-        return self._memory
-
-    @property
     def lost(self) -> bool:
-        """Whether the session is nowhere, whatever the unknown outcomes were."""
+        """Whether the session is nowhere, whatever its unknown outcomes were."""
         return self.held == (NOWHERE,)
 
-    def refuses(
-        self,
-        offer: Offer,
-        seen: Sequence[Seen],
-        states: Mapping[str, State] | None = None,
-        stamp: int = 0,
-    ) -> tuple[Code, str] | None:
-        """Why a call may not be made now, and the monitor that forbids it; None where it may.
+    def states(self) -> list[int]:
+        """The `states` of the next `call` record."""
+        return self.machine.shown(self.held)
+
+    def call(self, tool: str, arguments: Mapping[str, State], at_ms: int) -> Call:
+        """A call that is to be decided.
 
         Args:
-            stamp: UTC ms; never less than that of a call that was made.
-
-        Returns:
-            R201, R203, R202, R207, R301, the first that holds; a text of R202 and R207.
+            arguments: the states of all declared arguments.
         """
-        held, machine, statements = self.held, self.machine, self._statements
-        after = machine.goes_on(held, offer)
-        self._ahead = held, offer, after
-        code = machine.look(held, offer).code if after is None else None
-        if code is None or code is Code.MANY_STATES:
-            text = self._memory.forbids(seen) if seen else None
-            if text is None and machine.errors is not None:
-                text = machine.errors.forbids(self._errors, offer.tool, offer.values)
-            if text is not None:
-                return Code.MONITOR_FORBIDS, text
-            if statements is not None:
-                if states is None:
-                    return Code.MONITOR_FORBIDS, "statements over fields that are not known"
-                own = self.attributes, self.marks
-                at, tool, values = self._last + 1, offer.tool, offer.values
-                call = Step(at, tool, seen, values, states, stamp, *own, offer=offer)
-                found = statements.forbids(self._memory, call)
-                if found is not None:
-                    return found
-        return None if code is None else (code, "")
+        return Call(tool, len(self.history.calls), at_ms, arguments)
 
-    def owed(self) -> str:
-        """The text of a statement by which a call has to come before the end; empty: none."""
-        statements = self.machine.statements
-        return "" if statements is None else statements.owed(self.memory)
+    def decide(self, call: Call, offer: Offer | None) -> Decision:
+        """Decide a call at its time.
 
-    def may_finish(self) -> bool:
-        """Whether a plan may end at every place, and no call is owed."""
-        return all(self.machine.accepts(place) for place in self.held) and not self.owed()
+        Args:
+            offer: the offer of its text; None: the artifact has no such call.
+        """
+        refusals = self.policy.refusals(self.history, call, call.at_ms)
+        asks = []
+        for statement, code in refusals:
+            if code != Code.PENDING:
+                return Decision(Refused(Code(code), statement))
+            asks.append(statement)
+        code = Code.NOT_PLANNED
+        if offer is not None:
+            found = self.machine.look(self.held, offer).code
+            if found is None:
+                return Decision(None, tuple(asks))
+            code = found
+        return Decision(Refused(code), tuple(asks))
 
-    def begin(
-        self,
-        seq: int,
-        offer: Offer,
-        seen: Sequence[Seen],
-        states: Mapping[str, State] | None = None,
-        stamp: int = 0,
-    ) -> None:
-        """A call that is not refused is made."""
-        if states is None and self._statements is not None:
-            # Nothing is known of it: it helps nothing, and stands against all.
-            states = self._statements.states(offer.tool, (None,) * len(offer.values), {})
+    def draws(self, call: Call) -> Mapping[int, Draw]:
+        """The draws of a call that is to begin."""
+        return self.policy.draws(self.history, call, call.at_ms)
+
+    def begin(self, call: Call, offer: Offer, draws: Mapping[int, Draw] | None = None) -> None:
+        """Add a call that is allowed; it is under way.
+
+        Args:
+            draws: its draws, if the caller asked for them already.
+        """
+        self.history.add(call, self.draws(call) if draws is None else draws)
         self._reached = len(self._steps)
-        step = Step(
-            seq, offer.tool, seen, offer.values, states or _NOTHING, stamp, self.attributes,
-            self.marks, offer=offer,
-        )  # fmt: skip
-        self._steps.append(step)
-        self._last = seq
+        self._steps.append(_Step(call, offer))
 
-    def settle(
-        self,
-        outcome: Outcome,
-        answer: Observed | None,
-        *,
-        read: bool = False,
-        told: Mapping[str, State] = MappingProxyType({}),
-        seq: int | None = None,
-    ) -> None:
-        """The outcome of a call that is under way.
+    def settle(self, seq: int, outcome: str, answers: Mapping[str, State] = _NO_ANSWERS) -> None:
+        """Record the outcome of a call that is under way.
 
         Args:
-            answer: of one that is done.
-            read: of one that failed: with an error that was read.
-            told: of one that is done its open answers.
-            seq: the call's number; None: the one that was made last.
+            seq: the number of the call, from 1.
+            outcome: DONE, FAILED, ANSWERED or LOST.
+            answers: of a call that is done, the states of its answers.
         """
-        newest = seq is None or seq == self._last  # nearly always
-        at = len(self._steps) - 1 if newest or seq is None else self._at(seq)
-        # The first outcome that is recorded; a `resolve` changes nothing of it.
-        self._steps[at].told = self._last
-        if outcome != "unknown":
-            self._know(at, outcome, answer, read, told)
-        # What lies behind is gone through again, and is so little that it is not counted.
+        at = self._at(seq)
+        newest = at == len(self._steps) - 1
+        self._record(at, outcome, answers)
+        # So few calls may follow a call under way that they are not counted as computed again.
         self._reached = len(self._steps) if newest else min(self._reached, at)
 
-    def resolve(
-        self,
-        seq: int,
-        outcome: Outcome,
-        answer: Observed | None,
-        told: Mapping[str, State] = MappingProxyType({}),
-    ) -> None:
-        """The outcome of an unknown call is known now.
+    def resolve(self, seq: int, outcome: str, answers: Mapping[str, State] = _NO_ANSWERS) -> None:
+        """Record the outcome of a call whose outcome was unknown.
 
         Raises:
-            Rejected: D201 so many calls would have to be gone through again.
+            Rejected: D201: too many calls would have to be computed again.
         """
-        self._repeated = self.repeated(seq)
-        if self._repeated > MAX_REFOLDED:
-            raise Rejected(
-                Code.LIMIT, "resolve", f"{MAX_REFOLDED} calls gone through again", "more"
-            )
+        repeated = self.repeated(seq)
+        if repeated > MAX_REFOLDED:
+            expected = f"{MAX_REFOLDED} calls computed again after late outcomes"
+            raise Rejected(Code.LIMIT, "resolve", expected, "more")
+        self._repeated = repeated
         at = self._at(seq)
         self._reached = min(self._reached, at)
-        self._know(at, outcome, answer, told=told)
+        self._record(at, outcome, answers)
 
     def repeated(self, seq: int) -> int:
-        """How many calls are gone through again, that of call `seq` told late, in all."""
+        """How many calls are computed again in all, once the outcome of a call becomes known."""
         return self._repeated + max(0, self._reached - self._at(seq) - 1)
 
-    def _at(self, seq: int) -> int:
-        return bisect_left(self._steps, seq, key=lambda step: step.at)
+    def debts(self, now_ms: int) -> Sequence[Debt]:
+        """The obligations that may be open."""
+        return self.policy.debts(self.history, now_ms)
 
-    def _know(
-        self,
-        at: int,
-        outcome: Outcome,
-        answer: Observed | None,
-        read: bool = False,
-        told: Mapping[str, State] = MappingProxyType({}),
-    ) -> None:
-        while len(self._before) > at:
-            self._held, undo, self._errors = self._before.pop()
-            self._memory.undo(undo)
+    def unmet(self, now_ms: int) -> Sequence[int]:
+        """The numbers of the statements that keep the session from finishing."""
+        return self.policy.unmet(self.history, now_ms)
+
+    def may_finish(self, now_ms: int) -> bool:
+        """Whether a plan may end at each position, and every statement allows the end."""
+        return all(map(self.machine.accepts, self.held)) and not self.unmet(now_ms)
+
+    def _at(self, seq: int) -> int:
+        return bisect_left(self._steps, seq - 1, key=lambda step: step.call.at)
+
+    def _record(self, at: int, outcome: str, answers: Mapping[str, State]) -> None:
         step = self._steps[at]
-        if outcome == "done":
-            step.done, step.answer = True, answer
-            if answer:
-                step.values = step.offer.answered(answer)
-            statements = self._statements
-            if statements is not None:
-                states = statements.answered(step.tool, step.states, step.values, told)
-                self.attributes = statements.learned(self.attributes, step.tool, states)
-                step.states = states
-        elif read:
-            step.answered = True
+        self.history.record(step.call, outcome, answers)
+        if outcome == LOST:
+            return
+        if len(self._before) > at:
+            self._held = self._before[at]
+            del self._before[at:]
+        if outcome == DONE:
+            step.answer = self.machine.listed(step.offer.tool).answer(answers)
         else:
             del self._steps[at]
 
     def _catch_up(self) -> None:
-        machine, memory, before, known = self.machine, self._memory, self._before, 0
-        recalls, errors, self.broken_off = self._statements is not None, machine.errors, True
+        """Compute the positions after the steps that are left."""
+        machine, before = self.machine, self._before
+        known = 0  # steps before the first unknown outcome
+        self.broken_off = True
         for step in self._steps[len(before) :]:
-            held, standing = self._held, self._errors
-            undo = memory.add(step) or () if step.seen or recalls else ()
-            if errors is not None and standing:
-                how: How = "answered" if step.answered else "done" if step.done else "unknown"
-                self._errors = errors.after(standing, step.tool, step.values, how)
-            if step.done:
-                of, offer, after = self._ahead
-                if of is not held or offer is not step.offer:
-                    after = machine.goes_on(held, step.offer)
-                self._held = after or machine.done(held, step.offer, step.answer or ())
-            elif not step.answered:
+            held = self._held
+            if step.call.outcome == DONE:
+                self._held = machine.done(held, step.offer, step.answer)
+            else:
                 self._held = machine.unknown(held, step.offer)
-            if not before and (step.done or step.answered):
+            if not before and step.call.outcome == DONE:
                 known += 1
             else:
-                before.append((held, undo, standing))
+                before.append(held)
         del self._steps[:known]
-        self._reached, self.broken_off = self._reached - known, False
+        self._reached -= known
+        self.broken_off = False
