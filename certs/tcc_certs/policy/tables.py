@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
 from tcc_certs.policy import forms
@@ -116,6 +117,32 @@ def tabulate(rule: Rule, letters: Sequence[Letter]) -> Table | None:
         return None
     accepts = tuple([machine.accepts(memory) for memory in order])
     return Table(tuple(moves), accepts, reader.exact)
+
+
+def amounts_of(
+    rule: Rule, letters: Sequence[Letter]
+) -> tuple[list[Fraction], Fraction, bool] | None:
+    """What each letter adds to a `limit` without keys and window whose bound is a constant.
+
+    Returns:
+        the amounts, the bound, and whether no choice was needed; a letter that may add nothing
+        adds nothing.  None where the bound is no constant number.
+    """
+    if not isinstance(rule.most, forms.Constant) or rule.most.state[0] != "n":
+        return None
+    reader = _Reader(letters)
+    found = []
+    for at, letter in enumerate(letters):
+        counts = letter.tool in (rule.tools or ())
+        if counts and rule.where:
+            counts = not reader.can(rule.where, False, at, ())
+        amount: State | None = ("n", 1 if counts else 0)
+        if counts and rule.field is not None:
+            amount = letter.states.get(rule.field)
+        if amount is None:
+            reader.exact = False
+        found.append(Fraction(amount[1]) if amount else Fraction(0))
+    return found, Fraction(rule.most.state[1]), reader.exact
 
 
 class _TooMany(Exception):
