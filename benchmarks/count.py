@@ -64,7 +64,7 @@ def price(tool: int) -> int:
 def knapsack(tools: int, bound: int) -> Core:
     """The grammar of those subsets."""
     lines = ['grammar subsets version "1"']
-    lines += [f"tool t{at:03d} {{ price {price(at)} }} tool no{at:03d}" for at in range(tools)]
+    lines += [f"tool t{at:03d} {{ price {price(at)} }}\ntool no{at:03d}" for at in range(tools)]
     lines.append("plan = " + " ".join(f"(t{at:03d} | no{at:03d})" for at in range(tools)))
     lines.append(f"limit price <= {bound}")
     core = read_grammar_text("\n".join(lines) + "\n").core

@@ -66,7 +66,7 @@ class Shape:
             f"limit depth <= {self.depth}",
             f"limit price <= {self.price}",
         ]
-        lines += [f"limit uses({name}) <= {self.uses}" for name in self.limited()]
+        lines += [f"limit count({name}) <= {self.uses}" for name in self.limited()]
         return "\n".join(lines) + "\n"
 
 

@@ -73,7 +73,7 @@ KINDS: tuple[tuple[str, Policy], ...] = (
     ("`require A where some list as x (x = y)`, 60", _need(same=_SAME, where=(_SOME,))),
     ("`require A where every list as x, seen.list as y (x = y)`, 60",
      _need(same=_SAME, where=(_PAIRS,))),
-    ('`require A where count(list ~ "gift_.*") <= 3`, 60', _need(same=_SAME, where=(_GIFTS,))),
+    ('`before A require count(list ~ "gift_.*") <= 3`, 60', _need(same=_SAME, where=(_GIFTS,))),
     ("the same, and all 60 match", _need(same=_SAME, where=(_GUESTS,))),
     ("`require A where every list as x (.., some seen.list as y (x = y))`, 3 by 60",
      _need(same=_SAME, where=(_NESTED,))),
@@ -232,10 +232,10 @@ def _recorded() -> Iterator[str]:
     yield row("an element of an answer, in a gate", f"{_by_gate(_GATES[0][1], answer)[1]:.0f}")
 
 
-_PLACED = """tool read(; order: text) gives (; items: list of text at "/items/*/id")
+_PLACED = """tool read(order: text) gives (items: list of text at "/items/*/id")
 require read same order where item in seen.items before act
 """
-_RECORDS = """tool read(; order: text) gives (; items: list of (id: text))
+_RECORDS = """tool read(order: text) gives (items: list of (id: text))
 require read same order where some seen.items as x (x.id = item) before act
 """
 _GATES = (

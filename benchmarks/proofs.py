@@ -39,19 +39,19 @@ plan = (a | b | c){0,DEPTH}
 """
 CASES = {
     "chain": (
-        "require a before b same user\nrequire b before c same user\n",
-        "require a before c same user",
+        "before b require a(same user)\nbefore c require b(same user)\n",
+        "before c require a(same user)",
     ),
     "nested keys": (
-        "require a before b same user\nrequire b before c same user, file\n",
-        "require a before c same user",
+        "before b require a(same user)\nbefore c require b(same (user, file))\n",
+        "before c require a(same user)",
     ),
     "crossing keys": (
-        """require a before b same user
-forbid a before c same file
-require b before c same user, file
+        """before b require a(same user)
+before c require no a(same file)
+before c require b(same (user, file))
 """,
-        "require a before c same user",
+        "before c require a(same user)",
     ),
 }
 DEPTHS = (4, 10, 20, 40)
@@ -134,7 +134,7 @@ def table() -> Iterator[str]:
         yield row(f"{case}, all values", depth, of, whole=True)
     for depth in (104, *[218] * more):
         artifact = tcc.compile_text(COUNTED.replace("DEPTH", str(depth)))
-        text = f"limit uses(a) per x <= {depth}"
+        text = f"limit count(a) per x <= {depth} in session"
         of = ProvedQuestion(kind="statement", text=text, artifacts=(artifact,))
         yield row("counted, all values", depth, of, whole=True)
     for path in sorted(Path("grammars").glob("*.tcg")):

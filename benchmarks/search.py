@@ -199,7 +199,7 @@ def grammar(depth: int, uses: tuple[int, ...]) -> str:
     tools = "\n".join(
         f"tool t{i:02d} {{ cost 0.{(i * 37 + 11) % 89 + 10:02d} }}" for i in range(12)
     )
-    limits = "\n".join(f"limit uses(t{i:02d}) <= {most}" for i, most in enumerate(uses))
+    limits = "\n".join(f"limit count(t{i:02d}) <= {most}" for i, most in enumerate(uses))
     return f'grammar bench version "1"\n{tools}\nlimit depth <= {depth}\n{limits}\n'
 
 

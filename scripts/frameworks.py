@@ -361,8 +361,8 @@ async def pydantic_ai_models() -> dict[str, bool]:
         return ModelResponse(parts=[ToolCallPart(calls[at][0], json.dumps(calls[at][1]))])
 
     text = """grammar g version "1"
-tool pay(; order: json, day: date, rows: list of (id: integer))
-tool drift(; of: json, more: integer)
+tool pay(order: json, day: date, rows: list of (id: integer))
+tool drift(of: json, more: integer)
 plan = (pay | drift){0,9}
 """
     with tcc.Gate(tcc.compile_text(text)) as gate:
@@ -588,7 +588,7 @@ def ran_as_told(name: str) -> dict[str, bool]:
         f"ran {ran}": ran == RAN,
         f"ledger {kept}": kept == LEDGER,
         f"told of a refusal in answer {refused}": refused == [0],
-        "the refusal names the statement": "require approve before refund" in desk.told[0],
+        "the refusal names the statement": "before refund require approve" in desk.told[0],
         f"told of the error: {desk.told[-1][:80]}": "desk is away" in desk.told[-1]
         or "error" in desk.told[-1].lower(),
         f"validated: {claim}": claim == "Conformant",

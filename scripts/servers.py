@@ -70,8 +70,8 @@ def git(home: Path) -> Case:
 
     return Case(
         statements=(
-            "require git_diff_staged before git_commit same repo_path",
-            "limit uses(git_commit) <= 1",
+            "before git_commit require git_diff_staged(same repo_path)",
+            "limit count(git_commit) <= 1",
         ),
         calls=(
             ("git_commit", commit, REFUSED),
@@ -89,7 +89,7 @@ def time(_home: Path) -> Case:
     """A conversion only behind a look at the clock of where it comes from."""
     asked = {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}
     return Case(
-        statements=("require get_current_time before convert_time",),
+        statements=("before convert_time require get_current_time",),
         calls=(
             ("convert_time", asked, REFUSED),
             ("get_current_time", {"timezone": "UTC"}, "UTC"),
@@ -115,8 +115,8 @@ def filesystem(home: Path) -> Case:
 
     return Case(
         statements=(
-            "require read_text_file before write_file same path",
-            "limit uses(move_file) <= 0",
+            "before write_file require read_text_file(same path)",
+            "limit count(move_file) <= 0",
         ),
         calls=(
             ("write_file", new, REFUSED),

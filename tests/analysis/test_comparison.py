@@ -141,10 +141,14 @@ limit depth <= 70
 
 
 def test_more_plans_than_can_be_listed_take_as_long_as_compiling() -> None:
-    text = HEAD + "tool a(k: 1..9) tool b tool c plan = (a | b | c)* limit depth <= {}"
+    text = HEAD + "tool a(k: 1..9)\ntool b\ntool c\nplan = (a | b | c)*\nlimit depth <= {}"
     start = time.process_time()
-    old = tcc.compile_text(text.format(40) + " limit uses(b) <= 20 forbid b c")
-    new = tcc.compile_text(text.format(40) + " limit uses(b) <= 21 forbid b c")
+    old = tcc.compile_text(
+        text.format(40) + "\nlimit count(b) <= 20\nbefore c require no b since any - b"
+    )
+    new = tcc.compile_text(
+        text.format(40) + "\nlimit count(b) <= 21\nbefore c require no b since any - b"
+    )
     compiled = time.process_time() - start
     found = compare(old, new)
     assert time.process_time() - start < 3 * compiled + 1
@@ -153,7 +157,7 @@ def test_more_plans_than_can_be_listed_take_as_long_as_compiling() -> None:
     assert found.added.shortest is not None and found.added.shortest.count("b") == 21
 
 
-TOOLS = "tool a(k: 1 | 2; m: {}) tool b(; m: text max 10) plan = a b? "
+TOOLS = "tool a(k: 1 | 2, m: {})\ntool b(m: text max 10)\nplan = a b? "
 TYPES = [
     ("text max 10", "text max 9", "narrower"),
     ("text max 10", "text max 10", None),
@@ -212,13 +216,13 @@ ADDED = [
 
 @pytest.mark.parametrize(("old", "new", "sense"), ADDED)
 def test_open_parameters_come_and_go(old: str, new: str, sense: str) -> None:
-    text = HEAD + "tool a(k: 1 | 2{}) plan = a"
+    text = HEAD + "tool a(k: 1 | 2{})\nplan = a"
     found = tcc.diff(*(tcc.compile_text(text.format(more)) for more in (old, new)))
     assert (found.plans, [c.sense for c in found.opened]) == ("equal", [sense])
 
 
 def test_a_value_that_the_world_chooses_now() -> None:
-    texts = ("tool a(k: 1 | 2) plan = a", "tool a() gives (k: 1 | 2) plan = a")
+    texts = ("tool a(k: 1 | 2)\nplan = a", "tool a() gives (k: 1 | 2)\nplan = a")
     found = tcc.diff(*(tcc.compile_text(HEAD + text) for text in texts))
     assert (found.plans, found.breaks(), found.breaks("narrower")) == ("equal", True, True)
     assert [(c.of, c.name, c.old, c.new) for c in found.opened] == [
@@ -230,15 +234,15 @@ MONITORS = [
     ("", "limit sum(a.m) <= 5", "narrower"),
     ("limit sum(a.m) <= 5", "", "wider"),
     ("limit sum(a.m) <= 5", "limit sum(a.m) <= 6", "wider"),
-    ("limit sum(a.m) <= 5", "limit sum(a.m) <= 5 limit sum(a.m) <= 6", None),
-    ("limit uses(a) per m <= 2", "limit uses(a) per m <= 1", "narrower"),
-    ("forbid a before b same m", "", "wider"),
+    ("limit sum(a.m) <= 5", "limit sum(a.m) <= 5\nlimit sum(a.m) <= 6", None),
+    ("limit count(a) per m <= 2 in session", "limit count(a) per m <= 1 in session", "narrower"),
+    ("before b require no a(same m)", "", "wider"),
 ]
 
 
 @pytest.mark.parametrize(("old", "new", "sense"), MONITORS)
 def test_monitors(old: str, new: str, sense: str | None) -> None:
-    text = HEAD + "tool a(; m: integer 0 .. 9) tool b(; m: integer 0 .. 9) plan = a a? b? {}"
+    text = HEAD + "tool a(m: integer 0 .. 9)\ntool b(m: integer 0 .. 9)\nplan = a a? b? {}"
     found = tcc.diff(*(tcc.compile_text(text.format(more)) for more in (old, new)))
     assert found.plans == "equal"
     assert [change.sense for change in found.monitors] == ([] if sense is None else [sense])

@@ -150,7 +150,7 @@ CHANGES = {
     "a monitor's bound, less": ("amount) <= 9", "amount) <= 8", "monitor", "narrower", 0),
     "a monitor more": (
         "limit depth",
-        "forbid look before pay same order limit depth",
+        "before pay require no look(same order) limit depth",
         "monitor",
         "narrower",
         0,
@@ -158,7 +158,7 @@ CHANGES = {
     "a monitor less": ("limit sum(pay.amount) <= 9", "", "monitor", "wider", 1),
     "a monitor that says nothing new": (
         "limit depth",
-        "limit sum(pay.amount) <= 12 limit depth",
+        "limit sum(pay.amount) <= 12\nlimit depth",
         "statement",
         "other",
         0,
@@ -191,7 +191,7 @@ CHANGES = {
     "the order of values": ("q: a | b", "q: b | a", "values", "other", 0),
     "a tool more that is idle": ("plan =", "tool more plan =", "tool", "other", 0),
     "a tool less that is idle": (
-        "tool idle(m: x | y; o: flag, p: flag) { price 1 }",
+        "tool idle(m: x | y, o: flag, p: flag) { price 1 }",
         "",
         "tool",
         "other",
@@ -212,10 +212,10 @@ CHANGES = {
         "other",
         0,
     ),
-    "a limit more": ("limit depth", "limit uses(pay) <= 3 limit depth", "statement", "other", 0),
+    "a limit more": ("limit depth", "limit count(pay) <= 3\nlimit depth", "statement", "other", 0),
     "a limit less": ("limit depth <= 4", "", "statement", "other", 0),
-    "a require less": ("require find before pay", "", "statement", "other", 0),
-    "a forbid less": ("forbid pay find", "", "statement", "other", 0),
+    "a require less": ("before pay require find", "", "statement", "other", 0),
+    "a forbid less": ("before find require no pay since any - pay", "", "statement", "other", 0),
     "a plan more": ("pay{1,2}", "pay{0,2}", "statement", "wider", 1),
     "a plan less": ("limit depth <= 4", "limit depth <= 3", "statement", "narrower", 0),
     "a plan more, and one less": ("pay{1,2}", "pay{2,3}", "statement", "incomparable", 1),
@@ -381,7 +381,7 @@ def test_markdown_mentions_nobody_and_links_nowhere(
     for plan in ("a", "b"):
         sides.append(tmp_path / f"{plan}.tcg")
         sides[-1].write_text(
-            f'grammar g version "1" tool a(k: "{name}") tool b(k: "{name}") plan = {plan}'
+            f'grammar g version "1"\ntool a(k: "{name}")\ntool b(k: "{name}")\nplan = {plan}'
         )
     page = tcc("diff", *sides, "--format", "markdown").out
     rendered = MarkdownIt("commonmark", {"html": True}).enable("table").render(page)

@@ -64,7 +64,9 @@ def test_the_law_of_draws(kind, beta) -> None:
 
 
 def test_the_softmax_is_that_of_beta_whatever_the_tilt() -> None:
-    text = HEAD + "tool a { cost 0 } tool b { cost 1 } tool c { cost -0.5 } plan = (a | b | c){1,2}"
+    text = (
+        HEAD + "tool a { cost 0 }\ntool b { cost 1 }\ntool c { cost -0.5 }\nplan = (a | b | c){1,2}"
+    )
     for tilt in (0, 8):
         artifact = tcc.compile_text(text, beta="1.5", tilt=tilt)
         found = Counter(p.calls for p in tcc.sample(artifact, DRAWS, law="softmax", seed=b"s"))
@@ -77,7 +79,7 @@ def test_the_softmax_is_that_of_beta_whatever_the_tilt() -> None:
 
 def test_what_stays_open_is_decided_with_more_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     artifact = tcc.compile_text(
-        HEAD + "tool a { cost 0.3 } tool b { cost 1 } plan = (a | b){0,3}", beta="2"
+        HEAD + "tool a { cost 0.3 }\ntool b { cost 1 }\nplan = (a | b){0,3}", beta="2"
     )
     due = tcc.sample(artifact, 300, law="softmax", seed=b"x")
     monkeypatch.setattr(drawing, "_FIRST_BITS", 8)
@@ -89,7 +91,7 @@ def test_what_stays_open_is_decided_with_more_bits(monkeypatch: pytest.MonkeyPat
 
 
 def test_seeds_and_counts() -> None:
-    artifact = tcc.compile_text(HEAD + "tool a tool b plan = (a | b){40}")
+    artifact = tcc.compile_text(HEAD + "tool a\ntool b\nplan = (a | b){40}")
     assert tcc.sample(artifact, 3, seed=b"1") == tcc.sample(artifact, 5, seed=b"1")[:3]
     assert tcc.sample(artifact, 3, seed=b"1") != tcc.sample(artifact, 3, seed=b"2")
     assert tcc.sample(artifact, 3) != tcc.sample(artifact, 3)
@@ -108,7 +110,7 @@ def test_no_plan_no_draw() -> None:
 
 
 def test_numbers_beyond_all_floats() -> None:
-    text = HEAD + "tool a(k: 1..9) { cost 40 } tool b { cost -30 } plan = (a | b){400}"
+    text = HEAD + "tool a(k: 1..9) { cost 40 }\ntool b { cost -30 }\nplan = (a | b){400}"
     artifact = tcc.compile_text(text, beta="3")
     for law in ("uniform", "softmax"):
         (found,) = tcc.sample(artifact, law=law, seed=b"1")  # type: ignore[arg-type]

@@ -204,24 +204,22 @@ def because(text: str, plan: str, **more: bool) -> list[tuple[str, str]]:
 
 
 def test_a_statement_that_the_core_has_in_parts_is_one() -> None:
-    text = (
-        "tool a(k: 1 | 2 | 3) tool b(k: 1 | 2 | 3)\nplan = (a | b){1,4}\nrequire a before b same k"
-    )
-    assert because(text, "a(k=1) b(k=2)") == [("require", "require a before b same k")]
+    text = "tool a(k: 1 | 2 | 3)\ntool b(k: 1 | 2 | 3)\nplan = (a | b){1,4}\nbefore b require a(same k)"
+    assert because(text, "a(k=1) b(k=2)") == [("require", "before b require a(same k)")]
 
 
 def test_what_a_monitor_leaves_behind_is_named_as_the_monitor() -> None:
-    text = "tool a(; m: flag) tool b(; m: flag) plan = (a | b){1,4} require a before b same m"
-    assert because(text, "b") == [("monitor", "require a before b same m")]
+    text = "tool a(m: flag)\ntool b(m: flag)\nplan = (a | b){1,4}\nbefore b require a(same m)"
+    assert because(text, "b") == [("monitor", "before b require a(same m)")]
 
 
 def test_strict_tools() -> None:
-    text = "tool t gives (r: ok | bad) { strict } tool u plan = t u | u\nlimit uses(t(r=bad)) <= 0"
+    text = "tool t gives (r: ok | bad) { strict }\ntool u\nplan = t u | u\nlimit count(t(r = bad)) <= 0"
     found = tcc.why(tcc.compile_text(HEAD + text), "t(r=ok)", every=True)
     texts = [[s.text for s in chosen] for chosen in (found.because, *found.others)]
-    assert texts == [["strict t"], ["limit uses(t(r=bad)) <= 0"]]
-    assert because(text, "t(r=bad) u") == [("limit", "limit uses(t(r=bad)) <= 0")]
-    text = "tool t gives (r: ok | bad) { strict } tool u plan = t(r=ok) u | u"
+    assert texts == [["strict t"], ["limit count(t(r = bad)) <= 0"]]
+    assert because(text, "t(r=bad) u") == [("limit", "limit count(t(r = bad)) <= 0")]
+    text = "tool t gives (r: ok | bad) { strict }\ntool u\nplan = t(r=ok) u | u"
     found = tcc.why(tcc.compile_text(HEAD + text), "t(r=ok)", every=True)
     kinds = [[s.kind for s in chosen] for chosen in (found.because, *found.others)]
     assert sorted(kinds) == [["plan"], ["strict"]]
@@ -230,7 +228,9 @@ def test_strict_tools() -> None:
 def test_past_the_bound_what_is_said_is_enough_and_not_said_to_be_smallest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    artifact = tcc.compile_text(HEAD + "tool a tool b plan = a b limit depth <= 2 forbid b a")
+    artifact = tcc.compile_text(
+        HEAD + "tool a\ntool b\nplan = a b\nlimit depth <= 2\nbefore a require no b since any - b"
+    )
     monkeypatch.setattr(blaming, "_STEPS", -(1 << 40))
     found = tcc.why(artifact, "b")
     assert not found.allowed and not found.smallest
@@ -257,7 +257,7 @@ def test_a_statement_ends_with_its_parentheses() -> None:
 
 def test_thousands_of_statements_are_no_more_than_the_bound() -> None:
     limits = "\n".join(f"limit uses(a(k={n})) <= {n % 3 + 5}" for n in range(1500))
-    text = f"tool a(k: 0..1499) tool b\nplan = a{{1,3}} b\nlimit depth <= 4\n{limits}"
+    text = f"tool a(k: 0..1499)\ntool b\nplan = a{{1,3}} b\nlimit depth <= 4\n{limits}"
     front = read_grammar_text(HEAD + text)
     assert front.core is not None
     from tcc_certs.core.reader import read_core

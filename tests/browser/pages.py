@@ -89,7 +89,7 @@ def _proved(folder: Path) -> dict[str, Path]:
     statement of version 1.2, which the proved program declines."""
     pages = {}
     for name, ends in (("ended", True), ("going-on", False), ("declined", True)):
-        timed = "require find within 5 m before close\n" if name == "declined" else ""
+        timed = "before close require find within 5 m\n" if name == "declined" else ""
         artifact, made = library.compile_text(DESK + timed), folder / f"{name}.tcca"
         library.save(artifact, made)
         ledger = folder / f"{name}.ledger"

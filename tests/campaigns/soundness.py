@@ -132,7 +132,7 @@ def automaton(rng: random.Random) -> tuple[Artifact, Tree]:
     tree = Tree(
         rows=named_rows(core, rows),
         cost=dict(zip("abc", costs, strict=False)),
-        limits=["depth<=9"],
+        limits=["limit depth <= 9"],
         round_bits=bits,
         **shape,
     )

@@ -196,7 +196,7 @@ def test_expectations_of_few_plans_are_decided(expect: str, codes: list[str]) ->
 
 def test_an_expectation_of_many_plans_is_not_decided_by_a_bound() -> None:
     many = 2**81 - 1
-    found = compile_text(DEEP.format(80) + f"expect plans == {many}\n", GATE)
+    found = compile_text(DEEP.format(80) + f"expect plans = {many}\n", GATE)
     assert [one.code for one in found.diagnostics] == ["TCC504"]
 
 

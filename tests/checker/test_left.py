@@ -35,14 +35,14 @@ plan = (pay | look | note | ask){0,6}
 TOLD = {"look": {"size": ("small", "large")}, "ask": {"yes": ("1", "0")}}
 LISTED = {"pay": {"part": ("", "0.5", "2", "1.25")}, "ask": {"q": ("x", "y")}}
 STATEMENTS = (
-    "limit uses(look) <= 1", "limit uses(ask(q = x)) <= 1", "limit uses(look(size = large)) >= 1",
-    "limit uses(note) >= 2", "limit depth <= 3", "limit price <= 6", "limit latency <= 40 ms",
+    "limit count(look) <= 1", "limit count(ask(q = x)) <= 1", "finally require look(size = large)",
+    "finally require count(note) >= 2", "limit depth <= 3", "limit price <= 6", "limit latency <= 40 ms",
     "limit cost <= 9", "limit epsilon <= 0.5", "limit sum(pay.part) <= 2.75",
-    "limit uses(pay) <= 0",
-    "require look before pay", "require ask(yes = 1) before each note", "require note after ask",
-    "require note before note", "require look(size = small) before each look",
-    "forbid pay before look", "forbid ask(yes = 0) with pay", "forbid note note",
-    "forbid look look(size = large) ask", "forbid ask(q = x) with ask(q = x)",
+    "limit count(pay) <= 0",
+    "before pay require look", "before note require unused ask(yes = 1)", "after ask owe note",
+    "before note require note", "before look require unused look(size = small)",
+    "before look require no pay", "before pay require no ask(yes = 0)\nbefore ask(yes = 0) require no pay", "before note require no note since any - note",
+    "forbid look look(size = large) ask", "before ask(q = x) require no ask(q = x)",
     "forbid pay look pay",
 )  # fmt: skip
 
@@ -202,9 +202,9 @@ def test_every_forged_field_is_judged_alike(many: int) -> None:
 def test_statements_keep_tools_apart() -> None:
     """Calls under way together, of tools that a statement orders and of tools that none does."""
     for statement, due in (
-        ("forbid look before note", False), ("require look before note", False),
-        ("forbid look note", False), ("forbid ask pay", True), ("limit uses(look) <= 3", True),
-        ("require ask before pay", True), ("require note after look", False),
+        ("before note require no look", False), ("before note require look", False),
+        ("before note require no look since any - look", False), ("before pay require no ask since any - ask", True), ("limit count(look) <= 3", True),
+        ("before pay require ask", True), ("after look owe note", False),
     ):  # fmt: skip
         data = artifact(statement)
         assert data is not None

@@ -255,7 +255,7 @@ def call(seq: int, name: str, *states: int) -> dict[str, Any]:
 def test_what_the_theorem_is_not_about_is_declined() -> None:
     """Calls under way together beside a forbid over a tool whose errors mean that it failed."""
     tools = "tool go { errors mean failed parallel }\ntool come { parallel }\n"
-    text = f'grammar g version "1"\n{tools}plan = (come | go){{0,2}}\nforbid go before come\n'
+    text = f'grammar g version "1"\n{tools}plan = (come | go){{0,2}}\nbefore come require no go\n'
     data = artifact_bytes(library.compile_text(text))
     root = check(data).file.manifest.states - 1
     failed: dict[str, Any] = {"kind": "outcome", "seq": 1, "outcome": "failed", "ms": 1}
@@ -271,7 +271,7 @@ def test_what_the_theorem_is_not_about_is_declined() -> None:
 @pytest.mark.parametrize(("unknown", "verdict"), [(5, "VALID"), (6, "REJECTED")])
 def test_no_call_is_made_that_could_make_more_than_64_places(unknown: int, verdict: str) -> None:
     names = "abcdefg"
-    tools = "".join(f"tool {name}\nlimit uses({name}) <= 1\n" for name in names)
+    tools = "".join(f"tool {name}\nlimit count({name}) <= 1\n" for name in names)
     text = f'grammar g version "1"\n{tools}plan = ({" | ".join(names)})*\n'
     data = artifact_bytes(library.compile_text(text))
     writer = SessionWriter(check(data))

@@ -95,7 +95,7 @@ plan = (a | b | c c){0,22}
 )
 def test_of_counts_that_are_bounds_no_verdict_differs(options: dict[str, Any]) -> None:
     """Counts for a gate, past 2^63, and rounded ones, of sums whose parts are far apart."""
-    left = "limit uses(b) <= 3\n" if "relax" in options else ""
+    left = "limit count(b) <= 3\n" if "relax" in options else ""
     data = artifact_bytes(library.compile_text(COUNTED + left, **options))
     pairs = list(compared(forged(data, 60)))
     assert [pair for pair in pairs if not pair.agree and pair.certs not in NOT_YET] == []
@@ -200,7 +200,7 @@ def test_hostile_texts_are_judged_at_once() -> None:
 def test_edges_that_two_states_share_take_no_memory() -> None:
     """Starts that fall: each second state had all edges, more than the reader is given room for."""
     names = "abcdefg"
-    limits = "".join(f"tool {name}\nlimit uses({name}) <= 2\n" for name in names)
+    limits = "".join(f"tool {name}\nlimit count({name}) <= 2\n" for name in names)
     text = f'grammar wide version "1"\n{limits}plan = ({" | ".join(names)})*\n'
     forge = Forge(artifact_bytes(library.compile_text(text)))
     starts, most = forge.values("edge_start"), forge.values("edge_start")[-1]

@@ -441,7 +441,7 @@ def test_what_a_grammar_expects_of_sessions_fails_the_action(
     (checkout / "g.tcg").write_text(HELD + never)
     job = run(tmp_path, checkout)
     assert job.failed == ["Test the grammars"] and "TCC505" in job.out
-    barred = "forbid refund before find same order\n"
+    barred = "before find require no refund(same order)\n"
     (checkout / "g.tcg").write_text(HELD + barred + never)
     assert run(tmp_path, checkout).failed == []
 
@@ -449,7 +449,7 @@ def test_what_a_grammar_expects_of_sessions_fails_the_action(
 @pytest.mark.parametrize(
     ("hook", "text", "code"),
     [
-        ("tcc-lint", HELD + "forbid find before refund same order\n", "TCC716"),
+        ("tcc-lint", HELD + "before refund require no find(same order)\n", "TCC716"),
         ("tcc-lint", HELD.replace("<= 30", "<= 60"), "TCC704"),
         ("tcc-test", HELD + "expect never refund before find same order\n", "TCC505"),
         ("tcc-test", HELD + "expect reachable find\n", ""),

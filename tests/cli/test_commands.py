@@ -68,7 +68,7 @@ def test_a_wrong_grammar_ends_with_one_and_leaves_no_file(tcc: Tcc, tmp_path: Pa
     assert not (tmp_path / "g.tcca").exists()
 
 
-@pytest.mark.parametrize("text", ['grammar g version "1" tool a plan = b', "grammar (", "", "\0"])
+@pytest.mark.parametrize("text", ['grammar g version "1"\ntool a\nplan = b', "grammar (", "", "\0"])
 @pytest.mark.parametrize("output_format", ["json", "sarif"])
 def test_findings_stay_json_however_broken_the_grammar(
     tcc: Tcc, tmp_path: Path, text: str, output_format: str

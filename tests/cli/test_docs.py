@@ -32,7 +32,7 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 # tests/certs/policy/test_spec_examples.py.
 RUN = [page for page in PAGES if page.parent != ROOT / "docs" / "spec" / "one"]
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-HEADER = 'grammar example version "1"\nstart question goal notes\n'
+HEADER = 'grammar example version "1"\nstart question\ngoal notes\n'
 
 
 def fenced(page: Path) -> list[tuple[str, str]]:

@@ -131,9 +131,9 @@ def test_the_ways_on_are_in_the_json_too(tcc: Tcc, paths: dict[str, object]) -> 
 
 
 ENFORCED = {
-    "automaton": ["plan", "depth<=8", "require a before b"],
+    "automaton": ["plan", "limit depth <= 8", "before b require a"],
     "gate": [],
-    "run": ["price<=40", "forbid c c"],
+    "run": ["limit price <= 40", "before c require no c since any - c"],
 }
 
 
@@ -142,14 +142,14 @@ def test_check_and_inspect_say_what_is_enforced_where(tcc: Tcc, paths: dict[str,
         found = tcc(command, paths["RELAXED"], "--json").json
         assert found["enforced"] == ENFORCED
     text = tcc("check", paths["RELAXED"]).out
-    assert "enforced by the automaton: plan, depth<=8, require a before b\n" in text
+    assert "enforced by the automaton: plan, depth<=8, before b require a\n" in text
     assert "left to the run: price<=40, forbid c c; the automaton itself has plans that" in text
     text = tcc("inspect", paths["RELAXED"]).out
-    assert "by the automaton: plan, depth<=8, require a before b\n" in text
-    assert "by a run alone: price<=40, forbid c c\n" in text
+    assert "by the automaton: plan, depth<=8, before b require a\n" in text
+    assert "by a run alone: price<=40, before c require no c since any - c\n" in text
     assert "         1  at most 2\n" in text and "plans       at most " in text
     exact = tcc("inspect", paths["ARTIFACT"], "--json").json["enforced"]
-    assert exact["run"] == [] and "price<=40" in exact["automaton"]
+    assert exact["run"] == [] and "limit price <= 40" in exact["automaton"]
     assert "by a run alone" not in tcc("inspect", paths["ARTIFACT"]).out
     assert "left to the run" not in tcc("check", paths["ARTIFACT"]).out
 
@@ -158,7 +158,7 @@ def test_start_and_goal_are_among_what_the_automaton_holds(tcc: Tcc, tmp_path: P
     path = tmp_path / "s.tcg"
     path.write_text(WITH_STATES, "utf-8")
     held = tcc("inspect", path, "--json").json["enforced"]["automaton"]
-    assert held == ["plan", "start x", "goal x | y", "depth<=4"]
+    assert held == ["plan", "start x", "goal x | y", "limit depth <= 4"]
 
 
 INEXACT = [
@@ -267,7 +267,7 @@ def test_the_library_raises_past_a_limit_with_the_diagnostics(limit: dict[str, f
     assert declined.value.declined
     assert declined.value.diagnostics[0].code in ("TCC403", "TCC404", "TCC407")
     with pytest.raises(library.CompileError) as refused:
-        library.compile_text('grammar g version "1" tool a plan = b')
+        library.compile_text('grammar g version "1"\ntool a\nplan = b')
     assert not refused.value.declined
 
 

@@ -23,7 +23,7 @@ BROKEN = [
     "",
     "\0",
     "grammar (",
-    'grammar g version "1" tool a plan = b',
+    'grammar g version "1"\ntool a\nplan = b',
     """grammar g version "1"
 
 tool a
@@ -95,7 +95,7 @@ def test_a_clean_grammar_is_a_log_without_results(tcc: Tcc, grammar: Path, tmp_p
 
 def test_several_grammars_are_one_log(tcc: Tcc, grammar: Path, tmp_path: Path) -> None:
     for name in ("one", "two"):
-        (tmp_path / f"{name}.tcg").write_text('grammar g version "1" tool a plan = b')
+        (tmp_path / f"{name}.tcg").write_text('grammar g version "1"\ntool a\nplan = b')
     ended = tcc("test", tmp_path / "one.tcg", grammar, tmp_path / "two.tcg",
                 "--output-format", "sarif")  # fmt: skip
     uris = [r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
@@ -104,7 +104,7 @@ def test_several_grammars_are_one_log(tcc: Tcc, grammar: Path, tmp_path: Path) -
 
 
 def test_columns_of_sarif_count_utf_16_units(tcc: Tcc, tmp_path: Path) -> None:
-    line = 'tool a { doc "\U0001f600\U0001f600 é" } plan = wrong'
+    line = 'tool a { doc "\U0001f600\U0001f600 é" }\nplan = wrong'
     source = tmp_path / "g.tcg"
     source.write_text(f'grammar g version "1"\n{line}\n', "utf-8")
     run = sarif_of(tcc("test", source, "--output-format", "sarif"))
@@ -137,7 +137,7 @@ def test_uris_are_relative_and_percent_encoded(
 ) -> None:
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
-    path.write_text('grammar g version "1" tool a plan = b')
+    path.write_text('grammar g version "1"\ntool a\nplan = b')
     monkeypatch.chdir(tmp_path)
     for given_as in (Path(name), path, Path("..") / tmp_path.name / name):
         [result] = sarif_of(tcc("test", given_as, "--output-format", "sarif"))["results"]
@@ -151,7 +151,7 @@ def test_a_file_outside_of_the_folder_has_an_absolute_uri(
     tcc: Tcc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "in").mkdir()
-    (tmp_path / "g h.tcg").write_text('grammar g version "1" tool a plan = b')
+    (tmp_path / "g h.tcg").write_text('grammar g version "1"\ntool a\nplan = b')
     monkeypatch.chdir(tmp_path / "in")
     [result] = sarif_of(tcc("test", "../g h.tcg", "--output-format", "sarif"))["results"]
     uri = urlsplit(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"])
@@ -162,7 +162,7 @@ def test_a_rule_has_the_page_of_its_code(
     tcc: Tcc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = tmp_path / "g.tcg"
-    source.write_text('grammar g version "1" tool a plan = b')
+    source.write_text('grammar g version "1"\ntool a\nplan = b')
     monkeypatch.setenv("TCC_DOCS_URL", "https://example.org/tcc/docs/")
     [rule] = sarif_of(tcc("test", source, "--output-format", "sarif"))["tool"]["driver"]["rules"]
     assert rule["help"]["text"] == tcc("explain", rule["id"]).out.rstrip("\n")
@@ -253,7 +253,7 @@ def test_a_refused_artifact_is_a_finding_of_whoever_opens_it(
 
 def test_a_breaking_change_is_a_finding_and_another_is_none(tcc: Tcc, tmp_path: Path) -> None:
     for name, plan in (("old", "a"), ("new", "a{1,2}")):
-        (tmp_path / f"{name}.tcg").write_text(f'grammar g version "1" tool a plan = {plan}')
+        (tmp_path / f"{name}.tcg").write_text(f'grammar g version "1"\ntool a\nplan = {plan}')
     old, new = tmp_path / "old.tcg", tmp_path / "new.tcg"
     ended = tcc("diff", old, new, "--output-format", "sarif")
     [result] = sarif_of(ended)["results"]
@@ -287,7 +287,7 @@ plan = a{1,2}
 
 def test_formats_end_alike(tcc: Tcc, tmp_path: Path, grammar: Path) -> None:
     bad = tmp_path / "bad.tcg"
-    bad.write_text('grammar g version "1" tool a plan = b')
+    bad.write_text('grammar g version "1"\ntool a\nplan = b')
     for command in (("test", grammar), ("test", bad), ("compile", bad), ("test", "none.tcg")):
         codes = {tcc(*command, "--output-format", f).code
                  for f in ("text", "json", "sarif", "github")}  # fmt: skip

@@ -250,7 +250,7 @@ def test_the_prefixes_of_any_artifact_are_those_of_its_listed_plans(kind: Any) -
 
 def test_the_shared_graph_of_a_relaxed_artifact_says_what_is_left_to_a_run() -> None:
     graph = library.compile_text(LEFT_TO_A_RUN, relax=["price"]).to_networkx()
-    assert (graph.graph["counts"], graph.graph["relaxed"]) == ("upper", "price<=6")
+    assert (graph.graph["counts"], graph.graph["relaxed"]) == ("upper", "limit price <= 6")
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -44,7 +44,7 @@ def test_a_grammar_is_never_replaced_by_its_artifact(tcc: Tcc, source: Path) -> 
 def test_a_used_file_is_never_replaced(tcc: Tcc, tmp_path: Path) -> None:
     tools, main = tmp_path / "tools.tcg", tmp_path / "main.tcg"
     tools.write_text("tool a")
-    main.write_text('grammar g version "1" use "tools.tcg" plan = a')
+    main.write_text('grammar g version "1"\nuse "tools.tcg"\nplan = a')
     assert tcc("compile", main, "-o", tools).code == 2
     assert tools.read_text() == "tool a"
 
@@ -102,7 +102,7 @@ def test_rubbish_in_any_form_ends_in_a_message(
 
 def test_a_name_that_is_no_text_is_fine(tcc: Tcc, tmp_path: Path) -> None:
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.tcg"))
-    path.write_text('grammar g version "1" tool a plan = b')
+    path.write_text('grammar g version "1"\ntool a\nplan = b')
     for output_format in ("text", "json", "sarif", "github"):
         ended = tcc("compile", path, "--output-format", output_format)
         assert ended.code == 1, ended.err

@@ -213,16 +213,16 @@ def test_no_field_of_a_ledger_says_anything_of_its_own(
 
 RAW = "".join(c for c in EVIL if c not in "\n\0")  # where a line feed would end the token
 GRAMMARS = {
-    "version": f"grammar g version {_IN_GRAMMAR} tool a plan = a",
-    "comment": f'grammar g version "1" tool a plan = b # {RAW}',
-    "string": f'grammar g version "1" tool a {{ doc "{RAW}" }} plan = a',
-    "bare": f'grammar g version "1" tool a plan = a {RAW}',
-    "name": f'grammar {RAW} version "1" tool a plan = a',
-    "use": f'grammar g version "1" use {_IN_GRAMMAR} tool a plan = a',
-    "value": f'grammar g version "1" tool a(k: {_IN_GRAMMAR} | {_IN_GRAMMAR}) plan = a',
-    "unknown value": f'grammar g version "1" tool a(k: b) plan = a(k={_IN_GRAMMAR})',
-    "bind": f'grammar g version "1" tool a {{ bind python {_IN_GRAMMAR} }} plan = a',
-    "rejects": f'grammar g version "1" tool a(k: {_IN_GRAMMAR}) plan = a reject a(k={_IN_GRAMMAR})',
+    "version": f"grammar g version {_IN_GRAMMAR}\ntool a\nplan = a",
+    "comment": f'grammar g version "1"\ntool a\nplan = b # {RAW}',
+    "string": f'grammar g version "1"\ntool a {{ doc "{RAW}" }}\nplan = a',
+    "bare": f'grammar g version "1"\ntool a\nplan = a {RAW}',
+    "name": f'grammar {RAW} version "1"\ntool a\nplan = a',
+    "use": f'grammar g version "1"\nuse {_IN_GRAMMAR}\ntool a\nplan = a',
+    "value": f'grammar g version "1"\ntool a(k: {_IN_GRAMMAR} | {_IN_GRAMMAR})\nplan = a',
+    "unknown value": f'grammar g version "1"\ntool a(k: b)\nplan = a(k={_IN_GRAMMAR})',
+    "bind": f'grammar g version "1"\ntool a {{ bind python {_IN_GRAMMAR} }}\nplan = a',
+    "rejects": f'grammar g version "1"\ntool a(k: {_IN_GRAMMAR})\nplan = a\nreject a(k={_IN_GRAMMAR})',
     "tabs": 'grammar g version "1"\n\ttool\ta\n\tplan\t=\tb\n',
 }
 
@@ -247,7 +247,7 @@ def test_a_diagnostic_shows_the_source_and_nothing_happens(
 def test_carets_stand_below_what_is_shown(tcc: Tcc, tmp_path: Path) -> None:
     source = tmp_path / "g.tcg"
     source.write_text(
-        'grammar g version "1" tool a { doc "\u202e" }\n\tplan =\tb # \x1b\n', "utf-8"
+        'grammar g version "1"\ntool a { doc "\u202e" }\n\tplan =\tb # \x1b\n', "utf-8"
     )
     lines = harmless(tcc("compile", source)).err.split("\n")
     at = next(number for number, line in enumerate(lines) if "plan" in line)
@@ -339,7 +339,7 @@ def test_a_path_says_nothing_of_its_own(
     log = tmp_path / f"{name}.ledger"
     log.write_bytes(ledger.read_bytes()[:-40])
     source = tmp_path / f"{name}.tcg"
-    source.write_text('grammar g version "1" tool a plan = b')
+    source.write_text('grammar g version "1"\ntool a\nplan = b')
     for command in (
         ("inspect", here), ("check", here), ("count", here), ("enumerate", here),
         ("run", here, "--seed", SEED, "--ledger", missing), ("validate", log, "--artifact", here),

@@ -104,7 +104,7 @@ def test_what_the_pipeline_checked_is_named_by_its_digest() -> None:
 
 def test_a_refused_grammar_carries_its_diagnostics() -> None:
     with pytest.raises(tcc.CompileError) as refused:
-        tcc.compile_text('grammar g version "1" tool a plan = b')
+        tcc.compile_text('grammar g version "1"\ntool a\nplan = b')
     assert [d.severity for d in refused.value.diagnostics] == ["error"]
 
 

@@ -19,7 +19,7 @@ HEAD = """grammar g version "1"
 tool a { cost 1 }
 tool b { cost 2 }
 """
-IDLE = HEAD + "plan = a b\nlimit depth <= 3\nrequire a before b\n"
+IDLE = HEAD + "plan = a b\nlimit depth <= 3\nbefore b require a\n"
 
 
 @pytest.fixture
@@ -53,14 +53,16 @@ def test_a_lint_is_a_finding_with_its_place(tcc: Tcc, idle: Path) -> None:
 
 def test_a_contradiction_names_every_line(tcc: Tcc, tmp_path: Path) -> None:
     path = tmp_path / "g.tcg"
-    path.write_text(HEAD + "plan = any*\nlimit depth <= 2\nlimit uses(a) >= 3\n", "utf-8")
+    path.write_text(
+        HEAD + "plan = any*\nlimit depth <= 2\nfinally require count(a) >= 3\n", "utf-8"
+    )
     (found,) = tcc("lint", path, "--json").json["findings"]
     assert (found["code"], found["level"], found["place"]["line"]) == ("TCC707", "error", 6)
     assert [note["place"]["line"] for note in found["related"]] == [5]
 
 
 def test_what_limits_leave_open_is_told_with_2(tcc: Tcc, idle: Path) -> None:
-    idle.write_text(HEAD + "plan = (a | b){1,30}\nrequire a before b\n", "utf-8")
+    idle.write_text(HEAD + "plan = (a | b){1,30}\nbefore b require a\n", "utf-8")
     ended = tcc("lint", idle, "--json", "--max-states", 8)
     assert ended.code == 2
     assert ended.json["findings"] == []
@@ -80,7 +82,7 @@ def test_the_fixes_keep_the_plans_and_the_comments_and_are_made_once(tcc: Tcc, i
     text = HEAD + (
         "tool c(mode: fast) { cost 1 } # quick\n"
         "rule r = (a b) # for later\nplan = a b c\n"
-        "limit depth <= 4 # a ceiling\n  require a before b\nforbid b a rule s = (a)\n"
+        "limit depth <= 4 # a ceiling\n  before b require a\nforbid b a\nrule s = (a)\n"
     )
     idle.write_text(text, "utf-8")
     before = library.compile_file(idle).manifest.root

@@ -72,7 +72,7 @@ def test_inspect_shows_monitors_as_left_to_a_gate(tcc: Tcc, written: Path) -> No
 
 
 def test_a_run_says_which_answers_its_plans_assume(tcc: Tcc, written: Path) -> None:
-    written.write_text(TEXT + "limit uses(run_tests) >= 1\nlimit uses(run_tests) <= 1\n", "utf-8")
+    written.write_text(TEXT + "finally require run_tests\nlimit count(run_tests) <= 1\n", "utf-8")
     plans = tcc("run", written, *SEED, "--top", 5, "--json").json["plans"]
     assert len(plans) == 5
     for plan in plans:

@@ -71,7 +71,7 @@ def test_sample(tcc: Tcc, source: Path) -> None:
 
 def test_of_a_relaxed_artifact_the_true_plans_alone(tcc: Tcc, tmp_path: Path) -> None:
     source, made = tmp_path / "g.tcg", tmp_path / "g.tcca"
-    source.write_text(TEXT + "require a before b")
+    source.write_text(TEXT + "before b require a")
     assert tcc("compile", source, "-o", made, "--relax", "require").code == 0
     plans = tcc("cheapest", made, "-n", 9, "--json").json["plans"]
     assert [plan["calls"] for plan in plans] == [[], ["a"], ["a", "b"], ["a", "a"]]
@@ -85,7 +85,7 @@ def test_what_cannot_be_unfolded_is_declined(
     from tcc_runtime.analysis import graph
 
     source, made = tmp_path / "g.tcg", tmp_path / "g.tcca"
-    source.write_text(TEXT + "require a before b")
+    source.write_text(TEXT + "before b require a")
     assert tcc("compile", source, "-o", made, "--relax", "require").code == 0
     monkeypatch.setattr(graph.Unfolded.__init__, "__defaults__", (2,))
     for command in (("cheapest", made), ("sample", made), ("why", made, "a")):

@@ -400,7 +400,11 @@ def test_a_malformed_source_passes_nothing(tcc: Tcc, made: Path, wrong: dict[str
 def test_another_source_is_named_by_what_differs(tcc: Tcc, made: Path) -> None:
     for text, expected, found in (
         (TIGHT, "limit price <= 8", "limit price <= 9"),
-        (SOURCE + "forbid a a", "forbid a a", "nothing"),
+        (
+            SOURCE + "before a require no a since any - a",
+            "before a require no a since any - a",
+            "nothing",
+        ),
         (SOURCE.replace("price 3", "price 2"), "other amounts", "amounts of 1 calls, a first"),
     ):
         (made / "g.tcg").write_text(text)

@@ -54,8 +54,8 @@ CALLS: Sequence[tuple[str, dict[str, Any], str | None]] = (
     ("reply", {}, None),
 )
 REFUSED = {
-    ("require find_order(status=open) before refund same order", "R202", 3),
-    ("uses(refund)<=1", "R201", 6),
+    ("before refund require find_order(status = open, same order)", "R202", 3),
+    ("limit count(refund) <= 1", "R201", 6),
 }
 
 
@@ -378,9 +378,9 @@ def test_a_session_is_replayed_with_what_it_was_given_and_its_times(
     sessions.write_text("".join(json.dumps(one) + "\n" for one in lines))
     told = tcc("replay", grammar, sessions, "--given", "user=ann", "--given", "most=4.5", "--json")
     refused = [(e["session"], s["text"]) for s in told.json["statements"] for e in s["examples"]]
-    where = "require refund where user = session.user, amount <= session.most"
+    where = "before refund require user = session.user and amount <= session.most"
     assert sorted(refused) == [
-        ("bob", where), ("late", "require look within 5 m before refund"), ("told", where),
+        ("bob", where), ("late", "before refund require look within 5 m"), ("told", where),
     ]  # fmt: skip
     missing = tcc("replay", grammar, sessions)
     assert missing.code == 2 and "R103" in missing.err

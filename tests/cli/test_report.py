@@ -109,7 +109,9 @@ def test_the_page_says_what_changed(
 ) -> None:
     text = grammar.read_text("utf-8").partition("\nexpect ")[0]
     newer = tmp_path / "new.tcg"
-    newer.write_text(text.replace("limit uses(ask_customer) <= 2", "limit uses(ask_customer) <= 3"))
+    newer.write_text(
+        text.replace("limit count(ask_customer) <= 2", "limit count(ask_customer) <= 3")
+    )
     out = tmp_path / "r.html"
     _, page = report(tcc, newer, "--since", artifact, out=out)
     diff = tcc("diff", artifact, newer, "--json").json
@@ -381,7 +383,7 @@ def test_hostile_texts_of_a_valid_artifact_are_texts(tcc: Tcc, tmp_path: Path) -
         f'tool {evil[:100]}" (k: {evil} | plain; {evil[:90]}"?: text ~ "</script><b>") '
         f"gives (r: {evil} | no) {{ cost 1 doc {evil} }}\n"
         f"tool b\nrule r = b\nplan = any{{1,3}} r?\n"
-        f'forbid b b\nlimit uses({evil[:100]}"(k={evil})) <= 1\n'
+        f'before b require no b since any - b\nlimit count({evil[:100]}"(k = {evil})) <= 1\n'
     )
     source, out = tmp_path / "g.tcg", tmp_path / "r.html"
     source.write_text(grammar, encoding="utf-8")

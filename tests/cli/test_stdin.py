@@ -23,7 +23,7 @@ PLAN = {"why": ("-", "a"), "cheapest": ("-",), "sample": ("-",), "enumerate": ("
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "tools").mkdir()
-    (tmp_path / "tools" / "t.tcg").write_text("tool a { cost 1 } tool b\n")
+    (tmp_path / "tools" / "t.tcg").write_text("tool a { cost 1 }\ntool b\n")
     return tmp_path
 
 

@@ -16,7 +16,7 @@ import tcc as library
 from tcc_certs.__main__ import main as kernel
 from tests.cli.conftest import Ended, Tcc
 
-TEXT = 'grammar {} version "2" tool a {{ price 3 }} plan = a{{1,{}}} limit price <= 9'
+TEXT = 'grammar {} version "2"\ntool a {{ price 3 }}\nplan = a{{1,{}}}\nlimit price <= 9'
 
 
 @pytest.fixture(name="tcc")

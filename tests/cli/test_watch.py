@@ -70,7 +70,7 @@ def test_it_begins_again_when_the_grammar_or_what_it_uses_has_changed(grammar: P
         idle,
         lambda: grammar.write_text(GOOD.replace("plan = a", "plan = b")),
         idle,
-        lambda: used.write_text("tool a tool b"),
+        lambda: used.write_text("tool a\ntool b"),
         lambda: grammar.write_text(GOOD.replace("plan = a", "plan = a | b")),
         idle,
     )

@@ -64,17 +64,17 @@ def test_the_plan_shown_is_one_of_the_grammar() -> None:
         # 117 words at most; the plans are fewer.
         ("expect plans <= 120", []),
         ("expect plans <= 119", ["TCC504"]),
-        ("expect plans == 7", ["TCC504"]),
-        ("expect plans == 121", ["TCC503"]),
+        ("expect plans = 7", ["TCC504"]),
+        ("expect plans = 121", ["TCC503"]),
         ("expect plans >= 121", ["TCC503"]),
         ("expect plans >= 1", ["TCC504"]),
         ("expect min_cost >= 0.25", []),
         ("expect min_cost >= 0.26", ["TCC504"]),
-        ("expect min_cost == 0.2", ["TCC503"]),
+        ("expect min_cost = 0.2", ["TCC503"]),
         ("expect min_cost <= 0.2", ["TCC503"]),
         ("expect min_cost <= 2", ["TCC504"]),
         ("expect max_depth <= 4", []),
-        ("expect max_depth == 4", ["TCC504"]),
+        ("expect max_depth = 4", ["TCC504"]),
         ("expect max_depth >= 5", ["TCC503"]),
     ],
 )
@@ -83,7 +83,7 @@ def test_expectations_on_bounds(line: str, due: list[str]) -> None:
 
 
 def test_rounding_leaves_every_expectation_decided() -> None:
-    lines = "expect max_depth == 4\nexpect min_cost == 1.25\n"
+    lines = "expect max_depth = 4\nexpect min_cost = 1.25\n"
     found = compile_text(TEXT + lines, Options(round_counts=2))
     assert found.diagnostics == () and found.artifact is not None
 

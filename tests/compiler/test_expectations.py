@@ -36,12 +36,12 @@ def found(line: str) -> list[tuple[str, str]]:
         "reject a c c c",
         "reject a b b",
         "reject c",
-        "expect plans == 10",
+        "expect plans = 10",
         "expect plans <= 10",
         "expect plans >= 0",
-        "expect min_cost == 0.5",
+        "expect min_cost = 0.5",
         "expect min_cost >= 0.4",
-        "expect max_depth == 3",
+        "expect max_depth = 3",
     ],
 )
 def test_a_line_that_holds_says_nothing(line: str) -> None:
@@ -55,7 +55,7 @@ def test_a_line_that_holds_says_nothing(line: str) -> None:
         ("accept a b b", "TCC501", "after `a(k=1) b` no plan goes on with `b`"),
         ("reject a(k=2) c", "TCC502", "a(k=2) c"),
         ("reject a", "TCC502", "a(k=1)"),
-        ("expect plans == 13", "TCC503", "plans is 10, not == 13"),
+        ("expect plans = 13", "TCC503", "plans is 10, not == 13"),
         ("expect min_cost <= 0.25", "TCC503", "min_cost is 0.5, not <= 0.25"),
         ("expect max_depth >= 4", "TCC503", "max_depth is 3, not >= 4"),
     ],
@@ -81,7 +81,7 @@ accept a
 
 
 def test_all_lines_are_reported_in_one_go() -> None:
-    lines = "accept b\nreject a\nexpect plans == 0\naccept a\n"
+    lines = "accept b\nreject a\nexpect plans = 0\naccept a\n"
     result = compile_text(HOLDING + lines, Options())
     assert [d.code for d in result.diagnostics] == ["TCC501", "TCC502", "TCC503"]
     assert (result.examples, result.expectations) == (3, 1)

@@ -97,7 +97,7 @@ def test_the_plans_are_those_of_the_tree_below(race: str) -> None:
         tree = Tree(
             rows=named_rows(core, rows),
             cost=dict(zip("abc", costs, strict=True)),
-            limits=["depth<=9"],
+            limits=["limit depth <= 9"],
             tilt=0,
             after=after,
         )

@@ -345,9 +345,9 @@ def test_a_field_of_an_argument_that_is_shown_is_what_stands_there(tmp_path: Pat
 def test_so_is_a_listed_one(tmp_path: Path) -> None:
     artifact = compiled(
         """grammar g version "1"
-tool book(kind?: eco | biz at "/body/kind"; body: json)
-limit uses(book(kind=biz)) <= 1
-require book where body != 5
+tool book(kind?: eco | biz at "/body/kind", body: json)
+limit count(book(kind = biz)) <= 1
+before book require body != 5
 limit depth <= 4
 """
     )

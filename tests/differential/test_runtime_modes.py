@@ -43,7 +43,7 @@ def case(number: int, kind: str, tilt: int, inflate: str = "1"):
     tree = Tree(
         rows=named_rows(core, rows),
         cost=dict(zip("abc", costs, strict=False)),
-        limits=["depth<=9"],
+        limits=["limit depth <= 9"],
         beta=beta,
         tilt=tilt,
         inflate=inflate,

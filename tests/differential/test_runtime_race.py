@@ -34,7 +34,7 @@ def case(number: int, tilt: int):
     grammar = Grammar(
         name="g",
         version="1",
-        limits=["depth<=9"],
+        limits=["limit depth <= 9"],
         cost=dict(zip(names, costs, strict=True)),
         plans=list(enumerate_plans(artifact)),
         beta=beta,

@@ -36,12 +36,12 @@ STATEMENTS = [
     CANCEL,
     EACH,
     LIFTED,
-    'require cancel where reason? ~ "no.*"',
-    'limit uses(refund | cancel where order != "a") per order <= 2',
-    "limit sum(refund.amount) per order <= 1000",
+    'before cancel require reason? ~ "no.*"',
+    'limit count(refund | cancel where order != "a") per order <= 2 in session',
+    "limit sum(refund.amount) per order <= 1000 in session",
     'require 2 note or get_order same order where order in ("a", "b") before cancel',
     "forbid cancel with (refund | get_order) - get_order same order",
-    "require ask(answer=yes) after refund same order",
+    "after refund owe ask(answer = yes, same order)",
     "forbid where 2 * amount + 1 > max(amount, 7.5) before refund",
 ]
 
@@ -123,7 +123,7 @@ def test_an_error_that_was_read_counts_for_forbid(tmp_path: Path) -> None:
 
 
 def test_what_is_owed_has_to_come(tmp_path: Path) -> None:
-    owed = "require ask(answer=yes) after refund same order"
+    owed = "after refund owe ask(answer = yes, same order)"
     desk = Desk(tmp_path, owed)
     desk.call("refund", "unknown", order="x", amount=5)
     desk.call("ask", {"answer": "yes"}, order="y", amount=5)
@@ -140,7 +140,7 @@ def test_what_is_owed_has_to_come(tmp_path: Path) -> None:
 
 
 def test_a_sum_of_each_order(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, "limit sum(refund.amount) per order <= 1000")
+    desk = Desk(tmp_path, "limit sum(refund.amount) per order <= 1000 in session")
     desk.call("refund", "unknown", order="x", amount=999.5)
     assert desk.code("refund", order="x", amount=0.75) == "R202"
     assert desk.code("refund", order="x", amount=0.5) is None
@@ -151,7 +151,7 @@ def test_a_sum_of_each_order(tmp_path: Path) -> None:
 
 
 def made(folder: Path) -> tuple[Desk, list[dict[str, Any]]]:
-    desk = Desk(folder, CANCEL, "limit uses(refund) per order <= 1")
+    desk = Desk(folder, CANCEL, "limit count(refund) per order <= 1 in session")
     desk.call("get_order", {"status": "pending"}, order="x")
     desk.call("cancel", order="x")
     desk.gate.finish()

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 GRAMMAR = """grammar doors version "1"
-tool save(; id: integer, size: number, note: text max 200, data: json max 4000,
+tool save(id: integer, size: number, note: text max 200, data: json max 4000,
     rows: list max 9 of (name: text max 200, no?: integer at "/place/no", day?: date or null))
 plan = save{0,99}
 require save where every rows as one (one.name != "none")

@@ -171,7 +171,7 @@ def test_a_value_inside_of_itself_or_many_times_takes_no_longer() -> None:
 
 
 GRAMMAR = """grammar g version "1"
-tool save(; data: json)
+tool save(data: json)
 plan = save{0,9}
 """
 

@@ -219,7 +219,7 @@ def test_a_server_of_an_execution_gets_numbers_as_they_were_decided_on(tmp_path:
         "    return 'saved'\nserver.run('stdio')\n"
     )
     text = """grammar g version "1"
-tool save(size: 0.1234567890123456789 | 0.5; id: integer, data: json) {
+tool save(size: 0.1234567890123456789 | 0.5, id: integer, data: json) {
     bind mcp "s" "save" errors mean failed }
 plan = save(size=0.5)
 """

@@ -135,7 +135,7 @@ def test_columns_count_units_of_utf16_behind_characters_outside_the_basic_plane(
     client: Client, file: Path
 ) -> None:
     text, position = put(
-        'grammar g version "1"\ntool a { doc "😀𝒳" } tool b§ {} rule r = nobody\nplan = a | b\n'
+        'grammar g version "1"\ntool a { doc "😀𝒳" }\ntool b§ {}\nrule r = nobody\nplan = a | b\n'
     )
     uri = client.open(file.as_uri(), text)
     found = client.wait_for(uri, lambda found: "TCC202" in codes(found))
@@ -153,7 +153,7 @@ def test_other_encodings_of_columns_are_spoken_where_an_editor_prefers_them(
     client = Client()
     answer = client.start(tmp_path, [encoding, "utf-16"])
     assert answer.capabilities.position_encoding == encoding
-    text = 'grammar g version "1" tool a\nrule r = "😀𝒳" | nobody plan = a\n'
+    text = 'grammar g version "1"\ntool a\nrule r = "😀𝒳" | nobody\nplan = a\n'
     uri = client.open((tmp_path / "a.tcg").as_uri(), text)
     found = client.wait_for(uri)
     starts = {item.range.start.character for item in found if item.range.start.line == 1}
@@ -176,15 +176,15 @@ def test_used_files_are_those_that_are_open_and_get_their_own_diagnostics(
 ) -> None:
     root = 'grammar g version "1"\nuse "parts.tcg"\nplan = a b\n'
     part = file.with_name("parts.tcg")
-    part.write_text("tool a tool b\n", "utf-8")
+    part.write_text("tool a\ntool b\n", "utf-8")
     uri = client.open(file.as_uri(), root)
     assert "TCC709" in codes(client.wait_for(uri))
     other = client.open(part.as_uri(), "tool a\n")
     found = client.wait_for(uri, lambda found: "TCC202" in codes(found))
     assert spot(found[0].range)[0] == 2
-    client.change(other, "tool a tool b {\n")
+    client.change(other, "tool a\ntool b {\n")
     assert codes(client.wait_for(other, bool)) == ["TCC114"]
-    client.change(other, "tool a tool b\n")
+    client.change(other, "tool a\ntool b\n")
     client.wait_for(uri, lambda found: "TCC709" in codes(found))
     assert client.wait_for(other, lambda found: "TCC114" not in codes(found)) is not None
 
@@ -253,7 +253,7 @@ def test_a_tool_is_renamed_in_every_file_and_put_in_quotes_where_it_needs_them(
     parts.write_text("tool fetch(k: 1 | 2)\n", "utf-8")
     two = file.with_name("two.tcg")
     text = 'grammar one version "1"\nuse "parts.tcg"\nplan = fetch{1,2} # fetch 😀\n'
-    more = 'limit uses("fetch") <= 3 limit sum(fetch.k) <= 9\nrequire fetch before fetch(k=1)\n'
+    more = 'limit count("fetch") <= 3\nlimit sum(fetch.k) <= 9\nbefore fetch(k = 1) require fetch\n'
     two.write_text(text + more, "utf-8")
     uri = client.open(file.as_uri(), text)
     edit = renamed(client, uri, types.Position(line=2, character=8), "web fetch")
@@ -308,10 +308,10 @@ def test_nothing_is_renamed_where_a_text_has_an_error_or_the_name_is_no_tool_and
 
 
 def test_a_name_that_is_a_word_in_its_place_is_refused(client: Client, file: Path) -> None:
-    text = 'grammar g version "1"\ntool a tool b\nplan = a b\nrequire a before a b\n'
+    text = 'grammar g version "1"\ntool a\ntool b\nplan = a b\nrequire a before a b\n'
     uri = client.open(file.as_uri(), text.replace(" a b\n", " a\n").replace("= a\n", "= a b\n"))
     # `each` before a name would be the word.
-    client.change(uri, text.replace("require a before a b", "forbid a before b same x"))
+    client.change(uri, text.replace("require a before a b", "before b require no a(same x)"))
     with pytest.raises(JsonRpcException):
         renamed(client, uri, types.Position(line=1, character=5), "plan")
 
@@ -358,7 +358,7 @@ rule r = look
         ("tool x(a: b | c) { §", {"cost", "doc", "bind", "strict"}, {"look", "limit"}),
         ("tool x(a: b | c) { cost 1 when §", {"a"}, {"cost"}),
         ("tool x(a: b | c) { cost 1 when a = §", {"b", "c"}, {"cost", "1"}),
-        ("tool x(; a: §", {"text", "integer", "number", "flag", "json"}, {"look"}),
+        ("tool x(a: §", {"text", "integer", "number", "flag", "json"}, {"look"}),
         ("tool x { latency 1 §", {"ms", "s"}, {"look"}),
         ("plan = look # §", set(), {"look", "any"}),
         ('tool x { doc "§', set(), {"look", "cost"}),
@@ -403,7 +403,7 @@ def test_a_safe_fix_is_offered_and_gone_is_the_lint(client: Client, file: Path) 
     fix = found["Fix TCC705: the plans stay the same"]
     assert fix.kind == types.CodeActionKind.QuickFix
     after = changed(DESK, fix.edit.changes[uri])
-    assert after == DESK.replace("require look before write\n", "")
+    assert after == DESK.replace("before write require look\n", "")
     assert actions(client, uri, line(0)) == () or all(
         action.kind == "source.fixAll.tcc" for action in actions(client, uri, line(0))
     )
@@ -414,7 +414,7 @@ def test_a_safe_fix_is_offered_and_gone_is_the_lint(client: Client, file: Path) 
 @pytest.mark.parametrize(
     ("written", "due"),
     [
-        ("require look before write", "require look before write  # lint: allow TCC705"),
+        ("before write require look", "require look before write  # lint: allow TCC705"),
         ("require look before write # of 😀 old", "require look before write # lint: allow TCC705 of 😀 old"),  # noqa: E501
         (
             "require look before write  # lint: allow TCC706, TCC704 why",
@@ -425,12 +425,12 @@ def test_a_safe_fix_is_offered_and_gone_is_the_lint(client: Client, file: Path) 
 def test_a_lint_is_allowed_at_the_end_of_its_line(
     client: Client, file: Path, written: str, due: str
 ) -> None:
-    text = DESK.replace("require look before write", written)
+    text = DESK.replace("before write require look", written)
     uri = client.open(file.as_uri(), text)
     client.wait_for(uri)
     allow = next(a for a in actions(client, uri, line(6)) if a.title == "Allow TCC705 here")
     after = changed(text, allow.edit.changes[uri])
-    assert after == DESK.replace("require look before write", due)
+    assert after == DESK.replace("before write require look", due)
     client.change(uri, after)
     assert client.wait_for(uri, lambda found: "TCC705" not in codes(found)) is not None
 

@@ -23,7 +23,7 @@ def both(tilt: int, inflate: str = "1") -> tuple[Artifact, Oracle]:
     tree = Tree(
         rows=named_rows(core, ROWS),
         cost=dict(zip(names, COSTS, strict=True)),
-        limits=["depth<=9"],
+        limits=["limit depth <= 9"],
         tilt=tilt,
         inflate=inflate,
     )

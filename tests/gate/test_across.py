@@ -51,13 +51,13 @@ tool mail(to: text)
 
 plan = (refund | look | mail){0,60}
 """
-LIMITS = """limit uses(refund) per session.user <= 3 within 24 h across sessions
+LIMITS = """limit count(refund within 24 h) per session.user <= 3 across sessions
 limit sum(refund.amount) per session.user <= 100.5 across sessions
-limit uses(refund where amount > 10) per order <= 1 within 2 h across sessions
-limit uses(look | refund(part=half)) <= 4 within 1 h across sessions
+limit count(refund(amount > 10) within 2 h) per order <= 1 across sessions
+limit count((look | refund(part = half)) within 1 h) <= 4 across sessions
 """
 TEXT = HEAD + LIMITS
-MAIL = HEAD + "limit uses(mail) per session.user <= 3 across sessions\n"
+MAIL = HEAD + "limit count(mail) per session.user <= 3 across sessions\n"
 
 
 class Clock:
@@ -137,8 +137,8 @@ def test_a_value_that_is_written_otherwise_has_no_new_allowance(
 ) -> None:
     kind, ways, another = FOR_VALUES[name]
     text = (
-        f'grammar g version "1"\ngiven user: text\ntool pay(; f: {kind})\nplan = pay{{0,9}}\n'
-        "limit uses(pay) per f, session.user <= 1 across sessions\n"
+        f'grammar g version "1"\ngiven user: text\ntool pay(f: {kind})\nplan = pay{{0,9}}\n'
+        "limit count(pay) per f, session.user <= 1 across sessions\n"
     )
     shop = Shop(tmp_path, clock, text)
     said = []
@@ -183,7 +183,7 @@ def test_the_refusal_names_the_limit(tmp_path: Path, clock: Clock) -> None:
         gate.call("mail", {"to": "x"}),
     ):
         raise AssertionError
-    text = "limit uses(mail) per session.user <= 3 across sessions"
+    text = "limit count(mail) per session.user <= 3 across sessions"
     assert [dict(one) for one in refused.value.decision.because] == [
         {"kind": "monitor", "text": text}
     ]
@@ -217,7 +217,7 @@ def test_failed_is_given_back_and_nothing_else(tmp_path: Path, clock: Clock) -> 
 
 
 def test_an_error_that_was_read_counts_on(tmp_path: Path, clock: Clock) -> None:
-    shop = Shop(tmp_path, clock, HEAD + "limit uses(look) <= 2 across sessions\n")
+    shop = Shop(tmp_path, clock, HEAD + "limit count(look) <= 2 across sessions\n")
     with shop.gate("a") as gate:
         assert make(gate, "look", {"n": 1}, "answered") == "answered"
         assert make(gate, "look", {"n": 1}, "failed") == "failed"
@@ -229,7 +229,7 @@ def test_an_error_that_was_read_counts_on(tmp_path: Path, clock: Clock) -> None:
 def test_both_ends_of_a_window_count_and_a_clock_that_goes_back_is_not_followed(
     tmp_path: Path, clock: Clock
 ) -> None:
-    shop = Shop(tmp_path, clock, HEAD + "limit uses(mail) <= 1 within 1 h across sessions\n")
+    shop = Shop(tmp_path, clock, HEAD + "limit count(mail within 1 h) <= 1 across sessions\n")
     with shop.gate("a") as gate:
         assert mail(gate) == "done"
     for step, expected in ((HOUR, "R202"), (1, "done"), (-10 * HOUR, "R202"), (10 * HOUR, "R202")):
@@ -244,7 +244,7 @@ def test_both_ends_of_a_window_count_and_a_clock_that_goes_back_is_not_followed(
 def test_a_grammar_of_another_bound_or_window_goes_on_with_the_count(
     tmp_path: Path, clock: Clock
 ) -> None:
-    limit = "limit uses(mail) per session.user <= {} across sessions\n"
+    limit = "limit count(mail) per session.user <= {} across sessions\n"
     first = Shop(tmp_path, clock, HEAD + limit.format("2"))
     with first.gate("a") as gate:
         assert [mail(gate) for _ in range(3)] == ["done", "done", "R202"]
@@ -260,7 +260,7 @@ def test_a_grammar_of_another_bound_or_window_goes_on_with_the_count(
 
 def test_for_whom_a_call_counts_has_to_be_known(tmp_path: Path, clock: Clock) -> None:
     for number, key in enumerate(("note", "session.team")):
-        shop = Shop(tmp_path, clock, f"{HEAD}limit uses(refund) per {key} <= 3 across sessions\n")
+        shop = Shop(tmp_path, clock, f"{HEAD}limit count(refund) per {key} <= 3 across sessions\n")
         with shop.gate(f"a{number}") as gate:
             given = {"part": "half", "order": "o", "amount": 1}
             assert make(gate, "refund", given) == "R202"
@@ -281,8 +281,8 @@ tool ask(amount: number) gives (class: a | b, answer: text)
 plan = ask?
 """
     with pytest.raises(tcc.CompileError, match=r"for whom|is answered"):
-        tcc.compile_text(f"{text}limit uses(ask) per {per} <= 1 across sessions")
-    tcc.compile_text(f"{text}limit uses(ask) per amount, session.user <= 1 across sessions")
+        tcc.compile_text(f"{text}limit count(ask) per {per} <= 1 across sessions")
+    tcc.compile_text(f"{text}limit count(ask) per amount, session.user <= 1 across sessions")
 
 
 @dataclass
@@ -464,7 +464,7 @@ def test_a_call_that_is_cancelled_while_it_is_counted_is_not_made_and_counts_not
 def test_who_waits_for_room_that_a_call_under_way_may_give_back_has_it(
     tmp_path: Path, clock: Clock
 ) -> None:
-    text = (HEAD + "limit uses(look) <= 1 across sessions\n").replace("{0,60}", "{0,60}")
+    text = (HEAD + "limit count(look) <= 1 across sessions\n").replace("{0,60}", "{0,60}")
     shop = Shop(tmp_path, clock, text)
     with shop.gate("a") as gate:
         first = gate.call("look", {"n": 1})
@@ -851,7 +851,7 @@ def test_a_call_of_a_grammar_without_such_limits_says_nothing_of_them(
         mail(gate)
         gate.finish()
     across = records_of(tmp_path / "a.ledger")[1]["across"]
-    plain = Shop(tmp_path, clock, HEAD + 'require mail where to != "y"\n')
+    plain = Shop(tmp_path, clock, HEAD + 'before mail require to != "y"\n')
     with plain.gate("b", account=None) as gate:
         mail(gate)
         gate.finish()

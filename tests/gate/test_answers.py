@@ -78,7 +78,7 @@ def test_at_no_place_too() -> None:
 def test_in_a_json_value_what_may_be_left_out_is_left_out(answer: Any) -> None:
     for tool in ("look", "deep"):
         assert allowed(tool, answer) == [True, False]
-        forbids = f"forbid {tool}(state=good) before send"
+        forbids = f"before send require no {tool}(state = good)"
         gate = tcc.Gate(grammars.artifact(DESK.replace(HELPED, forbids)))
         with gate.call(tool, {"order": "a"}) as permit:
             permit.done(answer)

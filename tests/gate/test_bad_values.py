@@ -185,7 +185,7 @@ before act require read(same order) within 1 h
     "pointer", ["a", "/a~", "/a~2b", "/" * 65, "/*/*/" + "x/" * 70, "/a/../b\x00"]
 )
 def test_a_pointer_that_is_none_is_an_error_of_the_grammar(pointer: str) -> None:
-    text = f'grammar g version "1"\ntool a(; b: json) gives (; c: text at "{pointer}")\nplan = a?\n'
+    text = f'grammar g version "1"\ntool a(b: json) gives (c: text at "{pointer}")\nplan = a?\n'
     try:
         tcc.compile_text(text)
     except tcc.CompileError as error:
@@ -273,7 +273,7 @@ plan = any{0,9}
 def test_lists_inside_of_lists_are_asked_of_a_bounded_number_of_choices(
     relation: str, tmp_path: Path
 ) -> None:
-    found = tcc.compile_text(f"{LISTS}require act where {relation}\n")
+    found = tcc.compile_text(f"{LISTS}before act require {relation}\n")
     many = ["a"] * 1000
     with tcc.Gate(found, ledger=tmp_path / "s.records", key=KEY, durable=False) as gate:
         begun = time.process_time()

@@ -151,7 +151,7 @@ def test_a_million_decisions(kind: str) -> None:
         ("t x | y (t(r=a) x | t(r=b) y)", [("strict", "strict t"), ("forbid", "forbid t(r=b) y")]),
         ("t x | y x", [("plan", "plan")]),
         ("t x | y x x x x t x", [("plan", "plan")]),
-        ("t x | y x | y t x x x x", [("limit", "depth<=5")]),
+        ("t x | y x | y t x x x x", [("limit", "limit depth <= 5")]),
     ],
 )
 def test_a_refusal_beside_a_strict_tool_blames_what_forbids_it(

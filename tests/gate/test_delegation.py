@@ -33,20 +33,20 @@ from tcc_runtime.gate.journal.ledger_file import InFile
 
 KEY = bytes(range(32))
 TOOLS = """
-tool find(; order: text min 1 max 9)
-tool refund(part: half | full; order: text min 1 max 9, amount: integer 1 .. 20)
+tool find(order: text min 1 max 9)
+tool refund(part: half | full, order: text min 1 max 9, amount: integer 1 .. 20)
 tool check gives (result: pass | fail)
 """
 PARENT = f"""grammar desk version "1"
 {TOOLS}
 plan = (find | refund | check){{0,9}}
-require find before refund same order
+before refund require find(same order)
 limit sum(refund.amount) <= 30
 """
 CHILD = f"""grammar sub version "1"
 {TOOLS}
 plan = (find | refund | check){{0,5}}
-require find before refund same order
+before refund require find(same order)
 limit sum(refund.amount) <= 20
 """
 # Values that are listed for the child and open for its parent.
@@ -165,7 +165,7 @@ def test_a_proof_whose_first_line_is_changed_opens_nothing() -> None:
 
 
 def test_errors_that_mean_failed_for_the_child_alone_open_nothing() -> None:
-    find = "tool find(; order: text min 1 max 9)"
+    find = "tool find(order: text min 1 max 9)"
     tools = TOOLS.replace(find, find + " { errors mean failed }")
     child, parent, proof = pair(CHILD.replace(TOOLS, tools))
     with pytest.raises(SettingsError, match="errors mean failed"):
@@ -356,7 +356,7 @@ def test_parallel_calls_of_a_child_are_under_way_together(
 ) -> None:
     """No proof covers parallel tools yet; what the gate does does not depend on it."""
     monkeypatch.setattr("tcc_runtime.gate.gate.require_proof", lambda *_: None)
-    tools = "tool read(; path: text max 9) { parallel }\n"
+    tools = "tool read(path: text max 9) { parallel }\n"
     texts = [f'grammar g version "1"\n{tools}plan = read{{0,{most}}}\n' for most in (4, 8)]
     made = [tcc.compile_text(text) for text in texts]
     parent = tcc.Gate(made[1], ledger=tmp_path / "parent.session", key=KEY)
@@ -784,7 +784,7 @@ before refund require (to = null or to = session.owner)
 
 def test_a_child_with_open_answers_and_what_it_learns_has_a_proof(tmp_path: Path) -> None:
     """Both know what a call answered, and what their session is given."""
-    child = f"{LEARNED}limit uses(refund) <= 1\n"
+    child = f"{LEARNED}limit count(refund) <= 1\n"
     made, above, proof = pair(child, LEARNED)
     user = {"user": "me"}
     parent = tcc.Gate(above, ledger=tmp_path / "parent.session", key=KEY, durable=False, given=user)

@@ -40,8 +40,8 @@ tool act
 
 limit depth <= 9
 """
-OWN = "require refund where to = session.customer"
-PER = "limit uses(refund) per session.customer <= 1"
+OWN = "before refund require to = session.customer"
+PER = "limit count(refund) per session.customer <= 1 in session"
 
 
 @pytest.fixture(scope="module")

@@ -38,8 +38,8 @@ let order_of(o) = last(get_order(order = o))
 let leg(n) = last((search.rows | scan.rows)(number = n))
 limit depth <= 40
 """
-OWNER = "require book where order(order).owner = by"
-FREE = 'require book where leg(flight).state = "free"'
+OWNER = "before book require order(order).owner = by"
+FREE = 'before book require leg(flight).state = "free"'
 BOOK = {"flight": "f1", "order": "a", "by": "ann"}
 
 
@@ -83,7 +83,7 @@ def test_a_statement_looks_at_the_calls_that_it_looks_up_or_learns_from() -> Non
     texts = (
         OWNER,
         FREE,
-        "require book where by = session.day",
+        "before book require by = session.day",
         "require search where seen.day = by before book",
     )
     artifact = tcc.compile_text(tools + "\n".join(texts))
@@ -175,7 +175,7 @@ def test_a_field_of_the_call_that_a_row_is_of(tmp_path: Path) -> None:
     tools = TOOLS.replace(
         "let leg(number) = search.rows | scan.rows", "let leg(number) = search.rows"
     )
-    desk = Desk(tmp_path, 'require book where leg(flight).day = "mon"', tools=tools)
+    desk = Desk(tmp_path, 'before book require leg(flight).day = "mon"', tools=tools)
     desk.call("search", legs(("f1", "free")), day="mon")
     desk.call("search", legs(("f2", "free")), day="tue")
     assert (desk.code(), desk.code(flight="f2")) == (None, "R202")
@@ -237,7 +237,7 @@ def test_what_a_forbid_looks_up_counts_errors_that_were_read(tmp_path: Path) -> 
 def test_a_key_that_is_looked_up_counts_errors_whatever_its_field_is_called(
     key: str, order: str, tmp_path: Path
 ) -> None:
-    tools = TOOLS.replace("tool scan", f"tool lock(; {key}: text max 20)\ntool scan")
+    tools = TOOLS.replace("tool scan", f"tool lock({key}: text max 20)\ntool scan")
     statement = f"forbid lock {order} book same {key} = order(order).owner"
     desk = Desk(tmp_path, statement, tools=tools)
     desk.call("get_order", {"owner": "ann", "total": 5}, order="a")
@@ -250,7 +250,7 @@ def test_a_key_that_is_looked_up_counts_errors_whatever_its_field_is_called(
 
 
 def test_a_limit_counts_what_was_looked_up_before_each_call(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, 'limit uses(book where order(order).owner = "ann") <= 1')
+    desk = Desk(tmp_path, 'limit uses(book(order(order).owner = "ann")) <= 1')
     desk.call("book", {}, **BOOK)  # may have been ann's
     assert desk.code() == "R202"
     desk.call("get_order", {"owner": "bob", "total": 5}, order="a")
@@ -267,7 +267,7 @@ def test_a_limit_counts_what_was_looked_up_before_each_call(tmp_path: Path) -> N
 def test_a_key_that_is_left_out_may_be_any(tmp_path: Path) -> None:
     tools = TOOLS.replace("let order(order) = get_order", "let order(order, part) = get_order")
     tools = tools.replace("by: text max 20)", "by: text max 20, part: text max 9)")
-    desk = Desk(tmp_path, "require book where order(order, part).owner = by", tools=tools)
+    desk = Desk(tmp_path, "before book require order(order, part).owner = by", tools=tools)
     desk.call("get_order", {"owner": "ann", "total": 5}, order="a", part="x")
     assert (desk.code(part="x"), desk.code(part="y")) == (None, "R202")
     desk.call("get_order", {"owner": "ann", "total": 5}, order="b")
@@ -447,13 +447,13 @@ def test_a_core_says_it_in_one_way(change: Any, code: str, path: str) -> None:
         ("let x(of) = search.rows", "TCC204"),
         ("let x(number, number) = search.rows", "TCC211"),
         ("let order = get_order.owner", "TCC201"),
-        ("require book where none(flight).state = by", "TCC204"),
-        ("require book where order(flight, by).owner = by", "TCC225"),
-        ("require book where order(5).owner = by", "TCC225"),
-        ("require book where order(order).day = by", "TCC204"),
-        ("require book where order(order).total = by", "TCC225"),
-        ("require book where leg(flight).of = by", "TCC204"),
-        ("require book where session.order = by", "TCC204"),
+        ("before book require none(flight).state = by", "TCC204"),
+        ("before book require order(flight, by).owner = by", "TCC225"),
+        ("before book require order(5).owner = by", "TCC225"),
+        ("before book require order(order).day = by", "TCC204"),
+        ("before book require order(order).total = by", "TCC225"),
+        ("before book require leg(flight).of = by", "TCC204"),
+        ("before book require session.order = by", "TCC204"),
     ],
 )
 def test_what_fits_nothing_is_told(text: str, code: str) -> None:
@@ -499,7 +499,7 @@ def test_a_decision_takes_the_same_after_many_calls(tmp_path: Path) -> None:
 
 
 def test_an_argument_of_a_call_whose_outcome_is_not_known_is_not_known(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, 'require book where order(order).part = "x"')
+    desk = Desk(tmp_path, 'before book require order(order).part = "x"')
     seq = desk.call("get_order", "unknown", order="a", part="x")
     assert desk.code() == "R202"
     desk.gate.resolve(seq, "done", observed={"owner": "ann", "total": 5})
@@ -507,7 +507,7 @@ def test_an_argument_of_a_call_whose_outcome_is_not_known_is_not_known(tmp_path:
 
 
 def test_a_look_up_of_an_earlier_call_is_of_the_calls_before_it(tmp_path: Path) -> None:
-    tools = TOOLS.replace("plan = any*", "tool pay(; who: text max 20)\nplan = any*")
+    tools = TOOLS.replace("plan = any*", "tool pay(who: text max 20)\nplan = any*")
     desk = Desk(tmp_path, "forbid pay with book same who = order(order).owner", tools=tools)
     desk.call("get_order", {"owner": "ann", "total": 5}, order="a")
     desk.call("book", {}, **BOOK)
@@ -518,7 +518,7 @@ def test_a_look_up_of_an_earlier_call_is_of_the_calls_before_it(tmp_path: Path) 
 def test_of_two_lists_of_a_call_one_that_is_not_known_makes_both_so(tmp_path: Path) -> None:
     rows = "list of (number: text max 9, state: text max 9)"
     start, rest = TOOLS.partition("tool scan")[0], TOOLS.partition("tool book")[2]
-    tools = f"{start}tool scan gives (; rows: {rows}, more: {rows})\ntool book{rest}"
+    tools = f"{start}tool scan gives (rows: {rows}, more: {rows})\ntool book{rest}"
     tools = tools.replace("search.rows | scan.rows", "scan.rows | scan.more")
     desk = Desk(tmp_path, FREE, tools=tools)
     free = legs(("f1", "free"))["rows"]

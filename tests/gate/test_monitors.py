@@ -28,27 +28,27 @@ tool t(p: text) gives (r: yes | no)
 plan = any{0,14}
 """
 MONITORS = [
-    "require a before b same p",
-    "require a before b same q = p",
-    "require a(k=1) before b same p",
-    "require a before b same k, p",
-    "require a before each b same p",
-    "require a before each a same p = q",
-    "require a before each a(k=2) same p",
-    "require a(k=1) before each a(k=2) same p = q",
-    "require t(r=yes) before b same p",
-    "require t(r=yes) before each b same p",
-    "forbid t(r=yes) before b same p",
-    "forbid t(r=no) before a same p = q",
-    "forbid t(r=yes) before t same p",
-    "forbid a before b same p",
-    "forbid a before a same p = q",
-    "forbid a before a same p",
-    "forbid a with b same p, k",
-    "forbid a with a same p = q",
+    "before b require a(same p)",
+    "before b require a(q = this.p)",
+    "before b require a(k = 1, same p)",
+    "before b require a(same (k, p))",
+    "before b require unused a(same p)",
+    "before a require unused a(p = this.q)",
+    "before a(k = 2) require unused a(same p)",
+    "before a(k = 2) require unused a(k = 1, p = this.q)",
+    "before b require t(r = yes, same p)",
+    "before b require unused t(r = yes, same p)",
+    "before b require no t(r = yes, same p)",
+    "before a require no t(r = no, p = this.q)",
+    "before t require no t(r = yes, same p)",
+    "before b require no a(same p)",
+    "before a require no a(p = this.q)",
+    "before a require no a(same p)",
+    "before b require no a(same (p, k))\nbefore a require no b(same (p, k))",
+    "before a require no a(p = this.q)\nbefore a require no a(q = this.p)",
     "limit sum(b.n) <= 12.5",
-    "limit uses(b) per p <= 2",
-    "limit uses(a(k=2)) per q <= 1",
+    "limit count(b) per p <= 2 in session",
+    "limit count(a(k = 2)) per q <= 1 in session",
 ]
 
 
@@ -165,7 +165,7 @@ def as_did(core: Core, tool: str, arguments: dict[str, Any]) -> Did:
 
 
 def test_a_late_answer_counts_from_where_its_call_was(tmp_path: Any) -> None:
-    text = HEAD + "require t(r=yes) before b same p\n"
+    text = HEAD + "before b require t(r = yes, same p)\n"
     session = gate(text, ledger=tmp_path / "s.ledger")
     with session.call("t", {"p": "x"}):
         pass
@@ -210,7 +210,7 @@ def test_what_is_added_up_is_shown_and_nothing_else(tmp_path: Any) -> None:
 
 
 def test_what_is_left_under_way_is_what_is_left_after_an_unknown_outcome() -> None:
-    text = HEAD + "limit sum(b.n) <= 12.5\nlimit uses(b(k=2)) <= 3\nlimit depth <= 9\n"
+    text = HEAD + "limit sum(b.n) <= 12.5\nlimit count(b(k = 2)) <= 3\nlimit depth <= 9\n"
     session = gate(text)
     do(session, "b", {"k": 2, "p": "x", "n": 2.5})
     with session.call("b", {"k": 2, "p": "x", "n": 3}):
@@ -230,7 +230,7 @@ def test_of_two_limits_on_one_sum_the_tighter_one_is_what_is_left(limits: tuple[
 
 
 def test_what_is_left_is_the_sum_of_what_was_taken() -> None:
-    limits = "limit price <= 90\nlimit uses(t) <= 9\nlimit cost <= 50\nlimit sum(a.k) <= 20\n"
+    limits = "limit price <= 90\nlimit count(t) <= 9\nlimit cost <= 50\nlimit sum(a.k) <= 20\n"
     text = (HEAD + limits).replace("(k: 1 | 2; p: text, q: text)",
                                    "(k: 1 | 2; p: text, q: text) { cost 0.5 price 3 }")  # fmt: skip
     text = text.replace("(r: yes | no)", "(r: yes | no) { price 7 when r = yes price 2 }")
@@ -267,7 +267,7 @@ def test_what_is_left_is_the_sum_of_what_was_taken() -> None:
 @pytest.mark.parametrize("under", [False, True])
 def test_a_check_and_what_is_left_cost_the_same_after_any_history(under: bool) -> None:
     text = HEAD.replace("{0,14}", "{0,700}") + "limit sum(b.n) <= 5000\nlimit price <= 9\n"
-    text += "forbid a with b same q = p\n"
+    text += "before b require no a(q = this.p)\nbefore a require no b(p = this.q)\n"
 
     def steps(calls: int) -> int:
         """Lines of Python that two questions run: no clock, no chance."""
@@ -308,12 +308,12 @@ plan = any{0,9}
 @pytest.mark.parametrize(
     ("statement", "allowed"),
     [
-        ("limit uses(send) per body <= 1", "001"),
-        ("limit uses(send) per body <= 1 within 1 h", "001"),
-        ("require draft before send same body", "110"),
-        ("require draft before each send same body", "100"),
-        ("forbid draft before send same body", "001"),
-        ("forbid draft with send same body", "001"),
+        ("limit count(send) per body <= 1 in session", "001"),
+        ("limit count(send within 1 h) per body <= 1 in session", "001"),
+        ("before send require draft(same body)", "110"),
+        ("before send require unused draft(same body)", "100"),
+        ("before send require no draft(same body)", "001"),
+        ("before send require no draft(same body)\nbefore draft require no send(same body)", "001"),
     ],
 )
 def test_json_is_compared_as_its_canonical_text(

@@ -99,7 +99,7 @@ def test_what_a_tool_says_when_it_fails_is_in_no_log(
     caplog: pytest.LogCaptureFixture, spans: InMemorySpanExporter, errors: str, raises: str
 ) -> None:
     means = " { errors mean failed }" if errors == "failed" else ""
-    text = f'grammar g version "1" tool pay(k: a){means} plan = pay'
+    text = f'grammar g version "1"\ntool pay(k: a){means}\nplan = pay'
     kinds = {"Failed": tcc.Failed, "SystemExit": SystemExit, "TimeoutError": TimeoutError}
     kind = kinds.get(raises, ValueError)
 

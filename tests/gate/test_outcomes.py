@@ -388,13 +388,13 @@ def test_settings_of_a_gate(tmp_path: Path) -> None:
 
 
 def test_statements_that_are_left_to_the_run_are_held() -> None:
-    text = ORDERED.replace("plan = a b c | a c", "plan = any{0,4}") + "require a before c\n"
+    text = ORDERED.replace("plan = a b c | a c", "plan = any{0,4}") + "before c require a\n"
     relaxed = tcc.compile_text(text, relax=["require"])
     assert relaxed.relaxed is not None
     session = tcc.Gate(relaxed)
     found = session.check("c")
     assert (found.code, found.because) == (
-        "R203", [{"kind": "require", "text": "require a before c", "remedy": "a"}],
+        "R203", [{"kind": "require", "text": "before c require a", "remedy": "a"}],
     )  # fmt: skip
     do(session, "a")
     assert session.check("c").allowed

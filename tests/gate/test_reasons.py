@@ -29,7 +29,7 @@ from tests.oracle.plans import meets_all, plans, strict_part
 Word = tuple[int, ...]
 Parts = frozenset[Part]
 HEAD = 'grammar g version "1"\n'
-NO_B = {"kind": "require", "text": "require b before c", "remedy": "b"}
+NO_B = {"kind": "require", "text": "before c require b", "remedy": "b"}
 
 
 class Oracle:
@@ -300,23 +300,23 @@ def table_of(session: Gate, one: Any) -> Any:
     return session._policy.tables.named(one.tool)
 
 
-SEVERAL = HEAD + "tool a tool b tool c\nplan = (a | b | c){0,6}\nlimit depth <= 5\n"
+SEVERAL = HEAD + "tool a\ntool b\ntool c\nplan = (a | b | c){0,6}\nlimit depth <= 5\n"
 
 
 @pytest.mark.parametrize(
     ("statements", "made", "tool", "because"),
     [
-        ("limit uses(a) <= 1\nrequire b before a", "", "a", ["require b before a"]),
-        ("limit uses(a) <= 1\nforbid a a", "a", "a", ["uses(a)<=1", "forbid a a"]),
-        ("limit uses(a) <= 0\nrequire b before a", "", "a",
-         ["uses(a)<=0", "require b before a"]),
-        ("require b after a\nforbid a with b", "", "a",
-         ["require b after a", "forbid a with b"]),
-        ("limit uses(a) >= 3\nforbid a a", "", "b",
-         ["depth<=5", "uses(a)>=3", "forbid a a"]),
-        ("limit uses(a) <= 0", "", "a", ["uses(a)<=0"]),
-        ("limit depth <= 2", "c c", "c", ["depth<=2"]),
-        ("limit depth <= 6", "c c c c c c", "c", ["plan", "depth<=6"]),
+        ("limit count(a) <= 1\nbefore a require b", "", "a", ["before a require b"]),
+        ("limit count(a) <= 1\nbefore a require no a since any - a", "a", "a", ["limit count(a) <= 1", "before a require no a since any - a"]),
+        ("limit count(a) <= 0\nbefore a require b", "", "a",
+         ["limit count(a) <= 0", "before a require b"]),
+        ("after a owe b\nbefore b require no a\nbefore a require no b", "", "a",
+         ["after a owe b", "before b require no a\nbefore a require no b"]),
+        ("finally require count(a) >= 3\nbefore a require no a since any - a", "", "b",
+         ["limit depth <= 5", "finally require count(a) >= 3", "before a require no a since any - a"]),
+        ("limit count(a) <= 0", "", "a", ["limit count(a) <= 0"]),
+        ("limit depth <= 2", "c c", "c", ["limit depth <= 2"]),
+        ("limit depth <= 6", "c c c c c c", "c", ["plan", "limit depth <= 6"]),
     ],
 )  # fmt: skip
 def test_what_is_named(statements: str, made: str, tool: str, because: list[str]) -> None:
@@ -330,12 +330,18 @@ def test_what_is_named(statements: str, made: str, tool: str, because: list[str]
 
 
 def test_the_plan_is_named_only_where_it_refuses_by_itself() -> None:
-    text = HEAD + "tool a tool b tool c\nplan = a | b c\nforbid b c\nlimit uses(c) <= 0"
+    text = (
+        HEAD
+        + "tool a\ntool b\ntool c\nplan = a | b c\nbefore c require no b since any - b\nlimit count(c) <= 0"
+    )
     because = gate(text).check("b").because
-    assert [reason["text"] for reason in because] == ["uses(c)<=0", "forbid b c"]
+    assert [reason["text"] for reason in because] == [
+        "limit count(c) <= 0",
+        "before c require no b since any - b",
+    ]
 
 
-ANY = HEAD + "tool a tool b tool c tool d\nplan = any{0,300}\nrequire b before c\n"
+ANY = HEAD + "tool a\ntool b\ntool c\ntool d\nplan = any{0,300}\nbefore c require b\n"
 
 
 def test_reasons_are_known_after_thousands_of_calls() -> None:
@@ -372,7 +378,9 @@ def test_past_the_bound_nobody_is_blamed(name: str, monkeypatch: pytest.MonkeyPa
 def test_of_an_end_all_that_do_not_let_it_are_named() -> None:
     """Counters that multiply; of an end each statement speaks by itself."""
     tools = " ".join(f"tool t{at}" for at in range(12))
-    texts = [f"limit uses(t{at}) >= 4\nrequire t{at} after t{at - 1}" for at in range(1, 12)]
+    texts = [
+        f"finally require count(t{at}) >= 4\nrequire t{at} after t{at - 1}" for at in range(1, 12)
+    ]
     text = f"{HEAD}{tools}\nplan = any{{0,44}}\n" + "\n".join(texts)
     core = tcc.compile_text(HEAD + tools + "\nplan = any{0,44}").core
     assert len(core.calls) == 12
@@ -421,12 +429,16 @@ def test_sessions_of_one_artifact_keep_apart() -> None:
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(giving, "_MOST_KEPT", 40)
-    artifact = tcc.compile_text(SEVERAL.replace("0,6", "0,400").replace("5", "390") + "forbid c a")
+    artifact = tcc.compile_text(
+        SEVERAL.replace("0,6", "0,400").replace("5", "390") + "before a require no c since any - c"
+    )
     session = tcc.Gate(artifact)
     do(session, "c")
     first: Any = None
     for _ in range(120):
-        assert [one["text"] for one in session.check("a").because] == ["forbid c a"]
+        assert [one["text"] for one in session.check("a").because] == [
+            "before a require no c since any - c"
+        ]
         do(session, "c")
         kept = artifact.kept["reasons"]
         first = first or kept

@@ -92,7 +92,7 @@ def test_the_type_that_is_told_is_the_type(name: str) -> None:
     values: list[Any] = ["", "x", "x" * 21, 0, 9, 9.5, -1, [], ["a"], ["a"] * 3, "2024-01-01", None]
     with gate() as of:
         told = because(of, "note", **{**GOOD, name: {}})["remedy"].replace(":", "?:", 1)
-        text = f'grammar g version "1"\ntool t(; {told})\nplan = t?\n'
+        text = f'grammar g version "1"\ntool t({told})\nplan = t?\n'
         with tcc.Gate(tcc.compile_text(text)) as other:
             for value in values:
                 one = of.check("note", {**GOOD, name: value}).code == "R105"
@@ -110,7 +110,7 @@ def find(of: tcc.Gate, order: str, status: str, owner: str) -> None:
 
 
 def test_a_require_names_the_relations_that_failed_and_what_would_do() -> None:
-    with gate(f"require {OPEN} before act") as of:
+    with gate(f"before act require {OPEN}") as of:
         assert because(of, "act", order="x", sum=1) == {"remedy": "find"}  # the automaton's part
         find(of, "x", "closed", "ann")
         failed = {"relation": 'seen.status = "open"', "remedy": OPEN}
@@ -131,7 +131,7 @@ def test_of_several_alternatives_the_nearest_is_told() -> None:
 
 
 def test_a_relation_about_the_call_itself() -> None:
-    with gate("require act where sum <= 50, sum >= 1") as of:
+    with gate("before act require sum <= 50 and sum >= 1") as of:
         told = because(of, "act", order="x", sum=51)
         assert told == {"relation": "sum <= 50", "remedy": "where sum <= 50, sum >= 1"}
 
@@ -142,13 +142,15 @@ def test_a_forbid_names_the_relations_that_stand_against_the_call() -> None:
         find(of, "x", "open", "bob")
         told = because(of, "act", order="x", sum=1)
         assert told == {"relation": "seen.owner != session.user", "remedy": "note(size=small)"}
-    with gate("forbid find before act") as of:
+    with gate("before act require no find") as of:
         find(of, "x", "open", "bob")
         assert because(of, "act", order="x", sum=1) == {}
 
 
 def test_statements_of_1_1_and_of_the_automaton_name_what_would_do() -> None:
-    with gate("require find(status=open) before act same order", "require note before find") as of:
+    with gate(
+        "before act require find(status = open, same order)", "before find require note"
+    ) as of:
         assert because(of, "find", order="x") == {"remedy": "note"}
         with of.call("note", {"size": 3, "text": "x", "to": []}) as permit:
             permit.done(None)
@@ -157,7 +159,7 @@ def test_statements_of_1_1_and_of_the_automaton_name_what_would_do() -> None:
 
 
 def test_the_end_names_the_call_that_is_owed() -> None:
-    with gate("require find after act same order") as of:
+    with gate("after act owe find(same order)") as of:
         with of.call("act", {"order": "x", "sum": 1}) as permit:
             permit.done(None)
         with pytest.raises(tcc.Refused) as refusal:

@@ -8,7 +8,7 @@ import tcc
 
 
 def shown(pattern: str) -> dict[str, object]:
-    text = f'grammar g version "1"\ntool t(; a: text ~ "{pattern}")\nplan = t\n'
+    text = f'grammar g version "1"\ntool t(a: text ~ "{pattern}")\nplan = t\n'
     gate = tcc.Gate(tcc.compile_text(text))
     (tool,) = gate.allowed_tools("mcp")
     return dict(tool["inputSchema"]["properties"]["a"])

@@ -27,10 +27,10 @@ plan = any{0,40}
 
 limit depth <= 40
 """
-RECENT = "require look same order within 5 m before refund"
-SUM = "limit sum(refund.amount) per order <= 100 within 1 h"
-USES = "monitor limit uses(refund) <= 2 within 1 h"
-LATELY = "forbid refund same order within 5 m before look"
+RECENT = "before refund require look(same order) within 5 m"
+SUM = "limit sum(refund.amount within 1 h) per order <= 100 in session"
+USES = "limit count(refund within 1 h) <= 2 in session"
+LATELY = "before look require no refund(same order) within 5 m"
 
 
 class Desk:
@@ -139,7 +139,7 @@ def test_a_clock_that_no_record_holds_allows_nothing(ms: int, tmp_path: Path) ->
 
 
 def test_without_a_window_there_are_no_times(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, "monitor require look before refund")
+    desk = Desk(tmp_path, "before refund require look")
     assert desk.code("refund", order="a", amount=1) == "R201"  # plans have the order of a require
     desk.call("look", order="a")
     assert all("at_ms" not in one for one in desk.records())
@@ -148,13 +148,13 @@ def test_without_a_window_there_are_no_times(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "kind"),
     [
-        ("monitor limit uses(refund) <= 2", "count"),
-        ("monitor limit sum(refund.amount) <= 5", "total"),
-        ("monitor require look before refund", "need"),
-        ("monitor require look before each refund", "need"),
-        ("monitor require look after refund", "owe"),
-        ("monitor forbid look before refund", "ban"),
-        ("monitor forbid look with refund", "apart"),
+        ("limit count(refund) <= 2", "count"),
+        ("limit sum(refund.amount) <= 5", "total"),
+        ("before refund require look", "need"),
+        ("before refund require unused look", "need"),
+        ("after refund owe look", "owe"),
+        ("before refund require no look", "ban"),
+        ("before refund require no look\nbefore look require no refund", "apart"),
     ],
 )
 def test_a_monitor_is_held_by_the_gate_and_no_plan_counts_it(statement: str, kind: str) -> None:
@@ -235,7 +235,7 @@ def test_a_forged_time_is_refused(
 
 
 def test_a_time_where_nothing_looks_is_refused(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, "forbid look same order before refund", name="s.records")
+    desk = Desk(tmp_path, "before refund require no look(same order)", name="s.records")
     desk.call("look", order="a")
     desk.gate.finish()
     desk.gate.close()

@@ -139,7 +139,7 @@ def test_what_others_under_way_may_decide_waits_for_them(
                     in_threads([seek, approve])
                 assert refused.value.decision.code == due
                 assert [one["text"] for one in refused.value.decision.because] == [
-                    "forbid seek(r=no) before approve"
+                    "before approve require no seek(r = no)"
                 ]
             gate.finish()
         assert verdict(path, artifact)[1] == "Conformant"
@@ -153,7 +153,7 @@ def test_what_no_outcome_can_allow_is_refused_at_once(artifact: tcc.Artifact) ->
 
 
 def test_what_a_monitor_refuses_waits_for_calls_that_it_names_alone() -> None:
-    text = TEXT.replace("forbid", "limit uses(read) per p <= 1\nforbid")
+    text = TEXT.replace("forbid", "limit count(read) per p <= 1 in session\nforbid")
     with tcc.Gate(grammars.artifact(text)) as gate:
         with gate.call("read", {"p": "x"}, turn=gate.try_turn()) as read:
             with pytest.raises(NotYet):  # it is allowed if that one fails
@@ -313,7 +313,7 @@ def test_reasons_are_those_of_the_decision(artifact: tcc.Artifact) -> None:
                 other.done({"r": "yes"})
             permit.done({"r": "yes"})
         assert gate.check("approve", {"p": "x"}).allowed
-        assert [one["text"] for one in then.because] == ["forbid seek(r=no) before approve"]
+        assert [one["text"] for one in then.because] == ["before approve require no seek(r = no)"]
 
 
 def _schedule(rng: random.Random, gate: tcc.Gate) -> None:

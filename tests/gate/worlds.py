@@ -134,14 +134,14 @@ def drawn_grammar(rng: random.Random, statements: bool = True) -> str:
             rng.choice(
                 [
                     f"limit depth <= {n + 1}",
-                    f"limit uses({one}) <= {n}",
-                    f"limit uses({one}) >= 1",
-                    f"require {one} before {two}",
-                    f"require {one} before each {two}",
-                    f"require {one} after {two}",
+                    f"limit count({one}) <= {n}",
+                    f"finally require {one}",
+                    f"before {two} require {one}",
+                    f"before {two} require unused {one}",
+                    f"after {two} owe {one}",
                     f"forbid {one} {two}",
-                    f"forbid {one} with {two}",
-                    f"forbid {one} before {two}",
+                    f"before {two} require no {one}\nbefore {one} require no {two}",
+                    f"before {two} require no {one}",
                     f"limit sum(b.x) <= {n}",
                 ]
             )

@@ -583,7 +583,7 @@ def test_a_session_is_given_what_its_token_claims(tmp_path: Path) -> None:
     import tcc
 
     text = GRAMMAR + "given team: text, most: integer 0 .. 9, open: flag\n"
-    text += "require open_case where session.open = true\n"
+    text += "before open_case require session.open = true\n"
     artifact = tmp_path / "given.tcca"
     tcc.save(tcc.compile_text(text), artifact)
     (tmp_path / "k").write_bytes(pem(KEYS["ed25519"]))
@@ -718,7 +718,7 @@ def test_eight_clients_that_begin_at_once_have_one_principal_session(known: Web)
 def test_eight_clients_at_once_have_one_allowance_across_their_sessions(tmp_path: Path) -> None:
     import tcc
 
-    text = f"{GRAMMAR}\nlimit uses(open_case) <= 3 across sessions\n"
+    text = f"{GRAMMAR}\nlimit count(open_case) <= 3 across sessions\n"
     tcc.save(tcc.compile_text(text), tmp_path / "a.tcca")
     account = tcc.Account(tmp_path / "a.account")
 
@@ -746,7 +746,7 @@ def test_eight_clients_at_once_have_one_allowance_across_their_sessions(tmp_path
 def test_without_its_account_a_gate_does_not_start(tmp_path: Path, compiled: Path) -> None:
     import tcc
 
-    text = f"{GRAMMAR}\nlimit uses(open_case) <= 3 across sessions\n"
+    text = f"{GRAMMAR}\nlimit count(open_case) <= 3 across sessions\n"
     tcc.save(tcc.compile_text(text), tmp_path / "a.tcca")
     tcc.Account(tmp_path / "a.account").close()
     for artifact, more, code in (

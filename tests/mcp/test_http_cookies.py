@@ -89,7 +89,7 @@ def test_clients_of_the_sdk_under_the_name_localhost(tmp_path: Path, compiled: P
 def test_first_calls_at_once_begin_one_session(tmp_path: Path) -> None:
     import tcc
 
-    text = GRAMMAR + "limit uses(open_case) <= 1\n"
+    text = GRAMMAR + "limit count(open_case) <= 1\n"
     tcc.save(tcc.compile_text(text), tmp_path / "a.tcca")
 
     async def say(client: Client) -> None:

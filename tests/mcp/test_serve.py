@@ -63,9 +63,7 @@ def test_check_holds_arguments_and_monitors(planner: Planner) -> None:
 
 
 def test_check_is_told_what_a_session_is_given() -> None:
-    text = (
-        "given user: text\ntool a(; user: text)\nplan = a?\nrequire a where user = session.user\n"
-    )
+    text = "given user: text\ntool a(user: text)\nplan = a?\nbefore a require user = session.user\n"
     planner = Planner(tcc.compile_text(f'grammar g version "1"\n{text}'))
     calls = [{"tool": "a", "arguments": {"user": "ann"}}]
     assert told(planner, "check", calls=calls, given={"user": "ann"})["allowed"] is True

@@ -232,7 +232,7 @@ class _Writer:
         opened = [name for name, kind in of.tool.opened if kind != "json"]
         most = self.rng.randint(0, 2)
         if not listed and not opened:
-            return f"limit uses({text}) <= 9"
+            return f"limit count({text}) <= 9"
         per = self.rng.choice([*listed, *opened])
         if per in listed:
             self.said.append(Said(kind="per", first=of, per=per, most=most))

@@ -69,9 +69,9 @@ def _wide(n: int) -> bytes:
 
 
 STATEMENTS: dict[str, Callable[[int], str]] = {
-    "require": lambda i: f"require t{i} before z\n",
-    "forbid": lambda i: f"forbid t{i} z\nforbid t{i} with z\n",
-    "uses": lambda i: f"limit uses(t{i}) <= 1\n",
+    "require": lambda i: f"before z require t{i}\n",
+    "forbid": lambda i: f"forbid t{i} z\nbefore z require no t{i}\nbefore t{i} require no z\n",
+    "uses": lambda i: f"limit count(t{i}) <= 1\n",
     "price": lambda i: f"limit price <= {i}\n",
 }
 

@@ -69,9 +69,9 @@ GRAMMARS = {
     ),
     "limits": lambda n: A + "".join(f"limit cost <= {i}\n" for i in range(1, n)),
     "uses limits": lambda n: (
-        HEAD + _domain(n) + "\n" + "".join(f"limit uses(a(x={i + 1})) <= 1\n" for i in range(n))
+        HEAD + _domain(n) + "\n" + "".join(f"limit count(a(x = {i + 1})) <= 1\n" for i in range(n))
     ),
-    "requires": lambda n: _tools(n) + "".join(f"require t{i} before t0\n" for i in range(1, n)),
+    "requires": lambda n: _tools(n) + "".join(f"before t0 require t{i}\n" for i in range(1, n)),
     "forbid": lambda n: _tools(n) + "forbid " + " ".join(f"t{i}" for i in range(n)),
     "examples": lambda n: A + "accept a\nreject a a\n" * n + "plan = a",
     "long example": lambda n: A + "accept " + "a " * n,

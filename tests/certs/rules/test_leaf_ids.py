@@ -18,9 +18,9 @@ def test_rejects_another_policy(member: str, value: str | int) -> None:
     [
         ("grammar", "vex"),
         ("version", "1"),
-        ("limits", ["depth<=3"]),
-        ("limits", ["price<=5", "depth<=3"]),
-        ("limits", ["depth<=3", "price<=5", "price<=6"]),
+        ("limits", ["limit depth <= 3"]),
+        ("limits", ["limit price <= 5", "limit depth <= 3"]),
+        ("limits", ["limit depth <= 3", "limit price <= 5", "limit price <= 6"]),
     ],
 )
 def test_rejects_a_root_document_that_is_not_the_cores(member: str, value: object) -> None:

@@ -34,9 +34,9 @@ CALLS = [(0, (0,), "x"), (0, (1,), "x"), (0, (1,), "y"), (1, (None,), "x"), (1, 
 Move = tuple[int, str, tuple[int, ...] | None]
 STATEMENTS = (
     "",
-    "require t(r=yes) before a(k=2) same p\n",
-    "forbid t(r=no) before a same p\nlimit uses(a) per p <= 1\n",
-    "forbid a with t same p\nrequire a before each a(k=2) same p\n",
+    "before a(k = 2) require t(r = yes, same p)\n",
+    "before a require no t(r = no, same p)\nlimit count(a) per p <= 1 in session\n",
+    "before t require no a(same p)\nbefore a require no t(same p)\nbefore a(k = 2) require unused a(same p)\n",
 )
 
 

@@ -32,9 +32,9 @@ from tests.oracle_session.writer import KEY, SessionWriter, sealed
 
 STATEMENTS = (
     "",
-    "require t(r=yes) before a(k=2) same p\n",
-    "forbid t(r=no) before a same p\nlimit uses(a) per p <= 1\n",
-    "forbid a with t same p\nrequire a before each a(k=2) same p\n",
+    "before a(k = 2) require t(r = yes, same p)\n",
+    "before a require no t(r = no, same p)\nlimit count(a) per p <= 1 in session\n",
+    "before t require no a(same p)\nbefore a require no t(same p)\nbefore a(k = 2) require unused a(same p)\n",
 )
 DESK = """grammar desk version "1"
 
@@ -86,11 +86,11 @@ PLANS = (
 )  # fmt: skip
 MORE = (
     "",
-    "forbid a before b",
-    "limit uses(a) <= 1",
-    "require a before b",
-    "forbid a b",
-    "forbid a with b",
+    "before b require no a",
+    "limit count(a) <= 1",
+    "before b require a",
+    "before b require no a since any - a",
+    "before b require no a\nbefore a require no b",
 )
 
 
@@ -115,10 +115,10 @@ def test_tools_commute_where_no_plan_tells_their_orders_apart() -> None:
     ("statement", "due"),
     [
         ("", {(0, 0), (0, 1), (1, 1)}),
-        ("require read before seek same p", {(0, 0), (1, 1)}),
-        ("forbid seek(r=no) before read same p", {(0, 0), (1, 1)}),
-        ("limit uses(read) per p <= 2", {(0, 0), (0, 1), (1, 1)}),
-        ("require read(k=1) before read(k=2) same p", {(0, 1), (1, 1)}),
+        ("before seek require read(same p)", {(0, 0), (1, 1)}),
+        ("before read require no seek(r = no, same p)", {(0, 0), (1, 1)}),
+        ("limit count(read) per p <= 2 in session", {(0, 0), (0, 1), (1, 1)}),
+        ("before read(k = 2) require read(k = 1, same p)", {(0, 1), (1, 1)}),
     ],
 )
 def test_a_monitor_that_orders_two_tools_keeps_them_apart(
@@ -338,7 +338,7 @@ def test_calls_that_do_not_commute_are_not_under_way_together() -> None:
         for tool in tools:
             writer.call(tool, {"k": "1"} if tool == "read" else {}, p="x")
         assert first(writer.records) == ("L104", 3, "kind")
-    checked = desk("require read before seek same p\n")
+    checked = desk("before seek require read(same p)\n")
     writer = SessionWriter(checked)
     writer.call("read", {"k": "1"}, p="x")
     writer.call("read", {"k": "1"}, p="y")

@@ -156,7 +156,7 @@ def test_states_of_one_shape_handled_together_make_the_same_file(
         'grammar g version "1"\n'
         + "".join(f"tool t{at} {{ cost {1 + at % 3} price {at % 2} }}\n" for at in range(9))
         + "rule some = t0 | t1 | t2 | t3\nplan = some{1,7} (t4 | t5 | t6) some{0,7} (t7 | t8)?\n"
-        + "limit price <= 5\nlimit uses(t1) <= 2\nlimit uses(t2) <= 4\nlimit depth <= 15\n"
+        + "limit price <= 5\nlimit count(t1) <= 2\nlimit count(t2) <= 4\nlimit depth <= 15\n"
     )
     made = []
     for least in (0, 1 << 40):

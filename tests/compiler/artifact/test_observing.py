@@ -24,7 +24,7 @@ from tests.oracle.plans import plans
 
 DEPTH = 3
 TOOLS = {
-    "get": "tool get(n: 1 | 2.5; why: text)",
+    "get": "tool get(n: 1 | 2.5, why: text)",
     "run": "tool run(k: u | v) gives (r: pass | fail)",
     "a-b": 'tool "a-b"("x"?: 2 | 0.5)',
     "any": 'tool "any" gives (w: 1 | 3)',

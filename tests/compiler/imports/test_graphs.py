@@ -92,7 +92,7 @@ def test_a_graph_of_states_means_what_the_grammar_means(tmp_path: Path) -> None:
     assert artifact is not None
     assert root_of(result.core) == read_artifact(artifact).manifest.root
     found = read_core(result.core)
-    assert (found.name, found.version, found.limit_texts) == ("qa", "1.2", ("depth<=4",))
+    assert (found.name, found.version, found.limit_texts) == ("qa", "1.2", ("limit depth <= 4",))
     assert [call.text for call in found.calls] == [
         "answer", "give_up", 'search(k=10,e=x)', 'search(k=5,e="a b")',
     ]  # fmt: skip

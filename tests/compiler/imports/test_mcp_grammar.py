@@ -43,7 +43,7 @@ def test_tools_are_sorted_and_arguments_keep_their_order() -> None:
         ],
         "g",
     )
-    assert statements(found) == ["tool a", "tool b(z?: true | false, x?: 1; y: text)"]
+    assert statements(found) == ["tool a", "tool b(z?: true | false, x?: 1, y: text)"]
     assert said(found) == []
     tcc.compile_text(found.text)
 
@@ -102,7 +102,7 @@ def test_what_is_lost_stands_beside_the_tool() -> None:
         ("TCC613", '"a" "y"', "left out: it has no value"),
     ]
     assert '# x: its shape is not held: "object"\n' in found.text
-    assert 'tool a(; x?: json) { doc "says \\"x\\" and \\u202e more" }' in found.text
+    assert 'tool a(x?: json) { doc "says \\"x\\" and \\u202e more" }' in found.text
     assert found.text.isascii()
     tcc.compile_text(found.text)
 
@@ -112,7 +112,7 @@ def test_a_comment_stays_on_its_line() -> None:
     assert statements(found) == ["tool a"]
     pattern = {"type": "string", "pattern": "(?=a)\n#\ntool evil"}
     found = skeleton_of([tool("a", x=pattern)], "g")
-    assert statements(found) == ["tool a(; x?: text)"]
+    assert statements(found) == ["tool a(x?: text)"]
 
 
 def test_past_the_calls_of_a_tool_the_longest_lists_are_open() -> None:

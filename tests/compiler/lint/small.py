@@ -62,12 +62,12 @@ def _statement(rng: random.Random) -> str:
     one, other = rng.choice(_PATTERNS), rng.choice(_PATTERNS)
     return rng.choice(
         [
-            f"require {one} before {other}",
-            f"require {one} after {other}",
-            f"require {one} before each {other}",
+            f"before {other} require {one}",
+            f"after {other} owe {one}",
+            f"before {other} require unused {one}",
             f"forbid {one} {other}",
-            f"forbid {one} with {other}",
-            f"forbid {one} before {other}",
+            f"before {other} require no {one}\nbefore {one} require no {other}",
+            f"before {other} require no {one}",
             f"forbid {one}",
             f"limit uses({one}) <= {rng.randint(0, 2)}",
             f"limit uses({one}) >= {rng.randint(0, 1)}",
@@ -83,7 +83,7 @@ def _later(rng: random.Random) -> str:
     return rng.choice(
         [
             f"require last {one} before {other}",
-            f"require 2 {one} before {other}",
+            f"before {other} require count({one}) >= 2",
             f"require {one} or last {third} before {other}",
             f"require a or c before each {other}",
             f"forbid {one} before {other} unless {third}",

@@ -57,12 +57,12 @@ def test_a_field_that_nothing_compares_is_named() -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "require a before b same owner = id",
+        "before b require a(owner = this.id)",
         "require a where seen.owner = id before b",
         "let o = a.owner",
-        "let o(id) = a\nrequire b where o(id).owner = id",
+        "let o(id) = a\nbefore b require o(id).owner = id",
         "forbid b before b unless a where seen.owner = id",
-        "require a after b same owner = id",
+        "after b owe a(owner = this.id)",
     ],
 )
 def test_each_of_these_compares_it(statement: str) -> None:

@@ -16,7 +16,7 @@ TOOLS = "".join(
     f"tool t{i} {{ cost 0.{i + 1} price {i % 5 + 1} latency {7 * i + 3} ms }}\n" for i in range(6)
 )
 SUMS = TOOLS + "limit depth <= 12\nlimit price <= 30\nlimit latency <= 300 ms\nplan = any*\n"
-BEFORE = TOOLS + "plan = any*\nlimit depth <= 30\nrequire t0 before t1\n"
+BEFORE = TOOLS + "plan = any*\nlimit depth <= 30\nbefore t1 require t0\n"
 LATE = "tool a\ntool b\nplan = (a | b)* a (a | b){12}\nlimit depth <= 20\n"
 
 
@@ -80,18 +80,20 @@ def test_each_attempt_is_a_note_at_its_statement() -> None:
     assert found.message == "`limit price<=30` takes more than 80 states"
     first, last = found.notes
     assert first.message == (
-        "too large as well: `limit price<=30` left to the run (also by --relax 'price<=30'), "
+        "too large as well: `limit price<=30` left to the run (also by --relax 'limit price <= 30'), "
         "counts are upper bounds: `limit latency<=300` takes more than 80 states"
     )
     assert last.message == (
         "this fits: `limit latency<=300` and `limit price<=30` left to the run (also by "
-        "--relax 'latency<=300' --relax 'price<=30'), counts are upper bounds; it takes 13 states"
+        "--relax 'limit latency <= 300' --relax 'limit price <= 30'), counts are upper bounds; it takes 13 states"
     )
     assert [note.span.line for note in found.notes if note.span] == [9, 10]
 
 
 def test_the_names_that_are_told_make_the_artifact_that_auto_makes() -> None:
-    named = compiled(SUMS, max_states=80, relax=("latency<=300", "price<=30")).artifact
+    named = compiled(
+        SUMS, max_states=80, relax=("limit latency <= 300", "limit price <= 30")
+    ).artifact
     assert named == compiled(SUMS, max_states=80, relax=("auto",)).artifact
     assert named is not None
 
@@ -99,7 +101,7 @@ def test_the_names_that_are_told_make_the_artifact_that_auto_makes() -> None:
 def test_what_is_relaxed_already_is_not_told_as_a_way_on() -> None:
     found = declined(SUMS, max_states=80, relax=("latency",))
     assert found.hint is not None and "latency" not in found.hint
-    assert "`limit price<=30` left to the run (also by --relax 'price<=30')" in found.hint
+    assert "`limit price<=30` left to the run (also by --relax 'limit price <= 30')" in found.hint
 
 
 def test_rounding_and_keeping_apart_are_told_as_what_they_are() -> None:

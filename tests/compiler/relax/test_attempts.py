@@ -56,7 +56,7 @@ def lines(found: Compiled) -> list[tuple[str, int]]:
 
 def test_the_statement_that_adds_most_states_goes_first() -> None:
     found = compiled(SUMS, max_states=400)
-    assert relaxed(found) == ["latency<=300"]
+    assert relaxed(found) == ["limit latency <= 300"]
     assert lines(found) == [("TCC411", 10)]
     message = found.diagnostics[0].message
     assert message == (
@@ -70,7 +70,7 @@ def test_the_statement_that_adds_most_states_goes_first() -> None:
 
 def test_an_earlier_statement_is_blamed_where_it_made_the_states() -> None:
     found = compiled(SUMS, max_states=200)
-    assert relaxed(found) == ["price<=30"]
+    assert relaxed(found) == ["limit price <= 30"]
     assert lines(found) == [("TCC411", 9)]
     assert "`limit price<=30` is behind it and takes 13 states to 147" in (
         found.diagnostics[0].message
@@ -79,14 +79,14 @@ def test_an_earlier_statement_is_blamed_where_it_made_the_states() -> None:
 
 def test_relaxing_goes_on_until_it_fits() -> None:
     found = compiled(SUMS, max_states=80)
-    assert relaxed(found) == ["latency<=300", "price<=30"]
+    assert relaxed(found) == ["limit latency <= 300", "limit price <= 30"]
     assert [code for code, _ in lines(found)] == ["TCC411", "TCC411"]
 
 
 def test_a_limit_that_keeps_the_plans_finite_stays() -> None:
     text = "tool a { price 1 }\ntool free\nlimit depth <= 30\nlimit price <= 20\n"
     found = compiled(text, max_states=40)
-    assert relaxed(found) == ["price<=20"]
+    assert relaxed(found) == ["limit price <= 20"]
     # With depth alone nothing may go.
     found = compiled("tool a\nlimit depth <= 30\n", max_states=20)
     assert found.artifact is None
@@ -96,7 +96,7 @@ def test_a_limit_that_keeps_the_plans_finite_stays() -> None:
 def test_depth_goes_where_price_is_enough() -> None:
     text = "tool a { price 1 }\ntool b { price 2 }\nplan = (a | b)*\nlimit depth <= 9000\n"
     found = compiled(text + "limit price <= 40\n", max_states=2000)
-    assert relaxed(found) == ["depth<=9000"]
+    assert relaxed(found) == ["limit depth <= 9000"]
 
 
 def test_requires_and_forbids_are_relaxed_and_named() -> None:
@@ -127,7 +127,7 @@ def test_nothing_is_relaxed_unasked() -> None:
     assert found.artifact is None
     assert lines(found) == [("TCC403", 9)]
     # Nor where something else was asked for.
-    named = asked_for_nothing(text + "limit uses(t1) <= 2\n", max_states=80, relax=("uses",))
+    named = asked_for_nothing(text + "limit count(t1) <= 2\n", max_states=80, relax=("uses",))
     assert named.artifact is None
     assert lines(named) == [("TCC403", 9)]
 
@@ -224,7 +224,7 @@ def test_no_clock_is_asked_without_a_time_limit() -> None:
 def test_progress_is_told_a_few_times_a_second() -> None:
     ticks = count()
     told: list[tuple[str, int]] = []
-    text = TOOLS + "limit depth <= 24\nlimit price <= 48\nlimit uses(t1) <= 2\n"
+    text = TOOLS + "limit depth <= 24\nlimit price <= 48\nlimit count(t1) <= 2\n"
     options = {"progress": lambda name, states: told.append((name, states))}
     found = compiled(text, clock=lambda: 0.15 * next(ticks), **options)
     assert found.artifact == compiled(text).artifact
@@ -236,7 +236,7 @@ def test_progress_is_told_a_few_times_a_second() -> None:
 @pytest.mark.parametrize("most", [30, 80, 300])
 def test_the_same_choice_on_every_run_and_hash_seed(most: int) -> None:
     text = HEAD + SUMS
-    text += "require t0 before t1\nforbid t2 with t3\nforbid t4 t5\nlimit uses(t1) <= 1\n"
+    text += "before t1 require t0\nbefore t3 require no t2\nbefore t2 require no t3\nbefore t5 require no t4 since any - t4\nlimit count(t1) <= 1\n"
     text += "plan = any*\n"
     here = compile_text(text, Options(max_states=most, relax=("auto",)))
     assert here.artifact is not None

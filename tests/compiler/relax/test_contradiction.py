@@ -33,15 +33,24 @@ def lines(found: Diagnostic) -> set[int]:
 @pytest.mark.parametrize(
     ("text", "blamed"),
     [
-        ("plan = a+\nlimit depth <= 9\nlimit uses(a) >= 2\nlimit uses(a) <= 1\n", {3, 4}),
-        ("plan = a b c\nlimit depth <= 2\nlimit price <= 9\n", {1, 2}),
-        ("plan = (a | b) c\nlimit depth <= 9\nforbid a c\nforbid b c\n", {1, 3, 4}),
-        ("plan = a b\nrequire b before a\nforbid c\nlimit uses(c) <= 1\n", {1, 2}),
         (
-            "plan = any{1,4}\nrequire a before b\nrequire b before a\nlimit uses(b) >= 1\n",
+            "plan = a+\nlimit depth <= 9\nfinally require count(a) >= 2\nlimit count(a) <= 1\n",
+            {3, 4},
+        ),
+        ("plan = a b c\nlimit depth <= 2\nlimit price <= 9\n", {1, 2}),
+        (
+            "plan = (a | b) c\nlimit depth <= 9\nbefore c require no a since any - a\nbefore c require no b since any - b\n",
+            {1, 3, 4},
+        ),
+        ("plan = a b\nbefore a require b\nforbid c\nlimit count(c) <= 1\n", {1, 2}),
+        (
+            "plan = any{1,4}\nbefore b require a\nbefore a require b\nfinally require b\n",
             {2, 3, 4},
         ),
-        ("plan = any{2}\nlimit price <= 5\nlimit uses(a) >= 2\nlimit uses(c) <= 0\n", {2, 3}),
+        (
+            "plan = any{2}\nlimit price <= 5\nfinally require count(a) >= 2\nlimit count(c) <= 0\n",
+            {2, 3},
+        ),
     ],
 )
 def test_the_statements_that_are_named_are_those_that_are_needed(
@@ -59,8 +68,8 @@ def test_the_statements_that_are_named_are_those_that_are_needed(
 
 
 def test_two_among_very_many_are_found_soon() -> None:
-    many = "".join(f"limit uses(b) <= {n}\n" for n in range(10, 1500))
+    many = "".join(f"limit count(b) <= {n}\n" for n in range(10, 1500))
     started = time.process_time()
-    found = refused(f"plan = any{{3}}\n{many}limit uses(a) >= 3\nlimit uses(a) <= 1\n")
+    found = refused(f"plan = any{{3}}\n{many}finally require count(a) >= 3\nlimit count(a) <= 1\n")
     assert lines(found) == {1492, 1493}
     assert time.process_time() - started < 60

@@ -59,7 +59,7 @@ def test_every_round_has_to_add_to_a_limit(plan: str, due: bool) -> None:
 def test_two_limits_share_the_rounds() -> None:
     assert finite(f"{HEAD}plan = (a | b)*\nlimit price <= 9\nlimit latency <= 20 ms\n")
     assert not finite(f"{HEAD}plan = any*\nlimit price <= 9\nlimit latency <= 20 ms\n")
-    assert not finite(f"{HEAD}plan = a*\nlimit uses(a) >= 2\n")
+    assert not finite(f"{HEAD}plan = a*\nfinally require count(a) >= 2\n")
 
 
 def test_finite_is_never_said_of_an_infinite_language() -> None:

@@ -29,8 +29,8 @@ before rank require no rank since any - rank
 """
 # By canonical text: cost, depth, epsilon, latency, price, uses(search(k=5))>=1, uses(search)<=3.
 LIMITS = [
-    "cost<=3", "depth<=4", "epsilon<=1.5", "latency<=9", "price<=6", "uses(search(k=5))>=1",
-    "uses(search)<=3",
+    "limit cost <= 3", "limit depth <= 4", "limit epsilon <= 1.5", "limit latency <= 9", "limit price <= 6", "finally require count(search(k = 5)) >= 1",
+    "limit count(search) <= 3",
 ]  # fmt: skip
 
 
@@ -60,7 +60,7 @@ def refused(*names: str, text: str = TEXT) -> Diagnostic:
         (["require"], Relaxed(requires=(0,))),
         (["forbid"], Relaxed(forbids=(0,))),
         (
-            ["forbid", "uses(search)<=3", "require"],
+            ["forbid", "limit count(search) <= 3", "require"],
             Relaxed(forbids=(0,), limits=(6,), requires=(0,)),
         ),
     ],
@@ -75,7 +75,7 @@ def test_a_canonical_text_stands_for_one_limit(at: int) -> None:
 
 
 def test_a_name_given_twice_counts_once() -> None:
-    assert relaxed("price", "price<=6", "price") == Relaxed(limits=(4,))
+    assert relaxed("price", "limit price <= 6", "price") == Relaxed(limits=(4,))
 
 
 def test_without_names_nothing_is_relaxed() -> None:
@@ -86,9 +86,9 @@ def test_without_names_nothing_is_relaxed() -> None:
     ("name", "message", "hint"),
     [
         ("prise", "`prise` is no kind of statement and no limit of this grammar", "'price'"),
-        ("price <= 6", "`price <= 6` is no kind of", "did you mean 'price<=6'?"),
-        ("price<=7", "`price<=7` is no kind of", "did you mean 'price<=6'?"),
-        ("uses(search)<=4", "is no kind of", "did you mean 'uses(search)<=3'?"),
+        ("price <= 6", "`price <= 6` is no kind of", "did you mean 'limit price <= 6'?"),
+        ("limit price <= 7", "`price<=7` is no kind of", "did you mean 'limit price <= 6'?"),
+        ("limit count(search) <= 4", "is no kind of", "did you mean 'limit count(search) <= 3'?"),
         ("", "`` is no kind of", "name one of: cost, cost<=3"),
         ("x" * 9999, "is no kind of", "name one of: "),
         ("start", "`start` is no kind of", "name one of: "),

@@ -170,7 +170,7 @@ tool b
 limit depth <= 5
 """
     plain = exact(read_grammar_text(text).core or b"")
-    core = read_grammar_text(text + "limit price <= 5\nlimit uses(b) >= 0\n").core or b""
+    core = read_grammar_text(text + "limit price <= 5\nfinally require count(b) >= 0\n").core or b""
     for names in (["price"], ["uses"], ["price", "uses"]):
         bound = valid(bytes(made(core, names)))
         assert plain is not None and bound.plans[-1] == plain.plans[-1]

@@ -93,7 +93,7 @@ def test_no_plan_names_the_statement_that_leaves_none(parts, named) -> None:
 def test_refusals_point_at_their_statement() -> None:
     assert at_once("tool a\nplan = a*\n") == [("TCC401", 3)]
     assert at_once("tool a\ntool b\n\nrule r = a r b | a\nplan = r\n") == [("TCC401", 6)]
-    assert at_once("tool a\nplan = a\nlimit uses(a) >= 2\n") == [("TCC402", 4)]
+    assert at_once("tool a\nplan = a\nfinally require count(a) >= 2\n") == [("TCC402", 4)]
     assert at_once("tool a\nplan = a*\nlimit depth <= 99\n", max_states=9) == [("TCC403", 4)]
     assert at_once("tool a\nplan = a{99}\n", max_states=9) == [("TCC403", 3)]
 
