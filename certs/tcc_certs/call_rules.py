@@ -1,11 +1,9 @@
-"""Rules that are not about single states: the table of calls, C7 leaf ids, C8 source.
+"""Rules that do not concern single states: the table of calls, C7 leaf ids, C8 source.
 
 Normative text: docs/spec/artifact.md, sections 2 and 5; weights and residuals: docs/spec/race.md,
-section 3.  With the root context document every leaf's digest, and so every uniform of a race,
-follows from the grammar's name, version and limits and from the calls.  That the automaton is the
-core's is for :mod:`tcc_certs.corecheck.check`.
-Cost: one exponential and one logarithm for each distinct cost; linear in the core's calls, tools
-and limits.
+section 3.  The digest of each leaf follows from the root context document and the calls.
+:mod:`tcc_certs.corecheck.check` compares the automaton with the core.
+Cost: one exponential and one logarithm for each distinct cost; linear in the core.
 """
 
 from __future__ import annotations
@@ -13,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tcc_certs.core.model import Core
 from tcc_certs.errors import Code, ensure, require
-from tcc_certs.formats.artifact import STATEMENTS, ArtifactFile, Manifest, Relaxed
-from tcc_certs.formats.codec import Json, call_digest, decode, encode, root_document
+from tcc_certs.formats.artifact import ArtifactFile, Manifest
+from tcc_certs.formats.codec import call_digest, decode, encode, root_document
 from tcc_certs.formats.schema import as_list, as_text, ensure_increasing
 from tcc_certs.limits import MAX_CALLS
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.places import parts_of
+from tcc_certs.policy.reader import tool_json
 from tcc_certs.race.enclosures import call_residual, call_weight, fraction_bits
 
 _MISMATCH = Code.CORE_MISMATCH
@@ -57,7 +57,7 @@ class CallTable:
 
 
 def check_calls(file: ArtifactFile) -> CallTable:
-    """The calls; their texts strictly increase, their weights are those of their costs.
+    """Return the calls; their texts strictly increase, and their weights follow from their costs.
 
     Raises:
         Rejected: M301 the texts or an interval of costs; M302 F or a weight; C503 the greatest
@@ -87,7 +87,7 @@ def _texts(file: ArtifactFile) -> tuple[str, ...]:
 
 
 def _check_weights(file: ArtifactFile, low: Sequence[int], weight: Sequence[int]) -> list[int]:
-    """The residuals of the calls, once F and every weight are shown to be what costs make them."""
+    """Return the residuals of the calls; F and each weight are those that the costs require."""
     beta, tilt = file.manifest.beta, file.manifest.tilt
     bits = fraction_bits(beta, max(low, default=0), tilt)
     require(bits, file.manifest.fraction_bits, Code.CALL_WEIGHT, "manifest: fraction_bits")
@@ -106,7 +106,7 @@ def _check_weights(file: ArtifactFile, low: Sequence[int], weight: Sequence[int]
 
 
 def check_leaf_ids(manifest: Manifest, core: Core) -> None:
-    """J is that of the core's name, version and limits.
+    """Check that J has the name, version and limits of the core.
 
     Raises:
         Rejected: C702.
@@ -117,10 +117,10 @@ def check_leaf_ids(manifest: Manifest, core: Core) -> None:
 
 
 def check_source(manifest: Manifest, table: CallTable, core: Core) -> tuple[int, ...]:
-    """For each call of the artifact its index in the core, where it is the same call.
+    """Return, for each call of the artifact, the index of the same call in the core.
 
     Raises:
-        Rejected: C802 the grammar's name or version, or a call that the core does not have so.
+        Rejected: C802 the grammar's name or version, or a call that the core does not have.
     """
     require(core.name, manifest.grammar, _MISMATCH, "manifest.grammar.name")
     require(core.version, manifest.version, _MISMATCH, "manifest.grammar.version")
@@ -135,41 +135,34 @@ def check_source(manifest: Manifest, table: CallTable, core: Core) -> tuple[int,
     return tuple(found)
 
 
-def check_relaxed(relaxed: Relaxed | None, core: Core) -> None:
-    """What is relaxed are statements of the core, a limit on costs only where no cost is negative.
-
-    A run adds up what a call may cost at most and looks at no later call: with a negative cost, a
-    sum past the limit could still come back below it.
+def check_relaxed(relaxed: Sequence[int], core: Core) -> None:
+    """Check that the relaxed statements are statements that an automaton of the core can hold.
 
     Raises:
         Rejected: C803.
     """
-    if relaxed is None:
+    if not relaxed:
         return
-    for name in STATEMENTS:
-        size = len(getattr(core, name))
-        for index in getattr(relaxed, name):
-            path = f"manifest.relaxed.{name}"
-            ensure(index < size, Code.RELAXED, path, f"an index below {size}", index)
-    costs = any(core.limits[index].kind == "cost" for index in relaxed.limits)
-    least = min((call.cost_low for call in core.calls), default=0)
-    holds = not costs or least >= 0
-    ensure(holds, Code.RELAXED, "manifest.relaxed.limits", "no limit on negative costs", least)
+    path, size = "manifest.relaxed", len(core.statements)
+    ensure(relaxed[-1] < size, Code.RELAXED, path, f"numbers below {size}", relaxed[-1])
+    parts = parts_of(core)
+    for number in relaxed:
+        place = parts[number].place
+        expected = f"a statement that plans hold, unlike `{parts[number].text}`"
+        ensure(place != "gate", Code.RELAXED, path, expected, f"{number}, which the gate holds")
 
 
-def check_tools(column: bytes, tools: Json, owners: set[int]) -> None:
-    """The column ``tools`` holds those tool objects of the core that own a call, word for word.
+def check_tools(column: bytes, core: Core, owners: set[int]) -> None:
+    """Check that the column ``tools`` has exactly the tools of the core that own a call.
 
     Args:
         column: its bytes.
-        tools: the member ``tools`` of the core.
         owners: indices of the tools that own a call of the artifact.
 
     Raises:
         Rejected: M303.
     """
-    items = as_list(tools, "core.tools", Code.CORE_SCHEMA)
-    expected = encode([tool for index, tool in enumerate(items) if index in owners])
+    expected = encode([tool_json(core.tools[index]) for index in sorted(owners)])
     ensure(
         expected == column, Code.TOOL_TABLE, "tools", "the core's tools that own a call", "others"
     )

@@ -1,8 +1,8 @@
-"""The kernel: bytes in, a checked artifact out, or the first rule that fails.
+"""The kernel: it takes bytes and returns a checked artifact, or raises the first rule that fails.
 
-This page is the order of the rules; normative text in docs/spec/artifact.md, section 5.  Every
-certificate is one equation a state over that state's own edges, and has one solution: nothing is
-searched for, and no wrong value has slack to hide in.  Cost: linear in the file.
+Normative text: docs/spec/artifact.md, section 5, which also gives the order of the rules.  Each
+certificate is one equation per state over the edges of that state, and has exactly one solution.
+So the kernel searches for nothing.  Cost: linear in the file.
 """
 
 from __future__ import annotations
@@ -11,26 +11,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tcc_certs import call_rules
-from tcc_certs.core.model import Core
-from tcc_certs.core.reader import core_of, decode_core
-from tcc_certs.errors import Code, require
+from tcc_certs.errors import Code, Rejected, require
 from tcc_certs.formats.artifact import ArtifactFile, Automaton, read_artifact, unpack_limbs, view
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.meaning import Policy, policy_of
+from tcc_certs.policy.reader import read_core
 from tcc_certs.state_rules import check_states, check_widths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedArtifact:
-    """An artifact all of whose certificates hold.
+    """An artifact whose certificates all hold.
 
     Attributes:
         file: manifest and columns.
         automaton: states, edges, acceptance, ranks.
-        core: the grammar that it says it is of; :mod:`tcc_certs.corecheck.check` shows that it is.
+        core: its grammar; only :mod:`tcc_certs.corecheck.check` shows that the automaton is that
+            of the core.
         table: the calls of the artifact.
         core_calls: for each call of the artifact its index in the core.
-        plans: [n], number of plans below each state; of derivations in a nondeterministic one.
-        race_count: [n], m(q); upper bounds where the manifest's counts are; nothing for a gate.
-        kept: what its readers have made of it and want again, by name; it says nothing new.
+        plans: [n], number of plans below each state; of derivations if it is nondeterministic.
+        race_count: [n], m(q), or upper bounds if the manifest says so; empty for a gate.
+        kept: a cache for values that readers derive from the artifact, by name.
     """
 
     file: ArtifactFile
@@ -43,17 +45,22 @@ class CheckedArtifact:
     kept: dict[str, object] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     @property
+    def policy(self) -> Policy:
+        """The statements of the core, ready to decide calls."""
+        return policy_of(self.core)
+
+    @property
     def calls(self) -> tuple[str, ...]:
         """The canonical texts of the calls."""
         return self.table.texts
 
 
 def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifact:
-    """Every certificate of the artifact in `data` holds.
+    """Return the artifact in `data`, whose certificates all hold.
 
     Args:
-        data: the whole file, from anywhere.
-        pin: the artifact digest that it must have, in lower-case hex.
+        data: the whole file, from an untrusted source.
+        pin: the required artifact digest, in lower-case hex.
 
     Raises:
         Rejected: the first rule that fails.
@@ -69,7 +76,7 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
     check_widths(file, plans, race_count)
     core, core_calls = check_json(file, table)
     if any(tool.strict for tool in core.tools):
-        from tcc_certs.strict import check_strict  # here: nobody else has it to trust, nor to load
+        from tcc_certs.strict import check_strict  # here: other artifacts do not need it
 
         check_strict(file.manifest, automaton, core, core_calls)
     return CheckedArtifact(
@@ -89,10 +96,7 @@ def plan_counts(file: ArtifactFile) -> Sequence[int]:
 
 
 def race_counts(file: ArtifactFile, plans: Sequence[int]) -> Sequence[int]:
-    """The race counts: rounded, in a column of their own, or `plans` where there is none.
-
-    Nothing for a gate.
-    """
+    """The race counts: rounded, in their own column, or `plans` without one; none for a gate."""
     if file.manifest.gate:
         return ()
     if file.manifest.round_counts is not None:
@@ -101,7 +105,7 @@ def race_counts(file: ArtifactFile, plans: Sequence[int]) -> Sequence[int]:
 
 
 def _rounded(file: ArtifactFile, name: str) -> Sequence[int]:
-    from tcc_certs.rounded import RoundedCounts  # here: exact counts need none of it
+    from tcc_certs.rounded import RoundedCounts  # here: exact counts do not need it
 
     mantissa, exponent = (
         file.columns[f"{name}_{part}"].items() for part in ("mantissa", "exponent")
@@ -110,20 +114,23 @@ def _rounded(file: ArtifactFile, name: str) -> Sequence[int]:
 
 
 def check_json(file: ArtifactFile, table: call_rules.CallTable) -> tuple[Core, tuple[int, ...]]:
-    """C7 and C8: the core, the root context, what is relaxed, the calls, the tools.
+    """Check C7 and C8: the core, the root context, the relaxed statements, the calls, the tools.
 
     Returns:
-        the core, and for each call of the artifact its index in it.
+        the core, and for each call of the artifact its index in the core.
 
     Raises:
         Rejected: C702, C801, C802, C803, M303.
     """
     manifest, columns = file.manifest, file.columns
-    value = decode_core(bytes(columns["core"].data))
-    core = core_of(value)
+    try:
+        core = read_core(bytes(columns["core"].data))
+    except Rejected as refusal:
+        place = f"core{refusal.path}"
+        raise Rejected(refusal.code, place, refusal.expected, refusal.found) from None
     call_rules.check_leaf_ids(manifest, core)
     call_rules.check_relaxed(manifest.relaxed, core)
     core_calls = call_rules.check_source(manifest, table, core)
     owners = {core.calls[index].tool for index in core_calls}
-    call_rules.check_tools(bytes(columns["tools"].data), value["tools"], owners)
+    call_rules.check_tools(bytes(columns["tools"].data), core, owners)
     return core, core_calls

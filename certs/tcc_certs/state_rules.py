@@ -1,12 +1,11 @@
-"""C1 to C6: one loop over the states, every equation of a state before the next state.
+"""C1 to C6: one loop over the states, with every equation of a state before the next state.
 
-Text of the rules: docs/spec/artifact.md, section 5.  An edge leads to a state that was looked at
-before, whose values are known to be right by then; so what a state's own edges add up to is the
-one value that it may have, and nothing is searched for.  The finding is that of the first state
-with a wrong value, and there of the first rule, in the order of the table.
+Normative text: docs/spec/artifact.md, section 5.  An edge leads to an earlier state, whose values
+are checked by then.  So the edges of a state determine its values, and the loop searches for
+nothing.  It reports the first state with a wrong value, and the first rule in the table's order.
 
-Rounded counts are those of :mod:`tcc_certs.rounded`.  For a gate (artifact.md, section 7) C3 says
-that of `plans`, and of race counts, which are not there, nothing is said.
+:mod:`tcc_certs.rounded` computes rounded counts.  In an artifact for a gate (artifact.md, section
+7) C3 checks rounded `plans`, and C4 does not apply.
 
 Cost: linear in the edges, times the width of the counts; one BLAKE3 a state.
 """

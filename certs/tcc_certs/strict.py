@@ -1,8 +1,8 @@
-"""C9 strict: if a call of a strict tool is allowed, plans go on after every answer that it may get.
+"""C9 strict: if a call of a strict tool is allowed, plans continue after each of its answers.
 
-Normative text: docs/spec/artifact.md, section 5; groups of answers: docs/spec/core.md, section 5.
-Loaded for a core that has a strict tool.  That strict cut no more than C9 asks for is for
-:mod:`tcc_certs.corecheck.check`.
+Normative text: docs/spec/artifact.md, section 5; sisters: docs/spec/core.md, section 5.  Only
+artifacts with a strict tool load this module.  :mod:`tcc_certs.corecheck.check` shows that `strict`
+removed no more than C9 requires.
 Cost: linear in the calls and in the edges.
 """
 
@@ -12,25 +12,25 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tcc_certs.core.derived import call_text
-from tcc_certs.core.model import Core, Tool
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.artifact import GATE, ROUNDED, Automaton, Manifest
+from tcc_certs.formats.codec import written
 from tcc_certs.limits import MAX_CALLS
+from tcc_certs.policy.core import Core, Tool
 
 
 def check_strict(
     manifest: Manifest, automaton: Automaton, core: Core, core_calls: Sequence[int]
 ) -> None:
-    """C9 holds.
+    """Check C9.
 
     Args:
-        automaton: C1 holds of it: no call has two edges in one state.
+        automaton: C1 holds for it: no call has two edges in one state.
         core_calls: for each call of the artifact its index in the core.
 
     Raises:
-        Rejected: C902 a strict tool in an artifact whose automaton is wider than its core, or has
-            several edges of a call; C901 an edge of a strict call without one of its sisters.
+        Rejected: C902 a strict tool in a relaxed or nondeterministic artifact; C901 an edge of a
+            strict call without an edge of each sister.
     """
     answers = allowed_answers(manifest, core)
     group = [answers.group[call] for call in core_calls]
@@ -41,17 +41,17 @@ def check_strict(
             if number >= 0 and found != answers.size[number]:
                 edge = first + groups.index(number)
                 call = core.calls[core_calls[automaton.edge_call[edge]]]
-                text = call_text(core.tools[call.tool], call.values, observed=False)
+                text = _asked(core.tools[call.tool], call.values)
                 expected = f"an edge for each of {answers.size[number]} answers to {text}"
                 raise Rejected(Code.STRICT_ANSWER, f"edge_call[{edge}]", expected, found)
         first = last
 
 
 def allowed_answers(manifest: Manifest, core: Core) -> StrictGroups:
-    """The groups that C9 is about.
+    """Return the groups that C9 concerns.
 
     Args:
-        core: it has a strict tool.
+        core: a core with a strict tool.
 
     Raises:
         Rejected: C902.
@@ -64,12 +64,12 @@ def allowed_answers(manifest: Manifest, core: Core) -> StrictGroups:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrictGroups:
-    """The calls of strict tools, in groups of those that differ in observed values alone.
+    """The calls of strict tools, in groups of sisters: calls that differ in listed answers only.
 
     Attributes:
-        group: for each call of the core the number of its group, -1 for one that is not strict.
-        size: by group, how many combinations of observed values there are; past MAX_CALLS no more
-            than that there are too many.
+        group: for each call of the core the number of its group; -1 if its tool is not strict.
+        size: by group, the number of combinations of listed answers; above MAX_CALLS it is only a
+            lower bound.
     """
 
     group: Sequence[int]
@@ -78,7 +78,7 @@ class StrictGroups:
 
 def strict_groups(core: Core) -> StrictGroups:
     """The groups of the calls of strict tools."""
-    chosen = [sum(not param.observed for param in tool.parameters) for tool in core.tools]
+    chosen = [sum(one.type is None for one in tool.arguments) for tool in core.tools]
     combinations = [_combinations(tool) for tool in core.tools]
     known: dict[tuple[int, tuple[int, ...]], int] = {}
     group: list[int] = []
@@ -95,9 +95,20 @@ def strict_groups(core: Core) -> StrictGroups:
 
 
 def _combinations(tool: Tool) -> int:
-    """How many answers a call of a tool may get, counted up to more than there can be calls."""
+    """How many listed answers a call of a tool may get; the count stops above MAX_CALLS."""
     found = 1
-    for parameter in tool.parameters:
-        if parameter.observed and found <= MAX_CALLS:
-            found *= len(parameter.values)
+    for field in tool.answers:
+        if field.type is None and found <= MAX_CALLS:
+            found *= len(field.values) + field.optional
     return found
+
+
+def _asked(tool: Tool, values: Sequence[int]) -> str:
+    """The canonical text of a call without its answers."""
+    arguments = [field for field in tool.arguments if field.type is None]
+    texts = []
+    for field, index in zip(arguments, values[: len(arguments)], strict=True):
+        options = ("", *field.values) if field.optional else field.values
+        texts += [f"{written(field.name)}={options[index]}"] if options[index] else []
+    name = written(tool.name)
+    return f"{name}({','.join(texts)})" if texts else name

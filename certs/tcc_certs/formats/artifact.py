@@ -1,11 +1,9 @@
-"""The artifact file: its manifest, its columns, and the automaton that the columns hold.
+"""The artifact file: its manifest, its columns, and the automaton in the columns.
 
-Normative text: docs/spec/artifact.md, sections 1 to 3.  Reading decides that the bytes are those of
-an artifact of version 1.0 whose columns have their shapes and their digests; what the columns say
-is for :mod:`tcc_certs.kernel`.  The manifest is canonical JSON by tables that
-:mod:`tcc_certs.formats.schema` reads.  What would make a later version legal (version, critical
-features) is read first, so that a newer file is declined and not called broken; the features
-decide which members there are, and whether the counts are bounds.
+Normative text: docs/spec/artifact.md, sections 1 to 3.  The reader checks the container, the
+manifest, and the shapes and digests of the columns; :mod:`tcc_certs.kernel` checks their content.
+The reader looks at the schema and the critical features first, so that it declines a file of
+another version instead of calling it broken.  The features decide which members the manifest has.
 Cost: one BLAKE3 pass over the columns, linear in the manifest; no column is copied.
 """
 
@@ -21,10 +19,10 @@ from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats import schema
 from tcc_certs.formats.codec import Json, blake, decode, parse_decimal
 from tcc_certs.formats.container import Tensor, read_container
-from tcc_certs.formats.schema import Check, Form, Known, Table, as_list, dropped, read, row, word
+from tcc_certs.formats.schema import Form, Known, Table, as_list, dropped, read, row, word
 
-_SCHEMA, _VALUE = Code.MANIFEST_SCHEMA, Code.MANIFEST_VALUE
-STATEMENTS = ["forbids", "limits", "requires"]
+_FORM, _VALUE = Code.MANIFEST_SCHEMA, Code.MANIFEST_VALUE
+SCHEMA = "tcc.artifact/2"
 _HEX = re.compile(r"[0-9a-f]{64}")
 _MAX_TILT = 64
 _MAX_STATES = 1 << 32
@@ -36,17 +34,8 @@ NEEDED_FOR_RUNS = "race counts: an artifact that was compiled without --for gate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Relaxed:
-    """Statements of the core that its automaton leaves to the run: increasing indices, some."""
-
-    forbids: tuple[int, ...] = ()
-    limits: tuple[int, ...] = ()
-    requires: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What an artifact says of itself.
+    """The manifest of an artifact.
 
     Attributes:
         grammar, version: the grammar's name and version.
@@ -56,11 +45,12 @@ class Manifest:
         root: S(root), 32 bytes.
         cost_max: the greatest cost_high of a call, nano-units.
         root_document: J, the document of the root context.
-        columns: column name -> BLAKE3 of its raw bytes; every column but ``manifest``.
+        columns: column name -> BLAKE3 of its raw bytes; every column except ``manifest``.
         nondeterministic: a call may lead from one state to several; counts are of derivations.
-        relaxed: the statements that the automaton leaves out; None where it leaves none.
-        round_counts: bits of the mantissas of rounded race counts; None where they are exact.
-        gate: there are no race counts, and plans are rounded up: for a gate, not for a run.
+        relaxed: the numbers of the statements that the automaton omits and a run enforces,
+            increasing.
+        round_counts: bits of the mantissas of rounded race counts; None: the counts are exact.
+        gate: for a gate, not for a run: no race counts, and plans are rounded up.
     """
 
     grammar: str
@@ -76,7 +66,7 @@ class Manifest:
     root_document: Mapping[str, Json]
     columns: Mapping[str, bytes] = field(default_factory=dict)
     nondeterministic: bool = False
-    relaxed: Relaxed | None = None
+    relaxed: tuple[int, ...] = ()
     round_counts: int | None = None
     gate: bool = False
 
@@ -84,7 +74,7 @@ class Manifest:
     def critical(self) -> tuple[str, ...]:
         """The features that a reader must know, in order."""
         rounded = self.round_counts is not None
-        held = self.gate, self.nondeterministic, self.relaxed is not None, rounded
+        held = self.gate, self.nondeterministic, bool(self.relaxed), rounded
         return tuple(compress(FEATURES, held))
 
     @property
@@ -94,24 +84,25 @@ class Manifest:
 
 
 def read_manifest(data: bytes) -> Manifest:
-    """The manifest in `data`.
+    """Return the manifest in `data`.
 
     Raises:
-        Rejected: B1xx its JSON; D101 an unknown critical feature, D102 another version; M101 a
+        Rejected: B1xx its JSON; D101 an unknown critical feature, D102 another schema; M101 a
             member that is missing, unknown or of the wrong type; M102 a value out of range; C701
             another leaf policy.
     """
-    value = schema.as_mapping(decode(data, "manifest"), "manifest", _SCHEMA)
-    head = schema.read_rows(HEAD, value, "manifest", _SCHEMA, {})
+    value = schema.as_mapping(decode(data, "manifest"), "manifest", _FORM)
+    head = schema.read_rows(HEAD, value, "manifest", _FORM, {})
     critical = head["critical"]
-    made = read(MANIFEST[RELAXED in critical], value, "manifest", _SCHEMA, head, tuple(head))
+    made = read(MANIFEST[RELAXED in critical], value, "manifest", _FORM, head, tuple(head))
     nested = [made.pop(name) for name in ("grammar", "options", "leaf_policy")]
     made |= {"nondeterministic": NONDETERMINISTIC in critical, "gate": GATE in critical}
     return Manifest(**nested[0], **nested[1], **nested[2], **made)
 
 
-def _version_is_1_0(known: Known, path: str, _: Code) -> None:
-    require([1, 0], known["version"], _VALUE, f"{path}.version")
+def _schema(value: Json, path: str, _: Code, __: Known) -> None:
+    shown = value if isinstance(value, str) else "none"
+    ensure(value == SCHEMA, Code.UNKNOWN_VERSION, path, SCHEMA, shown)
 
 
 def _critical(value: Json, path: str, code: Code, _: Known) -> Sequence[Json]:
@@ -174,24 +165,17 @@ def _options(value: Json, path: str, code: Code, known: Known) -> dict[str, Any]
     return read(OPTIONS[ROUNDED in known["critical"]], value, path, code, known)
 
 
-def _indices(value: Json, path: str, code: Code, _: Known) -> tuple[int, ...]:
-    """Indices of statements; that the core has these is for the rules of the source."""
-    indices = [
-        schema.as_whole(item, path, code, _MAX_STATES) for item in as_list(value, path, code)
-    ]
-    schema.ensure_increasing(indices, path, _VALUE)
-    return tuple(indices)
-
-
-def _some(known: Known, path: str, _: Code) -> None:
-    some = any(known[name] for name in STATEMENTS)
-    ensure(some, _VALUE, path, "a statement at least", "none")
+def _numbers(value: Json, path: str, code: Code, _: Known) -> tuple[int, ...]:
+    """Numbers of statements, at least one; C8 checks that the core has them."""
+    items = as_list(value, path, code)
+    numbers = [schema.as_whole(item, path, code, _MAX_STATES) for item in items]
+    ensure(bool(numbers), _VALUE, path, "at least one statement", "none")
+    schema.ensure_increasing(numbers, path, _VALUE)
+    return tuple(numbers)
 
 
 HEAD: Table = (
-    row("format", word("tcca")),
-    row("version", schema.format_version(0)),
-    Check(_version_is_1_0),
+    row("schema", _schema),
     row("critical", _critical),
 )
 GRAMMAR: Table = (
@@ -209,7 +193,6 @@ POLICY: Table = (
     *(dropped(row(name, word(it), code=Code.LEAF_POLICY)) for name, it in LEAF_POLICY.items()),
     row("root", schema.as_mapping, "root_document"),
 )
-STATEMENT: Table = (*(row(name, _indices) for name in STATEMENTS), Check(_some))
 _MEMBERS: Table = (
     row("grammar", schema.object_of(GRAMMAR, dict)),
     row("options", _options),
@@ -223,7 +206,7 @@ _MEMBERS: Table = (
     row("cost_max", schema.as_large, code=_VALUE),
 )
 # By whether statements are relaxed.
-MANIFEST = {False: _MEMBERS, True: (*_MEMBERS, row(RELAXED, schema.object_of(STATEMENT, Relaxed)))}
+MANIFEST = {False: _MEMBERS, True: (*_MEMBERS, row(RELAXED, _numbers))}
 
 
 # Sizes are named: states, edges, calls; "+1" is one more than the states; "*" is any size, and
@@ -263,7 +246,7 @@ _COUNTS = frozenset({"race_count"}) | _ROUNDED | _GATE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArtifactFile:
-    """An artifact whose container, manifest, shapes and column digests hold.
+    """An artifact with a valid container, manifest, shapes and column digests.
 
     Attributes:
         digest: the artifact digest, BLAKE3 of the manifest's bytes.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-from tcc_certs.policy.nodes import Definition, Statement
+from tcc_certs.policy.nodes import Definition, Limit, Statement, Total, statement_text
 from tcc_certs.policy.plans import Call, CallSet, Expr, Model
 from tcc_certs.values.fields import Field
 
@@ -95,3 +95,9 @@ class Core:
     def tool_of(self) -> Mapping[str, Tool]:
         """The tools by their names."""
         return {tool.name: tool for tool in self.tools}
+
+    @property
+    def limit_texts(self) -> list[str]:
+        """The canonical texts of the limits, in order: part of the root context of races."""
+        limits = [one for one in self.statements if isinstance(one, Limit | Total)]
+        return [statement_text(limit) for limit in limits]

@@ -884,6 +884,18 @@ class Policy:
         return sorted(found)
 
 
+def policy_of(core: Core) -> Policy:
+    """Return the definition of a core, made once for each core.
+
+    Raises:
+        Fault: a statement or a `let` is wrong.
+    """
+    found: Policy | None = core.__dict__.get("_policy")
+    if found is None:
+        found = core.__dict__["_policy"] = Policy(core)
+    return found
+
+
 # Totals: the amounts of calls, by their listed values.
 
 

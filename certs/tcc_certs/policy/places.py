@@ -18,7 +18,7 @@ from tcc_certs.policy import forms
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.forms import Rule
 from tcc_certs.policy.kinds import walk
-from tcc_certs.policy.meaning import NANO, Policy
+from tcc_certs.policy.meaning import NANO, policy_of
 from tcc_certs.policy.nodes import statement_text
 from tcc_certs.policy.plans import Call
 from tcc_certs.policy.tables import Letter, Table, amounts_of, tabulate
@@ -103,18 +103,6 @@ def parts_of(core: Core) -> tuple[StatementPart, ...]:
     found: tuple[StatementPart, ...] | None = core.__dict__.get("_parts")
     if found is None:
         found = core.__dict__["_parts"] = _parts_of(core)
-    return found
-
-
-def policy_of(core: Core) -> Policy:
-    """Return the definition of a core, made once.
-
-    Raises:
-        Fault: a statement is wrong.
-    """
-    found: Policy | None = core.__dict__.get("_policy")
-    if found is None:
-        found = core.__dict__["_policy"] = Policy(core)
     return found
 
 

@@ -28,7 +28,7 @@ from tcc_certs.policy.atoms import atom_document, canonical_atom
 from tcc_certs.policy.core import Core, Given, Learned, Tool
 from tcc_certs.policy.expressions import check_rules, parts, read_expression, walk
 from tcc_certs.policy.kinds import Fault
-from tcc_certs.policy.meaning import Policy
+from tcc_certs.policy.meaning import Policy, policy_of
 from tcc_certs.policy.nodes import MAX_NESTED, NODES, Definition, Duration, Node, Statement
 from tcc_certs.policy.plans import Call, CallSet, Expr, Model
 from tcc_certs.values import places
@@ -975,7 +975,7 @@ def _core_of(value: Json) -> Core:
 
 def _policy_of(core: Core) -> Policy:
     try:
-        policy = Policy(core)
+        policy = policy_of(core)
     except Fault as fault:
         codes = {"D201": Code.LIMIT, "TCC490": Code.UNKNOWN_FEATURE}
         path = next((path for part, path in _places(core) if part is fault.node), "core")
@@ -1052,7 +1052,7 @@ def core_json(core: Core) -> dict[str, Json]:
         given=[_given_json(one) for one in core.given],
         lets=[nodes.definition_json(let) for let in core.lets],
     ) | {
-        "tools": [_tool_json(tool) for tool in core.tools],
+        "tools": [tool_json(tool) for tool in core.tools],
         "calls": [_call_json(call) for call in core.calls],
         "patterns": [[list(ends) for ends in ranges] for ranges in core.patterns],
         "rules": [[name, _expression_json(rule)] for name, rule in core.rules.items()],
@@ -1071,7 +1071,8 @@ def _present(**members: Json | None) -> _Object:
     }
 
 
-def _tool_json(tool: Tool) -> _Object:
+def tool_json(tool: Tool) -> _Object:
+    """Return the JSON object of a tool, as the core has it."""
     return _present(
         name=tool.name,
         fields=[_field_json(field) for field in tool.arguments],

@@ -7,7 +7,8 @@ from itertools import product
 import pytest
 
 from tcc_certs.policy.core import Core
-from tcc_certs.policy.places import parts_of, policy_of
+from tcc_certs.policy.meaning import policy_of
+from tcc_certs.policy.places import parts_of
 from tcc_certs.policy.tables import letters_of, tabulate
 from tcc_compiler.names.compile import compile_source
 
