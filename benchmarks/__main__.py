@@ -33,7 +33,6 @@ TABLES = (
     "gate",
     "reasons",
     "sessions",
-    "proofs",
     "policies",
     "reading",
     "editor",

@@ -28,7 +28,7 @@ from benchmarks.family import Shape, shape
 from benchmarks.measure import head, machine, row
 from tcc.commands.report_command import of_ledger
 from tcc.editor import QuestionTime, Texts, diagnose, document_of, grammar_of, syntax_of
-from tcc.library.comparing import diff
+from tcc.library.plan_questions import diff
 from tcc.pages import page_bytes
 from tcc_certs.corecheck.check import check_core
 from tcc_certs.kernel import check

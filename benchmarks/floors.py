@@ -403,7 +403,7 @@ def lints() -> Iterator[Row]:
     """Lint and diff beside compiling, 10^5 states."""
     import tcc
     from benchmarks.family import TWELVE
-    from tcc.library.comparing import diff
+    from tcc.library.plan_questions import diff
 
     shape, options = TWELVE[2], {"max_states": 10**7}
     text = shape.text()

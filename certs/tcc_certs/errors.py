@@ -258,25 +258,6 @@ class Code(StrEnum):
     SESSION_DELEGATED = "S502"
     SESSION_SETTLED = "S503"
 
-    # T: proofs of exact questions.
-    PROOF_FORM = "T101"
-    PROOF_QUESTION = "T102"
-    PROOF_CORE = "T103"
-    PROOF_ARTIFACTS = "T104"
-    PROOF_START = "T201"
-    PROOF_STEPS = "T202"
-    PROOF_TARGET = "T203"
-    PROOF_RENAMING = "T204"
-    PROOF_ATOM = "T205"
-    PROOF_INTERVAL = "T206"
-    PROOF_REFUSED = "T207"
-    PROOF_FINISH = "T208"
-    PROOF_USES = "T209"
-    PROOF_SESSION = "T301"
-    PROOF_SHOWS = "T302"
-    PROOF_END = "T401"
-    PROOF_STUCK = "T402"
-
     # R: a gate's refusals of a call, an end or a value.
     UNKNOWN_TOOL = "R101"
     UNDECLARED_ARGUMENT = "R102"

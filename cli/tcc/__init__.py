@@ -21,11 +21,19 @@ if TYPE_CHECKING:
     from tcc.batches.making import BatchDone, batch
     from tcc.batches.validating import BatchValidation, validate_batch
     from tcc.describe import to_json
-    from tcc.library import Artifact, CompileError, check, compile_graph, format_text, load, save
-    from tcc.library.comparing import diff
-    from tcc.library.expecting import compile_file, compile_text
+    from tcc.library import (
+        Artifact,
+        CompileError,
+        check,
+        compile_file,
+        compile_graph,
+        compile_text,
+        format_text,
+        load,
+        save,
+    )
     from tcc.library.linting import Linted, lint
-    from tcc.library.plan_questions import Picked, Why, cheapest, sample, why
+    from tcc.library.plan_questions import Picked, Why, cheapest, diff, sample, why
     from tcc.library.proving import Proof, prove
     from tcc.library.running import estimate, predict, runs, search
     from tcc.library.validation import validate
@@ -95,17 +103,17 @@ _MODULES: Final = {
         "Artifact",
         "CompileError",
         "check",
+        "compile_file",
         "compile_graph",
+        "compile_text",
         "format_text",
         "load",
         "save",
     ),
     "tcc.describe": ("to_json",),
-    "tcc.library.expecting": ("compile_file", "compile_text"),
     "tcc.library.linting": ("Linted", "lint"),
     "tcc.library.proving": ("Proof", "prove"),
-    "tcc.library.plan_questions": ("Picked", "Why", "cheapest", "sample", "why"),
-    "tcc.library.comparing": ("diff",),
+    "tcc.library.plan_questions": ("Picked", "Why", "cheapest", "diff", "sample", "why"),
     "tcc.library.running": ("estimate", "predict", "runs", "search"),
     "tcc.library.validation": ("validate",),
     "tcc_runtime.account.account": ("Account",),

@@ -215,31 +215,6 @@ TEXTS: Mapping[Code, str] = {
     "ledger does not have.",
     Code.SESSION_SETTLED: "The outcome of a call differs between the child's ledger and the "
     "parent's.",
-    Code.PROOF_FORM: "A line of a proof is missing, has an unknown member, or is not a list "
-    "of numbers of the form that its position requires.",
-    Code.PROOF_QUESTION: "The question's text is no statement about the tools of its artifact.",
-    Code.PROOF_CORE: "The proof is about another grammar: the digest of its core is not that of "
-    "the artifact's.",
-    Code.PROOF_ARTIFACTS: "A proof of `--implies` needs two artifacts, every other proof "
-    "needs one.",
-    Code.PROOF_START: "The start is not among the states of the list.",
-    Code.PROOF_STEPS: "The number of steps of a state is not the number of calls to try "
-    "there: a step is missing, or there is one too many.",
-    Code.PROOF_TARGET: "A step does not lead to the state that it names: that state is "
-    "missing, or it is another one.",
-    Code.PROOF_RENAMING: "A step does not rename every remembered value, each to a different one.",
-    Code.PROOF_ATOM: "A step renames a value to one of another atom, although types tell the "
-    "two apart.",
-    Code.PROOF_INTERVAL: "The interval of a sum is too small: a step leaves it.",
-    Code.PROOF_REFUSED: "A listed state has a call that the other side may refuse.",
-    Code.PROOF_FINISH: "At a listed state the grammar may finish, and the other side may not.",
-    Code.PROOF_USES: "The proof does not cover every key that the question asks about, or "
-    "names a monitor that does not exist.",
-    Code.PROOF_SESSION: "The session of a proof has a call that the grammar does not let through.",
-    Code.PROOF_SHOWS: "The session of a proof does not show what the proof says.",
-    Code.PROOF_END: "A listed state has no way to an end, or its step does not certainly lead"
-    " nearer to one.",
-    Code.PROOF_STUCK: "A session could be finished at a state that is listed as one without end.",
     Code.UNKNOWN_TOOL: "The grammar has no tool of this name.",
     Code.UNDECLARED_ARGUMENT: "The tool has no parameter of this name, or the parameter is "
     "observed.",
@@ -290,7 +265,6 @@ _PAGES = {
     "P": "docs/spec/artifact.md",
     "L": "docs/spec/ledger.md",
     "S": "docs/spec/session.md",
-    "T": "docs/spec/proof.md",
     "Q": "docs/ranges.md",
     "A": "docs/adapters.md",
     "K": "docs/budgets.md",

@@ -182,10 +182,7 @@ def open_artifact(
         from tcc_compiler.options import Options
 
         options = replace(options or Options(), check=check_for_use)
-        begun = time.monotonic()
         compiled = files.compile_given(path, options, examples=examples)
-        if command not in ("prove", "why"):  # which ask just that, whatever is expected
-            compiled = within_time(compiled, path, options, begun)
         read.extend(source.path for source in compiled.sources.values() if source.path is not None)
         failed = compiled.artifact is None
         show_or_exit(compiled, command=command, output_format=_asked() if failed else "text")
@@ -197,22 +194,6 @@ def open_artifact(
         refuse(path, refusal)
     except OSError as error:
         raise click.ClickException(f"cannot read {path}: {error.strerror or error}") from None
-
-
-def within_time(compiled: Compiled, path: Path, options: Options, begun: float) -> Compiled:
-    """A compilation with its exact expectations held, within the time that is left."""
-    if compiled.artifact is None or not compiled.exacts:
-        return compiled
-    from tcc.library.expecting import held, out_of_time
-
-    left = options.timeout
-    if left is not None:
-        left = max(0.001, left - (time.monotonic() - begun))
-    try:
-        with at_most(left):
-            return held(compiled, Path() if path is files.STDIN else path.parent, left)
-    except OutOfTime:
-        return out_of_time(compiled)
 
 
 def require_artifact(path: Path) -> None:

@@ -11,8 +11,8 @@ tests are run on the package as it is: they have to pass, or what a mutant fails
 
 Of the validator (``replay/``, ``ledger``) there are many.  Those within a function are put in the
 place of the function's code, in a process that has collected and run the tests before it was
-forked; so are those of the kernel of proofs.  There only tests that enter the function are run, the
-ones that have seen the most mutants first, then the quickest.
+forked.  There only tests that enter the function are run, the ones that have seen the most mutants
+first, then the quickest.
 """
 
 from __future__ import annotations
@@ -56,18 +56,6 @@ REPLAYS: Suites = (
     ],
     ["forgery/test_privacy_forgeries.py", "forgery/test_account_forgeries.py"],
 )
-PROOFS: Suites = (
-    [
-        "exact/test_alone.py",
-        "exact/test_tried.py",
-        "exact/test_pairs.py",
-        "exact/test_values.py",
-    ],
-    ["exact/test_lists.py", "exact/test_forms.py"],
-    ["exact/test_later.py", "exact/test_fields.py", "exact/test_proofs.py"],
-    ["exact/test_brute.py", "exact/test_prove.py", "exact/test_hostile.py"],
-    ["exact/test_brute_later.py", "exact/test_mistakes.py"],
-)
 WHOLE = ("certs/test_upper.py", "certs/test_kernel.py")
 # By the beginning of a module's path: the tests that know it best, in suites, the quickest first.
 TESTS: Sequence[tuple[str, Suites]] = (
@@ -87,21 +75,6 @@ TESTS: Sequence[tuple[str, Suites]] = (
     ("formats/ledger", [["certs/test_ledger.py", "certs/test_ledger_forms.py", *REPLAYS[0]],
                         *REPLAYS[1:]]),
     ("replay/", REPLAYS),
-    ("proof/check", [["exact/test_check.py", "exact/test_proof_files.py", "exact/test_replay.py"],
-                     *PROOFS]),
-    ("proof/question", [["exact/test_question.py", "exact/test_forms.py"], *PROOFS]),
-    ("proof/lists", [["exact/test_elements.py"], *PROOFS]),
-    ("proof/fields", [["exact/test_check.py", "exact/test_fields.py"], *PROOFS]),
-    ("proof/replay", [["exact/test_sides.py"], ["exact/test_replay.py"], *PROOFS]),
-    ("proof/sides", [["exact/test_sides.py"], ["exact/test_replay.py"], *PROOFS]),
-    ("proof/states", [["exact/test_sides.py"], *PROOFS]),
-    ("proof/atoms", [["exact/test_atoms.py"], *PROOFS]),
-    ("proof/parts", [["exact/test_parts.py", "exact/test_pairs.py"], *PROOFS]),
-    ("proof/histories", [["exact/test_histories.py"], *PROOFS]),
-    ("proof/rules", [["exact/test_histories.py"], *PROOFS]),
-    ("proof/spoken", [["exact/test_spoken.py"], *PROOFS]),
-    ("proof/sums", [["exact/test_sums.py"], *PROOFS]),
-    ("proof/", PROOFS),
     ("core/", [["certs/test_core_later.py", "certs/test_core_places.py"],
                ["certs/test_core.py", "certs/test_corecheck_later.py"]]),
     ("", [["certs/test_core_places.py", "certs/test_core.py"]]),

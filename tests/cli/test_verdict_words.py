@@ -146,7 +146,6 @@ def test_the_kernel_alone(folder: Path, capfd: pytest.CaptureFixture[str], more:
     (folder / "t.ledger").write_bytes(ledger.replace(b'"gate"', b'"door"', 1) + b"x\n")
     for command in (
         ("check", "x.tcca"), ("check", "a.tcca", "--pin", "0" * 64),
-        ("check", "x.tcca", "--artifact", "a.tcca"),
         ("validate", "t.ledger", "--artifact", "a.tcca"),
         ("validate", "s.ledger", "--artifact", "c.tcca"),
         ("validate", "s.ledger", "--artifact", "a.tcca", "--pin", "0" * 64),

@@ -274,13 +274,3 @@ def test_a_core_says_what_is_learned_in_one_way(
     with pytest.raises(Rejected) as refusal:
         read_core(json.dumps(core, sort_keys=True, separators=(",", ":")).encode())
     assert (str(refusal.value.code), refusal.value.path) == ("C801", path)
-
-
-def test_another_source_makes_another_statement() -> None:
-    """What is left aside on both sides of a comparison has to be learned alike, too."""
-    from tcc_certs.proof.sides import forgetting
-
-    one = read_core(read_grammar_text(DESK + OWN).core or b"")
-    other = read_core(read_grammar_text((DESK + OWN).replace("find.owner or ", "")).core or b"")
-    assert forgetting(one, one).monitors == () and forgetting(one, one).lets == ()
-    assert forgetting(other, one).monitors == other.monitors != ()

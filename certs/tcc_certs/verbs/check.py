@@ -1,7 +1,4 @@
-"""``check A``: every certificate of an artifact, and with ``--core`` the plans of its core.
-
-``check PROOF --artifact A``: the proof of an exact question (docs/spec/proof.md).
-"""
+"""``check A``: every certificate of an artifact, and with ``--core`` the plans of its core."""
 
 from __future__ import annotations
 
@@ -18,13 +15,7 @@ VERB = "check"
 
 def add(parser: ArgumentParser) -> None:
     """The arguments of the verb."""
-    parser.add_argument("checked", type=Path, help="the artifact (.tcca), or a proof")
-    parser.add_argument(
-        "--artifact",
-        type=Path,
-        action="append",
-        help="of a proof: the artifact that it is about; a second time that of --implies",
-    )
+    parser.add_argument("checked", type=Path, help="the artifact (.tcca)")
     parser.add_argument(
         "--core", action="store_true", help="also show that the automaton is that of its core"
     )
@@ -40,13 +31,6 @@ def run(options: Namespace) -> VerbResult:
     Raises:
         OSError: the file cannot be read.
     """
-    if options.artifact:
-        from tcc_certs.proof.check import check_proof, proof_document, proof_lines, read_proof
-
-        about = [regular(path).read_bytes() for path in options.artifact]
-        proof = check_proof(read_proof(regular(options.checked)), about)
-        lines, found = proof_lines(proof), proof_document(proof)
-        return VerbResult(exit_code=proof.verdict, lines=lines, document=found)
     data = regular(options.checked).read_bytes()
     report = check_artifact(data, core=options.core, pin=options.pin, exact=options.exact)
     return VerbResult(

@@ -23,7 +23,6 @@ from tcc.library.second_checker import NoChecker
 from tcc.opening import require_artifact
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_certs.formats.artifact import read_artifact
-from tcc_certs.proof.check import check_proof, proof_document, proof_lines, read_proof
 from tcc_certs.report import VERDICTS, CheckReport
 
 if TYPE_CHECKING:
@@ -41,15 +40,6 @@ def _are_regular(
 @click.command("check")
 @click.argument(
     "artifacts", nargs=-1, type=options.GIVEN, callback=_are_regular, metavar="ARTIFACT..."
-)
-@click.option(
-    "--artifact",
-    "about",
-    multiple=True,
-    type=options.GIVEN,
-    callback=_are_regular,
-    metavar="ARTIFACT",
-    help="check a proof about this artifact; given twice, the second is OTHER of --implies",
 )
 @click.option(
     "--core", is_flag=True, help="also check the automaton against its core, by residuals"
@@ -78,7 +68,6 @@ def _are_regular(
 def command(
     ctx: click.Context,
     artifacts: tuple[Path, ...],
-    about: tuple[Path, ...],
     core: bool,
     source: Path | None,
     pin: bytes | None,
@@ -94,15 +83,9 @@ def command(
     --core also checks that the automaton is that of the grammar inside the artifact; --source that
     this grammar is the one in a file; --exact that nothing is relaxed: the automaton enforces every
     statement, and every count is exact. --locked compares artifacts with the pins that `tcc pin`
-    wrote. With --artifact, ARTIFACT is a proof about that artifact, written by `tcc prove -o`.
+    wrote.
     """
     shown = options.chosen(output_format, as_json)
-    if about:
-        if len(artifacts) != 1 or core or source or pin or exact or locked or kernel != "pure":
-            raise click.UsageError("--artifact is for one proof, and goes with --json alone", ctx)
-        for path in about:
-            require_artifact(path)
-        ctx.exit(_check_proof(artifacts[0], about, shown))
     for path in artifacts:
         require_artifact(path)
     if not artifacts and not locked:
@@ -129,27 +112,6 @@ def command(
         raise click.ClickException(f"cannot read {where}: {error.strerror or error}") from None
     _show(report, artifacts[0], shown)
     ctx.exit(report.verdict)
-
-
-def _check_proof(proof: Path, about: tuple[Path, ...], shown: str) -> int:
-    """Print the verdict on a proof."""
-    try:
-        data, given = read_proof(proof), [path.read_bytes() for path in about]
-    except OSError as error:
-        where = error.filename or proof
-        raise click.ClickException(f"cannot read {where}: {error.strerror or error}") from None
-    from tcc_runtime.process import collection_put_off  # here: an artifact needs none of it
-
-    with collection_put_off(True):  # states stay, and none of them is in a cycle
-        report = check_proof(data, given)
-    if shown == "json":
-        screen.print_document(proof_document(report))
-        return report.verdict
-    first, *rest = proof_lines(report)
-    (screen.good if report.verdict == CLEAN else screen.bad)(first)
-    for line in rest:
-        screen.say(f"  {line}")
-    return report.verdict
 
 
 def _show(report: CheckReport, artifact: Path, shown: str) -> None:

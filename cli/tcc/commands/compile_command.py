@@ -95,9 +95,7 @@ class _Job:
         """Compile, write and report; ends the command if there is no artifact."""
         started = time.perf_counter()
         with compile_line(quiet=self.shown != "text") as progress:
-            begun = time.monotonic()
             compiled = compile_given(self.grammar, replace(self.options, progress=progress))
-            compiled = opening.within_time(compiled, self.grammar, self.options, begun)
         see(compiled)
         opening.show_or_exit(
             compiled,

@@ -8,19 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
-from click.core import ParameterSource
 
 from tcc import screen
 from tcc.findings import print_found
 from tcc.library import plan_questions
-from tcc.library.comparing import Bounds, with_sessions
 from tcc.opening import OutOfTime, at_most, open_artifact, options_of, refuse
 from tcc.options import FORMATS, GIVEN, chosen, compile_options, is_regular_file, json_option
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_certs.errors import Code, Rejected
 from tcc_runtime.analysis.comparison import Comparison
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.exact.search import MAX_STATES
 
 if TYPE_CHECKING:
     from tcc_compiler.options import Options
@@ -63,8 +60,8 @@ def command(
     """Compare the plans of NEW with those of OLD; each is an artifact or a grammar.
 
     Reports the exact numbers of added and removed plans, with a shortest and a cheapest example,
-    and whether NEW lets a session through that OLD refuses, monitors and values included. Exit code
-    1: there is such a session, which is shown, or a gate makes calls in another way. 2: undecided.
+    and the statements, tools and fields that differ. Sessions are not compared (TCC491). Exit code
+    1: NEW may allow something that OLD refuses. 2: undecided.
     """
     shown = chosen(output_format, as_json)
     options = options_of(given)
@@ -75,15 +72,10 @@ def command(
             left = _with_what_is_left(options, begun)
             after = _opened(new, old, left)
             found = plan_questions.compare_written(before, after)
-            left = _with_what_is_left(options, begun)
     except OutOfTime:
         refuse(new, Rejected(Code.LIMIT, "diff", "an answer within --timeout", "more seconds"))
-    bounds = Bounds(
-        states=_states(ctx, options), seconds=left.timeout, at_most=at_most, over=(OutOfTime,)
-    )
-    found = with_sessions(found, before, after, bounds)
     broken = found.breaks(breaking)
-    code = _exit(found, broken, breaking)
+    code = _exit(found, broken)
     if shown == "json":
         screen.print_output(plan_questions.diff_output(found, broken))
     elif shown == "github":
@@ -117,17 +109,7 @@ def _opened(path: Path, beside: Path, options: Options) -> Artifact:
     )
 
 
-def _states(ctx: click.Context, options: Options) -> int:
-    """Limit on the states of a question about sessions: that of the options, if given."""
-    asked = ctx.get_parameter_source("max_states") not in (None, ParameterSource.DEFAULT)
-    return options.max_states if asked else MAX_STATES
-
-
-def _exit(found: Comparison, broken: bool, breaking: Literal["wider", "narrower"]) -> int:
+def _exit(found: Comparison, broken: bool) -> int:
     if broken:
         return FINDINGS
-    sessions = found.sessions
-    if sessions is None:
-        return DECLINED
-    left = sessions.open_added if breaking == "wider" else sessions.open_removed
-    return DECLINED if left else CLEAN
+    return DECLINED if found.verdict is None else CLEAN

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -70,9 +69,7 @@ def _test(
     sources: dict[str, Source] = {}
     worst = CLEAN
     for path in grammars:
-        begun, chosen_options = time.monotonic(), options_for(path)
-        compiled = compile_given(path, chosen_options)
-        compiled = opening.within_time(compiled, path, chosen_options, begun)
+        compiled = compile_given(path, options_for(path))
         see(compiled)
         if compiled.unmet:
             from tcc.library.plan_questions import with_reasons

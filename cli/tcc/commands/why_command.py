@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
-from click.core import ParameterSource
 
 from tcc import screen
-from tcc.library import CompileError
-from tcc.library.blaming import Barred, blame_sessions, blamed_output, undecided
 from tcc.library.plan_questions import Why, statement_line, why, why_output
-from tcc.library.proving import session_lines
-from tcc.opening import OutOfTime, at_most, open_artifact, options_of, refusing
+from tcc.library.proving import MISSING
+from tcc.opening import open_artifact, options_of, refusing
 from tcc.options import artifact_argument, compile_options, json_option
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_certs.core.enforced import shortened
-from tcc_runtime.analysis.statements import WrittenStatement
 from tcc_runtime.artifact.root import CallTextError
-from tcc_runtime.errors import SettingsError
-from tcc_runtime.exact.search import MAX_STATES
 
 if TYPE_CHECKING:
     from tcc_compiler.options import Options
@@ -58,9 +50,8 @@ def command(
     would be a plan; those of a grammar are shown as written, with their places. Exit code 1: PLAN
     is not allowed.
 
-    With --reachable or --finish: whether any session of a grammar ends in such a call, or can
-    finish, monitors included; if not, a smallest set of statements that together make it
-    impossible. Exit code 1: impossible. 2: undecided.
+    --reachable and --finish ask about all sessions, which this release cannot answer: the exit code
+    is 2 (TCC491).
     """
     asked = [plan is not None, reachable is not None, finish]
     if sum(asked) != 1:
@@ -69,7 +60,6 @@ def command(
         if prefix or every:
             raise click.UsageError("--prefix and --all are about PLAN", ctx)
         _of_sessions(ctx, artifact, reachable, options_of(given), as_json)
-        return
     opened = open_artifact(artifact, command="why", options=options_of(given))
     try:
         with refusing(artifact):
@@ -83,58 +73,24 @@ def command(
     ctx.exit(CLEAN if found.allowed else FINDINGS)
 
 
-_ENDS = {"possible": CLEAN, "impossible": FINDINGS, "undecided": DECLINED}
-
-
 def _of_sessions(
     ctx: click.Context, path: Path, reachable: str | None, options: Options, as_json: bool
-) -> None:
-    """Report which statements together make a call, or the end of a session, impossible."""
-    given = ctx.get_parameter_source("max_states") not in (None, ParameterSource.DEFAULT)
-    states = options.max_states if given else MAX_STATES
-    begun = time.monotonic()
-    artifact = open_artifact(path, command="why", options=options)
-    if options.timeout is not None:
-        left = max(0.001, options.timeout - (time.monotonic() - begun))
-        options = replace(options, timeout=left)
-    because: Sequence[WrittenStatement] = ()
-    try:
-        with at_most(None if options.timeout is None else options.timeout + 1):
-            found, because = blame_sessions(
-                artifact, path, options, reachable=reachable, max_states=states
-            )
-    except OutOfTime:
-        found = undecided("P507")
-    except SettingsError as error:
-        raise click.BadParameter(str(error), param_hint="ARTIFACT") from None
-    except CompileError as error:
-        raise click.BadParameter(str(error), param_hint="--reachable") from None
+) -> NoReturn:
+    """Say that the question is undecided, and end the command."""
+    open_artifact(path, command="why", options=options)
     if as_json:
-        screen.print_output(blamed_output(found, because, reachable))
+        from tcc.outputs import optional
+        from tcc.outputs.questions import WhySessionsOutput
+
+        output = WhySessionsOutput(
+            verdict="undecided", reachable=optional(reachable), missing=MISSING
+        )
+        screen.print_output(output)
     else:
-        _print_blamed(found, because, reachable)
-    ctx.exit(_ENDS[found.verdict])
-
-
-def _print_blamed(
-    found: Barred, written: Sequence[WrittenStatement], reachable: str | None
-) -> None:
-    what = "a session can finish" if reachable is None else f"a session ends in {reachable}"
-    if found.verdict == "possible":
-        screen.good(f"possible: {what}")
-        lines = [] if found.session is None else session_lines(found.session)
-        for number, line in enumerate(lines, 1):
-            screen.say(f"  {number}. {line}")
-        return
-    screen.bad(f"{found.verdict}: {what}")
-    rows: list[tuple[str, object]] = []
-    if found.verdict == "impossible":
-        lines = [statement_line(one) for one in written] or ["the plan and the limits on depth"]
-        rows += [("because" if at == 0 else "and", line) for at, line in enumerate(lines)]
-        if not found.smallest:
-            rows.append(("", "(fewer statements may be enough)"))
-    rows += [("undecided", f"{code}: tcc explain {code}") for code in found.codes]
-    screen.print_fields(rows)
+        what = "a session can finish" if reachable is None else f"a session has {reachable}"
+        screen.bad(f"undecided: {what}")
+        screen.say(f"  {MISSING}")
+    ctx.exit(DECLINED)
 
 
 def _print(found: Why, prefix: bool) -> None:

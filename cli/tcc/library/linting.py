@@ -7,7 +7,6 @@ docs/lint.md.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -154,7 +153,6 @@ class _Linting:
         self._options = options
         self._config = config
         self._timer = timer
-        self._begun = time.monotonic()
         self._made = LintFinding
         self.findings: list[LintFinding] = []
         self.undecided: list[Diagnostic] = []
@@ -206,9 +204,8 @@ class _Linting:
         unknown = set(lints.undecided_codes) | {code for code, _ in self.skipped}
         if artifact is not None:
             found += self._search(artifact, compiled)
-            found += self._monitors(artifact, found, unknown)
         else:
-            unknown |= {"TCC713", "TCC716"}
+            unknown |= {"TCC713"}
         head = 0 if front.program is None or front.program.grammar is None else (
             front.program.grammar.region.start
         )  # fmt: skip
@@ -216,38 +213,6 @@ class _Linting:
         self.findings += [item for item in found if not allowed.allows(item.diagnostic)]
         self.findings += allowed.findings(unknown)
         return None if artifact is None else artifact.manifest.root.hex()
-
-    def _monitors(
-        self, artifact: Artifact, found: Sequence[LintFinding], unknown: set[str]
-    ) -> Sequence[LintFinding]:
-        """TCC704 and TCC705 of what a gate holds, and TCC716."""
-        from tcc.library.monitor_lints import monitor_lints
-        from tcc_compiler.language.diagnostics import Diagnostic
-
-        source = next(iter(self._front.sources.values()))
-        told = {
-            (one.diagnostic.span.line, one.diagnostic.span.column)
-            for one in found
-            if one.diagnostic.span is not None
-            and one.diagnostic.span.file == source.name
-            and one.diagnostic.code in ("TCC704", "TCC705", "TCC706")
-        }
-        seconds = self._options.timeout
-        if seconds is not None:
-            seconds = max(0.001, seconds - (time.monotonic() - self._begun))
-        lints = monitor_lints(self._front, artifact, self._options, seconds, told)
-        for code, why in lints.undecided:
-            unknown.add(code)
-            self.undecided.append(
-                Diagnostic(
-                    code="TCC715",
-                    severity="warning",
-                    message=f"not decided: {code}: {why}",
-                    span=None,
-                    hint="`tcc prove` asks a question with more states; `tcc explain` says why",
-                )
-            )
-        return lints.findings
 
     def _search(self, artifact: Artifact, compiled: Compiled) -> list[LintFinding]:
         """TCC713, where a run with these options is predicted to be long."""

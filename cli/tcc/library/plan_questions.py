@@ -16,6 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from tcc.library import Given, artifact_of
+from tcc.library.proving import MISSING
 from tcc_certs.formats.codec import format_decimal
 from tcc_compiler.language.diagnostics import Diagnostic, Note
 from tcc_runtime.analysis.blame import Blame, blame
@@ -40,9 +41,23 @@ from tcc.findings import Place, ReportedFinding, command
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_certs.core.enforced import shortened
 from tcc_certs.errors import clip
-from tcc_runtime.analysis.comparison import CallChange, Comparison, SessionComparison, compare
+from tcc_runtime.analysis.comparison import CallChange, Comparison, compare
 from tcc_runtime.analysis.difference import OneSided
 from tcc_runtime.analysis.gate_changes import Change
+
+
+def diff(old: Given, new: Given) -> Comparison:
+    """Compare `new` with `old`: plans, exactly and without listing any, and all else.
+
+    Args:
+        old, new: artifacts, or files of artifacts or grammars.
+
+    Raises:
+        CompileError: a grammar was refused, or a limit was reached.
+        tcc_certs.errors.Rejected: an artifact is refused or declined.
+        OSError: a file cannot be read.
+    """
+    return compare_written(artifact_of(old), artifact_of(new))
 
 
 def compare_written(old: Artifact, new: Artifact) -> Comparison:
@@ -86,21 +101,10 @@ def diff_output(found: Comparison, breaking: bool) -> documents.DiffOutput:
             None if calls is None else [_amounts(amounts) for amounts in calls.amounts]
         ),
         reason=optional(None if found.reason is None else str(found.reason)),
-        sessions=optional(None if found.sessions is None else _sessions(found.sessions)),
+        sessions=documents.SessionChangesJson(
+            verdict=None, added=None, removed=None, missing=MISSING
+        ),
         breaking=breaking,
-    )
-
-
-def _sessions(found: SessionComparison) -> documents.SessionChangesJson:
-    from tcc.library.proving import session_json
-    from tcc.outputs import questions as documents
-
-    added, removed = (
-        None if one is None else session_json(one) for one in (found.added, found.removed)
-    )
-    codes = sorted({code for code, _ in found.open})
-    return documents.SessionChangesJson(
-        verdict=found.verdict, added=added, removed=removed, codes=codes
     )
 
 
@@ -201,36 +205,13 @@ def rows(found: Comparison) -> Iterator[tuple[str, str]]:
         ):
             if texts:
                 yield name, shortened(texts)
-    if found.sessions is not None:
-        yield from _session_rows(found.sessions)
+    yield "sessions", f"not compared: {MISSING}"
     for change in (*found.monitors, *found.opened, *found.members):
         what = "added" if change.old is None else "removed" if change.new is None else "changed"
         if change.of == "statement":
             what = {"added": "new", "removed": "gone"}[what]
         kind = _KINDS.get(change.of, change.of)
         yield f"{kind} {what}", f"{clip(change_text(change), _WIDEST)} ({change.sense})"
-
-
-_ENDED = {
-    "call": "the last call is not let through there",
-    "finish": "and then it may end, which it may not there",
-}
-
-
-def _session_rows(found: SessionComparison) -> Iterator[tuple[str, str]]:
-    """The verdict on sessions, and a shortest one of each side, a call a row."""
-    from tcc.library.proving import session_lines
-
-    yield "sessions", found.verdict or "undecided"
-    for name, session, other in (("added", found.added, "OLD"), ("removed", found.removed, "NEW")):
-        if session is None:
-            continue
-        lines = session_lines(session) or ["(no call)"]
-        for at, line in enumerate(lines, 1):
-            yield f"  {name} {at}" if session.calls else f"  {name}", clip(line, _WIDEST)
-        yield "", _ENDED[session.ends].replace("there", f"by {other}")
-    for code, why in found.open:
-        yield f"  {code}", why
 
 
 def _witness_rows(side: OneSided) -> Iterator[tuple[str, str]]:

@@ -2,36 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from msgspec import UNSET, Meta, UnsetType
 
 from tcc import outputs
-
-
-class SessionCallJson(outputs.DocumentPart, frozen=True, kw_only=True):
-    """A call of a session: its arguments, and its answer if the tool gives one.
-
-    Attributes:
-        at_ms: since the first call, where a statement has a span of time.
-    """
-
-    tool: str
-    arguments: dict[str, Any]
-    answer: dict[str, Any] | UnsetType = UNSET
-    at_ms: outputs.Whole | UnsetType = UNSET
-
-
-class SessionJson(outputs.DocumentPart, frozen=True, kw_only=True):
-    """A shortest session that decides a question.
-
-    Attributes:
-        given: what the session is given, where its grammar asks for that.
-    """
-
-    calls: list[SessionCallJson]
-    ends: Annotated[str, outputs.one_of("call", "finish", "stuck")]
-    given: dict[str, Any] | UnsetType = UNSET
 
 
 class WhyOutput(outputs.Output, frozen=True, kw_only=True):
@@ -50,33 +25,28 @@ class WhyOutput(outputs.Output, frozen=True, kw_only=True):
 
 
 class WhySessionsOutput(outputs.Output, frozen=True, kw_only=True):
-    """Whether a session ends in a call of a pattern, or can finish, and if not, why."""
+    """Whether some session has such a call, or can finish."""
 
     document: ClassVar[str] = "why"
-    verdict: Annotated[str, outputs.one_of("possible", "impossible", "undecided")]
+    verdict: Annotated[str, outputs.one_of("undecided")]
     reachable: str | UnsetType = UNSET
-    session: SessionJson | None
-    because: list[outputs.StatementJson]
-    smallest: bool
-    codes: list[str]
+    missing: str
 
 
 class QuestionJson(outputs.DocumentPart, frozen=True, kw_only=True):
-    """An exact question."""
+    """A question about all sessions."""
 
     kind: Annotated[str, outputs.one_of("statement", "reachable", "implies", "finishable")]
     text: str | UnsetType = UNSET
 
 
 class ProveOutput(outputs.Output, frozen=True, kw_only=True):
-    """The answer to an exact question."""
+    """The answer to a question about all sessions."""
 
     document: ClassVar[str] = "prove"
     question: QuestionJson
-    verdict: Annotated[str, outputs.one_of("proved", "refuted", "undecided")]
-    session: SessionJson | None
-    codes: list[str]
-    states: outputs.Whole
+    verdict: Annotated[str, outputs.one_of("undecided")]
+    missing: str
 
 
 class WitnessesJson(outputs.DocumentPart, frozen=True, kw_only=True):
@@ -153,12 +123,12 @@ class CallAmountsJson(outputs.DocumentPart, frozen=True, kw_only=True):
 
 
 class SessionChangesJson(outputs.DocumentPart, frozen=True, kw_only=True):
-    """The sessions that were added, and those that were removed: a shortest one of each."""
+    """The comparison of sessions: undecided, as `missing` says."""
 
-    verdict: Annotated[str, outputs.one_of("equal", "wider", "narrower", "incomparable")] | None
-    added: SessionJson | None
-    removed: SessionJson | None
-    codes: list[str]
+    verdict: None
+    added: None
+    removed: None
+    missing: str
 
 
 class DiffOutput(outputs.Output, frozen=True, kw_only=True):
@@ -179,7 +149,7 @@ class DiffOutput(outputs.Output, frozen=True, kw_only=True):
     members: list[MemberChangeJson]
     amounts: list[CallAmountsJson] | UnsetType = UNSET
     reason: str | UnsetType = UNSET
-    sessions: SessionChangesJson | UnsetType = UNSET
+    sessions: SessionChangesJson
     breaking: bool
 
 

@@ -24,7 +24,6 @@ from tcc_runtime.analysis.difference import OneSided, Plan, only_in
 from tcc_runtime.analysis.graph import PlanGraph, graph_of
 from tcc_runtime.analysis.statements import Written, WrittenStatement, statements_of
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.exact.writing import WitnessSession
 
 AMOUNTS: Final = ("cost", "price", "latency", "epsilon")
 
@@ -57,33 +56,6 @@ class Calls:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionComparison:
-    """The sessions of a new grammar against those of an old one, monitors included.
-
-    Attributes:
-        added, removed: a shortest session that only the new, or only the old, grammar has.
-        open_added, open_removed: why it is not known whether there is one: a code and its words.
-    """
-
-    added: WitnessSession | None
-    removed: WitnessSession | None
-    open_added: tuple[tuple[str, str], ...] = ()
-    open_removed: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def verdict(self) -> gate_changes.Sense | None:
-        """Verdict on the new grammar's sessions; None if a side is undecided."""
-        if self.open_added or self.open_removed:
-            return None
-        return _verdict(self.added is not None, self.removed is not None)
-
-    @property
-    def open(self) -> tuple[tuple[str, str], ...]:
-        """What is undecided on both sides: codes and words, each code once."""
-        return tuple(dict([*self.open_removed, *self.open_added]).items())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """A new artifact against an old one.
 
@@ -101,7 +73,6 @@ class Comparison:
             the new one does not have them; empty if calls or amounts are the reason.
         because_removed: the same for the new artifact and the shortest removed plan.
         reason: why only bounds are known; else None.
-        sessions: None if sessions were not compared.
     """
 
     verdict: gate_changes.Sense | None
@@ -117,30 +88,12 @@ class Comparison:
     because_added: tuple[WrittenStatement, ...] = ()
     because_removed: tuple[WrittenStatement, ...] = ()
     reason: Rejected | None = None
-    sessions: SessionComparison | None = None
-
-    @property
-    def guarded(self) -> tuple[gate_changes.Change, ...]:
-        """Changes that a gate acts on beyond sessions: how calls are made, what answers mean."""
-        return tuple(
-            [
-                change
-                for change in (*self.opened, *self.members)
-                if change.of in gate_changes.CARRIED
-                or change.of == "observed"
-                or (change.of not in gate_changes.IN_SESSIONS and change.sense == "incomparable")
-            ]
-        )
 
     def breaks(self, sense: Literal["wider", "narrower"] = "wider") -> bool:
-        """Whether the new artifact allows what the old one does not; ``narrower``: the reverse.
+        """Whether the new artifact may allow what the old one does not; ``narrower``: the reverse.
 
-        If sessions were compared, they decide, together with any change in what else a gate acts
-        on, whichever way it goes.  Otherwise the senses of the changes decide.
+        The senses of the changes decide.
         """
-        if self.sessions is not None:
-            found = self.sessions.added if sense == "wider" else self.sessions.removed
-            return found is not None or bool(self.guarded)
         broken: tuple[gate_changes.Sense, ...] = (sense, "incomparable")
         changes = (*self.monitors, *self.opened, *self.members)
         return self.plans in broken or any(

@@ -17,7 +17,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tcc_certs.errors import Code, Rejected
 from tcc_certs.session.machine import Outcome
 from tcc_runtime.errors import ResumeError, SettingsError
 from tcc_runtime.gate.permit import Permit, Ticket, Took
@@ -31,39 +30,14 @@ if TYPE_CHECKING:
 
 
 def require_proof(proof: bytes | str | Path | None, child: Artifact, parent: Artifact) -> None:
-    """Hold a child's artifact to the proof that it implies its parent's.
+    """Require a proof that all sessions of the child are sessions of the parent.
 
     Raises:
-        Rejected: T101 there is none, or it is no proof; T102 it is one of another question, or of
-            a refutation; T103 one of other artifacts; another T or D code: it does not hold.
-        SettingsError: an error of a tool means failure for the child, and not for the parent.
-        OSError: it cannot be read.
+        SettingsError: always: this release has no engine that proves it (TCC491).
     """
-    from tcc_certs.formats.container import write_container
-    from tcc_certs.proof.check import check_proof, read_proof
-
-    asked = "the proof of `tcc prove CHILD --implies PARENT -o PROOF`"
-    if proof is None:
-        raise Rejected(Code.PROOF_FORM, "proof", asked, "none")
-    data = proof if isinstance(proof, bytes) else read_proof(Path(proof))
-    artifacts = [write_container(one.file.columns) for one in (child, parent)]
-    found = check_proof(data, artifacts)
-    if found.question.get("kind", "implies") != "implies":
-        raise Rejected(Code.PROOF_QUESTION, "question.kind", "implies", found.question["kind"])
-    if found.finding is not None:
-        raise found.finding
-    if found.proof != "proved":
-        raise Rejected(Code.PROOF_QUESTION, "proof", "proved", found.proof)
-    above = {tool.name: tool for tool in parent.core.tools}
-    for tool in child.core.tools:
-        # Sessions do not have this: a failed call counts nothing, so the parent has to say it too.
-        beside = above.get(tool.name)
-        if tool.errors_failed and beside is not None and not beside.errors_failed:
-            expected = f"a tool {tool.name} whose errors mean failed"
-            raise SettingsError("parent", expected, "one whose errors mean nothing")
-        if beside is not None and tool.error_text not in (None, beside.error_text):
-            expected = f"a tool {tool.name} with the same texts of errors"
-            raise SettingsError("parent", expected, "one with others")
+    raise SettingsError(
+        "parent", "no parent, because this release cannot prove a delegation (TCC491)", "a parent"
+    )
 
 
 class Parent(Protocol):

@@ -26,7 +26,6 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     "Files that are written": outputs.OUTPUTS,
     "Pins, signatures and changes": outputs.CHECKS,
     "Runs": outputs.RUNS,
-    "Exact questions": outputs.EXACT,
 }
 CATALOGUE: Mapping[str, Entry] = {
     code: entry for section in SECTIONS.values() for code, entry in section.items()

@@ -115,16 +115,6 @@ LINTS: Mapping[str, Entry] = {
         "finding; the exit code is 2 if there is nothing else. Raise `--max-states` or\n"
         "`--timeout`.",
     ),
-    "TCC716": Entry(
-        "tool that can never be called",
-        "Plans have a call of this tool, and a gate refuses it in every session: some monitors\n"
-        "forbid what others require before it. `tcc prove G --reachable TOOL` asks for such a\n"
-        'session; `tcc prove G "never TOOL"` is proved. Remove one of the statements, or the\n'
-        "tool.",
-        _HEAD + "tool find(; id: text max 9) { cost 1 }\ntool pay(; id: text max 9) { cost 1 }\n"
-        "plan = (find | pay){1,3}\nrequire find before pay same id\n"
-        "forbid find before pay same id\n",
-    ),
     "TCC717": Entry(
         "errors of a counted tool",
         "`limit uses(..) <= n` counts calls of a tool that a server may answer with an error,\n"

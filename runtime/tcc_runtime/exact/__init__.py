@@ -1,1 +1,0 @@
-"""Exact questions about grammars with monitors: atoms of values, and the search over sessions."""

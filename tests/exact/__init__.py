@@ -1,1 +1,0 @@
-"""Exact questions against brute force: every session over listed values."""
