@@ -42,8 +42,8 @@ STATEMENTS = (
     "before pay require look", "before note require unused ask(yes = 1)", "after ask owe note",
     "before note require note", "before look require unused look(size = small)",
     "before look require no pay", "before pay require no ask(yes = 0)\nbefore ask(yes = 0) require no pay", "before note require no note since any - note",
-    "forbid look look(size = large) ask", "before ask(q = x) require no ask(q = x)",
-    "forbid pay look pay",
+    "before ask require no look(size = large) since any - look(size = large)", "before ask(q = x) require no ask(q = x)",
+    "before pay require no pay since any - (pay | look)",
 )  # fmt: skip
 
 

@@ -437,7 +437,10 @@ before go(to = b) require no come(how = badly)
 def test_errors_that_were_read_are_judged_alike(many: int) -> None:
     """They count as done for a forbid of two patterns; one of neighbours is declined."""
     rng, ledgers = random.Random(3), []
-    for text in (FORBIDDING, FORBIDDING + "forbid go(to = b) stay\n"):
+    for text in (
+        FORBIDDING,
+        FORBIDDING + "before stay require no go(to = b) since any - go(to = b)\n",
+    ):
         data = artifact_bytes(library.compile_text(text))
         checked = check(data)
         for _ in range(many):

@@ -32,9 +32,9 @@ plan = any{0,30}
 
 limit depth <= 30
 """
-METHODS = "require last get_user same user where every paid_by in seen.methods before book"
-PEOPLE = "require book where count(passengers) <= 2, every passengers as p (p.age? >= 18)"
-TIER = 'forbid last get_user same user where seen.tier = "silver" before cancel'
+METHODS = "before book require every paid_by(it in last(get_user(same user)).methods)"
+PEOPLE = "before book require count(passengers) <= 2 and every passengers(age = null or age >= 18)"
+TIER = "before cancel require no get_user(same user) or last(get_user(same user)).tier != silver"
 STATEMENTS = (METHODS, PEOPLE, TIER)
 GOOD = {
     "membership": "gold",

@@ -29,20 +29,21 @@ plan = any{0,30}
 
 limit depth <= 30
 """
-CANCEL = 'require last get_order same order where seen.status = "pending" before cancel'
-EACH = "require ask(answer=yes) same order where amount <= seen.amount before each refund"
-LIFTED = "forbid ask(answer=no) same order before refund unless ask(answer=yes) same order"
+CANCEL = "before cancel require last(get_order(same order)).status = pending"
+EACH = "before refund require unused ask(answer = yes, same order, this.amount <= amount)"
+LIFTED = "before refund require no ask(answer = no, same order) since ask(answer = yes, order = this.order)"
 STATEMENTS = [
     CANCEL,
     EACH,
     LIFTED,
-    'before cancel require reason? ~ "no.*"',
-    'limit count(refund | cancel where order != "a") per order <= 2 in session',
+    'before cancel require reason = null or reason ~ "no.*"',
+    'limit count((refund | cancel)(order != "a")) per order <= 2 in session',
     "limit sum(refund.amount) per order <= 1000 in session",
-    'require 2 note or get_order same order where order in ("a", "b") before cancel',
-    "forbid cancel with (refund | get_order) - get_order same order",
+    'before cancel require count(note) >= 2 or get_order(same order) and order = "a" | "b"',
+    "before cancel require no refund(same order)",
+    "before refund require no cancel(same order)",
     "after refund owe ask(answer = yes, same order)",
-    "forbid where 2 * amount + 1 > max(amount, 7.5) before refund",
+    "before refund require 2 * amount + 1 <= 7.5 or amount < 0",
 ]
 
 
@@ -115,7 +116,7 @@ def test_each_answer_serves_one_call(tmp_path: Path) -> None:
 
 
 def test_an_error_that_was_read_counts_for_forbid(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, "forbid refund before cancel unless note")
+    desk = Desk(tmp_path, "before cancel require no refund since note")
     desk.call("refund", "answered", order="x", amount=5)
     assert desk.code("cancel", order="x") == "R202"
     desk.call("note")

@@ -14,7 +14,7 @@ GRAMMAR = """grammar doors version "1"
 tool save(id: integer, size: number, note: text max 200, data: json max 4000,
     rows: list max 9 of (name: text max 200, no?: integer at "/place/no", day?: date or null))
 plan = save{0,99}
-require save where every rows as one (one.name != "none")
+before save require every rows(name != "none")
 """
 GIVEN: dict[str, Any] = {
     "id": 5, "size": 0.5, "note": "n", "data": {"a": [1, None]},

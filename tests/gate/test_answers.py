@@ -26,7 +26,7 @@ before sell {
 before send require last((look | deep)(same order)).state != null | good | bad
 limit depth <= 4
 """
-HELPED = "require last look(state=*) | deep(state=*) same order before send"
+HELPED = "before send require last((look | deep)(same order)).state != null | good | bad"
 
 
 class Answer(NamedTuple):
@@ -89,7 +89,9 @@ def test_an_owner_who_says_no_values_leaves_them_unknown() -> None:
     listed = tcc.Gate(grammars.artifact(DESK))
     opened = tcc.Gate(
         grammars.artifact(
-            DESK.replace("state?: good | bad | *; ", "; ", 1).replace("look(state=*) | ", "")
+            DESK.replace("state?: good | bad | *, ", "", 1).replace(
+                "last((look | deep)(same order)).state", "last(deep(same order)).state"
+            )
         )
     )
     for gate in (listed, opened):

@@ -148,7 +148,13 @@ def test_a_million_decisions(kind: str) -> None:
     ("plan", "because"),
     [
         ("t x | y t(r=a) x", [("strict", "strict t")]),
-        ("t x | y (t(r=a) x | t(r=b) y)", [("strict", "strict t"), ("forbid", "forbid t(r=b) y")]),
+        (
+            "t x | y (t(r=a) x | t(r=b) y)",
+            [
+                ("strict", "strict t"),
+                ("require", "before y require no t(r = b) since any - t(r = b)"),
+            ],
+        ),
         ("t x | y x", [("plan", "plan")]),
         ("t x | y x x x x t x", [("plan", "plan")]),
         ("t x | y x | y t x x x x", [("limit", "limit depth <= 5")]),
@@ -159,7 +165,8 @@ def test_a_refusal_beside_a_strict_tool_blames_what_forbids_it(
 ) -> None:
     text = (
         'grammar g version "1"\ntool t gives (r: a | b) { strict }\ntool x\ntool y\n'
-        f"plan = {plan} | y\nlimit depth <= 5\nforbid t(r=b) y"
+        f"plan = {plan} | y\nlimit depth <= 5\n"
+        "before y require no t(r = b) since any - t(r = b)"
     )
     gate = Gate(tcc.compile_text(text))
     with gate.call("y") as permit:

@@ -31,7 +31,9 @@ tool send(id: text)
 limit depth <= 12
 before send require last(read(same id)).state = "ok"
 """
-FORBID = TEXT.replace("require last read same id where", "forbid last read same id where")
+FORBID = TEXT.replace(
+    "require last(read(same id)).state = ", "require last(read(same id)).state != "
+)
 
 
 class Told(str):

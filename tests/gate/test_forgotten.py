@@ -24,11 +24,11 @@ limit depth <= 9
 """
 
 
-@pytest.mark.parametrize("where", ["session.w in seen.m", "y in seen.m", "y > seen.n"])
+@pytest.mark.parametrize("where", ["session.w in m", "this.y in m", "this.y > n"])
 def test_a_value_that_is_not_known_is_in_no_list_of_a_call_that_failed(
     where: str, tmp_path: Path
 ) -> None:
-    made = tcc.compile_text(f"{AFTER}forbid a where {where} before c\n")
+    made = tcc.compile_text(f"{AFTER}before c require no a({where})\n")
     path = tmp_path / "s.session"
     with tcc.Gate(made, ledger=path, key=bytes(32)) as gate:
         with gate.call("a", {}) as permit:

@@ -143,11 +143,11 @@ def test_a_call_waits_for_an_outcome_that_may_tell(artifact: Any) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "require see same status = session.first before act",
-        "require last see same status = session.first before act",
-        "require see where seen.status = session.first before act",
-        "require see where seen.status = session.first, seen.at >= 1 before act",
-        "require see same status = session.first where seen.at >= 1 before act",
+        "before act require see(status = session.first)",
+        "before act require last(see).status = session.first",
+        "before act require count(see(status = session.first)) >= 1",
+        "before act require see(status = session.first, at >= 1)",
+        "before act require last(see(status = session.first, at >= 1)) != null",
     ],
 )
 def test_two_values_that_nobody_listed_are_not_surely_one(statement: str) -> None:
@@ -160,7 +160,7 @@ def test_two_values_that_nobody_listed_are_not_surely_one(statement: str) -> Non
 
 
 def test_what_is_owed_is_not_paid_by_a_value_that_nobody_listed() -> None:
-    artifact = grammars.artifact(ODD + "require see after act same status = session.first")
+    artifact = grammars.artifact(ODD + "after act owe see(status = session.first)")
     for told, due in (("odd", False), ("open", True)):
         with opened(artifact) as gate:
             call(gate, "look", {"status": told})

@@ -38,7 +38,7 @@ let order_of(o) = last(get_order(order = o))
 let leg(n) = last((search.rows | scan.rows)(number = n))
 limit depth <= 40
 """
-OWNER = "before book require order(order).owner = by"
+OWNER = "before book require order_of(order).owner = by"
 FREE = 'before book require leg(flight).state = "free"'
 BOOK = {"flight": "f1", "order": "a", "by": "ann"}
 
@@ -79,12 +79,12 @@ class Desk:
 
 
 def test_a_statement_looks_at_the_calls_that_it_looks_up_or_learns_from() -> None:
-    tools = TOOLS.replace("plan =", "let day = search.of\nplan =")
+    tools = TOOLS.replace("let order_of", "given day from search.of\nlet order_of")
     texts = (
         OWNER,
         FREE,
         "before book require by = session.day",
-        "require search where seen.day = by before book",
+        "before book require search(day = this.by)",
     )
     artifact = tcc.compile_text(tools + "\n".join(texts))
     machine = policy_of(artifact).machine
@@ -172,9 +172,7 @@ def test_an_answer_that_comes_late_is_at_its_place(tmp_path: Path) -> None:
 
 
 def test_a_field_of_the_call_that_a_row_is_of(tmp_path: Path) -> None:
-    tools = TOOLS.replace(
-        "let leg(number) = search.rows | scan.rows", "let leg(number) = search.rows"
-    )
+    tools = TOOLS.replace("(search.rows | scan.rows)(number = n)", "search.rows(number = n)")
     desk = Desk(tmp_path, 'before book require leg(flight).day = "mon"', tools=tools)
     desk.call("search", legs(("f1", "free")), day="mon")
     desk.call("search", legs(("f2", "free")), day="tue")
@@ -183,8 +181,8 @@ def test_a_field_of_the_call_that_a_row_is_of(tmp_path: Path) -> None:
 
 def test_two_earlier_calls_are_joined(tmp_path: Path) -> None:
     statement = (
-        'require last get_order same order where leg(seen.owner).state = "free", '
-        'count(owners ~ "f.") <= 9 before book'
+        'before book require leg(last(get_order(same order)).owner).state = "free" '
+        'and count(owners(it ~ "f.")) <= 9'
     )
     tools = TOOLS.replace("by: text max 20)", "by: text max 20, owners?: list of text)")
     desk = Desk(tmp_path, statement.replace("count(owners", "count(owners"), tools=tools)
@@ -197,9 +195,7 @@ def test_two_earlier_calls_are_joined(tmp_path: Path) -> None:
 
 def test_every_element_is_looked_up(tmp_path: Path) -> None:
     tools = TOOLS.replace("flight: text max 9,", "flights: list of text max 9,")
-    desk = Desk(
-        tmp_path, 'require book where every flights as f (leg(f).state = "free")', tools=tools
-    )
+    desk = Desk(tmp_path, 'before book require every flights(leg(it).state = "free")', tools=tools)
 
     def code(*flights: str) -> str | None:
         given = {"flights": list(flights), "order": "a", "by": "ann"}
@@ -213,8 +209,8 @@ def test_every_element_is_looked_up(tmp_path: Path) -> None:
 
 def test_what_a_forbid_looks_up_counts_errors_that_were_read(tmp_path: Path) -> None:
     for statement in (
-        "forbid where order(order).total >= 100 before book",
-        "forbid scan where order(order).total >= 100 before book",
+        "before book require order_of(order).total < 100",
+        "before book require no scan or order_of(order).total < 100",
     ):
         (tmp_path / statement[7:11]).mkdir()
         desk = Desk(tmp_path / statement[7:11], statement)
@@ -238,7 +234,7 @@ def test_a_key_that_is_looked_up_counts_errors_whatever_its_field_is_called(
     key: str, order: str, tmp_path: Path
 ) -> None:
     tools = TOOLS.replace("tool scan", f"tool lock({key}: text max 20)\ntool scan")
-    statement = f"forbid lock {order} book same {key} = order(order).owner"
+    statement = f"before book require no lock({key} = order_of(this.order).owner)"
     desk = Desk(tmp_path, statement, tools=tools)
     desk.call("get_order", {"owner": "ann", "total": 5}, order="a")
     desk.call("lock", {}, **{key: "bob"})
@@ -250,7 +246,7 @@ def test_a_key_that_is_looked_up_counts_errors_whatever_its_field_is_called(
 
 
 def test_a_limit_counts_what_was_looked_up_before_each_call(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, 'limit uses(book(order(order).owner = "ann")) <= 1')
+    desk = Desk(tmp_path, 'limit uses(book(order_of(order).owner = "ann")) <= 1')
     desk.call("book", {}, **BOOK)  # may have been ann's
     assert desk.code() == "R202"
     desk.call("get_order", {"owner": "bob", "total": 5}, order="a")
@@ -267,7 +263,7 @@ def test_a_limit_counts_what_was_looked_up_before_each_call(tmp_path: Path) -> N
 def test_a_key_that_is_left_out_may_be_any(tmp_path: Path) -> None:
     tools = TOOLS.replace("let order(order) = get_order", "let order(order, part) = get_order")
     tools = tools.replace("by: text max 20)", "by: text max 20, part: text max 9)")
-    desk = Desk(tmp_path, "before book require order(order, part).owner = by", tools=tools)
+    desk = Desk(tmp_path, "before book require order_of(order, part).owner = by", tools=tools)
     desk.call("get_order", {"owner": "ann", "total": 5}, order="a", part="x")
     assert (desk.code(part="x"), desk.code(part="y")) == (None, "R202")
     desk.call("get_order", {"owner": "ann", "total": 5}, order="b")
@@ -359,7 +355,7 @@ def test_a_ledger_has_what_is_looked_up_and_no_more(tmp_path: Path) -> None:
 # The core.
 
 
-@pytest.mark.parametrize("text", [OWNER, FREE, "limit uses(book) per order(order).owner <= 2"])
+@pytest.mark.parametrize("text", [OWNER, FREE, "limit uses(book) per order_of(order).owner <= 2"])
 def test_the_text_of_a_statement_is_the_statement(text: str) -> None:
     core = read_core(read_grammar_text(TOOLS + text).core or b"")
     (monitor,) = core.monitors
@@ -448,10 +444,10 @@ def test_a_core_says_it_in_one_way(change: Any, code: str, path: str) -> None:
         ("let x(number, number) = search.rows", "TCC211"),
         ("let order = get_order.owner", "TCC201"),
         ("before book require none(flight).state = by", "TCC204"),
-        ("before book require order(flight, by).owner = by", "TCC225"),
-        ("before book require order(5).owner = by", "TCC225"),
-        ("before book require order(order).day = by", "TCC204"),
-        ("before book require order(order).total = by", "TCC225"),
+        ("before book require order_of(flight, by).owner = by", "TCC225"),
+        ("before book require order_of(5).owner = by", "TCC225"),
+        ("before book require order_of(order).day = by", "TCC204"),
+        ("before book require order_of(order).total = by", "TCC225"),
         ("before book require leg(flight).of = by", "TCC204"),
         ("before book require session.order = by", "TCC204"),
     ],
@@ -499,7 +495,7 @@ def test_a_decision_takes_the_same_after_many_calls(tmp_path: Path) -> None:
 
 
 def test_an_argument_of_a_call_whose_outcome_is_not_known_is_not_known(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, 'before book require order(order).part = "x"')
+    desk = Desk(tmp_path, 'before book require order_of(order).part = "x"')
     seq = desk.call("get_order", "unknown", order="a", part="x")
     assert desk.code() == "R202"
     desk.gate.resolve(seq, "done", observed={"owner": "ann", "total": 5})
@@ -507,8 +503,8 @@ def test_an_argument_of_a_call_whose_outcome_is_not_known_is_not_known(tmp_path:
 
 
 def test_a_look_up_of_an_earlier_call_is_of_the_calls_before_it(tmp_path: Path) -> None:
-    tools = TOOLS.replace("plan = any*", "tool pay(who: text max 20)\nplan = any*")
-    desk = Desk(tmp_path, "forbid pay with book same who = order(order).owner", tools=tools)
+    tools = TOOLS.replace("limit depth", "tool pay(who: text max 20)\nlimit depth")
+    desk = Desk(tmp_path, "forbid pay with book same who = order_of(order).owner", tools=tools)
     desk.call("get_order", {"owner": "ann", "total": 5}, order="a")
     desk.call("book", {}, **BOOK)
     desk.call("get_order", {"owner": "bob", "total": 5}, order="a")

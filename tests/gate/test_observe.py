@@ -130,7 +130,7 @@ def test_a_call_that_failed_is_logged_as_any_outcome(caplog: pytest.LogCaptureFi
 
 def test_nothing_is_imported_for_nobody() -> None:
     code = (
-        "import sys, tcc; a = tcc.compile_text('grammar g version \"1\" tool a plan = a')\n"
+        "import sys, tcc; a = tcc.compile_text('grammar g version \"1\"\\ntool a\\nplan = a')\n"
         "g = tcc.Gate(a)\nwith g.call('a') as p: p.done()\n"
         "print([m for m in sys.modules if m.startswith('opentelemetry')])"
     )

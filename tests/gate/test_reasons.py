@@ -377,10 +377,8 @@ def test_past_the_bound_nobody_is_blamed(name: str, monkeypatch: pytest.MonkeyPa
 
 def test_of_an_end_all_that_do_not_let_it_are_named() -> None:
     """Counters that multiply; of an end each statement speaks by itself."""
-    tools = " ".join(f"tool t{at}" for at in range(12))
-    texts = [
-        f"finally require count(t{at}) >= 4\nrequire t{at} after t{at - 1}" for at in range(1, 12)
-    ]
+    tools = "\n".join(f"tool t{at}" for at in range(12))
+    texts = [f"finally require count(t{at}) >= 4\nafter t{at - 1} owe t{at}" for at in range(1, 12)]
     text = f"{HEAD}{tools}\nplan = any{{0,44}}\n" + "\n".join(texts)
     core = tcc.compile_text(HEAD + tools + "\nplan = any{0,44}").core
     assert len(core.calls) == 12

@@ -101,7 +101,7 @@ def test_the_type_that_is_told_is_the_type(name: str) -> None:
 
 # Statements.
 
-OPEN = 'last find same order where seen.status = "open", seen.owner = session.user'
+OPEN = "last(find(same order)).status = open and last(find(same order)).owner = session.user"
 
 
 def find(of: tcc.Gate, order: str, status: str, owner: str) -> None:
@@ -113,18 +113,21 @@ def test_a_require_names_the_relations_that_failed_and_what_would_do() -> None:
     with gate(f"before act require {OPEN}") as of:
         assert because(of, "act", order="x", sum=1) == {"remedy": "find"}  # the automaton's part
         find(of, "x", "closed", "ann")
-        failed = {"relation": 'seen.status = "open"', "remedy": OPEN}
+        failed = {"relation": "last(find(same order)).status = open", "remedy": OPEN}
         assert because(of, "act", order="x", sum=1) == failed
         assert because(of, "act", order="y", sum=1) == {"remedy": OPEN}
         decision = of.check("act", {"order": "x", "sum": 1})
         find(of, "x", "open", "bob")
-        assert because(of, "act", order="x", sum=1)["relation"] == "seen.owner = session.user"
+        assert (
+            because(of, "act", order="x", sum=1)["relation"]
+            == "last(find(same order)).owner = session.user"
+        )
         # What is told is of the session as it was decided on.
-        assert decision.because[0]["relation"] == 'seen.status = "open"'
+        assert decision.because[0]["relation"] == "last(find(same order)).status = open"
 
 
 def test_of_several_alternatives_the_nearest_is_told() -> None:
-    text = f"require {OPEN} or where sum <= 50 before act"
+    text = f"before act require ({OPEN}) or sum <= 50"
     with gate(text) as of:
         find(of, "x", "closed", "bob")
         assert because(of, "act", order="x", sum=51)["relation"] == "sum <= 50"
@@ -137,11 +140,11 @@ def test_a_relation_about_the_call_itself() -> None:
 
 
 def test_a_forbid_names_the_relations_that_stand_against_the_call() -> None:
-    text = 'forbid find where seen.owner != session.user before act unless note(size="small")'
+    text = "before act require no find(owner != session.user) or note(size = small)"
     with gate(text) as of:
         find(of, "x", "open", "bob")
         told = because(of, "act", order="x", sum=1)
-        assert told == {"relation": "seen.owner != session.user", "remedy": "note(size=small)"}
+        assert told == {"relation": "no find(owner != session.user)", "remedy": "note(size=small)"}
     with gate("before act require no find") as of:
         find(of, "x", "open", "bob")
         assert because(of, "act", order="x", sum=1) == {}

@@ -18,7 +18,7 @@ from tests.langchain.world import ASKED, SHOP, Scripted, World, called
 
 THREAD: Any = {"configurable": {"thread_id": "1"}}
 LOOSE = SHOP.replace("plan = look refund?", "plan = look{1,3} (refund look){0,2}").replace(
-    "limit uses(delete)", "limit sum(refund.amount) <= 600\nlimit uses(delete)"
+    "limit count(delete)", "limit sum(refund.amount) <= 600\nlimit count(delete)"
 )
 
 

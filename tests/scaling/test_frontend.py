@@ -213,7 +213,7 @@ def test_the_decoding_of_a_core_and_the_last_check_count_too():
 
 def test_limits_times_calls_are_by_the_clock():
     n = 300
-    text = _tools(n) + "".join(f"limit uses(t{i}) <= {1 + i % 3}\n" for i in range(n))
+    text = _tools(n) + "".join(f"limit count(t{i}) <= {1 + i % 3}\n" for i in range(n))
     front = read_grammar_text(text + "plan = t0")
     assert front.core is not None
     core = core_of(decode_core(front.core))

@@ -14,7 +14,7 @@ END = "limit depth <= 4\n"
 MOST = 1 << 17
 _WORDS = """
 ( ) { } , : | = + - * ? & -> .. <= >= == grammar tool rule plan limit require forbid accept
-expect any when before with a b c cost depth uses 1 0.5 2..9 c(k=1) a{0,9} {3} {2,} "x"
+expect any when before owe since a b c cost depth count 1 0.5 2..9 c(k=1) a{0,9} {3} {2,} "x"
 """
 
 
@@ -122,11 +122,12 @@ def many_statements(rng: Random, size: int) -> str:
         lines.append(
             rng.choice(
                 (
-                    f"require t(k={one}) {rng.choice(('before', 'after'))} t(k={other})\n",
-                    f"forbid t(k={one}) t(k={other})\n",
-                    f"forbid t(k={one}) with t(k={other})\n",
-                    f"limit uses(t(k={one})) <= {other}\n",
-                    f"limit uses(t(k={both})) >= 0\n",
+                    f"before t(k={other}) require t(k={one})\n",
+                    f"after t(k={other}) owe t(k={one})\n",
+                    f"before t(k={other}) require no t(k={one}) since any - t(k={one})\n",
+                    f"before t(k={other}) require no t(k={one})\n",
+                    f"limit count(t(k={one})) <= {other}\n",
+                    f"finally require count(t(k={both})) >= 0\n",
                     f"accept t(k={one}) t(k={other})\nreject u\n",
                     f"expect plans >= {at}\n",
                 )
@@ -170,9 +171,9 @@ def long_sum(rng: Random, size: int) -> str:
 
 
 def long_examples(rng: Random, size: int) -> str:
-    """An example, or a forbidden run of calls, of very many calls."""
+    """An example of very many calls."""
     word = " ".join(rng.choice(("a", "b", "c", "c(k=2)")) for _ in range(size // 3))
-    kind = rng.choice(("accept", "reject", "forbid"))
+    kind = rng.choice(("accept", "reject"))
     return f"{HEAD}{TOOLS}plan = any*\n{END}{kind} {word}\n"
 
 

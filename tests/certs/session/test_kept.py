@@ -30,7 +30,7 @@ tool send(at: text max 9, by: text max 9, size: number 0 .. 9)
 
 limit depth <= 400
 """
-FORBID = "forbid read same at where seen.by != by, seen.size > size before send"
+FORBID = "before send require no read(same at, by != this.by, size > this.size)"
 
 
 def session(folder: Path | None, *statements: str, clock: Any = None) -> tcc.Gate:
@@ -76,20 +76,20 @@ def test_no_refusal_where_as_many_are_looked_at_as_there_are() -> None:
 
 
 def test_a_statement_that_surely_refuses_is_named_before_one_that_may() -> None:
-    with session(None, FORBID, "forbid where size > 5 before send") as gate:
+    with session(None, FORBID, "before send require size <= 5") as gate:
         read(gate, MOST_KEPT + 1)
         assert (code(gate), code(gate, size=6)) == ("R207", "R202")
 
 
 def test_an_order_alone_is_decided_by_all_calls() -> None:
-    with session(None, "forbid read same at where seen.size > size before send") as gate:
+    with session(None, "before send require no read(same at, size > this.size)") as gate:
         read(gate, 3 * MOST_KEPT)
         assert (code(gate, size=4), code(gate, size=5)) == ("R202", None)
 
 
 def test_calls_before_the_window_are_none() -> None:
     now = [0]
-    within = FORBID.replace(" before", " within 1 m before")
+    within = FORBID + " within 1 m"
     with session(None, within, clock=lambda: now[0]) as gate:
         read(gate, 1, by="b")
         now[0] = 60_001
@@ -100,7 +100,7 @@ def test_calls_before_the_window_are_none() -> None:
 
 
 def test_no_older_call_helps_a_require() -> None:
-    statement = "require read same at where seen.by != by, seen.size > size before send"
+    statement = "before send require read(same at, by != this.by, size > this.size)"
     with session(None, statement) as gate:
         read(gate, 1, by="b")
         read(gate, MOST_KEPT - 1)
@@ -112,7 +112,7 @@ def test_no_older_call_helps_a_require() -> None:
 @pytest.mark.parametrize("count", [2, 40, 90])
 def test_so_many_calls_are_counted(count: int) -> None:
     """A count over 64 was met by nothing."""
-    with session(None, f"require {count} read same at before send") as gate:
+    with session(None, f"before send require count(read(same at)) >= {count}") as gate:
         read(gate, count - 1)
         assert code(gate) == "R202"
         read(gate, 1)
@@ -120,7 +120,7 @@ def test_so_many_calls_are_counted(count: int) -> None:
 
 
 def test_an_unless_lifts_what_came_before_it() -> None:
-    with session(None, FORBID + " unless ask same at") as gate:
+    with session(None, FORBID + " since ask(at = this.at)") as gate:
         read(gate, 30, by="b")
         call(gate, "ask", at="x")
         read(gate, 30)

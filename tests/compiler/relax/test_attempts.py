@@ -101,7 +101,7 @@ def test_depth_goes_where_price_is_enough() -> None:
 
 def test_requires_and_forbids_are_relaxed_and_named() -> None:
     tools = "".join(f"tool t{i}\n" for i in range(16))
-    requires = "".join(f"require t{2 * i} before t{2 * i + 1}\n" for i in range(8))
+    requires = "".join(f"before t{2 * i + 1} require t{2 * i}\n" for i in range(8))
     found = compiled(tools + requires + "limit depth <= 12\n", max_states=600)
     assert found.artifact is not None
     named = check(found.artifact).file.manifest.relaxed
