@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from tcc_certs.core.model import Core
+from tcc_certs.policy.core import Core
 from tcc_compiler.automata.letters import Letters, answers_of, possible_answers
 from tcc_compiler.automata.minimise import minimise
 from tcc_compiler.automata.table import Edges, Machine, Table, trim

@@ -1,12 +1,13 @@
 """Letters: the coarsest classes of calls that no statement of the core distinguishes.
 
-Two calls have the same letter if they belong to the same patterns (of those in use) and the same
-`uses` limits, have the same signature, and add equal amounts to each sum that a limit bounds. Calls
-of a strict tool also need answers of the same letters: then both stay or both go.
-Automata read letters; calls return when the artifact is written: `CallEdges` turns edges over
-letters into edges over calls, for some states at a time, since they may be very many.
-Specification: docs/spec/core.md, sections 2, 4 and 5.
-Cost: linear in the calls, the expressions and the members of the patterns; in the edges over calls.
+Two calls have the same letter if they belong to the same patterns (of those in use), have the same
+signature, have the same class in each table of a statement, and add equal amounts to each sum that
+a statement bounds.  Calls of a strict tool also need answers of the same letters: then both stay or
+both go.  Automata read letters; calls return when the artifact is written: `CallEdges` turns edges
+over letters into edges over calls, for some states at a time, since they may be very many.
+Specification: docs/spec/core.md, section 5; docs/spec/artifact.md.
+Cost: linear in the calls for each statement; in the expressions and the members of the patterns; in
+the edges over calls.
 """
 
 from __future__ import annotations
@@ -18,16 +19,17 @@ from itertools import pairwise
 
 import numpy as np
 
-from tcc_certs.core import model
-from tcc_certs.formats.codec import nano_of
 from tcc_certs.limits import MAX_CALLS
+from tcc_certs.policy import plans
+from tcc_certs.policy.core import Core, Tool
 from tcc_certs.policy.expressions import parts, walk
+from tcc_certs.policy.places import StatementPart
 from tcc_compiler.automata.table import Ints, Numbers, Table, spread, starts
 from tcc_compiler.frozen import frozen
 from tcc_compiler.resources import Guard
 
 
-@frozen
+@frozen(eq=False)
 class Letters:
     """The letters of a core, numbered by their first call.
 
@@ -36,46 +38,62 @@ class Letters:
         letter: [calls], the letter of each call.
         patterns: [patterns of the core], the letters of each pattern, increasing; of a pattern that
             is not used, the letters with at least one call of it.
+        statements: the statements that automata over these letters have to hold.
     """
 
     calls: tuple[tuple[int, ...], ...]
     letter: tuple[int, ...]
     patterns: tuple[tuple[int, ...], ...]
-
-    def of(self, calls: model.CallSet) -> frozenset[int]:
-        """The letters of a call set that is a union of letters."""
-        return frozenset(self.letter[call] for call in model.members(calls))
+    statements: tuple[StatementPart, ...]
 
 
-def partition(core: model.Core) -> Letters:
-    """The letters of `core`."""
+def partition(core: Core, statements: Sequence[StatementPart]) -> Letters:
+    """The letters of the plans of `core` that `statements` restrict."""
     classes = [0] * len(core.calls)
-    for calls in _sets(core):
-        _split(classes, ((call, True) for call in model.members(calls)))
+    for calls in _used_sets(core):
+        _split(classes, ((call, True) for call in plans.members(calls)))
     if core.start is not None:
         ends = [(core.tools[call.tool].takes, core.tools[call.tool].gives) for call in core.calls]
         _split(classes, enumerate(ends))
-    _split_sums(core, classes)
+    classes = _split_statements(classes, statements)
     _split_answers(core, classes)
-    return _number(core, classes)
+    return _number(core, classes, tuple(statements))
 
 
-def _split_sums(core: model.Core, classes: list[int]) -> None:
-    """Part the calls by what they add to each sum that is limited."""
-    added = [limit for limit in core.limits if limit.kind not in ("depth", "uses")]
-    sums = {(limit.kind, limit.parameter): limit for limit in added}
-    owned: dict[int, list[int]] = {limit.parameter[0]: [] for limit in added if limit.parameter}
-    for number, call in enumerate(core.calls):
-        if call.tool in owned:
-            owned[call.tool].append(number)
-    for (_, parameter), limit in sums.items():
-        chosen = range(len(core.calls)) if parameter is None else owned[parameter[0]]
-        marks = zip(chosen, call_amounts(core, limit, chosen), strict=True)
-        # What adds nothing stays with the calls of other tools.
-        _split(classes, (mark for mark in marks if parameter is None or mark[1]))
+def _used_sets(core: Core) -> Iterable[plans.CallSet]:
+    """The patterns that the plan and its rules use."""
+    used = {
+        part.pattern
+        for expr in (core.plan, *core.rules.values())
+        for part in walk(expr)
+        if isinstance(part, plans.OneCall)
+    }
+    return (core.patterns[pattern] for pattern in sorted(used))
 
 
-def _split_answers(core: model.Core, classes: list[int]) -> None:
+def _split(classes: list[int], marks: Iterable[tuple[int, Hashable]]) -> None:
+    """Give the marked calls new classes, one for each old class and mark."""
+    fresh: dict[tuple[int, Hashable], int] = {}
+    first = len(classes) + max(classes, default=0)
+    for call, mark in marks:
+        classes[call] = fresh.setdefault((classes[call], mark), first + len(fresh))
+
+
+def _split_statements(classes: list[int], statements: Sequence[StatementPart]) -> list[int]:
+    """Part the calls by their classes in tables, and by what they add to sums."""
+    found = np.array(classes, dtype=np.int64)
+    for part in statements:
+        marks = part.class_of if part.total is None else part.total.amounts
+        codes: dict[int, int] = {}
+        code = np.fromiter(
+            (codes.setdefault(mark, len(codes)) for mark in marks), np.int64, len(classes)
+        )
+        if len(codes) > 1:
+            found = np.unique(found * len(codes) + code, return_inverse=True)[1]
+    return found.tolist()
+
+
+def _split_answers(core: Core, classes: list[int]) -> None:
     """Part the calls of strict tools by the classes that their possible answers have.
 
     Then the answers to a call of one letter have the same letters as those to any other of it.
@@ -89,133 +107,65 @@ def _split_answers(core: model.Core, classes: list[int]) -> None:
     _split(classes, marks)
 
 
-def _sets(core: model.Core) -> Iterable[model.CallSet]:
-    """The call sets that distinguish calls: the patterns that are used, and those of limits."""
-    used = {
-        part.pattern
-        for expr in (core.plan, *core.rules.values())
-        for part in walk(expr)
-        if isinstance(part, model.OneCall)
-    }
-    for require in core.requires:
-        used |= {require.first, require.second}
-    for forbid in core.forbids:
-        used |= (
-            {*forbid.patterns}
-            if isinstance(forbid, model.ForbidNext)
-            else {forbid.first, forbid.second}
-        )
-    yield from (core.patterns[pattern] for pattern in sorted(used))
-    for limit in core.limits:
-        if limit.calls is not None:
-            yield limit.calls
-
-
-def _split(classes: list[int], marks: Iterable[tuple[int, Hashable]]) -> None:
-    """Give the marked calls new classes, one for each old class and mark."""
-    fresh: dict[tuple[int, Hashable], int] = {}
-    first = len(classes) + max(classes, default=0)
-    for call, mark in marks:
-        classes[call] = fresh.setdefault((classes[call], mark), first + len(fresh))
-
-
-def _number(core: model.Core, classes: list[int]) -> Letters:
+def _number(core: Core, classes: list[int], statements: tuple[StatementPart, ...]) -> Letters:
     numbers: dict[int, int] = {}
-    letter = tuple(numbers.setdefault(name, len(numbers)) for name in classes)
+    letter = tuple([numbers.setdefault(name, len(numbers)) for name in classes])
     calls: list[list[int]] = [[] for _ in numbers]
     for call, number in enumerate(letter):
         calls[number].append(call)
     patterns = tuple(
-        tuple(sorted({letter[call] for call in model.members(pattern)}))
-        for pattern in core.patterns
+        [
+            tuple(sorted({letter[call] for call in plans.members(pattern)}))
+            for pattern in core.patterns
+        ]
     )
-    return Letters(calls=tuple(tuple(group) for group in calls), letter=letter, patterns=patterns)
+    return Letters(
+        calls=tuple([tuple(group) for group in calls]),
+        letter=letter,
+        patterns=patterns,
+        statements=statements,
+    )
 
 
-def letter_amounts(core: model.Core, letters: Letters, limit: model.Limit) -> list[int]:
-    """What each letter adds to `limit`."""
-    if limit.calls is not None:
-        counted = letters.of(limit.calls)
-        return [1 if letter in counted else 0 for letter in range(len(letters.calls))]
-    return call_amounts(core, limit, [group[0] for group in letters.calls])
+# Answers. The world chooses the listed answers of a call. The calls that differ in listed answers
+# alone form a group: they stand for the answers to one question.
 
 
-# Amounts that calls add to the sum of a limit, in the limit's unit.
-
-
-def call_amounts(core: model.Core, limit: model.Limit, chosen: Iterable[int]) -> list[int]:
-    """What each of the `chosen` calls adds to the sum of `limit`; 1 for depth and uses."""
-    calls = [core.calls[index] for index in chosen]
-    match limit.kind:
-        case "price":
-            return [call.price for call in calls]
-        case "latency":
-            return [call.latency for call in calls]
-        case "epsilon":
-            return [call.epsilon for call in calls]
-        case "cost":
-            return [call.cost_high for call in calls]
-        case "sum" if limit.parameter is not None:
-            tool, place = limit.parameter
-            values = value_amounts(core.tools[tool].parameters[place]) or []
-            return [values[call.values[place]] if call.tool == tool else 0 for call in calls]
-        case _:
-            return [1] * len(calls)
-
-
-def value_amounts(parameter: model.Parameter) -> list[int] | None:
-    """The number that each value of a parameter is, in nano-units; absent is 0.
-
-    Returns:
-        None where some value is no number, is below 0, or has more than nine decimal places: then
-        nothing is added up.
-    """
-    amounts = [0 if text == "" else nano_of(text) for text in parameter.values]
-    known = [amount for amount in amounts if amount is not None]
-    return known if len(known) == len(amounts) else None
-
-
-# Answer groups. A tool with observed parameters is called with its other values, and the world
-# answers with one value for each observed parameter. The calls that stand for the answers to one
-# question form a group.
-
-
-def is_observed(tool: model.Tool) -> bool:
+def has_answers(tool: Tool) -> bool:
     """Whether the world chooses some value of a call of `tool`."""
-    return any(parameter.observed for parameter in tool.parameters)
+    return any(field.type is None for field in tool.answers)
 
 
-def possible_answers(tool: model.Tool) -> int:
+def possible_answers(tool: Tool) -> int:
     """How many answers a call of `tool` may get; past MAX_CALLS only that there are too many."""
     found = 1
-    for parameter in tool.parameters:
-        if parameter.observed and found <= MAX_CALLS:
-            found *= len(parameter.values)
+    for field in tool.answers:
+        if field.type is None and found <= MAX_CALLS:
+            found *= len(field.values) + field.optional
     return found
 
 
-def unobserved_values(tool: model.Tool, call: model.Call) -> tuple[int, ...]:
-    """The values of `call` that are not observed."""
-    pairs = zip(tool.parameters, call.values, strict=True)
-    return tuple([value for parameter, value in pairs if not parameter.observed])
+def listed_arguments(tool: Tool) -> int:
+    """How many of the values of a call of `tool` are those of arguments; answers follow."""
+    return sum(field.type is None for field in tool.arguments)
 
 
-def answers_of(core: model.Core, *, strict: bool) -> dict[int, list[list[int]]]:
-    """For each tool with observed parameters its groups of calls, by first calls; calls increase.
+def answers_of(core: Core, *, strict: bool) -> dict[int, list[list[int]]]:
+    """For each tool with listed answers its groups of calls, by first calls; calls increase.
 
     Args:
         strict: True leaves out the tools that are not strict.
     """
     asked = {
-        at
+        at: listed_arguments(tool)
         for at, tool in enumerate(core.tools)
-        if is_observed(tool) and (tool.strict or not strict)
+        if has_answers(tool) and (tool.strict or not strict)
     }
     groups: dict[int, dict[tuple[int, ...], list[int]]] = {}
     if asked:
         for number, call in enumerate(core.calls):
             if call.tool in asked:
-                key = unobserved_values(core.tools[call.tool], call)
+                key = call.values[: asked[call.tool]]
                 groups.setdefault(call.tool, {}).setdefault(key, []).append(number)
     return {tool: list(found.values()) for tool, found in groups.items()}
 
@@ -225,7 +175,7 @@ def answers_of(core: model.Core, *, strict: bool) -> dict[int, list[list[int]]]:
 # share a letter: three hundred tools may have a dozen letters.
 
 
-def join_calls(core: model.Core) -> model.Core:
+def join_calls(core: Core) -> Core:
     """`core` with joint patterns; they follow its own patterns, which keep their numbers."""
     sets = _Sets(core.patterns)
     rules = {name: _join(expr, sets) for name, expr in core.rules.items()}
@@ -236,7 +186,7 @@ def join_calls(core: model.Core) -> model.Core:
 class _Sets:
     """Call sets by number."""
 
-    def __init__(self, patterns: Sequence[model.CallSet]) -> None:
+    def __init__(self, patterns: Sequence[plans.CallSet]) -> None:
         self.number = {pattern: at for at, pattern in enumerate(patterns)}
         self._patterns = list(patterns)
 
@@ -256,10 +206,10 @@ class _Sets:
         return self.number[union]
 
 
-def _join(expr: model.Expr, sets: _Sets) -> model.Expr:
+def _join(expr: plans.Expr, sets: _Sets) -> plans.Expr:
     """`expr`, its parts first, with a stack of our own."""
-    done: list[model.Expr] = []
-    todo: list[tuple[model.Expr, bool]] = [(expr, False)]
+    done: list[plans.Expr] = []
+    todo: list[tuple[plans.Expr, bool]] = [(expr, False)]
     while todo:
         item, ready = todo.pop()
         inner = parts(item)
@@ -272,28 +222,28 @@ def _join(expr: model.Expr, sets: _Sets) -> model.Expr:
     return done[0]
 
 
-def _with_parts(expr: model.Expr, inner: tuple[model.Expr, ...], sets: _Sets) -> model.Expr:
+def _with_parts(expr: plans.Expr, inner: tuple[plans.Expr, ...], sets: _Sets) -> plans.Expr:
     match expr:
-        case model.Alt():
+        case plans.Alt():
             return _joined(inner, sets)
-        case model.Seq() | model.Both():
+        case plans.Seq() | plans.Both():
             return replace(expr, items=inner)
-        case model.Diff():
+        case plans.Diff():
             return replace(expr, base=inner[0], minus=inner[1:])
-        case model.Repeat():
+        case plans.Repeat():
             return replace(expr, body=inner[0])
         case _:
             return expr
 
 
-def _joined(items: tuple[model.Expr, ...], sets: _Sets) -> model.Expr:
+def _joined(items: tuple[plans.Expr, ...], sets: _Sets) -> plans.Expr:
     """The alternatives, with one call in place of all single calls."""
-    calls = [item.pattern for item in items if isinstance(item, model.OneCall)]
+    calls = [item.pattern for item in items if isinstance(item, plans.OneCall)]
     if len(calls) < 2:
-        return model.Alt(items)
-    others = tuple(item for item in items if not isinstance(item, model.OneCall))
-    joint = model.OneCall(sets.join(calls))
-    return model.Alt((joint, *others)) if others else joint
+        return plans.Alt(items)
+    others = tuple(item for item in items if not isinstance(item, plans.OneCall))
+    joint = plans.OneCall(sets.join(calls))
+    return plans.Alt((joint, *others)) if others else joint
 
 
 # Edges over calls. A shape is a row of letters; where shapes are few, states of one are handled

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcc_certs.core.model import Call, Core, OneCall, Repeat
-from tcc_certs.formats.codec import written
-from tcc_compiler.automata.letters import Letters, value_amounts
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.nodes import Get, Word, text_of
+from tcc_certs.policy.plans import Call, OneCall, Repeat
+from tcc_certs.values.places import listed_states
+from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Machine, components
 from tcc_compiler.resources import CompileRefused
 
@@ -100,31 +102,29 @@ def cuts(core: Core, letters: Letters, cycle: Sequence[int]) -> list[str]:
     """The limits that would make the repetitions of a cycle finite."""
     calls = [core.calls[letters.calls[letter][0]] for letter in cycle]
     limits = ["`limit depth <= N`"]
-    tools = list(dict.fromkeys(written(core.tools[call.tool].name) for call in calls))
-    limits += [f"`limit uses({name}) <= N`" for name in tools[:2]]
+    tools = list(dict.fromkeys([text_of(Word(core.tools[call.tool].name)) for call in calls]))
+    limits += [f"`limit count({name}) <= N`" for name in tools[:2]]
     sums = {
         "price": sum(call.price for call in calls),
         "latency": sum(call.latency for call in calls),
         "epsilon": sum(call.epsilon for call in calls),
         "cost": sum(call.cost_high for call in calls),
     }
-    limits += [f"`limit {kind} <= X`" for kind, total in sums.items() if total > 0]
+    units = {"latency": " ms"}
+    limits += [f"`limit {kind} <= X{units.get(kind, '')}`" for kind, n in sums.items() if n > 0]
     return limits + [f"`limit sum({text}) <= X`" for text in _added_up(core, calls)[:2]]
 
 
 def _added_up(core: Core, calls: Sequence[Call]) -> list[str]:
-    """The parameters, as `tool.parameter`, whose values add up to more than 0 over the calls."""
-    known: dict[tuple[int, int], list[int]] = {}
+    """The required arguments, as `tool.argument`, whose values add up to more than 0."""
     found = {}
     for call in calls:
         tool = core.tools[call.tool]
-        for place, value in enumerate(call.values):
-            key = call.tool, place
-            if key not in known:
-                known[key] = value_amounts(tool.parameters[place]) or []
-            if value < len(known[key]) and known[key][value]:
-                name = written(tool.parameters[place].name)
-                found[f"{written(tool.name)}.{name}"] = True
+        for field, value in zip(tool.listed, call.values, strict=True):
+            states = listed_states(field)
+            numbers = all(kind == "n" and amount >= 0 for kind, amount in states)
+            if field in tool.arguments and numbers and states[value][1]:
+                found[text_of(Get(Word(tool.name), field.name))] = True
     return list(found)
 
 

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tcc_certs.core.model import Core, RuleRef
+from tcc_certs.policy.core import Core
 from tcc_certs.policy.expressions import walk
+from tcc_certs.policy.plans import RuleRef
 from tcc_compiler.automata.letters import Letters, letter_amounts
 from tcc_compiler.automata.regular.determinise import Driver, determinise
 from tcc_compiler.automata.regular.explore import find_driver

@@ -1,13 +1,12 @@
 """The statements, applied to the automaton one at a time; it is minimised after each.
 
-First the statements on the order of calls.  Then the limits: depth, if there are cycles, since it
-removes them all; then the other sums, the lowest bound of a kind first; cost last, since costs may
-be negative.
+First the tables of statements.  Then the sums: depth, if there are cycles, since it removes them
+all; then the others, the lowest bound of a kind first; cost last, since costs may be negative.
 
-A limit on a sum without cycles: pairs of a state and the sum spent.  Weights are first made
+A bound on a sum without cycles: pairs of a state and the sum spent.  Weights are first made
 non-negative by a potential, the least weight to go of each state, so negative costs need no case of
-their own, and ``>=`` is ``<=`` with the signs reversed. Spent is the weight beyond the cheapest way
-to finish: it begins at 0 and never decreases.
+their own.  Spent is the weight beyond the cheapest way to finish: it begins at 0 and never
+decreases.
 Cost: a few passes over the edges; a shift and an `or` for each edge, over the words of a bit set of
 sums; then linear in the pairs and their edges.
 Source: potentials as in Johnson, Efficient algorithms for shortest paths in sparse networks, 1977.
@@ -22,10 +21,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tcc_certs.core.model import Core, Limit
+from tcc_certs.policy.core import Core
 from tcc_compiler.automata.constraint import limit_cyclic
-from tcc_compiler.automata.constraint.statements import constraints, product
-from tcc_compiler.automata.letters import Letters, letter_amounts
+from tcc_compiler.automata.constraint.statements import (
+    BoundedSum,
+    constraints,
+    product,
+    sums_of,
+)
+from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.minimise import merged, minimise
 from tcc_compiler.automata.table import (
     Exact,
@@ -45,7 +49,7 @@ from tcc_compiler.automata.table import (
 )
 from tcc_compiler.automata.witness import infinite, word_to
 from tcc_compiler.frozen import frozen
-from tcc_compiler.resources import CompileRefused, Guard
+from tcc_compiler.resources import CompileRefused, Guard, Place
 
 # A limit on a sum of a table.
 
@@ -83,11 +87,6 @@ def at_most(table: Table, weights: Sequence[int], bound: int, guard: Guard) -> T
     )
     pairs = pairs_spent(table, steps, stop, to_go, most, guard)
     return unfold(table, pairs, steps, stop, most, guard)
-
-
-def at_least(table: Table, weights: Sequence[int], bound: int, guard: Guard) -> Table | None:
-    """The smallest table of the words whose letters weigh at least `bound`; None without any."""
-    return at_most(table, [-weight for weight in weights], -bound, guard)
 
 
 def _unit(steps: Exact, stop: Exact) -> int:
@@ -326,7 +325,7 @@ def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
 
 # All statements.
 
-_ORDER = ("depth", "uses", "price", "latency", "epsilon", "sum", "cost")
+_ORDER = ("depth", "count", "price", "latency", "epsilon", "sum", "cost")
 
 
 def constrain(core: Core, letters: Letters, machine: Machine, guard: Guard) -> Machine | Table:
@@ -338,64 +337,60 @@ def constrain(core: Core, letters: Letters, machine: Machine, guard: Guard) -> M
     """
     automaton = _tidy(machine, "the plan expression", "plan", guard)
     for constraint in constraints(core, letters):
-        if constraint.statement is None:
+        if constraint.number is None:
             guard.enter(f"`{constraint.text}`")
         else:
-            guard.apply(constraint.statement, f"`{constraint.text}`", automaton.states)
+            guard.apply(constraint.number, f"`{constraint.text}`", automaton.states)
         paired = product(
             as_machine(automaton) if isinstance(automaton, Table) else automaton, constraint, guard
         )
         automaton = _tidy(paired, f"`{constraint.text}`", guard.place, guard)
         guard.applied(automaton.states)
-    return apply_limits(core, letters, automaton, guard)
+    return apply_sums(core, letters, automaton, guard)
 
 
-def apply_limits(
+def apply_sums(
     core: Core, letters: Letters, automaton: Machine | Table, guard: Guard
 ) -> Machine | Table:
-    """The smallest automaton of the words of a trimmed automaton that meet every limit.
+    """The smallest automaton of the words of a trimmed automaton that stay within every sum.
 
     Raises:
         Refused: as :func:`constrain`.
     """
-    for limit in in_order(core.limits, cyclic=isinstance(automaton, Machine)):
-        guard.apply(limit, f"`limit {limit.text}`", automaton.states)
-        automaton = _limit(core, letters, automaton, limit, guard)
+    sums = sums_of(core, letters)
+    for one in in_order(sums, cyclic=isinstance(automaton, Machine)):
+        guard.apply(one.number, f"`{one.text}`", automaton.states)
+        automaton = _bounded(core, letters, automaton, one, guard)
         guard.applied(automaton.states)
     return automaton
 
 
-def in_order(limits: Sequence[Limit], cyclic: bool) -> list[Limit]:
-    """Depth, uses, price, latency, epsilon, sum, cost; within a kind the lowest bound first.
+def in_order(sums: Sequence[BoundedSum], cyclic: bool) -> list[BoundedSum]:
+    """Depth, counts, price, latency, epsilon, sums, cost; within a kind the lowest bound first.
 
-    Without cycles depth is a sum like another, and seldom the lowest bound: it comes after uses.
+    Without cycles depth is a sum like another, and seldom the lowest bound: it comes after counts.
     """
-    order = _ORDER if cyclic else ("uses", "depth", *_ORDER[2:])
-    return sorted(limits, key=lambda limit: (order.index(limit.kind), limit.value, limit.text))
+    order = _ORDER if cyclic else ("count", "depth", *_ORDER[2:])
+    return sorted(sums, key=lambda one: (order.index(one.what), one.bound, one.number))
 
 
-def _limit(
-    core: Core, letters: Letters, machine: Machine | Table, limit: Limit, guard: Guard
+def _bounded(
+    core: Core, letters: Letters, machine: Machine | Table, one: BoundedSum, guard: Guard
 ) -> Machine | Table:
-    amounts = letter_amounts(core, letters, limit)
-    place = f"limit {limit.text}"
     if isinstance(machine, Table):
-        table = (at_least if limit.least else at_most)(machine, amounts, limit.value, guard)
+        table = at_most(machine, one.amounts, one.bound, guard)
         if table is None:
-            raise _no_plan(f"`{place}`", place)
+            raise _no_plan(f"`{one.text}`", one.number)
         return table
-    if limit.least:
-        limited = limit_cyclic.cyclic_at_least(machine, amounts, limit.value, guard)
-        return _tidy(limited, f"`{place}`", place, guard)
-    to_go = limit_cyclic.least_to_go(machine, amounts, guard)
+    to_go = limit_cyclic.least_to_go(machine, one.amounts, guard)
     if isinstance(to_go, limit_cyclic.NegativeCycle):
         raise infinite(core, letters, word_to(machine, to_go.states[0]), to_go.letters)
-    limited = limit_cyclic.cyclic_at_most(machine, amounts, limit.value, to_go, guard)
-    return _tidy(limited, f"`{place}`", place, guard)
+    limited = limit_cyclic.cyclic_at_most(machine, one.amounts, one.bound, to_go, guard)
+    return _tidy(limited, f"`{one.text}`", one.number, guard)
 
 
 def _tidy(
-    machine: Machine | None, statement: str, place: str | None, guard: Guard
+    machine: Machine | None, statement: str, place: Place | None, guard: Guard
 ) -> Machine | Table:
     table = None if machine is None else as_trimmed_table(machine)
     if table is not None:
@@ -406,7 +401,7 @@ def _tidy(
     return minimise(trimmed, guard)
 
 
-def _no_plan(statement: str, place: str | None) -> CompileRefused:
+def _no_plan(statement: str, place: Place | None) -> CompileRefused:
     return CompileRefused(
         "TCC402",
         f"there is no plan: {statement} leaves none",

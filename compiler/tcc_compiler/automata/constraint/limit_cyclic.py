@@ -1,8 +1,8 @@
 """A limit on a sum, applied to an automaton with cycles: pairs of a state and the remaining sum.
 
 Weights are first made non-negative by a potential, the least weight to go of each state. The
-remaining sum is clamped to the greatest one that can still be used, so that fewer pairs differ; for
-``>=`` it is the sum still needed. The result is neither trimmed nor minimal.
+remaining sum is clamped to the greatest one that can still be used, so that fewer pairs differ. The
+result is neither trimmed nor minimal.
 Cost: edges times the numbers that occur at their sources. The potential takes Dijkstra's algorithm
 (edges times log states); with negative weights labels are corrected, edges times states at worst,
 and a negative cycle shows in the tree of best edges.
@@ -187,26 +187,6 @@ def _look_ahead(machine: Machine, weights: Sequence[int], bound: int, guard: Gua
     """
     if all(weight == 1 for weight in weights) and bound > 2 * machine.states:
         guard.states(min(bound - machine.states, guard.max_states + 1))
-
-
-def cyclic_at_least(
-    machine: Machine, weights: Sequence[int], bound: int, guard: Guard
-) -> Machine | None:
-    """The words of `machine` whose letters weigh at least `bound`; `weights` are not negative."""
-    weighed = WeightedMachine(
-        machine=machine,
-        steps=[[weights[letter] for letter, _ in edges] for edges in machine.edges],
-        stop=[0 if accepting else None for accepting in machine.accept],
-    )
-    most = most_to_go(weighed)
-
-    def settle(q: int, needed: int) -> int | None:
-        cap = most[q]
-        if needed <= 0:
-            return 0
-        return None if cap is not None and cap < needed else needed
-
-    return _meet(weighed, bound, settle, lambda _, needed: needed == 0, guard)
 
 
 def most_to_go(weighed: WeightedMachine) -> list[int | None]:

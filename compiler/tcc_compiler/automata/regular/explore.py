@@ -24,8 +24,9 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from math import lcm
 from typing import TypeAlias
 
-from tcc_certs.core.model import Core, Limit
-from tcc_compiler.automata.letters import Letters, letter_amounts
+from tcc_certs.policy.core import Core
+from tcc_compiler.automata.constraint.statements import sums_of
+from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.regular.determinise import (
     Driver,
     determinise,
@@ -419,36 +420,33 @@ def _take_turns(
 
 
 def find_driver(core: Core, letters: Letters, guard: Guard) -> Driver | None:
-    """The limit on depth where there is one, else all other upper limits together.
+    """The limit on depth where there is one, else all other sums together.
 
-    A plan that meets each limit meets their sum, each weighed so that its own bound counts the
-    same.  A limit on cost counts where no cost is negative.
-    Cost: letters times limits, by the clock of `guard`.
+    A plan that stays within each sum stays within their sum, each weighed so that its own bound
+    counts the same.  A limit on cost counts where no cost is negative.
+    Cost: letters times sums, by the clock of `guard`.
 
     Raises:
         Refused: TCC404.
     """
-    depths = [limit.value for limit in core.limits if limit.kind == "depth"]
+    every = sums_of(core, letters)
+    depths = [one.bound for one in every if one.what == "depth"]
     if depths:
         return depth_driver(letters, min(depths), f"limit depth <= {min(depths)}")
-    upper_limits: list[tuple[Limit, list[int]]] = []
-    for limit in core.limits:
-        guard.tick(1 + len(letters.calls))
-        amounts = letter_amounts(core, letters, limit)
-        if not limit.least and min(amounts, default=0) >= 0:
-            upper_limits.append((limit, amounts))
-    if not upper_limits:
+    guard.tick(sum(1 + len(one.amounts) for one in every))
+    sums = [one for one in every if min(one.amounts, default=0) >= 0 <= one.bound]
+    if not sums:
         return None
-    whole = lcm(*(max(1, limit.value) for limit, _ in upper_limits))
-    bound = whole * len(upper_limits)
+    whole = lcm(*(max(1, one.bound) for one in sums))
+    bound = whole * len(sums)
     weights = [0] * len(letters.calls)
-    for limit, amounts in upper_limits:
-        guard.tick(1 + len(amounts))
-        for letter, amount in enumerate(amounts):
-            # One call above the limit is above the sum too.
-            alone = bound + 1 if amount > limit.value else amount * (whole // max(1, limit.value))
+    for one in sums:
+        guard.tick(1 + len(one.amounts))
+        for letter, amount in enumerate(one.amounts):
+            # One call above the bound is above the sum too.
+            alone = bound + 1 if amount > one.bound else amount * (whole // max(1, one.bound))
             weights[letter] += alone
-    text = " and ".join(f"limit {limit.text}" for limit, _ in upper_limits[:4])
+    text = " and ".join([one.text for one in sums[:4]])
     return Driver(weights=weights, bound=bound, text=text, depth=False)
 
 

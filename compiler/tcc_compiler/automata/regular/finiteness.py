@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from tcc_certs.core.model import Core
+from tcc_certs.policy.core import Core
 from tcc_compiler.automata.constraint.statements import Control
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.regular.network import Network

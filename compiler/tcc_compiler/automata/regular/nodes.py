@@ -12,7 +12,9 @@ import heapq
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
-from tcc_certs.core import model
+from tcc_certs.policy import plans
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.expressions import parts as children_of
 from tcc_compiler.automata.table import components
 from tcc_compiler.resources import Guard
 
@@ -106,13 +108,13 @@ class Nodes:
         low, high = self.low[node], self.high[node]
         return self.repeat(self.parts[node][0], max(low - 1, 0), None if high is None else high - 1)
 
-    def add(self, expr: model.Expr, rules: Mapping[str, int]) -> int:
+    def add(self, expr: plans.Expr, rules: Mapping[str, int]) -> int:
         """The node of `expr`; parts first, with a stack of our own."""
         done: list[int] = []
-        todo: list[tuple[model.Expr, bool]] = [(expr, False)]
+        todo: list[tuple[plans.Expr, bool]] = [(expr, False)]
         while todo:
             item, ready = todo.pop()
-            children = _children(item)
+            children = children_of(item)
             if not ready and children:
                 todo.append((item, True))
                 todo.extend((child, False) for child in reversed(children))
@@ -123,32 +125,32 @@ class Nodes:
             done.append(self._combine(item, parts, rules))
         return done[0]
 
-    def _combine(self, expr: model.Expr, parts: tuple[int, ...], rules: Mapping[str, int]) -> int:
+    def _combine(self, expr: plans.Expr, parts: tuple[int, ...], rules: Mapping[str, int]) -> int:
         match expr:
-            case model.Empty():
+            case plans.Empty():
                 return self.empty
-            case model.OneCall():
+            case plans.OneCall():
                 return self._node(NodeKind.CALL, (), pattern=expr.pattern)
-            case model.RuleRef():
+            case plans.RuleRef():
                 return rules[expr.name]
-            case model.Seq():
+            case plans.Seq():
                 rest = parts[-1]
                 for part in reversed(parts[:-1]):
                     rest = self._node(NodeKind.PAIR, (part, rest))
                 return rest
-            case model.Alt():
+            case plans.Alt():
                 return self._node(NodeKind.ALT, tuple(dict.fromkeys(parts)))
-            case model.Both():
+            case plans.Both():
                 kept = parts if self._as_written else set(parts)
                 return self._node(NodeKind.BOTH, tuple(sorted(kept)))
-            case model.Diff():
+            case plans.Diff():
                 return self._node(NodeKind.DIFF, (parts[0], *sorted(set(parts[1:]))))
-            case model.Repeat():
+            case plans.Repeat():
                 if expr.high == 0:
                     return self.empty
                 return self._node(NodeKind.REPEAT, parts, low=expr.low, high=expr.high)
 
-    def add_rules(self, rules: Mapping[str, model.Expr]) -> dict[str, int]:
+    def add_rules(self, rules: Mapping[str, plans.Expr]) -> dict[str, int]:
         """A node for each rule, pointing at its body."""
         # The pattern keeps the rules' nodes apart until their bodies are known.
         names = sorted(rules)
@@ -285,20 +287,8 @@ class Nodes:
                 return min(found)
 
 
-def _children(expr: model.Expr) -> tuple[model.Expr, ...]:
-    match expr:
-        case model.Seq() | model.Alt() | model.Both():
-            return expr.items
-        case model.Diff():
-            return (expr.base, *expr.minus)
-        case model.Repeat():
-            return (expr.body,)
-        case _:
-            return ()
-
-
 def build(
-    core: model.Core, weights: Sequence[Sequence[int]], guard: Guard, as_written: bool = False
+    core: Core, weights: Sequence[Sequence[int]], guard: Guard, as_written: bool = False
 ) -> tuple[Nodes, int]:
     """The settled table of a core, and the node of its plan; see :class:`Nodes`."""
     nodes = Nodes(weights, guard, as_written)
