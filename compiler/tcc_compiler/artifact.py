@@ -231,7 +231,7 @@ class Contents:
         table: the automaton, ranked and minimal; `edges`, `numbering`, `counts` and `bounds` are
             over its states.
         beta, tilt: the options that the weights were computed with.
-        relaxed: the statements that a run has to enforce in place of `table`; None for none.
+        relaxed: the numbers of the statements that a run enforces in place of `table`, increasing.
     """
 
     core: Core
@@ -244,7 +244,7 @@ class Contents:
     bounds: CostBounds
     beta: Beta
     tilt: int
-    relaxed: artifact.Relaxed | None
+    relaxed: tuple[int, ...]
 
 
 def emit(contents: Contents) -> bytes:
@@ -268,7 +268,7 @@ def emit(contents: Contents) -> bytes:
         calls=len(calls),
         root=contents.numbering.digest[-1].tobytes(),
         cost_max=contents.bounds.cost_max,
-        root_document=codec.root_document(core.name, core.version, core.limit_texts),
+        root_document=codec.root_document(core.name, core.version, limit_texts(core)),
         nondeterministic=table.nondeterministic,
         relaxed=contents.relaxed,
         round_counts=contents.counts.round_bits,

@@ -12,29 +12,33 @@ times calls of the plan with a bisection each.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TypeAlias
 
-from tcc_certs.core import model
-from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.formats.codec import format_decimal
-from tcc_compiler.automata.constraint.statements import Control, statement_text
-from tcc_compiler.automata.letters import Letters, partition
-from tcc_compiler.automata.table import Table
-from tcc_compiler.frontend import Example, Expect
+from tcc_certs.policy import plans
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.places import StatementPart, parts_of
+from tcc_compiler.automata.constraint.statements import Control
+from tcc_compiler.automata.letters import Letters, join_calls, partition
+from tcc_compiler.automata.regular.explore import explore
+from tcc_compiler.automata.table import Machine, Table
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic, Note
 from tcc_compiler.language.source import Span
-from tcc_compiler.relax.attempts import only, statements
-from tcc_compiler.resources import Statement, place_of
+from tcc_compiler.names.compile import Expectation
+from tcc_compiler.names.plans import Example
+from tcc_compiler.options import Options
+from tcc_compiler.resources import CompileRefused, Guard, Place
 
-# A state of the automaton, and a state of the automaton of the relaxed statements.
-_Pair: TypeAlias = "tuple[int, int]"
-_MOST_PAIRS = 1 << 18
+# States of the automaton, of the relaxed statements, and of the example.
+_Triple: TypeAlias = "tuple[int, int, int]"
+_MOST_TRIPLES = 1 << 18
 _MOST_AHEAD = 6
 
 
-@frozen
+@frozen(eq=False)
 class Built:
     """The result of the passes: the artifact, and what examples and expectations are compared with.
 
@@ -42,7 +46,7 @@ class Built:
         artifact: the bytes.
         checked: the artifact digest, hex, that the kernel found as it checked these bytes; None
             where they were not checked.
-        relaxed: the statements that `table` leaves out, None where it leaves none.
+        relaxed: the numbers of the statements that `table` leaves out, increasing.
         table: the smallest table, over `letters`.
         plans: the number of plans; an upper bound where the artifact counts upper bounds.
         bounds_plans: whether it was rounded up, for a gate, as it has more bits than are kept.
@@ -52,8 +56,8 @@ class Built:
 
     artifact: bytes
     checked: str | None
-    core: model.Core
-    relaxed: Relaxed | None
+    core: Core
+    relaxed: tuple[int, ...]
     letters: Letters
     table: Table
     plans: int
@@ -88,37 +92,50 @@ class Compared:
 def compare(
     made: Built,
     examples: Iterable[Example],
-    expects: Iterable[Expect],
+    expects: Iterable[Expectation],
+    options: Options,
     check_time: Callable[[], None] = lambda: None,
-    places: Mapping[str, Span] | None = None,
+    places: Mapping[Place, Span] | None = None,
 ) -> Compared:
     """A diagnostic for each example and each expectation that does not hold.
 
     Args:
+        options: the limits on the automaton of an example.
         check_time: called at each call of an example; it ends the comparison by raising.
-        places: the span of each statement, by its place.
+        places: the span of each statement.
+
+    Raises:
+        Refused: TCC403, TCC404 an example is too large.
     """
     walk = _Walk(made, check_time)
-    found = [_example(made, walk, example, places or {}) for example in examples]
-    unmet = tuple(one for one in found if isinstance(one, Unmet))
+    found = [_example(made, walk, example, options, places or {}) for example in examples]
+    unmet = tuple([one for one in found if isinstance(one, Unmet)])
     outcomes = [one.diagnostic if isinstance(one, Unmet) else one for one in found]
     outcomes += [_expect(made, expect) for expect in expects]
-    diagnostics = tuple(diagnostic for diagnostic in outcomes if diagnostic is not None)
+    diagnostics = tuple([diagnostic for diagnostic in outcomes if diagnostic is not None])
     return Compared(diagnostics=diagnostics, unmet=unmet)
 
 
 def _example(
-    made: Built, walk: _Walk, example: Example, places: Mapping[str, Span]
+    made: Built, walk: _Walk, example: Example, options: Options, places: Mapping[Place, Span]
 ) -> Diagnostic | Unmet | None:
     try:
-        found = walk.follow(example.patterns)
-    except _TooManyPairs:
+        found = walk.follow(_line_of(made.core, example, options))
+    except _TooMany:
         return Diagnostic(
             code="TCC504",
             severity="warning",
             message="this line was not decided: what is relaxed adds up in too many ways",
             span=example.span,
             hint="write its calls with all their arguments, or relax less",
+        )
+    except _Empty:
+        if not example.accept:
+            return None
+        return Diagnostic(
+            code="TCC501",
+            message="no plan matches this line: its expression derives nothing",
+            span=example.span,
         )
     if example.accept and found.plan is None:
         return _unmet(made, walk, example, found)
@@ -135,26 +152,105 @@ def _example(
     return None
 
 
+# An example as an automaton: a state for each place in the line.
+
+
+@frozen(eq=False)
+class _Line:
+    """An example as an automaton over sets of calls; state 0 is its start.
+
+    Attributes:
+        edges: [states], pairs of a set of calls and the state after one of them.
+        accept: [states].
+        spans: of a plain sequence of calls the span of each; else empty.
+    """
+
+    edges: Sequence[Sequence[tuple[plans.CallSet, int]]]
+    accept: Sequence[bool]
+    spans: Sequence[Span] = ()
+
+
+class _Empty(Exception):
+    """An example derives no sequence of calls."""
+
+
+def _line_of(core: Core, example: Example, options: Options) -> _Line:
+    steps = example.steps
+    if steps is not None:
+        edges = [[(example.patterns[step], at + 1)] for at, step in enumerate(steps)]
+        accept = [*(False for _ in steps), True]
+        return _Line(edges=[*edges, []], accept=accept, spans=example.spans)
+    alone = replace(
+        core,
+        plan=example.plans,
+        patterns=example.patterns,
+        rules=example.rules,
+        start=None,
+        goals=(),
+        statements=(),
+    )
+    joined = join_calls(alone)
+    letters = partition(joined, ())
+    guard = Guard(options)
+    guard.enter("an example")
+    try:
+        machine = explore(joined, letters, guard)
+    except CompileRefused as refusal:
+        if refusal.code != "TCC402":
+            raise
+        raise _Empty from None
+    return _over_calls(machine, letters)
+
+
+def _over_calls(machine: Machine, letters: Letters) -> _Line:
+    sets: dict[int, plans.CallSet] = {}
+    number = {machine.start: 0}
+    order = [machine.start]
+    edges = []
+    for q in order:
+        row = []
+        for letter, target in machine.edges[q]:
+            if letter not in sets:
+                sets[letter] = _ranges(letters.calls[letter])
+            if target not in number:
+                number[target] = len(order)
+                order.append(target)
+            row.append((sets[letter], number[target]))
+        edges.append(row)
+    return _Line(edges=edges, accept=[bool(machine.accept[q]) for q in order])
+
+
+def _ranges(calls: Sequence[int]) -> plans.CallSet:
+    found: list[tuple[int, int]] = []
+    for call in calls:
+        if found and found[-1][1] == call:
+            found[-1] = (found[-1][0], call + 1)
+        else:
+            found.append((call, call + 1))
+    return tuple(found)
+
+
 def _unmet(made: Built, walk: _Walk, example: Example, found: _Found) -> Unmet:
     """What could be where the line stops."""
-    size = len(example.patterns)
-    ends = found.reached == size
+    line = found.line
+    next_calls = [calls for _, _, e in found.triples for calls, _ in line.edges[e]]
+    ends = any(line.accept[e] for _, _, e in found.triples) or not next_calls
     after = f"after `{shortened(made.core, found.before)}` " if found.before else ""
     span = example.span
     if ends:
-        message = f"{after}a plan has to go on" if size else "the empty sequence is no plan"
+        message = f"{after}a plan has to go on" if found.before else "the empty sequence is no plan"
         word = found.before
     else:
-        call = next(iter(model.members(example.patterns[found.reached])))
+        call = next(plans.members(next_calls[0]))
         one = made.core.calls[call].text
-        others = sum(stop - start for start, stop in example.patterns[found.reached]) - 1
+        others = sum(stop - start for start, stop in next_calls[0]) - 1
         shown = f"`{one}`" + (f" (or the {others} other calls of this pattern)" if others else "")
         message = f"{after}no plan goes on with {shown}"
         if not found.before:
             message = f"no plan begins with {shown}"
         word = [*found.before, call]
-        span = example.spans[found.reached] if example.spans else example.span
-    ahead, stops = walk.ahead(found.pairs)
+        span = line.spans[len(found.before)] if line.spans else example.span
+    ahead, stops = walk.ahead(found.triples)
     texts = [f"`{made.core.calls[call].text}`" for call in ahead[:_MOST_AHEAD]]
     if len(ahead) > _MOST_AHEAD:
         texts.append("others")
@@ -170,126 +266,140 @@ def _unmet(made: Built, walk: _Walk, example: Example, found: _Found) -> Unmet:
     return Unmet(diagnostic=diagnostic, word=tuple(word), ends=ends)
 
 
-class _TooManyPairs(Exception):
-    """An example reaches more pairs of states than the limit."""
+class _TooMany(Exception):
+    """An example reaches more triples of states than the limit."""
 
 
-@frozen(kw_only=False)
+@frozen(eq=False)
 class _Found:
     """How far a line could be followed.
 
     Attributes:
-        reached: how many of its patterns can be matched from the start.
-        before: calls that match these.
-        pairs: a few of the pairs that they lead to.
+        before: calls of a longest beginning of the line that begins a plan, too.
+        triples: a few of the triples that they lead to.
         plan: calls that match the whole line and are a plan; None where there are none.
     """
 
-    reached: int
+    line: _Line
     before: list[int]
-    pairs: list[_Pair]
+    triples: list[_Triple]
     plan: list[int] | None
 
 
+_Came: TypeAlias = "dict[_Triple, tuple[_Triple, int] | None]"
+
+
 class _Walk:
-    """Follows calls through the automaton and the relaxed statements together."""
+    """Follows calls through the automaton, the relaxed statements and an example together."""
 
     def __init__(self, made: Built, check_time: Callable[[], None]) -> None:
         self._check_time = check_time
-        self._calls_of: dict[model.CallSet, dict[int, dict[int, int]]] = {}
+        self._calls_of: dict[plans.CallSet, dict[int, dict[int, int]]] = {}
         self._table = made.table
         self._letters = made.letters
         # Calls that are one letter of the automaton may differ for the relaxed statements.
-        left = None if made.relaxed is None else only(made.core, made.relaxed)
-        self._relaxed_letters = made.letters if left is None else partition(left)
-        self._control = None if left is None else Control(left, self._relaxed_letters, limits=True)
+        self._relaxed_letters = made.letters
+        self._control = None
+        if made.relaxed:
+            left = [parts_of(made.core)[number] for number in made.relaxed]
+            bare = replace(made.core, start=None, goals=())
+            self._relaxed_letters = partition(bare, left)
+            self._control = Control(bare, self._relaxed_letters, limits=True)
 
-    def follow(self, patterns: Sequence[model.CallSet]) -> _Found:
-        """Match the patterns one after the other, as far as plans go on so.
+    def follow(self, line: _Line) -> _Found:
+        """Follow the line as far as plans go on so.
 
         Raises:
-            _TooManyPairs: past the limit on pairs.
+            _TooMany: past the limit on triples.
         """
-        came: list[dict[_Pair, tuple[_Pair, int]]] = []
-        pairs: Iterable[_Pair] = ((self._table.start, 0),)
-        made = 0
-        for pattern in patterns:
-            step = self._step(pairs, pattern)
-            if not step:
-                return self._found(came, pairs, None)
-            made += len(step)
-            if made > _MOST_PAIRS:
-                raise _TooManyPairs
-            came.append(step)
-            pairs = step
-        last = next((pair for pair in pairs if self._accepts(pair)), None)
-        return self._found(came, pairs, None if last is None else _trace(came, last))
+        first = (self._table.start, 0, 0)
+        came: _Came = {first: None}
+        layer = [first]
+        while layer:
+            last = next((triple for triple in layer if self._accepts(triple, line)), None)
+            if last is not None:
+                return _Found(line=line, before=[], triples=[last], plan=_trace(came, last))
+            following = self._step(layer, line, came)
+            if len(came) > _MOST_TRIPLES:
+                raise _TooMany
+            if not following:
+                break
+            layer = following
+        before = _trace(came, layer[0])
+        return _Found(line=line, before=before, triples=layer[:_MOST_AHEAD], plan=None)
 
-    def _found(
-        self,
-        came: Sequence[Mapping[_Pair, tuple[_Pair, int]]],
-        pairs: Iterable[_Pair],
-        plan: list[int] | None,
-    ) -> _Found:
-        first = next(iter(pairs))
-        return _Found(len(came), _trace(came, first), list(islice(pairs, _MOST_AHEAD)), plan)
-
-    def ahead(self, pairs: Iterable[_Pair]) -> tuple[list[int], bool]:
+    def ahead(self, triples: Iterable[_Triple]) -> tuple[list[int], bool]:
         """A few calls that can come next, at most _MOST_AHEAD + 1; whether a plan may end there."""
         calls: dict[int, None] = {}
         stops = False
-        for pair in pairs:
-            stops |= self._accepts(pair)
-            for letter, _ in self._table.row(pair[0]):
+        for q, seen, _ in triples:
+            stops |= self._stops(q, seen)
+            for letter, _ in self._table.row(q):
                 for call in islice(self._letters.calls[letter], _MOST_AHEAD + 1):
                     relaxed = self._relaxed_letters.letter[call]
-                    if self._control is None or self._control.step(pair[1], relaxed) is not None:
+                    if self._control is None or self._control.step(seen, relaxed) is not None:
                         calls[call] = None
         return sorted(calls)[: _MOST_AHEAD + 1], stops
 
-    def _step(
-        self, pairs: Iterable[_Pair], pattern: model.CallSet
-    ) -> dict[_Pair, tuple[_Pair, int]]:
-        """The pairs after one call of `pattern`, each with the pair before and the call."""
+    def _step(self, layer: Sequence[_Triple], line: _Line, came: _Came) -> list[_Triple]:
+        """The triples one call further that no shorter way leads to; they are added to `came`."""
         self._check_time()
-        calls = self._calls_of.get(pattern)
-        if calls is None:
-            calls = self._calls_of[pattern] = self._classes(pattern)
-        reached: dict[_Pair, tuple[_Pair, int]] = {}
-        for q, seen in pairs:
-            for letter, target in self._table.row(q):
-                for relaxed_letter, call in calls.get(letter, {}).items():
-                    after = (
-                        seen if self._control is None else self._control.step(seen, relaxed_letter)
-                    )
-                    if after is not None:
-                        reached.setdefault((target, after), ((q, seen), call))
-        return reached
+        following = []
+        for triple in layer:
+            q, seen, e = triple
+            for pattern, place in line.edges[e]:
+                calls = self._calls_of.get(pattern)
+                if calls is None:
+                    calls = self._calls_of[pattern] = self._classes(pattern)
+                for letter, target in self._table.row(q):
+                    for relaxed_letter, call in calls.get(letter, {}).items():
+                        after: int | None = seen
+                        if self._control is not None:
+                            after = self._control.step(seen, relaxed_letter)
+                        if after is None or (target, after, place) in came:
+                            continue
+                        came[target, after, place] = triple, call
+                        following.append((target, after, place))
+        return following
 
-    def _classes(self, pattern: model.CallSet) -> dict[int, dict[int, int]]:
+    def _classes(self, pattern: plans.CallSet) -> dict[int, dict[int, int]]:
         """For each letter of the automaton, then of the relaxed statements, the first such call."""
         calls: dict[int, dict[int, int]] = {}
-        for call in model.members(pattern):
+        for call in plans.members(pattern):
             calls.setdefault(self._letters.letter[call], {}).setdefault(
                 self._relaxed_letters.letter[call], call
             )
         return calls
 
-    def _accepts(self, pair: _Pair) -> bool:
-        q, seen = pair
+    def _accepts(self, triple: _Triple, line: _Line) -> bool:
+        q, seen, e = triple
+        return line.accept[e] and self._stops(q, seen)
+
+    def _stops(self, q: int, seen: int) -> bool:
+        """Whether a plan may end."""
         met = self._control is None or self._control.accepts(seen)
         return bool(self._table.accept[q]) and met
 
 
-def _trace(came: Sequence[Mapping[_Pair, tuple[_Pair, int]]], last: _Pair) -> list[int]:
+def _trace(came: _Came, last: _Triple) -> list[int]:
     plan: list[int] = []
-    for step in reversed(came):
-        last, call = step[last]
+    while (step := came[last]) is not None:
+        last, call = step
         plan.append(call)
     return plan[::-1]
 
 
-def _expect(made: Built, expect: Expect) -> Diagnostic | None:
+_UNANSWERED = "this question is not answered yet"
+
+
+def _expect(made: Built, expect: Expectation) -> Diagnostic | None:
+    if expect.op is None:
+        return Diagnostic(
+            code="TCC491",
+            severity="note",
+            message=f"`expect {expect.text}` was not looked at: {_UNANSWERED}",
+            span=expect.span,
+        )
     figure = {"plans": made.plans, "min_cost": made.min_cost, "max_depth": made.max_depth}[
         expect.what
     ]
@@ -316,12 +426,12 @@ def _expect(made: Built, expect: Expect) -> Diagnostic | None:
     )
 
 
-def _meant(expect: Expect, side: str, figure: int) -> str:
+def _meant(expect: Expectation, side: str, figure: int) -> str:
     operator = {"": expect.op, "at most": "<=", "at least": ">="}[side]
     return f"{operator} {_figure(expect.what, figure)}"
 
 
-def _decide(expect: Expect, figure: int, side: str) -> bool | None:
+def _decide(expect: Expectation, figure: int, side: str) -> bool | None:
     """Whether the expectation holds; None where the bound does not decide it."""
     least = None if side == "at most" else figure
     most = None if side == "at least" else figure
@@ -342,7 +452,7 @@ def _side(made: Built, what: str) -> str:
     if what == "plans":
         bounds = made.relaxed or made.table.nondeterministic or made.bounds_plans
         return "at most" if bounds else ""
-    if made.relaxed is None:
+    if not made.relaxed:
         return ""
     return "at least" if what == "min_cost" else "at most"
 
@@ -361,53 +471,32 @@ _MOST_LOOKED_AT = 1000
 _MOST_CALLS = 12
 
 
-def calls_line(core: model.Core, calls: Sequence[int]) -> str:
+def calls_line(core: Core, calls: Sequence[int]) -> str:
     """The calls as a plan is written."""
-    return " ".join(core.calls[call].text for call in calls)
+    return " ".join([core.calls[call].text for call in calls])
 
 
-def shortened(core: model.Core, calls: Sequence[int]) -> str:
+def shortened(core: Core, calls: Sequence[int]) -> str:
     """The same; of many calls the last ones."""
     cut = "... " if len(calls) > _MOST_CALLS else ""
     return cut + calls_line(core, calls[-_MOST_CALLS:])
 
 
-def reasons_for(
-    core: model.Core, plan: Sequence[int], places: Mapping[str, Span]
-) -> tuple[Note, ...]:
+def reasons_for(core: Core, plan: Sequence[int], places: Mapping[Place, Span]) -> tuple[Note, ...]:
     """Notes on the statements that let `plan` through: the plan expression, and a few others."""
     notes = [Note(message="the plan expression derives it", span=places.get("plan"))]
     if "plan" not in places:
         notes = [Note(message="no `plan` says what a plan is")]
     distinct = sorted(set(plan))[:_MOST_LOOKED_AT]
-    for statement in _about(core, distinct):
-        text = statement_text(core, statement)
-        notes.append(Note(message=f"`{text}` allows it", span=places.get(place_of(statement))))
+    for part in _about(core, distinct):
+        notes.append(Note(message=f"`{part.text}` allows it", span=places.get(part.number)))
         if len(notes) > _MOST:
             break
     return tuple(notes)
 
 
-def _about(core: model.Core, calls: Sequence[int]) -> Iterator[Statement]:
-    """The statements that could be about these calls."""
-    for at, statement in enumerate(statements(core)):
-        if at >= _MOST_LOOKED_AT:
-            return
-        if any(_has(some, calls) for some in _call_sets(core, statement)):
-            yield statement
-
-
-def _call_sets(core: model.Core, statement: Statement) -> Sequence[model.CallSet]:
-    match statement:
-        case model.Limit():
-            return () if statement.calls is None else (statement.calls,)
-        case model.Require():
-            return (core.patterns[statement.second],)
-        case model.ForbidNext(patterns):
-            return [core.patterns[pattern] for pattern in patterns]
-        case model.ForbidWith(first, second) | model.ForbidBefore(first, second):
-            return core.patterns[first], core.patterns[second]
-
-
-def _has(pattern: model.CallSet, calls: Sequence[int]) -> bool:
-    return any(start <= call < stop for call in calls for start, stop in pattern)
+def _about(core: Core, calls: Sequence[int]) -> Iterator[StatementPart]:
+    """The statements that tell some of these calls apart from the others."""
+    for part in parts_of(core)[:_MOST_LOOKED_AT]:
+        if part.place != "gate" and len({part.class_of[call] for call in calls}) > 1:
+            yield part

@@ -2,7 +2,7 @@
 
 A pass reports states and edges to the `Guard` of its attempt as it makes them; beyond a limit the
 guard raises `Refused` with the pass, the statement and the figure. The `Timer` divides the time
-limit among the attempts of one compilation. A place names the statement that a refusal is about.
+limit among the attempts of one compilation. A place says what a refusal is about.
 Cost: one comparison for each report.
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from tcc_certs.core.model import Forbid, ForbidBefore, ForbidNext, ForbidWith, Limit, Require
 from tcc_compiler.frozen import frozen
 from tcc_compiler.options import Options
 
@@ -23,7 +22,7 @@ class CompileRefused(Exception):
         code: of the catalogue, ``TCC4xx``.
         message: what is wrong, one sentence.
         hint: how to correct it, if there is a way.
-        place: the statement that caused it; None where no single statement did.
+        place: what caused it; None where no single statement did.
         notes: further messages, such as what would fit the limits; each with its place or None.
         final: whether other attempts would take as long, so none is made for a hint.
     """
@@ -33,8 +32,8 @@ class CompileRefused(Exception):
         code: str,
         message: str,
         hint: str | None = None,
-        place: str | None = None,
-        notes: Sequence[tuple[str, str | None]] = (),
+        place: Place | None = None,
+        notes: Sequence[tuple[str, Place | None]] = (),
         final: bool = False,
     ) -> None:
         super().__init__(message)
@@ -46,36 +45,9 @@ class CompileRefused(Exception):
         self.notes = tuple(notes)
 
 
-# Places. The core has no spans, so a place names a statement by its content: ``plan``, ``start``,
-# ``goal``, ``rule NAME``, ``tool NAME``, ``limit`` with its canonical text, or the members of a
-# `require` or `forbid` in the core (docs/spec/core.md, section 1).
-
-Statement: TypeAlias = Limit | Require | Forbid
-
-
-def place_of(statement: Statement) -> str:
-    """The place of a statement of the core."""
-    match statement:
-        case Limit():
-            return f"limit {statement.text}"
-        case Require(order, first, second):
-            return require_place(order, first, second)
-        case ForbidNext(patterns):
-            return forbid_place("next", patterns)
-        case ForbidWith(first, second):
-            return forbid_place("with", (first, second))
-        case ForbidBefore(first, second):
-            return forbid_place("before", (first, second))
-
-
-def require_place(order: str, first: int, second: int) -> str:
-    """The place of a `require`; patterns are those of the core."""
-    return f"require {order} {first} {second}"
-
-
-def forbid_place(kind: str, patterns: Sequence[int]) -> str:
-    """The place of a `forbid`: ``next``, ``with`` or ``before``."""
-    return f"forbid {kind} {' '.join(map(str, patterns))}"
+# What a refusal is about: the number of a statement of the core, or ``plan``, ``start``, ``goal``,
+# ``rule NAME`` or ``tool NAME``.
+Place: TypeAlias = "int | str"
 
 
 # The guard records the number of states before and after each statement, so that `relax` can name
@@ -94,9 +66,9 @@ _HINT = "make the grammar smaller, add `limit depth <= N`, or raise --max-states
 
 @frozen
 class StatementSize:
-    """States before and after a statement was applied."""
+    """States before and after the statement of this number was applied."""
 
-    statement: Statement
+    number: int
     before: int
     after: int
 
@@ -126,11 +98,11 @@ class Guard:
         self.max_work = _WORK_PER_STATE * options.max_states + (1 << 20)
         self._exhaustive = exhaustive
         self.pass_name = "reading the core"
-        self.place: str | None = None
+        self.place: Place | None = None
         self.in_plan = False
         self.sizes: list[StatementSize] = []
         self.reached = 0
-        self._statement: Statement | None = None
+        self._number: int | None = None
         self._before = 0
         self._clock = options.clock
         self._allowed = allowed
@@ -141,19 +113,19 @@ class Guard:
         self._ticks = 0
         self._work = 0
 
-    def enter(self, what: str, place: str | None = None) -> None:
+    def enter(self, what: str, place: Place | None = None) -> None:
         """Begin a pass: refusals name `what` and `place` from here on; reads the clock."""
         self.pass_name = what
         self.place = place
         self.in_plan = place == "plan"
         self.reached = 0
-        self._statement = None
+        self._number = None
         self._check_time()
 
-    def apply(self, statement: Statement, text: str, states: int) -> None:
-        """Begin the pass that applies `statement` to an automaton of `states` states."""
-        self.enter(text, place_of(statement))
-        self._statement = statement
+    def apply(self, number: int, text: str, states: int) -> None:
+        """Begin the pass that applies a statement to an automaton of `states` states."""
+        self.enter(text, number)
+        self._number = number
         self._before = states
 
     def applied(self, states: int) -> None:
@@ -165,11 +137,10 @@ class Guard:
         self._measure(max(self.reached, self._before + 1))
 
     def _measure(self, after: int) -> None:
-        if self._statement is not None:
-            self.sizes.append(
-                StatementSize(statement=self._statement, before=self._before, after=after)
-            )
-        self._statement = None
+        if self._number is not None:
+            size = StatementSize(number=self._number, before=self._before, after=after)
+            self.sizes.append(size)
+        self._number = None
 
     def tick(self, steps: int = 1) -> None:
         """Count `steps` small steps; the clock is read every few thousand."""
@@ -259,7 +230,7 @@ class Guard:
             raise out_of_time(self._timeout, self.pass_name, self.place)
 
 
-def out_of_time(timeout: float | None, pass_name: str, place: str | None = None) -> CompileRefused:
+def out_of_time(timeout: float | None, pass_name: str, place: Place | None = None) -> CompileRefused:
     """The refusal of a pass whose time is over.
 
     Args:

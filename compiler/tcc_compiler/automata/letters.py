@@ -1,9 +1,8 @@
 """Letters: the coarsest classes of calls that no statement of the core distinguishes.
 
 Two calls have the same letter if they belong to the same patterns (of those in use), have the same
-signature, have the same class in each table of a statement, and add equal amounts to each sum that
-a statement bounds.  Calls of a strict tool also need answers of the same letters: then both stay or
-both go.  Automata read letters; calls return when the artifact is written: `CallEdges` turns edges
+signature, and have the same class in each statement.  Calls of a strict tool also need answers of the same
+letters: then both stay or both go.  Automata read letters; calls return when the artifact is written: `CallEdges` turns edges
 over letters into edges over calls, for some states at a time, since they may be very many.
 Specification: docs/spec/core.md, section 5; docs/spec/artifact.md.
 Cost: linear in the calls for each statement; in the expressions and the members of the patterns; in
@@ -80,17 +79,14 @@ def _split(classes: list[int], marks: Iterable[tuple[int, Hashable]]) -> None:
 
 
 def _split_statements(classes: list[int], statements: Sequence[StatementPart]) -> list[int]:
-    """Part the calls by their classes in tables, and by what they add to sums."""
+    """Part the calls by the classes that statements put them in."""
     found = np.array(classes, dtype=np.int64)
     for part in statements:
-        marks = part.class_of if part.total is None else part.total.amounts
-        codes: dict[int, int] = {}
-        code = np.fromiter(
-            (codes.setdefault(mark, len(codes)) for mark in marks), np.int64, len(classes)
-        )
-        if len(codes) > 1:
-            found = np.unique(found * len(codes) + code, return_inverse=True)[1]
-    return found.tolist()
+        if part.classes > 1:
+            marks = found * part.classes + np.array(part.class_of, dtype=np.int64)
+            found = np.unique(marks, return_inverse=True)[1]
+    numbers: list[int] = found.tolist()
+    return numbers
 
 
 def _split_answers(core: Core, classes: list[int]) -> None:

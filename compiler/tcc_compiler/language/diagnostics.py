@@ -17,7 +17,7 @@ from tcc_certs.errors import escaped, is_plain
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.source import Region, Source, Span
 
-Severity: TypeAlias = 'Literal["error", "warning"]'
+Severity: TypeAlias = 'Literal["error", "warning", "note"]'
 MAX_DIAGNOSTICS = 200
 _TICKS = 512
 _MOST_KNOWN = 5000  # names that a misspelt one is compared with
@@ -41,7 +41,7 @@ class Diagnostic:
 
     Attributes:
         code: stable, such as ``TCC101``; explained by :mod:`tcc_compiler.language.catalogue`.
-        severity: an error means that there is no core.
+        severity: after an error there is no core, or no artifact.
         message: what is wrong, a sentence without its full stop.
         span: where; None where the message is about no place of a source.
         hint: how to correct it.

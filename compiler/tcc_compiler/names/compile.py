@@ -19,6 +19,7 @@ from tcc_certs.errors import hidden_in
 from tcc_certs.policy import nodes as n
 from tcc_certs.policy.core import Core, Given, Learned
 from tcc_certs.policy.kinds import Fault, Kinds
+from tcc_certs.policy.plans import Empty
 from tcc_certs.policy.reader import MAX_TOOLS
 from tcc_certs.values.fields import Field
 from tcc_compiler.frozen import frozen
@@ -71,7 +72,8 @@ class Compiled:
         core: None after a mistake.
         diagnostics: by file, then by place.
         sources: the files read, by the names that spans have, in the order of reading.
-        places: the span of each statement of the core.
+        places: the span of each statement of the core, by its number; also of ``plan``, ``start``,
+            ``goal``, ``rule NAME`` and ``tool NAME``.
         currency: the label of prices.
         span: that of the `grammar` statement.
     """
@@ -79,7 +81,7 @@ class Compiled:
     core: Core | None
     diagnostics: tuple[Diagnostic, ...]
     sources: Mapping[str, texts.Source]
-    places: tuple[texts.Span, ...] = ()
+    places: Mapping[int | str, texts.Span] = field(default_factory=dict)
     examples: tuple[Example, ...] = ()
     expects: tuple[Expectation, ...] = ()
     currency: str | None = None
@@ -473,8 +475,6 @@ class _Compilation:
         name = header.tokens("NAME")[0].text if header else "g"
         version = self.root.string(header) if header else ""
         if side is None:
-            from tcc_certs.core.model import Empty
-
             return Core(
                 name=name, version=version, tools=tuple([one.tool for one in tools]), rules={},
                 plan=Empty(), given=given, lets=tuple(lets),
@@ -536,12 +536,28 @@ class _Compilation:
             core=core,
             diagnostics=self.report.diagnostics(),
             sources={source.name: source for source in self.sources},
-            places=tuple([self.report.span(one.region) for one in stated]),
+            places=self._places(stated),
             examples=side.examples,
             expects=tuple(expects),
             currency=None if currency is None else self.root.string(currency),
             span=self.report.span(self.root.region(self.single["header"])),
         )
+
+
+    def _places(self, stated: Sequence[Stated]) -> dict[int | str, texts.Span]:
+        report, b = self.report, self.root
+        places: dict[int | str, texts.Span] = {
+            number: report.span(one.region) for number, one in enumerate(stated)
+        }
+        words = {"plan": "plan", "begin": "start", "goal": "goal"}
+        for kind, word in words.items():
+            if kind in self.single:
+                places[word] = report.span(b.region(self.single[kind]))
+        places |= {f"rule {n}": report.span(b.region(t)) for n, t in self.declared.rules.items()}
+        for other, tree in self._all("tool"):
+            name = other.name(tree.trees()[0])
+            places[f"tool {name}"] = report.span(other.region(tree))
+        return places
 
 
 def _unused_lets(stated: Sequence[Stated]) -> set[int]:

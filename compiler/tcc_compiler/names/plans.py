@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Literal
 
-from tcc_certs.core.model import PASSABLE, Call, CallSet, Expr
 from tcc_certs.policy import nodes as n
 from tcc_certs.policy.expressions import read_expression
+from tcc_certs.policy.plans import PASSABLE, Call, CallSet, Empty, Expr, OneCall, Seq
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import quote, some, suggest
-from tcc_compiler.language.source import Region
+from tcc_compiler.language.source import Region, Span
 from tcc_compiler.language.values import REST, parse_decimal
 from tcc_compiler.names.nodes import Builder
 from tcc_compiler.names.tools import DeclaredTool, values_of, word_of
@@ -40,13 +40,30 @@ class Example:
     """``accept`` or ``reject``.
 
     Attributes:
-        patterns: the call sets that `plans` names by number.
+        patterns: the call sets that `plans` and `rules` name by number.
+        rules: the rules that `plans` reaches.
+        spans: of a plain sequence of calls the span of each; else empty.
     """
 
     accept: bool
     plans: Expr
     patterns: tuple[CallSet, ...]
-    region: Region
+    rules: Mapping[str, Expr]
+    span: Span
+    spans: tuple[Span, ...] = ()
+
+    @property
+    def steps(self) -> tuple[int, ...] | None:
+        """The patterns of a plain sequence of calls; None for any other expression."""
+        match self.plans:
+            case Empty():
+                return ()
+            case OneCall(pattern):
+                return (pattern,)
+            case Seq(items):
+                steps = [item.pattern for item in items if isinstance(item, OneCall)]
+                return tuple(steps) if len(steps) == len(items) else None
+        return None
 
 
 @frozen
@@ -150,10 +167,10 @@ def _made(
     call_list: calls.CallList,
     passed: tuple[str, ...],
 ) -> PlanSide:
-    reached = reached_rules(program)
-    bodies = [program.rules[name].body for name in reached]
+    planned = [] if program.plan is None else [program.plan.body]
+    reached = reached_rules(planned, program)
+    bodies = [*(program.rules[name].body for name in reached), *planned]
     used = {call_list.every} if program.plan is None else set()
-    bodies += [] if program.plan is None else [program.plan.body]
     for body in bodies:
         used.update(call_sets(body, scope, call_list))
     patterns, expression = _numbered(used, scope, call_list)
@@ -201,10 +218,19 @@ def _example(
     scope: calls.Scope,
     call_list: calls.CallList,
 ) -> Example:
+    rules = {name: scope.program.rules[name].body for name in reached_rules([body], scope.program)}
     used = set(call_sets(body, scope, call_list))
+    for rule in rules.values():
+        used.update(call_sets(rule, scope, call_list))
     patterns, expression = _numbered(used, scope, call_list)
+    steps = body.items if isinstance(body, ast.Many) and body.kind == "seq" else (body,)
     return Example(
-        accept=tree.has("accept"), plans=expression(body), patterns=patterns, region=b.region(tree)
+        accept=tree.has("accept"),
+        plans=expression(body),
+        patterns=patterns,
+        rules={name: expression(rule) for name, rule in rules.items()},
+        span=b.report.span(b.region(tree)),
+        spans=tuple([b.report.span(step.region) for step in steps]),
     )
 
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from tcc_certs.core.model import Model
-from tcc_certs.core.reader import MODEL
 from tcc_certs.errors import Code
 from tcc_certs.formats import schema
 from tcc_certs.formats.codec import Json
 from tcc_certs.policy.core import Tool
 from tcc_certs.policy.nodes import UNITS
+from tcc_certs.policy.plans import Model
+from tcc_certs.policy.reader import MODEL
 from tcc_certs.values.declared import json_of
 from tcc_certs.values.fields import Field
 from tcc_compiler.frozen import frozen

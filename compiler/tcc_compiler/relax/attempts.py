@@ -13,118 +13,78 @@ are rounded.
 With ``--relax auto`` the compilation takes these attempts. Without, nothing is relaxed: the same
 attempts are made under the same limits until one fits or the time is over, and the error says what
 would fit (`with_alternatives`).
-A name that `--relax` takes is a kind (``price``, ``latency``, ``cost``, ``epsilon``, ``uses``,
-``sum``, ``depth``, ``require``, ``forbid``: all statements of that kind) or the canonical text of
-one limit.
+A name that `--relax` takes is a kind (`KINDS`: all statements of that kind), the text of a
+statement, or its number in the core.
 The clock decides only whether a rule is named: the same guard gives the same next attempt.
 Specification: docs/spec/artifact.md, section 7. Cost: that of the attempts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 
-from tcc_certs.core.model import Core, ForbidBefore, ForbidNext, ForbidWith, Limit, Require, Tool
-from tcc_certs.formats.artifact import MAX_ROUND_BITS, Relaxed
+from tcc_certs.formats.artifact import MAX_ROUND_BITS
 from tcc_certs.formats.codec import written
-from tcc_compiler.automata.constraint.statements import statement_text
+from tcc_certs.policy.core import Core, Tool
+from tcc_certs.policy.nodes import TOTALS
+from tcc_certs.policy.places import StatementPart, parts_of
+from tcc_compiler.automata.constraint.statements import kind_of
 from tcc_compiler.automata.letters import partition
 from tcc_compiler.frozen import frozen
 from tcc_compiler.options import AUTO, Options
-from tcc_compiler.resources import CompileRefused, Guard, Statement, StatementSize, Timer, place_of
+from tcc_compiler.relax.estimates import find_large_rule, stays_finite
+from tcc_compiler.resources import CompileRefused, Guard, Place, StatementSize, Timer
 
-KINDS = ("price", "latency", "cost", "epsilon", "uses", "sum", "depth", "require", "forbid")
+KINDS = (*TOTALS, "count", "sum", "require", "forbid", "owe")
+_MOST_KNOWN = 12
 
 
-def statements_named(core: Core, names: Sequence[str]) -> Relaxed | None:
-    """The statements of `core` that `names` select; None without names.
+def statements_named(core: Core, names: Sequence[str]) -> tuple[int, ...]:
+    """The numbers of the statements of `core` that `names` select, increasing.
 
     Raises:
         Refused: TCC412 a name that selects nothing, or a statement that may not be relaxed.
     """
-    chosen_statements: list[Statement] = []
+    chosen: set[int] = set()
     for name in names:
-        chosen = [statement for statement in statements(core) if name in _names(statement)]
-        if not chosen:
+        found = [at for at, known in enumerate(_names(core)) if _plain(name) in known]
+        if not found:
             raise _unknown(core, name)
-        for statement in chosen:
-            _check(core, statement)
-        chosen_statements += chosen
-    return relaxed_of(core, chosen_statements)
+        for number in found:
+            _check(core, number, alone=len(found) == 1)
+        chosen.update(number for number in found if is_held(parts_of(core)[number]))
+    return tuple(sorted(chosen))
 
 
-def statements(core: Core) -> Iterable[Statement]:
-    """Every statement of `core` that a run could enforce in place of the automaton."""
-    yield from core.limits
-    yield from core.requires
-    yield from core.forbids
+def is_held(part: StatementPart) -> bool:
+    """Whether the automaton holds some of a statement."""
+    return part.place != "gate"
 
 
-def may_relax(core: Core, statement: Statement) -> bool:
-    """Whether a run can enforce `statement`: its sum never decreases along a plan."""
-    is_cost = isinstance(statement, Limit) and statement.kind == "cost"
-    return not is_cost or all(call.cost_low >= 0 for call in core.calls)
+def may_relax(core: Core, number: int) -> bool:
+    """Whether a run can enforce a statement: its sum never decreases along a plan."""
+    total = parts_of(core)[number].total
+    return total is None or min(total.amounts, default=0) >= 0
 
 
-def relaxed_of(core: Core, chosen: Iterable[Statement]) -> Relaxed | None:
-    """`chosen` in the form of the manifest; None without any."""
-    marked = list(chosen)
-    if not marked:
-        return None
-
-    def indices(items: Sequence[Statement]) -> tuple[int, ...]:
-        return tuple(at for at, item in enumerate(items) if item in marked)
-
-    return Relaxed(
-        forbids=indices(core.forbids),
-        limits=indices(core.limits),
-        requires=indices(core.requires),
-    )
+def kept_parts(core: Core, relaxed: Sequence[int]) -> tuple[StatementPart, ...]:
+    """What the automaton has to hold where these statements are relaxed."""
+    left_out = set(relaxed)
+    return tuple([p for p in parts_of(core) if is_held(p) and p.number not in left_out])
 
 
-def relaxed_statements(core: Core, relaxed: Relaxed | None) -> list[Statement]:
-    """The statements that `relaxed` names, in the order of the core."""
-    if relaxed is None:
-        return []
-    return [
-        *(core.limits[at] for at in relaxed.limits),
-        *(core.requires[at] for at in relaxed.requires),
-        *(core.forbids[at] for at in relaxed.forbids),
-    ]
+def text_of(core: Core, number: int) -> str:
+    """A statement as messages show it."""
+    return f"`{parts_of(core)[number].text}`"
 
 
-def without(core: Core, relaxed: Relaxed | None) -> Core:
-    """`core` without its relaxed statements."""
-    if relaxed is None:
-        return core
-    left_out = relaxed_statements(core, relaxed)
-    return replace(
-        core,
-        limits=tuple(item for item in core.limits if item not in left_out),
-        requires=tuple(item for item in core.requires if item not in left_out),
-        forbids=tuple(item for item in core.forbids if item not in left_out),
-    )
-
-
-def only(core: Core, relaxed: Relaxed) -> Core:
-    """`core` with its relaxed statements alone, and without `start` and `goal`."""
-    left = relaxed_statements(core, relaxed)
-    return replace(
-        core,
-        start=None,
-        goals=(),
-        limits=tuple(item for item in core.limits if item in left),
-        requires=tuple(item for item in core.requires if item in left),
-        forbids=tuple(item for item in core.forbids if item in left),
-    )
-
-
-def explained(refusal: CompileRefused, core: Core, asked: Relaxed | None) -> CompileRefused:
+def explained(refusal: CompileRefused, core: Core, asked: Sequence[int]) -> CompileRefused:
     """The refusal; one for infinitely many plans names the relaxed statements."""
-    if asked is None or refusal.code not in ("TCC401", "TCC406"):
+    if not asked or refusal.code not in ("TCC401", "TCC406"):
         return refusal
-    texts = " and ".join(f"`{statement_text(core, s)}`" for s in relaxed_statements(core, asked))
+    texts = " and ".join([text_of(core, number) for number in asked])
     return CompileRefused(
         "TCC412",
         f"{texts} cannot be relaxed: without, {refusal.message}",
@@ -133,44 +93,56 @@ def explained(refusal: CompileRefused, core: Core, asked: Relaxed | None) -> Com
     )
 
 
-def _names(statement: Statement) -> tuple[str, ...]:
-    match statement:
-        case Limit():
-            return statement.kind, statement.text
-        case Require():
-            return ("require",)
-        case ForbidNext() | ForbidWith() | ForbidBefore():
-            return ("forbid",)
+def _plain(text: str) -> str:
+    """A name of statements without white space, and without `limit`."""
+    return "".join(text.split()).removeprefix("limit")
 
 
-def _check(core: Core, statement: Statement) -> None:
-    if may_relax(core, statement):
+def _names(core: Core) -> list[set[str]]:
+    """For each statement the names that select it: its kind, its text and its number."""
+    return [
+        {kind_of(statement), _plain(part.text), str(part.number)}
+        for statement, part in zip(core.statements, parts_of(core), strict=True)
+    ]
+
+
+def _check(core: Core, number: int, *, alone: bool) -> None:
+    """Args: alone: whether a name selects this statement and no other."""
+    if alone and not is_held(parts_of(core)[number]):
+        raise CompileRefused(
+            "TCC412",
+            f"{text_of(core, number)} is no part of plans: the gate decides it",
+            hint="leave it out of --relax",
+            place=number,
+        )
+    if may_relax(core, number):
         return
-    worst = min(core.calls, key=lambda call: call.cost_low)
+    worst = min(core.calls, key=lambda call: call.cost_high)
     raise CompileRefused(
         "TCC412",
-        f"`{statement_text(core, statement)}` cannot be relaxed: `{worst.text}` may cost less than "
-        "nothing, so a plan past the limit could still come back below it",
+        f"{text_of(core, number)} cannot be relaxed: `{worst.text}` may cost less than nothing, "
+        "so a plan past the limit could still come back below it",
         hint="relax another statement, or make every cost at least 0",
+        place=number,
     )
 
 
 def _unknown(core: Core, name: str) -> CompileRefused:
-    known = list(dict.fromkeys(n for statement in statements(core) for n in _names(statement)))
-    from difflib import get_close_matches
-
-    spaceless = "".join(name.split())
-    close = [spaceless] if spaceless in known else get_close_matches(name[:64], known, n=1)
+    parts = parts_of(core)
+    known = [parts[at].text for at in range(len(parts)) if is_held(parts[at])]
     if name in KINDS:
         message = f"there is no {name} statement to relax"
     else:
-        message = f"`{name}` is no kind of statement and no limit of this grammar"
-    if close:
+        message = f"`{name}` is no kind, no text and no number of a statement of this grammar"
+    close = get_close_matches(name[:64], [*known, *KINDS], n=1)
+    if close and name not in KINDS:
         hint = f"did you mean '{close[0]}'?"
     elif known:
-        hint = "name one of: " + ", ".join(known[:12])
+        more = ", .." if len(known) > _MOST_KNOWN else ""
+        texts = ", ".join([f"'{text}'" for text in known[:_MOST_KNOWN]])
+        hint = f"name a kind ({', '.join(KINDS)}), or one of: {texts}{more}"
     else:
-        hint = "this grammar has no limit, require or forbid"
+        hint = "the automaton of this grammar holds no statement"
     return CompileRefused("TCC412", message, hint=hint)
 
 
@@ -189,7 +161,7 @@ class Attempt:
         round_counts: bits of race counts, None for exact ones.
     """
 
-    relaxed: Relaxed | None
+    relaxed: tuple[int, ...]
     nondeterministic: bool
     exhaustive: bool
     round_counts: int | None
@@ -207,7 +179,7 @@ class NextAttempt:
 
     attempt: Attempt
     warning: str | None
-    place: str | None = None
+    place: Place | None = None
     derivations: bool = False
 
 
@@ -240,19 +212,22 @@ def next_attempt(
     size = _costliest(core, attempt, guard)
     if size is None:
         return _go_nondeterministic(core, attempt, refusal, options, allowed)
-    left_out = [*relaxed_statements(core, attempt.relaxed), size.statement]
-    text = statement_text(core, size.statement)
-    place = place_of(size.statement)
-    behind = "it" if place == guard.place else f"`{text}` is behind it and"
+    number = size.number
+    text = text_of(core, number)
+    behind = "it" if number == guard.place else f"{text} is behind it and"
     return NextAttempt(
-        attempt=replace(attempt, relaxed=relaxed_of(core, left_out)),
+        attempt=replace(attempt, relaxed=_with(attempt.relaxed, number)),
         warning=f"{_figure(refusal, guard)}; {behind} takes {size.before} states to {size.after}: "
-        f"`{text}` is relaxed, counts are upper bounds, and a run enforces it",
-        place=place,
+        f"{text} is relaxed, counts are upper bounds, and a run enforces it",
+        place=number,
     )
 
 
-def first_attempt(relaxed: Relaxed | None, options: Options) -> Attempt:
+def _with(relaxed: Sequence[int], number: int) -> tuple[int, ...]:
+    return tuple(sorted({*relaxed, number}))
+
+
+def first_attempt(relaxed: tuple[int, ...], options: Options) -> Attempt:
     """The attempt that the options select."""
     return Attempt(
         relaxed=relaxed,
@@ -274,7 +249,7 @@ def check_exact(core: Core, attempt: Attempt) -> None:
         Refused: TCC415.
     """
     tool = strict_tool(core)
-    if tool is None or (attempt.relaxed is None and not attempt.nondeterministic):
+    if tool is None or not (attempt.relaxed or attempt.nondeterministic):
         return
     raise CompileRefused(
         "TCC415",
@@ -294,25 +269,22 @@ def _costliest(core: Core, attempt: Attempt, guard: Guard) -> StatementSize | No
     """The statement that adds the most states, of those that may be relaxed; depth comes last."""
     # Among equals, the one that was applied later.
     sizes = [size for size in reversed(guard.sizes) if size.after > size.before]
-    sizes.sort(key=lambda size: (_is_depth(size.statement), size.before - size.after))
+    sizes.sort(key=lambda size: (_is_depth(core, size.number), size.before - size.after))
     for size in sizes:
-        if may_relax(core, size.statement) and _can_be_spared(core, attempt, size.statement):
+        if may_relax(core, size.number) and _can_be_spared(core, attempt, size.number):
             return size
     return None
 
 
-def _is_depth(statement: Statement) -> bool:
-    return isinstance(statement, Limit) and statement.kind == "depth"
+def _is_depth(core: Core, number: int) -> bool:
+    return kind_of(core.statements[number]) == "depth"
 
 
-def _can_be_spared(core: Core, attempt: Attempt, statement: Statement) -> bool:
-    """Whether there are certainly finitely many plans without `statement` too."""
-    left_out = [*relaxed_statements(core, attempt.relaxed), statement]
-    kept = without(core, relaxed_of(core, left_out))
+def _can_be_spared(core: Core, attempt: Attempt, number: int) -> bool:
+    """Whether there are certainly finitely many plans without a statement too."""
+    letters = partition(core, kept_parts(core, _with(attempt.relaxed, number)))
     # A guard of its own, since the other has reached its limit; this question takes linear time.
-    from tcc_compiler.relax.estimates import stays_finite
-
-    return stays_finite(kept, partition(kept), Guard(Options()))
+    return stays_finite(core, letters, Guard(Options()))
 
 
 def _go_nondeterministic(
@@ -320,10 +292,8 @@ def _go_nondeterministic(
 ) -> NextAttempt | None:
     if attempt.nondeterministic or attempt.exhaustive:
         return None
-    kept = without(core, attempt.relaxed)
-    from tcc_compiler.relax.estimates import find_large_rule
-
-    name = find_large_rule(kept, partition(kept), options, allowed)
+    letters = partition(core, kept_parts(core, attempt.relaxed))
+    name = find_large_rule(core, letters, options, allowed)
     behind = "" if name is None else f"; rule `{name}` does so by itself"
     return NextAttempt(
         attempt=replace(attempt, nondeterministic=True),
@@ -353,7 +323,7 @@ def _round(attempt: Attempt, refusal: CompileRefused, limit: int | None) -> Next
 
 # Makes an attempt, and returns the number of states of its artifact.
 Take = Callable[[Attempt, Guard], int]
-_Note = tuple[str, "str | None"]
+_Note = tuple[str, "Place | None"]
 
 
 def with_alternatives(
@@ -422,15 +392,12 @@ def _tried(
 
 def _given_up(core: Core, before: Attempt, attempt: Attempt) -> str:
     """What `attempt` gives up, in words, with the `--relax` options that ask for the same."""
-    held = relaxed_statements(core, before.relaxed)
-    left = [s for s in relaxed_statements(core, attempt.relaxed) if s not in held]
+    left = [number for number in attempt.relaxed if number not in before.relaxed]
     parts = []
     if left:
-        texts = " and ".join(f"`{statement_text(core, statement)}`" for statement in left)
-        limits = [statement.text for statement in left if isinstance(statement, Limit)]
-        names = "".join(f" --relax '{text}'" for text in limits)
-        by_name = f" (also by{names})" if len(limits) == len(left) else ""
-        parts.append(f"{texts} left to the run{by_name}, counts are upper bounds")
+        texts = " and ".join([text_of(core, number) for number in left])
+        names = "".join([f" --relax '{parts_of(core)[number].text}'" for number in left])
+        parts.append(f"{texts} left to the run (also by{names}), counts are upper bounds")
     if attempt.nondeterministic:
         parts.append("state sets kept apart, derivations are counted in place of plans")
     if attempt.round_counts is not None and before.round_counts is None:

@@ -20,14 +20,15 @@ from itertools import combinations
 from math import comb
 from typing import TypeAlias, TypeVar
 
-from tcc_certs.core.model import Core, OneCall, Repeat
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.places import parts_of
+from tcc_certs.policy.plans import OneCall, Repeat
 from tcc_compiler.automata.constraint.apply import constrain
-from tcc_compiler.automata.constraint.statements import statement_text
 from tcc_compiler.automata.letters import join_calls, partition
 from tcc_compiler.automata.regular.explore import explore
 from tcc_compiler.options import Options
-from tcc_compiler.relax.attempts import statements
-from tcc_compiler.resources import CompileRefused, Guard, Statement, Timer, place_of
+from tcc_compiler.relax.attempts import kept_parts, text_of
+from tcc_compiler.resources import CompileRefused, Guard, Place, Timer
 
 _MOST_STATES = 4096
 _MOST_TRIALS = 48
@@ -36,7 +37,7 @@ _WORK = 200_000  # statements, and calls in sixteens, of all trials together
 _MOST_NOTES = 6
 _MOST_NAMED = 4
 _PLAN, _SIGNATURE = "plan", "start"
-_Part = Statement | str  # a statement, or the place of the plan or of `start` and `goal`
+_Part: TypeAlias = Place  # a statement, the plan, or `start` and `goal`
 _NONE = "give each part of it a way to be made: an operand of `&` or `-` may leave nothing over"
 
 T = TypeVar("T")
@@ -106,7 +107,8 @@ class _Trials:
             return False
         self.remaining -= 1
         kept = join_calls(_only(self.core, parts))
-        letters = partition(kept)
+        statements = parts_of(self.core)
+        letters = partition(kept, [statements[at] for at in parts if isinstance(at, int)])
         guard = Guard(self.options, self.timer.half())
         try:
             constrain(kept, letters, explore(kept, letters, guard), guard)
@@ -122,7 +124,8 @@ def with_contradiction(
     if refusal.code != "TCC402":
         return refusal
     signature = [] if core.start is None else [_SIGNATURE]
-    parts: list[_Part] = [*statements(core), *signature, _PLAN]
+    held = [part.number for part in kept_parts(core, ())]
+    parts: list[_Part] = [*held, *signature, _PLAN]
     bounded = replace(options, max_states=min(_MOST_STATES, options.max_states), progress=None)
     size = len(parts) + len(core.calls) // 16
     trials = _Trials(
@@ -134,15 +137,7 @@ def with_contradiction(
 
 
 def _only(core: Core, parts: Sequence[_Part]) -> Core:
-    """The core with these statements alone; without its plan every sequence of calls is one."""
-    # The very objects of the core: to compare them all would take the square of their number.
-    chosen = {id(part) for part in parts}
-    core = replace(
-        core,
-        limits=tuple(item for item in core.limits if id(item) in chosen),
-        requires=tuple(item for item in core.requires if id(item) in chosen),
-        forbids=tuple(item for item in core.forbids if id(item) in chosen),
-    )
+    """The core with its plan or signature, if `parts` has them; else any calls are a plan."""
     if _SIGNATURE not in parts:
         core = replace(core, start=None, goals=())
     if _PLAN in parts:
@@ -157,7 +152,6 @@ def _only(core: Core, parts: Sequence[_Part]) -> Core:
 def _explained(core: Core, parts: Sequence[_Part]) -> CompileRefused:
     named = [part for part in parts if not isinstance(part, str)]
     texts = [_text(core, part) for part in parts]
-    places = [part if isinstance(part, str) else place_of(part) for part in parts]
     if not named:
         message = "the plan expression derives none"
         if _SIGNATURE in parts:
@@ -176,14 +170,14 @@ def _explained(core: Core, parts: Sequence[_Part]) -> CompileRefused:
     main = len(named) - 1
     notes = [
         (f"together with {text}", place)
-        for at, (text, place) in enumerate(zip(texts, places, strict=True))
+        for at, (text, place) in enumerate(zip(texts, parts, strict=True))
         if at != main
     ]
     hint = "change one of them, or take it away" if notes else "change it, or take it away"
     rest = len(notes) - _MOST_NOTES
     more = [(f"and with {rest} more", None)] if rest > 0 else []
     return CompileRefused(
-        "TCC402", f"there is no plan: {message}", hint, places[main], [*notes[:_MOST_NOTES], *more]
+        "TCC402", f"there is no plan: {message}", hint, parts[main], [*notes[:_MOST_NOTES], *more]
     )
 
 
@@ -192,4 +186,4 @@ def _text(core: Core, part: _Part) -> str:
         return "the plan expression"
     if isinstance(part, str):
         return "`start` and `goal`"
-    return f"`{statement_text(core, part)}`"
+    return text_of(core, part)

@@ -16,7 +16,8 @@ from dataclasses import replace
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.expressions import walk
 from tcc_certs.policy.plans import RuleRef
-from tcc_compiler.automata.letters import Letters, letter_amounts
+from tcc_compiler.automata.constraint.statements import sums_of
+from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.regular.determinise import Driver, determinise
 from tcc_compiler.automata.regular.explore import find_driver
 from tcc_compiler.automata.regular.network import Network
@@ -27,7 +28,7 @@ from tcc_compiler.resources import CompileRefused, Guard
 
 
 def stays_finite(core: Core, letters: Letters, guard: Guard) -> bool:
-    """Whether `core`, with the limits that it has, certainly has finitely many plans."""
+    """Whether `core`, with the statements of `letters`, certainly has finitely many plans."""
     free = _free_letters(core, letters)
     if not free:
         return True
@@ -38,12 +39,11 @@ def stays_finite(core: Core, letters: Letters, guard: Guard) -> bool:
 
 
 def _free_letters(core: Core, letters: Letters) -> set[int]:
-    """The letters that add nothing to any upper limit."""
+    """The letters that add nothing to any sum."""
     free = set(range(len(letters.calls)))
-    for limit in core.limits:
-        amounts = letter_amounts(core, letters, limit)
-        if not limit.least and min(amounts, default=0) >= 0:
-            free -= {letter for letter, amount in enumerate(amounts) if amount}
+    for one in sums_of(core, letters):
+        if min(one.amounts, default=0) >= 0:
+            free -= {letter for letter, amount in enumerate(one.amounts) if amount}
     return free
 
 

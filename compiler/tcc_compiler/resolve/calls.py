@@ -12,7 +12,7 @@ from dataclasses import field
 from itertools import product
 from typing import NamedTuple
 
-from tcc_certs.core.model import CallSet
+from tcc_certs.policy.plans import CallSet
 from tcc_certs.formats.codec import written
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language import ast

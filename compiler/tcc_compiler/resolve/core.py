@@ -12,7 +12,7 @@ from dataclasses import field
 from fractions import Fraction
 from typing import TypeAlias
 
-from tcc_certs.core.model import CallSet
+from tcc_certs.policy.plans import CallSet
 from tcc_certs.formats.codec import Json, encode, is_bare, large, written
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.source import Region

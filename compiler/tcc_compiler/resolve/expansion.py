@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from tcc_certs.core.model import CallSet
+from tcc_certs.policy.plans import CallSet
 from tcc_certs.formats.codec import Json, encode
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.source import Region

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tcc_certs.core.model import PASSABLE, CallSet
+from tcc_certs.policy.plans import PASSABLE, CallSet
 from tcc_certs.formats.codec import Json, encode
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language import ast
@@ -362,12 +362,10 @@ def _is_count(number: ast.Number) -> bool:
     return number.value.denominator == 1 and number.value <= MAX_REPEAT
 
 
-def reached_rules(program: Program) -> list[str]:
-    """The names of the rules that the plan reaches, in increasing order."""
-    if program.plan is None:
-        return []
+def reached_rules(bodies: Sequence[ast.Expression], program: Program) -> list[str]:
+    """The names of the rules that expressions reach, in increasing order."""
     reached: set[str] = set()
-    todo: list[ast.Expression] = [program.plan.body]
+    todo = list(bodies)
     while todo:
         for node in ast.postorder(todo.pop()):
             if isinstance(node, ast.Reference):

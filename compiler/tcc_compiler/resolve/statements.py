@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 from typing import Literal, TypeAlias
 
-from tcc_certs.core.model import CallSet
+from tcc_certs.policy.plans import CallSet
 from tcc_certs.values.declared import NumberType
 from tcc_certs.values.numbers import is_decimal
 from tcc_compiler.frozen import frozen

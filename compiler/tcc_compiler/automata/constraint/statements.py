@@ -114,16 +114,13 @@ def signature(core: Core, letters: Letters) -> StatementAutomaton:
 
 def statement_automaton(part: StatementPart, letters: Letters) -> StatementAutomaton:
     """The automaton of a statement that has a table."""
-    table = part.table
-    if table is None:
-        raise ValueError(f"statement {part.number} has no table")
     classes = [part.class_of[group[0]] for group in letters.calls]
     return StatementAutomaton(
         text=part.text,
         number=part.number,
-        start=table.start,
-        step=lambda state, letter: table.step(state, classes[letter]),
-        accepts=table.accepts,
+        start=part.start,
+        step=lambda state, letter: part.step(state, classes[letter]),
+        accepts=part.accepts,
     )
 
 
@@ -153,7 +150,7 @@ def sums_of(core: Core, letters: Letters) -> list[BoundedSum]:
             what=kind_of(core.statements[part.number]),
             text=part.text,
             number=part.number,
-            amounts=[part.total.amounts[group[0]] for group in letters.calls],
+            amounts=[part.weights[part.class_of[group[0]]] for group in letters.calls],
             bound=part.total.bound,
         )
         for part in letters.statements
