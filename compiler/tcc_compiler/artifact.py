@@ -268,7 +268,7 @@ def emit(contents: Contents) -> bytes:
         calls=len(calls),
         root=contents.numbering.digest[-1].tobytes(),
         cost_max=contents.bounds.cost_max,
-        root_document=codec.root_document(core.name, core.version, limit_texts(core)),
+        root_document=codec.root_document(core.name, core.version, core.limit_texts),
         nondeterministic=table.nondeterministic,
         relaxed=contents.relaxed,
         round_counts=contents.counts.round_bits,
@@ -435,8 +435,7 @@ def manifest_bytes(manifest: artifact.Manifest, columns: Mapping[str, bytes]) ->
     if manifest.round_counts is not None:
         options["round_counts"] = manifest.round_counts
     members: dict[str, codec.Json] = {
-        "format": "tcca",
-        "version": [1, 0],
+        "schema": artifact.SCHEMA,
         "critical": manifest.critical,
         "grammar": {"name": manifest.grammar, "version": manifest.version},
         "options": options,
@@ -449,8 +448,6 @@ def manifest_bytes(manifest: artifact.Manifest, columns: Mapping[str, bytes]) ->
         "leaf_policy": {**artifact.LEAF_POLICY, "root": manifest.root_document},
         "columns": {name: digest.hex() for name, digest in columns.items()},
     }
-    if manifest.relaxed is not None:
-        members[artifact.RELAXED] = {
-            name: getattr(manifest.relaxed, name) for name in artifact.STATEMENTS
-        }
+    if manifest.relaxed:
+        members[artifact.RELAXED] = list(manifest.relaxed)
     return codec.encode(members)

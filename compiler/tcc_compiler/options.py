@@ -16,6 +16,7 @@ from tcc_certs.kernel import CheckedArtifact, check
 from tcc_compiler.frozen import frozen
 
 MAX_TILT = 64
+DEFAULT_TILT = 8
 AUTO = "auto"
 
 # Endings of files that hold a graph; what has another ending is a grammar.
@@ -28,12 +29,13 @@ class Options:
 
     Attributes:
         beta: inverse temperature, an exact decimal in canonical text, at least 0.
-        tilt: B, the bits of the weights, 0 .. 64; 0 is the untilted race.
+        tilt: B, the bits of the weights, 0 .. 64; 0 is the untilted race.  None is
+            DEFAULT_TILT, and 0 where no call has a cost.
         max_states: most states of any automaton on the way.
         timeout: most seconds, None for no limit.
         count_bits: most bits of the number of plans, None for no limit.
-        relax: statements to leave to the run: kinds (``price``, ``require``, ..) or canonical
-            texts of limits; and ``auto``: where `max_states`, `timeout` or `count_bits` is
+        relax: statements to leave to the run: kinds (``price``, ``require``, ..), texts or
+            numbers of statements; and ``auto``: where `max_states`, `timeout` or `count_bits` is
             reached, compile to bounds in place of counts.  Without ``auto`` that is an error:
             nothing is relaxed unasked.
         round_counts: bits of the race counts, 1 .. 63; None keeps them exact.
@@ -47,10 +49,11 @@ class Options:
     """
 
     beta: str = field(default="1", metadata={"about": "inverse temperature: how much costs count"})
-    tilt: int = field(
-        default=8,
+    tilt: int | None = field(
+        default=None,
         metadata={
-            "about": "bits of each call's weight; 0: every call weighs 1",
+            "about": "bits of each call's weight; 0: every call weighs 1. By default 8, and 0 "
+            "where no call has a cost",
             "least": 0,
             "most": MAX_TILT,
         },
@@ -71,10 +74,10 @@ class Options:
     relax: tuple[str, ...] = field(
         default=(),
         metadata={
-            "about": "leave statements to the run: price, latency, cost, epsilon, uses, sum, "
-            "depth, require, forbid, or one limit such as 'uses(search)<=2'; auto: "
-            "what is needed to stay within the limits above; repeatable. By default "
-            "nothing is relaxed",
+            "about": "leave statements to the run: a kind (depth, price, cost, latency, epsilon, "
+            "count, sum, require, forbid, owe), a statement's text such as "
+            "'limit count(search) <= 2', or its number; auto: what is needed to stay within "
+            "the limits above; repeatable. By default nothing is relaxed",
             "metavar": "NAME",
         },
     )

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tcc_certs.core.model import Core
+from tcc_certs.policy.core import Core
 from tcc_compiler.automata.answers import MOST_PLACES, many_answers
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Table
-from tcc_compiler.frontend import Frontend
 from tcc_compiler.language.diagnostics import Diagnostic, Note
 from tcc_compiler.language.source import Span
 from tcc_compiler.relax.attempts import NextAttempt
-from tcc_compiler.resources import CompileRefused
+from tcc_compiler.resources import CompileRefused, Place
 
 _MOST_CALLS = 12
 
 
-def refusal_diagnostic(refusal: CompileRefused, places: Mapping[str, Span]) -> Diagnostic:
+def refusal_diagnostic(refusal: CompileRefused, places: Mapping[Place, Span]) -> Diagnostic:
     """The error that a refusal stands for."""
     return Diagnostic(
         code=refusal.code,
@@ -35,7 +34,7 @@ def refusal_diagnostic(refusal: CompileRefused, places: Mapping[str, Span]) -> D
     )
 
 
-def relaxed_diagnostic(attempt: NextAttempt, places: Mapping[str, Span]) -> Diagnostic:
+def relaxed_diagnostic(attempt: NextAttempt, places: Mapping[Place, Span]) -> Diagnostic:
     """The warning that an attempt gave something up."""
     return Diagnostic(
         code="TCC411",
@@ -47,7 +46,7 @@ def relaxed_diagnostic(attempt: NextAttempt, places: Mapping[str, Span]) -> Diag
 
 
 def many_answers_diagnostics(
-    core: Core, letters: Letters, table: Table, places: Mapping[str, Span]
+    core: Core, letters: Letters, table: Table, places: Mapping[Place, Span]
 ) -> list[Diagnostic]:
     """A warning for each tool with a call that no gate would ever let be made."""
     found = []
@@ -73,7 +72,7 @@ def many_answers_diagnostics(
 
 
 def parallel_diagnostics(
-    core: Core, artifact: bytes, places: Mapping[str, Span]
+    core: Core, artifact: bytes, places: Mapping[Place, Span]
 ) -> list[Diagnostic]:
     """A warning for each parallel tool whose calls are never under way beside others."""
     if not any(tool.parallel for tool in core.tools):
@@ -93,29 +92,4 @@ def parallel_diagnostics(
         )
         for at, tool in enumerate(core.tools)
         if tool.parallel and at not in paired
-    ]
-
-
-def places_of(front: Frontend) -> Mapping[str, Span]:
-    """The span of each statement; the plan of a grammar without one has its first statement's."""
-    if front.unplanned is None:
-        return front.places
-    return {"plan": front.unplanned, **front.places}
-
-
-def no_plan_diagnostics(front: Frontend, others: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """A warning where no statement says what a plan is; else nothing.
-
-    None either where `others` say that plans are infinitely many for want of one.
-    """
-    if front.unplanned is None or any(other.span == front.unplanned for other in others):
-        return []
-    return [
-        Diagnostic(
-            code="TCC413",
-            severity="warning",
-            message="no `plan`: everything that the other statements allow is a plan",
-            span=front.unplanned,
-            hint="write a `plan`, or `plan = any*` where this is meant",
-        )
     ]

@@ -4,7 +4,8 @@ Start reading at :func:`run_passes`.  Specification: docs/spec/core.md (what goe
 docs/spec/artifact.md (what comes out).  Every pass is a function from value to value in a file of
 its own:
 
-    parse, resolve      `frontend` with `language` and `resolve`: a text becomes a core
+    parse, names        `syntax` and `names`: a text becomes a core
+    places              `tcc_certs.policy.places`: what the automaton holds of each statement
     letters             `automata.letters`: calls that no statement tells apart become one letter
     explore             `automata.regular`: the plan expression becomes an automaton
     constrain           `automata.constraint`: each statement, then trim and minimise, one by one
@@ -24,11 +25,12 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcc_certs.core.model import Core
-from tcc_certs.core.reader import core_of, decode_core
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import MAX_ROUND_BITS
-from tcc_certs.formats.codec import Json, parse_decimal
+from tcc_certs.formats.codec import parse_decimal
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.places import parts_of
+from tcc_certs.policy.reader import core_json, read_core
 from tcc_certs.race.enclosures import Beta
 from tcc_compiler import frontend, pass_diagnostics
 from tcc_compiler.artifact import Contents, certify, emit
@@ -43,9 +45,10 @@ from tcc_compiler.expectations import Built, Unmet, compare
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Source, Span
-from tcc_compiler.options import GRAPH_SUFFIXES, MAX_TILT, Options
+from tcc_compiler.options import DEFAULT_TILT, GRAPH_SUFFIXES, MAX_TILT, Options
 from tcc_compiler.relax import attempts
-from tcc_compiler.resources import CompileRefused, Guard, Timer
+from tcc_compiler.relax.contradiction import with_contradiction
+from tcc_compiler.resources import CompileRefused, Guard, Place, Timer
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -63,30 +66,27 @@ class Compiled:
             nothing: then the certificates are still to be checked.
         diagnostics: errors and warnings, those of the front end first.
         sources: the texts that spans point into, by name.
-        places: the span of each statement, by its place (:mod:`tcc_compiler.resources`).
+        places: the span of each statement by its number; also of ``plan``, ``tool NAME`` and so on.
         core: of the grammar; None where the front end found errors.
         unmet: the `accept` lines that do not hold.
         examples, expectations: how many the grammar has.
-        exacts: exact questions, which whoever opens the artifact has to ask: they are no part of
-            `expectations`.
     """
 
     artifact: bytes | None
     checked: str | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
     sources: Mapping[str, Source] = field(default_factory=dict)
-    places: Mapping[str, Span] = field(default_factory=dict)
+    places: Mapping[Place, Span] = field(default_factory=dict)
     core: Core | None = None
     unmet: tuple[Unmet, ...] = ()
     examples: int = 0
     expectations: int = 0
-    exacts: tuple[frontend.ExactExpect, ...] = ()
 
 
 def compile_core(core: bytes, options: Options) -> Compiled:
     """Compile the canonical bytes of a core (docs/spec/core.md)."""
     try:
-        built, warnings = _compile(core, options, Timer(options))
+        built, warnings = _compile(_read(core), options, Timer(options))
     except CompileRefused as refusal:
         return _refused(refusal)
     diagnostics = tuple(pass_diagnostics.relaxed_diagnostic(warning, {}) for warning in warnings)
@@ -151,7 +151,7 @@ def compile_graph(graph: nx.Graph[Any], options: Options, name: str = "graph") -
     return compile_frontend(front, options, timer)
 
 
-def read_source(path: Path, check_time: Callable[[], None] | None = None) -> frontend.Frontend:
+def read_source(path: Path, check_time: Callable[[], None] | None = None) -> frontend.Compiled:
     """The front end's result for a file: a grammar, or a graph, as its ending says."""
     if path.suffix.lower() not in GRAPH_SUFFIXES:
         return frontend.read_grammar(path, check_time)
@@ -160,16 +160,16 @@ def read_source(path: Path, check_time: Callable[[], None] | None = None) -> fro
     return read_graph(path, check_time)
 
 
-def _bare(front: frontend.Frontend) -> frontend.Frontend:
+def _bare(front: frontend.Compiled) -> frontend.Compiled:
     """What the front end read, without examples and expectations."""
-    return replace(front, examples=(), expects=(), exacts=())
+    return replace(front, examples=(), expects=())
 
 
 def _refused(refusal: CompileRefused) -> Compiled:
     return Compiled(artifact=None, diagnostics=(pass_diagnostics.refusal_diagnostic(refusal, {}),))
 
 
-def compile_frontend(front: frontend.Frontend, options: Options, timer: Timer) -> Compiled:
+def compile_frontend(front: frontend.Compiled, options: Options, timer: Timer) -> Compiled:
     """Compile what the front end has read; its examples and expectations must hold."""
     diagnostics: list[Diagnostic] = []
     artifact = checked = core = None
@@ -188,36 +188,32 @@ def compile_frontend(front: frontend.Frontend, options: Options, timer: Timer) -
                 built.core, built.artifact, front.places
             )
             compared = compare(
-                built, front.examples, front.expects, timer.check_examples, front.places
+                built, front.examples, front.expects, options, timer.check_examples, front.places
             )
             diagnostics += compared.diagnostics
             core, unmet = built.core, compared.unmet
             if not any(diagnostic.severity == "error" for diagnostic in diagnostics):
                 artifact, checked = built.artifact, built.checked
         except CompileRefused as refusal:
-            diagnostics = [
-                pass_diagnostics.refusal_diagnostic(refusal, pass_diagnostics.places_of(front))
-            ]
+            places = {**front.places}
+            if front.span is not None:
+                places.setdefault("plan", front.span)
+            diagnostics = [pass_diagnostics.refusal_diagnostic(refusal, places)]
     return Compiled(
         artifact=artifact,
         checked=checked,
-        diagnostics=(
-            *front.diagnostics,
-            *pass_diagnostics.no_plan_diagnostics(front, diagnostics),
-            *diagnostics,
-        ),
+        diagnostics=(*front.diagnostics, *diagnostics),
         sources=front.sources,
         places=front.places,
         core=core,
         unmet=unmet,
         examples=len(front.examples),
         expectations=len(front.expects),
-        exacts=front.exacts,
     )
 
 
 def _compile(
-    data: bytes, options: Options, timer: Timer
+    core: Core, options: Options, timer: Timer
 ) -> tuple[Built, list[attempts.NextAttempt]]:
     """The attempt that was asked for; with ``relax auto`` then others, until one fits the limits.
 
@@ -228,31 +224,29 @@ def _compile(
         Refused: nothing fits; or the set of plans is empty or infinite, a number is out of range.
     """
     beta = _check_options(options)
-    core, document = _read(data)
-    timer.check("reading the core")
+    parts_of(core)
+    timer.check("the tables of statements")
     asked = attempts.statements_named(core, options.relax_names)
     attempt = attempts.first_attempt(asked, options)
 
     def take(attempt: attempts.Attempt, guard: Guard) -> int:
-        return run_passes(core, document, beta, attempt, options, guard).table.states
+        return run_passes(core, beta, attempt, options, guard).table.states
 
     first_refusal: CompileRefused | None = None
     warnings: list[attempts.NextAttempt] = []
     while True:
         guard = Guard(options, timer.share(), attempt.exhaustive)
         try:
-            built = run_passes(core, document, beta, attempt, options, guard)
+            built = run_passes(core, beta, attempt, options, guard)
             return built, [w for w in warnings if built.table.nondeterministic or not w.derivations]
         except CompileRefused as refusal:
             # Where several attempts reach a limit, the error names that of the exact attempt.
             if first_refusal is None or refusal.code not in attempts.GUARDED:
                 first_refusal = refusal
             if not options.auto_relax:
-                # Here, since most compilations give no reason for them.
-                from tcc_compiler.relax.attempts import with_alternatives
-                from tcc_compiler.relax.contradiction import with_contradiction
-
-                more = with_alternatives(core, attempt, refusal, guard, options, timer, take)
+                more = attempts.with_alternatives(
+                    core, attempt, refusal, guard, options, timer, take
+                )
                 told = with_contradiction(core, more, options, timer)
                 raise attempts.explained(told, core, asked) from None
             following = attempts.next_attempt(core, attempt, refusal, guard, options, timer.half())
@@ -267,7 +261,6 @@ def _compile(
 
 def run_passes(
     core: Core,
-    document: Mapping[str, Json],
     beta: Beta,
     attempt: attempts.Attempt,
     options: Options,
@@ -275,17 +268,14 @@ def run_passes(
 ) -> Built:
     """The passes from a core to an artifact, in order.
 
-    Args:
-        document: the JSON object of `core`.
-
     Raises:
         Refused: a limit of the compilation was reached, the set of plans is empty or infinite, or a
             number is out of range.
     """
     # The automaton: the plan expression, then every statement that is not left to the run.
     attempts.check_exact(core, attempt)
-    kept = join_calls(attempts.without(core, attempt.relaxed))
-    letters = partition(kept)
+    kept = join_calls(core)
+    letters = partition(kept, attempts.kept_parts(core, attempt.relaxed))
     guard.enter("the plan expression", "plan")
     machine = (explore_partial if attempt.nondeterministic else explore)(kept, letters, guard)
     table = _finite(kept, letters, constrain(kept, letters, machine, guard))
@@ -293,7 +283,8 @@ def run_passes(
         table = _finite(kept, letters, keep_strict(kept, letters, table, guard))
     # What is counted over it.
     guard.enter("the counts")
-    weights = weigh(core, used_calls(table, letters), beta, options.tilt, guard)
+    tilt = _tilt(core, options)
+    weights = weigh(core, used_calls(table, letters), beta, tilt, guard)
     if options.purpose == "gate":
         counts = count_for_gate(table, letters, guard)
     else:
@@ -307,7 +298,7 @@ def run_passes(
     numbering = certify(core, table, edges, guard)
     contents = Contents(
         core=core,
-        document=document,
+        document=core_json(core),
         table=table,
         edges=edges,
         numbering=numbering,
@@ -315,7 +306,7 @@ def run_passes(
         weights=weights,
         bounds=bounds,
         beta=beta,
-        tilt=options.tilt,
+        tilt=tilt,
         relaxed=attempt.relaxed,
     )
     artifact = emit(contents)
@@ -345,7 +336,7 @@ def _check_options(options: Options) -> Beta:
         raise CompileRefused(
             "TCC408", f"beta has to be an exact decimal of at least 0: {options.beta}"
         )
-    if not 0 <= options.tilt <= MAX_TILT:
+    if options.tilt is not None and not 0 <= options.tilt <= MAX_TILT:
         raise CompileRefused("TCC408", f"the tilt has to be 0 .. {MAX_TILT}: {options.tilt}")
     if options.max_states < 1:
         raise CompileRefused(
@@ -365,10 +356,17 @@ def _check_options(options: Options) -> Beta:
     return beta
 
 
-def _read(data: bytes) -> tuple[Core, Mapping[str, Json]]:
+def _tilt(core: Core, options: Options) -> int:
+    """The bits of the weights; 0 where no call costs anything, since then all weigh the same."""
+    if options.tilt is not None:
+        return options.tilt
+    free = all(call.cost_low == call.cost_high == 0 for call in core.calls)
+    return 0 if free else DEFAULT_TILT
+
+
+def _read(data: bytes) -> Core:
     try:
-        document = decode_core(data)
-        return core_of(document), document
+        return read_core(data)
     except Rejected as refusal:
         raise CompileRefused("TCC409", f"this is no core: {refusal}") from refusal
 

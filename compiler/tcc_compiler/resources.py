@@ -230,7 +230,9 @@ class Guard:
             raise out_of_time(self._timeout, self.pass_name, self.place)
 
 
-def out_of_time(timeout: float | None, pass_name: str, place: Place | None = None) -> CompileRefused:
+def out_of_time(
+    timeout: float | None, pass_name: str, place: Place | None = None
+) -> CompileRefused:
     """The refusal of a pass whose time is over.
 
     Args:

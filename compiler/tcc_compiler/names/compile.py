@@ -110,9 +110,9 @@ def compile_source(
         size = len(text.encode("utf-8"))
     except UnicodeEncodeError as error:
         message = f"character {error.start} is half of a surrogate pair: this is not text"
-        return _unreadable(name, texts.Unreadable(code="TCC108", message=message))
+        return unreadable(name, texts.Unreadable(code="TCC108", message=message))
     if size > texts.MAX_SOURCE_BYTES:
-        return _unreadable(name, texts.too_large())
+        return unreadable(name, texts.too_large())
     resolved = None if path is None else Path(os.path.realpath(path.parent)) / path.name
     inside = None if folder is None else Path(os.path.realpath(folder))
     sources = [texts.source_of(text, name, resolved, inside)]
@@ -128,11 +128,12 @@ def compile_file(path: Path, check_time: Callable[[], None] | None = None) -> Co
     data = texts.read_bytes(path)
     text = data if isinstance(data, texts.Unreadable) else texts.decode(data)
     if isinstance(text, texts.Unreadable):
-        return _unreadable(str(path), text)
+        return unreadable(str(path), text)
     return compile_source(text, str(path), path=path, check_time=check_time)
 
 
-def _unreadable(name: str, problem: texts.Unreadable) -> Compiled:
+def unreadable(name: str, problem: texts.Unreadable) -> Compiled:
+    """The result for a file that is no text."""
     source = texts.source_of(problem.text, name)
     report = Report([source])
     region = Region(0, problem.offset, problem.offset)
@@ -542,7 +543,6 @@ class _Compilation:
             currency=None if currency is None else self.root.string(currency),
             span=self.report.span(self.root.region(self.single["header"])),
         )
-
 
     def _places(self, stated: Sequence[Stated]) -> dict[int | str, texts.Span]:
         report, b = self.report, self.root

@@ -18,17 +18,17 @@ from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import quote, some, suggest
 from tcc_compiler.language.source import Region, Span
 from tcc_compiler.language.values import REST, parse_decimal
-from tcc_compiler.names.nodes import Builder
-from tcc_compiler.names.tools import DeclaredTool, values_of, word_of
-from tcc_compiler.resolve import calls
-from tcc_compiler.resolve.program import Program
-from tcc_compiler.resolve.resolver import (
+from tcc_compiler.names.expressions import (
     call_sets,
     check_expression,
     check_left_recursion,
     expression_json,
     reached_rules,
 )
+from tcc_compiler.names.nodes import Builder
+from tcc_compiler.names.tools import DeclaredTool, values_of, word_of
+from tcc_compiler.resolve import calls
+from tcc_compiler.resolve.program import Program
 from tcc_compiler.syntax.tokens import name_value
 from tcc_compiler.syntax.tree import Token, Tree
 

@@ -215,8 +215,7 @@ class Control:
             constraint.accepts(value)
             for constraint, value in zip(self._constraints, values[:split], strict=True)
         ) and all(
-            value <= bound
-            for (_, bound), value in zip(self._sums, values[split:], strict=True)
+            value <= bound for (_, bound), value in zip(self._sums, values[split:], strict=True)
         )
 
     def _after(self, values: tuple[int, ...], letter: int) -> tuple[int, ...] | None:
