@@ -18,9 +18,9 @@ import numpy as np
 from benchmarks import dfa, openfst
 from benchmarks.family import THREE_HUNDRED, TWELVE, Shape
 from benchmarks.measure import head, machine, ratio, row, side_by_side
-from tcc_certs.core.model import Core
-from tcc_certs.core.reader import read_core
 from tcc_certs.formats.artifact import read_artifact, unpack_limbs
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.reader import read_core
 from tcc_compiler.automata.constraint.apply import constrain
 from tcc_compiler.automata.letters import Letters, join_calls, partition
 from tcc_compiler.automata.regular.explore import explore

@@ -15,8 +15,8 @@ from graphillion import GraphSet
 
 from benchmarks.compile import minimal
 from benchmarks.measure import head, machine, ratio, row, side_by_side
-from tcc_certs.core.model import Core
-from tcc_certs.core.reader import read_core
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.reader import read_core
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Table, ranked
 from tcc_compiler.counting import integer, weighted_sums

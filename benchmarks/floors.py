@@ -101,7 +101,7 @@ def narrow() -> Iterator[Row]:
     import pynini
 
     from benchmarks.compile import minimal, written
-    from tcc_certs.core.reader import read_core
+    from tcc_certs.policy.reader import read_core
     from tcc_compiler.frontend import read_grammar_text
     from tcc_compiler.options import Options
     from tcc_runtime.fastcheck.kernel import check

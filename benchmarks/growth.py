@@ -74,8 +74,8 @@ def measured(which: str, one: Shape) -> dict[str, Any]:
         seconds, fst = _best(lambda: openfst.best_order(one))
         return {"states": fst.num_states(), "OpenFst": seconds}
     from benchmarks.compile import UNCHECKED, core_bytes, minimal, written
-    from tcc_certs.core.reader import read_core
     from tcc_certs.formats.artifact import read_artifact
+    from tcc_certs.policy.reader import read_core
 
     data = core_bytes(one)
     core = read_core(data)

@@ -18,10 +18,10 @@ import numpy as np
 from blake3 import blake3
 from numpy.typing import NDArray
 
-from tcc_certs.core.model import Core
-from tcc_certs.core.reader import read_core
 from tcc_certs.formats.artifact import Manifest
 from tcc_certs.formats.codec import call_digest, decode, encode, root_document
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.reader import read_core
 from tcc_certs.race.enclosures import call_residual, call_weight, fraction_bits
 from tcc_compiler.artifact import pack_limbs, pack_texts, write_artifact
 from tcc_compiler.frontend import read_grammar_text

@@ -126,7 +126,7 @@ def _automata(peer: str) -> Iterator[Row]:
     """A family of tool grammars to the minimal automaton."""
     from benchmarks.compile import core_bytes, minimal
     from benchmarks.family import THREE_HUNDRED, TWELVE
-    from tcc_certs.core.reader import read_core
+    from tcc_certs.policy.reader import read_core
 
     if peer == "OpenFst":
         from benchmarks import openfst

@@ -21,12 +21,15 @@ _NANO_PLACES = 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A plan that the run found: canonical calls, cost, value, and L in hex.
+    """A plan that a run found.
 
-    `cost_high` is above the cost where that of a call was never known, only its range; else None.
-    `pam` is a PaM value for ranking alone, and its rank among the plans, where it was asked for.
-    `assumed` are those of its calls that have observed values, in their order: the plan goes on
-    so where the world answers so.
+    Attributes:
+        calls: canonical texts.
+        leaf_id: L in hex.
+        cost_high: None unless the run never learned a cost and knows only its range.
+        assumed: the calls with listed answers, in order.  The plan continues as written only if
+            the tools give these answers.
+        pam: the PaM value for ranking and its rank among the plans; None if nobody asked for it.
     """
 
     calls: tuple[str, ...]
@@ -116,7 +119,7 @@ class Run:
 
     @property
     def assumed(self) -> tuple[tuple[str, ...], ...]:
-        """For each plan its calls with observed values, which the run chose for the world."""
+        """For each plan its calls with listed answers, which the run assumed."""
         return tuple([found.assumed for found in self.plans])
 
 
@@ -126,17 +129,17 @@ def plan(
     value: int,
     name: bytes,
     cost_high: int | None = None,
-    observed: Container[str] = (),
+    answered: Container[str] = (),
 ) -> Found:
     """A plan that costs `cost` nano-units, or up to `cost_high` where that is more.
 
     Args:
-        observed: the calls with observed values, of which `calls` may be some.
+        answered: the calls with listed answers.
     """
     high = cost if cost_high is None else cost_high
     return Found(
         calls=tuple(calls),
-        assumed=tuple([call for call in calls if call in observed]) if observed else (),
+        assumed=tuple([call for call in calls if call in answered]) if answered else (),
         cost=format_decimal(cost, _NANO_PLACES),
         value=format_q64(value),
         leaf_id=name.hex(),

@@ -52,7 +52,7 @@ def result_of(
     refinement: Refinement | None,
     tail: int | None,
     stop: Stop,
-    observed: frozenset[str],
+    answered: frozenset[str],
     heuristic: Callable[[Item], int] | None = None,
 ) -> Run:
     """What a search has shown.
@@ -61,7 +61,7 @@ def result_of(
         refinement: where costs are ranges.
         tail: T_K, where the run looked at short plans alone.
         stop: why it ended.
-        observed: the calls with observed values.
+        answered: the calls with listed answers.
         heuristic: the PaM value of a leaf, where it is asked for.
     """
     left, best = None, search.incumbent
@@ -74,7 +74,7 @@ def result_of(
         claim_type=search.claim if stop.certifies else Claim.NONE,
         law=_law(search, terms, refinement),
         stop=stop,
-        plans=_plans(search, refinement, observed, heuristic),
+        plans=_plans(search, refinement, answered, heuristic),
         expansions=search.expansions,
         leaves=len(search.found),
         frontier_key=None if left is None else format_q64(left),
@@ -95,11 +95,11 @@ def result_of(
 def _plans(
     search: Search,
     refinement: Refinement | None,
-    observed: frozenset[str],
+    answered: frozenset[str],
     heuristic: Callable[[Item], int] | None,
 ) -> tuple[Found, ...]:
     """The best plans found; where PaM values are asked for, with these and their order."""
-    plans = [_plan(*found, refinement, observed) for found in search.best]
+    plans = [_plan(*found, refinement, answered) for found in search.best]
     if heuristic is None:
         return tuple(plans)
     # In fallback the value of a leaf is its PaM value.
@@ -129,41 +129,41 @@ def _plan(
     name: bytes,
     leaf: Item,
     refinement: Refinement | None,
-    observed: frozenset[str],
+    answered: frozenset[str],
 ) -> Found:
     calls = calls_of(leaf)
     texts = [call.text for call in calls]
     if refinement is None:
         low: int = sum([call.cost_low for call in calls])
-        return plan(texts, low, -minus_value, name, observed=observed)
+        return plan(texts, low, -minus_value, name, answered=answered)
     low, high = refinement.costs(leaf)
-    return plan(texts, low, -minus_value, name, high, observed)
+    return plan(texts, low, -minus_value, name, high, answered)
 
 
-# Observed values: a search chooses them like its own, so each plan says what it assumed.
+# Listed answers: a search chooses them like arguments, so each plan says what it assumed.
 
 # Canonical JSON escapes quotes, so no text holds this.
-_MARK = b'"observed":true'
+_MARK = b'"gives":'
 
 
-def observed_calls(artifact: Artifact) -> frozenset[str]:
-    """The canonical texts of the calls with an observed parameter; kept with the artifact.
+def answered_calls(artifact: Artifact) -> frozenset[str]:
+    """The canonical texts of the calls with a listed answer; kept with the artifact.
 
     Raises:
         Rejected: an unverified artifact has no core.
     """
-    found = artifact.kept.get("observed_calls")
+    found = artifact.kept.get("answered_calls")
     if not isinstance(found, frozenset):
-        found = artifact.kept["observed_calls"] = _observed_calls(artifact)
+        found = artifact.kept["answered_calls"] = _answered_calls(artifact)
     return found
 
 
-def _observed_calls(artifact: Artifact) -> frozenset[str]:
+def _answered_calls(artifact: Artifact) -> frozenset[str]:
     if _MARK not in bytes(artifact.file.columns["tools"].data):
         return frozenset()
     core = artifact.core
-    asked = [any(parameter.observed for parameter in tool.parameters) for tool in core.tools]
-    return frozenset([call.text for call in core.calls if asked[call.tool]])
+    answers = [any(field.type is None for field in tool.answers) for tool in core.tools]
+    return frozenset([call.text for call in core.calls if answers[call.tool]])
 
 
 OnExpand: TypeAlias = Follow
@@ -301,7 +301,7 @@ class _Run:
         self._constraints = constraints_of(
             artifact, terms.truncate if terms.cut else None, terms.root.held
         )
-        self._observed = observed_calls(artifact)
+        self._answered = answered_calls(artifact)
         self._uniforms = RunHashers(race_key_of(artifact, terms))
         self._rung = rung_of(
             numbers,
@@ -334,7 +334,7 @@ class _Run:
                 search.downgrade(lowered(search.claim), SearchGuard.COUNT)
             stop = search.run()
             heuristic = self._heuristic() if self.pam else None
-            told = self._refinement, self._tail, stop, self._observed, heuristic
+            told = self._refinement, self._tail, stop, self._answered, heuristic
             run = result_of(search, self.terms, *told)
             return replace(run, verified=self.artifact.verified)
         finally:

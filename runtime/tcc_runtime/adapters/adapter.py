@@ -16,9 +16,10 @@ from typing import Final
 
 from blake3 import blake3
 
-from tcc_certs.core.model import Core, Model
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.plans import Model
 from tcc_certs.values.canonical import json_text
 
 # Identity.

@@ -15,13 +15,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from tcc_certs.core.model import Core
-from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats import artifact
 from tcc_certs.formats.codec import decode
 from tcc_certs.formats.container import Tensor
 from tcc_certs.kernel import CheckedArtifact, check
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.reader import read_core
 from tcc_certs.race.digest import root_context
 
 _LARGE = 1 << 21

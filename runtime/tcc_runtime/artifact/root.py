@@ -19,9 +19,9 @@ from decimal import Decimal
 from json import loads
 from typing import TYPE_CHECKING, Final
 
-from tcc_certs.core.model import Core
 from tcc_certs.errors import clip
 from tcc_certs.formats.codec import written
+from tcc_certs.policy.core import Core
 from tcc_certs.race.digest import child_context
 from tcc_certs.values.declared import text_of
 from tcc_runtime.artifact.constraints import Held, constraints_of
@@ -126,7 +126,7 @@ class _Reader:
 
     def _canonical(self, name: str, found: dict[str, str]) -> str:
         tools = [tool for tool in self._core.tools if tool.name == name]
-        order = [param.name for tool in tools for param in tool.parameters if param.name in found]
+        order = [field.name for tool in tools for field in tool.listed if field.name in found]
         order += [given for given in found if given not in order]
         inside = ",".join([f"{written(given)}={found[given]}" for given in order])
         return f"{written(name)}({inside})" if inside else written(name)

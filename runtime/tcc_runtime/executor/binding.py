@@ -17,8 +17,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from tcc_certs.core.model import executing
 from tcc_certs.formats.codec import decode
+from tcc_certs.policy.plans import executing
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import NEEDS_MODEL, OWN_MODEL, BindingError
 from tcc_runtime.gate.wrapping import KEY, MODEL
@@ -110,7 +110,7 @@ class Bindings:
         if not callable(function):
             raise BindingError(name, f"{type(function).__name__} is nothing to call")
         tool = self._core[name]
-        own = {p.name for p in tool.parameters} | {p.name for p in tool.opened if p.at is None}
+        own = {field.name for field in tool.arguments if field.steps == (field.name,)}
         takes_key = KEY not in own and _takes(function, KEY)
         made = bool(executing(tool.models))
         if made and MODEL in own:

@@ -27,8 +27,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, TypeAlias
 
-from tcc_certs.core.model import executing
 from tcc_certs.policy.atoms import Atom
+from tcc_certs.policy.plans import executing
 from tcc_certs.replay.amounts import SpentAmounts
 from tcc_certs.session.machine import Outcome
 from tcc_runtime.account.account import Account

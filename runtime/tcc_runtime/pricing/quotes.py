@@ -15,10 +15,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
-from tcc_certs.core.model import Model, Tool
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.codec import parse_decimal
 from tcc_certs.policy.atoms import Atom, Codes, read_atom
+from tcc_certs.policy.core import Tool
+from tcc_certs.policy.plans import Model
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import AnswerError
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from tcc_certs.core.model import Model
 from tcc_certs.policy.atoms import Atom
+from tcc_certs.policy.plans import Model
 from tcc_certs.replay.amounts import AskRule, SpentAmounts
 from tcc_certs.replay.asking.controller import Choice, Controller, most_useful
 from tcc_runtime.account.amounts import AccountAmounts, Remainder

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from tcc_certs.core.model import Model
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.artifact import NEEDED_FOR_RUNS
 from tcc_certs.formats.codec import Json, blake, encode, format_decimal
 from tcc_certs.policy.atoms import Atom, Exact
+from tcc_certs.policy.plans import Model
 from tcc_certs.privacy.accountant import PLD, RENYI, total_of
 from tcc_certs.privacy.spending import Taken, account, exact_delta
 from tcc_certs.race.digest import race_key
