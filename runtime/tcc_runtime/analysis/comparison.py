@@ -14,10 +14,12 @@ from typing import Final, Literal
 
 from blake3 import blake3
 
-from tcc_certs.core.model import Call, Core
-from tcc_certs.core.reader import decode_core, read_core
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.formats.codec import written
+from tcc_certs.formats.codec import Json, decode
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.plans import Call
+from tcc_certs.policy.reader import read_core
+from tcc_certs.policy.type_texts import name_text
 from tcc_runtime.analysis import gate_changes
 from tcc_runtime.analysis.blame import blame
 from tcc_runtime.analysis.difference import OneSided, Plan, only_in
@@ -61,16 +63,16 @@ class Comparison:
 
     Attributes:
         verdict: on the whole core; None if only bounds are known.  Only equal cores are ``equal``;
-            ``cost`` if amounts differ, ``other`` if the difference lets the same calls through.
-        plans: the verdict on the plans alone, as texts.
+            ``cost`` if amounts differ, ``other`` if the difference allows the same calls.
+        plans: the verdict on the plans, as texts.
         counts: ``exact``, or ``upper`` if the numbers are bounds.
         added, removed: the plans that only the new, or only the old, artifact has.
         common: number of plans that both have.
         calls: None if only bounds are known.
-        monitors, opened: changes of what a gate enforces.
+        statements, fields: changes of statements and fields.
         members: other changes of the core.
         because_added: the statements of the old artifact that forbid the shortest added plan, if
-            the new one does not have them; empty if calls or amounts are the reason.
+            the new artifact lacks them; empty if calls or amounts are the reason.
         because_removed: the same for the new artifact and the shortest removed plan.
         reason: why only bounds are known; else None.
     """
@@ -82,22 +84,22 @@ class Comparison:
     removed: OneSided
     common: int
     calls: Calls | None
-    monitors: tuple[gate_changes.Change, ...]
-    opened: tuple[gate_changes.Change, ...]
+    statements: tuple[gate_changes.Change, ...]
+    fields: tuple[gate_changes.Change, ...]
     members: tuple[gate_changes.Change, ...]
     because_added: tuple[WrittenStatement, ...] = ()
     because_removed: tuple[WrittenStatement, ...] = ()
     reason: Rejected | None = None
 
     def breaks(self, sense: Literal["wider", "narrower"] = "wider") -> bool:
-        """Whether the new artifact may allow what the old one does not; ``narrower``: the reverse.
+        """Whether the new artifact may allow calls that the old one refuses; or the reverse.
 
-        The senses of the changes decide.
+        Any change of what a gate carries breaks, whatever its sense.
         """
         broken: tuple[gate_changes.Sense, ...] = (sense, "incomparable")
-        changes = (*self.monitors, *self.opened, *self.members)
         return self.plans in broken or any(
-            change.sense in broken or change.of in gate_changes.CARRIED for change in changes
+            change.sense in broken or change.of in gate_changes.CARRIED
+            for change in (*self.statements, *self.fields, *self.members)
         )
 
 
@@ -115,23 +117,23 @@ def compare(
     Raises:
         Rejected: an unverified artifact leads out of its ranges.
     """
-    monitors = tuple(gate_changes.monitor_changes(old.core, new.core))
+    statements = tuple(gate_changes.statement_changes(old.core, new.core))
     try:
         before, after = graph_of(old), graph_of(new)
         added, removed = only_in(after, before), only_in(before, after)
     except Rejected as refusal:
         if refusal.code is not Code.LIMIT:
             raise
-        return _bounds(old, new, monitors, refusal)
+        return _bounds(old, new, statements, refusal)
     were = statements_of(old.core, old_written or {})
     are = statements_of(new.core, new_written or {})
     calls = _calls(old.core, new.core, before.used(), after.used())
-    opened = tuple(_opened(old.core, new.core, before.used(), after.used()))
     used = _tools(old.core, before.used()) & _tools(new.core, after.used())
-    told = [*monitors, *opened]
-    members = _members(old, new, told, used, {amounts.call for amounts in calls.amounts})
+    fields = tuple(gate_changes.field_changes(old.core, new.core, used))
+    told = [*statements, *fields]
+    members = _members(old, new, told, {amounts.call for amounts in calls.amounts})
     plans = _verdict(added.plans, removed.plans)
-    bounds = old.manifest.gate or new.manifest.gate  # none that is above 0 is of no plan
+    bounds = old.manifest.gate or new.manifest.gate  # a bound above 0 may be of no plan
     costs: list[gate_changes.Sense] = ["cost"] * bool(calls.amounts)
     senses = [change.sense for change in (*told, *members)]
     return Comparison(
@@ -144,33 +146,27 @@ def compare(
         removed=removed,
         common=min(_total(before), _total(after)) if bounds else _total(after) - added.plans,
         calls=calls,
-        monitors=monitors,
-        opened=opened,
+        statements=statements,
+        fields=fields,
         members=members,
     )
 
 
 def _members(
-    old: Artifact,
-    new: Artifact,
-    told: Sequence[gate_changes.Change],
-    used: Collection[str],
-    calls: Collection[str],
+    old: Artifact, new: Artifact, told: Sequence[gate_changes.Change], calls: Collection[str]
 ) -> tuple[gate_changes.Change, ...]:
-    """Whatever else the two cores differ in; something, where they differ and nothing was told.
+    """All other differences of two cores; at least one if they differ and nothing else was found.
 
     Args:
-        told: what was found of monitors and open parameters.
-        used: the tools whose open parameters were compared.
-        calls: those whose amounts were found to differ.
+        told: the changes of statements and fields.
+        calls: the calls with other amounts.
     """
     one, other = (bytes(artifact.file.columns["core"].data) for artifact in (old, new))
     if one == other:
         return ()
-    found = gate_changes.member_changes(decode_core(one), decode_core(other))
-    found += gate_changes.rest_of_open(old.core, new.core, used)
+    found = gate_changes.member_changes(_json(one), _json(other))
     found += _other_calls(old.core, new.core, calls)
-    found += _rewritten(old.core, new.core, told)
+    found += gate_changes.plan_changes(old.core, new.core)
     if not (found or told or calls):
         digests = [blake3(core).hexdigest() for core in (one, other)]
         found.append(
@@ -182,7 +178,7 @@ def _members(
 
 
 def core_changes(old: bytes, new: bytes) -> list[gate_changes.Change]:
-    """Differences of two cores other than plans: statements, monitors, tools, amounts of calls.
+    """Differences of two cores other than plans: statements, fields, tools, amounts of calls.
 
     Raises:
         Rejected: one of them is no core.
@@ -190,13 +186,17 @@ def core_changes(old: bytes, new: bytes) -> list[gate_changes.Change]:
     if old == new:
         return []
     before, after = read_core(old), read_core(new)
-    told = gate_changes.monitor_changes(before, after)
-    told += gate_changes.open_changes(
-        before, after, {t.name for t in before.tools} & {t.name for t in after.tools}
-    )
-    found = [*told, *gate_changes.member_changes(decode_core(old), decode_core(new))]
+    tools = before.tool_of.keys() & after.tool_of.keys()
+    found = gate_changes.statement_changes(before, after)
+    found += gate_changes.field_changes(before, after, tools)
+    found += gate_changes.member_changes(_json(old), _json(new))
     found += _other_calls(before, after, ())
-    return found + list(_rewritten(before, after, told))
+    return found + list(gate_changes.plan_changes(before, after))
+
+
+def _json(core: bytes) -> Mapping[str, Json]:
+    found = decode(core, "core")
+    return found if isinstance(found, dict) else {}
 
 
 def _other_calls(old: Core, new: Core, told: Collection[str]) -> Iterator[gate_changes.Change]:
@@ -210,34 +210,8 @@ def _other_calls(old: Core, new: Core, told: Collection[str]) -> Iterator[gate_c
     for name, texts in changed.items():
         said = f"amounts of {len(texts)} calls, {texts[0]} first"
         yield gate_changes.Change(
-            of="calls", name=written(name), old=said, new="other amounts", sense="cost"
+            of="calls", name=name_text(name), old=said, new="other amounts", sense="cost"
         )
-
-
-def _rewritten(
-    old: Core, new: Core, told: Sequence[gate_changes.Change]
-) -> Iterator[gate_changes.Change]:
-    """Statements that one side alone has; what they do to plans is seen in the plans."""
-    known = {text for change in told for text in (change.old, change.new)}
-    before, after = (_said(core) for core in (old, new))
-    for side, others, old_side in ((before, after, True), (after, before, False)):
-        for text, kind in side.items():
-            if text not in others and text not in known:
-                sides = (text, None) if old_side else (None, text)
-                yield gate_changes.Change(
-                    of="statement", name=kind, old=sides[0], new=sides[1], sense="other"
-                )
-
-
-def _said(core: Core) -> dict[str, str]:
-    """The statements in words that depend on the core alone, each with its kind."""
-    found = {
-        text: statement.kind
-        for statement in statements_of(core, {})
-        if statement.kind not in ("monitor", "strict")
-        for text in statement.says
-    }
-    return found | {monitor.text: "monitor" for monitor in core.monitors}
 
 
 def _changed(
@@ -250,10 +224,10 @@ def _changed(
     number = {call.text: index for index, call in enumerate(core.calls)}
     if plan is None or not all(call in number for call in plan):
         return ()
-    known = frozenset(text for statement in others for text in statement.says)
+    known = frozenset(statement.canonical for statement in others)
     word = [number[call] for call in plan]
     found = blame(core, own, word, ends=True, every=False)
-    return tuple([statement for statement in found.sets[0] if not statement.says <= known])
+    return tuple([one for one in found.sets[0] if one.canonical not in known])
 
 
 def _verdict(added: int | bool, removed: int | bool) -> gate_changes.Sense:
@@ -267,11 +241,11 @@ def _total(graph: PlanGraph) -> int:
 
 
 def _bounds(
-    old: Artifact, new: Artifact, monitors: tuple[gate_changes.Change, ...], refusal: Rejected
+    old: Artifact, new: Artifact, statements: tuple[gate_changes.Change, ...], refusal: Rejected
 ) -> Comparison:
     before, after = (artifact.plans(artifact.root) for artifact in (old, new))
     used = _tools(old.core, old.texts) & _tools(new.core, new.texts)
-    opened = tuple(_opened(old.core, new.core, old.texts, new.texts))
+    fields = tuple(gate_changes.field_changes(old.core, new.core, used))
     return Comparison(
         verdict=None,
         plans=None,
@@ -280,18 +254,11 @@ def _bounds(
         removed=OneSided(plans=before, shortest=None, cheapest=None),
         common=min(before, after),
         calls=None,
-        monitors=monitors,
-        opened=opened,
-        members=_members(old, new, [*monitors, *opened], used, ()),
+        statements=statements,
+        fields=fields,
+        members=_members(old, new, [*statements, *fields], ()),
         reason=refusal,
     )
-
-
-def _opened(
-    old: Core, new: Core, before: Sequence[str], after: Sequence[str]
-) -> Sequence[gate_changes.Change]:
-    tools = _tools(old, before) & _tools(new, after)
-    return gate_changes.open_changes(old, new, tools)
 
 
 def _tools(core: Core, used: Sequence[str]) -> set[str]:

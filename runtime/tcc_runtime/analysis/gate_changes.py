@@ -1,43 +1,57 @@
-"""Changes that plans do not show: monitors, open parameters, and how calls are made.
+"""Changes of a core that its plans do not show: statements, fields, and how calls are made.
 
-Each change is narrower (nothing new passes), wider (nothing is lost), a change of cost, a change
-that lets the same calls through, or unknown.  Texts of patterns are compared as texts.  A member of
-a tool or of the core that this module does not know is compared as JSON, and its change is unknown:
-so two cores never count as equal because a member is newer than this file.
-Statements: docs/spec/core.md, sections 1, 2 and 5.  Cost: linear in the two cores.
+The sense of a change says how it changes the calls that a gate allows.  Patterns are compared as
+texts.  A member of a tool or of the core that this module does not know is compared as JSON, and
+its sense is ``incomparable``: a newer member never makes two cores count as equal.
+Text: docs/spec/core.md, sections 1, 2 and 6.  Cost: linear in the two cores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final, Literal, TypeAlias
 
-from tcc_certs.core.model import Core, Monitor, SumMonitor, Tool, UsesMonitor
-from tcc_certs.core.type_texts import place_text, type_text
-from tcc_certs.formats.codec import Json, encode, written
-from tcc_certs.values.declared import FlagType, JsonType, NumberType, OpenParameter, TextType
-from tcc_certs.values.fields import FieldType, ListType, TimeType
+from tcc_certs.formats.codec import Json, encode
+from tcc_certs.policy.core import Core, Given, Learned, Tool
+from tcc_certs.policy.nodes import (
+    Ask,
+    Definition,
+    Forbid,
+    Limit,
+    Node,
+    Null,
+    Number,
+    Owe,
+    Require,
+    Statement,
+    Total,
+    Word,
+    definition_text,
+    statement_text,
+    walk,
+)
+from tcc_certs.policy.places import parts_of
+from tcc_certs.policy.type_texts import domain_text, field_text, name_text, place_text
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
+from tcc_certs.values.fields import Field, FieldType, ListType, NullableType, TimeType
+from tcc_runtime.analysis.statements import PlanTexts, kind_of
 
 Sense: TypeAlias = Literal["equal", "narrower", "wider", "incomparable", "cost", "other"]
 
-# What decides how a call is made, and what an answer to it means: a change of these is a finding
-# whichever way it goes.
+# Members that decide how a call is made or what its answer means.  A change of one of them is a
+# finding, whatever its sense.
 CARRIED: Final = frozenset(
     {"bind", "error_text", "errors", "models", "parallel", "pass", "quotes", "strict"}
 )
-# What sessions have, and say all about.
-IN_SESSIONS: Final = frozenset(
-    {"calls", "grammar", "monitor", "open", "statement", "tool", "values"}
-)
-# Names and words: whatever they are, the same calls are let through, and made in the same way.
-_WORDS: Final = frozenset({"doc", "in", "out"})
+_WORDS: Final = frozenset({"doc", "in", "out"})  # they change neither calls nor how they are made
 _NUMBERS: Final = frozenset({"price", "latency_ms", "epsilon"})
-_COMPARED: Final = frozenset(  # as plans, as statements, or by what is below
+_COMPARED: Final = frozenset(  # compared as plans, as statements, or by the functions below
     {
-        "calls", "forbids", "format", "goals", "grammar", "limits", "monitors", "pass",
-        "patterns", "plan", "requires", "rules", "start", "tools", "version",
+        "calls", "given", "goals", "grammar", "lets", "pass", "patterns", "plan", "rules",
+        "schema", "start", "statements", "tools",
     }
 )  # fmt: skip
 
@@ -47,12 +61,12 @@ class Change:
     """One change.
 
     Attributes:
-        of: ``monitor``, ``open`` or ``observed``; otherwise the member of the core: of a tool
-            ``bind``, ``errors`` and the like, ``statement``, ``grammar``, ``tool``, ``calls``.
-        name: the parameter, ``tool.name``; for a monitor its subject; else the tool, the
-            model as ``tool.name``, or the kind of statement.
+        of: ``statement``, ``open``, ``field``, ``answers``, ``given`` or ``lets``; else the
+            member of the core or of a tool, such as ``bind``, ``grammar``, ``tool`` or ``calls``.
+        name: the kind of a statement, the field as ``tool.name``, the model as ``tool.name``, or
+            the tool.
         old, new: the texts; None if there was, or is, none.
-        sense: how it changes the calls that are let through, new against old.
+        sense: how it changes the calls that are allowed, new against old.
     """
 
     of: str
@@ -62,108 +76,318 @@ class Change:
     sense: Sense
 
 
-def monitor_changes(old: Core, new: Core) -> list[Change]:
-    """The monitors that were added, removed, or have another bound."""
-    before, after = _strictest(old), _strictest(new)
-    found = []
-    for about in sorted({**before, **after}):
-        one, other = before.get(about), after.get(about)
-        sense: Sense
-        if one is None or other is None:
-            sense = "narrower" if one is None else "wider"
-        else:
-            sense = _ordered(_bound(one), _bound(other))
-        if sense != "equal":
-            texts = [None if monitor is None else monitor.text for monitor in (one, other)]
-            found.append(Change(of="monitor", name=about, old=texts[0], new=texts[1], sense=sense))
+# Statements.
+
+
+def statement_changes(old: Core, new: Core) -> list[Change]:
+    """The statements that were added, removed, or have another bound; and changed `let`s.
+
+    Plans show what a statement of the place ``automaton`` does, so its sense is ``other``.
+    """
+    before, after = _Stated(old), _Stated(new)
+    found = list(_bound_changes(before, after))
+    told = {text for change in found for text in (change.old, change.new)}
+    for text in before.texts - after.texts:
+        if text not in told:
+            found.append(before.change(text, gone=True))
+    for text in after.texts - before.texts:
+        if text not in told:
+            found.append(after.change(text, gone=False))
+    found += _because_changes(old, new)
+    found += _let_changes(old, new)
+    if not found and before.order != after.order:
+        texts = [", ".join(side.order) for side in (before, after)]
+        found.append(
+            Change(of="statement", name="order", old=texts[0], new=texts[1], sense="other")
+        )
     return found
 
 
-def _strictest(core: Core) -> dict[str, Monitor]:
-    """By what it is about, the monitor that counts: of several bounds the least."""
-    ordered = sorted(core.monitors, key=_bound, reverse=True)
-    return {_about(monitor): monitor for monitor in ordered}
+class _Stated:
+    """The statements of a core by their texts.
+
+    Attributes:
+        texts: how often each text is there.
+        order: the texts in the order of the core.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self.order = [part.text for part in parts_of(core)]
+        self.texts = Counter(self.order)
+        self._statements = dict(zip(self.order, core.statements, strict=True))
+        self._places = {part.text: part.place for part in parts_of(core)}
+        self.bounds: dict[str, list[str]] = {}
+        for text, statement in self._statements.items():
+            self.bounds.setdefault(_without_bound(statement), []).append(text)
+
+    def change(self, text: str, *, gone: bool) -> Change:
+        """A statement that only this side has."""
+        sense: Sense = "wider" if gone else "narrower"
+        sides = (text, None) if gone else (None, text)
+        return Change(
+            of="statement", name=kind_of(self._statements[text]), old=sides[0], new=sides[1],
+            sense="other" if self._places[text] == "automaton" else sense,
+        )  # fmt: skip
+
+    def bound(self, text: str) -> Fraction | None:
+        """The constant bound of a limit."""
+        statement = self._statements[text]
+        if isinstance(statement, Total):
+            return Fraction(statement.most)
+        if isinstance(statement, Limit) and isinstance(statement.most, Number):
+            return Fraction(statement.most.value)
+        return None
+
+    def is_shown(self, text: str) -> bool:
+        """Whether plans show what a statement does."""
+        return self._places[text] == "automaton"
+
+    def kind(self, text: str) -> str:
+        """The kind of a statement."""
+        return kind_of(self._statements[text])
 
 
-def _about(monitor: Monitor) -> str:
-    """What a monitor is about, without the bound that it has: that may be moved."""
-    if isinstance(monitor, SumMonitor | UsesMonitor):
-        return monitor.text.rpartition(" <= ")[0]
-    return monitor.text
+def _without_bound(statement: Statement) -> str:
+    """The text of a limit with its bound left out; of another statement its text."""
+    match statement:
+        case Total():
+            statement = replace(statement, most="0")
+        case Limit(most=Number()):
+            statement = replace(statement, most=Null())
+    return statement_text(statement)
 
 
-def _bound(monitor: Monitor) -> Fraction:
-    return Fraction(monitor.value) if isinstance(monitor, SumMonitor | UsesMonitor) else Fraction(0)
+def _bound_changes(before: _Stated, after: _Stated) -> Iterator[Change]:
+    """Limits that differ in nothing but a constant bound, if each side has one such limit."""
+    for about, olds in before.bounds.items():
+        news = after.bounds.get(about, [])
+        if len(olds) != 1 or len(news) != 1 or olds == news:
+            continue
+        was, now = before.bound(olds[0]), after.bound(news[0])
+        if was is None or now is None:
+            continue
+        shown = before.is_shown(olds[0]) and after.is_shown(news[0])
+        sense: Sense = "narrower" if now < was else "wider"
+        yield Change(
+            of="statement", name=before.kind(olds[0]), old=olds[0], new=news[0],
+            sense="other" if shown else sense,
+        )  # fmt: skip
 
 
-def _ordered(old: Fraction, new: Fraction) -> Sense:
-    if old == new:
-        return "equal"
-    return "narrower" if new < old else "wider"
+def _because_changes(old: Core, new: Core) -> Iterator[Change]:
+    """Changed reasons of statements that both sides have."""
+    before, after = (
+        {statement_text(one): one.because for one in core.statements} for core in (old, new)
+    )
+    for text in before.keys() & after.keys():
+        yield from _told("because", text, before[text], after[text], "other")
 
 
-def open_changes(old: Core, new: Core, tools: Collection[str]) -> list[Change]:
-    """Changed types of open parameters, and of who chooses a value, for these tools."""
-    before = {tool.name: tool for tool in old.tools}
-    after = {tool.name: tool for tool in new.tools}
-    found: list[Change] = []
-    for name in sorted(tools):
-        found += _tool_changes(before[name], after[name])
+def _let_changes(old: Core, new: Core) -> Iterator[Change]:
+    """Changed definitions; they matter where a gate decides a statement that uses them."""
+    before, after = ({let.name: let for let in core.lets} for core in (old, new))
+    decided = _decided_names(old) | _decided_names(new)
+    for name in sorted({**before, **after}):
+        one, other = (_let_text(side.get(name)) for side in (before, after))
+        sense: Sense = "incomparable" if name in decided else "other"
+        yield from _told("lets", name_text(name), one, other, sense)
+    if before == after and list(before) != list(after):
+        yield from _told("lets", "order", ", ".join(before), ", ".join(after), "other")
+
+
+def _let_text(let: Definition | None) -> str | None:
+    return None if let is None else definition_text(let)
+
+
+def _decided_names(core: Core) -> set[str]:
+    """The names that statements use which plans alone do not show, also through `let`s."""
+    bodies = {let.name: let.body for let in core.lets}
+    found: set[str] = set()
+    todo = [
+        node
+        for part in parts_of(core)
+        if part.place != "automaton"
+        for node in _nodes(core.statements[part.number])
+    ]
+    while todo:
+        for node in walk(todo.pop()):
+            if isinstance(node, Word) and node.name not in found:
+                found.add(node.name)
+                if node.name in bodies:
+                    todo.append(bodies[node.name])
     return found
+
+
+def _nodes(statement: Statement) -> list[Node]:
+    """The nodes of a statement."""
+    match statement:
+        case Require(on=on, where=where, lets=lets, then=then):
+            return [*([] if on is None else [on]), *where, *(let.body for let in lets), then]
+        case Ask(on=on, where=where, lets=lets):
+            return [on, *where, *(let.body for let in lets)]
+        case Forbid(on=on, where=where):
+            return [on, *where]
+        case Owe(after=after, where=where, calls=calls, pays=pays):
+            return [after, *where, calls, *pays]
+        case Limit(of=of, where=where, per=per, most=most):
+            return [of, *where, *per, most]
+    return []
+
+
+def plan_changes(old: Core, new: Core) -> Iterator[Change]:
+    """Changed texts of the plan expression, its rules, and start and goal; plans show the rest."""
+    one, other = _plan_text(old), _plan_text(new)
+    yield from _told("statement", "plan", one, other, "other")
+    signatures = [
+        None if core.start is None else f"start {core.start}\ngoal {' | '.join(core.goals)}"
+        for core in (old, new)
+    ]
+    yield from _told("statement", "signature", signatures[0], signatures[1], "other")
+
+
+def _plan_text(core: Core) -> str:
+    texts = PlanTexts(core)
+    rules = [f"rule {name} = {texts.expression(body)}" for name, body in core.rules.items()]
+    return "\n".join([f"plan = {texts.expression(core.plan)}", *rules])
+
+
+# Fields.
+
+
+def field_changes(old: Core, new: Core, used: Collection[str]) -> list[Change]:
+    """Changed fields of tools and of sessions.
+
+    Args:
+        used: the tools that plans of both sides have.  Fields of others change no call.
+    """
+    before, after = old.tool_of, new.tool_of
+    found = list(_given_changes(old.given, new.given))
+    for name in sorted(before.keys() & after.keys()):
+        for change in _tool_changes(before[name], after[name]):
+            found.append(change if name in used else replace(change, sense="other"))
+    return found
+
+
+def _given_changes(old: Sequence[Given], new: Sequence[Given]) -> Iterator[Change]:
+    before, after = ({one.name: one for one in side} for side in (old, new))
+    for name in sorted({**before, **after}):
+        one, other = before.get(name), after.get(name)
+        sense = _sense(one, other) if _are_fields(one, other) else "incomparable"
+        texts = [None if side is None else _given_text(side) for side in (one, other)]
+        yield from _told("given", name_text(name), texts[0], texts[1], sense)
+    if before == after and list(before) != list(after):
+        yield from _told("given", "order", ", ".join(before), ", ".join(after), "other")
+
+
+def _are_fields(one: Given | None, other: Given | None) -> bool:
+    return isinstance(one, Field) and isinstance(other, Field)
+
+
+def _given_text(given: Given) -> str:
+    if isinstance(given, Learned):
+        sources = [f"{name_text(tool)}.{name_text(field)}" for tool, field in given.sources]
+        return f"{name_text(given.name)} from {' | '.join(sources)}"
+    return field_text(given)
 
 
 def _tool_changes(old: Tool, new: Tool) -> Iterator[Change]:
-    before, after = ({p.name: p for p in tool.opened} for tool in (old, new))
+    before, after = ({one.name: one for one in tool.arguments} for tool in (old, new))
+    answers = [{one.name for one in tool.answers} for tool in (old, new)]
+    for name in sorted({**before, **after}):
+        shown = f"{name_text(old.name)}.{name_text(name)}"
+        one, other = before.get(name), after.get(name)
+        if other is None and name in answers[1]:
+            yield Change(of="field", name=shown, old="argument", new="answer", sense="incomparable")
+        elif one is None and name in answers[0]:
+            yield Change(of="field", name=shown, old="answer", new="argument", sense="incomparable")
+        elif all(_is_listed(field) for field in (one, other) if field is not None):
+            yield from _listed_changes(shown, one, other)
+        else:
+            yield from _told("open", shown, _text(one), _text(other), _sense(one, other))
+    yield from _answer_changes(old, new)
+    if before.keys() == after.keys() and list(before) != list(after):
+        order = [", ".join(map(name_text, side)) for side in (before, after)]
+        yield from _told("open", name_text(old.name), order[0], order[1], "other")
+
+
+def _answer_changes(old: Tool, new: Tool) -> Iterator[Change]:
+    """Answers: plans show the values of listed ones; types of open ones decide conditions."""
+    before, after = ({one.name: one for one in tool.answers} for tool in (old, new))
+    arguments = {one.name for tool in (old, new) for one in tool.arguments}
     for name in sorted({**before, **after}):
         one, other = before.get(name), after.get(name)
-        sense = _sense(one, other)
-        if sense != "equal":
-            yield Change(
-                of="open", name=f"{written(old.name)}.{written(name)}", old=_text(one),
-                new=_text(other), sense=sense,
-            )  # fmt: skip
-    seen, sees = ({p.name: p.observed for p in tool.parameters} for tool in (old, new))
-    for name in sorted(seen.keys() & sees.keys()):
-        if seen[name] != sees[name]:
-            who = {True: "observed", False: "listed"}
-            yield Change(
-                of="observed", name=f"{written(old.name)}.{written(name)}", old=who[seen[name]],
-                new=who[sees[name]], sense="incomparable",
-            )  # fmt: skip
+        shown = f"{name_text(old.name)}.{name_text(name)}"
+        if name in arguments:
+            continue
+        if all(_is_listed(field) for field in (one, other) if field is not None):
+            yield from _listed_changes(shown, one, other)
+        else:
+            yield from _told("answers", shown, _text(one), _text(other), "incomparable")
+    if before.keys() == after.keys() and list(before) != list(after):
+        order = [", ".join(map(name_text, side)) for side in (before, after)]
+        yield from _told("answers", name_text(old.name), order[0], order[1], "other")
 
 
-def _text(parameter: OpenParameter | None) -> str | None:
-    if parameter is None:
+def _listed_changes(shown: str, one: Field | None, other: Field | None) -> Iterator[Change]:
+    """Values of a listed field: plans show which calls there are."""
+    yield from _told("values", shown, _values_text(one), _values_text(other), "other")
+    if one is not None and other is not None:
+        yield from _told("at", shown, place_text(one), place_text(other), "incomparable")
+
+
+def _is_listed(field: Field) -> bool:
+    return field.type is None
+
+
+def _values_text(field: Field | None) -> str | None:
+    if field is None:
         return None
-    words = f"{'optional ' * parameter.optional}{type_text(parameter.type)}"
-    placed = place_text(parameter.name, parameter.at)
-    return f"{words}{' or null' * parameter.null}{placed}"
+    return f"{'(absent) | ' * field.optional}{domain_text(field)}"
 
 
-def _sense(old: OpenParameter | None, new: OpenParameter | None) -> Sense:
+def _text(field: Field | None) -> str | None:
+    if field is None:
+        return None
+    return f"{'optional ' * field.optional}{domain_text(field)}{place_text(field)}"
+
+
+def _sense(old: Given | None, new: Given | None) -> Sense:
+    """How the values of an open field that calls may have change."""
     if old is None or new is None:
-        # An optional one more lets more through; a call needs each of the others, or has none.
+        # Calls with an optional field are more calls; a required field changes every call.
         only = old or new
-        if only is None or not only.optional:
+        if not isinstance(only, Field) or not only.optional:
             return "incomparable"
         return "wider" if old is None else "narrower"
+    if not isinstance(old, Field) or not isinstance(new, Field):
+        return "incomparable"
     narrower, wider = _is_less(new, old), _is_less(old, new)
     if narrower or wider:
         return "equal" if narrower and wider else ("narrower" if narrower else "wider")
     return "incomparable"
 
 
-def _is_less(one: OpenParameter, other: OpenParameter) -> bool:
-    """Whether every call that has `one` as it may be is seen to have the other so."""
-    absent = one.optional <= other.optional and one.null <= other.null
-    return one.at == other.at and absent and _within(one.type, other.type)
+def _is_less(one: Field, other: Field) -> bool:
+    """Whether each value of `one`, absent too, is surely a value of `other`."""
+    if one.type is None or other.type is None:
+        return one == other
+    same_place = one.steps == other.steps and one.optional <= other.optional
+    return same_place and _within(one.type, other.type)
 
 
 def _within(one: FieldType, other: FieldType) -> bool:
-    """Whether every value of `one` is seen to be one of `other`, and the same there."""
+    """Whether each value of `one` is surely a value of `other` that means the same."""
     if one == other:
         return True
     match one, other:
+        case NullableType(of=inner), NullableType(of=outer):
+            return _within(inner, outer)
+        case _, NullableType(of=outer):
+            return _within(one, outer)
+        case TextType(among=texts), TextType(among=others) if texts and others:
+            return set(texts) <= set(others)
+        case TextType(among=texts), TextType(among=others) if texts or others:
+            return False
         case TextType(), TextType():
             sizes = other.least <= one.least and one.most <= other.most
             return sizes and other.pattern in (None, one.pattern)
@@ -178,7 +402,7 @@ def _within(one: FieldType, other: FieldType) -> bool:
             distinct = other.distinct <= one.distinct
             return sizes and distinct and _within(one.of, other.of)
         case TimeType(), TimeType():
-            return one.zone is None  # its texts say theirs
+            return one.zone is None  # each text of `one` has a zone of its own
     return False
 
 
@@ -199,11 +423,14 @@ def joined(senses: Iterable[Sense]) -> Sense:
     return next((sense for sense in order if sense in found), "equal")
 
 
+# Other members.
+
+
 def member_changes(old: Mapping[str, Json], new: Mapping[str, Json]) -> list[Change]:
-    """Differences of two cores other than statements, calls and who chooses a value.
+    """Changes of members that are no statements, plans or fields.
 
     Args:
-        old, new: the cores as JSON, their schema checked.
+        old, new: the JSON of the cores.
     """
     found = _grammar_changes(_object(old["grammar"]), _object(new["grammar"]))
     before, after = (_by_name(core["tools"]) for core in (old, new))
@@ -211,10 +438,10 @@ def member_changes(old: Mapping[str, Json], new: Mapping[str, Json]) -> list[Cha
         one, other = before.get(name), after.get(name)
         if one is None or other is None:
             texts = [None if tool is None else _tool_text(tool) for tool in (one, other)]
-            shown = written(name)
+            shown = name_text(name)
             found.append(Change(of="tool", name=shown, old=texts[0], new=texts[1], sense="other"))
         elif one != other:
-            found += _of_tool(written(name), one, other)
+            found += _of_tool(name_text(name), one, other)
     found += _passed_changes(old.get("pass"), new.get("pass"))
     for member in sorted((old.keys() | new.keys()) - _COMPARED):
         found += _told(member, "core", old.get(member), new.get(member), "incomparable")
@@ -230,7 +457,7 @@ def _grammar_changes(old: Mapping[str, Json], new: Mapping[str, Json]) -> list[C
 
 
 def _passed_changes(old: Json | None, new: Json | None) -> Iterator[Change]:
-    """What passes a gate unread: one thing more lets more through."""
+    """What a gate passes on unread."""
     one, other = (side if isinstance(side, list) else [] for side in (old, new))
     less, more = (all(word in b for word in a) for a, b in ((one, other), (other, one)))
     sense: Sense = "wider" if less else "narrower" if more else "incomparable"
@@ -239,70 +466,49 @@ def _passed_changes(old: Json | None, new: Json | None) -> Iterator[Change]:
 
 
 def _of_tool(name: str, old: Mapping[str, Json], new: Mapping[str, Json]) -> Iterator[Change]:
-    """What one tool has of its own, but for its open parameters and who chooses a value."""
-    for member in sorted((old.keys() | new.keys()) - {"name", "open"}):
+    """Changes of the members of a tool that are no fields."""
+    for member in sorted((old.keys() | new.keys()) - {"name", "fields", "gives"}):
         one, other = old.get(member), new.get(member)
         if member == "models":
             yield from _of_models(name, one, other)
-        elif member == "params":
-            yield from _of_listed(name, _by_name(one), _by_name(other))
         else:
             yield from _told(member, name, one, other, _member_sense(member, one))
 
 
 def _member_sense(member: str, was: Json | None) -> Sense:
-    """What it does that a member of a tool, which was so, is another now."""
+    """The sense of a changed member of a tool; `was` is its old value."""
     if member in _WORDS:
         return "other"
     if member == "quotes":
         return "cost"
-    if member == "errors":  # an error that means nothing happened leaves the call for another time
+    if member == "errors":  # an error that changed nothing does not count in limits
         return "wider" if was is None else "narrower"
-    if member == "parallel":  # calls of it may be under way beside others
+    if member == "parallel":  # more calls may be under way at the same time
         return "wider" if was is None else "narrower"
-    if member == "strict":  # it asks for a way on after each answer
+    if member == "strict":  # plans have to continue after each answer
         return "narrower" if was is None else "wider"
     return "incomparable"
 
 
 def _of_models(name: str, old: Json | None, new: Json | None) -> Iterator[Change]:
-    """The ways of asking and of making calls: one more is one way more; their order counts."""
+    """Changes of the models of a tool; their order counts."""
     before, after = _by_name(old), _by_name(new)
     for model in sorted({**before, **after}):
         one, other = before.get(model), after.get(model)
         sense: Sense = "wider" if one is None else "narrower" if other is None else "incomparable"
         if one is not None and other is not None and _but_numbers(one) == _but_numbers(other):
             sense = "cost"
-        yield from _told("models", f"{name}.{written(model)}", one, other, sense)
+        yield from _told("models", f"{name}.{name_text(model)}", one, other, sense)
     if before.keys() == after.keys() and list(before) != list(after):
         yield from _told("models", name, ", ".join(before), ", ".join(after), "incomparable")
 
 
 def _but_numbers(model: Mapping[str, Json]) -> Mapping[str, Json]:
-    """A model without what it takes, in asking and in making a call."""
+    """A model without prices, latencies and epsilons."""
     left = {member: value for member, value in model.items() if member not in _NUMBERS}
     if isinstance(left.get("execute"), dict):
         left["execute"] = dict(_but_numbers(_object(left["execute"])))
     return left
-
-
-def _of_listed(
-    name: str, old: Mapping[str, Mapping[str, Json]], new: Mapping[str, Mapping[str, Json]]
-) -> Iterator[Change]:
-    """Values that calls may have, and their order: what plans have of them is seen in plans."""
-    for parameter in sorted({**old, **new}):
-        one, other = (_values(side.get(parameter)) for side in (old, new))
-        yield from _told("values", f"{name}.{written(parameter)}", one, other, "other")
-    if old.keys() == new.keys() and list(old) != list(new):
-        yield from _told("values", name, ", ".join(old), ", ".join(new), "other")
-
-
-def _values(parameter: Mapping[str, Json] | None) -> str | None:
-    if parameter is None:
-        return None
-    values = parameter["values"]
-    texts = values if isinstance(values, list) else []
-    return " | ".join([str(text) or "(absent)" for text in texts])
 
 
 def _told(of: str, name: str, old: Json | None, new: Json | None, sense: Sense) -> Iterator[Change]:
@@ -311,30 +517,12 @@ def _told(of: str, name: str, old: Json | None, new: Json | None, sense: Sense) 
 
 
 def _shown(value: Json | None) -> str | None:
-    """A member as text: a text as it is, else canonical JSON."""
+    """A text as it is, another value as canonical JSON."""
     return value if value is None or isinstance(value, str) else encode(value).decode()
 
 
 def _tool_text(tool: Mapping[str, Json]) -> str:
-    names = [*_by_name(tool["params"]), *_by_name(tool.get("open"))]
-    return f"({', '.join(map(written, names))})"
-
-
-def rest_of_open(old: Core, new: Core, told: Collection[str]) -> Iterator[Change]:
-    """Open and observed parameters, and their order, of tools in the plans of one side only."""
-    before = {tool.name: tool for tool in old.tools}
-    after = {tool.name: tool for tool in new.tools}
-    for name in sorted(before.keys() & after.keys()):
-        one, other = before[name], after[name]
-        if name not in told:
-            for change in _tool_changes(one, other):
-                yield Change(
-                    of=change.of, name=change.name, old=change.old, new=change.new, sense="other"
-                )
-        orders = [[p.name for p in tool.opened] for tool in (one, other)]
-        if sorted(orders[0]) == sorted(orders[1]):
-            yield from _told("open", written(name), ", ".join(orders[0]), ", ".join(orders[1]),
-                             "other")  # fmt: skip
+    return f"({', '.join(map(name_text, _by_name(tool.get('fields'))))})"
 
 
 def _by_name(items: Json | None) -> dict[str, Mapping[str, Json]]:
