@@ -152,7 +152,7 @@ def _breaks(statement: Constraint, calls: Sequence[int], ends: bool) -> bool:
         if after is None:
             return True
         seen = after
-    return ends and not statement.ends(seen)
+    return ends and not statement.accepts(seen)
 
 
 def _refused(

@@ -212,7 +212,7 @@ def graph_of(artifact: Artifact) -> PlanGraph:
     kept = artifact.kept.get("plan_graph")
     if isinstance(kept, Stored | Unfolded):
         return kept
-    bounds = artifact.nondeterministic or artifact.relaxed is not None
+    bounds = artifact.nondeterministic or bool(artifact.relaxed)
     found = Unfolded(artifact) if bounds else Stored(artifact)
     artifact.kept["plan_graph"] = found
     return found

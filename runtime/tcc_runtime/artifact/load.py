@@ -100,7 +100,7 @@ class Artifact:
         return (
             self.verified
             and not self.nondeterministic
-            and self.relaxed is None
+            and not self.relaxed
             and self.root >= MANY_STATES
             and self.root >= WIDE * self.rank(self.root)
         )
@@ -240,8 +240,8 @@ class Artifact:
         return self.manifest.nondeterministic
 
     @property
-    def relaxed(self) -> artifact.Relaxed | None:
-        """The statements of the core that the automaton leaves out, None where it leaves none."""
+    def relaxed(self) -> tuple[int, ...]:
+        """The numbers of the statements that the automaton omits and a run enforces."""
         return self.manifest.relaxed
 
     @cached_property

@@ -79,7 +79,7 @@ def cheapest_plan(artifact: Artifact) -> tuple[str, ...] | None:
     for left in range(length.of(artifact.root) - 1, -1, -1):
         call, states, to_go = _cheapest_step(artifact, states, to_go, left, length)
         calls.append(artifact.texts[call])
-    whole = artifact.relaxed is None or contains(artifact, calls)
+    whole = not artifact.relaxed or contains(artifact, calls)
     return tuple(calls) if whole else None
 
 
@@ -111,7 +111,7 @@ def cheapest_plans(artifact: Artifact, limit: int) -> Iterator[tuple[int, tuple[
     more, where the automaton is not deterministic or the artifact leaves statements to a run, and
     so costs to go are bounds.
     """
-    if artifact.nondeterministic or artifact.relaxed is not None:
+    if artifact.nondeterministic or bool(artifact.relaxed):
         yield from _cheapest_by_sets(artifact, limit)
     else:
         yield from cheapest_in(artifact, artifact.root, limit)

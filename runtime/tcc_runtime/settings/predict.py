@@ -71,7 +71,7 @@ def why_not(artifact: Artifact, settings: Settings) -> str | None:
         return "it is known for one plan alone"
     if terms.keys != "finalized":
         return "it is known for finalized keys alone"
-    if artifact.nondeterministic or artifact.relaxed is not None or terms.cut:
+    if artifact.nondeterministic or bool(artifact.relaxed) or terms.cut:
         return "the weight of the plans that the run may find is not known"
     if artifact.cost_low != artifact.cost_high:
         return "costs are ranges"
@@ -321,7 +321,7 @@ class Estimate:
 
 def needs_estimate(artifact: Artifact) -> bool:
     """Whether a run may meet more than the plans that it looks for."""
-    return artifact.nondeterministic or artifact.relaxed is not None
+    return artifact.nondeterministic or bool(artifact.relaxed)
 
 
 def why_no_estimate(artifact: Artifact, settings: Settings) -> str | None:
