@@ -15,7 +15,7 @@ from tcc_certs.policy import reader
 from tcc_certs.policy.course import Course
 from tcc_certs.policy.nodes import NODES, Node, json_of, statement_text, text_of
 
-PAGES = Path(__file__).parents[3] / "docs" / "spec" / "one"
+PAGES = Path(__file__).parents[3] / "docs" / "spec"
 PAGE = (PAGES / "core.md").read_text("utf-8")
 SESSION_PAGE = (PAGES / "session.md").read_text("utf-8")
 BLOCKS = [json.loads(text) for text in re.findall(r"^```json\n(.*?)^```$", PAGE, re.M | re.S)]

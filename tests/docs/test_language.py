@@ -1,4 +1,4 @@
-"""The examples of the language in docs/spec/one compile, or fail with the code that they show."""
+"""The examples of the language in docs/spec compile, or fail with the code that they show."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tcc_compiler.names.statements import definition_of
 from tcc_compiler.syntax.parse import parse
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "docs" / "spec" / "one"
+FOLDER = ROOT / "docs" / "spec"
 GRAMMAR = ROOT / "compiler" / "tcc_compiler" / "syntax" / "grammar.lark"
 # A line with a mistake ends with a comment that is the code of the mistake.
 _MISTAKE = re.compile(r"# (TCC[0-9]+)$")
@@ -34,7 +34,8 @@ def blocks(page: Path, kind: str) -> list[tuple[int, str]]:
     return [(text.count("\n", 0, one.start()) + 1, one[1]) for one in found]
 
 
-BLOCKS = [(page.name, *one) for page in sorted(FOLDER.glob("*.md")) for one in blocks(page, "tcg")]
+PAGES = [FOLDER / f"{name}.md" for name in ("core", "language", "session")]
+BLOCKS = [(page.name, *one) for page in PAGES for one in blocks(page, "tcg")]
 DESK = next(block for _, _, block in BLOCKS if block.startswith("grammar desk "))
 FILES = {found[1]: block for _, _, block in BLOCKS if (found := _FILE.match(block))}
 
