@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tcc_certs.core.reader import read_core
 from tcc_certs.corecheck.graphs import state_digest
 from tcc_certs.errors import Code
 from tcc_certs.formats.artifact import Manifest
 from tcc_certs.formats.codec import Json, call_digest, decode, encode, parse_decimal, root_document
+from tcc_certs.policy.reader import read_core
 from tcc_certs.race.enclosures import call_residual, call_weight, fraction_bits
 from tcc_compiler.artifact import pack, pack_limbs, pack_texts, write_artifact
 

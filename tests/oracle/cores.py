@@ -1,20 +1,31 @@
 """Cores for tests: written by hand with call sets in place, or drawn at random.
 
-An expression here is the JSON of docs/spec/core.md, with a set of call indices where the core has
-the number of a pattern; :func:`make_core` collects, sorts and numbers the sets.
+An expression is the JSON of docs/spec/core.md, with a set of call indices where the core has the
+number of a pattern.  A statement is its JSON, or one of these short forms over sets of calls:
+
+    ["before", A, B]        before B require A
+    ["each", A, B]          before B require A since B
+    ["after", A, B]         after B owe A
+    ["never before", A, B]  before B require no A
+    ["never with", A, B]    before A require no B, and before B require no A
+    ["never next", A, B]    before B require no A since any - A
+    ["never", A]            forbid A
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from tcc_certs.core.model import Core
-from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.codec import encode, large
+from tcc_certs.formats.codec import encode, format_decimal, large
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.reader import read_core
+
+NANO = 9  # places of costs and epsilons
 
 
 def ranges(calls: Iterable[int]) -> list[list[int]]:
@@ -36,10 +47,10 @@ def call(tool: int, values: Sequence[int] = (), cost: int = 0, **amounts: int) -
 
 
 def letters(count: int, **amounts: Sequence[int]) -> dict[str, Any]:
-    """Tools a, b, c .. without parameters and their calls; `amounts` by call, cost included."""
+    """Tools a, b, c .. without fields and their calls; `amounts` by call, cost included."""
     names = [chr(ord("a") + i) for i in range(count)]
     return {
-        "tools": [{"name": name, "params": []} for name in names],
+        "tools": [{"name": name} for name in names],
         "calls": [
             call(i, **{key: values[i] for key, values in amounts.items()}) for i in range(count)
         ],
@@ -48,62 +59,76 @@ def letters(count: int, **amounts: Sequence[int]) -> dict[str, Any]:
 
 def make_core(
     *,
-    tools: Sequence[Any],
+    tools: Sequence[Mapping[str, Any]],
     calls: Sequence[Any],
     plan: Any,
     rules: dict[str, Any] | None = None,
-    limits: Sequence[Any] = (),
-    requires: Sequence[Any] = (),
-    forbids: Sequence[Any] = (),
+    statements: Sequence[Any] = (),
     name: str = "g",
     version: str = "1",
-    **ends: Any,
+    **members: Any,
 ) -> bytes:
-    """The canonical bytes of a core; sets of call indices stand for patterns."""
+    """The canonical bytes of a core; sets of call indices are patterns, or sets of calls."""
     found: list[list[list[int]]] = []
-    body = {"plan": plan, "rules": rules or {}, "requires": requires, "forbids": forbids}
+    body = {"plan": plan, "rules": rules or {}}
     _map_sets(body, lambda s: found.append(ranges(s)))
     patterns = sorted({str(p): p for p in found}.values())
     numbered = _map_sets(body, lambda s: patterns.index(ranges(s)))
+    every = set(range(len(calls)))
+    named = [
+        made
+        for statement in statements
+        for made in ([statement] if isinstance(statement, dict) else _stated(every, *statement))
+    ]
+    sets = _Sets(tools, calls)
     document = {
-        "format": "tcc.core",
-        "version": [1, 0],
+        "schema": "tcc.core/2",
         "grammar": {"name": name, "version": version},
-        "tools": list(tools),
+        "tools": [dict(tool) for tool in tools],
         "calls": list(calls),
         "patterns": patterns,
         "rules": [[key, numbered["rules"][key]] for key in sorted(numbered["rules"])],
         "plan": numbered["plan"],
-        "limits": list(limits),
-        "requires": _unique(numbered["requires"]),
-        "forbids": _unique([_ordered(forbid) for forbid in numbered["forbids"]]),
-        **ends,
+        "statements": [_map_sets(statement, sets.node) for statement in named],
+        **members,
     }
-    return encode({**document, "version": [1, int(is_new(document))]})
+    return encode(document)
 
 
-WORDS = frozenset(
-    (
-        "grammar", "use", "tool", "rule", "plan", "start", "goal", "limit", "require", "forbid",
-        "accept", "reject", "expect", "version", "any", "when", "before", "after", "with",
-    )
-)  # fmt: skip
+def _stated(every: set[int], form: str, first: Any, second: Any = None) -> list[dict[str, Any]]:
+    """The statements of a short form."""
+
+    def before(on: Any, then: Any) -> dict[str, Any]:
+        return {"kind": "require", "on": on, "lets": [], "then": then}
+
+    neighbours = first if first == every else ["since", first, ["-", ["any"], first]]
+    return {
+        "before": [before(second, first)],
+        "each": [before(second, ["since", first, second])],
+        "after": [{"kind": "owe", "after": second, "calls": first}],
+        "never before": [before(second, ["no", first])],
+        "never with": [before(first, ["no", second]), before(second, ["no", first])],
+        "never next": [before(second, ["no", neighbours])],
+        "never": [{"kind": "forbid", "on": first}],
+    }[form]
 
 
-def is_new(document: dict[str, Any]) -> bool:
-    """Whether a core has something that version 1.0 does not know."""
-    tools = document["tools"]
-    params = [param for tool in tools for param in tool["params"]]
-    names = [item["name"] for item in (*tools, *params)]
-    return (
-        "monitors" in document
-        or any({"open", "strict", "errors"} & set(tool) for tool in tools)
-        or any("observed" in param or param["values"][0] == "" for param in params)
-        or any(name in WORDS or not (name.isascii() and name.isidentifier()) for name in names)
-        or any(limit["kind"] == "sum" for limit in document["limits"])
-        or any(require[0] == "each" for require in document["requires"])
-        or any(forbid[0] == "before" for forbid in document["forbids"])
-    )
+class _Sets:
+    """Sets of call indices as nodes: unions of whole tools."""
+
+    def __init__(self, tools: Sequence[Mapping[str, Any]], calls: Sequence[Any]) -> None:
+        self._names = [tool["name"] for tool in tools]
+        self._calls: dict[int, set[int]] = {}
+        for index, (tool, *_) in enumerate(calls):
+            self._calls.setdefault(tool, set()).add(index)
+
+    def node(self, calls: Collection[int]) -> list[Any]:
+        """The node of a set."""
+        tools = sorted(tool for tool, own in self._calls.items() if own & set(calls))
+        whole = set().union(*(self._calls[tool] for tool in tools))
+        assert whole == set(calls), "statements of these cores are about whole tools"
+        nodes = [["name", self._names[tool]] for tool in tools]
+        return nodes[0] if len(nodes) == 1 else ["|", *nodes]
 
 
 def _map_sets(value: Any, change: Any) -> Any:
@@ -116,27 +141,33 @@ def _map_sets(value: Any, change: Any) -> Any:
     return value
 
 
-def _ordered(forbid: list[Any]) -> list[Any]:
-    return ["with", *sorted(forbid[1:])] if forbid[0] == "with" else forbid
-
-
-def _unique(statements: list[Any]) -> list[Any]:
-    return sorted({str(s): s for s in statements}.values())
-
-
 def depth(most: int) -> dict[str, Any]:
     """``limit depth <= most``."""
-    return {"kind": "depth", "op": "<=", "value": most}
+    return at_most("depth", most)
 
 
-def at_most(kind: str, value: int) -> dict[str, Any]:
-    """A limit on price, latency, cost or epsilon."""
-    return {"kind": kind, "op": "<=", "value": value}
+def at_most(what: str, value: int) -> dict[str, Any]:
+    """A total: calls, cents, milliseconds; nano-units of cost and epsilon."""
+    text = format_decimal(value, NANO if what in ("cost", "epsilon") else 0)
+    whole = "." not in text and len(text) <= 15
+    return {"kind": "total", "what": what, "most": int(text) if whole else text}
 
 
-def uses(tool: int, op: str, value: int) -> dict[str, Any]:
-    """A limit on the calls of a tool."""
-    return {"kind": "uses", "of": {"tool": tool, "where": []}, "op": op, "value": value}
+def count_at_most(calls: Any, value: int) -> dict[str, Any]:
+    """``limit count(calls) <= value``."""
+    return {"kind": "limit", "of": calls, "per": [], "most": ["n", str(value)]}
+
+
+def sum_at_most(tool: str, field: str, value: str) -> dict[str, Any]:
+    """``limit sum(tool.field) <= value``."""
+    of = ["name", tool]
+    return {"kind": "limit", "of": of, "field": field, "per": [], "most": ["n", value]}
+
+
+def count_at_least(calls: Any, value: int) -> dict[str, Any]:
+    """``finally require count(calls) >= value``; `value` is above 0."""
+    then = ["compare", ">=", ["call", "count", calls], ["n", str(value)]]
+    return {"kind": "require", "on": "end", "lets": [], "then": then}
 
 
 def random_core(rng: random.Random, most: int = 4) -> tuple[bytes, Core]:
@@ -169,46 +200,42 @@ def _draw(rng: random.Random, most: int) -> bytes:
             if rng.random() < 0.7:
                 tool["in"], tool["out"] = rng.choice("xy"), rng.choice("xy")
         ends = {"start": "x", "goals": rng.choice((["x"], ["x", "y"], ["y"]))}
-    return make_core(**parts, plan=plan, rules=rules, **_statements(rng, size, most), **ends)
+    sets = [{number} for number in range(size)]
+    statements = random_statements(rng, sets, most)
+    return make_core(**parts, plan=plan, rules=rules, statements=statements, **ends)
 
 
-def _statements(rng: random.Random, size: int, most: int) -> dict[str, Any]:
-    limits = [depth(most)]
-    for kind, value in (("price", 3), ("latency", 10), ("epsilon", 2 * 10**8), ("cost", 10**9)):
+def random_statements(rng: random.Random, tools: Sequence[Collection[int]], most: int) -> list[Any]:
+    """Random statements over the calls of these tools, with a limit on depth."""
+
+    def some() -> set[int]:
+        chosen = rng.sample(range(len(tools)), rng.randint(1, len(tools)))
+        return set().union(*(tools[at] for at in chosen))
+
+    found: list[Any] = [depth(most)]
+    for what, value in (("price", 3), ("latency", 10), ("epsilon", 2 * 10**8), ("cost", 10**9)):
         if rng.random() < 0.15:
-            limits.append(at_most(kind, value))
+            found.append(at_most(what, value))
     for _ in range(rng.choice((0, 0, 0, 1, 2))):
-        limits.append(uses(rng.randrange(size), rng.choice(("<=", ">=")), rng.randint(0, 2)))
-    unique = {_limit_text(limit): limit for limit in limits}
-    some = [0, 0, 0, 1, 2]
-    requires = [
-        [rng.choice(("before", "after")), _calls(rng, size), _calls(rng, size)]
-        for _ in range(rng.choice(some))
-    ]
-    forbids = [
-        ["next", [_calls(rng, size) for _ in range(rng.randint(1, 3))]]
-        if rng.random() < 0.6
-        else ["with", _calls(rng, size), _calls(rng, size)]
-        for _ in range(rng.choice(some))
-    ]
-    return {
-        "limits": [unique[text] for text in sorted(unique)],
-        "requires": requires,
-        "forbids": forbids,
-    }
+        one, value = set(rng.choice(tools)), rng.randint(0, 2)
+        least = value > 0 and rng.random() < 0.5
+        found.append(count_at_least(one, value) if least else count_at_most(one, value))
+    for _ in range(rng.choice((0, 0, 0, 1, 2))):
+        found.append([rng.choice(("before", "after", "each")), some(), some()])
+    for _ in range(rng.choice((0, 0, 0, 1, 2))):
+        form = rng.choice(("never next", "never next", "never with", "never before", "never"))
+        found.append([form, some(), some()])
+    rng.shuffle(found)
+    return found
 
 
-def _limit_text(limit: dict[str, Any]) -> str:
-    of = f"uses({chr(ord('a') + limit['of']['tool'])})" if "of" in limit else limit["kind"]
-    return f"{of}{limit['op']}{limit['value']}"
-
-
-def _calls(rng: random.Random, size: int) -> set[int]:
+def calls_of(rng: random.Random, size: int) -> set[int]:
+    """A random set of calls."""
     return set(rng.sample(range(size), rng.randint(1, size)))
 
 
 def _pattern(rng: random.Random, size: int) -> list[Any]:
-    return ["call", _calls(rng, size)]
+    return ["call", calls_of(rng, size)]
 
 
 def _expression(rng: random.Random, size: int, names: Sequence[str], deep: int) -> list[Any]:
@@ -235,76 +262,118 @@ def _expression(rng: random.Random, size: int, names: Sequence[str], deep: int) 
             return [kind, [part(kind) for _ in range(rng.randint(2, 3))]]
 
 
-def random_later_core(rng: random.Random, most: int = 3) -> tuple[bytes, Core]:
-    """A random core of version 1.1, of at most `most` calls a plan; it may have no plan at all.
+# Tools with listed arguments and answers.
 
-    Some tools are strict, some parameters observed or optional, some statements those of 1.1.
+# name -> (arguments, answers): values in declared order, with "" first if the field is optional.
+SHAPES: dict[str, tuple[dict[str, list[str]], dict[str, list[str]]]] = {
+    "a": ({}, {}),
+    "b-b": ({"n": ["1", "2.5", "0"]}, {}),
+    "opt": ({"x": ["", "2", "0.000000001"]}, {}),
+    "run": ({"k": ["u", "v"]}, {"r": ["p", "f"]}),
+    "see": ({}, {"w": ["1", "3"]}),
+    "two": ({}, {"y": ["no", "yes"], "z": ["0", "7"]}),
+}
+
+
+def shaped_tool(name: str, *, strict: bool = False) -> dict[str, Any]:
+    """The JSON of a tool of `SHAPES`."""
+    arguments, answers = SHAPES[name]
+    found: dict[str, Any] = {"name": name}
+    for member, fields in (("fields", arguments), ("gives", answers)):
+        if fields:
+            found[member] = [_field(*field) for field in fields.items()]
+    return found | ({"strict": True} if strict else {})
+
+
+def _field(name: str, values: Sequence[str]) -> dict[str, Any]:
+    optional = {"optional": True} if values[0] == "" else {}
+    return {"name": name, "values": [value for value in values if value], **optional}
+
+
+def shaped_calls(tools: Sequence[Mapping[str, Any]]) -> list[tuple[int, tuple[int, ...]]]:
+    """The calls of tools of `SHAPES` in the order of their texts: tool, and indices of values."""
+    found = []
+    for number, tool in enumerate(tools):
+        arguments, answers = SHAPES[tool["name"]]
+        fields = [*arguments.items(), *answers.items()]
+        for values in product(*(range(len(texts)) for _, texts in fields)):
+            pairs = [
+                f"{name}={texts[at]}"
+                for (name, texts), at in zip(fields, values, strict=True)
+                if texts[at]
+            ]
+            name = '"b-b"' if tool["name"] == "b-b" else tool["name"]
+            text = f"{name}({','.join(pairs)})" if pairs else name
+            found.append((text.encode(), number, values))
+    return [(number, values) for _, number, values in sorted(found)]
+
+
+def random_later_core(
+    rng: random.Random, most: int = 3, *, strict: float = 0.6, statements: float = 0.5
+) -> tuple[bytes, Core]:
+    """A random core with listed arguments and answers and strict tools; it may have no plan.
+
+    Args:
+        most: calls of a plan.
+        strict: how likely a tool with listed answers is strict.
+        statements: how likely the core has one more statement about listed values.
     """
     while True:
         try:
-            data = _draw_later(rng, most)
+            data = _draw_later(rng, most, strict, statements)
             return data, read_core(data)
         except Rejected:
-            continue  # left-recursive, or nothing of 1.1 is left
+            continue  # left-recursive
 
 
-def _draw_later(rng: random.Random, most: int) -> bytes:
-    tools = [_later_tool(rng, name) for name in ("a", "b-b", "c")[: rng.randint(1, 3)]]
-    calls = [
-        call(number, values, cost=rng.choice((0, 10**9)), price=rng.randint(0, 1))
-        for number, tool in enumerate(tools)
-        for values in product(*(range(len(param["values"])) for param in tool["params"]))
+def _draw_later(rng: random.Random, most: int, strict: float, statements: float) -> bytes:
+    names = sorted(rng.sample(sorted(SHAPES), rng.randint(1, 3)))
+    tools = [
+        shaped_tool(name, strict=bool(SHAPES[name][1]) and rng.random() < strict) for name in names
     ]
-    if len(calls) > 2 and rng.random() < 0.1:
-        calls.pop(rng.randrange(len(calls)))  # of a strict call one answer may be no call at all
-    calls.sort(key=lambda made: _later_text(tools, made).encode())
-    size = len(calls)
-    plan = _expression(rng, size, (), 3)
-    if rng.random() < 0.5:
-        plan = ["alt", [["repeat", ["call", set(range(size))], 0], ["seq", [plan, plan]]]]
-        if plan[1][1][1][0][0] == "seq":
-            plan = plan[1][0]
-    found = _statements(rng, size, most)
-    found["limits"] = [limit for limit in found["limits"] if limit["kind"] != "uses"]
-    for number, tool in enumerate(tools):
-        for place, param in enumerate(tool["params"]):
-            if param["name"] == "n" and rng.random() < 0.7:
-                of = {"tool": number, "param": place}
-                value = rng.choice((0, 10**9, 25 * 10**8))
-                found["limits"].append({"kind": "sum", "of": of, "op": "<=", "value": value})
-    found["limits"].sort(key=lambda limit: _later_limit_text(tools, limit))
-    for _ in range(rng.choice((0, 0, 1, 2))):
-        found["requires"].append(["each", _calls(rng, size), _calls(rng, size)])
-    for _ in range(rng.choice((0, 0, 1, 2))):
-        found["forbids"].append(["before", _calls(rng, size), _calls(rng, size)])
-    return make_core(tools=tools, calls=calls, plan=plan, **found)
-
-
-def _later_tool(rng: random.Random, name: str) -> dict[str, Any]:
-    params: list[dict[str, Any]] = []
+    listed = shaped_calls(tools)
+    if len(listed) > 2 and rng.random() < 0.1:
+        listed.pop(rng.randrange(len(listed)))  # an answer may be no call of the core
+    size, costs = len(listed), (0, 250_000_000, 10**9)
+    plan: Any = _expression(rng, size, ["r"], 3)
     if rng.random() < 0.4:
-        params.append(
-            {"name": "n", "values": rng.choice((["", "1"], ["0.5", "2"], ["", "1", "2"]))}
-        )
-    tool: dict[str, Any] = {"name": name, "params": params}
-    if rng.random() < 0.7:
-        values = ["x", "y"] if rng.random() < 0.8 else ["x", "y", "z"]
-        params.append({"name": "o", "observed": True, "values": values})
-        if rng.random() < 0.7:
-            tool["strict"] = True
-    return tool
+        plan = ["repeat", ["call", set(range(size))], 0]
+    own = [{at for at, (tool, _) in enumerate(listed) if tool == one} for one in range(len(tools))]
+    found = random_statements(rng, [calls for calls in own if calls], most)
+    while rng.random() < statements:
+        found.append(_about_values(rng, names))
+    return make_core(
+        tools=tools,
+        calls=[call(t, v, rng.choice(costs), price=rng.randint(0, 2)) for t, v in listed],
+        plan=["alt", [["seq", [_pattern(rng, size), ["rule", "r"]]], plan]],
+        rules={"r": _expression(rng, size, [], 2)},
+        statements=found,
+    )
 
 
-def _later_text(tools: Sequence[Any], made: Sequence[Any]) -> str:
-    tool = tools[made[0]]
-    pairs = zip(tool["params"], made[1], strict=True)
-    inside = ",".join(f"{p['name']}={p['values'][v]}" for p, v in pairs if p["values"][v])
-    name = '"b-b"' if tool["name"] == "b-b" else tool["name"]
-    return f"{name}({inside})" if inside else name
+def _about_values(rng: random.Random, names: Sequence[str]) -> dict[str, Any]:
+    """A statement that compares listed fields."""
+    if "b-b" in names and rng.random() < 0.3:
+        return sum_at_most("b-b", "n", str(Fraction(rng.randint(0, 4))))
+    on, condition = _filtered(rng, names, answers=False)
+    other, filters = _filtered(rng, names, answers=True)
+    source = ["where", other, *filters] if filters else other
+    then = rng.choice((source, ["no", source], ["since", source, ["name", rng.choice(names)]]))
+    if filters and rng.random() < 0.3:
+        _, sign, field, value = filters[0]
+        then = ["compare", sign, ["get", ["call", "last", other], field[1]], value]
+    where = {"if": condition} if condition else {}
+    return {"kind": "require", "on": on, **where, "lets": [], "then": then}
 
 
-def _later_limit_text(tools: Sequence[Any], limit: dict[str, Any]) -> str:
-    if limit["kind"] != "sum":
-        return _limit_text(limit)
-    name = tools[limit["of"]["tool"]]["name"]
-    return f'sum("{name}".n' if name == "b-b" else f"sum({name}.n"
+def _filtered(rng: random.Random, names: Sequence[str], *, answers: bool) -> tuple[Any, list[Any]]:
+    """A tool, and at most one condition on a field of it."""
+    name = rng.choice(names)
+    fields = SHAPES[name][0] | (SHAPES[name][1] if answers else {})
+    if not fields or rng.random() < 0.3:
+        return ["name", name], []
+    field = rng.choice(sorted(fields))
+    value = rng.choice([text for text in fields[field] if text])
+    constant = ["n", value] if value[0].isdigit() else ["name", value]
+    sign = rng.choice(("=", "!=")) if constant[0] == "name" else rng.choice(("=", "<", ">="))
+    return ["name", name], [["compare", sign, ["name", field], constant]]

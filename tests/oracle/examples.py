@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from tcc_certs.core.reader import read_core
+from tcc_certs.policy.reader import read_core
 from tests.oracle.build import build
 from tests.oracle.cores import at_most, call, depth, make_core
 from tests.oracle.plans import plans
@@ -23,9 +23,9 @@ def example_core() -> bytes:
         name="vec",
         version="1.0",
         tools=[
-            {"name": "a", "params": []},
-            {"name": "b", "params": [{"name": "k", "values": ["1", "2"]}]},
-            {"name": "c", "params": []},
+            {"name": "a"},
+            {"name": "b", "fields": [{"name": "k", "values": ["1", "2"]}]},
+            {"name": "c"},
         ],
         calls=[
             call(0, cost=300_000_000),
@@ -40,7 +40,7 @@ def example_core() -> bytes:
                 ["repeat", some_b, 1, 2],
             ],
         ],
-        limits=[depth(3), at_most("price", 5)],
+        statements=[depth(3), at_most("price", 5)],
     )
 
 

@@ -1,35 +1,22 @@
 """Partial derivatives written out: the trimmed nondeterministic graph of a core, on trees.
 
-The rules are those of docs/spec/core.md, section 6, on the expressions themselves.  A state is an
-expression and the whole prefix that led to it, so every statement is a look at one finished word,
-and what a difference takes off is a set of words: exponential, and shared with nobody.
+The rules are those of docs/spec/core.md, section 5.  A state is an expression and the prefix that
+led to it, so the definition decides each finished word.  A difference takes a set of words from its
+base.  The graph is exponential, and no code is shared with the compiler.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from tcc_certs.core.model import (
-    Alt,
-    Both,
-    Core,
-    Diff,
-    Empty,
-    OneCall,
-    Repeat,
-    RuleRef,
-    Seq,
-    members,
-)
-from tcc_certs.core.reader import read_core
-from tcc_certs.formats.artifact import Relaxed
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.plans import Alt, Both, Diff, Empty, OneCall, Repeat, RuleRef, Seq, members
+from tcc_certs.policy.reader import read_core
 from tests.oracle.build import Node, build, build_graph
 from tests.oracle.plans import Words, meets_all, plans, words
-
-NONE = Relaxed()
 
 
 @dataclass(frozen=True)
@@ -40,29 +27,26 @@ class Off:
     off: Words
 
 
-def without(core: Core, relaxed: Relaxed) -> Core:
-    """The core with the relaxed statements left out."""
-    kept = {}
-    for name in ("forbids", "limits", "requires"):
-        left_out = getattr(relaxed, name)
-        statements = getattr(core, name)
-        kept[name] = tuple(s for i, s in enumerate(statements) if i not in left_out)
-    return replace(core, **kept)
+def without(core: Core, relaxed: Collection[int]) -> Core:
+    """The core without the statements of these numbers."""
+    kept = [one for number, one in enumerate(core.statements) if number not in relaxed]
+    return replace(core, statements=tuple(kept))
 
 
-def build_relaxed(core_bytes: bytes, relaxed: Relaxed, most: int, **options: Any) -> bytes:
-    """The artifact of the plans of at most `most` calls that meet all but the relaxed."""
+def build_relaxed(core_bytes: bytes, relaxed: Sequence[int], most: int, **options: Any) -> bytes:
+    """The artifact of the plans of at most `most` calls without the relaxed statements."""
     found = plans(without(read_core(core_bytes), relaxed), most)
-    return build(core_bytes, found, relaxed=relaxed, **options)
+    return build(core_bytes, found, relaxed=tuple(relaxed), **options)
 
 
 def build_network(
-    core_bytes: bytes, most: int, relaxed: Relaxed | None = None, **options: Any
+    core_bytes: bytes, most: int, relaxed: Sequence[int] = (), **options: Any
 ) -> bytes | None:
     """The nondeterministic artifact of derivations of at most `most` calls; None without a plan."""
-    root = Network(without(read_core(core_bytes), relaxed or NONE), most).root()
+    root = Network(without(read_core(core_bytes), relaxed), most).root()
     if root is None:
         return None
+    relaxed = tuple(relaxed)
     return build_graph(core_bytes, root, nondeterministic=True, relaxed=relaxed, **options)
 
 

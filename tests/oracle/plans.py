@@ -1,30 +1,30 @@
-"""The plans of a core straight from the set semantics of docs/spec/core.md, section 5.
+"""The plans of a core with listed fields only, straight from docs/spec/core.md, section 5.
 
-Exponential on purpose: every expression is the set of its words up to a length, every statement a
-look at one whole word.  It knows nothing of automata, residuals or states.
+Exponential on purpose: an expression is the set of its words up to a length, and the definition of
+statements decides each word as a session.  Nothing here knows automata, residuals or states.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
 from itertools import product
 
-from tcc_certs.core.model import (
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.history import DONE, Call, ListHistory
+from tcc_certs.policy.meaning import policy_of
+from tcc_certs.policy.plans import (
     Alt,
     Both,
-    Core,
     Diff,
     Empty,
     Expr,
-    ForbidBefore,
-    ForbidNext,
     OneCall,
     Repeat,
     RuleRef,
     Seq,
     members,
 )
+from tcc_certs.values.places import State, listed_states
 
 Word = tuple[int, ...]
 Words = frozenset[Word]
@@ -44,10 +44,10 @@ def plans(core: Core, max_len: int) -> list[Word]:
 
 
 def strict_part(core: Core, found: Iterable[Word]) -> set[Word]:
-    """The largest part of the words in which every answer to a strict call goes on.
+    """The largest subset of the words in which plans continue after each answer of a strict call.
 
-    While there is a word with a strict call of which some answer begins no word of the part, that
-    word is taken out: what is left when there is none is the largest such part.
+    Words with a strict call that has an answer without a continuation are removed until none is
+    left to remove.
     """
     part = set(found)
     while True:
@@ -67,15 +67,16 @@ def strict_part(core: Core, found: Iterable[Word]) -> set[Word]:
 
 
 def answers(core: Core, call: int) -> list[int]:
-    """The calls that a call may turn out to be; -1 stands for one that the core does not have."""
+    """The sisters of a call of a strict tool; -1 for a sister that the core does not have."""
     made = core.calls[call]
     tool = core.tools[made.tool]
     if not tool.strict:
         return [call]
     number = {(c.tool, c.values): index for index, c in enumerate(core.calls)}
+    arguments = [field for field in tool.arguments if field.type is None]
     choices = [
-        range(len(param.values)) if param.observed else [value]
-        for param, value in zip(tool.parameters, made.values, strict=True)
+        range(len(field.values) + field.optional) if at >= len(arguments) else [made.values[at]]
+        for at, field in enumerate(tool.listed)
     ]
     return [number.get((made.tool, values), -1) for values in product(*choices)]
 
@@ -126,68 +127,36 @@ def _repeated(body: Words, low: int, high: int | None, most: int) -> Words:
 
 
 def meets_all(core: Core, word: Word) -> bool:
-    """Whether the word meets every statement but the expression."""
-    return (
-        all(_limit_holds(core, limit, word) for limit in core.limits)
-        and all(_require_holds(core, statement, word) for statement in core.requires)
-        and all(_forbid_holds(core, statement, word) for statement in core.forbids)
-        and _signatures_hold(core, word)
-    )
+    """Whether the word meets every restriction except the expression."""
+    return _signatures_hold(core, word) and allows(core, word)
 
 
-def _limit_holds(core, limit, word) -> bool:
-    calls = [core.calls[index] for index in word]
-    if limit.kind == "uses":
-        used = sum(index in set(members(limit.calls)) for index in word)
-        return used >= limit.value if limit.least else used <= limit.value
-    if limit.kind == "sum":
-        return sum(_value(core, call, limit.parameter) for call in calls) <= limit.value
-    amount = {
-        "depth": len(calls),
-        "price": sum(call.price for call in calls),
-        "latency": sum(call.latency for call in calls),
-        "epsilon": sum(call.epsilon for call in calls),
-        "cost": sum(call.cost_high for call in calls),
-    }[limit.kind]
-    return amount <= limit.value
-
-
-def _value(core, call, of) -> Fraction:
-    tool, place = of
-    text = (
-        core.tools[tool].parameters[place].values[call.values[place]] if call.tool == tool else ""
-    )
-    return Fraction(text or "0") * 10**9
-
-
-def _require_holds(core, statement, word) -> bool:
-    first = set(members(core.patterns[statement.first]))
-    second = set(members(core.patterns[statement.second]))
-    for at, call in enumerate(word):
-        others = word[at + 1 :] if statement.order == "after" else word[:at]
-        if statement.order == "each":
-            since = max((i for i in range(at) if word[i] in second), default=-1)
-            others = word[since + 1 : at]
-        if call in second and not first.intersection(others):
+def allows(core: Core, word: Word) -> bool:
+    """Whether the definition allows a session of these calls, all done, that ends after them."""
+    policy, history = policy_of(core), ListHistory(core, {})
+    for at, index in enumerate(word):
+        call, answers = _made(core, index, at)
+        if policy.refusals(history, call, 0):
             return False
-    return True
+        history.add(call, policy.draws(history, call, 0))
+        history.record(call, DONE, answers)
+    return not policy.unmet(history, 0)
 
 
-def _forbid_holds(core, statement, word) -> bool:
-    if isinstance(statement, ForbidNext):
-        chain = [set(members(core.patterns[p])) for p in statement.patterns]
-        starts = range(len(word) - len(chain) + 1)
-        return not any(all(word[at + i] in chain[i] for i in range(len(chain))) for at in starts)
-    first = set(members(core.patterns[statement.first]))
-    second = set(members(core.patterns[statement.second]))
-    if isinstance(statement, ForbidBefore):
-        return not any(
-            word[at] in second and first.intersection(word[:at]) for at in range(len(word))
-        )
-    return not (first.intersection(word) and second.intersection(word))
+def _made(core: Core, index: int, at: int) -> tuple[Call, dict[str, State]]:
+    """A call of plans as the definition has it, and its answers."""
+    made = core.calls[index]
+    tool = core.tools[made.tool]
+    states = {
+        field.name: listed_states(field)[value]
+        for field, value in zip(tool.listed, made.values, strict=True)
+    }
+    arguments = {field.name: states[field.name] for field in tool.arguments}
+    answers = {field.name: states[field.name] for field in tool.answers}
+    return Call(tool.name, at, 0, arguments), answers
 
 
-def _signatures_hold(core, word) -> bool:
+def _signatures_hold(core: Core, word: Word) -> bool:
     if core.start is None:
         return True
     state = core.start
@@ -196,5 +165,6 @@ def _signatures_hold(core, word) -> bool:
         if tool.takes is not None:
             if tool.takes != state:
                 return False
+            assert tool.gives is not None
             state = tool.gives
     return state in core.goals
