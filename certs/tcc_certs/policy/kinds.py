@@ -281,9 +281,14 @@ _NOWHERE = _Named()
 
 
 class Kinds:
-    """The kinds of a core."""
+    """The kinds of a core.
+
+    Attributes:
+        conditions: by the id of a node, the conditions that were made of it; None: not recorded.
+    """
 
     def __init__(self, core: Core) -> None:
+        self.conditions: dict[int, list[Condition]] | None = None
         self._core = core
         self._places = {tool.name: at for at, tool in enumerate(core.tools)}
         self._masks = {name: 1 << at for name, at in self._places.items()}
@@ -1603,8 +1608,13 @@ class Kinds:
 
     def _condition(self, node: Node, scope: _Scope) -> Condition:
         if isinstance(node, nodes.Same):
-            return self._same(node, scope)
+            return self._recorded(node, self._same(node, scope))
         return self._truth(self._thing(node, scope, "condition"), node, scope)
+
+    def _recorded(self, node: Node, condition: Condition) -> Condition:
+        if self.conditions is not None:
+            self.conditions.setdefault(id(node), []).append(condition)
+        return condition
 
     def _same(self, node: nodes.Same, scope: _Scope) -> Condition:
         self._step(node)
@@ -1623,6 +1633,9 @@ class Kinds:
         return found[0] if len(found) == 1 else forms.All(tuple(found))
 
     def _truth(self, thing: _Thing, node: Node, scope: _Scope) -> Condition:
+        return self._recorded(node, self._true(thing, node, scope))
+
+    def _true(self, thing: _Thing, node: Node, scope: _Scope) -> Condition:
         match thing:
             case _Truth(condition):
                 return condition

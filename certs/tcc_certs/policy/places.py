@@ -2,31 +2,114 @@
 
 A statement is held by the automaton, by the gate, or by both.  Its part in plans is a table over
 classes of calls (:mod:`tcc_certs.policy.tables`) or a sum of amounts.  The place follows from the
-core alone.  Normative text: docs/spec/artifact.md, section "Statements as tables".
-Cost: linear in the calls of the tools whose listed fields a statement mentions, and in its table.
+core alone.  Normative text: docs/spec/artifact.md, section 9.
+Cost: linear in the calls of the tools whose listed fields a statement mentions, and in its table;
+all statements together take at most `MAX_ALL_WORK` steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import repeat
 from math import lcm
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, overload
 
-from tcc_certs.policy import forms
+from tcc_certs.policy import forms, nodes
 from tcc_certs.policy.core import Core
-from tcc_certs.policy.forms import Rule
-from tcc_certs.policy.kinds import walk
+from tcc_certs.policy.forms import Condition, Rule
+from tcc_certs.policy.kinds import Kinds, walk
 from tcc_certs.policy.meaning import NANO, policy_of
-from tcc_certs.policy.nodes import statement_text
-from tcc_certs.policy.plans import Call
-from tcc_certs.policy.tables import Letter, Table, amounts_of, tabulate
-from tcc_certs.values.places import exact_number, listed_states
+from tcc_certs.policy.nodes import (
+    Limit,
+    Node,
+    Owe,
+    Pieces,
+    Require,
+    Statement,
+    statement_text,
+    with_parts,
+)
+from tcc_certs.policy.tables import (
+    MAX_WORK,
+    Letter,
+    Table,
+    TooMany,
+    Work,
+    amounts_of,
+    reduced,
+    tabulate,
+)
+from tcc_certs.values.places import State, exact_number, listed_states
 
 Place: TypeAlias = Literal["automaton", "gate", "both"]
 
-MAX_CLASSES = 1 << 10  # of the calls that a table tells apart
+MAX_CLASSES = 1 << 10  # of calls that a table distinguishes
+MAX_ALL_WORK = 1 << 23  # steps for all statements
+
+
+class Runs(Sequence[int]):
+    """A number for each call of a core; 0 for most calls.
+
+    Args:
+        size: how many calls the core has.
+        runs: ranges of calls with another number, increasing.
+    """
+
+    __slots__ = ("_lows", "_size", "runs")
+
+    def __init__(self, size: int, runs: Iterable[Run] = ()) -> None:
+        self._size = size
+        self.runs = _joined(runs)
+        self._lows = [run.low for run in self.runs]
+
+    def __len__(self) -> int:
+        return self._size
+
+    @overload
+    def __getitem__(self, call: int) -> int: ...
+    @overload
+    def __getitem__(self, call: slice) -> Sequence[int]: ...
+    def __getitem__(self, call: int | slice) -> int | Sequence[int]:
+        if isinstance(call, slice):
+            return list(self)[call]
+        if not 0 <= call < self._size:
+            raise IndexError(call)
+        at = bisect_right(self._lows, call) - 1
+        if at < 0 or call >= self.runs[at].high:
+            return 0
+        return self.runs[at].number
+
+    def __iter__(self) -> Iterator[int]:
+        end = 0
+        for low, high, number in self.runs:
+            yield from repeat(0, low - end)
+            yield from repeat(number, high - low)
+            end = high
+        yield from repeat(0, self._size - end)
+
+
+class Run(NamedTuple):
+    """The calls ``low .. high - 1``, and their number."""
+
+    low: int
+    high: int
+    number: int
+
+
+def _joined(runs: Iterable[Run]) -> tuple[Run, ...]:
+    """The runs without those of 0, neighbours of one number joined."""
+    found: list[Run] = []
+    for low, high, number in runs:
+        if number == 0:
+            continue
+        if found and found[-1].high == low and found[-1].number == number:
+            found[-1] = Run(found[-1].low, high, number)
+        else:
+            found.append(Run(low, high, number))
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +120,7 @@ class WeightedSum:
         amounts: for each call of the core; only a cost may be negative.
     """
 
-    amounts: Sequence[int]
+    amounts: Runs
     bound: int
 
 
@@ -54,8 +137,8 @@ class StatementPart:
         holds: of ``both`` the text with ``_`` in place of what the automaton does not hold.
         class_of: for each call of the core its class.
         classes: how many classes there are.
-        table: over classes, where the part is a table.
-        total: where the part is a sum; a state is the sum so far.
+        table: over classes, if the part is a table.
+        total: if the part is a sum; its state is the sum so far.
         weights: of a sum, for each class its amount.
     """
 
@@ -63,16 +146,11 @@ class StatementPart:
     text: str
     place: Place
     holds: str | None = None
-    class_of: Sequence[int]
+    class_of: Runs
     classes: int = 1
     table: Table | None = None
     total: WeightedSum | None = None
     weights: Sequence[int] = ()
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether every plan satisfies it, as far as plans go."""
-        return self.table is None and self.total is None
 
     @property
     def start(self) -> int:
@@ -95,84 +173,124 @@ class StatementPart:
 
 
 def parts_of(core: Core) -> tuple[StatementPart, ...]:
-    """Return what plans hold of each statement, in order; computed once for a core.
+    """Return what plans hold of each statement, in order; computed once for each core.
 
     Raises:
         Fault: a statement is wrong.
     """
     found: tuple[StatementPart, ...] | None = core.__dict__.get("_parts")
     if found is None:
-        found = core.__dict__["_parts"] = _parts_of(core)
+        found = core.__dict__["_parts"] = _Parts(core).all()
     return found
 
 
-def _parts_of(core: Core) -> tuple[StatementPart, ...]:
-    calls = _Calls(core)
-    return tuple([_part_of(core, calls, at, rule) for at, rule in enumerate(policy_of(core).rules)])
+class _Parts:
+    """The parts of one core."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._calls = _Calls(core)
+        self._left = MAX_ALL_WORK
+        self._kinds: Kinds | None = None
+
+    def all(self) -> tuple[StatementPart, ...]:
+        """One for each statement."""
+        rules = policy_of(self._core).rules
+        return tuple([self._part(number, rule) for number, rule in enumerate(rules)])
+
+    def _part(self, number: int, rule: Rule) -> StatementPart:
+        size = len(self._core.calls)
+        text = statement_text(self._core.statements[number])
+        part = StatementPart(number=number, text=text, place="gate", class_of=Runs(size))
+        if rule.kind == "ask":
+            return part
+        if rule.kind == "total":
+            part = replace(part, place="automaton")
+            return _with_sum(part, Runs(size, _amounts(self._core, rule.what)), _bound(rule))
+        work = Work(min(MAX_WORK, self._left))
+        most = work.left
+        try:
+            letters, runs = self._calls.classes(rule, work)
+            held = _held(rule, letters, work, set())
+        except TooMany:
+            held = None
+        self._left -= most - max(work.left, 0)
+        if held is None:
+            return part
+        if rule.across or not held.exact:
+            part = replace(part, place="both", holds=self._holds(number, letters))
+        else:
+            part = replace(part, place="automaton")
+        if held.table is None:
+            amounts = Runs(size, [Run(low, high, held.weights[at]) for low, high, at in runs])
+            return _with_sum(part, amounts, held.bound)
+        table, classes = reduced(held.table)
+        class_of = Runs(size, [Run(low, high, classes[at]) for low, high, at in runs])
+        count = max(classes) + 1
+        return replace(part, class_of=class_of, classes=count, table=table)
+
+    def _holds(self, number: int, letters: Sequence[Letter]) -> str:
+        """The text of a statement with ``_`` for each condition that is either true or false."""
+        if self._kinds is None:
+            self._kinds = Kinds(self._core)
+        conditions: dict[int, list[Condition]] = {}
+        self._kinds.conditions = conditions
+        statement = self._core.statements[number]
+        either: set[int] = set()
+        _held(self._kinds.rule(statement), letters, Work(), either)
+        return statement_text(_blanked(statement, conditions, either))
 
 
-def _part_of(core: Core, calls: _Calls, number: int, rule: Rule) -> StatementPart:
-    text = statement_text(core.statements[number])
-    gate = StatementPart(number=number, text=text, place="gate", class_of=calls.alike)
-    if rule.kind == "ask":
-        return gate
-    if rule.kind == "total":
-        amounts, bound = _total(core, rule)
-        return _sum(number, text, "automaton", amounts, bound)
-    classes = calls.classes(rule)
-    if classes is None:
-        return gate
-    class_of, letters = classes
-    if rule.kind == "limit" and rule.within is None and not rule.per:
-        found = amounts_of(rule, letters)
-        if found is not None:
-            by_class, most, exact = found
-            if not exact and not any(by_class):
-                return gate
-            unit = lcm(*[amount.denominator for amount in by_class])
-            amounts = [int(by_class[one] * unit) for one in class_of]
-            place: Place = "automaton" if exact and not rule.across else "both"
-            holds = _holds(core, number) if place == "both" else None
-            return _sum(number, text, place, amounts, int(most * unit // 1), holds)
-    table = tabulate(rule, letters)
-    if table is None or (table.is_idle and not table.exact):
-        return gate
-    asks_more = rule.across or rule.within is not None
-    place = "automaton" if table.exact and not asks_more else "both"
-    return StatementPart(
-        number=number, text=text, place=place, class_of=class_of, classes=len(letters),
-        table=table, holds=_holds(core, number) if place == "both" else None,
-    )  # fmt: skip
+def _with_sum(part: StatementPart, amounts: Runs, bound: int) -> StatementPart:
+    known = {0: 0}
+    runs = [
+        Run(low, high, known.setdefault(amount, len(known))) for low, high, amount in amounts.runs
+    ]
+    class_of = Runs(len(amounts), runs)
+    total = WeightedSum(amounts=amounts, bound=bound)
+    return replace(part, class_of=class_of, classes=len(known), total=total, weights=tuple(known))
 
 
-def _sum(
-    number: int, text: str, place: Place, amounts: Sequence[int], bound: int,
-    holds: str | None = None,
-) -> StatementPart:  # fmt: skip
-    known: dict[int, int] = {}
-    class_of = [known.setdefault(amount, len(known)) for amount in amounts]
-    return StatementPart(
-        number=number, text=text, place=place, holds=holds, class_of=class_of,
-        classes=len(known), total=WeightedSum(amounts=amounts, bound=bound), weights=tuple(known),
-    )  # fmt: skip
+def _amounts(core: Core, what: str) -> Iterator[Run]:
+    """What each call adds to a total."""
+    name = {"depth": "", "cost": "cost_high"}.get(what, what)
+    for at, call in enumerate(core.calls):
+        yield Run(at, at + 1, getattr(call, name) if name else 1)
 
 
-def _holds(core: Core, number: int) -> str:
-    return statement_text(core.statements[number])
-
-
-def _total(core: Core, rule: Rule) -> tuple[Sequence[int], int]:
+def _bound(rule: Rule) -> int:
+    """The bound of a total, in the units of amounts."""
     most = Fraction(exact_number(rule.total))
-    match rule.what:
-        case "depth":
-            return [1] * len(core.calls), int(most // 1)
-        case "price":
-            return [call.price for call in core.calls], int(most // 1)
-        case "latency":
-            return [call.latency for call in core.calls], int(most // 1)
-        case "epsilon":
-            return [call.epsilon for call in core.calls], int(most * NANO // 1)
-    return [call.cost_high for call in core.calls], int(most * NANO // 1)
+    return int((most * NANO if rule.what in ("cost", "epsilon") else most) // 1)
+
+
+class _Held(NamedTuple):
+    """What plans hold of a rule: a table, or the amounts of letters and their bound."""
+
+    exact: bool
+    table: Table | None
+    weights: Sequence[int] = ()
+    bound: int = 0
+
+
+def _held(rule: Rule, letters: Sequence[Letter], work: Work, either: set[int]) -> _Held | None:
+    """What plans hold of a rule; None: nothing, or it is too large.
+
+    Raises:
+        TooMany: it takes too many steps.
+    """
+    if rule.kind == "limit" and rule.within is None and not rule.per:
+        found = amounts_of(rule, letters, work, either)
+        if found is not None:
+            amounts, most, exact = found
+            unit = lcm(*[amount.denominator for amount in amounts])
+            weights = [int(amount * unit) for amount in amounts]
+            idle = not exact and not any(weights)
+            return None if idle else _Held(exact, None, weights, int(most * unit // 1))
+    table = tabulate(rule, letters, work, either)
+    if table is None or (table.is_idle and not table.exact):
+        return None
+    return _Held(table.exact and rule.within is None, table)
 
 
 class _Calls:
@@ -180,51 +298,136 @@ class _Calls:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._states = [[listed_states(one) for one in tool.listed] for tool in core.tools]
-        self._names = [[one.name for one in tool.listed] for tool in core.tools]
-        self.alike: Sequence[int] = (0,) * len(core.calls)
+        self._number = {tool.name: at for at, tool in enumerate(core.tools)}
+        self._ranges: dict[int, list[tuple[int, int]]] = {}  # of each tool the ranges of its calls
+        for at, call in enumerate(core.calls):
+            ranges = self._ranges.setdefault(call.tool, [])
+            if ranges and ranges[-1][1] == at:
+                ranges[-1] = (ranges[-1][0], at + 1)
+            else:
+                ranges.append((at, at + 1))
+        self._states: dict[int, list[tuple[str, tuple[State, ...]]]] = {}
 
-    def classes(self, rule: Rule) -> tuple[Sequence[int], tuple[Letter, ...]] | None:
-        """For each call its class, and a call of each; None where there are too many classes."""
+    def classes(self, rule: Rule, work: Work) -> tuple[list[Letter], list[Run]]:
+        """Return a call of each class, and the classes of the calls of tools that a rule mentions.
+
+        Calls of one class are in the same sets of the rule, and have the same states of the
+        listed fields that it mentions.  Class 0 has the calls of all other tools.
+
+        Raises:
+            TooMany: it takes too many steps, or there are too many classes.
+        """
         sets, names = _mentions(rule)
-        of_tool = []
-        for at, tool in enumerate(self._core.tools):
-            inside = tuple([tool.name in one for one in sets])
-            places = [place for place, name in enumerate(self._names[at]) if name in names]
-            of_tool.append((inside, places if any(inside) else []))
+        inside: dict[str, list[int]] = {}
+        for number, tools in enumerate(sets):
+            work.spend(len(tools))
+            for tool in tools:
+                inside.setdefault(tool, []).append(number)
         known: dict[Any, int] = {}
-        letters: list[Letter] = []
-        class_of = []
-        for call in self._core.calls:
-            inside, places = of_tool[call.tool]
-            states = self._states[call.tool]
-            own = {self._names[call.tool][at]: states[at][call.values[at]] for at in places}
-            key = (inside, tuple(own.items()))
-            number = known.get(key)
-            if number is None:
-                if len(letters) == MAX_CLASSES:
-                    return None
-                number = known[key] = len(letters)
-                letters.append(self._letter(call))
-            class_of.append(number)
-        return class_of, tuple(letters)
+        letters = [Letter("", {})]
+        runs: list[Run] = []
+        for tool, memberships in inside.items():
+            at = self._number[tool]
+            fields = self._listed(at)
+            places = [place for place, (name, _) in enumerate(fields) if name in names]
+            for low, high in self._ranges.get(at, ()):
+                ends = [(low, high)] if not places else [(i, i + 1) for i in range(low, high)]
+                work.spend(len(ends))
+                for first, last in ends:
+                    values = self._core.calls[first].values
+                    states = [(fields[place][0], fields[place][1][values[place]])
+                              for place in places]  # fmt: skip
+                    key = (tuple(memberships), tuple(states))
+                    number = known.setdefault(key, len(letters))
+                    if number == len(letters):
+                        if number == MAX_CLASSES:
+                            raise TooMany
+                        letters.append(Letter(tool, dict(states)))
+                    runs.append(Run(first, last, number))
+        return letters, sorted(runs)
 
-    def _letter(self, call: Call) -> Letter:
-        values = zip(self._names[call.tool], self._states[call.tool], call.values, strict=True)
-        states = {name: states[at] for name, states, at in values}
-        return Letter(self._core.tools[call.tool].name, states)
+    def _listed(self, tool: int) -> list[tuple[str, tuple[State, ...]]]:
+        found = self._states.get(tool)
+        if found is None:
+            listed = self._core.tools[tool].listed
+            found = self._states[tool] = [(one.name, listed_states(one)) for one in listed]
+        return found
 
 
 def _mentions(rule: Rule) -> tuple[list[forms.Tools], set[str]]:
     """The sets of tools and the names of fields that a rule mentions."""
-    sets: list[forms.Tools] = [rule.pays]
+    sets: dict[forms.Tools, None] = {rule.pays: None}
     names = set() if rule.field is None else {rule.field}
     if rule.tools is not None:
-        sets.append(rule.tools)
+        sets[rule.tools] = None
     for form in walk(rule):
         match form:
             case forms.Calls(tools) | forms.IsOf(_, tools):
-                sets.append(tools)
+                sets[tools] = None
             case forms.Get(_, name):
                 names.add(name)
-    return sets, names
+    return list(sets), names
+
+
+# The text of what the automaton holds.
+
+
+@dataclass(frozen=True, slots=True)
+class _Blank(Node):
+    """A condition that the automaton does not hold."""
+
+    def pieces(self, out: Pieces) -> None:
+        out.append("_")
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenWindow(Node):
+    """Calls in a window, whose length plans do not have."""
+
+    of: Node
+    SHAPE, LEVEL = "n", nodes.MODIFIED
+
+    def pieces(self, out: Pieces) -> None:
+        shown = nodes.Within(self.of, "_", "")
+        inner: Pieces = []
+        shown.pieces(inner)
+        out += [*inner[:-1], " within _"]
+
+
+def _blanked(
+    statement: Statement, conditions: Mapping[int, Sequence[Condition]], either: set[int]
+) -> Statement:
+    def blank(node: Node) -> Node:
+        made = conditions.get(id(node), ())
+        if made and all(_is_either(condition, either) for condition in made):
+            return _Blank()
+        parts = [blank(part) for part in nodes.parts_of(node)]
+        return _OpenWindow(*parts) if isinstance(node, nodes.Within) else with_parts(node, parts)
+
+    def blank_all(some: Sequence[Node]) -> tuple[Node, ...]:
+        return tuple([blank(node) for node in some])
+
+    match statement:
+        case Require():
+            lets = tuple([replace(let, body=blank(let.body)) for let in statement.lets])
+            where, then = blank_all(statement.where), blank(statement.then)
+            return replace(statement, where=where, lets=lets, then=then)
+        case Owe():
+            where, pays = blank_all(statement.where), blank_all(statement.pays)
+            return replace(statement, where=where, pays=pays, within=None)
+        case nodes.Forbid():
+            return replace(statement, where=blank_all(statement.where))
+        case Limit():
+            return replace(statement, where=blank_all(statement.where), scope=None)
+    return statement
+
+
+def _is_either(condition: Condition, either: set[int]) -> bool:
+    if id(condition) in either:
+        return True
+    match condition:
+        case forms.Not(of):
+            return _is_either(of, either)
+        case forms.All(parts) | forms.AnyOf(parts):
+            return all(_is_either(part, either) for part in parts)
+    return False

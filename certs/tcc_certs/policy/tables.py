@@ -1,15 +1,15 @@
 """Statements as tables over the calls of plans: the finite part of what the definition says.
 
-A plan has calls with listed values, all of them done.  Where a condition also speaks of open
-fields, attributes, times or anything else that plans do not have, its truth there is *either*:
-a plan is allowed if some choice allows it, so a table allows every session that the definition
-allows.  For each condition :class:`_Reader` therefore answers one question: can it be true, or
-false, by some choice?
+A plan has calls with listed values, and all of them are done.  A condition may also speak of open
+fields, attributes or times, which plans do not have.  Its truth there is *either*.  A plan is
+allowed if some choice allows it, so a table allows every plan that the definition allows.
+:class:`_Reader` answers for each condition: can it be true, or false, by some choice?
 
 The state of a table has one small memory for each use of a source: whether an element was in it, a
 count up to the bound that matters, or the values of the last element.  A `since` resets it.
-Normative text: docs/spec/artifact.md, section "Statements as tables".
-Cost: states times letters; a statement whose table has more than `MAX_STATES` states has none.
+Normative text: docs/spec/artifact.md, section 9.
+Cost: counted in steps (:class:`Work`).  A statement that takes more than `MAX_WORK` steps, or has
+more than `MAX_STATES` states, has no table.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from tcc_certs.policy.kinds import walk
 from tcc_certs.policy.meaning import MISSING, arithmetic, clock, compare, is_null, matches, same
 from tcc_certs.values.places import NONE, State, listed_states
 
+MAX_WORK = 1 << 20  # steps for one statement: conditions and terms looked at, moves
 MAX_STATES = 1 << 12
 MAX_SLOTS = 1 << 10
 MAX_VALUES = 1 << 8  # combinations of values that one comparison looks at
@@ -42,7 +43,7 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The automaton of a statement.
+    """The automaton of a statement, whose states are numbers and whose first state is 0.
 
     Attributes:
         moves: by state and letter the next state; -1: the statement forbids the letter.
@@ -60,16 +61,27 @@ class Table:
         return all(self.accepts) and all(min(row, default=0) >= 0 for row in self.moves)
 
 
-class Part(NamedTuple):
-    """Where a statement is held in plans, and its table.
+class Work:
+    """Steps that may still be taken.
 
-    Attributes:
-        place: ``automaton``, ``gate`` or ``both``.
-        table: None where the place is ``gate``.
+    Raises:
+        TooMany: from `spend`, when none are left.
     """
 
-    place: str
-    table: Table | None
+    __slots__ = ("left",)
+
+    def __init__(self, most: int = MAX_WORK) -> None:
+        self.left = most
+
+    def spend(self, steps: int = 1) -> None:
+        """Take some steps."""
+        self.left -= steps
+        if self.left < 0:
+            raise TooMany
+
+
+class TooMany(Exception):
+    """A statement takes too many steps, or its table would have too many states or memories."""
 
 
 def letters_of(core: Core) -> tuple[Letter, ...]:
@@ -83,26 +95,27 @@ def letters_of(core: Core) -> tuple[Letter, ...]:
     return tuple(found)
 
 
-def part_of(rule: Rule, letters: Sequence[Letter]) -> Part:
-    """The place of a statement and its table; totals have none here."""
-    if rule.kind in ("ask", "total"):
-        return Part("gate", None)
-    table = tabulate(rule, letters)
-    if table is None or (table.is_idle and not table.exact):
-        return Part("gate", None)
-    asks_more = rule.across or rule.within is not None
-    return Part("automaton" if table.exact and not asks_more else "both", table)
+def tabulate(
+    rule: Rule,
+    letters: Sequence[Letter],
+    work: Work | None = None,
+    either: set[int] | None = None,
+) -> Table | None:
+    """Return the table of a statement; None if it would be too large.
 
-
-def tabulate(rule: Rule, letters: Sequence[Letter]) -> Table | None:
-    """The table of a statement; None where it would have too many states or memories."""
-    reader = _Reader(letters)
+    Args:
+        work: the steps that it may take.
+        either: gets the ids of the conditions that the table takes as either true or false.
+    """
+    reader = _Reader(letters, Work() if work is None else work, either)
     try:
         machine = _machine(rule, reader)
+        reader.is_complete = True
         states = {machine.start: 0}
         order = [machine.start]
         moves: list[tuple[int, ...]] = []
         for memory in order:
+            reader.work.spend(len(letters))
             row = []
             for at in range(len(letters)):
                 after = machine.step(memory, at)
@@ -113,24 +126,90 @@ def tabulate(rule: Rule, letters: Sequence[Letter]) -> Table | None:
                     order.append(after)
                 row.append(-1 if after is None else states[after])
             moves.append(tuple(row))
-    except _TooMany:
+        accepts = tuple([machine.accepts(memory) for memory in order])
+    except TooMany:
         return None
-    accepts = tuple([machine.accepts(memory) for memory in order])
     return Table(tuple(moves), accepts, reader.exact)
 
 
-def amounts_of(
-    rule: Rule, letters: Sequence[Letter]
-) -> tuple[list[Fraction], Fraction, bool] | None:
-    """What each letter adds to a `limit` without keys and window whose bound is a constant.
+def reduced(table: Table) -> tuple[Table, tuple[int, ...]]:
+    """Return the smallest table, over classes of letters that it treats alike.
 
     Returns:
-        the amounts, the bound, and whether no choice was needed; a letter that may add nothing
-        adds nothing.  None where the bound is no constant number.
+        the table, and for each letter its class; letter 0 has class 0.
+    """
+    block = _blocks(table)
+    firsts: dict[int, int] = {}  # by block its first state
+    for state, number in enumerate(block):
+        firsts.setdefault(number, state)
+    number_of = {number: at for at, number in enumerate(firsts)}
+    rows = [
+        tuple([-1 if to < 0 else number_of[block[to]] for to in table.moves[state]])
+        for state in firsts.values()
+    ]
+    columns = list(zip(*rows, strict=True))
+    known: dict[tuple[int, ...], int] = {}
+    classes = tuple([known.setdefault(column, len(known)) for column in columns])
+    moves = tuple(zip(*known, strict=True))
+    accepts = tuple([table.accepts[state] for state in firsts.values()])
+    return Table(moves, accepts, table.exact), classes
+
+
+def _blocks(table: Table) -> list[int]:
+    """By state its class of states that allow the same plans, one call after another.
+
+    Source: Hopcroft, An n log n algorithm for minimizing states in a finite automaton, 1971.
+    """
+    sink = len(table.moves)  # where a forbidden letter leads
+    letters = range(len(table.moves[0]))
+    before: list[list[list[int]]] = [[[] for _ in range(sink + 1)] for _ in letters]
+    for state, row in enumerate(table.moves):
+        for letter, to in enumerate(row):
+            before[letter][to].append(state)
+    kinds = ({sink}, {q for q in range(sink) if table.accepts[q]},
+             {q for q in range(sink) if not table.accepts[q]})  # fmt: skip
+    blocks = [kind for kind in kinds if kind]
+    block = [0] * (sink + 1)
+    for number, members in enumerate(blocks):
+        for state in members:
+            block[state] = number
+    todo = {(number, letter) for number in range(len(blocks)) for letter in letters}
+    while todo:
+        splitter, letter = todo.pop()
+        touched: dict[int, set[int]] = {}
+        for to in blocks[splitter]:
+            for state in before[letter][to]:
+                touched.setdefault(block[state], set()).add(state)
+        for number, part in touched.items():
+            rest = blocks[number]
+            if len(part) == len(rest):
+                continue
+            rest -= part
+            new = len(blocks)
+            blocks.append(part)
+            for state in part:
+                block[state] = new
+            for other in letters:
+                is_smaller = len(part) <= len(rest)
+                todo.add((new if is_smaller or (number, other) in todo else number, other))
+    return block[:sink]
+
+
+def amounts_of(
+    rule: Rule, letters: Sequence[Letter], work: Work, either: set[int] | None = None
+) -> tuple[list[Fraction], Fraction, bool] | None:
+    """Return what each letter adds to a `limit` without keys and window, if its bound is constant.
+
+    Returns:
+        the amounts, the bound, and whether no choice was needed.  A letter that may add nothing
+        adds nothing.  None if the bound is no constant number.
+
+    Raises:
+        TooMany: it takes too many steps.
     """
     if not isinstance(rule.most, forms.Constant) or rule.most.state[0] != "n":
         return None
-    reader = _Reader(letters)
+    reader = _Reader(letters, work, either)
     found = []
     for at, letter in enumerate(letters):
         counts = letter.tool in (rule.tools or ())
@@ -143,10 +222,6 @@ def amounts_of(
             reader.exact = False
         found.append(Fraction(amount[1]) if amount else Fraction(0))
     return found, Fraction(rule.most.state[1]), reader.exact
-
-
-class _TooMany(Exception):
-    """A statement needs more memories than a table may have."""
 
 
 Memory: TypeAlias = "tuple[Any, ...]"
@@ -185,13 +260,26 @@ class _Reader:
 
     Attributes:
         exact: False once an atom was taken as either true or false.
+        reads: the slots that conditions have read; a caller may clear it.
+        is_complete: whether all slots are known; a use without a slot is *either* from then on.
     """
 
-    def __init__(self, letters: Sequence[Letter]) -> None:
+    def __init__(
+        self, letters: Sequence[Letter], work: Work, either: set[int] | None = None
+    ) -> None:
         self.letters = letters
+        self.work = work
         self.exact = True
+        self.is_complete = False
         self.slots: list[tuple[str, int, tuple[_Effect | None, ...]]] = []
+        self.reads: set[int] = set()
+        self._open = set() if either is None else either
+        self._is_open = False  # whether the condition that is looked at is either
         self._numbers: dict[tuple[Any, ...], int] = {}
+        self._slot_of: dict[tuple[Any, ...], int | None] = {}
+        self._names: dict[int, tuple[str, ...]] = {}
+        self._kept: list[Source] = []  # so that ids stay theirs
+        self._changes: list[list[tuple[int, str, int, Any]]] = []  # by letter
         self._elements: dict[int, tuple[Letter, State | None]] = {}
         self._memory: Memory = ()
         self._decided: int | None = None
@@ -231,6 +319,15 @@ class _Reader:
         return all(found) if want else any(found)
 
     def _can(self, condition: Condition, want: bool) -> bool:
+        self.work.spend()
+        outer, self._is_open = self._is_open, False
+        found = self._asked(condition, want)
+        if self._is_open:
+            self._open.add(id(condition))
+        self._is_open = outer
+        return found
+
+    def _asked(self, condition: Condition, want: bool) -> bool:
         match condition:
             case forms.Not(of):
                 return self._can(of, not want)
@@ -262,7 +359,7 @@ class _Reader:
         raise TypeError(condition)
 
     def _either(self) -> bool:
-        self.exact = False
+        self.exact, self._is_open = False, True
         return True
 
     def _compare(self, operator: str, left: Term, options: Sequence[Term], want: bool) -> bool:
@@ -310,6 +407,7 @@ class _Reader:
             combinations = [(*one, state) for one in combinations for state in states]
             if len(combinations) > MAX_VALUES:
                 return self._either()
+            self.work.spend(len(combinations))
         return any(judge(*one) is want for one in combinations)
 
     def _amount(self, amount: forms.Count | forms.Sum, sign: str, other: Term, want: bool) -> bool:
@@ -363,6 +461,7 @@ class _Reader:
 
     def _values(self, term: Term) -> frozenset[State] | None:
         """The states that a term can have; None: any."""
+        self.work.spend()
         match term:
             case forms.Constant(state):
                 return frozenset((state,))
@@ -399,6 +498,9 @@ class _Reader:
 
     def _choose(self, term: forms.Choose) -> frozenset[State] | None:
         of = self._values(term.of)
+        # Each arm is looked at, whatever the term is: so the first look finds all slots.
+        otherwise = None if term.otherwise is None else self._values(term.otherwise)
+        arms = [(_constants(tests), self._values(value)) for tests, value in term.arms]
         if of is None:
             return None
         found: set[State] = set()
@@ -406,12 +508,11 @@ class _Reader:
             if state[0] in ("none", "missing", "unknown"):
                 found.add(state)
                 continue
-            then = term.otherwise
-            for tests, value in term.arms:
-                if any(compare("=", state, test.state) is not False for test in _constants(tests)):
-                    then = value
+            values = otherwise
+            for tests, value in arms:
+                if any(compare("=", state, test.state) is not False for test in tests):
+                    values = value
                     break
-            values = None if then is None else self._values(then)
             if values is None:
                 return None
             found |= values
@@ -437,24 +538,47 @@ class _Reader:
         """The number of the memory of a use for the letter that is decided."""
         if self._depth:
             return None  # a source inside a filter
+        key = (id(use.source), use.what, use.extra, use.term, use.cap, self._decided_key(use))
+        if key not in self._slot_of:
+            self._slot_of[key] = None if self.is_complete else self._new_slot(use)
+            self._kept.append(use.source)
+        number = self._slot_of[key]
+        if number is not None:
+            self.reads.add(number)
+        return number
+
+    def _decided_key(self, use: _Use) -> Any:
+        """The states of the letter that is decided which the use of a source depends on."""
+        if self._decided is None:
+            return None
+        names = self._names.get(id(use.source))
+        if names is None:
+            named = {form.name for form in walk(use.source) if isinstance(form, forms.Get)}
+            names = self._names[id(use.source)] = tuple(named)
+        also = [form.name for form in walk((use.extra, use.term)) if isinstance(form, forms.Get)]
+        states = self.letters[self._decided].states
+        return tuple([states.get(name) for name in (*names, *also)])
+
+    def _new_slot(self, use: _Use) -> int | None:
         effects = []
-        kept = self._elements
+        kept, outer = self._elements, self._is_open
         self._depth += 1
         try:
             for at in range(len(self.letters)):
+                self.work.spend()
                 effects.append(self._effect(use, at))
         except _Unheld:
             return None
         finally:
             self._depth -= 1
-            self._elements = kept
+            self._elements, self._is_open = kept, outer
         key = (use.what, use.cap, tuple(effects))
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self.slots)
             self.slots.append(key)
             if number >= MAX_SLOTS:
-                raise _TooMany
+                raise TooMany
         return number
 
     def _effect(self, use: _Use, at: int) -> _Effect | None:
@@ -532,19 +656,27 @@ class _Reader:
 
     def after(self, memory: Memory, at: int) -> Memory:
         """The memory after a letter."""
-        return tuple(
-            [
-                one if effects[at] is None else _updated(what, cap, one, effects[at])
-                for (what, cap, effects), one in zip(self.slots, memory, strict=True)
-            ]
-        )
+        if len(self._changes) != len(self.letters):
+            self._changes = [
+                [(n, what, cap, effects[i]) for n, (what, cap, effects) in enumerate(self.slots)
+                 if effects[i] is not None]
+                for i in range(len(self.letters))
+            ]  # fmt: skip
+        changes = self._changes[at]
+        if not changes:
+            return memory
+        found = list(memory)
+        self.work.spend(len(changes))
+        for number, what, cap, effect in changes:
+            found[number] = _updated(what, cap, found[number], effect)
+        return tuple(found)
 
 
 class _Unheld(Exception):
     """A source has no finite memory over the letters."""
 
 
-def _constants(tests: Iterable[Term]) -> Iterable[forms.Constant]:
+def _constants(tests: Iterable[Term]) -> list[forms.Constant]:
     return [test for test in tests if isinstance(test, forms.Constant)]
 
 
@@ -605,13 +737,17 @@ class _Require(_Machine):
     def __init__(self, rule: Rule, reader: _Reader) -> None:
         self._rule, self._reader = rule, reader
         self._then = () if rule.then is None else (rule.then,)
-        self._tools = rule.tools or frozenset()
-        # Each slot is found by deciding every letter once, with no memory.
+        tools = rule.tools or frozenset()
+        # The first look at each letter, with no memory, finds the slots that decide it.
+        self._reads: list[tuple[int, ...] | None] = []
+        for at, letter in enumerate(reader.letters):
+            reader.reads.clear()
+            if letter.tool in tools:
+                self._allows(at, ())
+            self._reads.append(tuple(reader.reads) if letter.tool in tools else None)
         if rule.tools is None:
             reader.can(self._then, True, None, ())
-        for at, letter in enumerate(reader.letters):
-            if letter.tool in self._tools:
-                self._allows(at, ())
+        self._known: dict[Any, bool] = {}
         self.start = reader.start()
 
     def _allows(self, at: int, memory: Memory) -> bool:
@@ -621,8 +757,13 @@ class _Require(_Machine):
         return excluded or (bool(self._then) and holds)
 
     def step(self, memory: Memory, at: int) -> Memory | None:
-        if self._reader.letters[at].tool in self._tools and not self._allows(at, memory):
-            return None
+        reads = self._reads[at]
+        if reads is not None:
+            key = (at, *[memory[slot] for slot in reads])
+            if key not in self._known:
+                self._known[key] = self._allows(at, memory)
+            if not self._known[key]:
+                return None
         return self._reader.after(memory, at)
 
     def accepts(self, memory: Memory) -> bool:
@@ -653,7 +794,7 @@ class _Owe(_Machine):
             for at, paid in enumerate(pays_of):
                 self._pays[at] |= paid << bit
         if len(classes) > MAX_SLOTS:
-            raise _TooMany
+            raise TooMany
         if rule.within is not None:
             reader.exact = False
         self.start = (0,)
@@ -696,7 +837,7 @@ class _Limit(_Machine):
             number = self._keys.setdefault(key, len(self._keys))
             step = amount[1]
             if step != int(step) or most[1] > MAX_COUNT:
-                raise _TooMany
+                raise TooMany
             bounds[number] = max(bounds.get(number, 0), int(most[1] // 1))
             self._effects[at] = (number, int(step), most[1] if most[1] < MAX_COUNT else None)
         self._caps = [bounds[number] + 1 for number in range(len(self._keys))]

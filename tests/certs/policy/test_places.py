@@ -82,3 +82,30 @@ def test_classes_of_calls_behave_like_the_calls(statement: str) -> None:
         assert (state is not None) == (
             sum(map(part.total.amounts.__getitem__, word)) <= part.total.bound
         )
+
+
+@pytest.mark.parametrize(
+    ("statement", "holds"),
+    [
+        (
+            'before b require a(same k) and no c(open = "x")',
+            "before b require a(same k) and no c(_)",
+        ),
+        ('before b require c(open = "x") or a', "before b require c(_) or a"),
+        ("before b require a within 1 d", "before b require a within _"),
+        ("after a owe b within 1 d", "after a owe b"),
+        ("limit count(a) <= 3 across sessions", "limit count(a) <= 3"),
+        ('finally require a and not last(c).open = "x"', "finally require a and _"),
+    ],
+)
+def test_the_text_of_what_the_automaton_holds(statement: str, holds: str) -> None:
+    part = parts_of(core_of(statement))[-1]
+    assert (part.place, part.holds) == ("both", holds)
+
+
+def test_a_statement_over_too_many_keys_is_held_by_the_gate() -> None:
+    values = " | ".join([f"v{at}" for at in range(30)])
+    text = f'grammar g version "1.0"\ntool a(k: {values})\nlimit depth <= 3\n'
+    core = compile_source(text + "before a require no a(same k)\n").core
+    assert core is not None
+    assert parts_of(core)[-1].place == "gate"

@@ -7,15 +7,15 @@ from itertools import product
 
 import pytest
 
-from tcc_certs.core import model
-from tcc_certs.policy import nodes
+from tcc_certs.policy import nodes, plans as model
 from tcc_certs.policy.core import Core, Tool
 from tcc_certs.policy.course import Course
 from tcc_certs.policy.history import DONE
 from tcc_certs.policy.kinds import Fault
 from tcc_certs.policy.meaning import Policy
 from tcc_certs.policy.nodes import Node, Statement, Word
-from tcc_certs.policy.tables import Letter, letters_of, part_of
+from tcc_certs.policy.places import parts_of
+from tcc_certs.policy.tables import Letter, letters_of
 from tcc_certs.values.declared import NumberType
 from tcc_certs.values.fields import Field
 
@@ -184,16 +184,17 @@ def cases(seeds: range, opened: bool) -> None:
         except Fault:
             continue
         letters = letters_of(core)
-        place, table = part_of(policy.rules[0], letters)
-        held += table is not None
+        (part,) = parts_of(core)
+        place = part.place
+        held += place != "gate"
         exact += place == "automaton"
         rng = random.Random(seed)
         for _ in range(12):
             word = tuple(rng.randrange(len(letters)) for _ in range(rng.randint(0, 5)))
-            state, path = 0, table is not None
-            for at in word if table is not None else ():
-                state = table.moves[state][at] if table is not None and state >= 0 else -1
-            allowed = state >= 0 and table.accepts[state] if path and table is not None else True
+            state: int | None = part.start
+            for at in word:
+                state = None if state is None else part.step(state, part.class_of[at])
+            allowed = state is not None and part.accepts(state)
             said = [
                 plays(Course(policy), tuple(letters[at] for at in word), opened_as)
                 for opened_as in (0, 3)
