@@ -33,7 +33,7 @@ MAX_COMBINATIONS = 1 << 10  # of the elements that may be the last ones
 MAX_STEPS = 1 << 20  # characters times positions of a pattern
 NANO = 10**9  # costs are in nano-units
 _DAY = 86_400_000
-_NO_VALUE = frozenset({"none", "unknown", "missing"})
+NO_VALUE = frozenset({"none", "unknown", "missing"})
 
 
 def negation(truth: Truth) -> Truth:
@@ -90,7 +90,7 @@ class Members(NamedTuple):
     missing: bool = False
 
 
-class _Pick(Exception):
+class Pick(Exception):
     """A term needs one of the elements that may be the last of a source."""
 
     def __init__(self, source: Source, candidates: list[Element | None]) -> None:
@@ -106,26 +106,29 @@ class Evaluation:
         now_ms: the time of the decision, UTC milliseconds.
 
     Attributes:
+        elements: the element of each level.
+        picks: the last elements that were picked for the comparison being evaluated.
+        bound: candidates of the sources inside a filter; 0: no filter is being evaluated.
         cut: whether a source had more candidates, or a comparison more combinations, than are
             looked at.
     """
 
     def __init__(self, history: History, call: Call | None, now_ms: int) -> None:
-        self._history = history
-        self._now = now_ms
-        self._elements: dict[int, Element] = {} if call is None else {0: call}
-        self._picks: dict[Source, Element | None] = {}
-        self._bound = 0  # candidates of the sources inside a filter; 0: no filter is evaluated
+        self.history = history
+        self.now = now_ms
+        self.elements: dict[int, Element] = {} if call is None else {0: call}
+        self.picks: dict[Source, Element | None] = {}
+        self.bound = 0
         self.cut = False
 
     def bind(self, level: int, element: Element) -> None:
         """Let an element be the one of a level."""
-        self._elements[level] = element
+        self.elements[level] = element
 
     def wanted(self, keys: Iterable[forms.Key]) -> list[Wanted]:
         """The keys whose values are known."""
         states = [(key, self.term(key.term)) for key in keys]
-        return [(key.name, state, key.same) for key, state in states if _is_exact(state)]
+        return [(key.name, state, key.same) for key, state in states if is_exact(state)]
 
     # Conditions.
 
@@ -148,15 +151,15 @@ class Evaluation:
             case forms.AnyOf(parts):
                 return disjunction(self.truth(part, negative) for part in parts)
             case forms.IsOf(level, tools):
-                element = self._elements[level]
+                element = self.elements[level]
                 return isinstance(element, Call) and element.tool in tools
-        return self._atom(lambda: self._asked(condition, negative))
+        return self.atom(lambda: self._asked(condition, negative))
 
     def _asked(self, condition: Condition, negative: bool) -> Truth:
         """Whether a condition is true with the last elements that were picked."""
         match condition:
             case forms.Some(of):
-                return _some(self.members(of, negative, negative))
+                return some(self.members(of, negative, negative))
             case forms.Every(of, conditions):
                 return self._every(of, conditions, negative)
             case forms.Compare(operator, left, options):
@@ -179,26 +182,26 @@ class Evaluation:
             return is_null(one)
         return compare(operator, one, self.term(other))
 
-    def _atom(self, ask: Callable[[], Truth]) -> Truth:
+    def atom(self, ask: Callable[[], Truth]) -> Truth:
         """The truth that all combinations of last elements agree on; unsure if they do not."""
-        kept = self._picks
+        kept = self.picks
         left: list[dict[Source, Element | None]] = [{}]
         found: set[Truth] = set()
         done = 0
         try:
             while left:
-                self._picks = left.pop()
+                self.picks = left.pop()
                 try:
                     found.add(ask())
                     done += 1
-                except _Pick as pick:
+                except Pick as pick:
                     if done + len(left) + len(pick.candidates) > MAX_COMBINATIONS:
                         self.cut = True
                         return None
-                    picks = self._picks
+                    picks = self.picks
                     left += [{**picks, pick.source: one} for one in pick.candidates]
         finally:
-            self._picks = kept
+            self.picks = kept
         return found.pop() if len(found) == 1 else None
 
     def _every(self, of: Source, conditions: Sequence[Condition], negative: bool) -> Truth:
@@ -206,24 +209,24 @@ class Evaluation:
         if members.missing:
             return None
         found: Truth = True
-        kept = self._bound
-        self._bound = self._bound_of(of)
+        kept = self.bound
+        self.bound = self.bound_of(of)
         for element, sure, _, cut in members.items:
-            self._elements[of.level] = element
+            self.elements[of.level] = element
             truth = None if cut else self.all_of(conditions, negative)
             if truth is False and sure:
                 found = False
             elif truth is not True:
                 found = found and None
-        self._bound = kept
+        self.bound = kept
         return found
 
     def _among(self, value: State, members: Members) -> Truth:
-        if members.missing or value[0] in _NO_VALUE:
+        if members.missing or value[0] in NO_VALUE:
             return None
         found: Truth = False
         for element, sure, _, _ in members.items:
-            equal = compare("=", value, _value_of(element))
+            equal = compare("=", value, value_of(element))
             if equal is True and sure:
                 return True
             if equal is not False:
@@ -240,13 +243,13 @@ class Evaluation:
             negative: of its conditions, as in :meth:`truth`.
         """
         marks = [self.members(mark, False, negative) for mark in source.marks]
-        kept = self._bound
-        self._bound = self._bound_of(source)
+        kept = self.bound
+        self.bound = self.bound_of(source)
         try:
             base, looked = self._base(source, answered, negative)
             items = self._filtered(source, base, looked, negative)
         finally:
-            self._bound = kept
+            self.bound = kept
         for mark in marks:
             items = _after(items, mark)
         return Members(items, base.missing)
@@ -259,16 +262,17 @@ class Evaluation:
             if cut:
                 sure = False
             elif source.conditions:
-                self._elements[source.level] = member.element
+                self.elements[source.level] = member.element
                 truth = self.all_of(source.conditions, negative)
                 if truth is False:
                     continue
                 sure = sure and truth is True
-            items.append(member._replace(sure=sure, cut=cut or member.cut))
+            items.append(Member(member.element, sure, member.many, cut or member.cut))
         return items
 
-    def _bound_of(self, source: Source) -> int:
-        return self._bound or BOUNDS[source.height]
+    def bound_of(self, source: Source) -> int:
+        """How many candidates of a source are looked at."""
+        return self.bound or BOUNDS[source.height]
 
     def _base(self, source: Source, answered: bool, negative: bool) -> tuple[Members, int]:
         """The members of a base, and how many of the latest are looked at."""
@@ -280,7 +284,7 @@ class Evaluation:
             case forms.Merged(parts):
                 merged = [self.members(part, answered, negative) for part in parts]
                 items = [member for members in merged for member in members.items]
-                items.sort(key=lambda member: _call_of(member.element).at)
+                items.sort(key=lambda member: call_of(member.element).at)
                 sizes = [max(1, member.many) for member in items]
                 return Members(items), self._latest(sizes, [1] * len(items))
             case forms.Items(of, most):
@@ -291,13 +295,13 @@ class Evaluation:
 
     def _cut(self, size: int) -> int:
         """How many of so many candidates are looked at."""
-        self.cut = self.cut or size > self._bound
-        return min(size, self._bound)
+        self.cut = self.cut or size > self.bound
+        return min(size, self.bound)
 
     def _calls(self, source: Source, tools: Tools, answered: bool) -> tuple[Members, int]:
         keys = self.wanted(source.keys)
-        since = None if source.within is None else self._now - source.within
-        found = self._history.candidates(tools, keys, since)
+        since = None if source.within is None else self.now - source.within
+        found = self.history.candidates(tools, keys, since)
         looked = self._cut(len(found))
         items, old = [], len(found) - looked
         dropped = 0
@@ -313,7 +317,7 @@ class Evaluation:
         sizes: list[int] = []  # of each member of `of`, how many rows it counts as, and has
         rows: list[int] = []
         for member in of.items:
-            self._elements[level] = member.element
+            self.elements[level] = member.element
             value = self.term(get)
             call = member.element if isinstance(member.element, Call) else member.element.call
             before = len(items)
@@ -338,7 +342,7 @@ class Evaluation:
         looked = size = 0
         for at in range(len(sizes) - 1, -1, -1):
             size += sizes[at]
-            if size > self._bound:
+            if size > self.bound:
                 self.cut = True
                 break
             looked += rows[at]
@@ -367,19 +371,11 @@ class Evaluation:
         """The last element that was picked for a source; None: it is missing.
 
         Raises:
-            _Pick: none was picked yet.
+            Pick: none was picked yet.
         """
-        if source in self._picks:
-            return self._picks[source]
-        members = self.members(source, False, False)
-        candidates: list[Element | None] = []
-        for element, sure, _, _ in reversed(members.items):
-            candidates.append(element)
-            if sure:
-                break
-        else:
-            candidates.append(None)
-        raise _Pick(source, candidates)
+        if source in self.picks:
+            return self.picks[source]
+        raise Pick(source, last_ones(self.members(source, False, False)))
 
     # Terms.
 
@@ -389,20 +385,20 @@ class Evaluation:
             case forms.Constant(state):
                 return state
             case forms.Element(level):
-                return _value_of(self._elements[level])
+                return value_of(self.elements[level])
             case forms.Get(of, name):
                 return self._get(of, name)
             case forms.Attribute(name):
-                return self._history.attribute(name)
+                return self.history.attribute(name)
             case forms.Now():
-                return "t", self._now
+                return "t", self.now
             case forms.Arithmetic(operator, left, right):
                 return arithmetic(operator, self.term(left), self.term(right))
             case forms.Last(of):
                 element = self._last(of)
-                return MISSING if element is None else _value_of(element)
+                return MISSING if element is None else value_of(element)
             case forms.Count(of, distinct):
-                return self._count(self.members(of, False, False), distinct)
+                return count(self.members(of, False, False), distinct)
             case forms.Sum(of, inner):
                 return self._sum(of, inner)
             case forms.Extreme(of, greatest):
@@ -417,10 +413,10 @@ class Evaluation:
         """A call, a row or a state whose field is asked for."""
         match of:
             case forms.Element(level):
-                return self._elements[level]
+                return self.elements[level]
             case forms.CallOf(inner):
                 holder = self._holder(inner)
-                return _call_of(holder) if isinstance(holder, Row) else holder
+                return call_of(holder) if isinstance(holder, Row) else holder
             case forms.Last(source):
                 element = self._last(source)
                 return MISSING if element is None else element
@@ -433,43 +429,25 @@ class Evaluation:
         state = holder.value if isinstance(holder, Row) else holder
         if state[0] == "r":
             return next((value for member, value in state[1] if member == name), NONE)
-        return state if state[0] in _NO_VALUE else UNKNOWN
-
-    def _count(self, members: Members, distinct: bool) -> State:
-        if members.missing:
-            return MISSING
-        many = any(member.many for member in members.items)
-        if not distinct:
-            low = sum([member.sure for member in members.items])
-            return between("n", low, None if many else len(members.items))
-        sure, known, unknown = set(), set(), 0
-        for element, is_sure, _, _ in members.items:
-            value = _value_of(element)
-            if value[0] in _NO_VALUE or value[0] == "*":
-                unknown += 1
-                continue
-            known.add(value)
-            if is_sure:
-                sure.add(value)
-        return between("n", len(sure), None if many else len(known) + unknown)
+        return state if state[0] in NO_VALUE else UNKNOWN
 
     def _sum(self, of: Source, term: Term) -> State:
         members = self.members(of, False, False)
         if members.missing:
             return MISSING
         low, high = 0, 0
-        kept = self._bound
-        self._bound = self._bound_of(of)
+        kept = self.bound
+        self.bound = self.bound_of(of)
         try:
             for element, sure, many, cut in members.items:
-                self._elements[of.level] = element
-                ends = None if cut and of.height else _ends(self._alone(term))
+                self.elements[of.level] = element
+                ends = None if cut and of.height else ends_of(self._alone(term))
                 if many or ends is None or None in ends[1:]:
                     return UNKNOWN
                 low += ends[1] if sure else min(ends[1], 0)
                 high += ends[2] if sure else max(ends[2], 0)
         finally:
-            self._bound = kept
+            self.bound = kept
         return between("n", low, high)
 
     def _alone(self, term: Term) -> State:
@@ -480,12 +458,12 @@ class Evaluation:
             found.append(self.term(term))
             return True
 
-        agreed = self._atom(ask)
+        agreed = self.atom(ask)
         return found[0] if agreed and found.count(found[0]) == len(found) else UNKNOWN
 
     def _choose(self, term: forms.Choose) -> State:
         value = self.term(term.of)
-        if value[0] in _NO_VALUE:
+        if value[0] in NO_VALUE:
             return value
         for tests, then in term.arms:
             equal = disjunction(compare("=", value, self.term(test)) for test in tests)
@@ -494,33 +472,47 @@ class Evaluation:
         return UNKNOWN if term.otherwise is None else self.term(term.otherwise)
 
 
-def _some(members: Members) -> Truth:
+def some(members: Members) -> Truth:
+    """Whether a source has an element."""
     if any(member.sure for member in members.items):
         return True
     return None if members.items or members.missing else False
 
 
+def last_ones(members: Members) -> list[Element | None]:
+    """The elements that may be the last one, from the end; None: there may be no element."""
+    found: list[Element | None] = []
+    for element, sure, _, _ in reversed(members.items):
+        found.append(element)
+        if sure:
+            return found
+    found.append(None)
+    return found
+
+
 def _after(items: list[Member], mark: Members) -> list[Member]:
     """The members after the last call of a mark."""
-    marks = [(_call_of(one.element).at, one.sure) for one in mark.items]
+    marks = [(call_of(one.element).at, one.sure) for one in mark.items]
     may = max((at for at, _ in marks), default=-1)
     must = max((at for at, sure in marks if sure), default=-1)
     found = []
     for member in items:
-        at = _call_of(member.element).at
+        at = call_of(member.element).at
         if at > must:
             found.append(member._replace(sure=member.sure and at > may))
     return found
 
 
-def _call_of(element: Element) -> Call:
+def call_of(element: Element) -> Call:
+    """The call that an element is, or is a row of."""
     call = element if isinstance(element, Call) else element.call
     if call is None:
         raise TypeError("the elements of a list have no call")
     return call
 
 
-def _value_of(element: Element) -> State:
+def value_of(element: Element) -> State:
+    """The state of an element."""
     return ("call", element) if isinstance(element, Call) else element.value
 
 
@@ -532,7 +524,7 @@ def between(kind: str, low: Any, high: Any) -> State:
     return (kind, low) if low is not None and low == high else ("between", (kind, low, high))
 
 
-def _ends(state: State) -> tuple[str, Any, Any] | None:
+def ends_of(state: State) -> tuple[str, Any, Any] | None:
     """Kind and ends of a number or time; None: it is neither."""
     if state[0] in ("n", "t"):
         return state[0], state[1], state[1]
@@ -541,11 +533,11 @@ def _ends(state: State) -> tuple[str, Any, Any] | None:
 
 def compare(operator: str, one: State, other: State) -> Truth:
     """Whether ``=``, ``<``, ``<=``, ``>`` or ``>=`` holds between two states."""
-    if one[0] in _NO_VALUE or other[0] in _NO_VALUE:
+    if one[0] in NO_VALUE or other[0] in NO_VALUE:
         return None
     if operator == "=" and "between" not in (one[0], other[0]):
         return _equal(one, other)
-    ends, others = _ends(one), _ends(other)
+    ends, others = ends_of(one), ends_of(other)
     if ends is None or others is None or ends[0] != others[0]:
         return None
     if operator in (">", ">="):
@@ -582,10 +574,10 @@ def _equal(one: State, other: State) -> Truth:
     return one == other
 
 
-def _is_exact(state: State) -> bool:
+def is_exact(state: State) -> bool:
     """Whether every value that surely differs from a state is another pair."""
     if state[0] == "l":
-        return all(map(_is_exact, state[1]))
+        return all(map(is_exact, state[1]))
     return state[0] in ("none", "s", "n", "b", "t", "j", "z")
 
 
@@ -597,7 +589,7 @@ def _compare_rest(one: State, other: State) -> Truth:
 
 def is_null(state: State) -> Truth:
     """Whether a state is null; an absent field surely is."""
-    if state[0] in _NO_VALUE:
+    if state[0] in NO_VALUE:
         return True if state == NONE else None
     return _compare_rest(state, ("z", None)) if state[0] == "*" else state[0] == "z"
 
@@ -608,7 +600,7 @@ def same(one: State, other: State) -> Truth:
         return True
     if "none" in (one[0], other[0]):
         rest = other if one[0] == "none" else one
-        return None if rest[0] in _NO_VALUE else False
+        return None if rest[0] in NO_VALUE else False
     return compare("=", one, other)
 
 
@@ -623,7 +615,7 @@ def matches(state: State, pattern: str) -> Truth:
 
 def arithmetic(operator: str, one: State, other: State) -> State:
     """The sum, difference, product, ``min`` or ``max`` of two states."""
-    ends, others = _ends(one), _ends(other)
+    ends, others = ends_of(one), ends_of(other)
     if ends is None or others is None:
         return UNKNOWN
     (kind, low, high), (other_kind, least, most) = ends, others
@@ -658,13 +650,33 @@ def _greater(one: Any, other: Any, is_low: bool) -> Any:
     return max(one, other)
 
 
+def count(members: Members, distinct: bool) -> State:
+    """The number of members, or of their distinct values."""
+    if members.missing:
+        return MISSING
+    many = any(member.many for member in members.items)
+    if not distinct:
+        low = sum([member.sure for member in members.items])
+        return between("n", low, None if many else len(members.items))
+    sure, known, unknown = set(), set(), 0
+    for element, is_sure, _, _ in members.items:
+        value = value_of(element)
+        if value[0] in NO_VALUE or value[0] == "*":
+            unknown += 1
+            continue
+        known.add(value)
+        if is_sure:
+            sure.add(value)
+    return between("n", len(sure), None if many else len(known) + unknown)
+
+
 def extreme(members: Members, greatest: bool) -> State:
     """The least or greatest value of the members; an unknown value may be any number."""
     sure, maybe = [], []
     unknown = unknown_sure = False
     kinds: set[str] = set()
     for element, is_sure, many, _ in members.items:
-        kind, value = _value_of(element)
+        kind, value = value_of(element)
         if many or kind not in ("n", "t"):
             unknown = True
             unknown_sure = unknown_sure or is_sure
