@@ -3,13 +3,15 @@
 The search and the validator of run ledgers share this module.  A *tally* has the state of each
 constraint that is not 0.  A constraint looks at the calls so far only: a call is forbidden if a
 constraint has no state after it, and a plan may end if every constraint accepts.
-Normative text: docs/spec/race.md, section 12; docs/spec/artifact.md, section "Statements as
-tables".  Cost: a step for each constraint that is not 0 or that the call changes.
+Normative text: docs/spec/race.md, section 12; docs/spec/artifact.md, section 9.
+Cost: a step for each constraint that is not 0 or that the call changes from 0.  Nothing lists the
+calls for each statement: statements times calls may be the square of the size of an artifact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -30,12 +32,16 @@ class Constraint(Protocol):
     def accepts(self, state: int) -> bool:
         """Whether a plan may end in a state."""
 
+    def touches(self) -> Iterator[tuple[int, int]]:
+        """The ranges of calls of the artifact that forbid state 0 or lead from 0 to another."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtMost:
-    """Calls, at most `most` of them: the cut of a run."""
+    """At most `most` of so many different calls: the cut of a run."""
 
     most: int
+    calls: int
 
     def step(self, state: int, call: int) -> int | None:
         """See :class:`Constraint`."""
@@ -45,25 +51,73 @@ class AtMost:
         """See :class:`Constraint`."""
         return True
 
+    def touches(self) -> Iterator[tuple[int, int]]:
+        """See :class:`Constraint`."""
+        yield 0, self.calls
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
     """A statement of the core over the calls of an artifact.
 
     Attributes:
-        classes: for each call of the artifact its class.
+        calls: for each call of the artifact its index in the core, increasing.
     """
 
     part: StatementPart
-    classes: Sequence[int]
+    calls: Sequence[int]
 
     def step(self, state: int, call: int) -> int | None:
         """See :class:`Constraint`."""
-        return self.part.step(state, self.classes[call])
+        return self.part.step(state, self.part.class_of[self.calls[call]])
 
     def accepts(self, state: int) -> bool:
         """See :class:`Constraint`."""
         return self.part.accepts(state)
+
+    def touches(self) -> Iterator[tuple[int, int]]:
+        """See :class:`Constraint`."""
+        part, calls = self.part, self.calls
+        moving = [part.step(part.start, at) != part.start for at in range(part.classes)]
+        for low, high, number in part.class_of.runs:
+            if moving[number]:
+                yield bisect_left(calls, low), bisect_left(calls, high)
+
+
+class _Touched:
+    """Which constraints a call touches.
+
+    Each range of calls is in the few nodes of a binary tree that cover it.  The path from the leaf
+    of a call to the root has all ranges with the call.
+    """
+
+    __slots__ = ("_leaves", "_nodes")
+
+    def __init__(self, items: Sequence[Constraint]) -> None:
+        ranges = [(at, *ends) for at, item in enumerate(items) for ends in item.touches()]
+        self._leaves = 1 << max([high for _, _, high in ranges], default=0).bit_length()
+        self._nodes: dict[int, list[int]] = {}
+        for number, low, high in ranges:
+            self._add(number, low + self._leaves, high + self._leaves)
+
+    def _add(self, number: int, low: int, high: int) -> None:
+        while low < high:
+            if low & 1:
+                self._nodes.setdefault(low, []).append(number)
+                low += 1
+            if high & 1:
+                high -= 1
+                self._nodes.setdefault(high, []).append(number)
+            low, high = low >> 1, high >> 1
+
+    def by(self, call: int) -> list[int]:
+        """The numbers of the constraints that a call touches."""
+        found: set[int] = set()
+        node = call + self._leaves if call < self._leaves else 0
+        while node:
+            found.update(self._nodes.get(node, ()))
+            node >>= 1
+        return sorted(found)
 
 
 class Constraints:
@@ -74,12 +128,13 @@ class Constraints:
         start: the tally at the root of the run.
     """
 
-    __slots__ = ("_after", "_first", "_most", "_owed", "items", "start")
+    __slots__ = ("_after", "_first", "_most", "_owed", "_touched", "items", "start")
 
     def __init__(self, *, items: Sequence[Constraint], calls: int = 1, start: Tally = ()) -> None:
         """Take the constraints of an artifact with so many calls."""
         self.items = items
         self.start = start
+        self._touched = _Touched(items)
         self._first: dict[int, tuple[Tally, Sequence[int]]] = {}
         self._owed = frozenset([at for at, item in enumerate(items) if not item.accepts(0)])
         self._after: dict[Tally, StatementSteps] = {}
@@ -108,7 +163,7 @@ class Constraints:
 
     def _from_zero(self, call: int) -> tuple[Tally, Sequence[int]]:
         """The states other than 0 after a first call, and the constraints that forbid the call."""
-        steps = [(number, item.step(0, call)) for number, item in enumerate(self.items)]
+        steps = [(number, self.items[number].step(0, call)) for number in self._touched.by(call)]
         moved = [(number, after) for number, after in steps if after]
         return tuple(moved), [number for number, after in steps if after is None]
 
@@ -161,7 +216,7 @@ def residual_constraints(
     items = statement_constraints(artifact.core, calls, relaxed)
     rank = automaton.rank[automaton.root] if rank is None else rank
     if truncate is not None and truncate < rank:
-        items.append(AtMost(most=truncate))
+        items.append(AtMost(most=truncate, calls=len(calls)))
     return Constraints(items=items, calls=len(calls), start=start)
 
 
@@ -174,12 +229,5 @@ def statement_constraints(
         calls: for each call of the artifact its index in the core, increasing.
         numbers: of the statements.
     """
-    if not numbers:
-        return []
-    parts = parts_of(core)
-    return [_kept(parts[number], calls) for number in numbers]
-
-
-def _kept(part: StatementPart, calls: Sequence[int]) -> Constraint:
-    class_of = part.class_of
-    return Kept(part=part, classes=[class_of[call] for call in calls])
+    parts = parts_of(core) if numbers else ()
+    return [Kept(part=parts[number], calls=calls) for number in numbers]

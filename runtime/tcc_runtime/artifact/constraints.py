@@ -44,7 +44,7 @@ def constraints_of(
     if relaxed:
         items += statement_constraints(artifact.core, core_calls(artifact), relaxed)
     if truncate is not None:
-        items.append(AtMost(most=truncate))
+        items.append(AtMost(most=truncate, calls=calls))
     return Constraints(items=items, calls=calls, start=start)
 
 
@@ -56,7 +56,7 @@ def every_statement(artifact: Artifact) -> list[Constraint]:
     """
     from tcc_certs.statements import statement_constraints
 
-    numbers = [part.number for part in parts_of(artifact.core) if not part.is_idle]
+    numbers = [part.number for part in parts_of(artifact.core) if part.place != "gate"]
     return statement_constraints(artifact.core, core_calls(artifact), numbers)
 
 
