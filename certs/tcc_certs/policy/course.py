@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tcc_certs.errors import Code, Rejected
+from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.policy.core import Core, Learned, Tool
 from tcc_certs.policy.history import DONE, Call, DictHistory, Draw, ListHistory
 from tcc_certs.policy.meaning import Policy, Refusal
 from tcc_certs.values import places
 from tcc_certs.values.fields import Field
+from tcc_certs.values.members import declared_in, is_declared
 from tcc_certs.values.places import State
 
 
@@ -22,7 +23,8 @@ def argument_states(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, State
     """The states of all arguments of a call.
 
     Raises:
-        Rejected: R103 an argument is missing, R105 one is of another type.
+        Rejected: R102 an argument is not declared, R103 one is missing, R104 it is not listed, R105
+            it is of another type or has an undeclared member, R106 it is no JSON value.
     """
     return _states(tool.arguments, arguments)
 
@@ -36,21 +38,27 @@ def given_states(core: Core, given: Mapping[str, Any]) -> dict[str, State]:
     """The states of the attributes that a session starts with.
 
     Raises:
-        Rejected: R103 one is missing, R105 one is of another type.
+        Rejected: as :func:`argument_states`.
     """
     return _states([one for one in core.given if not isinstance(one, Learned)], given)
 
 
 def _states(declared: Sequence[Field], values: Mapping[str, Any]) -> dict[str, State]:
+    members = {one.name for one in declared if one.steps == (one.name,)}
+    for name in values:
+        ensure(name in members, Code.UNDECLARED_ARGUMENT, name, "a declared name", "another")
+    inside = declared_in(declared)
     found = {}
     for one in declared:
         try:
             found[one.name] = places.read(values, one)
         except places.Missing:
             raise Rejected(Code.MISSING_ARGUMENT, one.name, "a value", "none") from None
-        except places.Wrong:
-            kind = "a value of its type"
-            raise Rejected(Code.OPEN_VALUE, one.name, kind, "another") from None
+        except places.Wrong as wrong:
+            raise Rejected(wrong.code, one.name, "a value of its type", "another") from None
+        if one.name in inside and one.name in values:
+            whole = is_declared(values[one.name], inside[one.name])
+            ensure(whole, Code.OPEN_VALUE, one.name, "declared members alone", "others")
     return found
 
 

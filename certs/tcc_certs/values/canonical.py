@@ -95,9 +95,10 @@ class _Writer:
 
     def write(self, value: object, depth: int) -> None:
         """Put down a value; `depth` lists and objects may still open."""
-        if isinstance(value, dict):
+        kind = type(value)
+        if isinstance(value, dict) and kind is dict:
             self._object(value, depth)
-        elif isinstance(value, (list, tuple)):
+        elif isinstance(value, (list, tuple)) and (kind is list or kind is tuple):
             self._open(b"[", depth)
             for at, item in enumerate(value):
                 self._put(b"," if at else b"")
@@ -108,7 +109,7 @@ class _Writer:
 
     def _object(self, value: dict[object, object], depth: int) -> None:
         self._open(b"{", depth)
-        names = [name for name in value if isinstance(name, str)]
+        names = [name for name in value if type(name) is str]
         ensure(len(names) == len(value), Code.NO_VALUE, "value", "texts as names", "others")
         for at, name in enumerate(sorted(names)):
             self._put((b"," if at else b"") + _scalar(name) + b":")
@@ -126,12 +127,12 @@ class _Writer:
 
 
 def _scalar(value: object) -> bytes:
-    if isinstance(value, str):
+    if type(value) is str:
         utf8(value, "value")
         return encode(value)
-    if value is None or isinstance(value, bool):
+    if value is None or type(value) is bool:
         return b"null" if value is None else b"true" if value else b"false"
-    if isinstance(value, (int, float, Decimal)):
+    if type(value) is int or type(value) is float or type(value) is Decimal:
         return canonical_number(value).encode()
     raise Rejected(Code.NO_VALUE, "value", "a JSON value", type(value).__name__)
 

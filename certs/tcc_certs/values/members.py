@@ -10,13 +10,12 @@ Cost: linear in the value; a list of plain records takes one step of the interpr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
 from tcc_certs.values.canonical import MAX_DEPTH
-from tcc_certs.values.declared import OpenParameter
-from tcc_certs.values.fields import FieldType, ListType, NullableType, RecordType
+from tcc_certs.values.fields import Field, FieldType, ListType, NullableType, RecordType
 
 _INDEX = re.compile(r"\*|-1|0|[1-9][0-9]*", re.ASCII)
 
@@ -71,23 +70,14 @@ class Place:
             self.plain = frozenset(self.inner)
 
 
-def declared_in(
-    listed: Iterable[Sequence[str]], opened: Sequence[OpenParameter]
-) -> dict[str, Sequence[Place]]:
-    """The declared places in each open argument that has a record in it, by its name.
-
-    Args:
-        listed: the places of the tool's listed arguments.
-        opened: its open ones.
-    """
-    records = [one.name for one in opened if one.at is None and has_record(one.type)]
+def declared_in(arguments: Sequence[Field]) -> dict[str, Sequence[Place]]:
+    """The declared places in each argument that has a record in it, by its name."""
+    records = [one.name for one in arguments if one.steps == (one.name,) and has_record(one.type)]
     if not records:
         return {}
     root = Place()
-    for steps in listed:
-        root.declare(steps, None, null=False)
-    for one in opened:
-        root.declare((one.name,) if one.at is None else one.at, one.type, null=one.null)
+    for one in arguments:
+        root.declare(one.steps, one.type, null=one.null)
     if root.whole:  # all arguments are one value
         return {}
     root.close()
@@ -146,6 +136,6 @@ def _inside(places: Sequence[Place], name: str) -> list[Place]:
 
 def _at(places: Sequence[Place], number: int, size: int) -> list[Place]:
     """The places of an element of an array."""
-    last: Iterable[str] = ("-1",) if number == size - 1 else ()
+    last: Sequence[str] = ("-1",) if number == size - 1 else ()
     steps = (str(number), "*", *last)
     return [place.inner[step] for place in places for step in steps if step in place.inner]

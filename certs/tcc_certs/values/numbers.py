@@ -35,13 +35,13 @@ def canonical_number(value: object, path: str = "value") -> str:
         Rejected: R105 `value` is no number (a bool is none), R106 it is infinite or NaN, or it is
             no whole number of 64 bits and its nearest double prints back as another value.
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
+    if type(value) is not int and type(value) is not float and type(value) is not Decimal:
         raise Rejected(Code.OPEN_VALUE, path, "a number", type(value).__name__)
-    whole = None if isinstance(value, float) else _whole(value)
+    whole = None if type(value) is float else _whole(value)
     if whole is not None:
         return int.__repr__(whole)
     text = _expanded(_printed(value, path))
-    same = isinstance(value, float) or Decimal(text) == value
+    same = type(value) is float or Decimal(text) == value
     expected = "a whole number of 64 bits, or a number that its nearest double prints back"
     ensure(same, Code.NO_VALUE, path, expected, value)
     return text

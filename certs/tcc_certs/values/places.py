@@ -57,7 +57,15 @@ class Missing(Exception):
 
 
 class Wrong(Exception):
-    """A value of another type, or outside its limits."""
+    """A value of another type, outside its limits, not listed, or no JSON value.
+
+    Attributes:
+        code: R104 a value that is not listed, R105, R106 no JSON value.
+    """
+
+    def __init__(self, code: Code = Code.OPEN_VALUE) -> None:
+        super().__init__(code)
+        self.code = code
 
 
 def at(value: object, steps: Sequence[str]) -> object:
@@ -141,10 +149,12 @@ def read(value: object, field: Field) -> State:
         raise
     if found is None and field.null:
         return NONE
+    if field.type is None:
+        return _listed(found, field.values)
     try:
-        return _listed(found, field.values) if field.type is None else typed(found, field.type)
-    except Rejected:
-        raise Wrong from None
+        return typed(found, field.type)
+    except Rejected as refusal:
+        raise Wrong(refusal.code) from None
 
 
 def answered(value: object, field: Field) -> State:
@@ -198,6 +208,8 @@ def plain(value: object) -> State:
     if type(value) is str:
         _ensure_whole(value)
         return "s", value
+    if type(value) is int and LEAST_WHOLE <= value <= MOST_WHOLE:
+        return "n", value
     return "n", exact_number(canonical_number(value))
 
 
@@ -223,17 +235,23 @@ def _ensure_whole(text: str) -> None:
 
 def _listed(value: object, values: tuple[str, ...]) -> State:
     if value is not None and type(value) not in _JSON:
-        raise Wrong  # nobody knows what it is
-    rest = values[-1:] == ("*",)
+        raise Wrong(Code.NO_VALUE)
     try:
         found = plain(value)
-    except Rejected:
-        found = REST
-    if found is not REST and any(constant(text) == found for text in values if text):
-        return found
-    if not rest:
-        raise Wrong
+    except Rejected as refusal:
+        found, code = REST, refusal.code
+    else:
+        if found in _by_text(values):
+            return found
+        code = Code.UNLISTED_VALUE
+    if values[-1:] != ("*",):
+        raise Wrong(Code.NO_VALUE if code is Code.NO_VALUE else Code.UNLISTED_VALUE)
     return rest_of(values)
+
+
+@cache
+def _by_text(values: tuple[str, ...]) -> frozenset[State]:
+    return frozenset([constant(text) for text in values if text])
 
 
 def typed(value: object, kind: FieldType) -> State:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tcc_certs.values.declared import JsonType, NumberType, OpenParameter, TextType
+from tcc_certs.values.declared import JsonType, NumberType, TextType
 from tcc_certs.values.fields import Field, ListType, NullableType, RecordType
 from tcc_certs.values.members import declared_in, has_record, is_declared
 from tests.oracle_policies import language as l, members as slow
@@ -37,13 +36,13 @@ REFUSED: list[Any] = [
 
 @pytest.mark.parametrize("value", [*TAKEN, *REFUSED], ids=str)
 def test_a_record_has_its_declared_members_and_no_others(value: Any) -> None:
-    inside = declared_in([], [OpenParameter(name="rows", type=ROWS)])["rows"]
+    inside = declared_in([field("rows", ROWS)])["rows"]
     assert is_declared(value, inside) is (value in TAKEN)
 
 
 def test_an_element_that_may_be_null_is_declared() -> None:
     kind = ListType(of=NullableType(of=record(field("a"))))
-    inside = declared_in([], [OpenParameter(name="rows", type=kind)])["rows"]
+    inside = declared_in([field("rows", kind)])["rows"]
     assert is_declared([None, {"a": None}, {}], inside)
     assert not is_declared([None, {"b": 1}], inside)
 
@@ -56,25 +55,25 @@ def test_a_name_that_only_looks_like_a_declared_one_is_none() -> None:
         def __eq__(self, other: object) -> bool:
             return other == "a" or str.__eq__(self, other)
 
-    inside = declared_in([], [OpenParameter(name="rows", type=ListType(of=record(field("a"))))])
+    inside = declared_in([field("rows", ListType(of=record(field("a"))))])
     assert is_declared([{"a": 1}], inside["rows"])
     assert not is_declared([{Name("secret"): 1}], inside["rows"])
 
 
 def test_other_arguments_declare_members_too() -> None:
-    rows = OpenParameter(name="rows", type=ListType(of=record(field("a"))))
-    prices = OpenParameter(name="p", type=ListType(of=TEXT), at=("rows", "*", "price"))
-    first = OpenParameter(name="f", type=JSON, at=("rows", "0", "more"))
+    rows = field("rows", ListType(of=record(field("a"))))
+    prices = field("p", ListType(of=TEXT), "rows", "*", "price")
+    first = field("f", JSON, "rows", "0", "more")
+    listed = Field(name="k", steps=("rows", "-1", "k"), values=("x",))
     value = [{"a": "x", "price": "1", "more": {"any": 1}}, {"price": "2"}]
-    assert is_declared(value, declared_in([("rows", "-1", "k")], [rows, prices, first])["rows"])
-    assert not is_declared(value, declared_in([], [rows, prices])["rows"])
+    assert is_declared(value, declared_in([listed, rows, prices, first])["rows"])
+    assert not is_declared(value, declared_in([rows, prices])["rows"])
     value[1]["k"] = "listed"
-    assert is_declared(value, declared_in([("rows", "-1", "k")], [rows, prices, first])["rows"])
-    assert not is_declared(value, declared_in([], [rows, prices, first])["rows"])
-    whole = OpenParameter(name="all", type=JSON, at=("*",))
-    assert is_declared([{"z": 1}], declared_in([], [rows, whole])["rows"])
-    assert declared_in([], [prices, first]) == {}
-    assert declared_in([], [rows, OpenParameter(name="all", type=JSON, at=())]) == {}
+    assert is_declared(value, declared_in([listed, rows, prices, first])["rows"])
+    assert not is_declared(value, declared_in([rows, prices, first])["rows"])
+    assert is_declared([{"z": 1}], declared_in([rows, field("all", JSON, "*")])["rows"])
+    assert declared_in([prices, first]) == {}
+    assert declared_in([rows, Field(name="all", steps=(), type=JSON)]) == {}
 
 
 def test_what_is_nested_deeper_than_values_may_be_is_not_declared() -> None:
@@ -82,13 +81,13 @@ def test_what_is_nested_deeper_than_values_may_be_is_not_declared() -> None:
     kind: Any = record(Field(name="x", steps=steps, type=TEXT))
     for _ in range(3):
         kind = record(Field(name="x", steps=steps, type=ListType(of=kind)))
-    rows = OpenParameter(name="rows", type=ListType(of=kind))
+    rows = field("rows", ListType(of=kind))
     value: Any = "x"
     for level in range(4):
         value = [value] if level else value
         for _ in range(60):
             value = {"s": value}
-    assert not is_declared([value], declared_in([], [rows])["rows"])
+    assert not is_declared([value], declared_in([rows])["rows"])
 
 
 TYPES = (l.Type(kind="text"), l.Type(kind="json", high=400))
@@ -141,14 +140,8 @@ def test_every_value_is_declared_or_not_as_the_definition_says() -> None:
     while min(seen.values()) < 2000:
         fields = some_arguments(rng)
         made = [field_of(one) for one in fields]
-        opened = [
-            OpenParameter(name=one.name, type=one.type, at=one.steps, null=one.null)
-            for one in made
-            if one.type is not None
-        ]
-        opened[0] = replace(opened[0], at=None)
-        inside = declared_in([one.steps for one in made if one.type is None], opened)
-        assert ("a" in inside) == has_record(opened[0].type) == slow.has_record(fields[0].type)
+        inside = declared_in(made)
+        assert ("a" in inside) == has_record(made[0].type) == slow.has_record(fields[0].type)
         for _ in range(20 if "a" in inside else 0):
             value = some_value(rng, 4)
             found = is_declared(value, inside["a"])
