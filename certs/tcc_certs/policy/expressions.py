@@ -6,8 +6,8 @@ rules may be chained without bound, so nothing here recurses.  Cost: linear in t
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from typing import TypeAlias, TypeVar
 
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.codec import Json
@@ -20,6 +20,7 @@ _MANY: Mapping[str, type[Seq] | type[Alt] | type[Both]] = {"seq": Seq, "alt": Al
 _SIZES = {"empty": (1,), "call": (2,), "rule": (2,), "seq": (2,), "alt": (2,), "and": (2,),
           "diff": (3,), "repeat": (3, 4)}  # fmt: skip
 _Visit: TypeAlias = "Generator[Expr, bool, bool]"
+_T = TypeVar("_T")
 
 
 def read_expression(value: Json, path: str, patterns: int) -> Expr:
@@ -105,6 +106,35 @@ def walk(expression: Expr) -> Iterator[Expr]:
         node = todo.pop()
         yield node
         todo.extend(parts(node))
+
+
+def fold(expression: Expr, made: Callable[[Expr, tuple[_T, ...]], _T]) -> _T:
+    """Return what `made` gives for an expression and what it gave for its parts."""
+    done: list[_T] = []
+    todo: list[tuple[Expr, int]] = [(expression, -1)]
+    while todo:
+        node, count = todo.pop()
+        if count < 0:
+            inner = parts(node)
+            todo.append((node, len(inner)))
+            todo.extend([(part, -1) for part in reversed(inner)])
+        else:
+            first = len(done) - count
+            done[first:] = [made(node, tuple(done[first:]))]
+    return done[0]
+
+
+def with_parts(expression: Expr, inner: tuple[Expr, ...]) -> Expr:
+    """Return an expression of the same form with other parts, as many as it has."""
+    match expression:
+        case Seq() | Alt() | Both():
+            return type(expression)(inner)
+        case Diff():
+            return Diff(inner[0], inner[1:])
+        case Repeat():
+            return Repeat(inner[0], expression.low, expression.high)
+        case _:
+            return expression
 
 
 def check_rules(plan: Expr, rules: Mapping[str, Expr]) -> None:

@@ -756,7 +756,7 @@ _AMOUNTS: Table = (
     row("epsilon", schema.as_unsigned),
     maybe("atom", _atom),
 )
-MODEL: Table = (
+_MODEL: Table = (
     row("name", schema.as_name),
     maybe("adapter", schema.as_text, absent=""),
     maybe("quality", _quality, absent=model.HALF),
@@ -780,7 +780,7 @@ _TOOL: Table = (
     maybe("strict", schema.as_true, absent=False),
     maybe("in", schema.as_name, "takes"),
     maybe("out", schema.as_name, "gives"),
-    maybe("models", schema.listed(schema.object_of(MODEL, _model), 1), absent=()),
+    maybe("models", schema.listed(schema.object_of(_MODEL, _model), 1), absent=()),
     Check(_tool_holds),
 )
 _TOOL_LIST = schema.listed(schema.object_of(_TOOL, Tool))

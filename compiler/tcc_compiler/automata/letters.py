@@ -21,7 +21,7 @@ import numpy as np
 from tcc_certs.limits import MAX_CALLS
 from tcc_certs.policy import plans
 from tcc_certs.policy.core import Core, Tool
-from tcc_certs.policy.expressions import parts, walk
+from tcc_certs.policy.expressions import fold, walk, with_parts
 from tcc_certs.policy.places import StatementPart
 from tcc_compiler.automata.table import Ints, Numbers, Table, spread, starts
 from tcc_compiler.frozen import frozen
@@ -203,33 +203,12 @@ class _Sets:
 
 
 def _join(expr: plans.Expr, sets: _Sets) -> plans.Expr:
-    """`expr`, its parts first, with a stack of our own."""
-    done: list[plans.Expr] = []
-    todo: list[tuple[plans.Expr, bool]] = [(expr, False)]
-    while todo:
-        item, ready = todo.pop()
-        inner = parts(item)
-        if inner and not ready:
-            todo.append((item, True))
-            todo.extend((part, False) for part in reversed(inner))
-            continue
-        first = len(done) - len(inner)
-        done[first:] = [_with_parts(item, tuple(done[first:]), sets)]
-    return done[0]
+    """`expr` with joint patterns."""
 
+    def made(node: plans.Expr, inner: tuple[plans.Expr, ...]) -> plans.Expr:
+        return _joined(inner, sets) if isinstance(node, plans.Alt) else with_parts(node, inner)
 
-def _with_parts(expr: plans.Expr, inner: tuple[plans.Expr, ...], sets: _Sets) -> plans.Expr:
-    match expr:
-        case plans.Alt():
-            return _joined(inner, sets)
-        case plans.Seq() | plans.Both():
-            return replace(expr, items=inner)
-        case plans.Diff():
-            return replace(expr, base=inner[0], minus=inner[1:])
-        case plans.Repeat():
-            return replace(expr, body=inner[0])
-        case _:
-            return expr
+    return fold(expr, made)
 
 
 def _joined(items: tuple[plans.Expr, ...], sets: _Sets) -> plans.Expr:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tcc_certs.errors import hidden_in
+from tcc_certs.limits import MAX_VERSION_BYTES
 from tcc_certs.policy import nodes as n
 from tcc_certs.policy.core import Core, Given, Learned
 from tcc_certs.policy.kinds import Fault, Kinds
@@ -26,20 +27,19 @@ from tcc_compiler.frozen import frozen
 from tcc_compiler.language import source as texts
 from tcc_compiler.language.diagnostics import Diagnostic, Report, quote
 from tcc_compiler.language.source import Region
+from tcc_compiler.names.amounts import Steps
+from tcc_compiler.names.calls import MAX_TEXT_BYTES, text_bytes
 from tcc_compiler.names.faults import report_fault
 from tcc_compiler.names.files import Read, gather
 from tcc_compiler.names.nodes import Builder, is_taken
 from tcc_compiler.names.plans import Example, PlanSide, Trees, plan_side
 from tcc_compiler.names.statements import Stated, calls_of, definition_of, policy_of
-from tcc_compiler.names.tools import DeclaredTool, tool_of
+from tcc_compiler.names.tools import MAX_CALLS, DeclaredTool, tool_of
 from tcc_compiler.names.types import Shapes, Types, is_literal, literal_pattern, signed
-from tcc_compiler.resolve.amounts import Steps
-from tcc_compiler.resolve.calls import MAX_TEXT_BYTES, calls_in, text_bytes
-from tcc_compiler.resolve.parameters import MAX_CALLS
-from tcc_compiler.resolve.program import MAX_LABEL, version_fault
 from tcc_compiler.syntax.tree import Token, Tree
 
 _POLICIES = ("before", "finally_", "forbid", "owe", "limit")
+_MAX_LABEL = 128  # characters of the label of a currency
 _ONCE = {
     "header": "grammar", "currency": "currency", "plan": "plan", "begin": "start", "goal": "goal",
 }  # fmt: skip
@@ -299,8 +299,8 @@ class _Compilation:
         currency = self.single.get("currency")
         if currency is not None:
             label = currency.tokens("STRING")[0]
-            if not 1 <= len(b.string(currency)) <= MAX_LABEL:
-                message = f"a label has 1 to {MAX_LABEL} characters"
+            if not 1 <= len(b.string(currency)) <= _MAX_LABEL:
+                message = f"a label has 1 to {_MAX_LABEL} characters"
                 b.error("TCC315", label, message, 'name one unit of price: "EUR/1000"')
             self._check_label(b.string(currency), label, "the label")
         for tree in b.file.statements:
@@ -323,8 +323,8 @@ class _Compilation:
             tool = found[name] = tool_of(b, tree, shapes, steps)
             if tool is None or count > MAX_CALLS or size > MAX_TEXT_BYTES:
                 continue
-            count += calls_in(tool.resolved)
-            size += text_bytes(tool.resolved)
+            count += len(tool.amounts)
+            size += text_bytes(tool)
             if count > MAX_CALLS:
                 message = f"with tool {quote(name)} the grammar has more than {MAX_CALLS} calls"
                 b.error("TCC303", tree.trees()[0], message, "list fewer values")
@@ -558,6 +558,18 @@ class _Compilation:
             name = other.name(tree.trees()[0])
             places[f"tool {name}"] = report.span(other.region(tree))
         return places
+
+
+def version_fault(text: str) -> tuple[str, str] | None:
+    """What is wrong with the version of a grammar or graph, and a hint; None where nothing is."""
+    if len(text.encode("utf-8", "surrogatepass")) > MAX_VERSION_BYTES:
+        message = f"the version takes more than {MAX_VERSION_BYTES} bytes"
+        return message, "write a shorter one: it is in the head of every ledger"
+    hidden = hidden_in(text)
+    if hidden is not None:
+        message = f"the version has U+{ord(hidden):04X}, a control or hidden character"
+        return message, "leave it out: a version is shown on terminals and in logs"
+    return None
 
 
 def _unused_lets(stated: Sequence[Stated]) -> set[int]:

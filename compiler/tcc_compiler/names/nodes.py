@@ -51,15 +51,20 @@ class Builder:
     failed: int = 0
 
     def error(
-        self, code: str, at: Tree | Token, message: str, hint: str, notes: Sequence[Tree] = ()
+        self,
+        code: str,
+        at: Tree | Token | Region,
+        message: str,
+        hint: str,
+        notes: Sequence[tuple[str, Region]] = (),
     ) -> None:
-        """Report a mistake in a tree."""
+        """Report a mistake in a tree, or at a place."""
         self.failed += 1
-        self.report.error(code, self.region(at), message, hint)
+        self.report.error(code, self.region(at), message, hint, notes)
 
-    def region(self, at: Tree | Token) -> Region:
+    def region(self, at: Tree | Token | Region) -> Region:
         """The place of a tree."""
-        return region_of(at, self.file.number)
+        return at if isinstance(at, Region) else region_of(at, self.file.number)
 
     def text(self, at: Tree | Token) -> str:
         """The author's text of a tree, on one line."""

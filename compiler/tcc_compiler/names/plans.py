@@ -1,38 +1,47 @@
 """From the trees of plans, rules, states and examples to the plan side of the core.
 
-Calls, patterns and recursion are those of :mod:`tcc_compiler.resolve`.
+An expression is read once.  Its patterns are numbered as they are found; the numbers of the core
+follow when all calls are known.
 Cost: linear in the trees and the calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
-from typing import Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from tcc_certs.formats.codec import written
 from tcc_certs.policy import nodes as n
-from tcc_certs.policy.expressions import read_expression
-from tcc_certs.policy.plans import PASSABLE, Call, CallSet, Empty, Expr, OneCall, Seq
+from tcc_certs.policy.expressions import fold, parts, walk, with_parts
+from tcc_certs.policy.plans import (
+    PASSABLE,
+    Alt,
+    Both,
+    Call,
+    CallSet,
+    Diff,
+    Empty,
+    Expr,
+    OneCall,
+    Repeat,
+    RuleRef,
+    Seq,
+)
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import quote, some, suggest
 from tcc_compiler.language.source import Region, Span
-from tcc_compiler.language.values import REST, parse_decimal
-from tcc_compiler.names.expressions import (
-    call_sets,
-    check_expression,
-    check_left_recursion,
-    expression_json,
-    reached_rules,
-)
+from tcc_compiler.language.values import REST
+from tcc_compiler.names.calls import ANY, CallList, Selection, TooManyMembers
+from tcc_compiler.names.listed import places_of, values_in
 from tcc_compiler.names.nodes import Builder
-from tcc_compiler.names.tools import DeclaredTool, values_of, word_of
-from tcc_compiler.resolve import calls
-from tcc_compiler.resolve.program import Program
+from tcc_compiler.names.tools import DeclaredTool
 from tcc_compiler.syntax.tokens import name_value
 from tcc_compiler.syntax.tree import Token, Tree
 
+MAX_REPEAT = 10_000
 _MOST_STEPS = 1 << 12  # that a `let` in a plan stands for
+_MOST_NESTED = 50  # `let`s in `let`s
+_COUNTS = "write {3}, {1,3} or {1,}"
 
 
 @frozen
@@ -106,37 +115,33 @@ def plan_side(
         complete: whether every tool is known.
     """
     before = b.failed
-    reader = _Plans(b, tools, trees.rules, lets)
-    rules = {
-        name: ast.RuleStatement(
-            word_of(b, tree.tokens("NAME")[0], name), reader.plans(tree.trees()[-1]), b.region(tree)
-        )
-        for name, tree in trees.rules.items()
-    }
-    plan = None
+    reader = _Plans(b, tools, trees.rules, lets, complete)
+    rules = {name: reader.plans(tree.trees()[-1]) for name, tree in trees.rules.items()}
+    plan: Expr = Repeat(OneCall(reader.number_of(ANY)), 0, None)
     if trees.plan is not None:
-        body = reader.plans(trees.plan.trees()[-1])
-        plan = ast.PlanStatement(body, b.region(trees.plan))
+        plan = reader.plans(trees.plan.trees()[-1])
     examples = [(tree, reader.plans(tree.trees()[-1])) for tree in trees.examples]
-    resolved = {name: None if tool is None else tool.resolved for name, tool in tools.items()}
-    program = _program(resolved, rules, plan, complete)
-    scope = calls.Scope(program=program, tools=resolved, report=b.report)
-    bodies = [rule.body for rule in rules.values()]
-    bodies += [plan.body] if plan else []
-    bodies += [body for _, body in examples]
-    for body in bodies:
-        check_expression(body, scope)
-    check_left_recursion(program, b.report)
+    _check_left_recursion(b, rules, trees.rules)
     _check_states(b, trees, tools)
     passed = _passed(b, trees.passes)
-    sound = {name: tool for name, tool in resolved.items() if tool is not None}
-    if b.failed > before or b.report.failed or len(sound) < len(resolved) or not sound:
+    sound = {name: tool for name, tool in tools.items() if tool is not None}
+    if b.failed > before or b.report.failed or len(sound) < len(tools) or not sound:
         return None
+    calls = CallList(sound, b.report)
+    sets = _Sets(calls, reader.selections, rules)
     try:
-        return _made(
-            b, trees, program, scope, examples, calls.call_list_of(sound, b.report), passed
+        patterns, expressions = sets.over(plan)
+        return PlanSide(
+            calls=calls.calls,
+            patterns=patterns,
+            rules={name: expressions(rules[name]) for name in _reached(plan, rules)},
+            plan=expressions(plan),
+            start=None if trees.start is None else trees.start.tokens("NAME")[0].text,
+            goals=tuple(sorted(_states(trees.goal))),
+            passed=passed,
+            examples=tuple([_example(b, tree, body, sets) for tree, body in examples]),
         )
-    except calls.TooManyMembers:
+    except TooManyMembers:
         at = trees.plan or next(iter(trees.rules.values()), None)
         message = "the patterns of this grammar stand for too many calls in all"
         region = b.region(at) if at is not None else Region(0, 0, 0)
@@ -144,116 +149,105 @@ def plan_side(
         return None
 
 
-def _program(
-    tools: Mapping[str, object],
-    rules: Mapping[str, ast.RuleStatement],
-    plan: ast.PlanStatement | None,
-    complete: bool,
-) -> Program:
-    return Program(
-        grammar=None, currency=None, tools={}, rules=rules, plan=plan, start=None, goal=None,
-        limits=(), requires=(), forbids=(), examples=(), expects=(), exacts=(), policies=(),
-        monitors=(), givens=(), lets=(), passes=(), broken=frozenset(), gaps=frozenset(),
-        incomplete=not complete,
-    )  # fmt: skip
+def _reached(expression: Expr, rules: Mapping[str, Expr]) -> list[str]:
+    """The names of the rules that an expression reaches, in increasing order."""
+    reached: set[str] = set()
+    todo = [expression]
+    while todo:
+        for node in walk(todo.pop()):
+            if isinstance(node, RuleRef) and node.name not in reached:
+                reached.add(node.name)
+                todo.append(rules[node.name])
+    return sorted(reached)
 
 
-def _made(
-    b: Builder,
-    trees: Trees,
-    program: Program,
-    scope: calls.Scope,
-    examples: Sequence[tuple[Tree, ast.Expression]],
-    call_list: calls.CallList,
-    passed: tuple[str, ...],
-) -> PlanSide:
-    planned = [] if program.plan is None else [program.plan.body]
-    reached = reached_rules(planned, program)
-    bodies = [*(program.rules[name].body for name in reached), *planned]
-    used = {call_list.every} if program.plan is None else set()
-    for body in bodies:
-        used.update(call_sets(body, scope, call_list))
-    patterns, expression = _numbered(used, scope, call_list)
-    # Without a plan and rules there is one pattern, that of all calls.
-    every = read_expression(["repeat", ["call", 0], 0], "plan", 1)
-    numbers = {name: at for at, name in enumerate(call_list.tools)}
-    return PlanSide(
-        calls=tuple([_call(one, numbers[one.tool]) for one in call_list.calls]),
-        patterns=patterns,
-        rules={name: expression(program.rules[name].body) for name in reached},
-        plan=every if program.plan is None else expression(program.plan.body),
-        start=None if trees.start is None else trees.start.tokens("NAME")[0].text,
-        goals=tuple(sorted(_states(trees.goal))),
-        passed=passed,
-        examples=tuple([_example(b, tree, body, scope, call_list) for tree, body in examples]),
-    )
+@frozen(kw_only=False, eq=False)
+class _Sets:
+    """Call sets of the patterns that were found.
+
+    Attributes:
+        selections: by the numbers that the expressions have as they were read.
+        rules: all rules, as they were read.
+    """
+
+    calls: CallList
+    selections: Sequence[Selection]
+    rules: Mapping[str, Expr]
+
+    def over(self, body: Expr) -> tuple[tuple[CallSet, ...], Callable[[Expr], Expr]]:
+        """The call sets of an expression in order, and what numbers its patterns by them.
+
+        Raises:
+            TooManyMembers: the sets hold too many calls.
+        """
+        bodies = [body, *[self.rules[name] for name in _reached(body, self.rules)]]
+        found = {
+            node.pattern: self.calls.calls_of(self.selections[node.pattern])
+            for one in bodies
+            for node in walk(one)
+            if isinstance(node, OneCall)
+        }
+        patterns = tuple(sorted(set(found.values())))
+        numbers = {pattern: at for at, pattern in enumerate(patterns)}
+
+        def made(node: Expr, inner: tuple[Expr, ...]) -> Expr:
+            if isinstance(node, OneCall):
+                return OneCall(numbers[found[node.pattern]])
+            return with_parts(node, inner)
+
+        return patterns, lambda expression: fold(expression, made)
 
 
-def _call(one: calls.ResolvedCall, tool: int) -> Call:
-    cost_low, cost_high, price, latency, epsilon = one.amounts
-    return Call(
-        text=one.text, tool=tool, values=one.values, cost_low=cost_low, cost_high=cost_high,
-        price=price, latency=latency, epsilon=epsilon,
-    )  # fmt: skip
-
-
-def _numbered(
-    used: set[CallSet], scope: calls.Scope, call_list: calls.CallList
-) -> tuple[tuple[CallSet, ...], Callable[[ast.Expression], Expr]]:
-    """The call sets in order, and what reads an expression over them."""
-    patterns = tuple(sorted(used))
-    numbers = {pattern: at for at, pattern in enumerate(patterns)}
-
-    def expression(body: ast.Expression) -> Expr:
-        made = expression_json(body, scope, call_list, numbers)
-        return read_expression(made, "plan", len(patterns))
-
-    return patterns, expression
-
-
-def _example(
-    b: Builder,
-    tree: Tree,
-    body: ast.Expression,
-    scope: calls.Scope,
-    call_list: calls.CallList,
-) -> Example:
-    rules = {name: scope.program.rules[name].body for name in reached_rules([body], scope.program)}
-    used = set(call_sets(body, scope, call_list))
-    for rule in rules.values():
-        used.update(call_sets(rule, scope, call_list))
-    patterns, expression = _numbered(used, scope, call_list)
-    steps = body.items if isinstance(body, ast.Many) and body.kind == "seq" else (body,)
+def _example(b: Builder, tree: Tree, body: Expr, sets: _Sets) -> Example:
+    patterns, expression = sets.over(body)
+    inside = tree.trees()[-1]
+    steps = inside.trees() if inside.kind == "sequence" else [inside]
     return Example(
         accept=tree.has("accept"),
         plans=expression(body),
         patterns=patterns,
-        rules={name: expression(rule) for name, rule in rules.items()},
+        rules={name: expression(sets.rules[name]) for name in _reached(body, sets.rules)},
         span=b.report.span(b.region(tree)),
-        spans=tuple([b.report.span(step.region) for step in steps]),
+        spans=tuple([b.report.span(b.region(step)) for step in steps]),
     )
 
 
 # Expressions.
 
+# Words that a plan has signs for.
+_WORDS = {
+    "or": "alternatives are written 'a | b'",
+    "and": "calls that follow each other stand side by side; 'a & b' asks for both",
+    "then": "calls that follow each other stand side by side",
+    "not": "a call is ruled out by 'any - a', or by a `forbid` statement",
+}
 
+
+@dataclass(slots=True)
 class _Plans:
-    """Reads expressions of plans."""
+    """Reads expressions of plans.
 
-    def __init__(
-        self,
-        b: Builder,
-        tools: Mapping[str, DeclaredTool | None],
-        rules: Mapping[str, Tree],
-        lets: Mapping[str, n.Definition],
-    ) -> None:
-        self.b = b
-        self.tools = tools
-        self.rules = rules
-        self.lets = lets
+    Attributes:
+        selections: the patterns found so far; `OneCall` has their places.
+    """
 
-    def plans(self, tree: Tree) -> ast.Expression:
-        """The expression of a tree."""
+    b: Builder
+    tools: Mapping[str, DeclaredTool | None]
+    rules: Mapping[str, Tree]
+    lets: Mapping[str, n.Definition]
+    complete: bool
+    selections: list[Selection] = field(default_factory=list)
+    _numbers: dict[Selection, int] = field(default_factory=dict)
+
+    def number_of(self, selection: Selection) -> int:
+        """The number of a pattern."""
+        number = self._numbers.setdefault(selection, len(self.selections))
+        if number == len(self.selections):
+            self.selections.append(selection)
+        return number
+
+    def plans(self, tree: Tree) -> Expr:
+        """The expression of a tree; a part with a mistake is the empty sequence."""
         order: list[Tree] = []
         todo = [tree]
         while todo:
@@ -261,68 +255,64 @@ class _Plans:
             order.append(one)
             if one.kind in _OPERATORS:
                 todo += one.trees()
-        made: dict[int, ast.Expression] = {}
+        made: dict[int, Expr] = {}
         for one in reversed(order):
             self.b.report.tick()
             if one.kind in _OPERATORS:
-                parts = [made[id(part)] for part in one.trees()]
-                made[id(one)] = _OPERATORS[one.kind](self, one, parts)
+                inner = [made[id(part)] for part in one.trees()]
+                made[id(one)] = _OPERATORS[one.kind](self, one, inner)
             else:
-                made[id(one)] = self._call(one)
+                made[id(one)] = Empty() if self.b.report.full else self._call(one)
         return made[id(tree)]
 
-    def many(self, tree: Tree, parts: list[ast.Expression]) -> ast.Expression:
-        """``a b``, ``a | b``, ``a & b``; inner ones of the same operator are joined."""
-        kind = _MANY[tree.kind]
-        items: list[ast.Expression] = []
-        for part in parts:
-            same = isinstance(part, ast.Many) and part.kind == kind
-            items += part.items if same and isinstance(part, ast.Many) else [part]
-        return ast.Many(kind, tuple(items), self.b.region(tree), 0)
+    def many(self, tree: Tree, inner: list[Expr]) -> Expr:
+        """``a b``, ``a | b``, ``a & b``."""
+        return joined(_MANY[tree.kind], inner)
 
-    def without(self, tree: Tree, parts: list[ast.Expression]) -> ast.Expression:
+    def without(self, tree: Tree, inner: list[Expr]) -> Expr:
         """``a - b - c``."""
-        base, others = parts[0], tuple(parts[1:])
-        if isinstance(base, ast.Minus):
-            return ast.Minus(base.base, base.others + others, self.b.region(tree), 0)
-        return ast.Minus(base, others, self.b.region(tree), 0)
+        return less(inner[0], inner[1:])
 
-    def group(self, tree: Tree, parts: list[ast.Expression]) -> ast.Expression:
+    def group(self, tree: Tree, inner: list[Expr]) -> Expr:
         """``( .. )``."""
-        return parts[0]
+        return inner[0]
 
-    def repeated(self, tree: Tree, parts: list[ast.Expression]) -> ast.Expression:
+    def repeated(self, tree: Tree, inner: list[Expr]) -> Expr:
         """``a?``, ``a*``, ``a+``, ``a{1,3}``."""
-        region = self.b.region(tree)
-        low: ast.Number
-        high: ast.Number | None
-        numbers = [self._number(token) for token in tree.tokens("NUMBER")]
+        body = inner[0]
         match tree.kind:
             case "maybe":
-                low, high = _whole(0, region), _whole(1, region)
+                return Repeat(body, 0, 1)
             case "any_number":
-                low, high = _whole(0, region), None
+                return Repeat(body, 0, None)
             case "some_number":
-                low, high = _whole(1, region), None
-            case _:
-                low = numbers[0]
-                high = numbers[-1] if len(numbers) > 1 or not tree.has(",") else None
-        return ast.Repeated(parts[0], low, high, region, 0)
+                return Repeat(body, 1, None)
+        tokens = tree.tokens("NUMBER")
+        for token in tokens:
+            if not token.text.isdigit() or int(token.text) > MAX_REPEAT:
+                message = f"a repetition counts with whole numbers from 0 to {MAX_REPEAT}"
+                self.b.error("TCC311", token, message, _COUNTS)
+                return Empty()
+        low, high = int(tokens[0].text), int(tokens[-1].text)
+        if low > high:
+            message = "this repetition asks for more at least than at most"
+            region = self.b.region(tokens[0]).to(self.b.region(tokens[-1]))
+            self.b.error("TCC311", region, message, "write the smaller number first")
+            return Empty()
+        return Repeat(body, low, high if len(tokens) > 1 or not tree.has(",") else None)
 
-    def _number(self, token: Token) -> ast.Number:
-        return ast.Number(parse_decimal(token.text), self.b.region(token))
+    # Calls.
 
-    def _call(self, tree: Tree) -> ast.Expression:
-        region = self.b.region(tree)
+    def _call(self, tree: Tree) -> Expr:
         if tree.kind == "nothing":
-            return ast.NoCall(region)
+            return Empty()
         step = tree if tree.kind == "step" else tree.trees()[0]
         token = step.parts[0]
         name = name_value(token) if isinstance(token, Token) else ""
-        found = [self._argument(one, name) for one in tree.trees("argument")]
-        arguments = [one for one in found if one is not None]
-        if isinstance(token, Token) and token.kind == "NAME" and name == "any" and not arguments:
-            return ast.AnyCall(region)
+        arguments = tree.trees("argument")
+        plain = isinstance(token, Token) and token.kind == "NAME"
+        if plain and name == "any" and not arguments:
+            return OneCall(self.number_of(ANY))
         if name in self.lets:
             others = [
                 what
@@ -334,59 +324,106 @@ class _Plans:
                 self.b.error("TCC234", step, message, "give the `let` another name")
             elif not arguments:
                 return self._let(step, name)
-        pattern = ast.Pattern(word_of(self.b, step, name), tuple(arguments), region)
-        return ast.Reference(pattern, region)
+        if name not in self.tools:
+            return self._rule(step, name, bool(arguments))
+        tool = self.tools[name]
+        selection = None if tool is None else self._selection(tool, arguments)
+        return Empty() if selection is None else OneCall(self.number_of(selection))
 
-    def _argument(self, tree: Tree, tool: str) -> ast.Argument | None:
-        name = tree.trees()[0]
-        word = self.b.name(name)
-        declared = self.tools.get(tool)
-        fields = (*declared.tool.arguments, *declared.tool.answers) if declared else ()
-        if any(one.name == word and one.type is not None for one in fields):
-            message = f"{quote(word)} of {quote(tool)} has a type, and plans do not distinguish it"
-            hint = "list its values in the tool; or write a statement: "
-            hint += f"before {tool}({word} = ..) require .."
-            self.b.error("TCC216", name, message, hint)
-            return None
-        values = tree.trees("values")
+    def _rule(self, step: Tree, name: str, has_arguments: bool) -> Expr:
+        if name in self.rules:
+            if not has_arguments:
+                return RuleRef(name)
+            message = f"{quote(name)} is a rule; a pattern names a tool"
+            note = [("the rule", self.b.region(self.rules[name].tokens("NAME")[0]))]
+            hint = "name the tools of the rule, in a line of their own each"
+            self.b.error("TCC203", step, message, hint, note)
+        elif not self.complete or not self.tools:
+            self.b.failed += 1  # something is missing, which was reported
+        elif has_arguments:
+            tools = list(self.tools)
+            hint = suggest(name, tools) or f"the tools are {some(tools)}"
+            self.b.error("TCC203", step, f"no tool is named {quote(name)}", hint)
+        else:
+            known = [*self.tools, *self.rules]
+            hint = _WORDS.get(name) or suggest(name, known) or ""
+            hint = hint or f"the tools and rules are {some(known)}"
+            self.b.error("TCC202", step, f"no tool or rule is named {quote(name)}", hint)
+        return Empty()
+
+    def _selection(self, tool: DeclaredTool, arguments: Sequence[Tree]) -> Selection | None:
+        """The pattern of a tool; None after a mistake."""
+        b, before = self.b, self.b.failed
+        places = {one.name: at for at, one in enumerate(tool.fields)}
+        first: dict[int, Tree] = {}
+        where: dict[int, tuple[int, ...]] = {}
+        for argument in arguments:
+            name = argument.trees()[0]
+            word = b.name(name)
+            place = places.get(word)
+            if place is None:
+                self._report_no_field(tool, name, word)
+                continue
+            if place in first:
+                message = f"the parameter {quote(word)} is given twice"
+                note = [("first given here", b.region(first[place]))]
+                b.error("TCC211", name, message, "list the values of one argument: k=1|2", note)
+            first.setdefault(place, name)
+            where[place] = self._values(tool, place, argument)
+        return Selection(tool.name, tuple(sorted(where.items()))) if b.failed == before else None
+
+    def _values(self, tool: DeclaredTool, place: int, argument: Tree) -> tuple[int, ...]:
+        values, listed = argument.trees("values"), tool.fields[place]
         if values:
-            return ast.Argument(word_of(self.b, name, word), values_of(self.b, values[0]))
-        star = tree.tokens("*")[0]
-        rest = ast.Value(REST, None, self.b.region(star))
-        return ast.Argument(word_of(self.b, name, word), (rest,))
+            return places_of(self.b, values_in(self.b, values[0]), listed) or ()
+        if REST in listed.index:
+            return (listed.index[REST],)
+        star = argument.tokens("*")[0]
+        message = f"{quote(REST)} is no value of {quote(listed.name)}"
+        hint = f"{quote(listed.name)} is {some(list(listed.index), ' | ')}"
+        self.b.error("TCC205", star, message, hint)
+        return ()
 
-    def _let(self, step: Tree, name: str) -> ast.Expression:
+    def _report_no_field(self, tool: DeclaredTool, name: Tree, word: str) -> None:
+        fields = (*tool.tool.arguments, *tool.tool.answers)
+        if any(one.name == word for one in fields):
+            message = f"{quote(word)} of {quote(tool.name)} has a type, and plans do not"
+            message += " distinguish it"
+            hint = "list its values in the tool; or write a statement: "
+            hint += f"before {tool.name}({word} = ..) require .."
+            self.b.error("TCC216", name, message, hint)
+            return
+        known = [one.name for one in tool.fields]
+        hint = suggest(word, known) or f"it has {some(known)}"
+        hint = hint if known else f"it has none: write {written(tool.name)}"
+        message = f"tool {quote(tool.name)} has no parameter {quote(word)}"
+        self.b.error("TCC204", name, message, hint)
+
+    def _let(self, step: Tree, name: str) -> Expr:
         """The expression of a `let` that is a plain set of calls."""
-        region = self.b.region(step)
         left = [_MOST_STEPS]
 
-        def made(node: n.Node, within: frozenset[str]) -> ast.Expression | None:
+        def made(node: n.Node, within: frozenset[str]) -> Expr | None:
             left[0] -= 1
-            if left[0] < 0 or len(within) > calls.MAX_HEIGHT:
+            if left[0] < 0 or len(within) > _MOST_NESTED:
                 return None
             match node:
                 case n.AnyTool():
-                    return ast.AnyCall(region)
+                    return OneCall(self.number_of(ANY))
                 case n.Word(word) if word in self.lets and word not in self.tools:
                     if word in within or self.lets[word].parameters:
                         return None
                     return made(self.lets[word].body, within | {word})
                 case n.Word(word) if word in self.tools:
-                    pattern = ast.Pattern(word_of(self.b, step, word), (), region)
-                    return ast.Reference(pattern, region)
-                case n.Union(parts):
-                    items = [made(part, within) for part in parts]
-                    sound = [one for one in items if one is not None]
-                    return None if len(sound) < len(items) else _either(sound, region)
+                    return OneCall(self.number_of(Selection(word)))
+                case n.Union(items):
+                    inner = [made(item, within) for item in items]
+                    sound = [one for one in inner if one is not None]
+                    return None if len(sound) < len(inner) else joined(Alt, sound)
                 case n.Minus(one, other):
-                    base, less = made(one, within), made(other, within)
-                    if base is None or less is None:
-                        return None
-                    if isinstance(base, ast.Minus):
-                        return ast.Minus(base.base, (*base.others, less), region, 0)
-                    return ast.Minus(base, (less,), region, 0)
-                case _:
-                    return None
+                    base, rest = made(one, within), made(other, within)
+                    return None if base is None or rest is None else less(base, [rest])
+            return None
 
         let = self.lets[name]
         found = None if let.parameters else made(let.body, frozenset({name}))
@@ -394,27 +431,30 @@ class _Plans:
             message = f"the `let` {quote(name)} is no plain set of calls"
             hint = "a plan takes tools, `a | b`, `any - a`, and a `let` of these; use a `rule`"
             self.b.error("TCC203", step, message, hint)
-            return ast.NoCall(region)
-        return found
+        return found or Empty()
 
 
-def _either(parts: Sequence[ast.Expression], region: Region) -> ast.Expression:
-    items: list[ast.Expression] = []
-    for part in parts:
-        items += part.items if isinstance(part, ast.Many) and part.kind == "alt" else [part]
-    return ast.Many("alt", tuple(items), region, 0)
+def joined(kind: type[Seq] | type[Alt] | type[Both], inner: Sequence[Expr]) -> Expr:
+    """Expressions side by side; those of the same kind inside are joined with it."""
+    items: list[Expr] = []
+    for one in inner:
+        items += one.items if isinstance(one, kind) else [one]
+    return kind(tuple(items))
 
 
-def _whole(value: int, region: Region) -> ast.Number:
-    return ast.Number(Fraction(value), region)
+def less(base: Expr, others: Sequence[Expr]) -> Diff:
+    """``base - other - ..``."""
+    if isinstance(base, Diff):
+        return Diff(base.base, (*base.minus, *others))
+    return Diff(base, tuple(others))
 
 
-_MANY: Mapping[str, Literal["seq", "alt", "and"]] = {
-    "sequence": "seq",
-    "choice": "alt",
-    "both_plans": "and",
+_MANY: Mapping[str, type[Seq] | type[Alt] | type[Both]] = {
+    "sequence": Seq,
+    "choice": Alt,
+    "both_plans": Both,
 }
-_OPERATORS: Mapping[str, Callable[[_Plans, Tree, list[ast.Expression]], ast.Expression]] = {
+_OPERATORS: Mapping[str, Callable[[_Plans, Tree, list[Expr]], Expr]] = {
     "sequence": _Plans.many,
     "choice": _Plans.many,
     "both_plans": _Plans.many,
@@ -425,6 +465,98 @@ _OPERATORS: Mapping[str, Callable[[_Plans, Tree, list[ast.Expression]], ast.Expr
     "some_number": _Plans.repeated,
     "repeat": _Plans.repeated,
 }
+
+
+# Left recursion: rules that are reached from themselves before a call is made.  Each rule is
+# evaluated once for whether it can be empty.  What that evaluation looks at is exactly what can be
+# reached without a call, so a rule met while it is being evaluated is left-recursive.
+
+
+@dataclass(slots=True)
+class _Visit:
+    """A node whose parts are being evaluated; `rule` names the rule whose body it is."""
+
+    node: Expr
+    rule: str | None
+    answers: list[bool] = field(default_factory=list)
+
+    def next(self) -> Expr | None:
+        """The next part to evaluate; a sequence is left at a part that cannot be empty."""
+        node, answers = self.node, self.answers
+        inner = (node,) if isinstance(node, RuleRef) else parts(node)
+        if len(answers) == len(inner) or (isinstance(node, Seq) and answers and not answers[-1]):
+            return None
+        return inner[len(answers)]
+
+    def is_nullable(self) -> bool:
+        """Whether the node can be the empty sequence, its answers known."""
+        match self.node:
+            case Empty():
+                return True
+            case OneCall():
+                return False
+            case Alt():
+                return any(self.answers)
+            case Diff():
+                return self.answers[0] and not any(self.answers[1:])
+            case Repeat(_, low):
+                return self.answers[0] or low == 0
+            case _:
+                return all(self.answers)
+
+
+def _check_left_recursion(b: Builder, rules: Mapping[str, Expr], trees: Mapping[str, Tree]) -> None:
+    """Report each cycle of rules that consumes no call, with the rules on it."""
+    nullable: dict[str, bool] = {}
+    for name in rules:
+        if name not in nullable:
+            for path, rule in _circles(b, name, rules, nullable):
+                if not b.report.full:
+                    _report_circle(b, path[path.index(rule) :], rule, trees)
+
+
+def _circles(
+    b: Builder, name: str, rules: Mapping[str, Expr], nullable: dict[str, bool]
+) -> Iterator[tuple[list[str], str]]:
+    """Fill in `nullable` for a rule and all that it can reach before a call.
+
+    Yields:
+        A path of rules, and the rule on it that is reached again.
+    """
+    path = {name: None}
+    stack = [_Visit(rules[name], name)]
+    while stack:
+        b.report.tick()
+        visit = stack[-1]
+        part = visit.next()
+        if part is None:
+            answer = visit.is_nullable()
+            stack.pop()
+            if visit.rule is not None:
+                nullable[visit.rule] = answer
+                del path[visit.rule]
+            if stack:
+                stack[-1].answers.append(answer)
+        elif not isinstance(part, RuleRef):
+            stack.append(_Visit(part, None))
+        elif part.name in nullable:
+            visit.answers.append(nullable[part.name])
+        elif part.name in path:
+            yield list(path), part.name
+            visit.answers.append(False)
+        else:
+            path[part.name] = None
+            stack.append(_Visit(rules[part.name], part.name))
+
+
+def _report_circle(b: Builder, circle: list[str], rule: str, trees: Mapping[str, Tree]) -> None:
+    shown = [*circle, rule] if len(circle) <= 12 else [*circle[:10], "...", circle[-1], rule]
+    at = {name: b.region(trees[name].tokens("NAME")[0]) for name in circle[:6]}
+    message = f"rule {quote(rule)} is reached from itself before a call is made: "
+    message += " -> ".join(shown)
+    notes = [(f"by way of {quote(name)}", at[name]) for name in circle[1:6]]
+    hint = "let a call come first, or write a repetition ('+', '*')"
+    b.error("TCC207", at[rule], message, hint, notes)
 
 
 # States, and what passes a gate.

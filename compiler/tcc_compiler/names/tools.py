@@ -1,6 +1,6 @@
-"""From the trees of tools to the tools of the core, and to the calls that plans distinguish.
+"""From the trees of tools to the tools of the core, and the amounts of their calls.
 
-Cost: linear in the trees, and the amounts of a tool's calls (:mod:`tcc_compiler.resolve.amounts`).
+Cost: linear in the trees, and that of the amounts (:mod:`tcc_compiler.names.amounts`).
 """
 
 from __future__ import annotations
@@ -8,31 +8,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import Any
 
-from tcc_certs.errors import Code
-from tcc_certs.formats import schema
-from tcc_certs.formats.codec import Json
 from tcc_certs.policy.core import Tool
 from tcc_certs.policy.nodes import UNITS
-from tcc_certs.policy.plans import Model
-from tcc_certs.policy.reader import MODEL
-from tcc_certs.values.declared import json_of
 from tcc_certs.values.fields import Field
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import quote, some, suggest
 from tcc_compiler.language.source import Region
 from tcc_compiler.language.values import parse_decimal
+from tcc_compiler.names.amounts import Amount, Amounts, Arithmetic, FieldOf, Steps, amounts_of
+from tcc_compiler.names.listed import Listed, listed_of, places_of, values_in
+from tcc_compiler.names.models import amount_word, first_word, models_of
 from tcc_compiler.names.nodes import Builder
-from tcc_compiler.names.types import Shapes, Types, signed, value_text
-from tcc_compiler.resolve.amounts import Amounts, Steps, amounts_of
-from tcc_compiler.resolve.parameters import MAX_CALLS, ResolvedParameter
-from tcc_compiler.resolve.tools import ResolvedTool, models_of
+from tcc_compiler.names.types import Shapes, Types
 from tcc_compiler.syntax.tokens import string_value
 from tcc_compiler.syntax.tree import Token, Tree
 
+MAX_CALLS = 1 << 16
 _TARGET = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", re.ASCII)
 
 
@@ -42,28 +35,20 @@ class DeclaredTool:
 
     Attributes:
         tool: as the core has it.
-        resolved: its calls, as plans distinguish them.
+        fields: its listed fields: arguments, then answers.
+        amounts: of every call, by the places of its values, the last field fastest.
         signature: where its states are.
     """
 
     tool: Tool
-    resolved: ResolvedTool
+    fields: tuple[Listed, ...]
+    amounts: Sequence[Amounts]
     signature: Region | None = None
 
-
-def word_of(b: Builder, at: Tree | Token, text: str) -> ast.Word:
-    """A name with its region, as the modules of plans take it."""
-    return ast.Word(text, b.region(at), quoted=True)
-
-
-def values_of(b: Builder, tree: Tree) -> tuple[ast.Value, ...]:
-    """The values of a `values` tree."""
-    return tuple([_value(b, value) for value in tree.trees()])
-
-
-def _value(b: Builder, tree: Tree) -> ast.Value:
-    number = signed(tree) if tree.kind == "signed" else None
-    return ast.Value(value_text(tree), number, b.region(tree), tree.kind == "string")
+    @property
+    def name(self) -> str:
+        """The name of the tool."""
+        return self.tool.name
 
 
 def tool_of(b: Builder, tree: Tree, shapes: Shapes, steps: Steps) -> DeclaredTool | None:
@@ -92,44 +77,27 @@ def tool_of(b: Builder, tree: Tree, shapes: Shapes, steps: Steps) -> DeclaredToo
     ):
         return None
     made = Tool(name=name, arguments=arguments, answers=answers)
-    reader = _Attributes(b, name_tree, made)
+    reader = _Attributes(b, name_tree, made, tuple([listed_of(one) for one in made.listed]))
     for attribute in attributes:
         _ATTRIBUTES[attribute.kind](reader, attribute)
-    listed = [field for field in made.listed if field.type is None]
-    parameters = tuple([_parameter(one, one in answers) for one in listed])
     if b.failed > before:
         return None
-    amounts = _amounts(b, name_tree, parameters, reader.amounts, steps)
-    models = models_of(reader.models, b.report) if reader.models else []
-    if amounts is None or models is None or b.failed > before or not _has_answers(reader, tree):
+    at = b.region(name_tree)
+    amounts = amounts_of(name, at, reader.fields, reader.amounts, steps, b.report)
+    b.failed += amounts is None
+    models = models_of(b, reader.models)
+    if amounts is None or b.failed > before or not _has_answers(reader):
         return None
-    return _made(b, tree, made, reader, parameters, amounts, models)
-
-
-def _made(
-    b: Builder,
-    tree: Tree,
-    made: Tool,
-    reader: _Attributes,
-    parameters: tuple[ResolvedParameter, ...],
-    amounts: Sequence[Amounts],
-    models: Sequence[Json],
-) -> DeclaredTool:
     signature = tree.tree("signature")
     takes, gives = [one.text for one in signature.tokens("NAME")] if signature else (None, None)
     seen = reader.seen
-    tool = Tool(
-        name=made.name, arguments=made.arguments, answers=made.answers, takes=takes, gives=gives,
-        models=_core_models(models), quotes_same="quotes" in seen, strict="strict" in seen,
-        errors_failed="errors" in seen, error_text=reader.error_text, parallel="parallel" in seen,
-        doc=reader.text, bind=reader.binding,
-    )  # fmt: skip
-    resolved = ResolvedTool(
-        name=made.name, parameters=parameters, takes=takes, gives=gives, extras={},
-        amounts=amounts, places={one.name: at for at, one in enumerate(parameters)},
+    tool = replace(
+        made, takes=takes, gives=gives, models=models, quotes_same="quotes" in seen,
+        strict="strict" in seen, errors_failed="errors" in seen, error_text=reader.error_text,
+        parallel="parallel" in seen, doc=reader.text, bind=reader.binding,
     )  # fmt: skip
     place = None if signature is None else b.region(signature)
-    return DeclaredTool(tool=tool, resolved=resolved, signature=place)
+    return DeclaredTool(tool=tool, fields=reader.fields, amounts=amounts, signature=place)
 
 
 def _answers(
@@ -179,53 +147,7 @@ def _few_calls(
     return True
 
 
-def _parameter(one: Field, observed: bool) -> ResolvedParameter:
-    given = [_number(text) for text in one.values]
-    absent = int(one.optional)
-    return ResolvedParameter(
-        name=one.name,
-        values=("",) * absent + one.values,
-        numbers=(None,) * absent + tuple(given),
-        index={text: at + absent for at, text in enumerate(one.values)},
-        numeric=all(number is not None for number in given),
-        observed=observed,
-    )
-
-
-def _number(text: str) -> Fraction | None:
-    if text == "*":
-        return None
-    value = json_of(text)
-    return None if isinstance(value, str | bool) or value is None else Fraction(value)
-
-
-def _amounts(
-    b: Builder,
-    name: Tree,
-    parameters: Sequence[ResolvedParameter],
-    amounts: Sequence[ast.Amount],
-    steps: Steps,
-) -> Sequence[Amounts] | None:
-    word = word_of(b, name, b.name(name))
-    found = amounts_of(word, parameters, (), amounts, steps, b.report)
-    b.failed += found is None
-    return found
-
-
-def _core_models(models: Sequence[Json]) -> tuple[Model, ...]:
-    """The models as a reader of cores has them."""
-    if not models:
-        return ()
-    found = schema.listed(schema.object_of(MODEL, _core_model), 1)
-    return tuple(found(list(models), "models", Code.CORE_SCHEMA, {}))
-
-
-def _core_model(execute: dict[str, Any] | None, **members: Any) -> Model:
-    asked = Model(**members)
-    return asked if execute is None else replace(asked, execute=replace(asked, **execute))
-
-
-def _has_answers(reader: _Attributes, tree: Tree) -> bool:
+def _has_answers(reader: _Attributes) -> bool:
     """Return whether a strict tool has a listed answer; report a tool without one."""
     if "strict" not in reader.seen or any(one.type is None for one in reader.tool.answers):
         return True
@@ -247,8 +169,9 @@ class _Attributes:
     b: Builder
     name: Tree
     tool: Tool
-    amounts: list[ast.Amount] = field(default_factory=list)
-    models: list[ast.Model] = field(default_factory=list)
+    fields: tuple[Listed, ...]
+    amounts: list[Amount] = field(default_factory=list)
+    models: list[Tree] = field(default_factory=list)
     text: str | None = None
     binding: tuple[str, ...] | None = None
     seen: dict[str, Tree] = field(default_factory=dict)
@@ -292,7 +215,7 @@ class _Attributes:
 
     def amount(self, tree: Tree) -> None:
         """``cost``, ``price``, ``latency`` or ``epsilon`` with its arithmetic."""
-        kind = _amount_word(tree)
+        kind = amount_word(tree)
         when = tree.tree("when")
         parts = [one for one in tree.trees()[1:] if one.kind != "when"]
         ends = [self._arithmetic(one, kind) for one in parts]
@@ -301,18 +224,41 @@ class _Attributes:
             self.b.error("TCC225", tree, message, "write its greatest value")
         low, high = ends[0], ends[1] if len(ends) == 2 else None
         condition = None if when is None else self._condition(when)
-        if low is None or None in ends:
+        if low is None or None in ends or (when is not None and condition is None):
             return
-        self.amounts.append(
-            ast.Amount(
-                kind=kind, low=low, high=high, unit=None, when=condition, region=self.b.region(tree)
-            )
-        )
+        amount = Amount(kind=kind, low=low, high=high, when=condition, region=self.b.region(tree))
+        self.amounts.append(amount)
 
-    def _condition(self, tree: Tree) -> ast.Condition:
+    def _condition(self, tree: Tree) -> tuple[int, frozenset[int]] | None:
         name, values = tree.trees()
-        self._is_listed(name)
-        return ast.Condition(word_of(self.b, name, self.b.name(name)), values_of(self.b, values))
+        place = self._place(name)
+        if place is None:
+            return None
+        places = places_of(self.b, values_in(self.b, values), self.fields[place])
+        return None if places is None else (place, frozenset(places))
+
+    def _place(self, tree: Tree) -> int | None:
+        """The place of a listed field; None after any other name, which is reported."""
+        if not self._is_listed(tree):
+            return None
+        name = self.b.name(tree)
+        return next(at for at, one in enumerate(self.fields) if one.name == name)
+
+    def _number(self, tree: Tree) -> int | None:
+        """The place of a listed field whose values are numbers."""
+        place = self._place(tree)
+        if place is None:
+            return None
+        name = quote(self.fields[place].name)
+        if self.fields[place].optional:
+            message = f"{name} may be left out, and then there is nothing to reckon with"
+            self.b.error("TCC319", tree, message, "choose amounts by 'when' instead")
+            return None
+        if not self.fields[place].numeric:
+            message = f"the values of {name} are not all numbers"
+            self.b.error("TCC305", tree, message, "choose amounts by 'when' instead")
+            return None
+        return place
 
     def _is_listed(self, tree: Tree) -> bool:
         """Return whether a name is a listed field; report any other name."""
@@ -330,9 +276,9 @@ class _Attributes:
             return False
         return True
 
-    def _arithmetic(self, tree: Tree, kind: str) -> ast.Arithmetic | None:
+    def _arithmetic(self, tree: Tree, kind: str) -> Arithmetic | None:
         """An amount in postfix order; durations are milliseconds."""
-        code: list[Fraction | ast.Word | str] = []
+        code: list[Any] = []
         spans: list[bool] = []  # for each operand on the stack, whether it is a duration
         sound = True
         for one in _postorder(tree):
@@ -341,11 +287,12 @@ class _Attributes:
                 case "number":
                     value = parse_decimal(one.tokens("NUMBER")[0].text)
                     unit = one.tree("unit")
-                    code.append(value * UNITS[_word(unit)] if unit else value)
+                    code.append(value * UNITS[first_word(unit)] if unit else value)
                     spans.append(unit is not None)
                 case "name":
-                    sound &= self._is_listed(one)
-                    code.append(word_of(self.b, one, self.b.name(one)))
+                    place = self._number(one)
+                    sound &= place is not None
+                    code.append(FieldOf(place or 0))
                     spans.append(False)
                 case "negative":
                     code.append("~")
@@ -376,68 +323,11 @@ class _Attributes:
             return None
         if not sound:
             return None
-        return ast.Arithmetic(tuple(code), self.b.region(tree), tree.height)  # type: ignore[arg-type]
-
-    # Models.
+        return Arithmetic(code=tuple(code), region=self.b.region(tree))
 
     def model(self, tree: Tree) -> None:
         """``model NAME { .. }``."""
-        name = tree.tokens("NAME")[0]
-        parts = [part for one in tree.trees() for part in self._part(one)]
-        made = ast.Model(word_of(self.b, name, name.text), tuple(parts), self.b.region(tree))
-        self.models.append(made)
-
-    def _part(self, tree: Tree) -> list[ast.ModelPart | ast.ModelAtom | ast.ModelExecute]:
-        region = self.b.region(tree)
-        match tree.kind:
-            case "adapter":
-                token = tree.tokens("STRING")[0]
-                text = ast.Text(string_value(token.text), self.b.region(token))
-                return [ast.ModelPart("adapter", None, None, text, region)]
-            case "quality":
-                return [ast.ModelPart("quality", self._number(tree), None, None, region)]
-            case "execute":
-                inner = [part for one in tree.trees() for part in self._taken(one)]
-                return [ast.ModelExecute(tuple(inner), region)]
-            case _:
-                return [*self._taken(tree)]
-
-    def _taken(self, tree: Tree) -> list[ast.ModelPart | ast.ModelAtom]:
-        region = self.b.region(tree)
-        if tree.kind == "privacy":
-            numbers = [ast.Number(signed(one), self.b.region(one)) for one in tree.trees("signed")]
-            times = self._number(tree) if tree.tokens("NUMBER") else None
-            name = tree.tokens("NAME")[0]
-            word = word_of(self.b, name, name.text)
-            return [ast.ModelAtom(word, tuple(numbers), times, region)]
-        kind = _amount_word(tree)
-        unit = tree.tree("unit")
-        number = self._number(tree)
-        if kind == "cost":
-            message = "a model has no cost: the cost of a call does not depend on it"
-            self.b.error("TCC225", tree, message, "write `price`")
-            return []
-        if (unit is not None) != (kind == "latency"):
-            message = "a latency is a duration" if kind == "latency" else f"a {kind} has no unit"
-            hint = "write the unit: latency 80 ms" if kind == "latency" else "take the unit away"
-            self.b.error("TCC225", tree, message, hint)
-            return []
-        if unit is not None:
-            number = ast.Number(number.value * UNITS[_word(unit)], number.region)
-        return [ast.ModelPart(kind, number, None, None, region)]
-
-    def _number(self, tree: Tree) -> ast.Number:
-        token = tree.tokens("NUMBER")[0]
-        return ast.Number(parse_decimal(token.text), self.b.region(token))
-
-
-def _word(tree: Tree) -> str:
-    first = tree.parts[0]
-    return first.text if isinstance(first, Token) else ""
-
-
-def _amount_word(tree: Tree) -> str:
-    return _word(tree.trees("amount_of")[0])
+        self.models.append(tree)
 
 
 def _postorder(tree: Tree) -> list[Tree]:

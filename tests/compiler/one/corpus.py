@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-# `NAME-1.tcg` is a text from a page or a test; test_converted.py compiles these.
-SHIPPED = sorted(path for path in (ROOT / "one").rglob("*.tcg") if "-" not in path.stem)
+SHIPPED = sorted((ROOT / "grammars").rglob("*.tcg"))
 DESK = """\
 grammar desk version "1.0"
 

@@ -243,7 +243,7 @@ before a {
         "before a { let late = count(b)  require late < 3 and b }",
     ]
     assert [one.because for one in found.core.statements] == ["Why.", None, None]
-    assert [one.line for one in found.places] == [7, 8, 10]
+    assert [found.places[at].line for at in range(3)] == [7, 8, 10]
 
 
 def test_listed_values_are_bare_in_a_core() -> None:

@@ -14,7 +14,7 @@ from enum import IntEnum
 
 from tcc_certs.policy import plans
 from tcc_certs.policy.core import Core
-from tcc_certs.policy.expressions import parts as children_of
+from tcc_certs.policy.expressions import fold
 from tcc_compiler.automata.table import components
 from tcc_compiler.resources import Guard
 
@@ -109,21 +109,8 @@ class Nodes:
         return self.repeat(self.parts[node][0], max(low - 1, 0), None if high is None else high - 1)
 
     def add(self, expr: plans.Expr, rules: Mapping[str, int]) -> int:
-        """The node of `expr`; parts first, with a stack of our own."""
-        done: list[int] = []
-        todo: list[tuple[plans.Expr, bool]] = [(expr, False)]
-        while todo:
-            item, ready = todo.pop()
-            children = children_of(item)
-            if not ready and children:
-                todo.append((item, True))
-                todo.extend((child, False) for child in reversed(children))
-                continue
-            count = len(children)
-            parts = tuple(done[len(done) - count :])
-            del done[len(done) - count :]
-            done.append(self._combine(item, parts, rules))
-        return done[0]
+        """The node of `expr`."""
+        return fold(expr, lambda node, parts: self._combine(node, parts, rules))
 
     def _combine(self, expr: plans.Expr, parts: tuple[int, ...], rules: Mapping[str, int]) -> int:
         match expr:
