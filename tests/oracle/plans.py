@@ -7,11 +7,13 @@ statements decides each word as a session.  Nothing here knows automata, residua
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import product
+from fractions import Fraction
+from itertools import accumulate, product
 
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.history import DONE, Call, ListHistory
 from tcc_certs.policy.meaning import policy_of
+from tcc_certs.policy.nodes import Total
 from tcc_certs.policy.plans import (
     Alt,
     Both,
@@ -131,8 +133,26 @@ def meets_all(core: Core, word: Word) -> bool:
     return _signatures_hold(core, word) and allows(core, word)
 
 
+def _totals_hold(core: Core, word: Word) -> bool:
+    """Whether no prefix exceeds a total; in a plan the amounts of all calls are known."""
+    calls = [core.calls[index] for index in word]
+    for one in core.statements:
+        if isinstance(one, Total):
+            most = Fraction(one.most) * (10**9 if one.what in ("cost", "epsilon") else 1)
+            amounts = [1 if one.what == "depth" else getattr(call, _AMOUNTS[one.what])
+                       for call in calls]  # fmt: skip
+            if any(total > most for total in accumulate(amounts)):
+                return False
+    return True
+
+
+_AMOUNTS = {"price": "price", "latency": "latency", "cost": "cost_high", "epsilon": "epsilon"}
+
+
 def allows(core: Core, word: Word) -> bool:
-    """Whether the definition allows a session of these calls, all done, that ends after them."""
+    """Whether statements allow a session of these calls, all done, that ends after them."""
+    if not _totals_hold(core, word):
+        return False
     policy, history = policy_of(core), ListHistory(core, {})
     for at, index in enumerate(word):
         call, answers = _made(core, index, at)

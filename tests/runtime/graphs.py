@@ -7,16 +7,17 @@ The equations are those of docs/spec/artifact.md, section 5, one loop each.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
 
-from tcc_certs.core.model import Call, Core
-from tcc_certs.core.reader import read_core
 from tcc_certs.corecheck.graphs import state_digest
 from tcc_certs.errors import Code
-from tcc_certs.formats.artifact import Manifest, Relaxed
+from tcc_certs.formats.artifact import Manifest
 from tcc_certs.formats.codec import call_digest, decode, encode, parse_decimal, root_document
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.plans import Call
+from tcc_certs.policy.reader import read_core
 from tcc_certs.race.enclosures import call_residual, call_weight, fraction_bits
 from tcc_compiler.artifact import pack, pack_limbs, pack_texts, write_artifact
 from tcc_runtime.artifact.load import Artifact, load
@@ -35,9 +36,9 @@ def vec_core() -> bytes:
     b = ["call", {1, 2}]
     return make_core(
         tools=[
-            {"name": "a", "params": []},
-            {"name": "b", "params": [{"name": "k", "values": ["1", "2"]}]},
-            {"name": "c", "params": []},
+            {"name": "a"},
+            {"name": "b", "fields": [{"name": "k", "values": ["1", "2"]}]},
+            {"name": "c"},
         ],
         calls=[
             call(0, (), 300_000_000),
@@ -52,7 +53,7 @@ def vec_core() -> bytes:
                 ["repeat", b, 1, 2],
             ],
         ],
-        limits=[depth(3), at_most("price", 5)],
+        statements=[depth(3), at_most("price", 5)],
         name="vec",
         version="1.0",
     )
@@ -83,8 +84,8 @@ def build(
         core_bytes: the artifact has those of its calls that stand on an edge.
         rows: (accepts, [(call, number of an earlier row)]).
         inflate: F of the stress surrogate; above 1 the race counts are bounds and no longer pass.
-        upper: what makes the counts bounds: `nondeterministic` True, `relaxed` (a mapping as in
-            the manifest), `round_counts` bits.
+        upper: what makes the counts bounds: `nondeterministic` True, `relaxed` (numbers of
+            statements), `round_counts` bits.
     """
     return write_artifact(*parts(core_bytes, rows, beta, tilt, inflate, **upper))
 
@@ -96,7 +97,7 @@ def parts(
     tilt: int = 8,
     inflate: str = "1",
     nondeterministic: bool = False,
-    relaxed: Mapping[str, Sequence[int]] | None = None,
+    relaxed: Sequence[int] = (),
     round_counts: int | None = None,
 ) -> tuple[Manifest, dict[str, bytes]]:
     """The manifest and the columns of :func:`build`."""
@@ -126,14 +127,10 @@ def parts(
         cost_max=max((c.cost_high for c in calls), default=0),
         root_document=root_document(core.name, core.version, core.limit_texts),
         nondeterministic=nondeterministic,
-        relaxed=None if relaxed is None else _named(relaxed),
+        relaxed=tuple(relaxed),
         round_counts=round_counts,
     )
     return manifest, columns
-
-
-def _named(relaxed: Mapping[str, Sequence[int]]) -> Relaxed:
-    return Relaxed(**{name: tuple(indices) for name, indices in relaxed.items()})
 
 
 def opened(*args, **upper) -> Artifact:
@@ -289,17 +286,17 @@ def free_core(costs: Sequence[int], most: int, highs: Sequence[int] | None = Non
     """A core of tools a, b, c .. with these costs; ``any*`` of at most `most` calls."""
     parts = letters(len(costs), cost=costs, high=highs or costs)
     everything = set(range(len(costs)))
-    return make_core(**parts, plan=["repeat", ["call", everything], 0], limits=[depth(most)])
+    return make_core(**parts, plan=["repeat", ["call", everything], 0], statements=[depth(most)])
 
 
 def wide_core(costs: Sequence[int], most: int) -> bytes:
     """A core of one tool with as many calls as there are costs; ``any*`` of at most `most`."""
     texts = [f"v{at:06d}" for at in range(len(costs))]
     return make_core(
-        tools=[{"name": "t", "params": [{"name": "k", "values": texts}]}],
+        tools=[{"name": "t", "fields": [{"name": "k", "values": texts}]}],
         calls=[call(0, (at,), cost) for at, cost in enumerate(costs)],
         plan=["repeat", ["call", set(range(len(costs)))], 0],
-        limits=[depth(most)],
+        statements=[depth(most)],
     )
 
 

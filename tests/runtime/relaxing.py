@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from tcc_certs.core.model import Core
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.nodes import Total
+from tcc_certs.policy.places import StatementPart, parts_of
 from tests.differential.tree_oracle import Tree
 from tests.oracle.cores import random_core
+from tests.oracle.network import without
 from tests.oracle.plans import plans
 from tests.runtime.graphs import Row, named_rows, plan_rows
 
@@ -20,7 +23,7 @@ class Relaxed:
     """A core, the automaton of a part of its statements, and its plans.
 
     Attributes:
-        named: the statements that the automaton leaves out, by their indices.
+        named: the numbers of the statements that the automaton omits.
         plans: of the core, as texts.
         wider: of the automaton.
     """
@@ -28,7 +31,7 @@ class Relaxed:
     data: bytes
     core: Core
     rows: list[Row]
-    named: dict[str, list[int]]
+    named: list[int]
     plans: frozenset[tuple[str, ...]]
     wider: frozenset[tuple[str, ...]]
 
@@ -60,14 +63,10 @@ def random_relaxed(
     """
     while True:
         data, core = draw(rng, LONGEST)
-        named = {
-            "limits": [i for i, limit in enumerate(core.limits) if _may_go(core, limit, rng)],
-            "requires": [i for i in range(len(core.requires)) if rng.random() < 0.8],
-            "forbids": [i for i in range(len(core.forbids)) if rng.random() < 0.8],
-        }
-        if not any(named.values()):
+        named = [part.number for part in parts_of(core) if _may_go(core, part, rng)]
+        if not named:
             continue
-        wider = plans(_without(core, named), LONGEST)
+        wider = plans(without(core, named), LONGEST)
         if not 1 <= len(wider) <= most:
             continue
         return Relaxed(
@@ -80,22 +79,11 @@ def random_relaxed(
         )
 
 
-def _may_go(core: Core, limit, rng: random.Random) -> bool:
-    if limit.kind == "depth":
-        return False  # it is what makes the language finite
-    if limit.kind == "cost" and min(call.cost_low for call in core.calls) < 0:
-        return False
+def _may_go(core: Core, part: StatementPart, rng: random.Random) -> bool:
+    statement = core.statements[part.number]
+    if part.place == "gate" or (isinstance(statement, Total) and statement.what == "depth"):
+        return False  # the depth makes the language finite
     return rng.random() < 0.8
-
-
-def _without(core: Core, named: dict[str, list[int]]) -> Core:
-    return replace(
-        core,
-        **{
-            name: tuple(s for i, s in enumerate(getattr(core, name)) if i not in gone)
-            for name, gone in named.items()
-        },
-    )
 
 
 def _texts(core: Core, plan) -> tuple[str, ...]:
