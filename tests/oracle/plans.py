@@ -149,8 +149,8 @@ def _totals_hold(core: Core, word: Word) -> bool:
 _AMOUNTS = {"price": "price", "latency": "latency", "cost": "cost_high", "epsilon": "epsilon"}
 
 
-def allows(core: Core, word: Word) -> bool:
-    """Whether statements allow a session of these calls, all done, that ends after them."""
+def allows(core: Core, word: Word, *, ends: bool = True) -> bool:
+    """Whether statements allow a session of these calls, all done, and that it `ends` there."""
     if not _totals_hold(core, word):
         return False
     policy, history = policy_of(core), ListHistory(core, {})
@@ -160,7 +160,7 @@ def allows(core: Core, word: Word) -> bool:
             return False
         history.add(call, policy.draws(history, call, 0))
         history.record(call, DONE, answers)
-    return not policy.unmet(history, 0)
+    return not (ends and policy.unmet(history, 0))
 
 
 def _made(core: Core, index: int, at: int) -> tuple[Call, dict[str, State]]:

@@ -6,14 +6,14 @@ import random
 from functools import cache
 from typing import Any
 
-from tcc_certs.core.reader import read_core
-from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.formats.codec import encode
 from tcc_certs.kernel import CheckedArtifact, check
+from tcc_certs.policy.reader import read_core
 from tests.oracle.build import build
 from tests.oracle.cores import at_most, call, depth, letters, make_core, random_core
+from tests.oracle.network import without
 from tests.oracle.plans import plans
-from tests.oracle_ledger.upper import Shape, upper, without
+from tests.oracle_ledger.upper import Shape, upper
 
 
 def checked(core: bytes, words: list, **options: Any) -> CheckedArtifact:
@@ -28,7 +28,7 @@ def small(tilt: int = 8, beta: str = "1", name: str = "g") -> CheckedArtifact:
         **letters(3, cost=[300_000_000, -100_000_000, 1_250_000_000]),
         plan=["repeat", ["call", {0, 1, 2}], 0, 2],
         name=name,
-        limits=[depth(2)],
+        statements=[depth(2)],
     )
     return checked(core, plans(read_core(core), 2), tilt=tilt, beta=beta)
 
@@ -39,7 +39,7 @@ def tiny(tilt: int = 8) -> CheckedArtifact:
     core = make_core(
         **letters(2, cost=[300_000_000, 1_250_000_000]),
         plan=["repeat", ["call", {0, 1}], 0, 2],
-        limits=[depth(2)],
+        statements=[depth(2)],
     )
     return checked(core, plans(read_core(core), 2), tilt=tilt)
 
@@ -53,9 +53,9 @@ def relaxed(tilt: int = 8, split: int | None = None) -> CheckedArtifact:
     core = make_core(
         **letters(2, cost=[0, 250_000_000], price=[2, 1]),
         plan=["repeat", ["call", {0, 1}], 2, 3],
-        limits=[depth(3), at_most("price", 4)],
+        statements=[depth(3), at_most("price", 4)],
     )
-    left = Relaxed(limits=(1,))
+    left = (1,)
     words = plans(without(read_core(core), left), 3)
     rounding = None if split is None else 3
     shape = Shape(relaxed=left, split=split, round_counts=rounding, tilt=tilt)
@@ -66,9 +66,9 @@ def relaxed(tilt: int = 8, split: int | None = None) -> CheckedArtifact:
 def vectors(tilt: int) -> CheckedArtifact:
     """The grammar of tests/conformance/vectors/race.json."""
     tools = [
-        {"name": "a", "params": []},
-        {"name": "b", "params": [{"name": "k", "values": ["1", "2"]}]},
-        {"name": "c", "params": []},
+        {"name": "a"},
+        {"name": "b", "fields": [{"name": "k", "values": ["1", "2"]}]},
+        {"name": "c"},
     ]
     calls = [
         call(0, cost=300_000_000),
@@ -82,7 +82,7 @@ def vectors(tilt: int) -> CheckedArtifact:
         tools=tools,
         calls=calls,
         plan=["alt", [["seq", [a, *optional]], ["repeat", b, 1, 2]]],
-        limits=[depth(3), {"kind": "price", "op": "<=", "value": 5}],
+        statements=[depth(3), at_most("price", 5)],
         name="vec",
         version="1.0",
     )

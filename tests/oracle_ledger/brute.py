@@ -1,8 +1,8 @@
 """The truth of a run by listing every leaf: its arrival and value in 400 bits of MPFR.
 
-Phantoms, forbidden children, inflated counts and sets of states included.  It reads the artifact by
-the texts of docs/spec/race.md alone: whole words are held against the relaxed statements by the set
-semantics of tests/oracle/plans.py, masses are fractions.
+Phantoms, forbidden children, inflated counts and sets of states are included.  The code follows
+docs/spec/race.md: the definition decides whole words by the relaxed statements, and masses are
+fractions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import gmpy2
 
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.race.digest import child_context, leaf_digest, race_key, root_context, uniform
-from tests.oracle.plans import Word, _forbid_holds, _limit_holds, _require_holds
+from tests.oracle.network import without
+from tests.oracle.plans import Word, allows
 
 _BITS = 400
 States = tuple[int, ...]
@@ -78,21 +79,11 @@ class Masses:
     def allows(self, word: Word, stop: bool, truncate: int | None = None) -> bool:
         """Whether the statements that are left to the run allow a prefix, or a whole plan."""
         core, relaxed = self.artifact.core, self.artifact.file.manifest.relaxed
-        named = tuple(self.artifact.core_calls[call] for call in word)
         if truncate is not None and len(word) > truncate:
             return False
-        if relaxed is None:
-            return True
-        limits = [core.limits[at] for at in relaxed.limits]
-        requires = [core.requires[at] for at in relaxed.requires]
-        forbids = [core.forbids[at] for at in relaxed.forbids]
-        return (
-            all(_limit_holds(core, one, named) for one in limits if stop or not one.least)
-            and all(
-                _require_holds(core, one, named) for one in requires if stop or one.order != "after"
-            )
-            and all(_forbid_holds(core, one, named) for one in forbids)
-        )
+        left_out = [at for at in range(len(core.statements)) if at not in relaxed]
+        named = tuple(self.artifact.core_calls[call] for call in word)
+        return allows(without(core, left_out), named, ends=stop)
 
 
 def leaf_values(

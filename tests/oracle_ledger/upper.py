@@ -10,40 +10,27 @@ import random
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tcc_certs.core.model import Core
-from tcc_certs.core.reader import read_core
 from tcc_certs.corecheck.graphs import state_digest
-from tcc_certs.formats.artifact import Relaxed, read_artifact
+from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.formats.codec import call_digest
 from tcc_certs.kernel import CheckedArtifact, check
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.nodes import Total
+from tcc_certs.policy.places import parts_of
+from tcc_certs.policy.reader import read_core
 from tcc_certs.race.enclosures import call_residual
 from tcc_compiler.artifact import pack, pack_limbs, write_artifact
 from tests.oracle.build import build
 from tests.oracle.cores import random_core
+from tests.oracle.network import without
 from tests.oracle.plans import Word, plans
-
-NOTHING = Relaxed()
-
-
-def without(core: Core, relaxed: Relaxed) -> Core:
-    """The core less its relaxed statements."""
-
-    def kept(items: tuple, dropped: tuple[int, ...]) -> tuple:
-        return tuple(item for at, item in enumerate(items) if at not in dropped)
-
-    return replace(
-        core,
-        limits=kept(core.limits, relaxed.limits),
-        requires=kept(core.requires, relaxed.requires),
-        forbids=kept(core.forbids, relaxed.forbids),
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
     """What to make of the words: options of the artifact."""
 
-    relaxed: Relaxed = NOTHING
+    relaxed: tuple[int, ...] = ()
     split: int | None = None  # nondeterministic: words are told apart at random, by this seed
     round_counts: int | None = None
     beta: str = "1"
@@ -73,7 +60,7 @@ def upper(core_bytes: bytes, words: list[Word], shape: Shape) -> bytes:
         columns.pop("race_count", None)
         columns |= _rounded(view, shape.round_counts)
         manifest = replace(manifest, round_counts=shape.round_counts)
-    if shape.relaxed != NOTHING:
+    if shape.relaxed:
         manifest = replace(manifest, relaxed=shape.relaxed)
     return write_artifact(manifest, columns)
 
@@ -202,7 +189,7 @@ def drawn_upper(rng: random.Random, tilt: int | None = None, most: int = 200) ->
     """A random artifact of any shape, with exact counts now and then."""
     while True:
         core_bytes, core = random_core(rng)
-        relaxed = _relaxed(rng, core) if rng.random() < 0.7 else NOTHING
+        relaxed = _relaxed(rng, core) if rng.random() < 0.7 else ()
         words = plans(without(core, relaxed), 4)
         if not 1 <= len(words) <= most:
             continue
@@ -219,15 +206,12 @@ def drawn_upper(rng: random.Random, tilt: int | None = None, most: int = 200) ->
         return Drawn(data=data, checked=check(data), exact=exact, words=true)
 
 
-def _relaxed(rng: random.Random, core: Core) -> Relaxed:
-    # `depth` stays: without it the language may be infinite; costs may be negative, so `cost` too.
-    limits = [at for at, limit in enumerate(core.limits) if limit.kind not in ("depth", "cost")]
-
-    def some(indices: range | list[int]) -> tuple[int, ...]:
-        return tuple(index for index in indices if rng.random() < 0.7)
-
-    return Relaxed(
-        limits=some(limits),
-        requires=some(range(len(core.requires))),
-        forbids=some(range(len(core.forbids))),
-    )
+def _relaxed(rng: random.Random, core: Core) -> tuple[int, ...]:
+    found = []
+    for part in parts_of(core):
+        statement = core.statements[part.number]
+        # Without the limit on depth the plans may have no bound.
+        bound = isinstance(statement, Total) and statement.what == "depth"
+        if not bound and part.place != "gate" and rng.random() < 0.7:
+            found.append(part.number)
+    return tuple(found)
