@@ -1,110 +1,144 @@
-"""Lint rules on tools: TCC708 bare words, TCC709 and TCC710 missing costs, TCC712 dead ends.
+"""Lint rules on tools: TCC708 bare words, TCC709 and TCC710 costs, TCC712 dead ends, TCC717 errors.
 
-TCC712: a call may be made, and with one of its answers no plan continues. A gate permits the call,
-and after that answer it can permit nothing. `strict` tools exclude this. One finding for each tool,
-with a shortest way there.
+TCC712: a gate allows a call, and after one of its answers no plan continues, so the gate can allow
+no further call.  `strict` tools exclude this.  There is one finding for each tool, with a shortest
+way to the call.
+TCC717: a limit counts calls of a tool of a server that may answer an error, and the tool does not
+say what an error means: such a call is unknown, and counts.
 Specification: docs/lint.md. Cost: linear in the statements; for TCC712 that of
 :mod:`tcc_compiler.automata.answers`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 
-from tcc_certs.core.model import Core
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.meaning import policy_of
 from tcc_compiler.automata.answers import unanswered, unanswered_text
 from tcc_compiler.automata.letters import Letters, is_observed
 from tcc_compiler.automata.table import Table
-from tcc_compiler.language.ast import Amount, ParameterDeclaration, ToolStatement
 from tcc_compiler.language.diagnostics import Diagnostic
-from tcc_compiler.language.source import Source
-from tcc_compiler.lint.finding import Edit, LintFinding
-from tcc_compiler.resolve.program import Program
+from tcc_compiler.language.source import Span
+from tcc_compiler.lint.declared import Declared, DeclaredTool, fields_of, name_of
+from tcc_compiler.lint.finding import Edit, LintFinding, listed
+from tcc_compiler.resources import Place
+from tcc_compiler.syntax.tree import Tree
 
-# Values of JSON: in quotes they are others.
+# Values of JSON: in quotes they are texts.
 _LITERALS = ("true", "false", "null")
 
 
-def missing_costs(program: Program, sources: Sequence[Source]) -> Iterator[LintFinding]:
-    """TCC709 where no tool has a cost, else TCC710 for each that has none."""
-    bare = [tool for tool in program.tools.values() if not _has_cost(tool)]
-    if len(bare) < len(program.tools):
+def missing_costs(declared: Declared) -> Iterator[LintFinding]:
+    """TCC709 if no tool has a cost, else TCC710 for each tool without one."""
+    bare = [tool for tool in declared.tools.values() if not _has_cost(tool.tree)]
+    if len(bare) < len(declared.tools):
         for tool in bare:
-            yield _warning(
+            yield _of_tool(
+                declared,
+                tool,
                 "TCC710",
-                f"tool `{tool.name.text}` has no cost, and others have: it counts as 0",
-                sources[tool.name.region.source], tool, "write `cost 0` where this is meant",
-            )  # fmt: skip
-    elif program.grammar is not None:
-        yield LintFinding(
-            diagnostic=Diagnostic(
-                code="TCC709",
-                severity="warning",
-                message="no tool has a cost: every plan is as good as every other",
-                span=sources[program.grammar.region.source].span(program.grammar.region),
-                hint="give the tools a `cost`; a gate needs none",
+                f"tool `{name_of(tool.name)}` has no cost, and others have: it counts as 0",
+                "write `cost 0` if this is meant",
             )
+        return
+    for head in declared.of_kind("header"):
+        yield _warning(
+            "TCC709",
+            "no tool has a cost: every plan is as good as every other",
+            declared.span(head),
+            "give the tools a `cost`; a gate needs none",
         )
 
 
-def _has_cost(tool: ToolStatement) -> bool:
-    return any(isinstance(item, Amount) and item.kind == "cost" for item in tool.attributes)
+def _has_cost(tool: Tree) -> bool:
+    return any(
+        amount.trees()[0].has("cost")
+        for block in tool.trees("block")
+        for amount in block.trees("amount")
+    )
 
 
-def bare_words(program: Program, sources: Sequence[Source]) -> Iterator[LintFinding]:
-    """TCC708 for each parameter whose only value is a word without quotes."""
-    for tool in program.tools.values():
-        for item in (*tool.parameters, *tool.opened, *tool.observed):
-            if not isinstance(item, ParameterDeclaration) or len(item.domain.values) != 1:
+def bare_words(declared: Declared) -> Iterator[LintFinding]:
+    """TCC708 for each field whose only value is a word without quotes."""
+    for tool in declared.tools.values():
+        for field in fields_of(tool.tree):
+            name, domain = field.trees()[:2]
+            values = [value for one in domain.trees("values") for value in one.trees()]
+            if domain.kind != "listed" or len(values) != 1 or values[0].kind != "name":
                 continue
-            (value,) = item.domain.values
-            if value.quoted or value.number is not None or value.text in _LITERALS:
+            word = name_of(values[0])
+            if word in _LITERALS:
                 continue
-            region = value.region
-            fix = Edit(start=region.start, end=region.end, text=f'"{value.text}"')
+            fix = Edit(start=values[0].start, end=values[0].end, text=f'"{word}"')
             yield LintFinding(
                 diagnostic=Diagnostic(
                     code="TCC708",
                     severity="warning",
-                    message=f"`{value.text}` is the only value of `{item.name.text}`: "
-                    "a bare word is a value, and no type",
-                    span=sources[region.source].span(region),
-                    hint=f'write "{value.text}" where this value is meant; what may be any '
-                    "text or number stands behind a semicolon",
+                    message=f"`{word}` is the only value of `{name_of(name)}`: a bare word is a "
+                    "value, and no type",
+                    span=declared.span(values[0], tool.source),
+                    hint=f'write "{word}" if this value is meant; `text`, `integer` and `number` '
+                    "are types",
                 ),
-                fix=() if region.source else (fix,),
+                fix=() if tool.source else (fix,),
             )
 
 
-def _warning(
-    code: str, message: str, source: Source, tool: ToolStatement, hint: str
-) -> LintFinding:
-    span = source.span(tool.name.region)
-    return LintFinding(
-        diagnostic=Diagnostic(code=code, severity="warning", message=message, span=span, hint=hint)
-    )
-
-
 def unanswered_calls(
-    program: Program, core: Core, letters: Letters, table: Table, sources: Sequence[Source]
+    core: Core, letters: Letters, table: Table, declared: Declared
 ) -> Iterator[LintFinding]:
     """TCC712 for each tool with an answer after which no plan continues."""
     open_tools = {at for at, tool in enumerate(core.tools) if is_observed(tool) and not tool.strict}
     if not open_tools:
         return
     for item in unanswered(core, letters, table):
-        tool = core.calls[item.answered[0]].tool
-        if tool in open_tools:
-            open_tools.discard(tool)
-            statement = program.tools[core.tools[tool].name]
-            yield LintFinding(
-                diagnostic=Diagnostic(
-                    code="TCC712",
-                    severity="warning",
-                    message=unanswered_text(core, item),
-                    span=sources[statement.region.source].span(statement.name.region),
-                    hint="say what follows that answer, or make the tool `strict`",
-                )
-            )
+        at = core.calls[item.answered[0]].tool
+        if at not in open_tools:
+            continue
+        open_tools.discard(at)
+        yield _of_tool(
+            declared,
+            declared.tools[core.tools[at].name],
+            "TCC712",
+            unanswered_text(core, item),
+            "say what follows that answer, or make the tool `strict`",
+        )
         if not open_tools:
             return
+
+
+def counted_errors(core: Core, places: Mapping[Place, Span]) -> Iterator[LintFinding]:
+    """TCC717 for each limit that counts calls whose errors have no declared meaning."""
+    unsaid = {
+        tool.name
+        for tool in core.tools
+        if tool.bind is not None and tool.bind[0] == "mcp" and not tool.errors_failed
+    }
+    for number, rule in enumerate(policy_of(core).rules):
+        if rule.kind != "limit" or rule.tools is None:
+            continue
+        found = [
+            tool.name for tool in core.tools if tool.name in unsaid and tool.name in rule.tools
+        ]
+        if found:
+            yield _warning(
+                "TCC717",
+                f"{listed(found)} may answer an error, and the tool does not say whether such a "
+                "call counts",
+                places.get(number),
+                "write `errors mean failed` in its braces if an error changes nothing: then the "
+                "call does not count; else allow this lint",
+            )
+
+
+def _of_tool(
+    declared: Declared, tool: DeclaredTool, code: str, message: str, hint: str
+) -> LintFinding:
+    return _warning(code, message, declared.span(tool.name, tool.source), hint)
+
+
+def _warning(code: str, message: str, span: Span | None, hint: str) -> LintFinding:
+    return LintFinding(
+        diagnostic=Diagnostic(code=code, severity="warning", message=message, span=span, hint=hint)
+    )

@@ -1,58 +1,82 @@
 """Lint rule TCC711: expectations that can no longer fail.
 
 An `accept` or `reject` that another one implies; a `reject` of a call that no expression names; an
-`expect` that another one, or a limit, or the tools alone imply.
+`expect` that another one, or a limit, or the tools imply.
 Specification: docs/lint.md. Cost: linear in the lines; examples of one kind and length are compared
 in pairs, within a bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
-from tcc_certs.core.model import CallSet, Core, OneCall
+from tcc_certs.policy.core import Core
 from tcc_certs.policy.expressions import walk
+from tcc_certs.policy.nodes import Total
+from tcc_certs.policy.plans import CallSet, Empty, Expr, OneCall, Seq
+from tcc_certs.values.places import exact_number
 from tcc_compiler.language.diagnostics import Diagnostic, Note
-from tcc_compiler.language.source import Span
+from tcc_compiler.language.source import Region, Span
 from tcc_compiler.lint.finding import LintFinding
-from tcc_compiler.resolve.statements import Example, Expect
+from tcc_compiler.names.compile import Expectation
+from tcc_compiler.names.plans import Example
 
 _MOST_PAIRS = 200_000
+_SpanOf: TypeAlias = Callable[[Region], Span]
+_Steps: TypeAlias = "tuple[CallSet, ...]"
 
 
-def vacuous_examples(core: Core, examples: Sequence[Example]) -> tuple[list[LintFinding], bool]:
+def vacuous_examples(
+    core: Core, examples: Sequence[Example], span_of: _SpanOf
+) -> tuple[list[LintFinding], bool]:
     """TCC711 of `accept` and `reject`; and whether every pair was compared."""
-    named = _named(core)
+    named = named_calls(core)
     found = []
-    first: dict[tuple[bool, tuple[CallSet, ...]], Example] = {}
-    groups: dict[tuple[bool, int], list[Example]] = {}
+    first: dict[tuple[bool, Expr, tuple[CallSet, ...]], Example] = {}
+    groups: dict[tuple[bool, int], list[tuple[Example, _Steps]]] = {}
     for example in examples:
-        key = example.accept, example.patterns
+        key = example.accept, example.plans, example.patterns
         word = "accept" if example.accept else "reject"
-        stranger = next((p for p in example.patterns if not _meet(p, named)), None)
+        steps = _steps(example)
+        stranger = next((calls for calls in steps or () if not _meet(calls, named)), None)
+        span = span_of(example.region)
         if key in first:
-            message = f"this `{word}` stands here already"
-            found.append(_finding(message, example.span, first[key].span, "the first"))
+            message = f"the grammar has this `{word}` already"
+            found.append(_finding(message, span, span_of(first[key].region), "the first"))
         elif not example.accept and stranger is not None:
-            text = core.calls[stranger[0][0]].text if stranger else "a call that there is not"
-            message = f"this `reject` cannot fail: nothing of `plan` names `{text}`"
-            found.append(_finding(message, example.span))
+            text = core.calls[stranger[0][0]].text if stranger else "a call without values"
+            message = f"this `reject` cannot fail: `plan` does not name `{text}`"
+            found.append(_finding(message, span))
         else:
             first[key] = example
-            groups.setdefault((example.accept, len(example.patterns)), []).append(example)
-    complete = True
+            if steps is not None:
+                groups.setdefault((example.accept, len(steps)), []).append((example, steps))
     left = _MOST_PAIRS
     for group in groups.values():
-        left -= len(group) ** 2 * (1 + len(group[0].patterns))
+        left -= len(group) ** 2 * (1 + len(group[0][1]))
         if left < 0:
-            complete = False
-            break
-        found += _implied(group)
-    return found, complete
+            return found, False
+        found += _implied(group, span_of)
+    return found, True
 
 
-def _named(core: Core) -> CallSet:
-    """The calls that an expression of the core names."""
+def _steps(example: Example) -> _Steps | None:
+    """The call sets of a plain sequence of calls; None for another expression."""
+    items: Sequence[Expr]
+    match example.plans:
+        case Empty():
+            items = ()
+        case Seq(items=several):
+            items = several
+        case single:
+            items = (single,)
+    calls = [example.patterns[one.pattern] for one in items if isinstance(one, OneCall)]
+    return tuple(calls) if len(calls) == len(items) else None
+
+
+def named_calls(core: Core) -> CallSet:
+    """The calls that an expression of the core names; ranges may overlap."""
     used = {
         part.pattern
         for body in (core.plan, *core.rules.values())
@@ -85,23 +109,25 @@ def _within(inner: CallSet, outer: CallSet) -> bool:
     return True
 
 
-def _implied(group: Sequence[Example]) -> Iterator[LintFinding]:
-    for example in group:
-        for other in group:
-            narrow, wide = (other, example) if example.accept else (example, other)
-            if other is not example and all(map(_within, narrow.patterns, wide.patterns)):
+def _implied(group: Sequence[tuple[Example, _Steps]], span_of: _SpanOf) -> Iterator[LintFinding]:
+    for example, steps in group:
+        for other, others in group:
+            narrow, wide = (others, steps) if example.accept else (steps, others)
+            if other is not example and all(map(_within, narrow, wide)):
                 word = "accept" if example.accept else "reject"
                 message = f"this `{word}` cannot fail where another one holds"
-                yield _finding(message, example.span, other.span, "it follows from this one")
+                span, related = span_of(example.region), span_of(other.region)
+                yield _finding(message, span, related, "it follows from this one")
                 break
 
 
-def vacuous_expects(core: Core, expects: Sequence[Expect]) -> Iterator[LintFinding]:
-    """TCC711 of `expect`; all of them hold."""
-    strongest = _strongest(expects)
-    for expect in expects:
-        what, op, value = expect.what, expect.op, expect.value
-        exact, same = strongest.get((what, "==")), strongest[what, op]
+def vacuous_expects(core: Core, expects: Sequence[Expectation]) -> Iterator[LintFinding]:
+    """TCC711 of `expect` of a number; all of them hold."""
+    numbers = [expect for expect in expects if expect.op is not None]
+    strongest = _strongest(numbers)
+    for expect in numbers:
+        what, op, value = expect.what, str(expect.op), expect.value
+        exact, same = strongest.get((what, "=")), strongest[what, op]
         stronger = same if same is not expect else exact
         shown = f"this `expect {what}` cannot fail"
         if stronger is not None and stronger is not expect:
@@ -109,20 +135,31 @@ def vacuous_expects(core: Core, expects: Sequence[Expect]) -> Iterator[LintFindi
         elif op == ">=" and value <= _least(core, what):
             yield _finding(f"{shown}: no grammar with these tools has less", expect.span)
         elif op == "<=" and what == "max_depth":
-            depths = [limit.value for limit in core.limits if limit.kind == "depth"]
-            if depths and value >= min(depths):
-                message = f"{shown}: `limit depth <= {min(depths)}` says so"
+            depth = _depth(core)
+            if depth is not None and value >= depth:
+                message = f"{shown}: `limit depth <= {depth}` says so"
                 yield _finding(message, expect.span)
 
 
-def _strongest(expects: Sequence[Expect]) -> dict[tuple[str, str], Expect]:
+def _depth(core: Core) -> int | None:
+    """The least bound of a `limit depth`."""
+    bounds = [
+        int(exact_number(one.most))
+        for one in core.statements
+        if isinstance(one, Total) and one.what == "depth"
+    ]
+    return min(bounds, default=None)
+
+
+def _strongest(expects: Sequence[Expectation]) -> dict[tuple[str, str], Expectation]:
     """For each quantity and comparison the strongest `expect`, the first of equal ones."""
-    found: dict[tuple[str, str], Expect] = {}
+    found: dict[tuple[str, str], Expectation] = {}
     for expect in expects:
-        known = found.setdefault((expect.what, expect.op), expect)
+        key = expect.what, str(expect.op)
+        known = found.setdefault(key, expect)
         narrower = {"<=": expect.value < known.value, ">=": expect.value > known.value}
-        if narrower.get(expect.op):
-            found[expect.what, expect.op] = expect
+        if narrower.get(key[1]):
+            found[key] = expect
     return found
 
 

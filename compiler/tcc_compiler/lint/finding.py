@@ -1,8 +1,7 @@
 """Findings: a diagnostic with the edits that fix it, and the text of a grammar after such edits.
 
-A fix changes no plan. Comments stay, and so does every other statement: a statement that is removed
-takes its line along where nothing else stands on it, and a comment behind it keeps a line of its
-own.
+A fix does not change the core, and keeps all comments and other statements.  A removed statement
+takes its line with it, unless the line has more than the statement.
 Specification: docs/lint.md. Cost: linear in the text and the findings.
 """
 
@@ -10,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tcc_certs.core.model import Limit
-from tcc_certs.formats.codec import format_decimal
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic
-from tcc_compiler.language.source import Region, Source
+from tcc_compiler.syntax.tree import Tree
 
 
 @frozen
@@ -37,7 +34,7 @@ class LintFinding:
 
     Attributes:
         diagnostic: code, severity, message, place and notes.
-        fix: edits that remove the finding and keep the plans; those of all findings of a grammar
+        fix: edits that remove the finding and keep the core. The edits of all findings of a grammar
             may be made together.
     """
 
@@ -53,13 +50,9 @@ class LintFinding:
         return file, line, column, self.diagnostic.code, self.diagnostic.message
 
 
-def removal(region: Region, source: Source) -> tuple[Edit, ...]:
-    """The edit that removes a statement of the root file; none for another file."""
-    if region.source:
-        return ()
-    # The region of an expression ends before the parentheses that close it.
-    text = source.statement(source.span(region))
-    return (Edit(start=region.start, end=region.start + len(text), text="", statement=True),)
+def removal(tree: Tree) -> tuple[Edit, ...]:
+    """The edit that removes a statement of the root file."""
+    return (Edit(start=tree.start, end=tree.end, text="", statement=True),)
 
 
 def in_order(findings: Sequence[LintFinding]) -> tuple[LintFinding, ...]:
@@ -108,32 +101,8 @@ def _reach(text: str, edit: Edit, line: int, *, bare: bool) -> tuple[int, int]:
     return start, edit.end
 
 
-# Statements, values and sums in messages of lints; long ones are cut.
-
-_MOST = 60
+_MOST = 60  # characters of a name in a message
 _MOST_LISTED = 6
-
-
-def statement_text(sources: Sequence[Source], region: Region) -> str:
-    """A statement as it was written, on one line between backquotes."""
-    source = sources[region.source]
-    text = " ".join(source.statement(source.span(region)).split())
-    return f"`{text if len(text) <= _MOST else text[: _MOST - 3] + '...'}`"
-
-
-def sum_text(limit: Limit, amount: int) -> str:
-    """A sum in the unit of a limit."""
-    match limit.kind:
-        case "depth":
-            return f"{amount} call{'' if amount == 1 else 's'}"
-        case "uses":
-            return f"{amount} use{'' if amount == 1 else 's'}"
-        case "price":
-            return f"a price of {amount}"
-        case "latency":
-            return f"{amount} ms"
-        case _:
-            return f"{limit.kind} {format_decimal(amount, 9)}"
 
 
 def listed(names: Sequence[str]) -> str:

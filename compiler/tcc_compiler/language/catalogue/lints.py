@@ -29,45 +29,11 @@ LINTS: Mapping[str, Entry] = {
         "that was meant to be used, or that a statement rules out by mistake.",
         _HEAD + "tool a(k: 1 | 2) { cost 1 }\nplan = a(k=1)\n",
     ),
-    "TCC704": Entry(
-        "redundant limit",
-        "Without this limit the plans are the same. The message says how far plans reach\n"
-        "without it, the notes what implies it: the plan expression, or other statements.\n"
-        "A limit on open parameters is redundant if even the largest values cannot reach it,\n"
-        "or if no session that meets all other statements can exceed it.",
-        _TOOLS + "plan = a b\nlimit depth <= 3\n",
-    ),
-    "TCC705": Entry(
-        "redundant statement",
-        "Without this `require` or `forbid` the plans are the same: the plan expression or\n"
-        "other statements imply it, or it is written twice. It may be meant as a second lock on\n"
-        "the same door; then say so: `# lint: allow TCC705` and the reason. A statement that a\n"
-        "gate enforces is redundant if the sessions are the same without it.",
-        _TOOLS + "plan = a b\nrequire a before b\n",
-    ),
-    "TCC706": Entry(
-        "void statement",
-        "This `require` or `forbid` is about calls that no plan has, so it cannot forbid\n"
-        "anything.",
-        _HEAD + "tool a(k: 1 | 2) { cost 1 } # lint: allow TCC703\n"
-        "plan = a(k=1)\nforbid a(k=2) a\n",
-    ),
-    "TCC707": Entry(
-        "contradictory statements",
-        "Together, these statements leave no plan; without any one of them, the others leave\n"
-        "plans. The set is a smallest one; the finding is at its last statement, the notes\n"
-        "are at the others. The compiler reports TCC402 for such a grammar.\n"
-        "The lint is also reported for sessions: there are plans, but monitors let no session\n"
-        "finish. Limits on depth then always stay, and `tcc why G --finish` asks the same with\n"
-        "more states.",
-        _TOOLS + "plan = (a | b){1,3}\nlimit depth <= 2\nlimit uses(a) >= 2\nrequire b before a\n",
-    ),
     "TCC708": Entry(
         "one bare word as a domain",
-        "A parameter with one value, a word without quotes: that is a value, but perhaps a type\n"
-        "was meant. Open parameters, which may be any text or number, are declared behind a\n"
-        "semicolon: `tool order(; amount: number 0 .. 500)`. If the one value is meant, put it\n"
-        "in quotes, which changes nothing else; `tcc lint --fix` does so.",
+        "A field has one value, a word without quotes: that is a value, but perhaps a type was\n"
+        "meant, such as `text`, `integer` or `number 0 .. 500`. If the one value is meant, put\n"
+        "it in quotes, which changes nothing else; `tcc lint --fix` does so.",
         _HEAD + "tool a(mode: fast) { cost 1 }\nplan = a\n",
     ),
     "TCC709": Entry(
@@ -91,9 +57,8 @@ LINTS: Mapping[str, Entry] = {
     "TCC712": Entry(
         "answer that leads nowhere",
         "A tool with `gives` may be called here, and after one of its answers no plan\n"
-        "continues: a gate lets the call through, and then can allow no further call. The\n"
-        "message shows a shortest way there. Say what follows that answer, or make the tool\n"
-        "`strict`.",
+        "continues: a gate allows the call, and can then allow no further call. The message\n"
+        "shows a shortest way there. Say what follows that answer, or make the tool `strict`.",
         _HEAD + "tool a gives (r: yes | no) { cost 1 }\ntool b { cost 1 }\nplan = a(r=yes) b\n",
     ),
     "TCC713": Entry(
@@ -117,52 +82,11 @@ LINTS: Mapping[str, Entry] = {
     ),
     "TCC717": Entry(
         "errors of a counted tool",
-        "`limit uses(..) <= n` counts calls of a tool that a server may answer with an error,\n"
-        "and the tool does not say what that means: such a call is unknown, and counts. If an\n"
-        "error changes nothing, write `errors mean failed` in the braces of the tool; a failed\n"
-        "call does not count, and may be made again.",
-        _HEAD + 'tool a { cost 1 bind mcp "s" "a" }\nplan = a*\nlimit uses(a) <= 2\n',
-    ),
-    "TCC718": Entry(
-        "field that nothing compares",
-        "An answer behind the semicolon of `gives`, or a field at a place of its own (`at`), is\n"
-        "declared to be compared: in a `where`, a `same`, a `per`, a `sum` or a `let`. This one\n"
-        "is read with each call, but nothing compares it.",
-    ),
-    "TCC719": Entry(
-        "condition that no values meet",
-        "No values that the fields are declared to have make this condition true: a value that\n"
-        "is not listed, perhaps misspelt, a number outside its range, or a text that does not\n"
-        "match its pattern. A `require` with it is never met; a `forbid` or a limit counts with\n"
-        "it only what is not known.",
-        _HEAD + "tool a(k: 1..3) { cost 1 }\ntool b { cost 1 }\nplan = a* b\n"
-        "limit depth <= 4\nrequire a where seen.k > 3 or a where seen.k = 1 before b\n",
-    ),
-    "TCC720": Entry(
-        "attribute from any text",
-        "`let x = tool.f` takes the first known value, for the rest of the session. If f is a\n"
-        "text without a pattern, an error message that the tool answers as plain text is also\n"
-        "such a value, and no later answer corrects it. Give the answer a pattern that such a\n"
-        "message does not match.",
-    ),
-    "TCC725": Entry(
-        "failed calls that count for a `forbid`",
-        "With `errors mean failed`, a call that the server answers with an error is a failed\n"
-        "one: it counts for no `require` and no limit. But the agent has read the error, so for\n"
-        "a `forbid` it counts as done, its answer unknown. If that is meant, allow the lint.",
-        _HEAD + "tool a { cost 1 errors mean failed }\ntool b { cost 1 }\nplan = any*\n"
-        "limit depth <= 4\nforbid a before b\n",
-    ),
-    "TCC726": Entry(
-        "look-up of a part of the calls of its tools",
-        "`let x(k) = SET` is about the latest call of SET's tools with that argument. A\n"
-        "pattern, or what comes behind `-`, does not exclude calls of these tools: with `let\n"
-        "x(k) = a(b=1)` a later a(b=2) is the latest call that x(k) is about, because an older\n"
-        "call does not tell the present state. Name the tools, and put the condition in a\n"
-        "`where`.",
-        _HEAD + "tool a(b: 1 | 2; k: text) gives (; f: text) { cost 1 }\n"
-        "tool c(; k: text, f: text) { cost 1 }\nplan = any*\nlimit depth <= 4\n"
-        "let x(k) = a(b=1)\nrequire c where f = x(k).f\n",
+        "The limit counts calls of a tool that a server may answer with an error, and the tool\n"
+        "does not say what an error means: such a call is unknown, and counts. If an error\n"
+        "changes nothing, write `errors mean failed` in the braces of the tool. A failed call\n"
+        "does not count, and may be made again.",
+        _HEAD + 'tool a { cost 1 bind mcp "s" "a" }\nplan = a*\nlimit count(a) <= 2\n',
     ),
 }
 CONFIGURATION: Mapping[str, Entry] = {
