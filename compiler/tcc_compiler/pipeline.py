@@ -70,6 +70,7 @@ class Compiled:
         core: of the grammar; None where the front end found errors.
         unmet: the `accept` lines that do not hold.
         examples, expectations: how many the grammar has.
+        built: what the passes made, also if an example or expectation does not hold.
     """
 
     artifact: bytes | None
@@ -81,6 +82,7 @@ class Compiled:
     unmet: tuple[Unmet, ...] = ()
     examples: int = 0
     expectations: int = 0
+    built: Built | None = field(default=None, repr=False, compare=False)
 
 
 def compile_core(core: bytes, options: Options) -> Compiled:
@@ -172,7 +174,7 @@ def _refused(refusal: CompileRefused) -> Compiled:
 def compile_frontend(front: frontend.Compiled, options: Options, timer: Timer) -> Compiled:
     """Compile what the front end has read; its examples and expectations must hold."""
     diagnostics: list[Diagnostic] = []
-    artifact = checked = core = None
+    artifact = checked = core = built = None
     unmet: tuple[Unmet, ...] = ()
     if front.core is not None:
         try:
@@ -209,6 +211,7 @@ def compile_frontend(front: frontend.Compiled, options: Options, timer: Timer) -
         unmet=unmet,
         examples=len(front.examples),
         expectations=len(front.expects),
+        built=built,
     )
 
 

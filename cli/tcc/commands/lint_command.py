@@ -11,7 +11,7 @@ import click
 from tcc import options, screen
 from tcc.files import STDIN, files_of
 from tcc.findings import of_diagnostics, print_diagnostics, print_found
-from tcc.library.linting import Linted, diagnostic_json, finding_json, keeps_plans, lint_file
+from tcc.library.linting import Linted, diagnostic_json, finding_json, keeps_core, lint_file
 from tcc.opening import OutOfTime, at_most, config_of, options_of
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_compiler.language.diagnostics import Diagnostic
@@ -21,7 +21,7 @@ from tcc_runtime.ledger.outputs import write_whole
 
 @click.command("lint")
 @click.argument("grammars", nargs=-1, required=True, type=options.GivenPath(path_type=Path))
-@click.option("--fix", is_flag=True, help="apply the safe fixes, which change no plan")
+@click.option("--fix", is_flag=True, help="apply the safe fixes, which keep the core")
 @click.option("--diff", "as_diff", is_flag=True, help="show the safe fixes, and write nothing")
 @options.config_options
 @options.compile_options
@@ -101,11 +101,11 @@ def _mend(path: Path, linted: Linted, limits: Options, *, write: bool) -> bool:
         return False
     try:
         with at_most(limits.timeout):
-            keeps = keeps_plans(linted, path, limits)
+            keeps = keeps_core(linted, path)
     except OutOfTime:
         keeps = False
     if not keeps:
-        screen.warn(f"{path}: not mended: that the plans stay the same was not shown")
+        screen.warn(f"{path}: not mended: it was not shown that the core stays the same")
         return False
     if not write:
         _show(path, before, after)
@@ -124,7 +124,8 @@ def _show(path: Path, before: str, after: str) -> None:
 
 
 def _said(linted: Linted) -> list[Diagnostic]:
-    return [*(finding.diagnostic for finding in linted.findings), *linted.undecided]
+    found = [finding.diagnostic for finding in linted.findings]
+    return [*found, *linted.undecided, *linted.notes]
 
 
 def _print(path: Path, linted: Linted, changed: bool) -> None:
@@ -145,6 +146,7 @@ def _print_json(results: list[tuple[Path, Linted, bool]]) -> None:
             for finding in linted.findings
         ],
         undecided=[diagnostic_json(item) for _, linted, _ in results for item in linted.undecided],
+        notes=[diagnostic_json(item) for _, linted, _ in results for item in linted.notes],
         grammars=[
             LintedJson(
                 grammar=str(path),

@@ -8,7 +8,7 @@ import re
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,11 @@ from pygls import uris
 
 from tcc.configuration import LINTS, config_for
 from tcc.library import check_for_use
-from tcc.library.linting import Linted, has_plans, lint_read
+from tcc.library.linting import Linted, has_core, lint_read
 from tcc.options import Config, ConfigError
 from tcc_compiler.editing.project import Project, read_project
 from tcc_compiler.editing.renaming import allowance
-from tcc_compiler.frontend import Frontend, read_grammar_text
+from tcc_compiler.frontend import Compiled as Frontend, read_grammar_text
 from tcc_compiler.language.diagnostics import Diagnostic, Report
 from tcc_compiler.language.source import (
     MAX_SOURCE_BYTES,
@@ -276,7 +276,6 @@ class Diagnosed:
 
     document: Document
     texts: Texts
-    options: Options
     linted: Linted | None
     told: Mapping[str, tuple[types.Diagnostic, ...]]
     uses: frozenset[Path]
@@ -307,7 +306,7 @@ def diagnose(document: Document, texts: Texts, stale: Callable[[], bool]) -> Dia
         )  # fmt: skip
         sources = dict(linted.sources)
         found = [(finding.diagnostic, finding.diagnostic.severity) for finding in linted.findings]
-        found += [(diagnostic, "undecided") for diagnostic in linted.undecided]
+        found += [(diagnostic, "undecided") for diagnostic in (*linted.undecided, *linted.notes)]
     converter = _Converter(document, texts, sources)
     for diagnostic, level in found:
         uri, made = converter.diagnostic(diagnostic, level)
@@ -315,7 +314,6 @@ def diagnose(document: Document, texts: Texts, stale: Callable[[], bool]) -> Dia
     return Diagnosed(
         document=document,
         texts=texts,
-        options=options,
         linted=linted,
         told={uri: tuple(made) for uri, made in told.items()},
         uses=frozenset(source.path for source in sources.values() if source.path is not None),
@@ -424,9 +422,8 @@ def ends(source: Source, span: Span) -> tuple[int, int]:
 
 # Code actions: safe fixes of lints, and comments that allow a lint.
 
-MOST = 4  # findings of one question that are compiled anew
+MOST = 4  # findings of one question whose fixes are read anew
 _ALL = -1
-_SECONDS = 3.0
 
 
 def code_actions(
@@ -492,7 +489,7 @@ def _fixes(
     for number, finding in [item for item in numbered if item[1].fix][:MOST]:
         text = _fixed(number, [finding], diagnosed)
         if text is not None:
-            title = f"Fix {finding.diagnostic.code}: the plans stay the same"
+            title = f"Fix {finding.diagnostic.code}: the meaning stays the same"
             edit = changed_part(document.text, text, places)
             yield _action(title, types.CodeActionKind.QuickFix, document, edit)
 
@@ -521,20 +518,19 @@ def _fix_all(
     text = _fixed(_ALL, found, diagnosed) if found else None
     if text is not None:
         edit = changed_part(document.text, text, places)
-        title = "Fix all lints that can be fixed: the plans stay the same"
+        title = "Fix all lints that can be fixed: the meaning stays the same"
         yield _action(title, "source.fixAll.tcc", document, edit)
 
 
 def _fixed(number: int, found: Sequence[LintFinding], diagnosed: Diagnosed) -> str | None:
-    """The text after some fixes, where it was compiled and has the same plans."""
+    """The text after some fixes, if it has the same core."""
     linted = diagnosed.linted
-    if linted is None or linted.text is None or linted.root_state is None:
+    if linted is None or linted.text is None:
         return None
     if number not in diagnosed.fixes:
         text = fixed_text(linted.text, found)
-        options = replace(diagnosed.options, timeout=_SECONDS)
         front = front_of(diagnosed.document, text, diagnosed.texts)
-        diagnosed.fixes[number] = text if has_plans(front, linted, options) else None
+        diagnosed.fixes[number] = text if has_core(front, linted) else None
     return diagnosed.fixes[number]
 
 

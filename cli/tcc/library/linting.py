@@ -20,12 +20,12 @@ from tcc.options import Config
 if TYPE_CHECKING:
     from tcc.outputs import SpanJson
     from tcc.outputs.grammars import FixJson, LintJson
-    from tcc_compiler.frontend import Frontend
+    from tcc_certs.policy.core import Core
+    from tcc_compiler.frontend import Compiled as Frontend
     from tcc_compiler.language.diagnostics import Diagnostic
     from tcc_compiler.language.source import Source, Span
     from tcc_compiler.lint.finding import LintFinding
     from tcc_compiler.options import Options
-    from tcc_compiler.pipeline import Compiled
     from tcc_runtime.artifact.load import Artifact
 
 _MOST_EDGES = 2_000_000  # of an artifact whose search is predicted
@@ -38,20 +38,22 @@ class Linted:
     Attributes:
         findings: by place, errors of the grammar included, without those that are allowed.
         undecided: what remained open because of a limit on states or time.
+        notes: questions of the grammar that this release does not answer.
         skipped: lints that do not apply to this grammar, each with the reason.
         sources: the texts that places refer to, by name.
         config: the ``tcc.toml`` that was used; None if there is none.
-        root_state: the digest of the plans, hex; None if there are none.
+        core: what the grammar means; None if it has errors.
         text: the grammar; None if it could not be read.
         artifact: the compiled grammar; None if it does not compile.
     """
 
     findings: tuple[LintFinding, ...]
     undecided: tuple[Diagnostic, ...] = ()
+    notes: tuple[Diagnostic, ...] = ()
     skipped: tuple[tuple[str, str], ...] = ()
     sources: Mapping[str, Source]
     config: Path | None = None
-    root_state: str | None = None
+    core: Core | None = None
     text: str | None = None
     artifact: Artifact | None = None
 
@@ -62,7 +64,7 @@ class Linted:
 
     @property
     def fixed(self) -> str | None:
-        """The text with every safe fix applied, with the same plans; None without a text."""
+        """The text with every safe fix applied, of the same core; None without a text."""
         from tcc_compiler.lint.finding import fixed_text
 
         return None if self.text is None else fixed_text(self.text, self.findings)
@@ -125,24 +127,18 @@ def lint_read(
     return _Linting(front, options, config, timer).linted(name)
 
 
-def keeps_plans(linted: Linted, path: Path, options: Options) -> bool:
-    """Whether the fixed text has the plans of the linted one, by their automata."""
+def keeps_core(linted: Linted, path: Path) -> bool:
+    """Whether the fixed text has the core of the linted one."""
     from tcc_compiler.frontend import read_grammar_text
 
-    if linted.fixed is None or linted.root_state is None:
+    if linted.fixed is None:
         return False
-    return has_plans(read_grammar_text(linted.fixed, str(path), path=path), linted, options)
+    return has_core(read_grammar_text(linted.fixed, str(path), path=path), linted)
 
 
-def has_plans(front: Frontend, linted: Linted, options: Options) -> bool:
-    """Whether a grammar that was read has the plans of a linted one, by their automata."""
-    from tcc_compiler.pipeline import compile_frontend
-    from tcc_compiler.resources import Timer
-
-    compiled = compile_frontend(front, options, Timer(options))
-    if compiled.artifact is None:
-        return False
-    return opened(compiled).manifest.root.hex() == linted.root_state
+def has_core(front: Frontend, linted: Linted) -> bool:
+    """Whether a grammar that was read has the core of a linted one."""
+    return front.core is not None and front.core == linted.core
 
 
 class _Linting:
@@ -156,66 +152,63 @@ class _Linting:
         self._made = LintFinding
         self.findings: list[LintFinding] = []
         self.undecided: list[Diagnostic] = []
+        self.notes: list[Diagnostic] = []
         self.skipped: list[tuple[str, str]] = []
         self.artifact: Artifact | None = None
 
     def linted(self, name: str) -> Linted:
         front = self._front
         root = next(iter(front.sources.values()), None)
-        state = None
-        if front.core is None or front.program is None:
+        if front.core is None:
             self._take(front.diagnostics)
         else:
-            state = self._lint(front)
+            self._lint(front)
         from tcc_compiler.lint.finding import in_order
 
         return Linted(
             findings=in_order([f for f in map(self._levelled(name), self.findings) if f]),
             undecided=tuple(self.undecided),
+            notes=tuple(self.notes),
             skipped=tuple(self.skipped),
             sources=front.sources,
             config=self._config.path,
-            root_state=state,
+            core=front.core,
             text=None if root is None else root.text,
             artifact=self.artifact,
         )
 
     def _take(self, diagnostics: Sequence[Diagnostic]) -> None:
-        """Errors and warnings; limits that were reached are no findings."""
+        """Take errors and warnings; notes and reached limits are no findings."""
         for diagnostic in diagnostics:
-            if diagnostic.severity == "error" and only_guards([diagnostic]):
+            if diagnostic.severity == "note":
+                self.notes.append(diagnostic)
+            elif diagnostic.severity == "error" and only_guards([diagnostic]):
                 self.undecided.append(diagnostic)
             else:
                 self.findings.append(self._made(diagnostic=diagnostic))
 
-    def _lint(self, front: Frontend) -> str | None:
+    def _lint(self, front: Frontend) -> None:
         from tcc_compiler.lint.allowances import Allowances
-        from tcc_compiler.lint.linter import lint_frontend
+        from tcc_compiler.lint.linter import lint_compiled
         from tcc_compiler.pipeline import compile_frontend
 
         compiled = compile_frontend(front, self._options, self._timer)
-        lints = lint_frontend(front, self._options, self._timer)
-        told = {finding.diagnostic.code for finding in lints.findings}
-        # The contradiction says what the compiler can only name the last part of.
-        self._take([d for d in compiled.diagnostics if d.code != "TCC402" or "TCC707" not in told])
+        self._take(compiled.diagnostics)
+        lints = lint_compiled(front, compiled.built)
         self.undecided += lints.undecided
         found = [*lints.findings]
-        artifact = self.artifact = None if compiled.artifact is None else opened(compiled)
+        self.artifact = None if compiled.artifact is None else opened(compiled)
         unknown = set(lints.undecided_codes) | {code for code, _ in self.skipped}
-        if artifact is not None:
-            found += self._search(artifact, compiled)
+        if self.artifact is not None:
+            found += self._search(self.artifact)
         else:
             unknown |= {"TCC713"}
-        head = 0 if front.program is None or front.program.grammar is None else (
-            front.program.grammar.region.start
-        )  # fmt: skip
-        allowed = Allowances(tuple(front.sources.values()), head, LINTS)
+        allowed = Allowances(tuple(front.sources.values()), lints.head, LINTS)
         self.findings += [item for item in found if not allowed.allows(item.diagnostic)]
         self.findings += allowed.findings(unknown)
-        return None if artifact is None else artifact.manifest.root.hex()
 
-    def _search(self, artifact: Artifact, compiled: Compiled) -> list[LintFinding]:
-        """TCC713, where a run with these options is predicted to be long."""
+    def _search(self, artifact: Artifact) -> list[LintFinding]:
+        """TCC713 if a run with these options is predicted to be long."""
         from tcc.library.running import prediction_text
         from tcc_compiler.language.diagnostics import Diagnostic
         from tcc_runtime.errors import SettingsError
@@ -238,14 +231,11 @@ class _Linting:
             return []
         if found.lower <= self._config.long_search:
             return []
-        program = self._front.program
-        region = None if program is None or program.grammar is None else program.grammar.region
-        source = next(iter(self._front.sources.values()))
         diagnostic = Diagnostic(
             code="TCC713",
             severity="warning",
             message=f"a search is predicted to take {prediction_text(found)} expansions",
-            span=None if region is None else source.span(region),
+            span=self._front.span,
             hint="a larger --beta or --tilt makes it shorter; `[lint] long-search` sets the bound",
         )
         return [self._made(diagnostic=diagnostic)]

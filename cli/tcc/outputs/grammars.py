@@ -130,8 +130,8 @@ class LintJson(outputs.DocumentPart, frozen=True, kw_only=True):
     """A lint or an error of a grammar."""
 
     code: outputs.CodeText
-    level: Annotated[str, outputs.one_of("error", "warning")]
-    severity: Annotated[str, outputs.one_of("error", "warning")]
+    level: Annotated[str, outputs.one_of("error", "warning", "note")]
+    severity: Annotated[str, outputs.one_of("error", "warning", "note")]
     message: str
     place: outputs.SpanJson | None
     related: list[RelatedJson]
@@ -162,6 +162,7 @@ class LintOutput(outputs.Output, frozen=True, kw_only=True):
     document: ClassVar[str] = "lint"
     findings: list[LintJson]
     undecided: list[LintJson]
+    notes: list[LintJson]
     grammars: list[LintedJson]
 
 

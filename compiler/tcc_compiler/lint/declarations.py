@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.meaning import policy_of
 from tcc_compiler.automata.answers import unanswered, unanswered_text
-from tcc_compiler.automata.letters import Letters, is_observed
+from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Table
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Span
@@ -89,7 +89,11 @@ def unanswered_calls(
     core: Core, letters: Letters, table: Table, declared: Declared
 ) -> Iterator[LintFinding]:
     """TCC712 for each tool with an answer after which no plan continues."""
-    open_tools = {at for at, tool in enumerate(core.tools) if is_observed(tool) and not tool.strict}
+    open_tools = {
+        at
+        for at, tool in enumerate(core.tools)
+        if not tool.strict and any(field.type is None for field in tool.answers)
+    }
     if not open_tools:
         return
     for item in unanswered(core, letters, table):

@@ -50,7 +50,7 @@ class Declared:
         for at, file in enumerate(files):
             for tree in file.statements:
                 if tree.kind == "tool":
-                    self.tools[name_of(tree.trees()[0])] = DeclaredTool(at, tree)
+                    self.tools[name_of(tree.trees()[0])] = DeclaredTool(source=at, tree=tree)
 
     def of_kind(self, kind: str) -> list[Tree]:
         """The statements of a kind in the grammar itself."""

@@ -8,7 +8,7 @@ in pairs, within a bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from tcc_certs.policy.core import Core
@@ -17,19 +17,16 @@ from tcc_certs.policy.nodes import Total
 from tcc_certs.policy.plans import CallSet, Empty, Expr, OneCall, Seq
 from tcc_certs.values.places import exact_number
 from tcc_compiler.language.diagnostics import Diagnostic, Note
-from tcc_compiler.language.source import Region, Span
+from tcc_compiler.language.source import Span
 from tcc_compiler.lint.finding import LintFinding
 from tcc_compiler.names.compile import Expectation
 from tcc_compiler.names.plans import Example
 
 _MOST_PAIRS = 200_000
-_SpanOf: TypeAlias = Callable[[Region], Span]
 _Steps: TypeAlias = "tuple[CallSet, ...]"
 
 
-def vacuous_examples(
-    core: Core, examples: Sequence[Example], span_of: _SpanOf
-) -> tuple[list[LintFinding], bool]:
+def vacuous_examples(core: Core, examples: Sequence[Example]) -> tuple[list[LintFinding], bool]:
     """TCC711 of `accept` and `reject`; and whether every pair was compared."""
     named = named_calls(core)
     found = []
@@ -40,14 +37,13 @@ def vacuous_examples(
         word = "accept" if example.accept else "reject"
         steps = _steps(example)
         stranger = next((calls for calls in steps or () if not _meet(calls, named)), None)
-        span = span_of(example.region)
         if key in first:
             message = f"the grammar has this `{word}` already"
-            found.append(_finding(message, span, span_of(first[key].region), "the first"))
+            found.append(_finding(message, example.span, first[key].span, "the first"))
         elif not example.accept and stranger is not None:
             text = core.calls[stranger[0][0]].text if stranger else "a call without values"
             message = f"this `reject` cannot fail: `plan` does not name `{text}`"
-            found.append(_finding(message, span))
+            found.append(_finding(message, example.span))
         else:
             first[key] = example
             if steps is not None:
@@ -57,7 +53,7 @@ def vacuous_examples(
         left -= len(group) ** 2 * (1 + len(group[0][1]))
         if left < 0:
             return found, False
-        found += _implied(group, span_of)
+        found += _implied(group)
     return found, True
 
 
@@ -109,15 +105,14 @@ def _within(inner: CallSet, outer: CallSet) -> bool:
     return True
 
 
-def _implied(group: Sequence[tuple[Example, _Steps]], span_of: _SpanOf) -> Iterator[LintFinding]:
+def _implied(group: Sequence[tuple[Example, _Steps]]) -> Iterator[LintFinding]:
     for example, steps in group:
         for other, others in group:
             narrow, wide = (others, steps) if example.accept else (steps, others)
             if other is not example and all(map(_within, narrow, wide)):
                 word = "accept" if example.accept else "reject"
                 message = f"this `{word}` cannot fail where another one holds"
-                span, related = span_of(example.region), span_of(other.region)
-                yield _finding(message, span, related, "it follows from this one")
+                yield _finding(message, example.span, other.span, "it follows from this one")
                 break
 
 

@@ -27,11 +27,13 @@ class Lints:
         undecided: the rules that a limit left undecided.
         undecided_codes: their codes, and the codes of the rules that need an automaton that the
             compilation did not make.
+        head: the character at which the `grammar` statement starts.
     """
 
     findings: tuple[LintFinding, ...]
     undecided: tuple[Diagnostic, ...]
     undecided_codes: frozenset[str]
+    head: int
 
 
 def lint_compiled(front: Frontend, built: Built | None) -> Lints:
@@ -44,7 +46,6 @@ def lint_compiled(front: Frontend, built: Built | None) -> Lints:
     if core is None:
         raise ValueError("only a grammar without errors has lints")
     declared = Declared(front.sources)
-    sources = declared.sources
     findings = [
         *unused.unused_rules(core, declared),
         *declarations.missing_costs(declared),
@@ -54,9 +55,7 @@ def lint_compiled(front: Frontend, built: Built | None) -> Lints:
     ]
     undecided: list[Diagnostic] = []
     codes = set[str]()
-    examples, complete = expectations.vacuous_examples(
-        core, front.examples, lambda region: sources[region.source].span(region)
-    )
+    examples, complete = expectations.vacuous_examples(core, front.examples)
     findings += examples
     if not complete:
         why = "there are too many `accept` and `reject` lines to compare"
@@ -73,7 +72,10 @@ def lint_compiled(front: Frontend, built: Built | None) -> Lints:
         else:
             findings += declarations.unanswered_calls(core, built.letters, built.table, declared)
     return Lints(
-        findings=tuple(findings), undecided=tuple(undecided), undecided_codes=frozenset(codes)
+        findings=tuple(findings),
+        undecided=tuple(undecided),
+        undecided_codes=frozenset(codes),
+        head=min([tree.start for tree in declared.of_kind("header")], default=0),
     )
 
 
