@@ -10,10 +10,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tcc_certs.core.enforced import Enforced, enforced, shortened
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.formats.artifact import GATE, NONDETERMINISTIC, RELAXED, ROUNDED, Manifest
+from tcc_certs.formats.artifact import GATE, NONDETERMINISTIC, RELAXED, ROUNDED
 from tcc_certs.kernel import CheckedArtifact, check
+from tcc_certs.policy.listing import (
+    ListedStatement,
+    listed_statements,
+    relaxed_texts,
+    shortened,
+    statement_rows,
+)
 
 if TYPE_CHECKING:
     from tcc_certs.corecheck.check import CoreReport
@@ -46,8 +52,7 @@ class CheckReport:
             Empty unless VALID.
         digest: the artifact digest, hex; empty unless VALID.
         lines: the verdict in plain words.
-        enforced: what the automaton holds, what is left to a run, and what to whoever makes the
-            calls; None unless every certificate holds.
+        statements: those of the core, with the place of each; None unless every certificate holds.
     """
 
     verdict: int
@@ -55,7 +60,7 @@ class CheckReport:
     findings: tuple[RuleFinding, ...] = ()
     checked: Mapping[str, int] = field(default_factory=dict)
     digest: str = ""
-    enforced: Enforced | None = None
+    statements: tuple[ListedStatement, ...] | None = None
 
     @property
     def summary(self) -> str:
@@ -86,10 +91,10 @@ def check_artifact(
         compared = _compare(checked) if core else None
     except Rejected as refusal:
         return _refused(refusal)
-    where = enforced(checked.core, checked.file.manifest.relaxed)
+    statements = listed_statements(checked.core, checked.file.manifest.relaxed)
     if exact and checked.file.manifest.critical:
-        return _not_exact(checked.file.manifest, where)
-    return _valid(checked, compared, where)
+        return _not_exact(checked, statements)
+    return _valid(checked, compared, statements)
 
 
 def _compare(checked: CheckedArtifact) -> CoreReport:
@@ -109,12 +114,18 @@ def _finding(of: Rejected) -> RuleFinding:
     return RuleFinding(code=of.code, path=of.path, expected=of.expected, found=of.found)
 
 
-def _not_exact(manifest: Manifest, where: Enforced) -> CheckReport:
-    relaxed, rounded = shortened(where.run), manifest.round_counts
+def _not_exact(checked: CheckedArtifact, statements: tuple[ListedStatement, ...]) -> CheckReport:
+    manifest = checked.file.manifest
+    texts = shortened(relaxed_texts(checked.core, manifest.relaxed))
+    rounded = manifest.round_counts
     reasons = {
         GATE: ("critical", "counts of plans and of a race", "bounds of plans alone"),
         NONDETERMINISTIC: ("critical", "one path a plan", "derivations are counted"),
-        RELAXED: (RELAXED, "every statement held by the automaton", f"left to the run: {relaxed}"),
+        RELAXED: (
+            RELAXED,
+            "every statement held by the automaton",
+            f"left to the run: {texts}",
+        ),
         ROUNDED: ("options.round_counts", "exact race counts", f"rounded up to {rounded} bits"),
     }
     findings = []
@@ -123,10 +134,14 @@ def _not_exact(manifest: Manifest, where: Enforced) -> CheckReport:
         findings.append(_finding(refusal))
     said = "; ".join([f"{item.path}: {item.found}" for item in findings])
     line = f"INVALID: its certificates hold, but it is not exact ({Code.NOT_EXACT}): {said}"
-    return CheckReport(verdict=INVALID, lines=(line,), findings=tuple(findings), enforced=where)
+    return CheckReport(
+        verdict=INVALID, lines=(line,), findings=tuple(findings), statements=statements
+    )
 
 
-def _valid(checked: CheckedArtifact, compared: CoreReport | None, where: Enforced) -> CheckReport:
+def _valid(
+    checked: CheckedArtifact, compared: CoreReport | None, statements: tuple[ListedStatement, ...]
+) -> CheckReport:
     manifest = checked.file.manifest
     # Two counts and two bounds a state: plans and race count, cost and residual to go; for a gate
     # plans alone.
@@ -142,13 +157,7 @@ def _valid(checked: CheckedArtifact, compared: CoreReport | None, where: Enforce
     lines = [f"VALID: {did} of {manifest.grammar} {manifest.version} hold"]
     if manifest.critical:
         lines.append(f"its counts are upper bounds: {', '.join(manifest.critical)}")
-    lines.append(f"enforced by the automaton: {shortened(where.automaton)}")
-    if where.run:
-        lines.append(
-            f"left to the run: {shortened(where.run)}; the automaton itself has plans that break it"
-        )
-    if where.gate:
-        lines.append(f"left to whoever makes the calls: {shortened(where.gate)}")
+    lines += [f"held by {holder}: {texts}" for holder, texts in statement_rows(statements)]
     if compared is None:
         lines.append("consistent; that it is the automaton of its core was not asked")
     else:
@@ -159,5 +168,5 @@ def _valid(checked: CheckedArtifact, compared: CoreReport | None, where: Enforce
         checked=counted,
         digest=checked.file.digest.hex(),
         lines=tuple(lines),
-        enforced=where,
+        statements=statements,
     )

@@ -167,36 +167,41 @@ TEXTS: Mapping[Code, str] = {
     "a record is added or removed, for all others it is replaced. Their "
     "epsilons do not add up.",
     Code.SESSION_HEADER: "The first record does not describe a session of this artifact, or "
-    "says that the ledger shows something that is no open parameter.",
+    "says that the ledger shows a field that is not open.",
     Code.SESSION_ID: "The identity of the session does not follow from its first record.",
-    Code.SESSION_MONITORS: "The monitors are not those of the grammar.",
+    Code.SESSION_STATEMENTS: "The statements of the first record are not those of the artifact.",
     Code.SESSION_KEY: "The key given with --key is not the one that the session commits to.",
-    Code.SESSION_SEQ: "The number of a call is not the next one, or an outcome belongs to "
-    "another call.",
+    Code.SESSION_SEQ: "The number of a call is not the next one, an outcome belongs to another "
+    "call, or a time is before an earlier one.",
     Code.SESSION_CALL: "The artifact has no call of this text.",
-    Code.SESSION_OPEN: "An open argument is missing or not declared, or is shown although the"
-    " first record does not say so.",
-    Code.SESSION_VALUE: "A shown value is not of its parameter's type, or is outside its limits.",
+    Code.SESSION_OPEN: "An entry of a field is missing or not declared, or an entry has a member "
+    "that the statements do not need and the first record does not show.",
+    Code.SESSION_VALUE: "A shown value is not of its field's type, is outside its limits, or "
+    "differs from the field that contains it.",
     Code.SESSION_DIGEST: "A digest is not that of the value shown with it, or two shown "
     "values have one digest, or one value has two.",
     Code.SESSION_STATES: "The states before a call are not those that the session may be in.",
     Code.SESSION_CALL_KEY: "The idempotency key of a call does not follow from the session's key.",
     Code.SESSION_REPEATED: "Two calls have one idempotency key or one reference.",
     Code.SESSION_OUTCOME: "An outcome has a field that outcomes of its kind do not have.",
-    Code.SESSION_OBSERVED: "The observed values are not those that the tool declares, or are "
-    "recorded although nothing was observed.",
-    Code.SESSION_REFUSAL: "A refusal names a tool that the grammar does not have, or a reason"
-    " that no refusal has.",
+    Code.SESSION_OBSERVED: "The recorded answers are not those that the tool declares.",
+    Code.SESSION_REFUSAL: "A refusal names a tool or a statement that the grammar does not have, "
+    "or a reason that no refusal has.",
     Code.SESSION_RESOLVE: "A later record resolves a call whose outcome is already known.",
     Code.SESSION_ACROSS: "The amount that a call records as drawn on limits across sessions "
     "is not what it draws, or falls below what earlier calls recorded.",
-    Code.SESSION_PLANS: "A call was made although, as far as is known, the plans may not have"
-    " it there.",
-    Code.SESSION_MONITOR: "A call was made that a statement over open parameters forbids.",
-    Code.SESSION_STATEMENT: "A call was made that a statement left to the run forbids.",
-    Code.SESSION_PLACES: "A call was made after which the session may be in more than 64 "
-    "configurations.",
-    Code.SESSION_FINISH: "The session ended although, as far as is known, no plan may end there.",
+    Code.SESSION_ASK: "A question names a statement that does not ask about this call, another "
+    "role, or another term.",
+    Code.SESSION_APPROVAL: "A verdict belongs to no open question, or comes after its term.",
+    Code.SESSION_APPROVALS: "A call lacks an approval that it needs, or names one that is used, "
+    "expired, denied or for another call.",
+    Code.SESSION_CONTINUES: "The file does not continue the previous file of the session.",
+    Code.SESSION_PLANS: "A call was made although no plan continues with it.",
+    Code.SESSION_STATEMENT: "A call was made that a statement refuses.",
+    Code.SESSION_POSITIONS: "A call was made after which the session may hold more than 64 "
+    "positions.",
+    Code.SESSION_FINISH: "The session ended although it may not finish: no plan ends there, or a "
+    "`finally` or an `owe` is not satisfied.",
     Code.SESSION_BUDGET: "The budget of the session is invalid: a weight, a margin or a delta"
     " is out of its range, the adapters are not those of the grammar's "
     "models, or there is a second budget.",
@@ -216,27 +221,36 @@ TEXTS: Mapping[Code, str] = {
     Code.SESSION_SETTLED: "The outcome of a call differs between the child's ledger and the "
     "parent's.",
     Code.UNKNOWN_TOOL: "The grammar has no tool of this name.",
-    Code.UNDECLARED_ARGUMENT: "The tool has no parameter of this name, or the parameter is "
-    "observed.",
+    Code.UNDECLARED_ARGUMENT: "The tool has no argument of this name.",
     Code.MISSING_ARGUMENT: "An argument that is not optional is missing.",
-    Code.UNLISTED_VALUE: "The value of a listed parameter is not one that the grammar lists.",
-    Code.OPEN_VALUE: "The value of an open parameter is of another type, too long or too short, "
+    Code.UNLISTED_VALUE: "The value of a listed argument is not one that the grammar lists.",
+    Code.OPEN_VALUE: "The value of an open argument is of another type, too long or too short, "
     "out of its range, or does not match its pattern; or a record in it has a member that is not "
     "declared.",
     Code.NO_VALUE: "Not every program reads this JSON value alike: it is NaN or infinite, half of "
-    "a surrogate pair, nested too deeply, or a number that is neither whole and of 64 bits nor "
-    "what its nearest double prints.",
+    "a surrogate pair, nested too deeply, or a number that is neither whole and from -2^63 to "
+    "2^64 - 1 nor what its nearest double prints.",
     Code.NOT_PLANNED: "No plan continues with this call here, or, if an outcome is unknown, "
     "not from every state that the session may be in.",
-    Code.MONITOR_FORBIDS: "A statement over open parameters forbids the call.",
-    Code.STATEMENT_FORBIDS: "A statement that the automaton leaves to the run forbids the call.",
-    Code.MAY_NOT_FINISH: "No plan ends here, or an unknown outcome leaves open whether one does.",
+    Code.STATEMENT_REFUSES: "A `require`, a `forbid` or a `limit` refuses the call. The refusal "
+    "shows the statement. A condition that depends on a value that is not known refuses, too.",
+    Code.TOTAL_EXCEEDED: "With this call a total would exceed its bound: `limit depth`, `price`, "
+    "`cost`, `latency` or `epsilon`.",
+    Code.MAY_NOT_FINISH: "The session may not finish: no plan ends here, or a `finally` or an "
+    "`owe` is not satisfied. An unknown outcome may be the reason.",
     Code.NO_MODEL: "No model that may make the call fits the remainder of the session's budget, or "
     "of its account.",
-    Code.MANY_EARLIER: "The statement considers the latest 64 calls of a key. None of them "
-    "forbids the call, but an older one may.",
-    Code.MANY_STATES: "So many outcomes are unknown that the session might be in more than 64"
-    " configurations. Resolve some of them first.",
+    Code.EVALUATION_CUT: "The statement looks at the latest calls, or at the first elements of a "
+    "list, up to a bound. They do not decide that the call is allowed.",
+    Code.OVERDUE: "An obligation of this statement is overdue: `after .. owe .. within`. Make the "
+    "call that is owed first.",
+    Code.DENIED: "A person denied this call. It stays refused until the question expires.",
+    Code.CLOCK_BEHIND: "The clock of the gate is more than 60 s behind the last record of the "
+    "ledger. Set the clock.",
+    Code.PENDING: "A person has to decide this call first: `ask`. Make the same call again after "
+    "the approval.",
+    Code.MANY_STATES: "So many outcomes are unknown that the session might hold more than 64"
+    " positions. Resolve some of them first.",
     Code.ENDED: "The session has ended.",
     Code.ALREADY_DONE: "The ledger already has a call with this identity, and no call is made"
     " twice.",

@@ -1,27 +1,34 @@
 """Results as JSON values (:func:`tcc.to_json`), and the contents of an artifact as text.
 
-``inspect`` and ``compile`` show the same fields.  Open parameters, observed ones, errors and
-monitors are shown only where the core declares some.  Modules of results are imported on use.
-Cost: linear in the tools; plans by depth are counted where that is cheap, or asked for.
+``inspect`` and ``compile`` show the same fields.  Open fields, listed answers, errors, attributes
+and `let`s are shown only if the core declares some.  Modules of results are imported on use.
+Cost: linear in the tools; plans by depth are counted if that is cheap, or if asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tcc import screen
-from tcc_certs.core.enforced import enforced, shortened
-from tcc_certs.core.model import Core, Tool
-from tcc_certs.core.type_texts import place_text, type_text
-from tcc_certs.formats.codec import format_decimal, written
-from tcc_certs.values.declared import OpenParameter
+from tcc_certs.formats.codec import format_decimal
+from tcc_certs.policy.core import Core, Given, Learned, Tool
+from tcc_certs.policy.listing import (
+    ListedStatement,
+    enforced_json,
+    listed_statements,
+    relaxed_texts,
+    shortened,
+    statement_rows,
+    statements_json,
+)
+from tcc_certs.policy.nodes import definition_text
+from tcc_certs.policy.type_texts import field_text, name_text
 from tcc_runtime.artifact.load import Artifact, CompilerDiagnostic
 from tcc_runtime.artifact.plans import cheapest_plan, plans_by_depth
 
 if TYPE_CHECKING:
     from tcc.library.plan_questions import Why
-    from tcc_certs.core.policies import Let, LookUp
     from tcc_certs.replay import Validation
     from tcc_certs.report import CheckReport
     from tcc_certs.session import SessionValidation
@@ -86,12 +93,27 @@ def to_json(result: Result) -> dict[str, Any]:
 _CHEAP = 5_000_000
 
 
+def statements_of(artifact: Artifact) -> tuple[ListedStatement, ...]:
+    """Return the statements of an artifact's core."""
+    return listed_statements(artifact.core, artifact.manifest.relaxed)
+
+
+def lines_of(artifact: Artifact) -> list[int | None]:
+    """Return the line of each statement; no lines for an artifact from a file."""
+    compiled = artifact.kept.get("written")
+    places: Mapping[Any, Any] = getattr(compiled, "places", {})
+    if not places:
+        return []
+    spans = [places.get(number) for number in range(len(artifact.core.statements))]
+    return [None if span is None else span.line for span in spans]
+
+
 def describe(artifact: Artifact, *, by_depth: bool = False) -> dict[str, Any]:
-    """The JSON fields; `plans_by_depth` where it is cheap, or where `by_depth` asks for it."""
+    """The JSON fields; `plans_by_depth` if it is cheap, or if `by_depth` asks for it."""
     manifest, root = artifact.manifest, artifact.root
     depth = artifact.rank(root)
     cheapest = cheapest_plan(artifact)
-    where = enforced(artifact.core, artifact.relaxed)
+    statements = statements_of(artifact)
     fields: dict[str, Any] = {
         "grammar": manifest.grammar,
         "version": manifest.version,
@@ -110,12 +132,9 @@ def describe(artifact: Artifact, *, by_depth: bool = False) -> dict[str, Any]:
         "beta": format_decimal(*manifest.beta),
         "nondeterministic": manifest.nondeterministic,
         "round_counts": manifest.round_counts,
-        "relaxed": list(where.run),
-        "enforced": {
-            "automaton": list(where.automaton),
-            "gate": list(where.gate),
-            "run": list(where.run),
-        },
+        "relaxed": list(relaxed_texts(artifact.core, manifest.relaxed)),
+        "enforced": enforced_json(statements),
+        "statements": statements_json(statements, lines_of(artifact)),
         **declared(artifact.core),
     }
     if artifact.diagnostics:
@@ -127,12 +146,8 @@ def describe(artifact: Artifact, *, by_depth: bool = False) -> dict[str, Any]:
 
 def bounds_plans(artifact: Artifact) -> bool:
     """Whether the artifact's numbers of plans are bounds from above."""
-    return artifact.nondeterministic or artifact.relaxed is not None or artifact.manifest.gate
-
-
-def left_to_run(artifact: Artifact) -> list[str]:
-    """The statements that no count or bound of the artifact knows of."""
-    return list(enforced(artifact.core, artifact.relaxed).run)
+    manifest = artifact.manifest
+    return manifest.nondeterministic or bool(manifest.relaxed) or manifest.gate
 
 
 def diagnostic_fields(said: CompilerDiagnostic) -> dict[str, Any]:
@@ -162,19 +177,15 @@ def print_description(artifact: Artifact, fields: dict[str, Any]) -> None:
         least = f"at least {fields['min_cost']}"
     else:
         least = f"{fields['min_cost']}: {' '.join(cheapest) or '(the empty plan)'}"
-    gate = fields["enforced"]["gate"]
     rows: list[tuple[str, object]] = [
         ("grammar", f"{fields['grammar']} {fields['version']}"),
         ("plans", f"at most {plans}" if bounds_plans(artifact) else plans),
         ("counts", _counts(fields)),
         ("states", f"{screen.big(fields['states'])}, {screen.big(fields['edges'])} edges"),
-        ("enforced", f"by the automaton: {shortened(tuple(fields['enforced']['automaton']))}"),
-        *(
-            [("", f"by a run alone: {shortened(tuple(fields['relaxed']))}")]
-            if fields["relaxed"]
-            else []
-        ),
-        *([("", f"where calls are made: {shortened(tuple(gate))}")] if gate else []),
+        *[
+            ("" if at else "held", f"by {holder}: {texts}")
+            for at, (holder, texts) in enumerate(statement_rows(statements_of(artifact)))
+        ],
         *declared_rows(fields),
         ("calls", f"{fields['calls']}, at most {fields['max_depth']} in a plan"),
         ("cheapest", least),
@@ -192,71 +203,49 @@ def print_description(artifact: Artifact, fields: dict[str, Any]) -> None:
 
 
 def declared(core: Core) -> dict[str, Any]:
-    """The JSON fields ``tools``, ``monitors``, ``given`` and such, where they say something."""
+    """The JSON fields ``tools``, ``given``, ``lets`` and ``passed``, if the core declares some."""
     tools = [fields for fields in map(_tool, core.tools) if len(fields) > 1]
-    monitors = [monitor.text for monitor in core.monitors]
-    given = [_open_text(one) for one in core.given]
-    named: list[Let | LookUp] = [*core.lets, *core.looks]
-    lets = sorted([_let_text(one, core.tools) for one in named])
+    given = [_given_text(one) for one in core.given]
+    lets = [definition_text(one) for one in core.lets]
     passed = list(core.passed)
-    fields = {
-        "tools": tools, "monitors": monitors, "given": given, "lets": lets, "passed": passed,
-    }  # fmt: skip
+    fields = {"tools": tools, "given": given, "lets": lets, "passed": passed}
     return {name: found for name, found in fields.items() if found}
 
 
 def declared_rows(fields: Mapping[str, Any]) -> list[tuple[str, object]]:
-    """The same as rows for people, without what a gate holds to: that has a row of its own."""
+    """The same as rows for people."""
     tools = fields.get("tools", ())
     observed = [_observed_text(tool) for tool in tools if "observed" in tool]
-    failing = [f"mean failed of {written(tool['name'])}" for tool in tools if "errors" in tool]
-    learned = [text.removeprefix("let ") for text in fields.get("lets", ())]
+    failing = [f"mean failed of {name_text(tool['name'])}" for tool in tools if "errors" in tool]
     rows = [
-        ("given", fields.get("given", ())), ("learned", learned), ("observed", observed),
-        ("errors", failing), ("passed", fields.get("passed", ())),
+        ("given", fields.get("given", ())), ("lets", fields.get("lets", ())),
+        ("observed", observed), ("errors", failing), ("passed", fields.get("passed", ())),
     ]  # fmt: skip
     return [(name, shortened(tuple(texts))) for name, texts in rows if texts]
 
 
-def _let_text(one: Let | LookUp, tools: Sequence[Tool]) -> str:
-    from tcc_certs.core import policies  # here: most cores have none of it to load
-    from tcc_certs.core.wording import Wording
-
-    names = [tool.name for tool in tools]
-    if isinstance(one, policies.LookUp) and one.calls is not None:
-        return f"let {one.name}({_names(one.keys)}) = {Wording(names).set_of(one.calls)}"
-    sources = one.rows if isinstance(one, policies.LookUp) else one.of
-    of = [f"{written(names[tool])}.{written(field)}" for tool, field in sources]
-    if isinstance(one, policies.LookUp):
-        return f"let {one.name}({_names(one.keys)}) = {' | '.join(of)}"
-    return f"let {one.name} = {' or '.join(of)}"
-
-
-def _names(names: Sequence[str]) -> str:
-    return ", ".join(map(written, names))
+def _given_text(one: Given) -> str:
+    if not isinstance(one, Learned):
+        return field_text(one)
+    sources = [f"{name_text(tool)}.{name_text(field)}" for tool, field in one.sources]
+    return f"{name_text(one.name)} from {' | '.join(sources)}"
 
 
 def _observed_text(tool: Mapping[str, Any]) -> str:
     strict = ", strict" if "strict" in tool else ""
-    return f"{written(tool['name'])}({', '.join(tool['observed'])}){strict}"
+    return f"{name_text(tool['name'])}({', '.join(tool['observed'])}){strict}"
 
 
 def _tool(tool: Tool) -> dict[str, Any]:
-    observed = [f"{written(p.name)}: {' | '.join(p.values)}" for p in tool.parameters if p.observed]
     fields: dict[str, Any] = {"name": tool.name}
-    if tool.opened:
-        fields["open"] = [_open_text(parameter) for parameter in tool.opened]
-    if observed:
-        fields["observed"] = observed
+    parts = {
+        "open": [field_text(one) for one in tool.arguments if one.type is not None],
+        "observed": [field_text(one) for one in tool.answers if one.type is None],
+        "answers": [field_text(one) for one in tool.answers if one.type is not None],
+    }
+    fields |= {name: texts for name, texts in parts.items() if texts}
     if tool.strict:
         fields["strict"] = True
     if tool.errors_failed:
         fields["errors"] = "failed"
     return fields
-
-
-def _open_text(parameter: OpenParameter) -> str:
-    optional = "?" if parameter.optional else ""
-    null = " or null" * parameter.null
-    place = place_text(parameter.name, parameter.at)
-    return f"{written(parameter.name)}{optional}: {type_text(parameter.type)}{null}{place}"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from tcc_compiler.frontend import Frontend
+    from tcc_compiler.frontend import Compiled as Frontend
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
 

@@ -343,15 +343,19 @@ def adapters_in(registry: Path) -> tuple[Adapter, ...]:
 def given_in(told: Sequence[str], artifact: Artifact) -> dict[str, Any] | None:
     """Values that a session is given, from `NAME=VALUE` each; None if there are none.
 
-    A text, a time or a date is written as it is, any other value as JSON; the gate decides what the
-    grammar asks for.
+    A text, a listed value, a time or a date is written as it is, any other value as JSON; the gate
+    decides what the grammar asks for.
     """
     if not told:
         return None
-    from tcc_certs.values.fields import DateType, TimeType  # here: no compile needs them
+    from tcc_certs.values.fields import DateType, Field, TimeType  # here: no compile needs them
 
     written = (DateType, TextType, TimeType)
-    plain = {one.name for one in artifact.core.given if isinstance(one.type, written)}
+    plain = {
+        one.name
+        for one in artifact.core.given
+        if isinstance(one, Field) and (one.type is None or isinstance(one.type, written))
+    }
     found: dict[str, Any] = {}
     for pair in told:
         name, equals, value = pair.partition("=")

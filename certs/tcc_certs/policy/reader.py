@@ -1062,6 +1062,11 @@ def core_json(core: Core) -> dict[str, Json]:
     }
 
 
+def core_bytes(core: Core) -> bytes:
+    """Return the canonical bytes of a core, as an artifact has them."""
+    return codec.encode(core_json(core))
+
+
 def _present(**members: Json | None) -> _Object:
     """The members that say something: neither None, nor false, nor an empty list."""
     return {

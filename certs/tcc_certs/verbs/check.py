@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tcc_certs.formats.codec import Json
+from tcc_certs.policy.listing import enforced_json, statements_json
 from tcc_certs.report import VERDICTS, CheckReport, check_artifact
 from tcc_certs.verbs.answer import VerbResult, regular
 
@@ -42,7 +43,6 @@ def run(options: Namespace) -> VerbResult:
 
 def document(report: CheckReport) -> dict[str, Json]:
     """A report as the JSON document ``tcc.check`` 1.0."""
-    enforced = {} if report.enforced is None else asdict(report.enforced)
     return {
         "format": f"tcc.{VERB}",
         "format_version": "1.0",
@@ -50,5 +50,6 @@ def document(report: CheckReport) -> dict[str, Json]:
         "findings": [{**asdict(one), "code": one.code.value} for one in report.findings],
         "checked": report.checked,
         "digest": report.digest,
-        "enforced": {name: list(texts) for name, texts in enforced.items()},
+        "enforced": {} if report.statements is None else enforced_json(report.statements),
+        "statements": statements_json(report.statements or ()),
     }

@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from tcc import screen
-from tcc.describe import bounds_plans, left_to_run
+from tcc.describe import bounds_plans
 from tcc.opening import open_artifact, options_of
 from tcc.options import artifact_argument, compile_options, json_option
+from tcc_certs.policy.listing import relaxed_texts
 from tcc_runtime.artifact.plans import plans_by_depth
 
 
@@ -34,7 +35,7 @@ def command(artifact: Path, by_depth: bool, as_json: bool, **given: Any) -> None
         output = CountOutput(
             plans=plans,
             counts=opened.manifest.counts,
-            left_to_run=left_to_run(opened),
+            left_to_run=list(relaxed_texts(opened.core, opened.manifest.relaxed)),
             plans_by_depth=optional(depths),
         )
         screen.print_output(output)

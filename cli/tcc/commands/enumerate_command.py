@@ -9,10 +9,11 @@ from typing import Any
 import click
 
 from tcc import screen
-from tcc.describe import bounds_plans, left_to_run
+from tcc.describe import bounds_plans
 from tcc.opening import open_artifact, options_of
 from tcc.options import artifact_argument, compile_options, json_option
 from tcc.screen import DECLINED
+from tcc_certs.policy.listing import relaxed_texts
 from tcc_runtime.artifact.plans import enumerate_plans
 
 _DEFAULT = 1000
@@ -57,7 +58,7 @@ def command(
             plans=plans,
             counts=opened.manifest.counts,
             total=screen.decimal(total),
-            left_to_run=left_to_run(opened),
+            left_to_run=list(relaxed_texts(opened.core, opened.manifest.relaxed)),
             complete=not more,
         )
         screen.print_output(output)

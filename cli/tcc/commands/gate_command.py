@@ -21,6 +21,7 @@ from tcc.opening import CLAIM, account_in, given_in, open_artifact, refuse
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc.serving import bound_tools, one_server, serve_http, several_servers, shared_servers
 from tcc_certs.errors import Rejected
+from tcc_certs.policy.nodes import Limit, Total
 from tcc_runtime.account.windows import across_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import LedgerError, ResumeError, ServerDrift, ServerError, SettingsError
@@ -552,9 +553,9 @@ def _kind_of(
 
 
 def _bounds(artifact: Artifact) -> bool:
-    """Whether the grammar has a statement about a session as a whole."""
-    core = artifact.core
-    return bool(core.limits or core.monitors or core.forbids)
+    """Whether the grammar bounds what one session may do: another session starts anew."""
+    bounds = [one for one in artifact.core.statements if isinstance(one, Limit | Total)]
+    return any(isinstance(one, Total) or one.scope != "across" for one in bounds)
 
 
 def _guarded(open_gate: Callable[[], Gate | None], how: Guarded) -> int:

@@ -19,6 +19,7 @@ from tcc.opening import refusing, require_artifact, writing
 from tcc.options import chosen, format_option, input_option, json_option, lock_option
 from tcc.screen import FINDINGS
 from tcc_certs.errors import clip, is_plain
+from tcc_certs.policy.reader import core_bytes
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.ledger.outputs import write_whole
 from tcc_runtime.mcp.wire import MalformedMessage, read_json
@@ -114,7 +115,7 @@ def _core_of(source: Path) -> bytes:
         first = next((one for one in front.diagnostics if one.severity == "error"), None)
         said = "" if first is None else f": {first.code}: {clip(first.message)}"
         raise SourceError(f"it has errors{said}")
-    return front.core
+    return core_bytes(front.core)
 
 
 def _digest(core: bytes) -> str:

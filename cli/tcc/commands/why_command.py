@@ -14,7 +14,7 @@ from tcc.library.proving import MISSING
 from tcc.opening import open_artifact, options_of, refusing
 from tcc.options import artifact_argument, compile_options, json_option
 from tcc.screen import CLEAN, DECLINED, FINDINGS
-from tcc_certs.core.enforced import shortened
+from tcc_certs.policy.listing import shortened
 from tcc_runtime.artifact.root import CallTextError
 
 if TYPE_CHECKING:

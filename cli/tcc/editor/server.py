@@ -45,7 +45,7 @@ from tcc.editor.checks import CheckedDocument, Checks
 from tcc_compiler.editing.completion import Completion, completion
 from tcc_compiler.editing.project import Occurrence
 from tcc_compiler.editing.renaming import NotRenamed
-from tcc_compiler.format.text import format_text
+from tcc_compiler.layout.format import format_text
 from tcc_compiler.language.syntax.parse import KnownBlocks
 from tcc_runtime.errors import WorkerLost
 

@@ -18,6 +18,7 @@ from tcc.files import GRAMMAR_ENDINGS
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.formats.container import write_container
+from tcc_certs.policy.reader import core_bytes
 from tcc_runtime.artifact.load import Artifact as RuntimeArtifact, load_as, mapped
 from tcc_runtime.ledger.outputs import write_whole
 from tcc_runtime.settings.table import Option
@@ -181,7 +182,7 @@ def format_text(text: str, *, name: str = "<text>") -> str:
     Raises:
         CompileError: the text has syntax errors; it carries the diagnostics.
     """
-    from tcc_compiler.format.text import format_text as formatted
+    from tcc_compiler.layout.format import format_text as formatted
 
     made = formatted(text, name)
     if made.text is None:
@@ -375,7 +376,7 @@ def _core_in(source: str | Path | None) -> bytes | None:
     front = read_given(source if isinstance(source, Path) else Path(source))
     if front.core is None:
         raise CompileError(front.diagnostics)
-    return front.core
+    return core_bytes(front.core)
 
 
 def artifact_bytes(source: RuntimeArtifact | str | Path | bytes) -> bytes:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from tcc.library import Given, artifact_of
 from tcc.library.proving import MISSING
 from tcc_certs.formats.codec import format_decimal
+from tcc_certs.policy.nodes import statement_text
 from tcc_compiler.language.diagnostics import Diagnostic, Note
 from tcc_runtime.analysis.blame import Blame, blame
 from tcc_runtime.analysis.draws import UNIFORM, draws
@@ -39,8 +40,8 @@ from typing import TYPE_CHECKING, Any, Final
 from tcc import screen
 from tcc.findings import Place, ReportedFinding, command
 from tcc.screen import CLEAN, DECLINED, FINDINGS
-from tcc_certs.core.enforced import shortened
 from tcc_certs.errors import clip
+from tcc_certs.policy.listing import shortened
 from tcc_runtime.analysis.comparison import CallChange, Comparison, compare
 from tcc_runtime.analysis.difference import OneSided
 from tcc_runtime.analysis.gate_changes import Change
@@ -91,8 +92,8 @@ def diff_output(found: Comparison, breaking: bool) -> documents.DiffOutput:
             removed=list(calls.removed),
             amounts=[amounts.call for amounts in calls.amounts],
         ),
-        monitors=_changes(found.monitors),
-        open=_changes(found.opened),
+        statements=_changes(found.statements),
+        fields=_changes(found.fields),
         members=[
             documents.MemberChangeJson(of=c.of, name=c.name, old=c.old, new=c.new, sense=c.sense)
             for c in found.members
@@ -136,8 +137,7 @@ def change_text(change: Change) -> str:
     """What was added or removed, or how it changed, in one line."""
     parts = [text for text in (change.old, change.new) if text is not None]
     said = " became ".join(parts)
-    alone = change.of == "monitor" or (change.of == "statement" and len(parts) == 1)
-    return said if alone else f"{change.name}: {said}"
+    return said if change.of == "statement" else f"{change.name}: {said}"
 
 
 def _amounts(found: CallChange) -> documents.CallAmountsJson:
@@ -172,7 +172,7 @@ _SAID_BESIDE = {
     "other": "what else changed lets the same through",
 }
 # How a change of a member is named; others by the member's own name.
-_KINDS = {"open": "parameter", "observed": "parameter", "values": "values of"}
+_KINDS = {"open": "field", "values": "values of"}
 
 
 def headline(found: Comparison) -> str:
@@ -206,10 +206,8 @@ def rows(found: Comparison) -> Iterator[tuple[str, str]]:
             if texts:
                 yield name, shortened(texts)
     yield "sessions", f"not compared: {MISSING}"
-    for change in (*found.monitors, *found.opened, *found.members):
+    for change in (*found.statements, *found.fields, *found.members):
         what = "added" if change.old is None else "removed" if change.new is None else "changed"
-        if change.of == "statement":
-            what = {"added": "new", "removed": "gone"}[what]
         kind = _KINDS.get(change.of, change.of)
         yield f"{kind} {what}", f"{clip(change_text(change), _WIDEST)} ({change.sense})"
 
@@ -295,12 +293,20 @@ def written_of(artifact: Artifact) -> Mapping[str, Written]:
 
 
 def written_in(compiled: Compiled) -> Mapping[str, Written]:
-    """The statements of a grammar that was compiled as they were written, by place."""
-    return {
-        name: Written(text=compiled.sources[span.file].statement(span), place=_place(span))
-        for name, span in compiled.places.items()
-        if span.file in compiled.sources
-    }
+    """The restrictions of a grammar that was compiled, by name, with their places.
+
+    A statement has its canonical text: a clause of a block is no statement as it is written.
+    """
+    core, found = compiled.core, {}
+    for name, span in compiled.places.items():
+        if isinstance(name, int):
+            if core is not None:
+                text = statement_text(core.statements[name])
+                found[f"statement {name}"] = Written(text=text, place=_place(span))
+        elif span.file in compiled.sources:
+            text = compiled.sources[span.file].statement(span)
+            found[name] = Written(text=text, place=_place(span))
+    return found
 
 
 def _place(span: Span) -> StatementPlace:
@@ -313,12 +319,15 @@ def statement_json(statement: WrittenStatement) -> StatementJson:
 
     at = statement.place
     place = None if at is None else PlaceJson(file=at.file, line=at.line, column=at.column)
-    return StatementJson(kind=statement.kind, text=statement.text, place=place)
+    kind = "plan" if statement.kind in ("signature", "strict") else statement.kind
+    return StatementJson(kind=kind, text=statement.text, because=statement.because, place=place)
 
 
 def statement_line(statement: WrittenStatement) -> str:
-    """The same for people, in one line."""
+    """The same for people, in one line: the reason that its author gives comes first."""
     text = " ".join(statement.text.split())
+    if statement.because is not None:
+        text = f"{statement.because} {text}"
     if statement.place is None:
         return text
     place = statement.place

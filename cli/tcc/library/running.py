@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from tcc import files, screen
 from tcc.library import Given, artifact_of, require_known
-from tcc_certs.core.enforced import enforced, shortened
 from tcc_certs.formats.codec import format_decimal
+from tcc_certs.policy.listing import relaxed_texts, shortened
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.outcome import Progress, Run
 from tcc_runtime.settings import predict as predicting
@@ -279,7 +279,7 @@ def warn_of_relaxed(artifact: Artifact, settings: Settings, asked: bool | None) 
 
 
 def _left(artifact: Artifact) -> str:
-    run = enforced(artifact.core, artifact.relaxed).run
+    run = relaxed_texts(artifact.core, artifact.manifest.relaxed)
     if run:
         return f"the automaton leaves to this run: {shortened(run)}"
     return "the automaton has several paths for one plan"

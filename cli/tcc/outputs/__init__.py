@@ -10,7 +10,7 @@ Numbers that may exceed 2^53, or are not integers, are decimal strings.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 from msgspec.json import Encoder, format as laid_out
@@ -168,6 +168,7 @@ class StatementJson(DocumentPart, frozen=True, kw_only=True):
     shared: ClassVar[str | None] = "statement"
     kind: str
     text: str
+    because: str | None
     place: PlaceJson | None
 
 
@@ -177,6 +178,18 @@ class PlanJson(DocumentPart, frozen=True, kw_only=True):
     shared: ClassVar[str | None] = "plan"
     calls: list[str]
     cost: Decimal
+
+
+class ListedStatementJson(DocumentPart, frozen=True, kw_only=True):
+    """A statement of a core, and what holds it in plans."""
+
+    shared: ClassVar[str | None] = "listed_statement"
+    text: str
+    because: str | None
+    place: Annotated[str, one_of("automaton", "gate", "both")]
+    holds: str | UnsetType = UNSET
+    line: Placed | None
+    relaxed: Literal[True] | UnsetType = UNSET
 
 
 class EnforcedJson(DocumentPart, frozen=True, kw_only=True):

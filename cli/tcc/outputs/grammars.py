@@ -13,11 +13,12 @@ from tcc import outputs
 
 
 class DeclaredToolJson(outputs.DocumentPart, frozen=True, kw_only=True):
-    """A tool with open or observed parameters, or with rules for its errors."""
+    """A tool with open fields, listed answers, or a rule for its errors."""
 
     name: str
     open: list[str] | UnsetType = UNSET
     observed: list[str] | UnsetType = UNSET
+    answers: list[str] | UnsetType = UNSET
     strict: Literal[True] | UnsetType = UNSET
     errors: Annotated[str, outputs.one_of("failed")] | UnsetType = UNSET
 
@@ -44,8 +45,8 @@ class _DescribedOutput(outputs.Output, frozen=True, kw_only=True):
     round_counts: outputs.Whole | None
     relaxed: list[str]
     enforced: outputs.EnforcedJson
+    statements: list[outputs.ListedStatementJson]
     tools: list[DeclaredToolJson] | UnsetType = UNSET
-    monitors: list[str] | UnsetType = UNSET
     given: list[str] | UnsetType = UNSET
     lets: list[str] | UnsetType = UNSET
     passed: list[str] | UnsetType = UNSET

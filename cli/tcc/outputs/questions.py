@@ -71,7 +71,7 @@ class BothReasonsJson(outputs.DocumentPart, frozen=True, kw_only=True):
 
 
 class ChangedJson(outputs.DocumentPart, frozen=True, kw_only=True):
-    """A monitor or a parameter that is on both sides, but different."""
+    """A statement or a field that is on both sides, but different."""
 
     name: str
     old: str
@@ -80,7 +80,7 @@ class ChangedJson(outputs.DocumentPart, frozen=True, kw_only=True):
 
 
 class ChangesJson(outputs.DocumentPart, frozen=True, kw_only=True):
-    """Changes of monitors, or of open parameters."""
+    """Changes of statements, or of fields."""
 
     added: list[str]
     removed: list[str]
@@ -144,8 +144,8 @@ class DiffOutput(outputs.Output, frozen=True, kw_only=True):
     witnesses: BothWitnessesJson
     because: BothReasonsJson
     calls: CallChangesJson | None
-    monitors: ChangesJson
-    open: ChangesJson
+    statements: ChangesJson
+    fields: ChangesJson
     members: list[MemberChangeJson]
     amounts: list[CallAmountsJson] | UnsetType = UNSET
     reason: str | UnsetType = UNSET

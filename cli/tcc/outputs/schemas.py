@@ -57,7 +57,6 @@ DOCUMENTS: Final[Mapping[str, Sequence[type[outputs.Output]]]] = {
     "check": (
         verdicts.CheckOutput,
         verdicts.CheckedFolderOutput,
-        verdicts.CheckedProofOutput,
         outputs.RefusedOutput,
     ),
     "validate": (verdicts.RunValidationOutput, verdicts.SessionValidationOutput),

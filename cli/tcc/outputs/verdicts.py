@@ -28,27 +28,7 @@ class CheckOutput(outputs.Output, frozen=True, kw_only=True):
     checked: dict[str, outputs.Whole]
     digest: Annotated[str, Meta(pattern="^([0-9a-f]{64})?$")]
     enforced: Annotated[Any, outputs.like(outputs.EnforcedJson, NothingJson)]
-
-
-class CheckedQuestionJson(outputs.DocumentPart, frozen=True, kw_only=True):
-    """The question of a proof, as far as it could be read."""
-
-    kind: (
-        Annotated[str, outputs.one_of("statement", "reachable", "implies", "finishable")]
-        | UnsetType
-    ) = UNSET
-    text: str | UnsetType = UNSET
-
-
-class CheckedProofOutput(outputs.Output, frozen=True, kw_only=True):
-    """The verdict on the proof of an exact question."""
-
-    document: ClassVar[str] = "check"
-    verdict: Judged
-    question: CheckedQuestionJson
-    proof: Annotated[str, outputs.one_of("proved", "refuted", "")]
-    findings: list[outputs.RuleFindingJson]
-    checked: dict[str, outputs.Whole]
+    statements: list[outputs.ListedStatementJson]
 
 
 class CheckedArtifactJson(outputs.DocumentPart, frozen=True, kw_only=True):
@@ -64,6 +44,7 @@ class CheckedArtifactJson(outputs.DocumentPart, frozen=True, kw_only=True):
     checked: dict[str, outputs.Whole]
     digest: Annotated[str, Meta(pattern="^([0-9a-f]{64})?$")]
     enforced: Annotated[Any, outputs.like(outputs.EnforcedJson, NothingJson)]
+    statements: list[outputs.ListedStatementJson]
 
 
 class CheckedFolderOutput(outputs.Output, frozen=True, kw_only=True):

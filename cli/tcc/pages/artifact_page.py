@@ -8,9 +8,9 @@ Cost: that of these questions, and of a picture of at most `_STATES` states.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from tcc import screen
 from tcc.describe import bounds_plans, describe
@@ -38,213 +38,73 @@ from tcc.pages import (
 from tcc.pages.near_misses import near_miss_section, near_misses
 from tcc.pictures import picture_of
 from tcc.pictures.svg import svg_text
-from tcc_certs.core import model
-from tcc_certs.core.type_texts import type_text
 from tcc_certs.errors import Rejected, clip
-from tcc_certs.formats.artifact import Relaxed
-from tcc_certs.formats.codec import format_decimal, written
-from tcc_runtime.analysis.statements import StatementTexts
+from tcc_certs.formats.codec import format_decimal
+from tcc_certs.policy.core import Core, Tool
+from tcc_certs.policy.listing import ListedStatement, listed_statements
+from tcc_certs.policy.plans import Call
+from tcc_certs.policy.type_texts import name_text, place_text, type_text
+from tcc_certs.values.fields import Field
+from tcc_runtime.analysis.statements import PlanTexts
 from tcc_runtime.artifact.load import Artifact
 
-Where = Literal["automaton", "run", "gate"]
 MOST_STATEMENTS: Final = 200
-_WORDS: dict[Where, tuple[str, Mood]] = {
+_HELD: Mapping[str, tuple[str, Mood]] = {
     "automaton": ("automaton", "good"),
-    "run": ("run", "doubtful"),
+    "both": ("automaton and gate", "doubtful"),
     "gate": ("gate", "doubtful"),
 }
+_LEFT: tuple[str, Mood] = ("run", "doubtful")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """A statement, in words."""
-
-    sentence: Html
-    text: str
-    where: Where
-
-
-def statements_section(core: model.Core, relaxed: Relaxed | None) -> Section:
-    """All statements as sentences."""
-    said = list(_all(core, Relaxed() if relaxed is None else relaxed))
-    rows = [
-        (one.sentence, code(one.text), badge(*_WORDS[one.where])) for one in said[:MOST_STATEMENTS]
-    ]
-    body = table(("what holds", "as it is written", "enforced by"), rows, label="Statements")
+def statements_section(core: Core, relaxed: Collection[int]) -> Section:
+    """The statements by their authors' texts, and what holds each of them."""
+    listed = listed_statements(core, relaxed)
+    rows = [_statement_row(one) for one in listed[:MOST_STATEMENTS]]
+    body = table(("statement", "held by"), rows, label="Statements")
     return Section(
         name="statements",
         title="What the grammar says",
         lead=_LEAD,
-        body=joined([body, left_out(len(rows), len(said), "statements")]),
+        body=joined([body, left_out(len(rows), len(listed), "statements")]),
     )
 
 
 _LEAD = (
-    "The automaton allows no plan that breaks what it enforces. What is left to the run is looked "
-    "at by every run, and by who asks for plans. What is left to the gate depends on values that "
-    "no plan has: it is held where calls are made, and only there."
+    "The automaton allows no plan that breaks a statement that it holds. A run keeps the "
+    "statements that are left to it. The gate decides every call by all statements; some depend "
+    "on values or times that no plan has, and only the gate holds these."
 )
 
 
-def _all(core: model.Core, relaxed: Relaxed) -> Iterator[Said]:
-    texts = StatementTexts(core)
-    plan = f"plan = {texts.expression(core.plan)}"
-    yield _held("A plan has this shape; the rules below are its parts.", plan)
-    for name, body in core.rules.items():
-        rule = f"rule {written(name)} = {texts.expression(body)}"
-        yield _held(joined(["Where ", code(written(name)), " is named, this may stand."]), rule)
+def _statement_row(one: ListedStatement) -> tuple[object, ...]:
+    parts: list[object] = []
+    if one.because is not None:
+        parts.append(element("div", one.because))
+    parts.append(element("div", code(one.text)))
+    if one.holds is not None:
+        parts.append(element("div", "The automaton holds: ", code(one.holds)))
+    return joined(parts), badge(*(_LEFT if one.relaxed else _HELD[one.place]))
+
+
+def plan_section(core: Core) -> Section:
+    """The plan expression, its rules, and the states of signatures."""
+    texts = PlanTexts(core)
+    lines = [f"plan = {texts.expression(core.plan)}"]
+    lines += [f"rule {name} = {texts.expression(body)}" for name, body in core.rules.items()]
     if core.start is not None:
-        yield _held(
-            joined(["A plan begins with ", code(core.start), " in hand."]), f"start {core.start}"
-        )
-        goals = " | ".join(core.goals)
-        yield _held(joined(["It may end with ", code(goals), " in hand."]), f"goal {goals}")
-    for tool in core.tools:
-        if tool.strict:
-            name = written(tool.name)
-            sentence = joined(
-                [code(name), " is called only where a plan goes on after every answer it may give."]
-            )
-            yield _held(sentence, f"strict {name}")
-    for at, limit in enumerate(core.limits):
-        yield _said(_limit(core, limit), texts.limit(limit), at in relaxed.limits)
-    for at, require in enumerate(core.requires):
-        left = at in relaxed.requires
-        yield _said(_require(require, texts), texts.require(require), left)
-    for at, forbid in enumerate(core.forbids):
-        yield _said(_forbid(forbid, texts), texts.forbid(forbid), at in relaxed.forbids)
-    for monitor in core.monitors:
-        yield Said(sentence=_monitor(core, monitor), text=monitor.text, where="gate")
-    for tool in core.tools:
-        for opened in tool.opened:
-            name = f"{written(tool.name)}.{written(opened.name)}"
-            kind = type_text(opened.type)
-            may = "may be left out; given, it is" if opened.optional else "is always given, and is"
-            yield Said(
-                sentence=joined([code(name), f" {may} ", code(kind), "."]),
-                text=f"{name}{'?' if opened.optional else ''}: {kind}",
-                where="gate",
-            )
-
-
-def _held(sentence: object, text: str) -> Said:
-    return Said(sentence=joined([sentence]), text=text, where="automaton")
-
-
-def _said(sentence: Html, text: str, left: bool) -> Said:
-    return Said(sentence=sentence, text=text, where="run" if left else "automaton")
-
-
-def _limit(core: model.Core, limit: model.Limit) -> Html:
-    amount = f"{limit.value}"
-    match limit.kind:
-        case "depth":
-            return joined([f"A plan has at most {_times(limit.value, 'call')}."])
-        case "uses":
-            counted = code(limit.text.partition("(")[2].rpartition(")")[0])
-            most = "at least" if limit.least else "at most"
-            return joined(["A plan calls ", counted, f" {most} {_times(limit.value, 'time')}."])
-        case "price":
-            return joined([f"The prices of its calls add up to at most {amount} units of price."])
-        case "latency":
-            return joined([f"The latencies of its calls add up to at most {amount} ms."])
-        case "sum" if limit.parameter is not None:
-            tool = core.tools[limit.parameter[0]]
-            name = f"{written(tool.name)}.{written(tool.parameters[limit.parameter[1]].name)}"
-            most = format_decimal(limit.value, 9)
-            return joined(["The values of ", code(name), f" in a plan add up to at most {most}."])
-        case kind:
-            most = format_decimal(limit.value, 9)
-            return joined([f"The {kind} of a plan is at most {most}."])
-
-
-def _times(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def _require(of: model.Require, texts: StatementTexts) -> Html:
-    first, second = code(texts.pattern(of.first)), code(texts.pattern(of.second))
-    match of.order:
-        case "before":
-            return joined(
-                ["Every call of ", second, " has a call of ", first, " somewhere before it."]
-            )
-        case "after":
-            return joined(
-                ["Every call of ", second, " has a call of ", first, " somewhere after it."]
-            )
-        case "each":
-            return joined(
-                [
-                    "Every call of ",
-                    second,
-                    " has a call of ",
-                    first,
-                    " of its own: one since the ",
-                    second,
-                    " before it.",
-                ]
-            )
-
-
-def _forbid(of: model.Forbid, texts: StatementTexts) -> Html:
-    match of:
-        case model.ForbidNext(patterns):
-            if len(patterns) == 1:
-                return joined(["No plan calls ", code(texts.pattern(patterns[0])), "."])
-            row = joined(
-                [code(texts.pattern(pattern)) for pattern in patterns[:8]],
-                ", directly followed by ",
-            )
-            return joined(["No plan has ", row, " and so on." if len(patterns) > 8 else "."])
-        case model.ForbidBefore(first, second):
-            first_text, second_text = code(texts.pattern(first)), code(texts.pattern(second))
-            return joined(
-                ["No call of ", first_text, " comes anywhere before a call of ", second_text, "."]
-            )
-        case model.ForbidWith(first, second):
-            first_text, second_text = code(texts.pattern(first)), code(texts.pattern(second))
-            return joined(
-                ["No plan has both a call of ", first_text, " and a call of ", second_text, "."]
-            )
-
-
-def _monitor(core: model.Core, of: model.Monitor) -> Html:
-    match of:
-        case model.SumMonitor(tool=tool, parameter=parameter, value=value):
-            name = f"{written(core.tools[tool].name)}.{written(parameter)}"
-            return joined(
-                ["The values of ", code(name), f" in a session add up to at most {value}."]
-            )
-        case model.UsesMonitor(calls=calls, per=per, value=value):
-            name = written(core.tools[calls.tool].name)
-            return joined(
-                [
-                    "With one value of ",
-                    code(per),
-                    ", ",
-                    code(name),
-                    f" is called at most {_times(value, 'time')}.",
-                ]
-            )
-        case model.OrderMonitor():
-            return _order(core, of)
-        case model.PolicyMonitor(text=text):
-            return joined(["Held call by call: ", code(text), "."])
-
-
-def _order(core: model.Core, of: model.OrderMonitor) -> Html:
-    first = code(written(core.tools[of.first.tool].name))
-    second = code(written(core.tools[of.second.tool].name))
-    pairs = [a if a == b else f"{a} = {b}" for a, b in of.same]
-    same = joined(["the same ", joined([code(pair) for pair in pairs], ", ")])
-    if of.kind == "forbid":
-        way = "together with" if of.order == "with" else "before"
-        return joined(["No call of ", first, f" {way} a call of ", second, " with ", same, "."])
-    own = ", one for each" if of.order == "each" else ""
-    return joined(
-        ["Every call of ", second, " has a call of ", first, " before it with ", same, f"{own}."]
+        lines += [f"start {core.start}", f"goal {' | '.join(core.goals)}"]
+    lines += [f"strict {name_text(tool.name)}" for tool in core.tools if tool.strict]
+    shown = [element("div", code(clip(line, _WIDEST))) for line in lines[:MOST_STATEMENTS]]
+    return Section(
+        name="plan",
+        title="The shape of a plan",
+        lead="A plan is a sequence of calls of this shape that satisfies every statement.",
+        body=joined([*shown, left_out(len(shown), len(lines), "rules")]),
     )
+
+
+_WIDEST: Final = 2000
 
 
 # The state diagram: the picture of `tcc graph` as an image, which runs no script and fetches
@@ -269,22 +129,22 @@ def diagram_section(artifact: Artifact) -> Section:
     )
 
 
-# The table of tools: parameters, what a call costs, signatures.
+# The table of tools: fields, what a call costs, signatures.
 
 MOST_TOOLS: Final = 100
 _MOST_VALUES: Final = 12
 
 
-def tools_section(core: model.Core) -> Section:
+def tools_section(core: Core) -> Section:
     """The tools, in the order of the grammar."""
-    by_tool: dict[int, list[model.Call]] = {}
+    by_tool: dict[int, list[Call]] = {}
     for call in core.calls:
         by_tool.setdefault(call.tool, []).append(call)
     rows = [_row(tool, by_tool.get(at, [])) for at, tool in enumerate(core.tools[:MOST_TOOLS])]
-    names = ("tool", "parameters", "calls", "cost", "price", "latency")
+    names = ("tool", "fields", "calls", "cost", "price", "latency")
     lead = (
-        "A call is a tool with one value for each listed parameter. Cost is what a search makes "
-        "small; price is in the grammar's unit, latency in milliseconds."
+        "Plans distinguish the calls of a tool by the values of its listed fields. Cost is what a "
+        "search makes small; price is in the grammar's unit, latency in milliseconds."
     )
     return Section(
         name="tools",
@@ -299,19 +159,20 @@ def tools_section(core: model.Core) -> Section:
     )
 
 
-def _row(tool: model.Tool, made: Sequence[model.Call]) -> tuple[object, ...]:
+def _row(tool: Tool, made: Sequence[Call]) -> tuple[object, ...]:
     marks = [badge("strict")] if tool.strict else []
     if tool.takes is not None or tool.gives is not None:
         marks.append(
             element("span", f"{tool.takes or ''} \u2192 {tool.gives or ''}", class_="note")
         )
-    name = joined([element("b", code(written(tool.name))), *marks], " ")
-    parameters = [element("div", part) for part in _parameters(tool)]
+    name = joined([element("b", code(name_text(tool.name))), *marks], " ")
+    fields = [_field(one, "") for one in tool.arguments]
+    fields += [_field(one, " answered by the tool") for one in tool.answers]
     low = min((call.cost_low for call in made), default=0)
     high = max((call.cost_high for call in made), default=0)
     return (
         name,
-        joined(parameters) if parameters else element("em", "none"),
+        joined([element("div", field) for field in fields]) if fields else element("em", "none"),
         len(made),
         _span(format_decimal(low, 9), format_decimal(high, 9)),
         _span(*_least_and_most([call.price for call in made])),
@@ -319,25 +180,15 @@ def _row(tool: model.Tool, made: Sequence[model.Call]) -> tuple[object, ...]:
     )
 
 
-def _parameters(tool: model.Tool) -> Iterator[Html]:
-    for parameter in tool.parameters:
-        shown = [clip(value, 60) or "(absent)" for value in parameter.values[:_MOST_VALUES]]
-        more = len(parameter.values) - len(shown)
-        values = " | ".join(shown) + (f" | and {more} more" if more else "")
-        said = " answered by the tool" if parameter.observed else ""
-        yield joined(
-            [code(written(parameter.name)), ": ", element("span", values), element("i", said)]
-        )
-    for opened in tool.opened:
-        optional = "?" if opened.optional else ""
-        yield joined(
-            [
-                code(written(opened.name) + optional),
-                ": ",
-                code(type_text(opened.type)),
-                element("i", " any value of the type"),
-            ]
-        )
+def _field(field: Field, said: str) -> Html:
+    name = code(f"{name_text(field.name)}{'?' * field.optional}")
+    if field.type is not None:
+        kind = code(f"{type_text(field.type)}{place_text(field)}")
+        return joined([name, ": ", kind, element("i", said)])
+    values = [clip(value, 60) for value in field.values if value]
+    more = len(values) - _MOST_VALUES
+    text = " | ".join(values[:_MOST_VALUES]) + (f" | and {more} more" if more > 0 else "")
+    return joined([name, ": ", element("span", text), element("i", said)])
 
 
 def _least_and_most(amounts: Sequence[int]) -> tuple[str, str]:
@@ -369,7 +220,8 @@ def artifact_page(known: Known) -> Page:
     artifact = known.artifact
     fields = describe(artifact)
     sections = [_numbers(artifact, fields), tools_section(artifact.core)]
-    sections.append(statements_section(artifact.core, artifact.relaxed))
+    sections.append(plan_section(artifact.core))
+    sections.append(statements_section(artifact.core, artifact.manifest.relaxed))
     sections += [diagram_section(artifact), *_plans(artifact)]
     if known.since is not None:
         sections.append(_change(known.since, artifact))
@@ -489,7 +341,7 @@ def _change(old: Artifact, new: Artifact) -> Section:
     said = element("p", element("b", f"{headline(found)}."))
     listed = [(name.strip(), clip(value, 400)) for name, value in rows(found)]
     mood = "bad" if found.breaks() else "good"
-    word = "lets more through" if found.breaks() else "lets nothing more through"
+    word = "may allow more" if found.breaks() else "allows nothing more"
     return Section(
         name="change",
         title="Change since the older one",

@@ -10,9 +10,9 @@ from typing import Final, Literal, TypeAlias
 
 from tcc import screen
 from tcc.pictures.graph import Prefix
-from tcc_certs.core.enforced import enforced, shortened
 from tcc_certs.errors import escaped
 from tcc_certs.formats.codec import format_decimal, written
+from tcc_certs.policy.listing import relaxed_texts, shortened
 from tcc_runtime.artifact.load import Artifact
 
 _NO_XML = re.compile("[\ufffe\uffff]")
@@ -165,8 +165,8 @@ def about(artifact: Artifact) -> tuple[tuple[str, str], ...]:
     """What is said of an artifact beside a picture of it."""
     manifest, root = artifact.manifest, artifact.root
     bound = "" if manifest.counts == "exact" else "at most "
-    where = enforced(artifact.core, artifact.relaxed)
-    left = [("left to a run", short(shortened(where.run)))] if where.run else []
+    relaxed = relaxed_texts(artifact.core, manifest.relaxed)
+    left = [("left to a run", short(shortened(relaxed)))] if relaxed else []
     return (
         ("plans", bound + screen.big(artifact.plans(root))),
         ("states", f"{screen.big(manifest.states)}, {screen.big(manifest.edges)} edges"),

@@ -16,10 +16,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from tcc.screen import FORMAT_VERSION, decimal
-from tcc_certs.core.enforced import enforced
-from tcc_certs.core.model import Call, Tool
 from tcc_certs.errors import Code, Rejected, escaped_json
 from tcc_certs.formats.codec import format_decimal
+from tcc_certs.policy.core import Tool
+from tcc_certs.policy.listing import relaxed_texts
+from tcc_certs.policy.plans import Call
 from tcc_certs.values.declared import json_of
 from tcc_runtime.artifact.load import Artifact
 
@@ -264,12 +265,13 @@ def _edge_attributes(call: Call, tool: Tool) -> dict[str, Any]:
 def _arguments(call: Call, tool: Tool) -> str:
     """The listed arguments as the text of a JSON object; one that is left out is not in it."""
     pairs = []
-    for parameter, place in zip(tool.parameters, call.values, strict=True):
-        text = parameter.values[place]
+    for field, place in zip(tool.listed, call.values, strict=True):
+        values = ("", *field.values) if field.optional else field.values
+        text = values[place]
         if text:
             value = json_of(text)
             written = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else text
-            pairs.append(f"{json.dumps(parameter.name, ensure_ascii=False)}: {written}")
+            pairs.append(f"{json.dumps(field.name, ensure_ascii=False)}: {written}")
     return f"{{{', '.join(pairs)}}}"
 
 
@@ -321,7 +323,7 @@ def graph_attributes(artifact: Artifact) -> dict[str, Any]:
         "beta": format_decimal(*manifest.beta),
         "tilt": manifest.tilt,
         "nondeterministic": manifest.nondeterministic,
-        "relaxed": "; ".join(enforced(artifact.core, artifact.relaxed).run),
+        "relaxed": "; ".join(relaxed_texts(artifact.core, manifest.relaxed)),
     }
 
 

@@ -16,7 +16,6 @@ from itertools import repeat
 from typing import Any, Final
 
 from tcc.traces import Trace, TraceCall
-from tcc_certs.core.opened import fields_of
 from tcc_certs.errors import clip
 from tcc_certs.formats.codec import blake
 from tcc_certs.values.fields import Field, FieldType, ListType, RecordType
@@ -117,7 +116,10 @@ def replay(
     blamed: dict[tuple[str, str], Blamed] = {}
     refusing: set[int] = set()
     failing = errors_failed(artifact)
-    fields = {tool.name: fields_of(tool) for tool in artifact.core.tools}
+    fields = {
+        tool.name: {one.name: one for one in (*tool.arguments, *tool.answers)}
+        for tool in artifact.core.tools
+    }
     for trace in traces:
         sessions += 1
         given = trace.given if trace.given is not None else told
