@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from tcc_certs.core.model import Empty
+from tcc_certs.policy.plans import Empty
 from tcc_certs.policy import nodes as n
 from tcc_certs.policy.core import Core, Given, Learned, Tool
 from tcc_certs.policy.history import ANSWERED, DONE, FAILED, LOST, OPEN, Call

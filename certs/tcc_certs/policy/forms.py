@@ -20,26 +20,28 @@ class ManyTools(AbstractSet[str]):
     """A large set of tools, with one bit for each tool of the core.
 
     Args:
-        mask: its bits, the first tool's lowest.
         places: of all tools, in order.
+
+    Attributes:
+        mask: its bits, the first tool's lowest.
     """
 
-    __slots__ = ("_hash_of", "_mask", "_places")
+    __slots__ = ("_hash_of", "_places", "mask")
 
     def __init__(self, mask: int, places: Mapping[str, int]) -> None:
-        self._mask, self._places = mask, places
+        self.mask, self._places = mask, places
         self._hash_of: int | None = None
 
     def __contains__(self, tool: object) -> bool:
         at = self._places.get(tool) if isinstance(tool, str) else None
-        return at is not None and self._mask >> at & 1 == 1
+        return at is not None and self.mask >> at & 1 == 1
 
     def __iter__(self) -> Iterator[str]:
-        bits = reversed(f"{self._mask:b}")
+        bits = reversed(f"{self.mask:b}")
         return (name for name, bit in zip(self._places, bits, strict=False) if bit == "1")
 
     def __len__(self) -> int:
-        return self._mask.bit_count()
+        return self.mask.bit_count()
 
     def __hash__(self) -> int:
         if self._hash_of is None:
@@ -156,6 +158,17 @@ Term: TypeAlias = (
     "Constant | Element | Get | CallOf | Attribute | Now | Arithmetic | Last | Count | Sum"
     " | Extreme | Clock | Choose"
 )
+
+
+def is_computed(term: Term) -> bool:
+    """Whether a term may be the result of a computation, which has no digest."""
+    match term:
+        case Choose(_, arms, otherwise):
+            results = [then for _, then in arms]
+            return any(map(is_computed, [*results, *([] if otherwise is None else [otherwise])]))
+        case Now() | Arithmetic() | Count() | Sum():
+            return True
+    return isinstance(term, Extreme | Clock)
 
 
 # Sources: collections with their filters.

@@ -130,6 +130,14 @@ class Evaluation:
         states = [(key, self.term(key.term)) for key in keys]
         return [(key.name, state, key.same) for key, state in states if is_exact(state)]
 
+    def key(self, term: Term) -> State:
+        """The state of a term of `per`: equal keys have equal states.
+
+        Of a term that may be computed it is the value, since a computed value has no digest.
+        """
+        state = self.term(term)
+        return shown(state) if state[0] == "d" and forms.is_computed(term) else state
+
     # Conditions.
 
     def all_of(self, conditions: Sequence[Condition], negative: bool = False) -> Truth:
@@ -524,8 +532,14 @@ def between(kind: str, low: Any, high: Any) -> State:
     return (kind, low) if low is not None and low == high else ("between", (kind, low, high))
 
 
+def shown(state: State) -> State:
+    """The value of a state; of a value that is known by its digest alone UNKNOWN."""
+    return state if state[0] != "d" else UNKNOWN if state[1].value is None else state[1].value
+
+
 def ends_of(state: State) -> tuple[str, Any, Any] | None:
     """Kind and ends of a number or time; None: it is neither."""
+    state = shown(state)
     if state[0] in ("n", "t"):
         return state[0], state[1], state[1]
     return state[1] if state[0] == "between" else None
@@ -563,6 +577,8 @@ def _equal(one: State, other: State) -> Truth:
     """Whether two values are equal."""
     if "*" in (one[0], other[0]):
         return _compare_rest(one, other)
+    if "d" in (one[0], other[0]):
+        return one[1] is other[1] or _equal_digest(one, other)
     if one[0] == other[0] == "l":
         pairs = zip(one[1], other[1], strict=False)
         return len(one[1]) == len(other[1]) and conjunction(_equal(*pair) for pair in pairs)
@@ -574,11 +590,21 @@ def _equal(one: State, other: State) -> Truth:
     return one == other
 
 
+def _equal_digest(one: State, other: State) -> Truth:
+    """Whether a value that is known by its digest equals another value."""
+    if one[0] == other[0]:
+        return False
+    digested, value = (one, other) if one[0] == "d" else (other, one)
+    if digested[1].value is not None:
+        return bool(digested[1].value == value)
+    return False if value in digested[1].constants else None
+
+
 def is_exact(state: State) -> bool:
     """Whether every value that surely differs from a state is another pair."""
     if state[0] == "l":
         return all(map(is_exact, state[1]))
-    return state[0] in ("none", "s", "n", "b", "t", "j", "z")
+    return state[0] in ("none", "s", "n", "b", "t", "j", "z", "d")
 
 
 def _compare_rest(one: State, other: State) -> Truth:
@@ -589,6 +615,7 @@ def _compare_rest(one: State, other: State) -> Truth:
 
 def is_null(state: State) -> Truth:
     """Whether a state is null; an absent field surely is."""
+    state = state if state[0] != "d" or state[1].value is None else state[1].value
     if state[0] in NO_VALUE:
         return True if state == NONE else None
     return _compare_rest(state, ("z", None)) if state[0] == "*" else state[0] == "z"
@@ -606,6 +633,11 @@ def same(one: State, other: State) -> Truth:
 
 def matches(state: State, pattern: str) -> Truth:
     """Whether a text matches a pattern as a whole; unsure of one that takes too many steps."""
+    if state[0] == "d":
+        marks: Mapping[str, Truth] = state[1].marks
+        if pattern in marks:
+            return marks[pattern]
+        state = shown(state)
     if state[0] != "s":
         return None
     known = pattern_of(pattern)
@@ -676,7 +708,7 @@ def extreme(members: Members, greatest: bool) -> State:
     unknown = unknown_sure = False
     kinds: set[str] = set()
     for element, is_sure, many, _ in members.items:
-        kind, value = value_of(element)
+        kind, value = shown(value_of(element))
         if many or kind not in ("n", "t"):
             unknown = True
             unknown_sure = unknown_sure or is_sure
@@ -697,6 +729,7 @@ def extreme(members: Members, greatest: bool) -> State:
 
 def clock(function: str, state: State, zone: int) -> State:
     """``hour``, ``weekday`` or ``day`` of a time, `zone` minutes ahead of UTC."""
+    state = shown(state)
     if state[0] != "t":
         return UNKNOWN
     days, of_day = divmod(state[1] + zone * 60_000, _DAY)
@@ -826,8 +859,8 @@ class Policy:
         evaluation = Evaluation(history, call, now_ms)
         if evaluation.all_of(rule.where) is False:
             return None
-        key = tuple([evaluation.term(term) for term in rule.per])
-        amount = 1 if rule.field is None else call.arguments[rule.field][1]
+        key = tuple([evaluation.key(term) for term in rule.per])
+        amount = 1 if rule.field is None else shown(call.arguments[rule.field])[1]
         return Draw(call, None if UNKNOWN in key else key, amount)
 
     def _over(self, number: int, history: History, call: Call, now_ms: int) -> str:

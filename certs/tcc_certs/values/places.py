@@ -4,7 +4,8 @@ Normative text: docs/spec/core.md, section 7.  A state is a value, NONE (left ou
 null counts as that) or UNKNOWN.  A value is a pair of its kind and what it is; two values are equal
 exactly if the pairs are: ``("s", text)``, ``("n", int or Fraction)``, ``("b", bool)``,
 ``("t", UTC milliseconds)``, ``("j", canonical bytes)``, ``("z", None)``, ``("*", values)`` for what
-is none of the listed values, ``("l", values)``, ``("r", states)``.
+is none of the listed values, ``("l", values)``, ``("r", states)``.  A validator of a session ledger
+has ``("d", Digested)`` of a value that the ledger has by its digest.
 Arguments and answers are hostile: a list has 1,000 elements at most, what is nested or large is
 left at its bound, and nothing is read by a class's own methods but those of JSON's types.
 Cost: linear in what is read, with at most 1,000 elements a list in all.
@@ -13,7 +14,7 @@ Cost: linear in what is read, with at most 1,000 elements a list in all.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date
@@ -47,6 +48,33 @@ State: TypeAlias = "tuple[str, Any]"
 NONE: State = ("none", None)
 UNKNOWN: State = ("unknown", None)
 REST: State = ("*", None)  # in a pattern, any value that is not listed
+
+
+class Digested:
+    """A value that a session ledger has by its digest.
+
+    Each digest of a session has one object, so objects are equal exactly if the values are.
+
+    Attributes:
+        value: the state of the value, if the ledger shows it.
+        marks: for each pattern that it was compared with whether it matches.
+    """
+
+    __slots__ = ("constants", "digest", "marks", "value")
+
+    def __init__(self, digest: str = "", constants: Container[State] = ()) -> None:
+        """A value whose digest is the digest of no constant.
+
+        Args:
+            digest: hex; all of it, or the first half.
+            constants: those whose digests the ledger has.
+        """
+        self.digest = digest
+        self.constants = constants
+        self.value: State | None = None
+        self.marks: dict[str, bool | None] = {}
+
+
 MOST_WORK = 1 << 23  # characters times positions of patterns, in a list or of a field
 _JSON = frozenset({str, bool, int, float, Decimal, dict, list, tuple})
 _DAY = 86_400_000

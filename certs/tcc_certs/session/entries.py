@@ -1,0 +1,763 @@
+"""Entries: what a session ledger has of the values of calls.
+
+Normative text: docs/spec/session.md, sections 2 and 3.  :class:`EntryWriter` writes entries from
+states, for a gate.  :class:`EntryReader` makes states from entries, for a validator: the definition
+decides the same on both.  Which members an entry has follows from the uses of its field
+(:mod:`tcc_certs.policy.uses`) and from the fields that the owner shows.
+
+Cost: one BLAKE3 for each digest, and linear in the values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from blake3 import blake3
+
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.codec import Json, encode, written
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.uses import Form, Uses, form_of
+from tcc_certs.values.canonical import json_text, json_value
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
+from tcc_certs.values.fields import (
+    DateType,
+    Field,
+    FieldType,
+    ListType,
+    NullableType,
+    RecordType,
+    TimeType,
+)
+from tcc_certs.values.places import (
+    MOST_WORK,
+    NONE,
+    UNKNOWN,
+    Digested,
+    State,
+    constant,
+    decimal_of,
+    exact_number,
+    is_moment,
+    rest_of,
+)
+from tcc_certs.values.text_pattern import pattern_of
+from tcc_certs.values.types import check_text
+
+Entry: TypeAlias = "dict[str, Json]"
+
+MOST_ELEMENTS = 1 << 14  # of all lists of one record
+MOST_STEPS = 1 << 20  # characters times positions, for a mark
+HALF = 32  # hex digits of a digest that are compared
+NULL: State = ("z", None)
+_MARKS = {True: "1", False: "0", None: "-"}
+_TRUTHS = {"1": True, "0": False, "-": None}
+_UNKNOWN: Entry = {"unknown": True}
+_BYTES = {"s": b"s", "n": b"n", "b": b"b", "t": b"t", "z": b"z"}
+
+
+# Canonical bytes of states.
+
+
+def canonical_bytes(state: State) -> tuple[bytes, bytes]:
+    """The type byte and the canonical bytes of a value."""
+    kind, value = state
+    match kind:
+        case "s":
+            return b"s", value.encode()
+        case "n":
+            return b"n", decimal_of(value).encode()
+        case "b":
+            return b"b", b"true" if value else b"false"
+        case "t":
+            return b"t", str(value).encode()
+        case "z":
+            return b"z", b""
+    parts: list[bytes] = []
+    _write_json(state, parts)
+    return b"j", b"".join(parts)
+
+
+def _write_json(state: State, parts: list[bytes]) -> None:
+    kind, value = state
+    match kind:
+        case "s":
+            parts.append(encode(value))
+        case "n":
+            parts.append(decimal_of(value).encode())
+        case "b":
+            parts.append(b"true" if value else b"false")
+        case "t":
+            parts.append(str(value).encode())
+        case "z":
+            parts.append(b"null")
+        case "j":
+            parts.append(value)
+        case "l":
+            parts.append(b"[")
+            for at, element in enumerate(value):
+                parts.append(b"," if at else b"")
+                _write_json(element, parts)
+            parts.append(b"]")
+        case "r":
+            parts.append(b"{")
+            there = sorted([(name, member) for name, member in value if member != NONE])
+            for at, (name, member) in enumerate(there):
+                parts.append((b"," if at else b"") + encode(name) + b":")
+                _write_json(member, parts)
+            parts.append(b"}")
+        case _:
+            parts.append(b"[]")  # a value that is not listed
+
+
+# Forms.
+
+
+class Entries:
+    """The forms of the entries of a session: the uses of the core, and the fields that are shown.
+
+    Args:
+        shown: pairs of a tool and an open field.
+    """
+
+    def __init__(
+        self, core: Core, uses: Uses, shown: frozenset[tuple[str, str]] = frozenset()
+    ) -> None:
+        self.uses = uses
+        self._core = core
+        self._shown = shown
+        self._arguments: dict[str, Mapping[str, Form]] = {}
+        self._answers: dict[str, Mapping[str, Form]] = {}
+
+    def arguments(self, tool: str) -> Mapping[str, Form]:
+        """The forms of the open arguments of a tool, in declared order."""
+        found = self._arguments.get(tool)
+        if found is None:
+            forms = self.uses.arguments(tool)
+            found = self._arguments[tool] = {
+                name: self._form(tool, form) for name, form in forms.items()
+            }
+        return found
+
+    def answers(self, tool: str) -> Mapping[str, Form]:
+        """The forms of the open answers of a tool that the ledger has, in declared order."""
+        found = self._answers.get(tool)
+        if found is None:
+            used, found = self.uses.answers(tool), {}
+            for declared in self._core.tool_of[tool].answers:
+                name = declared.name
+                if name in used:
+                    found[name] = self._form(tool, used[name])
+                elif declared.type is not None and (tool, name) in self._shown:
+                    found[name] = self._form(tool, form_of(declared, (), digest=True))
+            self._answers[tool] = found
+        return found
+
+    def _form(self, tool: str, form: Form) -> Form:
+        return replace(form, digest=True, value=True) if (tool, form.name) in self._shown else form
+
+    @cached_property
+    def constants(self) -> Sequence[State]:
+        """The constants whose digests the header has, in its order."""
+        return sorted(self.uses.constants, key=canonical_bytes)
+
+
+# Writing.
+
+
+class EntryWriter:
+    """Writes the entries of one session.
+
+    Args:
+        key: 32 bytes, of the session's digests.
+    """
+
+    def __init__(self, entries: Entries, key: bytes) -> None:
+        self._entries = entries
+        self._key = key
+
+    def constants(self) -> list[str]:
+        """The member `constants` of the header."""
+        return [self.digest(state) for state in self._entries.constants]
+
+    def given(self, states: Mapping[str, State]) -> dict[str, Json]:
+        """The member `given` of the header.
+
+        Raises:
+            Rejected: R105: a value has too many elements, or takes too many steps to match.
+        """
+        return self._of(self._entries.uses.given, states)
+
+    def arguments(self, tool: str, states: Mapping[str, State]) -> dict[str, Json]:
+        """The member `open` of a call.
+
+        Raises:
+            Rejected: R105: a value has too many elements, or takes too many steps to match.
+        """
+        return self._of(self._entries.arguments(tool), states)
+
+    def _of(self, forms: Mapping[str, Form], states: Mapping[str, State]) -> dict[str, Json]:
+        budget = _Budget()
+        found: dict[str, Json] = {}
+        for name, form in forms.items():
+            state = states[name]
+            if state != NONE:
+                budget.steps = MOST_WORK
+                found[name] = self.entry(form, state, budget)
+        return found
+
+    def answers(
+        self, tool: str, states: Mapping[str, State]
+    ) -> tuple[dict[str, Json], dict[str, State]]:
+        """The member `answers` of an outcome, and the states that a validator will see.
+
+        An answer with too many elements or steps is unknown.
+        """
+        budget = _Budget()
+        found: dict[str, Json] = {}
+        seen = dict(states)
+        for name, form in self._entries.answers(tool).items():
+            state = states[name]
+            if state == NONE:
+                continue
+            if state == UNKNOWN:
+                found[name] = dict(_UNKNOWN)
+                continue
+            budget.steps = MOST_WORK
+            left = budget.elements
+            try:
+                found[name] = self.entry(form, state, budget)
+            except Rejected:
+                budget.elements = left
+                found[name], seen[name] = dict(_UNKNOWN), UNKNOWN
+        return found, seen
+
+    def digest(self, state: State, length: int = 32) -> str:
+        """The digest of a value, hex."""
+        kind, data = canonical_bytes(state)
+        return blake3(kind + data, key=self._key).hexdigest(length)
+
+    def entry(self, form: Form, state: State, budget: _Budget, *, inside: bool = False) -> Entry:
+        """The entry of a value.
+
+        Args:
+            inside: whether it is inside a list or an object.
+        """
+        found: Entry = {}
+        if form.type is None:
+            return {"value": listed_text(form.values, state)}
+        if form.digest:
+            found["digest"] = self.digest(state, 16 if inside else 32)
+        if form.value:
+            kind, data = canonical_bytes(state)
+            found["type"], found["value"] = kind.decode(), data.decode()
+        if form.patterns:
+            found["like"] = budget.marks(form.patterns, state)
+        if state == NULL:
+            return found
+        if form.of is not None:
+            budget.take(len(state[1]))
+            found["of"] = [self.entry(form.of, one, budget, inside=True) for one in state[1]]
+        elif form.size:
+            found["size"] = len(state[1])
+        if form.members is not None:
+            members = dict(state[1])
+            found["of"] = {
+                member.name: self.entry(member, members[member.name], budget, inside=True)
+                for member in form.members
+                if members[member.name] != NONE
+            }
+        return found
+
+
+class _Budget:
+    """What the entries of one record may still take."""
+
+    def __init__(self) -> None:
+        self.elements = MOST_ELEMENTS
+        self.steps = MOST_WORK
+
+    def take(self, elements: int) -> None:
+        """Count the elements of a list.
+
+        Raises:
+            Rejected: R105.
+        """
+        self.elements -= elements
+        if self.elements < 0:
+            expected = f"at most {MOST_ELEMENTS} elements in all lists"
+            raise Rejected(Code.OPEN_VALUE, "value", expected, "more")
+
+    def marks(self, patterns: Sequence[str], state: State) -> str:
+        """The marks of a value, one for each pattern.
+
+        Raises:
+            Rejected: R105.
+        """
+        if state[0] != "s":
+            return "-" * len(patterns)
+        self.steps -= len(state[1]) * sum([pattern_of(pattern).size for pattern in patterns])
+        if self.steps < 0:
+            expected = f"texts that take at most {MOST_WORK} steps to match"
+            raise Rejected(Code.OPEN_VALUE, "value", expected, "more")
+        return "".join([_MARKS[mark_of(state, pattern)] for pattern in patterns])
+
+
+def mark_of(state: State, pattern: str) -> bool | None:
+    """Whether a value matches a pattern, as the definition says."""
+    if state[0] != "s":
+        return None
+    known = pattern_of(pattern)
+    return None if len(state[1]) * known.size > MOST_STEPS else known.matches(state[1])
+
+
+def listed_text(values: Sequence[str], state: State) -> str:
+    """The canonical text of a listed value; ``*`` if it is not listed."""
+    return next((text for text in values if text and constant(text) == state), "*")
+
+
+# Reading.
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """Where an entry is, for findings."""
+
+    where: str
+    name: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.where}: {self.name}" if self.name else self.where
+
+
+class EntryReader:
+    """Makes states from the entries of one session.
+
+    A value whose digest is the digest of a constant is that constant.  Any other value is
+    ``("d", Digested)``, one object for each digest.
+
+    Args:
+        constants: the digests of `Entries.constants`, hex, in their order.
+        key: of the digests, if it is known: then digests of values that the ledger has are derived.
+
+    Raises:
+        Rejected: S101 the number of constants; S205 a digest that is not of its constant, or two
+            constants with one digest.
+    """
+
+    def __init__(self, entries: Entries, constants: Sequence[str], key: bytes | None) -> None:
+        self._entries = entries
+        self._writer = None if key is None else EntryWriter(entries, key)
+        due = entries.constants
+        if len(constants) != len(due):
+            raise Rejected(
+                Code.SESSION_HEADER, "constants", f"{len(due)} digests", f"{len(constants)}"
+            )
+        self._constants: frozenset[State] = frozenset(due)
+        self._states: dict[str, State] = {}  # by the first half of the digest
+        self._digests: dict[State, str] = {}  # the first half, of values that the ledger shows
+        self._whole: dict[str, str] = {}
+        for state, digest in zip(due, constants, strict=True):
+            self._value(_At("constants"), digest, state)
+
+    def given(self, found: Mapping[str, Json]) -> dict[str, State]:
+        """The states of the attributes that the session starts with.
+
+        Raises:
+            Rejected: S101 which attributes there are; S203, S204, S205 as :meth:`arguments`.
+        """
+        forms = self._entries.uses.given
+        self._check_names("given", forms, found, Code.SESSION_HEADER)
+        return self._read("given", "session", forms, found)
+
+    def arguments(self, tool: str, found: Mapping[str, Json]) -> dict[str, State]:
+        """The states of the open arguments of a call.
+
+        Raises:
+            Rejected: S203 which entries there are, or the members of an entry; S204 a value that
+                is not of its type; S205 a digest or a mark that contradicts another one.
+        """
+        forms = self._entries.arguments(tool)
+        if len(found) != len(forms) or found.keys() != forms.keys():
+            self._check_names("open", forms, found, Code.SESSION_OPEN)
+        return self._read("open", tool, forms, found)
+
+    def answers(self, tool: str, found: Mapping[str, Json]) -> dict[str, State]:
+        """The states of the open answers of a call that is done, as far as the ledger has them.
+
+        Raises:
+            Rejected: S210 which entries there are; S203, S204, S205 as :meth:`arguments`.
+        """
+        forms = self._entries.answers(tool)
+        self._check_names("answers", forms, found, Code.SESSION_OBSERVED)
+        return self._read("answers", tool, forms, found)
+
+    def _check_names(
+        self, where: str, forms: Mapping[str, Form], found: Mapping[str, Json], code: Code
+    ) -> None:
+        needed = {name for name, form in forms.items() if not form.optional}
+        if not needed <= found.keys() <= forms.keys():
+            expected = f"{sorted(needed)} of {sorted(forms)}"
+            raise Rejected(code, where, expected, sorted(found))
+
+    def _read(
+        self, where: str, owner: str, forms: Mapping[str, Form], found: Mapping[str, Json]
+    ) -> dict[str, State]:
+        left = [MOST_ELEMENTS]
+        states = {}
+        for name, form in forms.items():
+            entry = found.get(name)
+            if entry is None:
+                states[name] = NONE
+            elif where == "answers" and entry == _UNKNOWN:
+                states[name] = UNKNOWN
+            else:
+                place = _At(where, f"{written(owner)}.{written(name)}")
+                states[name] = self._entry(place, form, entry, None, left, inside=False)
+        return states
+
+    def _entry(
+        self, place: _At, form: Form, found: Json, known: State | None, left: list[int],
+        *, inside: bool,
+    ) -> State:  # fmt: skip
+        """The state of an entry.
+
+        Args:
+            known: the value, if a list or an object around it is shown.
+            left: how many elements the lists of this record may still have.
+        """
+        if not isinstance(found, dict):
+            raise _wrong_members(place, form, found)
+        if form.type is None:
+            return self._listed(place, form, found, known)
+        digest = found.get("digest", "")
+        length = HALF if inside else 2 * HALF
+        if form.digest and not _is_hex(digest, length):
+            raise _wrong_members(place, form, found)
+        value = self._shown(place, form, found, known) if form.value else known
+        is_null = self._check_members(place, form, found, value, str(digest))
+        if is_null:
+            value = NULL
+        if form.digest and (value is not None or form.compared):
+            state = self._value(place, str(digest), value)
+        else:
+            state = _PRESENT if value is None else value
+        if form.patterns:
+            self._mark(place, form, str(found["like"]), state)
+        if is_null:
+            return NULL
+        if isinstance(form.type, ListType):
+            return self._list(place, form, form.type, found, value, left)
+        if isinstance(form.type, RecordType):
+            return self._record(place, form, form.type, found, value, left)
+        return state
+
+    def _check_members(
+        self, place: _At, form: Form, found: Entry, value: State | None, digest: str
+    ) -> bool:
+        """The entry has the members that are due; whether it is the entry of null."""
+        due = {"digest"} if form.digest else set()
+        if form.value:
+            due |= {"type", "value"}
+        if form.patterns:
+            due.add("like")
+        inner = {"of"} if form.of or form.members is not None else {"size"} if form.size else set()
+        is_null = False
+        if form.nullable and isinstance(form.type, ListType | RecordType):
+            if value is not None:
+                is_null = value == NULL
+            elif inner:
+                is_null = not inner & found.keys()
+            else:
+                is_null = self._states.get(digest[:HALF]) == NULL
+        due |= set() if is_null else inner
+        if found.keys() != due:
+            raise _wrong_members(place, form, found)
+        return is_null
+
+    def _listed(self, place: _At, form: Form, found: Entry, known: State | None) -> State:
+        text = found.get("value")
+        if len(found) != 1 or text not in form.values or not isinstance(text, str) or not text:
+            raise _wrong_members(place, form, found)
+        state = rest_of(form.values) if text == "*" else constant(text)
+        if known is not None and state != known:
+            raise Rejected(Code.SESSION_DIGEST, place.text, "the value that is shown", text)
+        return state
+
+    def _shown(self, place: _At, form: Form, found: Entry, known: State | None) -> State:
+        kind, text = found.get("type"), found.get("value")
+        if not isinstance(kind, str) or not isinstance(text, str):
+            raise _wrong_members(place, form, found)
+        try:
+            value = state_of(kind, text, form.type, nullable=form.nullable)
+        except Rejected as refusal:
+            raise Rejected(
+                Code.SESSION_VALUE, place.text, refusal.expected, refusal.found
+            ) from None
+        if known is not None and value != known:
+            raise Rejected(Code.SESSION_DIGEST, place.text, "the value that is shown", text)
+        return value
+
+    def _list(
+        self, place: _At, form: Form, kind: ListType, found: Entry, value: State | None,
+        left: list[int],
+    ) -> State:  # fmt: skip
+        items: Any = () if value is None else value[1]
+        if form.of is not None:
+            entries = found["of"]
+            if not isinstance(entries, list):
+                raise _wrong_members(place, form, found)
+            self._check_size(place, kind, len(entries), None if value is None else len(items))
+            left[0] -= len(entries)
+            if left[0] < 0:
+                expected = f"at most {MOST_ELEMENTS} elements in all lists"
+                raise Rejected(Code.SESSION_VALUE, place.text, expected, "more")
+            known: Iterable[State | None] = items if value is not None else [None] * len(entries)
+            of = form.of
+            elements = tuple(
+                [
+                    self._entry(place, of, entry, one, left, inside=True)
+                    for entry, one in zip(entries, known, strict=True)
+                ]
+            )
+            if kind.distinct and of.compared and len(set(elements)) < len(elements):
+                raise Rejected(Code.SESSION_VALUE, place.text, "distinct elements", "equal ones")
+            return "l", elements
+        if form.size:
+            size = found["size"]
+            if type(size) is not int:
+                raise _wrong_members(place, form, found)
+            self._check_size(place, kind, size, None if value is None else len(items))
+            return "l", (_PRESENT,) * size
+        return "l", ()
+
+    def _check_size(self, place: _At, kind: ListType, size: int, shown: int | None) -> None:
+        if not kind.least <= size <= kind.most:
+            expected = f"{kind.least} to {kind.most} elements"
+            raise Rejected(Code.SESSION_VALUE, place.text, expected, size)
+        if shown is not None and size != shown:
+            raise Rejected(Code.SESSION_DIGEST, place.text, f"{shown} elements, as shown", size)
+
+    def _record(
+        self, place: _At, form: Form, kind: RecordType, found: Entry, value: State | None,
+        left: list[int],
+    ) -> State:  # fmt: skip
+        used = {} if form.members is None else {member.name: member for member in form.members}
+        members = found["of"] if used else {}
+        needed = {name for name, member in used.items() if not member.optional}
+        if not isinstance(members, dict) or not needed <= members.keys() <= used.keys():
+            raise _wrong_members(place, form, found)
+        shown = {} if value is None else dict(value[1])
+        states = []
+        for declared in kind.fields:
+            name = declared.name
+            if name not in used:
+                states.append((name, _PRESENT))
+            elif name not in members:
+                if shown.get(name, NONE) != NONE:
+                    raise Rejected(Code.SESSION_DIGEST, place.text, f"{name}, as shown", "none")
+                states.append((name, NONE))
+            else:
+                known = shown.get(name)
+                if known == NONE:
+                    raise Rejected(Code.SESSION_DIGEST, place.text, f"no {name}, as shown", "one")
+                entry = members[name]
+                states.append(
+                    (name, self._entry(place, used[name], entry, known, left, inside=True))
+                )
+        return "r", tuple(states)
+
+    # Digests.
+
+    def _value(self, place: _At, digest: str, value: State | None) -> State:
+        """The state of a digest.
+
+        Args:
+            value: the value, if the ledger has it.
+
+        Raises:
+            Rejected: S205: another value has this digest, or the value has another digest.
+        """
+        half = digest[:HALF]
+        if len(digest) > HALF and self._whole.setdefault(half, digest) != digest:
+            expected = f"{self._whole[half]}, as before"
+            raise Rejected(Code.SESSION_DIGEST, place.text, expected, digest)
+        state = self._states.get(half)
+        if value is None:
+            if state is None:
+                state = self._states[half] = ("d", Digested(half, self._constants))
+            return state
+        if self._writer is not None:
+            expected = self._writer.digest(value, len(digest) // 2)
+            if digest != expected:
+                raise Rejected(Code.SESSION_DIGEST, place.text, expected, digest)
+        expected = self._digests.setdefault(value, half)
+        if half != expected:
+            raise Rejected(Code.SESSION_DIGEST, place.text, f"{expected}.., as before", digest)
+        if state is None:
+            if value in self._constants:
+                state = value
+            else:
+                state = ("d", Digested(half, self._constants))
+                state[1].value = value
+            self._states[half] = state
+            return state
+        shown: State | None = state if state[0] != "d" else state[1].value
+        if shown is None:
+            if value in self._constants:  # its digest is another
+                raise Rejected(
+                    Code.SESSION_DIGEST, place.text, "the digest of the constant", digest
+                )
+            state[1].value = value
+            for pattern, mark in state[1].marks.items():
+                if mark_of(value, pattern) is not mark:
+                    raise Rejected(
+                        Code.SESSION_DIGEST, place.text, "the marks of this text before", digest
+                    )
+        elif shown != value:
+            raise Rejected(Code.SESSION_DIGEST, place.text, "the digest of another value", digest)
+        return state
+
+    def _mark(self, place: _At, form: Form, like: str, state: State) -> None:
+        """Keep the marks of a text.
+
+        Raises:
+            Rejected: S203 the number or the form of the marks; S205 they contradict the value, or
+                earlier marks.
+        """
+        if len(like) != len(form.patterns) or not _TRUTHS.keys() >= set(like):
+            raise _wrong_members(place, form, {"like": like})
+        for pattern, mark in zip(form.patterns, like, strict=True):
+            truth = _TRUTHS[mark]
+            if state[0] != "d":
+                before = mark_of(state, pattern)
+            elif state[1].value is not None:
+                before = mark_of(state[1].value, pattern)
+            else:
+                before = state[1].marks.setdefault(pattern, truth)
+            if before is not truth:
+                expected = f"the mark {_MARKS[before]} of this text for {pattern}"
+                raise Rejected(Code.SESSION_DIGEST, place.text, expected, mark)
+
+
+_PRESENT: State = ("d", Digested())  # a value of which no decision needs more
+_is_hex_text = re.compile("[0-9a-f]*").fullmatch
+
+
+def _is_hex(text: object, length: int) -> bool:
+    return isinstance(text, str) and len(text) == length and _is_hex_text(text) is not None
+
+
+def _wrong_members(place: _At, form: Form, found: object) -> Rejected:
+    due = []
+    if form.type is None:
+        due.append("value: a listed value")
+    due += ["digest"] * form.digest + ["type", "value"] * form.value
+    due += ["like"] * bool(form.patterns) + ["size"] * form.size
+    due += ["of"] * bool(form.of or form.members)
+    return Rejected(Code.SESSION_OPEN, place.text, f"an object of {due}", found)
+
+
+def state_of(kind: str, text: str, declared: FieldType | None, *, nullable: bool) -> State:
+    """The value of canonical bytes.
+
+    Args:
+        kind: its type byte.
+        text: the canonical bytes.
+        declared: the type of the field, without `or null`.
+
+    Raises:
+        Rejected: R105, R106: the type has no such value, or another text for it.
+    """
+    if kind == "z":
+        _ensure(nullable and not text, "a value of the type", "null")
+        return NULL
+    match declared:
+        case TextType() | NumberType() | FlagType():
+            due = {TextType: "s", NumberType: "n", FlagType: "b"}[type(declared)]
+            _ensure(kind == due, f"type {due}", kind)
+            check_text(declared, text)
+            if due == "s":
+                return "s", text
+            return (due, exact_number(text)) if due == "n" else (due, text == "true")
+        case TimeType() | DateType():
+            _ensure(kind == "t", "type t", kind)
+            return "t", _milliseconds(text, declared)
+        case JsonType():
+            _ensure(kind == "j", "type j", kind)
+            check_text(declared, text)
+            return "j", text.encode()
+    _ensure(kind == "j" and declared is not None, "type j", kind)
+    state = _state_in(json_value(text), Field(name="", steps=(), type=declared))
+    _ensure(canonical_bytes(state)[1] == text.encode(), "canonical JSON of the type", text)
+    return state
+
+
+def _milliseconds(text: str, declared: TimeType | DateType) -> int:
+    whole = re.fullmatch("-?[1-9][0-9]{0,17}|0", text) is not None
+    _ensure(whole and is_moment(int(text) if whole else 0, declared), "milliseconds", text)
+    return int(text)
+
+
+def _state_in(value: Any, declared: Field) -> State:
+    """The state of a value in canonical JSON, where moments are milliseconds."""
+    match declared.type:
+        case None:
+            if value == []:
+                _ensure("*" in declared.values, "a listed value", value)
+                return rest_of(declared.values)
+            state = _plain(value)
+            _ensure(
+                any(text and text != "*" and constant(text) == state for text in declared.values),
+                "a listed value", value,
+            )  # fmt: skip
+            return state
+        case NullableType(of=of):
+            return NULL if value is None else _state_in(value, replace(declared, type=of))
+        case ListType(of=of, least=least, most=most, distinct=distinct):
+            _ensure(isinstance(value, list) and least <= len(value) <= most, "a list", value)
+            inner = Field(name="", steps=(), type=of)
+            elements = tuple([_state_in(one, inner) for one in value])
+            _ensure(not distinct or len(set(elements)) == len(elements), "distinct elements", value)
+            return "l", elements
+        case RecordType(fields=fields):
+            _ensure(isinstance(value, dict), "an object", value)
+            names = {one.name for one in fields}
+            needed = {one.name for one in fields if not one.optional}
+            _ensure(needed <= value.keys() <= names, f"members {sorted(names)}", sorted(value))
+            return "r", tuple(
+                [
+                    (one.name, _state_in(value[one.name], one) if one.name in value else NONE)
+                    for one in fields
+                ]
+            )
+        case TimeType() | DateType():
+            _ensure(type(value) is int, "milliseconds", value)
+            return "t", _milliseconds(str(value), declared.type)
+        case JsonType(most=most):
+            return "j", json_text(value, most=most)
+    kind, data = canonical_bytes(_plain(value))
+    return state_of(kind.decode(), data.decode(), declared.type, nullable=False)
+
+
+def _plain(value: Any) -> State:
+    """A text, number or flag; null is the listed value."""
+    if value is None or isinstance(value, bool):
+        return NULL if value is None else ("b", value)
+    if isinstance(value, str):
+        return "s", value
+    if isinstance(value, list | dict):
+        raise Rejected(Code.OPEN_VALUE, "value", "a value of the type", type(value).__name__)
+    number = Fraction(value)
+    return "n", int(number) if number.denominator == 1 else number
+
+
+def _ensure(holds: bool, expected: str, found: object) -> None:
+    if not holds:
+        raise Rejected(Code.OPEN_VALUE, "value", expected, found)
