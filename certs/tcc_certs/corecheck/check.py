@@ -1,37 +1,35 @@
-"""The automaton against its core: at every prefix both allow the same, to the end.
+"""The automaton against its core: at every prefix both allow the same calls and ends.
 
-Walks the automaton and, beside it, the residual of the core (:mod:`tcc_certs.corecheck.residuals`):
-a term, and what the limits, signatures, requires and forbids still ask.  A pair agrees when both
-may stop or neither (G101), when every call with an edge goes on to a pair that agrees, and when no
-call without an edge can still finish (G102); the residuals after such calls are searched until none
-is left, and none of them may stop.  The automaton is finite, its states are alive and distinct (C1
-to C6), so when all pairs agree its plans are the core's, no more and no fewer; that calls cost the
-same is C8.  Where a tool is strict, a call may lack an edge although it could finish, if that is
-just what strict asks for (:mod:`tcc_certs.corecheck.graphs`).  Statements that the artifact relaxed
-are left out of the core.  A nondeterministic artifact is the graph of the core's partial
-derivatives: that graph is made again, and its root must have the same digest (G103).
-Cost: pairs times letters; past a bound the check declines (D201).
+The walk goes through the automaton and, beside it, through the residuals of the core
+(:mod:`tcc_certs.corecheck.residuals`): a term, the states of the tables of statements, and the
+remainders of sums.  A pair agrees if both may stop or neither (G101), every call with an edge leads
+to a pair that agrees, and no call without an edge can still finish (G102).  The walk searches the
+residuals after such calls, and none of them may stop.  The automaton is finite and its states are
+alive and distinct (C1 to C6).  So if all pairs agree, its plans are exactly those of the core; C8
+shows that the calls are the same.  A call of a strict tool may lack an edge although it could
+finish, if strict requires it (:mod:`tcc_certs.corecheck.graphs`).  Relaxed statements are omitted.
+A nondeterministic artifact is the graph of the partial derivatives of its core: the check builds
+this graph again, and its root must have the same digest (G103).
+Normative text: docs/spec/artifact.md, section 9.
+Cost: pairs times letters; the check declines above a bound (D201).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import TypeAlias
 
-from tcc_certs.core.model import Core
 from tcc_certs.corecheck.graphs import StrictCut, derivative_graph
 from tcc_certs.corecheck.letters import Alphabet, WorkBudget
 from tcc_certs.corecheck.residuals import Moves, Residuals
 from tcc_certs.errors import Code, Rejected, require
-from tcc_certs.formats.artifact import Automaton, Relaxed
+from tcc_certs.formats.artifact import Automaton
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.limits import MAX_CORE_PAIRS, MAX_CORE_STEPS
+from tcc_certs.policy.places import StatementPart, parts_of
 
 EdgeRow: TypeAlias = "dict[int, Sequence[int]]"  # letter -> targets
-
-
-S = TypeVar("S")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +69,7 @@ class CoreReport:
 def check_core(
     checked: CheckedArtifact, *, pairs: int = MAX_CORE_PAIRS, steps: int = MAX_CORE_STEPS
 ) -> CoreReport:
-    """The automaton of `checked` is that of its core.
+    """Check that the automaton of an artifact is that of its core.
 
     Args:
         checked: an artifact whose certificates hold.
@@ -79,43 +77,34 @@ def check_core(
         steps: the most units of work.
 
     Raises:
-        Rejected: G101 where one may stop and the other may not, G102 where a call is allowed by
-            one alone, G103 a nondeterministic graph that is not the core's, D201 past a bound.
+        Rejected: G101 one may stop and the other may not; G102 only one allows a call; G103 a
+            nondeterministic graph that is not that of the core; D201 a bound is exceeded.
     """
-    core = _enforced(checked.core, checked.file.manifest.relaxed)
+    relaxed = frozenset(checked.file.manifest.relaxed)
+    parts = [part for part in parts_of(checked.core) if part.number not in relaxed]
     if not checked.file.manifest.nondeterministic:
-        return _Walk(checked, core, pairs, WorkBudget(steps)).run()
-    network = derivative_graph(core, pairs, WorkBudget(steps))
-    expected, found = network.root.hex(), checked.file.manifest.root.hex()
+        return _Walk(checked, parts, pairs, WorkBudget(steps)).run()
+    graph = derivative_graph(checked.core, parts, pairs, WorkBudget(steps))
+    expected, found = graph.root.hex(), checked.file.manifest.root.hex()
     require(expected, found, Code.CORE_DERIVATIVES, "state_digest of the root")
-    return CoreReport(pairs=network.live, dead=network.dead)
-
-
-def _enforced(core: Core, relaxed: Relaxed | None) -> Core:
-    """The core without what was relaxed."""
-    if relaxed is None:
-        return core
-
-    def kept(statements: Sequence[S], left_out: Sequence[int]) -> tuple[S, ...]:
-        return tuple(s for index, s in enumerate(statements) if index not in left_out)
-
-    return replace(
-        core,
-        limits=kept(core.limits, relaxed.limits),
-        requires=kept(core.requires, relaxed.requires),
-        forbids=kept(core.forbids, relaxed.forbids),
-    )
+    return CoreReport(pairs=graph.live, dead=graph.dead)
 
 
 class _Walk:
-    """One walk: the pairs met so far, each with the pair and the letter that it was met by."""
+    """One walk: the pairs that it has reached, each with the pair and the letter before it."""
 
-    def __init__(self, checked: CheckedArtifact, core: Core, most: int, budget: WorkBudget) -> None:
-        self._core = core
+    def __init__(
+        self,
+        checked: CheckedArtifact,
+        parts: Sequence[StatementPart],
+        most: int,
+        budget: WorkBudget,
+    ) -> None:
+        self._core = checked.core
         self._automaton = checked.automaton
         self._most = most
         self._budget = budget
-        self._residuals = Residuals(core, budget)
+        self._residuals = Residuals(checked.core, parts, budget)
         self._alphabet = self._residuals.alphabet
         self._edges = LetterEdges(
             checked.automaton, self._alphabet, checked.core_calls, checked.calls
@@ -124,7 +113,7 @@ class _Walk:
         self._origin: list[int] = []  # by pair: the pair before and the letter, as one number
 
     def run(self) -> CoreReport:
-        """Every pair that the root leads to, then every residual that must be dead."""
+        """Look at each pair that the root leads to, then at each residual that must be dead."""
         first = self._residuals.first
         root = self._automaton.root
         if first is None:

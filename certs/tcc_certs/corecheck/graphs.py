@@ -21,11 +21,12 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tcc_certs.core.model import Core
 from tcc_certs.corecheck.letters import KEPT, WorkBudget
 from tcc_certs.corecheck.residuals import Residuals
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import blake, call_digest
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.places import StatementPart
 
 Edges: TypeAlias = "list[list[tuple[int, int]]]"  # by residual, pairs of a letter and a residual
 
@@ -83,18 +84,20 @@ class DerivativeGraph:
     dead: int
 
 
-def derivative_graph(core: Core, most: int, budget: WorkBudget) -> DerivativeGraph:
-    """The graph of `core`.
+def derivative_graph(
+    core: Core, parts: Sequence[StatementPart], most: int, budget: WorkBudget
+) -> DerivativeGraph:
+    """Return the graph of a core.
 
     Args:
-        core: what to derive; relaxed statements are left out already.
+        parts: the statements that plans satisfy.
         most: the most residuals that are looked at.
         budget: the work that may be done.
 
     Raises:
         Rejected: G103 where the core has no plan or infinitely many; D201 past a bound.
     """
-    residuals = Residuals(core, budget, in_parts=True)
+    residuals = Residuals(core, parts, budget, in_parts=True)
     edges = _explore(residuals, most, budget)
     stops = residuals.stops
     live = reaching(stops, edges)

@@ -1,25 +1,25 @@
-"""Letters: classes of calls that nothing in a core tells apart, and the meters of its limits.
+"""Letters: classes of calls that nothing in a core distinguishes, and the meters of its sums.
 
-Every limit is a meter, the sum over a plan of one weight a call, at most a bound: ``depth`` weighs
-every call 1, ``uses(P) >= n`` weighs calls of P -1 against -n.  Two calls are one letter when they
-are in the same patterns, weigh the same on every meter and have the same signature; calls of strict
-tools when moreover their sisters are alike, letter by letter: then a letter of a strict tool has
-its sisters as letters, the same for each of its calls.
-Cost: linear in the sizes of the patterns and in calls times limits.
+Each sum that a statement bounds is a meter; the depth is the first.  Calls have one letter if they
+are in the same patterns, have the same class in each table, add the same to each meter, and have
+the same signature.  Calls of strict tools also need sisters of the same letters.
+Cost: linear in the sizes of patterns and of the runs of classes, and in letters times meters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tcc_certs.core.derived import summed_parameter
-from tcc_certs.core.model import Call, CallSet, Core, Limit, Tool, members
 from tcc_certs.errors import Code, Rejected
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.nodes import Total
+from tcc_certs.policy.places import Runs, StatementPart
+from tcc_certs.policy.plans import members
 
-# What is kept counts for more than one unit: what bounds the time bounds the memory.
-KEPT = 16  # an edge, with what goes with it
-ENTRY = 4  # what a step leads to, in each table that has it
+# Units of work for stored values, so that the bound on work also bounds the memory.
+KEPT = 16  # an edge
+ENTRY = 4  # an entry of a table of arrivals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,14 +30,16 @@ class Letter:
         calls: their indices in the core.
         group: letters of one group are in the same patterns.
         weights: one for each meter.
+        classes: pairs of the place of a table and the class there, for classes other than 0.
         takes, gives: the signature of their tools.
-        sisters: of a strict call the letters of all answers that it may get, its own among them,
-            increasing; none where the core has not all of these calls.  None of another call.
+        sisters: of a strict call the letters of all its sisters and its own, increasing; empty if
+            the core lacks a sister.  None for other calls.
     """
 
     calls: tuple[int, ...]
     group: int
     weights: tuple[int, ...]
+    classes: tuple[tuple[int, int], ...]
     takes: str | None
     gives: str | None
     sisters: tuple[int, ...] | None
@@ -52,8 +54,8 @@ class Alphabet:
         letter_of: for each call of the core its letter.
         by_group: for each group the numbers of its letters.
         groups: for each pattern the groups in it.
-        bounds: for each meter the most that its sum may be; None is without end.  The first meter
-            is the depth.
+        tables: the statements that are tables.
+        bounds: for each meter its bound; None: it has no bound.  The first meter is the depth.
         strict: whether a tool is strict.
     """
 
@@ -61,124 +63,149 @@ class Alphabet:
     letter_of: Sequence[int]
     by_group: tuple[tuple[int, ...], ...]
     groups: tuple[frozenset[int], ...]
+    tables: tuple[StatementPart, ...]
     bounds: tuple[int | None, ...]
     strict: bool
 
 
-def alphabet_of(core: Core, budget: WorkBudget) -> Alphabet:
-    """The letters and the meters of `core`.
+def alphabet_of(core: Core, parts: Sequence[StatementPart], budget: WorkBudget) -> Alphabet:
+    """Return the letters and the meters of a core.
+
+    Args:
+        parts: the statements that its plans satisfy.
 
     Raises:
-        Rejected: D201 where the patterns are too large together.
+        Rejected: D201 the patterns or the classes are too large together.
     """
-    sets = [*core.patterns, *(limit.calls for limit in core.limits if limit.calls is not None)]
-    budget.spend(sum(high - low for ranges in sets for low, high in ranges))
-    limits = [limit for limit in core.limits if limit.kind != "depth"]
-    budget.spend(len(core.calls) * (len(limits) + 1))
-    depths = [limit.value for limit in core.limits if limit.kind == "depth"]
-    weights = [
-        [1] * len(core.calls),
-        *(_weights(limit, core.tools, core.calls) for limit in limits),
-    ]
-    inside = _memberships(core.patterns, len(core.calls))
-    group_of = _numbered(inside)
-    keys = []
-    for index, call in enumerate(core.calls):
-        tool = core.tools[call.tool]
-        amounts = tuple(weight[index] for weight in weights)
-        keys.append((group_of[index], amounts, tool.takes, tool.gives))
-    letter_of, sisters = with_sisters(core, _numbered(keys))
-    letters = _letters(letter_of, keys, sisters)
-    by_group: list[list[int]] = [[] for _ in range(max(group_of, default=-1) + 1)]
+    size = len(core.calls)
+    budget.spend(size + sum(high - low for ranges in core.patterns for low, high in ranges))
+    tables = tuple([part for part in parts if part.table is not None])
+    depth, meters = _meters(core, parts)
+    group_of = _Partition(size)
+    for pattern in core.patterns:
+        group_of.split((call, True) for call in members(pattern))
+    groups = group_of.numbered()
+    letter_of = _Partition(size)
+    letter_of.split(enumerate(groups))
+    if core.start is not None:
+        ends = [(core.tools[call.tool].takes, core.tools[call.tool].gives) for call in core.calls]
+        letter_of.split(enumerate(ends))
+    runs = [part.class_of for part in tables] + [amounts for amounts, _ in meters]
+    for one in runs:
+        budget.spend(sum(run.high - run.low for run in one.runs))
+        letter_of.split((call, run.number) for run in one.runs for call in range(run.low, run.high))
+    parted, sisters = with_sisters(core, letter_of.numbered())
+    calls: list[list[int]] = [[] for _ in range(max(parted, default=-1) + 1)]
+    for call, number in enumerate(parted):
+        calls[number].append(call)
+    letters = _letters(core, calls, groups, tables, [amounts for amounts, _ in meters], sisters)
+    by_group: list[list[int]] = [[] for _ in range(max(groups, default=-1) + 1)]
     for number, letter in enumerate(letters):
         by_group[letter.group].append(number)
+    budget.spend(len(letters) * (1 + len(meters)))
     return Alphabet(
         letters=letters,
-        letter_of=letter_of,
+        letter_of=parted,
         by_group=tuple(map(tuple, by_group)),
         groups=tuple(
-            frozenset(group_of[call] for call in members(pattern)) for pattern in core.patterns
+            frozenset(groups[call] for call in members(pattern)) for pattern in core.patterns
         ),
-        bounds=(min(depths, default=None), *map(_bound, limits)),
+        tables=tables,
+        bounds=(depth, *[bound for _, bound in meters]),
         strict=bool(sisters),
     )
 
 
-def _memberships(patterns: Sequence[CallSet], calls: int) -> list[tuple[int, ...]]:
-    """For each call the patterns that it is in."""
-    inside: list[list[int]] = [[] for _ in range(calls)]
-    for number, pattern in enumerate(patterns):
-        for call in members(pattern):
-            inside[call].append(number)
-    return [tuple(numbers) for numbers in inside]
+def _meters(
+    core: Core, parts: Sequence[StatementPart]
+) -> tuple[int | None, list[tuple[Runs, int]]]:
+    """The least bound of the depth, and the other sums with the least bound of each."""
+    depths = []
+    least: dict[tuple[object, ...], tuple[Runs, int]] = {}
+    for part in parts:
+        if part.total is None:
+            continue
+        statement = core.statements[part.number]
+        if isinstance(statement, Total) and statement.what == "depth":
+            depths.append(part.total.bound)
+            continue
+        amounts, bound = part.total.amounts, part.total.bound
+        _, known = least.get(amounts.runs, (amounts, bound))
+        least[amounts.runs] = amounts, min(known, bound)
+    return min(depths, default=None), list(least.values())
 
 
-def _numbered(keys: Sequence[object]) -> list[int]:
-    """Equal keys get equal numbers, in order of first appearance."""
-    number: dict[object, int] = {}
-    return [number.setdefault(key, len(number)) for key in keys]
+class _Partition:
+    """Calls in classes that are split again and again."""
+
+    def __init__(self, calls: int) -> None:
+        self._classes = [0] * calls
+        self._fresh = calls
+
+    def split(self, marks: Iterable[tuple[int, Hashable]]) -> None:
+        """Give the marked calls new classes, one for each old class and mark."""
+        known: dict[tuple[int, Hashable], int] = {}
+        for call, mark in marks:
+            key = (self._classes[call], mark)
+            self._classes[call] = known.setdefault(key, self._fresh + len(known))
+        self._fresh += len(known)
+
+    def numbered(self) -> list[int]:
+        """The class of each call; classes are numbered by their first call."""
+        number: dict[int, int] = {}
+        return [number.setdefault(name, len(number)) for name in self._classes]
 
 
 def _letters(
-    letter_of: Sequence[int],
-    keys: Sequence[tuple[int, tuple[int, ...], str | None, str | None]],
+    core: Core,
+    calls: Sequence[Sequence[int]],
+    groups: Sequence[int],
+    tables: Sequence[StatementPart],
+    meters: Sequence[Runs],
     sisters: Mapping[int, tuple[int, ...]],
 ) -> tuple[Letter, ...]:
-    calls: list[list[int]] = [[] for _ in range(max(letter_of, default=-1) + 1)]
-    for call, letter in enumerate(letter_of):
-        calls[letter].append(call)
+    first = {alike[0]: letter for letter, alike in enumerate(calls)}
+    classes: list[list[tuple[int, int]]] = [[] for _ in calls]
+    weights = [[1] + [0] * len(meters) for _ in calls]
+    for place, part in enumerate(tables):
+        for low, high, number in part.class_of.runs:
+            for call in range(low, high):
+                if call in first:
+                    classes[first[call]].append((place, number))
+    for place, amounts in enumerate(meters):
+        for low, high, amount in amounts.runs:
+            for call in range(low, high):
+                if call in first:
+                    weights[first[call]][place + 1] = amount
     return tuple(
         Letter(
             calls=tuple(alike),
-            group=keys[alike[0]][0],
-            weights=keys[alike[0]][1],
-            takes=keys[alike[0]][2],
-            gives=keys[alike[0]][3],
+            group=groups[alike[0]],
+            weights=tuple(weights[number]),
+            classes=tuple(classes[number]),
+            takes=core.tools[core.calls[alike[0]].tool].takes,
+            gives=core.tools[core.calls[alike[0]].tool].gives,
             sisters=sisters.get(number),
         )
         for number, alike in enumerate(calls)
     )
 
 
-def _weights(limit: Limit, tools: Sequence[Tool], calls: Sequence[Call]) -> list[int]:
-    """What each call weighs on the meter of a limit."""
-    if limit.calls is not None:
-        weights = [0] * len(calls)
-        for index in members(limit.calls):
-            weights[index] = -1 if limit.least else 1
-        return weights
-    if limit.parameter is not None:
-        return summed_parameter(tools, calls, limit.parameter)
-    match limit.kind:
-        case "price":
-            return [call.price for call in calls]
-        case "latency":
-            return [call.latency for call in calls]
-        case "epsilon":
-            return [call.epsilon for call in calls]
-        case _:
-            return [call.cost_high for call in calls]
-
-
-def _bound(limit: Limit) -> int:
-    return -limit.value if limit.least else limit.value
-
-
 def with_sisters(
     core: Core, letter_of: Sequence[int]
 ) -> tuple[Sequence[int], Mapping[int, tuple[int, ...]]]:
-    """Letters parted by their sisters.
+    """Split letters by the letters of their sisters.
 
     Args:
-        letter_of: for each call the letter that it has without regard to sisters.
+        letter_of: for each call its letter without regard to sisters.
 
     Returns:
-        for each call its letter; for each letter of strict calls those of all their answers, its
-        own among them, increasing, or none where the core lacks some of these calls.
+        for each call its letter; for each letter of strict calls those of its sisters and its own,
+        increasing, or nothing if the core lacks a sister.
     """
     if not any(tool.strict for tool in core.tools):
         return letter_of, {}
-    from tcc_certs.strict import strict_groups  # here: nobody else has it to trust, nor to load
+    from tcc_certs.strict import strict_groups  # here: other cores do not need it
 
     answers = strict_groups(core)
     calls: list[list[int]] = [[] for _ in answers.size]
@@ -204,10 +231,9 @@ def with_sisters(
 
 
 class WorkBudget:
-    """Units of work that are left; a unit is one step of a residual or one member of a term.
+    """Units of work that are left: steps of residuals, and members of terms.
 
-    A residual may have more derivatives than any file has states, so the search is counted, not
-    trusted to end.
+    A residual may have more derivatives than an artifact has states, so the search counts its work.
     """
 
     __slots__ = ("_left", "_limit")
@@ -217,10 +243,10 @@ class WorkBudget:
         self._left = limit
 
     def spend(self, units: int) -> None:
-        """Take `units` off.
+        """Subtract `units`.
 
         Raises:
-            Rejected: D201 where nothing is left.
+            Rejected: D201 nothing is left.
         """
         self._left -= units
         if self._left < 0:

@@ -1,12 +1,11 @@
-"""Outlooks: how little and how much the words of a term can weigh, and which patterns they touch.
+"""Outlooks: how little and how much the words of a term can weigh, and which classes they touch.
 
-An outlook is true of every word of its term, and cheap: it looks at one level of the term and at
-the outlooks below.  It may be too wide (an intersection or a difference can be narrower than it
-says), never too narrow.  It lets the search give up on a residual whose limits can no longer be
-met, and forget a counter that can no longer matter.  Rules may reach themselves, so theirs are the
-least that satisfy their equations, found by working until nothing changes; an end that keeps moving
-is sent far away, which is always true.
-Cost: linear in the terms, a few times over for rules that recurse.
+An outlook is true for every word of its term.  It looks at one level of the term and at the
+outlooks below, so it may be too wide: an intersection or a difference can be narrower.  The search
+uses it to drop residuals whose limits nothing can meet, and to forget what cannot matter any more.
+The outlooks of rules that reach themselves are the least that satisfy their equations.  They are
+computed until nothing changes; an end that keeps moving is set to FAR, which is always true.
+Cost: linear in the terms, a few times over for recursive rules.
 """
 
 from __future__ import annotations
@@ -21,15 +20,16 @@ from tcc_certs.corecheck.terms import Term, TermTable
 _PATIENCE = 32
 
 
-# Beyond every sum that a walk can meet: limits have 64 bits, states 32.
-FAR = 1 << 200
+FAR = 1 << 200  # above every sum of a walk: amounts have 64 bits, states 32
 
 
 class Outlook(NamedTuple):
-    """Of every word: at least ``low[i]``, at most ``high[i]`` on meter i; calls only of `touched`.
+    """What holds for every word of a term; a term without words has None instead.
 
-    `touched` has a bit for each pattern of a require or a forbid.  A term without words has no
-    outlook: None stands in its place.
+    Attributes:
+        low: for each meter, what a word weighs at least.
+        high: for each meter, what a beginning of a word weighs at most.
+        touched: the classes of tables that its calls are in, as bits (:mod:`.memory`).
     """
 
     low: tuple[int, ...]
@@ -38,7 +38,7 @@ class Outlook(NamedTuple):
 
 
 def of_empty(meters: int) -> Outlook:
-    """The empty word alone."""
+    """The outlook of the empty word."""
     return Outlook((0,) * meters, (0,) * meters, 0)
 
 
@@ -47,7 +47,8 @@ def of_calls(weights: Sequence[Sequence[int]], touched: int) -> Outlook | None:
     if not weights:
         return None
     columns = list(zip(*weights, strict=True))
-    return Outlook(tuple(map(min, columns)), tuple(map(max, columns)), touched)
+    high = tuple([max(0, *column) for column in columns])
+    return Outlook(tuple(map(min, columns)), high, touched)
 
 
 def in_sequence(first: Outlook | None, second: Outlook | None) -> Outlook | None:
@@ -96,7 +97,7 @@ def all_of(parts: Iterable[Outlook | None]) -> Outlook | None:
     low = tuple(map(max, zip(*(part.low for part in some), strict=True)))
     high = tuple(map(min, zip(*(part.high for part in some), strict=True)))
     if any(x > y for x, y in zip(low, high, strict=True)):
-        return None
+        return None  # a word would weigh more than itself
     return Outlook(low, high, touched)
 
 
@@ -120,7 +121,7 @@ def _times(end: int, times: int | None) -> int:
 
 
 def widened(old: Outlook | None, new: Outlook | None) -> Outlook | None:
-    """`new`, with every end that is still moving sent far away."""
+    """Return `new`, with FAR for every end that still moves."""
     if old is None or new is None:
         return new
     return Outlook(
@@ -131,17 +132,17 @@ def widened(old: Outlook | None, new: Outlook | None) -> Outlook | None:
 
 
 class Forecast:
-    """Outlooks by term, made as they are asked for."""
+    """Outlooks by term, computed on demand."""
 
     __slots__ = ("_budget", "_calls", "_meters", "_of_rule", "_ready", "_terms")
 
     def __init__(
-        self, terms: TermTable, alphabet: Alphabet, watched: Sequence[int], budget: WorkBudget
+        self, terms: TermTable, alphabet: Alphabet, bits: Sequence[int], budget: WorkBudget
     ) -> None:
         self._terms = terms
         self._budget = budget
         self._meters = len(alphabet.bounds)
-        self._calls = _pattern_outlooks(alphabet, watched, budget)
+        self._calls = _pattern_outlooks(alphabet, bits, budget)
         self._ready: list[Outlook | None] = []
         self._of_rule: list[Outlook | None] = [None] * len(terms.bodies)
         self._settle_rules()
@@ -149,7 +150,7 @@ class Forecast:
             self._ready.append(self._evaluate(term, self._ready))
 
     def of(self, term: Term) -> Outlook | None:
-        """The outlook of `term`; None where it has no word."""
+        """Return the outlook of a term; None if it has no word."""
         # Parts have lesser numbers than the terms that they are parts of.
         for number in range(len(self._ready), term + 1):
             self._ready.append(self._evaluate(number, self._ready))
@@ -181,7 +182,7 @@ class Forecast:
                 return repeated(below[parts[0]], one, two, self._meters)
 
     def _settle_rules(self) -> None:
-        """Work until every rule's outlook is that of its body."""
+        """Compute until the outlook of each rule is that of its body."""
         scopes = [self._scope(body) for body in self._terms.bodies]
         users: list[list[int]] = [[] for _ in scopes]
         for rule, scope in enumerate(scopes):
@@ -225,20 +226,27 @@ class Forecast:
 
 
 def _pattern_outlooks(
-    alphabet: Alphabet, watched: Sequence[int], budget: WorkBudget
+    alphabet: Alphabet, bits: Sequence[int], budget: WorkBudget
 ) -> list[Outlook | None]:
-    """One call of each pattern; bit i of `touched` is set where it may be in ``watched[i]``."""
-    bits = [0] * len(alphabet.by_group)
-    for bit, pattern in enumerate(watched):
-        for group in alphabet.groups[pattern]:
-            bits[group] |= 1 << bit
+    """For each pattern the outlook of one of its calls.
+
+    Args:
+        bits: by the place of a table, the bit of its class 0.
+    """
+    touched_by = []
+    for letter in alphabet.letters:
+        touched = 0
+        for at, number in letter.classes:
+            touched |= 1 << bits[at] + number
+        touched_by.append(touched)
     found = []
     for groups in alphabet.groups:
         touched = 0
         numbers: list[int] = []
         for group in sorted(groups):
-            touched |= bits[group]
             numbers.extend(alphabet.by_group[group])
         budget.spend(len(numbers))
+        for number in numbers:
+            touched |= touched_by[number]
         found.append(of_calls([alphabet.letters[n].weights for n in numbers], touched))
     return found

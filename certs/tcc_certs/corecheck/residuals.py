@@ -1,16 +1,16 @@
-"""Residuals: what may still follow a prefix, a control and the remainder of the limits, by number.
+"""Residuals: what may follow a prefix.  Each is a control and the remainder of the sums, by number.
 
-A control is a term and the duties that go with it; there are few, and the steps between them are
-found once a control.  What a step leaves of the limits is found once for each tuple that comes to
-it (:mod:`tcc_certs.corecheck.residuals`).  So a walk over residuals is a walk over tables.
+A control is a term and a memory; there are few, and the steps between them are computed once for
+each control.  The remainder of the sums after a step is computed once for each tuple that reaches
+the step.  So a walk over residuals is a walk over tables.
 
-A residual goes on in two ways: as a whole, at most one residual a letter, which is what a
-deterministic automaton is compared with; or in parts, several residuals a letter, of which a
-nondeterministic one is made.
-What a limit has left is a number a meter, FAR once the limit cannot bind any more; a :class:`Drain`
-is the table of one way to use the meters up: a call of some weights, and the outlook behind it.
-Cost: letters times statements a control; a look-up for each step of a residual; the number of
-limits for each drain and each tuple that comes to it, once.
+A residual continues in two ways.  As a whole it has at most one residual for each letter; a
+deterministic automaton is compared with these.  In parts it has several; a nondeterministic
+artifact consists of these.
+The remainder of a sum is FAR once the sum cannot reach its bound any more.  A :class:`Drain` is the
+table of one step over the remainders: the weights of a call, and the outlook after it.
+Cost: letters times tables for each control; a look-up for each step of a residual; the number of
+sums for each drain and each tuple that reaches it, once.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from collections.abc import Sequence
 from operator import le
 from typing import TypeAlias
 
-from tcc_certs.core.model import Core
-from tcc_certs.corecheck.duties import Duties, DutyState, watched_patterns
 from tcc_certs.corecheck.letters import ENTRY, Alphabet, WorkBudget, alphabet_of
+from tcc_certs.corecheck.memory import Memory, MemoryState
 from tcc_certs.corecheck.outlook import FAR, Forecast, Outlook
 from tcc_certs.corecheck.terms import NOTHING, Derivatives, PartialDerivatives, Term
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.places import StatementPart
 
 Left: TypeAlias = "tuple[int, ...]"
 
@@ -33,64 +34,74 @@ Begun: TypeAlias = "Sequence[tuple[int, Sequence[Term]]]"  # letters, and what m
 
 
 class Residuals:
-    """All residuals of one core that have been met.
+    """The residuals of one core that a walk has reached.
+
+    Args:
+        parts: the statements that plans satisfy.
+        in_parts: whether a residual continues in parts.
 
     Attributes:
         alphabet: the letters.
-        first: the residual of the empty prefix; None where it is seen to have no plan.
+        first: the residual of the empty prefix; None if it clearly has no plan.
         control: by number, the control.
-        left: by number, the number of the remainder of the limits.
+        left: by number, the number of the remainder of the sums.
         stops: by number, whether a plan may end here.
     """
 
     __slots__ = (
-        "_after", "_arrivals", "_begun", "_budget", "_controls", "_duties", "_forecast", "_meters",
+        "_after", "_arrivals", "_begun", "_budget", "_controls", "_forecast", "_memory", "_meters",
         "_partials", "_tables", "_terms", "alphabet", "control", "first", "left", "stops",
     )  # fmt: skip
 
-    def __init__(self, core: Core, budget: WorkBudget, in_parts: bool = False) -> None:
+    def __init__(
+        self,
+        core: Core,
+        parts: Sequence[StatementPart],
+        budget: WorkBudget,
+        in_parts: bool = False,
+    ) -> None:
         self._budget = budget
-        self.alphabet: Alphabet = alphabet_of(core, budget)
+        self.alphabet: Alphabet = alphabet_of(core, parts, budget)
         self._terms = Derivatives(core, self.alphabet, budget, in_parts)
         self._partials = PartialDerivatives(self._terms, budget) if in_parts else None
-        self._forecast = Forecast(self._terms, self.alphabet, watched_patterns(core), budget)
-        self._duties = Duties(core, self.alphabet)
+        self._memory = Memory(core, self.alphabet, budget)
+        self._forecast = Forecast(self._terms, self.alphabet, self._memory.bits, budget)
         self._meters = Meters(self.alphabet)
-        self._controls: dict[tuple[Term, DutyState], ControlState] = {}
-        self._arrivals: dict[tuple[Term, DutyState, tuple[int, ...]], Arrivals] = {}
-        # Of each term, of duties, and of a part with the duties behind a call: there are few.
+        self._controls: dict[tuple[Term, MemoryState], ControlState] = {}
+        self._arrivals: dict[tuple[Term, MemoryState, tuple[int, ...]], Arrivals] = {}
+        # Of each term, of memories, and of a part with the memory after a call: there are few.
         self._begun: dict[Term, tuple[int, Begun]] = {}
-        self._after: dict[DutyState, dict[int, DutyState | None]] = {}
-        self._tables: dict[tuple[Term, DutyState, tuple[int, ...]], Arrivals | None] = {}
+        self._after: dict[MemoryState, dict[int, MemoryState | None]] = {}
+        self._tables: dict[tuple[Term, MemoryState, tuple[int, ...]], Arrivals | None] = {}
         self.control: list[ControlState] = []
         self.left: list[int] = []
         self.stops: list[bool] = []
         none = (0,) * len(self.alphabet.bounds)
-        start = self._arrivals_of(self._terms.plan, self._duties.start, none)
+        start = self._arrivals_of(self._terms.plan, self._memory.start, none)
         self.first = None if start is None else start[self._meters.start]
 
     def moves(self, residual: int) -> Moves:
         """The letters that the term can begin with, each with its table of residuals after it.
 
-        Residuals of other letters have no plan.  In parts a letter may stand here several times.
+        Residuals of other letters have no plan.  In parts a letter may occur several times.
         """
         control = self.control[residual]
         if control.moves is None:
             control.moves = self._find_moves(control.term, control.state)
         return control.moves
 
-    def _find_moves(self, term: Term, state: DutyState) -> Moves:
+    def _find_moves(self, term: Term, state: MemoryState) -> Moves:
         spent, begun = self._begun.get(term) or self._begun_by(term)
         self._budget.spend(spent)
         after, found = self._after.setdefault(state, {}), list[tuple[int, Arrivals]]()
         for letter, parts in begun:
             if letter not in after:
-                after[letter] = self._duties.step(state, letter)
-            duties, weights = after[letter], self.alphabet.letters[letter].weights
-            if duties is None:
+                after[letter] = self._memory.step(state, letter)
+            memory, weights = after[letter], self.alphabet.letters[letter].weights
+            if memory is None:
                 continue
             for part in parts:
-                key = part, duties, weights
+                key = part, memory, weights
                 if key not in self._tables:
                     self._tables[key] = self._arrivals_of(*key)
                 table = self._tables[key]
@@ -99,7 +110,7 @@ class Residuals:
         return found
 
     def _begun_by(self, term: Term) -> tuple[int, Begun]:
-        """The steps that a control of the term costs, and the letters that its words begin with."""
+        """The cost of a control of the term, and the letters that its words begin with."""
         spent, begun = 0, list[tuple[int, Sequence[Term]]]()
         for group, letters in enumerate(self.alphabet.by_group):
             derived = self._derived(term, group)
@@ -115,27 +126,28 @@ class Residuals:
         return (self._terms.derivative(term, group),)
 
     def _arrivals_of(
-        self, term: Term, state: DutyState, weights: tuple[int, ...]
+        self, term: Term, state: MemoryState, weights: tuple[int, ...]
     ) -> Arrivals | None:
         """The table of a call of `weights` that leads to `term` and `state`, not yet settled."""
         ahead = self._forecast.of(term)
-        settled = None if ahead is None else self._duties.settle(state, ahead.touched)
+        settled = None if ahead is None else self._memory.settle(state, ahead.touched)
         if ahead is None or settled is None:
             return None
         key = (term, settled, weights)
         found = self._arrivals.get(key)
         if found is None:
-            drain = self._meters.drain(weights, ahead, self._duties.least_calls(settled))
+            least_calls = self._memory.least_calls(settled, ahead.touched)
+            drain = self._meters.drain(weights, ahead, least_calls)
             control = self._control_of(term, settled)
             found = self._arrivals[key] = Arrivals(drain, control, self._budget)
         return found
 
-    def _control_of(self, term: Term, state: DutyState) -> ControlState:
+    def _control_of(self, term: Term, state: MemoryState) -> ControlState:
         control = self._controls.get((term, state))
         if control is None:
             control = ControlState(self, len(self._controls), term, state)
             self._controls[term, state] = control
-            control.may_stop = self._terms.nullable[term] and self._duties.met(state)
+            control.may_stop = self._terms.nullable[term] and self._memory.accepts(state)
             kind, parts, _, _ = self._terms.nodes[term]
             if kind == "alt" and self._partials is None:
                 ahead = [self._forecast.of(part) for part in parts]
@@ -144,15 +156,15 @@ class Residuals:
         return control
 
     def enter(self, control: ControlState, left: int) -> int | None:
-        """The residual of a control and the remainder of the limits, both settled; a new one.
+        """Return a new residual of a control and a remainder of the sums, both settled.
 
-        Alternatives that need more than is left are dropped: what came too late is not remembered.
+        Alternatives that need more than is left are dropped.
         """
         if control.widest is not None and not self._meters.fits(left, control.widest):
             return self._narrowed(control, left)
         self.control.append(control)
         self.left.append(left)
-        self.stops.append(control.may_stop and not self._meters.overdrawn(left))
+        self.stops.append(control.may_stop)
         return len(self.stops) - 1
 
     def no_more(self, left: int, other: int) -> bool:
@@ -172,19 +184,19 @@ class Residuals:
 
 
 class ControlState(dict[int, "int | None"]):
-    """A term and the duties that go with it; by the number of what is left, the residual.
+    """A term and the memory that goes with it; by the number of what is left, the residual.
 
     Attributes:
         number: that of the control.
-        term, state: the term, the duties.
-        may_stop: whether a plan may end here, limits aside.
-        widest: for each meter the most that an alternative of the term needs; None of other terms.
-        moves: see :meth:`Residuals.moves`; None until they are found.
+        term, state: the term, the memory.
+        may_stop: whether a plan may end here.
+        widest: for each meter the most that an alternative of the term needs; None for other terms.
+        moves: see :meth:`Residuals.moves`; None until they are computed.
     """
 
     __slots__ = ("_residuals", "may_stop", "moves", "number", "state", "term", "widest")
 
-    def __init__(self, residuals: Residuals, number: int, term: Term, state: DutyState) -> None:
+    def __init__(self, residuals: Residuals, number: int, term: Term, state: MemoryState) -> None:
         self._residuals = residuals
         self.number = number
         self.term = term
@@ -258,10 +270,6 @@ class Meters:
         """Whether `left` has on every meter no more than `other`."""
         return all(map(le, self.left[left], self.left[other]))
 
-    def overdrawn(self, left: int) -> bool:
-        """Whether a limit is broken if the plan stops here."""
-        return min(self.left[left]) < 0
-
 
 class Drain(dict[int, "int | None"]):
     """By the number of what was left before, of what is left after; None: a limit breaks."""
@@ -301,7 +309,7 @@ class Drain(dict[int, "int | None"]):
             if rest != FAR:
                 rest -= weight
                 # So many calls weigh no less and no more than their number times the ends.
-                if rest < low or rest < calls * ends[0]:
+                if rest < 0 or rest < low or rest < calls * ends[0]:
                     return None
                 if rest >= high or rest >= calls * ends[1]:
                     rest = FAR

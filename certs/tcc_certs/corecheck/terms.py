@@ -17,9 +17,10 @@ from collections.abc import Generator, Iterable, Sequence
 from itertools import product
 from typing import TypeAlias
 
-from tcc_certs.core.model import Alt, Both, Core, Diff, Empty, Expr, OneCall, Repeat, RuleRef, Seq
 from tcc_certs.corecheck.letters import Alphabet, WorkBudget
+from tcc_certs.policy.core import Core
 from tcc_certs.policy.expressions import nullable_rules, parts
+from tcc_certs.policy.plans import Alt, Both, Diff, Empty, Expr, OneCall, Repeat, RuleRef, Seq
 
 _Visit: TypeAlias = "Generator[Term, Term, Term]"
 

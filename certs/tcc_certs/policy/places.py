@@ -116,8 +116,11 @@ def _joined(runs: Iterable[Run]) -> tuple[Run, ...]:
 class WeightedSum:
     """A sum over the calls of a plan: no call may bring it above `bound`.
 
+    The bound holds after every call, not only at the end: amounts of costs may be negative.
+
     Attributes:
         amounts: for each call of the core; only a cost may be negative.
+        bound: at least 0.
     """
 
     amounts: Runs
@@ -205,8 +208,7 @@ class _Parts:
         if rule.kind == "ask":
             return part
         if rule.kind == "total":
-            part = replace(part, place="automaton")
-            return _with_sum(part, Runs(size, _amounts(self._core, rule.what)), _bound(rule))
+            return _with_total(part, Runs(size, _amounts(self._core, rule.what)), _bound(rule))
         work = Work(min(MAX_WORK, self._left))
         most = work.left
         try:
@@ -239,6 +241,18 @@ class _Parts:
         either: set[int] = set()
         _held(self._kinds.rule(statement), letters, Work(), either)
         return statement_text(_blanked(statement, conditions, either))
+
+
+def _with_total(part: StatementPart, amounts: Runs, bound: int) -> StatementPart:
+    """The part of a total.  A bound below 0 forbids every call, if no amount is below 0."""
+    if bound >= 0:
+        return _with_sum(replace(part, place="automaton"), amounts, bound)
+    if min((run.number for run in amounts.runs), default=0) < 0:
+        return part
+    size = len(amounts)
+    table = Table(moves=((0, -1),), accepts=(True,), exact=True)
+    class_of = Runs(size, [Run(0, size, 1)])
+    return replace(part, place="automaton", class_of=class_of, classes=2, table=table)
 
 
 def _with_sum(part: StatementPart, amounts: Runs, bound: int) -> StatementPart:
@@ -281,7 +295,7 @@ def _held(rule: Rule, letters: Sequence[Letter], work: Work, either: set[int]) -
     """
     if rule.kind == "limit" and rule.within is None and not rule.per:
         found = amounts_of(rule, letters, work, either)
-        if found is not None:
+        if found is not None and found[1] >= 0:
             amounts, most, exact = found
             unit = lcm(*[amount.denominator for amount in amounts])
             weights = [int(amount * unit) for amount in amounts]

@@ -138,7 +138,7 @@ def reduced(table: Table) -> tuple[Table, tuple[int, ...]]:
     Returns:
         the table, and for each letter its class; letter 0 has class 0.
     """
-    block = _blocks(table)
+    block = blocks_of(table.moves, table.accepts)
     firsts: dict[int, int] = {}  # by block its first state
     for state, number in enumerate(block):
         firsts.setdefault(number, state)
@@ -155,19 +155,23 @@ def reduced(table: Table) -> tuple[Table, tuple[int, ...]]:
     return Table(moves, accepts, table.exact), classes
 
 
-def _blocks(table: Table) -> list[int]:
-    """By state its class of states that allow the same plans, one call after another.
+def blocks_of(moves: Sequence[Sequence[int]], accepts: Sequence[bool]) -> list[int]:
+    """Return, by state, the number of its class of states that allow the same letters.
 
+    States of one class refuse the same letters, lead to one class, and accept both or neither.
     Source: Hopcroft, An n log n algorithm for minimizing states in a finite automaton, 1971.
     """
-    sink = len(table.moves)  # where a forbidden letter leads
-    letters = range(len(table.moves[0]))
+    sink = len(moves)  # where a forbidden letter leads
+    letters = range(len(moves[0]))
     before: list[list[list[int]]] = [[[] for _ in range(sink + 1)] for _ in letters]
-    for state, row in enumerate(table.moves):
+    for state, row in enumerate(moves):
         for letter, to in enumerate(row):
             before[letter][to].append(state)
-    kinds = ({sink}, {q for q in range(sink) if table.accepts[q]},
-             {q for q in range(sink) if not table.accepts[q]})  # fmt: skip
+    kinds = (
+        {sink},
+        {q for q in range(sink) if accepts[q]},
+        {q for q in range(sink) if not accepts[q]},
+    )
     blocks = [kind for kind in kinds if kind]
     block = [0] * (sink + 1)
     for number, members in enumerate(blocks):
@@ -189,8 +193,8 @@ def _blocks(table: Table) -> list[int]:
             blocks.append(part)
             for state in part:
                 block[state] = new
+            is_smaller = len(part) <= len(rest)
             for other in letters:
-                is_smaller = len(part) <= len(rest)
                 todo.add((new if is_smaller or (number, other) in todo else number, other))
     return block[:sink]
 
