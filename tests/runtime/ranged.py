@@ -21,7 +21,7 @@ def ranged_core(rng: random.Random, calls: int, same: float) -> bytes:
     parts = letters(calls, cost=lows, high=highs)
     parts["tools"] = [_tool(rng, tool, same) for tool in parts["tools"]]
     plan = ["repeat", ["call", set(range(calls))], 0, 12]
-    core = make_core(**parts, plan=plan, limits=[depth(12)])
+    core = make_core(**parts, plan=plan, statements=[depth(12)])
     new = any("quality" in model for tool in parts["tools"] for model in tool.get("models", ()))
     return core.replace(b'"version":[1,0]', b'"version":[1,1]') if new else core
 

@@ -8,9 +8,8 @@ from statistics import fmean
 
 import pytest
 
-from tcc_certs.core.reader import read_core
-from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import check
+from tcc_certs.policy.reader import read_core
 from tcc_certs.replay import validate
 from tcc_runtime.artifact.load import load
 from tcc_runtime.artifact.plans import enumerate_plans
@@ -24,8 +23,9 @@ from tcc_runtime.settings.modes import opening_digest, race_key_of, terms_of
 from tcc_runtime.settings.predict import estimate, predict
 from tcc_runtime.settings.settings import Settings
 from tests.oracle.cores import at_most, depth, letters, make_core
+from tests.oracle.network import without
 from tests.oracle.plans import plans as plans_of
-from tests.oracle_ledger.upper import Shape, upper, without
+from tests.oracle_ledger.upper import Shape, upper
 from tests.runtime.graphs import (
     build as build_graph,
     chain_rows,
@@ -114,9 +114,9 @@ def priced(most: int):
     core = make_core(
         **letters(2, cost=[0, 250_000_000], price=[2, 1]),
         plan=["repeat", ["call", {0, 1}], 0, 4],
-        limits=[depth(4), at_most("price", most)],
+        statements=[depth(4), at_most("price", most)],
     )
-    left = Relaxed(limits=(1,))
+    left = (1,)
     return upper(core, plans_of(without(read_core(core), left), 4), Shape(relaxed=left, tilt=8))
 
 

@@ -49,7 +49,7 @@ plan = any{0,200}
 
 limit price <= 3000
 """
-ALL = ("price", "require", "forbid")
+ALL = ("price", "require")
 
 
 def made(text: str, **options: object) -> Artifact:
@@ -63,8 +63,8 @@ def made(text: str, **options: object) -> Artifact:
     [
         (SUMS, {"relax": ("price",)}),
         (SUMS, {"relax": ALL}),
-        (SUMS, {"relax": ("forbid",), "tilt": 0}),
-        (SUMS, {"relax": ("price", "forbid"), "beta": "3"}),
+        (SUMS, {"relax": ("require",), "tilt": 0}),
+        (SUMS, {"relax": ("price", "before b require a(k = 1)"), "beta": "3"}),
         (LATE, {"relax": ("auto",), "max_states": 14}),
         (LATE, {"relax": ("auto",), "max_states": 14, "tilt": 0}),
     ],
@@ -114,7 +114,7 @@ def test_the_effort_is_bounded() -> None:
 
 def test_an_exact_artifact_needs_none() -> None:
     assert not needs_estimate(made(SUMS)) and not needs_estimate(made(SUMS, round_counts=3))
-    assert needs_estimate(made(SUMS, relax=("forbid",)))
+    assert needs_estimate(made(SUMS, relax=("require",)))
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def test_the_winner_over_bounds_is_a_softmax_draw(kind, told):
         rows = [(True, [])]
         for _ in range(3):
             rows.append((True, [(a, len(rows) - 1) for a in range(3)]))
-        artifact = opened(core, rows, relaxed={"limits": [0]})
+        artifact = opened(core, rows, relaxed=[0])
     elif kind == "network":
         # Every plan but those of one call has several derivations.
         rows = [(True, []), (True, [(0, 0)]), (True, [(a, 0) for a in range(3)])]

@@ -82,8 +82,8 @@ def test_verification_is_what_reads_a_column_that_no_run_touches(vec):
 @pytest.mark.parametrize(
     ("column", "at", "code"),
     [
-        ("edge_target", 4 * 5 + 3, Code.TARGET_ORDER),  # the high byte of an edge of the root
-        ("edge_call", 4 * 5 + 3, Code.EDGE_RANGE),
+        ("edge_target", 4 * 6 + 3, Code.TARGET_ORDER),  # the high byte of an edge of the root
+        ("edge_call", 4 * 6 + 3, Code.EDGE_RANGE),
         ("edge_start", 8 * 5 + 3, Code.EDGE_START),  # where the root's edges end
         ("call_text", 0, Code.JSON_SYNTAX),
     ],

@@ -150,7 +150,7 @@ def test_what_is_not_known_is_not_predicted(told, why):
 
 def test_nothing_is_predicted_on_bounds_that_other_plans_count_in():
     settings = Settings(seed=SEED, race="coupled")
-    relaxed = opened(vec_core(), vec_rows(), relaxed={"limits": [1]})
+    relaxed = opened(vec_core(), vec_rows(), relaxed=[1])
     network = opened(free_core([1, 2], 9), random_rows(random.Random(1), 2, 2, 2),
                      nondeterministic=True)  # fmt: skip
     literal = opened(vec_core(), vec_rows(), tilt=0)

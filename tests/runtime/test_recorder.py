@@ -128,10 +128,10 @@ def test_a_recorder_writes_one_ledger(artifact):
 def test_texts_beyond_ascii_and_long_prefixes_stay_canonical():
     values = ['"æ\\"\\\\\\n"', '"' + "ü" * 30 + '"', '"\u2028\x7f😀"']
     core = make_core(
-        tools=[{"name": "t", "params": [{"name": "p", "values": values}]}],
+        tools=[{"name": "t", "fields": [{"name": "p", "values": values}]}],
         calls=[call(0, (i,)) for i in sorted(range(3), key=lambda i: values[i].encode())],
         plan=["repeat", ["call", {0, 1, 2}], 0],
-        limits=[depth(2)],
+        statements=[depth(2)],
     )
     edges = [(0, 0), (1, 0), (2, 0)]
     rows = [(True, []), (True, edges), (True, [(a, 1) for a, _ in edges])]

@@ -145,7 +145,7 @@ def test_each_draw_leaves_less_until_nothing_is_left():
 def test_a_node_all_of_whose_children_are_forbidden_is_a_dead_end():
     # any{2}, with depth <= 1 left to the run: nothing may follow the first call, nor `stop`.
     rows = [(True, []), (False, [(a, 0) for a in range(3)]), (False, [(a, 1) for a in range(3)])]
-    data = build(free_core([1, 2, 3], 1), rows, relaxed={"limits": [0]})
+    data = build(free_core([1, 2, 3], 1), rows, relaxed=[0])
     run, records = recorded(data)
     assert (run.plans, run.claim_type, run.stop) == ((), "RunWiseSurrogate", "exhausted")
     assert run.expansions == 4

@@ -220,7 +220,7 @@ def miscounted() -> list[tuple[bytes, int]]:
     return [
         told([*plans[:-1], plans[-1] + 1], root),
         told([*plans[:-1], plans[-1] - 1], root),
-        told([0, *plans[1:]], 2),
+        told([0, *plans[1:]], 3),
         (changed(vec(), {"call_text": pack_texts(["a", "b(k=1)", "b(k=1)", "c"])}.items()), root),
         (vec(inflate="1.7"), 2),
     ]

@@ -197,11 +197,20 @@ def test_one_half_is_the_quality_of_a_model_without_one() -> None:
     assert with_half.digest != other.digest
 
 
-@pytest.mark.parametrize("written", ["0", "-1", "1.000000001", "0.0000000001", "2"])
-def test_what_is_no_quality_is_named(written: str) -> None:
+@pytest.mark.parametrize(
+    ("written", "code"),
+    [
+        ("0", "TCC324"),
+        ("-1", "TCC101"),
+        ("1.000000001", "TCC324"),
+        ("0.0000000001", "TCC324"),
+        ("2", "TCC324"),
+    ],
+)
+def test_what_is_no_quality_is_named(written: str, code: str) -> None:
     with pytest.raises(library.CompileError) as caught:
         library.compile_text(TWO.replace("QUALITY", f"quality {written}"))
-    assert [one.code for one in caught.value.diagnostics] == ["TCC324"]
+    assert [one.code for one in caught.value.diagnostics] == [code]
     with pytest.raises(library.CompileError) as caught:
         library.compile_text(TWO.replace("QUALITY", "quality 0.1 quality 0.2"))
     assert [one.code for one in caught.value.diagnostics] == ["TCC310"]

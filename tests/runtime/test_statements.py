@@ -54,7 +54,7 @@ def statements(*found: object) -> Core:
 
 
 def test_what_is_kept_for_a_run_is_bounded() -> None:
-    constraints = Constraints(items=[AtMost(most=10**6)], calls=300)
+    constraints = Constraints(items=[AtMost(most=10**6, calls=300)], calls=300)
     for total in range(1, 2000):
         assert constraints.after(((0, total),))[7] == ((0, total + 1),)
     # Of 300 calls each, so that no more than 2^16 are ever kept.
