@@ -1,9 +1,11 @@
-(* The core inside a file: that calls, tools, limits and what is left to the run are those of the grammar.
-   docs/spec/artifact.md, section 5, C7, C8 and C9, and the column `tools`; docs/spec/core.md, sections 1, 2 and 4.
+(* The core inside a file: its calls and tools are those of the grammar.
+   docs/spec/artifact.md, section 5, C8 and C9, and the column `tools`; docs/spec/core.md, sections 1, 2 and 5.
 
    No parser is trusted here either: a reader says what JSON value the core is, and the core has to be the text of
-   that value.  Not looked at: that the plans are the core's (`check --core`; of C9 so this direction alone: what goes on after
-   one answer goes on after every other), the schema of what is not named here. *)
+   that value.  Statements are not covered: nothing is said of what a statement means, of the texts of limits (C7), and of
+   which statements may be left to the run (C803 but for their numbers).  Neither is it looked at that the plans are the
+   core's (`check --core`; of C9 so this direction alone: what goes on after one answer goes on after every other), and
+   the schema of what is not named here. *)
 
 From Coq Require Import List ZArith Lia Bool Reals String FMapPositive.
 From Tcc Require Import Automaton Certificates Digest.
@@ -34,24 +36,11 @@ Qed.
 
 (* Names: bare where they may be, else in quotes. *)
 Definition letter (c : Z) : bool := ((65 <=? c) && (c <=? 90)) || ((97 <=? c) && (c <=? 122)) || (c =? 95).
-Definition reserved : list bytes :=
-  [$"grammar"; $"use"; $"tool"; $"rule"; $"plan"; $"start"; $"goal"; $"limit"; $"require"; $"forbid"; $"accept";
-   $"reject"; $"expect"; $"version"; $"any"; $"when"; $"before"; $"after"; $"with"].
 Fixpoint equal_bytes (a b : bytes) : bool :=
   match a, b with [], [] => true | x :: a, y :: b => (x =? y) && equal_bytes a b | _, _ => false end.
 Definition bare (s : bytes) : bool :=
-  match s with
-  | [] => false
-  | c :: r => letter c && forallb (fun c => letter c || ((48 <=? c) && (c <=? 57))) r && negb (existsb (equal_bytes s) reserved)
-  end.
+  match s with [] => false | c :: r => letter c && forallb (fun c => letter c || ((48 <=? c) && (c <=? 57))) r end.
 Definition written (s : bytes) : bytes := if bare s then s else quoted s.
-
-(* A number in nano-units, given by its digits, as an exact decimal. *)
-Fixpoint no_zeros (l : bytes) : bytes := match l with [] => [] | c :: r => if c =? 48 then no_zeros r else l end.
-Definition nano (digits : bytes) : bytes :=
-  let r := rev_append digits [] ++ repeat 48 (10 - length digits) in
-  rev_append (skipn 9 r) (match no_zeros (firstn 9 r) with [] => [] | part => 46 :: rev_append part [] end).
-Definition exact (text : bytes) : bytes := match text with [] => [] | c :: digits => if c =? 45 then 45 :: nano digits else nano text end.
 
 Record param {str : Type} := { pname : str; pvalues : Z -> option str; pcount : Z; pobserved : bool }.
 Record tool {str : Type} := { tname : str; tparams : list (@param str); tstrict : bool }.
@@ -98,23 +87,31 @@ Definition get_list k v : option (list value) := match get k v with Some (VArr l
 Definition is_true (v : option value) : bool := match v with Some (VFlag b) => b | _ => false end.
 Definition text_in (v : value) : option str := match v with VStr s => Some s | _ => None end.
 
-Definition tool_param (v : value) : option param :=
-  match get_text $"name" v, get_list $"values" v with
-  | Some n, Some l =>
+(* A listed field has a text for each value; an optional one has the empty text first, for a call without it.  An open
+   field is no part of a call's text. *)
+Definition field_of (observed : bool) (v : value) : option (list param) :=
+  match get_text $"name" v, get $"values" v with
+  | Some n, Some (VArr l) =>
       match each text_in l [] with
-      | Some texts => Some {| pname := made o (written (view o n)); pvalues := table texts; pcount := len texts 0; pobserved := is_true (get $"observed" v) |}
+      | Some texts =>
+          let texts := if is_true (get $"optional" v) then made o [] :: texts else texts in
+          Some [{| pname := made o (written (view o n)); pvalues := table texts; pcount := len texts 0; pobserved := observed |}]
       | None => None
       end
+  | Some _, None => Some []
   | _, _ => None
   end.
+Definition fields_of (observed : bool) (v : option value) : option (list param) :=
+  match v with
+  | None => Some []
+  | Some (VArr l) => match each (field_of observed) l [] with Some ls => Some (List.concat ls) | None => None end
+  | _ => None
+  end.
 Definition tool_of (v : value) : option tool :=
-  match get_text $"name" v, get_list $"params" v with
-  | Some n, Some l =>
-      match each tool_param l [] with
-      | Some ps => Some {| tname := made o (written (view o n)); tparams := ps; tstrict := is_true (get $"strict" v) |}
-      | None => None
-      end
-  | _, _ => None
+  match get_text $"name" v, fields_of false (get $"fields" v), fields_of true (get $"gives" v) with
+  | Some n, Some asked, Some told =>
+      Some {| tname := made o (written (view o n)); tparams := asked ++ told; tstrict := is_true (get $"strict" v) |}
+  | _, _, _ => None
   end.
 
 Fixpoint between (sep : str) (l : list str) : list str :=
@@ -139,8 +136,6 @@ Definition call_text (all : bool) (t : tool) (vals : list value) : option str :=
 Definition is_large (v : value) (z : Z) : bool :=
   let small := (z <? 2 ^ 53) && (- 2 ^ 53 <? z) in
   match v with VNum y => small && (y =? z) | VStr s => negb small && same o s (made o (decimal z)) | _ => false end.
-Definition number_text (v : value) : option bytes :=
-  match v with VNum z => Some (decimal z) | VStr s => Some (view o s) | _ => None end.
 
 (* A call of the artifact is that of the core at a place: the index of its tool, and its text without answers. *)
 Definition core_call (tools : Z -> option tool) (v : value) (c : line) (price latency epsilon : Z) : option (Z * str) :=
@@ -177,74 +172,14 @@ Fixpoint core_calls tools (calls : Z -> option value) (lines : list line) (price
 Fixpoint kept {A} (mark : Z -> bool) (q : Z) (l : list A) : list A :=
   match l with [] => [] | x :: l => if mark q then x :: kept mark (q + 1) l else kept mark (q + 1) l end.
 
-(* The canonical text of a limit. *)
-Definition number_of (v : value) : option Z := match v with VNum z => Some z | _ => None end.
-Definition chosen (ps : Z -> option param) (v : value) : option str :=
-  match v with
-  | VArr [VNum i; VArr vs] =>
-      match ps i with
-      | None => None
-      | Some p =>
-          match each (fun v => match v with VNum z => pvalues p z | _ => None end) vs [] with
-          | Some texts => Some (joined o (pname p :: made o [61] :: between (made o [124]) texts))
-          | None => None
-          end
-      end
-  | _ => None
-  end.
-Definition selection_text (tools : Z -> option tool) (v : value) : option str :=
-  match get $"tool" v, get_list $"where" v with
-  | Some (VNum t), Some w =>
-      match tools t with
-      | None => None
-      | Some tl => match each (chosen (table (tparams tl))) w [] with Some l => Some (with_list (tname tl) l) | None => None end
-      end
-  | _, _ => None
-  end.
-Definition summed_text (tools : Z -> option tool) (v : value) : option str :=
-  match get $"tool" v, get $"param" v with
-  | Some (VNum t), Some (VNum i) =>
-      match tools t with
-      | None => None
-      | Some tl => match table (tparams tl) i with Some p => Some (joined o [tname tl; made o [46]; pname p]) | None => None end
-      end
-  | _, _ => None
-  end.
-Definition limit_text (tools : Z -> option tool) (v : value) : option str :=
-  match get_text $"kind" v, get_text $"op" v, get $"value" v with
-  | Some kind, Some op, Some x =>
-      match number_text x with
-      | None => None
-      | Some n =>
-          let k := view o kind in
-          let nanos := equal_bytes k $"cost" || equal_bytes k $"epsilon" || equal_bytes k $"sum" in
-          let end_ := made o (if nanos then exact n else n) in
-          let of := fun f => match get $"of" v with None => None | Some v => match f v with
-                      | Some s => Some (joined o [kind; made o [40]; s; made o [41]; op; end_]) | None => None end end in
-          if equal_bytes k $"uses" then of (selection_text tools) else
-          if equal_bytes k $"sum" then of (summed_text tools) else Some (joined o [kind; op; end_])
-      end
-  | _, _, _ => None
-  end.
-Fixpoint same_texts (l m : list str) : bool :=
-  match l, m with [], [] => true | x :: l, y :: m => same o x y && same_texts l m | _, _ => false end.
-
-(* What is left to the run are statements of the core; a limit on costs only where no call costs less than nothing. *)
-Definition costs_something (v : value) : bool :=
-  match v with
-  | VArr [_; _; VNum z; _; _; _; _] => 0 <=? z
-  | VArr [_; _; VStr s; _; _; _; _] => match view o s with [] => false | c :: _ => negb (c =? 45) end
-  | _ => false
-  end.
-Definition on_costs (v : value) : bool := match get_text $"kind" v with Some k => equal_bytes (view o k) $"cost" | None => true end.
-Definition left_ok (left_ : option (list Z * list Z * list Z)) (forbids limits requires calls : list value) : bool :=
+(* The statements that are left to the run are numbers of statements of the core, and increase.  What a statement says
+   is not looked at. *)
+Fixpoint increase (before : Z) (l : list Z) : bool :=
+  match l with [] => true | i :: l => (before <? i) && increase i l end.
+Definition left_ok (left_ : option (list Z)) (statements : list value) : bool :=
   match left_ with
   | None => true
-  | Some (f, l, r) =>
-      let below n := forallb (fun i => (0 <=? i) && (i <? n)) in
-      let limit := table limits in
-      below (len forbids 0) f && below (len limits 0) l && below (len requires 0) r &&
-      (negb (existsb (fun i => match limit i with Some v => on_costs v | None => true end) l) || forallb costs_something calls)
+  | Some l => increase (-1) l && forallb (fun i => i <? len statements 0) l
   end.
 
 (* C9: in a state that a call of a strict tool leaves, as many edges have its sisters as there are answers. *)
@@ -288,36 +223,27 @@ Definition strict_ok (a : artifact) (read : list tool) (owners : list (Z * str))
 
 (* What kind of document it is. *)
 Definition head_ok (v : value) : bool :=
-  match get_text $"format" v, get_list $"version" v with
-  | Some f, Some [VNum one; VNum minor] => equal_bytes (view o f) $"tcc.core" && (one =? 1) && (0 <=? minor) && (minor <=? 2)
-  | _, _ => false
-  end.
+  match get_text $"schema" v with Some s => equal_bytes (view o s) $"tcc.core/2" | None => false end.
 
 (* Which question about the core failed; 0 where none did. *)
 Definition core_question (a : artifact) (c : claim str) : Z :=
   let v := cvalue c in
   if negb (head_ok v && ordered v && same o (core a) (print o (meant v))) then 5 else
-  match get $"grammar" v, get_list $"tools" v, get_list $"calls" v, get_list $"limits" v, get_list $"forbids" v, get_list $"requires" v with
-  | Some g, Some ts, Some cs, Some ls, Some fs, Some rs =>
+  match get $"grammar" v, get_list $"tools" v, get_list $"calls" v, get_list $"statements" v with
+  | Some g, Some ts, Some cs, Some ss =>
       match get_text $"name" g, get_text $"version" g, each tool_of ts [] with
       | Some name, Some version, Some read =>
           if negb (same o name (gname a) && same o version (gversion a)) then 6 else
-          let tool := table read in
-          match core_calls tool (table cs) (lines a) (prices a) (latencies a) (epsilons a) (places c) [] with
+          match core_calls (table read) (table cs) (lines a) (prices a) (latencies a) (epsilons a) (places c) [] with
           | None => 6
           | Some owners =>
               if negb (same o (tools a) (print o (Arr (map meant (kept (hit (len ts 0) (fun x => [fst x]) owners) 0 ts))))) then 7 else
-              match each (limit_text tool) ls [] with
-              | None => 8
-              | Some texts =>
-                  if negb (same_texts texts (limits a)) then 8 else
-                  if negb (left_ok (relaxed a) fs ls rs cs) then 9 else
-                  if negb (strict_ok a read owners (firsts c)) then 10 else 0
-              end
+              if negb (left_ok (relaxed a) ss) then 8 else
+              if negb (strict_ok a read owners (firsts c)) then 9 else 0
           end
       | _, _, _ => 5
       end
-  | _, _, _, _, _, _ => 5
+  | _, _, _, _ => 5
   end.
 Definition core_verdict (file : str) (a : artifact) (c : claim str) : Z * str :=
   let v := full_verdict o file a in
@@ -356,11 +282,6 @@ Proof.
   - rewrite S. apply Z.eqb_eq in E. subst y. reflexivity.
   - apply negb_true_iff in S. rewrite S. apply (same_is o H strings_mean) in E. simpl. rewrite E, (made_is o H strings_mean).
     rewrite low8_same by apply decimal_bytes. reflexivity.
-Qed.
-Lemma same_texts_is l : forall m, same_texts l m = true -> map (view o) l = map (view o) m.
-Proof.
-  induction l as [|x l IH]; intros [|y m] E; try discriminate; [reflexivity|]. simpl in *. apply andb_prop in E.
-  destruct E as [E E']. apply (same_is o H strings_mean) in E. rewrite E, (IH m E'). reflexivity.
 Qed.
 
 (* What the answer says.  A call of the artifact stands in the core with its tool, values, costs and amounts. *)
@@ -462,19 +383,16 @@ Qed.
 
 Record sourced (a : artifact) (c : claim str) : Prop := {
   core_text : view o (core a) = text_of (meant (cvalue c)) /\ head_ok (cvalue c) = true /\ ordered (cvalue c) = true;
-  said_there : exists grammar tools_ calls_ limits_ forbids_ requires_ read name version owners texts,
+  said_there : exists grammar tools_ calls_ statements_ read name version owners,
     get $"grammar" (cvalue c) = Some grammar /\ get_list $"tools" (cvalue c) = Some tools_ /\
-    get_list $"calls" (cvalue c) = Some calls_ /\ get_list $"limits" (cvalue c) = Some limits_ /\
-    get_list $"forbids" (cvalue c) = Some forbids_ /\ get_list $"requires" (cvalue c) = Some requires_ /\
+    get_list $"calls" (cvalue c) = Some calls_ /\ get_list $"statements" (cvalue c) = Some statements_ /\
     Forall2 (fun v t => tool_of v = Some t) tools_ read /\
     get_text $"name" grammar = Some name /\ view o name = view o (gname a) /\                               (* C802 *)
     get_text $"version" grammar = Some version /\ view o version = view o (gversion a) /\
     all_stand read calls_ (lines a) (prices a) (latencies a) (epsilons a) owners /\
     (exists mark, (forall t, mark t = true <-> 0 <= t < Z.of_nat (length tools_) /\ In t (map fst owners)) /\ (* M303 *)
        view o (tools a) = text_of (Arr (map meant (kept mark 0 tools_)))) /\
-    Forall2 (fun v t => limit_text (table read) v = Some t) limits_ texts /\                               (* C702 *)
-    map (view o) texts = map (view o) (limits a) /\
-    left_ok (relaxed a) forbids_ limits_ requires_ calls_ = true /\                                        (* C803 *)
+    left_ok (relaxed a) statements_ = true /\                                                             (* C803, in part *)
     (existsb tstrict read = true -> relaxed a = None /\ ambiguous a = false /\ answered a read owners)                            (* C902, C901 *)
 }.
 
@@ -493,29 +411,25 @@ Proof.
   destruct (get $"grammar" (cvalue c)) as [g|]; [|discriminate].
   destruct (get_list $"tools" (cvalue c)) as [ts|]; [|discriminate].
   destruct (get_list $"calls" (cvalue c)) as [cs|]; [|discriminate].
-  destruct (get_list $"limits" (cvalue c)) as [ls|]; [|discriminate].
-  destruct (get_list $"forbids" (cvalue c)) as [fs|]; [|discriminate].
-  destruct (get_list $"requires" (cvalue c)) as [rs|]; [|discriminate].
+  destruct (get_list $"statements" (cvalue c)) as [ss|]; [|discriminate].
   destruct (get_text $"name" g) as [name|] eqn:N; [|discriminate].
   destruct (get_text $"version" g) as [version|] eqn:V; [|discriminate].
   destruct (each tool_of ts []) as [read|] eqn:T; [|discriminate].
   destruct (same o name (gname a) && same o version (gversion a)) eqn:S; [|discriminate]. cbn [negb] in E.
   destruct (core_calls (table read) (table cs) (lines a) (prices a) (latencies a) (epsilons a) (places c) []) as [owners|] eqn:C; [|discriminate].
   destruct (same o (tools a) _) eqn:M in E; [|discriminate]. cbn [negb] in E.
-  destruct (each (limit_text (table read)) ls []) as [texts|] eqn:L; [|discriminate].
-  destruct (same_texts texts (limits a)) eqn:Q; [|discriminate]. cbn [negb] in E.
-  destruct (left_ok (relaxed a) fs ls rs cs) eqn:K; [|discriminate]. cbn [negb] in E.
+  destruct (left_ok (relaxed a) ss) eqn:K; [|discriminate]. cbn [negb] in E.
   destruct (strict_ok a read owners (firsts c)) eqn:St; [|discriminate].
   apply andb_prop in S. destruct S as [S1 S2].
-  apply each_is in T. destruct T as [read' [-> T]]. apply each_is in L. destruct L as [texts' [-> L]].
+  apply each_is in T. destruct T as [read' [-> T]].
   apply core_calls_stand in C. destruct C as [owners' [-> C]]. cbn [rev app] in *.
-  exists g, ts, cs, ls, fs, rs, read', name, version, owners', texts'.
+  exists g, ts, cs, ss, read', name, version, owners'.
   repeat (split; [first [reflexivity | assumption | apply (same_is o H strings_mean); assumption] |]).
   split.
   { exists (hit (len ts 0) (fun x => [fst x]) owners'). split.
     - intros t. rewrite len_is. apply hit_owner.
     - apply (printed (VArr (kept (hit (len ts 0) (fun x => [fst x]) owners') 0 ts))), M. }
-  split; [exact L|]. split; [apply same_texts_is, Q|]. split; [exact K | intros S; eapply strict_answered; eassumption].
+  split; [exact K | intros S; eapply strict_answered; eassumption].
 Qed.
 
 (* A file that passes, its core looked at: all that `premises` says, and where it is from. *)

@@ -1,7 +1,7 @@
 (* The checker as OCaml.  Trusted here: whole numbers are those of zarith, bool, list, option and pairs
-   OCaml's, `table` an array, `hit` marks in one, `places_of` a table of hashes. *)
+   OCaml's, `table` an array, `hit` marks in one. *)
 From Coq Require Import ZArith NArith List Extraction ExtrOcamlBasic.
-From Tcc.Checker Require Import Strings States File Weights Core Shown Sessions Ledger.
+From Tcc.Checker Require Import Strings States File Weights Core.
 Extraction Language OCaml.
 
 Extract Inductive positive => "Whole.t" [ "Whole.xI" "Whole.xO" "Whole.one" ] "Whole.on_positive".
@@ -31,6 +31,5 @@ Extract Constant Z.to_pos => "Whole.to_pos".
 
 Extract Constant table => "Whole.table".
 Extract Constant hit => "Whole.hit".
-Extract Constant places_of => "Whole.places_of".
 
-Extraction "checker.ml" core_verdict call_text written answers tool_of each get_list bounds call_string ledger_verdict.
+Extraction "checker.ml" core_verdict call_text tool_of each get_list bounds call_string decimal_of.

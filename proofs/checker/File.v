@@ -21,7 +21,7 @@ Inductive style := Exactly | Rounded (b : Z) | Gated.
 (* What an artifact holds. *)
 Record artifact {str : Type} := {
   gname : str; gversion : str; beta : str; fraction_bits : Z; tilt : Z; counted : style; ambiguous : bool;
-  limits : list str; relaxed : option (list Z * list Z * list Z);
+  limits : list str; relaxed : option (list Z);
   lines : list (line str); prices : list Z; latencies : list Z; epsilons : list Z;
   rows : list (row str); core : str; tools : str
 }.
@@ -138,17 +138,15 @@ Definition manifest (a : artifact) (columns : list column) : json :=
     ($"counts", Json.Str (if upper then $"upper" else $"exact"));
     ($"critical", Arr (map Json.Str (features a)));
     ($"edges", Num (edge_number (rows a)));
-    ($"format", Json.Str $"tcca");
     ($"grammar", Obj [($"name", text (gname a)); ($"version", text (gversion a))]);
     ($"leaf_policy", Obj [($"name", Json.Str $"tcc.leaf");
       ($"root", Obj [($"grammar", text (gname a)); ($"limits", Arr (map text (limits a))); ($"version", text (gversion a))]);
       ($"version", Num 1)]);
     ($"options", options a)] ++
-    match relaxed a with None => [] | Some (f, l, r) =>
-      [($"relaxed", Obj [($"forbids", Arr (map Num f)); ($"limits", Arr (map Num l)); ($"requires", Arr (map Num r))])] end ++
+    match relaxed a with None => [] | Some l => [($"relaxed", Arr (map Num l))] end ++
    [($"root", Json.Str (hex (last_row (rows a) [])));
-    ($"states", Num (len (rows a) 0));
-    ($"version", Arr [Num 1; Num 0])]).
+    ($"schema", Json.Str $"tcc.artifact/2");
+    ($"states", Num (len (rows a) 0))]).
 
 Definition before (a : artifact) : list column := eights a ++ fours a ++ ones_before a.
 Definition manifest_bytes (a : artifact) (before after : list column) : str := print o (manifest a (before ++ after)).
@@ -194,7 +192,7 @@ Definition numbers_fit (a : artifact) : bool :=
   forallb (within 0 two64) (prices a) && forallb (within 0 two64) (latencies a) && forallb (within 0 two64) (epsilons a) &&
   (len (prices a) 0 =? c) && (len (latencies a) 0 =? c) && (len (epsilons a) 0 =? c) &&
   within 0 65 (fraction_bits a) && within 0 65 (tilt a) && match counted a with Rounded b => within 1 64 b | _ => true end &&
-  match relaxed a with None => true | Some (f, l, r) => forallb (within 0 two32) (f ++ l ++ r) && negb (len (f ++ l ++ r) 0 =? 0) end.
+  match relaxed a with None => true | Some l => forallb (within 0 two32) l && negb (len l 0 =? 0) end.
 
 Fixpoint stand_all (l : list str) (file : str) (at_ : Z) : bool :=
   match l with

@@ -371,12 +371,12 @@ Proof.
                     apply plain_str; destruct (features a); apply bytes_now; reflexivity].
     apply by_name_all. clear - M K. induction K as [|c cs [N _] _ IH]; [constructor|]. constructor; [|exact IH]. split; [exact N|].
       apply plain_str, hex_bytes, (view_bytes o H M).
-  - destruct (relaxed a) as [[[f l] r]|]; [|constructor]. constructor; [|constructor]. split; [apply bytes_now; reflexivity|]. cbn [snd].
-    apply plain_obj. repeat (apply Forall_cons || apply Forall_nil); (split; [apply bytes_now; reflexivity | apply plain_arr, nums_plain]).
+  - destruct (relaxed a) as [l|]; [|constructor]. constructor; [|constructor]. split; [apply bytes_now; reflexivity|]. cbn [snd].
+    apply plain_arr, nums_plain.
   - repeat (apply Forall_cons || apply Forall_nil); (split; [apply bytes_now; reflexivity|]); cbn [snd].
     + apply plain_str, hex_bytes, last_bytes. constructor.
+    + apply plain_str; apply bytes_now; reflexivity.
     + apply plain_num.
-    + apply plain_arr. repeat constructor.
 Qed.
 Lemma manifest_named a : Forall named (before o a ++ ones_after o a).
 Proof.
@@ -435,15 +435,15 @@ Proof.
   assert (L : map (text o) (limits a) = map (text o) (limits b) /\ features a = features b /\ options o a = options o b).
   { revert E. generalize (features_bytes a) (features_bytes b). generalize (features a) (features b) (options o a) (options o b). intros f g x y _ _ E.
     assert (K : map (text o) (limits a) = map (text o) (limits b) /\ map Json.Str f = map Json.Str g /\ x = y)
-      by (destruct (relaxed a) as [[[? ?] ?]|], (relaxed b) as [[[? ?] ?]|]; cbn [app] in E; injection E; intros; (repeat split; assumption) || discriminate).
+      by (destruct (relaxed a) as [?|], (relaxed b) as [?|]; cbn [app] in E; injection E; intros; (repeat split; assumption) || discriminate).
     destruct K as (K1 & K2 & K3). split; [exact K1|]. split; [|exact K3]. clear - K2. revert g K2. induction f as [|u f IH]; intros [|v g] K2; try discriminate; [reflexivity|].
     injection K2 as -> K2. f_equal. apply IH, K2. }
   destruct L as (L & Lf & Lo). apply texts_one in L.
   assert (R : relaxed a = relaxed b).
-  { destruct (relaxed a) as [[[f l] r]|], (relaxed b) as [[[f' l'] r']|]; cbn [app] in E; try (injection E; intros; discriminate); [|reflexivity].
+  { destruct (relaxed a) as [l|], (relaxed b) as [l'|]; cbn [app] in E; try (injection E; intros; discriminate); [|reflexivity].
     injection E; intros. repeat match goal with K : map Num _ = map Num _ |- _ => apply nums_one in K end. congruence. }
   assert (G : view o (gname a) = view o (gname b) /\ view o (gversion a) = view o (gversion b)).
-  { destruct (relaxed a) as [[[f l] r]|], (relaxed b) as [[[f' l'] r']|]; cbn [app] in E; try (injection E; intros; discriminate); unfold text in E; injection E; intros; split; assumption. }
+  { destruct (relaxed a) as [l|], (relaxed b) as [l'|]; cbn [app] in E; try (injection E; intros; discriminate); unfold text in E; injection E; intros; split; assumption. }
   assert (O : view o (beta a) = view o (beta b) /\ fraction_bits a = fraction_bits b /\ tilt a = tilt b /\ (forall x, counted a = Rounded x -> counted b = Rounded x)).
   { unfold options, text in Lo. destruct (counted a), (counted b); cbn [app] in Lo; first [discriminate Lo | injection Lo; intros; repeat split; intros; congruence]. }
   assert (S : gated a = gated b /\ ambiguous a = ambiguous b).

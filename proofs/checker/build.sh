@@ -13,9 +13,9 @@ done
 for tool in coqc ocamlfind js_of_ocaml; do
   command -v $tool >/dev/null || { echo "no $tool: see scripts/proofs" >&2; exit 2; }
 done
-argument="Automaton Certificates Digest Prefix Enforced Session Monitors"   # of the files beside this folder, those that are used
-files="Strings States Sums Sound Json File OneArtifact Weights Core Shown Left Sessions Monitored Ledger"
-program="whole.ml checker.mli checker.ml blake3.ml strings.ml reader.ml judge.ml session.ml"
+argument="Automaton Certificates Digest"   # of the files beside this folder, those that are used
+files="Strings States Sums Sound Json File OneArtifact Weights Core"
+program="whole.ml checker.mli checker.ml blake3.ml strings.ml reader.ml judge.ml"
 if grep -nE '\b(Admitted|admit|Axiom|Axioms|Parameter|Parameters|Conjecture|give_up|bypass_check)\b' *.v ||
    grep -nE 'Unset (Guard Checking|Positivity Checking|Universe Checking)|type_in_type' *.v; then
   echo "taken for granted instead of proved" >&2; exit 1
@@ -58,7 +58,7 @@ for name in check vectors hostile; do link "$name"; done
 # The same program as JavaScript, for pages and for node: the committed file has these bytes.
 page=$here/../../cli/tcc/pages/proved.js
 mkdir -p js
-cp checker.mli checker.ml whole.ml blake3.ml strings.ml reader.ml judge.ml session.ml "$here"/js/* js
+cp checker.mli checker.ml whole.ml blake3.ml strings.ml reader.ml judge.ml "$here"/js/* js
 (cd js && ocamlc -custom -w -a stubs.c z.ml $program page.ml -o page.byte &&
   js_of_ocaml --opt 3 z.js page.byte -o proved.js 2>warnings.txt) || { cat js/warnings.txt >&2; exit 1; }
 if [ -n "$update" ]; then cp js/proved.js "$page"; fi

@@ -33,7 +33,7 @@ let claim a = match any 16 with
   | 15 -> { a with ambiguous = not a.ambiguous }
   | 0 -> { a with gname = text a.gname } | 1 -> { a with gversion = text a.gversion } | 2 -> { a with beta = text a.beta }
   | 3 -> { a with fraction_bits = number a.fraction_bits } | 4 -> { a with tilt = number a.tilt } | 5 -> { a with limits = listed text a.limits }
-  | 6 -> { a with relaxed = (match a.relaxed with None -> Some (([Z.of_int (any 3)], []), []) | Some ((f, l), r) -> some [None; Some ((l, f), r); Some ((f, r), l)]) }
+  | 6 -> { a with relaxed = (match a.relaxed with None -> Some [Z.of_int (any 3)] | Some l -> some [None; Some (listed number l)]) }
   | 7 -> { a with prices = listed number a.prices } | 8 -> { a with latencies = listed number a.latencies }
   | 9 -> { a with epsilons = listed number a.epsilons } | 10 -> { a with core = text a.core } | 11 -> { a with tools = text a.tools }
   | 12 -> { a with lines = listed line a.lines } | _ -> { a with rows = listed row a.rows }

@@ -3,148 +3,148 @@
 globalThis!=="object"&&(this?b():(a.defineProperty(a.prototype,"_T_",{configurable:true,get:b}),_T_));function
 b(){var
 b=this||self;b.globalThis=b;delete
-a.prototype._T_}}(Object));(function(p){"use strict";var
-gQ=" : flags Open_text and Open_binary are not compatible",gI="Invalid_argument",gP=0x7fffffff,cF='"',dK=1255,cD="REJECTED: ",a5=255,gZ=0x800,aB=0xffff,dH="tools",gu="jsError",ay=0x8000,gB=12520,gO=160,bX=256,g6="rounded",gY="no member ",gt="End_of_file",dG="DECLINED: too large",dT="Unix.Unix_error",gX="nondeterministic",dJ="Failure",aJ=0xff,dF="mkdir",bV=1000,g5="edge_start",g4="beta",dO=224,q="",gN="Stack_overflow",dV="ENOENT",gA="^",cA=": No such file or directory",bp="0",gM="/static/",gW="([^/]+)",bn=0x3f,dS=1000000000,gL="Not_found",dU=0xf,a6=128,gs=0xdc00,gH="Sys_blocked_io",g_="grammar",g$="fd ",gU=125,gV="ENOTEMPTY",gz="Match_failure",T=248,gT="Division_by_zero",dW=252,g9=1027,gr="Sys_error",bW=0xFF,dN="+",dR="rmdir",g3=0xf0,gK="a call",gq="core",gG=246,g2=-64,gp="EEXIST",gJ=1026,gF="fraction_bits",gS="buffer.ml",cB="int_of_string",aA=1024,gR="gate",gj="Pervasives.do_at_exit",gk="utf8",dZ=" plans",bU=" ",ao=0x80,g1=1023,gi="Undefined_recursive_module",go=120,gD="limits",gE=" : flags Open_rdonly and Open_wronly are not compatible",gn=512,dP=240,bo="-",g8="DECLINED: ",bq=0x40000000,gm=0x7ff0,gy="0123456789abcdef",dY=": Not a directory",gx=0xe0,gC=" : file already exists",dM="relaxed",gw=0xdfff,aI=0xffffff,gl=144,az="/",dQ="compare: functional value",g0="Assert_failure",dI="0x",g7="Out_of_memory",dL="ENOTDIR",gv=1073741823,cE=254,dX="index out of bounds",cC=250,cG="_bigarr02";function
-q$(c,d){var
+a.prototype._T_}}(Object));(function(g){"use strict";var
+ek=" : flags Open_text and Open_binary are not compatible",ej=0x7fffffff,e2="Invalid_argument",bJ='"',ei="REJECTED: ",cD=1255,aC=255,eE=0x800,ae=0xffff,e1=123,cz="tools",eD="jsError",ac=0x8000,eR=12520,bf=256,eQ="rounded",eC="no member ",eB="End_of_file",eh="DECLINED: too large",cy="Unix.Unix_error",eA="nondeterministic",cC="Failure",ak=0xff,cx="mkdir",eP="edge_start",bg=1000,eO="beta",eg="Stack_overflow",cB="ENOENT",j="",eN="^",bG=": No such file or directory",ef="/static/",ez="([^/]+)",aT="0",cw=1000000000,aQ=0x3f,ee="Not_found",cA=0xf,bi=128,ey=0xdc00,eY="grammar",eZ="Sys_blocked_io",e0="fd ",ew=125,ex="ENOTEMPTY",eM="Match_failure",D=248,ev="Division_by_zero",cH=252,eX=1027,eu="Sys_error",bh=0xFF,cG="+",cv="rmdir",et="schema",eL=0xf0,ed="a call",es="core",eW=246,er="EEXIST",ec=1026,eV="fraction_bits",eq="buffer.ml",bI="int_of_string",ep="gate",af=1024,ea="Pervasives.do_at_exit",eb="utf8",cK=" plans",be=" ",Z=0x80,eK=1023,d$="Undefined_recursive_module",eo=120,eU=" : flags Open_rdonly and Open_wronly are not compatible",en=512,aS="-",aR=0x40000000,em=0x7ff0,eJ="0123456789abcdef",cJ=": Not a directory",eI=0xe0,eT=" : file already exists",cF="relaxed",eH=0xdfff,aj=0xffffff,cu="compare: functional value",eG="Assert_failure",ad="/",el="0x",eS="Out_of_memory",cE="ENOTDIR",bH=254,eF=1073741823,cI="index out of bounds",bK=250,bL="_bigarr02";function
+iC(c,d){var
 g=c.length,h=d.length,f=g+h-1,b=new
 Array(f);b[0]=0;var
 a=1,e=1;for(;a<g;a++)b[a]=c[a];for(;a<f;a++,e++)b[a]=d[e];return b}function
-hb(e,f,d){var
+e4(e,f,d){var
 a=new
 Array(d+1);a[0]=0;for(var
 b=1,c=f+1;b<=d;b++,c++)a[b]=e[c];return a}function
-cP(c,b,a){var
+bT(c,b,a){var
 d=String.fromCharCode;if(b==0&&a<=4096&&a==c.length)return d.apply(null,c);var
-e=q;for(;0<a;b+=aA,a-=aA)e+=d.apply(null,c.slice(b,b+Math.min(a,aA)));return e}function
-cI(b){if(p.Uint8Array)var
-c=new(p.Uint8Array)(b.l);else
+e=j;for(;0<a;b+=af,a-=af)e+=d.apply(null,c.slice(b,b+Math.min(a,af)));return e}function
+bN(b){if(g.Uint8Array)var
+c=new(g.Uint8Array)(b.l);else
 var
 c=new
 Array(b.l);var
 e=b.c,d=e.length,a=0;for(;a<d;a++)c[a]=e.charCodeAt(a);for(d=b.l;a<d;a++)c[a]=0;b.c=c;b.t=4;return c}function
-bs(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?cP(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
-if(b.t==2&&f==b.c.length){b.c+=d.t==4?cP(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)cI(b);var
+aV(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?bT(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
+if(b.t==2&&f==b.c.length){b.c+=d.t==4?bT(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)bN(b);var
 g=d.c,h=b.c;if(d.t==4)if(f<=e)for(var
 a=0;a<c;a++)h[f+a]=g[e+a];else
 for(var
 a=c-1;a>=0;a--)h[f+a]=g[e+a];else{var
 i=Math.min(c,g.length-e);for(var
 a=0;a<i;a++)h[f+a]=g.charCodeAt(e+a);for(;a<c;a++)h[f+a]=0}}return 0}function
-aT(a){return a}function
-a7(a,b,c,d,e){bs(aT(a),b,c,d,e);return 0}function
-bu(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
+at(a){return a}function
+aD(a,b,c,d,e){aV(at(a),b,c,d,e);return 0}function
+aX(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
 0:return a.c.charCodeAt(b);case
 4:return a.c[b]}}function
-rY(b,a){throw[0,b,a]}function
-ea(b,a){if(b==0)return q;if(a.repeat)return a.repeat(b);var
-d=q,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
-a8(a){if(a.t==2)a.c+=ea(a.l-a.c.length,"\0");else
-a.c=cP(a.c,0,a.c.length);a.t=0}function
-hH(a){if(a.length<24){for(var
+jp(b,a){throw[0,b,a]}function
+cY(b,a){if(b==0)return j;if(a.repeat)return a.repeat(b);var
+d=j,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
+aE(a){if(a.t==2)a.c+=cY(a.l-a.c.length,"\0");else
+a.c=bT(a.c,0,a.c.length);a.t=0}function
+fy(a){if(a.length<24){for(var
 b=0;b<a.length;b++)if(a.charCodeAt(b)>127)return false;return true}else
 return!/[^\x00-\x7f]/.test(a)}function
-ed(e){for(var
-j=q,c=q,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<ao){for(var
-d=b+1;d<i&&(f=e.charCodeAt(d))<ao;d++);if(d-b>gn){c.substr(0,1);j+=c;c=q;j+=e.slice(b,d)}else
-c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==a6){g=h+(f<<6);if(f<gx){a=g-0x3080;if(a<ao)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==a6){g=h+(g<<6);if(f<g3){a=g-0xe2080;if(a<gZ||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==a6&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
-if(a>aB)c+=String.fromCharCode(0xd7c0+(a>>10),gs+(a&0x3FF));else
-c+=String.fromCharCode(a);if(c.length>aA){c.substr(0,1);j+=c;c=q}}return j+c}function
-aC(c,a,b){this.t=c;this.c=a;this.l=b}aC.prototype.toString=function(){switch(this.t){case
-9:return this.c;default:a8(this);case
-0:if(hH(this.c)){this.t=9;return this.c}this.t=8;case
-8:return this.c}};aC.prototype.toUtf16=function(){var
-a=this.toString();if(this.t==9)return a;return ed(a)};aC.prototype.slice=function(){var
+c3(e){for(var
+k=j,c=j,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<Z){for(var
+d=b+1;d<i&&(f=e.charCodeAt(d))<Z;d++);if(d-b>en){c.substr(0,1);k+=c;c=j;k+=e.slice(b,d)}else
+c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==bi){g=h+(f<<6);if(f<eI){a=g-0x3080;if(a<Z)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==bi){g=h+(g<<6);if(f<eL){a=g-0xe2080;if(a<eE||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==bi&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
+if(a>ae)c+=String.fromCharCode(0xd7c0+(a>>10),ey+(a&0x3FF));else
+c+=String.fromCharCode(a);if(c.length>af){c.substr(0,1);k+=c;c=j}}return k+c}function
+ag(c,a,b){this.t=c;this.c=a;this.l=b}ag.prototype.toString=function(){switch(this.t){case
+9:return this.c;default:aE(this);case
+0:if(fy(this.c)){this.t=9;return this.c}this.t=8;case
+8:return this.c}};ag.prototype.toUtf16=function(){var
+a=this.toString();if(this.t==9)return a;return c3(a)};ag.prototype.slice=function(){var
 a=this.t==4?this.c.slice():this.c;return new
-aC(this.t,a,this.l)};function
-hj(a){return new
-aC(0,a,a.length)}function
-e(a){return hj(a)}function
-d$(b,a){rY(b,e(a))}var
-N=[0];function
-S(a){d$(N.Invalid_argument,a)}function
-bt(){S(dX)}function
-rg(b,a){if(a>>>0>=b.l-1)bt();var
-c=bu(b,a),d=bu(b,a+1);return d<<8|c}var
-hs=Math.pow(2,-24);function
-hA(a){throw a}function
-cN(){hA(N.Division_by_zero)}function
-r(b,c,a){this.lo=b&aI;this.mi=c&aI;this.hi=a&aB}r.prototype.caml_custom="_j";r.prototype.copy=function(){return new
-r(this.lo,this.mi,this.hi)};r.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};r.prototype.compare=function(a){var
-b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};r.prototype.neg=function(){var
+ag(this.t,a,this.l)};function
+fa(a){return new
+ag(0,a,a.length)}function
+d(a){return fa(a)}function
+cX(b,a){jp(b,d(a))}var
+v=[0];function
+z(a){cX(v.Invalid_argument,a)}function
+aW(){z(cI)}function
+iJ(b,a){if(a>>>0>=b.l-1)aW();var
+c=aX(b,a),d=aX(b,a+1);return d<<8|c}var
+fk=Math.pow(2,-24);function
+fr(a){throw a}function
+bR(){fr(v.Division_by_zero)}function
+h(b,c,a){this.lo=b&aj;this.mi=c&aj;this.hi=a&ae}h.prototype.caml_custom="_j";h.prototype.copy=function(){return new
+h(this.lo,this.mi,this.hi)};h.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};h.prototype.compare=function(a){var
+b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};h.prototype.neg=function(){var
 a=-this.lo,b=-this.mi+(a>>24),c=-this.hi+(b>>24);return new
-r(a,b,c)};r.prototype.add=function(a){var
+h(a,b,c)};h.prototype.add=function(a){var
 b=this.lo+a.lo,c=this.mi+a.mi+(b>>24),d=this.hi+a.hi+(c>>24);return new
-r(b,c,d)};r.prototype.sub=function(a){var
+h(b,c,d)};h.prototype.sub=function(a){var
 b=this.lo-a.lo,c=this.mi-a.mi+(b>>24),d=this.hi-a.hi+(c>>24);return new
-r(b,c,d)};r.prototype.mul=function(a){var
-b=this.lo*a.lo,c=(b*hs|0)+this.mi*a.lo+this.lo*a.mi,d=(c*hs|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
-r(b,c,d)};r.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};r.prototype.isNeg=function(){return this.hi<<16<0};r.prototype.and=function(a){return new
-r(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};r.prototype.or=function(a){return new
-r(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};r.prototype.xor=function(a){return new
-r(this.lo^a.lo,this.mi^a.mi,this.hi^a.hi)};r.prototype.shift_left=function(a){a=a&63;if(a==0)return this;if(a<24)return new
-r(this.lo<<a,this.mi<<a|this.lo>>24-a,this.hi<<a|this.mi>>24-a);if(a<48)return new
-r(0,this.lo<<a-24,this.mi<<a-24|this.lo>>48-a);return new
-r(0,0,this.lo<<a-48)};r.prototype.shift_right_unsigned=function(a){a=a&63;if(a==0)return this;if(a<24)return new
-r(this.lo>>a|this.mi<<24-a,this.mi>>a|this.hi<<24-a,this.hi>>a);if(a<48)return new
-r(this.mi>>a-24|this.hi<<48-a,this.hi>>a-24,0);return new
-r(this.hi>>a-48,0,0)};r.prototype.shift_right=function(a){a=a&63;if(a==0)return this;var
+h(b,c,d)};h.prototype.mul=function(a){var
+b=this.lo*a.lo,c=(b*fk|0)+this.mi*a.lo+this.lo*a.mi,d=(c*fk|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
+h(b,c,d)};h.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};h.prototype.isNeg=function(){return this.hi<<16<0};h.prototype.and=function(a){return new
+h(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};h.prototype.or=function(a){return new
+h(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};h.prototype.xor=function(a){return new
+h(this.lo^a.lo,this.mi^a.mi,this.hi^a.hi)};h.prototype.shift_left=function(a){a=a&63;if(a==0)return this;if(a<24)return new
+h(this.lo<<a,this.mi<<a|this.lo>>24-a,this.hi<<a|this.mi>>24-a);if(a<48)return new
+h(0,this.lo<<a-24,this.mi<<a-24|this.lo>>48-a);return new
+h(0,0,this.lo<<a-48)};h.prototype.shift_right_unsigned=function(a){a=a&63;if(a==0)return this;if(a<24)return new
+h(this.lo>>a|this.mi<<24-a,this.mi>>a|this.hi<<24-a,this.hi>>a);if(a<48)return new
+h(this.mi>>a-24|this.hi<<48-a,this.hi>>a-24,0);return new
+h(this.hi>>a-48,0,0)};h.prototype.shift_right=function(a){a=a&63;if(a==0)return this;var
 c=this.hi<<16>>16;if(a<24)return new
-r(this.lo>>a|this.mi<<24-a,this.mi>>a|c<<24-a,this.hi<<16>>a>>>16);var
+h(this.lo>>a|this.mi<<24-a,this.mi>>a|c<<24-a,this.hi<<16>>a>>>16);var
 b=this.hi<<16>>31;if(a<48)return new
-r(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aB);return new
-r(this.hi<<16>>a-32,b,b)};r.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&aI;this.lo=this.lo<<1&aI};r.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&aI;this.mi=(this.mi>>>1|this.hi<<23)&aI;this.hi=this.hi>>>1};r.prototype.udivmod=function(e){var
+h(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&ae);return new
+h(this.hi<<16>>a-32,b,b)};h.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&aj;this.lo=this.lo<<1&aj};h.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&aj;this.mi=(this.mi>>>1|this.hi<<23)&aj;this.hi=this.hi>>>1};h.prototype.udivmod=function(e){var
 c=0,b=this.copy(),a=e.copy(),d=new
-r(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};r.prototype.div=function(a){var
-b=this;if(a.isZero())cN();var
-d=b.hi^a.hi;if(b.hi&ay)b=b.neg();if(a.hi&ay)a=a.neg();var
-c=b.udivmod(a).quotient;if(d&ay)c=c.neg();return c};r.prototype.mod=function(b){var
-a=this;if(b.isZero())cN();var
-d=a.hi;if(a.hi&ay)a=a.neg();if(b.hi&ay)b=b.neg();var
-c=a.udivmod(b).modulus;if(d&ay)c=c.neg();return c};r.prototype.toInt=function(){return this.lo|this.mi<<24};r.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};r.prototype.toArray=function(){return[this.hi>>8,this.hi&aJ,this.mi>>16,this.mi>>8&aJ,this.mi&aJ,this.lo>>16,this.lo>>8&aJ,this.lo&aJ]};r.prototype.lo32=function(){return this.lo|(this.mi&aJ)<<24};r.prototype.hi32=function(){return this.mi>>>8&aB|this.hi<<16};function
-bw(a){return new
-r(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
-rh(d,c){if(c>>>0>=d.l-7)bt();var
+h(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};h.prototype.div=function(a){var
+b=this;if(a.isZero())bR();var
+d=b.hi^a.hi;if(b.hi&ac)b=b.neg();if(a.hi&ac)a=a.neg();var
+c=b.udivmod(a).quotient;if(d&ac)c=c.neg();return c};h.prototype.mod=function(b){var
+a=this;if(b.isZero())bR();var
+d=a.hi;if(a.hi&ac)a=a.neg();if(b.hi&ac)b=b.neg();var
+c=a.udivmod(b).modulus;if(d&ac)c=c.neg();return c};h.prototype.toInt=function(){return this.lo|this.mi<<24};h.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};h.prototype.toArray=function(){return[this.hi>>8,this.hi&ak,this.mi>>16,this.mi>>8&ak,this.mi&ak,this.lo>>16,this.lo>>8&ak,this.lo&ak]};h.prototype.lo32=function(){return this.lo|(this.mi&ak)<<24};h.prototype.hi32=function(){return this.mi>>>8&ae|this.hi<<16};function
+aZ(a){return new
+h(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
+iK(d,c){if(c>>>0>=d.l-7)aW();var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[7-a]=bu(d,c+a);return bw(b)}function
-aK(a,c,b){b&=aJ;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}cI(a)}a.c[c]=b;return 0}function
-hk(b,a,c){if(a>>>0>=b.l)bt();return aK(b,a,c)}function
-hl(b,a,c){if(a>>>0>=b.l-3)bt();var
-g=bW&c>>24,f=bW&c>>16,e=bW&c>>8,d=bW&c;aK(b,a+0,d);aK(b,a+1,e);aK(b,a+2,f);aK(b,a+3,g);return 0}function
-bx(a){return a.toArray()}function
-rk(c,b,e){if(b>>>0>=c.l-7)bt();var
-d=bx(e);for(var
-a=0;a<8;a++)aK(c,b+7-a,d[a]);return 0}function
-bv(c,a){if(c.fun)return bv(c.fun,a);if(typeof
+a=0;a<8;a++)b[7-a]=aX(d,c+a);return aZ(b)}function
+al(a,c,b){b&=ak;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}bN(a)}a.c[c]=b;return 0}function
+fb(b,a,c){if(a>>>0>=b.l)aW();return al(b,a,c)}function
+fc(b,a,c){if(a>>>0>=b.l-3)aW();var
+g=bh&c>>24,f=bh&c>>16,e=bh&c>>8,d=bh&c;al(b,a+0,d);al(b,a+1,e);al(b,a+2,f);al(b,a+3,g);return 0}function
+a0(a){return a.toArray()}function
+iN(c,b,e){if(b>>>0>=c.l-7)aW();var
+d=a0(e);for(var
+a=0;a<8;a++)al(c,b+7-a,d[a]);return 0}function
+aY(c,a){if(c.fun)return aY(c.fun,a);if(typeof
 c!=="function")return c;var
 b=c.length|0;if(b===0)return c.apply(null,a);var
 e=a.length|0,d=b-e|0;if(d==0)return c.apply(null,a);else
-if(d<0)return bv(c.apply(null,a.slice(0,b)),a.slice(b));else
+if(d<0)return aY(c.apply(null,a.slice(0,b)),a.slice(b));else
 return function(){var
 e=arguments.length==0?1:arguments.length,d=new
 Array(a.length+e);for(var
 b=0;b<a.length;b++)d[b]=a[b];for(var
-b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bv(c,d)}}function
-bY(){S(dX)}function
-E(a,b){if(b>>>0>=a.length-1)bY();return a}function
-aE(a){a.t&6&&a8(a);return a.c}var
-r8=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
-r7(a){if(r8)return Math.floor(Math.log2(a));var
+b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return aY(c,d)}}function
+bj(){z(cI)}function
+q(a,b){if(b>>>0>=a.length-1)bj();return a}function
+am(a){a.t&6&&aE(a);return a.c}var
+jz=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
+jy(a){if(jz)return Math.floor(Math.log2(a));var
 b=0;if(a==0)return-Infinity;if(a>=1)while(a>=2){a/=2;b++}else
 while(a<1){a*=2;b--}return b}function
-d4(c){var
-a=new(p.Float32Array)(1);a[0]=c;var
-b=new(p.Int32Array)(a.buffer);return b[0]|0}function
-cL(b,c,a){return new
-r(b,c,a)}function
-cK(a){if(!isFinite(a)){if(isNaN(a))return cL(1,0,gm);return a>0?cL(0,0,gm):cL(0,0,0xfff0)}var
-f=a==0&&1/a==-Infinity?ay:a>=0?0:ay;if(f)a=-a;var
-b=r7(a)+g1;if(b<=0){b=0;a/=Math.pow(2,-gJ)}else{a/=Math.pow(2,b-g9);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
+cQ(c){var
+a=new(g.Float32Array)(1);a[0]=c;var
+b=new(g.Int32Array)(a.buffer);return b[0]|0}function
+bP(b,c,a){return new
+h(b,c,a)}function
+bO(a){if(!isFinite(a)){if(isNaN(a))return bP(1,0,em);return a>0?bP(0,0,em):bP(0,0,0xfff0)}var
+f=a==0&&1/a==-Infinity?ac:a>=0?0:ac;if(f)a=-a;var
+b=jy(a)+eK;if(b<=0){b=0;a/=Math.pow(2,-ec)}else{a/=Math.pow(2,b-eX);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
 d=Math.pow(2,24),c=a|0;a=(a-c)*d;var
 e=a|0;a=(a-e)*d;var
-g=a|0;c=c&dU|f|b<<4;return cL(g,e,c)}function
-hh(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==cG)for(var
-a=0;a<b.dims.length;a++)if(b.dims[a]<aB)c.write(16,b.dims[a]);else{c.write(16,aB);c.write(32,0);c.write(32,b.dims[a])}else
+g=a|0;c=c&cA|f|b<<4;return bP(g,e,c)}function
+e_(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==bL)for(var
+a=0;a<b.dims.length;a++)if(b.dims[a]<ae)c.write(16,b.dims[a]);else{c.write(16,ae);c.write(32,0);c.write(32,b.dims[a])}else
 for(var
 a=0;a<b.dims.length;a++)c.write(32,b.dims[a]);switch(b.kind){case
 2:case
@@ -161,30 +161,30 @@ a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 7:for(var
 a=0;a<b.data.length/2;a++){var
-e=bx(b.get(a));for(var
+e=a0(b.get(a));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 1:for(var
 a=0;a<b.data.length;a++){var
-e=bx(cK(b.get(a)));for(var
+e=a0(bO(b.get(a)));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 0:for(var
 a=0;a<b.data.length;a++){var
-e=d4(b.get(a));c.write(32,e)}break;case
+e=cQ(b.get(a));c.write(32,e)}break;case
 10:for(var
 a=0;a<b.data.length/2;a++){var
-d=b.get(a);c.write(32,d4(d[1]));c.write(32,d4(d[2]))}break;case
+d=b.get(a);c.write(32,cQ(d[1]));c.write(32,cQ(d[2]))}break;case
 11:for(var
 a=0;a<b.data.length/2;a++){var
-f=b.get(a),e=bx(cK(f[1]));for(var
+f=b.get(a),e=a0(bO(f[1]));for(var
 d=0;d<8;d++)c.write(8,e[d]);var
-e=bx(cK(f[2]));for(var
+e=a0(bO(f[2]));for(var
 d=0;d<8;d++)c.write(8,e[d])}break}g[0]=(4+b.dims.length)*4;g[1]=(4+b.dims.length)*8}function
-hf(a){switch(a){case
+e8(a){switch(a){case
 7:case
 10:case
 11:return 2;default:return 1}}function
-rc(c,e){var
-b=p,a;switch(c){case
+iF(c,e){var
+b=g,a;switch(c){case
 0:a=b.Float32Array;break;case
 1:a=b.Float64Array;break;case
 2:a=b.Int8Array;break;case
@@ -197,49 +197,49 @@ b=p,a;switch(c){case
 9:a=b.Int32Array;break;case
 10:a=b.Float32Array;break;case
 11:a=b.Float64Array;break;case
-12:a=b.Uint8Array;break}if(!a)S("Bigarray.create: unsupported kind");var
+12:a=b.Uint8Array;break}if(!a)z("Bigarray.create: unsupported kind");var
 d=new
-a(e*hf(c));return d}function
-d5(c){var
-a=new(p.Int32Array)(1);a[0]=c;var
-b=new(p.Float32Array)(a.buffer);return b[0]}function
-d6(d){var
-f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&dU)==0?b&ay?-Infinity:Infinity:NaN;var
-e=Math.pow(2,-24),a=(f*e+g)*e+(b&dU);if(c>0){a+=16;a*=Math.pow(2,c-g9)}else
-a*=Math.pow(2,-gJ);if(b&ay)a=-a;return a}function
-d0(b){var
+a(e*e8(c));return d}function
+cR(c){var
+a=new(g.Int32Array)(1);a[0]=c;var
+b=new(g.Float32Array)(a.buffer);return b[0]}function
+cS(d){var
+f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&cA)==0?b&ac?-Infinity:Infinity:NaN;var
+e=Math.pow(2,-24),a=(f*e+g)*e+(b&cA);if(c>0){a+=16;a*=Math.pow(2,c-eX)}else
+a*=Math.pow(2,-ec);if(b&ac)a=-a;return a}function
+cL(b){var
 d=b.length,c=1;for(var
-a=0;a<d;a++){if(b[a]<0)S("Bigarray.create: negative dimension");c=c*b[a]}return c}function
-rz(b,a){return new
-r(b&aI,b>>>24&aJ|(a&aB)<<8,a>>>16&aB)}function
-d7(a){return a.hi32()}function
-d8(a){return a.lo32()}var
-rd=cG;function
-aS(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aS.prototype.caml_custom=rd;aS.prototype.offset=function(b){var
+a=0;a<d;a++){if(b[a]<0)z("Bigarray.create: negative dimension");c=c*b[a]}return c}function
+i1(b,a){return new
+h(b&aj,b>>>24&ak|(a&ae)<<8,a>>>16&ae)}function
+cT(a){return a.hi32()}function
+cU(a){return a.lo32()}var
+iG=bL;function
+as(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}as.prototype.caml_custom=iG;as.prototype.offset=function(b){var
 c=0;if(typeof
 b==="number")b=[b];if(!(b
 instanceof
-Array))S("bigarray.js: invalid offset");if(this.dims.length!=b.length)S("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
-a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bY();c=c*this.dims[a]+b[a]}else
+Array))z("bigarray.js: invalid offset");if(this.dims.length!=b.length)z("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
+a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bj();c=c*this.dims[a]+b[a]}else
 for(var
-a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bY();c=c*this.dims[a]+(b[a]-1)}return c};aS.prototype.get=function(a){switch(this.kind){case
+a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bj();c=c*this.dims[a]+(b[a]-1)}return c};as.prototype.get=function(a){switch(this.kind){case
 7:var
-d=this.data[a*2+0],b=this.data[a*2+1];return rz(d,b);case
+d=this.data[a*2+0],b=this.data[a*2+1];return i1(d,b);case
 10:case
 11:var
-e=this.data[a*2+0],c=this.data[a*2+1];return[cE,e,c];default:return this.data[a]}};aS.prototype.set=function(a,b){switch(this.kind){case
-7:this.data[a*2+0]=d8(b);this.data[a*2+1]=d7(b);break;case
+e=this.data[a*2+0],c=this.data[a*2+1];return[bH,e,c];default:return this.data[a]}};as.prototype.set=function(a,b){switch(this.kind){case
+7:this.data[a*2+0]=cU(b);this.data[a*2+1]=cT(b);break;case
 10:case
-11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};aS.prototype.fill=function(b){switch(this.kind){case
+11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};as.prototype.fill=function(b){switch(this.kind){case
 7:var
-c=d8(b),e=d7(b);if(c==e)this.data.fill(c);else
+c=cU(b),e=cT(b);if(c==e)this.data.fill(c);else
 for(var
 a=0;a<this.data.length;a++)this.data[a]=a%2==0?c:e;break;case
 10:case
 11:var
 d=b[1],f=b[2];if(d==f)this.data.fill(d);else
 for(var
-a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};aS.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
+a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};as.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
 e=this.kind|this.layout<<8,f=b.kind|b.layout<<8;return f-e}if(this.dims.length!=b.dims.length)return b.dims.length-this.dims.length;for(var
 a=0;a<this.dims.length;a++)if(this.dims[a]!=b.dims[a])return this.dims[a]<b.dims[a]?-1:1;switch(this.kind){case
 0:case
@@ -259,26 +259,26 @@ a=0;a<this.data.length;a+=2){if(this.data[a+1]<b.data[a+1])return-1;if(this.data
 9:case
 12:for(var
 a=0;a<this.data.length;a++){if(this.data[a]<b.data[a])return-1;if(this.data[a]>b.data[a])return 1}break}return 0};function
-br(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}br.prototype=new
-aS();br.prototype.offset=function(a){if(typeof
+aU(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aU.prototype=new
+as();aU.prototype.offset=function(a){if(typeof
 a!=="number")if(a
 instanceof
 Array&&a.length==1)a=a[0];else
-S("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bY();return a};br.prototype.get=function(a){return this.data[a]};br.prototype.set=function(a,b){this.data[a]=b;return 0};br.prototype.fill=function(a){this.data.fill(a);return 0};function
-hd(c,d,a,b){var
-e=hf(c);if(d0(a)*e!=b.length)S("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
-br(c,d,a,b);return new
-aS(c,d,a,b)}function
-at(a){if(!N.Failure)N.Failure=[T,e(dJ),-3];d$(N.Failure,a)}function
-he(b,v,r){var
-i=b.read32s();if(i<0||i>16)at("input_value: wrong number of bigarray dimensions");var
-p=b.read32s(),j=p&aJ,o=p>>8&1,h=[];if(r==cG)for(var
+z("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bj();return a};aU.prototype.get=function(a){return this.data[a]};aU.prototype.set=function(a,b){this.data[a]=b;return 0};aU.prototype.fill=function(a){this.data.fill(a);return 0};function
+e6(c,d,a,b){var
+e=e8(c);if(cL(a)*e!=b.length)z("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
+aU(c,d,a,b);return new
+as(c,d,a,b)}function
+$(a){if(!v.Failure)v.Failure=[D,d(cC),-3];cX(v.Failure,a)}function
+e7(b,v,r){var
+i=b.read32s();if(i<0||i>16)$("input_value: wrong number of bigarray dimensions");var
+p=b.read32s(),j=p&ak,o=p>>8&1,h=[];if(r==bL)for(var
 a=0;a<i;a++){var
-n=b.read16u();if(n==aB){var
-t=b.read32u(),u=b.read32u();if(t!=0)at("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
+n=b.read16u();if(n==ae){var
+t=b.read32u(),u=b.read32u();if(t!=0)$("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
 for(var
 a=0;a<i;a++)h.push(b.read32u());var
-d=d0(h),f=rc(j,d),g=hd(j,o,h,f);switch(j){case
+d=cL(h),f=iF(j,d),g=e6(j,o,h,f);switch(j){case
 2:for(var
 a=0;a<d;a++)f[a]=b.read8s();break;case
 3:case
@@ -292,129 +292,129 @@ a=0;a<d;a++)f[a]=b.read16u();break;case
 a=0;a<d;a++)f[a]=b.read32s();break;case
 8:case
 9:var
-s=b.read8u();if(s)at("input_value: cannot read bigarray with 64-bit OCaml ints");for(var
+s=b.read8u();if(s)$("input_value: cannot read bigarray with 64-bit OCaml ints");for(var
 a=0;a<d;a++)f[a]=b.read32s();break;case
 7:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-q=bw(e);g.set(a,q)}break;case
+q=aZ(e);g.set(a,q)}break;case
 1:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-k=d6(bw(e));g.set(a,k)}break;case
+k=cS(aZ(e));g.set(a,k)}break;case
 0:for(var
 a=0;a<d;a++){var
-k=d5(b.read32s());g.set(a,k)}break;case
+k=cR(b.read32s());g.set(a,k)}break;case
 10:for(var
 a=0;a<d;a++){var
-m=d5(b.read32s()),l=d5(b.read32s());g.set(a,[cE,m,l])}break;case
+m=cR(b.read32s()),l=cR(b.read32s());g.set(a,[bH,m,l])}break;case
 11:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-m=d6(bw(e));for(var
+m=cS(aZ(e));for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-l=d6(bw(e));g.set(a,[cE,m,l])}break}v[0]=(4+i)*4;return hd(j,o,h,f)}function
-hc(a,b,c){return a.compare(b,c)}function
-a9(a,b){return Math.imul(a,b)}function
-Z(b,a){a=a9(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=a9(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
-rw(a,b){a=Z(a,d8(b));a=Z(a,d7(b));return a}function
-d2(a,b){return rw(a,cK(b))}function
-hg(c){var
-b=d0(c.dims),d=0;switch(c.kind){case
+l=cS(aZ(e));g.set(a,[bH,m,l])}break}v[0]=(4+i)*4;return e6(j,o,h,f)}function
+e5(a,b,c){return a.compare(b,c)}function
+aF(a,b){return Math.imul(a,b)}function
+G(b,a){a=aF(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=aF(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
+iY(a,b){a=G(a,cU(b));a=G(a,cT(b));return a}function
+cO(a,b){return iY(a,bO(b))}function
+e9(c){var
+b=cL(c.dims),d=0;switch(c.kind){case
 2:case
 3:case
-12:if(b>bX)b=bX;var
-e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=Z(d,e)}e=0;switch(b&3){case
+12:if(b>bf)b=bf;var
+e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=G(d,e)}e=0;switch(b&3){case
 3:e=c.data[a+2]<<16;case
 2:e|=c.data[a+1]<<8;case
-1:e|=c.data[a+0];d=Z(d,e)}break;case
+1:e|=c.data[a+0];d=G(d,e)}break;case
 4:case
-5:if(b>a6)b=a6;var
-e=0,a=0;for(a=0;a+2<=c.data.length;a+=2){e=c.data[a+0]|c.data[a+1]<<16;d=Z(d,e)}if((b&1)!=0)d=Z(d,c.data[a]);break;case
+5:if(b>bi)b=bi;var
+e=0,a=0;for(a=0;a+2<=c.data.length;a+=2){e=c.data[a+0]|c.data[a+1]<<16;d=G(d,e)}if((b&1)!=0)d=G(d,c.data[a]);break;case
 6:if(b>64)b=64;for(var
-a=0;a<b;a++)d=Z(d,c.data[a]);break;case
+a=0;a<b;a++)d=G(d,c.data[a]);break;case
 8:case
 9:if(b>64)b=64;for(var
-a=0;a<b;a++)d=Z(d,c.data[a]);break;case
+a=0;a<b;a++)d=G(d,c.data[a]);break;case
 7:if(b>32)b=32;b*=2;for(var
-a=0;a<b;a++)d=Z(d,c.data[a]);break;case
+a=0;a<b;a++)d=G(d,c.data[a]);break;case
 10:b*=2;case
 0:if(b>64)b=64;for(var
-a=0;a<b;a++)d=d2(d,c.data[a]);break;case
+a=0;a<b;a++)d=cO(d,c.data[a]);break;case
 11:b*=2;case
 1:if(b>32)b=32;for(var
-a=0;a<b;a++)d=d2(d,c.data[a]);break}return d}function
-ry(a,b){b[0]=4;return a.read32s()}function
-rQ(a,b){switch(a.read8u()){case
+a=0;a<b;a++)d=cO(d,c.data[a]);break}return d}function
+i0(a,b){b[0]=4;return a.read32s()}function
+jh(a,b){switch(a.read8u()){case
 1:b[0]=4;return a.read32s();case
-2:at("input_value: native integer value too large");default:at("input_value: ill-formed native integer")}}function
-rG(c,d){var
+2:$("input_value: native integer value too large");default:$("input_value: ill-formed native integer")}}function
+i8(c,d){var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bw(b)}function
-rE(e,d,b){var
-c=bx(d);for(var
+a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return aZ(b)}function
+i6(e,d,b){var
+c=a0(d);for(var
 a=0;a<8;a++)e.write(8,c[a]);b[0]=8;b[1]=8}function
-hr(a,b,c){return a.compare(b)}function
-rB(a){return a.lo32()^a.hi32()}var
-b0={"_j":{deserialize:rG,serialize:rE,fixed_length:8,compare:hr,hash:rB},"_i":{deserialize:ry,fixed_length:4},"_n":{deserialize:rQ,fixed_length:4},"_bigarray":{deserialize:function(a,b){return he(a,b,"_bigarray")},serialize:hh,compare:hc,hash:hg},"_bigarr02":{deserialize:function(a,b){return he(a,b,cG)},serialize:hh,compare:hc,hash:hg}};function
-d1(a){return b0[a.caml_custom]&&b0[a.caml_custom].compare}function
-hm(f,c,d,e){var
-b=d1(c);if(b){var
+fj(a,b,c){return a.compare(b)}function
+i3(a){return a.lo32()^a.hi32()}var
+bl={"_j":{deserialize:i8,serialize:i6,fixed_length:8,compare:fj,hash:i3},"_i":{deserialize:i0,fixed_length:4},"_n":{deserialize:jh,fixed_length:4},"_bigarray":{deserialize:function(a,b){return e7(a,b,"_bigarray")},serialize:e_,compare:e5,hash:e9},"_bigarr02":{deserialize:function(a,b){return e7(a,b,bL)},serialize:e_,compare:e5,hash:e9}};function
+cM(a){return bl[a.caml_custom]&&bl[a.caml_custom].compare}function
+fd(f,c,d,e){var
+b=cM(c);if(b){var
 a=d>0?b(c,f,e):b(f,c,e);if(e&&a!=a)return d;if(+a!=+a)return+a;if((a|0)!=0)return a|0}return d}function
-b1(a){return a
+bm(a){return a
 instanceof
-aC}function
-cM(a){return b1(a)}function
-hn(a){if(typeof
-a==="number")return bV;else
-if(b1(a))return dW;else
-if(cM(a))return 1252;else
+ag}function
+bQ(a){return bm(a)}function
+fe(a){if(typeof
+a==="number")return bg;else
+if(bm(a))return cH;else
+if(bQ(a))return 1252;else
 if(a
 instanceof
-Array&&a[0]===a[0]>>>0&&a[0]<=a5){var
-b=a[0]|0;return b==cE?0:b}else
+Array&&a[0]===a[0]>>>0&&a[0]<=aC){var
+b=a[0]|0;return b==bH?0:b}else
 if(a
 instanceof
-String)return gB;else
+String)return eR;else
 if(typeof
-a=="string")return gB;else
+a=="string")return eR;else
 if(a
 instanceof
-Number)return bV;else
-if(a&&a.caml_custom)return dK;else
+Number)return bg;else
+if(a&&a.caml_custom)return cD;else
 if(a&&a.compare)return 1256;else
 if(typeof
 a=="function")return 1247;else
 if(typeof
 a=="symbol")return 1251;return 1001}function
-rH(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
-hi(a,b){a.t&6&&a8(a);b.t&6&&a8(b);return a.c<b.c?-1:a.c>b.c?1:0}function
-r1(a,b){return hi(a,b)}function
-cH(a,b,d){var
+i9(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
+e$(a,b){a.t&6&&aE(a);b.t&6&&aE(b);return a.c<b.c?-1:a.c>b.c?1:0}function
+js(a,b){return e$(a,b)}function
+bM(a,b,d){var
 e=[];for(;;){if(!(d&&a===b)){var
-f=hn(a);if(f==cC){a=a[1];continue}var
-g=hn(b);if(g==cC){b=b[1];continue}if(f!==g){if(f==bV){if(g==dK)return hm(a,b,-1,d);return-1}if(g==bV){if(f==dK)return hm(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
-247:S(dQ);break;case
+f=fe(a);if(f==bK){a=a[1];continue}var
+g=fe(b);if(g==bK){b=b[1];continue}if(f!==g){if(f==bg){if(g==cD)return fd(a,b,-1,d);return-1}if(g==bg){if(f==cD)return fd(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
+247:z(cu);break;case
 248:var
-c=rH(a[2],b[2]);if(c!=0)return c|0;break;case
-249:S(dQ);break;case
-250:S("equal: got Forward_tag, should not happen");break;case
-251:S("equal: abstract value");break;case
+c=i9(a[2],b[2]);if(c!=0)return c|0;break;case
+249:z(cu);break;case
+250:z("equal: got Forward_tag, should not happen");break;case
+251:z("equal: abstract value");break;case
 252:if(a!==b){var
-c=hi(a,b);if(c!=0)return c|0}break;case
-253:S("equal: got Double_tag, should not happen");break;case
-254:S("equal: got Double_array_tag, should not happen");break;case
-255:S("equal: got Custom_tag, should not happen");break;case
-1247:S(dQ);break;case
+c=e$(a,b);if(c!=0)return c|0}break;case
+253:z("equal: got Double_tag, should not happen");break;case
+254:z("equal: got Double_array_tag, should not happen");break;case
+255:z("equal: got Custom_tag, should not happen");break;case
+1247:z(cu);break;case
 1255:var
-i=d1(a);if(i!=d1(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)S("compare: abstract value");var
+i=cM(a);if(i!=cM(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)z("compare: abstract value");var
 c=i(a,b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
 1256:var
 c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
@@ -422,237 +422,237 @@ c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;
 1001:if(a<b)return-1;if(a>b)return 1;if(a!=b){if(!d)return NaN;if(a==a)return 1;if(b==b)return-1}break;case
 1251:if(a!==b){if(!d)return NaN;return 1}break;case
 1252:var
-a=aE(a),b=aE(b);if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
+a=am(a),b=am(b);if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
 12520:var
 a=a.toString(),b=b.toString();if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
 246:case
 254:default:if(a.length!=b.length)return a.length<b.length?-1:1;if(a.length>1)e.push(a,b,1);break}}if(e.length==0)return 0;var
 h=e.pop();b=e.pop();a=e.pop();if(h+1<a.length)e.push(a,b,h+1);a=a[h];b=b[h]}}function
-ap(a,b){return cH(a,b,true)}function
-ab(a){if(a<0)S("Bytes.create");return new
-aC(a?2:9,q,a)}function
-ho(b,a){if(a==0)cN();return b/a|0}function
-rm(a,b){return+(cH(a,b,false)==0)}function
-rn(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=q;a.t=2}else{a.c=ea(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)cI(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}var
-rT=0;function
-cJ(){return rT++}function
-hu(a){return a.toUtf16()}function
-b4(){return typeof
-p.process!=="undefined"&&typeof
-p.process.versions!=="undefined"&&typeof
-p.process.versions.node!=="undefined"}function
-r9(){function
-a(a){if(a.charAt(0)===az)return[q,a.substring(1)];return}function
+T(a,b){return bM(a,b,true)}function
+N(a){if(a<0)z("Bytes.create");return new
+ag(a?2:9,j,a)}function
+ff(b,a){if(a==0)bR();return b/a|0}function
+fg(a,b){return+(bM(a,b,false)==0)}function
+iP(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=j;a.t=2}else{a.c=cY(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)bN(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}var
+jk=0;function
+cN(){return jk++}function
+fl(a){return a.toUtf16()}function
+bn(){return typeof
+g.process!=="undefined"&&typeof
+g.process.versions!=="undefined"&&typeof
+g.process.versions.node!=="undefined"}function
+jA(){function
+a(a){if(a.charAt(0)===ad)return[j,a.substring(1)];return}function
 b(c){var
-g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||q,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
-d=a[1]||q,f=a[2]||q;return[d,c.substring(d.length+f.length)]}return}return b4()&&p.process&&p.process.platform?p.process.platform==="win32"?b:a:a}var
-ee=r9();function
-hF(a){return a.slice(-1)!==az?a+az:a}if(b4()&&p.process&&p.process.cwd)var
-bZ=p.process.cwd().replace(/\\/g,az);else
+g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||j,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
+d=a[1]||j,f=a[2]||j;return[d,c.substring(d.length+f.length)]}return}return bn()&&g.process&&g.process.platform?g.process.platform==="win32"?b:a:a}var
+c4=jA();function
+fw(a){return a.slice(-1)!==ad?a+ad:a}if(bn()&&g.process&&g.process.cwd)var
+bk=g.process.cwd().replace(/\\/g,ad);else
 var
-bZ="/static";bZ=hF(bZ);function
-rK(a){a=hu(a);if(!ee(a))a=bZ+a;var
-e=ee(a),d=e[1].split(az),b=[];for(var
+bk="/static";bk=fw(bk);function
+jb(a){a=fl(a);if(!c4(a))a=bk+a;var
+e=c4(a),d=e[1].split(ad),b=[];for(var
 c=0;c<d.length;c++)switch(d[c]){case"..":if(b.length>1)b.pop();break;case".":break;default:b.push(d[c]);break}b.unshift(e[0]);b.orig=a;return b}function
-r4(e){for(var
-f=q,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<ao){for(var
-d=c+1;d<g&&(a=e.charCodeAt(d))<ao;d++);if(d-c>gn){b.substr(0,1);f+=b;b=q;f+=e.slice(c,d)}else
-b+=e.slice(c,d);if(d==g)break;c=d}if(a<gZ){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(ao|a&bn)}else
-if(a<0xd800||a>=gw)b+=String.fromCharCode(gx|a>>12,ao|a>>6&bn,ao|a&bn);else
-if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<gs||h>gw)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(g3|a>>18,ao|a>>12&bn,ao|a>>6&bn,ao|a&bn)}if(b.length>aA){b.substr(0,1);f+=b;b=q}}return f+b}function
-rj(a){var
-b=9;if(!hH(a))b=8,a=r4(a);return new
-aC(b,a,a.length)}function
-aW(a){return rj(a)}var
-r$=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",gp,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",dV,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",dL,gV,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
-ba(d,f,e,a){var
-b=r$.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
-c=[b,aW(f||q),aW(e||q)];return c}var
-hy={};function
-a_(a){return hy[a]}function
-a$(b,a){throw[0,b].concat(a)}function
-ri(a){return new
-aC(4,a,a.length)}function
-H(a){d$(N.Sys_error,a)}function
-rW(a){H(a+cA)}function
-rf(b,a){if(a>>>0>=b.l)bt();return bu(b,a)}function
-by(a){return a.l}function
-ha(){}function
-U(a){this.data=a}U.prototype=new
-ha();U.prototype.truncate=function(a){var
-b=this.data;this.data=ab(a|0);bs(b,0,this.data,0,a)};U.prototype.length=function(){return by(this.data)};U.prototype.write=function(b,d,g,a){var
+jv(e){for(var
+f=j,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<Z){for(var
+d=c+1;d<g&&(a=e.charCodeAt(d))<Z;d++);if(d-c>en){b.substr(0,1);f+=b;b=j;f+=e.slice(c,d)}else
+b+=e.slice(c,d);if(d==g)break;c=d}if(a<eE){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(Z|a&aQ)}else
+if(a<0xd800||a>=eH)b+=String.fromCharCode(eI|a>>12,Z|a>>6&aQ,Z|a&aQ);else
+if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<ey||h>eH)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(eL|a>>18,Z|a>>12&aQ,Z|a>>6&aQ,Z|a&aQ)}if(b.length>af){b.substr(0,1);f+=b;b=j}}return f+b}function
+iM(a){var
+b=9;if(!fy(a))b=8,a=jv(a);return new
+ag(b,a,a.length)}function
+aw(a){return iM(a)}var
+jC=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",er,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",cB,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",cE,ex,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
+aI(d,f,e,a){var
+b=jC.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
+c=[b,aw(f||j),aw(e||j)];return c}var
+fp={};function
+aG(a){return fp[a]}function
+aH(b,a){throw[0,b].concat(a)}function
+iL(a){return new
+ag(4,a,a.length)}function
+o(a){cX(v.Sys_error,a)}function
+jn(a){o(a+bG)}function
+iI(b,a){if(a>>>0>=b.l)aW();return aX(b,a)}function
+a1(a){return a.l}function
+e3(){}function
+B(a){this.data=a}B.prototype=new
+e3();B.prototype.truncate=function(a){var
+b=this.data;this.data=N(a|0);aV(b,0,this.data,0,a)};B.prototype.length=function(){return a1(this.data)};B.prototype.write=function(b,d,g,a){var
 c=this.length();if(b+a>=c){var
-e=ab(b+a),f=this.data;this.data=e;bs(f,0,this.data,0,c)}a7(d,g,this.data,b,a);return 0};U.prototype.read=function(c,a,d,b){var
-e=this.length();bs(this.data,c,a,d,b);return 0};U.prototype.read_one=function(a){return rf(this.data,a)};U.prototype.close=function(){};U.prototype.constructor=U;function
-$(b,a){this.content={};this.root=b;this.lookupFun=a}$.prototype.nm=function(a){return this.root+a};$.prototype.create_dir_if_needed=function(d){var
-c=d.split(az),b=q;for(var
-a=0;a<c.length-1;a++){b+=c[a]+az;if(this.content[b])continue;this.content[b]=Symbol("directory")}};$.prototype.slash=function(a){return/\/$/.test(a)?a:a+az};$.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
-b=this.lookupFun(e(this.root),e(a));if(b!==0){this.create_dir_if_needed(a);this.content[a]=new
-U(aT(b[1]))}}};$.prototype.exists=function(a){if(a==q)return 1;var
-b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};$.prototype.mkdir=function(c,e,d){var
-b=d&&a_(dT);if(this.exists(c))if(b)a$(b,ba(gp,dF,this.nm(c)));else
-H(c+": File exists");var
-a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||q;if(!this.exists(a))if(b)a$(b,ba(dV,dF,this.nm(a)));else
-H(a+cA);if(!this.is_dir(a))if(b)a$(b,ba(dL,dF,this.nm(a)));else
-H(a+dY);this.create_dir_if_needed(this.slash(c))};$.prototype.rmdir=function(a,f){var
-b=f&&a_(dT),c=a==q?q:this.slash(a),e=new
-RegExp(gA+c+gW);if(!this.exists(a))if(b)a$(b,ba(dV,dR,this.nm(a)));else
-H(a+cA);if(!this.is_dir(a))if(b)a$(b,ba(dL,dR,this.nm(a)));else
-H(a+dY);for(var
+e=N(b+a),f=this.data;this.data=e;aV(f,0,this.data,0,c)}aD(d,g,this.data,b,a);return 0};B.prototype.read=function(c,a,d,b){var
+e=this.length();aV(this.data,c,a,d,b);return 0};B.prototype.read_one=function(a){return iI(this.data,a)};B.prototype.close=function(){};B.prototype.constructor=B;function
+K(b,a){this.content={};this.root=b;this.lookupFun=a}K.prototype.nm=function(a){return this.root+a};K.prototype.create_dir_if_needed=function(d){var
+c=d.split(ad),b=j;for(var
+a=0;a<c.length-1;a++){b+=c[a]+ad;if(this.content[b])continue;this.content[b]=Symbol("directory")}};K.prototype.slash=function(a){return/\/$/.test(a)?a:a+ad};K.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
+b=this.lookupFun(d(this.root),d(a));if(b!==0){this.create_dir_if_needed(a);this.content[a]=new
+B(at(b[1]))}}};K.prototype.exists=function(a){if(a==j)return 1;var
+b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};K.prototype.mkdir=function(c,e,d){var
+b=d&&aG(cy);if(this.exists(c))if(b)aH(b,aI(er,cx,this.nm(c)));else
+o(c+": File exists");var
+a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||j;if(!this.exists(a))if(b)aH(b,aI(cB,cx,this.nm(a)));else
+o(a+bG);if(!this.is_dir(a))if(b)aH(b,aI(cE,cx,this.nm(a)));else
+o(a+cJ);this.create_dir_if_needed(this.slash(c))};K.prototype.rmdir=function(a,f){var
+b=f&&aG(cy),c=a==j?j:this.slash(a),e=new
+RegExp(eN+c+ez);if(!this.exists(a))if(b)aH(b,aI(cB,cv,this.nm(a)));else
+o(a+bG);if(!this.is_dir(a))if(b)aH(b,aI(cE,cv,this.nm(a)));else
+o(a+cJ);for(var
 d
 in
-this.content)if(d.match(e))if(b)a$(b,ba(gV,dR,this.nm(a)));else
-H(this.nm(a)+": Directory not empty");delete
-this.content[c]};$.prototype.readdir=function(a){var
-f=a==q?q:this.slash(a);if(!this.exists(a))H(a+cA);if(!this.is_dir(a))H(a+dY);var
+this.content)if(d.match(e))if(b)aH(b,aI(ex,cv,this.nm(a)));else
+o(this.nm(a)+": Directory not empty");delete
+this.content[c]};K.prototype.readdir=function(a){var
+f=a==j?j:this.slash(a);if(!this.exists(a))o(a+bG);if(!this.is_dir(a))o(a+cJ);var
 g=new
-RegExp(gA+f+gW),d={},c=[];for(var
+RegExp(eN+f+ez),d={},c=[];for(var
 e
 in
 this.content){var
-b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};$.prototype.is_dir=function(a){if(a==q)return true;var
-b=this.slash(a);return this.content[b]?1:0};$.prototype.unlink=function(a){var
+b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};K.prototype.is_dir=function(a){if(a==j)return true;var
+b=this.slash(a);return this.content[b]?1:0};K.prototype.unlink=function(a){var
 b=this.content[a]?true:false;delete
-this.content[a];return b};$.prototype.open=function(a,b){if(b.rdonly&&b.wronly)H(this.nm(a)+gE);if(b.text&&b.binary)H(this.nm(a)+gQ);this.lookup(a);if(this.content[a]){if(this.is_dir(a))H(this.nm(a)+" : is a directory");if(b.create&&b.excl)H(this.nm(a)+gC);var
+this.content[a];return b};K.prototype.open=function(a,b){if(b.rdonly&&b.wronly)o(this.nm(a)+eU);if(b.text&&b.binary)o(this.nm(a)+ek);this.lookup(a);if(this.content[a]){if(this.is_dir(a))o(this.nm(a)+" : is a directory");if(b.create&&b.excl)o(this.nm(a)+eT);var
 c=this.content[a];if(b.truncate)c.truncate();return c}else
 if(b.create){this.create_dir_if_needed(a);this.content[a]=new
-U(ab(0));return this.content[a]}else
-rW(this.nm(a))};$.prototype.register=function(c,a){var
-b;if(this.content[c])H(this.nm(c)+gC);if(b1(a))b=new
-U(a);if(cM(a))b=new
-U(aT(a));else
+B(N(0));return this.content[a]}else
+jn(this.nm(a))};K.prototype.register=function(c,a){var
+b;if(this.content[c])o(this.nm(c)+eT);if(bm(a))b=new
+B(a);if(bQ(a))b=new
+B(at(a));else
 if(a
 instanceof
 Array)b=new
-U(ri(a));else
+B(iL(a));else
 if(typeof
 a==="string")b=new
-U(hj(a));else
+B(fa(a));else
 if(a.toString){var
-d=aT(aW(a.toString()));b=new
-U(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
-H(this.nm(c)+" : registering file with invalid content type")};$.prototype.constructor=$;function
-u(a){return by(a)}function
-ad(b,a){return bu(b,a)}function
-rb(d){var
-c=u(d),b=new
-Array(c),a=0;for(;a<c;a++)b[a]=ad(d,a);return b}function
-ra(a){if(a.t!=4)cI(a);return a.c}function
-aD(a){this.fs=require("fs");this.fd=a}aD.prototype=new
-ha();aD.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){H(a.toString())}};aD.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){H(a.toString())}};aD.prototype.write=function(f,b,c,e){var
-a=rb(b);if(!(a
+d=at(aw(a.toString()));b=new
+B(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
+o(this.nm(c)+" : registering file with invalid content type")};K.prototype.constructor=K;function
+l(a){return a1(a)}function
+Q(b,a){return aX(b,a)}function
+iE(d){var
+c=l(d),b=new
+Array(c),a=0;for(;a<c;a++)b[a]=Q(d,a);return b}function
+iD(a){if(a.t!=4)bN(a);return a.c}function
+ah(a){this.fs=require("fs");this.fd=a}ah.prototype=new
+e3();ah.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){o(a.toString())}};ah.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){o(a.toString())}};ah.prototype.write=function(f,b,c,e){var
+a=iE(b);if(!(a
 instanceof
-p.Uint8Array))a=new(p.Uint8Array)(a);var
-d=p.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){H(a.toString())}return 0};aD.prototype.read=function(g,d,c,f){var
-a=ra(d);if(!(a
+g.Uint8Array))a=new(g.Uint8Array)(a);var
+d=g.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){o(a.toString())}return 0};ah.prototype.read=function(h,d,c,f){var
+a=iD(d);if(!(a
 instanceof
-p.Uint8Array))a=new(p.Uint8Array)(a);var
-e=p.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){H(a.toString())}for(var
-b=0;b<f;b++)hk(d,c+b,e[c+b]);return 0};aD.prototype.read_one=function(c){var
-b=new(p.Uint8Array)(1),a=p.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){H(a.toString())}return a[0]};aD.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){H(a.toString())}};aD.prototype.constructor=aD;function
-V(a){this.fs=require("fs");this.root=a}V.prototype.nm=function(a){return this.root+a};V.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};V.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};V.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};V.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){H(a.toString())}};V.prototype.unlink=function(a,c){try{var
-b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.open=function(f,c,g){var
+g.Uint8Array))a=new(g.Uint8Array)(a);var
+e=g.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,h)}catch(a){o(a.toString())}for(var
+b=0;b<f;b++)fb(d,c+b,e[c+b]);return 0};ah.prototype.read_one=function(c){var
+b=new(g.Uint8Array)(1),a=g.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){o(a.toString())}return a[0]};ah.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){o(a.toString())}};ah.prototype.constructor=ah;function
+C(a){this.fs=require("fs");this.root=a}C.prototype.nm=function(a){return this.root+a};C.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};C.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};C.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};C.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};C.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){o(a.toString())}};C.prototype.unlink=function(a,c){try{var
+b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};C.prototype.open=function(f,c,g){var
 a=require("constants"),b=0;for(var
 e
 in
 c)switch(e){case"rdonly":b|=a.O_RDONLY;break;case"wronly":b|=a.O_WRONLY;break;case"append":b|=a.O_WRONLY|a.O_APPEND;break;case"create":b|=a.O_CREAT;break;case"truncate":b|=a.O_TRUNC;break;case"excl":b|=a.O_EXCL;break;case"binary":b|=a.O_BINARY;break;case"text":b|=a.O_TEXT;break;case"nonblock":b|=a.O_NONBLOCK;break}try{var
 d=this.fs.openSync(this.nm(f),b);return new
-aD(d)}catch(a){this.raise_nodejs_error(a,g)}};V.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.stat=function(b,c){try{var
-a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.lstat=function(b,c){try{var
-a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};V.prototype.readlink=function(b,c){try{var
-a=this.fs.readlinkSync(this.nm(b),gk);return aW(a)}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.raise_nodejs_error=function(a,d){var
-b=a_(dT);if(d&&b){var
-c=ba(a.code,a.syscall,a.path,a.errno);a$(b,c)}else
-H(a.toString())};V.prototype.stats_from_js=function(a){var
+ah(d)}catch(a){this.raise_nodejs_error(a,g)}};C.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};C.prototype.stat=function(b,c){try{var
+a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};C.prototype.lstat=function(b,c){try{var
+a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};C.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};C.prototype.readlink=function(b,c){try{var
+a=this.fs.readlinkSync(this.nm(b),eb);return aw(a)}catch(a){this.raise_nodejs_error(a,c)}};C.prototype.raise_nodejs_error=function(a,d){var
+b=aG(cy);if(d&&b){var
+c=aI(a.code,a.syscall,a.path,a.errno);aH(b,c)}else
+o(a.toString())};C.prototype.stats_from_js=function(a){var
 b;if(a.isFile())b=0;else
 if(a.isDirectory())b=1;else
 if(a.isCharacterDevice())b=2;else
 if(a.isBlockDevice())b=3;else
 if(a.isSymbolicLink())b=4;else
 if(a.isFIFO())b=5;else
-if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};V.prototype.constructor=V;function
-hq(b){var
-a=ee(b);if(!a)return;return a[0]+az}var
-cO=hq(bZ)||at("unable to compute caml_root"),bz=[];if(b4())bz.push({path:cO,device:new
-V(cO)});else
-bz.push({path:cO,device:new
-$(cO)});bz.push({path:gM,device:new
-$(gM)});function
-hI(b){var
-g=rK(b),b=g.join(az),f=hF(b),c;for(var
-e=0;e<bz.length;e++){var
-a=bz[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&b4()){var
-d=hq(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
+if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};C.prototype.constructor=C;function
+fi(b){var
+a=c4(b);if(!a)return;return a[0]+ad}var
+bS=fi(bk)||$("unable to compute caml_root"),a2=[];if(bn())a2.push({path:bS,device:new
+C(bS)});else
+a2.push({path:bS,device:new
+K(bS)});a2.push({path:ef,device:new
+K(ef)});function
+fz(b){var
+g=jb(b),b=g.join(ad),f=fw(b),c;for(var
+e=0;e<a2.length;e++){var
+a=a2[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&bn()){var
+d=fi(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
 a={path:d,device:new
-V(d)};bz.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;H("no device found for "+f)}function
-rl(c,b){var
-a=hI(c);if(!a.device.register)at("cannot register file");a.device.register(a.rest,b);return 0}function
-hG(b,a){var
-b=e(b),a=e(a);return rl(b,a)}function
-rq(){var
-b=p.caml_fs_tmp;if(b)for(var
-a=0;a<b.length;a++)hG(b[a].name,b[a].content);p.jsoo_create_file=hG;p.caml_fs_tmp=[];return 0}function
-rr(a,b){return+(cH(a,b,false)>=0)}function
-d3(d,b){var
-e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=Z(d,c)}c=0;switch(e&3){case
+C(d)};a2.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;o("no device found for "+f)}function
+iO(c,b){var
+a=fz(c);if(!a.device.register)$("cannot register file");a.device.register(a.rest,b);return 0}function
+fx(b,a){var
+b=d(b),a=d(a);return iO(b,a)}function
+iS(){var
+b=g.caml_fs_tmp;if(b)for(var
+a=0;a<b.length;a++)fx(b[a].name,b[a].content);g.jsoo_create_file=fx;g.caml_fs_tmp=[];return 0}function
+iT(a,b){return+(bM(a,b,false)>=0)}function
+cP(d,b){var
+e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=G(d,c)}c=0;switch(e&3){case
 3:c=b.charCodeAt(a+2)<<16;case
 2:c|=b.charCodeAt(a+1)<<8;case
-1:c|=b.charCodeAt(a);d=Z(d,c)}d^=e;return d}function
-rx(a,b){return d3(a,aE(b))}function
-ru(d,b){var
-e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=Z(d,c)}c=0;switch(e&3){case
+1:c|=b.charCodeAt(a);d=G(d,c)}d^=e;return d}function
+iZ(a,b){return cP(a,am(b))}function
+iW(d,b){var
+e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=G(d,c)}c=0;switch(e&3){case
 3:c=b[a+2]<<16;case
 2:c|=b[a+1]<<8;case
-1:c|=b[a];d=Z(d,c)}d^=e;return d}function
-hv(a){switch(a.t&6){default:a8(a);case
+1:c|=b[a];d=G(d,c)}d^=e;return d}function
+fm(a){switch(a.t&6){default:aE(a);case
 0:return a.c;case
 4:return a.c}}function
-rt(b,c){var
-a=hv(c);return typeof
-a==="string"?d3(b,a):ru(b,a)}function
-rv(a){a^=a>>>16;a=a9(a,0x85ebca6b|0);a^=a>>>13;a=a9(a,0xc2b2ae35|0);a^=a>>>16;return a}function
-rs(j,l,n,m){var
-f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>bX)d=bX;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(b0[a.caml_custom]&&b0[a.caml_custom].hash){var
-k=b0[a.caml_custom].hash(a);b=Z(b,k);c--}}else
+iV(b,c){var
+a=fm(c);return typeof
+a==="string"?cP(b,a):iW(b,a)}function
+iX(a){a^=a>>>16;a=aF(a,0x85ebca6b|0);a^=a>>>13;a=aF(a,0xc2b2ae35|0);a^=a>>>16;return a}function
+iU(j,l,n,m){var
+f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>bf)d=bf;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(bl[a.caml_custom]&&bl[a.caml_custom].hash){var
+k=bl[a.caml_custom].hash(a);b=G(b,k);c--}}else
 if(a
 instanceof
 Array&&a[0]===(a[0]|0))switch(a[0]){case
-248:b=Z(b,a[2]);c--;break;case
+248:b=G(b,a[2]);c--;break;case
 250:f[--g]=a[1];break;default:var
-o=a.length-1<<10|a[0];b=Z(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
-if(b1(a)){b=rt(b,a);c--}else
-if(cM(a)){b=rx(b,a);c--}else
+o=a.length-1<<10|a[0];b=G(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
+if(bm(a)){b=iV(b,a);c--}else
+if(bQ(a)){b=iZ(b,a);c--}else
 if(typeof
-a==="string"){b=d3(b,a);c--}else
-if(a===(a|0)){b=Z(b,a+a+1);c--}else
-if(a===+a){b=d2(b,a);c--}}b=rv(b);return b&0x3FFFFFFF}function
-rD(a){return+a.isZero()}function
-d9(a){return new
-r(a&aI,a>>24&aI,a>>31&aB)}function
-d_(a){return a.toInt()}function
-rC(a){return+a.isNeg()}function
-rF(a){return a.neg()}function
-rU(d){d=aE(d);var
-e=d.length;if(e>31)S("format_int: format too long");var
-a={justify:dN,signstyle:bo,filler:bU,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
+a==="string"){b=cP(b,a);c--}else
+if(a===(a|0)){b=G(b,a+a+1);c--}else
+if(a===+a){b=cO(b,a);c--}}b=iX(b);return b&0x3FFFFFFF}function
+i5(a){return+a.isZero()}function
+cV(a){return new
+h(a&aj,a>>24&aj,a>>31&ae)}function
+cW(a){return a.toInt()}function
+i4(a){return+a.isNeg()}function
+i7(a){return a.neg()}function
+jl(d){d=am(d);var
+e=d.length;if(e>31)z("format_int: format too long");var
+a={justify:cG,signstyle:aS,filler:be,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
 c=0;c<e;c++){var
-b=d.charAt(c);switch(b){case"-":a.justify=bo;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=bp;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
-ro(a,f){if(a.uppercase)f=f.toUpperCase();var
-d=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=bo))d++;if(a.alternate){if(a.base==8)d+=1;if(a.base==16)d+=2}var
-b=q;if(a.justify==dN&&a.filler==bU)for(var
-c=d;c<a.width;c++)b+=bU;if(a.signedconv)if(a.sign<0)b+=bo;else
-if(a.signstyle!=bo)b+=a.signstyle;if(a.alternate&&a.base==8)b+=bp;if(a.alternate&&a.base==16)b+=dI;if(a.justify==dN&&a.filler==bp)for(var
-c=d;c<a.width;c++)b+=bp;b+=f;if(a.justify==bo)for(var
-c=d;c<a.width;c++)b+=bU;return e(b)}function
-rA(g,c){var
-a=rU(g);if(a.signedconv&&rC(c)){a.sign=-1;c=rF(c)}var
-b=q,h=d9(a.base),f=gy;do{var
-e=c.udivmod(h);c=e.quotient;b=f.charAt(d_(e.modulus))+b}while(!rD(c));if(a.prec>=0){a.filler=bU;var
-d=a.prec-b.length;if(d>0)b=ea(d,bp)+b}return ro(a,b)}function
-rV(c){var
-a=0,e=u(c),b=10,d=1;if(e>0)switch(ad(c,a)){case
+b=d.charAt(c);switch(b){case"-":a.justify=aS;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=aT;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
+iQ(a,f){if(a.uppercase)f=f.toUpperCase();var
+e=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=aS))e++;if(a.alternate){if(a.base==8)e+=1;if(a.base==16)e+=2}var
+b=j;if(a.justify==cG&&a.filler==be)for(var
+c=e;c<a.width;c++)b+=be;if(a.signedconv)if(a.sign<0)b+=aS;else
+if(a.signstyle!=aS)b+=a.signstyle;if(a.alternate&&a.base==8)b+=aT;if(a.alternate&&a.base==16)b+=el;if(a.justify==cG&&a.filler==aT)for(var
+c=e;c<a.width;c++)b+=aT;b+=f;if(a.justify==aS)for(var
+c=e;c<a.width;c++)b+=be;return d(b)}function
+i2(g,c){var
+a=jl(g);if(a.signedconv&&i4(c)){a.sign=-1;c=i7(c)}var
+b=j,h=cV(a.base),f=eJ;do{var
+e=c.udivmod(h);c=e.quotient;b=f.charAt(cW(e.modulus))+b}while(!i5(c));if(a.prec>=0){a.filler=be;var
+d=a.prec-b.length;if(d>0)b=cY(d,aT)+b}return iQ(a,b)}function
+jm(c){var
+a=0,e=l(c),b=10,d=1;if(e>0)switch(Q(c,a)){case
 45:a++;d=-1;break;case
-43:a++;d=1;break}if(a+1<e&&ad(c,a)==48)switch(ad(c,a+1)){case
+43:a++;d=1;break}if(a+1<e&&Q(c,a)==48)switch(Q(c,a+1)){case
 120:case
 88:b=16;a+=2;break;case
 111:case
@@ -661,17 +661,17 @@ a=0,e=u(c),b=10,d=1;if(e>0)switch(ad(c,a)){case
 66:b=2;a+=2;break;case
 117:case
 85:a+=2;break}return[a,d,b]}function
-hz(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
-ht(f){var
-h=rV(f),c=h[0],i=h[1],d=h[2],g=u(f),j=-1>>>0,e=c<g?ad(f,c):0,b=hz(e);if(b<0||b>=d)at(cB);var
-a=b;for(c++;c<g;c++){e=ad(f,c);if(e==95)continue;b=hz(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)at(cB)}if(c!=g)at(cB);a=i*a;if(d==10&&(a|0)!=a)at(cB);return a|0}function
-rJ(a,b){return+(cH(a,b,false)<=0)}function
-aU(a,d){if(a<0)bY();var
+fq(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
+i_(f){var
+h=jm(f),c=h[0],i=h[1],d=h[2],g=l(f),j=-1>>>0,e=c<g?Q(f,c):0,b=fq(e);if(b<0||b>=d)$(bI);var
+a=b;for(c++;c<g;c++){e=Q(f,c);if(e==95)continue;b=fq(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)$(bI)}if(c!=g)$(bI);a=i*a;if(d==10&&(a|0)!=a)$(bI);return a|0}function
+ja(a,b){return+(bM(a,b,false)<=0)}function
+au(a,d){if(a<0)bj();var
 a=a+1|0,b=new
 Array(a);b[0]=0;for(var
 c=1;c<a;c++)b[c]=d;return b}function
-b3(a){return e(cP(a,0,a.length))}var
-rL=function(){function
+c2(a){return d(bT(a,0,a.length))}var
+jc=function(){function
 l(a,b){return a+b|0}function
 a(d,a,c,f,b,e){a=l(l(a,d),l(f,e));return l(a<<b|a>>>32-b,c)}function
 g(c,b,d,e,h,f,g){return a(b&d|~b&e,c,b,h,f,g)}function
@@ -679,40 +679,40 @@ h(d,b,e,c,h,f,g){return a(b&c|e&~c,d,b,h,f,g)}function
 i(c,b,d,e,h,f,g){return a(b^d^e,c,b,h,f,g)}function
 j(c,b,d,e,h,f,g){return a(d^(b|~e),c,b,h,f,g)}function
 k(f,n){var
-e=n;f[e>>2]|=ao<<8*(e&3);for(e=(e&~0x3)+8;(e&0x3F)<60;e+=4)f[(e>>2)-1]=0;f[(e>>2)-1]=n<<3;f[e>>2]=n>>29&0x1FFFFFFF;var
+e=n;f[e>>2]|=Z<<8*(e&3);for(e=(e&~0x3)+8;(e&0x3F)<60;e+=4)f[(e>>2)-1]=0;f[(e>>2)-1]=n<<3;f[e>>2]=n>>29&0x1FFFFFFF;var
 k=[0x67452301,0xEFCDAB89,0x98BADCFE,0x10325476];for(e=0;e<f.length;e+=16){var
 a=k[0],b=k[1],c=k[2],d=k[3];a=g(a,b,c,d,f[e+0],7,0xD76AA478);d=g(d,a,b,c,f[e+1],12,0xE8C7B756);c=g(c,d,a,b,f[e+2],17,0x242070DB);b=g(b,c,d,a,f[e+3],22,0xC1BDCEEE);a=g(a,b,c,d,f[e+4],7,0xF57C0FAF);d=g(d,a,b,c,f[e+5],12,0x4787C62A);c=g(c,d,a,b,f[e+6],17,0xA8304613);b=g(b,c,d,a,f[e+7],22,0xFD469501);a=g(a,b,c,d,f[e+8],7,0x698098D8);d=g(d,a,b,c,f[e+9],12,0x8B44F7AF);c=g(c,d,a,b,f[e+10],17,0xFFFF5BB1);b=g(b,c,d,a,f[e+11],22,0x895CD7BE);a=g(a,b,c,d,f[e+12],7,0x6B901122);d=g(d,a,b,c,f[e+13],12,0xFD987193);c=g(c,d,a,b,f[e+14],17,0xA679438E);b=g(b,c,d,a,f[e+15],22,0x49B40821);a=h(a,b,c,d,f[e+1],5,0xF61E2562);d=h(d,a,b,c,f[e+6],9,0xC040B340);c=h(c,d,a,b,f[e+11],14,0x265E5A51);b=h(b,c,d,a,f[e+0],20,0xE9B6C7AA);a=h(a,b,c,d,f[e+5],5,0xD62F105D);d=h(d,a,b,c,f[e+10],9,0x02441453);c=h(c,d,a,b,f[e+15],14,0xD8A1E681);b=h(b,c,d,a,f[e+4],20,0xE7D3FBC8);a=h(a,b,c,d,f[e+9],5,0x21E1CDE6);d=h(d,a,b,c,f[e+14],9,0xC33707D6);c=h(c,d,a,b,f[e+3],14,0xF4D50D87);b=h(b,c,d,a,f[e+8],20,0x455A14ED);a=h(a,b,c,d,f[e+13],5,0xA9E3E905);d=h(d,a,b,c,f[e+2],9,0xFCEFA3F8);c=h(c,d,a,b,f[e+7],14,0x676F02D9);b=h(b,c,d,a,f[e+12],20,0x8D2A4C8A);a=i(a,b,c,d,f[e+5],4,0xFFFA3942);d=i(d,a,b,c,f[e+8],11,0x8771F681);c=i(c,d,a,b,f[e+11],16,0x6D9D6122);b=i(b,c,d,a,f[e+14],23,0xFDE5380C);a=i(a,b,c,d,f[e+1],4,0xA4BEEA44);d=i(d,a,b,c,f[e+4],11,0x4BDECFA9);c=i(c,d,a,b,f[e+7],16,0xF6BB4B60);b=i(b,c,d,a,f[e+10],23,0xBEBFBC70);a=i(a,b,c,d,f[e+13],4,0x289B7EC6);d=i(d,a,b,c,f[e+0],11,0xEAA127FA);c=i(c,d,a,b,f[e+3],16,0xD4EF3085);b=i(b,c,d,a,f[e+6],23,0x04881D05);a=i(a,b,c,d,f[e+9],4,0xD9D4D039);d=i(d,a,b,c,f[e+12],11,0xE6DB99E5);c=i(c,d,a,b,f[e+15],16,0x1FA27CF8);b=i(b,c,d,a,f[e+2],23,0xC4AC5665);a=j(a,b,c,d,f[e+0],6,0xF4292244);d=j(d,a,b,c,f[e+7],10,0x432AFF97);c=j(c,d,a,b,f[e+14],15,0xAB9423A7);b=j(b,c,d,a,f[e+5],21,0xFC93A039);a=j(a,b,c,d,f[e+12],6,0x655B59C3);d=j(d,a,b,c,f[e+3],10,0x8F0CCC92);c=j(c,d,a,b,f[e+10],15,0xFFEFF47D);b=j(b,c,d,a,f[e+1],21,0x85845DD1);a=j(a,b,c,d,f[e+8],6,0x6FA87E4F);d=j(d,a,b,c,f[e+15],10,0xFE2CE6E0);c=j(c,d,a,b,f[e+6],15,0xA3014314);b=j(b,c,d,a,f[e+13],21,0x4E0811A1);a=j(a,b,c,d,f[e+4],6,0xF7537E82);d=j(d,a,b,c,f[e+11],10,0xBD3AF235);c=j(c,d,a,b,f[e+2],15,0x2AD7D2BB);b=j(b,c,d,a,f[e+9],21,0xEB86D391);k[0]=l(a,k[0]);k[1]=l(b,k[1]);k[2]=l(c,k[2]);k[3]=l(d,k[3])}var
 o=new
 Array(16);for(var
 e=0;e<4;e++)for(var
-m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&bW;return o}return function(i,g,f){var
-e=[],h=hv(i);if(typeof
+m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&bh;return o}return function(i,g,f){var
+e=[],h=fm(i);if(typeof
 h==="string"){var
 d=h;for(var
 a=0;a<f;a+=4){var
 b=a+g;e[a>>2]=d.charCodeAt(b)|d.charCodeAt(b+1)<<8|d.charCodeAt(b+2)<<16|d.charCodeAt(b+3)<<24}for(;a<f;a++)e[a>>2]|=d.charCodeAt(a+g)<<8*(a&3)}else{var
 c=h;for(var
 a=0;a<f;a+=4){var
-b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return b3(k(e,f))}}();function
-rM(c,b,a){return rL(aT(c),b,a)}var
-aL=new
+b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return c2(k(e,f))}}();function
+jd(c,b,a){return jc(at(c),b,a)}var
+an=new
 Array();function
-rN(c){var
-a=aL[c];if(!a.opened)H("Cannot flush a closed channel");if(!a.buffer||a.buffer==q)return 0;if(a.fd&&N.fds[a.fd]&&N.fds[a.fd].output){var
-b=N.fds[a.fd].output;switch(b.length){case
-2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=q;return 0}function
-hC(d,f){var
-a=aL[d],c=e(f),b=u(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
-r5(a){var
-a=ed(a),b=p;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+je(c){var
+a=an[c];if(!a.opened)o("Cannot flush a closed channel");if(!a.buffer||a.buffer==j)return 0;if(a.fd&&v.fds[a.fd]&&v.fds[a.fd].output){var
+b=v.fds[a.fd].output;switch(b.length){case
+2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=j;return 0}function
+ft(e,f){var
+a=an[e],c=d(f),b=l(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
+jw(a){var
+a=c3(a),b=g;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.error&&c.error(a)}}function
-r6(a){var
-a=ed(a),b=p;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+jx(a){var
+a=c3(a),b=g;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.log&&c.log(a)}}function
-cQ(c,e,d,a){if(N.fds===undefined)N.fds=new
+bU(c,e,d,a){if(v.fds===undefined)v.fds=new
 Array();a=a?a:{};var
-b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;N.fds[c]=b;if(!N.fd_last_idx||c>N.fd_last_idx)N.fd_last_idx=c;return c}function
-sg(c,b,g){var
+b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;v.fds[c]=b;if(!v.fd_last_idx||c>v.fd_last_idx)v.fd_last_idx=c;return c}function
+jJ(c,b,g){var
 a={};while(b){switch(b[1]){case
 0:a.rdonly=1;break;case
 1:a.wronly=1;break;case
@@ -722,110 +722,110 @@ a={};while(b){switch(b[1]){case
 5:a.excl=1;break;case
 6:a.binary=1;break;case
 7:a.text=1;break;case
-8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)H(aE(c)+gE);if(a.text&&a.binary)H(aE(c)+gQ);var
-d=hI(c),e=d.device.open(d.rest,a),f=N.fd_last_idx?N.fd_last_idx:0;return cQ(f+1,hC,e,a)}cQ(0,hC,new
-U(ab(0)));cQ(1,r6,new
-U(ab(0)));cQ(2,r5,new
-U(ab(0)));function
-rO(a){var
-c=N.fds[a];if(c.flags.wronly)H(g$+a+" is writeonly");var
-d=null;if(a==0&&b4()){var
-e=require("fs");d=function(){return aW(e.readFileSync(0,gk))}}var
-b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};aL[b.fd]=b;return b.fd}function
-hw(c){var
-b=N.fds[c];if(b.flags.rdonly)H(g$+c+" is readonly");var
-a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:q};aL[a.fd]=a;return a.fd}function
-rP(){var
+8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)o(am(c)+eU);if(a.text&&a.binary)o(am(c)+ek);var
+d=fz(c),e=d.device.open(d.rest,a),f=v.fd_last_idx?v.fd_last_idx:0;return bU(f+1,ft,e,a)}bU(0,ft,new
+B(N(0)));bU(1,jx,new
+B(N(0)));bU(2,jw,new
+B(N(0)));function
+jf(a){var
+c=v.fds[a];if(c.flags.wronly)o(e0+a+" is writeonly");var
+d=null;if(a==0&&bn()){var
+e=require("fs");d=function(){return aw(e.readFileSync(0,eb))}}var
+b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};an[b.fd]=b;return b.fd}function
+fn(c){var
+b=v.fds[c];if(b.flags.rdonly)o(e0+c+" is readonly");var
+a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:j};an[a.fd]=a;return a.fd}function
+jg(){var
 b=0;for(var
-a=0;a<aL.length;a++)if(aL[a]&&aL[a].opened&&aL[a].out)b=[0,aL[a].fd,b];return b}function
-hx(b,a){if(a==0)cN();return b%a}function
-rR(a,b){a[0]=cC;a[1]=b;return 0}function
-rS(a){if(a
+a=0;a<an.length;a++)if(an[a]&&an[a].opened&&an[a].out)b=[0,an[a].fd,b];return b}function
+fo(b,a){if(a==0)bR();return b%a}function
+ji(a,b){a[0]=bK;a[1]=b;return 0}function
+jj(a){if(a
 instanceof
 Array&&a[0]==a[0]>>>0)return a[0];else
-if(b1(a))return dW;else
-if(cM(a))return dW;else
+if(bm(a))return cH;else
+if(bQ(a))return cH;else
 if(a
 instanceof
 Function||typeof
 a=="function")return 247;else
-if(a&&a.caml_custom)return a5;else
-return bV}function
-aq(b,c,a){if(a&&p.toplevelReloc)b=p.toplevelReloc(a);N[b+1]=c;if(a)N[a]=c}function
-rZ(a,b){hy[aE(a)]=b;return 0}function
-re(a,b){if(a===b)return 1;a.t&6&&a8(a);b.t&6&&a8(b);return a.c==b.c?1:0}function
-b2(a,b){return re(a,b)}function
-hD(){S(dX)}function
-ac(b,a){if(a>>>0>=u(b))hD();return ad(b,a)}function
-eb(b,a){if(a>>>0>=u(b)-3)hD();var
-c=ad(b,a),d=ad(b,a+1),e=ad(b,a+2),f=ad(b,a+3);return f<<24|e<<16|d<<8|c}function
-ec(a,b){return 1-b2(a,b)}function
-aV(a){return a}function
-r2(){return 0x7FFFFFFF/4|0}function
-rX(){hA(N.Not_found)}function
-hE(c){var
-a=p,b=hu(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aW(a.process.env[b]);if(p.jsoo_static_env&&p.jsoo_static_env[b])return aW(p.jsoo_static_env[b]);rX()}function
-r3(){if(p.crypto)if(typeof
-p.crypto.getRandomValues==="function"){var
-a=new(p.Uint32Array)(1);p.crypto.getRandomValues(a);return[0,a[0]]}else
-if(p.crypto.randomBytes==="function"){var
-b=p.crypto.randomBytes(4),a=new(p.Uint32Array)(b);return[0,a[0]]}var
+if(a&&a.caml_custom)return aC;else
+return bg}function
+_(b,c,a){if(a&&g.toplevelReloc)b=g.toplevelReloc(a);v[b+1]=c;if(a)v[a]=c}function
+jq(a,b){fp[am(a)]=b;return 0}function
+iH(a,b){if(a===b)return 1;a.t&6&&aE(a);b.t&6&&aE(b);return a.c==b.c?1:0}function
+cZ(a,b){return iH(a,b)}function
+fu(){z(cI)}function
+O(b,a){if(a>>>0>=l(b))fu();return Q(b,a)}function
+c0(b,a){if(a>>>0>=l(b)-3)fu();var
+c=Q(b,a),d=Q(b,a+1),e=Q(b,a+2),f=Q(b,a+3);return f<<24|e<<16|d<<8|c}function
+c1(a,b){return 1-cZ(a,b)}function
+av(a){return a}function
+jt(){return 0x7FFFFFFF/4|0}function
+jo(){fr(v.Not_found)}function
+fv(c){var
+a=g,b=fl(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aw(a.process.env[b]);if(g.jsoo_static_env&&g.jsoo_static_env[b])return aw(g.jsoo_static_env[b]);jo()}function
+ju(){if(g.crypto)if(typeof
+g.crypto.getRandomValues==="function"){var
+a=new(g.Uint32Array)(1);g.crypto.getRandomValues(a);return[0,a[0]]}else
+if(g.crypto.randomBytes==="function"){var
+b=g.crypto.randomBytes(4),a=new(g.Uint32Array)(b);return[0,a[0]]}var
 c=new
 Date().getTime(),d=c^0xffffffff*Math.random();return[0,d]}function
-hB(a){return a}function
-ar(a){if(a
+fs(a){return a}function
+ao(a){if(a
 instanceof
-Array)return a;if(p.RangeError&&a
+Array)return a;if(g.RangeError&&a
 instanceof
-p.RangeError&&a.message&&a.message.match(/maximum call stack/i))return hB(N.Stack_overflow);if(p.InternalError&&a
+g.RangeError&&a.message&&a.message.match(/maximum call stack/i))return fs(v.Stack_overflow);if(g.InternalError&&a
 instanceof
-p.InternalError&&a.message&&a.message.match(/too much recursion/i))return hB(N.Stack_overflow);if(a
+g.InternalError&&a.message&&a.message.match(/too much recursion/i))return fs(v.Stack_overflow);if(a
 instanceof
-p.Error&&a_(gu))return[0,a_(gu),a];return[0,N.Failure,aW(String(a))]}function
-r_(b,c){p.tccCheck=function(a){return aE(b(b3(a)))};p.tccSession=function(a,b){return aE(c(b3(a),b3(b)))};return 0}function
-b6(a){return a>=-bq&&a<bq?a:BigInt(a)}function
-au(a){return a>=BigInt(-bq)&&a<BigInt(bq)?Number(a):a}function
-n(a,b){return typeof
+g.Error&&aG(eD))return[0,aG(eD),a];return[0,v.Failure,aw(String(a))]}function
+jB(b){g.tccCheck=function(a){return am(b(c2(a)))};return 0}function
+bp(a){return a>=-aR&&a<aR?a:BigInt(a)}function
+aa(a){return a>=BigInt(-aR)&&a<BigInt(aR)?Number(a):a}function
+k(a,b){return typeof
 a=="number"&&typeof
-b=="number"?b6(a+b):au(BigInt(a)+BigInt(b))}function
-b5(a,b){return a<b?-1:a>b?1:0}function
-bA(b,c){if(typeof
+b=="number"?bp(a+b):aa(BigInt(a)+BigInt(b))}function
+bo(a,b){return a<b?-1:a>b?1:0}function
+a3(b,c){if(typeof
 b=="number"&&typeof
 c=="number")return Math.floor(b/c);var
-d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return au(a)}function
-sa(a){return a>=-gP&&a<=gP?1:0}function
-aM(a,b){if(typeof
+d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return aa(a)}function
+jD(a){return a>=-ej&&a<=ej?1:0}function
+ap(a,b){if(typeof
 a=="number"&&typeof
 b=="number"){var
-c=a*b;if(c>-bq&&c<bq)return c+0}return au(BigInt(a)*BigInt(b))}function
-O(a){return typeof
-a=="number"?b6(0-a):au(-a)}function
-sb(b){var
+c=a*b;if(c>-aR&&c<aR)return c+0}return aa(BigInt(a)*BigInt(b))}function
+E(a){return typeof
+a=="number"?bp(0-a):aa(-a)}function
+jE(b){var
 a=BigInt(b);return(a<BigInt(0)?-a:a)==BigInt(0)?0:(a<BigInt(0)?-a:a).toString(2).length}function
-sc(a){return au(BigInt(a))}function
-J(a){return b6(a)}function
-ef(a){return au(BigInt(aE(a)))}function
-sd(a,b){var
+jF(a){return aa(BigInt(a))}function
+t(a){return bp(a)}function
+c5(a){return aa(BigInt(am(a)))}function
+jG(a,b){var
 c=BigInt(1);while(b>0){if(b&1)c=c*a;a=a*a;b=b>>1}return c}function
-hJ(a,b){return au(sd(BigInt(a),b))}function
+fA(a,b){return aa(jG(BigInt(a),b))}function
 b(a,b){if(typeof
-a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return au(BigInt(a)<<BigInt(b))}function
-b7(a,b){return typeof
-a=="number"&&b<31?a>>b:au(BigInt(a)>>BigInt(b))}function
-B(a,b){return typeof
+a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return aa(BigInt(a)<<BigInt(b))}function
+bq(a,b){return typeof
+a=="number"&&b<31?a>>b:aa(BigInt(a)>>BigInt(b))}function
+A(a,b){return typeof
 a=="number"&&typeof
-b=="number"?b6(a-b):au(BigInt(a)-BigInt(b))}function
-hK(a){return typeof
-a=="number"?b6(a+1):au(a+BigInt(1))}function
-se(d){var
-a=BigInt(d).toString(16),c=[];if(a.length&1)a=bp+a;for(var
-b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return b3(c)}function
-eg(a){return Number(a)}function
-sf(a){return Number(a)}function
-cR(a){return e(a.toString())}function
-rI(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
-rp(b){var
-a=q;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&rI(b[1]))var
+b=="number"?bp(a-b):aa(BigInt(a)-BigInt(b))}function
+fB(a){return typeof
+a=="number"?bp(a+1):aa(a+BigInt(1))}function
+jH(d){var
+a=BigInt(d).toString(16),c=[];if(a.length&1)a=aT+a;for(var
+b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return c2(c)}function
+c6(a){return Number(a)}function
+jI(a){return Number(a)}function
+bV(a){return d(a.toString())}function
+i$(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
+iR(b){var
+a=j;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&i$(b[1]))var
 e=b[2],f=1;else
 var
 f=2,e=b;a+="(";for(var
@@ -834,2770 +834,1145 @@ c=e[d];if(typeof
 c=="number")a+=c.toString();else
 if(c
 instanceof
-aC)a+=cF+c.toString()+cF;else
+ag)a+=bJ+c.toString()+bJ;else
 if(typeof
-c=="string")a+=cF+c.toString()+cF;else
+c=="string")a+=bJ+c.toString()+bJ;else
 a+="_"}a+=")"}else
-if(b[0]==T)a+=b[1];return a}function
-hp(a){if(a
+if(b[0]==D)a+=b[1];return a}function
+fh(a){if(a
 instanceof
-Array&&(a[0]==0||a[0]==T)){var
-c=a_("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
-d=rp(a),b=a_(gj);if(b)b(0);p.console.error("Fatal error: exception "+d+"\n")}}else
+Array&&(a[0]==0||a[0]==D)){var
+c=aG("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
+d=iR(a),b=aG(ea);if(b)b(0);g.console.error("Fatal error: exception "+d+"\n")}}else
 throw a}function
-r0(){var
-a=p;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){hp(b);a.process.exit(2)});else
-if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)hp(a.error)})}r0();function
-d(a,b){return a.length==1?a(b):bv(a,[b])}function
-j(a,b,c){return a.length==2?a(b,c):bv(a,[b,c])}function
-cz(a,b,c,d){return a.length==3?a(b,c,d):bv(a,[b,c,d])}rq();var
-b_=[T,e(g7),-1],ei=[T,e(gr),-2],b9=[T,e(dJ),-3],b8=[T,e(gI),-4],cT=[T,e(gT),-6],ae=[T,e(gL),-7],b$=[T,e(gN),-9],cS=[T,e(g0),-11],fK=[0,0,0,0];aq(11,[T,e(gi),-12],gi);aq(10,cS,g0);aq(9,[T,e(gH),-10],gH);aq(8,b$,gN);aq(7,[T,e(gz),-8],gz);aq(6,ae,gL);aq(5,cT,gT);aq(4,[T,e(gt),-5],gt);aq(3,b8,gI);aq(2,b9,dJ);aq(1,ei,gr);aq(0,b_,g7);var
-hL=e("Char.chr"),hR=[0,0,0],hO=e("List.init"),hN=e("hd"),hU=e("String.blit / Bytes.blit_string"),hT=e("Bytes.blit"),hS=e("String.sub / Bytes.sub"),hZ=e("String.contains_from / Bytes.contains_from"),hW=e(q),hV=e("String.concat"),h2=e("Array.init"),h3=e("%d"),h4=e("CamlinternalLazy.Undefined"),h_=e("Buffer.add: cannot grow buffer"),h9=[0,e(gS),93,2],h8=[0,e(gS),94,2],h$=e("x"),ie=e("Hashtbl: unsupported hash table format"),q9=e("OCAMLRUNPARAM"),q7=e("CAMLRUNPARAM"),ia=e(q),ig=e("Z.Overflow"),ij=[0,0],j9=[0,0],kt=[0,0],lO=[0,0],lR=[0,0],lU=[0,0],nl=[0,0],ov=[0,0],os=[0,0],or=[0,0],np=[0,0],no=[0,0],nm=[0,[0,1]],nn=[0,[0,0]],nk=[0,0],nj=[0,0],lT=[0,0],lS=[0,0],lK=[0,0],lL=[0,1],lM=[0,2],lN=[0,3],kB=[0,0,0],kx=[0,0,0],kw=[0,0,0],ku=[0,0,0],ks=[0,[1,[0,0,0]]],kq=[1,[0,0,0]],kr=[1,[0,0,[0,0,0]]],ko=[0,0],kn=[0,0],ke=[0,0,0],kd=[0,0],kc=[0,0],j$=[0,0],oD=e("compress"),oy=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],oz=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],oI=e(q),o2=e("false"),o3=e("true"),o5=[2,1],o6=[2,0],o4=e("a word"),pJ=e(dM),pG=e(g5),pF=e(q),pk=[0,e(gR),[0,e(gX),[0,e(dM),[0,e(g6),0]]]],pf=e("data_offsets"),pd=e("short"),pe=e("header"),pg=e("manifest"),ph=e("rank"),pi=e("no state"),pj=e("critical"),pl=e("DECLINED: a feature"),pm=e("options"),pn=e(gR),p5=e(g6),p6=e("round_counts"),p4=e("plans"),po=e("plans_exponent"),pp=e("plans_mantissa"),p1=e("race_count"),p2=e("race_exponent"),p3=e("race_mantissa"),pq=e("cost_to_go"),pr=e("residual_to_go"),ps=e(g5),pt=e("accept"),pu=e("state_digest"),pv=e("a short column"),pw=e("edge_call"),px=e("edge_target"),py=e(g4),pz=e(gF),pA=e(gF),pB=e("call_cost_low"),pC=e("call_cost_high"),pD=e("call_weight"),pE=e("call_text"),pH=e("leaf_policy"),pI=e("root"),pK=e(gq),pL=e(dH),pM=e(gq),pN=e("call_epsilon"),pO=e("call_latency_ms"),pP=e("call_price"),pQ=e(dM),pR=e("requires"),pS=e(gD),pT=e("forbids"),pU=e(gD),pV=e(gX),pW=e("tilt"),pX=e(g_),pY=e("version"),pZ=e(g_),p0=e("name"),pb=e(q),pa=e(gK),o_=e(gK),o8=e(gY),o9=e(dH),pc=e(dH),o$=e("calls"),o0=e("a residual"),oZ=e("DECLINED: a beta of more than 64 digits"),o1=e(g4),oY=e(q),oX=e("no list"),oW=e("no number"),oV=e("a number"),oU=e("no text"),oS=e("no object"),oT=e(gY),oR=[3,0],oQ=[2,0],oO=e("escape"),oP=e(dI),oN=e("JSON at "),oM=e("JSON ends"),oL=e("Reader.Unread"),qr=e(q),qb=e("DECLINED"),qd=e(cD),qe=[0,0,e(dG)],qf=[0,0,e("REJECTED: no artifact")],qg=[0,0,e(dG)],qh=e(dZ),qi=e(" 2^"),qj=e("at most "),qn=e(dZ),qo=e(" derivations"),qp=e(dZ),qk=e("; digest "),ql=e(" states, "),qm=e("VALID: C1 to C9 of "),qq=e(cD),qc=e(q),p8=e(gy),p9=e(q),p_=[0,e(q),e("a number beyond its column"),e("a certificate (C1..C6)"),e("the bytes are not those of what they say"),e("a residual below what its weight asks"),e("no core, or not in its one form"),e("a call that is not the core's so (C8)"),e("tools that are not the core's (M303)"),e("limits that are not the core's (C7)"),e("what is left to the run (C803)"),e("an answer after which no plan goes on (C9)")],qa=[0,e(q),[0,0,e(q)]],qZ=e(g8),q0=e(cD),q1=e(dG),q2=e("REJECTED: no ledger"),qY=e(dI),qX=e("REJECTED: no UTF-8"),qV=e(cD),qW=e(g8),qT=e("~"),qR=e("a line of more than 2^24 bytes"),qS=e("a line that is no object"),qv=e("digests that are not those of the values"),qw=e("the core"),qx=e("no such call"),qy=e("observed values"),qz=e("outcome"),qA=e("seq"),qB=e("the order of records"),qC=e("a field that is missing, unknown or malformed"),qD=e("session_id"),qE=e("the first record"),qF=e("open arguments"),qG=e("refusal"),qH=e("a call that no plan goes on with, or states"),qI=e("an end where none ends"),qJ=e("lines that are not canonical, or not chained"),qK=e("a key or a reference of two calls"),qL=e("a monitor"),qM=e("a forbid, and an error that was read"),qN=e("a value that is not of its type"),qs=e("Session.Declined"),qt=[0,e(q),e("a session in the shadow"),e("values"),e("delegated sessions"),e("the clock"),e("limits across sessions"),e("calls that models make"),e("a limit below 0 that is left to the run"),e("statements of version 1.2"),e("errors that were read, beside a forbid of neighbours, or calls under way together beside a forbid"),e("an unknown version"),e("too many paths for calls under way together"),e("too many calls that are gone through again"),e("a large number"),e("a nondeterministic artifact"),e("a member of the core that is not known"),e("a pattern of texts that are shown"),e("a number with more than 15 digits that is shown, and is not whole with 64 bits")],qO=[0,e("VALID: Conformant"),e("VALID: ConformantPrefix"),e("VALID: NoClaim"),e("INCOMPLETE: ConformantPrefix"),e("INCOMPLETE: NoClaim")],q4=e("DECLINED: the artifact is not VALID");function
-eh(a){throw[0,b9,a]}function
-ah(a){throw[0,b8,a]}function
-ej(b,a){return rr(b,a)?b:a}function
-K(d,c){var
-a=u(d),e=u(c),b=ab(a+e|0);a7(d,0,b,0,a);a7(c,0,b,a,e);return aV(b)}rO(0);hw(1);hw(2);function
-ek(b){function
+jr(){var
+a=g;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){fh(b);a.process.exit(2)});else
+if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)fh(a.error)})}jr();function
+e(a,b){return a.length==1?a(b):aY(a,[b])}function
+u(a,b,c){return a.length==2?a(b,c):aY(a,[b,c])}function
+iB(a,b,c,d){return a.length==3?a(b,c,d):aY(a,[b,c,d])}iS();var
+bZ=[D,d(eS),-1],c8=[D,d(eu),-2],bX=[D,d(cC),-3],bW=[D,d(e2),-4],c9=[D,d(ev),-6],U=[D,d(ee),-7],b0=[D,d(eg),-9],bY=[D,d(eG),-11];_(11,[D,d(d$),-12],d$);_(10,bY,eG);_(9,[D,d(eZ),-10],eZ);_(8,b0,eg);_(7,[D,d(eM),-8],eM);_(6,U,ee);_(5,c9,ev);_(4,[D,d(eB),-5],eB);_(3,bW,e2);_(2,bX,cC);_(1,c8,eu);_(0,bZ,eS);var
+fC=d("Char.chr"),fI=[0,0,0],fF=d("List.init"),fE=d("hd"),fL=d("String.blit / Bytes.blit_string"),fK=d("Bytes.blit"),fJ=d("String.sub / Bytes.sub"),fQ=d("String.contains_from / Bytes.contains_from"),fN=d(j),fM=d("String.concat"),fT=d("Array.init"),fU=d("%d"),fV=d("CamlinternalLazy.Undefined"),f1=d("Buffer.add: cannot grow buffer"),f0=[0,d(eq),93,2],fZ=[0,d(eq),94,2],f2=d("x"),f5=d("Hashtbl: unsupported hash table format"),iz=d("OCAMLRUNPARAM"),ix=d("CAMLRUNPARAM"),f3=d(j),f6=d("Z.Overflow"),f9=[0,0],gu=[0,0],gv=[0,0],gt=[0,0],gs=[0,0],gD=d("compress"),gy=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],gz=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],gI=d(j),g2=d("false"),g3=d("true"),g5=[2,1],g6=[2,0],g4=d("a word"),hH=d(eP),hG=d(j),hl=[0,d(ep),[0,d(eA),[0,d(cF),[0,d(eQ),0]]]],hf=d("data_offsets"),hd=d("short"),he=d("header"),hg=d("manifest"),h5=d(et),h6=[1,d("tcc.artifact/2")],h7=d(et),hh=d("DECLINED: the schema is not tcc.artifact/2"),hi=d("rank"),hj=d("no state"),hk=d("critical"),hm=d("DECLINED: a feature"),hn=d("options"),ho=d(ep),h3=d(eQ),h4=d("round_counts"),h2=d("plans"),hp=d("plans_exponent"),hq=d("plans_mantissa"),hZ=d("race_count"),h0=d("race_exponent"),h1=d("race_mantissa"),hr=d("cost_to_go"),hs=d("residual_to_go"),ht=d(eP),hu=d("accept"),hv=d("state_digest"),hw=d("a short column"),hx=d("edge_call"),hy=d("edge_target"),hz=d(eO),hA=d(eV),hB=d(eV),hC=d("call_cost_low"),hD=d("call_cost_high"),hE=d("call_weight"),hF=d("call_text"),hI=d("leaf_policy"),hJ=d("root"),hK=d(es),hL=d(cz),hM=d(es),hN=d("call_epsilon"),hO=d("call_latency_ms"),hP=d("call_price"),hQ=d(cF),hR=d(cF),hS=d("limits"),hT=d(eA),hU=d("tilt"),hV=d(eY),hW=d("version"),hX=d(eY),hY=d("name"),hb=d(j),ha=d(ed),g_=d(ed),g8=d(eC),g9=d(cz),hc=d(cz),g$=d("calls"),g0=d("a residual"),gZ=d("DECLINED: a beta of more than 64 digits"),g1=d(eO),gY=d(j),gX=d("no list"),gW=d("no number"),gV=d("a number"),gU=d("no text"),gS=d("no object"),gT=d(eC),gR=[3,0],gQ=[2,0],gO=d("escape"),gP=d(el),gN=d("JSON at "),gM=d("JSON ends"),gL=d("Reader.Unread"),ic=d(j),id=[0,0,d("DECLINED: ledgers: not covered by this checker")],ie=d("DECLINED"),ig=d(ei),ih=[0,0,d(eh)],ii=[0,0,d("REJECTED: no artifact")],ij=[0,0,d(eh)],ik=d(cK),il=d(" 2^"),im=d("at most "),ir=d(cK),is=d(" derivations"),it=d(cK),io=d("; statements: not covered by this checker; digest "),ip=d(" states, "),iq=d("VALID: C1 to C6, C8 and C9 of "),iu=d(ei),h9=d(eJ),h_=d(j),h$=[0,d(j),d("a number beyond its column"),d("a certificate (C1..C6)"),d("the bytes are not those of what they say"),d("a residual below what its weight asks"),d("no core, or not in its one form"),d("a call that is not the core's so (C8)"),d("tools that are not the core's (M303)"),d("what is left to the run (C803)"),d("an answer after which no plan goes on (C9)")];function
+c7(a){throw[0,bX,a]}function
+R(a){throw[0,bW,a]}function
+c_(b,a){return iT(b,a)?b:a}function
+w(d,c){var
+a=l(d),e=l(c),b=N(a+e|0);aD(d,0,b,0,a);aD(c,0,b,a,e);return av(b)}jf(0);fn(1);fn(2);function
+c$(b){function
 a(b){var
 a=b;for(;;){if(a){var
-c=a[2],d=a[1];try{rN(d)}catch(a){a=ar(a);if(a[1]!==ei)throw a;var
+c=a[2],d=a[1];try{je(d)}catch(a){a=ao(a);if(a[1]!==c8)throw a;var
 e=a}var
-a=c;continue}return 0}}return a(rP(0))}rZ(e(gj),ek);function
-cU(a){if(0<=a&&!(a5<a))return a;return ah(hL)}var
-cV=r2(0),bB=(4*cV|0)-1|0;function
-el(c){var
+a=c;continue}return 0}}return a(jg(0))}jq(d(ea),c$);function
+da(a){if(0<=a&&!(aC<a))return a;return R(fC)}var
+b1=jt(0),a4=(4*b1|0)-1|0;function
+db(c){var
 b=0,a=c;for(;;){if(a){var
 b=b+1|0,a=a[2];continue}return b}}function
-hM(a){return a?a[1]:eh(hN)}function
-bC(d){var
+fD(a){return a?a[1]:c7(fE)}function
+b2(d){var
 a=d,b=0;for(;;){if(a){var
 c=[0,a[1],b],a=a[2],b=c;continue}return b}}function
-em(a,c,b){if(c<=a)return 0;var
-e=d(b,a);return[0,e,em(a+1|0,c,b)]}function
-bD(b,e){if(0<=b){if(50<b){var
-c=0,a=0;for(;;){if(b<=a)return bC(c);var
-c=[0,d(e,a),c],a=a+1|0;continue}}return em(0,b,e)}return ah(hO)}function
-aN(b,a){if(a){var
-c=a[2],e=d(b,a[1]);return[0,e,aN(b,c)]}return 0}function
-en(c,b,a){if(a){var
-d=a[2],e=j(b,c,a[1]);return[0,e,en(c+1|0,b,d)]}return 0}function
-cW(c,b){var
+dc(a,c,b){if(c<=a)return 0;var
+d=e(b,a);return[0,d,dc(a+1|0,c,b)]}function
+a5(b,d){if(0<=b){if(50<b){var
+c=0,a=0;for(;;){if(b<=a)return b2(c);var
+c=[0,e(d,a),c],a=a+1|0;continue}}return dc(0,b,d)}return R(fF)}function
+aJ(b,a){if(a){var
+c=a[2],d=e(b,a[1]);return[0,d,aJ(b,c)]}return 0}function
+dd(c,b,a){if(a){var
+d=a[2],e=u(b,c,a[1]);return[0,e,dd(c+1|0,b,d)]}return 0}function
+b3(c,b){var
 a=b;for(;;){if(a){var
-e=a[2];d(c,a[1]);var
-a=e;continue}return 0}}function
-eo(e,d){var
-b=0,a=d;for(;;){if(a){var
-c=a[2];j(e,b,a[1]);var
-b=b+1|0,a=c;continue}return 0}}function
-ep(e,d,c){var
+d=a[2];e(c,a[1]);var
+a=d;continue}return 0}}function
+de(e,d,c){var
 b=d,a=c;for(;;){if(a){var
-f=a[2],b=j(e,b,a[1]),a=f;continue}return b}}function
-hP(e,c){var
+f=a[2],b=u(e,b,a[1]),a=f;continue}return b}}function
+fG(d,c){var
 a=c;for(;;){if(a){var
-f=a[2],b=d(e,a[1]);if(b)return b;var
+f=a[2],b=e(d,a[1]);if(b)return b;var
 a=f;continue}return 0}}function
-eq(d,c){var
+df(d,c){var
 a=c;for(;;){if(a){var
-e=a[2],b=0===ap(a[1],d)?1:0;if(b)return b;var
+e=a[2],b=0===T(a[1],d)?1:0;if(b)return b;var
 a=e;continue}return 0}}function
-hQ(d,c){var
+dg(d,c){var
 a=c;for(;;){if(a){var
-b=a[1],e=a[2],f=b[2];if(0===ap(b[1],d))return f;var
-a=e;continue}throw ae}}function
-er(a){if(a){var
-b=a[1],d=b[2],e=b[1],c=er(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return hR}function
-es(a,c){var
-b=ab(a);rn(b,0,a,c);return b}function
-et(c,b,a){if(0<=b&&0<=a&&!((by(c)-a|0)<b)){var
-d=ab(a);bs(c,b,d,0,a);return d}return ah(hS)}function
-cX(b,a){return aV(es(b,a))}function
-eu(e,h){var
-b=ab(e),c=e-1|0,f=0;if(!(c<0)){var
-a=f;for(;;){aK(b,a,d(h,a));var
-g=a+1|0;if(c!==a){var
-a=g;continue}break}}return aV(b)}function
-W(c,b,a){return aV(et(aT(c),b,a))}function
-cY(k,g){if(g){var
-h=u(k),c=0,b=g,p=0;for(;;){if(b){var
+b=a[1],e=a[2],f=b[2];if(0===T(b[1],d))return f;var
+a=e;continue}throw U}}function
+fH(d,c){var
+a=c;for(;;){if(a){var
+e=a[2],b=0===T(a[1][1],d)?1:0;if(b)return b;var
+a=e;continue}return 0}}function
+dh(a){if(a){var
+b=a[1],d=b[2],e=b[1],c=dh(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return fI}function
+di(a,c){var
+b=N(a);iP(b,0,a,c);return b}function
+dj(c,b,a){if(0<=b&&0<=a&&!((a1(c)-a|0)<b)){var
+d=N(a);aV(c,b,d,0,a);return d}return R(fJ)}function
+b4(b,a){return av(di(b,a))}function
+V(c,b,a){return av(dj(at(c),b,a))}function
+b5(k,g){if(g){var
+h=l(k),c=0,b=g,q=0;for(;;){if(b){var
 i=b[1];if(b[2]){var
-j=(u(i)+h|0)+c|0,m=b[2],n=c<=j?j:ah(hV),c=n,b=m;continue}var
-l=u(i)+c|0}else
+j=(l(i)+h|0)+c|0,n=b[2],o=c<=j?j:R(fM),c=o,b=n;continue}var
+m=l(i)+c|0}else
 var
-l=c;var
-f=ab(l),e=p,d=g;for(;;){if(d){var
+m=c;var
+f=N(m),e=q,d=g;for(;;){if(d){var
 a=d[1];if(d[2]){var
-o=d[2];a7(a,0,f,e,u(a));a7(k,0,f,e+u(a)|0,h);var
-e=(e+u(a)|0)+h|0,d=o;continue}a7(a,0,f,e,u(a))}return aV(f)}}}return hW}function
-hX(e,d,c,b){var
-a=c;for(;;){if(d<=a)throw ae;if(ad(e,a)===b)return a;var
+p=d[2];aD(a,0,f,e,l(a));aD(k,0,f,e+l(a)|0,h);var
+e=(e+l(a)|0)+h|0,d=p;continue}aD(a,0,f,e,l(a))}return av(f)}}}return fN}function
+fO(e,d,c,b){var
+a=c;for(;;){if(d<=a)throw U;if(Q(e,a)===b)return a;var
 a=a+1|0;continue}}function
-hY(b,a,d){var
-c=u(b);if(0<=a&&!(c<a))try{hX(b,c,a,d);var
-e=1;return e}catch(a){a=ar(a);if(a===ae)return 0;throw a}return ah(hZ)}function
-h0(b,a){return hY(b,0,a)}function
-ev(f,b){var
-c=[0,0],d=[0,u(b)],e=u(b)-1|0;if(!(e<0)){var
-a=e;for(;;){if(ad(b,a)===f){var
-h=c[1];c[1]=[0,W(b,a+1|0,(d[1]-a|0)-1|0),h];d[1]=a}var
-i=a-1|0;if(0!==a){var
-a=i;continue}break}}var
-g=c[1];return[0,W(b,0,d[1]),g]}function
-ew(b,a){return rg(aT(b),a)}function
-ex(b,a){return rh(aT(b),a)}var
-h1=b2;function
-ey(b,c){if(0===b)return[0];if(0<=b){var
-e=aU(b,d(c,0)),f=b-1|0,g=1;if(!(f<1)){var
-a=g;for(;;){e[1+a]=d(c,a);var
+fP(b,a,d){var
+c=l(b);if(0<=a&&!(c<a))try{fO(b,c,a,d);var
+e=1;return e}catch(a){a=ao(a);if(a===U)return 0;throw a}return R(fQ)}function
+fR(b,a){return fP(b,0,a)}function
+dk(b,a){return iJ(at(b),a)}function
+dl(b,a){return iK(at(b),a)}var
+fS=cZ;function
+dm(b,c){if(0===b)return[0];if(0<=b){var
+d=au(b,e(c,0)),f=b-1|0,g=1;if(!(f<1)){var
+a=g;for(;;){d[1+a]=e(c,a);var
 h=a+1|0;if(f!==a){var
-a=h;continue}break}}return e}return ah(h2)}function
-cZ(e,b){var
+a=h;continue}break}}return d}return R(fT)}function
+b6(d,b){var
 c=b.length-1;if(0===c)return[0];var
-f=aU(c,d(e,b[1])),g=c-1|0,h=1;if(!(g<1)){var
-a=h;for(;;){f[1+a]=d(e,b[1+a]);var
+f=au(c,e(d,b[1])),g=c-1|0,h=1;if(!(g<1)){var
+a=h;for(;;){f[1+a]=e(d,b[1+a]);var
 i=a+1|0;if(g!==a){var
 a=i;continue}break}}return f}function
-c0(a){if(a){var
+b7(a){if(a){var
 d=0,c=a,g=a[2],h=a[1];for(;;){if(c){var
 d=d+1|0,c=c[2];continue}var
-f=aU(d,h),e=1,b=g;for(;;){if(b){var
+f=au(d,h),e=1,b=g;for(;;){if(b){var
 i=b[2];f[1+e]=b[1];var
 e=e+1|0,b=i;continue}return f}}}return[0]}var
-h5=[T,h4,cJ(0)];function
-h6(a){throw h5}function
-h7(a){var
-c=a[1];a[1]=h6;try{var
-b=d(c,0);rR(a,b);return b}catch(b){b=ar(b);a[1]=function(a){throw b};throw b}}function
-ez(a){var
-b=1<=a?a:1,c=bB<b?bB:b,d=ab(c);return[0,d,0,c,d]}function
-eA(a){return aV(et(a[1],0,a[2]))}function
-aF(a,i){var
+fW=[D,fV,cN(0)];function
+fX(a){throw fW}function
+fY(a){var
+c=a[1];a[1]=fX;try{var
+b=e(c,0);ji(a,b);return b}catch(b){b=ao(b);a[1]=function(a){throw b};throw b}}function
+dn(a){var
+b=1<=a?a:1,c=a4<b?a4:b,d=N(c);return[0,d,0,c,d]}function
+dp(a){return av(dj(a[1],0,a[2]))}function
+ai(a,i){var
 f=a[2];if(a[3]<=f){var
-d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+1|0)){b[1]=2*b[1]|0;continue}if(bB<b[1])if((d+1|0)<=bB)b[1]=bB;else
-eh(h_);var
-e=ab(b[1]),c=a[2],g=a[1],h=0;if(0<=c&&!((by(g)-c|0)<0)&&!((by(e)-c|0)<0)){bs(g,0,e,0,c);h=1}if(!h)ah(hT);a[1]=e;a[3]=b[1];if(!((a[2]+1|0)<=a[3]))throw[0,cS,h9];if(!((d+1|0)<=a[3]))throw[0,cS,h8];break}}aK(a[1],f,i);a[2]=f+1|0;return 0}function
-eB(a){var
-b=a.length-1<4?1:0,c=b||(a[4]<0?1:0);return c}function
-c1(a){a[4]=-a[4]|0;return 0}try{var
-q_=hE(q9),eD=q_}catch(a){a=ar(a);if(a!==ae)throw a;try{var
-q8=hE(q7),eC=q8}catch(a){a=ar(a);if(a!==ae)throw a;var
-eC=ia}var
-eD=eC}var
-ib=h0(eD,82),ca=[gG,function(A){var
-m=r3(0),b=[0,aU(55,0),0],j=0===m.length-1?[0,0]:m,g=j.length-1,a=0;for(;;){E(b[1],a)[1+a]=a;var
-z=a+1|0;if(54!==a){var
-a=z;continue}var
-h=[0,h$],s=0,t=55,v=g<=55?t:g,k=54+v|0;if(!(k<0)){var
-c=s;for(;;){var
-d=c%55|0,l=hx(c,g),w=E(j,l)[1+l],i=K(h[1],e(q+w));h[1]=rM(i,0,u(i));var
-f=h[1],n=ac(f,3)<<24,o=ac(f,2)<<16,p=ac(f,1)<<8,r=((ac(f,0)+p|0)+o|0)+n|0,x=(E(b[1],d)[1+d]^r)&gv;E(b[1],d)[1+d]=x;var
-y=c+1|0;if(k!==c){var
-c=y;continue}break}}b[2]=0;return b}}];function
-c2(h,k){var
-l=h?h[1]:ib,b=16;for(;;){if(!(k<=b)&&!(cV<(b*2|0))){var
+d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+1|0)){b[1]=2*b[1]|0;continue}if(a4<b[1])if((d+1|0)<=a4)b[1]=a4;else
+c7(f1);var
+e=N(b[1]),c=a[2],g=a[1],h=0;if(0<=c&&!((a1(g)-c|0)<0)&&!((a1(e)-c|0)<0)){aV(g,0,e,0,c);h=1}if(!h)R(fK);a[1]=e;a[3]=b[1];if(!((a[2]+1|0)<=a[3]))throw[0,bY,f0];if(!((d+1|0)<=a[3]))throw[0,bY,fZ];break}}al(a[1],f,i);a[2]=f+1|0;return 0}try{var
+iA=fv(iz),dr=iA}catch(a){a=ao(a);if(a!==U)throw a;try{var
+iy=fv(ix),dq=iy}catch(a){a=ao(a);if(a!==U)throw a;var
+dq=f3}var
+dr=dq}var
+f4=fR(dr,82),br=[eW,function(C){var
+o=ju(0),b=[0,au(55,0),0],k=0===o.length-1?[0,0]:o,g=k.length-1,a=0;for(;;){q(b[1],a)[1+a]=a;var
+B=a+1|0;if(54!==a){var
+a=B;continue}var
+h=[0,f2],u=0,v=55,x=g<=55?v:g,m=54+x|0;if(!(m<0)){var
+c=u;for(;;){var
+e=c%55|0,n=fo(c,g),y=q(k,n)[1+n],i=w(h[1],d(j+y));h[1]=jd(i,0,l(i));var
+f=h[1],p=O(f,3)<<24,r=O(f,2)<<16,s=O(f,1)<<8,t=((O(f,0)+s|0)+r|0)+p|0,z=(q(b[1],e)[1+e]^t)&eF;q(b[1],e)[1+e]=z;var
+A=c+1|0;if(m!==c){var
+c=A;continue}break}}b[2]=0;return b}}];function
+ds(h,k){var
+l=h?h[1]:f4,b=16;for(;;){if(!(k<=b)&&!(b1<(b*2|0))){var
 b=b*2|0;continue}if(l){var
-i=rS(ca),a=cC===i?ca[1]:gG===i?h7(ca):ca;a[2]=(a[2]+1|0)%55|0;var
-c=a[2],d=E(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(E(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&gv,g=a[2];E(a[1],g)[1+g]=f;var
+i=jj(br),a=bK===i?br[1]:eW===i?fY(br):br;a[2]=(a[2]+1|0)%55|0;var
+c=a[2],d=q(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(q(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&eF,g=a[2];q(a[1],g)[1+g]=f;var
 j=f}else
 var
-j=0;return[0,0,aU(b,0),j,b]}}function
-ic(i,d,c,h,g){var
-b=h,a=g;for(;;){if(a){var
-e=a[3],f=j(i,a[1],a[2]);if(f){var
-k=f[1];if(b)b[3]=a;else
-E(d[2],c)[1+c]=a;a[2]=k;var
-b=a,a=e;continue}d[1]=d[1]-1|0;var
-a=e;continue}return b?(b[3]=0,0):(E(d[2],c)[1+c]=0,0)}}function
-id(f,a){var
-g=a[2],c=eB(a);if(1-c)c1(a);try{var
-d=g.length-1-1|0,h=0;if(!(d<0)){var
-b=h;for(;;){ic(f,a,b,0,E(a[2],b)[1+b]);var
-j=b+1|0;if(d!==b){var
-b=j;continue}break}}var
-e=1-c,i=e?c1(a):e;return i}catch(b){b=ar(b);if(c)throw b;c1(a);throw b}}function
-bE(a,b){return 4<=a.length-1?rs(10,100,a[3],b)&(a[2].length-1-1|0):ah(ie)}function
-eE(f,b){var
-g=bE(f,b),c=E(f[2],g)[1+g];if(c){var
-d=c[3],j=c[2];if(0===ap(b,c[1]))return j;if(d){var
-e=d[3],k=d[2];if(0===ap(b,d[1]))return k;if(e){var
-l=e[2],m=e[3];if(0===ap(b,e[1]))return l;var
-a=m;for(;;){if(a){var
-h=a[2],i=a[3];if(0===ap(b,a[1]))return h;var
-a=i;continue}throw ae}}throw ae}throw ae}throw ae}function
-c3(a,g,x){var
-h=bE(a,g),y=E(a[2],h)[1+h],c=y;for(;;){if(c){var
-I=c[3];if(0!==ap(c[1],g)){var
-c=I;continue}c[1]=g;c[2]=x;var
+j=0;return[0,0,au(b,0),j,b]}}function
+a6(a,b){return 4<=a.length-1?iU(10,100,a[3],b)&(a[2].length-1-1|0):R(f5)}function
+dt(a,g,y){var
+h=a6(a,g),z=q(a[2],h)[1+h],c=z;for(;;){if(c){var
+K=c[3];if(0!==T(c[1],g)){var
+c=K;continue}c[1]=g;c[2]=y;var
 n=0}else
 var
-n=1;if(n){E(a[2],h)[1+h]=[0,g,x,y];a[1]=a[1]+1|0;var
-z=a[2].length-1<<1<a[1]?1:0;if(z){var
-k=a[2],v=(k.length-1)*2|0,w=v<cV?1:0;if(w){var
-l=aU(v,0),m=1-eB(a);a[2]=l;var
-o=l.length-1,i=aU(o,0),r=k.length-1-1|0,D=0;if(!(r<0)){var
-f=D;a:for(;;){var
-b=E(k,f)[1+f];for(;;){if(b){var
-p=b[1],B=b[2],C=b[3],j=m?b:[0,p,B,0],d=bE(a,p),q=E(i,d)[1+d];if(q)q[3]=j;else
-E(l,d)[1+d]=j;E(i,d)[1+d]=j;var
-b=C;continue}var
-H=f+1|0;if(r!==f){var
-f=H;continue a}break}break}}if(m){var
-s=o-1|0,F=0;if(!(s<0)){var
-e=F;for(;;){var
-u=E(i,e)[1+e];if(u)u[3]=0;var
-G=e+1|0;if(s!==e){var
-e=G;continue}break}}var
-t=0}else
+n=1;if(n){q(a[2],h)[1+h]=[0,g,y,z];a[1]=a[1]+1|0;var
+A=a[2].length-1<<1<a[1]?1:0;if(A){var
+k=a[2],w=(k.length-1)*2|0,x=w<b1?1:0;if(x){var
+l=au(w,0),C=a.length-1<4?1:0,D=C||(a[4]<0?1:0),m=1-D;a[2]=l;var
+o=l.length-1,i=au(o,0),s=k.length-1-1|0,G=0;if(!(s<0)){var
+f=G;a:for(;;){var
+b=q(k,f)[1+f];for(;;){if(b){var
+p=b[1],E=b[2],F=b[3],j=m?b:[0,p,E,0],d=a6(a,p),r=q(i,d)[1+d];if(r)r[3]=j;else
+q(l,d)[1+d]=j;q(i,d)[1+d]=j;var
+b=F;continue}var
+J=f+1|0;if(s!==f){var
+f=J;continue a}break}break}}if(m){var
+t=o-1|0,H=0;if(!(t<0)){var
+e=H;for(;;){var
+v=q(i,e)[1+e];if(v)v[3]=0;var
+I=e+1|0;if(t!==e){var
+e=I;continue}break}}var
+u=0}else
 var
-t=m;return t}return w}var
-A=z}else
+u=m;return u}return x}var
+B=A}else
 var
-A=n;return A}}var
-cb=[T,ig,cJ(0)],f=J(0),c=J(1);function
-aa(a){if(sa(a))return sf(a);throw cb}function
-eF(a){return B(a,c)}function
-ai(a){return b5(a,f)}function
-cc(b,a){return 0===b5(b,a)?1:0}function
-eG(b,a){return b5(b,a)<0?1:0}function
-eH(b,a){return 0<b5(b,a)?1:0}function
-eI(b,a){return b5(b,a)<=0?1:0}function
-I(b,a){if(typeof
+B=n;return B}}var
+b8=[D,f6,cN(0)],f=t(0),c=t(1);function
+W(a){if(jD(a))return jI(a);throw b8}function
+du(a){return A(a,c)}function
+X(a){return bo(a,f)}function
+bs(b,a){return 0===bo(b,a)?1:0}function
+dv(b,a){return bo(b,a)<0?1:0}function
+dw(b,a){return 0<bo(b,a)?1:0}function
+dx(b,a){return bo(b,a)<=0?1:0}function
+x(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0===((b|a)>>>15|0))return J(a9(b,a));return aM(b,a)}function
-h(b,a){if(typeof
-b==="number"&&typeof
-a==="number")return b===a?1:0;return cc(b,a)}function
-s(b,a){if(typeof
-b==="number"&&typeof
-a==="number")return b<a?1:0;return eG(b,a)}function
+a==="number"&&0===((b|a)>>>15|0))return t(aF(b,a));return ap(b,a)}function
 i(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b<=a?1:0;return eI(b,a)}function
-aG(b,a){return i(b,a)?a:b}function
-eJ(b,a){return i(b,a)?b:a}function
-eK(a){return typeof
-a==="number"?J(a>>1):b7(a,1)}function
-a(a){return hK(b(a,1))}function
-R(g,f,e,a){if(cc(a,c))return d(e,0);var
+a==="number")return b===a?1:0;return bs(b,a)}function
+n(b,a){if(typeof
+b==="number"&&typeof
+a==="number")return b<a?1:0;return dv(b,a)}function
+p(b,a){if(typeof
+b==="number"&&typeof
+a==="number")return b<=a?1:0;return dx(b,a)}function
+aK(b,a){return p(b,a)?a:b}function
+dy(a){return typeof
+a==="number"?t(a>>1):bq(a,1)}function
+a(a){return fB(b(a,1))}function
+b9(g,f,d,a){if(bs(a,c))return e(d,0);var
 h=typeof
-a==="number"?1===(a&1)?1:0:1-cc(a,b(b7(a,1),1));return h?d(g,eK(a)):d(f,eK(a))}function
-c4(f,e,c,a){var
-b=ai(a);return 0===b?d(f,0):0<b?d(e,a):d(c,O(a))}function
-aX(b,a){if(typeof
+a==="number"?1===(a&1)?1:0:1-bs(a,b(bq(a,1),1));return h?e(g,dy(a)):e(f,dy(a))}function
+aL(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return J(ho(b,a));return 0===ai(a)?f:bA(b,a)}function
-bb(b,a){if(typeof
+a==="number"&&0<=b&&0<a)return t(ff(b,a));return 0===X(a)?f:a3(b,a)}function
+bt(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return J(hx(b,a));return 0===ai(a)?b:B(b,aM(a,bA(b,a)))}function
-Q(b,a){return 0<=ai(a)?hJ(b,aa(a)):f}function
-eL(a){return 0<ai(a)?J(sb(a)-1|0):f}function
-aY(c,a){if(typeof
+a==="number"&&0<=b&&0<a)return t(fo(b,a));return 0===X(a)?b:A(b,ap(a,a3(b,a)))}function
+L(b,a){return 0<=X(a)?fA(b,W(a)):f}function
+dz(a){return 0<X(a)?t(jE(a)-1|0):f}function
+ax(c,a){if(typeof
 a==="number"&&0===a)return c;var
-d=aa(a);return 0<=d?b(c,d):b7(c,-d|0)}function
-eM(b,a){return aY(b,O(a))}function
-av(a){return 0<ai(a)?aa(a):0}function
-eN(a){return 0<ai(a)?a:c}function
-z(a){var
-c=c0(a),f=c.length-1;return function(a){var
+d=W(a);return 0<=d?b(c,d):bq(c,-d|0)}function
+a7(a){return 0<X(a)?W(a):0}function
+aq(a){var
+c=b7(a),f=c.length-1;return function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,b=e?a<f?1:0:e;else
 var
 b=d;var
 g=b?[0,c[1+a]]:b;return g}}function
-c5(a,h,g){var
+b_(a,h,g){var
 c=typeof
-a==="number"?1:0,e=c?0<a?1:0:c,b=e?a:e,f=es(b,0);cW(function(a){var
-c=d(h,a);return cW(function(a){var
+a==="number"?1:0,d=c?0<a?1:0:c,b=d?a:d,f=di(b,0);b3(function(a){var
+c=e(h,a);return b3(function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,c=e?a<b?1:0:e;else
 var
 c=d;var
-g=c?(aK(f,a,1),0):c;return g},c)},g);return function(a){var
+g=c?(al(f,a,1),0):c;return g},c)},g);return function(a){var
 d=typeof
 a==="number"?1:0;if(d){var
 e=0<=a?1:0;if(e)var
-g=a<b?1:0,c=g?1===bu(f,a)?1:0:g;else
+g=a<b?1:0,c=g?1===aX(f,a)?1:0:g;else
 var
 c=e}else
 var
 c=d;return c}}function
-aZ(d,c){var
-a=c2(0,64);function
-b(b){try{var
-c=eE(a,b);return c}catch(a){a=ar(a);if(a===ae)return 0;throw a}}eo(function(d,c){var
-e=b(c);return c3(a,c,[0,J(d),e])},c);id(function(b,a){return[0,bC(a)]},a);return b}function
-m(a){return a?0:1}function
-aO(a){return a[1]}function
-bF(a){return a[2]}function
-bG(a){var
-b=a?bG(a[2])+1|0:a;return b}function
-o(a,b){if(a){var
-c=o(a[2],b);return[0,a[1],c]}return b}function
-c6(b,a){return 0===b?a:c6(b-1|0,a)+1|0}function
-eO(b,a){return 0===b?0:c6(a,eO(b-1|0,a))}function
-eP(b,a){return b?a:a?0:1}function
-c7(b,a){function
-c(d){function
-b(a){return 1}function
-c(a){return 0}return R(function(a){return 0},c,b,a)}function
-d(b){function
-c(a){return 0}function
-d(a){return c7(b,a)}return R(function(a){return 0},d,c,a)}return R(function(b){function
-c(a){return 0}function
-d(a){return 0}return R(function(a){return c7(b,a)},d,c,a)},d,c,b)}function
-eQ(a){var
+H(a){return a?0:1}function
+dA(a){return a[1]}function
+dB(a){return a[2]}function
+r(a,b){if(a){var
+c=r(a[2],b);return[0,a[1],c]}return b}function
+dC(a){var
 b=a?a[2]:a;return b}function
-c8(e,d,c){var
-b=e,a=d;for(;;){if(0===b)return a?a[1]:c;var
-f=b-1|0;if(a){var
-b=f,a=a[2];continue}return c}}function
-eR(d,c){var
-a=d;for(;;){if(a){var
-b=a[2];if(b){var
-a=b;continue}return a[1]}return c}}function
-C(d,c){var
+F(d,c){var
 a=d,b=c;for(;;){if(a){var
 e=[0,a[1],b],a=a[2],b=e;continue}return b}}function
-cd(a){if(a){var
-b=cd(a[2]);return o(a[1],b)}return a}function
-x(b,a){if(a)var
-e=x(b,a[2]),c=[0,d(b,a[1]),e];else
+a8(a){if(a){var
+b=a8(a[2]);return r(a[1],b)}return a}function
+P(b,a){if(a)var
+d=P(b,a[2]),c=[0,e(b,a[1]),d];else
 var
 c=a;return c}function
-as(b,a){if(a){var
-c=as(b,a[2]);return o(d(b,a[1]),c)}return a}function
-aj(e,d,c){var
+b$(b,a){if(a){var
+c=b$(b,a[2]);return r(e(b,a[1]),c)}return a}function
+bu(e,d,c){var
 a=d,b=c;for(;;){if(a){var
-f=j(e,b,a[1]),a=a[2],b=f;continue}return b}}function
-eS(c,b,a){if(a){var
-d=eS(c,b,a[2]);return j(c,a[1],d)}return b}function
-A(f,e){var
-a=e;for(;;){if(a){var
-b=d(f,a[1]);if(!b){var
-a=a[2];continue}var
-c=b}else
-var
-c=a;return c}}function
-t(e,c){var
+f=u(e,b,a[1]),a=a[2],b=f;continue}return b}}function
+dD(c,b,a){if(a){var
+d=dD(c,b,a[2]);return u(c,a[1],d)}return b}function
+M(d,c){var
 a=c;for(;;){if(a){var
-b=d(e,a[1]);if(b){var
+b=e(d,a[1]);if(b){var
 a=a[2];continue}return b}return 1}}function
-bc(b,f){var
-a=f;for(;;){if(a){var
-c=a[2],e=a[1];if(d(b,e))return[0,e,bc(b,c)];var
-a=c;continue}return a}}function
-bH(e,c){var
-a=c;for(;;){if(a){var
-b=a[1];if(d(e,b))return[0,b];var
-a=a[2];continue}return a}}function
-bd(b,a){if(0===b)return 0;var
-e=b-1|0;if(a)var
-d=bd(e,a[2]),c=[0,a[1],d];else
-var
-c=a;return c}function
-c9(d,c){var
-b=d,a=c;for(;;){if(0===b)return a;var
-e=b-1|0;if(a){var
-b=e,a=a[2];continue}return a}}function
-eT(b,a){return 0===a?0:[0,b,eT(b+1|0,a-1|0)]}function
-ce(b,a){return 0===a?0:[0,b,ce(b,a-1|0)]}function
-eU(f,e,c){var
-a=e,b=c;for(;;){if(a){var
-g=[0,d(f,a[1]),b],a=a[2],b=g;continue}return C(b,0)}}function
-v(e,d){var
+dE(b,a){return 0===a?0:[0,b,dE(b,a-1|0)]}function
+dF(f,d,c){var
+a=d,b=c;for(;;){if(a){var
+g=[0,e(f,a[1]),b],a=a[2],b=g;continue}return F(b,0)}}function
+y(e,d){var
 b=e,a=d;for(;;){if(b){var
-f=n(a,c),b=b[2],a=f;continue}return a}}var
-ih=a(a(a(a(a(c))))),bI=Q(b(c,1),ih);function
-a0(a){var
-b=i(O(bI),a);return b?s(a,bI):b}function
-eV(e,f){var
-g=[0,j(e[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],i=[0,d(e[3],f[1]),0],k=[0,j(e[7],4,i),h],l=[0,a(b(b(b(c,1),1),1)),0],m=[0,d(e[2],l),k];return d(e[6],m)}function
-eW(b,a){if(i(f,a))return f;var
-d=aY(b,a);return h(d,f)?h(b,f)?f:c:h(aY(d,O(a)),b)?f:c}function
-eX(a,e,d){if(a[3]){var
-f=b(b(b(b(b(b(c,1),1),1),1),1),1);return n(B(e[9],d),f)}return a[4]}var
-ii=b(b(b(b(b(b(c,1),1),1),1),1),1),cf=Q(b(c,1),ii);function
-eY(e,a){var
-g=0,h=a?c:f,i=[0,b(b(b(b(c,1),1),1),1),[0,h,g]];return d(e[2],i)}function
-eZ(r,q,p,o,n,m,C,e){if(e){var
-t=e[1],u=t[2],a=t[1];if(i(n,u))return 0;var
-g=d(p,a);if(g){var
-k=d(o,u);if(k){var
-b=k[1],v=s(f,b[4]);if(v){var
-w=s(m,a);if(w)var
+f=k(a,c),b=b[2],a=f;continue}return a}}var
+f7=a(a(a(a(a(c))))),a9=L(b(c,1),f7);function
+ay(a){var
+b=p(E(a9),a);return b?n(a,a9):b}function
+dG(d,f){var
+g=[0,u(d[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],i=[0,e(d[3],f[1]),0],j=[0,u(d[7],4,i),h],k=[0,a(b(b(b(c,1),1),1)),0],l=[0,e(d[2],k),j];return e(d[6],l)}function
+dH(b,a){if(p(f,a))return f;var
+d=ax(b,a);return i(d,f)?i(b,f)?f:c:i(ax(d,E(a)),b)?f:c}function
+dI(a,e,d){if(a[3]){var
+f=b(b(b(b(b(b(c,1),1),1),1),1),1);return k(A(e[9],d),f)}return a[4]}var
+f8=b(b(b(b(b(b(c,1),1),1),1),1),1),bv=L(b(c,1),f8);function
+dJ(d,a){var
+g=0,h=a?c:f,i=[0,b(b(b(b(c,1),1),1),1),[0,h,g]];return e(d[2],i)}function
+dK(r,q,o,m,l,k,C,d){if(d){var
+s=d[1],t=s[2],a=s[1];if(p(l,t))return 0;var
+g=e(o,a);if(g){var
+h=e(m,t);if(h){var
+b=h[1],v=n(f,b[4]);if(v){var
+w=n(k,a);if(w)var
 c=w;else
 var
-A=q[1],B=A?h(m,a):A,c=B?j(r[5],C,b[7]):B}else
+A=q[1],B=A?i(k,a):A,c=B?u(r[5],C,b[7]):B}else
 var
 c=v;if(c)var
-l=eZ(r,q,p,o,n,a,b[7],e[2]),D=l?[0,[0,[0,g[1],b],l[1]]]:l,x=D;else
+j=dK(r,q,o,m,l,a,b[7],d[2]),D=j?[0,[0,[0,g[1],b],j[1]]]:j,x=D;else
 var
 x=c;var
 y=x}else
 var
-y=k;var
+y=h;var
 z=y}else
 var
-z=g;return z}return ij}function
-e0(r,$,q,aA,az,ay,a,ax,p){var
-k=a[1],L=B(I($,a[2]),p),aB=m(k),aa=aB||s(L,eX(q,a,p));if(aa){var
-aC=eY(r,k),M=eZ(r,q,aA,az,ay,O(c),aC,ax);if(M){var
-aD=M[1],aE=0,aF=k?f:O(cf),aH=k?f:cf,aI=k?eW(c,L):f,aJ=k?aY(c,L):f,aK=k?c:f,F=f,E=aK,o=aJ,v=aI,D=aH,A=aF,z=aE,u=aD,aL=eX(q,a,p);for(;;){if(u){var
-W=u[1],g=W[2],w=W[1],ah=g[9],ai=g[2],G=B(n(I($,B(B(a[2],c),ai)),ah),p);if(i(aL,G))return 0;var
-aj=g[4],ak=q[2]?c:w[4],X=I(ak,aj),al=u[2],am=[0,g[7],[0,w[6],z]],an=aG(A,n(w[5],g[6])),ao=eJ(D,n(w[2],g[5])),ap=n(v,eW(X,G)),aq=n(o,aY(X,G)),ar=n(E,g[3]),F=aG(F,n(c,g[2])),E=ar,o=aq,v=ap,D=ao,A=an,z=am,u=al;continue}var
-Y=h(a[2],F);if(Y)var
-as=q[2],H=as||h(a[3],E);else
+z=g;return z}return f9}function
+dL(q,aa,o,aC,aB,aA,a,az,m){var
+h=a[1],N=A(x(aa,a[2]),m),aD=H(h),ab=aD||n(N,dI(o,a,m));if(ab){var
+aE=dJ(q,h),O=dK(q,o,aC,aB,aA,E(c),aE,az);if(O){var
+aF=O[1],aG=0,aH=h?f:E(bv),aI=h?f:bv,aJ=h?dH(c,N):f,aL=h?ax(c,N):f,aM=h?c:f,G=f,D=aM,l=aL,v=aJ,t=aI,C=aH,B=aG,s=aF,aN=dI(o,a,m);for(;;){if(s){var
+W=s[1],g=W[2],w=W[1],ai=g[9],aj=g[2],I=A(k(x(aa,A(A(a[2],c),aj)),ai),m);if(p(aN,I))return 0;var
+ak=g[4],al=o[2]?c:w[4],X=x(al,ak),am=s[2],an=[0,g[7],[0,w[6],B]],ao=aK(C,k(w[5],g[6])),Y=k(w[2],g[5]),ap=p(t,Y)?t:Y,aq=k(v,dH(X,I)),ar=k(l,ax(X,I)),as=k(D,g[3]),G=aK(G,k(c,g[2])),D=as,l=ar,v=aq,t=ap,C=ao,B=an,s=am;continue}var
+Z=i(a[2],G);if(Z)var
+at=o[2],J=at||i(a[3],D);else
 var
-H=Y;if(H){var
-e=a[4],l=a[9],N=q[3];if(N){var
-ac=B(N[1],c),t=Q(b(c,1),ac);if(h(l,f))var
-x=B(e,c);else{var
-af=B(B(l,c),p);if(h(e,t))var
-U=B(n(e,e),c);else
+J=Z;if(J){var
+d=a[4],j=a[9],P=o[3];if(P){var
+ad=A(P[1],c),r=L(b(c,1),ad);if(i(j,f))var
+y=A(d,c);else{var
+ag=A(A(j,c),m);if(i(d,r))var
+U=A(k(d,d),c);else
 var
-ag=b(c,1),U=B(n(e,e),ag);var
-x=aY(U,af)}var
-P=i(f,l),R=P?s(e,n(t,t)):P;if(R)var
-ad=h(l,f),y=ad||i(t,e);else
+ah=b(c,1),U=A(k(d,d),ah);var
+y=ax(U,ag)}var
+Q=p(f,j),R=Q?n(d,k(r,r)):Q;if(R)var
+ae=i(j,f),z=ae||p(r,d);else
 var
-y=R;var
-S=y?i(x,o):y,T=S?s(x,n(o,v)):S;if(T)var
-ae=aY(e,B(l,p)),J=i(n(o,v),ae);else
+z=R;var
+S=z?p(y,l):z,T=S?n(y,k(l,v)):S;if(T)var
+af=ax(d,A(j,m)),K=p(k(l,v),af);else
 var
-J=T}else
+K=T}else
 var
-V=h(l,f),J=V?h(e,o):V;var
-K=J}else
+V=i(j,f),K=V?i(d,l):V;var
+M=K}else
 var
-K=H;var
-Z=K?h(a[5],D):K,_=Z?h(a[6],A):Z;if(_){var
-at=C(z,0),au=[0,eY(r,a[1]),at],av=d(r[6],au),aw=d(r[9],av);return j(r[4],a[7],aw)}return _}}var
-ab=M}else
+M=J;var
+_=M?i(a[5],t):M,$=_?i(a[6],C):_;if($){var
+au=F(B,0),av=[0,dJ(q,a[1]),au],aw=e(q[6],av),ay=e(q[9],aw);return u(q[4],a[7],ay)}return $}}var
+ac=O}else
 var
-ab=aa;return ab}function
-e1(h,g,f){var
+ac=ab;return ac}function
+dM(h,g,f){var
 b=g,a=f;for(;;){if(a){var
-e=d(h,b);if(e){var
-i=a[2],b=n(b,c),a=i;continue}return e}return 1}}function
-e2(j){var
-g=av(eL(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
-k=bb(d,b(a(b(c,1)),1)),i=[0,n(b(b(b(b(a(c),1),1),1),1),k),e],l=g-1|0;if(h(aX(d,b(a(b(c,1)),1)),f))return i;var
-g=l,d=aX(d,b(a(b(c,1)),1)),e=i;continue}}function
-bJ(d){if(s(d,f)){var
-e=e2(O(d));return[0,a(b(a(a(b(c,1))),1)),e]}return e2(d)}function
-bK(d){return s(d,b(a(b(c,1)),1))?n(b(b(b(b(a(c),1),1),1),1),d):n(a(a(a(b(a(b(c,1)),1)))),d)}function
-ik(d){if(h(d,b(a(b(b(b(c,1),1),1)),1))){var
-e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(h(d,b(b(a(a(a(b(c,1)))),1),1))){var
-f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(i(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(h(d,b(b(b(c,1),1),1))){var
-g=[0,b(a(b(b(b(a(c),1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),g]}if(h(d,a(b(b(c,1),1)))){var
-j=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(h(d,b(a(b(c,1)),1))){var
-k=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}if(h(d,b(b(a(c),1),1))){var
-l=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),l]}if(h(d,a(b(a(c),1)))){var
-m=[0,b(a(b(b(a(a(c)),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),m]}var
-n=[0,bK(bb(d,b(b(b(b(c,1),1),1),1))),0],o=[0,bK(aX(d,b(b(b(b(c,1),1),1),1))),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],q=[0,b(b(b(b(a(c),1),1),1),1),p],r=[0,a(b(a(b(a(a(c)),1)),1)),q];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
-cg(d){var
-e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=o(as(ik,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
-c_(e,f,g){switch(f[0]){case
+d=e(h,b);if(d){var
+i=a[2],b=k(b,c),a=i;continue}return d}return 1}}function
+dN(j){var
+g=a7(dz(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
+l=bt(d,b(a(b(c,1)),1)),h=[0,k(b(b(b(b(a(c),1),1),1),1),l),e],m=g-1|0;if(i(aL(d,b(a(b(c,1)),1)),f))return h;var
+g=m,d=aL(d,b(a(b(c,1)),1)),e=h;continue}}function
+ca(d){if(n(d,f)){var
+e=dN(E(d));return[0,a(b(a(a(b(c,1))),1)),e]}return dN(d)}function
+bw(d){return n(d,b(a(b(c,1)),1))?k(b(b(b(b(a(c),1),1),1),1),d):k(a(a(a(b(a(b(c,1)),1)))),d)}function
+f_(d){if(i(d,b(a(b(b(b(c,1),1),1)),1))){var
+e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(i(d,b(b(a(a(a(b(c,1)))),1),1))){var
+f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(p(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(i(d,b(b(b(c,1),1),1))){var
+g=[0,b(a(b(b(b(a(c),1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),g]}if(i(d,a(b(b(c,1),1)))){var
+h=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),h]}if(i(d,b(a(b(c,1)),1))){var
+j=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(i(d,b(b(a(c),1),1))){var
+k=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}if(i(d,a(b(a(c),1)))){var
+l=[0,b(a(b(b(a(a(c)),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),l]}var
+m=[0,bw(bt(d,b(b(b(b(c,1),1),1),1))),0],n=[0,bw(aL(d,b(b(b(b(c,1),1),1),1))),m],o=[0,b(b(b(b(a(c),1),1),1),1),n],q=[0,b(b(b(b(a(c),1),1),1),1),o],r=[0,a(b(a(b(a(a(c)),1)),1)),q];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
+cb(d){var
+e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=r(b$(f_,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
+cc(d,f,g){switch(f[0]){case
 0:var
-z=bJ(f[1]);return[0,d(e[2],z),g];case
+z=ca(f[1]);return[0,e(d[2],z),g];case
 1:var
-A=cg(f[1]);return[0,d(e[2],A),g];case
+A=cb(f[1]);return[0,e(d[2],A),g];case
 2:if(f[1])var
 s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],l=[0,b(b(a(b(a(a(c)),1)),1),1),u];else
 var
-v=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,b(b(a(a(b(a(c),1))),1),1),w],y=[0,a(b(b(b(b(a(c),1),1),1),1)),x],l=[0,b(a(a(b(b(a(c),1),1))),1),y];return[0,d(e[2],l),g];case
+v=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,b(b(a(a(b(a(c),1))),1),1),w],y=[0,a(b(b(b(b(a(c),1),1),1),1)),x],l=[0,b(a(a(b(b(a(c),1),1))),1),y];return[0,e(d[2],l),g];case
 3:var
-D=[0,a(a(b(a(a(b(c,1))),1))),0],E=[0,d(e[2],D),g],m=1,i=f[1],h=E;for(;;){if(i){if(m)var
+D=[0,a(a(b(a(a(b(c,1))),1))),0],E=[0,e(d[2],D),g],m=1,i=f[1],h=E;for(;;){if(i){if(m)var
 n=h;else
 var
-C=[0,b(b(a(a(b(c,1))),1),1),0],n=[0,d(e[2],C),h];var
-B=c_(e,i[1],n),m=0,i=i[2],h=B;continue}var
-F=[0,a(b(a(a(a(b(c,1)))),1)),0];return[0,d(e[2],F),h]}default:var
-L=[0,a(a(b(a(a(a(c))),1))),0],M=[0,d(e[2],L),g],p=1,k=f[1],j=M;for(;;){if(k){var
-q=k[1];if(p)var
-r=j;else
+C=[0,b(b(a(a(b(c,1))),1),1),0],n=[0,e(d[2],C),h];var
+B=cc(d,i[1],n),m=0,i=i[2],h=B;continue}var
+F=[0,a(b(a(a(a(b(c,1)))),1)),0];return[0,e(d[2],F),h]}default:var
+L=[0,a(a(b(a(a(a(c))),1))),0],M=[0,e(d[2],L),g],o=1,k=f[1],j=M;for(;;){if(k){var
+p=k[1];if(o)var
+q=j;else
 var
-K=[0,b(b(a(a(b(c,1))),1),1),0],r=[0,d(e[2],K),j];var
-G=[0,b(a(b(a(a(c)),1)),1),0],H=o(cg(q[1]),G),I=[0,d(e[2],H),r],J=c_(e,q[2],I),p=0,k=k[2],j=J;continue}var
-N=[0,a(b(a(a(a(a(c)))),1)),0];return[0,d(e[2],N),j]}}}function
-aH(a,b){var
-c=C(c_(a,b,0),0);return d(a[6],c)}function
-e3(d){return s(d,b(a(b(a(a(c)),1)),1))?B(d,b(b(b(b(a(c),1),1),1),1)):B(d,a(a(a(b(a(b(c,1)),1)))))}function
-be(a){return as(function(a){var
-d=[0,bK(bb(a,b(b(b(b(c,1),1),1),1))),0];return[0,bK(aX(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
-c$(a){return aj(function(b,a){return v(a[8],b)},a,f)}function
-da(k,j){var
-l=b(b(b(b(b(b(c,1),1),1),1),1),1),g=j,e=f,m=a(a(a(a(a(c)))));for(;;){if(g){var
-i=aG(e,d(k,g[1])),g=g[2],e=i;continue}var
-o=h(e,f)?f:n(eL(e),c);return aG(c,aX(n(o,m),l))}}function
-e4(a){var
-b=a[14];return m(t(function(a){return h(a[4],a[3])},b))}function
-ch(b){var
+K=[0,b(b(a(a(b(c,1))),1),1),0],q=[0,e(d[2],K),j];var
+G=[0,b(a(b(a(a(c)),1)),1),0],H=r(cb(p[1]),G),I=[0,e(d[2],H),q],J=cc(d,p[2],I),o=0,k=k[2],j=J;continue}var
+N=[0,a(b(a(a(a(a(c)))),1)),0];return[0,e(d[2],N),j]}}}function
+a_(a,b){var
+c=F(cc(a,b,0),0);return e(a[6],c)}function
+dO(a){return b$(function(a){var
+d=[0,bw(bt(a,b(b(b(b(c,1),1),1),1))),0];return[0,bw(aL(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
+cd(a){return bu(function(b,a){return y(a[8],b)},a,f)}function
+ce(l,j){var
+m=b(b(b(b(b(b(c,1),1),1),1),1),1),g=j,d=f,n=a(a(a(a(a(c)))));for(;;){if(g){var
+h=aK(d,e(l,g[1])),g=g[2],d=h;continue}var
+o=i(d,f)?f:k(dz(d),c);return aK(c,aL(k(o,n),m))}}function
+dP(a){var
+b=a[14];return H(M(function(a){return i(a[4],a[3])},b))}function
+bx(b){var
 a=b[6];if(typeof
 a==="number"&&a)return 1;return 0}function
-il(l,k){var
-p=k[14],R=k[10],bl=k[14],bm=da(function(a){return e4(k)?a[4]:a[3]},bl),bn=I(b(b(b(b(b(b(c,1),1),1),1),1),1),bm),P=k[6],bo=typeof
-P==="number"?P?[0,a(a(a(a(a(c)))))]:P:[0,P[1]],bp=ch(k),y=[0,k[7],bp,bo,bn],am=ch(k)?f:k[4],N=z(p),aW=i(f,am);if(aW)var
-aX=y[3],bh=aX?i(c,aX[1]):1,ai=bh;else
+f$(j,h){var
+l=h[14],Q=h[10],bl=h[14],bm=ce(function(a){return dP(h)?a[4]:a[3]},bl),bn=x(b(b(b(b(b(b(c,1),1),1),1),1),1),bm),O=h[6],bo=typeof
+O==="number"?O?[0,a(a(a(a(a(c)))))]:O:[0,O[1]],bp=bx(h),v=[0,h[7],bp,bo,bn],al=bx(h)?f:h[4],N=aq(l),aV=p(f,al);if(aV)var
+aW=v[3],bh=aW?p(c,aW[1]):1,ah=bh;else
 var
-ai=aW;if(ai){var
-S=0,A=R;for(;;){if(A){var
-g=A[1],as=S?j(l[5],S[1],g[1]):1;if(as){var
-ao=a0(g[2]),ap=ao?a0(g[3]):ao,aq=ap?i(g[2],g[3]):ap,ar=aq?s(f,g[4]):aq;if(ar)var
-a5=eV(l,g),a6=d(l[9],a5),at=j(l[4],g[6],a6);else
+ah=aV;if(ah){var
+R=0,w=Q;for(;;){if(w){var
+g=w[1],as=R?u(j[5],R[1],g[1]):1;if(as){var
+an=ay(g[2]),ao=an?ay(g[3]):an,ap=ao?p(g[2],g[3]):ao,ar=ap?n(f,g[4]):ap;if(ar)var
+a3=dG(j,g),a4=e(j[9],a3),at=u(j[4],g[6],a4);else
 var
 at=ar;var
-T=at}else
+S=at}else
 var
-T=as;if(T){var
-S=[0,g[1]],A=A[2];continue}var
-aY=T}else
+S=as;if(S){var
+R=[0,g[1]],w=w[2];continue}var
+aX=S}else
 var
-aY=1;var
-aj=aY;break}}else
+aX=1;var
+ai=aX;break}}else
 var
-aj=ai;if(aj){var
-aZ=z(R),M=f,ah=0,L=p;for(;;){if(L){var
-e=L[1];if(y[1]){var
-a9=e[8],a8=0,W=64,u=eU(function(a){return[0,a,0]},a9,a8);a:for(;;){if(0===W)var
-X=cd(u);else{var
-a7=W-1|0;if(u){if(u[2]){var
-w=u,G=0;b:for(;;){if(w){var
-U=w[2],ax=w[1];if(U){var
-ay=U[1],D=av(v(ax,v(ay,f))),t=ax,r=ay,q=0;for(;;){if(0===D)var
-V=C(q,o(t,r));else{var
-aw=D-1|0;if(t){var
-E=t[1];if(r){var
-F=r[1],aF=s(F[1],E[1]),a3=0;if(aF)var
-$=aF;else{var
-aH=h(F[1],E[1]);if(aH){var
-aa=d(N,F[2]),a4=0;if(aa){var
-ab=d(N,E[2]);if(ab){var
-au=j(l[5],aa[1][7],ab[1][7]);a3=1;a4=1}else
+ai=ah;if(ai){var
+aY=aq(Q),M=f,ag=0,K=l;for(;;){if(K){var
+d=K[1];if(v[1]){var
+a9=d[8],a6=0,V=64,s=dF(function(a){return[0,a,0]},a9,a6);a:for(;;){if(0===V)var
+W=a8(s);else{var
+a5=V-1|0;if(s){if(s[2]){var
+t=s,D=0;b:for(;;){if(t){var
+T=t[2],aw=t[1];if(T){var
+ax=T[1],z=a7(y(aw,y(ax,f))),q=aw,o=ax,m=0;for(;;){if(0===z)var
+U=F(m,r(q,o));else{var
+av=z-1|0;if(q){var
+B=q[1];if(o){var
+C=o[1],aF=n(C[1],B[1]),a1=0;if(aF)var
+_=aF;else{var
+aG=i(C[1],B[1]);if(aG){var
+$=e(N,C[2]),a2=0;if($){var
+aa=e(N,B[2]);if(aa){var
+au=u(j[5],$[1][7],aa[1][7]);a1=1;a2=1}else
 var
-aI=ab}else
+aH=aa}else
 var
-aI=aa;if(!a4)var
-$=aI}else
+aH=$;if(!a2)var
+_=aH}else
 var
-$=aH}if(!a3)var
-au=$;if(au){var
-D=aw,r=r[2],q=[0,F,q];continue}var
-D=aw,t=t[2],q=[0,E,q];continue}var
-V=C(q,o(t,r))}else
+_=aG}if(!a1)var
+au=_;if(au){var
+z=av,o=o[2],m=[0,C,m];continue}var
+z=av,q=q[2],m=[0,B,m];continue}var
+U=F(m,r(q,o))}else
 var
-V=C(q,o(t,r))}var
-w=U[2],G=[0,V,G];continue b}}var
-az=C(G,w)}else
+U=F(m,r(q,o))}var
+t=T[2],D=[0,U,D];continue b}}var
+az=F(D,t)}else
 var
-az=C(G,w);var
-W=a7,u=az;continue a}}var
-X=cd(u)}else
+az=F(D,t);var
+V=a5,s=az;continue a}}var
+W=a8(s)}else
 var
-X=cd(u)}var
-ac=X;break}}else
+W=a8(s)}var
+ab=W;break}}else
 var
-ac=e[8];var
-aP=m(y[1]);if(aP)var
-ad=aP;else{var
-bd=e[8],be=O(c),Y=O(c),aA=be,H=bd;for(;;){if(H){var
-aB=H[1],aC=aB[2],Z=aB[1],aD=s(Y,Z);if(aD)var
-_=aD;else
+ab=d[8];var
+aO=H(v[1]);if(aO)var
+ac=aO;else{var
+bd=d[8],be=E(c),X=E(c),aA=be,G=bd;for(;;){if(G){var
+aB=G[1],aC=aB[2],Y=aB[1],aD=n(X,Y);if(aD)var
+Z=aD;else
 var
-aE=h(Y,Z),_=aE?s(aA,aC):aE;if(_){var
-Y=Z,aA=aC,H=H[2];continue}var
-aV=_}else
+aE=i(X,Y),Z=aE?n(aA,aC):aE;if(Z){var
+X=Y,aA=aC,G=G[2];continue}var
+aU=Z}else
 var
-aV=1;var
-ad=aV;break}}if(ad){var
-a_=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aQ=e0(l,am,y,aZ,N,M,e,ac,aG(f,B(e[9],a_)));if(aQ)var
-J=aQ;else
+aU=1;var
+ac=aU;break}}if(ac){var
+a_=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aP=dL(j,al,v,aY,N,M,d,ab,aK(f,A(d[9],a_)));if(aP)var
+I=aP;else
 var
-bb=b(b(a(b(c,1)),1),1),bc=Q(b(c,1),bb),aU=s(e[9],bc),J=aU?e0(l,am,y,aZ,N,M,e,ac,f):aU}else
+bb=b(b(a(b(c,1)),1),1),bc=L(b(c,1),bb),aT=n(d[9],bc),I=aT?dL(j,al,v,aY,N,M,d,ab,f):aT}else
 var
-J=ad;var
-aR=J?s(e[5],cf):J;if(aR)var
-a$=e[6],ae=s(O(cf),a$);else
+I=ac;var
+aQ=I?n(d[5],bv):I;if(aQ)var
+a$=d[6],ad=n(E(bv),a$);else
 var
-ae=aR;if(ae){if(ah){var
-aJ=ah[1],aK=aJ[1],aL=s(aK,e[2]),an=0;if(aL){var
-aM=aL;an=1}else{var
-aN=h(aK,e[2]);if(aN)var
-af=j(l[5],aJ[2],e[7]);else{var
-aM=aN;an=1}}if(an)var
-af=aM}else
+ad=aQ;if(ad){if(ag){var
+aI=ag[1],aJ=aI[1],aL=n(aJ,d[2]),am=0;if(aL){var
+aM=aL;am=1}else{var
+aN=i(aJ,d[2]);if(aN)var
+ae=u(j[5],aI[2],d[7]);else{var
+aM=aN;am=1}}if(am)var
+ae=aM}else
 var
-af=1;var
-ag=af}else
+ae=1;var
+af=ae}else
 var
-ag=ae;if(ag){var
-aS=e[1];if(aS)var
-K=aS;else
+af=ad;if(af){var
+aR=d[1];if(aR)var
+J=aR;else
 var
-aT=e[8],ba=aT?1:aT,K=ba}else
+aS=d[8],ba=aS?1:aS,J=ba}else
 var
-K=ag;if(K){var
-bf=L[2],bg=[0,[0,e[2],e[7]]],M=n(M,c),ah=bg,L=bf;continue}var
-a1=K}else
+J=af;if(J){var
+bf=K[2],bg=[0,[0,d[2],d[7]]],M=k(M,c),ag=bg,K=bf;continue}var
+aZ=J}else
 var
-a1=1;var
-ak=a1;break}}else
+aZ=1;var
+aj=aZ;break}}else
 var
-ak=aj;if(ak)var
-bi=eQ(p),bj=function(a){return x(bF,a[8])},al=e1(c5(v(p,f),bj,p),f,bi);else
+aj=ai;if(aj)var
+bi=dC(l),bj=function(a){return P(dB,a[8])},ak=dM(b_(y(l,f),bj,l),f,bi);else
 var
-al=ak;var
-a2=al?p?1:p:al;if(a2){var
-bk=function(a){return x(aO,a[8])};return e1(c5(v(R,f),bk,p),f,R)}return a2}var
-e5=av(b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1));function
-db(m,i,h,l){var
-c=e5,b=l,a=0,e=0;for(;;){if(b){var
+ak=aj;var
+a0=ak?l?1:l:ak;if(a0){var
+bk=function(a){return P(dA,a[8])};return dM(b_(y(Q,f),bk,l),f,Q)}return a0}var
+dQ=a7(b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1));function
+cf(m,i,h,l){var
+c=dQ,b=l,a=0,d=0;for(;;){if(b){var
 f=b[2],g=b[1];if(0===c){var
-j=[0,d(i,C(a,0)),e],c=e5,b=f,a=C(d(h,g),0),e=j;continue}var
-c=c-1|0,b=f,a=C(d(h,g),a);continue}var
-k=C([0,d(i,C(a,0)),e],0);return d(m[6],k)}}var
-im=[0,b(b(a(b(a(c),1)),1),1),0],io=[0,b(a(a(b(a(c),1))),1),im],ci=[0,a(b(b(a(b(b(c,1),1)),1),1)),io],ip=[0,b(b(a(b(a(c),1)),1),1),0],iq=[0,b(a(a(b(a(c),1))),1),ip],a1=[0,a(b(a(b(a(b(c,1)),1)),1)),iq],ir=[0,b(a(b(b(a(c),1),1)),1),0],is=[0,a(a(b(b(a(c),1),1))),ir],cj=[0,a(b(a(b(a(b(c,1)),1)),1)),is],it=[0,b(b(b(a(a(c)),1),1),1),0],dc=[0,a(b(a(b(a(b(c,1)),1)),1)),it];function
-dd(h,g,f,e,d,a){var
-i=eU(d,a,0),k=j(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],k]}function
-de(f,e,d,a){var
-g=j(f[7],8,a);return[0,d,b(b(b(c,1),1),1),a1,[0,e,0],g]}function
-aw(a,i,h,g,f,e,c,b){function
-j(a){return[0,d(c,a),0]}var
-k=av(e);return[0,i,h,g,f,db(a,d(a[7],k),j,b)]}function
-e6(a,h,g,f,e){function
-i(a){return x(f,a[8])}var
-j=db(a,d(a[7],4),i,e);return[0,h,b(b(c,1),1),cj,[0,g,0],j]}function
-ck(e,b,a){return[0,b,c,dc,[0,d(e[3],a),0],a]}function
-iu(e,d){var
-h=v(d[10],f),g=v(d[14],f),y=d[14],p=da(function(a){return a[3]},y),z=d[14],q=da(function(a){return a[4]},z),A=0,B=d[14];function
+j=[0,e(i,F(a,0)),d],c=dQ,b=f,a=F(e(h,g),0),d=j;continue}var
+c=c-1|0,b=f,a=F(e(h,g),a);continue}var
+k=F([0,e(i,F(a,0)),d],0);return e(m[6],k)}}var
+ga=[0,b(b(a(b(a(c),1)),1),1),0],gb=[0,b(a(a(b(a(c),1))),1),ga],by=[0,a(b(b(a(b(b(c,1),1)),1),1)),gb],gc=[0,b(b(a(b(a(c),1)),1),1),0],gd=[0,b(a(a(b(a(c),1))),1),gc],az=[0,a(b(a(b(a(b(c,1)),1)),1)),gd],ge=[0,b(a(b(b(a(c),1),1)),1),0],gf=[0,a(a(b(b(a(c),1),1))),ge],bz=[0,a(b(a(b(a(b(c,1)),1)),1)),gf],gg=[0,b(b(b(a(a(c)),1),1),1),0],cg=[0,a(b(a(b(a(b(c,1)),1)),1)),gg];function
+ch(h,g,f,e,d,a){var
+i=dF(d,a,0),j=u(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],j]}function
+ci(f,e,d,a){var
+g=u(f[7],8,a);return[0,d,b(b(b(c,1),1),1),az,[0,e,0],g]}function
+ab(a,i,h,g,f,d,c,b){function
+j(a){return[0,e(c,a),0]}var
+k=a7(d);return[0,i,h,g,f,cf(a,e(a[7],k),j,b)]}function
+dR(a,h,g,f,d){function
+i(a){return P(f,a[8])}var
+j=cf(a,e(a[7],4),i,d);return[0,h,b(b(c,1),1),bz,[0,g,0],j]}function
+bA(d,b,a){return[0,b,c,cg,[0,e(d[3],a),0],a]}function
+gh(e,d){var
+h=y(d[10],f),g=y(d[14],f),z=d[14],n=ce(function(a){return a[3]},z),A=d[14],o=ce(function(a){return a[4]},A),B=0,C=d[14];function
 D(a){return a[6]}var
-E=b(b(b(c,1),1),1),F=b(b(b(c,1),1),1),G=[0,a(a(a(a(b(a(c),1))))),0],H=[0,a(a(a(b(b(a(c),1),1)))),G],J=[0,a(a(a(a(a(b(c,1)))))),H],K=[0,a(a(a(a(b(a(c),1))))),J],L=[0,b(b(a(b(a(a(c)),1)),1),1),K],M=[0,a(a(a(a(a(b(c,1)))))),L],N=[0,b(b(a(a(b(a(c),1))),1),1),M],O=[0,a(b(b(b(b(a(c),1),1),1),1)),N],P=[0,a(b(a(b(a(a(c)),1)),1)),O],Q=[0,b(b(a(b(b(a(c),1),1)),1),1),P],R=[0,a(b(b(a(b(a(c),1)),1),1)),Q],S=[0,a(a(b(b(a(a(c)),1),1))),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),T],F,ci,[0,g,0],E,D,B),A],r=d[6];if(typeof
-r==="number")if(r)var
+E=b(b(b(c,1),1),1),G=b(b(b(c,1),1),1),H=[0,a(a(a(a(b(a(c),1))))),0],I=[0,a(a(a(b(b(a(c),1),1)))),H],J=[0,a(a(a(a(a(b(c,1)))))),I],K=[0,a(a(a(a(b(a(c),1))))),J],L=[0,b(b(a(b(a(a(c)),1)),1),1),K],M=[0,a(a(a(a(a(b(c,1)))))),L],N=[0,b(b(a(a(b(a(c),1))),1),1),M],O=[0,a(b(b(b(b(a(c),1),1),1),1)),N],P=[0,a(b(a(b(a(a(c)),1)),1)),O],Q=[0,b(b(a(b(b(a(c),1),1)),1),1),P],R=[0,a(b(b(a(b(a(c),1)),1),1)),Q],S=[0,a(a(b(b(a(a(c)),1),1))),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,ab(e,[0,b(a(b(b(a(a(c)),1),1)),1),T],G,by,[0,g,0],E,D,C),B],p=d[6];if(typeof
+p==="number")if(p)var
 l=0;else{var
-t=e4(d);if(t)var
-cf=0,cg=d[14],cj=function(a){return a[4]},ck=I(b(b(b(c,1),1),1),q),cl=b(b(b(c,1),1),1),cm=[0,b(b(a(b(a(a(c)),1)),1),1),0],cn=[0,b(a(a(a(b(a(c),1)))),1),cm],co=[0,a(b(a(b(a(a(c)),1)),1)),cn],cp=[0,a(a(a(a(b(a(c),1))))),co],cq=[0,a(a(b(b(b(a(c),1),1),1))),cp],cr=[0,a(a(a(a(a(b(c,1)))))),cq],cs=[0,a(b(a(b(b(a(c),1),1)),1)),cr],ct=[0,a(a(b(b(b(a(c),1),1),1))),cs],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),ct],l=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),cu],cl,a1,[0,g,[0,q,0]],ck,cj,cg),cf];else
+s=dP(d);if(s)var
+ck=0,cl=d[14],cm=function(a){return a[4]},cn=x(b(b(b(c,1),1),1),o),co=b(b(b(c,1),1),1),cp=[0,b(b(a(b(a(a(c)),1)),1),1),0],cq=[0,b(a(a(a(b(a(c),1)))),1),cp],cr=[0,a(b(a(b(a(a(c)),1)),1)),cq],cs=[0,a(a(a(a(b(a(c),1))))),cr],ct=[0,a(a(b(b(b(a(c),1),1),1))),cs],cu=[0,a(a(a(a(a(b(c,1)))))),ct],cv=[0,a(b(a(b(b(a(c),1),1)),1)),cu],cw=[0,a(a(b(b(b(a(c),1),1),1))),cv],cx=[0,a(b(b(b(b(a(c),1),1),1),1)),cw],l=[0,ab(e,[0,b(a(b(b(a(a(c)),1),1)),1),cx],co,az,[0,g,[0,o,0]],cn,cm,cl),ck];else
 var
-l=t}else
+l=s}else
 var
-cv=0,cw=d[14],cx=function(a){return a[4]},cy=b(b(b(c,1),1),1),cz=b(b(b(c,1),1),1),cA=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cB=[0,a(a(b(b(a(a(c)),1),1))),cA],cC=[0,a(a(b(b(a(a(c)),1),1))),cB],cD=[0,a(b(b(a(b(a(c),1)),1),1)),cC],cE=[0,b(b(a(b(a(a(c)),1)),1),1),cD],cF=[0,b(a(a(a(b(a(c),1)))),1),cE],cG=[0,a(b(b(b(b(a(c),1),1),1),1)),cF],cH=[0,a(b(a(a(b(a(c),1))),1)),cG],cI=[0,a(a(a(a(a(b(c,1)))))),cH],cJ=[0,a(b(a(b(b(a(c),1),1)),1)),cI],cK=[0,a(a(b(b(b(a(c),1),1),1))),cJ],cL=[0,a(b(b(b(b(a(c),1),1),1),1)),cK],l=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),cL],cz,a1,[0,g,0],cy,cx,cw),cv];var
-V=o(l,U),W=0;if(ch(d))var
-X=d[14],Y=function(a){return a[4]},Z=b(b(b(c,1),1),1),_=b(b(b(c,1),1),1),$=[0,a(b(b(b(b(a(c),1),1),1),1)),0],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(b(b(a(b(a(c),1)),1),1)),ab],ad=[0,b(b(a(b(a(a(c)),1)),1),1),ac],ae=[0,b(a(a(a(b(a(c),1)))),1),ad],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,a(b(a(a(b(a(c),1))),1)),af],ah=[0,a(a(a(a(a(b(c,1)))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(a(a(a(b(a(c),1)))),1),ai],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,b(b(a(a(b(a(c),1))),1),1),ak],s=aw(e,[0,b(b(b(b(a(a(c)),1),1),1),1),al],_,a1,[0,g,0],Z,Y,X);else
+cy=0,cz=d[14],cA=function(a){return a[4]},cB=b(b(b(c,1),1),1),cC=b(b(b(c,1),1),1),cD=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cE=[0,a(a(b(b(a(a(c)),1),1))),cD],cF=[0,a(a(b(b(a(a(c)),1),1))),cE],cG=[0,a(b(b(a(b(a(c),1)),1),1)),cF],cH=[0,b(b(a(b(a(a(c)),1)),1),1),cG],cI=[0,b(a(a(a(b(a(c),1)))),1),cH],cJ=[0,a(b(b(b(b(a(c),1),1),1),1)),cI],cK=[0,a(b(a(a(b(a(c),1))),1)),cJ],cL=[0,a(a(a(a(a(b(c,1)))))),cK],cM=[0,a(b(a(b(b(a(c),1),1)),1)),cL],cN=[0,a(a(b(b(b(a(c),1),1),1))),cM],cO=[0,a(b(b(b(b(a(c),1),1),1),1)),cN],l=[0,ab(e,[0,b(a(b(b(a(a(c)),1),1)),1),cO],cC,az,[0,g,0],cB,cA,cz),cy];var
+V=r(l,U),W=0;if(bx(d))var
+X=d[14],Y=function(a){return a[4]},Z=b(b(b(c,1),1),1),_=b(b(b(c,1),1),1),$=[0,a(b(b(b(b(a(c),1),1),1),1)),0],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ac=[0,a(a(b(b(a(a(c)),1),1))),aa],ad=[0,a(b(b(a(b(a(c),1)),1),1)),ac],ae=[0,b(b(a(b(a(a(c)),1)),1),1),ad],af=[0,b(a(a(a(b(a(c),1)))),1),ae],ag=[0,a(b(b(b(b(a(c),1),1),1),1)),af],ah=[0,a(b(a(a(b(a(c),1))),1)),ag],ai=[0,a(a(a(a(a(b(c,1)))))),ah],aj=[0,a(a(b(b(a(a(c)),1),1))),ai],ak=[0,b(a(a(a(b(a(c),1)))),1),aj],al=[0,a(b(b(b(b(a(c),1),1),1),1)),ak],am=[0,b(b(a(a(b(a(c),1))),1),1),al],q=ab(e,[0,b(b(b(b(a(a(c)),1),1),1),1),am],_,az,[0,g,0],Z,Y,X);else
 var
-b9=d[14],b_=function(a){return a[3]},b$=I(b(b(b(c,1),1),1),p),ca=b(b(b(c,1),1),1),cb=[0,a(a(b(b(a(a(c)),1),1))),0],cc=[0,b(a(a(a(b(a(c),1)))),1),cb],cd=[0,a(b(b(b(b(a(c),1),1),1),1)),cc],ce=[0,b(b(a(a(b(a(c),1))),1),1),cd],s=aw(e,[0,b(b(b(b(a(a(c)),1),1),1),1),ce],ca,a1,[0,g,[0,p,0]],b$,b_,b9);var
-k=f,i=d[14],m=0,am=[0,s,W];for(;;){if(i){var
-w=i[2],u=[0,k,m],k=v(i[1][8],k),i=w,m=u;continue}var
-x=C([0,k,m],0),an=j(e[7],8,x),ao=[0,n(g,c),0],ap=b(b(b(c,1),1),1),aq=[0,b(b(a(b(a(a(c)),1)),1),1),0],ar=[0,b(a(b(b(a(a(c)),1),1)),1),aq],as=[0,a(b(b(b(b(a(c),1),1),1),1)),ar],at=[0,b(b(a(b(a(a(c)),1)),1),1),as],au=[0,a(a(b(b(a(a(c)),1),1))),at],av=[0,a(a(a(a(a(b(c,1)))))),au],ax=[0,a(b(a(b(b(a(c),1),1)),1)),av],ay=[0,a(a(a(b(b(a(c),1),1)))),ax],az=[0,b(b(a(b(b(a(c),1),1)),1),1),ay],aA=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),az],ap,a1,ao,an],am],aB=d[14],aC=function(a){return a[5]},aD=b(b(b(c,1),1),1),aE=b(b(b(c,1),1),1),aF=[0,a(a(a(a(b(a(c),1))))),0],aG=[0,a(a(a(b(b(a(c),1),1)))),aF],aH=[0,a(a(a(a(a(b(c,1)))))),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(a(a(a(b(c,1)))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(b(b(a(a(c)),1),1))),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,aw(e,[0,a(a(b(b(b(a(c),1),1),1))),aN],aE,ci,[0,g,0],aD,aC,aB),aA],aP=d[10],aQ=function(a){return a[4]},aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,b(b(b(a(b(a(c),1)),1),1),1),aR],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,a(a(a(b(a(a(c)),1)))),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(b(a(a(b(a(c),1))),1),1),aX],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aY],a0=[0,a(b(b(b(b(a(c),1),1),1),1)),aZ],a2=[0,dd(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a0],a1,aQ,aP),aO],a3=d[11],a4=[0,a(b(a(b(b(a(c),1),1)),1)),0],a5=[0,a(a(b(b(b(a(c),1),1),1))),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,b(b(b(b(a(a(c)),1),1),1),1),a7],a9=[0,a(a(a(a(a(b(c,1)))))),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,a(b(b(b(b(a(c),1),1),1),1)),a$],bb=[0,de(e,h,[0,a(a(b(b(b(a(c),1),1),1))),ba],a3),a2],bc=d[12],bd=[0,a(a(b(b(a(a(c)),1),1))),0],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(a(a(a(a(b(c,1)))))),be],bg=[0,a(b(b(a(a(a(c))),1),1)),bf],bh=[0,a(a(b(b(b(a(c),1),1),1))),bg],bi=[0,b(a(a(a(b(a(c),1)))),1),bh],bj=[0,a(b(a(b(b(a(c),1),1)),1)),bi],bk=[0,b(b(a(b(a(a(c)),1)),1),1),bj],bl=[0,a(b(b(b(b(a(c),1),1),1),1)),bk],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(a(b(c,1)))))),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,de(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bc),bb],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(a(b(b(a(a(c)),1),1))),bw],by=[0,b(b(b(b(a(a(c)),1),1),1),1),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,a(a(a(a(a(b(c,1)))))),bz],bB=[0,b(b(a(a(b(a(c),1))),1),1),bA],bC=[0,b(b(a(a(b(a(c),1))),1),1),bB],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,de(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bD],bs),br],bF=d[10],bG=function(a){return a[2]},bH=[0,a(a(a(b(a(a(c)),1)))),0],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(a(a(b(a(c),1))),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(b(a(b(a(a(c)),1)),1),1),bK],bM=[0,a(a(b(b(a(a(c)),1),1))),bL],bN=[0,a(a(a(a(b(a(c),1))))),bM],bO=[0,a(a(b(b(b(a(c),1),1),1))),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,dd(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bS],ci,bG,bF),bE],bU=d[10],bV=function(a){return a[3]},bW=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bX=[0,a(a(a(b(b(a(c),1),1)))),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),bY],b0=[0,a(a(a(a(a(b(c,1)))))),bZ],b1=[0,b(b(a(b(a(a(c)),1)),1),1),b0],b2=[0,a(a(b(b(a(a(c)),1),1))),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b4=[0,a(a(b(b(b(a(c),1),1),1))),b3],b5=[0,a(a(a(a(a(b(c,1)))))),b4],b6=[0,b(b(a(a(b(a(c),1))),1),1),b5],b7=[0,b(b(a(a(b(a(c),1))),1),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7];return o([0,dd(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b8],ci,bV,bU),bT],V)}}function
-iv(e,d){var
-g=v(d[14],f),j=c$(d[14]),k=0,l=d[14];function
+b$=d[14],ca=function(a){return a[3]},cb=x(b(b(b(c,1),1),1),n),cc=b(b(b(c,1),1),1),cd=[0,a(a(b(b(a(a(c)),1),1))),0],cf=[0,b(a(a(a(b(a(c),1)))),1),cd],cg=[0,a(b(b(b(b(a(c),1),1),1),1)),cf],cj=[0,b(b(a(a(b(a(c),1))),1),1),cg],q=ab(e,[0,b(b(b(b(a(a(c)),1),1),1),1),cj],cc,az,[0,g,[0,n,0]],cb,ca,b$);var
+j=f,i=d[14],m=0,an=[0,q,W];for(;;){if(i){var
+v=i[2],t=[0,j,m],j=y(i[1][8],j),i=v,m=t;continue}var
+w=F([0,j,m],0),ao=u(e[7],8,w),ap=[0,k(g,c),0],aq=b(b(b(c,1),1),1),ar=[0,b(b(a(b(a(a(c)),1)),1),1),0],as=[0,b(a(b(b(a(a(c)),1),1)),1),ar],at=[0,a(b(b(b(b(a(c),1),1),1),1)),as],au=[0,b(b(a(b(a(a(c)),1)),1),1),at],av=[0,a(a(b(b(a(a(c)),1),1))),au],aw=[0,a(a(a(a(a(b(c,1)))))),av],ax=[0,a(b(a(b(b(a(c),1),1)),1)),aw],ay=[0,a(a(a(b(b(a(c),1),1)))),ax],aA=[0,b(b(a(b(b(a(c),1),1)),1),1),ay],aB=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),aA],aq,az,ap,ao],an],aC=d[14],aD=function(a){return a[5]},aE=b(b(b(c,1),1),1),aF=b(b(b(c,1),1),1),aG=[0,a(a(a(a(b(a(c),1))))),0],aH=[0,a(a(a(b(b(a(c),1),1)))),aG],aI=[0,a(a(a(a(a(b(c,1)))))),aH],aJ=[0,a(a(a(a(b(a(c),1))))),aI],aK=[0,b(b(a(b(a(a(c)),1)),1),1),aJ],aL=[0,a(a(a(a(a(b(c,1)))))),aK],aM=[0,b(b(a(b(a(a(c)),1)),1),1),aL],aN=[0,a(a(b(b(a(a(c)),1),1))),aM],aO=[0,a(a(a(a(b(a(c),1))))),aN],aP=[0,ab(e,[0,a(a(b(b(b(a(c),1),1),1))),aO],aF,by,[0,g,0],aE,aD,aC),aB],aQ=d[10],aR=function(a){return a[4]},aS=[0,b(b(a(b(a(a(c)),1)),1),1),0],aT=[0,b(b(b(a(b(a(c),1)),1),1),1),aS],aU=[0,a(a(a(b(b(a(c),1),1)))),aT],aV=[0,a(b(b(a(b(a(c),1)),1),1)),aU],aW=[0,a(b(a(b(b(a(c),1),1)),1)),aV],aX=[0,a(a(a(b(a(a(c)),1)))),aW],aY=[0,a(a(a(a(a(b(c,1)))))),aX],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aY],a0=[0,b(b(a(a(b(a(c),1))),1),1),aZ],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a2=[0,ch(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a1],az,aR,aQ),aP],a3=d[11],a4=[0,a(b(a(b(b(a(c),1),1)),1)),0],a5=[0,a(a(b(b(b(a(c),1),1),1))),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,b(b(b(b(a(a(c)),1),1),1),1),a7],a9=[0,a(a(a(a(a(b(c,1)))))),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,a(b(b(b(b(a(c),1),1),1),1)),a$],bb=[0,ci(e,h,[0,a(a(b(b(b(a(c),1),1),1))),ba],a3),a2],bc=d[12],bd=[0,a(a(b(b(a(a(c)),1),1))),0],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(a(a(a(a(b(c,1)))))),be],bg=[0,a(b(b(a(a(a(c))),1),1)),bf],bh=[0,a(a(b(b(b(a(c),1),1),1))),bg],bi=[0,b(a(a(a(b(a(c),1)))),1),bh],bj=[0,a(b(a(b(b(a(c),1),1)),1)),bi],bk=[0,b(b(a(b(a(a(c)),1)),1),1),bj],bl=[0,a(b(b(b(b(a(c),1),1),1),1)),bk],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(a(b(c,1)))))),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,ci(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bc),bb],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bz=[0,a(a(b(b(a(a(c)),1),1))),bw],bA=[0,b(b(b(b(a(a(c)),1),1),1),1),bz],bB=[0,a(b(a(b(b(a(c),1),1)),1)),bA],bC=[0,a(a(a(a(a(b(c,1)))))),bB],bD=[0,b(b(a(a(b(a(c),1))),1),1),bC],bE=[0,b(b(a(a(b(a(c),1))),1),1),bD],bF=[0,a(b(b(b(b(a(c),1),1),1),1)),bE],bG=[0,ci(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bF],bs),br],bH=d[10],bI=function(a){return a[2]},bJ=[0,a(a(a(b(a(a(c)),1)))),0],bK=[0,a(a(a(a(b(a(c),1))))),bJ],bL=[0,b(b(a(a(b(a(c),1))),1),1),bK],bM=[0,a(a(a(a(a(b(c,1)))))),bL],bN=[0,b(b(a(b(a(a(c)),1)),1),1),bM],bO=[0,a(a(b(b(a(a(c)),1),1))),bN],bP=[0,a(a(a(a(b(a(c),1))))),bO],bQ=[0,a(a(b(b(b(a(c),1),1),1))),bP],bR=[0,a(a(a(a(a(b(c,1)))))),bQ],bS=[0,b(b(a(a(b(a(c),1))),1),1),bR],bT=[0,b(b(a(a(b(a(c),1))),1),1),bS],bU=[0,a(b(b(b(b(a(c),1),1),1),1)),bT],bV=[0,ch(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bU],by,bI,bH),bG],bW=d[10],bX=function(a){return a[3]},bY=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bZ=[0,a(a(a(b(b(a(c),1),1)))),bY],b0=[0,a(b(b(a(b(a(c),1)),1),1)),bZ],b1=[0,b(b(b(a(b(a(c),1)),1),1),1),b0],b2=[0,a(a(a(a(a(b(c,1)))))),b1],b3=[0,b(b(a(b(a(a(c)),1)),1),1),b2],b4=[0,a(a(b(b(a(a(c)),1),1))),b3],b5=[0,a(a(a(a(b(a(c),1))))),b4],b6=[0,a(a(b(b(b(a(c),1),1),1))),b5],b7=[0,a(a(a(a(a(b(c,1)))))),b6],b8=[0,b(b(a(a(b(a(c),1))),1),1),b7],b9=[0,b(b(a(a(b(a(c),1))),1),1),b8],b_=[0,a(b(b(b(b(a(c),1),1),1),1)),b9];return r([0,ch(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b_],by,bX,bW),bV],V)}}function
+gi(e,d){var
+g=y(d[14],f),j=cd(d[14]),k=0,l=d[14];function
 m(a){return a[2]}var
-n=b(b(c,1),1),p=b(b(c,1),1),q=[0,a(a(b(a(b(a(c),1)),1))),0],r=[0,b(a(a(a(b(a(c),1)))),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),s],p,cj,[0,g,0],n,m,l),k],h=d[6];if(typeof
+n=b(b(c,1),1),o=b(b(c,1),1),p=[0,a(a(b(a(b(a(c),1)),1))),0],q=[0,b(a(a(a(b(a(c),1)))),1),p],s=[0,a(b(b(b(b(a(c),1),1),1),1)),q],t=[0,ab(e,[0,b(a(b(b(a(a(c)),1),1)),1),s],o,bz,[0,g,0],n,m,l),k],h=d[6];if(typeof
 h==="number")if(h)var
-u=0,w=d[14],x=function(a){return a[9]},y=b(b(c,1),1),z=b(b(c,1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,b(a(a(a(b(a(c),1)))),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(a(a(b(a(c),1)))),1),C],E=[0,a(a(a(a(b(a(c),1))))),D],F=[0,b(b(b(b(a(a(c)),1),1),1),1),E],G=[0,b(b(b(a(a(a(c))),1),1),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(b(b(a(a(c)),1),1))),I],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],i=[0,aw(e,[0,b(b(b(b(a(a(c)),1),1),1),1),M],z,cj,[0,g,0],y,x,w),u];else
+u=0,v=d[14],w=function(a){return a[9]},x=b(b(c,1),1),z=b(b(c,1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,b(a(a(a(b(a(c),1)))),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(a(a(b(a(c),1)))),1),C],E=[0,a(a(a(a(b(a(c),1))))),D],F=[0,b(b(b(b(a(a(c)),1),1),1),1),E],G=[0,b(b(b(a(a(a(c))),1),1),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(b(b(a(a(c)),1),1))),I],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],i=[0,ab(e,[0,b(b(b(b(a(a(c)),1),1),1),1),M],z,bz,[0,g,0],x,w,v),u];else
 var
 i=h;else
 var
-ah=0,ai=d[14],aj=function(a){return a[9]},ak=b(b(c,1),1),al=b(b(c,1),1),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(a(a(a(b(a(c),1)))),1),ao],aq=[0,a(a(a(a(b(a(c),1))))),ap],ar=[0,b(b(b(b(a(a(c)),1),1),1),1),aq],as=[0,b(b(b(a(a(a(c))),1),1),1),ar],at=[0,a(b(a(b(b(a(c),1),1)),1)),as],au=[0,a(a(a(a(a(b(c,1)))))),at],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],ax=[0,a(a(b(b(b(a(c),1),1),1))),av],ay=[0,a(b(b(b(b(a(c),1),1),1),1)),ax],i=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),ay],al,cj,[0,g,0],ak,aj,ai),ah];var
-N=o(i,t),O=d[14],P=[0,b(b(a(b(a(a(c)),1)),1),1),0],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,a(a(a(b(b(a(c),1),1)))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],U=[0,b(b(a(b(a(a(c)),1)),1),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(a(a(b(b(a(c),1),1)))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,e6(e,[0,a(b(a(b(b(a(c),1),1)),1)),Y],j,bF,O),0],_=d[14],$=[0,b(b(a(a(b(a(c),1))),1),1),0],aa=[0,b(b(a(a(b(a(c),1))),1),1),$],ab=[0,a(b(b(b(b(a(c),1),1),1),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(a(a(a(a(b(c,1)))))),ac],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,a(a(a(b(b(a(c),1),1)))),ae],ag=[0,b(b(a(b(b(a(c),1),1)),1),1),af];return o([0,e6(e,[0,a(b(a(b(b(a(c),1),1)),1)),ag],j,aO,_),Z],N)}function
-e7(d,c){if(c){var
+ai=0,aj=d[14],ak=function(a){return a[9]},al=b(b(c,1),1),am=b(b(c,1),1),an=[0,b(b(a(b(a(a(c)),1)),1),1),0],ao=[0,b(a(a(a(b(a(c),1)))),1),an],ap=[0,a(b(a(b(b(a(c),1),1)),1)),ao],aq=[0,b(a(a(a(b(a(c),1)))),1),ap],ar=[0,a(a(a(a(b(a(c),1))))),aq],as=[0,b(b(b(b(a(a(c)),1),1),1),1),ar],at=[0,b(b(b(a(a(a(c))),1),1),1),as],au=[0,a(b(a(b(b(a(c),1),1)),1)),at],av=[0,a(a(a(a(a(b(c,1)))))),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],ax=[0,a(a(b(b(b(a(c),1),1),1))),aw],ay=[0,a(b(b(b(b(a(c),1),1),1),1)),ax],i=[0,ab(e,[0,b(a(b(b(a(a(c)),1),1)),1),ay],am,bz,[0,g,0],al,ak,aj),ai];var
+N=r(i,t),O=d[14],P=[0,b(b(a(b(a(a(c)),1)),1),1),0],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,a(a(a(b(b(a(c),1),1)))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],U=[0,b(b(a(b(a(a(c)),1)),1),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(a(a(b(b(a(c),1),1)))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,dR(e,[0,a(b(a(b(b(a(c),1),1)),1)),Y],j,dB,O),0],_=d[14],$=[0,b(b(a(a(b(a(c),1))),1),1),0],aa=[0,b(b(a(a(b(a(c),1))),1),1),$],ac=[0,a(b(b(b(b(a(c),1),1),1),1)),aa],ad=[0,a(a(b(b(b(a(c),1),1),1))),ac],ae=[0,a(a(a(a(a(b(c,1)))))),ad],af=[0,a(b(a(b(b(a(c),1),1)),1)),ae],ag=[0,a(a(a(b(b(a(c),1),1)))),af],ah=[0,b(b(a(b(b(a(c),1),1)),1),1),ag];return r([0,dR(e,[0,a(b(a(b(b(a(c),1),1)),1)),ah],j,dA,_),Z],N)}function
+dS(d,c){if(c){var
 l=c[1],b=d[1],a=l[1];for(;;){if(b){var
 f=0;if(a){var
-g=a[1],i=b[1];if(s(i,g))var
+g=a[1],h=b[1];if(n(h,g))var
 e=1;else{var
-j=h(i,g);if(j){var
+j=i(h,g);if(j){var
 b=b[2],a=a[2];continue}var
 k=j;f=1}}else{var
 k=a;f=1}if(f)var
 e=k}else
 var
-m=a?1:a,e=m;return e?[0,d,c]:[0,l,e7(d,c[2])]}}return[0,d,0]}function
-e8(a){return eS(e7,0,a)}function
-bf(b,a){return[1,d(b[1],a)]}function
-e9(d){if(typeof
+m=a?1:a,e=m;return e?[0,d,c]:[0,l,dS(d,c[2])]}}return[0,d,0]}function
+dT(a){return dD(dS,0,a)}function
+aM(b,a){return[1,e(b[1],a)]}function
+dU(d){if(typeof
 d[6]==="number")var
 e=0;else
 var
 M=[0,b(b(a(b(b(a(c),1),1)),1),1),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],P=[0,b(a(a(a(b(a(c),1)))),1),O],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,a(a(a(a(b(a(c),1))))),Q],e=[0,[0,b(a(b(b(a(a(c)),1),1)),1),R],0];var
 f=d[9];if(f)var
-l=[0,b(b(a(b(b(a(c),1),1)),1),1),0],m=[0,a(b(a(b(b(a(c),1),1)),1)),l],n=[0,b(b(b(a(a(a(c))),1),1),1),m],p=[0,a(b(b(b(b(a(c),1),1),1),1)),n],q=[0,b(b(a(a(b(a(c),1))),1),1),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],g=[0,[0,b(a(b(b(a(a(c)),1),1)),1),r],0];else
+l=[0,b(b(a(b(b(a(c),1),1)),1),1),0],m=[0,a(b(a(b(b(a(c),1),1)),1)),l],n=[0,b(b(b(a(a(a(c))),1),1),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],p=[0,b(b(a(a(b(a(c),1))),1),1),o],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],g=[0,[0,b(a(b(b(a(a(c)),1),1)),1),q],0];else
 var
 g=f;var
-s=o(g,e),h=d[7];if(h)var
+s=r(g,e),h=d[7];if(h)var
 t=[0,a(a(b(b(b(a(c),1),1),1))),0],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],v=[0,b(b(a(b(a(a(c)),1)),1),1),u],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,a(b(b(a(b(a(c),1)),1),1)),w],y=[0,b(a(a(a(b(a(c),1)))),1),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,b(b(a(b(b(a(c),1),1)),1),1),E],G=[0,b(a(a(a(b(a(c),1)))),1),F],H=[0,a(a(a(a(b(a(c),1))))),G],i=[0,[0,b(a(a(a(b(a(c),1)))),1),H],0];else
 var
 i=h;var
-I=o(i,s),j=ch(d);if(j)var
+I=r(i,s),j=bx(d);if(j)var
 J=[0,a(b(a(b(b(a(c),1),1)),1)),0],K=[0,b(b(a(b(a(a(c)),1)),1),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],k=[0,[0,a(a(a(b(b(a(c),1),1)))),L],0];else
 var
-k=j;return o(k,I)}function
-iw(g,d){var
+k=j;return r(k,I)}function
+gj(g,d){var
 h=[0,d[5]],i=[0,b(b(a(b(a(a(c)),1)),1),1),0],j=[0,b(b(a(a(b(a(c),1))),1),1),i],k=[0,a(b(b(a(b(a(c),1)),1),1)),j],l=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),k],h],0],e=d[6];if(typeof
 e==="number")var
 f=0;else
 var
 G=[0,e[1]],H=[0,a(a(b(b(a(a(c)),1),1))),0],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,b(a(a(a(b(a(c),1)))),1),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],L=[0,a(a(a(a(b(a(c),1))))),K],M=[0,a(a(b(b(b(a(c),1),1),1))),L],N=[0,a(a(a(a(a(b(c,1)))))),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],P=[0,b(a(a(a(b(a(c),1)))),1),O],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,a(a(a(a(b(a(c),1))))),Q],f=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),R],G],0];var
-m=o(f,l),n=[0,d[4]],p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(b(a(b(a(a(c)),1)),1),1),p],r=[0,a(b(b(a(b(a(c),1)),1),1)),q],s=[0,b(a(b(b(b(a(c),1),1),1)),1),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(a(b(a(c),1))))),u],w=[0,a(b(b(a(b(a(c),1)),1),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),A],n],0],C=bf(g,d[3]),D=[0,a(b(b(b(b(a(c),1),1),1),1)),0],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E];return[4,o([0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),F],C],B],m)]}function
-ix(g,e,C){var
-m=e9(e),D=m?1:m,E=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),J],[3,[0,[0,c],[0,[0,f],0]]]],0],L=[0,v(e[14],f)],M=[0,a(a(b(b(a(a(c)),1),1))),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],P=[0,b(b(a(b(a(a(c)),1)),1),1),N],R=[0,a(b(b(b(b(a(c),1),1),1),1)),P],S=[0,b(b(a(b(a(a(c)),1)),1),1),R],T=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),S],L],K],i=e[14],U=0;for(;;){if(i){var
+m=r(f,l),n=[0,d[4]],o=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,b(b(a(b(a(a(c)),1)),1),1),o],q=[0,a(b(b(a(b(a(c),1)),1),1)),p],s=[0,b(a(b(b(b(a(c),1),1),1)),1),q],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(a(b(a(c),1))))),u],w=[0,a(b(b(a(b(a(c),1)),1),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),A],n],0],C=aM(g,d[3]),D=[0,a(b(b(b(b(a(c),1),1),1),1)),0],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E];return[4,r([0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),F],C],B],m)]}function
+gk(g,d,z){var
+m=dU(d),A=m?1:m,B=[0,y(d[14],f)],C=[0,a(a(b(b(a(a(c)),1),1))),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],F=[0,b(b(a(b(a(a(c)),1)),1),1),D],G=[0,a(b(b(b(b(a(c),1),1),1),1)),F],H=[0,b(b(a(b(a(a(c)),1)),1),1),G],I=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),H],B],0],J=[0,b(a(b(b(a(c),1),1)),1),0],K=[0,a(a(a(a(b(c,1))))),J],M=[0,b(b(a(b(a(a(c)),1)),1),1),K],N=[0,a(a(b(b(b(a(c),1),1),1))),M],O=[0,a(b(b(b(b(a(c),1),1),1),1)),N],Q=[0,b(a(a(b(b(a(c),1),1))),1),O],R=[0,a(b(b(a(b(a(c),1)),1),1)),Q],S=[0,b(b(a(b(a(a(c)),1)),1),1),R],T=[0,b(a(b(b(a(a(c)),1),1)),1),S],U=[0,a(b(b(b(b(a(c),1),1),1),1)),T],V=[0,b(a(a(a(b(c,1)))),1),U],W=[0,a(a(b(b(b(a(c),1),1),1))),V],X=[0,a(a(b(b(b(a(c),1),1),1))),W],Y=[1,[0,b(b(a(b(a(a(c)),1)),1),1),X]],Z=[0,a(b(b(b(b(a(c),1),1),1),1)),0],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(b(a(b(b(a(c),1),1)),1)),_],aa=[0,b(b(b(a(b(a(c),1)),1),1),1),$],ab=[0,a(a(b(b(b(a(c),1),1),1))),aa],ac=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),ab],Y],I],i=d[14],ad=0;for(;;){if(i){var
 l=i[2];if(l){var
 i=l;continue}var
-n=d(g[1],i[1][7])}else
+o=e(g[1],i[1][7])}else
 var
-n=U;var
-V=[1,be(n)],W=[0,b(b(a(b(a(a(c)),1)),1),1),0],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,a(a(a(a(b(a(c),1))))),X],Z=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),Y],V],T],j=e[9];if(j)var
-p=j[1],q=p[1],_=0,$=0,aa=p[2],ab=[3,x(function(a){return[0,a]},aa)],ac=[0,a(a(b(b(a(a(c)),1),1))),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(b(b(a(b(a(c),1)),1),1)),ae],ag=[0,a(b(a(b(a(a(c)),1)),1)),af],ah=[0,a(b(b(b(a(a(c)),1),1),1)),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah],ak=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ai],ab],$],al=q[2],am=[3,x(function(a){return[0,a]},al)],an=[0,a(a(b(b(a(a(c)),1),1))),0],ao=[0,b(b(a(b(a(a(c)),1)),1),1),an],ap=[0,a(b(b(a(b(a(c),1)),1),1)),ao],aq=[0,a(b(a(a(b(a(c),1))),1)),ap],ar=[0,a(b(b(a(b(a(c),1)),1),1)),aq],as=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),ar],am],ak],at=q[1],au=[3,x(function(a){return[0,a]},at)],av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(b(a(b(b(a(c),1),1)),1),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(a(b(b(b(a(c),1),1),1)),1),ax],az=[0,b(a(b(b(a(a(c)),1),1)),1),ay],aA=[0,a(a(a(a(b(a(c),1))))),az],aB=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),aA],au],as]],aC=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aD=[0,a(b(a(b(b(a(c),1),1)),1)),aC],aE=[0,b(b(b(a(a(a(c))),1),1),1),aD],aF=[0,a(b(b(b(b(a(c),1),1),1),1)),aE],aH=[0,b(b(a(a(b(a(c),1))),1),1),aF],aI=[0,a(b(a(b(b(a(c),1),1)),1)),aH],r=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aI],aB],_];else
+o=ad;var
+ae=[1,dO(o)],af=[0,b(b(a(b(a(a(c)),1)),1),1),0],ag=[0,a(a(a(a(b(a(c),1))))),af],ah=[0,a(a(a(a(b(a(c),1))))),ag],ai=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ah],ae],ac],j=d[9];if(j)var
+aj=0,ak=j[1],al=[3,P(function(a){return[0,a]},ak)],am=[0,b(b(a(b(b(a(c),1),1)),1),1),0],an=[0,a(b(a(b(b(a(c),1),1)),1)),am],ao=[0,b(b(b(a(a(a(c))),1),1),1),an],ap=[0,a(b(b(b(b(a(c),1),1),1),1)),ao],aq=[0,b(b(a(a(b(a(c),1))),1),1),ap],ar=[0,a(b(a(b(b(a(c),1),1)),1)),aq],p=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ar],al],aj];else
 var
-r=j;var
-aJ=o(r,Z),aK=iw(g,e),aL=[0,a(a(b(b(a(a(c)),1),1))),0],aM=[0,b(a(a(a(b(a(c),1)))),1),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,a(b(b(a(b(a(c),1)),1),1)),aN],aP=[0,b(b(a(b(a(a(c)),1)),1),1),aO],aQ=[0,b(b(b(b(a(a(c)),1),1),1),1),aP],aR=[0,[0,[0,a(a(a(a(b(a(c),1))))),aQ],aK],0],aS=[0,b(a(a(a(b(a(c),1)))),1),0],aT=[0,a(a(a(a(b(a(c),1))))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(a(b(b(a(a(c)),1),1))),aU],aW=[0,b(a(b(b(a(a(c)),1),1)),1),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aX],[0,c]],0],aZ=bf(g,e[2]),a0=[0,b(a(a(a(b(a(c),1)))),1),0],a1=[0,a(a(a(a(b(a(c),1))))),a0],a2=[0,a(b(b(a(b(a(c),1)),1),1)),a1],a3=[0,a(a(b(b(a(a(c)),1),1))),a2],a4=[0,b(a(b(b(a(a(c)),1),1)),1),a3],a5=[0,a(b(a(b(b(a(c),1),1)),1)),a4],a6=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),a5],aZ],0],a7=e[8],a8=[3,x(function(a){return bf(g,a)},a7)],a9=[0,a(a(b(b(a(a(c)),1),1))),0],a_=[0,b(b(a(b(a(a(c)),1)),1),1),a9],a$=[0,a(b(b(a(b(a(c),1)),1),1)),a_],ba=[0,a(b(a(a(b(a(c),1))),1)),a$],bb=[0,a(b(b(a(b(a(c),1)),1),1)),ba],bc=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bb],a8],a6],bd=bf(g,e[1]),bg=[0,b(a(b(b(a(a(c)),1),1)),1),0],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(a(a(b(a(c),1))),1)),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(a(b(b(a(a(c)),1),1)),1),bk],bm=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bl],bd],bc]],bn=[0,b(b(a(b(a(a(c)),1)),1),1),0],bo=[0,a(a(a(a(b(a(c),1))))),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bp],bm],aY],br=[0,b(a(a(b(b(a(c),1),1))),1),0],bs=[0,a(b(b(b(b(a(c),1),1),1),1)),br],bt=[0,a(b(a(b(b(a(c),1),1)),1)),bs],bu=[0,b(b(a(a(b(a(c),1))),1),1),bt],bv=[0,b(a(a(a(b(c,1)))),1),bu],bw=[0,a(a(b(b(b(a(c),1),1),1))),bv],bx=[0,a(a(b(b(b(a(c),1),1),1))),bw],by=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bx]],bz=[0,a(b(a(b(b(a(c),1),1)),1)),0],bA=[0,a(b(a(a(b(a(c),1))),1)),bz],bB=[0,a(b(b(b(b(a(c),1),1),1),1)),bA],bC=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bB],by],bq]],bD=[0,a(b(b(a(a(a(c))),1),1)),0],bE=[0,a(a(b(b(b(a(c),1),1),1))),bD],bF=[0,a(b(b(a(b(a(c),1)),1),1)),bE],bG=[0,b(b(a(a(b(a(c),1))),1),1),bF],bH=[0,a(a(a(a(b(a(c),1))))),bG],bI=[0,b(b(b(b(a(a(c)),1),1),1),1),bH],bK=[0,a(a(a(a(a(b(c,1)))))),bI],bL=[0,b(a(a(b(b(a(c),1),1))),1),bK],bM=[0,a(b(b(b(b(a(c),1),1),1),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bN],bC],aR],bP=bf(g,e[2]),bQ=[0,b(a(a(a(b(a(c),1)))),1),0],bR=[0,a(a(a(a(b(a(c),1))))),bQ],bS=[0,a(b(b(a(b(a(c),1)),1),1)),bR],bT=[0,a(a(b(b(a(a(c)),1),1))),bS],bU=[0,b(a(b(b(a(a(c)),1),1)),1),bT],bV=[0,a(b(a(b(b(a(c),1),1)),1)),bU],bW=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bV],bP],0],bX=bf(g,e[1]),bY=[0,a(b(a(b(b(a(c),1),1)),1)),0],bZ=[0,a(b(a(a(b(a(c),1))),1)),bY],b0=[0,a(b(b(b(b(a(c),1),1),1),1)),bZ],b1=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),b0],bX],bW]],b2=[0,b(a(b(b(a(a(c)),1),1)),1),0],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2],b4=[0,a(b(a(a(b(a(c),1))),1)),b3],b5=[0,a(b(a(a(b(a(c),1))),1)),b4],b6=[0,a(b(b(b(b(a(c),1),1),1),1)),b5],b7=[0,b(a(b(b(a(a(c)),1),1)),1),b6],b8=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),b7],b1],bO],b9=[0,a(b(b(b(b(a(c),1),1),1),1)),0],b_=[0,a(a(b(b(b(a(c),1),1),1))),b9],b$=[0,a(a(b(b(b(a(c),1),1),1))),b_],ca=[1,[0,b(b(a(b(a(a(c)),1)),1),1),b$]],cb=[0,b(b(a(b(a(a(c)),1)),1),1),0],cc=[0,a(b(b(b(b(a(c),1),1),1),1)),cb],cd=[0,a(b(a(a(b(a(c),1))),1)),cc],ce=[0,b(a(b(b(a(a(c)),1),1)),1),cd],cf=[0,a(a(a(a(b(a(c),1))))),ce],cg=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cf],ca],b8],ch=[0,c$(e[14])],ci=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,a(b(a(b(b(a(c),1),1)),1)),ci],ck=[0,a(a(a(b(b(a(c),1),1)))),cj],cl=[0,b(b(a(b(b(a(c),1),1)),1),1),ck],cm=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cl],ch],cg],cn=e9(e),co=[3,x(function(a){return[1,a]},cn)],cp=[0,b(b(a(a(b(a(c),1))),1),1),0],cq=[0,a(b(b(b(b(a(c),1),1),1),1)),cp],cr=[0,a(a(b(b(b(a(c),1),1),1))),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,b(b(a(b(a(a(c)),1)),1),1),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],cv=[0,b(a(b(b(a(a(c)),1),1)),1),cu],cw=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cv],co],cm];if(D)var
-cx=[0,b(a(b(b(a(a(c)),1),1)),1),0],cy=[0,a(b(a(b(b(a(c),1),1)),1)),cx],cz=[0,b(b(b(b(a(a(c)),1),1),1),1),cy],cA=[0,b(b(b(b(a(a(c)),1),1),1),1),cz],t=[0,a(b(a(b(a(a(c)),1)),1)),cA];else
+p=j;var
+as=r(p,ai),at=gj(g,d),au=[0,a(a(b(b(a(a(c)),1),1))),0],av=[0,b(a(a(a(b(a(c),1)))),1),au],aw=[0,a(a(a(a(b(a(c),1))))),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(b(a(b(a(a(c)),1)),1),1),ax],az=[0,b(b(b(b(a(a(c)),1),1),1),1),ay],aA=[0,[0,[0,a(a(a(a(b(a(c),1))))),az],at],0],aB=[0,b(a(a(a(b(a(c),1)))),1),0],aC=[0,a(a(a(a(b(a(c),1))))),aB],aD=[0,a(b(b(a(b(a(c),1)),1),1)),aC],aE=[0,a(a(b(b(a(a(c)),1),1))),aD],aF=[0,b(a(b(b(a(a(c)),1),1)),1),aE],aG=[0,a(b(a(b(b(a(c),1),1)),1)),aF],aH=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aG],[0,c]],0],aI=aM(g,d[2]),aJ=[0,b(a(a(a(b(a(c),1)))),1),0],aL=[0,a(a(a(a(b(a(c),1))))),aJ],aN=[0,a(b(b(a(b(a(c),1)),1),1)),aL],aO=[0,a(a(b(b(a(a(c)),1),1))),aN],aP=[0,b(a(b(b(a(a(c)),1),1)),1),aO],aQ=[0,a(b(a(b(b(a(c),1),1)),1)),aP],aR=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aQ],aI],0],aS=d[8],aT=[3,P(function(a){return aM(g,a)},aS)],aU=[0,a(a(b(b(a(a(c)),1),1))),0],aV=[0,b(b(a(b(a(a(c)),1)),1),1),aU],aW=[0,a(b(b(a(b(a(c),1)),1),1)),aV],aX=[0,a(b(a(a(b(a(c),1))),1)),aW],aY=[0,a(b(b(a(b(a(c),1)),1),1)),aX],aZ=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),aY],aT],aR],a0=aM(g,d[1]),a1=[0,b(a(b(b(a(a(c)),1),1)),1),0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,a(b(a(a(b(a(c),1))),1)),a2],a4=[0,a(b(a(a(b(a(c),1))),1)),a3],a5=[0,a(b(b(b(b(a(c),1),1),1),1)),a4],a6=[0,b(a(b(b(a(a(c)),1),1)),1),a5],a7=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a6],a0],aZ]],a8=[0,b(b(a(b(a(a(c)),1)),1),1),0],a9=[0,a(a(a(a(b(a(c),1))))),a8],a_=[0,a(a(a(a(b(a(c),1))))),a9],a$=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),a_],a7],aH],ba=[0,b(a(a(b(b(a(c),1),1))),1),0],bb=[0,a(b(b(b(b(a(c),1),1),1),1)),ba],bc=[0,a(b(a(b(b(a(c),1),1)),1)),bb],bd=[0,b(b(a(a(b(a(c),1))),1),1),bc],be=[0,b(a(a(a(b(c,1)))),1),bd],bf=[0,a(a(b(b(b(a(c),1),1),1))),be],bg=[0,a(a(b(b(b(a(c),1),1),1))),bf],bh=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bg]],bi=[0,a(b(a(b(b(a(c),1),1)),1)),0],bj=[0,a(b(a(a(b(a(c),1))),1)),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bk],bh],a$]],bm=[0,a(b(b(a(a(a(c))),1),1)),0],bn=[0,a(a(b(b(b(a(c),1),1),1))),bm],bo=[0,a(b(b(a(b(a(c),1)),1),1)),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(a(a(a(b(a(c),1))))),bp],br=[0,b(b(b(b(a(a(c)),1),1),1),1),bq],bs=[0,a(a(a(a(a(b(c,1)))))),br],bt=[0,b(a(a(b(b(a(c),1),1))),1),bs],bv=[0,a(b(b(b(b(a(c),1),1),1),1)),bt],bw=[0,a(b(a(b(b(a(c),1),1)),1)),bv],bx=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bw],bl],aA],by=aM(g,d[2]),bz=[0,b(a(a(a(b(a(c),1)))),1),0],bA=[0,a(a(a(a(b(a(c),1))))),bz],bB=[0,a(b(b(a(b(a(c),1)),1),1)),bA],bC=[0,a(a(b(b(a(a(c)),1),1))),bB],bD=[0,b(a(b(b(a(a(c)),1),1)),1),bC],bE=[0,a(b(a(b(b(a(c),1),1)),1)),bD],bF=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bE],by],0],bG=aM(g,d[1]),bH=[0,a(b(a(b(b(a(c),1),1)),1)),0],bI=[0,a(b(a(a(b(a(c),1))),1)),bH],bJ=[0,a(b(b(b(b(a(c),1),1),1),1)),bI],bK=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bJ],bG],bF]],bL=[0,b(a(b(b(a(a(c)),1),1)),1),0],bM=[0,a(b(b(b(b(a(c),1),1),1),1)),bL],bN=[0,a(b(a(a(b(a(c),1))),1)),bM],bO=[0,a(b(a(a(b(a(c),1))),1)),bN],bP=[0,a(b(b(b(b(a(c),1),1),1),1)),bO],bQ=[0,b(a(b(b(a(a(c)),1),1)),1),bP],bR=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bQ],bK],bx],bS=[0,cd(d[14])],bT=[0,a(a(b(b(a(a(c)),1),1))),0],bU=[0,a(b(a(b(b(a(c),1),1)),1)),bT],bV=[0,a(a(a(b(b(a(c),1),1)))),bU],bW=[0,b(b(a(b(b(a(c),1),1)),1),1),bV],bX=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),bW],bS],bR],bY=dU(d),bZ=[3,P(function(a){return[1,a]},bY)],b0=[0,b(b(a(a(b(a(c),1))),1),1),0],b1=[0,a(b(b(b(b(a(c),1),1),1),1)),b0],b2=[0,a(a(b(b(b(a(c),1),1),1))),b1],b3=[0,a(b(b(a(b(a(c),1)),1),1)),b2],b4=[0,b(b(a(b(a(a(c)),1)),1),1),b3],b5=[0,a(b(b(a(b(a(c),1)),1),1)),b4],b6=[0,b(a(b(b(a(a(c)),1),1)),1),b5],b7=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),b6],bZ],bX];if(A)var
+b8=[0,b(a(b(b(a(a(c)),1),1)),1),0],b9=[0,a(b(a(b(b(a(c),1),1)),1)),b8],b_=[0,b(b(b(b(a(a(c)),1),1),1),1),b9],b$=[0,b(b(b(b(a(a(c)),1),1),1),1),b_],q=[0,a(b(a(b(a(a(c)),1)),1)),b$];else
 var
-c2=[0,b(b(a(b(a(a(c)),1)),1),1),0],c3=[0,a(a(b(b(b(a(c),1),1),1))),c2],c4=[0,a(b(b(b(b(a(c),1),1),1),1)),c3],c5=[0,b(b(b(a(a(a(c))),1),1),1),c4],t=[0,a(b(a(b(b(a(c),1),1)),1)),c5];var
-cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,b(b(a(b(a(a(c)),1)),1),1),cB],cD=[0,b(a(a(a(b(a(c),1)))),1),cC],cE=[0,a(b(a(b(a(a(c)),1)),1)),cD],cF=[0,a(a(a(a(b(a(c),1))))),cE],cG=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cF],[1,t]],cw],k=e[10],A=k?k[1][3]:f,B=eQ(e[10]),h=aj(function(b,a){return aG(b,a[3])},B,A),y=a(b(a(b(a(c),1)),1)),w=0;if(s(h,Q(b(c,1),y))){var
-z=a(b(a(b(a(c),1)),1));if(s(O(Q(b(c,1),z)),h)){var
-u=[0,h];w=1}}if(!w)var
-u=[1,bJ(h)];var
-cH=[0,b(b(b(a(a(a(c))),1),1),1),0],cI=[0,a(b(b(b(b(a(c),1),1),1),1)),cH],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cK=[0,a(a(a(a(a(b(c,1)))))),cJ],cL=[0,b(b(a(b(a(a(c)),1)),1),1),cK],cM=[0,a(a(b(b(a(a(c)),1),1))),cL],cN=[0,a(a(a(a(b(a(c),1))))),cM],cO=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cN],u],cG],cP=[4,e8(x(function(a){var
-b=d(g[9],a[5]),c=[1,be(d(g[1],b))];return[0,a[1],c]},C))],cQ=[0,a(a(b(b(a(a(c)),1),1))),0],cR=[0,b(a(a(a(b(a(c),1)))),1),cQ],cS=[0,a(b(a(a(b(a(c),1))),1)),cR],cT=[0,a(b(a(b(a(a(c)),1)),1)),cS],cU=[0,b(b(a(a(b(a(c),1))),1),1),cT],cV=[0,a(a(a(a(b(a(c),1))))),cU],cW=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cV],cP],cO],cX=[0,v(e[10],f)],cY=[0,a(a(b(b(a(a(c)),1),1))),0],cZ=[0,b(b(a(a(b(a(c),1))),1),1),cY],c0=[0,b(b(a(a(b(a(c),1))),1),1),cZ],c1=[0,a(b(b(b(b(a(c),1),1),1),1)),c0];return[4,o([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c1],cX],cW],aJ)]}}function
-e_(a){return aj(I,a[4],a[2])}function
-e$(f,e){if(e)var
-d=e[1],h=e[2],i=e$(n(f,e_(d)),h),j=0,k=d[4],l=[3,x(function(a){return[0,a]},k)],m=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(b(b(b(a(a(c)),1),1),1),1),m],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],y=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],z=[3,[0,[0,f],[0,[0,n(f,e_(d))],0]]],A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,b(a(a(b(b(a(c),1),1))),1),E],G=[0,a(a(a(a(b(a(c),1))))),F],H=[0,a(a(a(a(a(b(c,1)))))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),K],z],y]],g=[0,[0,d[1],L],i];else
+cD=[0,b(b(a(b(a(a(c)),1)),1),1),0],cE=[0,a(a(b(b(b(a(c),1),1),1))),cD],cF=[0,a(b(b(b(b(a(c),1),1),1),1)),cE],cG=[0,b(b(b(a(a(a(c))),1),1),1),cF],q=[0,a(b(a(b(b(a(c),1),1)),1)),cG];var
+cb=[0,a(a(b(b(a(a(c)),1),1))),0],cc=[0,b(b(a(b(a(a(c)),1)),1),1),cb],ce=[0,b(a(a(a(b(a(c),1)))),1),cc],cf=[0,a(b(a(b(a(a(c)),1)),1)),ce],cg=[0,a(a(a(a(b(a(c),1))))),cf],ch=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cg],[1,q]],b7],k=d[10],w=k?k[1][3]:f,x=dC(d[10]),h=bu(function(b,a){return aK(b,a[3])},x,w),u=a(b(a(b(a(c),1)),1)),t=0;if(n(h,L(b(c,1),u))){var
+v=a(b(a(b(a(c),1)),1));if(n(E(L(b(c,1),v)),h)){var
+s=[0,h];t=1}}if(!t)var
+s=[1,ca(h)];var
+ci=[0,b(b(b(a(a(a(c))),1),1),1),0],cj=[0,a(b(b(b(b(a(c),1),1),1),1)),ci],ck=[0,a(b(a(a(b(a(c),1))),1)),cj],cl=[0,a(a(a(a(a(b(c,1)))))),ck],cm=[0,b(b(a(b(a(a(c)),1)),1),1),cl],cn=[0,a(a(b(b(a(a(c)),1),1))),cm],co=[0,a(a(a(a(b(a(c),1))))),cn],cp=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),co],s],ch],cq=[4,dT(P(function(a){var
+b=e(g[9],a[5]),c=[1,dO(e(g[1],b))];return[0,a[1],c]},z))],cr=[0,a(a(b(b(a(a(c)),1),1))),0],cs=[0,b(a(a(a(b(a(c),1)))),1),cr],ct=[0,a(b(a(a(b(a(c),1))),1)),cs],cu=[0,a(b(a(b(a(a(c)),1)),1)),ct],cv=[0,b(b(a(a(b(a(c),1))),1),1),cu],cw=[0,a(a(a(a(b(a(c),1))))),cv],cx=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cw],cq],cp],cy=[0,y(d[10],f)],cz=[0,a(a(b(b(a(a(c)),1),1))),0],cA=[0,b(b(a(a(b(a(c),1))),1),1),cz],cB=[0,b(b(a(a(b(a(c),1))),1),1),cA],cC=[0,a(b(b(b(b(a(c),1),1),1),1)),cB];return[4,r([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cC],cy],cx],as)]}}function
+dV(a){return bu(x,a[4],a[2])}function
+dW(f,e){if(e)var
+d=e[1],h=e[2],i=dW(k(f,dV(d)),h),j=0,l=d[4],m=[3,P(function(a){return[0,a]},l)],n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(b(b(b(a(a(c)),1),1),1),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],m],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,k(f,dV(d))],0]]],z=[0,a(a(b(b(a(a(c)),1),1))),0],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(a(b(b(a(c),1),1))),1),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(a(a(a(a(b(c,1)))))),F],H=[0,a(b(b(b(b(a(c),1),1),1),1)),G],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),J],y],x]],g=[0,[0,d[1],K],i];else
 var
 g=e;return g}var
-iy=b(b(b(b(b(c,1),1),1),1),1),bg=Q(b(c,1),iy),iz=b(b(b(b(b(b(c,1),1),1),1),1),1),cl=Q(b(c,1),iz);function
-ak(d,c,a){var
-b=i(d,a);return b?s(a,c):b}function
-iA(a){var
-b=a0(a[2]),d=b?a0(a[3]):b,e=d?ak(c,bI,a[4]):d;return e?a0(a[5]):e}function
-iB(g,aa,e){var
-A=d(g[2],0),p=v(e[10],f),I=e[6],bi=e[14],J=t(function(a){var
-o=ak(f,bg,a[2]),p=o?i(f,a[3]):o,q=p?i(f,a[4]):p;if(q){if(typeof
-I==="number")if(I)var
-l=s(a[4],bI),m=l?ak(f,bg,a[9]):l,e=m?h(a[3],f):m;else
+gl=b(b(b(b(b(c,1),1),1),1),1),aN=L(b(c,1),gl),gm=b(b(b(b(b(b(c,1),1),1),1),1),1),bB=L(b(c,1),gm);function
+S(d,c,a){var
+b=p(d,a);return b?n(a,c):b}function
+gn(a){var
+b=ay(a[2]),d=b?ay(a[3]):b,e=d?S(c,a9,a[4]):d;return e?ay(a[5]):e}function
+go(g,Z,d){var
+w=e(g[2],0),l=y(d[10],f),G=d[6],be=d[14],I=M(function(a){var
+o=S(f,aN,a[2]),q=o?p(f,a[3]):o,r=q?p(f,a[4]):q;if(r){if(typeof
+G==="number")if(G)var
+k=n(a[4],a9),l=k?S(f,aN,a[9]):k,d=l?i(a[3],f):l;else
 var
-e=h(a[9],f);else
+d=i(a[9],f);else
 var
-n=s(a[4],bI),e=n?ak(f,bg,a[9]):n;var
-j=e}else
+m=n(a[4],a9),d=m?S(f,aN,a[9]):m;var
+h=d}else
 var
-j=q;var
-r=j?a0(a[5]):j,u=r?a0(a[6]):r;if(u)var
-v=b(b(b(b(b(c,1),1),1),1),1),k=h(d(g[3],a[7]),v);else
+h=r;var
+s=h?ay(a[5]):h,t=s?ay(a[6]):s;if(t)var
+u=b(b(b(b(b(c,1),1),1),1),1),j=i(e(g[3],a[7]),u);else
 var
-k=u;if(k){var
-w=a[8];return t(function(a){var
-b=ak(f,bg,a[1]);return b?ak(f,bg,a[2]):b},w)}return k},bi),K=J?t(iA,e[10]):J,L=K?s(c$(e[14]),cl):K;if(L)var
-bj=e[11],q=t(function(a){return ak(f,cl,a)},bj);else
+j=t;if(j){var
+v=a[8];return M(function(a){var
+b=S(f,aN,a[1]);return b?S(f,aN,a[2]):b},v)}return j},be),J=I?M(gn,d[10]):I,K=J?n(cd(d[14]),bB):J;if(K)var
+bf=d[11],m=M(function(a){return S(f,bB,a)},bf);else
 var
-q=L;if(q)var
-bk=e[12],r=t(function(a){return ak(f,cl,a)},bk);else
+m=K;if(m)var
+bg=d[12],o=M(function(a){return S(f,bB,a)},bg);else
 var
-r=q;if(r)var
-bl=e[13],u=t(function(a){return ak(f,cl,a)},bl);else
+o=m;if(o)var
+bh=d[13],q=M(function(a){return S(f,bB,a)},bh);else
 var
-u=r;var
-M=u?h(v(e[11],f),p):u,N=M?h(v(e[12],f),p):M,P=N?h(v(e[13],f),p):N;if(P)var
-bm=e[4],w=ak(f,a(b(b(b(b(b(c,1),1),1),1),1)),bm);else
+q=o;var
+L=q?i(y(d[11],f),l):q,N=L?i(y(d[12],f),l):L,O=N?i(y(d[13],f),l):N;if(O)var
+bi=d[4],s=S(f,a(b(b(b(b(b(c,1),1),1),1),1)),bi);else
 var
-w=P;if(w)var
-bn=e[5],y=ak(f,a(b(b(b(b(b(c,1),1),1),1),1)),bn);else
+s=O;if(s)var
+bj=d[5],t=S(f,a(b(b(b(b(b(c,1),1),1),1),1)),bj);else
 var
-y=w;if(y){var
-Q=e[6];if(typeof
+t=s;if(t){var
+Q=d[6];if(typeof
 Q==="number")var
 R=1;else
 var
-bp=Q[1],R=ak(c,b(b(b(b(b(b(c,1),1),1),1),1),1),bp);var
-z=R}else
+bk=Q[1],R=S(c,b(b(b(b(b(b(c,1),1),1),1),1),1),bk);var
+v=R}else
 var
-z=y;var
-B=0;if(z){var
-S=e[9];if(S)var
-T=S[1],U=T[1],V=U[2],W=U[1],X=T[2],bo=o(W,o(V,X)),Y=t(function(a){return ak(f,bg,a)},bo),ab=Y?m(h(v(o(W,o(V,X)),f),f)):Y;else{var
-Z=1;B=1}}else{var
-Z=z;B=1}if(B)var
-ab=Z;if(m(ab))return[0,c,A];if(m(il(g,e)))return[0,b(c,1),A];var
-ae=v(e[14],f),af=e[15],ag=[0,a(b(a(b(b(a(c),1),1)),1)),0],ah=[0,b(a(b(b(a(a(c)),1),1)),1),ag],ai=[0,a(a(a(a(b(a(c),1))))),ah],aj=[0,ck(g,[0,a(a(b(b(b(a(c),1),1),1))),ai],af),0],ad=e[10],al=aH(g,[3,x(function(a){return[1,d(g[1],a[1])]},ad)]),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(b(b(a(a(a(c))),1),1),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(b(a(b(a(a(c)),1)),1),1),ao],aq=[0,a(a(a(a(a(b(c,1)))))),ap],ar=[0,b(b(a(a(b(a(c),1))),1),1),aq],as=[0,b(b(a(a(b(a(c),1))),1),1),ar],at=[0,a(b(b(b(b(a(c),1),1),1),1)),as],au=[0,ck(g,[0,a(a(b(b(b(a(c),1),1),1))),at],al),aj],ax=e[14];function
-ay(a){return a[1]?c:f}var
-az=[0,b(b(a(b(a(a(c)),1)),1),1),0],aA=[0,b(b(b(b(a(a(c)),1),1),1),1),az],aB=[0,a(b(a(b(b(a(c),1),1)),1)),aA],aC=[0,a(a(b(b(b(a(c),1),1),1))),aB],aD=[0,a(a(b(b(b(a(c),1),1),1))),aC],aE=[0,aw(g,[0,a(b(b(b(b(a(c),1),1),1),1)),aD],c,dc,[0,ae,0],c,ay,ax),au],a3=o(iv(g,e),aE),D=o(iu(g,e),a3),aF=e[16],aG=[0,a(a(b(b(a(a(c)),1),1))),0],aI=[0,b(b(a(a(b(a(c),1))),1),1),aG],aJ=[0,a(a(a(a(b(a(c),1))))),aI],aK=[0,a(a(a(a(b(a(c),1))))),aJ],aL=[0,ck(g,[0,b(b(a(b(a(a(c)),1)),1),1),aK],aF),0],aM=e[14];function
-aN(a){return[0,a[7],0]}var
-aO=db(g,g[6],aN,aM),aP=[0,b(b(b(b(b(c,1),1),1),1),1),0],aQ=[0,v(e[14],f),aP],aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,a(a(b(b(a(a(c)),1),1))),aR],aT=[0,a(b(a(b(b(a(c),1),1)),1)),aS],aU=[0,a(a(a(b(b(a(c),1),1)))),aT],aV=[0,a(b(b(a(b(a(c),1)),1),1)),aU],aW=[0,b(b(a(b(b(a(c),1),1)),1),1),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,a(b(a(b(b(a(c),1),1)),1)),aX],aZ=[0,b(b(a(b(a(a(c)),1)),1),1),aY],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),aZ],a2=[0,b(b(a(b(a(a(c)),1)),1),1),a1],C=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),a2],c,dc,aQ,aO],aL],E=aH(g,ix(g,e,o(D,C))),a4=[0,b(b(a(b(a(a(c)),1)),1),1),0],a5=[0,a(a(b(b(a(a(c)),1),1))),a4],a6=[0,a(b(a(b(b(a(c),1),1)),1)),a5],a7=[0,b(a(a(b(b(a(c),1),1))),1),a6],a8=[0,a(b(b(a(b(a(c),1)),1),1)),a7],a9=[0,b(a(a(a(b(a(c),1)))),1),a8],a_=[0,a(b(b(b(b(a(c),1),1),1),1)),a9],F=o(D,o([0,ck(g,[0,a(b(a(a(b(a(c),1))),1)),a_],E),0],C)),G=aH(g,[4,e8(e$(f,F))]),a$=b(b(b(b(b(b(c,1),1),1),1),1),1),ba=d(g[3],G),bc=av(bb(O(n(b(b(b(c,1),1),1),ba)),a$)),bd=ce(b(b(b(b(b(c,1),1),1),1),1),bc),be=[0,G,[0,d(g[2],bd),0]],H=d(g[6],be),bf=[0,H,x(function(a){return a[5]},F)],bh=[0,d(g[3],H),0],l=[0,j(g[7],8,bh),bf],k=f;for(;;){if(l){var
-_=l[1],$=cz(g[8],aa,k,_);if($){var
-bq=n(k,d(g[3],_)),l=l[2],k=bq;continue}var
-ac=$}else
+v=t;var
+x=0;if(v){var
+T=d[9];if(T)var
+U=T[1],V=M(function(a){return S(f,aN,a)},U),_=V?H(i(y(U,f),f)):V;else{var
+W=1;x=1}}else{var
+W=v;x=1}if(x)var
+_=W;if(H(_))return[0,c,w];if(H(f$(g,d)))return[0,b(c,1),w];var
+ac=y(d[14],f),ad=d[15],ae=[0,a(b(a(b(b(a(c),1),1)),1)),0],af=[0,b(a(b(b(a(a(c)),1),1)),1),ae],ag=[0,a(a(a(a(b(a(c),1))))),af],ah=[0,bA(g,[0,a(a(b(b(b(a(c),1),1),1))),ag],ad),0],aa=d[10],ai=a_(g,[3,P(function(a){return[1,e(g[1],a[1])]},aa)]),aj=[0,b(b(a(b(a(a(c)),1)),1),1),0],ak=[0,b(b(b(a(a(a(c))),1),1),1),aj],al=[0,a(b(a(b(b(a(c),1),1)),1)),ak],am=[0,b(b(a(b(a(a(c)),1)),1),1),al],an=[0,a(a(a(a(a(b(c,1)))))),am],ao=[0,b(b(a(a(b(a(c),1))),1),1),an],ap=[0,b(b(a(a(b(a(c),1))),1),1),ao],aq=[0,a(b(b(b(b(a(c),1),1),1),1)),ap],ar=[0,bA(g,[0,a(a(b(b(b(a(c),1),1),1))),aq],ai),ah],as=d[14];function
+at(a){return a[1]?c:f}var
+au=[0,b(b(a(b(a(a(c)),1)),1),1),0],av=[0,b(b(b(b(a(a(c)),1),1),1),1),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],ax=[0,a(a(b(b(b(a(c),1),1),1))),aw],az=[0,a(a(b(b(b(a(c),1),1),1))),ax],aA=[0,ab(g,[0,a(b(b(b(b(a(c),1),1),1),1)),az],c,cg,[0,ac,0],c,at,as),ar],aY=r(gi(g,d),aA),A=r(gh(g,d),aY),aB=d[16],aC=[0,a(a(b(b(a(a(c)),1),1))),0],aD=[0,b(b(a(a(b(a(c),1))),1),1),aC],aE=[0,a(a(a(a(b(a(c),1))))),aD],aF=[0,a(a(a(a(b(a(c),1))))),aE],aG=[0,bA(g,[0,b(b(a(b(a(a(c)),1)),1),1),aF],aB),0],aH=d[14];function
+aI(a){return[0,a[7],0]}var
+aJ=cf(g,g[6],aI,aH),aK=[0,b(b(b(b(b(c,1),1),1),1),1),0],aL=[0,y(d[14],f),aK],aM=[0,b(b(a(b(a(a(c)),1)),1),1),0],aO=[0,a(a(b(b(a(a(c)),1),1))),aM],aP=[0,a(b(a(b(b(a(c),1),1)),1)),aO],aQ=[0,a(a(a(b(b(a(c),1),1)))),aP],aR=[0,a(b(b(a(b(a(c),1)),1),1)),aQ],aS=[0,b(b(a(b(b(a(c),1),1)),1),1),aR],aT=[0,a(a(a(a(a(b(c,1)))))),aS],aU=[0,a(b(a(b(b(a(c),1),1)),1)),aT],aV=[0,b(b(a(b(a(a(c)),1)),1),1),aU],aW=[0,a(b(b(b(b(a(c),1),1),1),1)),aV],aX=[0,b(b(a(b(a(a(c)),1)),1),1),aW],z=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),aX],c,cg,aL,aJ],aG],B=a_(g,gk(g,d,r(A,z))),aZ=[0,b(b(a(b(a(a(c)),1)),1),1),0],a0=[0,a(a(b(b(a(a(c)),1),1))),aZ],a1=[0,a(b(a(b(b(a(c),1),1)),1)),a0],a2=[0,b(a(a(b(b(a(c),1),1))),1),a1],a3=[0,a(b(b(a(b(a(c),1)),1),1)),a2],a4=[0,b(a(a(a(b(a(c),1)))),1),a3],a5=[0,a(b(b(b(b(a(c),1),1),1),1)),a4],C=r(A,r([0,bA(g,[0,a(b(a(a(b(a(c),1))),1)),a5],B),0],z)),D=a_(g,[4,dT(dW(f,C))]),a6=b(b(b(b(b(b(c,1),1),1),1),1),1),a8=e(g[3],D),a$=a7(bt(E(k(b(b(b(c,1),1),1),a8)),a6)),ba=dE(b(b(b(b(b(c,1),1),1),1),1),a$),bb=[0,D,[0,e(g[2],ba),0]],F=e(g[6],bb),bc=[0,F,P(function(a){return a[5]},C)],bd=[0,e(g[3],F),0],j=[0,u(g[7],8,bd),bc],h=f;for(;;){if(j){var
+X=j[1],Y=iB(g[8],Z,h,X);if(Y){var
+bl=k(h,e(g[3],X)),j=j[2],h=bl;continue}var
+$=Y}else
 var
-ac=h(d(g[3],aa),k);return m(ac)?[0,a(c),A]:[0,f,d(g[9],E)]}}function
-fa(r,q,p,o){var
-d=r,j=q,e=p,g=o;for(;;){if(d){var
-k=d[2],f=d[1];if(h(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
-d=k,g=1;continue}var
-l=i(b(b(b(b(a(c),1),1),1),1),f),m=l?s(f,b(a(b(a(a(c)),1)),1)):l;if(m){var
-t=g?I(b(a(b(c,1)),1),e):e,u=B(f,b(b(b(b(a(c),1),1),1),1)),d=k,j=n(I(b(a(b(c,1)),1),j),u),e=t;continue}return m}return[0,[0,j,e]]}}var
-fb=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),df=Q(b(c,1),fb),fc=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),iC=go;function
-dg(t,g,r,q,p,o){var
-u=I(g,fc),v=b(b(b(b(b(c,1),1),1),1),1),h=I(Q(b(c,1),v),u),w=I(t,q),x=b(b(b(b(b(c,1),1),1),1),1),y=I(Q(b(c,1),x),w),z=n(I(o,I(g,fc)),y),l=J(go),m=I(h,Q(b(c,1),l)),e=n(df,aX(I(z,df),m)),j=i(f,e),k=j?s(f,h):j;if(k){var
-d=iC,a=e;for(;;){if(0===d){var
-A=I(p,a);return i(I(Q(b(c,1),r),df),A)}var
-d=d-1|0,a=eM(I(a,a),fb);continue}}return k}var
-cm=0;function
-bL(b,a){if(a){var
-c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return bL(a,e)};return R(function(a){return bL(a,c)},g,f,b)}return a}function
-a2(e,a,b){if(b){var
-c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,a2(b,a,d),f,c]};return R(function(b){return[0,d,f,a2(b,a,c)]},h,g,e)}function
+$=i(e(g[3],Z),h);return H($)?[0,a(c),w]:[0,f,e(g[9],B)]}}function
+dX(s,r,q,o){var
+d=s,h=r,e=q,g=o;for(;;){if(d){var
+j=d[2],f=d[1];if(i(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
+d=j,g=1;continue}var
+l=p(b(b(b(b(a(c),1),1),1),1),f),m=l?n(f,b(a(b(a(a(c)),1)),1)):l;if(m){var
+t=g?x(b(a(b(c,1)),1),e):e,u=A(f,b(b(b(b(a(c),1),1),1),1)),d=j,h=k(x(b(a(b(c,1)),1),h),u),e=t;continue}return m}return[0,[0,h,e]]}}var
+dY=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),cj=L(b(c,1),dY),dZ=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),gp=eo;function
+ck(v,g,u,s,r,q){var
+w=x(g,dZ),y=b(b(b(b(b(c,1),1),1),1),1),h=x(L(b(c,1),y),w),z=x(v,s),A=b(b(b(b(b(c,1),1),1),1),1),B=x(L(b(c,1),A),z),C=k(x(q,x(g,dZ)),B),m=t(eo),o=x(h,L(b(c,1),m)),e=k(cj,aL(x(C,cj),o)),i=p(f,e),j=i?n(f,h):i;if(j){var
+d=gp,a=e;for(;;){if(0===d){var
+D=x(r,a);return p(x(L(b(c,1),u),cj),D)}var
+l=x(a,a),d=d-1|0,a=ax(l,E(dY));continue}}return j}var
+gq=0;function
+cl(b,a){if(a){var
+c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return cl(a,e)};return b9(function(a){return cl(a,c)},g,f,b)}return a}function
+a$(e,a,b){if(b){var
+c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,a$(b,a,d),f,c]};return b9(function(b){return[0,d,f,a$(b,a,c)]},h,g,e)}function
 i(b){return[0,0,[0,a],0]}function
-j(b){return[0,a2(b,a,0),0,0]}return R(function(b){return[0,0,0,a2(b,a,0)]},j,i,e)}function
-P(g,f,e){var
-a=f,b=e;for(;;){if(a){var
-c=d(g,a[1]);if(c){var
-a=a[2],b=[0,c[1],b];continue}return c}return[0,C(b,0)]}}function
-dh(d){var
-f=i(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?i(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
+j(b){return[0,a$(b,a,0),0,0]}return b9(function(b){return[0,0,0,a$(b,a,0)]},j,i,e)}function
+bC(g,f,d){var
+a=f,b=d;for(;;){if(a){var
+c=e(g,a[1]);if(c){var
+a=a[2],b=[0,c[1],b];continue}return c}return[0,F(b,0)]}}function
+d0(d){var
+f=p(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?p(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
 e=g;else
 var
-j=i(a(b(b(b(b(a(c),1),1),1),1)),d),e=j?i(d,b(a(b(a(a(a(c))),1)),1)):j;return e?e:h(d,a(a(a(a(a(b(c,1)))))))}var
-iD=[0,b(b(b(a(b(a(c),1)),1),1),1),0],iE=[0,b(b(a(b(a(a(c)),1)),1),1),iD],iF=[0,a(b(b(a(b(a(c),1)),1),1)),iE],iG=[0,[0,a(a(a(b(a(a(c)),1)))),iF],0],iH=[0,b(a(b(b(a(a(c)),1),1)),1),0],iI=[0,a(b(a(b(b(a(c),1),1)),1)),iH],iJ=[0,b(b(a(b(a(a(c)),1)),1),1),iI],iK=[0,b(a(a(b(b(a(c),1),1))),1),iJ],iL=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),iK],iG],iM=[0,a(b(a(b(b(a(c),1),1)),1)),0],iN=[0,b(a(b(b(a(a(c)),1),1)),1),iM],iO=[0,a(a(a(a(b(a(c),1))))),iN],iP=[0,b(a(a(b(b(a(c),1),1))),1),iO],iQ=[0,a(b(a(b(b(a(c),1),1)),1)),iP],iR=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),iQ],iL],iS=[0,b(a(a(a(b(a(c),1)))),1),0],iT=[0,a(b(a(b(b(a(c),1),1)),1)),iS],iU=[0,b(b(b(a(b(a(c),1)),1),1),1),iT],iV=[0,[0,a(a(a(b(a(a(c)),1)))),iU],iR],iW=[0,a(b(b(a(a(a(c))),1),1)),0],iX=[0,b(a(a(a(b(a(c),1)))),1),iW],iY=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),iX],iV],iZ=[0,b(a(a(a(b(a(c),1)))),1),0],i0=[0,a(a(a(a(b(a(c),1))))),iZ],i1=[0,a(b(b(a(b(a(c),1)),1),1)),i0],i2=[0,a(a(b(b(a(a(c)),1),1))),i1],i3=[0,b(a(b(b(a(a(c)),1),1)),1),i2],i4=[0,a(b(a(b(b(a(c),1),1)),1)),i3],i5=[0,[0,b(a(a(b(a(a(c)),1))),1),i4],iY],i6=[0,b(b(a(b(a(a(c)),1)),1),1),0],i7=[0,a(a(b(b(b(a(c),1),1),1))),i6],i8=[0,a(b(a(b(b(a(c),1),1)),1)),i7],i9=[0,b(b(b(b(a(a(c)),1),1),1),1),i8],i_=[0,b(b(b(a(a(a(c))),1),1),1),i9],i$=[0,[0,a(b(a(b(b(a(c),1),1)),1)),i_],i5],ja=[0,b(b(a(b(a(a(c)),1)),1),1),0],jb=[0,a(a(b(b(b(a(c),1),1),1))),ja],jc=[0,a(b(a(b(b(a(c),1),1)),1)),jb],jd=[0,b(a(b(a(b(a(c),1)),1)),1),jc],je=[0,a(b(a(b(b(a(c),1),1)),1)),jd],jf=[0,[0,b(a(b(b(a(a(c)),1),1)),1),je],i$],jg=[0,b(b(a(b(a(a(c)),1)),1),1),0],jh=[0,b(b(b(b(a(a(c)),1),1),1),1),jg],ji=[0,a(b(a(b(b(a(c),1),1)),1)),jh],jj=[0,a(a(b(b(b(a(c),1),1),1))),ji],jk=[0,a(a(b(b(b(a(c),1),1),1))),jj],jl=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jk],jf],jm=[0,b(b(a(b(b(a(c),1),1)),1),1),0],jn=[0,a(b(b(a(b(a(c),1)),1),1)),jm],jo=[0,b(a(b(b(b(a(c),1),1),1)),1),jn],jp=[0,b(a(b(b(a(a(c)),1),1)),1),jo],jq=[0,a(a(a(a(b(a(c),1))))),jp],jr=[0,[0,b(a(a(b(b(a(c),1),1))),1),jq],jl],js=[0,a(b(a(b(b(a(c),1),1)),1)),0],jt=[0,b(a(b(b(a(a(c)),1),1)),1),js],ju=[0,a(b(b(a(b(a(c),1)),1),1)),jt],jv=[0,a(b(a(b(a(a(c)),1)),1)),ju],jw=[0,a(b(b(b(a(a(c)),1),1),1)),jv],jx=[0,a(b(a(b(b(a(c),1),1)),1)),jw],jy=[0,[0,b(a(b(b(a(a(c)),1),1)),1),jx],jr],jz=[0,b(b(a(b(a(a(c)),1)),1),1),0],jA=[0,a(b(b(a(b(a(c),1)),1),1)),jz],jB=[0,a(b(a(a(b(a(c),1))),1)),jA],jC=[0,a(b(b(a(b(a(c),1)),1),1)),jB],jD=[0,[0,b(b(a(a(b(a(c),1))),1),1),jC],jy],jE=[0,b(b(a(a(b(a(c),1))),1),1),0],jF=[0,a(b(b(b(b(a(c),1),1),1),1)),jE],jG=[0,a(a(a(a(b(a(c),1))))),jF],jH=[0,[0,a(a(a(b(b(a(c),1),1)))),jG],jD],jI=[0,b(b(a(b(a(a(c)),1)),1),1),0],jJ=[0,b(a(b(b(a(a(c)),1),1)),1),jI],jK=[0,a(b(b(b(b(a(c),1),1),1),1)),jJ],jL=[0,b(b(a(b(a(a(c)),1)),1),1),jK],jM=[0,[0,a(a(b(b(a(a(c)),1),1))),jL],jH],jN=[0,b(a(a(a(b(a(c),1)))),1),0],jO=[0,a(b(b(b(b(a(c),1),1),1),1)),jN],jP=[0,b(b(a(a(b(a(c),1))),1),1),jO],jQ=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),jP],jM],jR=[0,a(b(a(b(b(a(c),1),1)),1)),0],jS=[0,b(b(a(a(b(a(c),1))),1),1),jR],jT=[0,a(b(a(b(a(a(c)),1)),1)),jS],jU=[0,[0,b(a(b(b(a(a(c)),1),1)),1),jT],jQ],jV=[0,b(b(a(a(b(a(c),1))),1),1),0],jW=[0,a(a(a(a(b(a(c),1))))),jV],jX=[0,a(a(a(a(b(a(c),1))))),jW],jY=[0,[0,b(b(a(b(a(a(c)),1)),1),1),jX],jU],jZ=[0,a(b(a(b(b(a(c),1),1)),1)),0],j0=[0,a(a(b(b(a(a(c)),1),1))),jZ],j1=[0,[0,a(b(a(b(a(a(c)),1)),1)),j0],jY],j2=[0,b(a(b(b(a(a(c)),1),1)),1),0],j3=[0,a(b(b(b(b(a(c),1),1),1),1)),j2],j4=[0,a(b(a(a(b(a(c),1))),1)),j3],j5=[0,a(b(a(a(b(a(c),1))),1)),j4],j6=[0,a(b(b(b(b(a(c),1),1),1),1)),j5],j7=[0,b(a(b(b(a(a(c)),1),1)),1),j6],j8=[0,[0,a(a(a(b(b(a(c),1),1)))),j7],j1];function
-F(f,e){var
-b=f,a=e;for(;;){if(b){if(a){var
-c=h(b[1],a[1]);if(c){var
-b=b[2],a=a[2];continue}var
-d=c}else
-var
-d=a;return d}return a?0:1}}function
-di(d){var
-j=0;if(d){var
-f=dh(d[1]);if(f)var
-k=d[2],e=t(function(d){var
-e=dh(d);if(e)var
+h=p(a(b(b(b(b(a(c),1),1),1),1)),d),e=h?p(d,b(a(b(a(a(a(c))),1)),1)):h;return e?e:i(d,a(a(a(a(a(b(c,1)))))))}function
+d1(d){var
+h=0;if(d){var
+e=d0(d[1]);if(e){var
+i=d[2],g=M(function(d){var
+e=d0(d);if(e)var
 f=e;else{var
-g=i(b(b(b(b(a(c),1),1),1),1),d);if(g)return i(d,a(b(b(a(a(c)),1),1)));var
-f=g}return f},k);else
+g=p(b(b(b(b(a(c),1),1),1),1),d);if(g)return p(d,a(b(b(a(a(c)),1),1)));var
+f=g}return f},i);h=1}else
 var
-e=f;if(e){var
-h=m(A(function(a){return F(d,a)},j8));j=1}else
+f=e}else
 var
-g=e}else
-var
-g=d;if(!j)var
-h=g;return h?d:cg(d)}function
-dj(e){var
-d=e;for(;;){if(d){var
-f=b(b(b(b(a(c),1),1),1),1);if(h(d[1],f)){var
-d=d[2];continue}}return d}}function
-fd(g){var
-d=10,f=bG(g);for(;;){if(0!==d){var
-j=d-1|0;if(0!==f){var
-d=j,f=f-1|0;continue}}var
-k=ce(b(b(b(b(a(c),1),1),1),1),d),h=o(C(g,0),k),e=dj(bd(9,h));if(e)var
-l=C([0,e[1],e[2]],0),i=[0,b(a(a(a(b(c,1)))),1),l];else
-var
-i=e;return C(c9(9,h),i)}}function
-aP(b,a){switch(a[0]){case
+f=d;if(!h)var
+g=f;return g?d:cb(d)}function
+bD(b,a){switch(a[0]){case
 0:return[0,a[1]];case
-1:return[1,d(b[1],a[1])];case
+1:return[1,e(b[1],a[1])];case
 2:return[2,a[1]];case
 3:var
-c=a[1];return[3,x(function(a){return aP(b,a)},c)];default:var
-e=a[1];return[4,x(function(a){var
-c=aP(b,a[2]);return[0,d(b[1],a[1]),c]},e)]}}function
-cn(d,c){switch(c[0]){case
+c=a[1];return[3,P(function(a){return bD(b,a)},c)];default:var
+d=a[1];return[4,P(function(a){var
+c=bD(b,a[2]);return[0,e(b[1],a[1]),c]},d)]}}function
+cm(d,c){switch(c[0]){case
 3:var
-i=c[1];return t(function(a){return cn(d,a)},i);case
+i=c[1];return M(function(a){return cm(d,a)},i);case
 4:var
 h=c[1],b=0,a=h;for(;;){if(a){var
-f=a[1][1],g=b?j(d[5],b[1],f):1;if(g){var
+f=a[1][1],g=b?u(d[5],b[1],f):1;if(g){var
 b=[0,f],a=a[2];continue}var
 e=g}else
 var
-e=1;return e?t(function(a){return cn(d,a[2])},h):e}default:return 1}}function
-w(c,e,b){if(4===b[0]){var
-f=d(c[2],e),g=b[1],a=bH(function(a){return j(c[4],a[1],f)},g),h=a?[0,a[1][2]]:a;return h}return 0}function
-G(e,d,c){var
-a=w(e,d,c);if(a){var
+e=1;return e?M(function(a){return cm(d,a[2])},h):e}default:return 1}}function
+ar(f,g,d){if(4===d[0]){var
+h=e(f[2],g),a=d[1];for(;;){if(a){var
+c=a[1];if(!u(f[4],c[1],h)){var
+a=a[2];continue}var
+b=[0,c]}else
+var
+b=a;var
+i=b?[0,b[1][2]]:b;return i}}return 0}function
+ba(e,d,c){var
+a=ar(e,d,c);if(a){var
 b=a[1];return 1===b[0]?[0,b[1]]:0}return a}function
-L(e,d,c){var
-a=w(e,d,c);if(a){var
+bE(e,d,c){var
+a=ar(e,d,c);if(a){var
 b=a[1];return 3===b[0]?[0,b[1]]:0}return a}function
-aQ(a){if(a){var
+d2(a){if(a){var
 b=a[1];return 2===b[0]?b[1]:0}return a}function
-co(a){return 1===a[0]?[0,a[1]]:0}function
-cp(e,g){var
-n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=G(e,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
-q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=L(e,[0,b(b(b(b(a(a(c)),1),1),1),1),u],g);if(i){var
-x=0,y=i[1],j=P(function(j){var
-o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=G(e,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
-r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(b(a(a(b(a(c),1))),1),1),t],x=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=L(e,[0,b(a(a(b(a(a(c)),1))),1),x],j);if(h){var
-i=P(co,h[1],0);if(i)var
-k=i[1],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],A=[0,a(b(a(b(b(a(c),1),1)),1)),y],B=[0,b(a(a(b(a(a(c)),1))),1),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(a(b(b(a(a(c)),1),1))),D],F=[0,b(a(b(b(b(a(c),1),1),1)),1),E],H=aQ(w(e,[0,a(a(a(a(b(a(c),1))))),F],j)),I=v(k,f),J=z(k),K=di(d(e[1],g[1])),l=[0,[0,d(e[2],K),J,I,H]];else
+gr(a){return 1===a[0]?[0,a[1]]:0}function
+d3(d,I,h){if(h){var
+i=h[1];if(3===i[0]){var
+j=0,k=i[1],g=bC(function(i){var
+p=[0,a(b(a(b(b(a(c),1),1)),1)),0],q=[0,a(b(a(a(b(a(c),1))),1)),p],r=[0,a(b(b(b(b(a(c),1),1),1),1)),q],g=ba(d,[0,b(a(a(a(b(a(c),1)))),1),r],i);if(g){var
+s=[0,a(a(b(b(a(a(c)),1),1))),0],t=[0,a(b(a(b(b(a(c),1),1)),1)),s],u=[0,a(b(a(b(a(a(c)),1)),1)),t],v=[0,b(b(a(a(b(a(c),1))),1),1),u],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],j=ar(d,[0,b(a(a(b(a(a(c)),1))),1),w],i);if(j){var
+k=j[1];if(3===k[0]){var
+h=bC(gr,k[1],0);if(h)var
+l=h[1],x=[0,b(b(a(a(b(a(c),1))),1),1),0],z=[0,a(b(b(b(b(a(c),1),1),1),1)),x],A=[0,b(a(a(a(b(a(c),1)))),1),z],B=[0,a(a(a(a(b(a(c),1))))),A],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],E=[0,b(b(b(b(a(a(c)),1),1),1),1),D],m=d2(ar(d,[0,a(a(a(a(b(a(c),1))))),E],i))?[0,e(d[2],0),l]:l,F=y(m,f),G=aq(m),H=d1(e(d[1],g[1])),n=[0,[0,[0,e(d[2],H),G,F,I],0]];else
 var
-l=i;var
-m=l}else
+n=h;return n}return 0}var
+o=gs}else
 var
-m=h;var
-n=m}else
+o=g;return o},k,j),l=g?[0,a8(g[1])]:g;return l}return 0}return gt}function
+d4(d,f){var
+m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,a(b(a(a(b(a(c),1))),1)),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],g=ba(d,[0,b(a(a(a(b(a(c),1)))),1),o],f);if(g){var
+p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(b(a(b(b(a(c),1),1)),1),1),p],s=[0,b(b(a(a(b(a(c),1))),1),1),q],t=[0,a(b(a(b(b(a(c),1),1)),1)),s],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],h=d3(d,0,ar(d,[0,b(a(a(b(b(a(c),1),1))),1),u],f));if(h){var
+v=[0,a(a(b(b(a(a(c)),1),1))),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],x=[0,b(a(a(b(a(a(c)),1))),1),w],y=[0,a(b(b(a(b(a(c),1)),1),1)),x],i=d3(d,1,ar(d,[0,a(a(a(b(b(a(c),1),1)))),y],f));if(i)var
+z=[0,b(b(a(b(a(a(c)),1)),1),1),0],A=[0,a(a(b(b(b(a(c),1),1),1))),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],E=d2(ar(d,[0,a(a(b(b(a(a(c)),1),1))),D],f)),F=r(h[1],i[1]),G=d1(e(d[1],g[1])),j=[0,[0,e(d[2],G),F,E]];else
 var
-n=g;return n},y,x);if(j)var
-A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(b(a(c),1),1),1))),A],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=aQ(w(e,[0,a(a(b(b(a(a(c)),1),1))),E],g)),H=j[1],I=di(d(e[1],h[1])),k=[0,[0,d(e[2],I),H,F]];else
+j=i;var
+k=j}else
 var
-k=j;var
+k=h;var
 l=k}else
 var
-l=i;var
-m=l}else
-var
-m=h;return m}function
-cq(b,a){if(a){var
-c=a[2],d=a[1];if(c)return[0,d,[0,b,cq(b,c)]];var
+l=g;return l}function
+d5(b,a){if(a){var
+c=a[2],d=a[1];if(c)return[0,d,[0,b,d5(b,c)]];var
 e=[0,d,0]}else
 var
 e=a;return e}function
-fe(g,n,i,e){if(i){if(e){var
-o=e[1],j=i[1];if(0===o[0]){var
-k=d(j[2],o[1]);if(k){var
-p=k[1],l=fe(g,n,i[2],e[2]);if(l){var
-q=l[1],u=0;if(!h(d(g[3],p),f)){var
-v=0;if(m(n)&&j[4])v=1;if(!v){var
-w=[0,a(b(a(a(a(c))),1)),0],x=[0,d(g[2],w),[0,p,0]],r=[0,d(g[6],[0,j[1],x]),q];u=1}}if(!u)var
-r=q;var
-s=[0,r]}else
+d6(g,m,h,d){if(h){if(d){var
+n=d[1],j=h[1];if(0===n[0]){var
+k=e(j[2],n[1]);if(k){var
+o=k[1],l=d6(g,m,h[2],d[2]);if(l){var
+p=l[1],t=0;if(!i(e(g[3],o),f)){var
+u=0;if(H(m)&&j[4])u=1;if(!u){var
+v=[0,a(b(a(a(a(c))),1)),0],w=[0,e(g[2],v),[0,o,0]],q=[0,e(g[6],[0,j[1],w]),p];t=1}}if(!t)var
+q=p;var
+r=[0,q]}else
 var
-s=l;var
-t=s}else
+r=l;var
+s=r}else
 var
-t=k;return t}return 0}return e}return e?0:j9}function
-ff(e,g,f){if(f){var
-h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,d(e[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=o(cq(d(e[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,d(e[2],l),k]];return d(e[6],m)}return g}function
-cr(c,e,b,d){var
-a=fe(c,e,b[2],d),f=a?[0,ff(c,b[1],a[1])]:a;return f}function
-bh(i,g,e){var
-n=a(b(a(b(a(c),1)),1)),k=s(e,Q(b(c,1),n));if(k)var
-o=a(b(a(b(a(c),1)),1)),f=s(O(Q(b(c,1),o)),e);else
+s=k;return s}return 0}return d}return d?0:gu}function
+cn(d,t,g,s){var
+f=d6(d,t,g[2],s);if(f){var
+h=f[1],i=g[1];if(h)var
+l=[0,a(b(b(a(b(c,1)),1),1)),0],m=[0,e(d[2],l),0],n=[0,b(b(a(a(b(c,1))),1),1),0],o=r(d5(e(d[2],n),h),m),p=[0,b(b(b(a(b(c,1)),1),1),1),0],q=[0,i,[0,e(d[2],p),o]],j=e(d[6],q);else
 var
-f=k;switch(g[0]){case
-0:return f?h(g[1],e):f;case
+j=i;var
+k=[0,j]}else
+var
+k=f;return k}function
+bb(h,g,d){var
+l=a(b(a(b(a(c),1)),1)),j=n(d,L(b(c,1),l));if(j)var
+m=a(b(a(b(a(c),1)),1)),f=n(E(L(b(c,1),m)),d);else
+var
+f=j;switch(g[0]){case
+0:return f?i(g[1],d):f;case
 1:var
-l=m(f);if(l){var
-p=bJ(e),q=d(i[2],p);return j(i[4],g[1],q)}return l;default:return 0}}function
-fg(b,ad,ac,ab,aa,$,_,Z,Y){var
-q=ab,g=aa,f=$,e=_,c=Z,u=Y;for(;;){if(q){if(g)if(f)if(e)if(c){var
-v=d(ac,c[1]);if(v){var
-w=q[1],S=v[1],ae=e[1],af=f[1],ag=g[1];if(3===S[0]){var
-i=S[1];if(i){var
-k=i[2],y=i[1];if(0===y[0])if(k){var
-l=k[2],z=k[1],A=y[1];if(3===z[0]){var
-x=0;if(l){var
-m=l[2],U=0;if(m){var
-n=m[2],V=0;if(n){var
-o=n[2],W=0;if(o){var
-p=o[2],X=0;if(p)if(p[2]){var
-a=0;U=1;V=1;W=1;X=1}else{var
-B=z[1],r=d(ad,A);if(r){var
-D=r[1],s=cr(b,1,D,B);if(s){var
-t=cr(b,0,D,B);if(t)var
-E=j(b[4],s[1],w[1]),F=E?bh(b,l[1],w[2]):E,G=F?bh(b,m[1],w[3]):F,H=G?bh(b,n[1],ag):G,I=H?bh(b,o[1],af):H,J=I?bh(b,p[1],ae):I,K=J?[0,[0,A,t[1]]]:J;else
-var
-K=t;var
-L=K}else
-var
-L=s;var
-M=L}else
-var
-M=r;var
-N=M}else
-var
-N=p;if(!X)var
-O=N}else
-var
-O=o;if(!W)var
-P=O}else
-var
-P=n;if(!V)var
-Q=P}else
-var
-Q=m;if(!U){var
-R=Q;x=1}}else{var
-R=l;x=1}if(x)var
-a=R}else
-var
-a=0}else
-var
-a=k;else
-var
-a=0}else
-var
-a=i}else
-var
-a=0;if(a){var
-q=q[2],g=g[2],f=f[2],e=e[2],c=c[2],u=[0,a[1],u];continue}var
-T=a}else
-var
-T=v;var
-h=T}else
-var
-h=c;else
-var
-h=e;else
-var
-h=f;else
-var
-h=g;return h}return g?0:f?0:e?0:c?0:[0,C(u,0)]}}function
-fh(e,h,g){var
+k=H(f);if(k){var
+o=ca(d),p=e(h[2],o);return u(h[4],g[1],p)}return k;default:return 0}}function
+d7(d,h,g){var
 b=h,a=g;for(;;){if(a){var
-f=a[2];if(d(e,b)){var
-i=fh(e,n(b,c),f);return[0,a[1],i]}var
-b=n(b,c),a=f;continue}return a}}function
-fi(e,o,j){var
-p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=w(e,[0,b(b(a(b(a(a(c)),1)),1),1),r],j);if(f){var
-k=f[1];if(0===k[0]){var
-s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=L(e,[0,a(a(a(b(a(a(c)),1)))),v],j);if(g){var
-h=d(o,k[1]);if(h)var
-l=h[1],y=g[1],x=0,A=z(l[2]),i=P(function(o){if(3===o[0]){var
-f=o[1];if(f){var
-g=f[2],j=f[1];if(0===j[0]){if(g){var
-k=g[1];if(3===k[0]){if(g[2])return 0;var
-h=d(A,j[1]);if(h){var
-l=h[1],p=0,q=k[1],i=P(function(a){return 0===a[0]?d(l[2],a[1]):0},q,p);if(i)var
-r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=cq(d(e[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,d(e[2],u),t],m=[0,d(e[6],[0,l[1],v])];else
+f=a[2];if(e(d,b)){var
+i=d7(d,k(b,c),f);return[0,a[1],i]}var
+b=k(b,c),a=f;continue}return a}}function
+d8(c,b){var
+a=e(c,b),d=a?a[1]:a;return d}function
+d9(c,b){var
+a=cl(b,c);return a?a[1]:f}function
+gw(d,g,ac){var
+j=ac[1],br=[0,a(b(b(b(b(a(c),1),1),1),1)),0],bs=[0,a(b(a(a(b(a(c),1))),1)),br],bt=[0,a(b(a(b(b(a(c),1),1)),1)),bs],bv=[0,b(b(b(a(b(a(c),1)),1),1),1),bt],bw=[0,a(a(b(b(b(a(c),1),1),1))),bv],ab=ba(d,[0,a(a(b(b(a(a(c)),1),1))),bw],j);if(ab){var
+bx=[0,b(a(b(b(a(c),1),1)),1),0],by=[0,a(a(a(a(b(c,1))))),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,b(a(b(b(a(a(c)),1),1)),1),bz],bB=[0,a(a(a(a(b(a(c),1))))),bA],bF=[0,a(a(b(b(b(a(c),1),1),1))),bB],bG=[0,b(a(a(a(b(c,1)))),1),bF],bH=[0,a(a(b(b(b(a(c),1),1),1))),bG],bI=[0,a(a(b(b(b(a(c),1),1),1))),bH],bJ=[0,b(b(a(b(a(a(c)),1)),1),1),bI],v=e(d[1],ab[1]),l=bJ;for(;;){if(v){if(l){var
+ak=i(v[1],l[1]);if(ak){var
+v=v[2],l=l[2];continue}var
+al=ak}else
 var
-m=i;var
-n=m}else
+al=l;var
+O=al}else
 var
-n=h;return n}return 0}return g}return 0}return f}return 0},y,x),B=i?[0,ff(e,l[1],i[1])]:i,m=B;else
+O=l?0:1;break}}else
 var
-m=h;var
-n=m}else
+O=ab;var
+aY=O?cm(d,j):O;if(aY)var
+bK=a_(d,bD(d,j)),aZ=u(d[4],g[15],bK);else
 var
-n=g;return n}return 0}return f}function
-j_(e,t,j){var
-M=[0,b(b(a(b(b(a(c),1),1)),1),1),0],N=[0,b(a(a(a(b(a(c),1)))),1),M],O=[0,a(b(b(a(b(a(c),1)),1),1)),N],k=G(e,[0,a(a(b(a(b(a(c),1)),1))),O],j);if(k){var
-l=k[1],P=[0,b(b(b(b(a(a(c)),1),1),1),1),0],m=G(e,[0,a(a(a(a(b(a(c),1))))),P],j);if(m){var
-u=m[1],Q=[0,a(b(a(b(b(a(c),1),1)),1)),0],R=[0,a(b(a(b(a(a(c)),1)),1)),Q],S=[0,b(b(a(a(b(a(c),1))),1),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],n=w(e,[0,b(a(a(b(a(a(c)),1))),1),T],j);if(n){var
-o=n[1];switch(o[0]){case
-0:var
-g=[0,bJ(o[1])];break;case
-1:var
-g=[0,d(e[1],o[1])];break;default:var
-g=0}if(g){var
-f=g[1],i=d(e[1],l),U=[0,b(b(a(b(a(a(c)),1)),1),1),0],V=[0,a(a(b(b(a(a(c)),1),1))),U],W=[0,a(a(a(a(b(a(c),1))))),V],v=F(i,[0,a(a(b(b(b(a(c),1),1),1))),W]);if(v)var
-p=v;else
+aZ=aY;if(H(aZ))return a(b(c,1));var
+bL=[0,b(a(b(b(a(a(c)),1),1)),1),0],bM=[0,a(b(b(b(b(a(c),1),1),1),1)),bL],bN=[0,a(b(a(a(b(a(c),1))),1)),bM],bO=[0,a(b(a(a(b(a(c),1))),1)),bN],bP=[0,a(b(b(b(b(a(c),1),1),1),1)),bO],bQ=[0,b(a(b(b(a(a(c)),1),1)),1),bP],a0=ar(d,[0,a(a(a(b(b(a(c),1),1)))),bQ],j);if(a0){var
+a1=a0[1],bR=[0,a(a(b(b(a(a(c)),1),1))),0],bS=[0,b(b(a(a(b(a(c),1))),1),1),bR],bT=[0,a(a(a(a(b(a(c),1))))),bS],bU=[0,a(a(a(a(b(a(c),1))))),bT],a2=bE(d,[0,b(b(a(b(a(a(c)),1)),1),1),bU],j);if(a2){var
+ad=a2[1],bV=[0,a(a(b(b(a(a(c)),1),1))),0],bW=[0,b(b(a(a(b(a(c),1))),1),1),bV],bX=[0,b(b(a(a(b(a(c),1))),1),1),bW],bY=[0,a(b(b(b(b(a(c),1),1),1),1)),bX],a3=bE(d,[0,a(a(b(b(b(a(c),1),1),1))),bY],j);if(a3){var
+bZ=[0,a(a(b(b(a(a(c)),1),1))),0],b0=[0,b(b(a(b(a(a(c)),1)),1),1),bZ],b1=[0,b(a(a(a(b(a(c),1)))),1),b0],b2=[0,a(b(a(b(b(a(c),1),1)),1)),b1],b3=[0,a(b(a(a(b(a(c),1))),1)),b2],b4=[0,a(b(a(b(b(a(c),1),1)),1)),b3],b5=[0,b(b(a(b(a(a(c)),1)),1),1),b4],b6=[0,a(b(b(b(b(a(c),1),1),1),1)),b5],b7=[0,b(b(a(b(a(a(c)),1)),1),1),b6],a4=bE(d,[0,a(a(b(b(a(a(c)),1),1))),b7],j);if(a4){var
+b8=[0,a(b(a(b(b(a(c),1),1)),1)),0],b9=[0,a(b(a(a(b(a(c),1))),1)),b8],b$=[0,a(b(b(b(b(a(c),1),1),1),1)),b9],a5=ba(d,[0,b(a(a(a(b(a(c),1)))),1),b$],a1);if(a5){var
+ca=[0,b(a(a(a(b(a(c),1)))),1),0],cb=[0,a(a(a(a(b(a(c),1))))),ca],cc=[0,a(b(b(a(b(a(c),1)),1),1)),cb],cd=[0,a(a(b(b(a(a(c)),1),1))),cc],ce=[0,b(a(b(b(a(a(c)),1),1)),1),cd],cf=[0,a(b(a(b(b(a(c),1),1)),1)),ce],a6=ba(d,[0,b(a(a(b(a(a(c)),1))),1),cf],a1);if(a6){var
+cg=0,a7=bC(function(a){return d4(d,a)},ad,cg);if(a7){var
+ae=a7[1],a8=u(d[4],a5[1],g[1]),ch=a8?u(d[4],a6[1],g[2]):a8;if(H(ch))return b(a(c),1);var
+ci=ac[2],cj=g[13],ck=g[12],cl=g[11],co=g[10],cp=aq(a3[1]),I=co,q=cl,p=ck,o=cj,m=ci,U=0,cq=aq(ae);for(;;){if(I){if(q)if(p)if(o)if(m){var
+V=e(cp,m[1]);if(V){var
+W=I[1],aH=V[1],bi=o[1],bj=p[1],bk=q[1];if(3===aH[0]){var
+w=aH[1];if(w){var
+z=w[2],am=w[1];if(0===am[0])if(z){var
+A=z[2],an=z[1],ao=am[1];if(3===an[0]){var
+ah=0;if(A){var
+B=A[2],bd=0;if(B){var
+C=B[2],be=0;if(C){var
+D=C[2],bf=0;if(D){var
+G=D[2],bg=0;if(G)if(G[2]){var
+h=0;bd=1;be=1;bf=1;bg=1}else{var
+ap=an[1],R=e(cq,ao);if(R){var
+as=R[1],S=cn(d,1,as,ap);if(S){var
+T=cn(d,0,as,ap);if(T)var
+at=u(d[4],S[1],W[1]),au=at?bb(d,A[1],W[2]):at,av=au?bb(d,B[1],W[3]):au,aw=av?bb(d,C[1],bk):av,ax=aw?bb(d,D[1],bj):aw,ay=ax?bb(d,G[1],bi):ax,az=ay?[0,[0,ao,T[1]]]:ay;else
 var
-ai=[0,b(a(a(a(b(a(c),1)))),1),0],aj=[0,a(a(a(a(b(a(c),1))))),ai],ak=[0,b(b(a(a(b(a(c),1))),1),1),aj],al=[0,a(b(b(a(b(a(c),1)),1),1)),ak],am=[0,a(a(b(b(a(a(c)),1),1))),al],an=[0,b(b(b(b(a(a(c)),1),1),1),1),am],p=F(i,[0,a(b(a(b(b(a(c),1),1)),1)),an]);if(p)var
-x=p;else
+az=T;var
+aA=az}else
 var
-ag=[0,a(b(a(a(b(a(c),1))),1)),0],ah=[0,a(b(a(b(a(a(c)),1)),1)),ag],x=F(i,[0,a(a(b(b(a(a(c)),1),1))),ah]);if(x){if(f){var
-K=a(b(a(a(b(c,1))),1));if(h(f[1],K))var
-L=fd(f[2]),q=[0,a(b(a(a(b(c,1))),1)),L];else
+aA=S;var
+aB=aA}else
 var
-q=fd(f)}else
+aB=R;var
+aC=aB}else
 var
-q=f;var
-y=q}else
+aC=G;if(!bg)var
+aD=aC}else
 var
-y=f;var
-A=d(e[2],y),X=[0,a(a(b(b(a(a(c)),1),1))),0],Y=[0,a(b(a(b(b(a(c),1),1)),1)),X],Z=[0,a(a(b(b(a(a(c)),1),1))),Y];if(F(i,[0,a(b(a(b(a(a(c)),1)),1)),Z]))var
-B=function(a){return fi(e,t,a)};else{var
-ae=[0,a(b(a(a(b(a(c),1))),1)),0],af=[0,a(b(a(b(a(a(c)),1)),1)),ae];if(!F(i,[0,a(a(b(b(a(a(c)),1),1))),af]))return[0,d(e[6],[0,l,[0,u,[0,A,0]]])];var
-B=function(o){var
-p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=w(e,[0,b(b(a(b(a(a(c)),1)),1),1),r],o);if(f){var
-j=f[1];if(0===j[0]){var
-s=[0,a(b(a(a(b(a(c),1))),1)),0],u=[0,a(b(b(b(b(a(c),1),1),1),1)),s],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],x=[0,a(b(b(b(b(a(c),1),1),1),1)),v],g=w(e,[0,b(b(b(b(a(a(c)),1),1),1),1),x],o);if(g){var
-k=g[1];if(0===k[0]){var
-h=d(t,j[1]);if(h){var
-l=h[1],y=k[1],i=d(z(l[2]),y);if(i)var
-A=[0,i[1][1],0],B=[0,b(a(a(a(b(c,1)))),1),0],C=[0,d(e[2],B),A],m=[0,d(e[6],[0,l[1],C])];else
+aD=D;if(!bf)var
+aE=aD}else
 var
-m=i;var
-n=m}else
+aE=C;if(!be)var
+aF=aE}else
 var
-n=h;return n}return 0}return g}return 0}return f}}var
-_=[0,b(a(a(b(b(a(c),1),1))),1),0],r=w(e,[0,a(a(a(a(b(a(c),1))))),_],j);if(r){var
-s=B(r[1]);if(s)var
-$=[0,a(b(b(a(b(c,1)),1),1)),0],aa=[0,d(e[2],$),[0,u,[0,A,0]]],ab=[0,s[1],aa],ac=[0,b(b(b(a(b(c,1)),1),1),1),0],ad=[0,l,[0,d(e[2],ac),ab]],C=[0,d(e[6],ad)];else
+aF=B;if(!bd){var
+aG=aF;ah=1}}else{var
+aG=A;ah=1}if(ah)var
+h=aG}else
 var
-C=s;var
-D=C}else
+h=0}else
 var
-D=r;var
-E=D}else
+h=z;else
 var
-E=g;var
-H=E}else
+h=0}else
 var
-H=n;var
-I=H}else
+h=w}else
 var
-I=m;var
-J=I}else
+h=0;if(h){var
+I=I[2],q=q[2],p=p[2],o=o[2],m=m[2],U=[0,h[1],U];continue}var
+aI=h}else
 var
-J=k;return J}function
-fj(g,f,e){var
-b=f,a=e;for(;;){if(b){if(a){var
-c=j(g[4],b[1],a[1]);if(c){var
-b=b[2],a=a[2];continue}var
-d=c}else
+aI=V;var
+t=aI}else
 var
-d=a;return d}return a?0:1}}function
-fk(a){var
-b=a[2];return aj(function(b,a){return a[4]?I(b,a[3]):b},b,c)}function
-fl(c,b){var
-a=d(c,b),e=a?a[1]:a;return e}function
-fm(c,b){var
-a=bL(b,c);return a?a[1]:f}function
-ka(e,g,Q){var
-k=Q[1],aX=[0,b(b(a(b(a(a(c)),1)),1),1),0],aY=[0,a(b(b(b(b(a(c),1),1),1),1)),aX],aZ=[0,a(b(a(a(b(a(c),1))),1)),aY],a0=[0,b(a(b(b(a(a(c)),1),1)),1),aZ],a1=[0,a(a(a(a(b(a(c),1))))),a0],N=G(e,[0,b(a(a(b(b(a(c),1),1))),1),a1],k),W=0;if(N){var
-a3=[0,b(a(a(a(b(a(c),1)))),1),0],a4=[0,a(a(a(a(b(a(c),1))))),a3],a5=[0,a(b(b(a(b(a(c),1)),1),1)),a4],a6=[0,a(a(b(b(a(a(c)),1),1))),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,a(b(a(b(b(a(c),1),1)),1)),a7],O=L(e,[0,b(a(a(b(a(a(c)),1))),1),a8],k),p=0;if(O){var
-y=O[1];if(y){var
-B=y[2],an=y[1];if(0===an[0])if(B){var
-ao=B[1];if(0===ao[0]&&!B[2]){var
-ap=ao[1],a9=[0,a(b(a(b(b(a(c),1),1)),1)),0],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,a(a(a(a(b(a(c),1))))),a_],ba=[0,a(a(b(b(b(a(c),1),1),1))),a$],bb=[0,b(a(a(a(b(c,1)))),1),ba],bc=[0,a(a(b(b(b(a(c),1),1),1))),bb],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,b(b(a(b(a(a(c)),1)),1),1),bd],aq=F(d(e[1],N[1]),be),ar=aq?h(an[1],c):aq,as=ar?i(f,ap):ar;if(as){var
-l=i(ap,b(c,1));p=1}else{var
-l=as;p=1}}else{var
-l=0;p=1}}else{var
-l=B;p=1}else{var
-l=0;p=1}}else
+t=m;else
 var
-at=y}else
+t=o;else
 var
-at=O;if(!p){var
-au=at;W=1}}else{var
-au=N;W=1}if(W)var
-l=au;var
-av=l?cn(e,k):l;if(av)var
-bf=aH(e,aP(e,k)),aw=j(e[4],g[15],bf);else
+t=p;else
 var
-aw=av;if(m(aw))return a(b(c,1));var
-bg=[0,b(a(b(b(a(a(c)),1),1)),1),0],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(a(a(b(a(c),1))),1)),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(a(b(b(a(a(c)),1),1)),1),bk],ax=w(e,[0,a(a(a(b(b(a(c),1),1)))),bl],k);if(ax){var
-ay=ax[1],bm=[0,a(a(b(b(a(a(c)),1),1))),0],bn=[0,b(b(a(a(b(a(c),1))),1),1),bm],bo=[0,a(a(a(a(b(a(c),1))))),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],az=L(e,[0,b(b(a(b(a(a(c)),1)),1),1),bp],k);if(az){var
-R=az[1],bq=[0,a(a(b(b(a(a(c)),1),1))),0],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,b(b(a(a(b(a(c),1))),1),1),br],bt=[0,a(b(b(b(b(a(c),1),1),1),1)),bs],aA=L(e,[0,a(a(b(b(b(a(c),1),1),1))),bt],k);if(aA){var
-aB=aA[1],bu=[0,a(a(b(b(a(a(c)),1),1))),0],bv=[0,b(b(a(b(a(a(c)),1)),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],aC=L(e,[0,b(b(a(a(b(a(c),1))),1),1),by],k);if(aC){var
-S=aC[1],bz=[0,a(a(b(b(a(a(c)),1),1))),0],bA=[0,b(b(a(b(b(a(c),1),1)),1),1),bz],bB=[0,a(b(b(a(b(a(c),1)),1),1)),bA],bC=[0,b(a(b(b(b(a(c),1),1),1)),1),bB],bD=[0,b(a(b(b(a(a(c)),1),1)),1),bC],bE=[0,a(a(a(a(b(a(c),1))))),bD],aD=L(e,[0,b(a(a(b(b(a(c),1),1))),1),bE],k);if(aD){var
-bF=[0,a(a(b(b(a(a(c)),1),1))),0],bG=[0,a(b(a(b(b(a(c),1),1)),1)),bF],bH=[0,b(a(b(b(a(a(c)),1),1)),1),bG],bI=[0,a(b(b(a(b(a(c),1)),1),1)),bH],bJ=[0,a(b(a(b(a(a(c)),1)),1)),bI],bK=[0,a(b(b(b(a(a(c)),1),1),1)),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],aE=L(e,[0,b(a(b(b(a(a(c)),1),1)),1),bL],k);if(aE){var
-bM=[0,a(b(a(b(b(a(c),1),1)),1)),0],bN=[0,a(b(a(a(b(a(c),1))),1)),bM],bO=[0,a(b(b(b(b(a(c),1),1),1),1)),bN],aF=G(e,[0,b(a(a(a(b(a(c),1)))),1),bO],ay);if(aF){var
-bP=[0,b(a(a(a(b(a(c),1)))),1),0],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(b(b(a(b(a(c),1)),1),1)),bQ],bS=[0,a(a(b(b(a(a(c)),1),1))),bR],bT=[0,b(a(b(b(a(a(c)),1),1)),1),bS],bU=[0,a(b(a(b(b(a(c),1),1)),1)),bT],aG=G(e,[0,b(a(a(b(a(a(c)),1))),1),bU],ay);if(aG){var
-bV=0,aI=P(function(a){return cp(e,a)},R,bV);if(aI){var
-T=aI[1],aJ=j(e[4],aF[1],g[1]),bW=aJ?j(e[4],aG[1],g[2]):aJ;if(m(bW))return b(a(c),1);var
-aK=z(T),bX=Q[2],bY=g[13],bZ=g[12],b0=g[11],b1=g[10],aL=fg(e,aK,z(aB),b1,b0,bZ,bY,bX,0);if(aL){var
-U=aL[1],b2=function(a){return[0,a[1],0]},b3=fh(c5(v(R,f),b2,U),f,R),b4=aH(e,[3,x(function(a){return aP(e,a)},b3)]);if(m(j(e[4],g[16],b4)))return a(a(c));var
-b5=0,aM=P(function(a){return j_(e,aK,a)},S,b5);if(aM){if(m(fj(e,aM[1],g[8])))return b(b(b(c,1),1),1);var
-aN=g[9],b6=aE[1],b7=aD[1];if(aN){var
-Y=aN[1],Z=Y[1],_=Z[2],E=function(c){function
-a(a){var
-b=i(f,a);return b?s(a,c):b}return function(b){return t(a,b)}},aQ=z(S),aR=Z[1],$=d(E(v(b7,f)),aR),aa=$?d(E(v(S,f)),_):$;if(aa)var
-aS=Y[2],H=d(E(v(b6,f)),aS);else
+t=q;var
+af=t}else
 var
-H=aa;var
-X=0;if(H){var
-ab=m(A(function(o){var
-g=d(aQ,o);if(g){var
-p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(b(b(a(b(a(c),1)),1),1)),i],f=G(e,[0,a(a(b(a(b(a(c),1)),1))),j],p);if(f){var
-k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return F(d(e[1],f[1]),n)}return 1}return 1},_));if(ab){var
-ac=ab;X=1}else
+af=q?0:p?0:o?0:m?0:[0,F(U,0)];if(af){var
+ag=af[1],cr=function(a){return[0,a[1],0]},cs=d7(b_(y(ad,f),cr,ag),f,ad),ct=a_(d,[3,P(function(a){return bD(d,a)},cs)]);if(H(u(d[4],g[16],ct)))return a(a(c));var
+a9=g[9],cu=a4[1];if(a9){var
+aM=a9[1],aJ=E(c),J=aM;for(;;){if(J){var
+aK=J[1],aL=n(aJ,aK);if(aL){var
+aJ=aK,J=J[2];continue}var
+Y=aL}else
 var
-V=t(function(E){if(3===E[0]){var
-k=E[1];if(k){var
-l=k[2];if(l){var
-j=l[2];if(j){var
-g=j[2],n=j[1];switch(n[0]){case
-0:if(g){var
-o=g[2];if(o){var
-p=o[2];if(p){var
-q=p[2];if(q)return q[2]?0:i(f,n[1]);var
-v=q}else
+Y=1;var
+bc=Y?M(function(a){return n(a,y(cu,f))},aM):Y;break}}else
 var
-v=p;var
-w=v}else
+bc=1;if(H(bc))return b(b(b(c,1),1),1);var
+s=ae,cv=ac[3];for(;;){if(s){var
+ai=s[1][3];if(!ai){var
+s=s[2];continue}var
+aj=ai}else
 var
-w=o;var
-x=w}else
+aj=s;if(aj)if(g[9]||g[7])var
+Q=0;else{var
+bo=aq(ag),K=ag,r=cv,$=0,bp=aq(ae);for(;;){if(K){if(r){var
+aV=r[1],aa=K[1],Z=e(bp,aa[1]),bh=0;if(Z){var
+aN=Z[1];if(aN[3]){var
+_=e(bo,aV);if(_){var
+aO=_[1],aP=i(aO[1],aa[1]),aQ=aP?u(d[4],aO[2],aa[2]):aP;if(aQ)var
+bl=aN[2],bm=bu(function(b,a){return a[4]?x(b,a[3]):b},bl,c),aR=k(aV,c),bn=0<X(aR)?aR:c,aS=[0,[0,[0,bn,bm]]];else
 var
-x=g;return x;case
-1:if(g){var
-r=g[2];if(r){var
-s=r[2];if(s){var
-t=s[2];if(t){if(t[2])return 0;var
-u=d(e[1],n[1]);if(u){var
-F=a(b(a(a(b(c,1))),1));return m(h(u[1],F))}var
-y=u}else
+aS=aQ;var
+aT=aS}else
 var
-y=t;var
-z=y}else
+aT=_;var
+L=aT;bh=1}else
 var
-z=s;var
-A=z}else
+aU=gv}else
 var
-A=r;var
-B=A}else
+aU=Z;if(!bh)var
+L=aU;if(L){var
+K=K[2],r=r[2],$=[0,L[1],$];continue}var
+aW=L}else
 var
-B=g;return B;default:return 0}}var
-C=j}else
+aW=r;var
+N=aW}else
 var
-C=l;var
-D=C}else
-var
-D=k;return D}return 0},aB)}else{var
-ac=H;X=1}if(X)var
-V=ac}else
-var
-V=1;if(m(V))return a(b(b(c,1),1));var
-b8=Q[3];if(A(function(a){return a[3]},T))if(g[9]||g[7])var
-D=0;else{var
-aU=z(U),q=U,o=b8,K=0,aV=z(T);for(;;){if(q){if(o){var
-ak=o[1],M=q[1],I=d(aV,M[1]),aO=0;if(I){var
-ad=I[1];if(ad[3]){var
-J=d(aU,ak);if(J){var
-ae=J[1],af=h(ae[1],M[1]),ag=af?j(e[4],ae[2],M[2]):af;if(ag)var
-aT=fk(ad),ah=[0,[0,[0,eN(n(ak,c)),aT]]];else
-var
-ah=ag;var
-ai=ah}else
-var
-ai=J;var
-r=ai;aO=1}else
-var
-aj=j$}else
-var
-aj=I;if(!aO)var
-r=aj;if(r){var
-q=q[2],o=o[2],K=[0,r[1],K];continue}var
-al=r}else
-var
-al=o;var
-u=al}else
-var
-u=o?0:[0,C(K,0)];if(u)var
-am=z(u[1]),aW=g[14],D=t(function(g){var
-b=g[8],a=cm;for(;;){if(b){var
-d=fl(am,b[1][1]);if(d)var
-e=d[1][1],f=a2(e,n(fm(a,e),c),a);else
+N=r?0:[0,F($,0)];if(N)var
+aX=aq(N[1]),bq=g[14],Q=M(function(g){var
+b=g[8],a=gq;for(;;){if(b){var
+d=d8(aX,b[1][1]);if(d)var
+e=d[1][1],f=a$(e,k(d9(a,e),c),a);else
 var
 f=a;var
 b=b[2],a=f;continue}var
-i=g[8];return t(function(d){var
-b=fl(am,d[1]);if(b){var
-c=b[1],e=c[2];return h(fm(a,c[1]),e)}return 1},i)}},aW);else
-var
-D=u;break}}else
-var
-D=1;return m(D)?b(a(b(c,1)),1):f}return b(b(b(c,1),1),1)}return b(a(c),1)}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
-kb(e,D,a,C){var
-u=iB(e,D,a),x=0;if(h(u[1],f)){var
-j=fa(d(e[1],a[3]),f,c,0),y=0;if(j){var
-n=j[1],k=n[2],l=n[1],o=i(f,l),p=o?s(f,k):o;if(p){var
-q=a[4],z=a[10],v=t(function(a){var
-b=dg(l,k,q,a[2],a[4],a[5]);if(b){var
-d=B(a[5],c);return m(dg(l,k,q,a[2],a[4],d))}return b},z);y=1}else
-var
-r=p}else
-var
-r=j;if(!y)var
-v=r;if(m(v)){var
-A=d(e[2],0),g=[0,b(b(c,1),1),A];x=1}}if(!x)var
-g=u;if(h(g[1],f)){var
-w=ka(e,a,C);return h(w,f)?g:[0,w,d(e[2],0)]}return g}function
-g(a,b){switch(a[0]){case
-0:return d(b,a[1]);case
-1:return[1,a[1]];default:return[2,a[1]]}}function
-y(b,a){return b?kc:[1,a]}function
-af(b,a){return b?kd:[2,a]}function
-l(a,b){return a?[0,a[1]]:[1,b]}function
-X(k,j){var
-d=k,e=j;for(;;){if(d){var
-f=d[1],g=i(b(b(b(b(a(c),1),1),1),1),f),h=g?i(f,a(b(b(a(a(c)),1),1))):g;if(h){var
-l=B(f,b(b(b(b(a(c),1),1),1),1)),m=n(I(b(a(b(c,1)),1),e),l),d=d[2],e=m;continue}return h}return[0,e]}}function
-aR(k){if(k)var
-F=a(b(a(a(b(c,1))),1)),l=h(k[1],F)?[0,1,k[2]]:[0,0,k];else
-var
-l=ke;var
-n=l[1],j=l[2],g=0;for(;;){if(j){var
-y=j[2],z=j[1];if(!h(z,b(a(a(a(b(c,1)))),1))){var
-j=y,g=[0,z,g];continue}var
-p=[0,C(g,0),[0,y]]}else
-var
-p=[0,C(g,0),0];var
-e=p[2],d=p[1],q=e?e[1]:e;if(d)var
-H=b(b(b(b(a(c),1),1),1),1),I=m(h(d[1],H)),r=I||(d[2]?0:1);else
-var
-r=d;if(e)var
-J=e[1],G=aj(function(b,a){return a},J,f),A=i(a(b(b(b(a(c),1),1),1)),G);else
-var
-A=1;var
-s=X(o(d,q),f);if(s){var
-t=s[1],B=r?A:r;if(B)var
-K=n?h(t,f):n,u=m(K);else
-var
-u=B;if(u)var
-L=b(b(b(b(a(b(b(a(c),1),1)),1),1),1),1),w=i(v(d,f),L);else
-var
-w=u;if(w)var
-M=b(b(b(b(a(b(b(a(c),1),1)),1),1),1),1),x=i(v(q,f),M);else
-var
-x=w;if(x)var
-N=v(q,f),P=n?O(t):t,D=[0,[0,P,N]];else
-var
-D=x;var
-E=D}else
-var
-E=s;return E}}function
-bi(d){var
-e=d[2],f=B(b(b(b(b(a(b(b(a(c),1),1)),1),1),1),1),e),g=Q(b(a(b(c,1)),1),f);return I(d[1],g)}function
-fn(d){var
-r=dj(bc(function(d){var
-e=m(h(d,a(b(a(a(b(c,1))),1))));return e?m(h(d,b(a(a(a(b(c,1)))),1))):e},d)),e=aR(d);if(e){var
-k=e[1],l=k[1],n=h(k[2],f);if(n)var
-t=a(a(a(a(a(c))))),g=i(O(Q(b(c,1),t)),l);else
-var
-g=n;if(g)var
-u=b(b(b(b(b(b(c,1),1),1),1),1),1),o=s(l,Q(b(c,1),u));else
-var
-o=g;var
-j=o}else
-var
-j=e;if(j)var
-p=j;else{var
-w=a(a(a(c))),q=i(v(dj(C(r,0)),f),w);if(q){var
-x=b(b(b(a(b(b(a(c),1),1)),1),1),1);return i(v(d,f),x)}var
-p=q}return p}function
-dk(d){var
-e=dh(d);if(e)var
-f=e;else{var
-g=i(b(b(b(b(a(c),1),1),1),1),d);if(g)return i(d,a(b(b(a(a(c)),1),1)));var
-f=g}return f}var
-kf=b(a(b(a(a(a(c))),1)),1),kg=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kf],0],kh=a(a(a(a(a(b(c,1)))))),ki=[0,[0,a(a(a(a(a(b(c,1)))))),kh],kg],kj=b(a(b(a(a(b(c,1))),1)),1),kk=[0,[0,a(b(b(b(b(b(c,1),1),1),1),1)),kj],ki],kl=a(b(b(a(a(c)),1),1)),km=[0,[0,b(b(b(b(a(c),1),1),1),1),kl],kk];function
-fo(b,a){return A(function(b){var
-c=i(b[1],a);return c?i(a,b[2]):c},b)}function
-fp(k,j){var
-e=k,d=j;for(;;){if(e){var
-g=e[1];if(i(b(b(b(b(a(c),1),1),1),1),g)&&i(g,a(b(b(a(a(c)),1),1)))){var
-l=B(g,b(b(b(b(a(c),1),1),1),1)),m=d?d[1]:f,o=[0,n(I(b(a(b(c,1)),1),m),l)],e=e[2],d=o;continue}var
-p=d?[0,[0,d[1],e]]:d,h=p}else
-var
-h=e;return h}}function
-fq(d,y,G){function
-e(ax){if(y){var
-n=y[2],o=y[1];if(h(o,a(a(b(a(a(b(c,1))),1))))){var
-j=n,d=0;for(;;){var
-L=0;if(j){var
-k=j[2],e=j[1];if(h(e,a(b(a(a(a(b(c,1)))),1))))var
-ak=d?[0,[0,d,k]]:d,H=ak;else
-if(dk(e)){if(!k){var
-j=k,d=[0,[0,e,e],d];continue}var
-B=k[2];if(!B){var
-j=k,d=[0,[0,e,e],d];continue}var
-t=B[1],al=a(b(a(a(b(c,1))),1)),ai=0;if(h(k[1],al)&&m(h(t,a(b(a(a(a(b(c,1)))),1))))){var
-O=dk(t),P=O?i(e,t):O;if(P){var
-j=B[2],d=[0,[0,e,t],d];continue}var
-H=P;ai=1}if(!ai){var
-j=k,d=[0,[0,e,e],d];continue}}else{var
-Q=h(e,b(b(b(b(b(c,1),1),1),1),1));if(Q){var
-am=b(b(b(b(b(c,1),1),1),1),1),j=k,d=[0,[0,b(b(b(b(b(c,1),1),1),1),1),am],d];continue}var
-R=Q;L=1}}else{var
-R=j;L=1}if(L)var
-H=R;var
-p=H;break}}else
-if(h(o,b(b(a(a(a(b(c,1)))),1),1)))if(n){var
-I=n[2],s=n[1];if(h(s,b(b(a(b(b(a(c),1),1)),1),1)))var
-aD=a(b(b(a(a(c)),1),1)),J=[0,[0,[0,[0,b(b(b(b(a(c),1),1),1),1),aD],0],I]];else
-if(h(s,a(a(a(b(a(a(c)),1))))))var
-J=[0,[0,km,I]];else
-var
-aE=[0,b(b(a(b(b(c,1),1)),1),1),0],aF=[0,b(a(a(a(a(b(c,1))))),1),aE],aG=[0,a(a(a(a(b(c,1))))),aF],aH=[0,b(b(a(a(a(a(c)))),1),1),aG],aI=[0,a(b(a(a(a(a(c)))),1)),aH],aJ=[0,a(a(b(a(a(a(c))),1))),aI],aK=[0,a(b(a(a(a(b(c,1)))),1)),aJ],aL=[0,a(a(b(a(a(b(c,1))),1))),aK],aM=[0,a(b(b(a(b(c,1)),1),1)),aL],aN=[0,b(b(b(a(b(c,1)),1),1),1),aM],aO=[0,a(a(a(a(a(c))))),aN],aP=[0,b(a(b(a(b(c,1)),1)),1),aO],aQ=[0,a(a(b(a(b(c,1)),1))),aP],aR=[0,a(b(a(a(b(c,1))),1)),aQ],aS=[0,b(a(a(a(b(c,1)))),1),aR],ah=A(function(a){return h(s,a)},aS),J=ah?[0,[0,[0,[0,s,s],0],I]]:ah;var
-p=J}else
-var
-p=n;else{var
-S=dk(o);if(S)var
-K=S;else
-var
-an=[0,a(a(b(b(b(c,1),1),1))),0],ao=[0,b(b(b(b(b(b(c,1),1),1),1),1),1),an],ap=[0,b(b(a(a(b(c,1))),1),1),ao],aq=[0,a(a(a(a(b(c,1))))),ap],ar=[0,b(a(b(a(a(c)),1)),1),aq],as=[0,a(b(a(a(b(c,1))),1)),ar],at=[0,b(b(b(b(b(c,1),1),1),1),1),as],K=A(function(a){return h(o,a)},at);var
-p=K?[0,[0,[0,[0,o,o],0],n]]:K}if(p){var
-ac=p[1],r=ac[2];if(r){var
-u=r[2],v=r[1];if(h(v,b(a(b(a(b(c,1)),1)),1)))var
-g=[0,[0,[0,f,0],u]];else
-if(h(v,a(a(b(a(b(c,1)),1)))))var
-g=[0,[0,[0,c,0],u]];else
-if(h(v,a(a(a(a(a(c)))))))var
-g=[0,[0,[0,f,[0,c]],u]];else
-if(h(v,a(a(b(a(a(a(c))),1))))){var
-D=fp(u,0),M=0;if(D){var
-T=D[1],w=T[2],N=0;if(w){var
-l=w[2],U=w[1],q=T[1];if(h(U,a(b(a(a(a(a(c)))),1)))){var
-g=[0,[0,[0,q,[0,q]],l]];N=1}else{var
-V=h(U,b(b(a(a(b(c,1))),1),1)),aj=0;if(V)if(l){var
-au=a(b(a(a(a(a(c)))),1));if(h(l[1],au)){var
-g=[0,[0,[0,q,0],l[2]]];N=1;aj=1}else{var
-E=fp(l,0);if(E){var
-W=E[1],x=W[2];if(x)var
-X=W[1],av=a(b(a(a(a(a(c)))),1)),Y=h(x[1],av),Z=Y?i(q,X):Y,aw=Z?[0,[0,[0,q,[0,X]],x[2]]]:Z,_=aw;else
-var
-_=x;var
-$=_}else
-var
-$=E;var
-F=$}}else
-var
-F=l;else
-var
-F=V;if(!aj)var
-aa=F}}else
-var
-aa=w;if(!N){var
-ab=aa;M=1}}else{var
-ab=D;M=1}if(M)var
-g=ab}else
-var
-g=[0,[0,[0,c,[0,c]],r]]}else
-var
-g=[0,[0,[0,c,[0,c]],r]];if(g){var
-ad=g[1],ae=ad[1],z=ad[2];if(z)var
-ay=[0,a(a(b(a(a(a(c))),1))),0],az=[0,a(a(a(a(a(c))))),ay],aA=[0,a(a(b(a(b(c,1)),1))),az],aB=[0,b(a(b(a(b(c,1)),1)),1),aA],aC=z[1],af=A(function(a){return h(aC,a)},aB);else
-var
-af=z;return af?0:fq(ax,z,[0,[0,ac[1],ae[1],ae[2]],G])}var
-ag=g}else
-var
-ag=p;return ag}return[0,C(G,0)]}return 0===d?y?0:[0,C(G,0)]:e(d-1|0)}function
-fr(d,b,a){if(b)if(a)var
-f=fr(d,b[2],a[2]),e=b[1],g=e?fo(d,a[1]):e,c=[0,g,f];else
-var
-c=a;else
-var
-c=b;return c}function
-fs(d,g,b,a){if(b){var
-h=b[1],c=h||g;if(a)var
-i=a[2],j=b[2],k=c?fo(d,a[1]):c,e=fs(d,k,j,i);else
-var
-e=a;var
-f=[0,c,e]}else
-var
-f=b;return f}function
-ft(b,a){if(b){if(a){var
-c=ft(b[2],a[2]),d=b[1],e=d||a[1];return[0,e,c]}return b}return a?a:b}function
-fu(n,m,l,k,j,h){var
-e=n,d=l,b=k,a=j;for(;;){var
-g=i(d,f)?ft(a,b):a;if(0===e)return g;var
-o=[0,0,fr(m,b,h)],e=e-1|0,d=B(d,c),b=o,a=g;continue}}function
-cs(f,e){var
-b=f,a=e;for(;;){if(b){if(a){var
-c=h(b[1],a[1]);if(c){var
-b=b[2],a=a[2];continue}var
-d=c}else
-var
-d=a;return d}return[0,a]}}function
-dl(e){if(e){var
-y=e[2],K=b(a(b(b(b(c,1),1),1)),1),z=h(e[1],K);if(z){var
-o=bG(y),d=y,m=0;for(;;){if(0===o)var
-g=0;else{var
-r=0,J=o-1|0;if(d){var
-H=b(a(b(b(b(c,1),1),1)),1);if(h(d[1],H))var
-g=[0,C(m,0)];else{if(d)var
-l=d[2],j=d[1],F=function(a,b){return function(c){return[0,[0,b,a]]}}(l,j),G=function(d,e){return function(f){function
-g(a){return[0,[0,e,d]]}function
-i(f){function
-g(a){return[0,[0,e,d]]}function
-i(f){function
-g(a){return[0,[0,e,d]]}function
-i(a){return[0,[0,e,d]]}return R(function(f){function
-g(a){return[0,[0,e,d]]}function
-i(a){return[0,[0,e,d]]}return R(function(f){function
-g(a){return[0,[0,e,d]]}function
-i(a){return[0,[0,e,d]]}return R(function(f){function
-g(a){return[0,[0,e,d]]}function
-i(f){function
-g(u){if(d){var
-g=d[2],f=d[1];if(h(f,a(b(a(b(a(a(c)),1)),1)))){if(g){var
-k=g[2];if(k){var
-i=k[2];if(i){var
-j=i[2];if(j)var
-q=j[2],r=e3(j[1]),s=e3(i[1]),l=[0,[0,n(I(b(b(b(b(c,1),1),1),1),s),r),q]];else
-var
-l=j;var
-m=l}else
-var
-m=i;var
-o=m}else
-var
-o=k;var
-p=o}else
-var
-p=g;return p}var
-t=h(f,b(a(b(b(b(a(c),1),1),1)),1))?b(b(b(c,1),1),1):h(f,b(b(a(b(a(a(c)),1)),1),1))?a(b(b(c,1),1)):h(f,b(a(a(a(b(a(c),1)))),1))?b(a(b(c,1)),1):h(f,b(a(a(b(b(a(c),1),1))),1))?b(b(a(c),1),1):h(f,b(a(b(b(a(a(c)),1),1)),1))?a(b(a(c),1)):f;return[0,[0,t,g]]}return[0,[0,e,d]]}function
-i(a){return[0,[0,e,d]]}return R(function(a){return[0,[0,e,d]]},i,g,f)}return R(function(a){return[0,[0,e,d]]},i,g,f)},i,g,f)},i,g,f)},i,g,f)}return R(function(a){return[0,[0,e,d]]},i,g,f)}return R(function(a){return[0,[0,e,d]]},i,g,f)}}(l,j),k=c4(function(a,b){return function(c){return[0,[0,b,a]]}}(l,j),G,F,j);else
-var
-k=d;if(k){var
-t=k[1],p=t[1],u=i(f,p),v=u?s(p,b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1)):u;if(v){var
-o=J,d=t[2],m=[0,p,m];continue}var
-w=v}else
-var
-w=k;var
-x=w;r=1}}else{var
-x=d;r=1}if(r)var
-g=x}if(g)var
-A=g[1],q=cs(cg(A),e),L=q?[0,[0,A,q[1]]]:q,B=L;else
-var
-B=g;var
-D=B;break}}else
-var
-D=z;var
-E=D}else
-var
-E=e;return E}function
-fv(k,j){var
-b=k,a=j;for(;;){if(b){if(a){var
-c=a[1],d=b[1],e=s(d,c);if(e)var
-f=e;else{var
-i=h(d,c);if(i){var
-b=b[2],a=a[2];continue}var
-f=i}var
-g=f}else
-var
-g=a;return g}var
-l=a?1:a;return l}}function
-bM(t,r,d){if(0===t)return[1,a(b(a(b(b(c,1),1)),1))];var
-K=t-1|0;if(d){var
-l=d[1];if(!h(l,a(a(b(a(a(b(c,1))),1))))&&!h(l,a(a(b(a(a(a(c))),1))))){var
-m=dl(d);if(m)return[0,m[1][2]];var
-w=[0,a(b(a(b(b(a(c),1),1)),1)),0],x=[0,a(b(a(b(a(a(c)),1)),1)),w],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],n=cs([0,b(b(a(b(a(a(c)),1)),1),1),y],d);if(n)return[0,n[1]];var
-z=[0,a(b(a(b(b(a(c),1),1)),1)),0],A=[0,a(a(b(b(a(a(c)),1),1))),z],D=[0,b(b(a(a(b(a(c),1))),1),1),A],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],o=cs([0,b(a(a(b(b(a(c),1),1))),1),E],d);if(o)return[0,o[1]];var
-F=[0,b(b(a(a(b(a(c),1))),1),1),0],G=[0,b(b(a(a(b(a(c),1))),1),1),F],H=[0,a(b(a(b(a(a(c)),1)),1)),G],p=cs([0,b(a(a(a(b(a(c),1)))),1),H],d);if(p)return[0,p[1]];var
-e=d,j=0;for(;;){if(e){var
-g=e[1],u=0;if(!i(b(b(b(b(a(c),1),1),1),1),g)||!i(g,a(b(b(a(a(c)),1),1))))u=1;var
-v=0;if(u&&!h(g,a(b(a(a(b(c,1))),1)))&&!h(g,b(a(a(a(b(c,1)))),1))){var
-k=[0,C(j,0),e];v=1}if(!v){var
-e=e[2],j=[0,g,j];continue}}else
-var
-k=[0,C(j,0),0];var
-q=k[1];return aR(q)?fn(q)?[0,k[2]]:[2,a(b(b(b(c,1),1),1))]:[1,a(b(a(b(b(c,1),1)),1))]}}if(s(f,r)){var
-I=d[2],J=h(l,a(a(b(a(a(a(c))),1))));return bN(K,B(r,c),J,0,1,I)}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}function
-bN(n,d,f,j,v,i){if(0===n)return[1,a(b(a(b(b(c,1),1)),1))];var
-e=n-1|0;if(i){var
-k=i[2],o=i[1],w=f?a(b(a(a(a(a(c)))),1)):a(b(a(a(a(b(c,1)))),1));if(h(o,w))return[0,k];if(v){if(f){var
-p=dl(i);if(p){var
-q=p[1],l=q[2],r=q[1];if(l){var
-x=b(a(b(a(a(c)),1)),1);if(h(l[1],x)){var
-y=j?fv(j[1],r):1;if(y){var
-z=0,A=[0,r],B=function(a){return bN(e,d,f,A,z,a)};return g(bM(e,d,l[2]),B)}}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}var
-C=0,D=0,E=function(a){return bN(e,d,f,D,C,a)};return g(bM(e,d,i),E)}if(h(o,b(b(a(a(b(c,1))),1),1))){if(f){var
-s=dl(k);if(s){var
-t=s[1],m=t[2],u=t[1];if(m){var
-F=b(a(b(a(a(c)),1)),1);if(h(m[1],F)){var
-G=j?fv(j[1],u):1;if(G){var
-H=0,I=[0,u],J=function(a){return bN(e,d,f,I,H,a)};return g(bM(e,d,m[2]),J)}}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}var
-K=0,L=0,M=function(a){return bN(e,d,f,L,K,a)};return g(bM(e,d,k),M)}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}function
-dm(e,d,c){var
-a=w(e,d,c);if(a){var
-b=a[1];return 0===b[0]?[0,b[1]]:0}return a}function
-fw(a,b){var
-c=bd(32,d(a[1],b));return d(a[2],c)}function
-fx(b,a){return d(b,a)?c:f}function
-kp(a){switch(a[0]){case
-6:return kr;case
-7:var
-b=a[1];return[1,x(function(a){return 0},b)];case
-0:case
-1:return[0,f];default:return kq}}function
-fy(b,a,e){if(b)if(a)var
-g=fy(b[2],a[2],e),f=a[1],h=f?d(b[1],e):f,c=[0,h,g];else
-var
-c=a;else
-var
-c=b;return c}function
-fz(q,f,e){if(q){if(f){var
-b=f[1],c=q[1];switch(c[0]){case
-0:if(0===b[0])var
-T=d(c[1],e),y=n(b[1],T),z=i(y,c[2]),U=z?[0,[0,y]]:z,a=U;else
-var
-a=0;break;case
-1:if(0===b[0])var
-V=fx(c[1],e),W=n(b[1],V),a=[0,[0,eJ(c[2],W)]];else
-var
-a=0;break;case
-2:if(0===b[0])var
-a=0;else{var
-g=b[1],s=0;if(g)if(g[2])var
-a=0;else{var
-A=g[1],Q=0;if(m(A)&&d(c[2],e)){var
-a=0;Q=1}if(!Q){var
-X=0,Y=A||d(c[1],e),B=[0,[1,[0,Y,X]]];s=1}}else{var
-B=g;s=1}if(s)var
-a=B}break;case
-3:if(0===b[0])var
-a=0;else{var
-h=b[1],t=0;if(h)if(h[2])var
-a=0;else{var
-C=d(c[2],e),Z=0;if(C)var
-D=C;else
-var
-F=h[1],D=F?m(d(c[1],e)):F;var
-E=[0,[1,[0,D,Z]]];t=1}else{var
-E=h;t=1}if(t)var
-a=E}break;case
-4:if(0===b[0])var
-a=0;else{var
-j=b[1],u=0;if(j)if(j[2])var
-a=0;else{var
-p=j[1];if(d(c[2],e))var
-_=p?ks:p,a=_;else{var
-$=0,aa=p||d(c[1],e),G=[0,[1,[0,aa,$]]];u=1}}else{var
-G=j;u=1}if(u)var
-a=G}break;case
-5:if(0===b[0])var
-a=0;else{var
-k=b[1],v=0;if(k)if(k[2])var
-a=0;else{var
-H=k[1],R=0;if(H&&d(c[2],e)){var
-a=0;R=1}if(!R){var
-ab=0,ac=H||d(c[1],e),I=[0,[1,[0,ac,ab]]];v=1}}else{var
-I=k;v=1}if(v)var
-a=I}break;case
-6:if(0===b[0])var
-a=0;else{var
-l=b[1],w=0;if(l){var
-o=l[2],x=0;if(o)if(o[2]){var
-a=0;x=1}else{var
-ad=l[1],J=ad||d(c[1],e),ae=o[1],K=ae||d(c[2],e),S=0;if(J&&K){var
-a=0;x=1;S=1}if(!S)var
-L=[0,[1,[0,J,[0,K,0]]]]}else
-var
-L=o;if(!x){var
-M=L;w=1}}else{var
-M=l;w=1}if(w)var
-a=M}break;default:if(0===b[0])var
-a=0;else
-var
-N=fy(c[1],[0,1,b[1]],e),a=eR(N,0)?0:[0,[1,N]]}if(a)var
-r=fz(q[2],f[2],e),af=r?[0,[0,a[1],r[1]]]:r,O=af;else
-var
-O=a;var
-P=O}else
-var
-P=f;return P}return f?0:kt}function
-fA(g,l,k,d,b){if(b){var
-m=b[1],n=m[1],e=n[2],a=n[1],o=m[2],p=b[2];if(h(k,f)){if(typeof
-e==="number"&&2<=e){var
-q=j(l,a,d),v=q?[0,[0,[0,[0,[0,a,d],o],p],cz(g,a,d,o)]]:q;return v}return 0}var
-i=fA(g,l,B(k,c),d,p);if(i)var
-r=i[1],s=r[2],w=cz(g,a,e,s),t=[0,[0,[0,[0,[0,a,e],s],r[1]],w]];else
-var
-t=i;var
-u=t}else
-var
-u=b;return u}function
-ct(g,p,o,n,m,l){var
-a=n,c=m,b=l;for(;;){if(b){var
-h=b[2],d=b[1];if(0===d[0]){var
-e=d[1],i=j(p,e,a);if(i){var
-q=[0,[0,[0,e,2],a],c],a=cz(g,e,2,a),c=q,b=h;continue}return i}var
-f=fA(g,o,d[1],d[2],c);if(f){var
-k=f[1],a=k[2],c=k[1],b=h;continue}return f}return[0,[0,a,c]]}}function
-fB(c,b,a){return a?j(c,b,a[1]):a}function
-fC(f,e,d){var
-a=e,b=d;for(;;){if(b){var
-c=b[1],g=b[2],h=A(function(b){return function(a){return b?a?j(f,b[1],a[1]):a:a?0:1}}(c),a)?a:[0,c,a],a=h,b=g;continue}return a}}function
-fD(c,a,b){var
-d=a[2]?0:ku,e=a[1];return o(x(function(a){return fB(c,a,b)},e),d)}function
-fE(d,c,e,b,a){if(typeof
-b==="number"){if(2<=b){var
-f=e[1];return fC(d,a,as(function(a){return fD(c,f,a)},a))}return a}var
-g=[0,b[1],b[2]];return fC(d,0,as(function(a){return fD(c,g,a)},a))}function
-kv(b,a){if(typeof
-a==="number")return 1;var
-f=a[1],c=t(function(a){var
-c=b[1][1];return A(function(b){return h(a,b)},c)},f);if(c){var
-d=a[2];if(!d)return m(b[1][2]);var
-e=d}else
-var
-e=c;return e}function
-dn(g,f,e){var
-a=d(g,e);if(a)var
-i=a[1][8],b=bH(function(a){return h(a[1],f)},i),j=b?[0,b[1][2]]:b,c=j;else
-var
-c=a;return c}function
-fF(m,l){var
-n=h(m[1],l[1]);if(n){var
-e=m[2],b=l[2];for(;;){if(e){if(b){var
-f=b[1],g=e[1];if(0===g[0])var
-c=0===f[0]?h(g[1],f[1]):0;else
-if(0===f[0])var
-c=0;else{var
-d=g[1],a=f[1];for(;;){if(d){if(a){var
-i=eP(d[1],a[1]);if(i){var
-d=d[2],a=a[2];continue}var
-j=i}else
-var
-j=a;var
-c=j}else
-var
-c=a?0:1;break}}if(c){var
-e=e[2],b=b[2];continue}var
-k=c}else
-var
-k=b;return k}return b?0:1}}return n}function
-fG(e,k,j,i,g){var
-b=i,a=g;for(;;){if(a){var
-l=a[1][8],f=t(function(n){return function(c){var
-b=m(d(k,c[1]));if(b)var
-f=b;else{var
-a=d(e,c[2]);if(a){var
-g=a[1][8];return t(function(f){var
-i=m(d(j,f[1]));if(i)return i;var
-k=f[2],l=c[1],a=dn(e,f[1],n);if(a){var
-b=dn(e,l,a[1]);if(b)return h(b[1],k);var
-g=b}else
-var
-g=a;return g},g)}var
-f=a}return f}}(b),l);if(f){var
-o=a[2],b=n(b,c),a=o;continue}return f}return 1}}function
-fH(h,g,f,a){return A(function(a){var
-b=a[8];return A(function(b){var
-c=d(g,b[1]);if(c){var
-a=d(h,b[2]);if(a){var
-i=a[1][8];return A(function(a){return d(f,a[1])},i)}var
-e=a}else
-var
-e=c;return e},b)},a)}function
-fI(a){return aG(f,a[4])}function
-fJ(b,k){var
-a=k;for(;;){if(a){var
-c=a[1],d=a[2],e=c[1],g=s(e,f)?0:c8(av(e),b,0);if(g){var
-l=c[2],m=g[1];if(A(function(b){return function(a){return h(b,a)}}(m),l)){var
-a=d;continue}return 1}var
-i=fJ(b,d);if(i)return i;var
-j=2}else
-var
-j=a;return j}}function
-cu(a){var
-b=a[2],c=a[3]?[0,a[1],kw]:[0,a[1],0];return[0,0,c,b]}function
-fL(c,b){var
-a=bL(b,c),d=a?a[1]:a;return d}function
-bO(b,c,a){return b?a2(b[1],c,a):a}function
-dp(b){var
-a=b[2],c=a?a[1]:a;return c}function
-fM(b,a){return 1}function
-fN(c,b){var
-a=bL(b,c);return a?a[1]:f}function
-ky(e,d,a){var
-g=0;if(typeof
-d==="number"){var
-c=2<=d?1:0;if(!c){var
-b=c;g=1}}if(!g)var
-b=e[2];if(b){var
-f=b[1],h=fI(e);return a2(f,n(fN(a,f),h),a)}return a}function
-kz(c,b,a){if(typeof
-b==="number"&&1===b){var
-d=a[2],e=d||c[2],f=a[1],g=f||c[1];return[0,g,e]}return a}function
-kA(b,a){return 1}function
-fO(e,f){var
-g=be(d(e[1],f)),h=[1,d(e[2],g)],i=[0,b(a(a(a(a(a(c))))),1),0];return[0,d(e[2],i),h]}var
-kC=ce(f,32);function
-kD(d){var
-e=i(b(b(b(b(a(c),1),1),1),1),d),f=e?i(d,a(b(b(a(a(c)),1),1))):e;if(f)var
-g=f;else{var
-h=i(a(b(b(b(b(a(c),1),1),1),1)),d);if(h)return i(d,b(a(a(b(b(a(c),1),1))),1));var
-g=h}return g}function
-ax(b,f,a){if(1===a[0]){var
-c=a[1],e=h(d(b[3],c),f);return e?t(kD,d(b[1],c)):e}return 0}function
-al(a){return 1===a[0]?1:0}function
-cv(e,d,a){if(0===a[0]){var
-b=a[1],c=i(e,b);return c?i(b,d):c}return 0}function
-fP(a){return 2===a[0]?a[1]:0}function
-kE(a){return 2===a[0]?1:0}function
-fQ(b,a){return 3===a[0]?t(b,a[1]):0}function
-fR(b){if(4===b[0]){var
-a=b[1];if(a){var
-c=[0,a[1],a[2]];return t(function(a){return al(a[2])},c)}return a}return 0}function
-fS(a){return 1}var
-kF=a(b(a(b(a(c),1)),1)),dq=B(Q(b(c,1),kF),c);function
-am(d,c,b){var
-a=w(d,c,[4,b]),e=a?1:a;return e}function
-bj(c,b,a){return G(c,b,[4,a])}function
-cw(e,d,c){var
-a=w(e,d,[4,c]);if(a){var
-b=a[1];return 0===b[0]?[0,b[1]]:0}return a}function
-ag(a,f,e,c){var
-b=bj(a,f,c);if(b){var
-g=d(a[2],e);return j(a[4],b[1],g)}return b}function
-fT(a,c,f,b){var
-e=t(function(c){return am(a,c[1],b)},c);return e?t(function(b){var
-e=o(c,f);return A(function(c){var
-f=d(a[2],c[1]),e=j(a[4],b[1],f);return e?d(c[2],b[2]):e},e)},b):e}function
-fU(e,l,h){function
-t(a){return cv(c,dq,a)}var
-u=[0,a(b(b(b(a(a(c)),1),1),1)),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],k=[0,[0,a(a(b(b(a(a(c)),1),1))),v],t],w=b(b(b(b(a(c),1),1),1),1),x=B(Q(b(c,1),w),c);function
-m(a){return cv(f,x,a)}function
-j(a){var
-b=l?a:l;return b}var
-y=[0,b(a(a(a(b(a(c),1)))),1),0],z=[0,a(a(a(a(b(a(c),1))))),y],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],C=[0,a(a(b(b(a(a(c)),1),1))),A],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D];if(F(h,[0,a(a(b(b(a(a(c)),1),1))),E]))var
-G=0,H=b(b(b(b(b(b(c,1),1),1),1),1),1),I=function(a){return ax(e,H,a)},J=[0,b(b(a(a(b(a(c),1))),1),1),0],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,b(b(b(b(a(a(c)),1),1),1),1),K],M=[0,a(b(b(a(b(a(c),1)),1),1)),L],N=[0,a(a(b(b(b(a(c),1),1),1))),M],P=[0,b(a(a(a(b(a(c),1)))),1),N],R=[0,a(b(b(a(b(a(c),1)),1),1)),P],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=j([0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),S],I],G]),U=0,V=b(b(b(b(b(b(c,1),1),1),1),1),1),W=function(a){return ax(e,V,a)},X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(b(a(b(b(a(c),1),1)),1)),Y],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,b(b(a(b(a(a(c)),1)),1),1),_],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(b(a(a(b(a(c),1))),1)),aa],ac=[0,a(b(a(a(b(a(c),1))),1)),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(a(b(b(b(a(c),1),1),1))),ad],af=[0,a(a(a(a(a(b(c,1)))))),ae],ag=[0,a(b(b(a(a(a(c))),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),ah],W],U],ak=[0,a(a(b(b(a(a(c)),1),1))),0],am=[0,b(b(a(b(a(a(c)),1)),1),1),ak],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,a(b(a(a(b(a(c),1))),1)),ao],aq=[0,a(b(a(b(a(a(c)),1)),1)),ap],ar=[0,a(a(a(b(b(a(c),1),1)))),aq],as=[0,b(a(b(b(a(a(c)),1),1)),1),ar],at=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),as],fS],ai],au=function(a){return fQ(al,a)},av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(a(b(b(a(a(c)),1),1)),1),av],ay=[0,a(a(a(a(b(a(c),1))))),aw],az=[0,b(b(a(b(a(a(c)),1)),1),1),ay],aA=[0,a(b(b(a(b(a(c),1)),1),1)),az],aB=[0,b(a(a(a(b(a(c),1)))),1),aA],aC=[0,a(a(a(a(b(a(c),1))))),aB],aD=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),aC],au],at],aE=b(b(b(b(b(b(c,1),1),1),1),1),1),aF=function(a){return ax(e,aE,a)},aG=[0,a(b(a(b(b(a(c),1),1)),1)),0],aH=[0,b(b(a(b(a(a(c)),1)),1),1),aG],aI=[0,a(b(b(b(b(a(c),1),1),1),1)),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(b(b(a(a(c)),1),1))),aJ],aL=[0,a(a(a(a(a(b(c,1)))))),aK],aM=[0,b(b(a(b(a(a(c)),1)),1),1),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,a(a(a(a(b(a(c),1))))),aN],aP=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aO],aF],aD],aQ=[0,b(a(a(a(b(a(c),1)))),1),0],aR=[0,a(a(a(a(b(a(c),1))))),aQ],aS=[0,a(b(b(a(b(a(c),1)),1),1)),aR],aT=[0,a(a(b(b(a(a(c)),1),1))),aS],aU=[0,b(a(b(b(a(a(c)),1),1)),1),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,b(a(a(b(a(a(c)),1))),1),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(a(b(b(a(a(c)),1),1)),1),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,a(b(a(a(b(a(c),1))),1)),aZ],a1=[0,a(b(a(a(b(a(c),1))),1)),a0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,b(a(b(b(a(a(c)),1),1)),1),a2],a4=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a3],al],aP],a5=[0,b(a(b(b(a(a(c)),1),1)),1),0],a6=[0,a(b(b(b(b(a(c),1),1),1),1)),a5],a7=[0,a(b(a(a(b(a(c),1))),1)),a6],a8=[0,a(b(a(a(b(a(c),1))),1)),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a_],al],a4],ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=function(a){return ax(e,ba,a)},bc=[0,b(b(a(b(a(a(c)),1)),1),1),0],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,b(a(a(b(b(a(c),1),1))),1),be],bg=[0,a(b(b(a(b(a(c),1)),1),1)),bf],bh=[0,b(b(a(b(a(a(c)),1)),1),1),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bb],a$],bk=b(b(b(b(b(c,1),1),1),1),1),bl=function(a){return ax(e,bk,a)},bm=[0,a(b(a(b(b(a(c),1),1)),1)),0],bn=[0,a(a(b(b(b(a(c),1),1),1))),bm],bo=[0,b(a(a(a(b(a(c),1)))),1),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bp],bl],bj],br=[0,a(a(b(b(a(a(c)),1),1))),0],bs=[0,a(b(a(a(b(a(c),1))),1)),br],bt=[0,a(a(a(a(a(b(c,1)))))),bs],bu=[0,b(b(a(b(b(a(c),1),1)),1),1),bt],bv=[0,a(b(a(b(b(a(c),1),1)),1)),bu],bw=[0,b(b(a(b(a(a(c)),1)),1),1),bv],bx=[0,b(a(b(b(a(a(c)),1),1)),1),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[0,b(b(a(b(a(a(c)),1)),1),1),by],bA=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bz],m],bq],bB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(a(a(a(b(a(c),1)))),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,a(a(b(b(a(a(c)),1),1))),bG],bI=[0,a(a(b(b(a(a(c)),1),1))),bH],bJ=[0,a(b(a(b(b(a(c),1),1)),1)),bI],bK=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bJ],al],bA],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),0],bM=[0,a(b(a(a(b(a(c),1))),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,b(b(b(a(b(a(c),1)),1),1),1),bN],bP=[0,a(a(b(b(b(a(c),1),1),1))),bO],g=[0,[0,[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bP],al],bK],T]];else{var
-b1=[0,b(b(a(a(b(a(c),1))),1),1),0],b2=[0,b(b(a(a(b(a(c),1))),1),1),b1],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2];if(F(h,[0,a(a(b(b(b(a(c),1),1),1))),b3]))var
-b4=0,b5=b(b(b(b(b(b(c,1),1),1),1),1),1),b6=function(a){return ax(e,b5,a)},b7=[0,b(a(a(b(b(a(c),1),1))),1),0],b8=[0,a(b(a(b(b(a(c),1),1)),1)),b7],b9=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),b8],b6],b4],b_=0,b$=b(b(b(b(b(c,1),1),1),1),1),ca=function(a){return ax(e,b$,a)},cb=[0,a(b(b(a(a(a(c))),1),1)),0],cc=[0,a(b(a(b(b(a(c),1),1)),1)),cb],cd=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),cc],ca],b_],ce=O(c),cf=function(a){return cv(ce,dq,a)},cg=function(a){return fQ(cf,a)},ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,a(b(a(b(b(a(c),1),1)),1)),ch],cj=[0,b(b(a(b(a(a(c)),1)),1),1),ci],ck=[0,a(b(b(b(b(a(c),1),1),1),1)),cj],cl=[0,b(b(a(b(a(a(c)),1)),1),1),ck],cm=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),cl],cg],cd],cn=[0,b(a(a(a(b(a(c),1)))),1),0],co=[0,a(b(a(b(b(a(c),1),1)),1)),cn],cp=[0,b(b(b(b(a(a(c)),1),1),1),1),co],cq=[0,[0,[0,a(a(a(a(b(a(c),1))))),cp],fS],cm],cr=[0,b(b(a(a(b(a(c),1))),1),1),0],cs=[0,b(b(a(a(b(a(c),1))),1),1),cr],ct=[0,a(b(b(b(b(a(c),1),1),1),1)),cs],g=[0,[0,[0,k,[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ct],al],cq]],b9]];else{var
-cu=[0,a(b(a(b(b(a(c),1),1)),1)),0],cw=[0,a(b(a(a(b(a(c),1))),1)),cu],cx=[0,a(a(a(a(b(a(c),1))))),cw],cy=[0,a(a(b(b(b(a(c),1),1),1))),cx],cz=[0,b(b(a(b(a(a(c)),1)),1),1),cy],cA=[0,a(b(a(b(a(a(c)),1)),1)),cz];if(F(h,[0,a(a(a(a(b(a(c),1))))),cA]))var
-cB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cC=[0,a(b(a(b(b(a(c),1),1)),1)),cB],cD=[0,b(a(b(b(a(a(c)),1),1)),1),cC],cE=[0,a(b(a(b(b(a(c),1),1)),1)),cD],cF=[0,a(a(a(b(a(a(c)),1)))),cE],cG=[0,a(a(b(b(a(a(c)),1),1))),cF],cH=[0,b(a(a(a(b(a(c),1)))),1),cG],cI=j([0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),cH],fP],0]),cJ=b(b(b(b(b(b(c,1),1),1),1),1),1),cK=function(a){return ax(e,cJ,a)},cL=[0,b(b(a(b(a(a(c)),1)),1),1),0],cM=[0,b(b(a(a(b(a(c),1))),1),1),cL],cN=[0,a(b(a(b(a(a(c)),1)),1)),cM],cO=[0,a(a(b(b(a(a(c)),1),1))),cN],cP=[0,a(b(a(b(b(a(c),1),1)),1)),cO],cQ=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),cP],cK],cI],cR=[0,b(a(a(a(b(a(c),1)))),1),0],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],cT=[0,a(b(a(b(b(a(c),1),1)),1)),cS],cU=[0,a(a(b(b(a(a(c)),1),1))),cT],cV=[0,a(b(a(b(b(a(c),1),1)),1)),cU],cW=[0,b(a(b(b(a(a(c)),1),1)),1),cV],cX=[0,a(a(a(a(b(a(c),1))))),cW],cY=[0,b(a(a(b(b(a(c),1),1))),1),cX],cZ=[0,b(a(a(a(b(a(c),1)))),1),cY],c0=[0,[0,[0,a(b(a(b(a(a(c)),1)),1)),cZ],fP],cQ],c1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],c2=[0,a(b(a(b(b(a(c),1),1)),1)),c1],c3=[0,b(a(a(b(a(a(c)),1))),1),c2],c4=[0,b(a(b(b(a(a(c)),1),1)),1),c3],c5=[0,a(b(a(b(b(a(c),1),1)),1)),c4],c6=[0,a(a(b(b(a(a(c)),1),1))),c5],c7=[0,b(a(b(b(b(a(c),1),1),1)),1),c6],c8=[0,[0,[0,a(a(a(a(b(a(c),1))))),c7],fR],c0],c9=0,c_=function(a){return cv(f,dq,a)},c$=[0,a(a(b(b(a(a(c)),1),1))),0],da=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),c$],c_],c9],db=[0,a(b(a(b(b(a(c),1),1)),1)),0],dc=[0,a(b(a(a(b(a(c),1))),1)),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,a(a(b(b(b(a(c),1),1),1))),dd],df=[0,b(b(a(b(a(a(c)),1)),1),1),de],dg=[0,a(b(a(b(a(a(c)),1)),1)),df],g=[0,[0,[0,k,[0,[0,[0,a(a(a(a(b(a(c),1))))),dg],al],da]],c8]];else{var
-dh=[0,a(b(a(b(b(a(c),1),1)),1)),0],di=[0,b(a(a(b(a(a(c)),1))),1),dh],dj=[0,b(b(a(a(b(a(c),1))),1),1),di],dk=[0,a(a(a(a(b(a(c),1))))),dj],dl=[0,a(a(b(b(a(a(c)),1),1))),dk],dm=[0,a(b(a(b(b(a(c),1),1)),1)),dl];if(F(h,[0,b(a(b(b(a(a(c)),1),1)),1),dm]))var
-dn=[0,a(a(b(b(a(a(c)),1),1))),0],dp=[0,a(b(a(a(b(a(c),1))),1)),dn],dr=[0,a(a(a(a(a(b(c,1)))))),dp],ds=[0,b(b(a(b(a(a(c)),1)),1),1),dr],dt=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ds],m],0],du=function(j){if(1===j[0]){var
-k=d(e[1],j[1]),g=aj(function(e,d){if(i(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&s(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return n(e,c)},k,f),h=i(c,g);return h?i(g,a(a(a(a(a(a(a(c)))))))):h}return 0},dv=[0,a(a(a(a(b(a(c),1))))),0],dw=[0,b(b(b(a(b(a(c),1)),1),1),1),dv],dx=j([0,[0,[0,a(a(a(b(a(a(c)),1)))),dw],du],dt]),dy=[0,b(b(a(b(b(a(c),1),1)),1),1),0],dz=[0,a(b(a(b(b(a(c),1),1)),1)),dy],dA=[0,b(a(a(b(a(a(c)),1))),1),dz],dB=[0,b(a(b(b(a(a(c)),1),1)),1),dA],dC=[0,a(b(a(b(b(a(c),1),1)),1)),dB],dD=[0,a(a(b(b(a(a(c)),1),1))),dC],dE=[0,b(a(b(b(b(a(c),1),1),1)),1),dD],dF=[0,[0,[0,a(a(a(a(b(a(c),1))))),dE],fR],dx],dG=[0,a(b(a(b(b(a(c),1),1)),1)),0],dH=[0,a(b(a(a(b(a(c),1))),1)),dG],dI=[0,a(a(a(a(b(a(c),1))))),dH],dJ=[0,a(a(b(b(b(a(c),1),1),1))),dI],dK=[0,b(b(a(b(a(a(c)),1)),1),1),dJ],dL=[0,a(b(a(b(a(a(c)),1)),1)),dK],g=[0,[0,[0,k,[0,[0,[0,a(a(a(a(b(a(c),1))))),dL],al],0]],dF]];else{var
-dM=[0,b(b(a(a(b(a(c),1))),1),1),0],dN=[0,a(b(b(b(b(a(c),1),1),1),1)),dM],dO=[0,a(a(b(b(a(a(c)),1),1))),dN],dP=[0,a(b(a(b(a(a(c)),1)),1)),dO],dQ=[0,b(a(a(b(b(a(c),1),1))),1),dP],dR=[0,a(b(a(b(b(a(c),1),1)),1)),dQ];if(F(h,[0,b(a(b(b(a(a(c)),1),1)),1),dR]))var
-dS=[0,a(b(a(b(b(a(c),1),1)),1)),0],dT=[0,b(b(a(b(b(a(c),1),1)),1),1),dS],dU=[0,a(a(a(a(b(a(c),1))))),dT],dV=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dU],al],0],dW=[0,b(b(a(a(b(a(c),1))),1),1),0],dX=[0,a(a(a(a(b(a(c),1))))),dW],dY=[0,a(a(a(a(b(a(c),1))))),dX],g=[0,[0,[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),dY],al],dV],0]];else{var
-dZ=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d0=[0,b(a(a(a(b(a(c),1)))),1),dZ],r=F(h,[0,a(b(a(b(b(a(c),1),1)),1)),d0]);if(r)var
-d1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d2=[0,a(b(a(b(b(a(c),1),1)),1)),d1],d3=[0,b(a(a(a(b(a(c),1)))),1),d2],d4=[0,a(a(a(a(b(a(c),1))))),d3],d5=[0,b(b(a(b(b(a(c),1),1)),1),1),d4],d6=[0,b(a(a(a(b(a(c),1)))),1),d5],d7=[0,a(b(b(b(b(a(c),1),1),1),1)),d6],d8=[0,b(a(b(b(b(a(c),1),1),1)),1),d7],g=[0,[0,[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),d8],kE],0],0]];else
-var
-g=r}}}}}if(g)var
-p=g[1],bQ=p[2],bR=p[1],bS=0,bT=b(b(b(b(b(c,1),1),1),1),1),bU=function(a){return ax(e,bT,a)},bV=[0,a(a(b(b(b(a(c),1),1),1))),0],bW=[0,a(b(b(b(b(a(c),1),1),1),1)),bV],bX=o(j([0,[0,[0,a(b(a(a(b(a(c),1))),1)),bW],bU],bS]),bR),bY=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bZ=[0,b(a(a(a(b(a(c),1)))),1),bY],b0=[0,a(b(b(a(b(a(c),1)),1),1)),bZ],q=[0,[0,[0,[0,[0,a(a(b(a(b(a(c),1)),1))),b0],al],bX],bQ]];else
-var
-q=g;return q}var
-kG=[0,a(b(a(b(b(a(c),1),1)),1)),0],kH=[0,b(b(a(b(b(a(c),1),1)),1),1),kG],kI=[0,a(b(b(b(b(a(c),1),1),1),1)),kH],kJ=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),kI],c],0],kK=b(c,1),kL=[0,a(a(b(b(a(a(c)),1),1))),0],kM=[0,b(a(b(b(a(a(c)),1),1)),1),kL],kN=[0,a(b(a(b(b(a(c),1),1)),1)),kM],kO=[0,a(a(a(b(a(a(c)),1)))),kN],kP=[0,a(a(b(b(a(a(c)),1),1))),kO],kQ=[0,b(a(a(a(b(a(c),1)))),1),kP],kR=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kQ],kK],kJ],kS=b(a(c),1),kT=[0,a(a(b(a(b(a(c),1)),1))),0],kU=[0,a(a(a(a(b(a(c),1))))),kT],kV=[0,a(a(a(a(b(a(c),1))))),kU],kW=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),kV],kS],kR],kX=b(a(c),1),kY=[0,a(b(a(b(b(a(c),1),1)),1)),0],kZ=[0,b(b(a(b(a(a(c)),1)),1),1),kY],k0=[0,a(b(a(b(a(a(c)),1)),1)),kZ],k1=[0,a(a(b(b(b(a(c),1),1),1))),k0],k2=[0,a(b(a(b(b(a(c),1),1)),1)),k1],k3=[0,b(b(b(a(a(a(c))),1),1),1),k2],k4=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),k3],kX],kW],k5=a(b(c,1)),k6=[0,a(a(b(b(a(a(c)),1),1))),0],k7=[0,a(a(b(b(a(a(c)),1),1))),k6],k8=[0,a(a(a(a(b(a(c),1))))),k7],k9=[0,b(a(b(b(a(a(c)),1),1)),1),k8],k_=[0,a(a(b(b(b(a(c),1),1),1))),k9],k$=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),k_],k5],k4],la=b(b(c,1),1),lb=[0,a(a(b(b(a(a(c)),1),1))),0],lc=[0,a(b(a(a(b(a(c),1))),1)),lb],ld=[0,a(a(a(a(a(b(c,1)))))),lc],le=[0,b(b(a(b(a(a(c)),1)),1),1),ld],lf=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),le],la],k$],lg=a(c),lh=[0,b(b(a(b(a(a(c)),1)),1),1),0],li=[0,b(a(a(a(b(a(c),1)))),1),lh],lj=[0,a(b(a(b(b(a(c),1),1)),1)),li],lk=[0,b(a(b(b(a(a(c)),1),1)),1),lj],ll=[0,a(b(b(b(b(a(c),1),1),1),1)),lk],lm=[0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),ll],lg],lf],ln=b(c,1),lo=[0,a(a(b(b(a(a(c)),1),1))),0],lp=[0,b(b(a(b(a(a(c)),1)),1),1),lo],lq=[0,b(a(a(a(b(a(c),1)))),1),lp],lr=[0,a(b(b(b(b(a(c),1),1),1),1)),lq],ls=[0,b(b(a(b(a(a(c)),1)),1),1),lr],lt=[0,a(a(b(b(a(a(c)),1),1))),ls],lu=[0,b(a(a(a(b(a(c),1)))),1),lt],lv=[0,a(a(a(a(b(a(c),1))))),lu],lw=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),lv],ln],lm],lx=b(c,1),ly=[0,b(a(a(a(b(a(c),1)))),1),0],lz=[0,a(b(a(b(b(a(c),1),1)),1)),ly],lA=[0,b(a(a(b(a(a(c)),1))),1),lz],lB=[0,a(b(b(a(b(a(c),1)),1),1)),lA],lC=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),lB],lx],lw],lD=[0,a(a(a(b(a(a(c)),1)))),0],lE=[0,a(a(a(a(b(a(c),1))))),lD],lF=[0,b(b(a(b(b(a(c),1),1)),1),1),lE],lG=[0,a(b(b(b(b(a(c),1),1),1),1)),lF],lH=[0,b(b(b(a(b(a(c),1)),1),1),1),lG],lI=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),lH],c],lC];function
-fV(j,d,i){var
-f=[0,b(b(a(b(a(a(c)),1)),1),1),0],g=[0,a(b(a(b(b(a(c),1),1)),1)),f],h=[0,a(a(a(b(b(a(c),1),1)))),g],k=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,a(b(a(b(a(a(c)),1)),1)),k];if(!F(d,[0,b(a(b(b(b(a(c),1),1),1)),1),l])){var
-n=[0,b(b(a(b(b(a(c),1),1)),1),1),0],o=[0,a(b(a(b(b(a(c),1),1)),1)),n],p=[0,a(a(b(a(b(a(c),1)),1))),o],q=[0,a(a(b(b(a(a(c)),1),1))),p];if(!F(d,[0,a(b(b(b(b(a(c),1),1),1),1)),q])){var
-e=bH(function(e){var
-f=am(j,e[1],i);if(f){var
-k=[0,a(b(a(b(b(a(c),1),1)),1)),0],l=[0,b(a(a(b(a(a(c)),1))),1),k],n=[0,b(b(a(a(b(a(c),1))),1),1),l],o=[0,a(a(a(a(b(a(c),1))))),n],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],g=F(d,[0,b(a(b(b(a(a(c)),1),1)),1),q]);if(g)var
-r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(b(a(b(a(a(c)),1)),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=F(e[1],v);else
-var
-h=g;return m(h)}return f},lI),r=e?[0,e[1][2]]:e;return r}}return[0,b(a(c),1)]}function
-fW(h,g){var
-k=[0,b(b(a(a(b(a(c),1))),1),1),0],l=[0,a(a(a(a(b(a(c),1))))),k],m=[0,a(a(a(a(b(a(c),1))))),l],d=w(h,[0,b(b(a(b(a(a(c)),1)),1),1),m],g);if(d){var
-i=d[1];if(0===i[0]){var
-n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(a(b(b(a(a(c)),1),1)),1),n],p=[0,a(b(a(b(b(a(c),1),1)),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],e=L(h,[0,a(a(a(b(a(a(c)),1)))),q],g);if(e)var
-r=0,s=e[1],f=P(function(d){if(3===d[0]){var
-a=d[1];if(a){var
-b=a[2],e=a[1];if(0===e[0]){if(b){var
-f=b[1];if(3===f[0]){if(b[2])return 0;var
-h=f[1],g=0,c=P(function(a){return 0===a[0]?[0,a[1]]:0},h,g),i=c?[0,[0,e[1],c[1]]]:c;return i}return 0}return b}return 0}return a}return 0},s,r),t=f?[0,[0,i[1],f[1]]]:f,j=t;else
-var
-j=e;return j}return 0}return d}function
-lJ(f,l){function
-e(c,b){var
-a=G(f,c,l);if(a){var
-e=d(f[2],b);return j(f[4],a[1],e)}return a}var
-m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,a(b(b(b(a(a(c)),1),1),1)),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,b(b(a(b(b(a(c),1),1)),1),1),0],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(b(b(a(b(a(c),1)),1),1)),u];if(e([0,a(a(b(a(b(a(c),1)),1))),v],s)){var
-w=[0,a(b(a(b(b(a(c),1),1)),1)),0],x=[0,b(a(b(b(a(a(c)),1),1)),1),w],y=[0,a(a(a(a(b(a(c),1))))),x],z=[0,b(a(a(b(b(a(c),1),1))),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,b(a(b(b(b(a(c),1),1),1)),1),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,b(b(a(b(b(a(c),1),1)),1),1),D],F=[0,b(a(b(b(a(a(c)),1),1)),1),E];if(e([0,a(a(a(a(b(a(c),1))))),F],B))return lK;var
-H=[0,b(b(b(a(b(a(c),1)),1),1),1),0],I=[0,a(a(b(b(b(a(c),1),1),1))),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[0,a(b(a(b(b(a(c),1),1)),1)),J],L=[0,b(a(b(b(a(a(c)),1),1)),1),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],N=[0,b(b(a(b(b(a(c),1),1)),1),1),M],O=[0,b(a(b(b(a(a(c)),1),1)),1),N],g=e([0,a(a(a(a(b(a(c),1))))),O],K),P=g?lL:g;return P}var
-Q=[0,b(b(a(b(b(a(c),1),1)),1),1),0],R=[0,a(b(b(a(b(a(c),1)),1),1)),Q],S=[0,b(a(b(b(b(a(c),1),1),1)),1),R],T=[0,b(a(b(b(a(a(c)),1),1)),1),S],U=[0,a(a(a(a(b(a(c),1))))),T],V=[0,b(a(a(b(b(a(c),1),1))),1),U],W=[0,b(b(a(b(b(a(c),1),1)),1),1),0],X=[0,b(a(a(a(b(a(c),1)))),1),W],Y=[0,a(b(b(a(b(a(c),1)),1),1)),X],h=e([0,a(a(b(a(b(a(c),1)),1))),Y],V);if(h){var
-Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,b(a(b(b(a(a(c)),1),1)),1),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,b(a(a(b(b(a(c),1),1))),1),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),0],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,b(b(a(b(b(a(c),1),1)),1),1),ae],ag=[0,b(a(b(b(a(a(c)),1),1)),1),af];if(e([0,a(a(a(a(b(a(c),1))))),ag],ac))return lM;var
-ah=[0,b(b(b(a(b(a(c),1)),1),1),1),0],ai=[0,b(b(a(b(a(a(c)),1)),1),1),ah],aj=[0,a(b(b(a(b(a(c),1)),1),1)),ai],ak=[0,a(a(a(b(a(a(c)),1)))),aj],al=[0,b(a(b(b(a(a(c)),1),1)),1),0],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,b(b(a(b(b(a(c),1),1)),1),1),am],ao=[0,b(a(b(b(a(a(c)),1),1)),1),an],i=e([0,a(a(a(a(b(a(c),1))))),ao],ak),k=i?lN:i}else
-var
-k=h;return k}function
-bk(a,b){var
-c=di(d(a[1],b));return d(a[2],c)}function
-fX(e,r,q){if(q){var
-V=q[2],W=function(a){function
-b(b){return[0,[0,a,b]]}return g(fX(e,r,V),b)},h=q[1],s=function(g){var
-i=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,b(a(a(a(b(a(c),1)))),1),i],l=[0,a(b(b(a(b(a(c),1)),1),1)),k],f=G(e,[0,a(a(b(a(b(a(c),1)),1))),l],h);if(f){var
-m=d(e[2],g);return j(e[4],f[1],m)}return f},o=function(i){var
-a=w(e,i,h);if(a){var
-d=a[1],b=fW(e,d);if(b)var
-c=fi(e,r,d),j=c?[0,[0,b[1],c[1]]]:c,f=j;else
-var
-f=b;var
-g=f}else
-var
-g=a;return g},k=function(a){return d(e[6],a)},t=lJ(e,h);if(t)var
-m=t[1],y=function(i){function
-f(n){function
-f(f){function
-h(h){function
-l(f){if(j(e[4],f[1],f[2]))return bk(e,f[1]);var
-g=[0,bk(e,f[2]),0],h=[0,b(b(b(b(b(c,1),1),1),1),1),0],i=[0,a(b(a(a(a(c))),1)),h],l=[0,b(b(b(b(b(c,1),1),1),1),1),i],m=[0,d(e[2],l),g];return k([0,bk(e,f[1]),m])}if(1===m)var
-o=[0,b(b(b(b(b(c,1),1),1),1),1),0],p=[0,a(b(a(b(b(a(c),1),1)),1)),o],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(b(b(a(b(a(c),1)),1),1)),q],s=[0,a(b(a(b(a(a(c)),1)),1)),r],t=[0,a(b(b(b(a(a(c)),1),1),1)),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],g=[0,b(a(b(b(a(a(c)),1),1)),1),u];else
-if(m)var
-ao=[0,b(b(b(b(b(c,1),1),1),1),1),0],ap=[0,b(b(a(b(b(a(c),1),1)),1),1),ao],aq=[0,a(b(b(a(b(a(c),1)),1),1)),ap],ar=[0,b(a(b(b(b(a(c),1),1),1)),1),aq],as=[0,b(a(b(b(a(a(c)),1),1)),1),ar],at=[0,a(a(a(a(b(a(c),1))))),as],g=[0,b(a(a(b(b(a(c),1),1))),1),at];else
-var
-au=[0,b(b(b(b(b(c,1),1),1),1),1),0],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],aw=[0,b(a(b(b(a(a(c)),1),1)),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,a(b(a(b(a(a(c)),1)),1)),ax],az=[0,a(b(b(b(a(a(c)),1),1),1)),ay],aA=[0,a(b(a(b(b(a(c),1),1)),1)),az],g=[0,b(a(b(b(a(a(c)),1),1)),1),aA];switch(m){case
-0:var
-v=[0,b(b(b(b(b(c,1),1),1),1),1),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],y=[0,b(a(b(b(a(a(c)),1),1)),1),w],z=[0,a(a(a(a(b(a(c),1))))),y],A=[0,b(a(a(b(b(a(c),1),1))),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,b(a(b(b(b(a(c),1),1),1)),1),B],f=[0,b(b(b(b(b(c,1),1),1),1),1),C];break;case
-1:var
-S=[0,b(b(b(b(b(c,1),1),1),1),1),0],T=[0,b(b(b(a(b(a(c),1)),1),1),1),S],U=[0,a(a(b(b(b(a(c),1),1),1))),T],V=[0,a(b(b(b(b(a(c),1),1),1),1)),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,b(b(b(b(b(c,1),1),1),1),1),W],Y=[0,a(b(a(b(b(a(c),1),1)),1)),X],Z=[0,b(a(b(b(a(a(c)),1),1)),1),Y],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,b(a(a(b(b(a(c),1),1))),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,b(a(b(b(b(a(c),1),1),1)),1),aa],f=[0,b(b(b(b(b(c,1),1),1),1),1),ab];break;case
-2:var
-ac=[0,b(b(b(b(b(c,1),1),1),1),1),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(a(a(a(b(a(c),1))))),ae],ag=[0,b(a(a(b(b(a(c),1),1))),1),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,b(a(b(b(b(a(c),1),1),1)),1),ah],f=[0,b(b(b(b(b(c,1),1),1),1),1),ai];break;default:var
-aj=[0,b(b(b(b(b(c,1),1),1),1),1),0],ak=[0,b(b(b(a(b(a(c),1)),1),1),1),aj],al=[0,b(b(a(b(a(a(c)),1)),1),1),ak],am=[0,a(b(b(a(b(a(c),1)),1),1)),al],an=[0,a(a(a(b(a(a(c)),1)))),am],f=[0,b(b(b(b(b(c,1),1),1),1),1),an]}var
-D=x(l,h),E=[0,b(b(b(b(b(c,1),1),1),1),1),0],F=[0,b(b(a(a(b(c,1))),1),1),E],G=cq(d(e[2],F),D),H=[0,b(b(b(b(b(c,1),1),1),1),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=[0,b(b(b(b(b(c,1),1),1),1),1),L],N=[0,d(e[2],M),G],O=[0,n[2],N],P=[0,d(e[2],f),O],Q=[0,i[2],P],R=k([0,d(e[2],g),Q]);return[0,[0,[0,m,i[1],n[1],h],R]]}var
-o=b(b(a(b(c,1)),1),1),p=0;return g(l(P(function(c){if(3===c[0]){var
-a=c[1];if(a){var
-b=a[2],d=a[1];if(1===d[0]){if(b){var
-e=b[1];return 1===e[0]?b[2]?0:[0,[0,d[1],e[1]]]:0}return b}return 0}return a}return 0},f,p),o),h)}var
-o=b(b(a(b(c,1)),1),1),p=[0,a(b(a(b(b(a(c),1),1)),1)),0],q=[0,a(b(a(a(b(a(c),1))),1)),p],r=[0,a(b(b(b(b(a(c),1),1),1),1)),q];return g(l(L(e,[0,a(a(b(b(a(a(c)),1),1))),r],h),o),f)}var
-n=b(b(a(b(c,1)),1),1),p=[0,b(b(a(b(b(a(c),1),1)),1),1),0],q=[0,b(a(a(a(b(a(c),1)))),1),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,a(a(b(b(b(a(c),1),1),1))),r],t=[0,a(b(a(b(b(a(c),1),1)),1)),s];return g(l(o([0,a(a(b(b(a(a(c)),1),1))),t]),n),f)},z=b(b(a(b(c,1)),1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],n=g(l(o([0,b(a(a(b(b(a(c),1),1))),1),D]),z),y);else{var
-E=[0,a(a(b(b(a(a(c)),1),1))),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,a(a(b(b(a(a(c)),1),1))),F];if(s([0,a(b(a(b(a(a(c)),1)),1)),H]))var
-I=function(j){function
-m(m){function
-n(l){if(0===l[0]){var
-h=l[1],n=function(L){var
-f=bJ(h),g=[0,d(e[2],f),0],i=[0,b(b(b(b(b(c,1),1),1),1),1),0],l=[0,a(b(a(a(a(c))),1)),i],n=[0,b(b(a(a(a(c))),1),1),l],o=[0,b(b(b(b(b(c,1),1),1),1),1),n],p=[0,d(e[2],o),g],q=[0,bk(e,m),p],r=[0,b(b(b(b(b(c,1),1),1),1),1),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,a(b(a(b(b(a(c),1),1)),1)),s],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,b(b(b(b(b(c,1),1),1),1),1),u],w=[0,a(b(b(a(b(c,1)),1),1)),v],x=[0,d(e[2],w),q],y=[0,j[2],x],z=[0,b(b(b(a(b(c,1)),1),1),1),0],A=[0,a(a(b(b(a(a(c)),1),1))),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,a(b(a(b(a(a(c)),1)),1)),C],E=[0,b(b(b(b(b(c,1),1),1),1),1),D],F=[0,b(b(a(b(a(a(c)),1)),1),1),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(b(a(a(b(a(c),1))),1)),G],I=[0,a(b(b(a(b(a(c),1)),1),1)),H],J=[0,b(b(a(a(b(a(c),1))),1),1),I],K=k([0,d(e[2],J),y]);return[0,[0,[1,j[1],m,h],K]]},o=a(b(a(c),1));return g(af(i(f,h),o),n)}return[2,a(b(a(c),1))]}var
-o=b(b(a(b(c,1)),1),1),p=[0,a(b(a(b(b(a(c),1),1)),1)),0],q=[0,a(b(a(b(a(a(c)),1)),1)),p],r=[0,b(b(a(a(b(a(c),1))),1),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r];return g(l(w(e,[0,b(a(a(b(a(a(c)),1))),1),s],h),o),n)}var
-n=b(b(a(b(c,1)),1),1),o=[0,b(a(b(b(a(a(c)),1),1)),1),0],p=[0,a(b(a(b(b(a(c),1),1)),1)),o];return g(l(G(e,[0,b(b(b(b(a(a(c)),1),1),1),1),p],h),n),m)},J=b(b(a(b(c,1)),1),1),K=[0,b(a(a(b(b(a(c),1),1))),1),0],n=g(l(o([0,a(a(a(a(b(a(c),1))))),K]),J),I);else{var
-M=[0,a(b(a(a(b(a(c),1))),1)),0],N=[0,a(b(a(b(a(a(c)),1)),1)),M];if(s([0,a(a(b(b(a(a(c)),1),1))),N])){var
-O=function(f){function
-i(j){function
-i(i){function
-m(h){function
-m(g){var
-l=[0,b(b(b(b(b(c,1),1),1),1),1),0],m=[0,a(b(a(a(a(c))),1)),l],n=[0,b(b(a(a(a(c))),1),1),m],o=[0,b(b(b(b(b(c,1),1),1),1),1),n],p=[0,a(b(b(a(b(c,1)),1),1)),o],q=[0,d(e[2],p),[0,h,0]],r=[0,bk(e,i),q],s=[0,b(a(a(a(b(c,1)))),1),0],t=[0,d(e[2],s),r],u=[0,j[1],t],v=[0,b(b(b(a(b(c,1)),1),1),1),0],w=[0,a(b(a(a(b(a(c),1))),1)),v],x=[0,a(b(a(b(a(a(c)),1)),1)),w],y=[0,a(a(b(b(a(a(c)),1),1))),x],z=[0,b(b(b(b(b(c,1),1),1),1),1),y],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=[0,a(b(a(a(b(a(c),1))),1)),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],E=[0,b(b(a(a(b(a(c),1))),1),1),D],F=k([0,d(e[2],E),u]);return[0,[0,[2,f,i,bi(g)],F]]}var
-n=b(b(a(b(c,1)),1),1);return g(l(aR(d(e[1],h)),n),m)}var
-n=b(b(a(b(c,1)),1),1),o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,b(b(a(a(b(a(c),1))),1),1),p],r=[0,a(b(b(b(b(a(c),1),1),1),1)),q];return g(l(G(e,[0,b(a(a(b(a(a(c)),1))),1),r],h),n),m)}var
-m=b(b(a(b(c,1)),1),1),n=[0,a(b(a(a(b(a(c),1))),1)),0],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],p=[0,b(a(b(b(a(a(c)),1),1)),1),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(l(G(e,[0,b(b(b(b(a(a(c)),1),1),1),1),q],h),m),i)}var
-j=b(b(a(b(c,1)),1),1);return g(l(d(r,f),j),i)},Q=b(b(a(b(c,1)),1),1),R=[0,b(b(a(a(b(a(c),1))),1),1),0],S=[0,a(a(a(a(b(a(c),1))))),R],T=[0,a(a(a(a(b(a(c),1))))),S],p=w(e,[0,b(b(a(b(a(a(c)),1)),1),1),T],h);if(p)var
-u=p[1],U=0===u[0]?[0,u[1]]:0,v=U;else
-var
-v=p;var
-n=g(l(v,Q),O)}else
-var
-n=[2,b(b(b(c,1),1),1)]}}return g(n,W)}return lO}function
-lP(c){if(3===c[0]){var
-a=c[1];if(a){var
-b=a[2],d=a[1];if(0===d[0]){if(b){var
-e=b[1];return 0===e[0]?b[2]?0:[0,[0,d[1],e[1]]]:0}return b}return 0}return a}return 0}function
-dr(e,b){if(0===b[0]){var
-a=d(e,b[1]);if(a){var
-c=a[1];return 3===c[0]?P(lP,c[1],0):0}return a}return 0}function
-fY(e,O,t){function
-g(a){return dr(O,a)}if(3===t[0]){var
-k=t[1];if(k){var
-l=k[2],u=k[1];if(1===u[0]){if(l){var
-f=l[2],i=l[1],h=u[1];switch(i[0]){case
-3:if(f){if(f[2])return 0;var
-o=g(i);if(o){var
-B=o[1],p=g(f[1]);if(p){var
-C=p[1],ab=[0,a(b(a(b(b(a(c),1),1)),1)),0],ac=[0,b(a(b(b(a(a(c)),1),1)),1),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,b(a(a(b(b(a(c),1),1))),1),ad],af=[0,a(b(a(b(b(a(c),1),1)),1)),ae],ag=[0,b(a(b(b(b(a(c),1),1),1)),1),af],ah=d(e[2],ag);if(j(e[4],h,ah))return[0,[0,0,B,C]];var
-ai=[0,b(b(b(a(b(a(c),1)),1),1),1),0],aj=[0,b(b(a(b(a(a(c)),1)),1),1),ai],ak=[0,a(b(b(a(b(a(c),1)),1),1)),aj],al=[0,a(a(a(b(a(a(c)),1)))),ak],am=d(e[2],al),D=j(e[4],h,am),an=D?[0,[0,1,B,C]]:D,E=an}else
-var
-E=p;var
-F=E}else
-var
-F=o;return F}var
-ao=[0,b(b(a(b(a(a(c)),1)),1),1),0],ap=[0,b(b(b(a(a(a(c))),1),1),1),ao],aq=[0,a(b(a(b(b(a(c),1),1)),1)),ap],ar=[0,b(a(a(a(b(a(c),1)))),1),aq],as=d(e[2],ar),G=j(e[4],h,as);if(G)var
-q=P(g,i[1],0),at=q?[0,[1,q[1]]]:q,H=at;else
-var
-H=G;return H;case
-4:if(f){if(f[2])return 0;var
-r=g(i);if(r){var
-I=r[1],s=g(f[1]);if(s){var
-J=s[1],au=[0,a(b(a(b(b(a(c),1),1)),1)),0],av=[0,b(a(b(b(a(a(c)),1),1)),1),au],aw=[0,a(a(a(a(b(a(c),1))))),av],ax=[0,b(a(a(b(b(a(c),1),1))),1),aw],ay=[0,a(b(a(b(b(a(c),1),1)),1)),ax],az=[0,b(a(b(b(b(a(c),1),1),1)),1),ay],aA=d(e[2],az);if(j(e[4],h,aA))return[0,[0,0,I,J]];var
-aB=[0,b(b(b(a(b(a(c),1)),1),1),1),0],aC=[0,b(b(a(b(a(a(c)),1)),1),1),aB],aD=[0,a(b(b(a(b(a(c),1)),1),1)),aC],aE=[0,a(a(a(b(a(a(c)),1)))),aD],aF=d(e[2],aE),K=j(e[4],h,aF),aG=K?[0,[0,1,I,J]]:K,L=aG}else
-var
-L=s;var
-M=L}else
-var
-M=r;var
-N=M}else
-var
-N=f;return N;default:if(f){if(f[2])return 0;var
-m=g(i);if(m){var
-v=m[1],n=g(f[1]);if(n){var
-w=n[1],Q=[0,a(b(a(b(b(a(c),1),1)),1)),0],R=[0,b(a(b(b(a(a(c)),1),1)),1),Q],S=[0,a(a(a(a(b(a(c),1))))),R],T=[0,b(a(a(b(b(a(c),1),1))),1),S],U=[0,a(b(a(b(b(a(c),1),1)),1)),T],V=[0,b(a(b(b(b(a(c),1),1),1)),1),U],W=d(e[2],V);if(j(e[4],h,W))return[0,[0,0,v,w]];var
-X=[0,b(b(b(a(b(a(c),1)),1),1),1),0],Y=[0,b(b(a(b(a(a(c)),1)),1),1),X],Z=[0,a(b(b(a(b(a(c),1)),1),1)),Y],_=[0,a(a(a(b(a(a(c)),1)))),Z],$=d(e[2],_),x=j(e[4],h,$),aa=x?[0,[0,1,v,w]]:x,y=aa}else
-var
-y=n;var
-z=y}else
-var
-z=m;var
-A=z}else
-var
-A=f;return A}}return l}return 0}return k}return 0}function
-bP(b,a){return A(function(b){var
-c=i(b[1],a);return c?s(a,b[2]):c},b)}function
-ds(b){if(3===b[0]){var
-a=b[1];if(a){var
-c=a[1];return 0===c[0]?[0,c[1]]:0}return a}return 0}function
-fZ(c){if(3===c[0]){var
-a=c[1];if(a){var
-b=a[2];if(b){var
-d=b[1];return 3===d[0]?[0,d[1]]:0}var
-e=b}else
-var
-e=a;return e}return 0}function
-bQ(e,c,b){var
-a=d(e,b);return a?bP(c,a[1]):a}function
-dt(k,j,i,g){var
-b=k,a=j;for(;;){if(a){var
-d=h(a[1],g),e=d?bP(i,b):d;if(!e){var
-l=a[2],b=n(b,c),a=l;continue}var
-f=e}else
-var
-f=a;return f}}function
-f0(k,e,d,c,b){function
-a(a,b){return dt(f,k,a,b)}var
-g=a(e,c),h=g?a(d,b):g;if(h)var
-i=h;else{var
-j=a(e,b);if(j)return a(d,c);var
-i=j}return i}function
-lQ(g,j,$,S,l,e,k){var
-r=[0,b(b(b(a(b(a(c),1)),1),1),1),0],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],v=[0,b(b(b(b(a(a(c)),1),1),1),1),s],y=[0,a(b(a(b(b(a(c),1),1)),1)),v];if(F(e,[0,b(b(a(b(b(a(c),1),1)),1),1),y]))return[0,x(function(a){return c},l)];var
-C=[0,a(b(a(b(b(a(c),1),1)),1)),0],D=[0,a(a(b(b(b(a(c),1),1),1))),C],E=[0,a(b(b(a(b(a(c),1)),1),1)),D],G=[0,b(a(b(b(a(a(c)),1),1)),1),E];if(F(e,[0,b(b(b(b(a(a(c)),1),1),1),1),G]))return[0,j[11]];var
-H=[0,a(b(b(a(a(a(c))),1),1)),0],J=[0,a(a(b(b(b(a(c),1),1),1))),H],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(a(b(b(a(c),1),1)),1)),K],M=[0,b(b(a(b(a(a(c)),1)),1),1),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M];if(F(e,[0,b(b(a(a(b(a(c),1))),1),1),N]))return[0,j[12]];var
-O=[0,b(a(a(a(b(a(c),1)))),1),0],R=[0,a(a(a(a(b(a(c),1))))),O],T=[0,b(b(a(a(b(a(c),1))),1),1),R],U=[0,a(b(b(a(b(a(c),1)),1),1)),T],V=[0,a(a(b(b(a(a(c)),1),1))),U],W=[0,b(b(b(b(a(a(c)),1),1),1),1),V];if(F(e,[0,a(b(a(b(b(a(c),1),1)),1)),W]))return[0,j[13]];var
-X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,a(a(b(b(a(a(c)),1),1))),X],Z=[0,a(a(a(a(b(a(c),1))))),Y];if(F(e,[0,a(a(b(b(b(a(c),1),1),1))),Z])){var
-_=j[10];return[0,x(function(a){return a[3]},_)]}if(k){var
-u=k[1],aa=[0,a(a(b(b(a(a(c)),1),1))),0],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(b(b(a(a(c)),1),1))),ab];if(F(e,[0,a(b(a(b(a(a(c)),1)),1)),ac])){var
-n=fW(g,u);if(n){var
-o=n[1],ad=0;return P(function(l){var
-a=d(S,l);if(a){var
-e=a[1],b=ds(e);if(b){var
-c=fZ(e);if(c)var
-j=c[1],k=b[1],f=[0,fx(function(b){var
-a=h(b,o[1]);if(a){var
-c=o[2];return t(function(b){var
-e=b[1],a=d(z(j),e);if(a){var
-c=a[1];if(0===c[0]){var
-f=b[2],g=c[1];return A(function(a){return h(g,a)},f)}return 0}return a},c)}return a},k)];else
-var
-f=c;var
-g=f}else
-var
-g=b;var
-i=g}else
-var
-i=a;return i},l,ad)}return n}var
-ae=[0,a(b(a(a(b(a(c),1))),1)),0],af=[0,a(b(a(b(a(a(c)),1)),1)),ae],p=F(e,[0,a(a(b(b(a(a(c)),1),1))),af]);if(p){var
-ag=0;return P(function(aa){var
-U=[0,b(b(a(a(b(a(c),1))),1),1),0],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,a(a(a(a(b(a(c),1))))),V],j=w(g,[0,b(b(a(b(a(a(c)),1)),1),1),W],u);if(j){var
-E=j[1];if(0===E[0]){var
-F=E[1],X=[0,a(b(a(a(b(a(c),1))),1)),0],Y=[0,a(b(b(b(b(a(c),1),1),1),1)),X],Z=[0,b(a(b(b(a(a(c)),1),1)),1),Y],_=[0,a(b(b(b(b(a(c),1),1),1),1)),Z],k=w(g,[0,b(b(b(b(a(a(c)),1),1),1),1),_],u);if(k){var
-G=k[1];if(0===G[0]){var
-H=G[1],l=d(S,aa);if(l){var
-J=l[1],n=ds(J);if(n){var
-o=fZ(J);if(o){var
-p=d($,F);if(p){if(m(h(n[1],F)))return[0,f];var
-q=d(z(p[1][2]),H);if(q){var
-r=d(z(o[1]),H);if(r){var
-K=r[1];if(0===K[0]){var
-s=d(q[1][2],K[1]);if(s){var
-L=s[1];if(h(d(g[3],L),f))return[0,f];var
-e=aR(d(g[1],L));if(e){var
-t=e[1],v=t[2],x=t[1],y=i(f,x),A=y?i(v,a(b(b(c,1),1))):y;if(A)var
-T=B(a(b(b(c,1),1)),v),C=[0,I(x,Q(b(a(b(c,1)),1),T))];else
-var
-C=A;var
-D=C}else
-var
-D=e;return D}return s}return 0}var
-M=r}else
-var
-M=q;var
-N=M}else
-var
-N=p;var
-O=N}else
-var
-O=o;var
-P=O}else
-var
-P=n;var
-R=P}else
-var
-R=l;return R}return 0}return k}return 0}return j},l,ag)}var
-q=p}else
-var
-q=k;return q}function
-cx(h,f,e){if(e){var
-i=e[2],j=function(a){function
-b(a){function
-b(b){return[0,[0,a,b]]}return g(cx(h,f,i),b)}return g(d(h,a),b)},k=b(b(a(b(c,1)),1),1);return g(l(d(f,e[1]),k),j)}return lR}function
-f1(b,a){if(b){if(a){var
-d=a[1];if(0===d[0]){var
-c=f1(b[2],a[2]);if(c)var
-e=c[1],g=b[1][4]?[0,d[1],e]:e,f=[0,g];else
-var
-f=c;return f}return 0}return a}return a?0:lU}var
-lV=[0,b(a(a(a(b(a(c),1)))),1),0],lW=[0,a(a(a(a(b(a(c),1))))),lV],lX=[0,a(b(b(a(b(a(c),1)),1),1)),lW],lY=[0,a(a(b(b(a(a(c)),1),1))),lX],lZ=[0,b(a(b(b(a(a(c)),1),1)),1),lY],l0=[0,a(b(a(b(b(a(c),1),1)),1)),lZ],l1=[0,[0,b(a(a(b(a(a(c)),1))),1),l0],0],l2=[0,a(a(b(b(a(a(c)),1),1))),0],l3=[0,b(b(a(a(b(a(c),1))),1),1),l2],l4=[0,a(a(a(a(b(a(c),1))))),l3],l5=[0,a(a(a(a(b(a(c),1))))),l4],l6=[0,[0,b(b(a(b(a(a(c)),1)),1),1),l5],l1],l7=[0,b(b(a(b(a(a(c)),1)),1),1),0],l8=[0,b(a(b(b(a(a(c)),1),1)),1),l7],l9=[0,a(b(b(b(b(a(c),1),1),1),1)),l8],l_=[0,b(b(a(b(a(a(c)),1)),1),1),l9],l$=[0,[0,a(a(b(b(a(a(c)),1),1))),l_],l6],ma=[0,a(a(b(b(a(a(c)),1),1))),0],mb=[0,a(b(a(b(b(a(c),1),1)),1)),ma],mc=[0,b(b(a(a(b(a(c),1))),1),1),mb],md=[0,a(b(a(b(a(a(c)),1)),1)),mc],me=[0,[0,b(a(b(b(a(a(c)),1),1)),1),md],l$],mf=[0,a(a(b(b(a(a(c)),1),1))),0],mg=[0,a(b(a(b(b(a(c),1),1)),1)),mf],mh=[0,b(a(b(b(a(a(c)),1),1)),1),mg],mi=[0,a(b(b(a(b(a(c),1)),1),1)),mh],mj=[0,a(b(a(b(a(a(c)),1)),1)),mi],mk=[0,a(b(b(b(a(a(c)),1),1),1)),mj],ml=[0,a(b(a(b(b(a(c),1),1)),1)),mk],mm=[0,[0,b(a(b(b(a(a(c)),1),1)),1),ml],me],mn=[0,b(a(a(a(b(a(c),1)))),1),0],mo=[0,a(b(b(b(b(a(c),1),1),1),1)),mn],mp=[0,b(b(a(a(b(a(c),1))),1),1),mo],mq=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),mp],mm],mr=[0,a(a(b(b(a(a(c)),1),1))),0],ms=[0,b(a(a(a(b(a(c),1)))),1),mr],mt=[0,b(a(b(b(a(a(c)),1),1)),1),ms],mu=[0,a(b(a(b(b(a(c),1),1)),1)),mt],mv=[0,b(b(a(b(a(a(c)),1)),1),1),mu],mw=[0,b(b(a(b(a(a(c)),1)),1),1),mv],mx=[0,a(b(b(b(b(a(c),1),1),1),1)),mw],my=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),mx],mq],mz=[0,a(a(b(b(a(a(c)),1),1))),0],mA=[0,a(a(b(b(a(a(c)),1),1))),mz],mB=[0,a(b(b(b(b(a(c),1),1),1),1)),mA],mC=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),mB],my],mD=[0,a(a(b(b(a(a(c)),1),1))),0],mE=[0,b(a(b(b(a(a(c)),1),1)),1),mD],mF=[0,a(a(a(a(b(a(c),1))))),mE],mG=[0,b(b(a(b(a(a(c)),1)),1),1),mF],mH=[0,a(b(b(a(b(a(c),1)),1),1)),mG],mI=[0,b(a(a(a(b(a(c),1)))),1),mH],mJ=[0,a(a(a(a(b(a(c),1))))),mI],mK=[0,[0,a(b(a(a(b(a(c),1))),1)),mJ],mC],mL=[0,a(a(b(b(a(a(c)),1),1))),0],mM=[0,b(b(a(b(a(a(c)),1)),1),1),mL],mN=[0,a(b(b(a(b(a(c),1)),1),1)),mM],mO=[0,a(b(a(a(b(a(c),1))),1)),mN],mP=[0,a(b(b(a(b(a(c),1)),1),1)),mO],mQ=[0,[0,b(b(a(a(b(a(c),1))),1),1),mP],mK],mR=[0,b(a(b(b(a(a(c)),1),1)),1),0],mS=[0,a(b(b(b(b(a(c),1),1),1),1)),mR],mT=[0,a(b(a(a(b(a(c),1))),1)),mS],mU=[0,a(b(a(a(b(a(c),1))),1)),mT],mV=[0,a(b(b(b(b(a(c),1),1),1),1)),mU],mW=[0,b(a(b(b(a(a(c)),1),1)),1),mV],mX=[0,[0,a(a(a(b(b(a(c),1),1)))),mW],mQ],mY=[0,a(a(b(b(a(a(c)),1),1))),0],mZ=[0,b(b(a(a(b(a(c),1))),1),1),mY],m0=[0,a(b(b(b(b(a(c),1),1),1),1)),mZ],m1=[0,a(a(a(a(b(a(c),1))))),m0],m2=[0,[0,a(a(a(b(b(a(c),1),1)))),m1],mX],m3=[0,b(b(a(b(a(a(c)),1)),1),1),0],m4=[0,a(b(b(b(b(a(c),1),1),1),1)),m3],m5=[0,a(b(a(a(b(a(c),1))),1)),m4],m6=[0,b(a(b(b(a(a(c)),1),1)),1),m5],m7=[0,a(a(a(a(b(a(c),1))))),m6],m8=[0,[0,b(a(a(b(b(a(c),1),1))),1),m7],m2],m9=[0,a(a(b(b(a(a(c)),1),1))),0],m_=[0,b(b(a(b(b(a(c),1),1)),1),1),m9],m$=[0,a(b(b(a(b(a(c),1)),1),1)),m_],na=[0,b(a(b(b(b(a(c),1),1),1)),1),m$],nb=[0,b(a(b(b(a(a(c)),1),1)),1),na],nc=[0,a(a(a(a(b(a(c),1))))),nb],nd=[0,[0,b(a(a(b(b(a(c),1),1))),1),nc],m8],ne=[0,a(a(b(b(a(a(c)),1),1))),0],nf=[0,b(b(a(a(b(a(c),1))),1),1),ne],ng=[0,b(b(a(a(b(a(c),1))),1),1),nf],nh=[0,a(b(b(b(b(a(c),1),1),1),1)),ng],ni=[0,[0,a(a(b(b(b(a(c),1),1),1))),nh],nd];function
-f2(e,k,p){var
-h=p[1];function
-n(q){function
-n(r){function
-n(C){function
-n(H){function
-n(n){function
-u(D){function
-I(M){function
-u(K){function
-m(I){function
-E(I){var
-v=z(r),m=z(p[2]),N=aZ(e,x(bF,D)),u=z(H);function
-y(Q){function
-y(S){function
-y(T){function
-y(U){function
-h(h){function
-P(f){var
-o=z(q);function
-g(m){var
-f=d(v,m);if(f){var
-i=f[1];if(3===i[0]){var
-g=i[1];if(g){var
-j=g[1];if(0===j[0]){var
-h=d(o,j[1]);if(h)var
-n=h[1],p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],k=w(e,[0,a(b(a(b(b(a(c),1),1)),1)),t],n),u=k?1:k,l=u;else
-var
-l=h;return l}return 0}return g}return 0}return f}function
-h(j){var
-a=d(m,j);if(a){var
-b=d(v,a[1]);if(b){var
-f=b[1];if(3===f[0]){var
-c=f[1];if(c){var
-e=c[2];if(e){var
-g=e[1];return 3===g[0]?[0,g[1]]:0}var
-h=e}else
-var
-h=c;return h}return 0}var
-i=b}else
-var
-i=a;return i}var
-i=z(D),j=z(n);return[0,[0,q,z(q),j,i,h,N,Q,g,S,M,f]]}var
-V=p[2],W=z(n),r=k[9];if(r)var
-y=r[1],B=y[1],H=B[1],I=y[2],J=function(i){function
-k(d){function
-j(a){return[0,o(i,o(d,a))]}var
-k=z(C);return g(cx(function(v){var
-i=fY(e,u,v);if(i){var
-d=i[1];if(0===d[0]){var
-j=d[3],k=d[2],q=function(a,b){return f0(h,k,j,a,b)},l=function(a){return bQ(m,k,a)},n=function(a){return bQ(m,j,a)},r=d[1]?[6,l,n]:[5,l,n];return[0,[0,r,q]]}var
-g=d[1];if(g){var
-o=g[2],p=g[1],s=function(d,c){var
-a=[0,p,o];return A(function(a){var
-b=dt(f,h,a,d);return b?b:dt(f,h,a,c)},a)},t=[0,p,o];return[0,[0,[7,x(function(a,b){return bQ(m,a,b)},t)],s]]}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]},k,H),j)}var
-n=z(U);return g(cx(function(p){if(3===p[0]){var
-f=p[1];if(f){var
-i=f[2],o=f[1];if(1===o[0]){var
-k=o[1];if(i){var
-n=i[2];if(n){var
-q=n[1];if(n[2])return[1,b(b(a(b(c,1)),1),1)];var
-r=function(i){function
-f(g){var
-l=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(a(b(b(a(a(c)),1),1)),1),l],o=[0,a(a(a(a(b(a(c),1))))),n],p=[0,b(a(a(b(b(a(c),1),1))),1),o],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],r=[0,b(a(b(b(b(a(c),1),1),1)),1),q],s=d(e[2],r);if(j(e[4],k,s))var
-f=function(b,a){return[2,b,a]};else{var
-v=[0,b(a(b(b(a(a(c)),1),1)),1),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w],y=[0,b(a(a(b(b(a(c),1),1))),1),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=d(e[2],z);if(j(e[4],k,A))var
-f=function(b,a){return[3,b,a]};else{var
-B=[0,b(b(b(a(b(a(c),1)),1),1),1),0],C=[0,a(a(b(b(b(a(c),1),1),1))),B],D=[0,a(b(b(b(b(a(c),1),1),1),1)),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=d(e[2],E);if(!j(e[4],k,F))return[1,b(b(a(b(c,1)),1),1)];var
-f=function(b,a){return[4,b,a]}}}function
-t(a,b){return f0(h,i,g,a,b)}function
-u(a){return bQ(m,g,a)}return[0,[0,f(function(a){return bQ(m,i,a)},u),t]]}var
-n=b(b(a(b(c,1)),1),1);return g(l(dr(u,q),n),f)},s=b(b(a(b(c,1)),1),1);return g(l(dr(u,i[1]),s),r)}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]},n,I),k)},K=B[2],L=z(T),E=g(cx(function(o){function
-h(A){function
-h(B){function
-I(h){function
-m(k){function
-m(x){var
-l=z(k);function
-g(b){var
-a=d(l,b);return a?a[1]:f}function
-i(b,a){return 0}var
-m=[0,a(b(a(a(a(c))),1)),0],n=[0,b(b(a(a(a(c))),1),1),m],o=d(e[2],n);if(j(e[4],B,o))return[0,[0,[0,g,h],i]];var
-p=[0,a(b(a(a(a(c))),1)),0],q=[0,b(a(a(a(a(c)))),1),p],r=d(e[2],q);if(j(e[4],B,r)){var
-t=[0,a(a(b(b(a(a(c)),1),1))),0],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,a(a(b(b(a(a(c)),1),1))),u],w=[0,a(b(a(b(a(a(c)),1)),1)),v];if(F(d(e[1],A),w))return[0,[0,[1,function(a){return s(f,g(a))},h],i]]}return[1,b(b(a(b(c,1)),1),1)]}var
-n=a(a(c)),l=t(function(a){return i(f,a)},k),o=l?i(f,h):l;return g(af(o,n),m)}var
-n=b(b(a(b(c,1)),1),1),p=[0,b(a(a(b(b(a(c),1),1))),1),0],q=w(e,[0,a(a(a(a(b(a(c),1))))),p],o);return g(l(lQ(e,k,W,v,V,d(e[1],A),q),n),m)}var
-J=b(b(a(b(c,1)),1),1),K=[0,a(b(a(b(b(a(c),1),1)),1)),0],L=[0,a(b(a(b(a(a(c)),1)),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M],q=w(e,[0,b(a(a(b(a(a(c)),1))),1),N],o);if(q){var
-n=q[1];switch(n[0]){case
-0:var
-m=[0,n[1]];break;case
-1:var
-p=d(e[1],n[1]);if(p)var
-h=p[2],E=p[1],G=function(a){return X([0,O(a),h],f)},H=function(d){function
-e(a){return X([0,c,h],f)}function
-g(a){return X([0,b(a,1),h],f)}return R(function(d){function
-e(b){return X([0,a(c),h],f)}function
-g(d){function
-e(d){return X([0,a(b(c,1)),h],f)}function
-g(c){return X([0,a(b(b(c,1),1)),h],f)}return R(function(d){function
-e(d){return X([0,a(b(a(c),1)),h],f)}function
-g(c){return X([0,a(b(a(b(c,1)),1)),h],f)}return R(function(d){function
-e(d){return X([0,a(b(a(a(c)),1)),h],f)}function
-g(c){function
-d(c){var
-a=X(h,f),b=a?[0,O(a[1])]:a;return b}function
-e(c){return X([0,a(b(a(a(b(b(c,1),1))),1)),h],f)}return R(function(c){return X([0,a(b(a(a(b(a(c),1))),1)),h],f)},e,d,c)}return R(function(c){return X([0,a(b(a(a(a(c))),1)),h],f)},g,e,d)},g,e,d)},g,e,d)}return R(function(b){return X([0,a(a(b)),h],f)},g,e,d)},g,e,d)},y=c4(function(a){return X([0,f,h],f)},H,G,E);else
-var
-y=X(0,f);var
-m=y;break;default:var
-m=0}if(m)var
-r=m[1],u=bh(e,n,r),D=u?[0,r]:u,x=D;else
-var
-x=m;var
-C=x}else
-var
-C=q;return g(l(C,J),I)}var
-m=b(b(a(b(c,1)),1),1),n=[0,b(b(b(b(a(a(c)),1),1),1),1),0];return g(l(G(e,[0,a(a(a(a(b(a(c),1))))),n],o),m),h)}var
-m=b(b(a(b(c,1)),1),1),n=[0,b(b(a(b(b(a(c),1),1)),1),1),0],p=[0,b(a(a(a(b(a(c),1)))),1),n],q=[0,a(b(b(a(b(a(c),1)),1),1)),p];return g(l(G(e,[0,a(a(b(a(b(a(c),1)),1))),q],o),m),h)},L,K),J);else
-var
-E=lS;return g(E,P)}var
-y=b(b(a(b(c,1)),1),1);return g(l(P(ds,r,0),y),h)}var
-B=b(b(a(b(c,1)),1),1),E=[0,a(a(b(b(a(a(c)),1),1))),0],H=[0,a(b(a(b(b(a(c),1),1)),1)),E],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(b(a(b(a(c),1)),1),1)),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],U=[0,a(b(b(b(a(a(c)),1),1),1)),K],V=[0,a(b(a(b(b(a(c),1),1)),1)),U];return g(l(L(e,[0,b(a(b(b(a(a(c)),1),1)),1),V],h),B),y)}var
-B=b(b(a(b(c,1)),1),1),E=[0,a(a(b(b(a(a(c)),1),1))),0],H=[0,b(b(a(b(a(a(c)),1)),1),1),E],I=[0,a(b(b(a(b(a(c),1)),1),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(b(a(b(a(c),1)),1),1)),J];return g(l(L(e,[0,b(b(a(a(b(a(c),1))),1),1),K],h),B),y)}var
-B=b(b(a(b(c,1)),1),1),E=0,H=z(n);return g(l(P(function(h){if(3===h[0]){var
-a=h[1];if(a){var
-b=a[2],f=a[1];if(0===f[0]){if(b){var
-g=b[1];if(3===g[0]){var
-c=d(H,f[1]);return c?cr(e,0,c[1],g[1]):c}return 0}return b}return 0}return a}return 0},r,E),B),y)}var
-B=b(b(a(b(c,1)),1),1),E=0;return g(l(P(function(a){return fY(e,u,a)},C,E),B),y)}function
-u(_){var
-W=b(b(a(b(c,1)),1),1),X=[0,a(a(b(b(a(a(c)),1),1))),0],Y=[0,a(a(b(b(a(a(c)),1),1))),X],Z=[0,a(b(b(b(b(a(c),1),1),1),1)),Y],q=w(e,[0,b(b(b(b(a(a(c)),1),1),1),1),Z],h);if(q){var
-r=q[1];if(3===r[0]){var
-k=r[1];if(k){var
-n=f,g=[0,k[1],k[2]];for(;;){if(g){var
-o=g[1];if(1===o[0]){var
-l=o[1],x=[0,b(b(a(b(a(a(c)),1)),1),1),0],z=[0,a(b(a(b(a(a(c)),1)),1)),x],A=[0,b(b(b(b(a(a(c)),1),1),1),1),z],B=[0,b(a(a(a(b(a(c),1)))),1),A],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=d(e[2],C);if(j(e[4],l,D))var
-i=c;else{var
-E=[0,a(a(b(b(a(a(c)),1),1))),0],F=[0,b(b(a(b(a(a(c)),1)),1),1),E],G=[0,b(b(b(b(a(a(c)),1),1),1),1),F],H=[0,a(b(a(a(b(a(c),1))),1)),G],I=[0,a(a(a(a(b(a(c),1))))),H],J=[0,b(a(b(b(a(a(c)),1),1)),1),I],K=[0,b(b(b(b(a(a(c)),1),1),1),1),J],L=d(e[2],K);if(j(e[4],l,L))var
-i=b(c,1);else
-var
-M=[0,a(a(b(b(a(a(c)),1),1))),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,a(a(b(b(b(a(c),1),1),1))),N],P=[0,b(a(b(b(a(a(c)),1),1)),1),O],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,a(a(a(a(b(a(c),1))))),Q],S=[0,a(a(b(b(a(a(c)),1),1))),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,b(a(b(b(a(a(c)),1),1)),1),T],V=d(e[2],U),i=j(e[4],l,V)?a(c):f}var
-p=s(n,i);if(p){var
-n=i,g=g[2];continue}var
-m=p}else
-var
-m=0}else
-var
-m=1;var
-v=m;break}}else
-var
-v=k;var
-t=v}else
-var
-t=0;var
-u=t}else
-var
-u=1;return y(u,W)}var
-v=a(a(a(c)));if(4===h[0])var
-B=h[1],m=t(function(a){return A(function(b){var
-c=d(e[2],b);return j(e[4],a[1],c)},ni)},B);else
-var
-m=0;return g(g(af(m,v),u),E)}var
-u=b(c,1),v=[0,b(a(a(a(b(a(c),1)))),1),0],B=[0,a(b(a(b(b(a(c),1),1)),1)),v],E=[0,b(a(a(b(a(a(c)),1))),1),B],I=[0,a(b(b(a(b(a(c),1)),1),1)),E],J=w(e,[0,a(a(a(b(b(a(c),1),1)))),I],h)?0:1;return g(af(J,u),m)}var
-v=b(a(a(c)),1);return g(af(m(k[7]),v),u)}var
-J=[0,a(a(b(b(a(a(c)),1),1))),0],K=[0,b(a(b(b(a(a(c)),1),1)),1),J],M=[0,a(a(a(a(b(a(c),1))))),K],N=[0,b(b(a(b(a(a(c)),1)),1),1),M],Q=[0,a(b(b(a(b(a(c),1)),1),1)),N],S=[0,b(a(a(a(b(a(c),1)))),1),Q],T=[0,a(a(a(a(b(a(c),1))))),S],u=w(e,[0,a(b(a(a(b(a(c),1))),1)),T],h);if(u){var
-v=u[1];if(3===v[0])var
-U=v[1],B=fX(e,z(n),U);else
-var
-B=[1,b(b(a(b(c,1)),1),1)];var
-E=B}else
-var
-E=nj;return g(E,I)}var
-v=b(b(a(b(c,1)),1),1),B=p[2],D=k[13],E=k[12],I=k[11],J=k[10],K=z(r);return g(l(fg(e,z(n),K,J,I,E,D,B,0),v),u)}var
-u=b(b(a(b(c,1)),1),1),v=0;return g(l(P(function(a){return cp(e,a)},q,v),u),n)}var
-u=b(b(a(b(c,1)),1),1),v=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(a(a(a(b(a(c),1)))),1),v],D=[0,b(a(b(b(a(a(c)),1),1)),1),B],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],H=[0,b(b(a(b(a(a(c)),1)),1),1),E],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I];return g(l(L(e,[0,b(b(b(b(a(a(c)),1),1),1),1),J],h),u),n)}var
-u=b(b(a(b(c,1)),1),1),v=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(b(a(c),1),1)),1),1),v],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(a(b(b(b(a(c),1),1),1)),1),C],E=[0,b(a(b(b(a(a(c)),1),1)),1),D],H=[0,a(a(a(a(b(a(c),1))))),E];return g(l(L(e,[0,b(a(a(b(b(a(c),1),1))),1),H],h),u),n)}var
-r=b(b(a(b(c,1)),1),1),u=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,b(b(a(a(b(a(c),1))),1),1),u],B=[0,b(b(a(a(b(a(c),1))),1),1),v],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B];return g(l(L(e,[0,a(a(b(b(b(a(c),1),1),1))),C],h),r),n)}var
-q=b(b(a(b(c,1)),1),1),r=[0,a(a(b(b(a(a(c)),1),1))),0],u=[0,b(b(a(a(b(a(c),1))),1),1),r],v=[0,a(a(a(a(b(a(c),1))))),u],B=[0,a(a(a(a(b(a(c),1))))),v];return g(l(L(e,[0,b(b(a(b(a(a(c)),1)),1),1),B],h),q),n)}function
-f3(e,g,f){var
-h=[0,a(b(a(b(b(a(c),1),1)),1)),0],i=[0,a(b(a(a(b(a(c),1))),1)),h],k=[0,a(b(b(b(b(a(c),1),1),1),1)),i],d=G(e,[0,b(a(a(a(b(a(c),1)))),1),k],g);return d?j(e[4],d[1],f):d}function
-du(f,e){var
-g=[0,b(a(a(a(b(a(c),1)))),1),0],h=[0,a(b(a(b(b(a(c),1),1)),1)),g],i=[0,b(b(b(b(a(a(c)),1),1),1),1),h],d=L(f,[0,a(a(a(a(b(a(c),1))))),i],e),j=d?d[1]:d;return j}function
-f4(e,h,g){var
-i=[0,a(b(a(b(b(a(c),1),1)),1)),0],j=[0,a(b(a(a(b(a(c),1))),1)),i],k=[0,a(b(b(b(b(a(c),1),1),1),1)),j],f=G(e,[0,b(a(a(a(b(a(c),1)))),1),k],g);if(f){var
-l=[0,bk(e,f[1]),0],m=[0,b(a(a(a(b(c,1)))),1),0],n=[0,d(e[2],m),l];return d(e[6],[0,h[1],n])}return d(e[2],0)}function
-f5(e,C,r,q,k){if(k){var
-B=k[2],D=function(a){function
-b(b){return[0,o(a,b)]}return g(f5(e,C,r,q,B),b)},p=k[1],t=function(k){function
-o(o){function
-r(I){var
-r=f4(e,C,k),t=p[2];if(4===t[0]){var
-u=t[1];if(u){var
-z=u[2];if(z){var
-B=z[2];if(B){if(B[2])return[1,a(b(a(a(c)),1))];var
-D=function(A){function
-m(q){function
-m(m){function
-A(a){return[0,[0,[0,d(e[6],[0,q,[0,m,0]]),o],0]]}function
-p(r){function
-o(a){var
-b=d(e[2],a);return j(e[4],r,b)}function
-p(f){var
-g=a(b(a(b(b(c,1),1)),1)),h=d(e[2],f);return y(j(e[4],q,h),g)}var
-t=[0,b(b(a(b(a(a(c)),1)),1),1),0],u=[0,b(b(b(a(a(a(c))),1),1),1),t],z=[0,a(b(a(b(b(a(c),1),1)),1)),u];if(o([0,b(b(a(b(a(a(c)),1)),1),1),z])){var
-A=function(q){function
-h(o){function
-h(p){var
-l=d(e[1],m),h=aj(function(e,d){if(i(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&s(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return n(e,c)},l,f);function
-q(I){var
-t=[0,b(a(a(a(b(a(c),1)))),1),0],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],z=[0,a(b(a(b(b(a(c),1),1)),1)),u],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],j=w(e,[0,b(b(b(b(a(a(c)),1),1),1),1),C],k);if(j){var
-l=j[1];if(1===l[0]){var
-o=l[1],h=d(e[1],m),D=d(e[1],o),p=fq(bG(d(e[1],o))+1|0,D,0);if(p){var
-q=p[1],E=function(g){var
-f=a(b(a(b(b(c,1),1)),1)),d=0,e=[0,1,x(function(a){return 0},h)];return y(eR(aj(function(c,a){var
-b=a[3];if(b){var
-d=a[2],e=a[1];return fu(av(b[1]),e,d,c,0,h)}var
-f=a[2],g=a[1],i=fu(av(a[2]),g,f,c,0,h);return fs(a[1],0,i,h)},q,e),d),f)},F=b(b(b(b(c,1),1),1),1),G=b(b(b(b(b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),1),1),1),1),r=i(v(h,f),G);if(r)var
-H=b(b(b(a(b(a(a(a(a(c)))),1)),1),1),1),s=i(aj(function(d,b){var
-a=b[3],e=a?aG(c,a[1]):aG(c,b[2]);return n(d,e)},q,f),H);else
-var
-s=r;return g(af(s,F),E)}return[2,b(b(b(b(c,1),1),1),1)]}return[1,b(b(a(b(c,1)),1),1)]}return kn}var
-r=a(b(a(b(b(c,1),1)),1)),j=i(o,h),t=j?i(h,p):j;return g(y(t,r),q)}var
-j=b(b(a(b(c,1)),1),1),p=[0,b(b(b(a(a(a(c))),1),1),1),0],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(l(dm(e,[0,a(b(a(a(b(a(c),1))),1)),q],k),j),h)}var
-j=b(b(a(b(c,1)),1),1),o=[0,b(a(a(a(b(a(c),1)))),1),0],p=[0,a(b(b(a(b(a(c),1)),1),1)),o];return g(l(dm(e,[0,a(b(a(a(b(a(c),1))),1)),p],k),j),h)};return g(p([0,a(a(b(b(a(a(c)),1),1))),0]),A)}var
-B=[0,a(a(a(b(b(a(c),1),1)))),0],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],D=[0,b(b(a(a(b(a(c),1))),1),1),C];if(o([0,b(a(a(b(b(a(c),1),1))),1),D])){var
-E=function(v){var
-h=a(b(a(b(b(c,1),1)),1)),i=[0,a(b(a(b(b(a(c),1),1)),1)),0],k=[0,a(b(a(b(a(a(c)),1)),1)),i],l=[0,b(a(b(b(a(a(c)),1),1)),1),k],n=[0,b(b(a(b(a(a(c)),1)),1),1),l],o=d(e[2],n),f=j(e[4],m,o);if(f)var
-g=f;else
-var
-p=[0,a(b(a(b(b(a(c),1),1)),1)),0],q=[0,a(a(b(b(a(a(c)),1),1))),p],r=[0,b(b(a(a(b(a(c),1))),1),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(a(b(b(a(c),1),1))),1),s],u=d(e[2],t),g=j(e[4],m,u);return y(g,h)};return g(p([0,b(a(b(b(b(a(c),1),1),1)),1),0]),E)}var
-F=[0,b(a(b(b(a(a(c)),1),1)),1),0],H=[0,a(b(a(b(b(a(c),1),1)),1)),F],I=[0,b(a(b(b(b(a(c),1),1),1)),1),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J];if(!o([0,b(a(a(a(b(a(c),1)))),1),K])){var
-M=[0,b(a(b(b(a(a(c)),1),1)),1),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,a(a(a(b(b(a(c),1),1)))),N],P=[0,a(b(a(b(b(a(c),1),1)),1)),O],Q=[0,b(b(a(b(a(a(c)),1)),1),1),P],R=[0,b(a(a(a(b(a(c),1)))),1),Q];if(!o([0,a(b(b(a(b(a(c),1)),1),1)),R])){var
-S=[0,b(a(a(a(b(a(c),1)))),1),0],T=[0,a(a(a(a(b(a(c),1))))),S],U=[0,a(a(b(b(a(a(c)),1),1))),T];if(o([0,b(a(b(a(b(a(c),1)),1)),1),U])){var
-V=function(o){function
-f(f){function
-h(j){var
-f=d(e[1],m);function
-h(d){var
-e=a(b(a(b(b(c,1),1)),1)),f=d?0:1;return y(f,e)}var
-i=b(b(b(b(b(b(c,1),1),1),1),1),1);return g(bM(c6(eO(2,bG(f)),2),i,f),h)}var
-j=a(b(a(b(b(c,1),1)),1));return g(y(i(d(e[3],m),f),j),h)}var
-h=b(b(a(b(c,1)),1),1),j=[0,b(b(b(a(a(a(c))),1),1),1),0],n=[0,a(b(b(b(b(a(c),1),1),1),1)),j];return g(l(dm(e,[0,a(b(a(a(b(a(c),1))),1)),n],k),h),f)};return g(p([0,b(a(b(a(b(a(c),1)),1)),1),0]),V)}return[2,b(c,1)]}}function
-L(q){var
-n=d(e[1],m);function
-j(j){function
-m(D){function
-p(e){var
-d=a(b(b(b(c,1),1),1));return af(fn(n),d)}var
-q=[0,a(a(a(b(a(a(c)),1)))),0],r=[0,a(a(a(a(b(a(c),1))))),q],f=G(e,[0,b(b(a(a(b(a(c),1))),1),1),r],k);if(f){var
-s=[0,b(b(b(a(b(a(c),1)),1),1),1),0],t=[0,a(a(a(b(b(a(c),1),1)))),s],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],h=G(e,[0,b(b(b(a(b(a(c),1)),1),1),1),u],k);if(h)var
-v=h[1],w=function(f){function
-h(g){var
-h=a(b(a(b(b(c,1),1)),1)),k=bi(j),d=i(bi(f),k);if(d)var
-l=bi(g),e=i(bi(j),l);else
-var
-e=d;return y(e,h)}var
-k=b(b(a(b(c,1)),1),1);return g(l(aR(d(e[1],v)),k),h)},x=b(b(a(b(c,1)),1),1),m=g(l(aR(d(e[1],f[1])),x),w);else
-var
-m=[1,b(b(a(b(c,1)),1),1)];var
-o=m}else
-var
-z=[0,b(b(b(a(b(a(c),1)),1),1),1),0],A=[0,a(a(a(b(b(a(c),1),1)))),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=G(e,[0,b(b(b(a(b(a(c),1)),1),1),1),B],k)?[1,b(b(a(b(c,1)),1),1)]:ko,o=C;return g(o,p)}var
-p=a(b(a(b(b(c,1),1)),1)),q=[0,b(a(b(b(a(a(c)),1),1)),1),0],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(a(b(b(b(a(c),1),1),1)),1),r],t=[0,a(b(a(a(b(a(c),1))),1)),s],u=[0,a(b(a(b(a(a(c)),1)),1)),t],v=o([0,b(a(a(a(b(a(c),1)))),1),u]),w=v||h(j[2],f);return g(y(w,p),m)}var
-p=a(b(a(b(b(c,1),1)),1));return g(l(aR(n),p),j)}return g(p([0,b(a(a(a(b(a(c),1)))),1),0]),L)}var
-r=b(b(a(b(c,1)),1),1),t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],z=[0,a(b(b(a(a(a(c))),1),1)),u];return g(g(l(G(e,[0,b(b(a(b(a(a(c)),1)),1),1),z],k),r),p),A)}var
-r=a(b(a(a(c)),1)),t=p[2],u=[0,a(b(a(b(b(a(c),1),1)),1)),0],z=[0,a(b(a(b(a(a(c)),1)),1)),u],A=[0,b(b(a(a(b(a(c),1))),1),1),z],B=[0,a(b(b(b(b(a(c),1),1),1),1)),A];return g(l(G(e,[0,b(a(a(b(a(a(c)),1))),1),B],t),r),m)}var
-q=a(b(a(a(c)),1)),r=p[2],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],z=[0,a(b(b(a(a(a(c))),1),1)),u];return g(l(G(e,[0,b(b(a(b(a(a(c)),1)),1),1),z],r),q),m)},E=a(b(a(a(c)),1));return g(y(A(function(a){return j(e[4],a,r)},q),E),D)}return[1,a(b(a(a(c)),1))]}var
-F=function(a){return nk},H=a(b(a(a(c)),1));return g(y(m(A(function(a){return j(e[4],a,r)},q)),H),F)}return[1,a(b(a(a(c)),1))]}return[1,a(b(a(a(c)),1))]}var
-t=a(b(a(a(c)),1));return g(y(ax(e,b(b(b(b(b(b(c,1),1),1),1),1),1),[1,o]),t),r)}var
-r=a(b(a(a(c)),1)),t=p[2],u=[0,b(b(a(b(a(a(c)),1)),1),1),0],z=[0,a(a(b(b(a(a(c)),1),1))),u],B=[0,a(b(a(b(b(a(c),1),1)),1)),z],D=[0,a(a(a(b(b(a(c),1),1)))),B],E=[0,a(b(b(a(b(a(c),1)),1),1)),D];return g(l(G(e,[0,b(b(a(b(b(a(c),1),1)),1),1),E],t),r),o)},u=a(b(a(a(c)),1)),z=du(e,r);return g(g(l(bH(function(a){return f3(e,a,p[1])},z),u),t),D)}return nl}function
-dv(e,O,N,M,f){return aH(e,aP(e,[3,x(function(t){var
-h=O,g=N;for(;;){var
-m=0;if(h)if(g){var
-o=g[1],p=h[1];if(0===o[0]){var
-A=[0,a(b(a(b(b(a(c),1),1)),1)),0],B=[0,a(b(a(a(b(a(c),1))),1)),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],i=G(e,[0,b(a(a(a(b(a(c),1)))),1),C],p),D=i?j(e[4],i[1],t):i;if(!D){var
-h=h[2],g=g[2];continue}var
-E=[0,a(a(b(b(a(a(c)),1),1))),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,a(b(a(b(a(a(c)),1)),1)),F],I=[0,b(b(a(a(b(a(c),1))),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],k=L(e,[0,b(a(a(b(a(a(c)),1))),1),J],p),n=0;if(k){var
-K=o[1],l=d(z(k[1]),K);if(l){var
-q=l[1];if(1===q[0]){var
-f=[0,q[1]];n=1}else{var
-f=0;n=1}}else
-var
-r=l}else
-var
-r=k;if(!n)var
-f=r}else
-var
-f=0}else{var
-s=g;m=1}else{var
-s=h;m=1}if(m)var
-f=s;if(f)var
-u=f[1];else{var
-v=w(e,d(e[1],t),[4,M]);if(v)var
-P=v[1],Q=[0,b(b(a(b(a(a(c)),1)),1),1),0],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),R],T=[0,a(a(a(b(b(a(c),1),1)))),S],U=[0,a(b(b(a(b(a(c),1)),1),1)),T],x=G(e,[0,b(b(a(b(b(a(c),1),1)),1),1),U],P),V=x?x[1]:d(e[2],0),y=V;else
-var
-y=d(e[2],0);var
-u=y}return[1,u]}},f)]))}function
-f6(h,g,f){var
-e=d(z(g),f);if(e){var
-i=e[1],j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,a(b(a(b(b(a(c),1),1)),1)),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],p=[0,b(a(b(b(b(a(c),1),1),1)),1),o];return aQ(w(h,[0,a(a(a(a(b(a(c),1))))),p],i))}return e}function
-dw(j,i,g,c,a){var
-b=h(a[1],c);if(b){var
-e=a[2];return t(function(a){var
-c=f6(j,i,a[1]);if(c)var
-e=c;else{var
-k=a[1],b=d(z(g),k);if(b){var
-f=b[1];if(0===f[0]){var
-l=a[2],m=f[1];return A(function(a){return h(m,a)},l)}return 0}var
-e=b}return e},e)}return b}function
-f7(e,q,u,k,p){var
-B=[0,b(b(a(b(b(a(c),1),1)),1),1),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(a(b(a(a(c)),1))),1),C],E=[0,b(a(b(b(a(a(c)),1),1)),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,a(a(b(b(a(a(c)),1),1))),F],J=[0,b(a(b(b(b(a(c),1),1),1)),1),H],r=m(am(e,[0,a(a(a(a(b(a(c),1))))),J],k));if(r)var
-K=[0,b(a(a(a(b(a(c),1)))),1),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),K],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,a(a(b(b(a(a(c)),1),1))),N],Q=[0,a(b(a(b(b(a(c),1),1)),1)),O],R=[0,b(a(b(b(a(a(c)),1),1)),1),Q],S=[0,a(a(a(a(b(a(c),1))))),R],T=[0,b(a(a(b(b(a(c),1),1))),1),S],U=[0,b(a(a(a(b(a(c),1)))),1),T],o=m(am(e,[0,a(b(a(b(a(a(c)),1)),1)),U],k));else
-var
-o=r;var
-V=[0,a(b(a(b(b(a(c),1),1)),1)),0],W=[0,b(a(a(a(b(a(c),1)))),1),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,a(a(b(b(b(a(c),1),1),1))),$],ab=[0,b(b(a(b(a(a(c)),1)),1),1),aa],ac=[0,a(b(a(b(a(a(c)),1)),1)),ab];if(ag(e,[0,a(a(a(a(b(a(c),1))))),ac],Y,k)){var
-ad=function(B){function
-z(a){return[0,[0,a]]}var
-C=m(p);function
-o(K){function
-M(p){if(C)var
-D=[0,b(a(a(a(b(a(c),1)))),1),0],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],G=[0,a(a(b(b(a(a(c)),1),1))),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],J=[0,b(a(b(b(a(a(c)),1),1)),1),H],K=[0,a(a(a(a(b(a(c),1))))),J],L=[0,b(a(a(b(b(a(c),1),1))),1),K],M=[0,b(a(a(a(b(a(c),1)))),1),L],d=am(e,[0,a(b(a(b(a(a(c)),1)),1)),M],k);else
-var
-d=C;var
-N=[0,b(b(a(b(b(a(c),1),1)),1),1),0],O=[0,a(b(a(b(b(a(c),1),1)),1)),N],Q=[0,b(a(a(b(a(a(c)),1))),1),O],R=[0,b(a(b(b(a(a(c)),1),1)),1),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),R],T=[0,a(a(b(b(a(a(c)),1),1))),S],U=[0,b(a(b(b(b(a(c),1),1),1)),1),T],q=w(e,[0,a(a(a(a(b(a(c),1))))),U],[4,k]);if(q)var
-z=q[1],V=4===z[0]?z[1]:0,o=V;else
-var
-o=q;function
-W(w){var
-k=v(p,f);function
-m(q){function
-k(r){function
-k(d){var
-b=u[2],a=bc(function(g){var
-i=g[2],b=x(aO,d),a=i;for(;;){if(b){if(a){var
-c=b[1],e=c?h(c[1],a[1]):1;if(e){var
-b=b[2],a=a[2];continue}var
-f=e}else
-var
-f=a;return f}return a?0:1}},b),e=aj(function(b,a){return I(b,a[2])},d,c),g=x(aO,d),j=i(e,v(a,f));return[0,[0,x(aO,a),j,g]]}var
-m=b(a(a(b(c,1))),1),q=0;return g(l(P(function(h){var
-i=bH(function(a){return j(e[4],a[1],h[1])},o);if(i){var
-k=i[1][2];if(1===k[0]){var
-g=f,a=h[2],m=k[1];for(;;){if(a){if(!j(e[4],a[1],m)){var
-l=a[2],g=n(g,c),a=l;continue}var
-b=[0,g]}else
-var
-b=a;var
-p=b?[0,[0,[0,b[1]],c]]:b;return p}}return 0}var
-q=d?[0,[0,0,v(h[2],f)]]:d;return q},p,q),m),k)}var
-m=b(a(a(b(c,1))),1);return g(y(t(function(a){return A(function(b){return j(e[4],a[1],b[1])},p)},o),m),k)}var
-q=b(a(a(b(c,1))),1),r=d?s(v(o,f),k):h(v(o,f),k);return g(y(r,q),m)}var
-X=b(a(a(b(c,1))),1);if(p)var
-r=1;else{var
-B=m(d);if(B)var
-Y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Z=[0,a(b(a(b(b(a(c),1),1)),1)),Y],_=[0,b(a(a(b(a(a(c)),1))),1),Z],$=[0,b(a(b(b(a(a(c)),1),1)),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],r=m(am(e,[0,a(a(a(a(b(a(c),1))))),ac],k));else
-var
-r=B}return g(y(r,X),W)}var
-N=b(b(a(b(c,1)),1),1),r=[0,a(a(b(b(a(a(c)),1),1))),0],z=[0,a(b(a(a(b(a(c),1))),1)),r],B=[0,a(b(b(b(b(a(c),1),1),1),1)),z],D=[0,b(a(b(b(a(a(c)),1),1)),1),B],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],d=L(e,[0,b(b(b(b(a(a(c)),1),1),1),1),E],K);if(d){var
-F=0,H=d[1],o=P(function(h){var
-k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],l=[0,a(b(a(b(b(a(c),1),1)),1)),k],m=[0,b(a(a(b(a(a(c)),1))),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(a(b(b(a(c),1),1)),1)),n],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,b(a(b(b(b(a(c),1),1),1)),1),p];if(aQ(w(e,[0,a(a(a(a(b(a(c),1))))),q],h))){var
-r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(b(b(b(b(a(c),1),1),1),1)),s],d=G(e,[0,b(a(a(a(b(a(c),1)))),1),t],h);if(d){var
-u=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],x=[0,a(b(a(b(a(a(c)),1)),1)),v],y=[0,b(b(a(a(b(a(c),1))),1),1),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],f=L(e,[0,b(a(a(b(a(a(c)),1))),1),z],h);if(f)var
-g=P(co,f[1],0),A=g?[0,[0,[0,d[1],g[1]]]]:g,i=A;else
-var
-i=f;var
-j=i}else
-var
-j=d;return j}return lT},H,F);if(o)var
-J=o[1],p=[0,as(function(a){var
-b=a?[0,a[1],0]:a;return b},J)];else
-var
-p=o;var
-q=p}else
-var
-q=d;return g(l(q,N),M)}var
-r=b(b(a(b(c,1)),1),1);return g(g(l(d(q[2],u[1]),r),o),z)},ae=a(a(a(b(c,1)))),af=[0,b(b(a(b(b(a(c),1),1)),1),1),0],ah=[0,a(b(a(b(b(a(c),1),1)),1)),af],ai=[0,b(a(b(b(a(a(c)),1),1)),1),ah],ak=[0,a(b(a(b(b(a(c),1),1)),1)),ai],al=[0,a(a(a(b(a(a(c)),1)))),ak],an=[0,a(a(b(b(a(a(c)),1),1))),al],ao=[0,b(a(a(a(b(a(c),1)))),1),an];return g(y(m(am(e,[0,a(b(b(b(b(a(c),1),1),1),1)),ao],k)),ae),ad)}function
-ap(ah){var
-j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],n=[0,a(b(a(b(b(a(c),1),1)),1)),j],o=[0,b(b(a(a(b(a(c),1))),1),1),n],r=[0,a(b(b(a(b(a(c),1)),1),1)),o],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(a(b(b(a(c),1),1))),1),s],v=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,a(b(a(a(b(a(c),1))),1)),v],x=[0,a(a(a(a(b(a(c),1))))),w],z=[0,a(a(b(b(b(a(c),1),1),1))),x],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(a(b(a(a(c)),1)),1)),A];if(ag(e,[0,a(a(a(a(b(a(c),1))))),B],t,k)){var
-C=[0,b(b(a(b(b(a(c),1),1)),1),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,b(a(b(b(a(a(c)),1),1)),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,a(a(a(b(a(a(c)),1)))),F],I=[0,a(a(b(b(a(a(c)),1),1))),H],J=[0,b(a(a(a(b(a(c),1)))),1),I];if(am(e,[0,a(b(b(b(b(a(c),1),1),1),1)),J],k)){var
-K=function(f){function
-h(a){return nm}var
-i=a(a(a(b(c,1)))),j=[0,a(a(b(b(a(a(c)),1),1))),0],k=[0,b(a(b(b(a(a(c)),1),1)),1),j],l=[0,a(a(a(a(b(a(c),1))))),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],d=G(e,[0,a(b(a(b(b(a(c),1),1)),1)),n],f),o=d?1:d;return g(y(o,i),h)},L=b(b(a(b(c,1)),1),1);return g(l(d(q[2],u[1]),L),K)}return nn}function
-M(a){return no}var
-N=a(a(a(b(c,1)))),h=m(p);if(h)var
-O=[0,b(a(a(a(b(a(c),1)))),1),0],P=[0,a(a(a(b(a(a(c)),1)))),O],Q=[0,a(a(a(a(b(a(c),1))))),P],R=[0,b(a(a(a(b(a(c),1)))),1),Q],S=[0,a(a(b(a(b(a(c),1)),1))),R],T=[0,b(a(a(a(b(a(c),1)))),1),S],U=[0,a(b(a(b(a(a(c)),1)),1)),T],V=[0,a(b(a(b(b(a(c),1),1)),1)),0],W=[0,a(b(a(a(b(a(c),1))),1)),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,a(a(b(b(b(a(c),1),1),1))),X],Z=[0,b(b(a(b(a(a(c)),1)),1),1),Y],_=[0,a(b(a(b(a(a(c)),1)),1)),Z],f=ag(e,[0,a(a(a(a(b(a(c),1))))),_],U,k);else
-var
-f=h;if(f)var
-$=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,b(a(b(b(a(a(c)),1),1)),1),aa],ac=[0,a(b(a(b(b(a(c),1),1)),1)),ab],ad=[0,a(a(a(b(a(a(c)),1)))),ac],ae=[0,a(a(b(b(a(a(c)),1),1))),ad],af=[0,b(a(a(a(b(a(c),1)))),1),ae],i=m(am(e,[0,a(b(b(b(b(a(c),1),1),1),1)),af],k));else
-var
-i=f;return g(y(i,N),M)}var
-aq=a(a(a(b(c,1))));if(o)var
-ar=[0,b(b(a(b(a(a(c)),1)),1),1),0],at=[0,b(b(a(a(b(a(c),1))),1),1),ar],au=[0,a(b(a(b(a(a(c)),1)),1)),at],av=[0,a(a(b(b(a(a(c)),1),1))),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],z=m(am(e,[0,b(a(b(b(a(a(c)),1),1)),1),aw],k));else
-var
-z=o;return g(y(z,aq),ap)}function
-dx(a,d,c,b){var
-e=a[12],f=n(a[11],b),g=o(c,a[10]);return[0,a[1],a[2],a[3],d,a[5],a[6],a[7],a[8],a[9],g,f,e]}function
-f8(b,a){return bc(function(a){return m(h(a[1],b))},a)}function
-f9(j,i){var
-g=B(j[2],i);if(!s(i,c)&&!s(g,f)){var
-m=av(g),d=j[3],e=m;for(;;){if(0===e)var
-k=d?[0,d[1]]:d,h=k;else{var
-l=e-1|0;if(d){var
-d=d[2],e=l;continue}var
-h=d}return h?[0,[0,h[1],g]]:[1,b(b(b(a(c),1),1),1)]}}return[1,b(b(b(a(c),1),1),1)]}var
-nq=[0,b(b(b(a(a(c)),1),1),1),0],nr=[0,b(b(b(b(a(c),1),1),1),1),nq],ns=[0,a(a(b(b(a(c),1),1))),nr],nt=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ns],0],nu=[0,a(a(a(b(a(c),1)))),0],nv=[0,b(b(b(b(a(c),1),1),1),1),nu],nw=[0,a(a(b(b(a(c),1),1))),nv],nx=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nw],nt],ny=[0,a(b(a(b(a(c),1)),1)),0],nz=[0,b(b(b(b(a(c),1),1),1),1),ny],nA=[0,a(a(b(b(a(c),1),1))),nz],nB=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nA],nx],nC=[0,b(b(a(b(a(c),1)),1),1),0],nD=[0,b(b(b(b(a(c),1),1),1),1),nC],nE=[0,a(a(b(b(a(c),1),1))),nD],nF=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nE],nB],nG=[0,b(a(b(b(a(c),1),1)),1),0],nH=[0,b(b(b(b(a(c),1),1),1),1),nG],nI=[0,a(a(b(b(a(c),1),1))),nH],nJ=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nI],nF],nK=[0,a(b(b(b(a(c),1),1),1)),0],nL=[0,b(b(b(b(a(c),1),1),1),1),nK],nM=[0,a(a(b(b(a(c),1),1))),nL],nN=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nM],nJ],nO=[0,a(a(a(b(a(c),1)))),0],nP=[0,b(b(b(b(a(c),1),1),1),1),nO],nQ=[0,b(a(b(b(a(c),1),1)),1),nP],nR=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nQ],nN],nS=[0,a(a(b(b(a(c),1),1))),0],nT=[0,b(b(b(b(a(c),1),1),1),1),nS],nU=[0,b(a(b(b(a(c),1),1)),1),nT],nV=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nU],nR],nW=[0,b(a(b(b(a(c),1),1)),1),0],nX=[0,b(b(b(b(a(c),1),1),1),1),nW],nY=[0,b(a(b(b(a(c),1),1)),1),nX],nZ=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nY],nV],n0=[0,a(b(b(b(a(c),1),1),1)),0],n1=[0,b(b(b(b(a(c),1),1),1),1),n0],n2=[0,b(a(b(b(a(c),1),1)),1),n1],n3=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n2],nZ],n4=[0,b(a(a(b(a(c),1))),1),0],n5=[0,b(b(b(b(a(c),1),1),1),1),n4],n6=[0,a(b(b(b(a(c),1),1),1)),n5],n7=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n6],n3],n8=[0,a(b(a(b(a(c),1)),1)),0],n9=[0,b(b(b(b(a(c),1),1),1),1),n8],n_=[0,a(b(b(b(a(c),1),1),1)),n9],n$=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n_],n7],oa=[0,b(b(a(b(a(c),1)),1),1),0],ob=[0,b(b(b(b(a(c),1),1),1),1),oa],oc=[0,a(b(b(b(a(c),1),1),1)),ob],od=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oc],n$],oe=[0,a(a(b(b(a(c),1),1))),0],of=[0,b(b(b(b(a(c),1),1),1),1),oe],og=[0,a(b(b(b(a(c),1),1),1)),of],oh=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),og],od],oi=[0,b(a(b(b(a(c),1),1)),1),0],oj=[0,b(b(b(b(a(c),1),1),1),1),oi],ok=[0,a(b(b(b(a(c),1),1),1)),oj],ol=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ok],oh],om=[0,a(b(b(b(a(c),1),1),1)),0],on=[0,b(b(b(b(a(c),1),1),1),1),om],oo=[0,a(b(b(b(a(c),1),1),1)),on],op=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oo],ol];function
-oq(d,o,n,e){var
-p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],t=[0,b(b(b(b(b(c,1),1),1),1),1),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(b(a(a(c)),1)))),u],w=[0,a(a(a(a(b(a(c),1))))),v],x=[0,b(a(a(a(b(a(c),1)))),1),w],z=[0,a(a(b(a(b(a(c),1)),1))),x],B=[0,b(a(a(a(b(a(c),1)))),1),z],C=[0,a(b(a(b(a(a(c)),1)),1)),B],D=[0,b(b(a(a(b(a(c),1))),1),1),0],E=[0,a(a(a(a(b(a(c),1))))),D],F=[0,a(a(a(a(b(a(c),1))))),E],k=ag(d,[0,b(b(a(b(a(a(c)),1)),1),1),F],C,e),H=[0,b(b(a(a(b(a(c),1))),1),1),0],I=[0,a(a(a(a(b(a(c),1))))),H],J=[0,a(a(a(a(b(a(c),1))))),I],h=bj(d,[0,b(b(a(b(a(a(c)),1)),1),1),J],e);if(h)var
-K=h[1],L=o[1],i=A(function(f){var
-g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,a(b(a(a(b(a(c),1))),1)),g],i=[0,a(b(b(b(b(a(c),1),1),1),1)),h],e=G(d,[0,b(a(a(a(b(a(c),1)))),1),i],f);return e?j(d[4],e[1],K):e},L);else
-var
-i=h;function
-M(a){return[0,n]}var
-N=b(a(a(a(c))),1),l=A(function(f){var
-g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,b(b(a(b(b(a(c),1),1)),1),1),g],i=[0,a(a(a(a(b(a(c),1))))),h];return ag(d,[0,a(a(b(b(b(a(c),1),1),1))),i],f,e)},op);if(l)if(k)var
-f=k;else
-if(i)var
-O=[0,a(b(b(b(a(c),1),1),1)),0],P=[0,b(b(b(b(a(c),1),1),1),1),O],Q=[0,a(b(b(b(a(c),1),1),1)),P],R=[0,b(a(b(b(a(b(c,1)),1),1)),1),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),0],T=[0,b(b(a(b(b(a(c),1),1)),1),1),S],U=[0,a(a(a(a(b(a(c),1))))),T],f=m(ag(d,[0,a(a(b(b(b(a(c),1),1),1))),U],R,e));else
-var
-f=i;else
-var
-f=l;return g(y(f,N),M)}function
-f_(j,p,e,u,q){if(q){var
-E=q[2],H=function(a){return f_(j,p,a,n(u,c),E)},k=q[1],r=function(H){function
-q(z){var
-q=d(j[1],z);function
-D(D){function
-r(r){function
-z(au){var
-W=[0,b(b(a(a(b(a(c),1))),1),1),0],X=[0,b(b(a(a(b(a(c),1))),1),1),W],Y=[0,a(b(b(b(b(a(c),1),1),1),1)),X];if(F(q,[0,a(a(b(b(b(a(c),1),1),1))),Y])){var
-r=function(D){function
-i(I){var
-r=n(e[2],c);function
-q(J){function
-H(i){function
-J(K){function
-z(m){function
-z(l){var
-p=l[1],q=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),q],y=[0,b(b(a(b(a(a(c)),1)),1),1),v],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],B=[0,b(b(a(b(a(a(c)),1)),1),1),z],f=w(j,[0,a(a(b(b(a(a(c)),1),1))),B],[4,k]);if(f){var
-g=f[1];if(3===g[0])var
-n=g[1],d=as(function(a){return 0===a[0]?[0,a[1],0]:0},n);else
-var
-d=0}else
-var
-d=f;function
-E(l){function
-f(a){return a?a[1][1]:O(c)}var
-g=O(b(c,1)),a=d;for(;;){if(a){var
-i=a[1],j=s(g,i);if(j){var
-g=i,a=a[2];continue}var
-e=j}else
-var
-e=1;var
-k=e?t(function(a){return A(function(b){return h(f(b),a)},l)},d):e;return k?t(function(a){var
-b=f(a);return A(function(a){return h(b,a)},d)},l):k}}var
-F=e[12],G=e[11],H=[0,[0,[0,[0,i[3],E],[0,p,D]]],e[10]],J=C(l[2],e[9]),K=e[8],L=[0,b(a(a(b(b(a(c),1),1))),1),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],m=bj(j,[0,b(a(b(b(a(a(c)),1),1)),1),M],k),N=m?[0,m[1],e[7]]:e[7],P=[0,I,e[6]],Q=e[5],R=e[4],S=o(x(function(a){return[0,a[2][1],i[1]]},R),Q),T=o(e[4],[0,[0,r,[0,i[1],u]],0]);return[0,[0,e[1],r,[0,i,e[3]],T,S,P,N,K,J,H,G,F]]}var
-B=e[8];function
-n(k){function
-e(n){function
-o(o){function
-e(q){var
-r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(b(b(b(b(a(c),1),1),1),1)),s],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],y=[0,a(b(b(b(b(a(c),1),1),1),1)),u],n=L(j,[0,b(b(b(b(a(a(c)),1),1),1),1),y],k),e=n?n[1]:n;function
-z(k){var
-g=p[10];return[0,[0,x(function(P){var
-g=P[1],n=i[1];switch(g[0]){case
-0:var
-q=g[4],r=g[2],l=dw(j,e,k,n,r);if(l)var
-B=r[2],s=as(function(d){var
-g=f6(j,e,d[1]);if(g)var
-k=d[2],i=0,l=bd(av(d[1]),e),h=[0,[0,v(bc(function(d){var
-e=[0,b(b(a(b(b(a(c),1),1)),1),1),0],f=[0,a(b(a(b(b(a(c),1),1)),1)),e],g=[0,b(a(a(b(a(a(c)),1))),1),f],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],i=[0,a(b(a(b(b(a(c),1),1)),1)),h],k=[0,a(a(b(b(a(a(c)),1),1))),i],l=[0,b(a(b(b(b(a(c),1),1),1)),1),k];return aQ(w(j,[0,a(a(a(a(b(a(c),1))))),l],d))},l),f),k],i];else
-var
-h=g;return h},B);else
-var
-s=l;var
-t=dw(j,e,k,n,g[3]),C=t?[0,dv(j,e,k,m,x(bF,q))]:t,D=l?[0,dv(j,e,k,m,x(aO,q))]:l;return[0,D,C,s,f];case
-1:var
-u=dw(j,e,k,n,g[1]),E=0,F=u?[0,dv(j,e,k,m,[0,g[2],0])]:u;return[0,0,F,E,c];default:var
-o=w(j,d(j[1],g[2]),[4,m]);if(o)var
-H=o[1],I=[0,a(b(a(b(b(a(c),1),1)),1)),0],J=[0,a(b(a(b(a(a(c)),1)),1)),I],K=[0,b(b(a(a(b(a(c),1))),1),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],p=G(j,[0,b(a(a(b(a(a(c)),1))),1),L],H);else
-var
-p=o;if(p)var
-y=aR(d(j[1],p[1])),M=y?bi(y[1]):f,z=M;else
-var
-z=f;var
-A=h(g[1],n),N=0,O=A?[0,d(j[2],0)]:A;return[0,0,O,N,z]}},g),q]]}var
-A=b(b(a(b(c,1)),1),1),o=i[3][1],B=o?d(p[5],o[1]):o;return g(l(B,A),z)}return g(f5(j,n,k,B,m),e)}var
-q=a(b(a(a(c)),1)),e=du(j,k);return g(y(t(function(d){var
-f=[0,b(b(a(a(b(a(c),1))),1),1),0],g=[0,a(b(b(b(b(a(c),1),1),1),1)),f],h=[0,b(a(a(a(b(a(c),1)))),1),g],i=[0,a(a(a(a(b(a(c),1))))),h],k=[0,a(b(b(a(b(a(c),1)),1),1)),i],l=[0,b(b(a(b(a(a(c)),1)),1),1),k],n=[0,b(b(b(b(a(a(c)),1),1),1),1),l],e=aQ(w(j,[0,a(a(a(a(b(a(c),1))))),n],d));return e?e:A(function(a){return f3(j,d,a[1])},m)},e),q),o)}var
-n=b(b(a(b(c,1)),1),1);return g(l(d(p[3],i[1]),n),e)}var
-q=b(b(a(b(c,1)),1),1);return g(g(l(d(p[2],i[1]),q),n),z)}var
-B=a(b(a(a(c)),1)),E=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,b(b(b(b(a(a(c)),1),1),1),1),F],m=w(j,[0,a(a(a(a(b(a(c),1))))),H],[4,k]);if(m)var
-n=m[1],J=4===n[0]?[0,n[1]]:0,q=J;else
-var
-q=m;return g(l(q,B),z)}var
-K=a(b(b(a(c),1),1)),q=e[4];if(q){var
-z=e[1];if(z)var
-E=b(b(b(b(b(b(c,1),1),1),1),1),1),m=s(v(e[4],f),E);else
-var
-m=z;if(m)var
-F=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),H=q[1][2][2],n=s(B(B(u,c),H),F);else
-var
-n=m}else
-var
-n=1;return g(y(n,K),J)}var
-n=d(p[6],D);if(n)var
-q=n[2],i=n[1],E=function(k){var
-e=k[1];function
-n(k){function
-n(n){function
-s(G){function
-m(b){var
-a=L(j,b,k),c=a?a[1]:a;return c}function
-r(r){function
-j(a){var
-b=fk(n);return[0,[0,e,a,[0,[0,i,q],h(v([0,i,q],f),b)]]]}var
-k=b(b(a(b(c,1)),1),1),m=0,o=[0,i,q];return g(l(P(function(c){var
-a=d(p[5],c);if(a)var
-b=f1(n[2],a[1]),f=b?[0,[0,c,b[1]]]:b,e=f;else
-var
-e=a;return e},o,m),k),j)}var
-s=b(c,1),u=[0,b(a(a(a(b(a(c),1)))),1),0],x=[0,a(b(a(b(b(a(c),1),1)),1)),u],y=[0,b(b(b(b(a(a(c)),1),1),1),1),x],z=m([0,a(a(a(a(b(a(c),1))))),y]),A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,a(b(a(a(b(a(c),1))),1)),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],F=o(m([0,b(b(b(b(a(a(c)),1),1),1),1),E]),z);return g(af(t(function(d){var
-e=[0,b(b(a(b(a(a(c)),1)),1),1),0];return w(j,[0,a(b(b(b(b(a(c),1),1),1),1)),e],d)?0:1},F),s),r)}var
-u=b(c,1),x=[0,a(a(b(b(a(a(c)),1),1))),0],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(a(a(b(a(a(c)),1)))),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],r=w(j,[0,a(b(b(b(b(a(c),1),1),1),1)),C],k),D=r?1:r;return g(af(m(D),u),s)}var
-r=b(b(a(b(c,1)),1),1);return g(l(d(p[3],e),r),n)}var
-r=b(b(a(b(c,1)),1),1);return g(l(d(p[2],e),r),n)},F=b(b(a(b(c,1)),1),1),z=g(l(d(p[4],i),F),E);else
-var
-z=[1,a(b(a(b(c,1)),1))];return g(z,H)}var
-z=b(b(b(a(c),1),1),1),E=[0,a(b(b(b(a(a(c)),1),1),1)),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],i=cw(j,[0,a(a(b(b(a(a(c)),1),1))),F],k),H=i?h(i[1],r):i;return g(y(H,z),q)}var
-q=b(a(b(a(c),1)),1),r=[0,a(b(b(a(a(a(c))),1),1)),0],z=[0,a(b(a(b(b(a(c),1),1)),1)),r];return g(l(bj(j,[0,a(a(b(a(b(a(c),1)),1))),z],k),q),i)},z=b(a(b(a(c),1)),1),D=[0,b(b(a(a(b(a(c),1))),1),1),0],E=[0,b(b(a(a(b(a(c),1))),1),1),D],H=[0,a(b(b(b(b(a(c),1),1),1),1)),E];return g(l(bj(j,[0,a(a(b(b(b(a(c),1),1),1))),H],k),z),r)}var
-Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,a(a(b(b(b(a(c),1),1),1))),$],ab=[0,b(b(a(b(a(a(c)),1)),1),1),aa],ac=[0,a(b(a(b(a(a(c)),1)),1)),ab];if(F(q,[0,a(a(a(a(b(a(c),1))))),ac])){var
-I=function(d){function
-i(b){function
-a(a){function
-b(b){var
-c=f8(d,e[4]),g=b?dx(e,c,[0,[1,a[2],b[1]],0],a[2]):dx(e,c,0,f);return[0,g]}return g(f7(j,p,a[1],k,0),b)}return g(f9(e,d),a)}var
-l=a(b(b(a(c),1),1)),m=e[4];return g(y(A(function(a){return h(a[1],d)},m),l),i)},J=b(a(b(a(c),1)),1),K=[0,a(b(b(b(a(a(c)),1),1),1)),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),K];return g(l(cw(j,[0,a(a(b(b(a(a(c)),1),1))),M],k),J),I)}var
-ad=[0,a(b(a(b(b(a(c),1),1)),1)),0],ae=[0,b(a(a(b(a(a(c)),1))),1),ad],ag=[0,b(b(a(a(b(a(c),1))),1),1),ae],ah=[0,a(a(a(a(b(a(c),1))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ai];if(F(q,[0,b(a(b(b(a(a(c)),1),1)),1),aj])){var
-N=function(f){function
-d(h){function
-d(d){function
-h(g){var
-h=f8(f,e[4]);return g?[0,dx(e,h,[0,[1,d[2],g[1]],0],d[2])]:[1,a(a(a(b(c,1))))]}return g(f7(j,p,d[1],k,1),h)}return g(f9(e,f),d)}var
-h=b(a(b(a(c),1)),1),i=[0,a(a(b(b(a(a(c)),1),1))),0],l=[0,a(b(a(a(b(a(c),1))),1)),i],m=[0,a(a(a(a(a(b(c,1)))))),l],n=[0,b(b(a(b(a(a(c)),1)),1),1),m],o=am(j,[0,a(b(b(b(b(a(c),1),1),1),1)),n],k),q=[0,a(a(a(a(b(a(c),1))))),0],r=[0,b(b(b(a(b(a(c),1)),1),1),1),q];return g(y(eP(am(j,[0,a(a(a(b(a(a(c)),1)))),r],k),o),h),d)},Q=b(a(b(a(c),1)),1),R=[0,a(b(b(b(a(a(c)),1),1),1)),0],S=[0,a(b(a(b(b(a(c),1),1)),1)),R];return g(l(cw(j,[0,a(a(b(b(a(a(c)),1),1))),S],k),Q),N)}var
-ak=[0,b(b(a(a(b(a(c),1))),1),1),0],al=[0,a(b(b(b(b(a(c),1),1),1),1)),ak],an=[0,a(a(b(b(a(a(c)),1),1))),al],ao=[0,a(b(a(b(a(a(c)),1)),1)),an],ap=[0,b(a(a(b(b(a(c),1),1))),1),ao],aq=[0,a(b(a(b(b(a(c),1),1)),1)),ap];if(F(q,[0,b(a(b(b(a(a(c)),1),1)),1),aq]))return oq(j,p,e,k);var
-ar=[0,b(b(a(b(b(a(c),1),1)),1),1),0],at=[0,b(a(a(a(b(a(c),1)))),1),ar];if(F(q,[0,a(b(a(b(b(a(c),1),1)),1)),at])){var
-T=function(p){var
-d=[0,b(b(a(b(b(a(c),1),1)),1),1),0],f=[0,a(b(a(b(b(a(c),1),1)),1)),d],g=[0,b(a(a(a(b(a(c),1)))),1),f],h=[0,a(a(a(a(b(a(c),1))))),g],i=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,b(a(a(a(b(a(c),1)))),1),i],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(b(a(c),1),1),1)),1),m],o=[0,aQ(w(j,[0,a(b(b(b(b(a(c),1),1),1),1)),n],[4,k]))];return[0,[0,e[1],e[2],e[3],0,e[5],e[6],e[7],e[8],e[9],e[10],e[11],o]]},U=a(b(b(a(c),1),1)),V=e[1]?f:c;return g(y(i(v(e[4],f),V),U),T)}return[1,a(b(b(a(c),1),1))]}var
-D=b(a(b(a(c),1)),1);return g(y(fT(j,r[1],r[2],k),D),z)}var
-z=b(a(b(a(c),1)),1);return g(l(fU(j,e[1],q),z),r)}var
-r=fV(j,q,k),E=r?[2,r[1]]:or;return g(E,D)}var
-r=b(a(b(a(c),1)),1),z=[0,b(b(a(b(b(a(c),1),1)),1),1),0],D=[0,b(a(a(a(b(a(c),1)))),1),z],E=[0,a(b(b(a(b(a(c),1)),1),1)),D];return g(l(bj(j,[0,a(a(b(a(b(a(c),1)),1))),E],k),r),q)},z=a(b(b(a(c),1),1)),D=e[12]?0:1;return g(g(y(D,z),r),H)}return[0,e]}function
-f$(b,a){var
-c=aZ(b,a);return t(function(e){var
-a=d(c,e);if(a){if(a[2])return 0;var
-b=1}else
-var
-b=a;return b},a)}function
-dy(h,g,f){var
-e=d(g[2],f);if(e){var
-i=e[1],j=[0,b(b(a(a(b(a(c),1))),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(b(a(a(b(a(c),1))),1),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(b(b(b(b(a(c),1),1),1),1)),m],o=[0,b(a(b(b(a(a(c)),1),1)),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return aQ(w(h,[0,b(b(b(b(a(a(c)),1),1),1),1),p],i))}return e}function
-ga(e,c,b){var
-a=d(e[4],b);return a?h(a[1][1],c):a}function
-dz(b,a){return 0===a[0]?[0,d(b,a[1])]:[1,a[1],a[2]]}function
-ot(c){var
-a=c[2],d=a?[0,a[1],0]:a,b=c[1],e=b?[0,b[1],0]:b;return o(e,d)}function
-gb(f,a){if(a)var
-b=d(f,a[1]),g=b?eN(n(b[1],c)):c,e=[0,g];else
-var
-e=a;return e}var
-ou=[0,0,0,0,f];function
-gc(b,f,a){var
-c=C(a[10],0);function
-d(g){var
-a=c8(f,g[2][1],ou),c=a[4],d=a[3],e=gb(b,a[2]);return[0,gb(b,a[1]),e,d,c]}return x(function(a){return dz(d,a)},c)}var
-ow=b(c,1),ox=a(c),gd=b(b(c,1),1),a3=oy.slice(),oA=oz.slice(),dA=aU(7,ey(16,function(a){return a})),bm=1;for(;;){var
-q5=cZ(function(c){return function(a){var
-b=c-1|0;return E(E(dA,b)[1+b],a)[1+a]}}(bm),oA);E(dA,bm)[1+bm]=q5;var
-q6=bm+1|0;if(6!==bm){var
-bm=q6;continue}var
-oB=function(a){return 4*a|0},oC=cZ(function(a){return cZ(oB,a)},dA),_=function(d,c,b,a){return eb(d,c+b[1+a]|0)},an=function(b,a){return E(b,a)[1+a]},D=function(c,a){var
-b=c&-1;return b>>>a|0|b<<(32-a|0)},dB=function(d,b,a,aO,aN,aM){var
-aP=a<0?1:0,aQ=aP||((u(b)+g2|0)<a?1:0);if(aQ)ah(oD);var
-aR=an(d,0),aS=an(d,1),aT=an(d,2),aU=an(d,3),aV=an(d,4),aW=an(d,5),aX=an(d,6),aY=an(d,7),aZ=an(a3,0),a0=an(a3,1),a1=an(a3,2),f=0,K=aM,J=aN,I=0,H=aO&-1,G=an(a3,3),F=a1,C=a0,B=aZ,j=aY,i=aX,h=aW,g=aV,A=aU,z=aT,y=aS,x=aR;for(;;){var
-c=E(oC,f)[1+f],L=(x+g|0)+_(b,a,c,0)|0,M=D(H^L,16),N=B+M|0,O=D(g^N,12),P=(L+O|0)+_(b,a,c,1)|0,Q=D(M^P,8),R=N+Q|0,S=D(O^R,7),T=(y+h|0)+_(b,a,c,2)|0,U=D(I^T,16),V=C+U|0,W=D(h^V,12),X=(T+W|0)+_(b,a,c,3)|0,Y=D(U^X,8),Z=V+Y|0,$=D(W^Z,7),aa=(z+i|0)+_(b,a,c,4)|0,ab=D(J^aa,16),ac=F+ab|0,ad=D(i^ac,12),ae=(aa+ad|0)+_(b,a,c,5)|0,af=D(ab^ae,8),ag=ac+af|0,ai=D(ad^ag,7),aj=(A+j|0)+_(b,a,c,6)|0,ak=D(K^aj,16),al=G+ak|0,am=D(j^al,12),ao=(aj+am|0)+_(b,a,c,7)|0,ap=D(ak^ao,8),aq=al+ap|0,ar=D(am^aq,7),as=(P+$|0)+_(b,a,c,8)|0,at=D(ap^as,16),au=ag+at|0,av=D($^au,12),k=(as+av|0)+_(b,a,c,9)|0,l=D(at^k,8),m=au+l|0,aw=D(av^m,7),ax=(X+ai|0)+_(b,a,c,10)|0,ay=D(Q^ax,16),az=aq+ay|0,aA=D(ai^az,12),n=(ax+aA|0)+_(b,a,c,11)|0,o=D(ay^n,8),p=az+o|0,aB=D(aA^p,7),aC=(ae+ar|0)+_(b,a,c,12)|0,aD=D(Y^aC,16),aE=R+aD|0,aF=D(ar^aE,12),q=(aC+aF|0)+_(b,a,c,13)|0,r=D(aD^q,8),s=aE+r|0,aG=D(aF^s,7),aH=(ao+S|0)+_(b,a,c,14)|0,aI=D(af^aH,16),aJ=Z+aI|0,aK=D(S^aJ,12),t=(aH+aK|0)+_(b,a,c,15)|0,v=D(aI^t,8),w=aJ+v|0,aL=D(aK^w,7),a_=f+1|0;if(6!==f){var
-f=a_,K=l,J=v,I=r,H=o,G=p,F=m,C=w,B=s,j=aG,i=aB,h=aw,g=aL,A=t,z=q,y=n,x=k;continue}var
-e=function(b,a){return(b^a)&-1},a2=e(aG,l),a4=e(aB,v),a5=e(aw,r),a6=e(aL,o),a7=e(t,p),a8=e(q,m),a9=e(n,w);return[0,e(k,s),a9,a8,a7,a6,a5,a4,a2]}},dC=function(g,n,b,m,f){if(1===m){var
-A=n-(aA*b|0)|0,L=aA,B=rJ(aA,A)?L:A,i=ej(1,(B+63|0)/64|0),s=i-1|0,M=aA*b|0,E=0;if(s<0)var
-t=a3;else{var
-a=E,j=a3;for(;;){var
-e=a<(i-1|0)?64:B-(64*a|0)|0,u=M+(64*a|0)|0,v=a===(i-1|0)?1:0;if(v)var
-F=f?8:f,w=2|F;else
-var
-w=v;var
-x=0===a?1:0,G=x?1:x,y=G|w;if(64===e)var
-k=dB(j,g,u,b,64,y);else
-var
-I=cX(64-e|0,0),k=dB(j,K(W(g,u,e),I),0,b,e,y);var
-H=a+1|0;if(s!==a){var
-a=H,j=k;continue}var
+h=g[8];return M(function(d){var
+b=d8(aX,d[1]);if(b){var
+c=b[1],e=c[2];return i(d9(a,c[1]),e)}return 1},h)}},bq);else
+var
+Q=N;break}}else
+var
+Q=1;return H(Q)?a(b(b(c,1),1)):f}}return b(a(c),1)}}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
+gx(d,B,a,z){var
+s=go(d,B,a),v=0;if(i(s[1],f)){var
+h=dX(e(d[1],a[3]),f,c,0),w=0;if(h){var
+l=h[1],j=l[2],k=l[1],m=p(f,k),o=m?n(f,j):m;if(o){var
+q=a[4],x=a[10],t=M(function(a){var
+b=ck(k,j,q,a[2],a[4],a[5]);if(b){var
+d=A(a[5],c);return H(ck(k,j,q,a[2],a[4],d))}return b},x);w=1}else
+var
+r=o}else
+var
+r=h;if(!w)var
+t=r;if(H(t)){var
+y=e(d[2],0),g=[0,b(b(c,1),1),y];v=1}}if(!v)var
+g=s;if(i(g[1],f)){var
+u=gw(d,a,z);return i(u,f)?g:[0,u,e(d[2],0)]}return g}var
+aA=gy.slice(),gA=gz.slice(),co=au(7,dm(16,function(a){return a})),aP=1;for(;;){var
+iv=b6(function(c){return function(a){var
+b=c-1|0;return q(q(co,b)[1+b],a)[1+a]}}(aP),gA);q(co,aP)[1+aP]=iv;var
+iw=aP+1|0;if(6!==aP){var
+aP=iw;continue}var
+gB=function(a){return 4*a|0},gC=b6(function(a){return b6(gB,a)},co),I=function(d,c,b,a){return c0(d,c+b[1+a]|0)},Y=function(b,a){return q(b,a)[1+a]},m=function(c,a){var
+b=c&-1;return b>>>a|0|b<<(32-a|0)},cp=function(d,b,a,aP,aO,aN){var
+aQ=a<0?1:0,aR=aQ||((l(b)-64|0)<a?1:0);if(aR)R(gD);var
+aS=Y(d,0),aT=Y(d,1),aU=Y(d,2),aV=Y(d,3),aW=Y(d,4),aX=Y(d,5),aY=Y(d,6),aZ=Y(d,7),a0=Y(aA,0),a1=Y(aA,1),a2=Y(aA,2),f=0,L=aN,K=aO,J=0,H=aP&-1,G=Y(aA,3),F=a2,E=a1,D=a0,j=aZ,i=aY,h=aX,g=aW,C=aV,B=aU,A=aT,z=aS;for(;;){var
+c=q(gC,f)[1+f],M=(z+g|0)+I(b,a,c,0)|0,N=m(H^M,16),O=D+N|0,P=m(g^O,12),Q=(M+P|0)+I(b,a,c,1)|0,S=m(N^Q,8),T=O+S|0,U=m(P^T,7),V=(A+h|0)+I(b,a,c,2)|0,W=m(J^V,16),X=E+W|0,Z=m(h^X,12),_=(V+Z|0)+I(b,a,c,3)|0,$=m(W^_,8),aa=X+$|0,ab=m(Z^aa,7),ac=(B+i|0)+I(b,a,c,4)|0,ad=m(K^ac,16),ae=F+ad|0,af=m(i^ae,12),ag=(ac+af|0)+I(b,a,c,5)|0,ah=m(ad^ag,8),ai=ae+ah|0,aj=m(af^ai,7),ak=(C+j|0)+I(b,a,c,6)|0,al=m(L^ak,16),am=G+al|0,an=m(j^am,12),ao=(ak+an|0)+I(b,a,c,7)|0,ap=m(al^ao,8),aq=am+ap|0,ar=m(an^aq,7),as=(Q+ab|0)+I(b,a,c,8)|0,at=m(ap^as,16),au=ai+at|0,av=m(ab^au,12),k=(as+av|0)+I(b,a,c,9)|0,n=m(at^k,8),o=au+n|0,aw=m(av^o,7),ax=(_+aj|0)+I(b,a,c,10)|0,ay=m(S^ax,16),az=aq+ay|0,aB=m(aj^az,12),p=(ax+aB|0)+I(b,a,c,11)|0,r=m(ay^p,8),s=az+r|0,aC=m(aB^s,7),aD=(ag+ar|0)+I(b,a,c,12)|0,aE=m($^aD,16),aF=T+aE|0,aG=m(ar^aF,12),t=(aD+aG|0)+I(b,a,c,13)|0,u=m(aE^t,8),v=aF+u|0,aH=m(aG^v,7),aI=(ao+U|0)+I(b,a,c,14)|0,aJ=m(ah^aI,16),aK=aa+aJ|0,aL=m(U^aK,12),w=(aI+aL|0)+I(b,a,c,15)|0,x=m(aJ^w,8),y=aK+x|0,aM=m(aL^y,7),a_=f+1|0;if(6!==f){var
+f=a_,L=n,K=x,J=u,H=r,G=s,F=o,E=y,D=v,j=aH,i=aC,h=aw,g=aM,C=w,B=t,A=p,z=k;continue}var
+e=function(b,a){return(b^a)&-1},a3=e(aH,n),a4=e(aC,x),a5=e(aw,u),a6=e(aM,r),a7=e(w,s),a8=e(t,o),a9=e(p,y);return[0,e(k,v),a9,a8,a7,a6,a5,a4,a3]}},cq=function(g,n,b,m,f){if(1===m){var
+B=n-(af*b|0)|0,L=af,C=ja(af,B)?L:B,i=c_(1,(C+63|0)/64|0),s=i-1|0,M=af*b|0,F=0;if(s<0)var
+t=aA;else{var
+a=F,j=aA;for(;;){var
+e=a<(i-1|0)?64:C-(64*a|0)|0,u=M+(64*a|0)|0,v=a===(i-1|0)?1:0;if(v)var
+G=f?8:f,x=2|G;else
+var
+x=v;var
+y=0===a?1:0,H=y?1:y,z=H|x;if(64===e)var
+k=cp(j,g,u,b,64,z);else
+var
+J=b4(64-e|0,0),k=cp(j,w(V(g,u,e),J),0,b,e,z);var
+I=a+1|0;if(s!==a){var
+a=I,j=k;continue}var
 t=k;break}}return t}var
 c=1;for(;;){if((c*2|0)<m){var
 c=c*2|0;continue}var
-o=dC(g,n,b,c,0),h=dC(g,n,b+c|0,m-c|0,0),z=ab(64),q=o.length-1;if(0===q)var
-p=h.length-1,l=0===p?[0]:hb(h,0,p);else
+o=cq(g,n,b,c,0),h=cq(g,n,b+c|0,m-c|0,0),A=N(64),q=o.length-1;if(0===q)var
+p=h.length-1,l=0===p?[0]:e4(h,0,p);else
 var
-l=0===h.length-1?hb(o,0,q):q$(o,h);var
-r=l.length-1-1|0,C=0;if(!(r<0)){var
-d=C;for(;;){hl(z,4*d|0,l[1+d]);var
-D=d+1|0;if(r!==d){var
-d=D;continue}break}}var
-J=f?8:f;return dB(a3,aV(z),0,0,64,4|J)}},ge=function(a){var
-b=u(a),c=dC(a,b,0,ej(1,(b+g1|0)/aA|0),1);return eu(32,function(a){var
-b=a/4|0;return cU((E(c,b)[1+b]>>>(8*(a%4|0)|0)|0)&a5)})},oE=ey(bX,J),dD=function(a){return bD(u(a),function(c){var
-b=ac(a,c);return E(oE,b)[1+b]})},oF=function(a){var
-c=ez(64);cW(function(a){var
+l=0===h.length-1?e4(o,0,q):iC(o,h);var
+r=l.length-1-1|0,D=0;if(!(r<0)){var
+d=D;for(;;){fc(A,4*d|0,l[1+d]);var
+E=d+1|0;if(r!==d){var
+d=E;continue}break}}var
+K=f?8:f;return cp(aA,av(A),0,0,64,4|K)}},d_=function(c){var
+d=l(c),b=N(32),a=0,g=cq(c,d,0,c_(1,(d+eK|0)/af|0),1);for(;;){var
+e=a/4|0;al(b,a,da((q(g,e)[1+e]>>>(8*(a%4|0)|0)|0)&aC));var
+f=a+1|0;if(31!==a){var
+a=f;continue}return av(b)}},gE=dm(bf,t),cr=function(a){return a5(l(a),function(c){var
+b=O(a,c);return q(gE,b)[1+b]})},gF=function(a){var
+c=dn(64);b3(function(a){var
 d=typeof
-a==="number"?a&a5:aa(B(a,b(b7(a,8),8)));return aF(c,d)},a);return eA(c)},oG=function(a,c){var
-d=ab(a9(a,el(c)));ep(function(c,e){if(typeof
-e==="number")if(8===a)rk(d,c,d9(e));else
-if(4===a)hl(d,c,e);else{var
-j=a-1|0,n=0;if(!(j<0)){var
-f=n;for(;;){var
-k=8*f|0,o=k<32?k:31;hk(d,c+f|0,e>>o&a5);var
-p=f+1|0;if(j!==f){var
-f=p;continue}break}}}else{var
-h=8*a|0,g=se(B(e,b(b7(e,h),h))),i=u(g),l=a<=i?W(g,0,a):K(g,cX(a-i|0,0)),m=0;if(0<=a&&!((u(l)-a|0)<0)&&0<=c&&!((by(d)-a|0)<c)){a7(l,0,d,c,a);m=1}if(!m)ah(hU)}return c+a|0},0,c);return aV(d)},oH=function(d,c,b){var
-e=u(b),j=0<=ai(c)?1:0;if(j){var
-k=eI(c,J(u(d)-e|0));if(k){var
-l=aa(c),a=0;for(;;){if((a+4|0)<=e){var
-n=eb(b,a),f=rm(eb(d,l+a|0),n);if(f){var
+a==="number"?a&aC:W(A(a,b(bq(a,8),8)));return ai(c,d)},a);return dp(c)},gG=function(a,c){var
+d=N(aF(a,db(c)));de(function(c,e){if(typeof
+e==="number")if(8===a)iN(d,c,cV(e));else
+if(4===a)fc(d,c,e);else{var
+j=a-1|0,o=0;if(!(j<0)){var
+f=o;for(;;){var
+k=8*f|0,p=k<32?k:31;fb(d,c+f|0,e>>p&aC);var
+q=f+1|0;if(j!==f){var
+f=q;continue}break}}}else{var
+h=8*a|0,g=jH(A(e,b(bq(e,h),h))),i=l(g),m=a<=i?V(g,0,a):w(g,b4(a-i|0,0)),n=0;if(0<=a&&!((l(m)-a|0)<0)&&0<=c&&!((a1(d)-a|0)<c)){aD(m,0,d,c,a);n=1}if(!n)R(fL)}return c+a|0},0,c);return av(d)},gH=function(d,c,b){var
+e=l(b),j=0<=X(c)?1:0;if(j){var
+k=dx(c,t(l(d)-e|0));if(k){var
+m=W(c),a=0;for(;;){if((a+4|0)<=e){var
+o=c0(b,a),f=fg(c0(d,m+a|0),o);if(f){var
 a=a+4|0;continue}return f}var
 g=a===e?1:0;if(g)var
 h=g;else{var
-o=ac(b,a),i=ac(d,l+a|0)===o?1:0;if(i){var
+p=O(b,a),i=O(d,m+a|0)===p?1:0;if(i){var
 a=a+1|0;continue}var
 h=i}return h}}var
-m=k}else
+n=k}else
 var
-m=j;return m},oJ=function(a){return cY(oI,a)},oK=function(b,a){return r1(b,a)<0?1:0},k=[0,dD,oF,function(a){return J(u(a))},h1,oK,oJ,oG,oH,ge],bR=[T,oL,cJ(0)],M=function(a){throw[0,bR,a]},bS=function(d){var
-f=u(d),a=[0,0];function
-c(b){return a[1]<f?ac(d,a[1]):M(oM)}function
-g(b){return c(0)===b?(a[1]++,0):M(K(oN,e(q+a[1])))}function
+n=j;return n},gJ=function(a){return b5(gI,a)},gK=function(b,a){return js(b,a)<0?1:0},bc=[0,cr,gF,function(a){return t(l(a))},fS,gK,gJ,gG,gH,d_],cs=[D,gL,cN(0)],s=function(a){throw[0,cs,a]},bF=function(e){var
+f=l(e),a=[0,0];function
+c(b){return a[1]<f?O(e,a[1]):s(gM)}function
+g(b){return c(0)===b?(a[1]++,0):s(w(gN,d(j+a[1])))}function
 k(l){g(34);var
-b=ez(32);for(;;){var
-e=c(0);if(34===e){a[1]++;return eA(b)}if(92===e){a[1]++;var
+b=dn(32);for(;;){var
+d=c(0);if(34===d){a[1]++;return dp(b)}if(92===d){a[1]++;var
 h=c(0);a[1]++;var
 i=h-98|0,j=0;if(!(19<i>>>0)){var
 k=0;switch(i){case
-0:aF(b,8);break;case
-4:aF(b,12);break;case
-12:aF(b,10);break;case
-16:aF(b,13);break;case
-18:aF(b,9);break;case
-19:if(f<(a[1]+4|0))M(oO);else
-aF(b,cU(ht(K(oP,W(d,a[1],4)))&a5));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)aF(b,h);continue}aF(b,e);a[1]++;continue}}function
+0:ai(b,8);break;case
+4:ai(b,12);break;case
+12:ai(b,10);break;case
+16:ai(b,13);break;case
+18:ai(b,9);break;case
+19:if(f<(a[1]+4|0))s(gO);else
+ai(b,da(i_(w(gP,V(e,a[1],4)))&aC));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)ai(b,h);continue}ai(b,d);a[1]++;continue}}function
 h(q){var
-b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return oQ}var
-e=[0,h(0),0];for(;;){if(44===c(0)){a[1]++;var
-e=[0,h(0),e];continue}g(93);return[2,bC(e)]}}if(123===b){a[1]++;if(gU===c(0)){a[1]++;return oR}var
+b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return gQ}var
+d=[0,h(0),0];for(;;){if(44===c(0)){a[1]++;var
+d=[0,h(0),d];continue}g(93);return[2,b2(d)]}}if(e1===b){a[1]++;if(ew===c(0)){a[1]++;return gR}var
 l=function(b){var
 a=k(0);g(58);return[0,a,h(0)]},i=[0,l(0),0];for(;;){if(44===c(0)){a[1]++;var
-i=[0,l(0),i];continue}g(gU);return[3,bC(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,k(0)];if(45===b)j=1}if(j){var
+i=[0,l(0),i];continue}g(ew);return[3,b2(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,k(0)];if(45===b)j=1}if(j){var
 n=a[1];a[1]++;for(;;){if(a[1]<f){var
-p=9<ac(d,a[1])-48>>>0?0:1;if(p){a[1]++;continue}}return[0,W(d,n,a[1]-n|0)]}}var
+p=9<O(e,a[1])-48>>>0?0:1;if(p){a[1]++;continue}}return[0,V(e,n,a[1]-n|0)]}}var
 m=a[1];for(;;){if(a[1]<f){var
-o=25<ac(d,a[1])-97>>>0?0:1;if(o){a[1]++;continue}}return[4,W(d,m,a[1]-m|0)]}}return h(0)},Y=function(b,a){if(3===a[0])try{var
-c=hQ(b,a[1]);return c}catch(a){a=ar(a);if(a===ae)return M(K(oT,b));throw a}return M(oS)},bl=function(a){return 1===a[0]?a[1]:M(oU)},a4=function(a){if(0===a[0]){var
-b=a[1];return 40<u(b)?M(oV):ef(b)}return M(oW)},bT=function(a){return 2===a[0]?a[1]:M(oX)},cy=function(a){switch(a[0]){case
-0:return[0,a4(a)];case
+o=25<O(e,a[1])-97>>>0?0:1;if(o){a[1]++;continue}}return[4,V(e,m,a[1]-m|0)]}}return h(0)},J=function(b,a){if(3===a[0])try{var
+c=dg(b,a[1]);return c}catch(a){a=ao(a);if(a===U)return s(w(gT,b));throw a}return s(gS)},aO=function(a){return 1===a[0]?a[1]:s(gU)},aB=function(a){if(0===a[0]){var
+b=a[1];return 40<l(b)?s(gV):c5(b)}return s(gW)},bd=function(a){return 2===a[0]?a[1]:s(gX)},ct=function(a){switch(a[0]){case
+0:return[0,aB(a)];case
 1:return[1,a[1]];case
-2:return[3,aN(cy,a[1])];case
+2:return[3,aJ(ct,a[1])];case
 3:var
-c=a[1];return[4,aN(function(a){var
-b=cy(a[2]);return[0,a[1],b]},c)];default:var
-b=a[1];return ec(b,o2)?ec(b,o3)?M(o4):o5:o6}},o7=function(j,h){var
-a=cy(bS(j));function
-b(b){var
-c=L(k,dD(b),a);return c?c[1]:M(K(o8,b))}var
-m=0,n=b(o9),d=P(function(a){return cp(k,a)},n,m),o=d?d[1]:M(pc),e=c0(o),l=c2(0,64),i=c2(0,64);function
-f(d,c,b){var
-a=cr(k,d,c,b);return a?a[1]:M(o_)}var
-p=b(o$);eo(function(m,d){if(3===d[0]){var
-b=d[1];if(b){var
-g=b[1];if(0===g[0]){var
-h=b[2];if(h){var
-i=h[1];if(3===i[0]){var
-j=i[1],a=g[1];if(0<=ai(a)&&eG(a,J(e.length-1))){var
-k=aa(a),c=E(e,k)[1+k],n=c[3]?f(0,c,j):pb,o=[0,J(m),[0,a,n]];return c3(l,f(1,c,j),o)}}}}}}return M(pa)},p);var
-g=er(en(0,function(y,x){var
-d=x[1],k=bE(l,d),e=E(l[2],k)[1+k];if(e){var
-f=e[3],s=e[2];if(0===ap(d,e[1]))var
-a=[0,s];else
-if(f){var
-g=f[3],t=f[2];if(0===ap(d,f[1]))var
-a=[0,t];else
-if(g){var
-u=g[2],v=g[3];if(0===ap(d,g[1]))var
-a=[0,u];else{var
-b=v;for(;;){if(b){var
-q=b[2],r=b[3];if(0!==ap(d,b[1])){var
-b=r;continue}var
-a=[0,q]}else
+c=a[1];return[4,aJ(function(a){var
+b=ct(a[2]);return[0,a[1],b]},c)];default:var
+b=a[1];return c1(b,g2)?c1(b,g3)?s(g4):g5:g6}},g7=function(B,A){var
+i=ct(bF(B));function
+j(a){var
+b=bE(bc,cr(a),i);return b?b[1]:s(w(g8,a))}var
+C=0,D=j(g9),k=bC(function(a){return d4(bc,a)},D,C),F=k?k[1]:s(hc),l=b7(F),p=ds(0,64),f=ds(0,64);function
+m(d,c,b){var
+a=cn(bc,d,c,b);return a?a[1]:s(g_)}var
+d=0,a=j(g$);for(;;){if(a){var
+h=a[1],y=0,z=a[2];if(3===h[0]){var
+e=h[1];if(e){var
+n=e[1];if(0===n[0]){var
+o=e[2];if(o){var
+r=o[1];if(3===r[0]){var
+u=r[1],b=n[1],I=0;if(0<=X(b)&&dv(b,t(l.length-1))){var
+v=W(b),g=q(l,v)[1+v],G=g[3]?m(0,g,u):hb,H=[0,t(d),[0,b,G]];dt(p,m(1,g,u),H);y=1;I=1}}}}}}if(!y)s(ha);var
+d=d+1|0,a=z;continue}var
+x=dh(dd(0,function(N,M){var
+g=M[1],s=a6(p,g),k=q(p[2],s)[1+s];if(k){var
+l=k[3],H=k[2];if(0===T(g,k[1]))var
+a=[0,H];else
+if(l){var
+m=l[3],I=l[2];if(0===T(g,l[1]))var
+a=[0,I];else
+if(m){var
+J=m[2],K=m[3];if(0===T(g,m[1]))var
+a=[0,J];else{var
+e=K;for(;;){if(e){var
+F=e[2],G=e[3];if(0!==T(g,e[1])){var
+e=G;continue}var
+a=[0,F]}else
 var
 a=0;break}}}else
 var
@@ -3606,482 +1981,100 @@ var
 a=0}else
 var
 a=0;if(a){var
-o=a[1],j=o[2],n=bE(i,j),h=E(i[2],n)[1+n];for(;;){if(h){var
-w=h[3],m=0===ap(h[1],j)?1:0;if(!m){var
-h=w;continue}var
-p=m}else
+w=a[1],b=w[2],v=a6(f,b),n=q(f[2],v)[1+v];for(;;){if(n){var
+L=n[3],u=0===T(n[1],b)?1:0;if(!u){var
+n=L;continue}var
+x=u}else
 var
-p=0;if(1-p)c3(i,j,J(y));var
-z=eE(i,j);return[0,o[1],z]}}var
-A=O(c);return[0,O(c),A]},h));return[0,a,g[1],g[2]]},gf=function(e){var
-v=u(e);if(v<8)M(pd);var
-j=d_(ex(e,0)),Q=j<2?1:0,R=Q||((v-8|0)<j?1:0);if(R)M(pe);var
-S=bS(W(e,8,j));function
-h(b){var
-c=bT(Y(pf,Y(b,S)));if(c){var
+x=0;if(1-x)dt(f,b,t(N));var
+r=a6(f,b),h=q(f[2],r)[1+r];if(h){var
+i=h[3],A=h[2];if(0===T(b,h[1]))var
+o=A;else{if(!i)throw U;var
+j=i[3],B=i[2];if(0===T(b,i[1]))var
+o=B;else{if(!j)throw U;var
+C=j[2],D=j[3];if(0===T(b,j[1]))var
+o=C;else{var
+d=D;for(;;){if(!d)throw U;var
+y=d[2],z=d[3];if(0!==T(b,d[1])){var
+d=z;continue}var
+o=y;break}}}}return[0,w[1],o]}throw U}}var
+O=E(c);return[0,E(c),O]},A));return[0,i,x[1],x[2]]}},h8=function(a){function
+b(a){return b4(1,O(h9,a))}return b5(h_,a5(l(a),function(d){var
+c=O(a,d),e=b(c%16|0);return w(b(c/16|0),e)}))},ia=h$.slice(),ib=function(a){if(c1(a,ic)&&e1===O(a,0))return id;try{var
+F=l(a);if(F<8)s(hd);var
+o=cW(dl(a,0)),aj=o<2?1:0,ak=aj||((F-8|0)<o?1:0);if(ak)s(he);var
+al=bF(V(a,8,o)),m=function(b){var
+c=bd(J(hf,J(b,al)));if(c){var
 d=c[2];if(d&&!d[2]){var
-a=aa(a4(c[1])),e=aa(a4(d[1]));if(0<=a&&!(e<a)&&!(v<((8+j|0)+e|0)))return[0,(8+j|0)+a|0,e-a|0];return M(b)}}return M(b)}function
-l(b){var
-a=h(b);return W(e,a[1],a[2])}function
-a(j,i){var
-a=h(i),k=a[2],l=a[1];return[0,k/8|0,function(d){if(0<=d&&!((k/8|0)<=d)){var
-f=ex(e,l+(8*d|0)|0),g=d_(f);if(0===hr(d9(g),f)){var
-h=0;if(!j&&!(0<=g))h=1;if(!h)return J(g)}var
-a=ef(rA(h3,f));if(!j&&!(0<=ai(a)))return n(a,b(c,64));return a}return ah(i)}]}function
-m(d){var
-a=h(d),f=a[2],g=a[1];return[0,f/4|0,function(a){if(0<=a&&!((f/4|0)<=a)){var
-c=ew(e,(g+(4*a|0)|0)+2|0),h=ew(e,g+(4*a|0)|0);if(c<8192)return J(h|c<<16);var
-i=b(J(c),16);return n(J(h),i)}return ah(d)}]}function
-w(a){return bD(a[1],a[2])}var
-i=bS(l(pg)),z=m(ph),o=z[1],T=z[2];if(0===o)M(pi);var
-A=aN(bl,bT(Y(pj,i)));if(hP(function(a){return 1-eq(a,pk)},A))M(pl);function
-q(a){return eq(a,A)}function
-C(d){var
-g=h(d),m=g[1],c=ho(g[2],o);return 8===c?a(0,d)[2]:function(o){var
-j=W(e,m+a9(c,o)|0,c),d=u(j)-1|0;if(d<0)var
+a=W(aB(c[1])),e=W(aB(d[1]));if(0<=a&&!(e<a)&&!(F<((8+o|0)+e|0)))return[0,(8+o|0)+a|0,e-a|0];return s(b)}}return s(b)},p=function(c){var
+b=m(c);return V(a,b[1],b[2])},g=function(i,h){var
+d=m(h),j=d[2],n=d[1];return[0,j/8|0,function(e){if(0<=e&&!((j/8|0)<=e)){var
+f=dl(a,n+(8*e|0)|0),g=cW(f);if(0===fj(cV(g),f)){var
+l=0;if(!i&&!(0<=g))l=1;if(!l)return t(g)}var
+d=c5(i2(fU,f));if(!i&&!(0<=X(d)))return k(d,b(c,64));return d}return R(h)}]},r=function(e){var
+c=m(e),f=c[2],g=c[1];return[0,f/4|0,function(c){if(0<=c&&!((f/4|0)<=c)){var
+d=dk(a,(g+(4*c|0)|0)+2|0),h=dk(a,g+(4*c|0)|0);if(d<8192)return t(h|d<<16);var
+i=b(t(d),16);return k(t(h),i)}return R(e)}]},G=function(a){return a5(a[1],a[2])},i=bF(p(hg)),ag=0;if(3===i[0]){var
+aa=i[1],a6=0;if(fH(h5,aa)&&fg(dg(h7,aa),h6)){ag=1;a6=1}}if(!ag)s(hh);var
+K=r(hi),u=K[1],am=K[2];if(0===u)s(hj);var
+L=aJ(aO,bd(J(hk,i)));if(fG(function(a){return 1-df(a,hl)},L))s(hm);var
+y=function(a){return df(a,L)},M=function(c){var
+e=m(c),o=e[1],d=ff(e[2],u);return 8===d?g(0,c)[2]:function(p){var
+j=V(a,o+aF(d,p)|0,d),e=l(j)-1|0;if(e<0)var
 g=f;else{var
-a=d,h=f;for(;;){var
-k=J(ac(j,a)),i=n(b(h,8),k),l=a-1|0;if(0!==a){var
-a=l,h=i;continue}var
-g=i;break}}return g}}var
-r=Y(pm,i);if(q(pn))var
-p=1;else
+c=e,h=f;for(;;){var
+m=t(O(j,c)),i=k(b(h,8),m),n=c-1|0;if(0!==c){var
+c=n,h=i;continue}var
+g=i;break}}return g}},z=J(hn,i);if(y(ho))var
+v=1;else
 var
-P=q(p5),p=P?[0,a4(Y(p6,r))]:P;function
-D(a){return f}var
-U=1===p?D:C(p4);if(typeof
-p==="number")if(p)var
-V=m(po)[2],x=V,s=[0,a(0,pp)[2]];else{try{var
-aF=[0,C(p1)],N=aF}catch(a){a=ar(a);if(a[1]!==bR)throw a;var
-N=0}var
-x=D,s=N}else
+$=y(h3),v=$?[0,aB(J(h4,z))]:$;var
+N=function(a){return f},an=1===v?N:M(h2);if(typeof
+v==="number")if(v)var
+aq=r(hp)[2],H=aq,B=[0,g(0,hq)[2]];else{try{var
+aX=[0,M(hZ)],_=aX}catch(a){a=ao(a);if(a[1]!==cs)throw a;var
+_=0}var
+H=N,B=_}else
 var
-aG=m(p2)[2],x=aG,s=[0,a(0,p3)[2]];var
-X=a(1,pq)[2],Z=a(1,pr)[2],F=a(0,ps)[2],G=h(pt),_=G[1],H=h(pu),ab=G[2]<o?1:0,$=H[1],ae=ab||((H[2]/32|0)<o?1:0);if(ae)M(pv);var
-af=m(pw)[2],ag=m(px)[2],g=bl(Y(py,r)),t=a4(Y(pz,r)),aj=ai(t)<0?1:0,ak=aj||eH(t,J(64));if(ak)M(pA);var
-al=a(1,pB)[2],am=a(1,pC)[2],an=a(0,pD)[2],I=c0(bT(bS(l(pE))));function
-ao(j){var
-m=d(an,j),o=d(al,j),r=aa(t);if(64<u(g))M(oZ);var
-v=fa(dD(g),f,c,0);if(v){var
-w=v[1],q=w[2],x=w[1],y=function(a){var
-c=J(64),d=b(aM(q,J(dS)),32),e=b(aM(x,o),32);if(eH(bA(n(aM(a,aM(q,J(dS))),e),d),c))M(o0);return dg(x,q,J(r),o,m,a)},h=0,F=cY(oY,ev(46,g)),A=u(g);for(;;){if(A<=h)var
-l=0;else{if(ad(g,h)!==46){var
-h=h+1|0;continue}var
-l=[0,h]}var
-G=l?(u(g)-l[1]|0)-1|0:l,H=hJ(J(10),G),i=aM(J(dS),H),p=O(aM(ef(F),o)),D=O(bA(O(b(p,32)),i));if(cc(m,b(c,r)))var
-a=D;else
+aY=r(h0)[2],H=aY,B=[0,g(0,h1)[2]];var
+ar=g(1,hr)[2],as=g(1,hs)[2],P=g(0,ht)[2],S=m(hu),at=S[1],T=m(hv),av=S[2]<u?1:0,au=T[1],aw=av||((T[2]/32|0)<u?1:0);if(aw)s(hw);var
+ax=r(hx)[2],ay=r(hy)[2],h=aO(J(hz,z)),C=aB(J(hA,z)),az=X(C)<0?1:0,aA=az||dw(C,t(64));if(aA)s(hB);var
+aC=g(1,hC)[2],aD=g(1,hD)[2],aE=g(0,hE)[2],Y=b7(bd(bF(p(hF)))),aG=function(m){var
+o=e(aE,m),p=e(aC,m),x=W(C);if(64<l(h))s(gZ);var
+B=dX(cr(h),f,c,0);if(B){var
+D=B[1],w=D[2],F=D[1],G=function(a){var
+c=t(64),d=b(ap(w,t(cw)),32),e=b(ap(F,p),32);if(dw(a3(k(ap(a,ap(w,t(cw))),e),d),c))s(g0);return ck(F,w,t(x),p,o,a)},r=[0,0],u=[0,l(h)],y=l(h)-1|0;if(!(y<0)){var
+a=y;for(;;){if(Q(h,a)===46){var
+K=r[1];r[1]=[0,V(h,a+1|0,(u[1]-a|0)-1|0),K];u[1]=a}var
+L=a-1|0;if(0!==a){var
+a=L;continue}break}}var
+J=r[1],i=0,O=b5(gY,[0,V(h,0,u[1]),J]),I=l(h);for(;;){if(I<=i)var
+n=0;else{if(Q(h,i)!==46){var
+i=i+1|0;continue}var
+n=[0,i]}var
+P=n?(l(h)-n[1]|0)-1|0:n,R=fA(t(10),P),j=ap(t(cw),R),v=E(ap(c5(O),p)),N=E(a3(E(b(v,32)),j));if(bs(o,b(c,x)))var
+d=N;else
 var
-K=Math.log(eg(m))-r*0.693147180559945286,s=b(p,32),C=B(s,aM(i,bA(s,i))),L=bA(b(p,32),i),N=eg(i),a=n(L,sc(Math.ceil(eg(C)/N-K*4294967296.)));var
-z=y(a)?y(eF(a))?eF(a):a:hK(a);break}}else
+S=Math.log(c6(o))-x*0.693147180559945286,z=b(v,32),M=A(z,ap(j,a3(z,j))),T=a3(b(v,32),j),U=c6(j),d=k(T,jF(Math.ceil(c6(M)/U-S*4294967296.)));var
+H=G(d)?G(du(d))?du(d):d:fB(d);break}}else
 var
-z=M(o1);var
-P=d(am,j),e=[0,bl(E(I,j)[1+j]),o,P,m,z,pF],Q=ge(eV(k,e));return[0,e[1],e[2],e[3],e[4],e[5],Q]}var
-ap=bD(o,function(a){var
-f=aa(d(F,a+1|0)),g=aa(d(F,a));if(f<g)ah(pG);var
-h=d(U,a),b=f-1|0,c=0,k=d(x,a);for(;;){if(b<g){var
-l=W(e,$+(32*a|0)|0,32),m=d(Z,a),n=d(X,a),o=s?d(s[1],a):h,p=d(T,a);return[0,0!==ac(e,_+a|0)?1:0,p,h,o,n,m,l,c,k]}var
-i=d(ag,b),j=[0,[0,d(af,b),i],c],b=b-1|0,c=j;continue}}),K=bD(I.length-1,ao),aq=Y(pI,Y(pH,i));function
-y(a){return aN(a4,bT(Y(a,Y(pJ,i))))}var
-as=o7(l(pK),K),at=l(pL),au=l(pM),av=w(a(0,pN)),aw=w(a(0,pO)),ax=w(a(0,pP));if(q(pQ))var
-ay=y(pR),az=y(pS),L=[0,[0,[0,y(pT),az],ay]];else
+H=s(g1);var
+X=e(aD,m),g=[0,aO(q(Y,m)[1+m]),p,X,o,H,hG],Z=d_(dG(bc,g));return[0,g[1],g[2],g[3],g[4],g[5],Z]},aH=a5(u,function(b){var
+f=W(e(P,b+1|0)),g=W(e(P,b));if(f<g)R(hH);var
+h=e(an,b),c=f-1|0,d=0,k=e(H,b);for(;;){if(c<g){var
+l=V(a,au+(32*b|0)|0,32),m=e(as,b),n=e(ar,b),o=B?e(B[1],b):h,p=e(am,b);return[0,0!==O(a,at+b|0)?1:0,p,h,o,n,m,l,d,k]}var
+i=e(ay,c),j=[0,[0,e(ax,c),i],d],c=c-1|0,d=j;continue}}),Z=a5(Y.length-1,aG),aI=J(hJ,J(hI,i)),aK=g7(p(hK),Z),aL=p(hL),aM=p(hM),aN=G(g(0,hN)),aP=G(g(0,hO)),aQ=G(g(0,hP)),aR=y(hQ)?[0,aJ(aB,bd(J(hR,i)))]:0,aS=bd(J(hS,aI)),aT=aJ(function(a){return aO(a)},aS),aU=y(hT),aV=aB(J(hU,z)),aW=aO(J(hW,J(hV,i))),n=[0,aO(J(hY,J(hX,i))),aW,h,C,aV,v,aU,aT,aR,Z,aQ,aP,aN,aH,aM,aL]}catch(a){a=ao(a);if(a[1]===cs){var
+D=a[2],ah=0;if(8<l(D)&&cZ(V(D,0,8),ie)){var
+ab=D;ah=1}if(!ah)var
+ab=w(ig,D);return[0,0,ab]}if(a!==b0&&a!==bZ){if(a[1]!==bW&&a[1]!==bX&&a!==b8&&a!==c9&&a!==U)throw a;return ii}return ih}try{var
+ac=gx(bc,a,n,aK)}catch(a){a=ao(a);if(a!==b8&&a!==b0&&a!==bZ)throw a;return ij}var
+ad=ac[1];if(0===X(ad)){var
+aZ=n[14],a0=fD(n[14]),x=de(function(b,a){return a},a0,aZ),ae=n[6],ai=0;if(typeof
+ae==="number"&&ae)if(0<X(x[9]))var
+a1=w(il,w(bV(x[9]),ik)),I=w(im,w(bV(x[4]),a1));else
 var
-L=0;var
-aA=bT(Y(pU,aq)),aB=aN(function(a){return bl(a)},aA),aC=q(pV),aD=a4(Y(pW,r)),aE=bl(Y(pY,Y(pX,i)));return[0,[0,bl(Y(p0,Y(pZ,i))),aE,g,t,aD,p,aC,aB,L,K,ax,aw,av,ap,au,at],as]},p7=function(a){function
-b(a){return cX(1,ac(p8,a))}return cY(p9,bD(u(a),function(d){var
-c=ac(a,d),e=b(c%16|0);return K(b(c/16|0),e)}))},dE=[0,qa],p$=p_.slice(),gg=function(a){var
-y=1-b2(a,dE[1][1]),z=y||b2(a,qr);if(z){try{var
-s=0,j=gf(a);s=1}catch(a){a=ar(a);if(a[1]===bR){var
-d=a[2],t=0;if(8<u(d)&&b2(W(d,0,8),qb)){var
-h=d;t=1}if(!t)var
-h=K(qd,d);var
-f=[0,0,h]}else{var
-v=0;if(a===b$||a===b_)v=1;else{if(a[1]!==b8&&a[1]!==b9&&a!==cb&&a!==cT&&a!==ae)throw a;var
-f=qf}if(v)var
-f=qe}var
-i=f}if(s){var
-b=j[1];try{var
-w=0,m=kb(k,a,b,j[2]);w=1}catch(a){a=ar(a);if(a!==cb&&a!==b$&&a!==b_)throw a;var
-l=qg}if(w){var
-n=m[1];if(0===ai(n)){var
-B=b[14],C=hM(b[14]),c=ep(function(b,a){return a},C,B),o=b[6],x=0;if(typeof
-o==="number"&&o)if(0<ai(c[9]))var
-D=K(qi,K(cR(c[9]),qh)),g=K(qj,K(cR(c[4]),D));else
-var
-g=K(cR(c[4]),qn);else
-x=1;if(x)var
-G=b[7]?qo:qp,g=K(cR(c[3]),G);var
-F=K(ql,K(g,K(qk,p7(m[2])))),p=[0,1,K(qm,K(e(q+el(b[14])),F))]}else
-var
-r=aa(n),p=[0,0,K(qq,E(p$,r)[1+r])];var
-l=p}var
-i=l}var
-A=u(a)<4194304?a:qc;dE[1]=[0,A,i]}return dE[1][2]},gh=[T,qs,cJ(0)],qu=qt.slice(),qP=qO.slice(),qQ=function(e){if(16777216<=u(e))throw[0,gh,qR];var
-f=cy(bS(e));if(4===f[0]){var
-b=0,a=f[1];for(;;){if(a){var
-c=a[2],d=a[1];if(ec(d[1],qT)){var
-b=[0,d,b],a=c;continue}var
-a=c;continue}return bC(b)}}throw[0,bR,qS]},qU=function(r,aB,a1,D){var
-M=u(D)-1|0;for(;;){if(0<=M){if(ad(D,M)!==10){var
-M=M-1|0;continue}var
-U=[0,M]}else
-var
-U=0;var
-N=U?U[1]+1|0:U,V=W(D,N,u(D)-N|0),aC=W(D,0,N),al=u(aC),F=function(a){var
-b=a<al?1:0,c=b?ac(aC,a):b;return c},G=function(a){return a6===(F(a)&192)?1:0},e=0;for(;;){var
-am=al<=e?1:0,_=0;if(am){var
-an=am;_=1}else{var
-q=F(e);if(!(a6<=q)){var
-e=e+1|0;continue}var
-aF=0;if(194<=q&&!(dO<=q)){var
-aA=G(e+1|0);if(aA){var
-e=e+2|0;continue}var
-Z=aA;aF=1}if(!aF){var
-aG=0;if(dO<=q&&!(dP<=q)){var
-aw=G(e+1|0);if(aw){var
-ax=G(e+2|0);if(ax){var
-aY=dO!==q?1:0,ay=aY||(gO<=F(e+1|0)?1:0);if(ay){var
-a0=237!==q?1:0,az=a0||(F(e+1|0)<gO?1:0);if(az){var
-e=e+3|0;continue}var
-T=az}else
-var
-T=ay}else
-var
-T=ax}else
-var
-T=aw;var
-Z=T;aG=1}if(!aG){var
-ao=dP<=q?1:0;if(ao){var
-ap=q<245?1:0;if(ap){var
-aq=G(e+1|0);if(aq){var
-ar=G(e+2|0);if(ar){var
-at=G(e+3|0);if(at){var
-aV=dP!==q?1:0,au=aV||(gl<=F(e+1|0)?1:0);if(au){var
-aW=244!==q?1:0,av=aW||(F(e+1|0)<gl?1:0);if(av){var
-e=e+4|0;continue}var
-s=av}else
-var
-s=au}else
-var
-s=at}else
-var
-s=ar}else
-var
-s=aq}else
-var
-s=ap}else
-var
-s=ao;var
-an=s;_=1}}}if(_)var
-Z=an;if(Z){var
-a2=0===N?0:ev(10,W(D,0,N-1|0)),H=aN(qQ,a2),aT=function(p){if(H){var
-e=function(e){function
-u(o){function
-p(D){function
-q(G){function
-E(D){function
-p(O){function
-N(M){var
-J=e[11],s=x(function(a){return a[1]},J);function
-K(h){function
-P(w){function
-v(l){var
-e=o[12],k=r[14],a=h?h[1]?0:h[2]?0:1:h;if(e){if(e[1]){var
-g=a?ow:c;return[0,g]}var
-p=z(k);return t(function(h){if(h){var
-l=h[1],j=d(p,l[1]),n=j?j[1][1]:j;if(n){var
-f=s,a=l[2];for(;;){if(f){if(a){var
-b=a[1],g=f[1];switch(g[0]){case
-0:var
-c=0===b[0]?i(b[1],g[2]):0;break;case
-1:var
-c=0===b[0]?i(g[2],b[1]):0;break;case
-3:if(0===b[0])var
-c=0;else
-var
-e=b[1],c=e?e[2]?0:m(e[1]):e;break;default:var
-c=1}if(c){var
-f=f[2],a=a[2];continue}var
-k=c}else
-var
-k=a;return k}return a?0:1}}return n}return h},h)?[0,f]:[1,b(b(b(b(b(c,1),1),1),1),1)]}var
-j=a?gd:ox;return[0,j]}var
-l=o[10];if(A(function(a){if(0===a[0])return 0;var
-b=a[2];if(typeof
-b==="number"&&1===b)return 1;return 0},l))var
-p=function(h){var
-j=aZ(k,e[9]),f=b(b(a(b(b(c,1),1)),1),1),g=e[7];return y(t(function(a){if(0===a[0]){var
-k=a[3],l=a[2],g=C(o[10],0),h=function(c){var
-a=d(j,c[2][2]),b=A(function(a){return bP(k,a)},a);return[0,A(function(a){return bP(l,a)},a),b]},i=x(function(a){return dz(h,a)},g),e=a[1],c=0,b=ct(kz,function(d,f){var
-a=f[1],g=a?d[2]:a,b=m(g);if(b){var
-c=e?f[2]:e,h=c?d[1]:c;return m(h)}return b},kA,kB,c,i),f=b?1:b;return f}return 1},g),f)},q=a(b(b(c,1),1)),u=e[7],j=g(af(t(function(a){if(0===a[0])return 1;var
-b=a[1],j=e[9],k=e[8];return m(A(function(l){var
-b=f,a=j;for(;;){if(a){var
-e=d(k,b),g=e?bP(l,b):e;if(!g){var
-i=a[2],b=n(b,c),a=i;continue}var
-h=g}else
-var
-h=a;return h}},b))},u),q),p);else
-var
-j=ov;return g(j,v)}var
-Q=a(a(b(b(b(c,1),1),1))),R=e[10],S=0,M=o[10],E=aZ(k,as(function(a){return 0===a[0]?as(ot,a[1][2][1]):0},M)),l=S,j=R;for(;;){if(j){var
-q=j[1][1];if(0===q[0])var
-N=gc(E,l,o),w=q[1],G=0,H=[0,cm,cm],I=function(l){return function(j,k){var
-a=cu(j)[2];return t(function(i){var
-a=j[2],o=k[2],p=k[1];function
-c(a){return fL(p,a)}if(2===l)return a?m(c(a[1])):1;if(3<=l){if(i){var
-f=i[1];if(a)var
-d=c7(a[1],f),e=d?1:d;else
-var
-e=a;var
-g=m(e),n=g?m(fL(o,f)):g,b=n}else
-var
-b=1;if(b){if(a)return m(c(a[1]));var
-h=1}else
-var
-h=b;return h}return a?c(a[1]):1},a)}}(w),u=ct(function(f){return function(b,e,c){if(typeof
-e==="number")switch(e){case
-0:var
-a=fK;break;case
-1:var
-g=2<=f?1:0,i=g?1:g,a=i?cu(b):fK;break;default:var
-a=cu(b)}else
-switch(fJ(e[3],b[3])){case
-0:var
-a=[0,1,[0,b[1],0],b[2]];break;case
-1:var
-a=[0,1,kx,b[2]];break;default:var
-a=cu(b)}var
-j=bO(a[3],1,c[2]);if(1===f){if(a[1])var
-k=c[1],h=bO(dp(a),1,k);else
-var
-h=c[1];var
-d=bO(a[3],0,h)}else
-if(f)var
-l=c[1],d=bO(dp(a),1,l);else
-if(a[1])var
-m=c[1],d=bO(dp(a),1,m);else
-var
-d=c[1];return[0,d,j]}}(w),I,fM,H,G,N),J=u?1:u,p=J;else{var
-B=q[3],D=i(f,B);if(D)var
-O=gc(E,l,o),K=0,v=ct(ky,function(e){return function(b,d){var
-a=b[2];if(a){var
-c=fI(b);return i(n(fN(d,a[1]),c),e)}return 1}}(B),fM,cm,K,O),L=v?1:v,p=L;else
-var
-p=D}if(p){var
-l=l+1|0,j=j[2];continue}var
-F=p}else
-var
-F=1;return g(y(F,Q),P)}}var
-L=a(a(a(a(c)))),H=C(o[10],0),I=x(function(a){return dz(aO,a)},H),p=r[14],E=x(kp,s),F=[0,B(v(p,f),c),E],G=z(p);function
-j(d,e){var
-a=dn(G,d,e[1]);if(a)var
-b=fz(s,e[2],d),f=b?[0,[0,a[1],b[1]]]:b,c=f;else
-var
-c=a;return c}var
-q=0,u=[0,[0,F],0];function
-w(a,e){var
-l=a[1][1],g=t(function(a){return i(f,a)},l),h=g?d(a[2],e):g,k=h?t(function(c){var
-b=a[1][1];return A(function(d){var
-a=fB(j,d,c),b=a?1:a;return b},b)},e):h;if(k){var
-m=b(b(b(b(b(b(c,1),1),1),1),1),1);return i(v(fE(fF,j,a,2,e),f),m)}return k}var
-h=ct(function(a,b,c){return fE(fF,j,a,b,c)},w,kv,u,q,I),D=h?[0,h[1][1]]:h;return g(l(D,L),K)}var
-s=o[5],q=0;for(;;){if(s){var
-u=s[1],D=u[2],E=u[1],J=A(function(f,g){return function(a){var
-b=h(a[1],g),c=b?h(a[2],f):b;if(c)var
-d=c;else{var
-e=h(a[1],f);if(e)return h(a[2],g);var
-d=e}return d}}(D,E),q)?q:[0,[0,E,D],q],s=s[2],q=J;continue}var
-p=r[14];if(q){var
-K=function(w){function
-o(g){var
-d=a(b(b(a(c),1),1));return y(t(function(a){var
-r=dy(k,e,a[1]),s=r?dy(k,e,a[2]):r;if(s)var
-t=e[10],g=m(A(function(l){var
-j=a[2],k=a[1],b=l[1];if(0===b[0]){var
-c=b[3],d=b[2],e=h(d[1],k),f=e?h(c[1],j):e;if(f)var
-g=f;else{var
-i=h(d[1],j);if(i)return h(c[1],k);var
-g=i}return g}return 0},t));else
-var
-g=s;if(g)var
-u=e[11],i=m(A(function(b){return j(b[2],a[1],a[2])},u));else
-var
-i=g;if(i){var
-v=a[2],c=function(a){return ga(e,v,a)},w=a[1],d=function(a){return ga(e,w,a)},b=z(p),l=fG(b,d,c,f,p),n=l?fG(b,c,d,f,p):l;if(n){var
-o=fH(b,d,c,p);if(!o)return fH(b,c,d,p);var
-q=o}else
-var
-q=n;return q}return i},q),d)}var
-r=a(a(b(c,1))),s=a(b(a(b(c,1)),1)),u=Q(b(c,1),s),l=z(p);return g(af(i(aj(function(b,a){var
-g=n(b,v(a[8],f)),h=a[8];return aj(function(g,b){var
-a=d(e[4],b[1]),i=a?dy(k,e,a[1][1]):a;if(i){var
-h=d(l,b[2]),j=h?v(h[1][8],f):f;return n(n(g,c),j)}return g},h,g)},p,f),u),r),o)},L=a(b(b(c,1),1)),F=e[7],G=F?1:F;if(G)var
-M=e[1],H=A(function(l){var
-e=[0,a(a(b(b(a(a(c)),1),1))),0],f=[0,b(a(b(b(a(a(c)),1),1)),1),e],g=[0,a(a(a(a(b(a(c),1))))),f],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],i=[0,b(a(b(b(a(a(c)),1),1)),1),h],d=w(k,[0,a(b(a(b(b(a(c),1),1)),1)),i],l),j=d?1:d;return j},M);else
-var
-H=G;var
-I=g(af(m(H),L),K)}else
-var
-I=os;return g(I,N)}}var
-q=b(b(a(c),1),1),s=b(b(a(b(c,1)),1),1),u=Q(b(c,1),s);return g(af(i(o[11],u),q),p)}var
-F=b(a(a(b(b(c,1),1))),1),p=o[9],s=aZ(k,x(aO,p)),u=aZ(k,x(function(a){return fw(k,a[2])},p)),D=z(p);function
-q(a){return a?d(D,a[1]):a}return g(y(t(function(a){var
-b=q(d(s,a[1]));if(b){var
-c=q(d(u,fw(k,a[2])));if(c){var
-e=j(k[4],b[1][2],a[2]);if(e)return j(k[4],c[1][1],a[1]);var
-f=e}else
-var
-f=c;var
-g=f}else
-var
-g=b;return g},p),F),E)}var
-s=b(a(b(b(b(c,1),1),1)),1),p=f$(k,o[6]),u=p?f$(k,o[7]):p;return g(y(u,s),q)}var
-q=a(b(b(a(c),1),1)),s=o[12]?h(d(k[3],V),f):1;return g(y(s,q),p)}if(H)var
-p=H[1],G=H[2],s=function(n){function
-H(a){return f_(k,n,a,b(c,1),G)}var
-e=n[1],U=aZ(k,as(function(d){var
-e=cp(k,d);if(e){var
-g=[0,a(a(b(b(a(a(c)),1),1))),0],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],i=[0,a(b(a(b(b(a(c),1),1)),1)),h],j=[0,a(a(a(b(a(a(c)),1)))),i],l=[0,a(a(b(b(a(a(c)),1),1))),j],m=[0,b(a(a(a(b(a(c),1)))),1),l],f=L(k,[0,a(b(b(b(b(a(c),1),1),1),1)),m],d),n=f?f[1]:f,p=o(du(k,d),n),q=e[1];return x(function(a){return f4(k,q,a)},p)}return e},e));function
-h(ar){var
-i=[0,a(b(b(b(a(c),1),1),1)),0],q=[0,b(a(a(a(b(c,1)))),1),i],s=[0,a(b(b(b(a(c),1),1),1)),q],u=[0,a(a(a(a(b(c,1))))),s],v=[0,b(a(a(a(b(a(c),1)))),1),u],z=[0,a(a(a(a(b(a(c),1))))),v],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],D=[0,a(a(b(b(a(a(c)),1),1))),B],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,a(a(b(b(a(a(c)),1),1))),E],G=[0,b(a(a(a(b(c,1)))),1),F],H=[0,a(a(b(b(b(a(c),1),1),1))),G],K=[0,a(a(b(b(b(a(c),1),1),1))),H],L=[0,b(b(a(b(a(a(c)),1)),1),1),K],M=[0,a(b(b(b(b(a(c),1),1),1),1)),0],N=[0,a(b(a(a(b(a(c),1))),1)),M],O=[0,a(b(a(b(b(a(c),1),1)),1)),N],Q=[0,b(b(b(a(b(a(c),1)),1),1),1),O],S=[0,a(a(b(b(b(a(c),1),1),1))),Q],h=ag(k,[0,a(a(b(b(a(a(c)),1),1))),S],L,p);function
-T(D){function
-i(B){function
-e(e){function
-i(F){function
-e(V){var
-W=bc(function(e){var
-h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,a(b(b(a(b(a(c),1)),1),1)),h],l=[0,a(a(a(a(a(b(c,1)))))),i],n=[0,b(a(a(a(b(a(c),1)))),1),l],o=[0,a(a(a(a(b(a(c),1))))),n],p=[0,a(b(b(a(b(a(c),1)),1),1)),o],q=[0,a(a(b(b(a(a(c)),1),1))),p],r=[0,a(a(b(b(a(a(c)),1),1))),q],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(a(b(b(a(a(c)),1),1))),s],u=d(k[2],t),f=j(k[4],e[1],u);if(f)var
-g=f;else
-var
-v=[0,a(a(b(b(b(a(c),1),1),1))),0],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],x=[0,a(b(a(a(b(a(c),1))),1)),w],y=d(k[2],x),g=j(k[4],e[1],y);return m(g)},p);function
-X(ap){function
-u(D){function
-o(e){function
-i(N){function
-x(m){function
-o(a){return[0,[0,h,f,0,0,0,0,0,m,0,0,f,0]]}var
-e=m,p=b(b(a(a(c)),1),1);for(;;){if(e){var
-l=e[2];if(l){var
-n=j(k[5],e[1],l[1]);if(n){var
-e=l;continue}var
-i=n}else
-var
-i=1}else
-var
-i=1;var
-q=i?t(function(b){var
-a=d(U,b),c=a?1:a;return c},m):i;return g(y(q,p),o)}}var
-z=b(a(b(a(c),1)),1),A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(b(a(a(b(a(c),1))),1)),D],F=[0,a(b(a(b(a(a(c)),1)),1)),E],G=[0,a(a(a(b(b(a(c),1),1)))),F],H=[0,b(a(b(b(a(a(c)),1),1)),1),G],i=w(k,[0,a(b(b(b(b(a(c),1),1),1),1)),H],[4,p]);if(i){var
-m=i[1];if(4===m[0]){var
-e=m[1];if(e){var
-q=e[1],r=q[2];if(3===r[0]&&!e[2])var
-I=[0,a(a(a(b(a(a(c)),1)))),0],J=[0,a(a(a(a(b(a(c),1))))),I],K=[0,b(b(b(a(b(a(c),1)),1),1),1),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=d(k[2],L),v=j(k[4],q[1],M),s=v?P(co,r[1],0):v;else
-var
-s=0;var
-u=s}else
-var
-u=e;var
-n=u}else
-var
-n=0;var
-o=n}else
-var
-o=i;return g(l(o,z),x)}var
-m=b(b(a(a(c)),1),1);return g(y(fj(k,e,x(bF,n[10])),m),i)}var
-q=b(a(b(a(c),1)),1),r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],u=[0,a(a(a(a(b(a(c),1))))),s],v=[0,b(b(a(b(a(a(c)),1)),1),1),u],z=[0,a(b(b(a(b(a(c),1)),1),1)),v],A=[0,b(a(a(a(b(a(c),1)))),1),z],B=[0,a(a(a(a(b(a(c),1))))),A],e=w(k,[0,a(b(a(a(b(a(c),1))),1)),B],[4,p]);if(e)var
-i=e[1],C=3===i[0]?P(co,i[1],0):0,m=C;else
-var
-m=e;return g(l(m,q),o)}var
-v=b(b(a(a(c)),1),1),z=be(d(k[1],a1)),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(b(a(c),1),1),1))),A],D=[0,a(b(b(b(b(a(c),1),1),1),1)),B],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,a(b(b(a(b(a(c),1)),1),1)),E],G=[0,b(b(a(b(a(a(c)),1)),1),1),F],H=[0,b(a(b(b(a(a(c)),1),1)),1),G],o=ag(k,[0,a(b(b(b(b(a(c),1),1),1),1)),H],z,p);if(o)var
-I=d(k[1],r[1]),J=[0,b(a(b(b(a(a(c)),1),1)),1),0],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(b(a(a(b(a(c),1))),1)),K],M=[0,a(b(a(a(b(a(c),1))),1)),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M],O=[0,b(a(b(b(a(a(c)),1),1)),1),N],e=ag(k,[0,a(a(a(b(b(a(c),1),1)))),O],I,p);else
-var
-e=o;if(e)var
-Q=d(k[1],r[2]),R=[0,b(a(a(a(b(a(c),1)))),1),0],S=[0,a(a(a(a(b(a(c),1))))),R],T=[0,a(b(b(a(b(a(c),1)),1),1)),S],V=[0,a(a(b(b(a(a(c)),1),1))),T],W=[0,b(a(b(b(a(a(c)),1),1)),1),V],X=[0,a(b(a(b(b(a(c),1),1)),1)),W],Y=[0,b(a(a(b(a(a(c)),1))),1),X],Z=[0,a(a(a(a(a(b(c,1)))))),Y],_=[0,b(a(b(b(a(a(c)),1),1)),1),Z],$=[0,a(b(b(b(b(a(c),1),1),1),1)),_],aa=[0,a(b(a(a(b(a(c),1))),1)),$],ab=[0,a(b(a(a(b(a(c),1))),1)),aa],ac=[0,a(b(b(b(b(a(c),1),1),1),1)),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),ac],i=ag(k,[0,a(a(a(b(b(a(c),1),1)))),ad],Q,p);else
-var
-i=e;if(i){var
-m=C(r[14],0);if(m)var
-ae=be(d(k[1],m[1][7])),af=[0,a(b(a(b(b(a(c),1),1)),1)),0],ah=[0,b(b(a(b(a(a(c)),1)),1),1),af],ai=[0,a(b(b(b(b(a(c),1),1),1),1)),ah],aj=[0,b(b(a(b(a(a(c)),1)),1),1),ai],ak=[0,a(a(b(b(a(a(c)),1),1))),aj],al=[0,a(a(a(a(a(b(c,1)))))),ak],am=[0,b(b(a(b(a(a(c)),1)),1),1),al],an=[0,a(a(a(a(b(a(c),1))))),am],ao=[0,a(a(a(a(b(a(c),1))))),an],q=ag(k,[0,b(a(b(b(a(a(c)),1),1)),1),ao],ae,p);else
-var
-q=m;var
-s=q}else
-var
-s=i;return g(y(s,v),u)}var
-Y=a(a(b(a(c),1))),Z=aH(k,aP(k,[4,W])),_=d(k[9],Z),q=d(k[1],_),s=0,u=eT(0,12),i=aj(function(d,a){var
-e=b(b(b(b(c,1),1),1),1),f=J(a);return[0,bK(bb(eM(V,I(b(b(c,1),1),f)),e)),d]},u,s),v=be(q);function
-e(b,a){return bd(a,c9(b,v))}var
-z=b(b(c,1),1),A=b(b(b(b(c,1),1),1),1),B=bb(aX(c8(8,q,f),A),z);function
-D(d){return b(a(b(b(b(a(c),1),1),1)),1)}function
-E(d){function
-e(d){return a(b(b(a(a(c)),1),1))}function
-f(d){function
-e(d){return a(b(b(b(b(a(c),1),1),1),1))}function
-f(d){return b(a(b(b(b(a(c),1),1),1)),1)}return R(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)}return R(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)}var
-F=c4(function(d){return b(b(b(a(a(c)),1),1),1)},E,D,B),G=e(20,12),H=o([0,a(b(a(a(b(c,1))),1)),0],G),K=o(e(17,3),H),L=o([0,a(b(a(a(b(c,1))),1)),[0,F,0]],K),M=o(e(13,3),L),N=[0,a(a(a(b(a(c),1)))),0],O=o([0,a(b(a(a(b(c,1))),1)),N],M),Q=o(c9(8,i),O),S=o([0,a(b(a(a(b(c,1))),1)),0],Q),T=o(bd(8,i),S),$=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(a(a(a(a(b(c,1)))))),aa],ac=[0,b(a(a(a(b(a(c),1)))),1),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(b(b(a(b(a(c),1)),1),1)),ad],af=[0,a(a(b(b(a(a(c)),1),1))),ae],ah=[0,a(a(b(b(a(a(c)),1),1))),af],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah];return g(y(ag(k,[0,a(a(b(b(a(a(c)),1),1))),ai],T,p),Y),X)}var
-i=b(a(b(a(c),1)),1),q=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),q],u=[0,a(a(a(a(a(b(c,1)))))),s],v=[0,b(b(a(b(b(a(c),1),1)),1),1),u],z=[0,a(b(a(b(b(a(c),1),1)),1)),v],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],D=[0,a(b(b(b(b(a(c),1),1),1),1)),B],E=[0,b(b(a(b(a(a(c)),1)),1),1),D];return g(l(cw(k,[0,a(a(b(b(a(a(c)),1),1))),E],p),i),e)}var
-q=b(a(b(a(c),1)),1);return g(y(fT(k,e[1],e[2],p),q),i)}var
-i=b(a(b(a(c),1)),1),q=[0,b(a(a(a(b(a(c),1)))),1),0],s=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),s],v=[0,a(a(b(b(a(a(c)),1),1))),u],z=[0,a(a(b(b(a(a(c)),1),1))),v],A=[0,a(b(a(b(b(a(c),1),1)),1)),z];return g(l(fU(k,h,[0,a(a(b(b(a(a(c)),1),1))),A]),i),e)}var
-q=[0,b(a(a(a(b(a(c),1)))),1),0],s=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),s],v=[0,a(a(b(b(a(a(c)),1),1))),u],z=[0,a(a(b(b(a(a(c)),1),1))),v],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],e=fV(k,[0,a(a(b(b(a(a(c)),1),1))),A],p),B=e?[2,e[1]]:np;return g(B,i)}var
-V=b(a(b(c,1)),1);if(h)var
-e=h;else
-var
-W=[0,b(b(b(b(a(c),1),1),1),1),0],X=[0,b(a(a(a(b(c,1)))),1),W],Y=[0,a(b(b(b(a(c),1),1),1)),X],Z=[0,a(a(a(a(b(c,1))))),Y],_=[0,b(a(a(a(b(a(c),1)))),1),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(a(b(b(a(a(c)),1),1))),ab],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,a(a(b(b(a(a(c)),1),1))),ad],ah=[0,b(a(a(a(b(c,1)))),1),ae],ai=[0,a(a(b(b(b(a(c),1),1),1))),ah],ak=[0,a(a(b(b(b(a(c),1),1),1))),ai],al=[0,b(b(a(b(a(a(c)),1)),1),1),ak],am=[0,a(b(b(b(b(a(c),1),1),1),1)),0],an=[0,a(b(a(a(b(a(c),1))),1)),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(b(b(a(b(a(c),1)),1),1),1),ao],aq=[0,a(a(b(b(b(a(c),1),1),1))),ap],e=ag(k,[0,a(a(b(b(a(a(c)),1),1))),aq],al,p);return g(af(e,V),T)}var
-i=a(b(b(a(c),1),1)),q=[0,b(a(a(a(b(a(c),1)))),1),0],s=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),s],v=[0,a(a(b(b(a(a(c)),1),1))),u],z=[0,a(a(b(b(a(a(c)),1),1))),v],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],D=[0,b(b(a(b(b(a(c),1),1)),1),1),0],E=[0,b(a(a(a(b(a(c),1)))),1),D],F=[0,a(b(b(a(b(a(c),1)),1),1)),E];return g(g(y(ag(k,[0,a(a(b(a(b(a(c),1)),1))),F],B,p),i),h),H)},q=g(f2(k,r,aB),s);else
-var
-q=[1,a(b(b(a(c),1),1))];return g(q,u)};return g(f2(k,r,aB),e)}return[0,gd]},aU=a(b(b(b(b(c,1),1),1),1)),ah=t(function(a){return cn(k,[4,o(a,[0,fO(k,V),0])])},H);if(ah)var
-aR=d(k[1],V),Y=t(function(d){return m(h(d,b(a(b(c,1)),1)))},aR);else
-var
-Y=ah;if(Y){var
-$=d(k[2],kC),O=H,X=0;for(;;){if(O){var
-ab=O[1],aI=[0,$,[0,aH(k,aP(k,[4,ab])),0]],aJ=d(k[6],aI),ae=d(k[9],aJ),aK=[0,aH(k,aP(k,[4,o(ab,[0,fO(k,ae),0])])),X],aL=[0,b(a(b(c,1)),1),0],aM=[0,d(k[2],aL),aK],$=ae,O=O[2],X=aM;continue}var
-aQ=C(X,[0,V,0]),aS=d(k[6],aQ),ai=j(k[4],D,aS);break}}else
-var
-ai=Y;var
-S=g(y(ai,aU),aT);switch(S[0]){case
-0:var
-aD=aa(S[1]);return E(qP,aD)[1+aD];case
-1:var
-ak=aa(S[1])-20|0;if(17<ak>>>0)var
-p=qv;else
-switch(ak){case
-0:var
-p=qw;break;case
-1:var
-p=qx;break;case
-2:var
-p=qy;break;case
-3:var
-p=qz;break;case
-4:var
-p=qA;break;case
-5:var
-p=qB;break;case
-6:var
-p=qC;break;case
-7:var
-p=qD;break;case
-8:var
-p=qE;break;case
-9:var
-p=qF;break;case
-10:var
-p=qG;break;case
-11:var
-p=qH;break;case
-12:var
-p=qI;break;case
-13:var
-p=qJ;break;case
-14:var
-p=qK;break;case
-15:var
-p=qL;break;case
-16:var
-p=qM;break;default:var
-p=qN}return K(qV,p);default:var
-aE=aa(S[1]);return K(qW,E(qu,aE)[1+aE])}}return qX}}},q3=function(g,l){var
-m=0,n=[0,function(a){return l},m],c=gg(g),a=c[2];if(c[1])var
-e=gf(g),j=e[2],k=e[1],f=W(a,u(a)+g2|0,64),i=eu(u(f)/2|0,function(a){return cU(ht(K(qY,W(f,2*a|0,2))))}),h=[0,a,aN(function(a){try{var
-b=qU(k,j,i,d(a,0));return b}catch(a){a=ar(a);if(a[1]===gh)return K(qZ,a[2]);if(a[1]===bR)return K(q0,a[2]);if(a!==b$&&a!==b_){if(a[1]!==b8&&a[1]!==b9&&a!==ae&&a!==cT&&a!==cb)throw a;return q2}return q1}},n)];else
-var
-h=[0,a,0];var
-b=h[2];if(b&&!b[2])return b[1];return q4};r_(function(a){return gg(a)[2]},q3);ek(0);return}}(globalThis));
+I=w(bV(x[4]),ir);else
+ai=1;if(ai)var
+a4=n[7]?is:it,I=w(bV(x[3]),a4);var
+a2=w(ip,w(I,w(io,h8(ac[2]))));return[0,1,w(iq,w(d(j+db(n[14])),a2))]}var
+af=W(ad);return[0,0,w(iu,q(ia,af)[1+af])]};jB(function(a){return ib(a)[2]});c$(0);return}}(globalThis));

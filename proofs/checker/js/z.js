@@ -69,7 +69,6 @@ function z_to_float(z) { return Number(z) }
 function z_of_float(f) { return z_norm(BigInt(f)) }
 //Provides: tcc_export
 //Requires: caml_string_of_array, caml_jsbytes_of_string
-function tcc_export(f, g) {
+function tcc_export(f) {
   globalThis.tccCheck = function (bytes) { return caml_jsbytes_of_string(f(caml_string_of_array(bytes))) };
-  globalThis.tccSession = function (bytes, ledger) { return caml_jsbytes_of_string(g(caml_string_of_array(bytes), caml_string_of_array(ledger))) };
   return 0 }
