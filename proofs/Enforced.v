@@ -1,6 +1,6 @@
 (* The statements that an automaton leaves to those who go through it: what is held after a call, None where a
    statement forbids it, and whether a plan may stop.
-   docs/spec/artifact.md, section 7; docs/spec/race.md, sections 12 and 23; docs/spec/session.md, section 4. *)
+   docs/spec/artifact.md, section 7; docs/spec/race.md, sections 12 and 23; docs/spec/session.md, section 5. *)
 
 From Coq Require Import List Arith Bool Lia.
 From Tcc Require Import Automaton Certificates Prefix.

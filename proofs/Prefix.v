@@ -1,5 +1,5 @@
 (* Where calls lead that were made already, and what may follow them: the residual language.
-   docs/spec/race.md, section 23; docs/spec/session.md, section 4.
+   docs/spec/race.md, section 23; docs/spec/session.md, section 5.
 
    The automaton is deterministic (C1), or one of sets of states; what statements left to the run have
    seen may be a part of its states, as in Enforced.v. *)

@@ -1,5 +1,5 @@
 (* Sessions: calls that a gate lets through one by one, whose outcomes may be unknown or be said later.
-   docs/spec/session.md, sections 4 and 6; docs/spec/artifact.md, section 5 (C9).
+   docs/spec/session.md, section 5; docs/spec/artifact.md, section 5 (C9).
 
    A resolution of a history says of every call whether it was done and what was answered, as far as
    that is open.  What a session holds is where its resolutions lead; a call that may follow from every
@@ -47,7 +47,7 @@ Definition arrives (xs : list deed) : place := fold_right (fun x p => after p x)
 Definition trace (xs : list deed) : list call :=
   rev (flat_map (fun x => match x with answer a => [a] | _ => [] end) xs).
 
-(* What is held: states.py, `done` and `unknown`. *)
+(* What is held: session/machine.py, `done` and `unknown`. *)
 Definition spread (l : list call) (all : bool) (held : list place) : list place :=
   flat_map (fun p => map (leads p) l) held ++ (if all then [] else map (fun _ => None) held).
 Definition step (c : offer * outcome) (held : list place) : list place :=
@@ -236,7 +236,7 @@ Definition room (held : list place) (o : offer) :=
   exists l, length l <= 64 /\ incl (step (o, unknown) held) l.
 
 (* And with outcomes known it can be brought to an end, whatever is answered: there is always a call that
-   is allowed, and after each of its answers another one, until a plan ends.  Of monitors, and of outcomes
+   is allowed, and after each of its answers another one, until a plan ends.  Of statements, and of outcomes
    that stay unknown, nothing is said.  A call of 64 answers and more may be refused for want of room. *)
 Inductive finishable : state D -> Prop :=
 | may_end q : accept D q = true -> finishable q

@@ -6,7 +6,6 @@ makes, one style and one script, both its own.
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import subprocess
@@ -201,25 +200,6 @@ def test_the_page_of_a_session(tcc: Tcc, played: tuple[Path, Path], tmp_path: Pa
     assert "told later: refund(part=half)" in page.ids["calls"]
     assert "It may end here." in page.ids["stands"]
     assert "that every call was recorded" in page.ids["shows"]
-
-
-def test_the_page_of_a_session_holds_the_lines_that_were_validated(
-    tcc: Tcc, played: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without what follows the last LF; and as long as both files are small enough."""
-    ledger, artifact = played
-    whole, head = ledger.read_bytes(), json.loads(ledger.read_bytes().splitlines()[-1])["~"]
-    ledger.write_bytes(whole + b'{"kind":')
-    _, page = report(tcc, ledger, "--artifact", artifact, out=tmp_path / "r.html")
-    held = [base64.b64decode(v) for *at, v in page.attributes if at == ["data", "value"]]
-    assert held == [whole, artifact.read_bytes()]
-    assert ("data", "data-head", head) in page.attributes
-    assert ("data", "data-due", "INCOMPLETE: ConformantPrefix") in page.attributes
-    assert page.ids["proved-session"].startswith("!NOT CHECKED")
-    monkeypatch.setattr(report_command, "MOST", len(held[1]) + ledger.stat().st_size - 1)
-    _, page = report(tcc, ledger, "--artifact", artifact, out=tmp_path / "r.html")
-    assert "proved-ledger" not in page.ids and "proved-file" in page.ids
-    assert "not checked here. tcc validate --kernel proved checks it." in page.ids["proved"]
 
 
 def test_a_page_is_of_the_bytes_that_were_validated(

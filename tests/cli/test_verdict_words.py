@@ -109,22 +109,6 @@ def test_a_declined_one_comes_first_too(
     assert [one["verdict"] for one in told["artifacts"]] == ["DECLINED", "HOLDS"]
 
 
-def test_a_session_that_the_proved_checker_does_not_uphold(
-    tcc: Tcc, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    gate = library.Gate("a.tcca", ledger="s.ledger")
-    with gate.call("a", {}) as permit:
-        permit.done()
-    gate.finish()
-    gate.close()
-    command = ("validate", "s.ledger", "--artifact", "a.tcca", "--kernel", "proved")
-    lines = ["VALID: ConformantPrefix"]
-    monkeypatch.setattr("tcc.library.second_checker.session_verdicts", lambda *_: lines)
-    for output in ("text", "json"):
-        ended = tcc(*command, "--output-format", output)
-        assert ended.code == 2 and "ConformantPrefix" in ended.out
-
-
 def test_a_statement_about_another_file_is_not_shown(tcc: Tcc, folder: Path) -> None:
     pytest.importorskip("cryptography")
     assert tcc("sign", "--new-key", "k.pem").code == 0

@@ -14,7 +14,7 @@ from tcc.files import GRAMMAR_ENDINGS, looks_like_artifact, same_file
 from tcc.library.validation import validate
 from tcc.opening import open_artifact, options_of, refuse_compile_options, require_artifact, writing
 from tcc.pages.artifact_page import Known, artifact_page
-from tcc.pages.proved import MOST, HeldLedger, with_proof
+from tcc.pages.proved import with_proof
 from tcc.pages.record_table import ShownRecords, lines_named, records
 from tcc.pages.run_page import run_page
 from tcc.pages.session_page import session_page
@@ -119,10 +119,9 @@ def of_ledger(ledger: Path, artifact: bytes, given: dict[str, Any]) -> BuiltPage
         kept.add(record)
         teller.tell(record, session)
 
-    whole = _at_most(ledger, MOST - len(artifact))
-    found = validate(ledger if whole is None else whole, artifact, tell=tell, **given)
+    found = validate(ledger, artifact, tell=tell, **given)
     kind = "session" if isinstance(found, SessionValidation) else "run"
-    page = _told(ledger, artifact, found, whole, teller, kept) or _untold(ledger, found, kind)
+    page = _told(ledger, artifact, found, teller, kept) or _untold(ledger, found, kind)
     return BuiltPage(
         page=page, kind=kind, verdict=found.word, summary=found.summary, code=found.verdict
     )
@@ -132,14 +131,12 @@ def _told(
     ledger: Path,
     data: bytes,
     found: Validation | SessionValidation,
-    whole: bytes | None,
     teller: Teller,
     kept: ShownRecords,
 ) -> pages.Page | None:
     """The page of a ledger that is valid as far as it goes; None for any other.
 
     Args:
-        whole: the validated bytes, if they are few enough for a page.
         teller, kept: have the records of a session.
     """
     if not {finding.code for finding in found.findings} <= _TOLD or not any(found.checked.values()):
@@ -151,7 +148,7 @@ def _told(
         with collection_put_off(True):
             told = teller.transcript(artifact)
             page = session_page(artifact, told, kept, found, verdict)
-        page = with_proof(page, data, _held(whole, found))
+        page = with_proof(page, data)
     else:
 
         def read() -> Iterator[Record]:
@@ -161,24 +158,6 @@ def _told(
     if found.findings:
         page = replace(page, sections=[ledger_findings(found, ()), *page.sections])
     return page
-
-
-def _at_most(path: Path, most: int) -> bytes | None:
-    """The bytes of a file of at most `most` bytes."""
-    if most <= 0:
-        return None
-    with path.open("rb") as file:
-        data = file.read(most + 1)
-    return data if len(data) <= most else None
-
-
-def _held(whole: bytes | None, found: SessionValidation) -> HeldLedger:
-    """The part of a page for the validated ledger: its records.
-
-    Bytes without a line feed behind them are no record.
-    """
-    data = None if whole is None else whole[: whole.rfind(b"\n") + 1]
-    return HeldLedger(data=data, head=found.head, due=f"{found.word}: {found.claim_type}")
 
 
 def _untold(ledger: Path, found: Validation | SessionValidation, kind: str) -> pages.Page:

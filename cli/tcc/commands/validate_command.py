@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import click
 
@@ -13,8 +13,7 @@ from tcc import options, screen
 from tcc.describe import to_json
 from tcc.files import same_file
 from tcc.findings import of_validation, print_found
-from tcc.library.second_checker import NoChecker
-from tcc.library.validation import held_to_proved, validate
+from tcc.library.validation import validate
 from tcc.opening import account_in, refuse, require_artifact, require_ledger
 from tcc.screen import CLEAN
 from tcc_certs.errors import Rejected
@@ -42,14 +41,6 @@ _Tell: TypeAlias = Callable[[Mapping[str, Any]], None]
     help="write kappa and the tightened key of each node to FILE: diagnostics, on which no "
     "verdict depends",
 )
-@click.option(
-    "--kernel",
-    type=click.Choice(("pure", "proved")),
-    default="pure",
-    show_default=True,
-    help="proved, for sessions: a program extracted from proofs has to say VALID too "
-    "(docs/proved.md)",
-)
 @options.format_option
 @options.json_option
 @click.pass_context
@@ -62,7 +53,6 @@ def command(
     output_format: str,
     nodes: Path | None,
     account: Path | None,
-    kernel: Literal["pure", "proved"],
     as_json: bool,
     **given: Any,
 ) -> None:
@@ -81,8 +71,6 @@ def command(
     try:
         with _nodes_file(nodes, [ledger, artifact, given["counts"]]) as tell:
             found = validate(ledger, artifact, pin=pinned, nodes=tell, account=drawn_on, **given)
-        if kernel == "proved":
-            found = _proved(found, ledger, artifact)
     except Rejected as refusal:
         of_account = refusal.code.value[0] == "K"
         refuse((account if of_account else given["adapters"]) or ledger, refusal)
@@ -93,22 +81,6 @@ def command(
     else:
         print_found(of_validation(found.findings, ledger), shown)
     ctx.exit(found.verdict)
-
-
-def _proved(
-    found: Validation | SessionValidation, ledger: Path, artifact: Path
-) -> SessionValidation:
-    """The validation, if the proved program says the same of the session.
-
-    Raises:
-        click.ClickException: the ledger is of a run, or there is no program.
-    """
-    if isinstance(found, Validation):
-        raise click.ClickException("--kernel proved is for ledgers of sessions")
-    try:
-        return held_to_proved(found, ledger.read_bytes(), artifact.read_bytes())
-    except NoChecker as missing:
-        raise click.ClickException(str(missing)) from None
 
 
 def _print(found: Validation | SessionValidation, ledger: Path) -> None:

@@ -1,8 +1,8 @@
 """Runs the second checker, which is extracted from proofs: ``tcc-proved`` on the path, or node.
 
-proofs/checker/README.md says what it shows and what it does not look at.  It checks C1 to C9 and
-residuals, but not the schema of a core; so its verdict is added to the kernel's, and never replaces
-it.  Cost: a process, and about the time that the kernel takes for the file.
+proofs/checker/README.md says what its VALID means.  It reads neither statements nor the schema of a
+core, so its verdict is added to the kernel's and never replaces it.  Cost: a process, and about the
+time that the kernel takes for the file.
 """
 
 from __future__ import annotations
@@ -20,22 +20,15 @@ from tcc_certs.report import DECLINED, VALID, CheckReport, RuleFinding
 
 PROGRAM = "tcc-proved"
 SECONDS = 600
-# Reads a path a line; what it throws (a number past BigInt's, a full stack) decides nothing.
+# Prints one line for each path.  An exception (beyond BigInt, a full stack) decides nothing.
 _UNDER_NODE = """
 const fs = require("fs");
 (0, eval)(fs.readFileSync(process.argv[1], "utf8"));
-const say = (judged) => {
+for (const path of process.argv.slice(2)) {
   let line;
-  try { line = judged(); } catch (error) { line = "DECLINED: too large"; }
+  try { line = globalThis.tccCheck(fs.readFileSync(path)); }
+  catch (error) { line = "DECLINED: too large"; }
   console.log(line.replace(/[\\r\\n]/g, " "));
-};
-const paths = process.argv.slice(2);
-if (paths[0] === "--session") {
-  const data = fs.readFileSync(paths[1]);
-  say(() => globalThis.tccCheck(data));
-  for (const path of paths.slice(2)) say(() => globalThis.tccSession(data, fs.readFileSync(path)));
-} else {
-  for (const path of paths) say(() => globalThis.tccCheck(fs.readFileSync(path)));
 }
 """
 HOW = (
@@ -54,40 +47,15 @@ def program_text() -> str:
 
 
 def verdicts(files: Sequence[bytes], command: Sequence[str] | None = None) -> list[str]:
-    """The line of the extracted checker about each file.
+    """Return the line of the extracted checker about each file.
 
     Args:
-        files: whole files, from anywhere.
-        command: the command that runs it; by default `command_line`.
+        files: the contents of whole files.
+        command: the command that runs the checker; by default `command_line`.
 
     Raises:
         NoChecker: there is no program, or it ended without a line for each file.
     """
-    return _lines(files, command, ())
-
-
-def session_verdicts(
-    artifact: bytes, ledgers: Sequence[bytes], command: Sequence[str] | None = None
-) -> list[str]:
-    """The lines of the extracted checker about the ledgers of sessions over one artifact.
-
-    Raises:
-        NoChecker: as :func:`verdicts`, or the artifact is not VALID for it.
-    """
-    first, *lines = _lines([artifact, *ledgers], command, ("--session",), short=True)
-    if not first.startswith("VALID: "):
-        raise NoChecker(f"of the artifact it says {clip(first)}")
-    return lines
-
-
-def _lines(
-    files: Sequence[bytes],
-    command: Sequence[str] | None,
-    options: Sequence[str],
-    *,
-    short: bool = False,
-) -> list[str]:
-    """A line for each file; `short`: the first alone, where it is not VALID."""
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder, "proved.js")
         script.write_text(program_text(), encoding="utf-8")
@@ -95,18 +63,17 @@ def _lines(
         for path, data in zip(paths, files, strict=True):
             path.write_bytes(data)
         program = command_line(script) if command is None else command
-        run = [*program, *options, *map(str, paths)]
-        said = Path(folder, "lines")
+        run = [*program, *map(str, paths)]
+        output = Path(folder, "lines")
         try:
-            with said.open("wb") as out:
+            with output.open("wb") as out:
                 subprocess.run(
                     run, stdout=out, stderr=subprocess.DEVNULL, check=False, timeout=SECONDS
                 )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise NoChecker(f"{run[0]} gave no verdict: {clip(error)}") from None
-        lines = said.read_text("utf-8", "replace").splitlines()
-    refused = short and len(lines) == 1 and not lines[0].startswith("VALID: ")
-    if len(lines) != len(files) and not refused:
+        lines = output.read_text("utf-8", "replace").splitlines()
+    if len(lines) != len(files):
         raise NoChecker(f"{run[0]} gave {len(lines)} lines about {len(files)} files")
     return lines
 

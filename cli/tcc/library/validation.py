@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tcc.library import artifact_bytes
-from tcc_certs.errors import Code, Rejected, clip
+from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json, parse_decimal
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.formats.ledger_schema import size
@@ -109,28 +109,6 @@ def _listed(records: Iterable[Record]) -> Iterator[tuple[int, Mapping[str, Json]
             if isinstance(item, dict):
                 yield line, item
         lists = lists and kind not in ("open", "budget")
-
-
-def held_to_proved(found: SessionValidation, ledger: bytes, artifact: bytes) -> SessionValidation:
-    """The validation of a session, upheld only if the extracted checker says the same of it.
-
-    A line that says less makes it DECLINED: D101 if no theorem covers a form, else D201.
-
-    Raises:
-        tcc.library.second_checker.NoChecker: no verdict, or the artifact is not VALID for it.
-    """
-    from tcc.library.second_checker import session_verdicts
-
-    if not passed(found):
-        return found
-    [line] = session_verdicts(artifact, [ledger])
-    if line == f"{found.word}: {found.claim_type}":
-        return replace(found, summary=f"{found.summary}; a proved program says so too")
-    findings = Findings()
-    code = Code.UNKNOWN_FEATURE if line.startswith("DECLINED: ") else Code.LIMIT
-    shown = line.removeprefix("VALID: ")  # said of another claim; the command fails
-    findings.add(code, 0, "the proved checker", found.claim_type, shown)
-    return unheld(found, findings, f"a proved program says {clip(shown)}")
 
 
 def held_to_account(found: Found, ledger: Iterable[bytes], account: Account) -> Found:

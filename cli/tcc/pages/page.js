@@ -93,44 +93,27 @@
     if (!document.title.startsWith("INVALID: ")) document.title = `INVALID: ${document.title}`;
   };
   const held = document.getElementById("proved-file");
-  const kept = document.getElementById("proved-ledger");
   const bytes = (one) => Uint8Array.from(atob(one.value), (char) => char.charCodeAt(0));
-  // What the program or the text of a file throws decides nothing.
-  const judged = (what, judge) => {
+  // An exception of the program, or of the text of the file, decides nothing.
+  const judged = () => {
     try {
-      return judge();
+      return globalThis.tccCheck(bytes(held));
     } catch (error) {
-      return error instanceof RangeError ? "DECLINED: too large for this browser" : `REJECTED: no ${what}`;
+      return error instanceof RangeError ? "DECLINED: too large for this browser" : "REJECTED: no artifact";
     }
   };
-  const checked = "Checked by a proved program, in this browser, just now: ";
-  // Of a line that is not the one that is due; `own`: about the file that this page is about.
-  const other = (what, line, own) =>
-    own && line.startsWith("DECLINED: ")
+  const other = (line) =>
+    line.startsWith("DECLINED: ")
       ? ["!", "doubtful", "DECLINED",
-        `The proved program declines this ${what}, which is no sign of a fault: ${line.slice(10)}.`]
+        `The proved program declines this artifact, which is no sign of a fault: ${line.slice(10)}.`]
       : ["\u2717", "bad", "INVALID", line.startsWith("REJECTED: ")
-        ? `The ${what} in this page does not hold. The proved program says ${line}.`
-        : own
-          ? `The proved program says otherwise of the ${what} in this page: ${line}.`
-          : `The ${what} in this page is another than the one this page is about.`];
+        ? `The artifact in this page does not hold. The proved program says ${line}.`
+        : "The artifact in this page is another than the one this page is about."];
   if (held && globalThis.tccCheck) {
-    const line = judged("artifact", () => globalThis.tccCheck(bytes(held)));
+    const line = judged();
     const same = line.startsWith("VALID: ") && line.endsWith(`; digest ${held.dataset.digest}`);
     tell("proved-verdict", same
-      ? ["\u2713", "good", "VALID", `${checked}${line.slice(7)}.`]
-      : other("artifact", line, line.startsWith("DECLINED: ")));
-    if (kept) {
-      const { due, head } = kept.dataset;
-      const [word, claim] = due.split(": ");
-      const said = same
-        ? judged("ledger", () => globalThis.tccSession(bytes(held), bytes(kept)))
-        : "DECLINED: the artifact in this page is not VALID for it";
-      const own = judged("ledger", () => atob(kept.value)).endsWith(`"~":"${head}"}\n`);
-      tell("proved-session", own && said === due
-        ? [...(word === "VALID" ? ["\u2713", "good"] : ["!", "doubtful"]), word,
-          `${checked}${claim}, of the records that this page is about.`]
-        : other("ledger", said, own));
-    }
+      ? ["\u2713", "good", "VALID", `Checked by a proved program, in this browser, just now: ${line.slice(7)}.`]
+      : other(line));
   }
 })();
