@@ -1,30 +1,31 @@
-"""Which statements keep a sequence of calls from being a plan, or from being continued to one.
+"""Which restrictions keep a sequence of calls from being a plan, or from being continued to one.
 
-The result is a smallest set of statements without which the sequence would be possible.  It is
-found by leaving statements out of the core and following the calls through the remainder of the
-core (:mod:`tcc_certs.corecheck.residuals`).  A statement that forbids the sequence by itself,
-whatever the others say, is in every such set; only if these do not suffice are sets tried.  Strict
-tools are enforced as core.md, section 5, defines them: from the residuals of a core with strict
-tools those are removed that no plan of its largest part goes through.  A call of a strict tool
-stays only if a plan continues after each of its answers; residuals that then lead to no plan are
-removed, until nothing changes.
-Cost: a walk for each statement, then trials within a bound; with strict tools all residuals of the
-core, within the budget, for each round of removal.
+A restriction is the plan expression, start and goal, a strict tool, or a statement.  The result is
+a smallest set of restrictions without which the sequence is possible.  A trial omits restrictions
+and follows the calls through the residuals of the core (:mod:`tcc_certs.corecheck.residuals`).  A
+restriction that forbids the sequence by itself is in every such set, so it needs one trial; other
+sets are tried only if these restrictions do not suffice.
+Strict tools follow docs/spec/core.md, section 5: a trial removes residuals until each remaining
+call of a strict tool continues after each of its answers.
+Cost: a walk for each restriction, then trials within a bound; with strict tools all residuals of
+the core, within the budget, for each round of removal.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final, TypeAlias
 
-from tcc_certs.core.model import Core
 from tcc_certs.corecheck.letters import WorkBudget
 from tcc_certs.corecheck.residuals import Residuals
 from tcc_certs.errors import Rejected
-from tcc_runtime.analysis.statements import Part, WrittenStatement, alone, without
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.places import StatementPart, parts_of
+from tcc_certs.policy.plans import OneCall, Repeat
+from tcc_runtime.analysis.statements import Part, WrittenStatement
 
 # Residuals with strict tools.
 
@@ -32,7 +33,7 @@ _Row: TypeAlias = "dict[int, int]"
 
 
 def strict_edges(residuals: Residuals, budget: WorkBudget) -> Sequence[Mapping[int, int] | None]:
-    """Letters and following residuals of each residual; None for one that leads to no plan.
+    """Return the letters and next residuals of each residual; None if it leads to no plan.
 
     Raises:
         Rejected: D201 it takes too much work.
@@ -97,12 +98,12 @@ _ALL_STEPS: Final = 4_000_000  # for all of them
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blame:
-    """The statements to blame.
+    """The restrictions to blame.
 
     Attributes:
         sets: smallest sets, in the order of the text; only the first one, or all.
-        smallest: whether it is known that no smaller set suffices, and that no set of that size
-            comes before; False if finding out would take more work than an explanation is worth.
+        smallest: whether the search proved that no smaller set suffices, and that no set of this
+            size comes before; False if the bound on work ended the search.
     """
 
     sets: tuple[tuple[WrittenStatement, ...], ...]
@@ -117,10 +118,10 @@ def blame(
     ends: bool,
     every: bool,
 ) -> Blame:
-    """Why no plan of `core` is `word` (`ends`), or begins with it.
+    """Return why no plan of `core` is `word` (`ends`), or begins with it.
 
     Args:
-        statements: in the order of the text.
+        statements: the restrictions, in the order of the text.
         word: calls of the core.
         every: find all smallest sets, not only the first.
     """
@@ -128,7 +129,7 @@ def blame(
 
 
 class _Spent(WorkBudget):
-    """A budget that says how much of it went."""
+    """A budget that counts what is spent."""
 
     __slots__ = ("spent",)
 
@@ -177,66 +178,81 @@ class _Trials:
                 self._sure = False
                 return
             chosen = {*forced, *more}
-            if self._possible(_parts(chosen)):
+            if self._possible_without(chosen):
                 yield tuple([s for s in self._statements if s in chosen])
 
     def _irreducible(
         self, forced: Sequence[WrittenStatement], others: Sequence[WrittenStatement]
     ) -> tuple[WrittenStatement, ...]:
-        """Statements each of which is needed, as far as that is told; all of them are enough."""
+        """Restrictions that suffice, each of them needed as far as the bound on work shows."""
         chosen = {*forced, *others}
         self._left = _ALL_STEPS
         for statement in reversed(others):
-            if self._left > 0 and self._possible(_parts(chosen - {statement})):
+            if self._left > 0 and self._possible_without(chosen - {statement}):
                 chosen.discard(statement)
         return tuple([s for s in self._statements if s in chosen])
 
     def _possible_alone(self, statement: WrittenStatement) -> bool:
-        """Whether a statement by itself lets the word through; a strict tool forbids nothing so."""
+        """Whether the restriction alone allows the word; a strict tool alone forbids nothing."""
         if statement.kind == "strict":
             return True
         if self._left <= 0:
             self._sure = False
             return True
-        return self._tried(alone(self._core, statement.parts))
+        return self._tried({statement.part})
 
-    def _possible(self, parts: set[Part]) -> bool:
-        return self._tried(without(self._core, parts))
+    def _possible_without(self, omitted: set[WrittenStatement]) -> bool:
+        return self._tried({one.part for one in self._statements if one not in omitted})
 
-    def _tried(self, core: Core) -> bool:
-        """Whether `core` lets the word through; False, and not sure of it, past the bound."""
-        sizes = len(core.limits) + len(core.patterns) + 1
-        budget = _Spent(_STEPS + 4 * len(core.calls) * sizes)
+    def _tried(self, kept: Collection[Part]) -> bool:
+        """Whether these restrictions allow the word; False, and not sure, past the bound."""
+        core, parts = restricted(self._core, kept)
+        budget = _Spent(_STEPS + 4 * len(core.calls) * (len(parts) + len(core.patterns) + 1))
         try:
-            return lets_through(core, self._word, budget, ends=self._ends)
+            return lets_through(core, parts, self._word, budget, ends=self._ends)
         except Rejected:
             self._sure = False
             return False
         finally:
-            self._left -= budget.spent + len(self._statements)  # a core is made for each trial
+            self._left -= budget.spent + len(self._statements)  # the cost of selecting them
 
 
-def _parts(statements: set[WrittenStatement]) -> set[Part]:
-    return {part for statement in statements for part in statement.parts}
+def restricted(core: Core, kept: Collection[Part]) -> tuple[Core, Sequence[StatementPart]]:
+    """Return the core with only these restrictions, and the parts of its statements in plans."""
+    chosen = frozenset(kept)
+    tools = tuple(
+        [
+            replace(tool, strict=False) if tool.strict and ("tools", at) not in chosen else tool
+            for at, tool in enumerate(core.tools)
+        ]
+    )
+    left = replace(core, tools=tools)
+    if ("start", 0) not in chosen:
+        left = replace(left, start=None, goals=())
+    if ("plan", 0) not in chosen:
+        every = ((0, len(core.calls)),)
+        left = replace(left, patterns=(every,), rules={}, plan=Repeat(OneCall(0), 0, None))
+    parts = [part for part in parts_of(core) if ("statements", part.number) in chosen]
+    return left, [part for part in parts if part.place != "gate"]
 
 
 def lets_through(
     core: Core,
+    parts: Sequence[StatementPart],
     word: Sequence[int],
     budget: WorkBudget,
     *,
     ends: bool,
-    ahead: Sequence[int] | None = None,
 ) -> bool:
     """Whether a plan of `core` is `word` (`ends`), or begins with it.
 
     Args:
-        ahead: if given, whether a plan begins with `word` and then one of these calls.
+        parts: of the statements that plans satisfy.
 
     Raises:
         Rejected: D201 it takes too much work to decide.
     """
-    residuals = Residuals(core, budget)
+    residuals = Residuals(core, parts, budget)
     letter_of = residuals.alphabet.letter_of
     step = _strictly(residuals, budget) if residuals.alphabet.strict else _plainly(residuals)
     at = step(None, 0)
@@ -246,16 +262,11 @@ def lets_through(
         return False
     if ends:
         return residuals.stops[at]
-    if ahead is None:
-        reached = [at]
-    else:
-        letters = dict.fromkeys([letter_of[call] for call in ahead])
-        reached = [to for letter in letters if (to := step(at, letter)) is not None]
-    # What is strict keeps no state behind which no plan ends.
-    return bool(reached) if residuals.alphabet.strict else _is_alive(residuals, reached, budget)
+    # The edges of a core with strict tools lead to residuals with a plan only.
+    return bool(residuals.alphabet.strict) or _is_alive(residuals, at, budget)
 
 
-_Step: TypeAlias = "Callable[[int | None, int], int | None]"  # from None: the first one
+_Step: TypeAlias = "Callable[[int | None, int], int | None]"  # from None to the first residual
 
 
 def _strictly(residuals: Residuals, budget: WorkBudget) -> _Step:
@@ -282,9 +293,9 @@ def _plainly(residuals: Residuals) -> _Step:
     return step
 
 
-def _is_alive(residuals: Residuals, first: Sequence[int], budget: WorkBudget) -> bool:
-    """Whether a plan ends behind one; the nearest are looked at first, as there may be no last."""
-    seen, todo = set(first), deque(first)
+def _is_alive(residuals: Residuals, first: int, budget: WorkBudget) -> bool:
+    """Whether a plan ends after a residual; breadth first, as there may be infinitely many."""
+    seen, todo = {first}, deque([first])
     while todo:
         at = todo.popleft()
         if residuals.stops[at]:
