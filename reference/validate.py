@@ -243,7 +243,7 @@ def check_open(opened: dict[str, Any], a: Space) -> str:  # the header; the clai
     modes, options = {"exact": "RunWiseExact", "surrogate": "RunWiseSurrogate"}, a.said["options"]
     need(opened.keys() >= OWN, "line 1: open")
     started, mode, limits = opened["started_ms"], opened["mode"], opened["run_limits"]
-    due = {"keys": "finalized", "recipe": "r2", "alpha": "0", "schema": "tcc.ledger/1.0"}
+    due = {"keys": "finalized", "recipe": "r2", "alpha": "0", "schema": "tcc.ledger/2"}
     known = not ALIEN & opened.keys() and all(opened.get(x) == y for x, y in due.items())
     known = known and mode in modes and opened["race"] in ("coupled", "rest")
     known = known and opened["privacy_scope"] in ("post_processing_only", "raw_input_dependent")

@@ -18,7 +18,7 @@ from typing import Any
 
 from tcc_certs.errors import Code, ensure, require
 from tcc_certs.formats.codec import Json, encode
-from tcc_certs.formats.ledger import LedgerReader
+from tcc_certs.formats.ledger import SCHEMA, LedgerReader
 from tcc_certs.formats.ledger_schema import check_record
 from tcc_certs.policy.atoms import Atom, canonical_atom
 from tcc_certs.privacy.accountant import RENYI
@@ -206,7 +206,7 @@ def _require_same(header: Mapping[str, Json], artifact: Artifact, settings: Sett
     expected = {
         "artifact": artifact.digest.hex(),
         "seed_commitment": settings.commitment.hex(),
-        "schema": "tcc.ledger/1.0",
+        "schema": SCHEMA,
     }
     for name, value in expected.items():
         if header[name] != value:

@@ -502,7 +502,7 @@ class Reference:
             claim = {"exact": "RunWiseExact", "surrogate": "RunWiseSurrogate"}[plan.mode]
         record = {
             "kind": "open",
-            "schema": "tcc.ledger/1.0",
+            "schema": "tcc.ledger/2",
             "started_ms": plan.started_ms,
             "artifact": self.artifact.file.digest.hex(),
             "grammar": manifest.grammar,

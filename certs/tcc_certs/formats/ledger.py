@@ -24,6 +24,7 @@ from tcc_certs.limits import MAX_LINE_BYTES
 
 Record: TypeAlias = "Mapping[str, Json]"
 
+SCHEMA = "tcc.ledger/2"
 LINK = "~"
 _KIND = re.compile(rb'"kind":"([a-z]+)"')
 FIRST_HEAD = bytes(32)

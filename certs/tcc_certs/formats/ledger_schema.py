@@ -190,7 +190,6 @@ EPS_DELTA: Format = (
 
 # Records.
 
-SCHEMA = "tcc.ledger/1.0"
 PRF_DOMAIN = "tcc.race.v1"
 LATER_KINDS = frozenset({"call", "guard"})
 

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tcc_certs.core.model import Core, Model
 from tcc_certs.errors import Code, ensure
 from tcc_certs.formats.codec import Json, parse_decimal
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.plans import Model
 from tcc_certs.replay.amounts import AskRule, Decimal, SpendingCaps
 from tcc_certs.replay.findings import NO_CERT, RUN_WISE_EXACT, RUN_WISE_SURROGATE, TRUNCATION_ONLY
 

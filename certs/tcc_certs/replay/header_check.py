@@ -15,8 +15,8 @@ from typing import TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.codec import Json, blake, decode, encode, format_decimal
-from tcc_certs.formats.ledger import Record
-from tcc_certs.formats.ledger_schema import HEX, PRF_DOMAIN, SCHEMA, size, text
+from tcc_certs.formats.ledger import SCHEMA, Record
+from tcc_certs.formats.ledger_schema import HEX, PRF_DOMAIN, size, text
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.limits import MAX_LINE_BYTES
 from tcc_certs.race.digest import opening_salt, seed_commitment, uuid7
@@ -41,7 +41,7 @@ _KNOWN: Mapping[str, tuple[str, ...]] = {
 
 
 def check_version(record: Record) -> None:
-    """The ledger is one of version 1.0, with rules that this version has, as far as texts say so.
+    """Check that this version has rules for the schema, the mode and the policies of a ledger.
 
     Raises:
         Rejected: D102 another schema, D101 a mode or a policy that this version has no rules for.

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from tcc_certs.formats.codec import Json, format_decimal
-from tcc_certs.formats.ledger import format_q32
+from tcc_certs.formats.ledger import SCHEMA, format_q32
 from tcc_certs.policy.atoms import atom_document
 from tcc_certs.replay.amounts import cap_fields, spent_fields
 from tcc_runtime.artifact.load import Artifact
@@ -56,7 +56,7 @@ def open_record(
     manifest, settings = artifact.manifest, terms.settings
     return {
         "kind": "open",
-        "schema": "tcc.ledger/1.0",
+        "schema": SCHEMA,
         "started_ms": started_ms,
         "artifact": artifact.digest.hex(),
         "grammar": manifest.grammar,

@@ -205,7 +205,7 @@ def test_nothing_follows_close():
         ("prf_domain", "tcc.race.v2", "D101"),
         ("privacy_scope", "raw_input_dependent", "L609"),
         ("privacy_scope", "all_is_private", "D101"),
-        ("schema", "tcc.ledger/1.1", "D102"),
+        ("schema", "tcc.ledger/1.0", "D102"),
         ("truncate", 1, "L609"),
         ("truncate", 3, "L201"),
         ("inflate", "1.5", "L201"),

@@ -16,11 +16,11 @@ from functools import cmp_to_key
 from math import gcd
 from typing import TYPE_CHECKING, TypeAlias
 
-from tcc_certs.core.model import Model
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json, divide_nearest, parse_decimal
 from tcc_certs.formats.ledger import Q32_MAX, Q32_MIN, format_q32
 from tcc_certs.formats.ledger_schema import text
+from tcc_certs.policy.plans import Model
 from tcc_certs.race.enclosures import NANO, Beta
 from tcc_certs.replay.amounts import AskRule, Decimal, SpendingCaps, SpentAmounts
 

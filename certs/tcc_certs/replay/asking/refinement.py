@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from tcc_certs.core.model import Model
 from tcc_certs.kernel import CheckedArtifact
+from tcc_certs.policy.plans import Model
 from tcc_certs.replay.amounts import AskRule
 from tcc_certs.replay.asking.account import AccountRecord, DrawnRecord
 from tcc_certs.replay.asking.controller import UNNAMED, Choice, Controller, most_useful
