@@ -19,7 +19,6 @@ from tcc.opening import writing
 from tcc.screen import CLEAN
 from tcc.serving import one_server, servers_in
 from tcc_compiler.imports.mcp_grammar import Skeleton, skeleton_of
-from tcc_compiler.language.syntax.words import RESERVED
 from tcc_runtime.errors import ServerError
 from tcc_runtime.ledger.outputs import write_whole
 from tcc_runtime.mcp import upstream
@@ -256,7 +255,7 @@ def _is_tool(tool: object) -> bool:
 def identifier(text: str) -> str:
     """A name for the grammar: other characters than letters, digits and ``_`` become ``_``."""
     made = re.sub(r"[^A-Za-z0-9_]", "_", text)[:100] or "server"
-    return f"tools_{made}" if made in RESERVED or made[0].isdigit() else made
+    return f"tools_{made}" if made[0].isdigit() else made
 
 
 def write_text(path: Path | None, text: str, overwrite: bool, read: Path | None) -> None:

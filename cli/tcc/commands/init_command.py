@@ -13,7 +13,7 @@ import click
 from tcc import screen
 from tcc.opening import writing
 from tcc.options import json_option
-from tcc_certs.formats.codec import MAX_NAME, RESERVED
+from tcc_certs.formats.codec import MAX_NAME
 from tcc_runtime.ledger.outputs import create, write_whole
 
 _TEMPLATE = "agent"  # the name that the templates have
@@ -57,8 +57,6 @@ def _checked(name: str) -> str:
     if not _NAME.fullmatch(name) or len(name) > MAX_NAME:
         said = f"{name!r} is no name: letters, digits and _, at most {MAX_NAME}, no digit first"
         raise click.BadParameter(said, param_hint="--name")
-    if name in RESERVED:
-        raise click.BadParameter(f"{name!r} is a word of the language", param_hint="--name")
     return name
 
 
@@ -67,7 +65,7 @@ def _from_folder(folder: Path) -> str:
     made = re.sub(r"[^A-Za-z0-9_]+", "_", folder.resolve().name).strip("_")[: MAX_NAME - 1]
     if not made:
         return _TEMPLATE
-    return f"_{made}" if made[0].isdigit() or made in RESERVED else made
+    return f"_{made}" if made[0].isdigit() else made
 
 
 def _template(file: str, name: str) -> str:

@@ -1,12 +1,10 @@
 """A first grammar out of recorded sessions, for a person to narrow: it admits what it was made of.
 
 Tools and types come from schemas where there are any, else from the arguments that were recorded.
-What is written as a statement is a relation that ties two calls by a value: every refund of an
-order came after an approval of that order.  Bare orders and counts are comments: they hold by
-chance more often.  Only calls that were done are taken for a reason; a statement that some session
-contradicts, whatever came of its calls, is not written.  In the end the grammar is compiled and
-every session replayed, and a statement that refuses any is taken out: what is said to be admitted
-was tried.  Text: docs/traces.md.
+A statement is a relation that ties two calls by a value: every refund of an order came after an
+approval of that order.  Bare orders and counts are comments: they hold by chance more often.  A
+statement counts only earlier calls that were done.  In the end the grammar is compiled and every
+session replayed, and a statement that refuses a call is removed.  Text: docs/traces.md.
 Cost: linear in the calls, times the tools; one compilation for each grammar that is tried (one,
 where no statement is taken out and sessions that are left out in turn change none), and a replay of
 one session of each shape: those that differ in values alone are decided alike.
@@ -23,10 +21,9 @@ from typing import Any, Final
 from tcc.library import CompileError, compile_text
 from tcc.traces import Trace, TraceCall
 from tcc.traces.replaying import replay
-from tcc_certs.errors import clip
+from tcc_certs.policy import nodes as n
 from tcc_certs.values.numbers import LEAST_WHOLE, MOST_WHOLE
 from tcc_compiler.imports.mcp_grammar import Skeleton, Warned, skeleton_of
-from tcc_compiler.imports.mcp_schema import name_text
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.answers import answer_of
 from tcc_runtime.gate.arguments import Asked, json_bytes
@@ -463,7 +460,7 @@ def _relations(facts: _Facts, opened: Mapping[str, frozenset[str]]) -> list[Rela
         if before != tool and (before, tool) not in pairs
     ][:_MOST]
     caps = [
-        Relation(text=f"limit uses({_shown(tool)}) <= {count}", calls=uses[tool], is_written=False)
+        Relation(text=_cap(tool, count), calls=uses[tool], is_written=False)
         for tool, count in sorted(most.items())
         if count <= _CAP and uses[tool] >= _LEAST
     ][:_MOST]
@@ -483,15 +480,16 @@ def _values(call: TraceCall, opened: Mapping[str, frozenset[str]]) -> list[tuple
 
 
 def _tie(before: str, tool: str, name: str) -> str:
-    return f"require {_shown(before)} before {_shown(tool)} same {_shown(name)}"
+    earlier = n.Where(n.Word(before), (n.Same((name,)),))
+    return n.statement_text(n.Require(on=n.Word(tool), then=earlier))
 
 
 def _order(before: str, tool: str) -> str:
-    return f"require {_shown(before)} before {_shown(tool)}"
+    return n.statement_text(n.Require(on=n.Word(tool), then=n.Word(before)))
 
 
-def _shown(name: str) -> str:
-    return name_text(clip(name, 128))
+def _cap(tool: str, most: int) -> str:
+    return n.statement_text(n.Limit(of=n.Word(tool), most=n.Number(str(most))))
 
 
 __all__ = ["CompileError", "Mined", "Relation", "mine"]
