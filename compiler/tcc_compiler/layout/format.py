@@ -127,7 +127,7 @@ def _written(text: str, statements: Sequence[Tree], gaps: Mapping[int, Gap]) -> 
         gap = gaps.get(statement.start, NOTHING)
         parted = False
         if before is not None:
-            blank = gap is NOTHING and text.count("\n", before.end, statement.start) > 1
+            blank = not gap.own and text.count("\n", before.end, statement.start) > 1
             parted = blank or _PARAGRAPH[before.kind] != _PARAGRAPH[statement.kind]
         _write_between(parts, gap, parted=parted)
         made = Elements(text, gaps)

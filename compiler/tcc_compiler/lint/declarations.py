@@ -120,7 +120,7 @@ def counted_errors(core: Core, places: Mapping[Place, Span]) -> Iterator[LintFin
         if tool.bind is not None and tool.bind[0] == "mcp" and not tool.errors_failed
     }
     for number, rule in enumerate(policy_of(core).rules):
-        if rule.kind != "limit" or rule.tools is None:
+        if rule.kind != "limit" or rule.field is not None or rule.tools is None:
             continue
         found = [
             tool.name for tool in core.tools if tool.name in unsaid and tool.name in rule.tools

@@ -1,1 +1,0 @@
-"""The lints of the compiler."""
