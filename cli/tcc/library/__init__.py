@@ -112,7 +112,7 @@ class CompileError(Exception):
 
 
 # Diagnostics that say nothing of the grammar: a limit was reached, or the file cannot be read.
-GUARDS = frozenset({"TCC110", "TCC403", "TCC404", "TCC407", "TCC506"})
+GUARDS = frozenset({"TCC110", "TCC403", "TCC404", "TCC407"})
 
 
 def only_guards(diagnostics: Sequence[Diagnostic]) -> bool:

@@ -13,18 +13,14 @@ from tcc_compiler.language.catalogue import CATALOGUE, explain, page
 from tcc_compiler.language.catalogue.lints import LINTS
 from tcc_compiler.language.catalogue.statements import STATEMENTS
 from tcc_compiler.language.source import MAX_SOURCE_BYTES
-from tcc_compiler.language.syntax.tokens import MAX_TOKENS
+from tcc_compiler.names.files import MAX_FILES
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
-from tcc_compiler.resolve.program import MAX_FILES
+from tcc_compiler.syntax.parse import MAX_TOKENS
 
 PAGE = Path(__file__).parents[3] / "docs" / "errors.md"
-# Those of exact questions are in test_codes, those of statements in tests/compiler/one.
-GRAMMARS = [
-    code
-    for code, entry in CATALOGUE.items()
-    if entry.example and code[0] != "P" and code not in STATEMENTS
-]
+# Those of statements are in tests/compiler/one.
+GRAMMARS = [code for code, entry in CATALOGUE.items() if entry.example and code not in STATEMENTS]
 FRONT = sorted(code for code in GRAMMARS if code[3] not in "457")
 BEHIND = sorted(code for code in GRAMMARS if code[3] in "45")
 LINTED = sorted(code for code in LINTS if LINTS[code].example)

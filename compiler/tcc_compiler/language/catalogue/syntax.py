@@ -28,10 +28,10 @@ SYNTAX: Mapping[str, Entry] = {
         'grammar g version "1\ntool a\n',
     ),
     "TCC104": Entry(
-        "string that JSON would not read",
-        'Strings are JSON strings: a backslash is followed by one of " \\ / b f n r t, or by u\n'
-        "and four hexadecimal digits, and the escapes of a surrogate pair come as a pair.",
-        'grammar g version "1"\ntool a { doc "50\\% of it" }\n',
+        "string with half of a character",
+        'In strings `\\"`, `\\\\` and the other escapes of JSON mean what they mean in JSON, and\n'
+        "any other backslash stands for itself. The escapes of a surrogate pair come as a pair.",
+        'grammar g version "1"\ntool a { doc "\\ud800" }\n',
     ),
     "TCC105": Entry(
         "number with too many digits",
@@ -45,7 +45,7 @@ SYNTAX: Mapping[str, Entry] = {
     "TCC107": Entry(
         "source too large",
         "A grammar, together with all files that it uses, has at most 8 MiB and 256 files, each\n"
-        "file at most 131072 tokens.",
+        "file at most 1048576 tokens.",
     ),
     "TCC108": Entry(
         "not a text in UTF-8",
@@ -63,12 +63,11 @@ SYNTAX: Mapping[str, Entry] = {
         "the operating system's reason.",
     ),
     "TCC111": Entry(
-        "reserved word as a name",
-        "The words that begin statements, and `version any when before after with`, are\n"
-        "keywords everywhere, so that the end of a statement is clear without punctuation. The\n"
-        "name of a tool or of a parameter, and a value, can be such a word in double quotes; a\n"
-        "rule, a state or a model cannot.",
-        'grammar g version "1"\ntool goal\n',
+        "name that means something else in statements",
+        "A few words have a meaning of their own in statements, such as `any`, `this`, `it`,\n"
+        "`session` and `now`. A tool or a `let` with such a name is written in backticks, where\n"
+        "it is declared and where it is used.",
+        'grammar g version "1"\ntool any\nlimit depth <= 3\n',
     ),
     "TCC112": Entry(
         "more errors than are shown",
@@ -76,10 +75,10 @@ SYNTAX: Mapping[str, Entry] = {
     ),
     "TCC113": Entry(
         "name that cannot be one",
-        "The name of a tool or of a parameter has 1 to 128 characters, none of them a control\n"
-        "or hidden character, because names are shown on terminals and in logs. A name that is\n"
-        "no identifier, or is a reserved word, is written in double quotes.",
-        'grammar g version "1"\ntool ""\n',
+        "A name has 1 to 128 characters, none of them a control or hidden character, because\n"
+        "names are shown on terminals and in logs. A name that is no identifier is written in\n"
+        "backticks.",
+        'grammar g version "1"\ntool `a\u200bb`\n',
     ),
     "TCC114": Entry(
         "bracket without its partner",
@@ -99,31 +98,29 @@ _TOOLS = _HEAD + "tool search(k: 5 | 10)\ntool rerank\n"
 NAMES: Mapping[str, Entry] = {
     "TCC201": Entry(
         "defined twice",
-        "A tool, a rule, a parameter, a model or a goal has one definition. The note shows\n"
+        "A tool, a rule, a field, a `let`, a model or a goal has one definition. The note shows\n"
         "the first. Tools of used files count, too.",
         _HEAD + "tool a { cost 1 }\ntool a { cost 2 }\n",
     ),
     "TCC202": Entry(
         "name without a definition",
-        "The expression names something that is neither a tool nor a rule. Names are\n"
-        "case-sensitive.",
+        "No tool, rule, `let`, field or attribute has this name. Names are case-sensitive.",
         _TOOLS + "plan = search rerenk\n",
     ),
     "TCC203": Entry(
         "pattern that names no tool",
-        "A pattern stands for calls of one tool: limits, requires, forbids and examples take\n"
-        "patterns, and only tools take arguments in parentheses. A rule can stand for a set\n"
-        "of calls in a statement, if each of its plans is a single call.",
-        _TOOLS + "rule find = search search\nrequire find before rerank\n",
+        "In plans, only tools take arguments in parentheses: a pattern stands for calls of one\n"
+        "tool. A `let` stands in a plan only if it is a plain set of calls.",
+        _TOOLS + "rule find = search search\nplan = find(k=5)\n",
     ),
     "TCC204": Entry(
-        "unknown parameter",
-        "The tool has no parameter of this name.",
+        "unknown field",
+        "The tool has no field of this name, or only some tools of a set have it.",
         _TOOLS + "plan = search(n=5)\n",
     ),
     "TCC205": Entry(
         "value outside the domain",
-        'A parameter has only the values of its domain. `abc` and `"abc"` are the\n'
+        'A listed field has only the values of its domain. `abc` and `"abc"` are the\n'
         'same value, and so are `5` and `5.0`; `5` and `"5"` are not.',
         _TOOLS + "plan = search(k=7)\n",
     ),
@@ -140,13 +137,6 @@ NAMES: Mapping[str, Entry] = {
         "what is meant: `rule r = r a | a` is `rule r = a+`.",
         _TOOLS + "rule r = r search | search\nplan = r\n",
     ),
-    "TCC208": Entry(
-        "parameter named by a word of the block",
-        "`cost price latency epsilon quotes doc bind model adapter` begin the attributes of a\n"
-        "tool, so a parameter with such a name is written in double quotes, here and in the\n"
-        'attributes: `tool a("model": small | large)`.',
-        _HEAD + "tool a(model: small | large)\n",
-    ),
     "TCC209": Entry(
         "state that no signature names",
         "`start` and `goal` name states of signatures. No tool takes or gives this one, so\n"
@@ -161,7 +151,7 @@ NAMES: Mapping[str, Entry] = {
     ),
     "TCC211": Entry(
         "given twice in a pattern",
-        "A pattern names each parameter once, and each of its values once.",
+        "A pattern names each field once, and each of its values once.",
         _TOOLS + "plan = search(k=5|5)\n",
     ),
     "TCC212": Entry(
@@ -189,37 +179,17 @@ NAMES: Mapping[str, Entry] = {
         _HEAD + "tool read_secret : user -> user\nplan = read_secret\n",
     ),
     "TCC216": Entry(
-        "open parameter where calls are told apart",
-        "The value of an open parameter, one behind the semicolon of its tool, does not tell\n"
-        "calls apart: no pattern names it, and no cost depends on it. List values that plans\n"
-        "depend on before the semicolon. The type says what a gate should refuse: a range, a\n"
-        "length, a pattern of text. `same` says that two calls have one value.",
-        _HEAD + "tool pay(; order: text)\nplan = pay(order=x)\n",
+        "open field where calls are told apart",
+        "A field with a type is open: its value does not distinguish calls, so no plan names\n"
+        "it, and no cost depends on it. List the values that plans depend on. A statement can\n"
+        "restrict open values: `before pay(order = ..) require ..`.",
+        _HEAD + "tool pay(order: text)\nplan = pay(order=x)\n",
     ),
     "TCC217": Entry(
         "strict tool that answers nothing",
         "`strict` cuts a grammar down to plans that continue whatever a tool answers. It needs\n"
         "`gives`, which lists the possible answers.",
         _HEAD + "tool check { strict }\n",
-    ),
-    "TCC219": Entry(
-        "values that cannot be compared",
-        "`same` compares values of one kind: of two listed parameters, or of two open ones of\n"
-        "one type (text, flag, json as its canonical text, or numbers, where integer and number\n"
-        "count as one type).",
-        _HEAD + "tool a(; k: text)\ntool b(; k: integer)\nrequire a before b same k\n",
-    ),
-    "TCC220": Entry(
-        "observed parameter where a gate decides",
-        "The answer of a tool is known only after the call. A statement that a gate decides,\n"
-        "one about open parameters, can look back at the answers of earlier calls: the pattern\n"
-        "in front of `before` may name them. The call that is being decided has no answer yet.\n"
-        "So neither the pattern behind `before` may name an answer, nor a pattern of `with`,\n"
-        "either of which may come last, nor that of `limit uses`. `same` and `per` compare the\n"
-        "arguments of calls, not their answers.",
-        _HEAD
-        + "tool ask(; id: text) gives (ok: yes | no)\ntool act(; id: text)\n"
-        + "forbid ask(ok=no) with act same id\n",
     ),
     "TCC221": Entry(
         "used file cannot be read",
@@ -240,22 +210,21 @@ NAMES: Mapping[str, Entry] = {
     ),
     "TCC224": Entry(
         "statement that a used file may not have",
-        "A used file provides its tools: it has `tool` and `use` statements and no others.",
+        "A used file provides its tools and shapes: it has `tool`, `shape` and `use` statements\n"
+        "and no others.",
     ),
     "TCC225": Entry(
-        "relation of values that do not compare",
-        "Numbers are ordered with numbers and times with times; values of other kinds are equal\n"
-        "or not, and values of different kinds never are. A pattern applies to a text, `in` and\n"
-        "`count` to a list. Only numbers are added up, and only times are moved by durations. A\n"
-        "field that several tools of a set have is of one kind in all of them.",
-        'grammar g version "1"\ntool a(k: 1 | 2)\ntool b\nrequire a where seen.k < "x" before b\n',
+        "part of a statement that does not fit",
+        "The form does not belong at this place, or the values do not compare. The message says\n"
+        "what belongs there. Numbers are ordered with numbers and times with times; values of\n"
+        "different types are not compared. A pattern applies to a text, `in` to a list. Only\n"
+        "numbers are added up. The answers of the call that is being decided do not exist yet.",
+        _HEAD + "tool a(k: text)\ntool b\nlimit depth <= 3\nbefore b require last(a).k < 3\n",
     ),
     "TCC227": Entry(
-        "part of a statement that does not fit",
-        "An alternative asks for 1 to 1000 calls. `same` behind the second set belongs to the\n"
-        "one set before it; if there are several alternatives, each has its own `same`. A\n"
-        "window is a whole number of milliseconds.",
-        'grammar g version "1"\ntool a\ntool b\nrequire 0 a before b\n',
+        "duration that is not whole",
+        "A duration is a whole number of milliseconds.",
+        _HEAD + "tool a\ntool b\nlimit depth <= 3\nbefore b require a within 0.0005 s\n",
     ),
     "TCC228": Entry(
         "what does not pass a gate",

@@ -98,24 +98,20 @@ VALUES: Mapping[str, Entry] = {
         'grammar g version "1.0\\nVALID"\ntool a\nplan = a\n',
     ),
     "TCC316": Entry(
-        "type where values are listed",
-        "Before the semicolon a parameter lists its values, so `order: text` is a parameter\n"
-        "whose only value is the word `text`. That is hardly ever meant. A parameter that takes\n"
-        "any value of a type is open, and is declared behind a semicolon: `tool pay(; order:\n"
-        "text)`. The types are text, integer, number, flag and json. If the word itself is\n"
-        'meant, as the one value, write it in quotes: `order: "text"`.',
-        _HEAD + "tool pay(order: text)\n",
+        "word that looks like a type",
+        "The field has one value, a word that is a type in other languages. The types are text,\n"
+        "integer, number, flag, json, list, object, time and date. If the word itself is meant,\n"
+        "as the one value, write it in quotes.",
+        _HEAD + "tool pay(order: string)\n",
     ),
     "TCC317": Entry(
-        "open parameter without a valid type",
-        'Behind the semicolon stand `name: text` with `min n`, `max n` and `~ "pattern"`,\n'
-        "`name: integer` and `name: number` with `LOW .. HIGH`, `name: flag`, and `name: json`\n"
-        "with `max n`. Lengths are whole numbers up to 1048576; without `max` a text has at most\n"
-        "65536 characters, and a json value as many bytes. The ends of a range are values of the\n"
-        "type themselves: a whole number from -2^63 to 2^64 - 1, or one that its nearest double\n"
-        "prints back. Parameters that list their values stand\n"
-        "before the semicolon.",
-        _HEAD + "tool pay(; amount: number 500 .. 0)\n",
+        "field without a valid type",
+        'A text has `min n`, `max n` and `~ "pattern"`; integer and number have `LOW .. HIGH`;\n'
+        "json has `max n`; a list has `min n`, `max n` and `distinct`. Lengths are whole\n"
+        "numbers up to 1048576; without `max` a text has at most 65536 characters, and a json\n"
+        "value as many bytes. The ends of a range are values of the type themselves: a whole\n"
+        "number from -2^63 to 2^64 - 1, or one that its nearest double prints back.",
+        _HEAD + "tool pay(amount: number 500 .. 0)\n",
     ),
     "TCC318": Entry(
         "not a pattern of text",
@@ -123,7 +119,7 @@ VALUES: Mapping[str, Entry] = {
         "classes such as `[a-z]`, `[^x]`, `\\d`, `\\w` and `\\s`, groups, `|`, and repetitions\n"
         "`*`, `+`, `?` and `{m,n}`; written out it has at most 1,000 positions. There is no\n"
         "look-around and no back reference, so every value is checked in one pass.",
-        _HEAD + 'tool pay(; order: text ~ "(?=a)b")\n',
+        _HEAD + 'tool pay(order: text ~ "(?=a)b")\n',
     ),
     "TCC319": Entry(
         "value that a call need not have",
@@ -132,21 +128,6 @@ VALUES: Mapping[str, Entry] = {
         "parameter by `when`, which does not apply if the parameter is left out. What a tool\n"
         "gives always has a value.",
         _HEAD + "tool read(last?: 1 | 5) { cost 0.1 * last }\n",
-    ),
-    "TCC320": Entry(
-        "statement that stands for too many",
-        "`same` and `per` over listed parameters stand for one statement for each value: at\n"
-        "most 4096 for one statement, 65536 for a grammar; a statement with several pairs\n"
-        "counts as many times. Over open parameters they remain one statement, which a gate\n"
-        "enforces.",
-        _HEAD + "tool a(k: 1..5000)\nlimit uses(a) per k <= 1\n",
-    ),
-    "TCC321": Entry(
-        "sum that cannot be kept",
-        "`limit sum(tool.parameter)` adds up numbers of at least 0, so that a sum never falls\n"
-        "below its limit again: a listed parameter has only such values, with at most 9\n"
-        "fractional digits; an open one is `number 0 .. HIGH` or `integer 0 .. HIGH`.",
-        _HEAD + "tool pay(; amount: number)\nlimit sum(pay.amount) <= 500\n",
     ),
     "TCC322": Entry(
         "atom that is no mechanism",
@@ -167,7 +148,7 @@ VALUES: Mapping[str, Entry] = {
         "further than the longest text that the pattern matches, so one without `*`, `+` and\n"
         "`{m,}` always passes. Write a smaller `max`, or a pattern with fewer positions: a long\n"
         "repetition such as `[a-z]{900}` has 900.",
-        _HEAD + 'tool pay(; order: text ~ "[ab]*a[ab]{900}")\n',
+        _HEAD + 'tool pay(order: text ~ "[ab]*a[ab]{900}")\n',
     ),
     "TCC324": Entry(
         "not a quality",
@@ -185,7 +166,7 @@ LANGUAGE: Mapping[str, Entry] = {
         "infinitely many plans",
         "A grammar stands for a finite set of plans. With every limit applied there is still\n"
         "a cycle of calls that can be repeated for ever and left towards a plan; the\n"
-        "message shows its calls. `limit depth <= N` cuts every cycle, `limit uses(tool) <=\n"
+        "message shows its calls. `limit depth <= N` cuts every cycle, `limit count(tool) <=\n"
         "N` those with that tool, `limit price`, `latency` or `epsilon` those whose calls\n"
         "have one.",
         _HEAD + "tool a\nplan = a*\n",
@@ -256,18 +237,12 @@ LANGUAGE: Mapping[str, Entry] = {
     ),
     "TCC412": Entry(
         "a statement that cannot be relaxed",
-        "`--relax` takes `auto`, a kind (price, latency, cost, epsilon, uses, sum, depth,\n"
-        "require, forbid) or the canonical text of one limit, such as `uses(search)<=2`. It\n"
-        "must name a statement of the grammar; without it there must still be finitely many\n"
-        "plans; and a limit on cost can only be relaxed if no call has a negative cost, because\n"
-        "a run adds up costs and could not handle a sum that falls below the limit again.",
-    ),
-    "TCC413": Entry(
-        "no plan statement",
-        "A warning. The grammar has neither `plan` nor `start` and `goal`: every sequence of\n"
-        "calls that the other statements allow is a plan. Write a `plan`, or `plan = any*`\n"
-        "if this is meant.",
-        _HEAD + "tool a\nlimit depth <= 2\n",
+        "`--relax` takes `auto`, a kind (depth, price, latency, cost, epsilon, count, sum,\n"
+        "require, forbid, owe), the canonical text of a statement, such as `limit count(search)\n"
+        "<= 2`, or its number. It must name a statement that the automaton holds; without it\n"
+        "there must still be finitely many plans; and a limit on cost can only be relaxed if no\n"
+        "call has a negative cost, because a run adds up costs and could not handle a sum that\n"
+        "falls below the limit again.",
     ),
     "TCC414": Entry(
         "no plan goes on after every answer",
@@ -286,17 +261,17 @@ LANGUAGE: Mapping[str, Entry] = {
     "TCC416": Entry(
         "call with too many answers for a session",
         "A warning. While the answer of a call is not known, a session keeps every\n"
-        "configuration that is possible: before the call, after each answer, and nowhere if an\n"
+        "position that is possible: before the call, after each answer, and nowhere if an\n"
         "answer has no plan. It keeps at most 64, so a gate refuses a call that may lead to\n"
         "more (R301): this call can be planned, but never made through a gate. Answers with the\n"
-        "same continuations lead to one configuration. List fewer values in `gives`, or let\n"
+        "same continuations lead to one position. List fewer values in `gives`, or let\n"
         "statements distinguish fewer of them.",
     ),
     "TCC417": Entry(
         "parallel tool that commutes with none",
         "A warning. Calls of parallel tools run at the same time if their order makes no\n"
         "difference: both orders lead to the same states of the automaton, and no statement\n"
-        "over open arguments orders one against the other. The order of this tool's calls and\n"
+        "orders one against the other. The order of this tool's calls and\n"
         "those of any parallel tool, itself included, does make a difference: its calls wait\n"
         "for others as if `parallel` were not there.",
     ),
@@ -321,25 +296,12 @@ EXAMPLES: Mapping[str, Entry] = {
         "expectation that does not hold",
         "`expect` compares the number of plans, the least cost of a plan or the greatest\n"
         "number of calls with a number. The message gives the true one.",
-        _HEAD + "tool a\nplan = a?\nexpect plans == 3\n",
+        _HEAD + "tool a\nplan = a?\nexpect plans = 3\n",
     ),
     "TCC504": Entry(
         "example or expectation that was not decided",
         "A warning. The artifact has bounds in place of counts (see TCC411), which do not\n"
         "decide whether this line holds: an upper bound on a number of plans says\n"
-        "nothing about `==`. Compile without `--relax` and with larger limits to decide it.",
-    ),
-    "TCC505": Entry(
-        "exact expectation that does not hold",
-        "`expect never S`: a session that a gate lets through does not meet S; `expect\n"
-        "reachable P`: no session ends in such a call; `expect implies` with a file: a session\n"
-        "is not one of that grammar. A shortest session is shown if one decides, with values of\n"
-        "the types. `tcc prove` asks the same question.",
-    ),
-    "TCC506": Entry(
-        "exact expectation that was not decided",
-        "Whether it holds was not decided, for the reason that the named code explains (`tcc\n"
-        "explain P503`). An expectation that was not decided does not hold; the exit code is 2.\n"
-        "Raise `--timeout`, ask a narrower question, or remove the expectation.",
+        "nothing about `=`. Compile without `--relax` and with larger limits to decide it.",
     ),
 }
