@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import tcc
-from tcc_compiler.frontend import read_grammar
 from tcc_compiler.imports.graph_grammar import read_graph
 from tcc_compiler.language.catalogue import CATALOGUE, explain, page
 from tcc_compiler.language.catalogue.lints import LINTS
 from tcc_compiler.language.catalogue.statements import STATEMENTS
 from tcc_compiler.language.source import MAX_SOURCE_BYTES
+from tcc_compiler.names.compile import compile_file
 from tcc_compiler.names.files import MAX_FILES
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
@@ -34,7 +34,7 @@ def test_the_page_of_errors_is_current() -> None:
 def test_the_example_has_the_error_and_no_other(code: str, tmp_path: Path) -> None:
     path = tmp_path / ("graph.json" if code.startswith("TCC6") else "grammar.tcg")
     path.write_text(CATALOGUE[code].example, "utf-8")
-    result = read_graph(path) if code.startswith("TCC6") else read_grammar(path)
+    result = read_graph(path) if code.startswith("TCC6") else compile_file(path)
     assert {item.code for item in result.diagnostics} == {code}
 
 
@@ -42,7 +42,7 @@ def test_the_example_has_the_error_and_no_other(code: str, tmp_path: Path) -> No
 def test_the_front_end_reads_the_example_of_a_later_error(code: str, tmp_path: Path) -> None:
     path = tmp_path / "grammar.tcg"
     path.write_text(CATALOGUE[code].example, "utf-8")
-    assert read_grammar(path).diagnostics == ()
+    assert compile_file(path).diagnostics == ()
 
 
 @pytest.mark.parametrize("code", BEHIND)
