@@ -19,19 +19,14 @@ from tests.cli.conftest import GRAMMARS, Tcc
 from tests.runtime.test_outputs import NOT_FILES, put
 from tests.scaling.measure import MOST, growth
 
-ROUGH = """grammar g version "1"  # mine
-
-tool a
-
-plan = a | a a  # end
-"""
+ROUGH = 'grammar  g version "1" # mine\r\ntool a\nplan=a|a a # end'
 SMOOTH = """grammar g version "1"  # mine
 
 tool a
 
 plan = a | a a  # end
 """
-BROKEN = "grammar g version\nlimit deep <= 3\n"
+BROKEN = 'grammar g version "1"\ntool (\nlimit <= 3\n'
 
 
 @pytest.fixture
@@ -120,14 +115,14 @@ def test_an_error_of_syntax_is_told_with_its_place_and_nothing_is_written(
     broken.write_text(BROKEN)
     ended = tcc("fmt", broken, rough)
     assert ended.code == 1
-    assert f"{broken}:1:18: error[TCC101]" in ended.err
-    assert f"{broken}:2:7: error[TCC101]" in ended.err
+    assert f"{broken}:2:6: error[TCC101]" in ended.err
+    assert f"{broken}:3:7: error[TCC101]" in ended.err
     assert broken.read_text() == BROKEN
     assert rough.read_text() == SMOOTH  # the others are laid out
     stdin(BROKEN.encode())
     ended = tcc("fmt", "-")
     assert (ended.code, ended.out) == (1, "")
-    assert "<stdin>:1:18: error[TCC101]" in ended.err
+    assert "<stdin>:2:6: error[TCC101]" in ended.err
     found = tcc("fmt", "--json", broken).json["files"]
     assert [d["code"] for d in found[0]["diagnostics"]] == ["TCC101", "TCC101"]
     assert found[0]["changed"] is False
