@@ -299,7 +299,7 @@ def test_a_picture_with_too_many_arrows_shows_fewer_states() -> None:
 
 def test_an_arrow_of_very_many_calls_names_their_tools() -> None:
     calls = " | ".join(f"t{tool}" for tool in range(6))
-    tools = " ".join(f"tool t{tool}(n: 0..199)" for tool in range(6))
+    tools = "\n".join(f"tool t{tool}(n: 0..199)" for tool in range(6))
     artifact = library.compile_text(f'grammar wide version "1"\n{tools}\nplan = {calls}')
     (found,) = picture_of(artifact, 200).arrows
     assert found.lines == ("t0 (200 calls)", "t1 (200 calls)", "t2 (200 calls)", "and 3 more tools")
