@@ -15,8 +15,10 @@ from typing import Any
 from blake3 import blake3
 
 from tcc_certs.errors import Code
+from tcc_certs.policy.plans import Call
 from tcc_certs.session.machine import Offer
 from tcc_runtime.adapters.adapter import Adapter
+from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.policy import policy_of
@@ -101,6 +103,7 @@ class PlanCourse:
             raise SettingsError("retries", "0 or more", retries)
         self._gate = gate
         self._artifact = gate.artifact
+        self._core_calls = core_calls(gate.artifact)
         self._quoter, self._settings, self._adapters = quoter, settings, adapters
         self._retries = retries
         self._seed = _seed_of(gate) if seed is None else seed
@@ -162,15 +165,18 @@ class PlanCourse:
 
     def tools(self) -> list[str]:
         """The tools of the plan that is followed, as far as it is ahead."""
-        policy, found = policy_of(self._artifact), list[str]()
+        core, found = self._artifact.core, list[str]()
         for plan in self._fitting()[:1]:
-            for call in plan.calls[len(self._made) - len(self.runs[-1].after) :]:
-                index = self._artifact.call_index(call)
-                if index is not None:
-                    found.append(
-                        policy.tables.numbered(policy.machine.offer_of(index).tool).tool.name
-                    )
+            for text in plan.calls[len(self._made) - len(self.runs[-1].after) :]:
+                call = self._core_call(text)
+                if call is not None:
+                    found.append(core.tools[call.tool].name)
         return found
+
+    def _core_call(self, text: str) -> Call | None:
+        """The call of the core with a canonical text, if the artifact has it."""
+        index = self._artifact.call_index(text)
+        return None if index is None else self._artifact.core.calls[self._core_calls[index]]
 
     def refuse(self, step: PlanStep, code: str) -> None:
         """The gate does not let it through: another plan of the run is taken, if one fits."""
@@ -195,10 +201,13 @@ class PlanCourse:
         return ExecutionStop(kind="refused", reason=f"the gate refuses {refused}")
 
     def _stepped(self, call: str) -> PlanStep:
-        policy, index = policy_of(self._artifact), self._artifact.call_index(call)
-        if index is None:
+        known = self._core_call(call)
+        if known is None:
             raise ValueError(f"the run is another artifact's: it has no call {call}")
-        return self._of(policy.machine.offer_of(index), len(self._gate.history) + 1, call)
+        machine = policy_of(self._artifact).machine
+        arguments = known.values[: len(machine.listed(known.tool).arguments)]
+        offer = machine.offers(known.tool)[arguments]
+        return self._of(offer, len(self._gate.history) + 1, call)
 
     def made_step(self, seq: int) -> PlanStep:
         """The step of a call that was made."""
@@ -211,12 +220,13 @@ class PlanCourse:
     def _of(self, offer: Offer, seq: int, call: str) -> PlanStep:
         table = policy_of(self._artifact).tables.numbered(offer.tool)
         allowed = table.allowed(offer)
+        opened = [field.name for field in table.tool.arguments if field.type is not None]
         return PlanStep(
             seq=seq,
             call=call,
             tool=allowed.tool,
             arguments=allowed.arguments,
-            opened=tuple(table.opened),
+            opened=tuple(opened),
             results=self.results,
         )
 

@@ -30,14 +30,13 @@ from typing import Any, Final, TypeAlias
 from tcc_certs.policy.atoms import Atom
 from tcc_certs.policy.plans import executing
 from tcc_certs.replay.amounts import SpentAmounts
-from tcc_certs.session.machine import Outcome
 from tcc_runtime.account.account import Account
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import BindingError, Failed, SettingsError
 from tcc_runtime.executor.binding import Bindings, Bound, Function
 from tcc_runtime.executor.course import ExecutionStop, PlanCourse, PlanStep
-from tcc_runtime.gate.answers import ToolAnswer, answer_of, outcome_of
+from tcc_runtime.gate.answers import Outcome, ToolAnswer, answer_of, outcome_of
 from tcc_runtime.gate.arguments import is_kept, plain, snapshot
 from tcc_runtime.gate.budget import adapters_in, atoms_in
 from tcc_runtime.gate.gate import Gate
@@ -361,7 +360,7 @@ Deadline: TypeAlias = "float | Mapping[str, float] | None"
 # Of a call whose outcome is unknown: done or failed, with the observed values of one that is done.
 Known: TypeAlias = "tuple[str, Mapping[str, Any] | None]"
 Resolve: TypeAlias = "Callable[[Happened], Known | str | None]"
-_PLAN_REFUSED = ("R201", "R202", "R203", "R205", "R207")
+_PLAN_REFUSED = ("R201", "R202", "R203", "R205", "R207", "R208")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
