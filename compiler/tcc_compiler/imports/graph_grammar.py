@@ -14,27 +14,26 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tcc_certs.core.model import CallSet
 from tcc_certs.errors import is_plain
-from tcc_certs.formats.codec import MAX_NAME, RESERVED, Json, written
-from tcc_compiler.frontend import Frontend, failed, unreadable
+from tcc_certs.formats.codec import MAX_NAME, written
+from tcc_certs.policy.core import Core, Tool
+from tcc_certs.policy.nodes import Total
+from tcc_certs.policy.plans import Alt, Call, CallSet, Empty, Expr, OneCall, RuleRef, Seq
+from tcc_certs.values.fields import Field
+from tcc_compiler.frontend import Compiled, unreadable
 from tcc_compiler.frozen import frozen
 from tcc_compiler.imports import graphs
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.source import Region, Source, Unreadable, decode, read_bytes, source_of
 from tcc_compiler.language.values import decimal_text, parse_decimal, string_value
-from tcc_compiler.resolve.amounts import Amounts, in_unit
-from tcc_compiler.resolve.calls import CallList, ResolvedCall
-from tcc_compiler.resolve.core import Resolved, ResolvedLimit, core_bytes
-from tcc_compiler.resolve.parameters import ResolvedParameter
-from tcc_compiler.resolve.program import version_fault
-from tcc_compiler.resolve.statements import MAX_LIMIT
-from tcc_compiler.resolve.tools import ResolvedTool
+from tcc_compiler.names.amounts import Amounts, in_unit
+from tcc_compiler.names.compile import version_fault
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -98,7 +97,7 @@ def _name(written_name: str, text: str) -> str:
     """The name of a tool or parameter, unquoted."""
     quoted = written_name.startswith('"')
     name = _string(written_name, text) if quoted else written_name
-    if not 1 <= len(name) <= MAX_NAME or not is_plain(name) or (not quoted and name in RESERVED):
+    if not 1 <= len(name) <= MAX_NAME or not is_plain(name):
         raise _no_call(text)
     return name
 
@@ -118,10 +117,6 @@ def _canonical(value: str, text: str) -> str:
     """The canonical text of a value: of numbers the shortest, of strings the bare name or JSON."""
     if value.startswith('"'):
         return string_value(_string(value, text))
-    if value in RESERVED:
-        raise graphs.GraphRefused(
-            "TCC606", f"{quote(value)} is a reserved word; write it in double quotes"
-        )
     number = _decimal(value)
     return value if number is None else decimal_text(number)
 
@@ -180,7 +175,7 @@ def flag(attributes: Mapping[str, object], name: str, where: str, report: Report
 _SHOWN = 6  # parameters that an error names
 
 
-def tools_of(calls: Iterable[GraphCall]) -> dict[str, ResolvedTool]:
+def tools_of(calls: Iterable[GraphCall]) -> dict[str, Tool]:
     """The tools by their names; `calls` come in an order that the graph's file does not decide.
 
     Raises:
@@ -192,7 +187,7 @@ def tools_of(calls: Iterable[GraphCall]) -> dict[str, ResolvedTool]:
     return {name: _tool(name, own) for name, own in by_tool.items()}
 
 
-def _tool(name: str, calls: list[GraphCall]) -> ResolvedTool:
+def _tool(name: str, calls: list[GraphCall]) -> Tool:
     domains: dict[str, dict[str, None]] = {}
     times: dict[str, int] = {}
     before: dict[str, dict[str, None]] = {}
@@ -212,34 +207,16 @@ def _tool(name: str, calls: list[GraphCall]) -> ResolvedTool:
         shown = ", ".join(map(quote, around[:_SHOWN])) + (", .." if len(around) > _SHOWN else "")
         message = f"the calls of {quote(name)} have these parameters in no one order: {shown}"
         raise graphs.GraphRefused("TCC606", message) from None
-    parameters = tuple(
-        _parameter(each, domains[each], optional=times[each] < len(calls)) for each in order
-    )
-    return ResolvedTool(
-        name=name,
-        parameters=parameters,
-        takes=None,
-        gives=None,
-        extras={},
-        amounts=(),
-        places={parameter.name: place for place, parameter in enumerate(parameters)},
-    )
+    fields = [_field(each, domains[each], optional=times[each] < len(calls)) for each in order]
+    return Tool(name=name, arguments=tuple(fields))
 
 
-def _parameter(name: str, domain: Mapping[str, None], *, optional: bool) -> ResolvedParameter:
-    # Numbers by size, then other values by their texts.
+def _field(name: str, domain: Iterable[str], *, optional: bool) -> Field:
+    """A listed argument: its numbers by size, then its other values by their texts."""
     ordered = sorted(
         domain, key=lambda text: ((number := number_of(text)) is None, number or 0, text)
     )
-    absent = 1 if optional else 0
-    numbers = tuple(number_of(text) for text in ordered)
-    return ResolvedParameter(
-        name=name,
-        values=("",) * absent + tuple(ordered),
-        numbers=(None,) * absent + numbers,
-        index={text: place for place, text in enumerate(ordered, absent)},
-        numeric=None not in numbers,
-    )
+    return Field(name=name, steps=(name,), values=tuple(ordered), optional=optional)
 
 
 # The grammar.
@@ -263,8 +240,8 @@ class _Machine:
     on_nodes: Mapping[str, str] | None
 
 
-def grammar_of(graph: graphs.Graph, default_name: str, report: Report) -> Resolved | None:
-    """The grammar of a graph, None after an error.
+def grammar_of(graph: graphs.Graph, default_name: str, report: Report) -> Core | None:
+    """The core of a graph, None after an error.
 
     Raises:
         GraphRefused: an error that ends the reading.
@@ -278,9 +255,8 @@ def grammar_of(graph: graphs.Graph, default_name: str, report: Report) -> Resolv
     kept = _useful(machine)
     if not any(start in kept for start in machine.starts):
         raise graphs.GraphRefused("TCC605", "no path leads from a start to a goal")
-    call_list = _call_list(calls)
-    numbers = {call.text: index for index, call in enumerate(call_list.calls)}
-    return _resolved(machine, kept, call_list, numbers, name, version, limits)
+    bare = Core(name=name, version=version, rules={}, plan=Empty(), tools=(), statements=limits)
+    return _planned(machine, kept, _with_calls(bare, calls))
 
 
 def _machine(
@@ -363,14 +339,14 @@ def _heading(graph: graphs.Graph, default_name: str, report: Report) -> tuple[st
     return str(name), str(version)
 
 
-def _limits(graph: graphs.Graph, report: Report) -> list[ResolvedLimit]:
+def _limits(graph: graphs.Graph, report: Report) -> tuple[Total, ...]:
     if "depth" not in graph.attributes:
-        return []
+        return ()
     depth = number_of(graph.attributes["depth"])
-    if depth is None or depth.denominator != 1 or not 0 <= depth <= MAX_LIMIT:
+    if depth is None or depth.denominator != 1 or not 0 <= depth < 1 << 63:
         report.error("TCC604", WHOLE_FILE, "the graph's depth is not a whole number, zero or more")
-        return []
-    return [ResolvedLimit(kind="depth", op="<=", value=depth.numerator)]
+        return ()
+    return (Total(what="depth", most=str(depth.numerator)),)
 
 
 def _useful(machine: _Machine) -> frozenset[str]:
@@ -394,65 +370,52 @@ def _closure(roots: Iterable[str], next_of: Mapping[str, Sequence[str]]) -> froz
     return frozenset(reached)
 
 
-def _call_list(calls: Mapping[str, tuple[GraphCall, Amounts]]) -> CallList:
-    """The calls of the graph, and the tools that they add up to.
+def _with_calls(core: Core, calls: Mapping[str, tuple[GraphCall, Amounts]]) -> Core:
+    """The core with the calls of the graph, and the tools that they add up to.
 
     Raises:
         GraphRefused: TCC606 where calls of one tool have their parameters in different orders.
     """
     tools = tools_of([calls[text][0] for text in sorted(calls)])
-    listed = [_listed_call(call, tools[call.tool], amounts) for call, amounts in calls.values()]
-    listed.sort(key=lambda call: call.text.encode())
-    return CallList(tools=tools, calls=listed, places={})
+    numbers = {name: at for at, name in enumerate(tools)}
+    found = []
+    for text in sorted(calls, key=str.encode):
+        call, (cost_low, cost_high, price, latency, epsilon) = calls[text]
+        given = dict(call.arguments)
+        values = [
+            one.optional + one.values.index(given[one.name]) if one.name in given else 0
+            for one in tools[call.tool].arguments
+        ]
+        made = Call(
+            text=text, tool=numbers[call.tool], values=tuple(values), cost_low=cost_low,
+            cost_high=cost_high, price=price, latency=latency, epsilon=epsilon,
+        )  # fmt: skip
+        found.append(made)
+    return replace(core, tools=tuple(tools.values()), calls=tuple(found))
 
 
-def _listed_call(call: GraphCall, tool: ResolvedTool, amounts: Amounts) -> ResolvedCall:
-    given = dict(call.arguments)
-    values = tuple(
-        parameter.index[given[parameter.name]] if parameter.name in given else 0
-        for parameter in tool.parameters
-    )
-    return ResolvedCall(call.text, call.tool, values, amounts)
-
-
-def _resolved(
-    machine: _Machine,
-    kept: frozenset[str],
-    call_list: CallList,
-    numbers: Mapping[str, int],
-    name: str,
-    version: str,
-    limits: Sequence[ResolvedLimit],
-) -> Resolved:
+def _planned(machine: _Machine, kept: frozenset[str], core: Core) -> Core:
+    """The core with a rule for each node that is kept."""
+    numbers = {call.text: at for at, call in enumerate(core.calls)}
     names = {key: f"node_{i}" for i, key in enumerate(sorted(kept))}
     starts = [(_entry(machine, key), key) for key in machine.starts if key in kept]
     used = {call for call, _ in starts if call is not None}
     used.update(call for key in kept for call, target in machine.steps[key] if target in kept)
-    patterns: list[CallSet] = sorted(((numbers[call], numbers[call] + 1),) for call in used)
+    patterns: list[CallSet] = sorted([((numbers[call], numbers[call] + 1),) for call in used])
     places = {pattern[0][0]: place for place, pattern in enumerate(patterns)}
 
-    def step(call: str | None, target: str) -> Json:
-        onward: Json = ["rule", names[target]]
-        return onward if call is None else ["seq", [["call", places[numbers[call]]], onward]]
+    def step(call: str | None, target: str) -> Expr:
+        onward = RuleRef(names[target])
+        return onward if call is None else Seq((OneCall(places[numbers[call]]), onward))
 
-    rules: dict[str, Json] = {}
+    rules: dict[str, Expr] = {}
     for key in sorted(kept):
-        ways: list[Json] = [["empty"]] if key in machine.goals else []
+        ways: list[Expr] = [Empty()] if key in machine.goals else []
         ways += [step(call, target) for call, target in machine.steps[key] if target in kept]
         rules[names[key]] = _any_of(ways)
-    return Resolved(
-        name=name,
-        version=version,
-        call_list=call_list,
-        patterns=patterns,
-        rules=rules,
-        plan=_any_of([step(call, key) for call, key in starts]),
-        start=None,
-        goals=(),
-        limits=limits,
-        requires=(),
-        forbids=(),
-    )
+    plan = _any_of([step(call, key) for call, key in starts])
+    rules = {name: rules[name] for name in sorted(rules)}
+    return replace(core, patterns=tuple(patterns), rules=rules, plan=plan)
 
 
 def _entry(machine: _Machine, key: str) -> str | None:
@@ -460,11 +423,11 @@ def _entry(machine: _Machine, key: str) -> str | None:
     return None if machine.on_nodes is None else machine.on_nodes[key]
 
 
-def _any_of(ways: list[Json]) -> Json:
-    return ways[0] if len(ways) == 1 else ["alt", ways]
+def _any_of(ways: list[Expr]) -> Expr:
+    return ways[0] if len(ways) == 1 else Alt(tuple(ways))
 
 
-def read_graph(path: Path, check_time: Callable[[], None] | None = None) -> Frontend:
+def read_graph(path: Path, check_time: Callable[[], None] | None = None) -> Compiled:
     """The front end's result for a graph file: node-link ``.json``, or else GraphML."""
     data = read_bytes(path)
     text = data if isinstance(data, Unreadable) else decode(data)
@@ -477,7 +440,7 @@ def read_graph(path: Path, check_time: Callable[[], None] | None = None) -> Fron
 
 def read_networkx(
     graph: nx.Graph[Any], name: str = "graph", check_time: Callable[[], None] | None = None
-) -> Frontend:
+) -> Compiled:
     """The front end's result for a networkx graph, called `name` where it has no name."""
     source = source_of("", f"<{name}>")
     return _read(source, lambda: graphs.graph_of_networkx(graph), _identifier(name), check_time)
@@ -488,7 +451,7 @@ def _read(
     read: Callable[[], graphs.Graph],
     name: str,
     check_time: Callable[[], None] | None = None,
-) -> Frontend:
+) -> Compiled:
     report = Report([source], check_time)
     try:
         graph = read()
@@ -499,16 +462,10 @@ def _read(
         at = Region(0, refusal.offset, refusal.offset)
         report.error(refusal.code, at, refusal.message)
         grammar = None
+    found = {source.name: source}
     if grammar is None or report.failed:
-        return failed(report, [source])
-    return Frontend(
-        diagnostics=(),
-        core=core_bytes(grammar),
-        examples=(),
-        expects=(),
-        sources={source.name: source},
-        places={},
-    )
+        return Compiled(core=None, diagnostics=report.diagnostics(), sources=found)
+    return Compiled(core=grammar, diagnostics=(), sources=found)
 
 
 def _identifier(text: str) -> str:

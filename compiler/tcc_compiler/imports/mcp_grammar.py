@@ -51,15 +51,10 @@ class Described:
         return self.domain.values + self.optional
 
     @property
-    def widened(self) -> bool:
-        """Whether it may be left out only because null counts as that."""
-        return self.domain.null and not self.domain.values and not self.optional
-
-    @property
     def text(self) -> str:
         """Name and type, as a grammar writes them."""
         null = " or null" if self.domain.null and not self.domain.values else ""
-        mark = "?" if self.optional or null else ""
+        mark = "?" if self.optional else ""
         return f"{mcp_schema.name_text(self.name)}{mark}: {self.domain.text}{null}"
 
 
@@ -187,8 +182,6 @@ class Shapes:
             field = Described(name=name, domain=within, optional=name not in required)
             fields.append(field)
             lost += [f"{mcp_schema.quoted(name)}: {said}" for said in within.lost]
-            if field.widened:
-                lost.append(f"{mcp_schema.quoted(name)}: it may be left out, too")
         if not fields:
             return mcp_schema.ArgumentDomain(text="json", lost=(_OBJECT,))
         left = [name for name in mcp_schema.unheld(schema) if name not in _RECORD]
@@ -209,7 +202,7 @@ class Shapes:
 
 
 def _names(name: str) -> bool:
-    return 1 <= len(name) <= MAX_NAME and is_plain(name)
+    return 1 <= len(name) <= MAX_NAME and is_plain(name) and "`" not in name
 
 
 def _count(schema: Mapping[str, Any], name: str) -> int | None:
@@ -233,15 +226,15 @@ _KNOWN = frozenset(
 _HEADER = """\
 # A skeleton, made from the tools that the server lists: it allows any {depth} calls in any order.
 # Narrow it: take tools away, list values, say what has to come before what.
-#   require "get_x" before "delete_x"     limit uses("delete_x") <= 1     plan = a b? c*
+#   before delete_x require get_x     limit count(delete_x) <= 1     plan = a b? c*
 # Texts have at most 65536 characters and JSON values 65536 bytes where nothing else is said.
 # A bound that a schema does not give beside its other one is -2^63 or 2^64 - 1.
 # Arguments that are not named here are refused, and so are members of records in arguments.
 # "errors mean failed" in the braces of a tool says that nothing was changed where it answers with
 # an error; without it that is unknown.  It is right for tools that only read; that a call may be
 # repeated says nothing of it.
-# Lists have at most 1000 elements.  Answers stand behind the semicolon of `gives`, and statements
-# compare them:  require last get_x same id where seen.status = "open" before delete_x
+# Lists have at most 1000 elements.  Statements compare the answers that `gives` declares:
+#   before delete_x require last(get_x(same id)).status = "open"
 """
 _READS = "# The server says that it only reads: if so, { errors mean failed } is right."
 
@@ -336,9 +329,9 @@ def _tool(tool: Mapping[str, Any], warnings: list[Warned]) -> _Tool | None:
 
 
 def _no_name(name: str) -> str | None:
-    if 1 <= len(name) <= 128 and is_plain(name):
+    if _names(name):
         return None
-    return "a name has 1 to 128 characters, none of them hidden"
+    return f"a name has 1 to {MAX_NAME} characters, none of them hidden or a backtick"
 
 
 def _parameters(
@@ -402,11 +395,7 @@ def _narrowed(tool: _Tool, most: int) -> _Tool:
             break
         parameters[at] = Described(name=one.name, domain=one.domain.opened, optional=one.optional)
     lost = [(one.name, said) for one in parameters for said in one.domain.lost]
-    lost += [(one.name, _LEFT_OUT) for one in parameters if one.widened]
     return replace(tool, parameters=tuple(parameters), lost=(*tool.lost, *lost))
-
-
-_LEFT_OUT = "it may be left out, too, as null is"
 
 
 def _warned(tool: str, parameter: str, said: str) -> Warned:
@@ -422,11 +411,9 @@ def _left_out(warnings: Iterable[Warned]) -> str:
 def _statement(tool: _Tool, bound: tuple[str, str] | None) -> str:
     lines = [f"# {_comment(f'{place}: {said}' if place else said)}" for place, said in tool.lost]
     lines += [_READS] if tool.reads else []
-    listed = [one.text for one in tool.parameters if one.domain.values]
-    opened = [one.text for one in tool.parameters if not one.domain.values]
-    inside = ", ".join(listed) + (f"; {', '.join(opened)}" if opened else "")
-    arguments = f"({inside.strip()})" if inside else ""
-    gives = f" gives (; {', '.join(tool.answers)})" if tool.answers else ""
+    inside = ", ".join([one.text for one in tool.parameters])
+    arguments = f"({inside})" if inside else ""
+    gives = f" gives ({', '.join(tool.answers)})" if tool.answers else ""
     told = [f"doc {quoted(_shortened(tool.doc))}"] if tool.doc else []
     told += [f"bind mcp {quoted(bound[0])} {quoted(bound[1])}"] if bound else []
     inner = f" {{ {' '.join(told)} }}" if told else ""

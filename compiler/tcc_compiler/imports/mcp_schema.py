@@ -13,18 +13,18 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
 from tcc_certs.errors import Rejected
+from tcc_certs.policy.nodes import Word, text_of
 from tcc_certs.values.numbers import LEAST_WHOLE, MOST_WHOLE, canonical_number
-from tcc_certs.values.text_syntax import MAX_PATTERN, MAX_STEPS, ensure_quick, read_tree, size_of
+from tcc_certs.values.text_syntax import MAX_STEPS, ensure_quick, read_tree, size_of
 from tcc_compiler.frozen import frozen
 from tcc_compiler.imports.patterns import dialect_of
-from tcc_compiler.language.syntax.words import BLOCK_WORDS, KEPT_WORDS, RESERVED
+from tcc_compiler.names.types import is_literal
 
 # Schemas.
 
@@ -112,10 +112,8 @@ def quoted(text: str) -> str:
 
 
 def name_text(name: str) -> str:
-    """A name as a grammar writes it: quoted where it is no identifier or a word of the language."""
-    words = (RESERVED, BLOCK_WORDS, KEPT_WORDS)
-    plain = _IDENTIFIER.fullmatch(name) and not any(name in some for some in words)
-    return name if plain else quoted(name)
+    """A name as a grammar writes it: in backticks unless it is a plain identifier."""
+    return text_of(Word(name))
 
 
 def _encodes(text: str) -> bool:
@@ -127,8 +125,6 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_ESCAPED = frozenset("\\.+*?()[]{}^$|")
 
 
 def listed_domain(
@@ -163,12 +159,7 @@ def listed_domain(
 def _opened(values: Sequence[Any], lost: tuple[str, ...]) -> ArgumentDomain:
     """The same values, open: a pattern lists texts, bounds enclose numbers."""
     if all(isinstance(value, str) for value in values):
-        pattern = dialect_of("^(?:" + "|".join(map(_literal, values)) + ")$")
-        if pattern is not None and len(pattern) <= MAX_PATTERN:
-            return ArgumentDomain(text=f"text ~ {quoted(pattern)}", lost=lost)
-        return ArgumentDomain(
-            text="text", lost=(*lost, "its values are not held: there are too many")
-        )
+        return ArgumentDomain(text=f"text {' | '.join(map(quoted, values))}", lost=lost)
     if all(isinstance(value, bool) for value in values):
         whole = () if len(values) == 2 else ("one of two values is let through, too",)
         return ArgumentDomain(text="flag", lost=(*lost, *whole))
@@ -179,10 +170,6 @@ def _opened(values: Sequence[Any], lost: tuple[str, ...]) -> ArgumentDomain:
         said = f"any {kind} between its values is let through"
         return ArgumentDomain(text=f"{kind} {low} .. {high}", lost=(*lost, said))
     return ArgumentDomain(text="json", lost=(*lost, "its values are not held"))
-
-
-def _literal(text: str) -> str:
-    return "".join(f"\\{char}" if char in _ESCAPED else char for char in text)
 
 
 _RANGE = 64
@@ -436,7 +423,9 @@ def _text(schema: Mapping[str, Any]) -> ArgumentDomain | None:
     parts = ["text"]
     parts += [f"min {least}"] if least else []
     parts += [f"max {min(most, longest)}"] if min(most, longest) != _USUAL else []
-    if made is not None:
+    if made is not None and is_literal(made) and least <= len(made) <= most:
+        parts = ["text", quoted(made)]
+    elif made is not None:
         parts.append(f"~ {quoted(made)}")
     elif isinstance(pattern, str):
         losses.said.append(f"the pattern {quoted(pattern)} is not held")
