@@ -11,13 +11,15 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from tcc_certs.errors import hidden_in
-from tcc_certs.formats.codec import MAX_NAME, RESERVED, is_identifier, written
-from tcc_compiler.editing.project import Kind, Occurrence, Project, changed
+from tcc_certs.formats.codec import MAX_NAME, is_identifier
+from tcc_certs.policy.nodes import Word, text_of
+from tcc_compiler.editing.project import Kind, Occurrence, Project, changed, read_project
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic, quote
-from tcc_compiler.language.source import Source, source_of
+from tcc_compiler.language.source import Source, Unreadable, read_bytes, source_of
 from tcc_compiler.lint.allowances import Allowances
 from tcc_compiler.lint.finding import Edit
+from tcc_compiler.names.compile import compile_source
 
 
 class NotRenamed(Exception):
@@ -50,17 +52,17 @@ def renamed(projects: Sequence[Project], found: Occurrence, name: str) -> tuple[
     _check_name(found.kind, name)
     for project in projects:
         _check_project(project, found.kind, old, name)
-    edits = _edits(projects, found.kind, old, written(name))
+    edits = _edits(projects, found.kind, old, text_of(Word(name)))
     _check_same(projects, found.kind, old, name, edits)
     return edits
 
 
 def _check_name(kind: Kind, name: str) -> None:
     hidden = hidden_in(name)
-    if name in RESERVED:
-        raise NotRenamed(f"{quote(name)} is a word of the language; choose another name")
     if not 1 <= len(name) <= MAX_NAME:
         raise NotRenamed(f"a name has 1 to {MAX_NAME} characters, and this one has {len(name)}")
+    if "`" in name:
+        raise NotRenamed("a name that contains a backtick cannot be written")
     if hidden is not None:
         raise NotRenamed(f"the name holds U+{ord(hidden):04X}, a control or hidden character")
     if kind == "rule" and not is_identifier(name):
@@ -73,8 +75,9 @@ def _check_project(project: Project, kind: Kind, old: str, name: str) -> None:
     file = project.sources[0].name
     if not project.whole:
         raise NotRenamed(f"{file} has syntax errors, or uses a file that is not there: correct it")
-    for other in ("tool", "rule"):
-        if (name,) in project.defined("tool" if other == "tool" else "rule") and name != old:
+    kinds: tuple[Kind, ...] = ("tool", "rule", "let")
+    for other in kinds:
+        if (name,) in project.defined(other) and name != old:
             raise NotRenamed(f"{file} has a {other} {quote(name)} already; choose another name")
     if project.all_of(kind, (old,)) and not any(o.defines for o in project.all_of(kind, (old,))):
         raise NotRenamed(f"{file} declares no {kind} {quote(old)}")
@@ -96,7 +99,7 @@ def _edits(projects: Sequence[Project], kind: Kind, old: str, text: str) -> tupl
 def _check_same(
     projects: Sequence[Project], kind: Kind, old: str, name: str, edits: Sequence[Renaming]
 ) -> None:
-    """The edited texts say the same with the new name."""
+    """The edited texts have the same names but for the new one, and compile as before."""
     for project in projects:
         after = _edited(project, edits)
         before = [_told(o, kind, old, name) for o in project.occurrences]
@@ -106,6 +109,24 @@ def _check_same(
         if not same or after is None or not after.whole:
             file = project.sources[0].name
             raise NotRenamed(f"{file} would not say the same with {quote(name)}; choose another")
+        if _mistakes(after) > _mistakes(project):
+            file = project.sources[0].name
+            raise NotRenamed(f"{file} would have mistakes with {quote(name)}; choose another")
+
+
+def _mistakes(project: Project) -> int:
+    """How many mistakes a grammar has; a part of other grammars has none."""
+    if project.is_part:
+        return 0
+    root = project.sources[0]
+    held = {source.path: source.text for source in project.sources if source.path is not None}
+
+    def read(path: Path, limit: int) -> bytes | Unreadable:
+        text = held.get(path)
+        return read_bytes(path, limit) if text is None else text.encode()
+
+    compiled = compile_source(root.text, root.name, path=root.path, read=read)
+    return len([one for one in compiled.diagnostics if one.severity == "error"])
 
 
 def _edited(project: Project, edits: Sequence[Renaming]) -> Project | None:
@@ -122,8 +143,6 @@ def _edited(project: Project, edits: Sequence[Renaming]) -> Project | None:
 
 def changed_text(project: Project, text: str) -> Project | None:
     """A project that is one text from no file, with another text."""
-    from tcc_compiler.editing.project import read_project
-
     return read_project(text, None, project.sources[0].name)
 
 

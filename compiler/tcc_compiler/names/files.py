@@ -43,6 +43,12 @@ def _uses(file: Builder) -> Iterator[Tree]:
     return iter([tree for tree in file.file.statements if tree.kind == "use"])
 
 
+def used_files(root: source.Source) -> tuple[Path, ...]:
+    """The paths of the files that a source uses directly, as it has them; mistakes are ignored."""
+    file = Builder(parse(root, 0, Report([root])), Report([root]), {})
+    return tuple([Path(string_value(tree.tokens("STRING")[0].text)) for tree in _uses(file)])
+
+
 class _Loader:
     """Reads files depth first.
 

@@ -79,6 +79,26 @@ def parse(source: Source, number: int, report: Report) -> File:
     return File(source=source, number=number, statements=tuple(reader.statements))
 
 
+def unfinished(source: Source, report: Report) -> tuple[Sequence[Token], frozenset[str]]:
+    """The tokens of the last statement of a text that ends inside it, and what may come next.
+
+    Where the statement has a mistake, nothing may.
+    """
+    reader = _Reader(source, 0, report)
+    while True:
+        try:
+            token = next_token(source, reader.at, reader.tables.actions[reader.states[-1]])
+            if token is None:
+                accepted = _accepted(reader.states, reader.tables)
+                return reader.tokens, accepted
+            report.tick()
+            if not reader.take(token):
+                return reader.tokens, frozenset()
+        except (Wrong, _TooDeep):
+            return reader.tokens, frozenset()
+        reader.at = token.end
+
+
 class _Reader:
     """The parser, as far as it has read.
 
@@ -129,7 +149,7 @@ class _Reader:
     def _read(self, token: Token) -> bool:
         """Read a token and find the place of the next one; False at the end."""
         try:
-            if self._take(token):
+            if self.take(token):
                 self.at = token.end
                 return token.kind != END
             if self._is_inside_line(token) and report_guess(self._stuck_at(token), self.report):
@@ -143,7 +163,7 @@ class _Reader:
             self._recover(token.start)
         return True
 
-    def _take(self, token: Token) -> bool:
+    def take(self, token: Token) -> bool:
         """Feed a token to the tables; False where it does not fit."""
         actions, gotos, rules = self.tables.actions, self.tables.gotos, self.tables.rules
         states, values = self.states, self.values
