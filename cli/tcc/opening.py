@@ -469,12 +469,12 @@ class _Seen:
 
     def take(self, compiled: Compiled) -> None:
         """Note the files of a compilation: those that were read, and those that it asked for."""
-        from tcc_compiler.resolve.program import asked_for
+        from tcc_compiler.names.files import used_files
 
         for source in compiled.sources.values():
             if source.path is not None:
                 self.texts[source.path] = source.text
-            for path in asked_for(source):
+            for path in used_files(source):
                 self.stamps.setdefault(path, stamp(path))
 
     def end(self) -> None:

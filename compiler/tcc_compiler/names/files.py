@@ -44,9 +44,16 @@ def _uses(file: Builder) -> Iterator[Tree]:
 
 
 def used_files(root: source.Source) -> tuple[Path, ...]:
-    """The paths of the files that a source uses directly, as it has them; mistakes are ignored."""
-    file = Builder(parse(root, 0, Report([root])), Report([root]), {})
-    return tuple([Path(string_value(tree.tokens("STRING")[0].text)) for tree in _uses(file)])
+    """The files that a source names, whether or not they are there and may be read.
+
+    A caller watches them for changes.
+    """
+    folder = root.folder if root.path is None else root.path.parent
+    if folder is None:
+        return ()
+    file = parse(root, 0, Report([root]))
+    uses = [tree for tree in file.statements if tree.kind == "use"]
+    return tuple([folder / string_value(tree.tokens("STRING")[0].text) for tree in uses])
 
 
 class _Loader:

@@ -1,1 +1,0 @@
-"""The canonical layout of a grammar's text."""

@@ -1,1 +1,0 @@
-"""From characters to statements: tokens, the LALR grammar, the syntax tree."""

@@ -1,1 +1,0 @@
-"""From statements to the core: names, calls, call sets, rules, limits; errors with their spans."""
