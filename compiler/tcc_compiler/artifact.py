@@ -19,9 +19,9 @@ import numpy as np
 from blake3 import blake3
 from numpy.typing import NDArray
 
-from tcc_certs.policy.core import Core
 from tcc_certs.formats import artifact, codec
 from tcc_certs.formats.container import ITEM_SIZE, Tensor, layout, write_container
+from tcc_certs.policy.core import Core
 from tcc_certs.race.enclosures import Beta
 from tcc_compiler.automata.letters import CallEdges
 from tcc_compiler.automata.table import Ints, Numbers, Table, portions, starts

@@ -20,8 +20,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tcc_certs.policy.core import Core
 from tcc_certs.formats.artifact import MAX_ROUND_BITS
+from tcc_certs.policy.core import Core
 from tcc_certs.race.enclosures import Beta, call_residual, call_weight, fraction_bits
 from tcc_certs.rounded import round_up
 from tcc_compiler.automata.letters import Letters

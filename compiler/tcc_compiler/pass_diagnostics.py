@@ -6,7 +6,7 @@ span of each place.  Cost: one look-up a message.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from tcc_certs.policy.core import Core
 from tcc_compiler.automata.answers import MOST_PLACES, many_answers

@@ -1,9 +1,10 @@
 """Letters: the coarsest classes of calls that no statement of the core distinguishes.
 
 Two calls have the same letter if they belong to the same patterns (of those in use), have the same
-signature, and have the same class in each statement.  Calls of a strict tool also need answers of the same
-letters: then both stay or both go.  Automata read letters; calls return when the artifact is written: `CallEdges` turns edges
-over letters into edges over calls, for some states at a time, since they may be very many.
+signature, and have the same class in each statement.  Calls of a strict tool also need answers of
+the same letters: then both stay or both go.  Automata read letters.  Calls return when the artifact
+is written: `CallEdges` turns edges over letters into edges over calls, for some states at a time,
+since there may be very many.
 Specification: docs/spec/core.md, section 5; docs/spec/artifact.md.
 Cost: linear in the calls for each statement; in the expressions and the members of the patterns; in
 the edges over calls.

@@ -26,14 +26,13 @@ from tcc_certs.policy.core import Core, Tool
 from tcc_certs.policy.nodes import Total
 from tcc_certs.policy.plans import Alt, Call, CallSet, Empty, Expr, OneCall, RuleRef, Seq
 from tcc_certs.values.fields import Field
-from tcc_compiler.frontend import Compiled, unreadable
 from tcc_compiler.frozen import frozen
 from tcc_compiler.imports import graphs
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.source import Region, Source, Unreadable, decode, read_bytes, source_of
 from tcc_compiler.language.values import decimal_text, parse_decimal, string_value
 from tcc_compiler.names.amounts import Amounts, in_unit
-from tcc_compiler.names.compile import version_fault
+from tcc_compiler.names.compile import Compiled, unreadable, version_fault
 
 if TYPE_CHECKING:
     import networkx as nx

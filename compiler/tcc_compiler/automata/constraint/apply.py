@@ -23,12 +23,7 @@ from numpy.typing import NDArray
 
 from tcc_certs.policy.core import Core
 from tcc_compiler.automata.constraint import limit_cyclic
-from tcc_compiler.automata.constraint.statements import (
-    BoundedSum,
-    constraints,
-    product,
-    sums_of,
-)
+from tcc_compiler.automata.constraint.statements import BoundedSum, constraints, product, sums_of
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.minimise import merged, minimise
 from tcc_compiler.automata.table import (

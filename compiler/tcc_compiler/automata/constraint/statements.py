@@ -236,7 +236,7 @@ class Control:
 
 def _in_units(sums: Sequence[BoundedSum]) -> list[tuple[Sequence[int], int]]:
     """The amounts and bounds of the sums whose amounts are never negative."""
-    found = []
+    found: list[tuple[Sequence[int], int]] = []
     for one in sums:
         if min(one.amounts, default=0) >= 0:
             unit = gcd(*one.amounts) or 1
