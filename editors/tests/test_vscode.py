@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.source import source_of
-from tcc_compiler.language.syntax.tokens import split
-from tcc_compiler.language.syntax.words import PUNCTUATION
+from tcc_compiler.syntax.parse import parse
+from tcc_compiler.syntax.tree import Token, Tree
 
 ROOT = Path(__file__).parents[2]
 GRAMMARS = sorted((ROOT / "grammars").rglob("*.tcg"))
 HARD = r"""# a comment with "a quote
 grammar g version "1" # "
 tool a { doc "a # in \" quotes # 😀" cost 1 } # (
-tool "plan # x"(k: 1 | "b \\") { doc "open
+tool `plan # x`(k: 1 | "b \\") { doc "open
 plan = a
 """
 
@@ -36,31 +37,34 @@ def scopes(files: list[Path]) -> dict[str, list[list[list[str]]]]:
     return found
 
 
+def tokens(tree: Tree) -> Iterator[Token]:
+    """The tokens of a tree."""
+    for part in tree.parts:
+        if isinstance(part, Token):
+            yield part
+        elif isinstance(part, Tree):
+            yield from tokens(part)
+
+
 def check(text: str, lines: list[list[str]], file: str) -> int:
-    """Every token of the compiler has the colour of its kind; how many there are."""
+    """Check that each token of the compiler has the colour of its kind; return their number."""
     source = source_of(text, file)
-    names = set(PUNCTUATION.values())
-    seen = 0
-    report = Report([source])
-    for chunk in split(text, 0, report):
-        for token in chunk.tokens:
-            line, column = source.place(token.region.start)
+    checked = 0
+    for statement in parse(source, 0, Report([source])).statements:
+        for token in tokens(statement):
+            line, column = source.place(token.start)
             scope = lines[line - 1][column - 1]
             where = f"{file}:{line}:{column} {token!r} is {scope!r}"
-            seen += 1
-            if token.type == "STRING":
+            checked += 1
+            if token.kind == "STRING":
                 assert "string" in scope, where
-            elif token.type == "NUMBER":
+            elif token.kind == "NUMBER":
                 assert "constant.numeric" in scope, where
-            elif token.type == "UNIT":
-                assert "unit" in scope, where
-            elif token.type == "TYPE":
-                assert "storage.type" in scope, where
-            elif token.type not in ("NAME", *names, "_ARGS"):
-                assert "keyword" in scope, where
+            elif token.kind == token.text and token.text.isalpha():
+                assert "keyword" in scope or "storage.type" in scope, where
             else:
                 assert "comment" not in scope and "string" not in scope, where
-    return seen
+    return checked
 
 
 def test_every_token_of_every_grammar_has_the_colour_of_its_kind() -> None:
