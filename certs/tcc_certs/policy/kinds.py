@@ -1893,7 +1893,12 @@ def _key_of(condition: Condition, level: int) -> Iterable[forms.Key]:
 
 
 def _is_of_the_decided(term: Term) -> bool:
-    """Whether a term speaks of the call being decided, attributes, `now` and constants alone."""
+    """Whether a term is a field of the call being decided, an attribute or a constant.
+
+    A computed term is no key: it has no digest, which a validator looks calls up by.
+    """
+    if forms.is_computed(term):
+        return False
     for form in walk(term):
         if isinstance(form, Source) or (isinstance(form, forms.Element) and form.level != 0):
             return False
