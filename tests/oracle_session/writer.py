@@ -1,213 +1,314 @@
-"""A reference writer of sessions: writes what it is told, with the states that brute force finds.
+"""A writer of session ledgers for tests.
 
-It shares the line writer, the digests' layout is written out once more, and of the validator's walk
-it knows nothing.
+It decides calls as a gate does, by the definition and over values.  Entries come from
+:mod:`tcc_certs.session.entries`.  The header, the chain, keys and MACs are written here once more,
+by the text of docs/spec/session.md.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from blake3 import blake3
 
 from tcc_certs.formats.codec import encode
 from tcc_certs.formats.ledger import FIRST_HEAD, seal
-from tcc_certs.kernel import CheckedArtifact
+from tcc_certs.kernel import CheckedArtifact, check
+from tcc_certs.policy.course import answer_states, argument_states, given_states
+from tcc_certs.policy.history import ANSWERED, DONE, FAILED, LOST, Call, ListHistory
+from tcc_certs.policy.nodes import statement_text
+from tcc_certs.policy.uses import Uses
 from tcc_certs.race.digest import uuid7
-from tests.oracle_session.brute import Brute, Did, observed_of
+from tcc_certs.session.entries import Entries, EntryWriter, listed_text
+from tcc_certs.session.machine import Course, Decision, Offer
+from tcc_certs.session.validation import machine_of
+from tcc_certs.values.places import NONE, UNKNOWN, State
+from tcc_compiler.options import Options
+from tcc_compiler.pipeline import compile_text
 
 KEY = bytes(range(32))
 NONCE = bytes.fromhex("5e" * 16)
-CONTEXT = "tcc.session/1.0 digest key"
-RECORDS = "tcc.session/1.1 record key"
+CONTEXT = "tcc.session/2 digest key"
+RECORDS = "tcc.session/2 record key"
+START_MS = 1_700_000_000_000
+_OUTCOMES = {DONE: "done", FAILED: "failed", ANSWERED: "failed", LOST: "unknown"}
+
+
+@cache
+def artifact_of(text: str) -> CheckedArtifact:
+    """The artifact of a grammar, for a gate."""
+    compiled = compile_text(text, Options(purpose="gate"))
+    assert compiled.artifact is not None, compiled.diagnostics
+    return check(compiled.artifact)
 
 
 class SessionWriter:
-    """Writes one session, a record at a time."""
+    """Writes one session, a record at a time.
+
+    Attributes:
+        records: of the current file; files: the records of the files before it.
+        course: the session over values.
+        now: the time of the next record that has one.
+    """
 
     def __init__(
         self,
         artifact: CheckedArtifact,
         *,
-        key: bytes = KEY,
+        given: Mapping[str, Any] | None = None,
         show: Sequence[str] = (),
-        started_ms: int = 1_700_000_000_000,
+        key: bytes = KEY,
+        started_ms: int = START_MS,
+        **more: Any,
     ) -> None:
-        self.artifact, self.key, self.show = artifact, key, sorted(show)
-        self.core = artifact.core
-        self.brute = Brute(artifact)
+        self.artifact, self.key = artifact, key
+        self.core, policy = artifact.core, artifact.policy
+        uses = Uses(self.core, policy.rules)
+        self.timed = uses.timed
+        shown = frozenset([(name.split(".")[0], name.split(".")[1]) for name in show])
+        self.entries = Entries(self.core, uses, shown)
+        self.writer = EntryWriter(self.entries, key)
+        states = given_states(self.core, given or {})
+        self.course = Course(machine_of(artifact), policy, ListHistory(self.core, states))
+        self.now = started_ms
         manifest = artifact.file.manifest
-        header = {
+        header: dict[str, Any] = {
             "kind": "session",
-            "schema": "tcc.session/1.1",
+            "schema": "tcc.session/2",
             "started_ms": started_ms,
             "nonce": NONCE.hex(),
             "artifact": artifact.file.digest.hex(),
             "grammar": manifest.grammar,
             "grammar_version": manifest.version,
             "root_state": manifest.root.hex(),
-            "monitors": [monitor.text for monitor in self.core.monitors],
-            "arguments": {"show": self.show},
+            "statements": [statement_text(one) for one in self.core.statements],
+            "arguments": {"show": sorted(show)},
             "key_commitment": blake3(key, derive_key_context=CONTEXT).hexdigest(),
+            **more,
         }
+        if self.entries.constants:
+            header["constants"] = self.writer.constants()
+        if states:
+            header["given"] = self.writer.given(states)
+        self.files: list[list[dict[str, Any]]] = []
         self.records: list[dict[str, Any]] = [named(header)]
+        self.open: list[int] = []
+
+    # Calls.
+
+    def check(self, tool: str, **arguments: Any) -> Decision:
+        """The decision on a call."""
+        return self._decided(tool, arguments)[0]
 
     def call(
-        self, tool: str, listed: Mapping[str, str] = {}, ref: str | None = None, **opened: Any
-    ) -> int:
-        """A call with listed values by their texts, open ones as JSON values; its number."""
-        did = self.did(tool, listed, opened)
-        seq = len(self.brute.session) + 1
-        record = {
-            "kind": "call",
-            "seq": seq,
-            "call": self._text(did),
-            "open": {name: self._opened(tool, name, value) for name, value in opened.items()},
-            "states": sorted(self.brute.places()),
-            "key": self._call_key(seq),
-        }
+        self, tool: str, *, ref: str | None = None, approvals: Sequence[str] = (),
+        across: Mapping[str, Any] | None = None, force: bool = False, **arguments: Any,
+    ) -> int:  # fmt: skip
+        """A call that is allowed; its number.
+
+        Args:
+            force: whether a call that is refused is recorded all the same.
+        """
+        decision, call, offer = self._decided(tool, arguments)
+        assert force or decision.refused is None, decision
+        seq = call.at + 1
+        record = self._timed(
+            {
+                "kind": "call",
+                "seq": seq,
+                "call": offer.text,
+                "open": self.writer.arguments(tool, call.arguments),
+                "states": self.course.states(),
+                "key": self.key_of(seq),
+            }
+        )
         if ref is not None:
             record["ref"] = blake3(b"ref" + ref.encode(), key=self.key).hexdigest()
+        if approvals:
+            record["approvals"] = list(approvals)
+        if across is not None:
+            record["across"] = dict(across)
         self.records.append(record)
-        self.brute.session.append(did)
+        self.course.begin(call, offer)
+        self.open.append(seq)
         return seq
 
-    def _call_key(self, seq: int) -> str:
+    def made(self, tool: str, answer: Any = None, **arguments: Any) -> int:
+        """A call that is done."""
+        seq = self.call(tool, **arguments)
+        self.done(answer)
+        return seq
+
+    def _decided(self, tool: str, arguments: Mapping[str, Any]) -> tuple[Decision, Call, Offer]:
+        states = argument_states(self.core.tool_of[tool], arguments)
+        call = self.course.call(tool, states, self.now if self.timed else 0)
+        machine = self.course.machine
+        offer = machine.offer_for(machine.tools[tool], states)
+        assert offer is not None
+        return self.course.decide(call, offer), call, offer
+
+    def key_of(self, seq: int) -> str:
+        """The idempotency key of a call."""
         session = bytes.fromhex(self.records[0]["session_id"].replace("-", ""))
         data = b"key" + session + seq.to_bytes(8, "little")
-        return blake3(data, key=self.key).digest(16).hex()
+        return blake3(data, key=self.key).hexdigest()[:32]
 
-    def did(self, tool: str, listed: Mapping[str, str], opened: Mapping[str, Any]) -> Did:
-        """The call for brute force."""
-        number = [found.name for found in self.core.tools].index(tool)
-        values = [
-            None if p.observed else p.values.index(listed.get(p.name, ""))
-            for p in self.core.tools[number].parameters
-        ]
-        return Did(tool=number, values=tuple(values), opened=dict(opened))
+    # Outcomes.
 
-    def done(self, told: Any = None, /, *, unforeseen: bool = False, **observed: str) -> None:
-        """The outcome of the last call, which told something."""
-        record = self._outcome("done")
-        if unforeseen:
-            record["unforeseen"] = True
-        elif observed:
-            record["observed"] = observed
-        if told is not None:
-            record["result"] = blake3(b"j" + encode(told), key=self.key).hexdigest()
-        self._settle(len(self.brute.session), "done", observed, unforeseen)
+    def done(self, answer: Any = None, seq: int | None = None) -> None:
+        """The outcome of a call, the last one under way by default."""
+        record = self._outcome(DONE, seq, answer)
+        if answer is not None:
+            record["result"] = blake3(b"j" + encode(answer), key=self.key).hexdigest()
 
-    def tell(self, seq: int, outcome: str, **observed: str) -> None:
-        """The outcome of a call that need not be the last one."""
-        record: dict[str, Any] = {"kind": "outcome", "seq": seq, "outcome": outcome, "ms": 12}
-        if observed:
-            record["observed"] = observed
+    def failed(self, seq: int | None = None, *, answered: bool = False) -> None:
+        """A call had no effect."""
+        record = self._outcome(ANSWERED if answered else FAILED, seq)
+        if answered:
+            record["answered"] = True
+
+    def unknown(self, seq: int | None = None) -> None:
+        """The outcome of a call is unknown."""
+        self._outcome(LOST, seq)
+
+    def _outcome(self, outcome: str, seq: int | None, answer: Any = None) -> dict[str, Any]:
+        seq = self.open[-1] if seq is None else seq
+        self.open.remove(seq)
+        record = self._timed(
+            {"kind": "outcome", "seq": seq, "outcome": _OUTCOMES[outcome], "ms": 12}
+        )
+        states = self._answers(record, seq, outcome, answer)
         self.records.append(record)
-        self._settle(seq, outcome, observed, False)
-
-    def failed(self) -> None:
-        """The last call did not happen."""
-        self._outcome("failed")
-        self.brute.session[-1].outcome = "failed"
-
-    def unknown(self) -> None:
-        """Nobody knows of the last call."""
-        self._outcome("unknown")
-
-    def resolve(self, seq: int, outcome: str, **observed: str) -> None:
-        """It is known now."""
-        record: dict[str, Any] = {"kind": "resolve", "seq": seq, "outcome": outcome}
-        if observed:
-            record["observed"] = observed
-        self.records.append(record)
-        self._settle(seq, outcome, observed, False)
-
-    def refusal(self, tool: str, code: str) -> None:
-        """A call that was not made."""
-        self.records.append({"kind": "refusal", "tool": tool, "code": code})
-
-    def end(self, abandoned: bool = False) -> None:
-        """The end."""
-        self.records.append({"kind": "end", "abandoned": abandoned})
-
-    def ledger(self) -> bytes:
-        """The bytes."""
-        return sealed(self.records, key=self.key)
-
-    def _outcome(self, outcome: str) -> dict[str, Any]:
-        record = {"kind": "outcome", "seq": len(self.brute.session), "outcome": outcome, "ms": 12}
-        self.records.append(record)
+        self.course.settle(seq, outcome, states)
         return record
 
-    def _settle(
-        self, seq: int, outcome: str, observed: Mapping[str, str], unforeseen: bool
+    def resolve(
+        self, seq: int, outcome: str, answer: Any = None, who: str | None = None
     ) -> None:
-        did = self.brute.session[seq - 1]
-        did.outcome = outcome
-        params = self.core.tools[did.tool].parameters
-        places = observed_of(self.core, did.tool)
-        if outcome == "done" and not unforeseen:
-            did.answer = tuple(params[at].values.index(observed[params[at].name]) for at in places)
+        """An unknown outcome becomes known."""
+        record: dict[str, Any] = {"kind": "resolve", "seq": seq, "outcome": _OUTCOMES[outcome]}
+        if who is not None:
+            record |= {"who": who, "at_ms": self.now}
+        record = self._timed(record)
+        states = self._answers(record, seq, outcome, answer)
+        self.records.append(record)
+        self.course.resolve(seq, outcome, states)
 
-    def _text(self, did: Did) -> str:
-        tool = self.core.tools[did.tool]
-        there = [
-            f"{quoted(param.name)}={param.values[at]}"
-            for param, at in zip(tool.parameters, did.values, strict=True)
-            if at is not None and param.values[at]
-        ]
-        return quoted(tool.name) + (f"({','.join(there)})" if there else "")
+    def _answers(
+        self, record: dict[str, Any], seq: int, outcome: str, answer: Any
+    ) -> dict[str, State]:
+        """Add the answers of a call that is done, and return their states."""
+        if outcome != DONE:
+            return {}
+        tool = self.core.tool_of[self.course.history.calls[seq - 1].tool]
+        states = answer_states(tool, answer)
+        listed = [field for field in tool.answers if field.type is None]
+        if listed:
+            record["observed"] = {
+                field.name: "" if state == NONE else listed_text(field.values, state)
+                for field in listed
+                if (state := states[field.name]) != UNKNOWN
+            }
+            if len(record["observed"]) < len(listed):
+                record["unforeseen"] = True
+        entries, seen = self.writer.answers(tool.name, states)
+        if entries:
+            record["answers"] = entries
+        return seen
 
-    def _opened(self, tool: str, name: str, value: Any) -> dict[str, Any]:
-        types = {p.name: p.type for t in self.core.tools if t.name == tool for p in t.opened}
-        kind, data = typed(type(types[name]).__name__, value)
-        found = {"digest": blake3(kind.encode() + data.encode(), key=self.key).hexdigest()}
-        if f"{quoted(tool)}.{quoted(name)}" in self.show:
-            found |= {"type": kind, "value": data}
-        return found
+    # Other records.
 
+    def refusal(self, tool: str, code: str, **more: Any) -> None:
+        """A call that was not made."""
+        self.records.append({"kind": "refusal", "tool": tool, "code": code, **more})
 
-def typed(kind: str, value: Any) -> tuple[str, str]:
-    """Type byte and canonical text of a value; of small values, written plainly."""
-    if kind == "TextType":
-        return "s", value
-    if kind == "NumberType":
-        return "n", format(Decimal(repr(value)).normalize(), "f")
-    if kind == "FlagType":
-        return "b", "true" if value else "false"
-    return "j", json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    def ask(self, tool: str, question: str, statement: int, **arguments: Any) -> str:
+        """A question about a call; its id."""
+        _, call, offer = self._decided(tool, arguments)
+        rule = self.course.policy.rules[statement]
+        term = 7 * 86_400_000 if rule.within is None else rule.within
+        self.records.append(
+            {
+                "kind": "ask",
+                "id": question,
+                "statement": statement,
+                "who": rule.who,
+                "tool": tool,
+                "call": offer.text,
+                "open": self.writer.arguments(tool, call.arguments),
+                "at_ms": self.now,
+                "expires_ms": self.now + term,
+            }
+        )
+        return question
 
+    def approval(self, question: str, verdict: str = "approved", who: str = "ann") -> None:
+        """A verdict."""
+        self.records.append(
+            {"kind": "approval", "id": question, "verdict": verdict, "who": who, "at_ms": self.now}
+        )
 
-def quoted(name: str) -> str:
-    """A name as canonical texts have it."""
-    return name if name.isidentifier() and name.isascii() else json.dumps(name, ensure_ascii=False)
+    def end(self, *, abandoned: bool = False) -> None:
+        """The end."""
+        self.records.append(self._timed({"kind": "end", "abandoned": abandoned}))
+
+    def roll(self) -> None:
+        """Continue in another file."""
+        self.records.append({"kind": "roll"})
+        head = bytes.fromhex(self.lines(self.records)[-1][1])
+        self.files.append(self.records)
+        self.records = [{**self.files[0][0], "continues": head.hex()}]
+
+    def _timed(self, record: dict[str, Any]) -> dict[str, Any]:
+        return {**record, "at_ms": self.now} if self.timed else record
+
+    # Bytes.
+
+    def ledger(self) -> bytes:
+        """The bytes of the last file."""
+        return sealed(self.records, key=self.key)
+
+    def ledgers(self) -> list[bytes]:
+        """The bytes of all files."""
+        return [sealed(records, key=self.key) for records in [*self.files, self.records]]
+
+    def lines(self, records: Sequence[Mapping[str, Any]]) -> list[tuple[bytes, str]]:
+        """The lines of records, each with its hash."""
+        return sealed_lines(records, key=self.key)
 
 
 def named(header: Mapping[str, Any]) -> dict[str, Any]:
-    """A header with the identity that follows from it."""
-    body = {name: value for name, value in header.items() if name != "session_id"}
-    return {**body, "session_id": uuid7(body["started_ms"], blake3(encode(body)).digest())}
+    """A header with the id that follows from it."""
+    left_out = ("session_id", "continues", "mac", "~")
+    body = {name: value for name, value in header.items() if name not in left_out}
+    found = {**header, "session_id": uuid7(body["started_ms"], blake3(encode(body)).digest())}
+    return found
 
 
 def sealed(
     records: Sequence[Mapping[str, Any]], head: bytes = FIRST_HEAD, key: bytes = KEY
 ) -> bytes:
-    """Records as chained lines; in a session of 1.1 each that has no MAC gets its own."""
+    """Records as chained lines; a record without a MAC gets one."""
+    return b"".join([line for line, _ in sealed_lines(records, head, key)])
+
+
+def sealed_lines(
+    records: Sequence[Mapping[str, Any]], head: bytes = FIRST_HEAD, key: bytes = KEY
+) -> list[tuple[bytes, str]]:
+    """The same, each line with its hash in hex."""
     lines = []
-    macs = bool(records) and records[0].get("schema") != "tcc.session/1.0"
     for record in records:
-        if macs and "mac" not in record:
+        if "mac" not in record:
             record = {**record, "mac": mac_of(record, head, key)}
         line, head = seal(record, head)
-        lines.append(line)
-    return b"".join(lines)
+        lines.append((line, head.hex()))
+    return lines
 
 
 def mac_of(record: Mapping[str, Any], previous: bytes, key: bytes = KEY) -> str:
-    """The MAC of a record behind one of that hash."""
+    """The MAC of a record after one with this hash."""
     body = encode({name: value for name, value in record.items() if name not in ("mac", "~")})
     derived = blake3(key, derive_key_context=RECORDS).digest()
     return blake3(b"mac" + previous + body, key=derived).hexdigest()[:32]

@@ -469,6 +469,17 @@ class Evaluation:
         agreed = self.atom(ask)
         return found[0] if agreed and found.count(found[0]) == len(found) else UNKNOWN
 
+    def least(self, term: Term) -> Any | None:
+        """The least value that a term may have; None: it has no lower end."""
+        lows: list[Any] = []
+
+        def ask() -> Truth:
+            ends = ends_of(self.term(term))
+            lows.append(None if ends is None else ends[1])
+            return True
+
+        return min(lows) if self.atom(ask) and None not in lows else None
+
     def _choose(self, term: forms.Choose) -> State:
         value = self.term(term.of)
         if value[0] in NO_VALUE:
@@ -884,6 +895,11 @@ class Policy:
         most = rule.most
         holds = evaluation.truth(forms.Compare("<=", forms.Constant(("n", total)), (most,)))
         return "" if holds is True else "R207" if evaluation.cut else "R202"
+
+    def bound(self, number: int, history: History, call: Call, now_ms: int) -> Any | None:
+        """The bound of a limit for a call: what the limit surely allows; None: nothing."""
+        most = self.rules[number].most
+        return None if most is None else Evaluation(history, call, now_ms).least(most)
 
     # Obligations and ends.
 

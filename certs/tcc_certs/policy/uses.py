@@ -63,6 +63,12 @@ class Form:
     of: Form | None = None
     members: tuple[Form, ...] | None = None
 
+    @property
+    def has_marks(self) -> bool:
+        """Whether a text in the value is compared with a pattern."""
+        inner = [*(self.members or ()), *([] if self.of is None else [self.of])]
+        return bool(self.patterns) or any(one.has_marks for one in inner)
+
 
 @dataclass(slots=True, eq=False)
 class _Node:

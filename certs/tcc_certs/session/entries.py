@@ -11,7 +11,7 @@ Cost: one BLAKE3 for each digest, and linear in the values.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -324,16 +324,28 @@ def listed_text(values: Sequence[str], state: State) -> str:
 # Reading.
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class _At:
-    """Where an entry is, for findings."""
+    """Where an entry is, for findings.
+
+    Attributes:
+        met: whether a record has such an entry.
+    """
 
     where: str
     name: str = ""
+    met: bool = False
 
     @property
     def text(self) -> str:
         return f"{self.where}: {self.name}" if self.name else self.where
+
+
+def _prepare(where: str, owner: str, forms: Mapping[str, Form]) -> Sequence[tuple[str, Form, _At]]:
+    return [
+        (name, form, _At(where, f"{written(owner)}.{written(name)}"))
+        for name, form in forms.items()
+    ]
 
 
 class EntryReader:
@@ -363,6 +375,7 @@ class EntryReader:
         self._states: dict[str, State] = {}  # by the first half of the digest
         self._digests: dict[State, str] = {}  # the first half, of values that the ledger shows
         self._whole: dict[str, str] = {}
+        self._prepared: dict[tuple[str, str], Sequence[tuple[str, Form, _At]]] = {}
         for state, digest in zip(due, constants, strict=True):
             self._value(_At("constants"), digest, state)
 
@@ -409,18 +422,28 @@ class EntryReader:
     def _read(
         self, where: str, owner: str, forms: Mapping[str, Form], found: Mapping[str, Json]
     ) -> dict[str, State]:
+        prepared = self._prepared.get((where, owner))
+        if prepared is None:
+            prepared = self._prepared[where, owner] = _prepare(where, owner, forms)
         left = [MOST_ELEMENTS]
         states = {}
-        for name, form in forms.items():
+        for name, form, place in prepared:
             entry = found.get(name)
             if entry is None:
                 states[name] = NONE
-            elif where == "answers" and entry == _UNKNOWN:
+            elif entry == _UNKNOWN and where == "answers":
                 states[name] = UNKNOWN
             else:
-                place = _At(where, f"{written(owner)}.{written(name)}")
+                place.met = True
                 states[name] = self._entry(place, form, entry, None, left, inside=False)
         return states
+
+    def met(self) -> Iterator[tuple[str, Form]]:
+        """The names and forms of the fields that the ledger has a value of."""
+        for prepared in self._prepared.values():
+            for _, form, place in prepared:
+                if place.met:
+                    yield place.name, form
 
     def _entry(
         self, place: _At, form: Form, found: Json, known: State | None, left: list[int],
@@ -447,7 +470,7 @@ class EntryReader:
         if form.digest and (value is not None or form.compared):
             state = self._value(place, str(digest), value)
         else:
-            state = _PRESENT if value is None else value
+            state = PRESENT if value is None else value
         if form.patterns:
             self._mark(place, form, str(found["like"]), state)
         if is_null:
@@ -534,8 +557,8 @@ class EntryReader:
             if type(size) is not int:
                 raise _wrong_members(place, form, found)
             self._check_size(place, kind, size, None if value is None else len(items))
-            return "l", (_PRESENT,) * size
-        return "l", ()
+            return "l", (PRESENT,) * size
+        return SOME_LIST
 
     def _check_size(self, place: _At, kind: ListType, size: int, shown: int | None) -> None:
         if not kind.least <= size <= kind.most:
@@ -558,7 +581,7 @@ class EntryReader:
         for declared in kind.fields:
             name = declared.name
             if name not in used:
-                states.append((name, _PRESENT))
+                states.append((name, PRESENT))
             elif name not in members:
                 if shown.get(name, NONE) != NONE:
                     raise Rejected(Code.SESSION_DIGEST, place.text, f"{name}, as shown", "none")
@@ -574,6 +597,15 @@ class EntryReader:
         return "r", tuple(states)
 
     # Digests.
+
+    def half_of(self, state: State) -> str | None:
+        """The first half of the digest of a value, as far as the ledger or the key shows it."""
+        if state[0] == "d":
+            return state[1].digest or None
+        found = self._digests.get(state)
+        if found is None and self._writer is not None:
+            found = self._writer.digest(state, HALF // 2)
+        return found
 
     def _value(self, place: _At, digest: str, value: State | None) -> State:
         """The state of a digest.
@@ -646,7 +678,8 @@ class EntryReader:
                 raise Rejected(Code.SESSION_DIGEST, place.text, expected, mark)
 
 
-_PRESENT: State = ("d", Digested())  # a value of which no decision needs more
+PRESENT: State = ("d", Digested())  # a value that no decision looks at
+SOME_LIST: State = ("l", ())  # a list that no decision looks into; it may have elements
 _is_hex_text = re.compile("[0-9a-f]*").fullmatch
 
 

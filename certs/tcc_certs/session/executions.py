@@ -12,11 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tcc_certs.core.model import Core, Model, Tool, executing
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json, format_decimal
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import text
+from tcc_certs.policy.core import Core, Tool
+from tcc_certs.policy.plans import Model, executing
 from tcc_certs.replay import header
 from tcc_certs.replay.amounts import AskRule, SpendingCaps, SpentAmounts, spent_fields
 from tcc_certs.replay.asking.account import AccountRecord, DrawnRecord, read_account
@@ -168,14 +169,6 @@ class Executions:
         elif self._drawn is not None:
             self._drawn.take(spent, took)
         self._compare("took", expected, found, line)
-
-    def give_up(self) -> None:
-        """The last call has no record of its outcome: it took all that was expected."""
-        if self._pending is not None:
-            reserved, spent = self._pending[1].reserved, self._controller.spent
-            self._settle(reserved, 0)
-            if self._drawn is not None:
-                self._drawn.take(spent, reserved)
 
     def asked(self, record: Record, line: int) -> None:
         """What the asks of a search took.

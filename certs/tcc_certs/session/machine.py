@@ -19,7 +19,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -31,9 +31,10 @@ from tcc_certs.limits import MAX_REFOLDED
 from tcc_certs.policy.core import Core, Tool
 from tcc_certs.policy.forms import Rule
 from tcc_certs.policy.history import DONE, LOST, Call, Draw, History
-from tcc_certs.policy.meaning import Debt, Refusal
+from tcc_certs.policy.meaning import Debt, Refusal, policy_of
+from tcc_certs.session.overlap import commuting
 from tcc_certs.values.fields import Field
-from tcc_certs.values.places import State, listed_states
+from tcc_certs.values.places import UNKNOWN, State, listed_states
 
 Position: TypeAlias = "tuple[int, ...]"  # states, strictly increasing
 Positions: TypeAlias = "tuple[Position, ...]"  # strictly increasing, never empty
@@ -88,31 +89,39 @@ class Look:
     unknown: Positions = ()
 
 
-class _Listed:
-    """The listed fields of a tool: the index of a call's states among their values."""
+class Listed:
+    """The listed fields of a tool, and the states of their values by index."""
 
     def __init__(self, tool: Tool) -> None:
-        self.arguments = _indices(tool.arguments)
-        self.answers = _indices(tool.answers)
-        self.names = [(name, len(states)) for name, states in self.answers]
+        self._arguments = _values(tool.arguments)
+        self._answers = _values(tool.answers)
+        self._of_arguments = _indices(self._arguments)
+        self._of_answers = _indices(self._answers)
+        self.sizes = tuple([len(states) for _, states in self._answers])
+        self.arguments = len(self._arguments)
 
     def chosen(self, states: Mapping[str, State]) -> tuple[int | None, ...]:
         """The indices of the listed arguments."""
-        return tuple([of[1].get(states[of[0]]) for of in self.arguments])
+        return tuple([of.get(states[name]) for name, of in self._of_arguments])
+
+    def states(self, values: Sequence[int]) -> dict[str, State]:
+        """The states of the listed arguments."""
+        pairs = zip(self._arguments, values, strict=True)
+        return {name: states[at] for (name, states), at in pairs}
 
     def answer(self, states: Mapping[str, State]) -> Answer:
         """The indices of the listed answers; None where the answer is not known."""
-        return tuple(
-            [of.get(states[name]) if name in states else None for name, of in self.answers]
-        )
+        return tuple([of.get(states.get(name, UNKNOWN)) for name, of in self._of_answers])
 
 
-def _indices(declared: Sequence[Field]) -> list[tuple[str, dict[State, int]]]:
-    return [
-        (field.name, {state: at for at, state in enumerate(listed_states(field))})
-        for field in declared
-        if field.type is None
-    ]
+def _values(declared: Sequence[Field]) -> list[tuple[str, tuple[State, ...]]]:
+    return [(field.name, listed_states(field)) for field in declared if field.type is None]
+
+
+def _indices(
+    listed: Sequence[tuple[str, tuple[State, ...]]],
+) -> list[tuple[str, dict[State, int]]]:
+    return [(name, {state: at for at, state in enumerate(states)}) for name, states in listed]
 
 
 def call_text(tool: Tool, values: Sequence[int]) -> str:
@@ -145,7 +154,7 @@ class SessionMachine:
         self.start: Positions = ((automaton.root,),)
         self._automaton = automaton
         self._core_calls = core_calls
-        self._listed: dict[int, _Listed] = {}
+        self._listed: dict[int, Listed] = {}
         self._offers: dict[int, Mapping[Chosen, Offer]] = {}
         self._looks: dict[tuple[Positions, Offer], Look] = {}
 
@@ -173,15 +182,14 @@ class SessionMachine:
 
     def _offers_of(self, tool: int) -> Mapping[Chosen, Offer]:
         declared = self.core.tools[tool]
-        arguments = len(self.listed(tool).arguments)
+        listed = self.listed(tool)
         calls: dict[Chosen, dict[Answer, int]] = {}
         for call in self._calls_of.get(tool, ()):
             values = self.core.calls[self._core_calls[call]].values
-            calls.setdefault(values[:arguments], {})[values[arguments:]] = call
-        sizes = tuple([size for _, size in self.listed(tool).names])
+            calls.setdefault(values[: listed.arguments], {})[values[listed.arguments :]] = call
         return {
             values: Offer(
-                tool=tool, text=call_text(declared, values), values=values, sizes=sizes,
+                tool=tool, text=call_text(declared, values), values=values, sizes=listed.sizes,
                 calls=answers,
             )
             for values, answers in calls.items()
@@ -201,12 +209,23 @@ class SessionMachine:
         chosen: Any = self.listed(tool).chosen(arguments)
         return self.offers(tool).get(chosen)
 
-    def listed(self, tool: int) -> _Listed:
+    def listed(self, tool: int) -> Listed:
         """The listed fields of a tool."""
         found = self._listed.get(tool)
         if found is None:
-            found = self._listed[tool] = _Listed(self.core.tools[tool])
+            found = self._listed[tool] = Listed(self.core.tools[tool])
         return found
+
+    @cached_property
+    def commuting(self) -> frozenset[tuple[int, int]]:
+        """The pairs of tools whose calls may be under way together, the lesser index first."""
+        tools = [self.core.calls[index].tool for index in self._core_calls]
+        rules, states = policy_of(self.core).rules, self._automaton.states
+        return commuting(self.core, rules, lru_cache(1 << 12)(self._row), tools, states)
+
+    def commute(self, tool: int, other: int) -> bool:
+        """Whether calls of two tools may be under way together."""
+        return (min(tool, other), max(tool, other)) in self.commuting
 
     # Where calls lead.
 
@@ -271,6 +290,13 @@ class SessionMachine:
                 at += 1
         return tuple(found if len(position) == 1 else sorted(set(found)))
 
+    def _row(self, state: int) -> Mapping[int, tuple[int, ...]]:
+        """The edges of a state: for each call its targets, increasing."""
+        row: dict[int, list[int]] = {}
+        for call, target in self._automaton.edges(state):
+            row.setdefault(call, []).append(target)
+        return {call: tuple(targets) for call, targets in row.items()}
+
     def accepts(self, position: Position) -> bool:
         """Whether a plan may end at a position."""
         return any(self._automaton.accept[state] for state in position)
@@ -305,6 +331,9 @@ class Decider(Protocol):
 
     def draws(self, history: Any, call: Call, now_ms: int) -> Mapping[int, Draw]:
         """The draws of a call, by the number of each limit that counts it."""
+
+    def bound(self, number: int, history: Any, call: Call, now_ms: int) -> Any | None:
+        """The bound of a limit for a call: what the limit surely allows; None: nothing."""
 
     def debts(self, history: Any, now_ms: int) -> Sequence[Debt]:
         """The obligations that may be open."""

@@ -1,71 +1,87 @@
 """Which calls of a session may be under way together.
 
-Two calls of tools that are `parallel` may, where it makes no difference which of them comes first:
-from every state of the automaton both orders lead to the same states, and no statement that is held
-beside the automaton (a monitor, a statement left to the run, a forbid over errors that were read)
-orders one against the other.  It is asked of tools, for all of their calls and answers: then the
-effects of calls under way may come in another order than their decisions, and the session is where
-it would have been.  Nothing is claimed of it in an artifact: it follows from the states and the
-core.  Calls that a model makes are never under way beside others.
+Calls of two tools may, if the order of their decisions makes no difference: both orders lead to the
+same states of the automaton, and no statement and no learned attribute depends on the order.  This
+follows from the states and the core, so an artifact claims nothing of it.
+
 Normative text: docs/spec/session.md, section 9.
-Cost: the edges, to count the paths of two calls of parallel tools: where there are too many, no
-tool commutes; else each path once.
+
+Cost: the edges and the paths of two calls of parallel tools, at most `MAX_PATHS`; then each pair of
+tools that follow each other, for each pair of sets that a statement orders, at most `MAX_COMPARED`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations_with_replacement
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from tcc_certs.core import model
-from tcc_certs.formats.artifact import Relaxed
+from tcc_certs.policy import forms
+from tcc_certs.policy.core import Core, Learned
+from tcc_certs.policy.forms import Rule, Source, Tools
+from tcc_certs.policy.kinds import walk
 
-MAX_PATHS = 1 << 21  # of two calls that are looked at
+MAX_PATHS = 1 << 21  # edges, and paths of two calls
+MAX_COMPARED = 1 << 24  # pairs of tools with pairs of sets
 
-Pair: TypeAlias = "tuple[int, int]"  # of tools; the first is not greater
+Pair: TypeAlias = "tuple[int, int]"  # indices of tools, the lesser first
 Rows: TypeAlias = "Callable[[int], Mapping[int, Sequence[int]]]"
+Sides: TypeAlias = "tuple[Tools, Tools]"
 
 
 def commuting(
-    core: model.Core, rows: Rows, tools: Sequence[int], states: int, relaxed: Relaxed | None
+    core: Core, rules: Sequence[Rule], rows: Rows, tools: Sequence[int], states: int
 ) -> frozenset[Pair]:
-    """The pairs of parallel tools all of whose calls commute, some of which follow each other.
+    """The pairs of tools all of whose calls commute, if some calls of them follow each other.
 
     Args:
-        rows: of a state for each call of the artifact its targets.
-        tools: of each call of the artifact its tool.
-        states: how many the automaton has.
-        relaxed: the statements that the automaton leaves to the run.
+        rules: the statements of the core.
+        rows: for a state the targets of each call of the artifact.
+        tools: the tool of each call of the artifact.
+        states: how many states the automaton has.
     """
-    parallel = [at for at, tool in enumerate(core.tools) if tool.parallel]
-    pairs = set(combinations_with_replacement(parallel, 2))
-    pairs -= {pair for pair in pairs if any(_ordered(core, relaxed, pair))}
-    paths = 0
-    for q in range(states) if pairs else ():
-        paths += len(rows(q))
-        for _, middle in _of(parallel, tools, rows(q)):
-            paths += sum([len(rows(p)) + 1 for p in middle])
-        if paths > MAX_PATHS:
-            return frozenset()
-    met = set[Pair]()
-    for q in range(states):
-        if not pairs:
-            break
+    parallel = {at for at, tool in enumerate(core.tools) if tool.parallel}
+    if not parallel or _has_many_paths(parallel, rows, tools, states):
+        return frozenset()
+    met, differ = set[Pair](), set[Pair]()
+    for state in range(states):
         after: dict[tuple[int, int], set[int]] = {}
-        for one, middle in _of(parallel, tools, rows(q)):
-            for p in middle:
-                for other, targets in _of(parallel, tools, rows(p)):
+        for one, middle in _edges(parallel, tools, rows(state)):
+            for between in middle:
+                for other, targets in _edges(parallel, tools, rows(between)):
                     after.setdefault((one, other), set()).update(targets)
         for (one, other), reached in after.items():
-            met.add(_pair(tools[one], tools[other]))
+            pair = _pair(tools[one], tools[other])
+            met.add(pair)
             if after.get((other, one)) != reached:
-                pairs.discard(_pair(tools[one], tools[other]))
-    return frozenset(pairs & met)
+                differ.add(pair)
+    sides = list(dict.fromkeys(side for rule in rules for side in _ordered(core, rule)))
+    sides += _learned(core.given)
+    if len(met) * len(sides) > MAX_COMPARED:
+        return frozenset()
+    names = [tool.name for tool in core.tools]
+    return frozenset(
+        [
+            (one, other)
+            for one, other in met - differ
+            if not any(_orders(side, names[one], names[other]) for side in sides)
+        ]
+    )
 
 
-def _of(
-    parallel: Sequence[int], tools: Sequence[int], row: Mapping[int, Sequence[int]]
+def _has_many_paths(parallel: set[int], rows: Rows, tools: Sequence[int], states: int) -> bool:
+    paths = 0
+    for state in range(states):
+        row = rows(state)
+        paths += len(row)
+        for _, middle in _edges(parallel, tools, row):
+            paths += sum([len(rows(between)) + 1 for between in middle])
+        if paths > MAX_PATHS:
+            return True
+    return False
+
+
+def _edges(
+    parallel: set[int], tools: Sequence[int], row: Mapping[int, Sequence[int]]
 ) -> list[tuple[int, Sequence[int]]]:
     """The edges of parallel tools."""
     return [(call, targets) for call, targets in row.items() if tools[call] in parallel]
@@ -75,42 +91,89 @@ def _pair(one: int, other: int) -> Pair:
     return (one, other) if one <= other else (other, one)
 
 
-def _ordered(core: model.Core, relaxed: Relaxed | None, pair: Pair) -> Iterator[bool]:
-    """For each statement that is held beside the automaton whether it orders the two tools."""
-    for monitor in core.monitors:
-        yield _monitor_orders(monitor, pair)
-    left: list[model.Forbid | model.Require] = []
-    if relaxed is not None:
-        left += [core.forbids[at] for at in relaxed.forbids]
-        left += [core.requires[at] for at in relaxed.requires]
-    failing = {at for at, tool in enumerate(core.tools) if tool.errors_failed}
-    for forbid in core.forbids if failing else ():
-        if failing & set[int]().union(*_tools(core, forbid)):
-            left.append(forbid)
-    for statement in left:
-        sides = _tools(core, statement)
-        if isinstance(statement, model.ForbidNext):
-            yield any(tool in side for side in sides for tool in pair)
-        else:
-            one, other = pair
-            first, second = sides
-            yield (one in first and other in second) or (one in second and other in first)
+def _orders(sides: Sides, one: str, other: str) -> bool:
+    first, second = sides
+    return (one in first and other in second) or (other in first and one in second)
 
 
-def _monitor_orders(monitor: model.Monitor, pair: Pair) -> bool:
-    """Whether it may make a difference to a monitor which of two calls is first; of others: yes."""
-    match monitor:
-        case model.SumMonitor() | model.UsesMonitor():
-            return False  # amounts come to the same in any order
-        case model.OrderMonitor():
-            return _pair(monitor.first.tool, monitor.second.tool) == pair
-    return True
+def _learned(given: Iterable[Any]) -> Iterator[Sides]:
+    """For each attribute that the session learns: its first field decides."""
+    for one in given:
+        if isinstance(one, Learned):
+            tools = frozenset([tool for tool, _ in one.sources])
+            yield tools, tools
 
 
-def _tools(core: model.Core, statement: model.Forbid | model.Require) -> list[set[int]]:
-    """For each pattern of a statement the tools of its calls."""
-    if isinstance(statement, model.ForbidNext):
-        patterns: Iterable[int] = statement.patterns
-    else:
-        patterns = (statement.first, statement.second)
-    return [{core.calls[call].tool for call in model.members(core.patterns[at])} for at in patterns]
+def _ordered(core: Core, rule: Rule) -> Iterator[Sides]:
+    """Pairs of sets of tools: the statement orders each tool of one and each tool of the other."""
+    parts = (*rule.where, *rule.paying, *rule.per, rule.then, rule.most)
+    over: Tools = frozenset() if rule.tools is None else rule.tools
+    learned = {one.name: one for one in core.given if isinstance(one, Learned)}
+    for form in walk(parts):
+        match form:
+            case forms.Attribute(name) if name in learned:
+                yield over, frozenset([tool for tool, _ in learned[name].sources])
+            case forms.Last(of):
+                for one in _tools_of(of):
+                    for other in _tools_of(of):
+                        yield one, other
+            case Source():
+                for tools in _own_tools(form):
+                    yield over, tools
+                for mark in form.marks:
+                    for tools in _tools_of(form):
+                        for other in _reads(mark):
+                            yield tools, other
+    if rule.kind == "owe":
+        yield over, rule.pays
+    if rule.kind == "limit" and _uses_the_call(rule.most):
+        yield over, over
+
+
+def _uses_the_call(most: Any) -> bool:
+    """Whether two calls that a limit counts may have different bounds.
+
+    A source in the bound that reads a tool of the limit orders it with every tool of the limit.
+    """
+    return any(form == forms.Element(0) for form in walk((most,)))
+
+
+def _own_tools(source: Source) -> list[Tools]:
+    """The tools of the calls that a source takes directly."""
+    return [source.base.tools] if isinstance(source.base, forms.Calls) else []
+
+
+def _tools_of(source: Source) -> list[Tools]:
+    """The tools of a source: those of its calls, or of the collections that it comes from."""
+    match source.base:
+        case forms.Calls(tools):
+            return [tools]
+        case forms.Rows(of):
+            return _tools_of(of)
+        case forms.Merged(parts):
+            return [tools for part in parts for tools in _tools_of(part)]
+        case forms.Items(of):
+            return _tools_in(of)
+        case forms.Pairs(left, right):
+            return [*_tools_in(left), *_tools_in(right)]
+    raise TypeError(source.base)
+
+
+def _tools_in(term: forms.Term) -> list[Tools]:
+    """The tools of the collections that a list comes from."""
+    match term:
+        case forms.Get(of) | forms.CallOf(of):
+            return _tools_in(of)
+        case forms.Last(of):
+            return _tools_of(of)
+        case forms.Choose(_, arms, otherwise):
+            results = [then for _, then in arms] + ([] if otherwise is None else [otherwise])
+            return [tools for then in results for tools in _tools_in(then)]
+    return []
+
+
+def _reads(source: Source) -> list[Tools]:
+    """The tools of a source, of the sources in its filters, and of those after its `since`."""
+    return [
+        tools for form in walk(source) if isinstance(form, Source) for tools in _own_tools(form)
+    ]

@@ -1,37 +1,42 @@
-"""The replay of a session: record after record, a rule for each kind.
+"""The replay of a session: record after record, one rule for each kind.
 
-Normative text: docs/spec/session.md, sections 3, 4 and 8.  A field that has another value than the
-one that follows is a finding, and the replay goes on; a call or an end that is not allowed ends it,
-as nothing after it can be judged.  What a record says of the world, its outcome and what was
-answered, is taken as it is said.  A session without a budget has none of the controller of models
-to trust, nor to load.
-Cost: the steps of the course, and one look at each field.
+Normative text: docs/spec/session.md.  If a member has another value than the one that follows, this
+is a finding, and the replay continues.  A call or an end that is not allowed ends the replay, since
+nothing after it can be judged.  Outcomes and answers are taken from the ledger.
+
+Cost: the steps of the course, and one look at each member.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import TYPE_CHECKING, cast
+from typing import TypeAlias
 
-from tcc_certs.core.model import Core
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
+from tcc_certs.policy.core import Core, Tool
+from tcc_certs.policy.history import ANSWERED, DONE, FAILED, LOST, Call, Draw
+from tcc_certs.policy.nodes import statement_text
+from tcc_certs.policy.uses import Uses
 from tcc_certs.replay.findings import Findings
 from tcc_certs.session import records
-from tcc_certs.session.machine import Course, Observed, Offer, Outcome, SessionMachine
-from tcc_certs.session.values import Arguments, answer_of
+from tcc_certs.session.across import AcrossDraw, DrawRecords, limits_across
+from tcc_certs.session.approvals import Approvals, Asked, Question, asked_of, term_of
+from tcc_certs.session.entries import Entries, EntryReader
+from tcc_certs.session.executions import Executions, read_budget
+from tcc_certs.session.machine import Course, Decider, Offer, SessionHistory, SessionMachine
+from tcc_certs.session.nesting import Nesting
 from tcc_certs.values.canonical import CallKeys
+from tcc_certs.values.fields import Field
+from tcc_certs.values.places import NONE, UNKNOWN, State, constant, rest_of
 
-if TYPE_CHECKING:
-    from tcc_certs.core.across import DrawRecords
-    from tcc_certs.session.executions import Executions
-    from tcc_certs.values.places import State
+HistoryOf: TypeAlias = "Callable[[Core, Mapping[str, State]], SessionHistory]"
 
-# Who makes the calls.
+
+# Models that make calls.
 
 
 class Makers:
@@ -46,16 +51,14 @@ class Makers:
         self._core, self._session, self._findings = core, session, findings
 
     def budget(self, record: Record, under_way: bool) -> None:
-        """What models that make calls may take from here on; no call is under way."""
-        ensure(not under_way, Code.LEDGER_ORDER, "kind", "the outcome of a call", "budget")
-        ensure(self.executions is None, Code.SESSION_BUDGET, "kind", "one budget", "a second")
-        from tcc_certs.session.executions import Executions, read_budget
-
+        """Start a budget; no call is under way."""
+        ensure(not under_way, Code.SESSION_BUDGET, "kind", "the outcome of a call", "budget")
+        ensure(self.executions is None, Code.SESSION_BUDGET, "kind", "one budget", "a second one")
         budget = read_budget(record, self._core, self._session)
         self.executions = Executions(budget, self._core.tools, self._findings)
 
     def asked(self, record: Record, line: int, under_way: bool) -> None:
-        """What the asks of a search took; no call is under way."""
+        """Count what the questions of a search took; no call is under way."""
         ensure(not under_way, Code.LEDGER_ORDER, "kind", "the outcome of a call", "asked")
         if self.executions is None:
             raise Rejected(Code.SESSION_BUDGET, "kind", "a budget before", "asked")
@@ -66,62 +69,51 @@ class Makers:
         return self.executions is not None and self.executions.makes(tool)
 
     def call(self, tool: int, record: Record, line: int) -> None:
-        """A call of a tool that is allowed."""
+        """Check the model of a call that is allowed."""
         found = record.get("execute")
         if self.executions is not None:
             self.executions.call(tool, found, line)
         else:
-            ensure(found is None, Code.SESSION_MODEL, "execute", "no field, without budget", found)
+            ensure(found is None, Code.SESSION_MODEL, "execute", "no member: no budget", found)
 
     def outcome(self, record: Record, line: int) -> None:
-        """The outcome of the last call."""
+        """Count what the last call took."""
         found = record.get("took")
         if self.executions is not None:
             self.executions.outcome(found, record["outcome"] == "done", line)
         else:
-            ensure(found is None, Code.SESSION_MODEL, "took", "no field, without budget", found)
-
-    def give_up(self) -> None:
-        """The last call has no outcome."""
-        if self.executions is not None:
-            self.executions.give_up()
+            ensure(found is None, Code.SESSION_MODEL, "took", "no member: no budget", found)
 
     def check_refusal(self, tool: str) -> None:
-        """A call of `tool` was refused as no model fits.
+        """A call of the tool was refused because no model fits.
 
         Raises:
-            Rejected: S211 no model makes it.
+            Rejected: S211: no model makes its calls.
         """
         places = [at for at, one in enumerate(self._core.tools) if one.name == tool]
-        makes = self.executions is not None and any(map(self.executions.makes, places))
-        ensure(makes, Code.SESSION_REFUSAL, "code", "a code of a call that no model makes", tool)
+        makes = any(map(self.makes, places))
+        ensure(makes, Code.SESSION_REFUSAL, "code", "another code: no model makes the call", tool)
 
 
 # The session.
 
-_REFUSED: Mapping[Code, tuple[Code, str, str]] = {
-    Code.NOT_PLANNED: (Code.SESSION_PLANS, "call", "a call that leads on from every state held"),
-    Code.MONITOR_FORBIDS: (Code.SESSION_MONITOR, "call", "a call that every monitor allows"),
-    Code.MANY_EARLIER: (
-        Code.SESSION_MONITOR, "call", "a call that no older one than are looked at may forbid",
-    ),
-    Code.STATEMENT_FORBIDS: (
-        Code.SESSION_STATEMENT, "call", "a call that the statements left to the run allow",
-    ),
-    Code.MANY_STATES: (Code.SESSION_PLACES, "call", "a call after which 64 states may be held"),
-}  # fmt: skip
+_NOT_ALLOWED: Mapping[Code, tuple[Code, str]] = {
+    Code.NOT_PLANNED: (Code.SESSION_PLANS, "a call that some plan continues with"),
+    Code.MANY_STATES: (Code.SESSION_POSITIONS, "a call after which 64 positions may be held"),
+}
 
 
 @dataclass(slots=True)
 class Tally:
-    """How many there were of what, for the verdict.
+    """Counts for the verdict.
 
     Attributes:
-        unknown: calls whose outcome is unknown; failed: those that are said to have failed;
-            read: those of these whose error was read;
-            resolved: those whose outcome was said later.
-        unforeseen: those that were done, and of whose answer a part is not known.
-        shadowed: refusals of calls that were made all the same.
+        unknown: calls whose outcome is recorded as unknown.
+        failed: calls that failed; answered: those of them whose error was read.
+        resolved: outcomes that became known later.
+        unforeseen: calls of whose answers a part is not known.
+        shadowed: refused calls that a shadow session made.
+        asked, approved, denied: questions, and their verdicts.
     """
 
     calls: int = 0
@@ -129,277 +121,464 @@ class Tally:
     refusals: int = 0
     unknown: int = 0
     failed: int = 0
+    answered: int = 0
     resolved: int = 0
-    read: int = 0
     unforeseen: int = 0
     shadowed: int = 0
+    asked: int = 0
+    approved: int = 0
+    denied: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statements:
+    """The statements of a core, as all sessions of it share them.
+
+    Attributes:
+        policy: the object that decides them.
+        history: makes the history of a session.
+        uses: what a ledger has of values.
+    """
+
+    policy: Decider
+    history: HistoryOf
+    uses: Uses
 
 
 class ReplayedSession:
     """A session between two records.
 
     Attributes:
-        course: the calls that were made, and where they led.
-        arguments: what was seen of open arguments.
-        open: the calls whose outcome is due, in order: each with the line of its record.
-        ended: whether it ended; abandoned: whether where no plan has to end.
-        keys: of its calls, as numbers: these take half of the room of their texts.
-        makers: who makes the calls.
-        across: what they drew of limits across sessions; None: there are none.
+        course: the calls, and the positions that the session holds.
+        reader: makes states of entries.
+        open: calls under way, in order, each with the line of its record.
+        approvals: questions and verdicts.
+        makers: the models that make calls.
+        across: draws on limits across sessions.
+        keys: the idempotency keys of the calls, as numbers: these take half of the memory of texts.
+        last_ms: the time of the last record that has one.
     """
 
     def __init__(
-        self, machine: SessionMachine, header: records.SessionHeader, findings: Findings
+        self,
+        machine: SessionMachine,
+        statements: Statements,
+        header: records.SessionHeader,
+        findings: Findings,
     ) -> None:
         core = machine.core
-        if machine.statements is not None:
-            # Without the numbers what the statements order could not be derived again.
-            tools, shown = core.tools, header.shown
-            missing = sorted(
-                records.open_name(tools[tool].name, name)
-                for tool, name in machine.statements.shown - shown
-            )
-            expected = "what statements order or add up, shown"
-            ensure(not missing, Code.SESSION_HEADER, "arguments", expected, missing)
         self.core = core
         self.machine = machine
         self.header = header
         self.findings = findings
-        self.arguments = Arguments(machine, header)
-        self.course = Course(machine, self.arguments.given(), self.arguments.marks)
-        self._stamp = header.started_ms
+        self.timed = statements.uses.timed
+        self.entries = Entries(core, statements.uses, header.shown)
+        self.reader = EntryReader(self.entries, header.constants, header.key)
+        given = self.reader.given(header.given)
+        self._nesting = Nesting(core, self.reader)
+        self._nesting.check_given(given, header.given)
+        history = statements.history(core, given)
+        self.course = Course(machine, statements.policy, history)
+        self.approvals = Approvals(statements.policy.rules)
+        self.makers = Makers(core, header.name, findings)
+        self.across = DrawRecords()
+        self._limits = limits_across(core, statements.policy.rules)
         self.tally = Tally()
         self.open: dict[int, tuple[Offer, int]] = {}
         self.ended = self.abandoned = False
-        self.makers = Makers(core, header.name, findings)
-        self.across: DrawRecords | None = None
-        if machine.statements is not None and machine.statements.across:
-            from tcc_certs.core.across import DrawRecords
-
-            self.across = DrawRecords(core)
-        self._tools = {tool.name for tool in core.tools}
+        self.last_ms = header.started_ms
         self._unknown: dict[int, Offer] = {}
-        known = header.key
-        self._call_keys = None if known is None else CallKeys(known, header.name)
+        self._call_keys = None if header.key is None else CallKeys(header.key, header.name)
         self.keys: set[int] = set()
         self._references: set[str] = set()
+        self._listed: dict[int, _ListedAnswers] = {}
 
     @property
     def lost(self) -> bool:
-        """Whether an answer came that no plan goes on after."""
+        """Whether an answer led nowhere."""
         return self.course.lost
 
     def step(self, kind: str, record: Record, line: int) -> None:
-        """Go on by a record, its fields in their form.
+        """Continue with a record whose members have their form.
 
         Raises:
             Rejected: what ends the replay.
         """
         if kind not in _KINDS:
-            raise Rejected(Code.LEDGER_ORDER, "kind", "one session, the first record", kind)
+            raise Rejected(Code.LEDGER_ORDER, "kind", "one session record, the first", kind)
         _KINDS[kind](self, record, line)
 
+    # Calls.
+
     def call(self, record: Record, line: int) -> None:
-        """A call that is about to be made."""
+        """A call before it is made."""
         seq = self.tally.calls + 1
         self._compare(Code.SESSION_SEQ, line, "seq", seq, record["seq"])
+        offer, arguments = self._call(record)
+        self._check_together(offer.tool, line)
+        self._compare(Code.SESSION_STATES, line, "states", self._states(), record["states"])
+        self._check_names(record, seq, line)
+        now = self._time(record, needed=self.timed)
+        tool = self.core.tools[offer.tool].name
+        call = self.course.call(tool, arguments, now)
+        asks = self._decide(call, offer)
+        approvals = self._approved(record, tool, asks, now)
+        self.makers.call(offer.tool, record, line)
+        draws = self.course.draws(call)
+        self.across.call(self._drawn(call, draws), record)
+        self.tally.calls += 1
+        self.open[seq] = offer, line
+        self.approvals.use(seq, approvals)
+        self.course.begin(call, offer, draws)
+
+    def _call(self, record: Record) -> tuple[Offer, dict[str, State]]:
+        """The offer of a record, and the states of its arguments."""
         said = text(record, "call")
         offer = self.machine.offer(said)
         if offer is None:
             raise Rejected(Code.SESSION_CALL, "call", "a call of the artifact", said)
-        self._beside(offer.tool, line)
-        seen, states = self.arguments.read(offer, record["open"])
-        self._compare(Code.SESSION_STATES, line, "states", self._states(), record["states"])
-        self._names(record, seq, line)
-        stamp = self._time(record)
-        refused = self.course.refuses(offer, seen, states, stamp)
-        if refused is not None:
-            code, field, expected = _REFUSED[refused[0]]
-            why = f"{said}, which is against: {refused[1]}" if refused[1] else said
-            raise Rejected(code, field, expected, why)
-        self.makers.call(offer.tool, record, line)
-        statements = self.machine.statements
-        if self.across is not None and statements is not None:
-            opened = record["open"] if isinstance(record["open"], dict) else {}
-            learned, given = self.course.attributes, self.header.given
-            drawn = statements.draws(offer.tool, states, learned, opened, given)
-            self.across.call(drawn, record)
-        else:
-            stray = record.get("across")
-            ensure(stray is None, Code.SESSION_ACROSS, "across", "no field, without limits", stray)
-        self.tally.calls += 1
-        self.open[seq] = offer, line
-        self.course.begin(seq, offer, seen, states, stamp)
+        tool = self.core.tools[offer.tool]
+        opened = record["open"]
+        entries = opened if isinstance(opened, dict) else {}
+        arguments = self.reader.arguments(tool.name, entries)
+        arguments |= self.machine.listed(offer.tool).states(offer.values)
+        self._nesting.check_arguments(tool.name, arguments, entries)
+        return offer, arguments
 
-    def _time(self, record: Record) -> int:
-        """When a call was decided, where a statement looks at the clock; else 0.
+    def _check_names(self, record: Record, seq: int, line: int) -> None:
+        """The idempotency key and the caller's reference; no two calls have the same."""
+        key = text(record, "key")
+        if self._call_keys is not None:
+            expected = self._call_keys.of(seq)
+            self._compare(Code.SESSION_CALL_KEY, line, "key", expected, key)
+        number = int(key, 16)
+        ensure(number not in self.keys, Code.SESSION_REPEATED, "key", "a new key", key)
+        self.keys.add(number)
+        if "ref" in record:
+            ref = text(record, "ref")
+            is_new = ref not in self._references
+            ensure(is_new, Code.SESSION_REPEATED, "ref", "a new reference", ref)
+            self._references.add(ref)
 
-        Raises:
-            Rejected: S201 it is not said, or before that of an earlier call or the start; or said
-                where none looks.
-        """
-        statements, found = self.machine.statements, record.get("at_ms")
-        if statements is None or not statements.timed:
-            ensure(found is None, Code.SESSION_SEQ, "at_ms", "no field, as nothing looks", found)
-            return 0
-        expected = f"{self._stamp} or later"
-        if type(found) is not int or found < self._stamp:
-            raise Rejected(Code.SESSION_SEQ, "at_ms", expected, "none" if found is None else found)
-        self._stamp = found
-        return found
-
-    def _beside(self, tool: int, line: int) -> None:
-        """A call of `tool` may begin beside those that are under way.
+    def _check_together(self, tool: int, line: int) -> None:
+        """A call of a tool may begin while others are under way.
 
         Raises:
-            Rejected: L104 it does not commute with one, or there are too many, or records behind.
+            Rejected: L104: it does not commute with one of them, they are too many, or too many
+                records follow the oldest one.
         """
         if not self.open:
             return
         oldest = next(iter(self.open))
-        due = f"outcome {oldest}"
         few = len(self.open) < records.MAX_UNDER_WAY
         few = few and line - 1 - self.open[oldest][1] < records.MAX_BEHIND
-        ensure(self.header.macs and few, Code.LEDGER_ORDER, "kind", due, "call")
+        ensure(few, Code.LEDGER_ORDER, "kind", f"the outcome of call {oldest}", "call")
         for seq, (other, _) in self.open.items():
             together = self.machine.commute(tool, other.tool) and not (
                 self.makers.makes(tool) or self.makers.makes(other.tool)
             )
-            ensure(together, Code.LEDGER_ORDER, "kind", f"outcome {seq}", "call")
+            ensure(together, Code.LEDGER_ORDER, "kind", f"the outcome of call {seq}", "call")
+
+    def _decide(self, call: Call, offer: Offer) -> Sequence[int]:
+        """The `ask` statements that apply to a call that nothing else refuses.
+
+        Raises:
+            Rejected: S301, S302, S304.
+        """
+        refused, asks = self.course.decide(call, offer)
+        if refused is None:
+            return asks
+        if refused.statement is not None:
+            statement = statement_text(self.core.statements[refused.statement])
+            expected = f"a call that this statement allows: {statement}"
+            raise Rejected(
+                Code.SESSION_STATEMENT, "call", expected, f"{offer.text}: {refused.code}"
+            )
+        code, expected = _NOT_ALLOWED[refused.code]
+        raise Rejected(code, "call", expected, offer.text)
+
+    def _approved(self, record: Record, tool: str, asks: Sequence[int], now: int) -> Sequence[str]:
+        """The ids of the approvals of a call."""
+        found = record.get("approvals")
+        ids = [str(one) for one in found] if isinstance(found, list) else []
+        if asks or ids:
+            self.approvals.check(ids, asks, self._asked(tool, record), now)
+        return ids
+
+    def _asked(self, tool: str, record: Record) -> Asked:
+        opened = record["open"]
+        return asked_of(tool, text(record, "call"), opened if isinstance(opened, dict) else {})
+
+    def _drawn(self, call: Call, draws: Mapping[int, Draw]) -> Sequence[AcrossDraw]:
+        """What a call draws on limits across sessions."""
+        if not self._limits:
+            return ()
+        policy, history = self.course.policy, self.course.history
+        return [
+            AcrossDraw(
+                limit=limit,
+                amount=draws[number].amount,
+                bound=policy.bound(number, history, call, call.at_ms) or 0,
+                key=draws[number].key,
+            )
+            for number, limit in self._limits.items()
+            if number in draws
+        ]
+
+    # Outcomes.
 
     def outcome(self, record: Record, line: int) -> None:
         """The outcome of a call that is under way."""
-        if not self.open:
-            raise Rejected(Code.LEDGER_ORDER, "kind", "outcome after call", "outcome")
+        ensure(bool(self.open), Code.LEDGER_ORDER, "kind", "outcome after call", "outcome")
         seq = size(record, "seq")
         if seq not in self.open:
-            only = len(self.open) == 1
-            expected = f"{next(iter(self.open))}" if only else "a call under way"
-            ensure(only, Code.LEDGER_ORDER, "seq", expected, seq)
-            self._compare(Code.SESSION_SEQ, line, "seq", next(iter(self.open)), record["seq"])
-            seq = next(iter(self.open))
-        offer = self.open[seq][0]
-        outcome = cast(Outcome, text(record, "outcome"))
-        answer = answer_of(self.core, offer, outcome, record)
-        told, lacks = self.arguments.told(offer, outcome, record)
-        self.tally.unforeseen += lacks or "unforeseen" in record
+            expected = f"a call under way: {list(self.open)}"
+            raise Rejected(Code.SESSION_SEQ, "seq", expected, seq)
+        self._time(record, needed=self.timed)
+        offer, _ = self.open[seq]
+        outcome = text(record, "outcome")
+        tool = self.core.tools[offer.tool]
+        answers = self._answers(offer, tool, record, outcome, whole=False)
         done = outcome == "done" or "result" not in record
-        ensure(done, Code.SESSION_OUTCOME, "result", "no field", outcome)
-        read = "answered" in record
-        failing = outcome == "failed" and self.core.tools[offer.tool].errors_failed
-        expected = "no field, but of a failed call of a tool whose errors mean failure"
-        ensure(failing or not read, Code.SESSION_OUTCOME, "answered", expected, outcome)
+        ensure(done, Code.SESSION_OUTCOME, "result", "no member", outcome)
+        answered = "answered" in record
+        expected = "no member, except for a failed call of a tool with errors"
+        may_be_read = outcome == "failed" and tool.errors_failed
+        ensure(may_be_read or not answered, Code.SESSION_OUTCOME, "answered", expected, outcome)
         self.makers.outcome(record, line)
         self.tally.outcomes += 1
-        self.tally.read += read
-        self.settle(seq, offer, outcome, answer, read, told)
+        self.tally.answered += answered
+        del self.open[seq]
+        self.course.settle(seq, _OUTCOMES[outcome, answered], answers)
+        if outcome == "failed":
+            self.tally.failed += 1
+            if not answered:
+                self.approvals.give_back(seq)
+        elif outcome == "unknown":
+            self._unknown[seq] = offer
+            self.tally.unknown += 1
+
+    def resolve(self, record: Record, line: int) -> None:
+        """An unknown outcome becomes known."""
+        seq = size(record, "seq")
+        offer = self._unknown.get(seq)
+        if offer is None:
+            raise Rejected(Code.SESSION_RESOLVE, "seq", "a call whose outcome is unknown", seq)
+        self._time(record, needed=self.timed or "who" in record)
+        outcome = text(record, "outcome")
+        tool = self.core.tools[offer.tool]
+        answers = self._answers(offer, tool, record, outcome, whole=True)
+        self.course.resolve(seq, _OUTCOMES[outcome, False], answers)
+        del self._unknown[seq]
+        self.tally.unknown -= 1
+        self.tally.resolved += 1
+        if outcome == "failed":
+            self.tally.failed += 1
+            self.approvals.give_back(seq)
+
+    def _answers(
+        self, offer: Offer, tool: Tool, record: Record, outcome: str, *, whole: bool
+    ) -> dict[str, State]:
+        """The states of the answers of a record.
+
+        Args:
+            whole: whether every listed answer has to be known.
+        """
+        unforeseen = "unforeseen" in record
+        done = outcome == "done"
+        entries = record.get("answers")
+        if not done:
+            ensure(not unforeseen, Code.SESSION_OUTCOME, "unforeseen", "no member", outcome)
+            for name in ("observed", "answers"):
+                ensure(name not in record, Code.SESSION_OBSERVED, name, "no member", outcome)
+            return {}
+        states = self._observed(offer.tool, record, unforeseen=unforeseen, whole=whole)
+        found = self.reader.answers(tool.name, entries if isinstance(entries, dict) else {})
+        partly = any(state == UNKNOWN for state in found.values())
+        self.tally.unforeseen += unforeseen or partly
+        found |= states
+        if isinstance(entries, dict):
+            self._nesting.check_answers(tool.name, found, entries)
+        return found
+
+    def _observed(
+        self, tool: int, record: Record, *, unforeseen: bool, whole: bool
+    ) -> dict[str, State]:
+        """The states of listed answers; those that are not known are left out."""
+        listed = self._listed.get(tool)
+        if listed is None:
+            listed = self._listed[tool] = _ListedAnswers(self.core.tools[tool])
+        found = record.get("observed")
+        if not listed.states:
+            ensure(found is None, Code.SESSION_OBSERVED, "observed", "no member", found)
+            ensure(not unforeseen, Code.SESSION_OUTCOME, "unforeseen", "no member", "one")
+            return {}
+        names = sorted(listed.states)
+        given = found if isinstance(found, dict) else {}
+        known = isinstance(found, dict) and given.keys() <= listed.states.keys()
+        known = known and (not whole or len(given) == len(names))
+        ensure(known, Code.SESSION_OBSERVED, "observed", names, found)
+        lacks = len(given) < len(names)
+        expected = "true" if lacks else "no member: every listed answer is known"
+        ensure(lacks == unforeseen, Code.SESSION_OUTCOME, "unforeseen", expected, unforeseen)
+        states = {}
+        for name, value in given.items():
+            state = listed.states[name].get(str(value))
+            if state is None:
+                expected = " or ".join(map(repr, listed.states[name]))
+                raise Rejected(Code.SESSION_OBSERVED, "observed", expected, value)
+            states[name] = state
+        return states
+
+    # Other records.
+
+    def refusal(self, record: Record, line: int) -> None:
+        """A call that was not made, or that a shadow session should not have made."""
+        tool, code = text(record, "tool"), text(record, "code")
+        recorded = code in records.RECORDED
+        ensure(recorded, Code.SESSION_REFUSAL, "code", "a code that is recorded", code)
+        unknown = code == Code.UNKNOWN_TOOL
+        known = tool == records.UNKNOWN_TOOL if unknown else tool in self.machine.tools
+        expected = records.UNKNOWN_TOOL if unknown else "a tool of the core"
+        ensure(known, Code.SESSION_REFUSAL, "tool", expected, tool)
+        self._check_refusing(record, tool, code)
+        if code == Code.NO_MODEL:
+            self.makers.check_refusal(tool)
+        if "made" in record:
+            shadow = self.header.shadow and code in records.SHADOWED
+            expected = "no member, except in a shadow session"
+            ensure(shadow, Code.SESSION_REFUSAL, "made", expected, code)
+            self.tally.shadowed += 1
+        self.tally.refusals += 1
+
+    def _check_refusing(self, record: Record, tool: str, code: str) -> None:
+        """The statement of a refusal is one that refuses calls of the tool with this code."""
+        kinds, number = records.REFUSING.get(code), record.get("statement")
+        if kinds is None:
+            ensure(number is None, Code.SESSION_REFUSAL, "statement", "no member", number)
+            return
+        rules = self.course.policy.rules
+        fits = [
+            at
+            for at, rule in enumerate(rules)
+            if at == number
+            and rule.kind in kinds
+            and (rule.kind == "total" or (rule.tools is not None and tool in rule.tools))
+        ]
+        expected = f"the number of a statement that refuses {tool} with {code}"
+        ensure(bool(fits), Code.SESSION_REFUSAL, "statement", expected, number)
+
+    def ask(self, record: Record, line: int) -> None:
+        """A person has to decide about a call."""
+        now = self._time(record, needed=True)
+        offer, arguments = self._call(record)
+        tool = self.core.tools[offer.tool].name
+        named = text(record, "tool")
+        ensure(named == tool, Code.SESSION_ASK, "tool", tool, named)
+        asks = self._decide(self.course.call(tool, arguments, now), offer)
+        asked = self._asked(tool, record)
+        question_id, statement = text(record, "id"), size(record, "statement")
+        is_new = question_id not in self.approvals.questions
+        ensure(is_new, Code.SESSION_ASK, "id", "a new id", question_id)
+        due = None
+        for number in asks:
+            standing = self.approvals.standing(number, asked, now)
+            if standing is None or standing.verdict != "approved":
+                due = number if standing is None else None
+                break
+        expected = "no question" if due is None else f"{due}, the first ask without an approval"
+        ensure(statement == due, Code.SESSION_ASK, "statement", expected, statement)
+        rule = self.course.policy.rules[statement]
+        expected, who = rule.who, text(record, "who")
+        ensure(who == expected, Code.SESSION_ASK, "who", expected, who)
+        end, expires = now + term_of(rule), size(record, "expires_ms")
+        ensure(expires == end, Code.SESSION_ASK, "expires_ms", end, expires)
+        question = Question(question_id, statement, who, asked, expires)
+        self.approvals.ask(question)
+        self.tally.asked += 1
+
+    def approval(self, record: Record, line: int) -> None:
+        """A person decided."""
+        now = self._time(record, needed=True)
+        verdict = text(record, "verdict")
+        self.approvals.decide(text(record, "id"), verdict, now)
+        self.tally.approved += verdict == "approved"
+        self.tally.denied += verdict == "denied"
 
     def budget(self, record: Record, line: int) -> None:
         """What models that make calls may take from here on."""
         self.makers.budget(record, bool(self.open))
 
     def asked(self, record: Record, line: int) -> None:
-        """What the asks of a search took."""
+        """What the questions of a search took."""
         self.makers.asked(record, line, bool(self.open))
 
-    def resolve(self, record: Record, line: int) -> None:
-        """The outcome of an unknown call is said later."""
-        seq = size(record, "seq")
-        if seq in self.open:
-            self._give_up(seq)
-        found = self._unknown.get(seq)
-        if found is None:
-            raise Rejected(Code.SESSION_RESOLVE, "seq", "a call whose outcome is unknown", seq)
-        outcome = cast(Outcome, text(record, "outcome"))
-        answer = answer_of(self.core, found, outcome, record)
-        told, lacks = self.arguments.told(found, outcome, record)
-        self.tally.unforeseen += lacks
-        self.course.resolve(seq, outcome, answer, told)
-        del self._unknown[seq]
-        self.tally.unknown -= 1
-        self.tally.resolved += 1
-        self.tally.failed += outcome == "failed"
-
-    def refusal(self, record: Record, line: int) -> None:
-        """A call that was not made, or, in the shadow, would not have been."""
-        tool, code = text(record, "tool"), text(record, "code")
-        recorded = code in records.RECORDED or code in records.RETIRED
-        ensure(recorded, Code.SESSION_REFUSAL, "code", "a code of a call that is refused", code)
-        known = tool in self._tools and code != Code.UNKNOWN_TOOL
-        expected = f"a tool of the grammar, or {records.UNKNOWN_TOOL}"
-        ensure(known or tool == records.UNKNOWN_TOOL, Code.SESSION_REFUSAL, "tool", expected, tool)
-        if code == Code.NO_MODEL:
-            self.makers.check_refusal(tool)
-        if "made" in record:
-            shadow = self.header.shadow and code in records.SHADOWED
-            ensure(shadow, Code.SESSION_REFUSAL, "made", "no field, but in the shadow", code)
-            self.tally.shadowed += 1
-        self.tally.refusals += 1
-
     def end(self, record: Record, line: int) -> None:
-        """The end, where every plan that may be meant ends, or abandoned."""
-        most = 0 if self.header.macs else 1  # of 1.0, whose writers left the last one open
-        ensure(len(self.open) <= most, Code.LEDGER_ORDER, "kind", "the outcomes of calls", "end")
-        for seq in list(self.open):
-            self._give_up(seq)
+        """The end, where the session may finish, or abandoned."""
+        ensure(not self.open, Code.LEDGER_ORDER, "kind", "the outcomes of calls under way", "end")
+        now = self._time(record, needed=self.timed)
         self.ended, self.abandoned = True, record["abandoned"] is True
         if not self.abandoned:
-            expected = "states that are all the end of a plan"
-            finishes = self.course.may_finish()
+            expected = "an end of every plan, no open debt, and every finally true"
+            finishes = self.course.may_finish(now)
             ensure(finishes, Code.SESSION_FINISH, "abandoned", expected, self._states())
 
-    def _give_up(self, seq: int) -> None:
-        """A call without a record of its outcome is one whose outcome is unknown."""
-        self.makers.give_up()
-        self.settle(seq, self.open[seq][0], "unknown", None)
+    # Members.
 
-    def settle(
-        self,
-        seq: int,
-        offer: Offer,
-        outcome: Outcome,
-        answer: Observed | None,
-        read: bool = False,
-        told: Mapping[str, State] = MappingProxyType({}),
-    ) -> None:
-        """The outcome of a call that is under way, as the session takes it."""
-        del self.open[seq]
-        self.course.settle(outcome, answer, read=read, told=told, seq=seq)
-        if outcome == "failed":
-            self.tally.failed += 1
-        elif outcome == "unknown":
-            self._unknown[seq] = offer
-            self.tally.unknown += 1
+    def _time(self, record: Record, *, needed: bool) -> int:
+        """The time of a record; 0 if it has none.
+
+        Raises:
+            Rejected: S201: it is missing, before the time of an earlier record, or not due.
+        """
+        found = record.get("at_ms")
+        if not needed:
+            ensure(found is None, Code.SESSION_SEQ, "at_ms", "no member: no time is used", found)
+            return 0
+        if type(found) is not int or found < self.last_ms:
+            expected = f"{self.last_ms} or later"
+            raise Rejected(Code.SESSION_SEQ, "at_ms", expected, "none" if found is None else found)
+        self.last_ms = found
+        return found
 
     def _states(self) -> Json:
-        return [*self.machine.shown(self.course.held)]
-
-    def _names(self, record: Record, seq: int, line: int) -> None:
-        """The idempotency key and the caller's reference, each of one call alone."""
-        key = text(record, "key")
-        if self._call_keys is not None:
-            expected = self._call_keys.of(seq)
-            self._compare(Code.SESSION_CALL_KEY, line, "key", expected, key)
-        number = int(key, 16)
-        ensure(number not in self.keys, Code.SESSION_REPEATED, "key", "a key of its own", key)
-        self.keys.add(number)
-        if "ref" in record:
-            ref = text(record, "ref")
-            fresh = ref not in self._references
-            ensure(fresh, Code.SESSION_REPEATED, "ref", "a reference of its own", ref)
-            self._references.add(ref)
+        return [*self.course.states()]
 
     def _compare(self, code: Code, line: int, name: str, expected: Json, found: Json) -> None:
         if found != expected:
             self.findings.add(code, line, name, expected, found)
 
 
+class _ListedAnswers:
+    """The listed answers of a tool: the state of each text that a record may have."""
+
+    def __init__(self, tool: Tool) -> None:
+        self.states = {field.name: _texts(field) for field in tool.answers if field.type is None}
+
+
+def _texts(field: Field) -> dict[str, State]:
+    texts = {
+        text: rest_of(field.values) if text == "*" else constant(text)
+        for text in field.values
+        if text
+    }
+    return {**texts, "": NONE} if field.optional else texts
+
+
+_OUTCOMES: Mapping[tuple[str, bool], str] = {
+    ("done", False): DONE,
+    ("failed", False): FAILED,
+    ("failed", True): ANSWERED,
+    ("unknown", False): LOST,
+}
 _KINDS: Mapping[str, Callable[[ReplayedSession, Record, int], None]] = {
-    "budget": ReplayedSession.budget,
-    "asked": ReplayedSession.asked,
     "call": ReplayedSession.call,
     "outcome": ReplayedSession.outcome,
     "resolve": ReplayedSession.resolve,
     "refusal": ReplayedSession.refusal,
+    "ask": ReplayedSession.ask,
+    "approval": ReplayedSession.approval,
+    "budget": ReplayedSession.budget,
+    "asked": ReplayedSession.asked,
     "end": ReplayedSession.end,
 }

@@ -1,74 +1,66 @@
-"""The order of the checks of a session's ledger.  Start here.
+"""The validation of the ledger of a session: an artifact, a ledger, and what the ledger proves.
 
-    artifact    the kernel passes it, and its digest is the pinned one where one is given
-    line        canonical bytes, chained to the line before; nothing has ended the session
-    record      of a known kind, with its fields in their form
-    session     of version 1.0 or 1.1; names this artifact, what follows from it, the key if known
-                (:func:`tcc_certs.session.records.read_header`)
-    mac         of each record of 1.1, where the key is known: by whoever has the key
-    call        it commutes with those that are open; its number, its text, its open arguments; the
-                states that it may be made at; keys of its own; plans, statements and monitors
-                allow it wherever the session may be; the model that makes it, and the budget
-    budget      at most one, no call is open; asked: what a search took beside
-    outcome     of a call that is open; observed values where there are any to observe
-    resolve     of a call whose outcome is unknown: all is gone through again from there
-    refusal     a tool of the grammar, a code of a refused call
-    end         where every state that may be held accepts, or abandoned
+Normative text: docs/spec/session.md.  The checks, in this order:
 
-Normative text: docs/spec/session.md.  What is trusted comes from the arguments, never from the
-ledger.  Cost: the kernel's pass over the artifact, then linear in the ledger, but for outcomes that
-become known late; memory: the artifact, and what monitors and keys need of each call.
+1. The artifact: its certificates, by the kernel.
+2. Each line: canonical JSON that follows from the previous line by the chain.
+3. The form of each record (:mod:`tcc_certs.session.records`).
+4. The header, which names the artifact; then the MAC of each record, if the key is known.
+5. Each record after the records before it (:mod:`tcc_certs.session.replay`): the values of calls
+   (:mod:`tcc_certs.session.entries`), and each call by the definition of the core
+   (:mod:`tcc_certs.policy.meaning`) and the automaton (:mod:`tcc_certs.session.machine`).
+6. The end: the last record, and the claim.
+
+Cost: linear in the ledger, and the decisions of its calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tcc_certs.core.model import SumMonitor
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.codec import encode
-from tcc_certs.formats.ledger import LedgerReader, Line, Record
+from tcc_certs.formats.codec import encode, written
+from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Line, Record
 from tcc_certs.formats.ledger_schema import text
 from tcc_certs.kernel import CheckedArtifact, check
+from tcc_certs.policy.history import DictHistory
+from tcc_certs.policy.nodes import statement_text
+from tcc_certs.policy.uses import Uses
 from tcc_certs.replay.findings import DECLINED, INVALID, VALID, Finding, Findings
 from tcc_certs.session import records
 from tcc_certs.session.machine import SessionMachine
-from tcc_certs.session.replay import ReplayedSession, Tally
+from tcc_certs.session.replay import ReplayedSession, Statements, Tally
 from tcc_certs.values.canonical import RecordMacs
-
-Tell: TypeAlias = "Callable[[Record, ReplayedSession], None]"
-
-# What a session shows, in a verdict, a claim and plain words (session.md, section 7).
 
 CONFORMANT = "Conformant"
 CONFORMANT_PREFIX = "ConformantPrefix"
 NO_CLAIM = "NoClaim"
 
+Tell: TypeAlias = "Callable[[Record, ReplayedSession], None]"
+Ledger: TypeAlias = "bytes | Iterable[bytes]"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionValidation:
-    """The outcome of :func:`tcc_certs.session.validate`.
+    """The result of :func:`validate`.
 
     Attributes:
         verdict: 0 valid, 1 invalid, 2 declined or incomplete.
-        claim_type: ``Conformant``: the session ended where a plan may end, whatever its unknown
-            outcomes were; ``ConformantPrefix``: every call was allowed, and it was abandoned or
-            has not ended; ``NoClaim``.
-        asserted: what whoever wrote the ledger answers for, as nothing in it shows it.
-        monitors: the statements over open parameters that the session was held to.
-        checked: calls, outcomes, refusals; calls whose outcome is unknown, and `unforeseen`, those
-            of whose answer a part is, where there are any.
+        claim_type: ``Conformant``, ``ConformantPrefix`` or ``NoClaim``.
+        asserted: what the ledger says and cannot prove.
+        statements: the canonical texts of the statements that each call was decided by.
+        checked: how many calls, outcomes and refusals there are, and of which kinds.
         findings: in the order of the lines, at most 100.
         head: the chain's head after the verified prefix, hex.
-        summary: the outcome in plain words.
+        summary: the result in plain words.
     """
 
     verdict: int
     claim_type: str
     asserted: tuple[str, ...]
-    monitors: tuple[str, ...]
+    statements: tuple[str, ...]
     checked: Mapping[str, int]
     findings: tuple[Finding, ...]
     head: str
@@ -76,287 +68,210 @@ class SessionValidation:
 
     @property
     def claim_upheld(self) -> bool:
-        """True where the verdict is 0 and the claim is more than NoClaim."""
+        """Whether the ledger is valid and claims something."""
         return self.verdict == VALID and self.claim_type != NO_CLAIM
 
     @property
     def word(self) -> str:
-        """The verdict as a word; INCOMPLETE where all that is missing is the end."""
+        """The verdict as a word; INCOMPLETE if the ledger only lacks its end."""
         if self.verdict == DECLINED and any(f.code is Code.INCOMPLETE for f in self.findings):
             return "INCOMPLETE"
         return ("VALID", "INVALID", "DECLINED")[self.verdict]
 
 
-def conclude(
-    findings: Findings, session: ReplayedSession | None, reader: LedgerReader
-) -> SessionValidation:
-    """The validation that these findings and this session come to."""
-    claim = _claim(findings, session)
-    tally = Tally() if session is None else session.tally
-    return SessionValidation(
-        verdict=findings.verdict,
-        claim_type=claim,
-        asserted=() if session is None or claim == NO_CLAIM else tuple(_asserted(session)),
-        monitors=() if session is None else session.machine.monitors.texts,
-        checked={
-            "calls": tally.calls,
-            "outcomes": tally.outcomes,
-            "refusals": tally.refusals,
-            "unknown": 0 if session is None else _unknown(session),
-            **({"unforeseen": tally.unforeseen} if tally.unforeseen else {}),
-        },
-        findings=tuple(findings.items),
-        head=reader.head.hex(),
-        summary=_summary(findings, session, claim, reader),
-    )
-
-
-def _unknown(session: ReplayedSession) -> int:
-    return session.tally.unknown + len(session.open)
-
-
-def _claim(findings: Findings, session: ReplayedSession | None) -> str:
-    if session is None or session.lost or findings.verdict == INVALID:
-        return NO_CLAIM
-    if session.header.shadow:
-        return NO_CLAIM
-    if findings.verdict == VALID:
-        return CONFORMANT_PREFIX if session.abandoned else CONFORMANT
-    incomplete = all(item.code is Code.INCOMPLETE for item in findings.items)
-    return CONFORMANT_PREFIX if incomplete else NO_CLAIM
-
-
-def _asserted(session: ReplayedSession) -> Iterator[str]:
-    """What no reader of this ledger could have found to be wrong."""
-    tally, arguments = session.tally, session.arguments
-    if tally.calls:
-        yield "that every call was recorded, and every outcome is that of its call"
-    if tally.failed > tally.read:
-        yield f"that {tally.failed - tally.read} calls said to have failed did not happen"
-    if tally.read:
-        yield f"that {tally.read} calls that were answered with an error changed nothing"
-    if tally.unforeseen:
-        yield f"that {tally.unforeseen} answers that are not known were some that are listed"
-    if tally.resolved:
-        yield f"that {tally.resolved} outcomes said later are what they are said to be"
-    if tally.refusals:
-        yield f"that {tally.refusals} refusals were of these tools, for these reasons"
-    if session.core.given:
-        names = ", ".join([f"session.{name}" for name in sorted(session.header.given)])
-        yield f"that the session was given what it says: {names or 'nothing'}"
-    if session.core.passed:
-        yield f"passed: {', '.join(session.core.passed)} (unread; the ledger has nothing of it)"
-    statements = session.machine.statements
-    if tally.calls and statements is not None and statements.timed:
-        yield "that calls were decided at the times that are said, which never go back"
-    across = session.across
-    if across is not None and across.drawn:
-        yield (
-            f"that {across.drawn} calls had room under the limits across sessions: account "
-            f"{across.account} shows it (--account)"
-        )
-    executions = session.makers.executions
-    if executions is not None and executions.made:
-        yield f"that {executions.made} calls were made by the models named, and took what is said"
-    if executions is not None and executions.asked_times:
-        yield f"what the asks of {executions.asked_times} searches took"
-    for name in sorted(arguments.hidden):
-        yield f"that values of {name} are of its type and within its limits: they are not shown"
-    for monitor in session.core.monitors:
-        if isinstance(monitor, SumMonitor):
-            name = records.open_name(session.core.tools[monitor.tool].name, monitor.parameter)
-            if name in arguments.hidden:
-                yield f"{monitor.text}: the values are not shown"
-    if arguments.marked:
-        names = ", ".join(sorted(arguments.marked))
-        yield f"that texts of {names} match the patterns asked of them as is said"
-    if arguments.hidden:
-        yield "that digests of values that are not shown are the same exactly where the values are"
-    if not session.header.macs:
-        yield "that every record is its writer's: a ledger of 1.0 has no MACs"
-    elif session.header.key is None:
-        yield "that every record is its writer's: MACs show it to who has the key"
-    if session.header.constants and session.header.key is None:
-        yield "that digests of constants are those of the constants: the key is not known"
-    if arguments.shown and session.header.key is None:
-        yield "that digests are those of the values shown: the key is not known"
-
-
-def _summary(
-    findings: Findings, session: ReplayedSession | None, claim: str, reader: LedgerReader
-) -> str:
-    if findings.verdict == VALID and session is not None:
-        return _valid_text(session, claim)
-    first = findings.items[0]
-    what = f"line {first.line}, {first.field}: expected {first.expected}, found {first.found}"
-    if findings.verdict == INVALID:
-        return f"invalid ({len(findings.items)} findings); first {first.code}, {what}"
-    if any(item.code is Code.INCOMPLETE for item in findings.items):
-        if session is None:
-            return f"incomplete: not one whole line that ends in an LF; {first.found}"
-        if session.header.shadow:
-            return f"incomplete, no claim: {_in_shadow(session)}; {first.found}"
-        so_far = "no plan goes on after an answer" if session.lost else "it conforms"
-        return f"incomplete: no end record; {so_far} as far as it goes; {first.found}"
-    return f"declined: {first.code}, {what}"
-
-
-def _in_shadow(session: ReplayedSession) -> str:
-    many = session.tally.shadowed
-    return f"a session in the shadow: {many} calls were made that would have been refused"
-
-
-def _valid_text(session: ReplayedSession, claim: str) -> str:
-    if session.header.shadow:
-        return f"valid, no claim: {_in_shadow(session)}"
-    if claim == NO_CLAIM:
-        return "valid, no claim: an answer came after which no plan goes on"
-    unknown = _unknown(session)
-    whatever = f", whatever its {unknown} unknown outcomes were" if unknown else ""
-    if claim == CONFORMANT_PREFIX:
-        return f"claim upheld: every recorded call was allowed{whatever}; the session was abandoned"
-    return (
-        "claim upheld: every recorded call was allowed, and the session ended where a plan may "
-        f"end{whatever}"
-    )
-
-
-# The checks.
-
-
 def validate(
-    ledger: bytes | Iterable[bytes],
+    ledger: Ledger,
     artifact: bytes | CheckedArtifact,
     *,
+    more: Sequence[Ledger] = (),
     pin: str | None = None,
     key: bytes | None = None,
     tell: Tell | None = None,
 ) -> SessionValidation:
-    """What the ledger of a session shows, by going through it with the artifact.
+    """Validate the ledger of a session with its artifact.
 
     Args:
-        ledger: the whole file, or chunks of it cut anywhere.
-        artifact: the artifact's bytes, or what the kernel made of them.
-        pin: the artifact digest to require, hex.
-        key: 32 bytes, of the digests; with it digests of shown values, the keys of calls and the
-            MACs of records are derived again.
-        tell: is called with each record that passes, and the session after it.
+        ledger: the whole file, or chunks of it.
+        more: the files that continue the ledger, in their order.
+        pin: the digest that the artifact must have, hex.
+        key: 32 bytes, of the session; with it digests, idempotency keys and MACs are derived.
+        tell: called with each record that passes, and the session after it.
 
     Returns:
-        a verdict, never an exception, whatever the bytes are.
+        a verdict for any bytes; it raises no errors.
     """
-    reader = LedgerReader((ledger,) if isinstance(ledger, bytes) else ledger)
     findings = Findings()
     try:
         checked = _checked(artifact, pin)
     except Rejected as refusal:
         findings.refuse(refusal, 0)
-        return conclude(findings, None, reader)
+        return conclude(findings, None, FIRST_HEAD)
     replay = SessionReplay(checked, machine_of(checked), key)
+    head = FIRST_HEAD
     try:
-        _read(replay, reader, tell)
+        for number, file in enumerate((ledger, *more)):
+            reader = LedgerReader((file,) if isinstance(file, bytes) else file)
+            try:
+                _read(replay, reader, tell, last=number == len(more))
+            finally:
+                head = reader.head
     except Rejected as refusal:
         replay.findings.refuse(refusal, replay.line)
-    return conclude(replay.findings, replay.session, reader)
+    return conclude(replay.findings, replay.session, head)
 
 
-def _read(replay: SessionReplay, reader: LedgerReader, tell: Tell | None = None) -> None:
-    """Every record, and the end of the input.
+def _read(replay: SessionReplay, reader: LedgerReader, tell: Tell | None, *, last: bool) -> None:
+    """Read the records of a file, and check its end.
 
     Raises:
-        Rejected: what ends the replay; D301 there was no ``end``.
+        Rejected: what ends the replay.  D301: the ledger has no end.
     """
     for line in reader.lines():
         record = replay.step(line, line.previous, line.body)
         if tell is not None and replay.session is not None:
             tell(record, replay.session)
-    replay.line = reader.records + 1
+    replay.line += 1
     ended = replay.session is not None and replay.session.ended
-    if ended and reader.tail:
-        raise Rejected(Code.LEDGER_ORDER, "line", "nothing after end", reader.tail[:40])
+    if (ended or replay.rolled) and reader.tail:
+        raise Rejected(Code.LEDGER_ORDER, "line", "nothing after the last record", reader.tail[:40])
+    if replay.rolled and not last:
+        replay.line -= 1
+        replay.roll(reader.head)
+        return
     if not ended:
         known = f"{reader.records} verified records, head {reader.head.hex()}"
         if reader.tail:
             known += f", then {len(reader.tail)} bytes without an LF"
         raise Rejected(Code.INCOMPLETE, "end", "an end record", known)
+    if not last:
+        replay.line -= 1
+        raise Rejected(Code.SESSION_CONTINUES, "file", "no file after the end", "another file")
 
 
 class SessionReplay:
     """Goes through the records of a session, one after the other.
 
+    Args:
+        statements: decides statements; None: the definition.
+
     Attributes:
         findings: what does not follow, so far.
-        session: where it is; None before its header.
-        line: of the last record.
+        session: None before the first record.
+        line: the number of the last record, in all files.
+        rolled: whether the last record was `roll`.
     """
 
     def __init__(
-        self, artifact: CheckedArtifact, machine: SessionMachine, key: bytes | None
+        self,
+        artifact: CheckedArtifact,
+        machine: SessionMachine,
+        key: bytes | None,
+        statements: Statements | None = None,
     ) -> None:
         self.findings = Findings()
         self.session: ReplayedSession | None = None
         self.line = 0
+        self.rolled = False
         self._artifact, self._machine, self._key = artifact, machine, key
+        self._statements = statements_of(artifact) if statements is None else statements
         self._mac = None if key is None else RecordMacs(key)
-        self._macs = False
+        self._first: Record = {}
+        self._roll: str | None = None  # the hash of the roll before the next file, hex
 
-    def step(self, record: Record, previous: bytes, body: bytes | None = None) -> Record:
-        """Go on by a record.
+    def roll(self, head: bytes) -> None:
+        """The ledger continues in another file.
 
         Args:
-            record: or a line, which is parsed where its bytes do not say enough.
-            previous: the hash of the record before it.
-            body: its canonical bytes, where whoever read it has them.
+            head: the hash of the last record, which is a `roll`.
+        """
+        self.rolled, self._roll = False, head.hex()
+
+    def step(self, record: Record, previous: bytes, body: bytes | None = None) -> Record:
+        """Continue with a record.
+
+        Args:
+            record: or a line, which is parsed if its bytes have no frequent form.
+            previous: the hash of the record before it in this file.
+            body: its canonical bytes without the link, if the caller has them.
 
         Returns:
             the record.
 
         Raises:
-            Rejected: what ends the replay; L101 of a line.
+            Rejected: what ends the replay.  L101: the line is not canonical.
         """
-        plain = records.plain_record(body) if self._macs and body is not None else None
+        plain = records.plain_record(body) if body is not None else None
         rest = None
         if plain is not None:
             record, rest = plain
         elif isinstance(record, Line):
             record = record.record
         self.line += 1
-        session = self.session
-        if session is None:
-            kind = record.get("kind")
-            if kind != "session":
-                raise Rejected(Code.LEDGER_ORDER, "kind", "session", kind)
-            self._macs = records.has_macs(record)
-        elif session.ended:
-            raise Rejected(Code.LEDGER_ORDER, "kind", "nothing after end", record.get("kind"))
-        form = (
-            records.check_record(record, self.line, macs=self._macs)
-            if plain is None
-            else record["kind"]
-        )
-        if session is None:
+        kind = str(record["kind"]) if plain is not None else ""
+        if self.session is None or self._roll is not None:
+            found = record.get("kind")
+            ensure(found == "session", Code.LEDGER_ORDER, "kind", "session", found)
+            if self.session is None:
+                schema = record.get("schema")
+                known = schema == records.SCHEMA or not isinstance(schema, str)
+                ensure(known, Code.UNKNOWN_VERSION, "schema", records.SCHEMA, schema)
+        elif self.session.ended or self.rolled:
+            expected = f"nothing after {'end' if self.session.ended else 'roll'}"
+            raise Rejected(Code.LEDGER_ORDER, "kind", expected, record.get("kind"))
+        kind = kind or records.check_record(record, self.line)
+        if self.session is None:
             header = records.read_header(record, self._artifact, self._key, self.findings)
             self._check_mac(record, previous, body, rest)
-            self.session = ReplayedSession(self._machine, header, self.findings)
+            self._first = record
+            self.session = ReplayedSession(self._machine, self._statements, header, self.findings)
+            ensure(
+                "continues" not in record, Code.SESSION_CONTINUES, "continues",
+                "the first file of the ledger", record.get("continues"),
+            )  # fmt: skip
+            return record
+        self._check_mac(record, previous, body, rest)
+        if self._roll is not None:
+            self._continue(record, self._roll)
+        elif kind == "roll":
+            self.rolled = True
         else:
-            self._check_mac(record, previous, body, rest)
-            session.step(str(form), record, self.line)
+            self.session.step(kind, record, self.line)
         return record
+
+    def _continue(self, record: Record, head: str) -> None:
+        """The first record of the next file is that of the first file, with the hash of `roll`.
+
+        Raises:
+            Rejected: S217.
+        """
+        own = (records.MAC, "continues")
+        first, again = [
+            {name: value for name, value in one.items() if name not in own}
+            for one in (self._first, record)
+        ]
+        for name in sorted({*first, *again}):
+            expected, found = first.get(name, "no member"), again.get(name, "no member")
+            ensure(found == expected, Code.SESSION_CONTINUES, name, expected, found)
+        continues = record.get("continues")
+        ensure(continues == head, Code.SESSION_CONTINUES, "continues", head, continues)
+        self._roll = None
 
     def _check_mac(
         self, record: Record, previous: bytes, body: bytes | None, rest: bytes | None
     ) -> None:
-        """Ends the replay: behind a record that is not the key's nothing is the writer's word.
+        """The record has the MAC that the key gives; otherwise the replay ends.
 
         Args:
-            body: its canonical bytes; rest: the same without the MAC; where they are known.
+            body: its canonical bytes; rest: the same without the MAC; if they are known.
+
+        Raises:
+            Rejected: S205.
         """
-        if self._mac is None or not self._macs:
+        if self._mac is None:
             return
         found = text(record, records.MAC)
         if rest is None:
-            # No text holds these bytes, as its quotes are escaped: where they stand once, there is
-            # the record's own member, and what is left without it is canonical as well.
+            # Quotes are escaped in texts.  So if these bytes are there once, they are the member.
             member = b'"mac":"%s"' % found.encode()
             if body is not None and body.count(member) == 1 and member + b"," in body:
                 rest = body.replace(member + b",", b"")
@@ -365,15 +280,19 @@ class SessionReplay:
                     {name: value for name, value in record.items() if name != records.MAC}
                 )
         same = self._mac.same(previous, rest, bytes.fromhex(found))
-        ensure(
-            same, Code.SESSION_DIGEST, records.MAC, "the MAC of this record under the key", found
-        )
+        expected = "the MAC of this record under the key"
+        ensure(same, Code.SESSION_DIGEST, records.MAC, expected, found)
 
 
 def machine_of(artifact: CheckedArtifact) -> SessionMachine:
     """The session machine of an artifact."""
-    relaxed = artifact.file.manifest.relaxed
-    return SessionMachine(artifact.core, artifact.automaton, artifact.core_calls, relaxed)
+    return SessionMachine(artifact.core, artifact.automaton, artifact.core_calls)
+
+
+def statements_of(artifact: CheckedArtifact) -> Statements:
+    """The statements of an artifact, decided by the definition."""
+    policy = artifact.policy
+    return Statements(policy=policy, history=DictHistory, uses=Uses(artifact.core, policy.rules))
 
 
 def _checked(artifact: bytes | CheckedArtifact, pin: str | None) -> CheckedArtifact:
@@ -383,3 +302,136 @@ def _checked(artifact: bytes | CheckedArtifact, pin: str | None) -> CheckedArtif
     if pin is not None and pin != found:
         raise Rejected(Code.PIN, "artifact", pin, found)
     return artifact
+
+
+# The verdict.
+
+
+def conclude(findings: Findings, session: ReplayedSession | None, head: bytes) -> SessionValidation:
+    """The validation of these findings and this session.
+
+    Args:
+        head: the chain's head after the verified prefix of the last file.
+    """
+    claim = _claim(findings, session)
+    tally = Tally() if session is None else session.tally
+    checked = {
+        "calls": tally.calls,
+        "outcomes": tally.outcomes,
+        "refusals": tally.refusals,
+        "unknown": 0 if session is None else _unknown(session),
+    }
+    if tally.unforeseen:
+        checked["unforeseen"] = tally.unforeseen
+    if tally.asked:
+        checked["asked"] = tally.asked
+    texts = () if session is None else map(statement_text, session.core.statements)
+    return SessionValidation(
+        verdict=findings.verdict,
+        claim_type=claim,
+        asserted=() if session is None or claim == NO_CLAIM else tuple(_asserted(session)),
+        statements=tuple(texts),
+        checked=checked,
+        findings=tuple(findings.items),
+        head=head.hex(),
+        summary=_summary(findings, session, claim),
+    )
+
+
+def _unknown(session: ReplayedSession) -> int:
+    return session.tally.unknown + len(session.open)
+
+
+def _claim(findings: Findings, session: ReplayedSession | None) -> str:
+    if session is None or session.lost or findings.verdict == INVALID or session.header.shadow:
+        return NO_CLAIM
+    if findings.verdict == VALID:
+        return CONFORMANT_PREFIX if session.abandoned else CONFORMANT
+    incomplete = all(item.code is Code.INCOMPLETE for item in findings.items)
+    return CONFORMANT_PREFIX if incomplete else NO_CLAIM
+
+
+def _asserted(session: ReplayedSession) -> Iterator[str]:
+    """What the ledger says and cannot prove."""
+    tally, reader, header = session.tally, session.reader, session.header
+    if tally.calls:
+        yield "every call was recorded, and every outcome and answer is true"
+    if tally.failed > tally.answered:
+        yield f"{tally.failed - tally.answered} failed calls had no effect"
+    if tally.answered:
+        yield f"{tally.answered} calls that were answered with an error changed nothing"
+    if tally.unforeseen:
+        yield f"unknown answers of {tally.unforeseen} calls were listed, or values of their type"
+    if tally.resolved:
+        yield f"{tally.resolved} outcomes that became known later are true"
+    if tally.asked:
+        yield (f"{tally.approved} approvals and {tally.denied} denials come from the named persons")
+    if tally.refusals:
+        yield f"{tally.refusals} refusals had these tools and codes"
+    if header.given:
+        names = ", ".join([f"session.{written(name)}" for name in sorted(header.given)])
+        yield f"the session was given {names}"
+    if session.core.passed:
+        yield f"passed: {', '.join(session.core.passed)} (unread; the ledger has nothing of it)"
+    if tally.calls and session.timed:
+        yield "times"
+    if session.across.drawn:
+        yield (
+            f"{session.across.drawn} calls had room under limits across sessions: account "
+            f"{session.across.account} shows it (--account)"
+        )
+    executions = session.makers.executions
+    if executions is not None and executions.made:
+        yield f"the named models made {executions.made} calls, which took the stated amounts"
+    if executions is not None and executions.asked_times:
+        yield f"the stated amounts of {executions.asked_times} searches"
+    met = dict(reader.met())
+    hidden = sorted(name for name, form in met.items() if not form.value)
+    for name in hidden:
+        yield f"values of {name}, which are not shown, have their type and limits"
+    marked = [name for name in hidden if met[name].has_marks]
+    if marked:
+        yield f"texts of {', '.join(marked)} match patterns as stated"
+    if header.key is not None:
+        return
+    if met:
+        yield "digests are those of the values: the key is not known"
+    if header.constants:
+        yield "digests of constants are those of the constants: the key is not known"
+    yield "idempotency keys and MACs come from the holder of the key: it is not known"
+
+
+def _summary(findings: Findings, session: ReplayedSession | None, claim: str) -> str:
+    if findings.verdict == VALID and session is not None:
+        return _valid_text(session, claim)
+    first = findings.items[0]
+    what = f"line {first.line}, {first.field}: expected {first.expected}, found {first.found}"
+    if findings.verdict == INVALID:
+        return f"invalid ({len(findings.items)} findings); first {first.code}, {what}"
+    if any(item.code is Code.INCOMPLETE for item in findings.items):
+        if session is None:
+            return f"incomplete: there is no whole line that ends in an LF; {first.found}"
+        if session.header.shadow:
+            return f"incomplete, no claim: {_in_shadow(session)}; {first.found}"
+        so_far = "no plan continues after an answer" if session.lost else "it conforms so far"
+        return f"incomplete: there is no end record; {so_far}; {first.found}"
+    return f"declined: {first.code}, {what}"
+
+
+def _in_shadow(session: ReplayedSession) -> str:
+    return f"a shadow session made {session.tally.shadowed} calls that the policy refuses"
+
+
+def _valid_text(session: ReplayedSession, claim: str) -> str:
+    if session.header.shadow:
+        return f"valid, no claim: {_in_shadow(session)}"
+    if claim == NO_CLAIM:
+        return "valid, no claim: no plan continues after an answer"
+    unknown = _unknown(session)
+    whatever = f", whatever its {unknown} unknown outcomes were" if unknown else ""
+    if claim == CONFORMANT_PREFIX:
+        return f"claim upheld: every recorded call was allowed{whatever}; the session was abandoned"
+    return (
+        "claim upheld: every recorded call was allowed, and the session ended where it may "
+        f"finish{whatever}"
+    )

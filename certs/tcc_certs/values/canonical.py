@@ -139,8 +139,8 @@ def _scalar(value: object) -> bytes:
 
 # Keyed digests.
 
-_COMMITMENT = "tcc.session/1.0 digest key"
-_RECORDS = "tcc.session/1.1 record key"
+_COMMITMENT = "tcc.session/2 digest key"
+_RECORDS = "tcc.session/2 record key"
 CALL_KEY_BYTES = 16
 MAC_BYTES = 16
 

@@ -22,7 +22,7 @@ def session_document(found: SessionValidation) -> dict[str, Json]:
         "claim_type": found.claim_type,
         "claim_upheld": found.claim_upheld,
         "asserted": list(found.asserted),
-        "monitors": list(found.monitors),
+        "statements": list(found.statements),
         "findings": finding_documents(found.findings),
         "checked": found.checked,
         "ledger_head": found.head,

@@ -93,7 +93,7 @@ def _print(found: Validation | SessionValidation, ledger: Path) -> None:
         screen.print_fields([("privacy", _privacy(found.privacy))])
     if isinstance(found, SessionValidation):
         screen.print_fields([("asserted", text) for text in found.asserted])
-        screen.print_fields([("monitor", text) for text in found.monitors])
+        screen.print_fields([("statement", text) for text in found.statements])
     say = screen.good if found.verdict == CLEAN else screen.bad
     say(f"{found.word}: {found.summary}")
 

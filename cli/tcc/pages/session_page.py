@@ -91,16 +91,16 @@ def _facts(told: Transcript, events: Sequence[TranscriptEvent]) -> list[tuple[st
 
 def _shows(found: SessionValidation) -> Section:
     asserted = [element("li", text) for text in found.asserted]
-    monitors = [element("li", code(text)) for text in found.monitors]
+    statements = [element("li", code(text)) for text in found.statements]
     parts: list[object] = [
         element(
             "p", "Claim: ", element("b", found.claim_type), ". ", _CLAIMS.get(found.claim_type, "")
         ),
     ]
-    if monitors:
+    if statements:
         parts += [
-            element("h3", "Statements over values that it was held to"),
-            element("ul", *monitors),
+            element("h3", "Statements that each call was decided by"),
+            element("ul", *statements),
         ]
     if asserted:
         parts += [

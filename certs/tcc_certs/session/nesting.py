@@ -1,0 +1,251 @@
+"""Fields that lie inside other fields: the ledger says the same of both.
+
+Normative text: docs/spec/session.md, section 3.  A pointer of a field may lead into another field,
+of which the ledger has elements, members or the value.  Where it has both sides, they are compared.
+
+Cost: for a tool with such fields linear in the values of a call; nothing for other tools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.codec import Json, written
+from tcc_certs.policy.core import Core, Learned
+from tcc_certs.session.entries import NULL, PRESENT, SOME_LIST, EntryReader, state_of
+from tcc_certs.values.canonical import json_value
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
+from tcc_certs.values.fields import (
+    DateType,
+    Field,
+    FieldType,
+    ListType,
+    NullableType,
+    RecordType,
+    TimeType,
+)
+from tcc_certs.values.places import NONE, UNKNOWN, Missing, State, Wrong, at, read
+
+States = Mapping[str, State]
+
+
+class Untold(Exception):
+    """The ledger does not have a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    """A field that lies inside another one, and the steps from that one."""
+
+    field: Field
+    outer: Field
+    steps: tuple[str, ...]
+
+
+class Nesting:
+    """Compares the fields of a core that lie inside others."""
+
+    def __init__(self, core: Core, reader: EntryReader) -> None:
+        self._core = core
+        self._reader = reader
+        self._kept: dict[tuple[str, str], Sequence[_Inside]] = {}
+
+    def check_given(self, states: States, entries: Mapping[str, Json]) -> None:
+        """The attributes of the start agree with each other.
+
+        Raises:
+            Rejected: S204.
+        """
+        declared = [one for one in self._core.given if not isinstance(one, Learned)]
+        self._check("given", "session", declared, states, entries)
+
+    def check_arguments(self, tool: str, states: States, entries: Mapping[str, Json]) -> None:
+        """The arguments of a call agree with each other.
+
+        Raises:
+            Rejected: S204.
+        """
+        self._check("open", tool, self._core.tool_of[tool].arguments, states, entries)
+
+    def check_answers(self, tool: str, states: States, entries: Mapping[str, Json]) -> None:
+        """The answers of a call agree with each other.
+
+        Raises:
+            Rejected: S204.
+        """
+        self._check("answers", tool, self._core.tool_of[tool].answers, states, entries)
+
+    def _check(
+        self, where: str, owner: str, declared: Sequence[Field], states: States,
+        entries: Mapping[str, Json],
+    ) -> None:  # fmt: skip
+        inside = self._kept.get((where, owner))
+        if inside is None:
+            inside = self._kept[where, owner] = _inside(declared)
+        for one in inside:
+            name = one.field.name
+            if name not in states:
+                continue  # a listed answer that is not known, or an answer that is not recorded
+            try:
+                there = self._there(one, states, entries)
+                holds = self._agrees(there, states[name], one.field)
+            except Untold:
+                continue
+            if not holds:
+                place = f"{where}: {written(owner)}.{written(name)}"
+                expected = f"the value inside {one.outer.name}"
+                raise Rejected(Code.SESSION_VALUE, place, expected, entries.get(name, "no entry"))
+
+    def _there(self, one: _Inside, states: States, entries: Mapping[str, Json]) -> State:
+        """The state at the place of a field; NONE if nothing is there.
+
+        Raises:
+            Untold: the ledger does not have it.
+        """
+        entry, outer = entries.get(one.outer.name), one.outer
+        state = states.get(outer.name, UNKNOWN)
+        if isinstance(entry, dict) and "value" in entry and outer.type is not None:
+            kind, nullable = _stripped(outer.type)
+            state = state_of(str(entry["type"]), str(entry["value"]), kind, nullable=nullable)
+        if state == UNKNOWN:
+            raise Untold
+        if state == NONE and outer.null:
+            raise Untold  # there may be a null
+        return _walk(state, outer.type, one.steps, one.field)
+
+    def _agrees(self, there: State, state: State, field: Field) -> bool:
+        """Whether the state of a field may be the state at its place.
+
+        Raises:
+            Untold: the ledger does not say enough.
+        """
+        if there == NONE:
+            return state == NONE or not field.optional
+        if there == NULL and field.null:
+            return state in (NONE, NULL)
+        if state == NONE:
+            if there == PRESENT and field.null:
+                raise Untold  # there may be a null
+            return False
+        if state == UNKNOWN:
+            raise Untold  # of another type
+        return self._same(there, state)
+
+    def _same(self, one: State, other: State) -> bool:
+        if PRESENT in (one, other) or one is SOME_LIST or other is SOME_LIST:
+            return True
+        if one[0] == other[0] == "l":
+            pairs = zip(one[1], other[1], strict=False)
+            return len(one[1]) == len(other[1]) and all(self._same(*pair) for pair in pairs)
+        if one[0] == other[0] == "r":
+            members = dict(other[1])
+            both = [(value, members[name]) for name, value in one[1] if name in members]
+            return all(self._same(*pair) for pair in both)
+        if one == other or "*" in (one[0], other[0]):
+            return True
+        halves = self._reader.half_of(one), self._reader.half_of(other)
+        if None not in halves:
+            return halves[0] == halves[1]
+        values = [state if state[0] != "d" else state[1].value for state in (one, other)]
+        return None in values or values[0] == values[1]
+
+
+def _inside(declared: Sequence[Field]) -> Sequence[_Inside]:
+    by_steps = {one.steps: one for one in declared if "*" not in one.steps}
+    return [
+        _Inside(one, by_steps[one.steps[:size]], one.steps[size:])
+        for one in declared
+        for size in range(len(one.steps))
+        if one.steps[:size] in by_steps
+    ]
+
+
+def _stripped(kind: FieldType) -> tuple[FieldType, bool]:
+    return (kind.of, True) if isinstance(kind, NullableType) else (kind, False)
+
+
+def _walk(state: State, kind: FieldType | None, steps: Sequence[str], field: Field) -> State:
+    """The state at a place inside a value.
+
+    Raises:
+        Untold: the ledger does not have it, or has it as a value of another type.
+    """
+    if state == PRESENT:
+        raise Untold
+    if state == NONE or (state == NULL and steps):
+        return NONE
+    kind = None if kind is None else _stripped(kind)[0]
+    if not steps:
+        wanted = None if field.type is None else _stripped(field.type)[0]
+        if wanted is not None and not _alike(kind, wanted):
+            raise Untold
+        return state
+    step, rest = steps[0], steps[1:]
+    match kind:
+        case ListType(of=of):
+            if state is SOME_LIST:
+                raise Untold
+            items = state[1]
+            if step == "*":
+                inner = field.type.of if isinstance(field.type, ListType) else None
+                one = Field(name="", steps=(), type=inner)
+                found = [_walk(item, of, rest, one) for item in items]
+                if "*" in rest:
+                    found = [part for item in found for part in _parts(item)]
+                return NONE if NONE in found else ("l", tuple(found))
+            number = len(items) - 1 if step == "-1" else int(step) if step.isdecimal() else -1
+            if not 0 <= number < len(items) or (step != "-1" and str(number) != step):
+                return NONE
+            return _walk(items[number], of, rest, field)
+        case RecordType(fields=fields):
+            for member in fields:
+                size = len(member.steps)
+                if size and tuple(steps[:size]) == member.steps:
+                    inner_state = dict(state[1])[member.name]
+                    if inner_state == NONE and member.null:
+                        raise Untold  # there may be a null
+                    return _walk(inner_state, member.type, steps[size:], field)
+            raise Untold
+        case JsonType():
+            value = state if state[0] != "d" else state[1].value
+            if value is None:
+                raise Untold
+            return _in_json(json_value(value[1].decode()), steps, field)
+    return NONE
+
+
+def _parts(state: State) -> Iterable[State]:
+    if state[0] != "l":
+        raise Untold
+    parts: tuple[State, ...] = state[1]
+    return parts
+
+
+def _in_json(value: Any, steps: Sequence[str], field: Field) -> State:
+    """The state of a field inside a JSON value that is shown."""
+    inside = Field(
+        name="", steps=tuple(steps), type=field.type, values=field.values, optional=True,
+        null=field.null,
+    )  # fmt: skip
+    try:
+        at(value, steps)
+        return read(value, inside)
+    except Missing:
+        return NONE
+    except Wrong:
+        raise Untold from None
+
+
+def _alike(one: FieldType | None, other: FieldType) -> bool:
+    """Whether one value has one digest as a value of both types."""
+    if one is None:
+        return isinstance(other, TextType | NumberType | FlagType)
+    if isinstance(one, ListType) and isinstance(other, ListType):
+        return _alike(_stripped(one.of)[0], _stripped(other.of)[0])
+    if isinstance(one, TimeType | DateType | RecordType):
+        return one == other
+    kinds = (TextType, NumberType, FlagType, JsonType)
+    return any(isinstance(one, kind) and isinstance(other, kind) for kind in kinds)
