@@ -41,7 +41,27 @@ class Pair:
     extracted: str
 
     @property
-    def judged(data: bytes) -> str:
+    def agree(self) -> bool:
+        """Whether both say VALID or neither does."""
+        return (self.certs == "VALID") == (self.extracted == "VALID")
+
+
+def program() -> list[str] | None:
+    """What runs the checker: the one that was built, else node with the committed JavaScript."""
+    if CHECKER.exists():
+        return [str(CHECKER)]
+    try:
+        return under_node(SCRIPT)
+    except NoChecker:
+        return None
+
+
+def said(files: Sequence[bytes], command: Sequence[str] | None = None) -> list[str]:
+    """The line of the extracted checker of each file."""
+    return verdicts(files, program() if command is None else command)
+
+
+def judged(data: bytes) -> str:
     """VALID, or the code of the finding of ``tcc_certs``."""
     try:
         check(data)
