@@ -78,15 +78,15 @@ def test_only_json_output_loads_msgspec(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("more", [(), ("--json",)])
-def test_compiling_a_small_grammar_loads_lark_and_numpy_alone(
+def test_compiling_a_small_grammar_loads_numpy_alone(
     more: tuple[str, ...], tmp_path: Path
 ) -> None:
     grammar = tmp_path / "g.tcg"
     grammar.write_text(GRAMMAR)
-    assert top(imported("compile", str(grammar), *more)) & HEAVY == {"lark", "numpy"}
+    assert top(imported("compile", str(grammar), *more)) & HEAVY == {"numpy"}
 
 
-def test_what_reads_no_grammar_loads_neither_lark_nor_networkx(tmp_path: Path) -> None:
+def test_what_reads_no_grammar_loads_no_networkx(tmp_path: Path) -> None:
     grammar, artifact, ledger = tmp_path / "g.tcg", tmp_path / "g.tca", tmp_path / "ledger"
     grammar.write_text(GRAMMAR)
     imported("compile", str(grammar), "-o", str(artifact))

@@ -114,6 +114,7 @@ class _Job:
             return CLEAN
         # The pipeline has certified these bytes: they are not checked again to be described.
         artifact = load(compiled.artifact or b"", verify=False)
+        artifact.kept["written"] = compiled
         fields = describe(artifact)
         if self.shown == "json":
             from tcc.outputs import optional

@@ -39,7 +39,7 @@ class OptionsByName(TypedDict, total=False):
     """Options of a compilation by name; omitted ones keep their defaults."""
 
     beta: str
-    tilt: int
+    tilt: int | None
     max_states: int
     timeout: float | None
     count_bits: int | None
