@@ -152,7 +152,7 @@ let late = b
 before a {
   let seen = late
   require seen because "b comes first."
-  require m < 5 or no a
+  require m < 5 and no a
 }
 forbid b(last(b).t = "x")
 limit depth <= 3
@@ -166,8 +166,8 @@ def test_each_statement_is_listed_once_with_its_place(tcc: Tcc, tmp_path: Path) 
     assert compiled == [
         {"text": "before a { let seen = late  require seen }", "because": "b comes first.",
          "place": "automaton", "line": 9},
-        {"text": "before a require m < 5 or no a", "because": None, "place": "both",
-         "holds": "before a require _ or no a", "line": 10},
+        {"text": "before a require m < 5 and no a", "because": None, "place": "both",
+         "holds": "before a require _ and no a", "line": 10},
         {"text": 'forbid b(last(b).t = "x")', "because": None, "place": "gate", "line": 12},
         {"text": "limit depth <= 3", "because": None, "place": "automaton", "line": 13},
     ]  # fmt: skip
