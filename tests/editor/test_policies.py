@@ -32,28 +32,32 @@ def read(tail: str) -> Project:
 @pytest.mark.parametrize(
     ("tail", "sort", "texts"),
     [
-        ("require ", "word", {"last", "any", "where"}),
-        ("require ", "tool", {"get_order", "cancel"}),
-        ("require last get_order ", "word", {"same", "where", "within", "or", "before"}),
-        ("require a where ", "word", {"every", "some", "seen", "session", "own", "now", "count",
-                                       "max"}),
-        ("require get_order where x ", "word", {"in", "not"}),
-        ("require get_order before ", "word", {"each", "any"}),
-        ("forbid get_order before cancel ", "word", {"unless", "same"}),
-        ("limit uses(cancel) <= 3 ", "word", {"within", "across"}),
-        ("require get_order where seen.", "parameter", {"order", "status", "owner"}),
-        ("require get_order where session.", "attribute", {"user", '"desk no"', "customer"}),
-        ("require get_order where ", "attribute", {"row"}),
+        ("before ", "tool", {"get_order", "cancel"}),
+        ("before ", "let", {"row"}),
+        ("before cancel ", "word", {"require", "ask"}),
+        ("before cancel require ", "word", {"last", "count", "session", "every", "no", "unused"}),
+        ("before cancel require ", "parameter", {"reason", "order", "items"}),
+        ("before cancel require get_order(", "parameter", {"order", "status", "owner"}),
+        ("before cancel require get_order(", "word", {"same", "this", "it"}),
+        ("before cancel require get_order ", "word", {"since", "within", "because", "or", "and"}),
+        ("before cancel require reason ", "word", {"in", "not", "and", "or"}),
+        ("before cancel require reason = ", "value", {"late", "wrong"}),
+        ("before cancel require last(get_order(same order)).", "parameter", {"status", "owner"}),
+        ("before cancel require session.", "attribute", {"user", "`desk no`", "customer"}),
+        ("limit ", "word", {"depth", "price", "count", "sum"}),
+        ("limit count(cancel) <= 3 ", "word", {"in", "across", "because"}),
+        ("limit sum(cancel.", "parameter", {"reason", "order", "items"}),
+        ("after ", "tool", {"get_order", "cancel"}),
+        ("given x from ", "tool", {"get_order", "cancel"}),
+        ("given x from get_order.", "parameter", {"order", "status", "owner"}),
         ("let x = ", "tool", {"get_order", "cancel"}),
-        ("let x = get_order.", "parameter", {"order", "status", "owner"}),
-        ("let x = get_order.owner ", "word", {"or"}),
-        ("tool t(; a: ", "word", {"list", "time", "date", "text"}),
-        ("tool t(; a?: text ", "word", {"or", "at"}),
-        ("", "word", {"given", "let", "monitor", "pass"}),
+        ("tool t(a: ", "word", {"list", "time", "date", "text", "object"}),
+        ("tool t(a?: text ", "word", {"or", "at"}),
+        ("", "word", {"given", "let", "shape", "pass", "before", "finally"}),
         ("pass ", "word", {"resources", "prompts", "input"}),
         ("pass prompts, ", "word", {"resources", "input"}),
     ],
-)  # fmt: skip
+)
 def test_what_may_come_next(tail: str, sort: str, texts: set[str]) -> None:
     text = DECLARED + tail
     _, offers = completion(text, len(text), read(tail))
@@ -67,9 +71,9 @@ def test_what_may_come_next(tail: str, sort: str, texts: set[str]) -> None:
     [
         ("owner", 'owner: text at "/user/id"'),
         ("items", "items: list max 9 of (id: text)"),
-        ("customer", "let customer = get_order.owner"),
-        ("user", 'given user: text, "desk no": text'),
-        ("row", "let row(id) = cancel.items"),
+        ("customer", "given customer from get_order.owner"),
+        ("user", "given user: text, `desk no`: text"),
+        ("row", "let row(i) = last(cancel.items(id = i))"),
     ],
 )
 def test_each_place_of_a_name_shows_its_declaration(word: str, shown: str) -> None:

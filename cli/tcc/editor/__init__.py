@@ -34,9 +34,9 @@ from tcc_compiler.language.source import (
     source_of,
     too_large,
 )
-from tcc_compiler.language.syntax.parse import KnownBlocks, check_syntax
 from tcc_compiler.lint.finding import LintFinding, fixed_text
 from tcc_compiler.options import Options
+from tcc_compiler.syntax.parse import parse
 
 _END = re.compile(r"\r\n|\r|\n")
 
@@ -321,24 +321,21 @@ def diagnose(document: Document, texts: Texts, stale: Callable[[], bool]) -> Dia
 
 
 def syntax_of(
-    document: Document, texts: Texts, known: KnownBlocks, budget: QuestionTime
-) -> tuple[tuple[types.Diagnostic, ...], KnownBlocks]:
-    """The errors of syntax of a text, its own alone, and what is known of its parts.
-
-    Args:
-        known: what is known from before.
+    document: Document, texts: Texts, budget: QuestionTime
+) -> tuple[types.Diagnostic, ...]:
+    """The errors of syntax of a text, without the files that it uses.
 
     Raises:
-        OutOfTime: it takes too long, or nobody wants to know any more.
+        QuestionTimeout: it takes too long, or the text has changed.
     """
     data = document.text.encode("utf-8", "surrogatepass")
     if len(data) > MAX_SOURCE_BYTES or isinstance(decode(data), Unreadable):
-        return (), KnownBlocks()
+        return ()
     source = source_of(document.text, document.name, document.path)
     report = Report([source], budget.check)
-    good = check_syntax(source, report, known)
+    parse(source, 0, report)
     converter = _Converter(document, texts, {source.name: source})
-    return tuple(converter.diagnostic(item, "error")[1] for item in report.diagnostics()), good
+    return tuple([converter.diagnostic(item, "error")[1] for item in report.diagnostics()])
 
 
 def front_of(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lsprotocol import types
@@ -19,10 +19,14 @@ from tcc.describe import bounds_plans
 from tcc.editor import Diagnosed, Places, QuestionTime, Rooted, Texts, grammars_with
 from tcc_certs.errors import escaped
 from tcc_certs.formats.codec import written
-from tcc_compiler.editing.project import Occurrence, Project, statement_ends
+from tcc_certs.policy.type_texts import name_text
+from tcc_compiler.editing.project import Occurrence, Project, Statement
 from tcc_compiler.editing.renaming import NotRenamed, renamed
-from tcc_compiler.language import ast
 from tcc_compiler.language.source import Region, Source
+from tcc_compiler.lint.declared import fields_of, name_of
+from tcc_compiler.names.types import signed
+from tcc_compiler.syntax.tokens import string_value
+from tcc_compiler.syntax.tree import Part, Token, Tree, region_of
 from tcc_runtime.artifact.load import Artifact
 
 MOST_EDGES = 100_000
@@ -32,38 +36,35 @@ _MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&])")
 
 
 def hover_text(project: Project, found: Occurrence, counted: tuple[int, int] | None) -> str | None:
-    """What is to be shown, in Markdown; None where there is nothing to say.
+    """The text to show, in Markdown; None if there is nothing to say.
 
     Args:
-        counted: of a tool, what :func:`plans_with` says; None where that is not known.
+        counted: of a tool, the answer of :func:`plans_with`; None if it is not known.
     """
-    match found.kind:
+    kind, key = found.kind, found.key
+    if kind == "value":
+        kind, key = "parameter", key[:2]
+    declaration = project.declaration(kind, key)
+    if declaration is None:
+        return None
+    match kind:
         case "tool":
-            tool = project.tool(found.key[0])
-            return None if tool is None else _tool(project, tool, counted)
-        case "rule":
-            rules = (s for s in project.statements if isinstance(s, ast.RuleStatement))
-            rule = next((rule for rule in rules if rule.name.text == found.key[0]), None)
-            return None if rule is None else _statement(project, rule.region)
-        case "parameter" | "value":
-            return _parameter(project, found.key[0], found.key[1])
-        case "attribute":
-            places = project.all_of(found.kind, found.key)
-            region = next((place.region for place in places if place.defines), None)
-            around = () if region is None else project.statements
-            attributes = (s for s in around if isinstance(s, ast.GivenStatement | ast.LetStatement))
-            stated = (one.region for one in attributes if _holds(one.region, region))
-            return next((_statement(project, whole) for whole in stated), None)
+            return _tool(project, declaration, counted)
+        case "rule" | "let" | "shape" | "attribute":
+            return _fenced(project, declaration.region)
+        case "parameter":
+            return _field(project, declaration, *key)
         case _:
             return None
 
 
-def _tool(project: Project, tool: ast.ToolStatement, counted: tuple[int, int] | None) -> str:
-    parts = [_statement(project, tool.region)]
-    for attribute in tool.attributes:
-        if isinstance(attribute, ast.Doc):
-            parts.append(_MARKS.sub(r"\\\1", escaped(attribute.text.value[:_MOST_SHOWN])))
-    calls = _calls(tool)
+def _tool(project: Project, tool: Statement, counted: tuple[int, int] | None) -> str:
+    parts = [_fenced(project, tool.region)]
+    for block in tool.tree.trees("block"):
+        for doc in block.trees("doc"):
+            text = string_value(doc.tokens("STRING")[0].text)
+            parts.append(_MARKS.sub(r"\\\1", escaped(text[:_MOST_SHOWN])))
+    calls = _calls(tool.tree)
     said = [f"{calls} call{'' if calls == '1' else 's'}"]
     if counted is not None:
         some, every = map(screen.big, counted)
@@ -71,37 +72,12 @@ def _tool(project: Project, tool: ast.ToolStatement, counted: tuple[int, int] | 
     return "\n\n".join([*parts, ", ".join(said)])
 
 
-def _parameter(project: Project, owner: str, name: str) -> str | None:
-    tool = project.tool(owner)
-    if tool is None:
-        return None
-    for parameter in (*tool.parameters, *tool.opened, *tool.observed, *tool.answers):
-        if parameter.name.text == name:
-            region = _declaration(parameter)
-            return f"parameter of `{written(owner)}`\n\n{_fenced(project, region)}"
+def _field(project: Project, tool: Statement, owner: str, name: str) -> str | None:
+    for field in fields_of(tool.tree):
+        if name_of(field.trees()[0]) == name:
+            region = region_of(field, tool.number)
+            return f"field of `{name_text(owner)}`\n\n{_fenced(project, region)}"
     return None
-
-
-def _declaration(parameter: ast.ParameterDeclaration | ast.OpenDeclaration) -> Region:
-    """The characters of a parameter with its values or its type."""
-    if isinstance(parameter, ast.ParameterDeclaration):
-        return parameter.name.region.to(parameter.domain.region)
-    return parameter.name.region.to(
-        parameter.made.region if parameter.at is None else parameter.at.region
-    )
-
-
-def _holds(whole: Region, part: Region | None) -> bool:
-    """Whether a place lies in another."""
-    if part is None or part.source != whole.source:
-        return False
-    return whole.start <= part.start and part.end <= whole.end
-
-
-def _statement(project: Project, region: Region) -> str:
-    """A statement as it is written, from its word to its last token."""
-    end = statement_ends(project.sources[region.source]).get(region.start, region.end)
-    return _fenced(project, Region(region.source, region.start, end))
 
 
 def _fenced(project: Project, region: Region) -> str:
@@ -113,17 +89,22 @@ def _fenced(project: Project, region: Region) -> str:
     return f"{fence}tcg\n{shown}\n{fence}"
 
 
-def _calls(tool: ast.ToolStatement) -> str:
-    """How many calls a tool stands for: the product of its listed and observed values."""
+def _calls(tool: Tree) -> str:
+    """How many calls a tool stands for: the product of the values of its listed fields."""
     calls = 1
-    for parameter in (*tool.parameters, *tool.opened, *tool.observed):
-        domain = getattr(parameter, "domain", None)
-        if not isinstance(domain, ast.Domain):
-            continue
-        size = len(domain.values)
-        if domain.ends is not None:
-            size = max(0, int(domain.ends[1].value) - int(domain.ends[0].value) + 1)
-        calls *= size + parameter.optional
+    for field in fields_of(tool):
+        domain = field.trees()[1]
+        match domain.kind:
+            case "listed":
+                size = len(domain.trees()[0].trees())
+            case "listed_or_other":
+                size = len(domain.trees()[0].trees()) + 1
+            case "listed_range":
+                low, high = map(signed, domain.trees())
+                size = max(0, int(high) - int(low) + 1)
+            case _:
+                continue
+        calls *= size + field.has("?")
         if calls.bit_length() > _MOST_BITS:
             return "very many"
     return screen.big(calls)
@@ -240,49 +221,47 @@ def _location(one: Rooted, place: Occurrence, texts: Texts) -> types.Location:
 
 
 def outline(project: Project, places: Places) -> list[DocumentSymbol]:
-    """The grammar, its tools with their parameters, its rules and its plan."""
-    ends = statement_ends(project.sources[0])
-    root = [statement for statement in project.statements if statement.region.source == 0]
-    return [
-        symbol
-        for statement in root
-        for symbol in _symbols(statement, _whole(statement.region, ends), places)
-    ]
+    """The grammar, its tools with their fields, its rules, `let`s, attributes, and its plan."""
+    root = [one for one in project.statements if one.number == 0]
+    return [symbol for one in root for symbol in _symbols(one.tree, places)]
 
 
-def _whole(region: Region, ends: Mapping[int, int]) -> Region:
-    return Region(region.source, region.start, ends.get(region.start, region.end))
+_NAMED = {
+    "header": SymbolKind.Module,
+    "tool": SymbolKind.Function,
+    "shape": SymbolKind.Struct,
+    "rule": SymbolKind.Variable,
+    "let": SymbolKind.Variable,
+    "learned": SymbolKind.Property,
+}
 
 
-def _symbols(statement: ast.Statement, whole: Region, places: Places) -> Iterator[DocumentSymbol]:
-    match statement:
-        case ast.GrammarStatement():
-            name = statement.name
-            yield _symbol(name.text, SymbolKind.Module, whole, name.region, places)
-        case ast.ToolStatement():
-            name = statement.name
-            made = _symbol(name.text, SymbolKind.Function, whole, name.region, places)
+def _symbols(tree: Tree, places: Places) -> Iterator[DocumentSymbol]:
+    if tree.kind == "plan":
+        yield _symbol("plan", SymbolKind.Constant, tree, tree.parts[0], places)
+    elif tree.kind == "given":
+        for field in tree.trees("field"):
+            name = field.trees()[0]
+            yield _symbol(name_of(name), SymbolKind.Property, field, name, places)
+    elif tree.kind in _NAMED:
+        names: list[Part] = [*tree.tokens("NAME"), *tree.trees("name")]
+        chosen = names[0]
+        text = chosen.text if isinstance(chosen, Token) else name_of(chosen)
+        made = _symbol(text, _NAMED[tree.kind], tree, chosen, places)
+        if tree.kind == "tool":
             made.children = [
-                _symbol(p.name.text, SymbolKind.Field, p.name.region, p.name.region, places)
-                for p in (*statement.parameters, *statement.opened, *statement.observed)
+                _symbol(name_of(label), SymbolKind.Field, label, label, places)
+                for label in [field.trees()[0] for field in fields_of(tree)]
             ]
-            yield made
-        case ast.RuleStatement():
-            name = statement.name
-            yield _symbol(name.text, SymbolKind.Variable, whole, name.region, places)
-        case ast.PlanStatement():
-            word = Region(whole.source, whole.start, whole.start + len("plan"))
-            yield _symbol("plan", SymbolKind.Constant, whole, word, places)
-        case _:
-            pass
+        yield made
 
 
 def _symbol(
-    name: str, kind: SymbolKind, region: Region, chosen: Region, places: Places
+    name: str, kind: SymbolKind, whole: Part, chosen: Part, places: Places
 ) -> DocumentSymbol:
     return DocumentSymbol(
         name=escaped(name) or '""',
         kind=kind,
-        range=places.range(region.start, region.end),
+        range=places.range(whole.start, whole.end),
         selection_range=places.range(chosen.start, chosen.end),
     )

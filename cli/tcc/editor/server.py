@@ -46,7 +46,6 @@ from tcc_compiler.editing.completion import Completion, completion
 from tcc_compiler.editing.project import Occurrence
 from tcc_compiler.editing.renaming import NotRenamed
 from tcc_compiler.layout.format import format_text
-from tcc_compiler.language.syntax.parse import KnownBlocks
 from tcc_runtime.errors import WorkerLost
 
 DEBOUNCE = 0.25  # seconds
@@ -67,6 +66,7 @@ _SORTS = {
     "word": types.CompletionItemKind.Keyword,
     "tool": types.CompletionItemKind.Function,
     "rule": types.CompletionItemKind.Variable,
+    "let": types.CompletionItemKind.Variable,
     "parameter": types.CompletionItemKind.Field,
     "value": types.CompletionItemKind.EnumMember,
     "state": types.CompletionItemKind.Constant,
@@ -80,8 +80,7 @@ class Editor:
     Invariant: `edition` counts the changes of all texts; `reading` are the readings of grammars of
     this edition, and `read` has the last one of each document that came to an end.  `serial` counts
     the changes of each document, and what was diagnosed at an older number is of no interest.
-    `syntax` are the errors of syntax of each document as it is, until it is diagnosed; `good` what
-    is known of the parts of its text.
+    `syntax` are the errors of syntax of each document as it is, until it is diagnosed.
     """
 
     def __init__(self, server: LanguageServer) -> None:
@@ -92,7 +91,6 @@ class Editor:
         self.read: dict[str, Rooted] = {}
         self.slow: set[str] = set()  # read too slowly for completion to wait
         self.syntax: dict[str, tuple[types.Diagnostic, ...]] = {}
-        self.good: dict[str, KnownBlocks] = {}
         self.serial: dict[str, int] = {}
         self.diagnosed: dict[str, CheckedDocument] = {}
         self.waiting: dict[str, asyncio.Task[None]] = {}
@@ -148,7 +146,7 @@ class Editor:
 
     def close(self, uri: str) -> None:
         """A document is not open any more; nothing is told of it."""
-        for kept in (self.documents, self.read, self.syntax, self.good):
+        for kept in (self.documents, self.read, self.syntax):
             kept.pop(uri, None)
         self._changed()
         self.serial[uri] = self.serial.get(uri, 0) + 1
@@ -196,19 +194,18 @@ class Editor:
 
     async def _check_syntax(self, uri: str, stale: Callable[[], bool]) -> None:
         """Tell the errors of syntax, where there are others than those that were told."""
-        document, texts, known = self.documents[uri], self.texts, self.good.get(uri, KnownBlocks())
+        document, texts = self.documents[uri], self.texts
 
-        def look() -> tuple[tuple[types.Diagnostic, ...], KnownBlocks] | None:
+        def look() -> tuple[types.Diagnostic, ...] | None:
             try:
-                return syntax_of(document, texts, known, QuestionTime(stale=stale))
+                return syntax_of(document, texts, QuestionTime(stale=stale))
             except QuestionTimeout:
                 return None
 
-        looked = await self._reading(look)
+        found = await self._reading(look)
         await asyncio.sleep(_AFTER)  # what was asked with the keystroke is answered first
-        if looked is None or stale():
+        if found is None or stale():
             return
-        found, self.good[uri] = looked
         if uri not in self.diagnosed and not found:
             return
         if self.syntax.get(uri) != found:
