@@ -1,35 +1,36 @@
 """Admission of a call: whether it may be made, and how it begins.
 
-Whether a call may be made is asked in this order: the tool, its arguments, the plans, the monitors;
-then what it draws across sessions, and the model that makes it.  A call that is admitted has its
-record written before its session goes on.
-Text: docs/gate.md; docs/spec/session.md, sections 3 to 6.
-Cost: a decision is linear in the arguments, and a few look-ups for the rest, whatever was called
-before; beginning is a record.
+The order of the questions is that of docs/spec/session.md, section 8: the tool, its arguments, the
+statements, the plan; then the model that makes it.  A call that is admitted has its record written
+before its session goes on.
+Text: docs/gate.md; docs/spec/session.md, sections 3 to 8.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
+from typing import Final
 
 from msgspec import Struct
 
-from tcc_certs.core.across import Draw
 from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger_schema import MAX_TIME
-from tcc_certs.session.monitors.keyed import Seen
-from tcc_certs.values.places import State
-from tcc_runtime.account.windows import Counting
+from tcc_certs.policy.history import Call, Draw
+from tcc_certs.session.machine import Offer
+from tcc_runtime.account.windows import Counting, Use
 from tcc_runtime.errors import NEEDS_MODEL, BindingError
 from tcc_runtime.gate.arguments import Asked
 from tcc_runtime.gate.budget import ModelCall
 from tcc_runtime.gate.permit import Permit, Ticket
-from tcc_runtime.gate.refusals import AlreadyDone, Decision, Refused, argument_remedy, why
+from tcc_runtime.gate.reasons import refusal_reasons, statement_reason
+from tcc_runtime.gate.refusals import AlreadyDone, Decision, Refused, argument_reason
+from tcc_runtime.gate.session import Session
 from tcc_runtime.gate.session.recovery import Follower
 from tcc_runtime.gate.session_access import Access, decision
+
+_MOST_BEHIND: Final = 60_000  # milliseconds that the clock may be behind the last record
 
 # Decisions; they have no effect.
 
@@ -38,85 +39,88 @@ class Permitted(Struct, frozen=True, gc=False):
     """A call that may be made.
 
     Attributes:
-        asked: which.
-        seen: as monitors see it; states: its fields, for statements of version 1.2.
-        opened: what a record has of its open arguments; None: nobody has asked yet.
-        at_ms: when it was decided; None where no statement looks at the clock.
+        table: the number of its tool.
+        call: as the definition knows it.
+        opened: the entries of its open arguments.
     """
 
-    asked: Asked
-    seen: Sequence[Seen] = ()
-    opened: Mapping[str, Json] | None = None
-    states: Mapping[str, State] | None = None
-    at_ms: int | None = None
+    offer: Offer
+    call: Call
+    opened: Mapping[str, Json]
 
 
 def decide(
-    follower: Follower,
-    tool: object,
-    arguments: object,
-    clock: Callable[[], int],
-    *,
-    kept: bool = True,
-) -> Permitted | Decision:
-    """The call, where it is allowed; else the refusal.
-
-    Args:
-        clock: UTC ms; a time before that of the last call counts as that.
-        kept: whether a call that is allowed may be made; else nothing is remembered of it.
-    """
-    reading = follower.session.reading
-    known = 0 if reading is None else len(reading.marks)
-    found = _decided(follower, tool, arguments, clock)
-    if reading is not None and not (kept and isinstance(found, Permitted)):
-        reading.forget(known)
-    return found
-
-
-def _decided(
     follower: Follower, tool: object, arguments: object, clock: Callable[[], int]
 ) -> Permitted | Decision:
+    """The call if it is allowed, else the refusal.
+
+    Args:
+        clock: UTC ms.
+    """
     session = follower.session
+    policy = session.policy
     if session.ended:
-        return decision(session, Code.ENDED, "")
-    table = session.policy.tables.named(tool)
-    if table is None:
-        more = partial(argument_remedy, session.policy.core, None, Code.UNKNOWN_TOOL, "")
-        return decision(session, Code.UNKNOWN_TOOL, "", more=more)
-    asked = table.read(arguments)
-    if not isinstance(asked, Asked):
-        more = partial(argument_remedy, session.policy.core, table.tool, *asked)
-        return decision(session, asked[0], clip(asked[1], 80), more=more)
-    policy, offer = session.policy, asked.offer
-    machine = policy.machine
-    seen: Sequence[Seen] = ()
-    opened = states = at_ms = None
-    if machine.statements is not None or offer.tool in machine.monitors.compared:
-        try:
-            opened = follower.writer.opened(asked)
-        except Rejected as refusal:
-            return decision(session, refusal.code, refusal.path)
-        states = session.fields(offer, opened)
-        seen = machine.monitors.read(offer.tool, offer.values, opened)
-    if machine.statements is not None and machine.statements.timed:
-        at_ms = max(clock(), session.stamp)
+        return decision(session, Code.ENDED)
+    at_ms = 0
+    if policy.timed:
+        now = clock()
+        at_ms = session.at(now)
         if at_ms > MAX_TIME:
             return decision(session, Code.NOT_WRITTEN, "clock")
-    refused = session.course.refuses(offer, seen, states, at_ms or 0)
+        if now < session.last_ms - _MOST_BEHIND:
+            return decision(session, Code.CLOCK_BEHIND, "clock")
+    table = policy.tables.named(tool)
+    if table is None:
+        because = argument_reason(policy.core, None, Code.UNKNOWN_TOOL, "")
+        return decision(session, Code.UNKNOWN_TOOL, because=[because], at_ms=at_ms)
+    asked = table.read(arguments)
+    if not isinstance(asked, Asked):
+        code, name = asked
+        because = argument_reason(policy.core, table.tool, code, name)
+        return decision(session, code, clip(name, 80), because=[because], at_ms=at_ms)
+    try:
+        opened, states = follower.values.arguments(asked)
+    except Rejected as refusal:
+        because = argument_reason(policy.core, table.tool, refusal.code, refusal.path)
+        return decision(session, refusal.code, refusal.path, because=[because], at_ms=at_ms)
+    call = session.course.call(table.tool.name, states, at_ms)
+    refused = _refused(session, call, asked.offer)
     if refused is not None:
-        code, text = refused
-        if code in (Code.MONITOR_FORBIDS, Code.MANY_EARLIER):
-            at = len(session.made) + 1, offer.tool, states, at_ms or 0
-            return decision(session, code, text, asked, why(session.course, text, *at))
-        return decision(session, code, text, asked)
-    made_by = follower.executions
-    if made_by is not None and made_by.makes(offer.tool) and made_by.choice(offer.tool) is None:
-        return decision(session, Code.NO_MODEL, "budget", asked)
-    return Permitted(asked, seen, opened, states, at_ms)
+        return refused
+    if asked.offer is None:
+        raise AssertionError("a call that the artifact has not is refused")
+    makers = follower.executions
+    if makers is not None and makers.makes(table.number) and makers.choice(table.number) is None:
+        return decision(session, Code.NO_MODEL, "budget", offer=asked.offer, at_ms=at_ms)
+    return Permitted(asked.offer, call, opened)
+
+
+def _refused(session: Session, call: Call, offer: Offer | None) -> Decision | None:
+    """The refusal of a call by statements, the plan, or the positions; None: it is allowed."""
+    course, policy, at_ms = session.course, session.policy, call.at_ms
+    refusals = policy.decider.refusals(course.history, call, at_ms)
+    found = [one for one in refusals if one.code != Code.PENDING]
+    if found:
+        first = found[0]
+        because = refusal_reasons(session, call, [one.statement for one in found])
+        return decision(
+            session, Code(first.code), policy.texts[first.statement], offer=offer,
+            statement=first.statement, because=because, at_ms=at_ms,
+        )  # fmt: skip
+    if offer is None:
+        return decision(session, Code.NOT_PLANNED, at_ms=at_ms)
+    code = policy.machine.look(course.held, offer).code
+    if code is not None:
+        return decision(session, code, offer=offer, at_ms=at_ms)
+    if refusals:
+        asks = [statement_reason(policy, one.statement) for one in refusals]
+        text = policy.texts[refusals[0].statement]
+        return decision(session, Code.PENDING, text, offer=offer, because=asks, at_ms=at_ms)
+    return None
 
 
 def is_call(follower: Follower, seq: int, tool: object, arguments: object) -> bool:
-    """Whether a call of the session has these arguments: by its text, and digest by digest."""
+    """Whether a call of the session has these arguments: by its text and by its digests."""
     session = follower.session
     table = session.policy.tables.named(tool)
     if not 1 <= seq <= len(session.made) or table is None:
@@ -124,12 +128,18 @@ def is_call(follower: Follower, seq: int, tool: object, arguments: object) -> bo
     asked, made = table.read(arguments), session.made[seq - 1]
     if not isinstance(asked, Asked) or asked.offer is not made.offer:
         return False
-    expected = {given[0]: follower.writer.digest(given) for given in asked.opened}
-    found = {
+    try:
+        opened, _ = follower.values.arguments(asked)
+    except Rejected:
+        return False
+    return _digests(opened) == _digests(made.opened)
+
+
+def _digests(opened: Mapping[str, Json]) -> dict[str, Json]:
+    return {
         name: item.get("digest") if isinstance(item, dict) else None
-        for name, item in made.opened.items()
+        for name, item in opened.items()
     }
-    return expected == found
 
 
 # Calls that begin.  Callers have the turn, the lock of the file and that of the session.
@@ -144,14 +154,12 @@ def admitted(access: Access, permit: Permit) -> tuple[Permitted, str | None]:
     """
     tool, session = permit.tool, access.session
     reference = None if permit.ref is None else _reference(access, tool, permit.ref)
-    deciding = _decided if session.reading is None else decide
-    found = deciding(access.follower, tool, permit.arguments, access.clock)
+    found = decide(access.follower, tool, permit.arguments, access.clock)
     if not isinstance(found, Permitted):
-        code, offer = found.code, found.offer
-        if code is not None and offer is not None and session.may_come(code, found.place, offer):
+        code = found.code
+        if code is not None and session.may_come(code, found.statement, found.offer):
             access.not_yet(tool)
-        if code is not Code.NOT_WRITTEN:  # no record can say when that was
-            access.record_refusal(found, tool)
+        access.record_refusal(found, tool)
         raise Refused(found, tool)
     if session.under_way and _waits(access, found):
         access.not_yet(tool)
@@ -162,33 +170,26 @@ def counted(access: Access, found: Permitted, known: Counting | None = None) -> 
     """A call that is allowed, counted across sessions; None: it draws nothing.
 
     Args:
-        known: what was counted for it already; of other draws it is given back.
+        known: what was counted for it already; if its draws are others, that is given back.
 
     Raises:
         Refused: R306 the account cannot be asked.
     """
     session, across = access.session, access.across
-    draws = drawn(access, found)
-    if known is not None and known.draws == draws:
-        return known
-    if across is None or not draws:
+    if across is None:
         return None
+    uses = across.uses(session.course, found.call)
+    if known is not None and known.uses == uses:
+        return known
     if known is not None:
         across.forget(access.follower, known)
-    now = access.clock() if found.at_ms is None else found.at_ms
+    if not uses:
+        return None
+    now = found.call.at_ms if session.policy.timed else access.clock()
     try:
-        return across.count(access.follower, len(session.made) + 1, draws, now)
+        return across.count(access.follower, len(session.made) + 1, uses, now)
     except Rejected as error:
         raise Refused(decision(session, Code.NOT_WRITTEN, clip(error, 200))) from error
-
-
-def drawn(access: Access, found: Permitted) -> tuple[Draw, ...]:
-    """What a call that is allowed draws on an account."""
-    across, given = access.across, access.follower.given
-    if across is None:
-        return ()
-    course, opened = access.session.course, found.opened or {}
-    return across.draws(course, found.asked.offer, found.states, opened, given)
 
 
 def _has_room(access: Access, counting: Counting, found: Permitted, tool: str) -> None:
@@ -197,14 +198,23 @@ def _has_room(access: Access, counting: Counting, found: Permitted, tool: str) -
     Raises:
         Refused: R202 one has none; NotYet: a call under way may give some back.
     """
-    draw, session = counting.found, access.session
-    if not isinstance(draw, Draw):
+    use, session = counting.found, access.session
+    if not isinstance(use, Use):
         return
     if any(session.made[seq - 1].drawn is not None for seq in session.under_way):
         access.not_yet(tool)
-    refused = decision(session, Code.MONITOR_FORBIDS, draw.limit.text, found.asked)
+    refused = no_room(session, use, found)
     access.record_refusal(refused, tool)
     raise Refused(refused, tool)
+
+
+def no_room(session: Session, use: Use, found: Permitted) -> Decision:
+    """The refusal of a call for which a limit across sessions has no room."""
+    because = statement_reason(session.policy, use.limit)
+    return decision(
+        session, Code.STATEMENT_REFUSES, session.policy.texts[use.limit], offer=found.offer,
+        statement=use.limit, because=[because], at_ms=found.call.at_ms,
+    )  # fmt: skip
 
 
 def admit(
@@ -214,13 +224,11 @@ def admit(
     *,
     sync: bool,
     counting: Counting | None = None,
-    chosen: Callable[[Ticket], str] | None = None,
 ) -> None:
     """The call of a permit begins, in a turn.
 
     Args:
         counting: what was counted for it across sessions; None: that is still to be done.
-        chosen: the model that the parent has chosen for it; None: there is no parent.
 
     Raises:
         Refused: it is not allowed; AlreadyDone: the session has the id.
@@ -229,10 +237,10 @@ def admit(
         Rejected: K101, K103, K104, K106 of the account.
     """
     tool, follower, session = permit.tool, access.follower, access.session
-    if chosen is None and permit.takes_model is not None:
+    if permit.takes_model is not None:
         _require_bound(access, tool, permit.takes_model)
     found, reference = admitted(access, permit)
-    asked, seq = found.asked, len(session.made) + 1
+    seq, offer = len(session.made) + 1, found.offer
     across = execute = execution = None
     if access.across is not None:
         counting = counted(access, found, counting)
@@ -249,16 +257,13 @@ def admit(
             raise
         if execution is not None:
             execute, model = executions.fields(execution), execution.choice.model.name
-    opened = found.opened
-    if opened is None:
-        opened = follower.writer.opened(asked) if asked.opened else {}
     parts, key = follower.writer.call(
         seq,
-        asked.offer,
-        opened,
-        session.policy.machine.shown(session.course.held),
+        offer.text,
+        found.opened,
+        session.course.states(),
         reference=reference,
-        at_ms=found.at_ms,
+        at_ms=found.call.at_ms if session.policy.timed else None,
         across=across,
         execute=execute,
     )
@@ -270,8 +275,8 @@ def admit(
             with suppress(Rejected):
                 executions.give_back(execution)
         access.broken(trouble, tool)
-    line, at_ms = access.journal.records, found.at_ms or 0
-    made = session.begin(asked.offer, found.seen, found.states, line, at_ms, opened, model)
+    line = access.journal.records
+    made = session.begin(found.call, offer, line=line, opened=found.opened, model=model)
     if across is not None:
         follower.drew(made, across)
     if executions is not None and execution is not None:
@@ -282,7 +287,7 @@ def admit(
     access.pending.add(ticket)  # first: who leaves the turn finds it
     access.followed()
     ticket.began = access.clock()
-    permit.admitted(seq, key, ticket, model if chosen is None else chosen(ticket))
+    permit.admitted(seq, key, ticket, model)
 
 
 def _require_bound(access: Access, tool: str, takes_model: bool) -> None:
@@ -300,7 +305,7 @@ def _require_bound(access: Access, tool: str, takes_model: bool) -> None:
 
 def _waits(access: Access, found: Permitted) -> bool:
     """Whether a call that is allowed may not begin beside those that are under way."""
-    session, executions, offer = access.session, access.follower.executions, found.asked.offer
+    session, executions, offer = access.session, access.follower.executions, found.offer
     if session.waits(offer, access.journal.records):
         return True
     tools = {offer.tool, *[session.made[seq - 1].offer.tool for seq in session.under_way]}
@@ -313,12 +318,12 @@ def _execution(access: Access, found: Permitted, tool: str) -> ModelCall | None:
     Raises:
         Refused: R205 the account has too little for any; Rejected: as :func:`admit`.
     """
-    executions, number = access.follower.executions, found.asked.offer.tool
+    executions, number = access.follower.executions, found.offer.tool
     if executions is None or not executions.makes(number):
         return None
     execution = executions.reserve(number)
     if execution is None:
-        refused = decision(access.session, Code.NO_MODEL, "account", found.asked)
+        refused = decision(access.session, Code.NO_MODEL, "account", offer=found.offer)
         access.record_refusal(refused, tool)
         raise Refused(refused, tool)
     return execution

@@ -1,42 +1,26 @@
-"""What a gate answers: a call that is allowed, a decision, a refusal, and what would do instead.
+"""Answers of a gate: allowed calls, decisions and refusals, with their reasons.
 
-Codes: docs/spec/session.md, section 6.  Why something is refused and what is allowed instead is
-found when it is read, from the session as it was then; a decision itself does neither.  Of a
-statement of version 1.2 the relations are named by which it refuses, and of a ``require`` the
-alternatives; of an argument the values, the bounds or the pattern that it has to be of.
-What a model reads of a refusal is put together in :func:`tcc_runtime.gate.wrapping.refusal_text`
-and, for MCP, in :func:`tcc_runtime.mcp.gate_interface.refusal_result`; the remedy of a plain
-``require`` in :mod:`tcc_runtime.gate.reasons`.
-Definition of these: tests/gate/test_remedies.py.
-Cost: constant to make; what the reading costs stands with :mod:`tcc_runtime.gate.reasons`.
+Codes: docs/spec/session.md, section 8.  The reasons of a refusal and the calls that are allowed
+instead are computed when they are read, from the session as it was at the decision.
+Cost: constant to make.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
-from itertools import islice
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from tcc_certs.core.derived import selection_text
-from tcc_certs.core.model import Core, OrderMonitor, PolicyMonitor, Tool
-from tcc_certs.core.type_texts import place_text, type_text
 from tcc_certs.errors import Code, clip
-from tcc_certs.formats.codec import written
-from tcc_certs.session.machine import Course, Offer
+from tcc_certs.policy.core import Core, Tool
+from tcc_certs.policy.type_texts import domain_text, name_text, place_text
+from tcc_certs.session.machine import Offer
 from tcc_certs.session.records import REFUSALS
 
-if TYPE_CHECKING:
-    from tcc_certs.core.policies import Alternative, Tree
-    from tcc_certs.session.monitors.alternatives import Alt
-    from tcc_certs.session.monitors.kept import Pool
-    from tcc_certs.session.monitors.keyed import Event
-    from tcc_certs.values.places import State
-
 Scalar: TypeAlias = "str | int | float | Decimal | bool | None"
-Reason: TypeAlias = "Mapping[str, str]"
+# The members of a reason: kind, text, because, and, if known, relation and remedy.
+Reason: TypeAlias = "Mapping[str, str | None]"
 Because: TypeAlias = "Callable[[], list[Reason]]"
 AllowedNext: TypeAlias = "Callable[[], tuple[Allowed, ...]]"
 
@@ -78,13 +62,15 @@ class Decision:
     Attributes:
         allowed: whether the call may be made.
         code: why not; None where it may.
-        place: the argument at fault, or what else the refusal is about; the empty text if nothing.
-        offer: the call of the artifact that was asked for, where it is one.
+        place: the argument at fault, the text of the statement that refuses, or another part of the
+            gate that the refusal is about; empty if there is none.
+        statement: the number of the statement that refuses; None: no statement does.
+        offer: the call of the artifact that was asked for; None: it has no such call.
     """
 
     __slots__ = (
         "_allowed_next", "_because", "_find_spent", "_next", "_reasons", "_spent", "allowed",
-        "code", "offer", "place",
+        "code", "offer", "place", "statement",
     )  # fmt: skip
 
     def __init__(
@@ -94,11 +80,14 @@ class Decision:
         because: Because,
         allowed_next: AllowedNext,
         spent: Callable[[], Spent | None] = _not_spent,
+        *,
+        statement: int | None = None,
+        offer: Offer | None = None,
     ) -> None:
         self.allowed = code is None
         self.code = code
         self.place = place
-        self.offer: Offer | None = None
+        self.statement, self.offer = statement, offer
         self._because, self._allowed_next = because, allowed_next
         self._reasons: list[Reason] | None = None
         self._next: tuple[Allowed, ...] | None = None
@@ -114,7 +103,11 @@ class Decision:
 
     @property
     def because(self) -> list[Reason]:
-        """What forbids it, as ``{"kind": .., "text": ..}``; empty where it is allowed."""
+        """The reasons of a refusal; empty where the call is allowed.
+
+        Each is ``{"kind": .., "text": .., "because": ..}``, and may have `relation` and `remedy`.
+        `kind` is that of a statement, or ``plan``, ``argument``, ``tool`` or ``gate``.
+        """
         if self._reasons is None:
             self._reasons = self._because()
         return self._reasons
@@ -142,7 +135,7 @@ class Refused(Exception):
 
     Attributes:
         code: why, R101 to R308.
-        place: the argument at fault, if it is one.
+        place: as of the decision.
     """
 
     def __init__(self, decision: Decision, tool: str = "") -> None:
@@ -215,199 +208,42 @@ def _shown(text: str) -> str:
     return clip(text, 80) if text else ""
 
 
-# What a refused call lacks: the relation that failed, and what would do.  What was seen is kept
-# when it is refused: references to the calls that were looked at, 128 at most an alternative.
+# Refused tools and arguments.
 
-More: TypeAlias = "Callable[[], Mapping[str, str]]"  # members of a reason: relation, remedy
 _SHOWN: Final = 24  # values, names
 _WIDEST: Final = 1000
 
 
-def argument_remedy(core: Core, tool: Tool | None, code: Code, name: str) -> Mapping[str, str]:
-    """What would do in place of an argument that is refused.
+def argument_reason(core: Core, tool: Tool | None, code: Code, name: str) -> Reason:
+    """The reason of a refusal by the name of a tool or by an argument.
 
     Args:
         tool: None: the grammar has no such tool.
-        code: R101 to R105.
-        name: the argument's.
+        code: R101 to R106.
+        name: of the argument.
     """
+    kind = "tool" if tool is None else "argument"
+    reason: dict[str, str | None] = {"kind": kind, "text": REFUSALS[code], "because": None}
+    remedy = _argument_remedy(core, tool, code, name)
+    return {**reason, "remedy": clip(remedy, _WIDEST)} if remedy else reason
+
+
+def _argument_remedy(core: Core, tool: Tool | None, code: Code, name: str) -> str:
+    """The tools, the arguments, or the type of the argument, that the grammar has instead."""
     if tool is None:
-        return _told(_some([written(one.name) for one in core.tools]))
+        return _some([name_text(one.name) for one in core.tools])
     if code is Code.UNDECLARED_ARGUMENT:
-        return _told(_some(list(_arguments(tool))) or "no arguments")
-    for listed in tool.parameters:
-        if listed.name == name and not listed.observed:
-            values = _some([text for text in listed.values if text], " | ")
-            return _told(f"{written(name)}: {values}{place_text(name, listed.at)}")
-    for one in tool.opened:
+        members = [one for one in tool.arguments if one.steps == (one.name,)]
+        names = [name_text(one.name) + "?" * one.optional for one in members]
+        return _some(names) or "no arguments"
+    for one in tool.arguments:
         if one.name == name:
-            kind = type_text(one.type) + " or null" * one.null
-            return _told(f"{written(name)}: {kind}{place_text(name, one.at)}")
-    return {}
-
-
-def _arguments(tool: Tool) -> Iterator[str]:
-    for listed in tool.parameters:
-        if listed.at is None and not listed.observed:
-            yield written(listed.name) + "?" * listed.optional
-    for one in tool.opened:
-        if one.at is None:
-            yield written(one.name) + "?" * one.optional
+            values = [text for text in one.values if text]
+            domain = _some(values, " | ") if one.type is None else domain_text(one)
+            return f"{name_text(name)}: {domain}{place_text(one)}"
+    return ""
 
 
 def _some(texts: Sequence[str], between: str = ", ") -> str:
     more = [f"and {len(texts) - _SHOWN} more"] if len(texts) > _SHOWN else []
     return between.join([*texts[:_SHOWN], *more])
-
-
-def _told(remedy: str) -> Mapping[str, str]:
-    return {"remedy": clip(remedy, _WIDEST)}
-
-
-def statement_remedy(core: Core, text: str) -> Mapping[str, str]:
-    """What would do before a call that the statement of that text refuses."""
-    found = next((one for one in core.monitors if one.text == text), None)
-    if isinstance(found, OrderMonitor) and found.kind == "require":
-        same = [a if a == b else f"{a} = {b}" for a, b in _written(found.same)]
-        return _told(f"{selection_text(found.first, core.tools)} same {', '.join(same)}")
-    if not isinstance(found, PolicyMonitor):
-        return {}
-    from tcc_certs.core.policies import Ban, Need, Owe
-    from tcc_certs.core.wording import Wording
-
-    say = Wording([tool.name for tool in core.tools])
-    match found.policy:
-        case Need(alternatives=some):
-            return _told(say.alternatives(some))
-        case Ban(unless=unless) if unless:
-            return _told(say.alternatives(unless))
-        case Owe():
-            return _told(say.owed(found.policy))
-    return {}
-
-
-def _written(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [(written(one), written(other)) for one, other in pairs]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Looked:
-    """What an alternative was asked about.
-
-    Attributes:
-        calls: earlier calls of its tools, latest first, each once; used: those that do not help
-            any more.
-    """
-
-    of: Alternative
-    calls: Sequence[Event]
-    used: frozenset[int]
-
-
-def why(
-    course: Course,
-    text: str,
-    seq: int,
-    tool: int,
-    states: Mapping[str, State] | None,
-    stamp: int,
-) -> More:
-    """What a call that the statement of that text refuses lacks; what is known now is kept.
-
-    Args:
-        seq: its number; tool, states, stamp: as it was decided with.
-    """
-    core = course.machine.core
-    found = [one for one in core.monitors if isinstance(one, PolicyMonitor)]
-    number = next((at for at, one in enumerate(found) if one.text == text), None)
-    statements, memory = course.machine.statements, course.memory
-    remedy = partial(statement_remedy, core, text)
-    if number is None or statements is None or states is None:
-        return remedy
-    from tcc_certs.core.policies import Ban, Need
-    from tcc_certs.core.wording import Wording
-    from tcc_certs.session.monitors.keyed import Event
-    from tcc_certs.session.monitors.policies import BanRule, Memory
-
-    own = Event(
-        at=seq, tool=tool, states=states, stamp=stamp, session=course.attributes,
-        marks=course.marks,
-    )  # fmt: skip
-    policy, rule = found[number].policy, statements.policies.statements[number]
-    if not isinstance(policy, Need | Ban) or not isinstance(memory, Memory):
-        return remedy
-    pairs = list(zip(policy.alternatives, rule.alternatives, strict=False))
-    if isinstance(rule, BanRule):
-        against = rule.against(memory, own)
-        named = [one.where for (one, _), is_one in zip(pairs, against, strict=True) if is_one]
-        told: Callable[[], Sequence[Tree]] = partial(list, next(iter(named), ()))
-    else:
-        looked = [_looked_at(one, alt, memory.pools[alt.number], own) for one, alt in pairs]
-        told = partial(_failed, looked, own)
-        if statements.policies.looks:  # what is looked up is known differently later
-            memory.refuses(own)
-            told = partial(list, _failed(looked, own))
-
-    def more() -> Mapping[str, str]:
-        relations = told()
-        say = Wording([tool.name for tool in core.tools])
-        said = {"relation": clip(say.relations(relations), _WIDEST)} if relations else {}
-        return {**said, **remedy()}
-
-    return more
-
-
-def _looked_at(of: Alternative, alt: Alt, pool: Pool, own: Event) -> _Looked:
-    if alt.alone:
-        return _Looked(of=of, calls=(), used=frozenset())
-    near = islice(pool.near(alt.key_for(own)), alt.most)
-    # Those of other keys, too: an equality that is a condition is a part of the key.
-    calls = {call.at: call for call in (*near, *islice(pool.latest(), alt.most))}
-    used = frozenset([at for at, call in calls.items() if pool.is_used(call)])
-    return _Looked(of=of, calls=[calls[at] for at in sorted(calls, reverse=True)], used=used)
-
-
-def _failed(looked: Sequence[_Looked], own: Event) -> Sequence[Tree]:
-    """The fewest relations of one alternative without which it would hold; none where more fails.
-
-    Of an alternative those are its relations that are not sure of the latest calls that have all
-    else: its set, its keys, its window.
-    """
-    found = [one for one in (_failed_of(one, own) for one in looked) if one]
-    return min(found, key=len, default=())
-
-
-def _failed_of(one: _Looked, own: Event) -> Sequence[Tree]:
-    from tcc_certs.session.monitors.relations import NO_NAMES, compiled_relation
-
-    relations = [(tree, compiled_relation(tree)) for tree in one.of.where]
-    calls = [own] if one.of.calls is None else list(_having(one, own))[: one.of.least]
-    if len(calls) < one.of.least:
-        return ()
-    return [
-        tree
-        for tree, holds in relations
-        if any(holds(own, call, NO_NAMES) is not True for call in calls)
-    ]
-
-
-def _having(one: _Looked, own: Event) -> Iterator[Event]:
-    """The calls that surely have all but its relations, latest first."""
-    from tcc_certs.session.monitors import relations
-
-    inside, alternative = relations.compiled_set(one.of.calls or ("any",)), one.of
-    terms = alternative.same
-    due = [
-        (name, relations.compiled_term(term)(own, own, relations.NO_NAMES)) for name, term in terms
-    ]
-    for call in one.calls:
-        if call.answered:
-            continue
-        equal = relations.both([relations.same(call.states[name], key) for name, key in due])
-        if equal is False:
-            continue
-        late = alternative.within is not None and call.stamp < own.stamp - alternative.within
-        if call.done and equal and inside(call) and not late and call.at not in one.used:
-            yield call
-        if alternative.last:
-            return

@@ -1,21 +1,30 @@
 """Definitions of tools for models, their schemas narrowed to what a grammar allows.
 
-A help for models and clients, while the gate decides what may be called: the values of a listed
-parameter are those that some allowed call has, of each parameter by itself.  Descriptions, and
-schemas of `json` parameters, are the tool's own where it has one.  Text: docs/frameworks.md.
-Cost: linear in calls and schemas.
+A schema helps models and clients; the gate decides.  A listed argument has the values of the calls
+that are allowed, each argument by itself.  Descriptions are those of the tool's own definition, and
+so are the schemas of `json` arguments, lists and objects.
+Text: docs/frameworks.md.  Cost: linear in calls and schemas.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
-from tcc_certs.core.model import Core, Tool as GrammarTool
-from tcc_certs.values.declared import FlagType, NumberType, OpenParameter, TextType, json_of
+from tcc_certs.policy.core import Core, Tool as GrammarTool
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType, json_of, text_of
+from tcc_certs.values.fields import (
+    DateType,
+    Field,
+    FieldType,
+    ListType,
+    NullableType,
+    RecordType,
+    TimeType,
+)
 from tcc_runtime.errors import SettingsError
-from tcc_runtime.gate.arguments import plain
+from tcc_runtime.gate.arguments import is_member, plain
 from tcc_runtime.gate.refusals import Allowed
 
 # Definitions in the forms of the APIs.
@@ -94,28 +103,18 @@ def _as_mcp(known: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _columns(tool: GrammarTool, calls: Sequence[Mapping[str, Any]]) -> list[frozenset[int]]:
-    """For each listed parameter the indices of the values that the calls have."""
-    found = []
-    for parameter in tool.parameters:
-        index = {
-            None if text == "" else _key(plain_value(text)): at
-            for at, text in enumerate(parameter.values)
-        }
-        told = {
-            None if parameter.name not in call else _key(plain(call[parameter.name]))
-            for call in calls
-        }
-        found.append(frozenset(index[key] for key in told if key in index))
-    return found
-
-
-def _key(value: Any) -> tuple[str, Any]:
-    """A key that tells true from 1."""
-    return type(value).__name__ if isinstance(value, bool | str) else "number", value
+def _columns(tool: GrammarTool, calls: Sequence[Mapping[str, Any]]) -> Used:
+    return {
+        one.name: {text_of(call[one.name]) if one.name in call else None for call in calls}
+        for one in tool.arguments
+        if one.type is None
+    }
 
 
 # Schemas narrowed to the grammar.
+
+# The canonical texts of the values of each listed argument; None: a call may lack it.
+Used: TypeAlias = "Mapping[str, Collection[str | None]]"
 
 _PASSED = ("title", "description", "annotations", "outputSchema")
 _DEFINED = ("$defs", "definitions")
@@ -157,30 +156,31 @@ def all_of(listed: Iterable[Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any
     }
 
 
-def narrowed(tool: GrammarTool, used: Sequence[frozenset[int]], schema: object) -> dict[str, Any]:
+def narrowed(tool: GrammarTool, used: Used, schema: object) -> dict[str, Any]:
     """The schema of the arguments that the grammar allows.
 
     Args:
-        used: for each parameter the indices of the values that calls have.
+        used: the values of listed arguments.
         schema: the server's own.
     """
     server = schema if isinstance(schema, dict) else {}
     known = server.get("properties")
-    told = known if isinstance(known, dict) else {}
+    own = known if isinstance(known, dict) else {}
     properties: dict[str, Any] = {}
     required = []
-    for parameter, values in zip(tool.parameters, used, strict=True):
-        kept = [parameter.values[at] for at in sorted(values) if parameter.values[at] != ""]
-        if parameter.observed or not kept or parameter.at is not None:
-            continue
-        described = _described(told.get(parameter.name))
-        properties[parameter.name] = {**described, "enum": [plain_value(text) for text in kept]}
-        if not (parameter.optional and 0 in values):
-            required.append(parameter.name)
-    for opened in [one for one in tool.opened if one.at is None]:
-        properties[opened.name] = _open(opened, told.get(opened.name))
-        if not opened.optional:
-            required.append(opened.name)
+    for field in filter(is_member, tool.arguments):
+        told, needed = own.get(field.name), not field.optional
+        if field.type is not None:
+            properties[field.name] = _open(field.type, told)
+        else:
+            texts = [text for text in field.values if text and text in used[field.name]]
+            if not texts:
+                continue
+            values = {"enum": [plain_value(text) for text in texts]}
+            properties[field.name] = {**_described(told), **values}
+            needed = needed or None not in used[field.name]
+        if needed:
+            required.append(field.name)
     made: dict[str, Any] = {"type": "object", "properties": properties}
     if required:
         made["required"] = required
@@ -193,39 +193,75 @@ def plain_value(text: str) -> Any:
     return plain(json_of(text))
 
 
-def _used(core: Core, texts: frozenset[str]) -> Mapping[int, Sequence[frozenset[int]]]:
-    found: dict[int, list[set[int]]] = {}
+def _used(core: Core, texts: frozenset[str]) -> Mapping[int, Used]:
+    """For each tool with a call of these texts the values of its listed arguments."""
+    found: dict[int, dict[str, set[str | None]]] = {}
     for call in core.calls:
-        if call.text in texts:
-            columns = found.setdefault(call.tool, [set() for _ in call.values])
-            for column, value in zip(columns, call.values, strict=True):
-                column.add(value)
-    return {tool: [frozenset(column) for column in columns] for tool, columns in found.items()}
+        if call.text not in texts:
+            continue
+        tool = core.tools[call.tool]
+        listed = [one for one in tool.arguments if one.type is None]
+        columns = found.setdefault(call.tool, {one.name: set() for one in listed})
+        for field, at in zip(listed, call.values, strict=False):
+            value = None if field.optional and at == 0 else field.values[at - field.optional]
+            columns[field.name].add(value)
+    return found
 
 
-def _open(opened: OpenParameter, server: object) -> dict[str, Any]:
-    kind = opened.type
-    described = _described(server)
-    if opened.null:
-        return dict(plain(server)) if isinstance(server, dict) else {}
-    if isinstance(kind, TextType):
-        limits: dict[str, Any] = {"type": "string", "maxLength": kind.most}
-        if kind.least:
-            limits["minLength"] = kind.least
-        # ECMAScript has no (?i) inside a pattern: the gate alone checks such a pattern.
-        if kind.pattern is not None and not kind.pattern.startswith("(?i)"):
-            limits["pattern"] = f"^(?:{_portable(kind.pattern)})$"
-        return {**described, **limits}
-    if isinstance(kind, NumberType):
-        whole = {"type": "integer" if kind.whole else "number"}
-        if kind.low is None or kind.high is None:
-            return {**described, **whole}
-        bounds = {"minimum": plain_value(kind.low), "maximum": plain_value(kind.high)}
-        return {**described, **whole, **bounds}
-    if isinstance(kind, FlagType):
-        return {**described, "type": "boolean"}
-    shape = plain(server) if isinstance(server, dict) else {}
-    return dict(shape)
+def _open(kind: FieldType, server: object) -> dict[str, Any]:
+    """The schema of an open argument."""
+    if isinstance(kind, TextType | NumberType | FlagType):
+        return {**_described(server), **_schema(kind)}
+    return dict(plain(server)) if isinstance(server, dict) else _schema(kind)
+
+
+def _schema(kind: FieldType) -> dict[str, Any]:
+    match kind:
+        case TextType(among=among) if among:
+            return {"type": "string", "enum": list(among)}
+        case TextType(least=least, most=most, pattern=pattern):
+            limits: dict[str, Any] = {"type": "string", "maxLength": most}
+            if least:
+                limits["minLength"] = least
+            # ECMAScript has no (?i) inside a pattern: the gate alone checks such a pattern.
+            if pattern is not None and not pattern.startswith("(?i)"):
+                limits["pattern"] = f"^(?:{_portable(pattern)})$"
+            return limits
+        case NumberType(whole=whole, low=low, high=high):
+            number = {"type": "integer" if whole else "number"}
+            if low is None or high is None:
+                return number
+            return {**number, "minimum": plain_value(low), "maximum": plain_value(high)}
+        case FlagType():
+            return {"type": "boolean"}
+        case TimeType():
+            return {"type": "string", "format": "date-time"}
+        case DateType():
+            return {"type": "string", "format": "date"}
+        case ListType(of=of, least=least, most=most, distinct=distinct):
+            array = {"type": "array", "items": _schema(of), "minItems": least, "maxItems": most}
+            return {**array, "uniqueItems": True} if distinct else array
+        case RecordType(fields=fields):
+            return _record(fields)
+        case NullableType(of=of):
+            return {"anyOf": [_schema(of), {"type": "null"}]}
+        case JsonType():
+            return {}
+
+
+def _record(fields: Sequence[Field]) -> dict[str, Any]:
+    """The schema of an object; one with fields inside of other values is open."""
+    if not all(map(is_member, fields)):
+        return {"type": "object"}
+    properties = {
+        one.name: {"enum": [plain_value(text) for text in one.values if text]}
+        if one.type is None
+        else _schema(one.type)
+        for one in fields
+    }
+    required = [one.name for one in fields if not one.optional]
+    made: dict[str, Any] = {"type": "object", "properties": properties}
+    return {**made, **({"required": required} if required else {}), "additionalProperties": False}
 
 
 def _portable(pattern: str) -> str:

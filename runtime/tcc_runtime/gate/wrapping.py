@@ -13,11 +13,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
-from tcc_certs.core.model import Tool as GrammarTool, executing
+from tcc_certs.policy.core import Tool as GrammarTool
+from tcc_certs.policy.plans import executing
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import BindingError, Failed
 from tcc_runtime.gate.answers import answer_of
-from tcc_runtime.gate.arguments import snapshot
+from tcc_runtime.gate.arguments import is_member, snapshot
 from tcc_runtime.gate.permit import Permit
 from tcc_runtime.gate.refusals import Allowed, Refused
 
@@ -51,7 +52,8 @@ class Guarding(Protocol):
 def refusal_text(refusal: Refused) -> str:
     """What was refused, why, and what is allowed: text that helps a model to go on."""
     said = str(refusal)
-    because = "; ".join(one["text"] for one in refusal.because if one["text"] not in said)
+    texts = [one["because"] or one["text"] or "" for one in refusal.because]
+    because = "; ".join([text for text in texts if text not in said])
     parts = [f"Refused, and not called: {said}."]
     if because:
         parts.append(f"Because of: {because}.")
@@ -186,8 +188,7 @@ class _Wrapped:
         self._injected = frozenset(injected)
         self._observe = observe
         self._failing = errors_failed(gate.artifact)
-        own = {p.name: p.optional for p in declared.parameters if not p.observed and p.at is None}
-        own |= {p.name: p.optional for p in declared.opened if p.at is None}
+        own = {one.name: one.optional for one in declared.arguments if is_member(one)}
         self._required = frozenset(name for name, optional in own.items() if not optional)
         called = type(function).__call__
         if any(is_one(one) for is_one in _GENERATORS for one in (function, called)):

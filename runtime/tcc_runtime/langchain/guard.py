@@ -20,7 +20,7 @@ from langchain_core.utils.pydantic import TypeBaseModel
 from langgraph.prebuilt import ToolRuntime
 from pydantic import PrivateAttr
 
-from tcc_certs.core.model import executing
+from tcc_certs.policy.plans import executing
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import NEEDS_MODEL, OWN_MODEL, BindingError
 from tcc_runtime.gate.gate import Gate

@@ -21,8 +21,10 @@ from langchain_core.utils.pydantic import get_fields
 from langgraph.prebuilt import InjectedState, ToolRuntime
 from pydantic import BaseModel, create_model
 
-from tcc_certs.core.model import Tool as CoreTool, executing
+from tcc_certs.policy.core import Tool as CoreTool
+from tcc_certs.policy.plans import executing
 from tcc_runtime.errors import BindingError
+from tcc_runtime.gate.arguments import is_member
 from tcc_runtime.gate.arguments.pydantic_values import json_and_copy
 from tcc_runtime.gate.wrapping import MODEL
 
@@ -159,8 +161,7 @@ def parameters_of(tool: BaseTool, declared: CoreTool | None) -> ToolParameters:
     fields: Mapping[str, Any] = getattr(tool.get_input_schema(), "model_fields", {})
     known: dict[str, bool] = {}
     if declared is not None:
-        known = {p.name: p.optional for p in declared.parameters if not p.observed and p.at is None}
-        known |= {p.name: p.optional for p in declared.opened if p.at is None}
+        known = {one.name: one.optional for one in declared.arguments if is_member(one)}
     injected = _injected(tool)
     both = sorted(injected.keys() & known.keys())
     if both:

@@ -129,7 +129,7 @@ class CallRefusal(Protocol):
         """R101 to R308."""
 
     @property
-    def because(self) -> Sequence[Mapping[str, str]]:
+    def because(self) -> Sequence[Mapping[str, str | None]]:
         """What forbids it."""
 
     @property

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from tcc_certs.core.model import Core
+from tcc_certs.policy.core import Core
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
@@ -271,7 +271,7 @@ def _instructions(core: Core, shadow: bool) -> str:
 def _known(core: Core) -> Mapping[str, ToolTraits]:
     return {
         tool.name: ToolTraits(
-            observed=tuple(one.name for one in tool.parameters if one.observed),
+            observed=tuple(one.name for one in tool.answers if one.type is None),
             errors_failed=tool.errors_failed,
             error_text=tool.error_text,
             parallel=tool.parallel,

@@ -1,47 +1,42 @@
 """Records of a session, as its gate writes them: their members, their bytes, their MACs.
 
-A record is rendered in two parts, before and behind its MAC, which is made of both and of the hash
-of the record before it.  Those of calls and outcomes are put together as bytes, all others as
-values for the canonical writer.
-Text: docs/spec/session.md, sections 2 and 3.
-Cost: a record is constant, and the digests of a call's arguments.
+A record is rendered in two parts, before and after its MAC, which follows from both and from the
+hash of the record before it.  Records of calls and outcomes are put together as bytes; all others
+go through the canonical writer.
+Text: docs/spec/session.md, sections 2 to 4.
 """
 
 from __future__ import annotations
 
 import time
 from binascii import hexlify
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from blake3 import blake3
 from msgspec import Raw
 from msgspec.json import Encoder
 
-from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import Json, blake, encode
 from tcc_certs.race.digest import uuid7
-from tcc_certs.session.machine import Observed, Offer, Outcome
-from tcc_certs.session.monitors.digested import Digester, Form, Leaves, members_of
-from tcc_certs.session.records import MAC, SCHEMA, open_name
-from tcc_certs.session.values import typed_text
+from tcc_certs.session.records import MAC, SCHEMA, UNKNOWN_TOOL
 from tcc_certs.values import canonical
 from tcc_certs.values.places import State
-from tcc_runtime.gate.arguments import Asked, Given, ToolTable, json_bytes
-from tcc_runtime.gate.arguments.columns import Columns, column_members
+from tcc_runtime.gate.arguments.json_writer import json_bytes
 from tcc_runtime.gate.policy import Policy
+from tcc_runtime.gate.session import Outcome
 
 _MOST_RESULT: Final = 1 << 24
 MOST_NAME: Final = 255
 # A tenth of the time of codec.encode, which writes what is of a type derived from text or numbers.
 _canonical: Final = Encoder(order="sorted", enc_hook=lambda value: Raw(encode(value))).encode
-_NO_ARGUMENTS: Final[Mapping[str, Json]] = MappingProxyType({})
-# Of these `kind` is the last member before the MAC, and none before it has one.
+_NOTHING: Final[Mapping[str, Json]] = MappingProxyType({})
+# In these `kind` is the last member before the MAC, and no member before it has this text.
 _BEFORE_MAC: Final = {
     kind: b'"kind":"%b"' % kind.encode() for kind in ("refusal", "resolve", "end")
 }
-# A record's canonical bytes: what stands before its MAC, and what stands behind.
+# A record's canonical bytes: before its MAC, and after it.
 Parts: TypeAlias = "tuple[bytes, bytes]"
 
 
@@ -69,18 +64,23 @@ def session_record(
     shown: Sequence[str],
     principal: str | None = None,
     *,
-    given: Mapping[str, Json] | None = None,
-    parent: str | None = None,
+    given: Mapping[str, State] = MappingProxyType({}),
     shadow: bool = False,
 ) -> dict[str, Json]:
-    """`session`; `nonce` keeps apart what one key began in one millisecond.
+    """`session`.
 
     Args:
-        principal: whose it is, hex; given: what it is given, of :func:`given_record`.
-        parent: the id of the session that its calls are calls of, too.
+        nonce: distinguishes sessions of one key that begin in one millisecond.
+        shown: the fields whose values the owner shows.
+        principal: whose session it is, hex; None: nobody's in particular.
+        given: the states of the attributes that it starts with.
         shadow: whether calls that are refused are made.
+
+    Raises:
+        Rejected: R105: an attribute has more than 2^14 elements.
     """
     manifest = policy.artifact.manifest
+    entries = Entries(policy.uses, key, shown)
     record: dict[str, Json] = {
         "kind": "session",
         "schema": SCHEMA,
@@ -90,82 +90,44 @@ def session_record(
         "grammar": manifest.grammar,
         "grammar_version": manifest.version,
         "root_state": manifest.root.hex(),
-        "monitors": list(policy.machine.monitors.texts),
+        "statements": list(policy.texts),
         "arguments": {"show": list(shown)},
         "key_commitment": canonical.key_commitment(key).hex(),
     }
-    if policy.core.given:
-        record["given"] = {} if given is None else given
-    statements = policy.machine.statements
-    if statements is not None and statements.ledger.constants:
-        record["constants"] = list(Digester(statements.ledger, key).constants())
+    if policy.given.names:
+        record["given"] = entries.given(given)
+    if policy.uses.constants:
+        record["constants"] = list(entries.constants())
     if principal is not None:
         record["principal"] = principal
-    if parent is not None:
-        record["parent"] = parent
     if shadow:
         record["shadow"] = True
     return {**record, "session_id": uuid7(started_ms, blake(encode(record)))}
 
 
-def given_record(
-    policy: Policy, key: bytes, given: Sequence[Given], shown: Collection[str]
-) -> Mapping[str, Json]:
-    """What a session is given, as its header has it.
+class Answers(NamedTuple):
+    """The answers of a call that is done.
 
-    Args:
-        shown: the names of those whose values stand there.
-
-    Raises:
-        Rejected: R105 there are more than 2^14 values in lists.
+    Attributes:
+        states: as the ledger has them.
+        observed: the texts of the listed answers that are known, by name.
+        entries: of the open answers that the ledger has.
+        unlisted: the names of the listed answers that are not known.
     """
-    statements = policy.machine.statements
-    writing = _Writing(None if statements is None else Digester(statements.ledger, key), key)
-    forms = {} if statements is None else statements.ledger.session
-    declared = {one.name: one for one in policy.core.given}
-    found: dict[str, Json] = {}
-    for name, kind, data in given:
-        form = forms.get(name)
-        state = None if form is None else typed_text(declared[name], data.decode())
-        found[name] = writing.entry((name, kind, data), form, state, shown=name in shown)
-    return found
+
+    states: Mapping[str, State] = MappingProxyType({})
+    observed: Mapping[str, Json] = _NOTHING
+    entries: Mapping[str, Json] = _NOTHING
+    unlisted: tuple[str, ...] = ()
+
+    @property
+    def lacks_one(self) -> bool:
+        """Whether an answer is not known that is listed or that the ledger has."""
+        entries = self.entries.values()
+        return bool(self.unlisted) or any(isinstance(one, dict) and "unknown" in one for one in entries)
 
 
-class _Writing:
-    """What one record has of values, under the key of the session."""
-
-    __slots__ = ("_digester", "_key", "_leaves")
-
-    def __init__(self, digester: Digester | None, key: bytes) -> None:
-        self._digester, self._key = digester, key
-        self._leaves: Leaves | None = None
-
-    def entry(
-        self, given: Given, form: Form | None, state: State | Columns | None, *, shown: bool
-    ) -> dict[str, Json]:
-        """A value: its digest, itself where it is shown, and what statements need of it.
-
-        Args:
-            form: of a field that statements name; state: its value, where that is a list.
-
-        Raises:
-            Rejected: R105 the record has more than 2^14 values in lists.
-        """
-        _, kind, data = given
-        found: dict[str, Json] = {"digest": canonical.digest(self._key, kind, data).hex()}
-        if shown:
-            found["type"], found["value"] = kind.decode(), data.decode()
-        if form is not None and (form.is_list or form.patterns):
-            found |= self.members(form, ("s", data.decode()) if state is None else state)
-        return found
-
-    def members(self, form: Form, state: State | Columns) -> dict[str, Json]:
-        """What statements need of a value beside its digest."""
-        if self._leaves is None and self._digester is not None:
-            self._leaves = self._digester.leaves()
-        if isinstance(state, Columns):
-            return column_members(form, state, self._leaves)
-        return members_of(form, state, self._digester, self._leaves)
+NO_ANSWERS: Final = Answers()
 
 
 class Writer:
@@ -173,36 +135,20 @@ class Writer:
 
     Args:
         key: of its digests, 32 bytes.
-        shown: the open parameters whose values stand in the ledger.
         session_id: of the session.
     """
 
-    __slots__ = ("_call_keys", "_digester", "_forms", "_key", "_macs", "_shown")
+    __slots__ = ("_call_keys", "_key", "_macs")
 
-    def __init__(self, policy: Policy, key: bytes, shown: Sequence[str], session_id: str) -> None:
+    def __init__(self, key: bytes, session_id: str) -> None:
         self._key = key
         self._macs = blake3(key=canonical.record_key(key))
         self._call_keys = canonical.CallKeys(key, session_id)
-        names, tools = frozenset(shown), policy.core.tools
-        self._shown = [
-            frozenset(
-                [
-                    one.name
-                    for one in (*tool.opened, *tool.answers)
-                    if names and open_name(tool.name, one.name) in names
-                ]
-            )
-            for tool in tools
-        ]
-        statements = policy.machine.statements
-        self._digester = None if statements is None else Digester(statements.ledger, key)
-        nothing: Mapping[str, Form] = {}
-        self._forms = [nothing] * len(tools) if statements is None else statements.ledger.tools
 
     def sealed(self, parts: Parts, previous: bytes) -> bytes:
-        """The canonical bytes of a record with its MAC, behind a record of the hash `previous`.
+        """The canonical bytes of a record with its MAC, after a record of the hash `previous`.
 
-        One at a time: the hasher is kept, as it is made in more time than it takes.
+        One thread at a time: the hasher is reused, because making one takes longer than using it.
         """
         first, rest = parts
         macs = self._macs
@@ -215,21 +161,17 @@ class Writer:
         return self._call_keys.of(seq)
 
     def reference(self, ref: str) -> str:
-        """What stands for the id that the caller gave a call.
+        """The reference of the id that the caller gave a call.
 
         Raises:
             Rejected: R106 it is no text in UTF-8.
         """
         return canonical.reference_digest(self._key, ref).hex()
 
-    def digest(self, given: Given) -> str:
-        """What stands for an open argument, hex."""
-        return canonical.digest(self._key, given[1], given[2]).hex()
-
     def call(
         self,
         seq: int,
-        offer: Offer,
+        text: str,
         opened: Mapping[str, Json],
         states: Sequence[int],
         *,
@@ -238,12 +180,12 @@ class Writer:
         across: Mapping[str, Json] | None = None,
         execute: Mapping[str, Json] | None = None,
     ) -> tuple[Parts, str]:
-        """`call`, and its idempotency key; a member that is None is not there.
+        """`call`, and its idempotency key; a member that is None is absent.
 
         Args:
-            opened: what it has of the open arguments.
-            at_ms: when it was decided, where a statement looks at the clock.
-            across: what it drew of limits across sessions; execute: which model makes it.
+            text: of the call, without listed answers.
+            opened: the entries of its open arguments.
+            across: its draws on limits across sessions; execute: the model that makes it.
         """
         before = b"{"
         if across is not None:
@@ -256,61 +198,15 @@ class Writer:
         between = b"" if reference is None else b'"ref":"%b",' % reference.encode()
         key = self._call_keys.of(seq)
         first = b'%b"call":%b,%b"key":"%b","kind":"call"' % (
-            before, _canonical(offer.text), behind, key.encode(),
+            before, _canonical(text), behind, key.encode(),
         )  # fmt: skip
         rest = b',"open":%b,%b"seq":%d,"states":%b}' % (
             _canonical(opened) if opened else b"{}", between, seq, _canonical(states),
         )  # fmt: skip
         return (first, rest), key
 
-    def opened(self, asked: Asked) -> dict[str, Json]:
-        """What a record has of the open arguments of a call.
-
-        Raises:
-            Rejected: R105 there are more than 2^14 values in lists; at the argument.
-        """
-        found: dict[str, Json] = {}
-        if not asked.opened:
-            return found
-        forms, shown = self._forms[asked.table.number], self._shown[asked.table.number]
-        writing, states = _Writing(self._digester, self._key), asked.states
-        for given in asked.opened:
-            name = given[0]
-            try:
-                found[name] = writing.entry(
-                    given, forms.get(name), states.get(name), shown=name in shown
-                )
-            except Rejected as refusal:
-                raise Rejected(refusal.code, name, refusal.expected, refusal.found) from None
-        return found
-
-    def answers(self, table: ToolTable, answer: object) -> dict[str, Json]:
-        """What a record has of the open answers, out of what came back.
-
-        What has more than 2^14 values in lists is not known.
-        """
-        forms, shown = self._forms[table.number], self._shown[table.number]
-        if not table.answers or not (forms or shown):
-            return {}
-        names = frozenset([one.name for one in table.tool.answers if one.name in forms]) | shown
-        writing, found = _Writing(self._digester, self._key), dict[str, Json]()
-        for name, value in table.told(answer, names, shown).items():
-            form = forms.get(name)
-            try:
-                if value is None:
-                    found[name] = {"unknown": True}
-                elif form is not None and form.is_list and name not in shown and len(value) == 3:
-                    found[name] = writing.members(form, value[2])
-                else:
-                    state = value[2] if len(value) == 3 else None
-                    given = name, value[0], value[1]
-                    found[name] = writing.entry(given, form, state, shown=name in shown)
-            except Rejected:
-                found[name] = {"unknown": True}
-        return found
-
     def result(self, result: object) -> str | None:
-        """What stands for the result of a call; None where it has no canonical form."""
+        """The digest of the result of a call; None where it has no canonical form."""
         if result is None:
             return None
         found = json_bytes(result, _MOST_RESULT)
@@ -324,91 +220,74 @@ def outcome_parts(
     outcome: Outcome,
     ms: int,
     *,
-    observed: Mapping[str, Json] | None = None,
-    unforeseen: bool = False,
+    answers: Answers = NO_ANSWERS,
+    at_ms: int | None = None,
     result: str | None = None,
     took: Mapping[str, Json] | None = None,
     read: bool = False,
-    answers: Mapping[str, Json] = _NO_ARGUMENTS,
 ) -> Parts:
-    """`outcome`; `took` is what the model took, `read` whether a call failed with an answer.
+    """`outcome`.
 
     Args:
-        unforeseen: whether one of the observed values is not known.
-        answers: the open ones that are shown.
+        answers: of a call that is done.
+        at_ms: its time; None where the core does not use time.
+        took: the amounts that the model took.
+        read: whether the agent read the error of a call that failed.
     """
-    first, between, behind = b'{"kind":"outcome"', "", ""
-    if read or answers:
-        before = b'"answered":true,' if read else b""
-        if answers:
-            before += b'"answers":%b,' % _canonical(answers)
-        first = b'{%b"kind":"outcome"' % before
-    if observed:
-        between = f'"observed":{_canonical(observed).decode()},'
+    before, between, behind = b"", "", ""
+    if read:
+        before += b'"answered":true,'
+    if answers.entries:
+        before += b'"answers":%b,' % _canonical(answers.entries)
+    if at_ms is not None:
+        before += b'"at_ms":%d,' % at_ms
+    if answers.observed:
+        between = f'"observed":{_canonical(answers.observed).decode()},'
     of = "" if result is None else f'"result":"{result}",'
     if took is not None:
         behind = f',"took":{_canonical(took).decode()}'
-    if unforeseen:
+    if answers.unlisted:
         behind += ',"unforeseen":true'
     rest = f',"ms":{ms},{between}"outcome":"{outcome}",{of}"seq":{seq}{behind}}}'
-    return first, rest.encode()
+    return b'{%b"kind":"outcome"' % before, rest.encode()
 
 
-def refusal_parts(tool: str, code: str, *, made: bool = False) -> Parts:
-    """`refusal`; `tool` is one of the grammar's, or empty; `made`: in the shadow, all the same."""
-    record: dict[str, Json] = {"kind": "refusal", "tool": tool or "unknown tool", "code": code}
+def refusal_parts(
+    tool: str, code: str, statement: int | None = None, *, made: bool = False
+) -> Parts:
+    """`refusal`.
+
+    Args:
+        tool: a tool of the grammar; empty: an unknown one.
+        statement: the number of the statement that refuses the call.
+        made: whether it was made all the same, in the shadow.
+    """
+    record: dict[str, Json] = {"kind": "refusal", "tool": tool or UNKNOWN_TOOL, "code": code}
+    if statement is not None:
+        record["statement"] = statement
     return parts_of({**record, "made": True} if made else record)
 
 
 def resolve_record(
-    seq: int,
-    outcome: str,
-    observed: Mapping[str, Json] | None,
-    who: str | None = None,
-    at_ms: int | None = None,
-    answers: Mapping[str, Json] = MappingProxyType({}),
+    seq: int, outcome: str, answers: Answers, who: str | None, at_ms: int | None
 ) -> dict[str, Json]:
-    """`resolve`; `who` says so, and when."""
+    """`resolve`; `who` is the person who says so."""
     record: dict[str, Json] = {"kind": "resolve", "seq": seq, "outcome": outcome}
-    if observed:
-        record["observed"] = observed
-    if answers:
-        record["answers"] = answers
-    if who is not None and at_ms is not None:
-        record["who"], record["at_ms"] = who, at_ms
-    return record
+    if answers.observed:
+        record["observed"] = dict(answers.observed)
+    if answers.entries:
+        record["answers"] = dict(answers.entries)
+    if who is not None:
+        record["who"] = who
+    return record if at_ms is None else {**record, "at_ms": at_ms}
 
 
 def is_name(who: object) -> bool:
-    """Whether a record may name somebody so."""
+    """Whether a record may name a person so."""
     return isinstance(who, str) and 0 < len(who) <= MOST_NAME and who.isprintable()
 
 
-def end_record(abandoned: bool) -> dict[str, Json]:
+def end_record(abandoned: bool, at_ms: int | None) -> dict[str, Json]:
     """`end`."""
-    return {"kind": "end", "abandoned": abandoned}
-
-
-def observed_texts(table: ToolTable, observed: Observed | None) -> Mapping[str, Json] | None:
-    """The observed values that are known, by name, as texts."""
-    if observed is None or not table.observed:
-        return None
-    pairs = zip(table.observed, observed, strict=True)
-    return {param.name: param.values[at] for param, at in pairs if at is not None}
-
-
-def opened_of(record: Mapping[str, Json]) -> Mapping[str, Json]:
-    """The open arguments of a `call` record, as it has them."""
-    found = record["open"]
-    return found if isinstance(found, dict) else {}
-
-
-def answers_of(record: Mapping[str, Json]) -> Mapping[str, Json]:
-    """The open answers of an `outcome` or `resolve` record, as it has them."""
-    found = record.get("answers")
-    return found if isinstance(found, dict) else {}
-
-
-def lacks_one(answers: Mapping[str, Json]) -> bool:
-    """Whether one of the answers is not known."""
-    return any(isinstance(one, Mapping) and "unknown" in one for one in answers.values())
+    record: dict[str, Json] = {"kind": "end", "abandoned": abandoned}
+    return record if at_ms is None else {**record, "at_ms": at_ms}

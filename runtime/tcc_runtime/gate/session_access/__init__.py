@@ -17,22 +17,21 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json
-from tcc_certs.session.records import SHADOWED
+from tcc_certs.session.machine import Offer
+from tcc_certs.session.records import RECORDED, REFUSALS, SHADOWED
 from tcc_runtime.account.windows import Across
 from tcc_runtime.errors import LedgerError, ResumeError
-from tcc_runtime.gate import refusals
-from tcc_runtime.gate.arguments import Asked
-from tcc_runtime.gate.journal import Journal, News, Passes, ledger_file
+from tcc_runtime.gate.journal import Journal, News, ledger_file
 from tcc_runtime.gate.permit import Crowded, Nested, NotYet, Ticket, Turns, turns_of
-from tcc_runtime.gate.reasons import keep_up, reasons
-from tcc_runtime.gate.refusals import Decision, Refused
+from tcc_runtime.gate.reasons import PLAN
+from tcc_runtime.gate.refusals import Allowed, Decision, Reason, Refused, Spent
 from tcc_runtime.gate.session import Session
 from tcc_runtime.gate.session.records import Parts, outcome_parts, parts_of, refusal_parts
 from tcc_runtime.gate.session.recovery import Follower
@@ -47,7 +46,6 @@ class Home:
         rolls: a finished one is kept under another name, and a new session begun.
         private: it is of a store: it is there, and its owner's alone.
         begun: it was begun just now, for this gate alone.
-        parent: the id of the session that its calls are calls of, too; None: there is none.
         way_on: what whoever is refused by a spent session can do.
         shadow: what would be refused is recorded as refused and made all the same.
         recorded: False, in memory alone: nobody will ask for its head, so none is made.
@@ -56,7 +54,6 @@ class Home:
     rolls: bool = False
     private: bool = False
     begun: bool = False
-    parent: str | None = None
     way_on: str = "its owner ends it and opens another ledger"
     shadow: bool = False
     recorded: bool = True
@@ -71,42 +68,47 @@ _WAY: Final = 0.25  # seconds that the lock is left to others who wait for it: t
 def decision(
     session: Session,
     code: Code | None,
-    place: str,
-    asked: Asked | None = None,
-    more: refusals.More | None = None,
+    place: str = "",
+    *,
+    offer: Offer | None = None,
+    statement: int | None = None,
+    because: Sequence[Reason] = (),
+    at_ms: int = 0,
 ) -> Decision:
-    """A decision; reasons beyond its code are computed when they are read.
+    """A decision; the calls that are allowed instead are computed when they are read.
 
     Args:
         code: why not; None where the call is allowed.
-        place: the argument at fault, or the monitor.
-        more: what the one reason says beside kind and text.
+        place: as of the decision.
+        statement: the number of the statement that refuses.
+        because: its reasons; empty: they follow from the code.
+        at_ms: the time of the decision.
     """
-    held, made, closed = session.held, len(session.made), session.ended
-    under_way, resolved = session.under_way, len(session.resolved)
-    lost = session.lost
+    held, changes, closed = session.held, session.changes, session.ended
+    under_way, lost = session.under_way, session.lost
 
-    def because() -> list[refusals.Reason]:
-        if code is None:
-            return []
-        offer = None if asked is None else asked.offer
-        found = reasons(session, made, code, place, offer, resolved=resolved, under_way=under_way)
-        return found if more is None else [{**found[0], **more()}, *found[1:]]
+    def reasons() -> list[Reason]:
+        if code is None or because:
+            return list(because)
+        if code is Code.NOT_PLANNED:
+            return [PLAN]
+        return [{"kind": "gate", "text": REFUSALS[code], "because": None}]
 
-    def allowed_next() -> tuple[refusals.Allowed, ...]:
-        nothing = closed or under_way or code is Code.NOT_WRITTEN
-        return () if nothing else session.policy.allowed(held)
+    def allowed_next() -> tuple[Allowed, ...]:
+        if closed or under_way or code is Code.NOT_WRITTEN:
+            return ()
+        if session.changes == changes:
+            return session.allowed(at_ms)
+        return session.policy.allowed(session.policy.next_offers(held))
 
-    def spent() -> refusals.Spent | None:
+    def spent() -> Spent | None:
         if code is None or under_way or code is Code.NOT_WRITTEN:
             return None
         if not (closed or lost) and session.policy.next_offers(held):
             return None
-        return refusals.Spent(session=session.identity, way_on=session.way_on)
+        return Spent(session=session.identity, way_on=session.way_on)
 
-    found = Decision(code, place, because, allowed_next, spent)
-    found.offer = None if asked is None else asked.offer
-    return found
+    return Decision(code, place, reasons, allowed_next, spent, statement=statement, offer=offer)
 
 
 class Access:
@@ -309,7 +311,7 @@ class Access:
                 self._require_sound(tool)
             journal, session = self.journal, self.session
             news = journal.news(locked=True)
-            if news or len(session.made) >= session.due:
+            if news:
                 self._follow(news)
             if journal.doubtful:
                 journal.sync()  # what another process wrote is on the disk before it is used
@@ -414,12 +416,12 @@ class Access:
         if self.across is not None and self.follower.returns:
             self.across.give_back(self.follower)
 
-    def read(self, *, locked: bool, passes: Passes | None = None) -> None:
+    def read(self, *, locked: bool) -> None:
         """Applies what others have written since."""
-        self._follow(self.journal.news(locked=locked, passes=passes))
+        self._follow(self.journal.news(locked=locked))
 
     def _follow(self, records: Iterable[News]) -> None:
-        follower, session = self.follower, self.session
+        follower = self.follower
         for news in records:
             # A record that was read and not followed must not be gone on behind.
             self._between = True
@@ -427,8 +429,6 @@ class Access:
             self._between = False
             if self.durable and not news.own:
                 self.journal.sync_soon()
-        if len(session.made) >= session.due:
-            keep_up(session)
 
     def leave_unknown(self) -> None:
         """A call that its process did not end has an unknown outcome."""
@@ -441,12 +441,15 @@ class Access:
         if executions is not None and executions.pending is not None:
             took = executions.pending.choice.reserved
             fields = executions.took_fields(took, None)
-        trouble = self.put(outcome_parts(seq, "unknown", 0, took=fields), sync=True)
+        at_ms = self.record_time()
+        parts = outcome_parts(seq, "unknown", 0, took=fields, at_ms=at_ms)
+        trouble = self.put(parts, sync=True)
         if trouble is not None:
             raise trouble
         if executions is not None and took is not None:
             executions.settle(took, False)
-        self.session.settle("unknown", None, False, seq=seq)
+        self.session.note_time(at_ms)
+        self.session.leave_unknown(seq)
         self.followed()
 
     def look(self) -> Decision | None:
@@ -507,17 +510,28 @@ class Access:
             return error
         return None
 
-    def put_refusal(self, tool: object, code: str, *, made: bool = False) -> None:
-        """Records that a call was refused; where that cannot be nothing is allowed any more."""
+    def record_time(self, *, always: bool = False) -> int | None:
+        """The time of a record that is written now; None where the core does not use time.
+
+        Args:
+            always: the record has a time in any case.
+        """
+        return self.session.at(self.clock()) if always or self.policy.timed else None
+
+    def put_refusal(
+        self, tool: object, code: str, statement: int | None = None, *, made: bool = False
+    ) -> None:
+        """Record that a call was refused; where that cannot be nothing is allowed any more."""
         known = type(tool) is str and self.policy.tables.named(tool) is not None
-        parts = refusal_parts(str(tool) if known else "", code, made=made)
+        parts = refusal_parts(str(tool) if known else "", code, statement, made=made)
         if self.put(parts, sync=False) is None:
             self.followed()
 
     def record_refusal(self, found: Decision, tool: str) -> None:
-        """Records a decision; of an ended session nothing is written any more."""
-        if not self.session.ended:
-            self.put_refusal(tool, str(found.code), made=self.shadows(found))
+        """Record a decision, if a ledger has its code; an ended session has no more records."""
+        if not self.session.ended and found.code in RECORDED:
+            made = self.shadows(found)
+            self.put_refusal(tool, str(found.code), found.statement, made=made)
 
     def followed(self) -> None:
         """The session is what its records tell."""
@@ -561,7 +575,7 @@ class Access:
         Raises:
             Refused: always.
         """
-        raise Refused(decision(self.session, code, ""), tool)
+        raise Refused(decision(self.session, code), tool)
 
     def _refuse_nested(self, tool: str, code: Code = Code.NESTED_CALL) -> NoReturn:
         """A call inside a call, or one too many that waits.

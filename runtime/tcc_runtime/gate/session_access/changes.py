@@ -1,4 +1,4 @@
-"""What changes a session beside its calls: a budget, late outcomes, refusals from outside, its end.
+"""Changes of a session beside its calls: a budget, late outcomes, refusals from outside, its end.
 
 Callers have the turn, the lock of the file and that of the session.  Each change writes its record
 first and then changes the session.
@@ -9,20 +9,19 @@ Cost: a record; resolving is linear in the calls behind the one that is resolved
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from tcc_certs.errors import Code, clip
-from tcc_certs.formats.codec import Json
 from tcc_certs.limits import MAX_REFOLDED
 from tcc_certs.policy.atoms import Atom
 from tcc_certs.replay.amounts import SpentAmounts
-from tcc_certs.session.machine import Observed, Outcome
 from tcc_runtime.account.account import Account
 from tcc_runtime.errors import ResumeError
 from tcc_runtime.gate.budget import Budget
-from tcc_runtime.gate.refusals import Refused, statement_remedy
-from tcc_runtime.gate.session import records
+from tcc_runtime.gate.reasons import end_reasons
+from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.gate.session import Outcome, records
+from tcc_runtime.gate.session.records import NO_ANSWERS
 from tcc_runtime.gate.session_access import Access, decision
 
 
@@ -81,47 +80,22 @@ def resolve(
     observed: Mapping[str, Any] | None,
     who: str | None = None,
 ) -> None:
-    """What an unknown outcome turned out to be.
+    """Record what an unknown outcome turned out to be.
 
     Args:
-        who: says so, at a time that is recorded too; None: neither is.
+        who: the person who says so; None: the ledger names nobody.
 
     Raises:
-        ValueError: there is no such unknown call, or no such outcome or value; or more calls would
-            have to be gone through again than a validator does; `who` is no name.
+        ValueError: there is no such unknown call, or no such outcome or value; `who` is no name; or
+            validators would decline the ledger, as too many calls follow late outcomes.
         Refused: R303, R306.
     """
-    record, indices = resolution(access, seq, outcome, observed, who)
-    session = access.session
-    told = session.answered(session.made[seq - 1].offer, records.answers_of(record))
-    access.write(record, lambda: session.resolve(seq, outcome, indices, told))
-    access.follower.returned(seq)
-    access.give_back()
-
-
-def resolution(
-    access: Access,
-    seq: int,
-    outcome: Outcome,
-    observed: Mapping[str, Any] | None,
-    who: str | None = None,
-) -> tuple[dict[str, Json], Observed | None]:
-    """The record of what an unknown outcome turned out to be, and the answer; nothing is written.
-
-    Raises:
-        ValueError, Refused: as :func:`resolve`.
-    """
-    session = access.session
+    session, follower = access.session, access.follower
     if session.ended:
         access.refuse(Code.ENDED)
-    made = access.follower.unknown(seq) if type(seq) is int else None
+    made = follower.unknown(seq) if type(seq) is int else None
     if made is None or outcome not in ("done", "failed"):
         raise ValueError(f"no unknown call {clip(seq, 20)} that can be {clip(outcome, 20)}")
-    table = session.policy.tables.numbered(made.offer.tool)
-    indices = table.observe(observed) if outcome == "done" else None
-    if None in (indices or ()):
-        names = ", ".join(param.name for param in table.observed)
-        raise ValueError(f"observed: one of its values for each of {names}")
     if outcome == "failed" and observed:
         raise ValueError("observed: nothing, of a call that failed")
     if session.course.repeated(seq) > MAX_REFOLDED:
@@ -129,11 +103,20 @@ def resolution(
         raise ValueError(f"late outcomes: more than {MAX_REFOLDED} calls to go through again")
     if who is not None and not records.is_name(who):
         raise ValueError(f"who: a text of 1 to {records.MOST_NAME} characters that can be printed")
-    at_ms = None if who is None else access.clock()
-    writer = access.follower.writer
-    answers = writer.answers(table, observed) if outcome == "done" else {}
-    texts = records.observed_texts(table, indices)
-    return records.resolve_record(seq, outcome, texts, who, at_ms, answers), indices
+    answers = follower.answers(made.offer.tool, observed) if outcome == "done" else NO_ANSWERS
+    if answers.unlisted:
+        names = ", ".join(answers.unlisted)
+        raise ValueError(f"observed: one of its values for each of {names}")
+    at_ms = access.record_time(always=who is not None)
+    record = records.resolve_record(seq, outcome, answers, who, at_ms)
+
+    def resolved() -> None:
+        session.note_time(at_ms)
+        session.resolve(seq, outcome, answers.states)
+
+    access.write(record, resolved)
+    follower.returned(seq)
+    access.give_back()
 
 
 def finish(access: Access, abandon: bool) -> None:
@@ -145,13 +128,12 @@ def finish(access: Access, abandon: bool) -> None:
     session = access.session
     if session.ended:
         access.refuse(Code.ENDED)
-    if not abandon and not session.may_finish():
-        machine, held = session.policy.machine, session.held
-        owed = session.course.owed() if all(map(machine.accepts, held)) else ""
-        more = partial(statement_remedy, session.policy.core, owed) if owed else None
-        raise Refused(decision(session, Code.MAY_NOT_FINISH, owed, more=more))
+    now = session.at(access.clock())
+    if not abandon and not session.may_finish(now):
+        because = end_reasons(session, now)
+        raise Refused(decision(session, Code.MAY_NOT_FINISH, because=because, at_ms=now))
 
     def end() -> None:
         session.ended = True
 
-    access.write(records.end_record(abandon), end)
+    access.write(records.end_record(abandon, now if access.policy.timed else None), end)
