@@ -1,7 +1,7 @@
-"""Calls of a gate, from permit to outcome: the turn, the decision, the record, what came back.
+"""Calls of a gate, from permit to outcome: the turn, the decision, the record, the answer.
 
-The record of a call is in the file before its permit is given; an outcome that cannot be written is
-unknown, and then nothing further is allowed.  Programs that watch are told of each call.
+The record of a call is in the file before its permit is given.  An outcome that cannot be written
+is unknown, and then no further call is allowed.  Logs and spans have each call.
 Text: docs/gate.md; docs/spec/session.md, sections 3 to 5.
 Cost: a decision and two records; with a durable ledger one fdatasync a call.
 """
@@ -12,36 +12,33 @@ import asyncio
 import logging
 import sys
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, Final
 
 from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json
 from tcc_certs.replay.amounts import SpentAmounts
-from tcc_certs.session.machine import Observed, Outcome
+from tcc_certs.policy.history import ANSWERED, FAILED
 from tcc_runtime.account.windows import Counting
 from tcc_runtime.errors import LedgerError, SettingsError
 from tcc_runtime.gate.admission import admit, admitted, counted
 from tcc_runtime.gate.answers import ToolAnswer, answer_of, outcome_of
 from tcc_runtime.gate.arguments import snapshot
-from tcc_runtime.gate.delegation import Above
 from tcc_runtime.gate.inspection import Budgeted
 from tcc_runtime.gate.journal.ledger_file import InFile
 from tcc_runtime.gate.permit import NotYet, OverError, Permit, Ticket, Took
 from tcc_runtime.gate.refusals import Decision, Refused
-from tcc_runtime.gate.session.records import lacks_one, observed_texts, outcome_parts
+from tcc_runtime.gate.session import Outcome
+from tcc_runtime.gate.session.records import NO_ANSWERS, outcome_parts
 from tcc_runtime.gate.session_access import Access
 
 _log: Final = logging.getLogger("tcc.gate")
 _API: Final = "opentelemetry.trace"
 _LOGGED: Final = "logged"  # of a call that was told of in the log alone
-_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class GateCalls(Budgeted):
     """The part of a gate that its permits ask (see :class:`tcc_runtime.gate.permit.Door`)."""
 
-    _above: Above | None  # the parent's side of its calls
     _observer: Observer
 
     def call(
@@ -84,17 +81,7 @@ class GateCalls(Budgeted):
         Raises:
             Refused: R306.
         """
-        ticket = self._access.try_enter("")
-        if ticket is None or self._above is None:
-            return ticket
-        try:
-            if self._above.try_turn(ticket):
-                return ticket
-        except BaseException:
-            self._access.leave(ticket)
-            raise
-        self._access.leave(ticket)
-        return None
+        return self._access.try_enter("")
 
     def stop_waiting(self) -> None:
         """A turn that :meth:`try_turn` did not have is not wanted any more.
@@ -105,32 +92,25 @@ class GateCalls(Budgeted):
 
     def give_back(self, turn: Ticket) -> None:
         """Gives back a turn of :meth:`try_turn` that was not used."""
-        if self._above is not None:
-            self._above.give_back(turn)
         self._access.leave(turn)
 
     def enter(self, permit: Permit) -> None:
         """Waits for the turn, decides and records; of a thread."""
-        access, above = self._access, self._above
-        chosen = None if above is None else above.model
+        access = self._access
         try:
             ticket = permit.turn or access.enter(permit.tool)
             try:
                 while True:
                     changes = access.turns.changes
                     try:
-                        if above is not None:
-                            self._reserve(above, permit, ticket).__enter__()
                         with access.lock:
-                            admit(access, permit, ticket, sync=True, chosen=chosen)
+                            admit(access, permit, ticket, sync=True)
                         break
                     except NotYet:
                         if permit.turn is not None:
                             raise
-                    self._leave_above(ticket, made=False)
                     access.wait(ticket, changes)
             except BaseException:
-                self._leave_above(ticket, made=False)
                 access.leave(ticket)
                 raise
         except Refused as refusal:
@@ -164,15 +144,12 @@ class GateCalls(Budgeted):
             while True:
                 changes = access.turns.changes
                 try:
-                    if self._above is not None:
-                        await self._reserve(self._above, permit, ticket).__aenter__()
                     counting = await self._count_in_task(permit)
-                    await self._admit_in_task(permit, ticket, counting)
+                    self._admit_in_task(permit, ticket, counting)
                     break
                 except NotYet:
                     if permit.turn is not None:
                         raise
-                self._leave_above(ticket, made=False)
                 await access.wait_in_task(ticket, changes)
             await self.sync_in_task()
         except BaseException as error:
@@ -180,7 +157,6 @@ class GateCalls(Budgeted):
                 self.settle(ticket, "unknown", sync=False)
                 with access.lock:
                     access.pending.discard(ticket)
-            self._leave_above(ticket, made=False)
             access.leave(ticket)
             if isinstance(error, LedgerError):
                 access.broken(error, permit.tool)
@@ -198,20 +174,6 @@ class GateCalls(Budgeted):
             permit.__exit__(None, None, None)
             raise
 
-    def _reserve(self, above: Above, permit: Permit, ticket: Ticket) -> Permit:
-        """The parent's permit for a call that this gate lets through; it is to be entered.
-
-        Nobody has a lock of this session while the parent is waited for: calls under way end.
-        """
-        access = self._access
-        with access.lock:
-            admitted(access, permit)
-            return above.permit(access.follower, ticket, permit)
-
-    def _leave_above(self, ticket: Ticket, *, made: bool = True) -> None:
-        if self._above is not None:
-            self._above.leave(ticket, made=made)
-
     async def _count_in_task(self, permit: Permit) -> Counting | None:
         """Counts a call across sessions, without keeping other tasks waiting."""
         access = self._access
@@ -227,14 +189,11 @@ class GateCalls(Budgeted):
             work.add_done_callback(lambda done: across.forget_later(follower, done))
             raise
 
-    async def _admit_in_task(
-        self, permit: Permit, ticket: Ticket, counting: Counting | None
-    ) -> None:
-        access, above = self._access, self._above
-        chosen = None if above is None else above.model
+    def _admit_in_task(self, permit: Permit, ticket: Ticket, counting: Counting | None) -> None:
+        access = self._access
         try:
             with access.lock:
-                admit(access, permit, ticket, sync=False, counting=counting, chosen=chosen)
+                admit(access, permit, ticket, sync=False, counting=counting)
         except BaseException:
             if counting is not None and access.across is not None:
                 access.across.forget(access.follower, counting)
@@ -269,73 +228,62 @@ class GateCalls(Budgeted):
                 a tool whose errors do not mean failure.
             OverError: it is over, or was told already; nothing is told of another call.
         """
-        access, parent = self._access, self._above
+        access = self._access
         with access.lock:
             session, follower = access.session, access.follower
             if ticket not in access.pending or ticket.seq not in session.under_way:
                 raise OverError("the call is over, or its outcome was told already")
             seq = ticket.seq
             made = session.made[seq - 1]
-            table = session.policy.tables.numbered(made.offer.tool)
-            reported = (outcome, result, observed, reason, told, read)
+            tool = session.policy.core.tools[made.offer.tool]
             if outcome == "done" and (observed is None or isinstance(observed, ToolAnswer)):
                 found = answer_of(result) if observed is None else observed
-                outcome, why = outcome_of(table.tool, found)
+                outcome, why = outcome_of(tool, found)
                 reason, read, observed = why or reason, outcome == "failed", found.value
-            if read and not table.tool.errors_failed:
-                raise SettingsError("answered", "a tool whose errors mean failed", table.tool.name)
-            above = parent is not None and parent.settle(ticket, *reported)
+            if read and not tool.errors_failed:
+                raise SettingsError("answered", "a tool whose errors mean failed", tool.name)
             result = result if outcome == "done" else None
-            ms = access.clock() - ticket.began
-            ms = ms if ms > 0 else 0
+            now = access.clock()
+            ms = max(0, now - ticket.began)
             executions, took = follower.executions, None
             if executions is not None and executions.pending is not None:
                 took = executions.took(None if told is None else told.answer, ms)
-            # What a model took, and an account was told, is on the disk before anybody goes on; and
-            # that a call failed, before it counts no more.
+            # The disk has the amounts that a model took, and a failure that gives a draw back,
+            # before anybody continues.
             waits = took is not None or (
                 outcome == "failed" and not read and made.drawn is not None
             )
             ticket.waits = waits and not sync
-            indices: Observed | None = None
-            answers: Mapping[str, Json] = _NOTHING
-            texts: Mapping[str, Json] | None = None
-            foreign = False
-            if outcome == "done":
-                indices = ()
-                if table.observed:
-                    indices = table.observe(observed)
-                    texts, foreign = observed_texts(table, indices), None in indices
-                if table.answers:
-                    answers = follower.writer.answers(table, observed)
-            lacks = foreign or (bool(answers) and lacks_one(answers))
-            states = _NOTHING if session.reading is None else session.answered(made.offer, answers)
+            answers = NO_ANSWERS
+            if outcome == "done" and tool.answers:
+                answers = follower.values.answers(made.offer.tool, observed)
+            at_ms = session.at(now) if session.policy.timed else None
             parts = outcome_parts(
                 seq,
                 outcome,
                 ms,
-                observed=texts,
-                unforeseen=foreign,
+                answers=answers,
+                at_ms=at_ms,
                 result=None if result is None else follower.writer.result(result),
                 took=None if took is None else _drawn_on(access, took),
                 read=read,
-                answers=answers,
             )
+            lacks = answers.lacks_one
             if access.put(parts, sync=sync and waits) is not None:
                 outcome, lacks = "unknown", False
                 if seq in session.under_way:
-                    session.settle("unknown", None, False, seq=seq)
+                    session.leave_unknown(seq)
             else:
                 if executions is not None and took is not None:
                     executions.settle(took, outcome == "done")
-                session.settle(outcome, indices, lacks, read=read, seq=seq, told=states)
+                session.note_time(at_ms)
+                known = (ANSWERED if read else FAILED) if outcome == "failed" else outcome
+                session.settle(seq, known, answers.states, lacks)
                 access.followed()
-                if outcome == "failed":
-                    follower.returned(seq, read)
+                follower.returned(seq)
                 if sync and access.across is not None:
                     access.give_back()
                 lacks = lacks or session.course.lost
-            lacks = lacks or above
             ticket.outcome = outcome, reason, lacks
         if access.turns.passed:
             access.turns.changed()
@@ -343,8 +291,6 @@ class GateCalls(Budgeted):
 
     def leave(self, ticket: Ticket) -> None:
         """The call is over."""
-        if self._above is not None:
-            self._above.leave(ticket, made=True)
         if self._access.leave(ticket):
             self._observer.ended(ticket)
 
@@ -354,8 +300,6 @@ class GateCalls(Budgeted):
         Raises:
             LedgerError: the system refuses.
         """
-        if self._above is not None:
-            await self._above.outcome_in_task(ticket)
         if ticket in self._access.pending and ticket.waits:
             ticket.waits = False
             await self.sync_in_task()

@@ -1,8 +1,8 @@
-"""The gate: an agent proposes one call at a time, and what the grammar does not allow is not made.
+"""The gate: an agent proposes a call, and the gate refuses it unless the grammar allows it.
 
-Text: docs/gate.md, docs/budgets.md; what it writes: docs/spec/session.md.  Everything that is not
-foreseen is a refusal.  The record of a call is on disk before the call is permitted; an outcome
-that cannot be written is unknown, and then nothing further is allowed.
+Text: docs/gate.md, docs/budgets.md; its ledgers: docs/spec/session.md.  The record of a call is on
+the disk before the call is permitted.  An outcome that cannot be written is unknown, and then no
+further call is allowed.
 Cost: a decision a few look-ups, whatever was called before; with a durable ledger one fdatasync a
 call.
 """
@@ -11,24 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 from tcc_certs.errors import Code
-from tcc_certs.session.machine import Outcome
 from tcc_runtime.account.account import Account
-from tcc_runtime.account.windows import Across, across_of
+from tcc_runtime.account.windows import across_of
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate import keys
 from tcc_runtime.gate.calls import GateCalls, Observer
-from tcc_runtime.gate.delegation import Above, require_proof
 from tcc_runtime.gate.journal import ledger_file, memory
 from tcc_runtime.gate.permit import NotYet, Ticket
 from tcc_runtime.gate.policy import policy_of
-from tcc_runtime.gate.refusals import Decision, Refused
-from tcc_runtime.gate.session import records
+from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.gate.session import Outcome, records
 from tcc_runtime.gate.session_access import Home, changes, reopening
 from tcc_runtime.gate.wrapping import wrap
 
@@ -58,8 +55,8 @@ class Gate(GateCalls):
             in memory, of this process alone.
         checked: as of :func:`tcc.load`, where `artifact` is a path.
         key: of the digests of values, 32 bytes; None keeps one in a file beside the ledger.
-        show: open parameters, as ``tool.parameter``, whose values stand in the ledger as they are.
-            Those that a monitor adds up always do; attributes of the session as ``session.NAME``.
+        show: open fields whose values the ledger has, as ``tool.field``, beside those that
+            statements need.
         durable: wait for the disk before a call is permitted; its outcome is on the disk with the
             next call, or within 100 ms.  Without it nothing is waited for, the key beside the
             ledger included.
@@ -76,18 +73,14 @@ class Gate(GateCalls):
             block of the call is entered, with a permit whose `shadowed` is the code.  Such a
             session shows nothing, and counts such calls as not made.
         account: that calls are counted in, where the grammar has limits across sessions.
-        parent: another gate: each call of this session is one of the parent's session, too, and is
-            decided by both (docs/gate.md).  The key is the parent's.
-        proof: that every session of this artifact is one of the parent's, by
-            ``tcc prove CHILD --implies PARENT -o PROOF``: the file, or its bytes.
+        parent, proof: a delegated session is not opened, because this release cannot prove that
+            its sessions are sessions of the parent (TCC491).
 
     Raises:
-        ResumeError: the ledger is another artifact's or key's, has ended, or was changed; it is a
-            session of another parent, of none, or of one that has not its calls; the session was
-            given something else.
+        ResumeError: the ledger is another artifact's or key's, has ended, or was changed; it is
+            that of a delegated session; the session was given something else.
         GivenRefused: what is given is not what the grammar declares: R102, R103, R105, R106.
-        Rejected: the artifact is refused; L1xx: the ledger's lines are no chain; Txxx, Dxxx: there
-            is a parent, and no proof that holds.
+        Rejected: the artifact is refused; L1xx: the ledger's lines are no chain.
         LedgerError: the ledger cannot be read or written; its cause is a `BlockingIOError` where
             it is not waited for.
         SettingsError: an argument is out of its range.
@@ -113,22 +106,14 @@ class Gate(GateCalls):
         given: Mapping[str, Any] | None = None,
         account: Account | None = None,
     ) -> None:
+        if parent is not None or proof is not None:
+            expected = "no parent, because this release cannot prove a delegation (TCC491)"
+            raise SettingsError("parent", expected, "a parent")
         policy = policy_of(opened(artifact, checked))
         shown = reopening.shown_of(policy, show)
-        begun = reopening.begun_with(policy, given, show)
+        begun = reopening.begun_with(policy, given)
         kept = home or Home(rolls=rolls, shadow=shadow)
         across = across_of(policy.core, account, kept.recorded)
-        if parent is not None:
-            require_proof(proof, policy.artifact, parent.artifact)
-            _ensure_counted_once(across, parent)
-            if kept.shadow or parent._access.follower.shadow:
-                raise SettingsError("parent", "sessions that are not in the shadow", "one that is")
-            if key not in (None, parent._access.follower.key):
-                raise SettingsError("key", "the key of the parent's session, or none", "another")
-            key, kept = parent._access.follower.key, replace(kept, parent=parent.session_id)
-        elif proof is not None:
-            raise SettingsError("proof", "a parent, whose sessions the proof is about", "none")
-        self._above = None if parent is None else Above(parent, parent._access)
         access = None
         while access is None:
             with suppress(reopening.Rolled):
@@ -157,12 +142,6 @@ class Gate(GateCalls):
         if show and access.follower.shown != shown:
             self.close()
             raise ResumeError("line 1: arguments", list(shown), list(access.follower.shown))
-        if self._above is not None:
-            try:
-                self._above.require_calls(access.follower)
-            except BaseException:
-                self.close()
-                raise
 
     @property
     def session_id(self) -> str:
@@ -189,15 +168,6 @@ class Gate(GateCalls):
     def untouched(self) -> bool:
         """Whether this gate began the session, and nothing but its start is recorded."""
         return reopening.is_untouched(self._access)
-
-    def check(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Decision:
-        """Whether a call may be made now, by the parent too where there is one.
-
-        A call that is under way counts as unknown.
-        """
-        found = super().check(tool, arguments)
-        above = self._above if found.allowed else None
-        return found if above is None else above.gate.check(tool, arguments)
 
     def refuse(self, code: Code, tool: str, reason: str, *, turn: Ticket | None = None) -> NoReturn:
         """Records the refusal of a call for a reason outside of the grammar.
@@ -267,33 +237,17 @@ class Gate(GateCalls):
                 inside = bool(access.pending)
                 if inside:
                     try:
-                        self._resolve(seq, outcome, observed, who)
+                        changes.resolve(access, seq, outcome, observed, who)
                     finally:
                         access.turns.changed()
         if not inside:
             ticket = access.enter("") if turn is None else turn
             try:
-                self._give_back_above(ticket)
                 with access.lock:
-                    self._resolve(seq, outcome, observed, who)
+                    changes.resolve(access, seq, outcome, observed, who)
             finally:
                 self.give_back(ticket)
         self._observer.resolved(seq, outcome)
-
-    def _resolve(
-        self, seq: int, outcome: Outcome, observed: Mapping[str, Any] | None, who: str | None
-    ) -> None:
-        """The parent first: what is broken off between both can be said again."""
-        if self._above is not None:
-            changes.resolution(self._access, seq, outcome, observed, who)  # may it be said at all?
-            session_id = self._access.follower.session_id
-            self._above.resolve(session_id, seq, outcome, observed, who)
-        changes.resolve(self._access, seq, outcome, observed, who)
-
-    def _give_back_above(self, ticket: Ticket) -> None:
-        """The parent's turn of a :meth:`try_turn` that is not used for a call."""
-        if self._above is not None:
-            self._above.give_back(ticket)
 
     def finish(self, *, abandon: bool = False, turn: Ticket | None = None) -> None:
         """End the session; `abandon` ends it where no plan does.
@@ -349,17 +303,3 @@ class Gate(GateCalls):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a gate is one session's: open another one on its ledger")
-
-
-def _ensure_counted_once(across: Across | None, parent: object) -> None:
-    """A call of a child is one of its parent's: one account would count it twice.
-
-    Raises:
-        SettingsError: both count the same on one account.
-    """
-    while across is not None and isinstance(parent, Gate):
-        above = parent._access.across
-        if above is not None and across.counts_with(above):
-            expected = "another account than the parent's: it would count each call twice"
-            raise SettingsError("account", expected, "the parent's")
-        parent = None if parent._above is None else parent._above.gate

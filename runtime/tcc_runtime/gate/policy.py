@@ -19,7 +19,9 @@ from tcc_certs.policy.history import DictHistory
 from tcc_certs.policy.kinds import walk
 from tcc_certs.policy.nodes import statement_text
 from tcc_certs.policy.places import policy_of as definition_of
+from tcc_certs.policy.uses import Uses
 from tcc_certs.session.machine import Course, Offer, Position, Positions, SessionMachine
+from tcc_certs.session.records import open_name
 from tcc_certs.values.places import State
 from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.artifact.load import Artifact
@@ -38,7 +40,10 @@ class Policy:
         machine: decides the plan.
         tables: of the tools.
         given: reads the attributes that a session starts with.
+        uses: what a ledger has of each value.
         texts: of the statements.
+        open_fields: tool and name of each open field, as `show` names it.
+        timed: whether records have times.
     """
 
     def __init__(self, artifact: Artifact) -> None:
@@ -49,7 +54,15 @@ class Policy:
         self.decider = definition_of(self.core)
         self.tables = ToolTables(self.machine)
         self.given = FieldReader([one for one in self.core.given if not isinstance(one, Learned)])
+        self.uses = Uses(self.core, self.decider.rules)
+        self.timed = self.uses.timed
         self.texts = tuple(map(statement_text, self.core.statements))
+        self.open_fields = {
+            open_name(tool.name, field.name): (tool.name, field.name)
+            for tool in self.core.tools
+            for field in (*tool.arguments, *tool.answers)
+            if field.type is not None
+        }
         self._reads: dict[int, Sequence[Tools]] = {}
 
     def course(self, given: Mapping[str, State]) -> Course:

@@ -12,7 +12,7 @@ import time
 from binascii import hexlify
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from blake3 import blake3
 from msgspec import Raw
@@ -20,12 +20,14 @@ from msgspec.json import Encoder
 
 from tcc_certs.formats.codec import Json, blake, encode
 from tcc_certs.race.digest import uuid7
+from tcc_certs.session.entries import Entries, EntryWriter
 from tcc_certs.session.records import MAC, SCHEMA, UNKNOWN_TOOL
 from tcc_certs.values import canonical
 from tcc_certs.values.places import State
 from tcc_runtime.gate.arguments.json_writer import json_bytes
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.session import Outcome
+from tcc_runtime.gate.session.values import NO_ANSWERS, Answers
 
 _MOST_RESULT: Final = 1 << 24
 MOST_NAME: Final = 255
@@ -80,7 +82,7 @@ def session_record(
         Rejected: R105: an attribute has more than 2^14 elements.
     """
     manifest = policy.artifact.manifest
-    entries = Entries(policy.uses, key, shown)
+    writer = EntryWriter(Entries(policy.core, policy.uses), key)
     record: dict[str, Json] = {
         "kind": "session",
         "schema": SCHEMA,
@@ -95,39 +97,14 @@ def session_record(
         "key_commitment": canonical.key_commitment(key).hex(),
     }
     if policy.given.names:
-        record["given"] = entries.given(given)
+        record["given"] = writer.given(given)
     if policy.uses.constants:
-        record["constants"] = list(entries.constants())
+        record["constants"] = list(writer.constants())
     if principal is not None:
         record["principal"] = principal
     if shadow:
         record["shadow"] = True
     return {**record, "session_id": uuid7(started_ms, blake(encode(record)))}
-
-
-class Answers(NamedTuple):
-    """The answers of a call that is done.
-
-    Attributes:
-        states: as the ledger has them.
-        observed: the texts of the listed answers that are known, by name.
-        entries: of the open answers that the ledger has.
-        unlisted: the names of the listed answers that are not known.
-    """
-
-    states: Mapping[str, State] = MappingProxyType({})
-    observed: Mapping[str, Json] = _NOTHING
-    entries: Mapping[str, Json] = _NOTHING
-    unlisted: tuple[str, ...] = ()
-
-    @property
-    def lacks_one(self) -> bool:
-        """Whether an answer is not known that is listed or that the ledger has."""
-        entries = self.entries.values()
-        return bool(self.unlisted) or any(isinstance(one, dict) and "unknown" in one for one in entries)
-
-
-NO_ANSWERS: Final = Answers()
 
 
 class Writer:

@@ -10,12 +10,13 @@ Text: docs/gate.md; docs/spec/session.md, sections 3 to 5.  Cost: linear in the 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
-from tcc_certs.policy.history import ANSWERED, DONE, FAILED, LOST, Call
+from tcc_certs.policy.history import ANSWERED, DONE, FAILED, LOST
 from tcc_certs.session.validation import SessionReplay
 from tcc_certs.values.places import State
 from tcc_runtime.errors import ResumeError
@@ -23,7 +24,7 @@ from tcc_runtime.gate.budget import Budget, ModelCalls, asked_in, budget_in
 from tcc_runtime.gate.journal import News
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.session import Made, Session, records
-from tcc_runtime.gate.session.records import Answers
+from tcc_runtime.gate.session.values import Answers, Values
 
 
 class Follower:
@@ -33,7 +34,7 @@ class Follower:
         session: as its records leave it.
         refs: the numbers of the calls by the references of the ids that callers gave.
         shown: the fields whose values are shown.
-        writer: of the records that this session writes; entries: of its values.
+        writer: of the records that this session writes; values: their entries and states.
         key: of its digests.
         session_id: of its first record.
         principal: whose session it is, hex; None: nobody's in particular.
@@ -46,12 +47,13 @@ class Follower:
             account does not know of yet.
     """
 
-    def __init__(self, policy: Policy, key: bytes) -> None:
+    def __init__(self, policy: Policy, key: bytes, *, in_memory: bool = False) -> None:
         self.session = Session(policy)
+        self._in_memory = in_memory
         self.refs: dict[str, int] = {}
         self.shown: tuple[str, ...] = ()
         self.writer = records.Writer(key, "")
-        self.values = Values(policy, key, ())
+        self.values = Values(policy, key, frozenset(), None)
         self._policy = policy
         self.key = key
         self.session_id = ""
@@ -64,14 +66,27 @@ class Follower:
         self.returns: list[tuple[int, int]] = []
         self._replay: SessionReplay | None = None
 
-    def open(self, shown: tuple[str, ...], record: Mapping[str, Json]) -> None:
-        """Begin, by the first record."""
-        self.shown, self.session_id = shown, text(record, "session_id")
-        given = record.get("given")
-        self.given = given if isinstance(given, dict) else {}
+    def open(
+        self, record: Mapping[str, Json], given: Mapping[str, State] = MappingProxyType({})
+    ) -> None:
+        """Begin, by the first record.
+
+        Args:
+            given: what the session is given, if it is in memory; else its record has that.
+        """
+        arguments = record["arguments"]
+        names = arguments["show"] if isinstance(arguments, dict) else None
+        self.shown = tuple(map(str, names if isinstance(names, list) else []))
+        self.session_id = text(record, "session_id")
+        found, constants = record.get("given"), record.get("constants")
+        self.given = found if isinstance(found, dict) else {}
         self.writer = records.Writer(self.key, self.session_id)
-        self.values = Values(self._policy, self.key, shown)
-        states = self.values.given(self.given)
+        shown = frozenset([self._policy.open_fields[name] for name in self.shown])
+        listed = list(map(str, constants)) if isinstance(constants, list) else []
+        in_memory = self._in_memory
+        self.values = Values(self._policy, self.key, shown, None if in_memory else listed)
+        states = given if in_memory else self.values.given_in(self.given)
+        self.values.keep()
         self.session.open(self.session_id, size(record, "started_ms"), states)
 
     def begin_budget(self, budget: Budget) -> None:
@@ -118,7 +133,7 @@ class Follower:
             if seq in session.under_way:
                 self._leave_unknown(seq)
             outcome = DONE if record["outcome"] == DONE else FAILED
-            session.resolve(seq, outcome, self._known(seq).answers)
+            session.resolve(seq, outcome, self._answers(seq, record))
             self.returned(seq)
         elif kind == "budget":
             self.begin_budget(budget_in(record, line))
@@ -127,43 +142,39 @@ class Follower:
         elif kind == "end":
             session.ended = True
         session.note_time(record.get("at_ms"))
+        self.values.keep()
 
     def _begin(self, record: Record) -> None:
-        arguments = record["arguments"]
-        names = arguments["show"] if isinstance(arguments, dict) else None
-        self.open(tuple(map(str, names if isinstance(names, list) else [])), record)
+        self.open(record)
         if "principal" in record:
             self.principal = text(record, "principal")
         if "parent" in record:
             self.parent = text(record, "parent")
         self.shadow = "shadow" in record
 
-    def _known(self, seq: int) -> Call:
-        """A call as the validator's session has it, which has read the record already."""
-        replayed = None if self._replay is None else self._replay.session
-        if replayed is None:
-            raise ResumeError("line 1", "the start of a session", "none")
-        call: Call = replayed.course.history.calls[seq - 1]
-        return call
+    def _answers(self, seq: int, record: Record) -> Mapping[str, State]:
+        if record["outcome"] != DONE:
+            return {}
+        tool = self._policy.core.tools[self.session.made[seq - 1].offer.tool]
+        return self.values.answers_in(tool, record)
 
     def _call(self, record: Record, line: int) -> None:
         offer = self._policy.machine.offer(text(record, "call"))
         if offer is None:
             raise ResumeError(f"line {line}: call", "a call of the grammar", record["call"])
-        seq = len(self.session.made) + 1
-        known = self._known(seq)
-        call = self.session.course.call(known.tool, known.arguments, known.at_ms)
-        opened = record["open"]
-        made = self.session.begin(
-            call, offer, line=line, opened=opened if isinstance(opened, dict) else {}
-        )
+        found, at_ms = record["open"], record.get("at_ms")
+        opened = found if isinstance(found, dict) else {}
+        states = self.values.call_in(offer, opened)
+        tool = self._policy.core.tools[offer.tool].name
+        call = self.session.course.call(tool, states, at_ms if isinstance(at_ms, int) else 0)
+        made = self.session.begin(call, offer, line=line, opened=opened)
         executions, execute = self.executions, record.get("execute")
         if executions is not None and isinstance(execute, dict):
             execution = executions.told(offer.tool, execute, line)
             executions.begin(execution)
             made.model = execution.choice.model.name
         if "ref" in record:
-            self.refs[text(record, "ref")] = seq
+            self.refs[text(record, "ref")] = len(self.session.made)
         self.drew(made, record.get("across"))
 
     def drew(self, made: Made, across: object) -> None:
@@ -179,14 +190,16 @@ class Follower:
 
     def _outcome(self, record: Record, line: int) -> None:
         executions, took, seq = self.executions, record.get("took"), size(record, "seq")
-        known = self._known(seq)
+        outcome = text(record, "outcome")
         if executions is not None and isinstance(took, dict):
-            executions.settle(executions.told_took(took, line), known.outcome == DONE)
+            executions.settle(executions.told_took(took, line), outcome == DONE)
         answers = record.get("answers")
         entries = answers.values() if isinstance(answers, dict) else ()
         lacks = any(isinstance(one, dict) and "unknown" in one for one in entries)
         unforeseen = lacks or "unforeseen" in record
-        self.session.settle(seq, known.outcome, known.answers, unforeseen)
+        if outcome == FAILED and "answered" in record:
+            outcome = ANSWERED
+        self.session.settle(seq, outcome, self._answers(seq, record), unforeseen)
         self.returned(seq)
 
     def _leave_unknown(self, seq: int) -> None:

@@ -1,0 +1,147 @@
+"""Values of a session: their entries in the ledger, and their states for the definition.
+
+A gate with a ledger decides by the states of the entries, as every reader of the ledger does.  A
+gate in memory decides by the values themselves.
+Text: docs/spec/session.md, section 3.  Cost: linear in the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from tcc_certs.formats.codec import Json
+from tcc_certs.policy.core import Tool
+from tcc_certs.session.entries import Entries, EntryReader, EntryWriter, listed_text
+from tcc_certs.session.machine import Offer
+from tcc_certs.values.fields import Field
+from tcc_certs.values.places import NONE, UNKNOWN, State, constant, rest_of
+from tcc_runtime.gate.arguments import Asked
+from tcc_runtime.gate.policy import Policy
+
+
+class Answers(NamedTuple):
+    """The answers of a call that is done.
+
+    Attributes:
+        states: of all answers, for the definition.
+        observed: the texts of the listed answers that are known, by name.
+        entries: of the open answers that the ledger has.
+        unlisted: the names of the listed answers that are not known.
+    """
+
+    states: Mapping[str, State]
+    observed: Mapping[str, Json]
+    entries: Mapping[str, Json]
+    unlisted: tuple[str, ...]
+
+    @property
+    def lacks_one(self) -> bool:
+        """Whether an answer is not known that is listed or that the ledger has."""
+        entries = self.entries.values()
+        return bool(self.unlisted) or any("unknown" in one for one in entries if isinstance(one, dict))
+
+
+NO_ANSWERS: Final = Answers({}, {}, {}, ())
+
+
+class Values:
+    """Entries and states of one session.
+
+    Args:
+        key: of its digests.
+        shown: the fields whose values the owner shows, as pairs of a tool and a field.
+        constants: of the header; None: the session is in memory.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        key: bytes,
+        shown: frozenset[tuple[str, str]],
+        constants: Sequence[str] | None,
+    ) -> None:
+        self._policy = policy
+        entries = Entries(policy.core, policy.uses, shown)
+        self._writer = EntryWriter(entries, key)
+        self._reader = None if constants is None else EntryReader(entries, constants, key)
+
+    def digest(self, state: State) -> str:
+        """The digest of a value, hex."""
+        return self._writer.digest(state)
+
+    # Values that are new.
+
+    def arguments(self, asked: Asked) -> tuple[dict[str, Json], Mapping[str, State]]:
+        """The entries of the open arguments of a call, and the states of all of them.
+
+        Raises:
+            Rejected: R105 an argument has too many elements, or takes too many steps to match.
+        """
+        name = asked.table.tool.name
+        entries = self._writer.arguments(name, asked.states)
+        if self._reader is None or not entries:
+            return entries, asked.states
+        return entries, {**asked.states, **self._reader.arguments(name, entries)}
+
+    def answers(self, tool: int, answer: object) -> Answers:
+        """The answers of a call that is done, from what it returned."""
+        table = self._policy.tables.numbered(tool)
+        name, states = table.tool.name, table.answers(answer)
+        entries, seen = self._writer.answers(name, states)
+        if self._reader is not None and entries:
+            seen |= self._reader.answers(name, entries)
+        observed: dict[str, Json] = {}
+        unlisted = []
+        for field in table.observed:
+            state = states[field.name]
+            if state == UNKNOWN:
+                unlisted.append(field.name)
+            else:
+                observed[field.name] = "" if state == NONE else listed_text(field.values, state)
+        return Answers(seen, observed, entries, tuple(unlisted))
+
+    def forget(self) -> None:
+        """Values that were read for a call that is not made need not be kept."""
+        if self._reader is not None:
+            self._reader.forget()
+
+    def keep(self) -> None:
+        """Values that were read so far are kept."""
+        if self._reader is not None:
+            self._reader.keep()
+
+    # Values in records.
+
+    def given_in(self, entries: Mapping[str, Json]) -> Mapping[str, State]:
+        """The states of what the session was given."""
+        return {} if self._reader is None else self._reader.given(entries)
+
+    def call_in(self, offer: Offer, entries: Mapping[str, Json]) -> Mapping[str, State]:
+        """The states of the arguments of a recorded call."""
+        table = self._policy.tables.numbered(offer.tool)
+        states = table.states_of(offer)
+        if self._reader is not None:
+            states |= self._reader.arguments(table.tool.name, entries)
+        return states
+
+    def answers_in(self, tool: Tool, record: Mapping[str, Json]) -> Mapping[str, State]:
+        """The states of the answers in an `outcome` or `resolve` record of a call that is done."""
+        observed, entries = record.get("observed"), record.get("answers")
+        texts = observed if isinstance(observed, dict) else {}
+        states = {
+            one.name: _listed_state(one, texts.get(one.name))
+            for one in tool.answers
+            if one.type is None
+        }
+        if self._reader is not None and isinstance(entries, dict):
+            states |= self._reader.answers(tool.name, entries)
+        return states
+
+
+def _listed_state(field: Field, text: object) -> State:
+    if not isinstance(text, str):
+        return UNKNOWN
+    if not text:
+        return NONE
+    return rest_of(field.values) if text == "*" else constant(text)
