@@ -39,7 +39,7 @@ class Permitted(Struct, frozen=True, gc=False):
     """A call that may be made.
 
     Attributes:
-        table: the number of its tool.
+        offer: of its text.
         call: as the definition knows it.
         opened: the entries of its open arguments.
     """
@@ -59,6 +59,7 @@ def decide(
     """
     session = follower.session
     policy = session.policy
+    follower.values.forget()
     if session.ended:
         return decision(session, Code.ENDED)
     at_ms = 0
@@ -277,6 +278,7 @@ def admit(
         access.broken(trouble, tool)
     line = access.journal.records
     made = session.begin(found.call, offer, line=line, opened=found.opened, model=model)
+    follower.values.keep()
     if across is not None:
         follower.drew(made, across)
     if executions is not None and execution is not None:

@@ -28,7 +28,8 @@ from tcc_runtime.gate.journal.ledger_file import InFile
 from tcc_runtime.gate.permit import NotYet, OverError, Permit, Ticket, Took
 from tcc_runtime.gate.refusals import Decision, Refused
 from tcc_runtime.gate.session import Outcome
-from tcc_runtime.gate.session.records import NO_ANSWERS, outcome_parts
+from tcc_runtime.gate.session.records import outcome_parts
+from tcc_runtime.gate.session.values import NO_ANSWERS
 from tcc_runtime.gate.session_access import Access
 
 _log: Final = logging.getLogger("tcc.gate")
@@ -279,6 +280,7 @@ class GateCalls(Budgeted):
                 session.note_time(at_ms)
                 known = (ANSWERED if read else FAILED) if outcome == "failed" else outcome
                 session.settle(seq, known, answers.states, lacks)
+                follower.values.keep()
                 access.followed()
                 follower.returned(seq)
                 if sync and access.across is not None:

@@ -1,8 +1,7 @@
-"""What a session may be asked: what is allowed now, what was done, what is left, without effect.
+"""Questions about a session, without effect: the calls allowed now, the history, what is left.
 
-Text: docs/gate.md.  Each answer is about the session as its ledger has it now, so what others have
-written since is read first.
-Cost: that, and a few look-ups; the history is linear in the calls, what is left in the limits.
+Text: docs/gate.md.  Each answer is about the session as its ledger is now, so the records of other
+processes are read first.
 """
 
 from __future__ import annotations
@@ -10,27 +9,25 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from operator import add
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from tcc_certs.errors import Code, Rejected, clip
-from tcc_certs.formats.codec import format_decimal
 from tcc_certs.policy.atoms import Atom
 from tcc_certs.replay.amounts import SpentAmounts
-from tcc_certs.session.machine import Outcome
-from tcc_certs.session.monitors.keyed import PLACES
+from tcc_certs.session.entries import listed_text
+from tcc_certs.values.places import NONE, UNKNOWN
 from tcc_runtime.account.account import Account
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.gate import schemas
-from tcc_runtime.gate.admission import Permitted, decide, drawn, is_call
+from tcc_runtime.gate.admission import Permitted, decide, is_call, no_room
 from tcc_runtime.gate.budget import adapters_in, atoms_in, budget_of
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.refusals import Allowed, Decision
-from tcc_runtime.gate.session import Session, records
+from tcc_runtime.gate.remaining import Remainder, owed, remaining
+from tcc_runtime.gate.session import Made, Outcome, Session
 from tcc_runtime.gate.session_access import Access, changes, decision
 from tcc_runtime.outcome import Run
 from tcc_runtime.pricing.drawing import Drawing
@@ -63,61 +60,24 @@ class Happened:
 
 def history(session: Session) -> tuple[Happened, ...]:
     """All calls of a session."""
-    return tuple(_happened(session, at) for at in range(len(session.made)))
+    return tuple([_happened(session, at, made) for at, made in enumerate(session.made, 1)])
 
 
-def _happened(session: Session, at: int) -> Happened:
-    made = session.made[at]
-    table = session.policy.tables.numbered(made.offer.tool)
-    told = records.observed_texts(table, made.observed) or {}
-    under_way = at + 1 in session.under_way
+def _happened(session: Session, seq: int, made: Made) -> Happened:
+    observed: dict[str, str] = {}
+    if made.outcome == "done":
+        for field in session.policy.tables.numbered(made.offer.tool).observed:
+            state = made.call.answers[field.name]
+            if state != UNKNOWN:
+                observed[field.name] = "" if state == NONE else listed_text(field.values, state)
     return Happened(
-        seq=at + 1,
+        seq=seq,
         call=made.offer.text,
-        outcome="open" if under_way else made.outcome,
-        observed={name: str(text) for name, text in told.items()},
+        outcome="open" if seq in session.under_way else made.outcome,
+        observed=observed,
         unforeseen=made.unforeseen,
         model=made.model,
     )
-
-
-# What limits still leave; an unknown call counts with the most that it may have taken.
-
-_NANO: Final = 9
-
-
-def remaining(session: Session) -> dict[str, int | Decimal]:
-    """By name: ``calls``, the most that may still follow, then each limit as a grammar has it.
-
-    Price and latency are whole (cents, ms), uses are calls, everything else is a decimal.
-    """
-    policy, taken = session.policy, session.taken
-    for seq in session.under_way if taken else ():
-        taken = tuple(map(add, taken, policy.takes(session.made[seq - 1].offer, None)))
-    found: dict[str, int | Decimal] = {"calls": policy.most_calls(session.held)}
-    for limit, took in zip(policy.core.limits, taken, strict=True):
-        if limit.least:
-            continue
-        left = limit.value - took
-        if limit.kind == "depth":
-            found["calls"] = min(found["calls"], left)
-            continue
-        name = limit.text.rpartition("<=")[0].strip()
-        exact = limit.kind in ("cost", "epsilon", "sum")
-        value = Decimal(format_decimal(left, _NANO)) if exact else left
-        found[name] = min(found.get(name, value), value)
-    return {**found, **_of_monitors(session)}
-
-
-def _of_monitors(session: Session) -> Mapping[str, Decimal]:
-    """What monitors that add up still leave."""
-    found: dict[str, Decimal] = {}
-    for text, units in session.course.memory.left_of_sums():
-        name = text.removeprefix("limit ").rpartition("<=")[0].strip()
-        left = Decimal(format_decimal(units, PLACES))
-        # Of two limits on one sum the tighter one counts.
-        found[name] = min(found.get(name, left), left)
-    return found
 
 
 class Inspection:
@@ -141,10 +101,10 @@ class Inspection:
             if trouble is not None:
                 return trouble
             asked = {} if arguments is None else arguments
-            found = decide(access.follower, tool, asked, access.clock, kept=False)
+            found = decide(access.follower, tool, asked, access.clock)
             if isinstance(found, Permitted):
                 lacks = self._of_account(found)  # a refusal is false
-                return decision(access.session, None, "", found.asked) if lacks is None else lacks
+                return decision(access.session, None) if lacks is None else lacks
         return found
 
     def _of_account(self, found: Permitted) -> Decision | None:
@@ -152,23 +112,23 @@ class Inspection:
         access, session = self._access, self._access.session
         if access.across is None:
             return None
-        draws = drawn(access, found)
+        uses = access.across.uses(session.course, found.call)
         try:
-            lacks = access.across.lacks(draws, found.at_ms or access.clock())
+            lacks = access.across.lacks(uses, found.call.at_ms or access.clock())
         except Rejected as error:
             return decision(session, Code.NOT_WRITTEN, clip(error, 200))
-        if lacks is None:
-            return None
-        return decision(session, Code.MONITOR_FORBIDS, lacks.limit.text, found.asked)
+        return None if lacks is None else no_room(session, lacks, found)
 
     def allowed(self) -> tuple[Allowed, ...]:
-        """The calls that plans allow now, one for each listed call, in order of their texts."""
+        """The calls that are allowed now, one for each listed call, in order of their texts.
+
+        A call with open arguments may still be refused by what these are.
+        """
         with self._access.lock:
             session = self._session()
             if session is None or session.ended or session.lost:
                 return ()
-            held = session.held
-        return self._policy.allowed(held)
+            return session.allowed(self._access.clock())
 
     def tools(self) -> tuple[str, ...]:
         """The names of the tools of those calls, in order."""
@@ -204,15 +164,22 @@ class Inspection:
     def may_finish(self) -> bool:
         """Whether the session may end here."""
         with self._access.lock:
-            session = self._session()
-            return session is not None and not session.ended and session.may_finish()
+            session, now = self._session(), self._access.clock()
+            return session is not None and not session.ended and session.may_finish(now)
 
     @property
-    def remaining(self) -> dict[str, int | Decimal]:
-        """What the limits still leave, with unknown outcomes counted."""
+    def remaining(self) -> dict[str, Remainder]:
+        """What each limit still leaves, by the text of its statement (:mod:`.remaining`)."""
         self._looked_at()
         with self._access.lock:
-            return remaining(self._access.session)
+            return remaining(self._access.session, self._access.clock())
+
+    @property
+    def owed(self) -> list[dict[str, Any]]:
+        """The obligations that are open: `text`, `because`, and `due_ms` if it has a deadline."""
+        self._looked_at()
+        with self._access.lock:
+            return owed(self._access.session, self._access.clock())
 
     @property
     def history(self) -> tuple[Happened, ...]:
@@ -338,8 +305,6 @@ class Budgeted(Inspection):
         drawn_on = None if account is None else (account.id, account.caps)
         found = budget_of(self._policy.core, caps, atoms, adapters, drawn_on)
         access = self._access
-        if access.follower.parent is not None:
-            raise SettingsError("parent", "the budget of the parent's gate", "one of the child's")
         ticket = access.enter_alone()
         try:
             with access.lock:

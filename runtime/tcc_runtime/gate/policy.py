@@ -110,6 +110,19 @@ class Policy:
         arguments = len(self.machine.listed(known.tool).arguments)
         return self.machine.offers(known.tool)[known.values[:arguments]]
 
+    def calls_of(self, offer: Offer) -> Sequence[tuple[tuple[int, ...], int]]:
+        """The calls of the core with the arguments of an offer: their answers, and their indices."""
+        return self._core_offers.get((offer.tool, offer.values), ())
+
+    @cached_property
+    def _core_offers(self) -> Mapping[tuple[int, tuple[int, ...]], list[tuple[tuple[int, ...], int]]]:
+        found: dict[tuple[int, tuple[int, ...]], list[tuple[tuple[int, ...], int]]] = {}
+        for at, call in enumerate(self.core.calls):
+            arguments = len(self.machine.listed(call.tool).arguments)
+            answers = call.values[arguments:]
+            found.setdefault((call.tool, call.values[:arguments]), []).append((answers, at))
+        return found
+
     def allowed(self, offers: Sequence[Offer]) -> tuple[Allowed, ...]:
         """These calls as JSON values."""
         return tuple([self.tables.numbered(one.tool).allowed(one) for one in offers])

@@ -139,7 +139,7 @@ class Sessions:
         self.folder = Path(store)
         self.durable = durable
         self._policy = policy_of(self.artifact)
-        self._show, self._shown = show, reopening.shown_of(self._policy, show)
+        self._shown = reopening.shown_of(self._policy, show)
         self._clock = records.now_ms if clock is None else clock
         if renew_ms is not None and (type(renew_ms) is not int or renew_ms <= 0):
             raise SettingsError("renew", "milliseconds, above 0", renew_ms)
@@ -255,7 +255,7 @@ class Sessions:
             LedgerError: as of :class:`tcc.Gate`.
         """
         across_of(self._policy.core, self._account, True)  # before anything is written
-        begun = reopening.begun_with(self._policy, given, self._show)
+        begun = reopening.begun_with(self._policy, given)
         if principal is None:
             with _as_ledger_error(self.folder), self._locked():
                 session_id = self._begin(None, begun)
@@ -366,7 +366,9 @@ class Sessions:
 
     def _begin(self, principal: str | None, begun: reopening.Begun) -> str:
         """Writes the start of a session; the store's lock is held."""
-        told = begun.values or reopening.read_given(self._policy.core.given, {})
+        states = begun.states
+        if states is None:
+            states = reopening.read_given(self._policy, {})
         nonce = os.urandom(keys.NONCE_BYTES).hex()
         started = self._clock()
         if not 0 <= started < 1 << 48:
@@ -379,13 +381,12 @@ class Sessions:
             nonce,
             self._shown,
             principal,
-            given=records.given_record(self._policy, key, told, begun.shown),
+            given=states,
             shadow=bool(self._shadow),
         )
         session_id = str(record["session_id"])
-        body = records.Writer(self._policy, key, self._shown, session_id).sealed(
-            records.parts_of(record), ledger.FIRST_HEAD
-        )
+        parts = records.parts_of(record)
+        body = records.Writer(key, session_id).sealed(parts, ledger.FIRST_HEAD)
         self._put(self._ledger(session_id), ledger.seal(body, ledger.FIRST_HEAD)[0])
         return session_id
 
@@ -479,7 +480,7 @@ class Sessions:
         with _as_ledger_error(path):
             header = self._header(path)
             replay = SessionReplay(
-                self._policy.checked(),
+                self._policy.checked,
                 self._policy.machine,
                 self._key_of(str(header["nonce"])),
             )

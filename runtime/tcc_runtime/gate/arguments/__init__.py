@@ -138,6 +138,10 @@ class FieldReader:
         self._fields = [(one, _quick_reader(one)) for one in declared]
         self._inside = declared_in(declared)
 
+    def field(self, name: str) -> Field:
+        """The field of that name."""
+        return next(field for field, _ in self._fields if field.name == name)
+
     def read(self, values: dict[Any, Any]) -> dict[str, State] | Trouble:
         """The state of each field, or what is wrong with the first wrong one."""
         names = self.names

@@ -21,7 +21,7 @@ from tcc_runtime.gate.budget import Budget
 from tcc_runtime.gate.reasons import end_reasons
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.session import Outcome, records
-from tcc_runtime.gate.session.records import NO_ANSWERS
+from tcc_runtime.gate.session.values import NO_ANSWERS
 from tcc_runtime.gate.session_access import Access, decision
 
 
@@ -103,7 +103,9 @@ def resolve(
         raise ValueError(f"late outcomes: more than {MAX_REFOLDED} calls to go through again")
     if who is not None and not records.is_name(who):
         raise ValueError(f"who: a text of 1 to {records.MOST_NAME} characters that can be printed")
-    answers = follower.answers(made.offer.tool, observed) if outcome == "done" else NO_ANSWERS
+    answers = NO_ANSWERS
+    if outcome == "done":
+        answers = follower.values.answers(made.offer.tool, observed)
     if answers.unlisted:
         names = ", ".join(answers.unlisted)
         raise ValueError(f"observed: one of its values for each of {names}")
@@ -113,6 +115,7 @@ def resolve(
     def resolved() -> None:
         session.note_time(at_ms)
         session.resolve(seq, outcome, answers.states)
+        follower.values.keep()
 
     access.write(record, resolved)
     follower.returned(seq)

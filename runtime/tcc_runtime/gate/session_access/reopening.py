@@ -1,12 +1,10 @@
-"""A session is begun, or reopened from its ledger; one that nothing was done in is withdrawn.
+"""A session is begun, or reopened from its ledger; one without a call is withdrawn.
 
-Whoever opens a gate on a file has the turn and the file's lock while it is decided what the file
-has: nothing yet, and a session begins with its first record and its key; a session that goes on,
-which is recovered and was given the same, with the same parent, under the same rule; or one that
-has ended, which is kept under another name where that is asked for.  Where the opening fails, what
-it began is taken back.
+The opener has the turn and the lock of the file.  An empty file gets a new session: its first
+record, and a key beside the file.  A session that continues is recovered; it must have been given
+the same, and be in the shadow exactly if this gate is.  A session that has ended is kept under
+another name, if the caller asks for that.  If the opening fails, the new files are removed.
 Text: docs/gate.md; docs/spec/session.md, sections 2 and 3.
-Cost: a record, or the ledger once.
 """
 
 from __future__ import annotations
@@ -18,19 +16,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from tcc_certs.core.type_texts import type_text
 from tcc_certs.errors import Code, clip
 from tcc_certs.formats.codec import written
-from tcc_certs.session.records import open_name
-from tcc_certs.values.declared import OpenParameter
+from tcc_certs.policy.type_texts import domain_text
+from tcc_certs.values.places import NONE, State
 from tcc_runtime.account.windows import Across
 from tcc_runtime.errors import GivenOtherwise, GivenRefused, LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate import keys, permit
-from tcc_runtime.gate.arguments import Given, at_place, checker
 from tcc_runtime.gate.journal import Journal, ledger_file
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.refusals import Decision, Refused
-from tcc_runtime.gate.session.records import given_record, parts_of, session_record
+from tcc_runtime.gate.session.records import parts_of, session_record
 from tcc_runtime.gate.session.recovery import Follower
 from tcc_runtime.gate.session_access import Access, Home
 from tcc_runtime.process import collection_put_off, process_number
@@ -38,27 +34,26 @@ from tcc_runtime.process import collection_put_off, process_number
 # What a session is opened with.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Begun:
-    """What a session is given when it begins, or has to have been given.
+    """What a session is given when it begins, or was given.
 
     Attributes:
-        values: None: whoever opens it says nothing of it.
-        shown: the names of those whose values stand in the ledger.
+        states: of the attributes; None: the opener says nothing of them.
     """
 
-    values: tuple[Given, ...] | None = None
-    shown: frozenset[str] = frozenset()
+    states: Mapping[str, State] | None = None
 
     def hold(self, follower: Follower) -> None:
-        """A session that is reopened was given the same.
+        """Require that a session that is reopened was given the same.
 
         Raises:
             GivenOtherwise: it was given something else.
         """
-        if self.values is None:
+        if self.states is None:
             return
-        expected = {one[0]: follower.writer.digest(one) for one in self.values}
+        digest = follower.values.digest
+        expected = {name: digest(state) for name, state in self.states.items() if state != NONE}
         found = {
             name: item.get("digest") if isinstance(item, dict) else None
             for name, item in follower.given.items()
@@ -69,86 +64,57 @@ class Begun:
                 raise GivenOtherwise(f"line 1: given: {written(name)}", why, "another value")
 
 
-SESSION: Final = "session"  # before the name of an attribute
-
-
 def shown_of(policy: Policy, show: Sequence[str]) -> tuple[str, ...]:
-    """The open parameters that are shown, sorted; those that are added up among them.
+    """The names of the open fields that are shown, sorted.
 
     Raises:
-        SettingsError: one is none of the artifact's.
+        SettingsError: one is no open field of the artifact.
     """
-    tools = policy.core.tools
-    known = {
-        open_name(tool.name, given.name)
-        for tool in tools
-        for given in (*tool.opened, *tool.answers)
-    }
-    attributes = {open_name(SESSION, given.name) for given in policy.core.given}
-    foreign = sorted(set(show) - known - attributes)
+    foreign = sorted(set(show) - policy.open_fields.keys())
     if foreign:
-        raise SettingsError("show", "open parameters and answers as tool.name", foreign[0])
-    show = sorted(set(show) & known)
-    added = policy.machine.monitors.added.items()
-    expected = {open_name(tools[tool].name, name) for tool, names in added for name in names}
-    if policy.machine.statements is not None:
-        compared = policy.machine.statements.shown
-        expected |= {open_name(tools[tool].name, name) for tool, name in compared}
-    return tuple(sorted({*show, *expected}))
+        raise SettingsError("show", "open arguments and answers as tool.field", foreign[0])
+    return tuple(sorted(set(show)))
 
 
-def begun_with(policy: Policy, given: object, show: Sequence[str]) -> Begun:
-    """What a session is given, where somebody says so: numbers that statements name are shown.
+def begun_with(policy: Policy, given: object) -> Begun:
+    """What a session is given.
 
     Args:
-        given: JSON values by name; None: nobody says.
-        show: as of :func:`shown_of`, attributes as ``session.NAME``.
+        given: JSON values by name; None: the opener says nothing.
 
     Raises:
-        GivenRefused: R102, R103, R105, R106.
+        GivenRefused: R102, R103, R104, R105, R106.
     """
-    told = dict(given) if isinstance(given, Mapping) else given
-    values = None if told is None else read_given(policy.core.given, told)
-    statements = policy.machine.statements
-    forms = {} if statements is None else statements.ledger.session
-    said = frozenset() if statements is None else statements.said
-    named = said | {name for name, form in forms.items() if form.shown}
-    asked = {one.name for one in policy.core.given if open_name(SESSION, one.name) in show}
-    return Begun(values=values, shown=named | asked)
+    if given is None:
+        return Begun()
+    return Begun(read_given(policy, dict(given) if isinstance(given, Mapping) else given))
 
 
-# The gate.
-
-
-def read_given(declared: Sequence[OpenParameter], given: object) -> tuple[Given, ...]:
-    """What a session is given, in declared order, each with its type byte and canonical bytes.
+def read_given(policy: Policy, given: object) -> Mapping[str, State]:
+    """The states of what a session is given.
 
     Args:
         given: JSON values by name.
 
     Raises:
-        GivenRefused: R102 no such attribute; R103 one is missing; R105, R106 its value is none.
+        GivenRefused: R102 no such attribute; R103 one is missing; R104, R105, R106 it is another
+            value.
     """
     if type(given) is not dict:
         raise GivenRefused(Code.NO_VALUE, "given", "values by name", type(given).__name__)
-    known = {one.name for one in declared if one.at is None}
-    for name in given:
-        if type(name) is not str or name not in known:
-            some = ", ".join(sorted(known)) or "nothing: the grammar asks for nothing"
-            raise GivenRefused(Code.UNDECLARED_ARGUMENT, clip(name, 80), some, "no such attribute")
-    found: list[Given] = []
-    for one in declared:
-        placed = at_place(given, one)
-        value = placed if isinstance(placed, Code) else checker(one.type)(*placed)
-        if not isinstance(value, Code):
-            found.append((one.name, value[0], value[1]))
-        elif value is not Code.MISSING_ARGUMENT:
-            of = f"{type(given[one.name]).__name__}, " if one.name in given else ""
-            said = f"{of}another type or outside its limits"
-            raise GivenRefused(value, one.name, type_text(one.type), said)
-        elif not one.optional:
-            raise GivenRefused(value, one.name, type_text(one.type), "nothing")
-    return tuple(found)
+    found = policy.given.read(given)
+    if isinstance(found, dict):
+        return found
+    code, name = found
+    if code is Code.UNDECLARED_ARGUMENT:
+        some = ", ".join(sorted(policy.given.names))
+        some = some or "nothing: the grammar asks for nothing"
+        raise GivenRefused(code, clip(name, 80), some, "no such attribute")
+    expected = domain_text(policy.given.field(name))
+    if code is Code.MISSING_ARGUMENT:
+        raise GivenRefused(code, name, expected, "nothing")
+    of = f"{type(given[name]).__name__}, " if name in given else ""
+    raise GivenRefused(code, name, expected, f"{of}another type or outside its limits")
 
 
 # A session is begun, or reopened.
@@ -194,7 +160,8 @@ def open_session(
     if isinstance(journal, ledger_file.InFile):
         how = {"durable": durable, "wait": wait}
         return _reopen(policy, journal, key, made, begin, home=home, given=given, **how)
-    access = made(Follower(policy, os.urandom(32) if key is None else key), journal, permit.Turns())
+    follower = Follower(policy, os.urandom(32) if key is None else key, in_memory=True)
+    access = made(follower, journal, permit.Turns())
     access.begun_by = process_number() if home.begun else 0
     begin(access)
     return access
@@ -203,23 +170,17 @@ def open_session(
 def _begin(access: Access, shown: tuple[str, ...], given: Begun, nonce: bytes | None) -> None:
     """Writes the first record of a session."""
     policy, home, follower = access.policy, access.home, access.follower
-    told = given.values or read_given(policy.core.given, {})
+    states = read_given(policy, {}) if given.states is None else given.states
     started = access.clock()
     if not 0 <= started < 1 << 48:
         raise SettingsError("clock", "0 .. 2^48 - 1 milliseconds", started)
     drawn = os.urandom(keys.NONCE_BYTES) if nonce is None else nonce
-    follower.parent, follower.shadow = home.parent, home.shadow
+    follower.shadow = home.shadow
+    key, nonce_text = follower.key, drawn.hex()
     record = session_record(
-        policy,
-        follower.key,
-        started,
-        drawn.hex(),
-        shown,
-        given=given_record(policy, follower.key, told, given.shown),
-        parent=home.parent,
-        shadow=home.shadow,
+        policy, key, started, nonce_text, shown, given=states, shadow=home.shadow
     )
-    follower.open(shown, record)
+    follower.open(record, states)
     access.journal.append(follower.writer.sealed(parts_of(record), access.journal.head))
     access.sync()
 
@@ -260,14 +221,13 @@ def _reopen(
         follower = Follower(policy, key)
         access = made(follower, journal, turns)
         with collection_put_off(True):  # all that is made of a long ledger stays
-            access.read(locked=True, passes=follower.passes)
+            access.read(locked=True)
         if new:
             begun_by = process
             begin(access)
-        elif follower.parent != home.parent:
-            # Before anything is written: nobody goes on with a session without its parent.
-            due, found = follower.parent, home.parent
-            raise ResumeError("line 1: parent", due or "no parent", found or "no parent")
+        elif follower.parent is not None:
+            expected = "no parent, because this release cannot open a delegated session (TCC491)"
+            raise ResumeError("line 1: parent", expected, follower.parent)
         elif follower.session.ended:
             if home.rolls:
                 journal.roll(follower.session_id)

@@ -1,0 +1,130 @@
+"""What limits leave of a session, and which obligations are open.
+
+Text: docs/gate.md.  A call whose outcome is unknown counts with the most that it may have taken.
+Cost: linear in the calls of the session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final, TypeAlias
+
+from tcc_certs.formats.codec import format_decimal
+from tcc_certs.policy import forms
+from tcc_certs.policy.forms import Rule
+from tcc_certs.policy.history import ANSWERED, FAILED
+from tcc_certs.policy.kinds import walk
+from tcc_certs.policy.meaning import Evaluation
+from tcc_certs.policy.plans import Call
+from tcc_certs.session.entries import canonical_bytes
+from tcc_certs.session.machine import agrees
+from tcc_certs.values.places import NONE, State, decimal_of, exact_number
+from tcc_runtime.gate.session import Made, Session
+
+Amount: TypeAlias = "int | Decimal"
+# For a limit with `per`, by the texts of its keys; None: the bound depends on the call.
+Remainder: TypeAlias = "Amount | dict[str, Amount] | None"
+
+_PLACES: Final = 9  # of costs and epsilons
+_OF: Final[Mapping[str, Callable[[Call], int]]] = {
+    "depth": lambda _: 1,
+    "price": lambda call: call.price,
+    "latency": lambda call: call.latency,
+    "cost": lambda call: call.cost_high,
+    "epsilon": lambda call: call.epsilon,
+}
+
+
+def remaining(session: Session, now_ms: int) -> dict[str, Remainder]:
+    """What each limit still leaves, by the text of its statement."""
+    found: dict[str, Remainder] = {}
+    for text, (number, rule) in zip(
+        session.policy.texts, enumerate(session.policy.decider.rules), strict=True
+    ):
+        if rule.kind == "total":
+            found[text] = _left_of_total(session, rule)
+        elif rule.kind == "limit":
+            found[text] = _left_of_limit(session, number, rule, session.at(now_ms))
+    return found
+
+
+def _left_of_total(session: Session, rule: Rule) -> Amount:
+    core, of = session.policy.core, _OF[rule.what]
+    taken = 0
+    for made in session.made:
+        if made.outcome != "failed":
+            taken += max([of(core.calls[at]) for at in _fitting(session, made)], default=0)
+    if rule.what in ("cost", "epsilon"):
+        most = Fraction(exact_number(rule.total)) * 10**_PLACES
+        return Decimal(format_decimal(int(most) - taken, _PLACES))
+    return int(exact_number(rule.total)) - taken
+
+
+def _fitting(session: Session, made: Made) -> list[int]:
+    """The calls of the core that a call may have been, by its listed answers."""
+    answer = session.answer(made) if made.outcome == "done" else (None,) * len(made.offer.sizes)
+    calls = session.policy.calls_of(made.offer)
+    return [at for known, at in calls if agrees(known, answer)]
+
+
+def _left_of_limit(session: Session, number: int, rule: Rule, now_ms: int) -> Remainder:
+    if rule.most is None or any(form == forms.Element(0) for form in walk(rule.most)):
+        return None
+    history = session.course.history
+    most = _least(Evaluation(history, None, now_ms).term(rule.most))
+    if most is None:
+        return None
+    since = None if rule.within is None else now_ms - rule.within
+    sums: dict[tuple[State, ...], Any] = {}
+    unknown: Any = 0
+    for draw in history.draws(number, None, since, rule.across):
+        if draw.call.outcome in (FAILED, ANSWERED):
+            continue
+        if draw.key is None:
+            unknown += draw.amount
+        else:
+            sums[draw.key] = sums.get(draw.key, 0) + draw.amount
+    if not rule.per:
+        return _amount(most - unknown - sums.get((), 0))
+    return {key_text(key): _amount(most - unknown - taken) for key, taken in sums.items()}
+
+
+def _least(state: State) -> Any:
+    """The least number that a bound may be; None: it may be any."""
+    if state[0] == "d":
+        state = state if state[1].value is None else state[1].value
+    if state[0] == "between":
+        return state[1][1]
+    return state[1] if state[0] == "n" else None
+
+
+def _amount(number: int | Fraction) -> Amount:
+    return number if isinstance(number, int) else Decimal(decimal_of(number))
+
+
+def key_text(key: tuple[State, ...]) -> str:
+    """The values of a key; of a value that the ledger hides its digest."""
+    return ", ".join(map(_value_text, key))
+
+
+def _value_text(state: State) -> str:
+    if state[0] == "d":
+        digested = state[1]
+        return str(digested.digest) if digested.value is None else _value_text(digested.value)
+    return "" if state == NONE else canonical_bytes(state)[1].decode()
+
+
+def owed(session: Session, now_ms: int) -> list[dict[str, Any]]:
+    """The obligations that may be open: text, because, the call's number, and the deadline."""
+    core, texts = session.policy.core, session.policy.texts
+    found: list[dict[str, Any]] = []
+    for debt in session.course.debts(session.at(now_ms)):
+        item = {
+            "text": texts[debt.statement],
+            "because": core.statements[debt.statement].because,
+            "call": debt.call.at + 1,
+        }
+        found.append(item if debt.due_ms is None else {**item, "due_ms": debt.due_ms})
+    return found
