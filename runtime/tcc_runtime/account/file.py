@@ -86,6 +86,7 @@ def insert_account(database: sqlite3.Connection, name: str, lease_ms: int, caps:
         "VALUES (?, ?, ?, ?, ?, '0', '0', '0', '0', '0', '0')",
         (name, lease_ms, *texts),
     )
+    database.execute("INSERT INTO windows VALUES (?, 0)", (token_hex(32),))
 
 
 def read_sums(database: sqlite3.Connection) -> Sums:
@@ -201,7 +202,7 @@ def _text(value: object, name: str) -> str:
 
 
 APPLICATION: Final = 0x74636361  # "tcca"
-VERSION: Final = 1
+VERSION: Final = 2
 SCHEMA: Final = (
     """CREATE TABLE account (
     id TEXT NOT NULL, lease_ms INTEGER NOT NULL,
@@ -217,10 +218,7 @@ SCHEMA: Final = (
     PRIMARY KEY (id, attempt)
 ) WITHOUT ROWID""",
     """CREATE INDEX live ON reservation (until_ms) WHERE state IN ('held', 'asking')""",
-)
-# Of version 2, which a file has once a limit across sessions was counted in it (`windows.py`).
-WINDOWS: Final = (
-    """CREATE TABLE across (secret TEXT NOT NULL, last_ms INTEGER NOT NULL)""",
+    """CREATE TABLE windows (secret TEXT NOT NULL, last_ms INTEGER NOT NULL)""",
     """CREATE TABLE use (
     number INTEGER PRIMARY KEY, session TEXT NOT NULL, seq INTEGER NOT NULL,
     attempt INTEGER NOT NULL, name TEXT NOT NULL, key TEXT NOT NULL, at_ms INTEGER NOT NULL,
@@ -233,7 +231,7 @@ WINDOWS: Final = (
     total TEXT NOT NULL, PRIMARY KEY (name, key, within)
 ) WITHOUT ROWID""",
 )
-_TABLES: Final = {VERSION: sorted(SCHEMA), VERSION + 1: sorted((*SCHEMA, *WINDOWS))}
+_TABLES: Final = sorted(SCHEMA)
 
 _WHAT = "an account: a file that `tcc account create` has made"
 _LOCKED = {"SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"}
@@ -320,11 +318,11 @@ def _hold_to_schema(connection: sqlite3.Connection, path: Path) -> None:
         for name in ("application_id", "user_version")
     )
     ensure(application == APPLICATION, Code.ACCOUNT_FORM, str(path), _WHAT, "another database")
-    known = f"version {VERSION} or {VERSION + 1}"
-    ensure(version in _TABLES, Code.ACCOUNT_VERSION, str(path), known, f"version {version}")
+    known = f"version {VERSION}"
+    ensure(version == VERSION, Code.ACCOUNT_VERSION, str(path), known, f"version {version}")
     listed = "SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!' LIMIT 99"
     found = sorted(str(row[0]) for row in connection.execute(listed))
-    ensure(found == _TABLES[version], Code.ACCOUNT_FORM, str(path), _WHAT, "other tables")
+    ensure(found == _TABLES, Code.ACCOUNT_FORM, str(path), _WHAT, "other tables")
 
 
 @contextmanager

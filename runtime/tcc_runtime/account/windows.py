@@ -1,19 +1,17 @@
-"""Limits across sessions, in the file of an account: what was used, by whom, and when.
+"""Limits across sessions, in the file of an account: uses, by whom, and when.
 
-Text: docs/budgets.md.  A call is counted before its ledger has it, in one transaction that is on
-the disk when it returns, and given back only by who knows that it had no effect; so whatever is
-broken off counts.  Of two that come at once the file lets one be first.  Times never go back: a use
-has the larger of the clock and the last one's.  A file gets its tables for this with its first use.
-A session gives back only what the disk has as failed; who reopens one gives back what the one
-before could not.
-Cost: a transaction a call, another for one that failed; for each limit a look-up, and each use that
-leaves its window once.
+Text: docs/budgets.md; docs/spec/session.md, section 11.  The account counts a call before its
+ledger has it, in one transaction that is on the disk when it returns.  It gives a use back only if
+the call is known to have had no effect; so a call that is broken off counts.  Times never fall: a
+use has the larger of the clock and the time of the last use.  Only a session whose ledger on the
+disk says that a call failed gives its use back; a gate that reopens the session does so, too.
+Cost: a transaction a call, another one for a failed call.  For each limit a look-up, and each use
+that leaves its window once.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,30 +20,52 @@ from typing import Final, Protocol
 
 from blake3 import blake3
 
-from tcc_certs.core.across import Draw, draws_of, limits_across
-from tcc_certs.core.model import Core
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
-from tcc_certs.session.machine import Course, Offer
-from tcc_certs.session.monitors.relations import LACKING
+from tcc_certs.policy.across import AcrossLimit, limits_across
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.history import Call
+from tcc_certs.policy.meaning import Evaluation, shown
+from tcc_certs.session.entries import canonical_bytes
+from tcc_certs.session.machine import Course
 from tcc_certs.values.numbers import is_decimal
-from tcc_certs.values.places import State, decimal_of, exact_number
+from tcc_certs.values.places import NONE, State, decimal_of, exact_number
 from tcc_runtime.account.account import Account
-from tcc_runtime.account.file import VERSION, WINDOWS
 from tcc_runtime.errors import SettingsError
 
 _MOST_TIME: Final = 1 << 48
 HELD, RETURNED = "held", "returned"
+ANY: Final = ""  # the key of a use whose key is not known: it counts for every key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """A call that a limit across sessions counts.
+
+    Attributes:
+        limit: the number of the statement.
+        name: of the count, hex.
+        within: the window in milliseconds; None: there is none.
+        key: the values of `per`; None: one of them is not known.
+        bound: of this decision.
+    """
+
+    limit: int
+    name: str
+    within: int | None
+    key: tuple[State, ...] | None
+    amount: int | Fraction
+    bound: int | Fraction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
-    """What was counted of one call, for one limit and key.
+    """A use, as the account has it.
 
     Attributes:
-        name: of what is counted; key: what stands for the values of its `per`.
-        at_ms: when; never less than of one with a lower `number`.
-        amount: canonical decimal; state: ``held``, or ``returned`` as it had no effect.
+        name: of the count; key: of the values of its `per`, or ANY.
+        at_ms: never less than that of a use with a lower `number`.
+        amount: canonical decimal; state: ``held``, or ``returned`` as the call had no effect.
     """
 
     number: int
@@ -61,7 +81,7 @@ class Used:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """A call that is counted; of each of its draws the key, and what it left."""
+    """A call that is counted; of each of its uses the key, and what it left."""
 
     account: str
     at_ms: int
@@ -74,7 +94,7 @@ class Windows:
     """The uses of an account.
 
     Args:
-        account: in whose file they stand.
+        account: of whose file.
 
     Raises:
         Rejected: K101 to K104 of the account.
@@ -84,11 +104,11 @@ class Windows:
         self.account = account
         self._secret: bytes | None = None
 
-    def count(self, session: str, seq: int, draws: Sequence[Draw], now: int) -> Counted | Draw:
-        """Counts a call, where every limit has room for it; else the first that has none.
+    def count(self, session: str, seq: int, uses: Sequence[Use], now: int) -> Counted | Use:
+        """Count a call if every limit has room for it; else return the first that has none.
 
         Args:
-            session, seq: the call.
+            session, seq: of the call.
             now: UTC ms.
 
         Raises:
@@ -99,25 +119,23 @@ class Windows:
             at_ms = max(now, last)
             ensure(0 <= at_ms < _MOST_TIME, Code.ACCOUNT_FORM, "at_ms", "a time", at_ms)
             keys, left = [], []
-            for draw in draws:
-                if _is_nobodys(draw):
-                    return draw
-                key = key_text(secret, draw)
-                room = draw.limit.most - draw.amount - _total(database, draw, key, at_ms)
+            for use in uses:
+                key = key_text(secret, use)
+                room = use.bound - use.amount - _total(database, use, key, at_ms)
                 if room < 0:
-                    return draw
+                    return use
                 keys.append(key)
                 left.append(decimal_of(room))
             attempt = _attempt(database, session, seq)
-            # Two limits on one thing, of two windows, count it once.
-            once = {(draw.limit.name, key): draw for draw, key in zip(draws, keys, strict=True)}
-            for (name, key), draw in once.items():
-                row = (session, seq, attempt, name, key, at_ms, decimal_of(draw.amount), HELD)
+            # Two limits on one count, with two windows, count the call once.
+            once = {(use.name, key): use for use, key in zip(uses, keys, strict=True)}
+            for (name, key), use in once.items():
+                row = (session, seq, attempt, name, key, at_ms, decimal_of(use.amount), HELD)
                 database.execute(
                     f"INSERT INTO use ({_OF_USE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row
                 )
-                _add(database, name, key, Fraction(draw.amount), at_ms)
-            database.execute("UPDATE across SET last_ms = ?", (at_ms,))
+                _add(database, name, key, Fraction(use.amount), at_ms)
+            database.execute("UPDATE windows SET last_ms = ?", (at_ms,))
             return Counted(
                 account=self.account.id,
                 at_ms=at_ms,
@@ -126,7 +144,7 @@ class Windows:
                 left=tuple(left),
             )
 
-    def lacks(self, draws: Sequence[Draw], now: int) -> Draw | None:
+    def lacks(self, uses: Sequence[Use], now: int) -> Use | None:
         """The first limit that has no room for a call now; nothing is counted.
 
         Raises:
@@ -134,12 +152,10 @@ class Windows:
         """
         with self.account.transaction() as database:
             secret, last = self._opened(database)
-            for draw in draws:
-                if _is_nobodys(draw):
-                    return draw
-                total = _total(database, draw, key_text(secret, draw), max(now, last))
-                if total + draw.amount > draw.limit.most:
-                    return draw
+            for use in uses:
+                total = _total(database, use, key_text(secret, use), max(now, last))
+                if total + use.amount > use.bound:
+                    return use
         return None
 
     def give_back(self, session: str, calls: Collection[tuple[int, int]]) -> None:
@@ -152,7 +168,6 @@ class Windows:
             Rejected: K101 to K104 of the account.
         """
         with self.account.transaction() as database:
-            self._opened(database)
             for seq, attempt in calls:
                 where = "WHERE session = ? AND seq = ? AND attempt = ? AND state = ?"
                 for used in _uses(database, where, (session, seq, attempt, HELD)):
@@ -163,65 +178,62 @@ class Windows:
                     _add(database, used.name, used.key, -amount, used.at_ms)
 
     def of(self, session: str) -> list[Used]:
-        """What was counted of the calls of a session.
+        """The uses of the calls of a session.
 
         Raises:
             Rejected: K101 to K104 of the account.
         """
         with self.account.transaction(reading=True) as database:
-            if _version(database) == VERSION:
-                return []
             return list(_uses(database, "WHERE session = ? ORDER BY number", (session,)))
 
     def totals(self, name: str, key: str, within: int | None) -> dict[int, Fraction]:
-        """What counted in the window of each use when it was counted, and counts still.
+        """For each use of a key that counts, by its number, the uses in its window, with itself.
 
-        Of those that count, by their numbers; each with itself.
+        Uses that were given back do not count.  For ANY it is the most of any key.
 
         Raises:
             Rejected: K101 to K104 of the account.
         """
+        which, keys = ("", ()) if key == ANY else (" AND key IN (?, ?)", (key, ANY))
         with self.account.transaction(reading=True) as database:
-            where = "WHERE name = ? AND key = ? AND state = ? ORDER BY number"
-            uses = list(_uses(database, where, (name, key, HELD)))
-        found, total, first = {}, Fraction(), 0
+            where = f"WHERE name = ? AND state = ?{which} ORDER BY number"
+            uses = list(_uses(database, where, (name, HELD, *keys)))
+        found: dict[int, Fraction] = {}
+        sums: dict[str, Fraction] = {ANY: Fraction()}
+        first = 0
         for used in uses:
-            total += Fraction(used.amount)
+            sums[used.key] = sums.get(used.key, Fraction()) + Fraction(used.amount)
             while within is not None and uses[first].at_ms < used.at_ms - within:
-                total -= Fraction(uses[first].amount)
+                sums[uses[first].key] -= Fraction(uses[first].amount)
                 first += 1
-            found[used.number] = total
+            if used.key == key:
+                found[used.number] = _counting(sums, key)
         return found
 
     def numbers(self) -> dict[str, int]:
-        """How many uses there are, by state; every sum of them is made again.
+        """How many uses there are, by state; every sum of them is computed again.
 
         Raises:
-            Rejected: K101 a sum is another; K102 to K104.
+            Rejected: K101 a sum differs; K102 to K104.
         """
         with self.account.transaction(reading=True) as database:
             return check_tallies(database)
 
-    def key(self, draw: Draw) -> str:
-        """What stands for the values of a draw here.
+    def key(self, use: Use) -> str:
+        """The key of a use in this account.
 
         Raises:
             Rejected: K101 to K104 of the account.
         """
         if self._secret is None:
-            with self.account.transaction() as database:
+            with self.account.transaction(reading=True) as database:
                 self._opened(database)
-        return key_text(self._secret or b"", draw)
+        return key_text(self._secret or b"", use)
 
     def _opened(self, database: sqlite3.Connection) -> tuple[bytes, int]:
-        """The secret of the keys, and the time of the last use; the tables where they lack."""
-        if _version(database) == VERSION:
-            for statement in WINDOWS:
-                database.execute(statement)
-            database.execute("INSERT INTO across VALUES (?, 0)", (os.urandom(32).hex(),))
-            database.execute(f"PRAGMA user_version = {VERSION + 1}")
-        found = database.execute("SELECT secret, last_ms FROM across LIMIT 2").fetchall()
-        ensure(len(found) == 1, Code.ACCOUNT_FORM, "across", "one row", len(found))
+        """The secret of the keys, and the time of the last use."""
+        found = database.execute("SELECT secret, last_ms FROM windows LIMIT 2").fetchall()
+        ensure(len(found) == 1, Code.ACCOUNT_FORM, "windows", "one row", len(found))
         text, last = found[0]
         hexes = isinstance(text, str) and len(text) == 64 and set(text) <= set("0123456789abcdef")
         ensure(hexes, Code.ACCOUNT_FORM, "secret", "64 hex digits", "something else")
@@ -229,37 +241,32 @@ class Windows:
         return self._secret, _whole(last, "last_ms")
 
 
-def key_text(secret: bytes, draw: Draw) -> str:
-    """What stands for the values of `per` of a draw in an account of that secret, hex."""
-    parts = [bytes.fromhex(draw.limit.name), *[_framed(*one) for one in draw.key]]
+def key_text(secret: bytes, use: Use) -> str:
+    """The key of a use in an account of that secret, hex; ANY if it is not known."""
+    if use.key is None:
+        return ANY
+    parts = [bytes.fromhex(use.name), *map(_framed, use.key)]
     return blake3(b"".join(parts), key=secret).hexdigest()
 
 
-def _framed(kind: str, value: object) -> bytes:
-    if kind == "r" and isinstance(value, tuple):
-        data = b"".join([_framed("s", name) + _framed(*cell) for name, cell in value])
-    elif isinstance(value, tuple):
-        data = b"".join([_framed(*one) for one in value])
-    elif isinstance(value, bytes):
-        data = value
-    else:
-        data = str(value).encode("utf-8", "surrogatepass")
-    return kind.encode() + len(data).to_bytes(8, "little") + data
+def _framed(state: State) -> bytes:
+    kind, data = (b"-", b"") if state == NONE else canonical_bytes(shown(state))
+    return kind + len(data).to_bytes(8, "little") + data
 
 
-def _is_nobodys(draw: Draw) -> bool:
-    """Whether it is not known for whom a call counts: then there is no room for it."""
-    return any(part in LACKING for part in draw.key)
+def _counting(sums: Mapping[str, Fraction], key: str) -> Fraction:
+    """The uses that count for a key, or the most that count for any."""
+    if key != ANY:
+        return sums[ANY] + sums.get(key, Fraction())
+    return sums[ANY] + max([total for one, total in sums.items() if one != ANY], default=0)
 
 
 def check_tallies(database: sqlite3.Connection) -> dict[str, int]:
-    """Makes every sum again, out of its uses; how many of these there are, by state.
+    """Compute every sum again from its uses, and return how many uses there are, by state.
 
     Raises:
-        Rejected: K101 one is another.
+        Rejected: K101 a sum differs.
     """
-    if _version(database) == VERSION:
-        return {}
     numbers = {HELD: 0, RETURNED: 0}
     for name, key, since, total in database.execute("SELECT name, key, since_ms, total FROM tally"):
         where = "WHERE name = ? AND key = ? AND at_ms >= ? AND state = ?"
@@ -277,28 +284,34 @@ def check_tallies(database: sqlite3.Connection) -> dict[str, int]:
 _OF_USE: Final = "session, seq, attempt, name, key, at_ms, amount, state"
 
 
-def _version(database: sqlite3.Connection) -> int:
-    return int(database.execute("PRAGMA user_version").fetchone()[0])
-
-
 def _attempt(database: sqlite3.Connection, session: str, seq: int) -> int:
-    """A number of its own: a call of this number may have been broken off before its record."""
+    """A new attempt: a call of this number may have been broken off before its record."""
     chosen = "SELECT MAX(attempt) FROM use WHERE session = ? AND seq = ?"
     found = database.execute(chosen, (session, seq)).fetchone()[0]
     return 0 if found is None else _whole(found, "attempt") + 1
 
 
-def _total(database: sqlite3.Connection, draw: Draw, key: str, at_ms: int) -> Fraction:
-    """What counts in the window that ends now; what has left it is taken out of the sum."""
-    name, within = draw.limit.name, draw.limit.within
-    since = 0 if within is None else max(0, at_ms - within)
-    window = 0 if within is None else within
+def _total(database: sqlite3.Connection, use: Use, key: str, at_ms: int) -> Fraction:
+    """The uses that count for a key in the window that ends now."""
+    since = 0 if use.within is None else max(0, at_ms - use.within)
+    if key == ANY:  # rare: every key is looked at
+        where = "WHERE name = ? AND at_ms >= ? AND state = ?"
+        sums: dict[str, Fraction] = {ANY: Fraction()}
+        for used in _uses(database, where, (use.name, since, HELD)):
+            sums[used.key] = sums.get(used.key, Fraction()) + Fraction(used.amount)
+        return _counting(sums, ANY)
+    return _tally(database, use, key, since) + _tally(database, use, ANY, since)
+
+
+def _tally(database: sqlite3.Connection, use: Use, key: str, since: int) -> Fraction:
+    """The sum of a key in a window; uses that have left it are taken out."""
+    name, window = use.name, use.within or 0
     which = "WHERE name = ? AND key = ? AND within = ?"
     found = database.execute(
         f"SELECT since_ms, total FROM tally {which}", (name, key, window)
     ).fetchone()
     if found is None:
-        # The first of this window: all that is kept is looked at once.
+        # The first look at this window: all uses are added up once.
         where = "WHERE name = ? AND key = ? AND at_ms >= ? AND state = ?"
         uses = _uses(database, where, (name, key, since, HELD))
         total = sum((Fraction(one.amount) for one in uses), Fraction())
@@ -373,8 +386,8 @@ class Drawer(Protocol):
 
     Attributes:
         session_id: its id; account: that its calls were counted in; None: none was, so far.
-        returns: numbers and attempts of calls that are known to have had no effect: that is to be
-            told.
+        returns: numbers and attempts of calls that are known to have had no effect, and that the
+            account does not know of yet.
     """
 
     session_id: str
@@ -387,30 +400,28 @@ class Counting:
     """A call that is counted, or that a limit has no room for.
 
     Attributes:
-        seq: its number; draws: what it draws.
-        found: what the account says.
+        seq: its number; uses: of its limits.
+        found: the answer of the account.
         recorded: whether a record of the call may be on the disk.
     """
 
     seq: int
-    draws: tuple[Draw, ...]
-    found: Counted | Draw
+    uses: tuple[Use, ...]
+    found: Counted | Use
     recorded: bool = False
 
     def record(self) -> dict[str, Json] | None:
         """`across` of a `call`; None where there was no room."""
         found = self.found
-        if isinstance(found, Draw):
+        if isinstance(found, Use):
             return None
-        draws: list[Json] = [
-            {
-                "amount": decimal_of(draw.amount),
-                "key": key,
-                "left": left,
-                "limit": draw.limit.number,
-            }
-            for draw, key, left in zip(self.draws, found.keys, found.left, strict=True)
-        ]
+        draws: list[Json] = []
+        for use, key, left in zip(self.uses, found.keys, found.left, strict=True):
+            draw: dict[str, Json] = {
+                "limit": use.limit, "amount": decimal_of(use.amount),
+                "bound": decimal_of(use.bound), "left": left,
+            }  # fmt: skip
+            draws.append(draw if key == ANY else {**draw, "key": key})
         return {
             "account": found.account,
             "at_ms": found.at_ms,
@@ -428,37 +439,29 @@ class Across:
     """
 
     def __init__(self, core: Core, account: Account | None) -> None:
-        self._limits = limits_across(core)
+        self._limits: Mapping[int, AcrossLimit] = limits_across(core)
         self._windows = None if account is None else Windows(account)
         self._account = "" if account is None else account.id
 
-    def draws(
-        self,
-        course: Course,
-        offer: Offer,
-        states: Mapping[str, State] | None,
-        opened: Mapping[str, Json],
-        given: Mapping[str, Json],
-    ) -> tuple[Draw, ...]:
-        """What a call that the session allows draws; nothing without an account.
-
-        Args:
-            opened, given: as records have them.
-        """
-        statements = course.machine.statements
-        if self._windows is None or statements is None:
+    def uses(self, course: Course, call: Call) -> tuple[Use, ...]:
+        """The uses of a call that the session allows; none without an account."""
+        if self._windows is None:
             return ()
-        drawn = statements.draws(offer.tool, states, course.attributes, opened, given)
-        return draws_of(self._limits, drawn)
+        found = []
+        for number, draw in course.draws(call).items():
+            limit = self._limits.get(number)
+            if limit is not None:
+                bound = _bound(course, number, call)
+                found.append(
+                    Use(
+                        limit=number, name=limit.name, within=limit.within, key=draw.key,
+                        amount=draw.amount, bound=bound,
+                    )
+                )  # fmt: skip
+        return tuple(found)
 
-    def counts_with(self, other: Across) -> bool:
-        """Whether both count something of one name on one account."""
-        names = {limit.name for limit in self._limits.values()}
-        both = any(limit.name in names for limit in other._limits.values())
-        return both and self._account == other._account != ""
-
-    def count(self, drawer: Drawer, seq: int, draws: tuple[Draw, ...], now: int) -> Counting:
-        """Counts a call, where there is room for it.
+    def count(self, drawer: Drawer, seq: int, uses: tuple[Use, ...], now: int) -> Counting:
+        """Count a call, if there is room for it.
 
         Raises:
             Rejected: K101, K103, K104 of the account; K201 the session drew on another one.
@@ -467,20 +470,19 @@ class Across:
             raise Rejected(Code.ACCOUNT_CLOSED, "account", "an account", "none")
         if drawer.account not in (None, self._account):
             raise Rejected(Code.ACCOUNT_LEDGER, "account", str(drawer.account), self._account)
-        found = self._windows.count(drawer.session_id, seq, draws, now)
-        return Counting(seq=seq, draws=draws, found=found)
+        found = self._windows.count(drawer.session_id, seq, uses, now)
+        return Counting(seq=seq, uses=uses, found=found)
 
-    def lacks(self, draws: tuple[Draw, ...], now: int) -> Draw | None:
+    def lacks(self, uses: tuple[Use, ...], now: int) -> Use | None:
         """The first limit that has no room for a call now.
 
         Raises:
             Rejected: K101, K103, K104 of the account.
         """
-        return None if self._windows is None or not draws else self._windows.lacks(draws, now)
+        return None if self._windows is None or not uses else self._windows.lacks(uses, now)
 
     def forget(self, drawer: Drawer, counting: Counting) -> None:
-        """A call that was counted is not made, and has no record; where that cannot be told, it
-        counts on."""
+        """Give back a call that was counted, is not made, and has no record, if that is possible."""
         if isinstance(counting.found, Counted) and not counting.recorded:
             self._give_back(drawer, [(counting.seq, counting.found.attempt)])
 
@@ -505,6 +507,16 @@ class Across:
         except Rejected:  # they count on: nobody has more for it
             return False
         return True
+
+
+def _bound(course: Course, number: int, call: Call) -> int | Fraction:
+    """The bound of a limit for a call that it allows: the least that it may be."""
+    most = course.policy.rules[number].most
+    if most is None:
+        raise TypeError(number)
+    kind, value = shown(Evaluation(course.history, call, call.at_ms).term(most))
+    bound: int | Fraction = value[1] if kind == "between" else value
+    return bound
 
 
 def across_of(core: Core, account: Account | None, recorded: bool) -> Across | None:
