@@ -136,7 +136,7 @@ def is_call(follower: Follower, seq: int, tool: object, arguments: object) -> bo
     return _digests(opened) == _digests(made.opened)
 
 
-def _digests(opened: Mapping[str, Json]) -> dict[str, Json]:
+def _digests(opened: Mapping[str, Json]) -> dict[str, object]:
     return {
         name: item.get("digest") if isinstance(item, dict) else None
         for name, item in opened.items()

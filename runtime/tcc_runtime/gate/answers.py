@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
-from tcc_certs.session.machine import Outcome
 from tcc_certs.values.text_pattern import MAX_STEPS, pattern_of
 from tcc_runtime.gate.arguments.json_reader import answer_in, texts_in
+
+Outcome: TypeAlias = Literal["done", "failed", "unknown"]
 
 TOLD_ERROR: Final = "the tool answered with an error"
 UNDECIDED: Final = "its text is too long to tell whether it is an error"

@@ -21,13 +21,12 @@ from tcc_certs.policy.history import ANSWERED, FAILED
 from tcc_runtime.account.windows import Counting
 from tcc_runtime.errors import LedgerError, SettingsError
 from tcc_runtime.gate.admission import admit, admitted, counted
-from tcc_runtime.gate.answers import ToolAnswer, answer_of, outcome_of
+from tcc_runtime.gate.answers import Outcome, ToolAnswer, answer_of, outcome_of
 from tcc_runtime.gate.arguments import snapshot
 from tcc_runtime.gate.inspection import Budgeted
 from tcc_runtime.gate.journal.ledger_file import InFile
 from tcc_runtime.gate.permit import NotYet, OverError, Permit, Ticket, Took
 from tcc_runtime.gate.refusals import Decision, Refused
-from tcc_runtime.gate.session import Outcome
 from tcc_runtime.gate.session.records import outcome_parts
 from tcc_runtime.gate.session.values import NO_ANSWERS
 from tcc_runtime.gate.session_access import Access

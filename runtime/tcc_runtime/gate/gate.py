@@ -25,7 +25,8 @@ from tcc_runtime.gate.journal import ledger_file, memory
 from tcc_runtime.gate.permit import NotYet, Ticket
 from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.gate.session import Outcome, records
+from tcc_runtime.gate.answers import Outcome
+from tcc_runtime.gate.session import records
 from tcc_runtime.gate.session_access import Home, changes, reopening
 from tcc_runtime.gate.wrapping import wrap
 

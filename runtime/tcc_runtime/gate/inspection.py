@@ -27,7 +27,8 @@ from tcc_runtime.gate.budget import adapters_in, atoms_in, budget_of
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.refusals import Allowed, Decision
 from tcc_runtime.gate.remaining import Remainder, owed, remaining
-from tcc_runtime.gate.session import Made, Outcome, Session
+from tcc_runtime.gate.answers import Outcome
+from tcc_runtime.gate.session import Made, Session
 from tcc_runtime.gate.session_access import Access, changes, decision
 from tcc_runtime.outcome import Run
 from tcc_runtime.pricing.drawing import Drawing

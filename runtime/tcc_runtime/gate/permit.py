@@ -25,13 +25,12 @@ from weakref import WeakValueDictionary
 
 from tcc_certs.errors import Code
 from tcc_certs.policy.atoms import Codes, read_atom
-from tcc_certs.session.machine import Outcome
 from tcc_runtime.errors import LedgerError
 from tcc_runtime.pricing.quotes import Answer, nano
 from tcc_runtime.process import process_number
 
 if TYPE_CHECKING:
-    from tcc_runtime.gate.answers import ToolAnswer
+    from tcc_runtime.gate.answers import Outcome, ToolAnswer
 
 # Whose turn it is.
 

@@ -17,7 +17,8 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import to_json, to_jsonable_python
 
-from tcc_runtime.gate.arguments import SCALARS, plain
+from tcc_runtime.gate.arguments import plain
+from tcc_runtime.gate.arguments.json_writer import SCALARS
 
 _DEPTH = 66  # what is nested deeper is no value
 _ARRAYS = (tuple, set, frozenset)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from msgspec import Struct
 
@@ -20,10 +20,10 @@ from tcc_certs.policy.history import ANSWERED, DONE, FAILED, LOST, OPEN, Call, D
 from tcc_certs.session.machine import Answer, Course, Offer, Positions
 from tcc_certs.session.records import MAX_BEHIND, MAX_UNDER_WAY
 from tcc_certs.values.places import State
+from tcc_runtime.gate.answers import Outcome
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.refusals import Allowed
 
-Outcome: TypeAlias = Literal["done", "failed", "unknown"]
 _MOST_ASKED: Final = 1 << 10  # calls that statements are asked about
 _NOTHING: Final[Mapping[str, Json]] = MappingProxyType({})
 _NO_STATES: Final[Mapping[str, State]] = MappingProxyType({})

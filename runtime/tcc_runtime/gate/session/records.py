@@ -26,7 +26,7 @@ from tcc_certs.values import canonical
 from tcc_certs.values.places import State
 from tcc_runtime.gate.arguments.json_writer import json_bytes
 from tcc_runtime.gate.policy import Policy
-from tcc_runtime.gate.session import Outcome
+from tcc_runtime.gate.answers import Outcome
 from tcc_runtime.gate.session.values import NO_ANSWERS, Answers
 
 _MOST_RESULT: Final = 1 << 24
