@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
@@ -24,7 +25,7 @@ from tcc_runtime.errors import NEEDS_MODEL, BindingError
 from tcc_runtime.gate.arguments import Asked
 from tcc_runtime.gate.budget import ModelCall
 from tcc_runtime.gate.permit import Permit, Ticket
-from tcc_runtime.gate.reasons import refusal_reasons, statement_reason
+from tcc_runtime.gate.reasons import plan_reasons, refusal_reasons, statement_reason
 from tcc_runtime.gate.refusals import AlreadyDone, Decision, Refused, argument_reason
 from tcc_runtime.gate.session import Session
 from tcc_runtime.gate.session.recovery import Follower
@@ -73,17 +74,17 @@ def decide(
     table = policy.tables.named(tool)
     if table is None:
         because = argument_reason(policy.core, None, Code.UNKNOWN_TOOL, "")
-        return decision(session, Code.UNKNOWN_TOOL, because=[because], at_ms=at_ms)
+        return decision(session, Code.UNKNOWN_TOOL, because=lambda: [because], at_ms=at_ms)
     asked = table.read(arguments)
     if not isinstance(asked, Asked):
         code, name = asked
         because = argument_reason(policy.core, table.tool, code, name)
-        return decision(session, code, clip(name, 80), because=[because], at_ms=at_ms)
+        return decision(session, code, clip(name, 80), because=lambda: [because], at_ms=at_ms)
     try:
         opened, states = follower.values.arguments(asked)
     except Rejected as refusal:
         because = argument_reason(policy.core, table.tool, refusal.code, refusal.path)
-        return decision(session, refusal.code, refusal.path, because=[because], at_ms=at_ms)
+        return decision(session, refusal.code, refusal.path, because=lambda: [because], at_ms=at_ms)
     call = session.course.call(table.tool.name, states, at_ms)
     refused = _refused(session, call, asked.offer)
     if refused is not None:
@@ -106,17 +107,23 @@ def _refused(session: Session, call: Call, offer: Offer | None) -> Decision | No
         because = refusal_reasons(session, call, [one.statement for one in found])
         return decision(
             session, Code(first.code), policy.texts[first.statement], offer=offer,
-            statement=first.statement, because=because, at_ms=at_ms,
+            statement=first.statement, because=lambda: because, at_ms=at_ms,
         )  # fmt: skip
-    if offer is None:
-        return decision(session, Code.NOT_PLANNED, at_ms=at_ms)
-    code = policy.machine.look(course.held, offer).code
+    code = None if offer is None else policy.machine.look(course.held, offer).code
+    if offer is None or code is Code.NOT_PLANNED:
+        tool = policy.machine.tools[call.tool]
+        chosen = policy.machine.listed(tool).chosen(call.arguments)
+        calls = [at for _, at in policy.calls_of(tool, chosen)]
+        return decision(
+            session, Code.NOT_PLANNED, offer=offer, at_ms=at_ms,
+            because=partial(plan_reasons, session, len(session.made), calls),
+        )  # fmt: skip
     if code is not None:
         return decision(session, code, offer=offer, at_ms=at_ms)
     if refusals:
         asks = [statement_reason(policy, one.statement) for one in refusals]
         text = policy.texts[refusals[0].statement]
-        return decision(session, Code.PENDING, text, offer=offer, because=asks, at_ms=at_ms)
+        return decision(session, Code.PENDING, text, offer=offer, because=lambda: asks, at_ms=at_ms)
     return None
 
 
@@ -214,7 +221,7 @@ def no_room(session: Session, use: Use, found: Permitted) -> Decision:
     because = statement_reason(session.policy, use.limit)
     return decision(
         session, Code.STATEMENT_REFUSES, session.policy.texts[use.limit], offer=found.offer,
-        statement=use.limit, because=[because], at_ms=found.call.at_ms,
+        statement=use.limit, because=lambda: [because], at_ms=found.call.at_ms,
     )  # fmt: skip
 
 

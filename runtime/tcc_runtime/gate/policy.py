@@ -39,6 +39,7 @@ class Policy:
         decider: decides every statement.
         machine: decides the plan.
         tables: of the tools.
+        core_calls: for each call of the artifact its index in the core.
         given: reads the attributes that a session starts with.
         uses: what a ledger has of each value.
         texts: of the statements.
@@ -49,8 +50,8 @@ class Policy:
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
         self.core: Core = artifact.core
-        self._core_calls = core_calls(artifact)
-        self.machine = SessionMachine(self.core, artifact.automaton, self._core_calls)
+        self.core_calls = core_calls(artifact)
+        self.machine = SessionMachine(self.core, artifact.automaton, self.core_calls)
         self.decider = definition_of(self.core)
         self.tables = ToolTables(self.machine)
         self.given = FieldReader([one for one in self.core.given if not isinstance(one, Learned)])
@@ -84,7 +85,7 @@ class Policy:
             automaton=self.artifact.automaton,
             core=self.core,
             table=check_calls(file),
-            core_calls=self._core_calls,
+            core_calls=self.core_calls,
             plans=(),
             race_count=(),
         )
@@ -94,6 +95,15 @@ class Policy:
     def leads_on(self, position: Position, offer: Offer) -> bool:
         """Whether some answer of a call leads to another position than nowhere."""
         return any(self.machine.step(position, call) for call in offer.calls.values())
+
+    def leads_to(self, position: Position, core_call: int) -> bool:
+        """Whether a call of the core leads to another position than nowhere."""
+        call = self._artifact_calls.get(core_call)
+        return call is not None and bool(self.machine.step(position, call))
+
+    @cached_property
+    def _artifact_calls(self) -> Mapping[int, int]:
+        return {core_call: call for call, core_call in enumerate(self.core_calls)}
 
     def next_offers(self, held: Positions) -> tuple[Offer, ...]:
         """The calls that plans allow from each position, in the order of the artifact's calls."""
@@ -106,17 +116,19 @@ class Policy:
         )
 
     def _offer_of(self, call: int) -> Offer:
-        known = self.core.calls[self._core_calls[call]]
+        known = self.core.calls[self.core_calls[call]]
         arguments = len(self.machine.listed(known.tool).arguments)
         return self.machine.offers(known.tool)[known.values[:arguments]]
 
-    def calls_of(self, offer: Offer) -> Sequence[tuple[tuple[int, ...], int]]:
-        """The calls of the core with the arguments of an offer: their answers, and their indices."""
-        return self._core_offers.get((offer.tool, offer.values), ())
+    def calls_of(
+        self, tool: int, arguments: tuple[int | None, ...]
+    ) -> Sequence[tuple[tuple[int, ...], int]]:
+        """The calls of the core with these arguments: their answers, and their indices."""
+        return self._core_offers.get((tool, arguments), ())
 
     @cached_property
-    def _core_offers(self) -> Mapping[tuple[int, tuple[int, ...]], list[tuple[tuple[int, ...], int]]]:
-        found: dict[tuple[int, tuple[int, ...]], list[tuple[tuple[int, ...], int]]] = {}
+    def _core_offers(self) -> Mapping[Any, list[tuple[tuple[int, ...], int]]]:
+        found: dict[Any, list[tuple[tuple[int, ...], int]]] = {}
         for at, call in enumerate(self.core.calls):
             arguments = len(self.machine.listed(call.tool).arguments)
             answers = call.values[arguments:]

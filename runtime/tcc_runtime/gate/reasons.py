@@ -1,24 +1,34 @@
 """Reasons of refusals: the statements that refuse, by the texts of their authors.
 
-The definition says which statements refuse a call, and which ones keep a session from its end.
-Text: docs/gate.md.
+The definition says which statements refuse a call, and which ones keep a session from its end.  If
+no plan continues with a call, a smallest set of restrictions that excludes it is found by trial
+(:mod:`tcc_runtime.analysis.blame`).
+Text: docs/gate.md.  Cost: of a trial bounded, and it starts when somebody reads the reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice, product
+from typing import Final
 
 from tcc_certs.errors import clip
 from tcc_certs.policy import forms, nodes
 from tcc_certs.policy.history import Call
 from tcc_certs.policy.meaning import Evaluation
 from tcc_certs.policy.nodes import text_of
+from tcc_runtime.analysis.blame import blame
+from tcc_runtime.analysis.statements import statements_of
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.refusals import Reason
-from tcc_runtime.gate.session import Session
+from tcc_runtime.gate.session import Made, Session
 
-PLAN: Reason = {"kind": "plan", "text": "plan", "because": None}
-_WIDEST = 1000
+PLAN: Final[Reason] = {"kind": "plan", "text": "plan", "because": None}
+_NOWHERE: Final = "an outcome that may have led where no plan continues"
+_UNDECIDED: Final = "finding the statements that refuse takes more work than a reason is worth"
+_WIDEST: Final = 1000
+_MOST_RUNS: Final = 64  # outcomes of unknown calls that are tried
+_LONGEST: Final = 20_000  # calls
 
 
 def statement_reason(policy: Policy, number: int, relation: str = "") -> Reason:
@@ -79,5 +89,76 @@ def _relation(session: Session, call: Call, number: int) -> str:
 def end_reasons(session: Session, now_ms: int) -> list[Reason]:
     """The reasons why a session may not finish."""
     course, policy = session.course, session.policy
-    found = [statement_reason(policy, number) for number in course.unmet(now_ms)]
-    return found if all(map(policy.machine.accepts, course.held)) else [*found, PLAN]
+    unmet = course.unmet(now_ms)
+    found = [statement_reason(policy, number) for number in unmet]
+    if all(map(policy.machine.accepts, course.held)):
+        return found
+    if not found:
+        return [PLAN]
+    word = session.word()
+    blamed = [] if word is None else _blamed(policy, [policy.core_calls[one] for one in word], True)
+    return [*found, PLAN] if PLAN in blamed else found
+
+
+def plan_reasons(session: Session, made: int, calls: Sequence[int]) -> list[Reason]:
+    """The reasons why no plan continues with a call.
+
+    Args:
+        made: the number of calls before it.
+        calls: of the core, one for each of its answers.
+    """
+    policy = session.policy
+    if not calls or made > _LONGEST:
+        return [PLAN if not calls else _undecided()]
+    for run in islice(_runs(session, session.made[:made]), _MOST_RUNS):
+        position = policy.machine.start[0]
+        for call in run:
+            position = policy.machine.step(position, call)
+        if not position:
+            return [{"kind": "gate", "text": _NOWHERE, "because": None}]
+        if not any(policy.leads_to(position, call) for call in calls):
+            word = [policy.core_calls[call] for call in run]
+            return _blamed(policy, [*word, calls[0]], False)
+    return [_undecided()]
+
+
+def _undecided() -> Reason:
+    return {"kind": "gate", "text": _UNDECIDED, "because": None}
+
+
+def _runs(session: Session, made: Sequence[Made]) -> Iterator[list[int]]:
+    """The calls of the artifact that may have been done, for each choice of unknown outcomes."""
+    choices: list[list[tuple[int, ...]]] = []
+    for one in made:
+        calls = one.offer.calls
+        if one.outcome == "failed":
+            continue
+        known = calls.get(session.answer(one)) if one.outcome == "done" else None
+        if known is not None:
+            choices.append([(known,)])
+        else:
+            nothing: list[tuple[int, ...]] = [()] if one.outcome == "unknown" else []
+            choices.append([*nothing, *[(call,) for call in calls.values()]])
+    for chosen in product(*choices):
+        yield [call for some in chosen for call in some]
+
+
+def _blamed(policy: Policy, word: Sequence[int], ends: bool) -> list[Reason]:
+    """The first smallest set of restrictions that exclude a word of the core."""
+    relaxed = policy.artifact.relaxed
+    restrictions = [
+        one
+        for one in statements_of(policy.core, {})
+        if one.part[0] != "statements" or one.part[1] not in relaxed
+    ]
+    found = blame(policy.core, restrictions, word, ends=ends, every=False)
+    if not found.smallest:
+        return [_undecided()]
+    return [
+        statement_reason(policy, one.part[1])
+        if one.part[0] == "statements"
+        else PLAN
+        if one.kind == "plan"
+        else {**PLAN, "text": one.text}
+        for one in found.sets[0]
+    ]

@@ -65,7 +65,7 @@ def _left_of_total(session: Session, rule: Rule) -> Amount:
 def _fitting(session: Session, made: Made) -> list[int]:
     """The calls of the core that a call may have been, by its listed answers."""
     answer = session.answer(made) if made.outcome == "done" else (None,) * len(made.offer.sizes)
-    calls = session.policy.calls_of(made.offer)
+    calls = session.policy.calls_of(made.offer.tool, made.offer.values)
     return [at for known, at in calls if agrees(known, answer)]
 
 

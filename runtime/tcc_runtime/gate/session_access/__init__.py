@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NoReturn
@@ -30,8 +30,7 @@ from tcc_runtime.account.windows import Across
 from tcc_runtime.errors import LedgerError, ResumeError
 from tcc_runtime.gate.journal import Journal, News, ledger_file
 from tcc_runtime.gate.permit import Crowded, Nested, NotYet, Ticket, Turns, turns_of
-from tcc_runtime.gate.reasons import PLAN
-from tcc_runtime.gate.refusals import Allowed, Decision, Reason, Refused, Spent
+from tcc_runtime.gate.refusals import Allowed, Because, Decision, Reason, Refused, Spent
 from tcc_runtime.gate.session import Session
 from tcc_runtime.gate.session.records import Parts, outcome_parts, parts_of, refusal_parts
 from tcc_runtime.gate.session.recovery import Follower
@@ -72,7 +71,7 @@ def decision(
     *,
     offer: Offer | None = None,
     statement: int | None = None,
-    because: Sequence[Reason] = (),
+    because: Because | None = None,
     at_ms: int = 0,
 ) -> Decision:
     """A decision; the calls that are allowed instead are computed when they are read.
@@ -81,17 +80,15 @@ def decision(
         code: why not; None where the call is allowed.
         place: as of the decision.
         statement: the number of the statement that refuses.
-        because: its reasons; empty: they follow from the code.
+        because: computes its reasons when they are read; None: they follow from the code.
         at_ms: the time of the decision.
     """
     held, changes, closed = session.held, session.changes, session.ended
     under_way, lost = session.under_way, session.lost
 
     def reasons() -> list[Reason]:
-        if code is None or because:
-            return list(because)
-        if code is Code.NOT_PLANNED:
-            return [PLAN]
+        if code is None or because is not None:
+            return [] if because is None else because()
         return [{"kind": "gate", "text": REFUSALS[code], "because": None}]
 
     def allowed_next() -> tuple[Allowed, ...]:

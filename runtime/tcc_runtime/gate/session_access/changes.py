@@ -135,7 +135,7 @@ def finish(access: Access, abandon: bool) -> None:
     now = session.at(access.clock())
     if not abandon and not session.may_finish(now):
         because = end_reasons(session, now)
-        raise Refused(decision(session, Code.MAY_NOT_FINISH, because=because, at_ms=now))
+        raise Refused(decision(session, Code.MAY_NOT_FINISH, because=lambda: because, at_ms=now))
 
     def end() -> None:
         session.ended = True
