@@ -1,73 +1,72 @@
-"""The gate's answers from lists of plans: every sequence of calls that may have been made is kept.
+"""The gate's answers from lists of plans, and from the definition of statements.
 
-It knows nothing of automata and states: a *world* is a word, the calls that were made if the
-unknown outcomes were these; None is one in which an answer came that no plan has.
+The oracle knows nothing of automata and states.  A *world* is a word: the calls that were made if
+the unknown outcomes were these.  None is a world in which an answer came that no plan has.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from tcc_certs.core.model import Call, Core
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.course import Course
+from tcc_certs.policy.meaning import policy_of
+from tcc_certs.values.declared import json_of
 from tests.oracle.network import without
-from tests.oracle.plans import meets_all, plans
+from tests.oracle.plans import plans
 
 Word = tuple[int, ...]
-Group = tuple[int, tuple[int, ...]]  # a tool, and the indices of its listed values
-
-
-def split(core: Core, call: Call) -> tuple[Group, tuple[int, ...]]:
-    listed = sum(not p.observed for p in core.tools[call.tool].parameters)
-    return (call.tool, call.values[:listed]), call.values[listed:]
+Group = tuple[int, tuple[int, ...]]  # a tool, and the indices of its listed arguments
 
 
 @dataclass
 class Language:
-    """The plans of a core, and those of the automaton where it leaves statements to the run."""
+    """The plans of a core, without the statements that its artifact relaxed."""
 
     core: Core
     most: int
-    relaxed: Any = None
+    relaxed: Sequence[int] = ()
     ends: frozenset[Word] = field(init=False)
     groups: dict[Group, dict[tuple[int, ...], int]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.ends = frozenset(plans(self.core, self.most))
-        wider = self.ends
-        if self.relaxed is not None:
-            wider = frozenset(plans(without(self.core, self.relaxed), self.most))
-        self._prefixes = {word[:at] for word in wider for at in range(len(word) + 1)}
-        # What is broken stays broken of these; the others are looked at where a plan ends.
-        self._safe = replace(
-            self.core,
-            limits=tuple(limit for limit in self.core.limits if not limit.least),
-            requires=tuple(one for one in self.core.requires if one.order != "after"),
-            goals=(),
-            start=None,
-        )
+        self.ends = frozenset(plans(without(self.core, self.relaxed), self.most))
+        self._prefixes = {word[:at] for word in self.ends for at in range(len(word) + 1)}
         self.groups = {}
         for index, call in enumerate(self.core.calls):
-            group, observed = split(self.core, call)
-            self.groups.setdefault(group, {})[observed] = index
-
-    def goes_on(self, word: Word) -> bool:
-        if word not in self._prefixes:
-            return False
-        return self.relaxed is None or meets_all(self._safe, word)
+            listed = len([one for one in self.core.tools[call.tool].arguments if one.type is None])
+            group = call.tool, call.values[:listed]
+            self.groups.setdefault(group, {})[call.values[listed:]] = index
 
     def combinations(self, group: Group) -> list[tuple[int, ...]]:
-        parameters = [p for p in self.core.tools[group[0]].parameters if p.observed]
-        return list(product(*[range(len(p.values)) for p in parameters]))
+        answers = self.core.tools[group[0]].answers
+        return list(product(*[range(len(one.values) + one.optional) for one in answers]))
 
     def after(self, word: Word | None, group: Group, observed: tuple[int, ...]) -> Word | None:
         call = self.groups.get(group, {}).get(observed)
-        if word is None or call is None or not self.goes_on((*word, call)):
+        if word is None or call is None or (*word, call) not in self._prefixes:
             return None
         return (*word, call)
+
+    def name(self, group: Group) -> str:
+        return self.core.tools[group[0]].name
+
+    def arguments(self, group: Group) -> dict[str, Any]:
+        """The arguments of a call as JSON values."""
+        return _values(self.core.tools[group[0]].arguments, group[1])
+
+    def answer(self, group: Group, observed: tuple[int, ...]) -> dict[str, Any]:
+        """An answer as JSON values."""
+        return _values(self.core.tools[group[0]].answers, observed)
+
+
+def _values(fields: Any, chosen: Sequence[int]) -> dict[str, Any]:
+    pairs = [(one, at - one.optional) for one, at in zip(fields, chosen, strict=True)]
+    return {one.name: json_of(one.values[at]) for one, at in pairs if at >= 0}
 
 
 @dataclass
@@ -76,6 +75,22 @@ class Worlds:
 
     language: Language
     told: list[list[Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.course = Course(policy_of(self.language.core))
+        self._calls: list[Any] = []
+
+    def made(self, group: Group) -> None:
+        """A call is made; its outcome is told to :meth:`tell`."""
+        language = self.language
+        self._calls.append(self.course.call(language.name(group), language.arguments(group)))
+        self.told.append([group, "unknown", ()])
+
+    def tell(self, at: int, outcome: str, observed: tuple[int, ...] = ()) -> None:
+        """The outcome of a call, for the first time or late."""
+        group = self.told[at][0]
+        self.told[at] = [group, outcome, observed]
+        self.course.record(self._calls[at], outcome, self.language.answer(group, observed) if observed else {})
 
     def now(self) -> set[Word | None]:
         language = self.language
@@ -88,22 +103,21 @@ class Worlds:
                 found = {language.after(w, group, observed) for w in found}
         return found
 
+    def refused_by(self, group: Group) -> int | None:
+        """The first statement that refuses a call."""
+        language = self.language
+        found = self.course.check(language.name(group), language.arguments(group))
+        return found[0].statement if found else None
+
     def allows(self, group: Group) -> bool:
         combinations = self.language.combinations(group)
-        return all(
+        return self.refused_by(group) is None and all(
             any(self.language.after(word, group, c) is not None for c in combinations)
             for word in self.now()
         )
 
     def may_finish(self) -> bool:
-        return self.now() <= self.language.ends
-
-
-def arguments(core: Core, group: Group, tables: Any) -> dict[str, Any]:
-    """The arguments of a call as JSON values, from the gate's own table of the tool."""
-    table = tables(group[0])
-    pairs = zip(table.listed, group[1], strict=True)
-    return {param.name: param.shown[at] for param, at in pairs if param.values[at]}
+        return self.now() <= self.language.ends and not self.course.unmet()
 
 
 _EXPRESSIONS: Sequence[str] = ("({0} | {1})", "{0} {1}", "{0}?", "({0}){{0,2}}", "({0} & {1})")
@@ -139,9 +153,10 @@ def drawn_grammar(rng: random.Random, statements: bool = True) -> str:
                     f"before {two} require {one}",
                     f"before {two} require unused {one}",
                     f"after {two} owe {one}",
-                    f"forbid {one} {two}",
+                    f"before {two} require no {one} since any",
                     f"before {two} require no {one}\nbefore {one} require no {two}",
                     f"before {two} require no {one}",
+                    f"before {two} require count({one}) < {n} or last({one} | {two}) = {one}",
                     f"limit sum(b.x) <= {n}",
                 ]
             )
