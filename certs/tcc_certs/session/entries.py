@@ -206,9 +206,13 @@ class EntryWriter:
         found: dict[str, Json] = {}
         for name, form in forms.items():
             state = states[name]
-            if state != NONE:
-                budget.steps = MOST_WORK
+            if state == NONE:
+                continue
+            budget.steps = MOST_WORK
+            try:
                 found[name] = self.entry(form, state, budget)
+            except Rejected as refusal:
+                raise Rejected(refusal.code, name, refusal.expected, refusal.found) from None
         return found
 
     def answers(
@@ -378,6 +382,18 @@ class EntryReader:
         self._prepared: dict[tuple[str, str], Sequence[tuple[str, Form, _At]]] = {}
         for state, digest in zip(due, constants, strict=True):
             self._value(_At("constants"), digest, state)
+        self.keep()
+
+    def keep(self) -> None:
+        """Keep what was read so far."""
+        self._kept = (len(self._states), len(self._digests), len(self._whole))
+
+    def forget(self) -> None:
+        """Forget what was read since :meth:`keep`: the entries of a call that is not made."""
+        known: tuple[dict[Any, Any], ...] = (self._states, self._digests, self._whole)
+        for found, kept in zip(known, self._kept, strict=True):
+            while len(found) > kept:
+                found.popitem()
 
     def given(self, found: Mapping[str, Json]) -> dict[str, State]:
         """The states of the attributes that the session starts with.

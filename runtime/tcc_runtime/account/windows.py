@@ -22,10 +22,10 @@ from blake3 import blake3
 
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
-from tcc_certs.policy.across import AcrossLimit, limits_across
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.history import Call
-from tcc_certs.policy.meaning import Evaluation, shown
+from tcc_certs.policy.meaning import Evaluation, policy_of, shown
+from tcc_certs.session.across import AcrossDraw, AcrossLimit, limits_across
 from tcc_certs.session.entries import canonical_bytes
 from tcc_certs.session.machine import Course
 from tcc_certs.values.numbers import is_decimal
@@ -36,26 +36,6 @@ from tcc_runtime.errors import SettingsError
 _MOST_TIME: Final = 1 << 48
 HELD, RETURNED = "held", "returned"
 ANY: Final = ""  # the key of a use whose key is not known: it counts for every key
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
-    """A call that a limit across sessions counts.
-
-    Attributes:
-        limit: the number of the statement.
-        name: of the count, hex.
-        within: the window in milliseconds; None: there is none.
-        key: the values of `per`; None: one of them is not known.
-        bound: of this decision.
-    """
-
-    limit: int
-    name: str
-    within: int | None
-    key: tuple[State, ...] | None
-    amount: int | Fraction
-    bound: int | Fraction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +84,7 @@ class Windows:
         self.account = account
         self._secret: bytes | None = None
 
-    def count(self, session: str, seq: int, uses: Sequence[Use], now: int) -> Counted | Use:
+    def count(self, session: str, seq: int, draws: Sequence[AcrossDraw], now: int) -> Counted | AcrossDraw:
         """Count a call if every limit has room for it; else return the first that has none.
 
         Args:
@@ -119,22 +99,22 @@ class Windows:
             at_ms = max(now, last)
             ensure(0 <= at_ms < _MOST_TIME, Code.ACCOUNT_FORM, "at_ms", "a time", at_ms)
             keys, left = [], []
-            for use in uses:
-                key = key_text(secret, use)
-                room = use.bound - use.amount - _total(database, use, key, at_ms)
+            for draw in draws:
+                key = key_text(secret, draw)
+                room = draw.bound - draw.amount - _total(database, draw, key, at_ms)
                 if room < 0:
-                    return use
+                    return draw
                 keys.append(key)
                 left.append(decimal_of(room))
             attempt = _attempt(database, session, seq)
             # Two limits on one count, with two windows, count the call once.
-            once = {(use.name, key): use for use, key in zip(uses, keys, strict=True)}
-            for (name, key), use in once.items():
-                row = (session, seq, attempt, name, key, at_ms, decimal_of(use.amount), HELD)
+            once = {(draw.limit.name, key): draw for draw, key in zip(draws, keys, strict=True)}
+            for (name, key), draw in once.items():
+                row = (session, seq, attempt, name, key, at_ms, decimal_of(draw.amount), HELD)
                 database.execute(
                     f"INSERT INTO use ({_OF_USE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row
                 )
-                _add(database, name, key, Fraction(use.amount), at_ms)
+                _add(database, name, key, Fraction(draw.amount), at_ms)
             database.execute("UPDATE windows SET last_ms = ?", (at_ms,))
             return Counted(
                 account=self.account.id,
@@ -144,7 +124,7 @@ class Windows:
                 left=tuple(left),
             )
 
-    def lacks(self, uses: Sequence[Use], now: int) -> Use | None:
+    def lacks(self, draws: Sequence[AcrossDraw], now: int) -> AcrossDraw | None:
         """The first limit that has no room for a call now; nothing is counted.
 
         Raises:
@@ -152,10 +132,10 @@ class Windows:
         """
         with self.account.transaction() as database:
             secret, last = self._opened(database)
-            for use in uses:
-                total = _total(database, use, key_text(secret, use), max(now, last))
-                if total + use.amount > use.bound:
-                    return use
+            for draw in draws:
+                total = _total(database, draw, key_text(secret, draw), max(now, last))
+                if total + draw.amount > draw.bound:
+                    return draw
         return None
 
     def give_back(self, session: str, calls: Collection[tuple[int, int]]) -> None:
@@ -219,7 +199,7 @@ class Windows:
         with self.account.transaction(reading=True) as database:
             return check_tallies(database)
 
-    def key(self, use: Use) -> str:
+    def key(self, draw: AcrossDraw) -> str:
         """The key of a use in this account.
 
         Raises:
@@ -228,7 +208,7 @@ class Windows:
         if self._secret is None:
             with self.account.transaction(reading=True) as database:
                 self._opened(database)
-        return key_text(self._secret or b"", use)
+        return key_text(self._secret or b"", draw)
 
     def _opened(self, database: sqlite3.Connection) -> tuple[bytes, int]:
         """The secret of the keys, and the time of the last use."""
@@ -241,16 +221,16 @@ class Windows:
         return self._secret, _whole(last, "last_ms")
 
 
-def key_text(secret: bytes, use: Use) -> str:
+def key_text(secret: bytes, draw: AcrossDraw) -> str:
     """The key of a use in an account of that secret, hex; ANY if it is not known."""
-    if use.key is None:
+    if draw.key is None:
         return ANY
-    parts = [bytes.fromhex(use.name), *map(_framed, use.key)]
+    parts = [bytes.fromhex(draw.limit.name), *map(_framed, draw.key)]
     return blake3(b"".join(parts), key=secret).hexdigest()
 
 
 def _framed(state: State) -> bytes:
-    kind, data = (b"-", b"") if state == NONE else canonical_bytes(shown(state))
+    kind, data = (b"-", b"") if state == NONE else canonical_bytes(state)
     return kind + len(data).to_bytes(8, "little") + data
 
 
@@ -291,21 +271,21 @@ def _attempt(database: sqlite3.Connection, session: str, seq: int) -> int:
     return 0 if found is None else _whole(found, "attempt") + 1
 
 
-def _total(database: sqlite3.Connection, use: Use, key: str, at_ms: int) -> Fraction:
+def _total(database: sqlite3.Connection, draw: AcrossDraw, key: str, at_ms: int) -> Fraction:
     """The uses that count for a key in the window that ends now."""
-    since = 0 if use.within is None else max(0, at_ms - use.within)
+    since = 0 if draw.limit.within is None else max(0, at_ms - draw.limit.within)
     if key == ANY:  # rare: every key is looked at
         where = "WHERE name = ? AND at_ms >= ? AND state = ?"
         sums: dict[str, Fraction] = {ANY: Fraction()}
-        for used in _uses(database, where, (use.name, since, HELD)):
+        for used in _uses(database, where, (draw.limit.name, since, HELD)):
             sums[used.key] = sums.get(used.key, Fraction()) + Fraction(used.amount)
         return _counting(sums, ANY)
-    return _tally(database, use, key, since) + _tally(database, use, ANY, since)
+    return _tally(database, draw, key, since) + _tally(database, draw, ANY, since)
 
 
-def _tally(database: sqlite3.Connection, use: Use, key: str, since: int) -> Fraction:
+def _tally(database: sqlite3.Connection, draw: AcrossDraw, key: str, since: int) -> Fraction:
     """The sum of a key in a window; uses that have left it are taken out."""
-    name, window = use.name, use.within or 0
+    name, window = draw.limit.name, draw.limit.within or 0
     which = "WHERE name = ? AND key = ? AND within = ?"
     found = database.execute(
         f"SELECT since_ms, total FROM tally {which}", (name, key, window)
@@ -400,33 +380,34 @@ class Counting:
     """A call that is counted, or that a limit has no room for.
 
     Attributes:
-        seq: its number; uses: of its limits.
+        seq: its number.
+        draws: of its limits.
         found: the answer of the account.
         recorded: whether a record of the call may be on the disk.
     """
 
     seq: int
-    uses: tuple[Use, ...]
-    found: Counted | Use
+    draws: tuple[AcrossDraw, ...]
+    found: Counted | AcrossDraw
     recorded: bool = False
 
     def record(self) -> dict[str, Json] | None:
         """`across` of a `call`; None where there was no room."""
         found = self.found
-        if isinstance(found, Use):
+        if isinstance(found, AcrossDraw):
             return None
-        draws: list[Json] = []
-        for use, key, left in zip(self.uses, found.keys, found.left, strict=True):
-            draw: dict[str, Json] = {
-                "limit": use.limit, "amount": decimal_of(use.amount),
-                "bound": decimal_of(use.bound), "left": left,
+        listed: list[Json] = []
+        for draw, key, left in zip(self.draws, found.keys, found.left, strict=True):
+            item: dict[str, Json] = {
+                "limit": draw.limit.number, "amount": decimal_of(draw.amount),
+                "bound": decimal_of(draw.bound), "left": left,
             }  # fmt: skip
-            draws.append(draw if key == ANY else {**draw, "key": key})
+            listed.append(item if key == ANY else {**item, "key": key})
         return {
             "account": found.account,
             "at_ms": found.at_ms,
             "attempt": found.attempt,
-            "draws": draws,
+            "draws": listed,
         }
 
 
@@ -439,12 +420,12 @@ class Across:
     """
 
     def __init__(self, core: Core, account: Account | None) -> None:
-        self._limits: Mapping[int, AcrossLimit] = limits_across(core)
+        self._limits: Mapping[int, AcrossLimit] = limits_across(core, policy_of(core).rules)
         self._windows = None if account is None else Windows(account)
         self._account = "" if account is None else account.id
 
-    def uses(self, course: Course, call: Call) -> tuple[Use, ...]:
-        """The uses of a call that the session allows; none without an account."""
+    def draws(self, course: Course, call: Call) -> tuple[AcrossDraw, ...]:
+        """The draws of a call that the session allows; none without an account."""
         if self._windows is None:
             return ()
         found = []
@@ -452,15 +433,11 @@ class Across:
             limit = self._limits.get(number)
             if limit is not None:
                 bound = _bound(course, number, call)
-                found.append(
-                    Use(
-                        limit=number, name=limit.name, within=limit.within, key=draw.key,
-                        amount=draw.amount, bound=bound,
-                    )
-                )  # fmt: skip
+                key = None if draw.key is None else tuple(map(shown, draw.key))
+                found.append(AcrossDraw(limit=limit, amount=draw.amount, bound=bound, key=key))
         return tuple(found)
 
-    def count(self, drawer: Drawer, seq: int, uses: tuple[Use, ...], now: int) -> Counting:
+    def count(self, drawer: Drawer, seq: int, draws: tuple[AcrossDraw, ...], now: int) -> Counting:
         """Count a call, if there is room for it.
 
         Raises:
@@ -470,16 +447,16 @@ class Across:
             raise Rejected(Code.ACCOUNT_CLOSED, "account", "an account", "none")
         if drawer.account not in (None, self._account):
             raise Rejected(Code.ACCOUNT_LEDGER, "account", str(drawer.account), self._account)
-        found = self._windows.count(drawer.session_id, seq, uses, now)
-        return Counting(seq=seq, uses=uses, found=found)
+        found = self._windows.count(drawer.session_id, seq, draws, now)
+        return Counting(seq=seq, draws=draws, found=found)
 
-    def lacks(self, uses: tuple[Use, ...], now: int) -> Use | None:
+    def lacks(self, draws: tuple[AcrossDraw, ...], now: int) -> AcrossDraw | None:
         """The first limit that has no room for a call now.
 
         Raises:
             Rejected: K101, K103, K104 of the account.
         """
-        return None if self._windows is None or not uses else self._windows.lacks(uses, now)
+        return None if self._windows is None or not draws else self._windows.lacks(draws, now)
 
     def forget(self, drawer: Drawer, counting: Counting) -> None:
         """Give back a call that was counted, is not made, and has no record, if that is possible."""
@@ -528,7 +505,7 @@ def across_of(core: Core, account: Account | None, recorded: bool) -> Across | N
     Raises:
         SettingsError: they have to be, and there is no account; what was given is none.
     """
-    if not limits_across(core):
+    if not any(rule.across for rule in policy_of(core).rules):
         return None
     if account is None and recorded:
         expected = "the account that limits across sessions are counted in"

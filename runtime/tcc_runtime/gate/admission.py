@@ -19,8 +19,9 @@ from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger_schema import MAX_TIME
 from tcc_certs.policy.history import Call, Draw
+from tcc_certs.session.across import AcrossDraw
 from tcc_certs.session.machine import Offer
-from tcc_runtime.account.windows import Counting, Use
+from tcc_runtime.account.windows import Counting
 from tcc_runtime.errors import NEEDS_MODEL, BindingError
 from tcc_runtime.gate.arguments import Asked
 from tcc_runtime.gate.budget import ModelCall
@@ -186,16 +187,16 @@ def counted(access: Access, found: Permitted, known: Counting | None = None) -> 
     session, across = access.session, access.across
     if across is None:
         return None
-    uses = across.uses(session.course, found.call)
-    if known is not None and known.uses == uses:
+    draws = across.draws(session.course, found.call)
+    if known is not None and known.draws == draws:
         return known
     if known is not None:
         across.forget(access.follower, known)
-    if not uses:
+    if not draws:
         return None
     now = found.call.at_ms if session.policy.timed else access.clock()
     try:
-        return across.count(access.follower, len(session.made) + 1, uses, now)
+        return across.count(access.follower, len(session.made) + 1, draws, now)
     except Rejected as error:
         raise Refused(decision(session, Code.NOT_WRITTEN, clip(error, 200))) from error
 
@@ -206,22 +207,26 @@ def _has_room(access: Access, counting: Counting, found: Permitted, tool: str) -
     Raises:
         Refused: R202 one has none; NotYet: a call under way may give some back.
     """
-    use, session = counting.found, access.session
-    if not isinstance(use, Use):
+    draw, session = counting.found, access.session
+    if not isinstance(draw, AcrossDraw):
         return
     if any(session.made[seq - 1].drawn is not None for seq in session.under_way):
         access.not_yet(tool)
-    refused = no_room(session, use, found)
+    refused = no_room(session, draw.limit.number, found)
     access.record_refusal(refused, tool)
     raise Refused(refused, tool)
 
 
-def no_room(session: Session, use: Use, found: Permitted) -> Decision:
-    """The refusal of a call for which a limit across sessions has no room."""
-    because = statement_reason(session.policy, use.limit)
+def no_room(session: Session, limit: int, found: Permitted) -> Decision:
+    """The refusal of a call for which a limit across sessions has no room.
+
+    Args:
+        limit: the number of the statement.
+    """
+    policy = session.policy
     return decision(
-        session, Code.STATEMENT_REFUSES, session.policy.texts[use.limit], offer=found.offer,
-        statement=use.limit, because=lambda: [because], at_ms=found.call.at_ms,
+        session, Code.STATEMENT_REFUSES, policy.texts[limit], offer=found.offer, statement=limit,
+        because=lambda: [statement_reason(policy, limit)], at_ms=found.call.at_ms,
     )  # fmt: skip
 
 

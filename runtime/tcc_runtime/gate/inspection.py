@@ -113,12 +113,12 @@ class Inspection:
         access, session = self._access, self._access.session
         if access.across is None:
             return None
-        uses = access.across.uses(session.course, found.call)
+        draws = access.across.draws(session.course, found.call)
         try:
-            lacks = access.across.lacks(uses, found.call.at_ms or access.clock())
+            lacks = access.across.lacks(draws, found.call.at_ms or access.clock())
         except Rejected as error:
             return decision(session, Code.NOT_WRITTEN, clip(error, 200))
-        return None if lacks is None else no_room(session, lacks, found)
+        return None if lacks is None else no_room(session, lacks.limit.number, found)
 
     def allowed(self) -> tuple[Allowed, ...]:
         """The calls that are allowed now, one for each listed call, in order of their texts.
