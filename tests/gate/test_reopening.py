@@ -1,4 +1,4 @@
-"""Ledgers that are reopened quickly, and by the validator alone: the same sessions and refusals."""
+"""Ledgers that are reopened: the same session, by the validator's steps, or a refusal."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ import pytest
 import tcc
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, seal
-from tcc_certs.session.replay import ReplayedSession
+from tcc_certs.kernel import check
+from tcc_certs.session import validate
 from tcc_certs.values.canonical import record_key, record_mac
 from tcc_runtime.errors import LedgerError, ResumeError
-from tcc_runtime.gate.journal.ledger_file import InFile
-from tcc_runtime.gate.policy import policy_of
-from tcc_runtime.gate.session.recovery import Follower
-from tests.gate.grammars import artifact
+from tests.gate.grammars import artifact, bytes_of
 
 KEY = bytes(range(32))
 PLAIN = r"""grammar plain version "1"
@@ -79,63 +77,9 @@ before refund require look(same order) within 5 m
 limit sum(refund.amount within 1 h) per order <= 300 in session
 limit count(refund within 1 h) <= 20 in session
 """
-TEXTS = {"plain": PLAIN, "mixed": MIXED, "errors": ERRORS, "opened": OPENED, "shown": SHOWN}
-
-
-class Taken:
-    """A ledger, reopened."""
-
-    def __init__(self, text: str, path: Path, monkeypatch: pytest.MonkeyPatch, *, quick: bool):
-        self.passed = 0
-        self.error = ""
-        with monkeypatch.context() as patch:
-            if not quick:
-                patch.setattr(Follower, "_share", lambda _: None)
-            self.follower = Follower(policy_of(artifact(text)), KEY)
-            self.journal = InFile(path, durable=False)
-            try:
-                self.read()
-            except (Rejected, ResumeError, LedgerError) as error:
-                self.error = f"{type(error).__name__}: {error}"
-
-    def read(self) -> None:
-        """Everything that others have written."""
-        for news in self.journal.news(locked=False, passes=self._passes):
-            self.follower.apply(news)
-
-    def _passes(self, body: bytes, previous: bytes, line: int) -> bool:
-        found = self.follower.passes(body, previous, line)
-        self.passed += found
-        return found
-
-    def all(self) -> dict[str, Any]:
-        """What is known of the session."""
-        follower = self.follower
-        session, replay = follower.session, follower._replay
-        found = {name: getattr(session, name) for name in ("made", "under_way", "ended")}
-        found |= {name: getattr(session, name) for name in ("resolved", "stamp", "held", "taken")}
-        found |= {name: getattr(follower, name) for name in ("refs", "shadow", "returns")}
-        return {
-            **found,
-            "counts": session.course.memory._counts,
-            "finish": session.may_finish(),
-            "line": None if replay is None else replay.line,
-            "error": self.error,
-            **({} if replay is None or replay.session is None else replayed(replay.session)),
-        }
-
-
-def replayed(session: ReplayedSession) -> dict[str, Any]:
-    """What the validator knows of a session."""
-    tally = {name: getattr(session.tally, name) for name in session.tally.__slots__}
-    return {
-        "tally": tally,
-        "open": session.open,
-        "keys": session.keys,
-        "unknown": session._unknown,
-        "replayed": (session.ended, session.abandoned, session.course.held),
-        "remembered": session.course.memory._counts,
-    }
+TEXTS = {
+    "plain": PLAIN, "mixed": MIXED, "errors": ERRORS, "opened": OPENED, "shown": SHOWN, "later": LATER,
+}  # fmt: skip
 
 
 def drawn(text: str, rng: random.Random, path: Path, calls: int = 25, *, ends: bool = True) -> None:
@@ -211,18 +155,37 @@ def settled(permit: tcc.Permit, rng: random.Random) -> None:
     permit.__exit__(None, None, None)
 
 
+def later(tool: str, rng: random.Random) -> dict[str, object]:
+    """Arguments of a call of the grammar with spans of time."""
+    found: dict[str, object] = {"order": rng.choice(["x", "y"])}
+    return found if tool == "look" else {**found, "amount": rng.choice([10, 60, 90])}
+
+
+def given_of(text: str, tool: str, rng: random.Random) -> dict[str, object]:
+    if text in (OPENED, SHOWN):
+        return opened(tool, rng)
+    return (later if text is LATER else arguments)(tool, rng)
+
+
+def answers(gate: tcc.Gate, text: str) -> list[Any]:
+    """What a gate says of its session."""
+    rng = random.Random(5)
+    found: list[Any] = [gate.history, gate.may_finish, gate.head]
+    for tool in [tool.name for tool in gate.artifact.core.tools] * 6:
+        decision = gate.check(tool, given_of(text, tool, rng))
+        found.append((decision.code, decision.place, decision.because))
+    return found
+
+
 @pytest.mark.parametrize("name", TEXTS)
 @pytest.mark.parametrize("seed", range(8))
-def test_both_ways_come_to_one_session(
-    name: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "l.ledger"
-    drawn(TEXTS[name], random.Random(seed), path)
-    quick, slow = (Taken(TEXTS[name], path, monkeypatch, quick=quick) for quick in (True, False))
-    assert quick.all() == slow.all()
-    assert not quick.error and not slow.passed
-    assert quick.passed >= {"plain": 6, "errors": 3}.get(name, 0)
-    assert quick.follower.session.course is quick.follower._replay.session.course  # type: ignore[union-attr]
+def test_a_session_that_is_reopened_is_the_same(name: str, seed: int, tmp_path: Path) -> None:
+    text, path = TEXTS[name], tmp_path / "l.ledger"
+    drawn(text, random.Random(seed), path, ends=False)
+    with tcc.Gate(artifact(text), ledger=path, durable=False) as one:
+        due = answers(one, text)
+        with tcc.Gate(artifact(text), ledger=path, durable=False) as other:
+            assert answers(other, text) == due
 
 
 # Whoever has the key can give any bytes a MAC.
@@ -268,6 +231,9 @@ def mutants(bodies: list[bytes], rng: random.Random) -> Iterator[list[bytes]]:
             (rb'"digest":"', b'"digest":"0'),
             (rb'"digest":"[0-9a-f]', b'"digest":"A'),
             (rb'"digest":"[0-9a-f]', b'"digest":"%x' % rng.randrange(16)),
+            (rb'"at_ms":\d+', b'"at_ms":1'),
+            (rb'"at_ms":\d+,', b""),
+            (rb'"statement":\d+', b'"statement":7'),
             (rb'\{"digest"', b'{"like":"1","digest"'),
             (rb'"order":\{[^}]*\}', b'"order":{}'),
             (rb'"order":\{[^}]*\},?', b""),
@@ -306,33 +272,32 @@ def mutants(bodies: list[bytes], rng: random.Random) -> Iterator[list[bytes]]:
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_both_ways_refuse_the_same_with_the_same_words(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, other = tmp_path / "l.ledger", tmp_path / "mutant"
-    seed, needs = {"mixed": (17, b'"observed"'), "shown": (8, b'"answers"')}.get(name, (7, b""))
-    rng = random.Random(seed)
-    drawn(TEXTS[name], rng, path, calls=16)
-    assert needs in path.read_bytes()
-    assert sealed(lines_of(path)) == path.read_bytes()
+def test_a_gate_reopens_what_the_validator_finds_nothing_in(name: str, tmp_path: Path) -> None:
+    text, path, other = TEXTS[name], tmp_path / "l.ledger", tmp_path / "mutant"
+    rng = random.Random(7)
+    drawn(text, rng, path, calls=16, ends=False)
+    bodies = lines_of(path)
+    assert sealed(bodies) == path.read_bytes()
+    checked = check(bytes_of(artifact(text)))
     refused = 0
-    for bodies in mutants(lines_of(path), rng):
-        other.write_bytes(sealed(bodies))
-        quick, slow = (
-            Taken(TEXTS[name], other, monkeypatch, quick=quick) for quick in (True, False)
-        )
-        assert quick.error == slow.error, bodies
-        refused += bool(quick.error)
-        if not quick.error:
-            assert quick.all() == slow.all(), bodies
+    for mutant in mutants(bodies, rng):
+        data = sealed(mutant)
+        other.write_bytes(data)
+        found = validate(data, checked, key=KEY)
+        codes = {str(finding.code) for finding in found.findings}
+        error = ""
+        try:
+            tcc.Gate(artifact(text), ledger=other, key=KEY, durable=False).close()
+        except (Rejected, ResumeError, LedgerError, tcc.Refused) as refusal:
+            error = str(refusal)
+        assert (error == "") == (codes == {"D301"}), (codes, error, mutant)
+        refused += bool(error)
     assert refused > 100
 
 
-def test_another_mac_is_refused_at_each_record(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_mac_is_refused_at_each_record(tmp_path: Path) -> None:
     path, other = tmp_path / "l.ledger", tmp_path / "mutant"
-    drawn(PLAIN, random.Random(3), path)
+    drawn(PLAIN, random.Random(3), path, ends=False)
     reader = LedgerReader((path.read_bytes(),))
     bodies = [line.body for line in reader.lines()]
     for at in range(1, len(bodies)):
@@ -340,89 +305,39 @@ def test_another_mac_is_refused_at_each_record(
         for number, body in enumerate(bodies):
             if number == at:
                 place = body.index(b'"mac":"') + 7 + at % 32
-                body = (
-                    body[:place]
-                    + (b"1" if body[place : place + 1] == b"0" else b"0")
-                    + body[place + 1 :]
-                )
+                digit = b"1" if body[place : place + 1] == b"0" else b"0"
+                body = body[:place] + digit + body[place + 1 :]
             line, head = seal(body, head)
             lines.append(line)
         other.write_bytes(b"".join(lines))
-        for quick in (True, False):
-            error = Taken(PLAIN, other, monkeypatch, quick=quick).error
-            assert f"line {at + 1}: mac: S205" in error
+        with pytest.raises(ResumeError, match=f"line {at + 1}: mac: S205"):
+            tcc.Gate(artifact(PLAIN), ledger=other, key=KEY, durable=False)
 
 
-# Two gates in turn: each goes on by its own records at once, and by the other's as they come.
+# Two gates in turn: each continues by its own records at once, and by the other's as they come.
 
 
-@pytest.mark.parametrize("name", [*TEXTS, "later"])
+@pytest.mark.parametrize("name", TEXTS)
 @pytest.mark.parametrize("seed", range(4))
-def test_gates_in_turn_stay_with_what_the_validator_finds(
-    name: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text, rng, path = {**TEXTS, "later": LATER}[name], random.Random(seed), tmp_path / "l.ledger"
+def test_gates_in_turn_have_one_session(name: str, seed: int, tmp_path: Path) -> None:
+    text, rng, path = TEXTS[name], random.Random(seed), tmp_path / "l.ledger"
     drawn(text, rng, path, calls=6, ends=False)
     names = [tool.name for tool in artifact(text).core.tools if tool.name != "end"]
-    made = same = 0
-    with suppress(tcc.Refused):
-        gates = [tcc.Gate(artifact(text), ledger=path, durable=False) for _ in range(2)]
-        for _ in range(40):
-            gate = rng.choice(gates)
-            tool = rng.choice(names)
-            given = (later if text is LATER else arguments)(tool, rng)
-            if text in (OPENED, SHOWN):
-                given = opened(tool, rng)
+    gates = [tcc.Gate(artifact(text), ledger=path, durable=False) for _ in range(2)]
+    made = 0
+    for _ in range(40):
+        gate, tool = rng.choice(gates), rng.choice(names)
+        with suppress(tcc.Refused, ValueError):
+            with gate.call(tool, given_of(text, tool, rng)) as permit:
+                settled(permit, rng)
+            made += 1
+        if rng.random() < 0.2:
             with suppress(tcc.Refused, ValueError):
-                permit = gate.call(tool, given)
-                with permit:
-                    settled(permit, rng)
-                made += 1
-            if rng.random() < 0.2:
-                with suppress(tcc.Refused, ValueError):
-                    unknown = [one.seq for one in gate.history if one.outcome == "unknown"]
-                    gate.resolve(rng.choice(unknown or [0]), rng.choice(["failed", "done"]))
-        for gate in gates:
-            assert gate.remaining
-            follower = gate._access.follower
-            fresh = Taken(text, path, monkeypatch, quick=False)
-            assert fresh.error == ""
-            mine, due = follower._replay.session, fresh.follower._replay.session
-            assert mine is not None and due is not None
-            assert follower.session.made == fresh.follower.session.made
-            assert follower.session.held == fresh.follower.session.held
-            if follower._replay.line == fresh.follower._replay.line:  # the other's are the last
-                assert replayed(mine) == replayed(due)
-                same += 1
-        for gate in gates:
-            gate.close()
-    assert made > 5 and same
-
-
-def later(tool: str, rng: random.Random) -> dict[str, object]:
-    """Arguments of a call of the grammar with spans of time."""
-    found: dict[str, object] = {"order": rng.choice(["x", "y"])}
-    return found if tool == "look" else {**found, "amount": rng.choice([10, 60, 90])}
-
-
-def test_what_a_session_reopens_is_gone_through_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "l.ledger"
-    drawn(PLAIN, random.Random(1), path, calls=60)
-    steps = 0
-    machine = policy_of(artifact(PLAIN)).machine
-    step = machine.step
-
-    def counted(*args: Any) -> Any:
-        nonlocal steps
-        steps += 1
-        return step(*args)
-
-    taken = Taken(PLAIN, path, monkeypatch, quick=True)
-    calls = len(taken.follower.session.made)
-    monkeypatch.setattr(machine, "step", counted)
-    machine._looked.clear()
-    again = Taken(PLAIN, path, monkeypatch, quick=True)
-    assert again.follower.session.held == taken.follower.session.held
-    assert calls > 20 and steps <= 2 * calls
+                unknown = [one.seq for one in gate.history if one.outcome == "unknown"]
+                gate.resolve(rng.choice(unknown or [0]), rng.choice(["failed", "done"]))
+        assert answers(gates[0], text) == answers(gates[1], text)
+    with tcc.Gate(artifact(text), ledger=path, durable=False) as fresh:
+        assert answers(fresh, text) == answers(gates[0], text)
+    assert made > 5
+    for gate in gates:
+        gate.close()
