@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
 
 import pytest
 
 import tcc
-from tests.exact import brute_later as brute, drawn_later, drawn_members
-from tests.exact.test_brute_later import compiled
+from tests.gate.grammars import do, gate
+from tests.gate.test_statements import HEAD, STATEMENTS, drawn_call
 
 AFTER = """grammar g version "1"
 
@@ -40,48 +39,34 @@ def test_a_value_that_is_not_known_is_in_no_list_of_a_call_that_failed(
         assert again.check("c", {}).allowed
 
 
-def opened(artifact: tcc.Artifact, given: str) -> tcc.Gate:
-    return tcc.Gate(
-        artifact, key=bytes(32), durable=False, given=json.loads(given) if given != "{}" else None
-    )
-
-
-@pytest.mark.parametrize("forms", ["members", "lists", "later", "fields"])
-def test_decisions_are_those_of_a_gate_that_never_met_it(forms: drawn_later.Forms) -> None:
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_decisions_are_those_of_a_gate_that_never_met_it(statement: str, tmp_path: Path) -> None:
     asked = 0
-    for seed in range(40):
-        rng = random.Random(seed)
-        is_of = forms == "members"
-        made = drawn_members.grammar(rng) if is_of else drawn_later.grammar(rng, forms)
-        artifact = compiled(made)
-        if artifact is None:
-            continue
-        given = rng.choice(brute.givens(made))
-        gate, beside = opened(artifact, given), opened(artifact, given)
-        steps = brute.steps(made, [], (0,), given)
+    for seed in range(12):
+        rng = random.Random(f"{statement} {seed}")
+        text = f"{HEAD}{statement}\n"
+        ledgers = [tmp_path / f"{seed}.{name}.ledger" if seed % 2 else None for name in "ab"]
+        one, beside = (gate(text, ledger=ledger, durable=False) for ledger in ledgers)
         left = []
-        for number in range(1, rng.choice([2, 3]) + 1):
-            step = rng.choice(steps)
-            arguments = json.loads(step.arguments)
-            if not gate.check(step.tool, arguments).allowed:
-                break
+        for _ in range(3):
+            tool, arguments = drawn_call(rng)
+            if not one.check(tool, arguments).allowed or not beside.check(tool, arguments).allowed:
+                continue
             fails = rng.random() < 0.6
-            with gate.call(step.tool, arguments) as permit:
+            with one.call(tool, arguments) as permit:
                 if fails:
                     permit.unknown()
-                    left.append(number)
+                    left.append(permit.seq)
                 else:
-                    permit.done(None, observed=json.loads(step.answer))
+                    permit.done({"r": "yes"})
             if not fails:
-                with beside.call(step.tool, arguments) as permit:
-                    permit.done(None, observed=json.loads(step.answer))
+                do(beside, tool, arguments, result={"r": "yes"})
         for number in left:
-            gate.resolve(number, "failed")
-        for step in steps:
-            arguments = json.loads(step.arguments)
-            decided = [one.check(step.tool, arguments).allowed for one in (gate, beside)]
-            assert decided[0] == decided[1], (seed, step, drawn_later.text(made))
+            one.resolve(number, "failed")
+        for _ in range(12):
+            tool, arguments = drawn_call(rng)
+            decided = [some.check(tool, arguments) for some in (one, beside)]
+            assert decided[0].code == decided[1].code, (seed, tool, arguments)
+            assert decided[0].because == decided[1].because
             asked += bool(left)
-        gate.close()
-        beside.close()
     assert asked > 20
