@@ -53,7 +53,7 @@ def find(session: tcc.Gate, order: str, status: str, owner: str) -> None:
 def test_a_require_says_its_sentence_the_parts_that_failed_and_what_would_do() -> None:
     statement = (
         "before act { let o = last(find(same order))  "
-        'require o.status = open and o.owner = session.user }'
+        "require o.status = open and o.owner = session.user }"
     )
     with desk(statement.replace(" }", ' because "Only open orders." }')) as session:
         find(session, "x", "open", "bob")

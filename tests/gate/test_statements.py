@@ -124,9 +124,7 @@ def agree(session: tcc.Gate, course: Course, tool: str, arguments: dict[str, Any
     return False
 
 
-def settle_one(
-    rng: random.Random, session: tcc.Gate, course: Course, calls: list[Any]
-) -> None:
+def settle_one(rng: random.Random, session: tcc.Gate, course: Course, calls: list[Any]) -> None:
     """Now and then an unknown outcome becomes known."""
     unknown = [one.seq for one in session.history if one.outcome == "unknown"]
     if not unknown or rng.random() < 0.6:
@@ -241,7 +239,12 @@ def test_what_is_owed_has_its_text_its_call_and_its_deadline() -> None:
 
 
 def test_what_is_left_is_the_sum_of_what_was_taken() -> None:
-    limits = ("limit price <= 90", "limit count(t) <= 9", "limit cost <= 50", "limit sum(a.k) <= 20")
+    limits = (
+        "limit price <= 90",
+        "limit count(t) <= 9",
+        "limit cost <= 50",
+        "limit sum(a.k) <= 20",
+    )
     text = (HEAD + "\n".join(limits)).replace(
         "(k: 1 | 2, p: text, q: text)", "(k: 1 | 2, p: text, q: text) { cost 0.5 price 3 }"
     )

@@ -90,7 +90,9 @@ class Worlds:
         """The outcome of a call, for the first time or late."""
         group = self.told[at][0]
         self.told[at] = [group, outcome, observed]
-        self.course.record(self._calls[at], outcome, self.language.answer(group, observed) if observed else {})
+        self.course.record(
+            self._calls[at], outcome, self.language.answer(group, observed) if observed else {}
+        )
 
     def now(self) -> set[Word | None]:
         language = self.language

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tcc_certs.policy.core import Core
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json, format_decimal
 from tcc_certs.policy.atoms import Atom, atom_document, canonical_atom
+from tcc_certs.policy.core import Core
 from tcc_certs.policy.plans import executing
 from tcc_certs.privacy.accountant import RENYI
 from tcc_certs.privacy.atoms_file import atoms_of

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json
-from tcc_certs.replay.amounts import SpentAmounts
 from tcc_certs.policy.history import ANSWERED, FAILED
+from tcc_certs.replay.amounts import SpentAmounts
 from tcc_runtime.account.windows import Counting
 from tcc_runtime.errors import LedgerError, SettingsError
 from tcc_runtime.gate.admission import admit, admitted, counted

@@ -20,12 +20,12 @@ from tcc_runtime.account.windows import across_of
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate import keys
+from tcc_runtime.gate.answers import Outcome
 from tcc_runtime.gate.calls import GateCalls, Observer
 from tcc_runtime.gate.journal import ledger_file, memory
 from tcc_runtime.gate.permit import NotYet, Ticket
 from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.gate.answers import Outcome
 from tcc_runtime.gate.session import records
 from tcc_runtime.gate.session_access import Home, changes, reopening
 from tcc_runtime.gate.wrapping import wrap

@@ -20,14 +20,13 @@ from tcc_certs.values.places import NONE, UNKNOWN
 from tcc_runtime.account.account import Account
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.errors import SettingsError
 from tcc_runtime.gate import schemas
 from tcc_runtime.gate.admission import Permitted, decide, is_call, no_room
+from tcc_runtime.gate.answers import Outcome
 from tcc_runtime.gate.budget import adapters_in, atoms_in, budget_of
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.refusals import Allowed, Decision
 from tcc_runtime.gate.remaining import Remainder, owed, remaining
-from tcc_runtime.gate.answers import Outcome
 from tcc_runtime.gate.session import Made, Session
 from tcc_runtime.gate.session_access import Access, changes, decision
 from tcc_runtime.outcome import Run

@@ -17,8 +17,8 @@ from tcc_certs.policy.core import Core, Learned
 from tcc_certs.policy.forms import Tools
 from tcc_certs.policy.history import DictHistory
 from tcc_certs.policy.kinds import walk
-from tcc_certs.policy.nodes import statement_text
 from tcc_certs.policy.meaning import policy_of as definition_of
+from tcc_certs.policy.nodes import statement_text
 from tcc_certs.policy.uses import Uses
 from tcc_certs.session.machine import Course, Offer, Position, Positions, SessionMachine
 from tcc_certs.session.records import open_name

@@ -24,9 +24,9 @@ from tcc_certs.session.entries import Entries, EntryWriter
 from tcc_certs.session.records import MAC, SCHEMA, UNKNOWN_TOOL
 from tcc_certs.values import canonical
 from tcc_certs.values.places import State
+from tcc_runtime.gate.answers import Outcome
 from tcc_runtime.gate.arguments.json_writer import json_bytes
 from tcc_runtime.gate.policy import Policy
-from tcc_runtime.gate.answers import Outcome
 from tcc_runtime.gate.session.values import NO_ANSWERS, Answers
 
 _MOST_RESULT: Final = 1 << 24

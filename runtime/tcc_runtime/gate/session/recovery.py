@@ -24,7 +24,7 @@ from tcc_runtime.gate.budget import Budget, ModelCalls, asked_in, budget_in
 from tcc_runtime.gate.journal import News
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.session import Made, Session, records
-from tcc_runtime.gate.session.values import Answers, Values
+from tcc_runtime.gate.session.values import Values
 
 
 class Follower:

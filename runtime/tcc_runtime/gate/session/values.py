@@ -39,7 +39,9 @@ class Answers(NamedTuple):
     def lacks_one(self) -> bool:
         """Whether an answer is not known that is listed or that the ledger has."""
         entries = self.entries.values()
-        return bool(self.unlisted) or any("unknown" in one for one in entries if isinstance(one, dict))
+        return bool(self.unlisted) or any(
+            "unknown" in one for one in entries if isinstance(one, dict)
+        )
 
 
 NO_ANSWERS: Final = Answers({}, {}, {}, ())

@@ -17,10 +17,10 @@ from tcc_certs.policy.atoms import Atom
 from tcc_certs.replay.amounts import SpentAmounts
 from tcc_runtime.account.account import Account
 from tcc_runtime.errors import ResumeError
+from tcc_runtime.gate.answers import Outcome
 from tcc_runtime.gate.budget import Budget
 from tcc_runtime.gate.reasons import end_reasons
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.gate.answers import Outcome
 from tcc_runtime.gate.session import records
 from tcc_runtime.gate.session.values import NO_ANSWERS
 from tcc_runtime.gate.session_access import Access, decision
