@@ -25,7 +25,7 @@ from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.history import Call
-from tcc_certs.policy.meaning import Evaluation, policy_of, shown
+from tcc_certs.policy.meaning import policy_of, shown
 from tcc_certs.session.entries import canonical_bytes
 from tcc_certs.session.machine import Course
 from tcc_certs.values.numbers import is_decimal
@@ -434,7 +434,8 @@ class Across:
         for number, draw in course.draws(call).items():
             limit = self._limits.get(number)
             if limit is not None:
-                bound = _bound(course, number, call)
+                policy, history = course.policy, course.history
+                bound = policy.bound(number, history, call, call.at_ms) or 0
                 key = None if draw.key is None else tuple(map(shown, draw.key))
                 found.append(AcrossDraw(limit=limit, amount=draw.amount, bound=bound, key=key))
         return tuple(found)
@@ -461,7 +462,7 @@ class Across:
         return None if self._windows is None or not draws else self._windows.lacks(draws, now)
 
     def forget(self, drawer: Drawer, counting: Counting) -> None:
-        """Give back a call that was counted, is not made, and has no record, if that is possible."""
+        """Give back a call that was counted, if it is not made and has no record."""
         if isinstance(counting.found, Counted) and not counting.recorded:
             self._give_back(drawer, [(counting.seq, counting.found.attempt)])
 
@@ -486,16 +487,6 @@ class Across:
         except Rejected:  # they count on: nobody has more for it
             return False
         return True
-
-
-def _bound(course: Course, number: int, call: Call) -> int | Fraction:
-    """The bound of a limit for a call that it allows: the least that it may be."""
-    most = course.policy.rules[number].most
-    if most is None:
-        raise TypeError(number)
-    kind, value = shown(Evaluation(course.history, call, call.at_ms).term(most))
-    bound: int | Fraction = value[1] if kind == "between" else value
-    return bound
 
 
 def across_of(core: Core, account: Account | None, recorded: bool) -> Across | None:

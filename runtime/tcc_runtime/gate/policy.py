@@ -117,7 +117,7 @@ class Policy:
 
     def _offer_of(self, call: int) -> Offer:
         known = self.core.calls[self.core_calls[call]]
-        arguments = len(self.machine.listed(known.tool).arguments)
+        arguments = self.machine.listed(known.tool).arguments
         return self.machine.offers(known.tool)[known.values[:arguments]]
 
     def calls_of(
@@ -130,7 +130,7 @@ class Policy:
     def _core_offers(self) -> Mapping[Any, list[tuple[tuple[int, ...], int]]]:
         found: dict[Any, list[tuple[tuple[int, ...], int]]] = {}
         for at, call in enumerate(self.core.calls):
-            arguments = len(self.machine.listed(call.tool).arguments)
+            arguments = self.machine.listed(call.tool).arguments
             answers = call.values[arguments:]
             found.setdefault((call.tool, call.values[:arguments]), []).append((answers, at))
         return found

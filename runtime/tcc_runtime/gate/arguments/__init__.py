@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
-from tcc_certs.errors import Code, Rejected
+from tcc_certs.errors import Code
 from tcc_certs.policy.core import Tool
 from tcc_certs.session.machine import Offer, SessionMachine
 from tcc_certs.values import places
@@ -160,9 +160,9 @@ class FieldReader:
                 return Code.MISSING_ARGUMENT, name
             except Wrong as wrong:
                 return wrong.code, name
-            if name in self._inside and name in values:
-                if not is_declared(values[name], self._inside[name]):
-                    return Code.OPEN_VALUE, name
+            inside = self._inside.get(name)
+            if inside is not None and name in values and not is_declared(values[name], inside):
+                return Code.OPEN_VALUE, name
         return found
 
 
@@ -239,11 +239,6 @@ class ToolTable:
         if answer is None:
             return {one.name: UNKNOWN for one in self.tool.answers}
         return {one.name: places.answered(answer, one) for one in self.tool.answers}
-
-    def states_of(self, offer: Offer) -> dict[str, State]:
-        """The states of the listed arguments of a call."""
-        pairs = zip(self._shown, offer.values, strict=True)
-        return {field.name: places.listed_states(field)[at] for (field, _), at in pairs}
 
     def allowed(self, offer: Offer) -> Allowed:
         """The call as JSON values."""

@@ -74,7 +74,8 @@ class Session:
     """
 
     __slots__ = (
-        "changes", "course", "ended", "identity", "last_ms", "made", "policy", "under_way", "way_on",
+        "changes", "course", "ended", "identity", "last_ms", "made", "policy", "under_way",
+        "way_on",
     )  # fmt: skip
 
     def __init__(self, policy: Policy) -> None:
@@ -197,7 +198,7 @@ class Session:
         tool = self.policy.core.tools[offer.tool]
         if any(one.type is not None for one in tool.arguments):
             return True
-        states = self.policy.tables.numbered(offer.tool).states_of(offer)
+        states = self.policy.machine.listed(offer.tool).states(offer.values)
         call = self.course.call(tool.name, states, at_ms)
         return not self.policy.decider.refusals(self.course.history, call, at_ms)
 
@@ -215,7 +216,7 @@ class Session:
             return True
         if records - self.made[self.under_way[0] - 1].line >= MAX_BEHIND:
             return True
-        commute = self.policy.commute
+        commute = self.policy.machine.commute
         return not all(commute(offer.tool, tool) for tool in self._tools_under_way())
 
     def may_come(self, code: Code, statement: int | None, offer: Offer | None) -> bool:

@@ -130,8 +130,6 @@ class Follower:
             self._begin(record)
         elif kind == "resolve":
             seq = size(record, "seq")
-            if seq in session.under_way:
-                self._leave_unknown(seq)
             outcome = DONE if record["outcome"] == DONE else FAILED
             session.resolve(seq, outcome, self._answers(seq, record))
             self.returned(seq)
@@ -201,13 +199,6 @@ class Follower:
             outcome = ANSWERED
         self.session.settle(seq, outcome, self._answers(seq, record), unforeseen)
         self.returned(seq)
-
-    def _leave_unknown(self, seq: int) -> None:
-        """A call under way has no outcome: it took all expected amounts."""
-        executions = self.executions
-        if executions is not None and executions.pending is not None:
-            executions.settle(executions.pending.choice.reserved, False)
-        self.session.leave_unknown(seq)
 
     def unknown(self, seq: int) -> Made | None:
         """The call of that number, if its outcome is unknown and it is not under way."""

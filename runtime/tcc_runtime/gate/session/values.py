@@ -121,10 +121,10 @@ class Values:
 
     def call_in(self, offer: Offer, entries: Mapping[str, Json]) -> Mapping[str, State]:
         """The states of the arguments of a recorded call."""
-        table = self._policy.tables.numbered(offer.tool)
-        states = table.states_of(offer)
+        machine = self._policy.machine
+        states = machine.listed(offer.tool).states(offer.values)
         if self._reader is not None:
-            states |= self._reader.arguments(table.tool.name, entries)
+            states |= self._reader.arguments(machine.core.tools[offer.tool].name, entries)
         return states
 
     def answers_in(self, tool: Tool, record: Mapping[str, Json]) -> Mapping[str, State]:
