@@ -22,6 +22,7 @@ from tcc_certs.policy.nodes import statement_text
 from tcc_certs.policy.uses import Uses
 from tcc_certs.session.machine import Course, Offer, Position, Positions, SessionMachine
 from tcc_certs.session.records import open_name
+from tcc_certs.session.replay import Statements
 from tcc_certs.values.places import State
 from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.artifact.load import Artifact
@@ -36,7 +37,7 @@ class Policy:
 
     Attributes:
         core: the grammar of the artifact.
-        decider: decides every statement.
+        statements: the statements as sessions share them; decider: decides them.
         machine: decides the plan.
         tables: of the tools.
         core_calls: for each call of the artifact its index in the core.
@@ -57,6 +58,7 @@ class Policy:
         self.given = FieldReader([one for one in self.core.given if not isinstance(one, Learned)])
         self.uses = Uses(self.core, self.decider.rules)
         self.timed = self.uses.timed
+        self.statements = Statements(policy=self.decider, history=DictHistory, uses=self.uses)
         self.texts = tuple(map(statement_text, self.core.statements))
         self.open_fields = {
             open_name(tool.name, field.name): (tool.name, field.name)
@@ -68,7 +70,7 @@ class Policy:
 
     def course(self, given: Mapping[str, State]) -> Course:
         """A session that begins, by the states of what it is given."""
-        return Course(self.machine, self.decider, DictHistory(self.core, given))
+        return Course(self.machine, self.decider, self.statements.history(self.core, given))
 
     def prepare(self) -> None:
         """Make the tables of the tools that plans may begin with, so that no call waits for one."""

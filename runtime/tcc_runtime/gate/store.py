@@ -483,6 +483,7 @@ class Sessions:
                 self._policy.checked,
                 self._policy.machine,
                 self._key_of(str(header["nonce"])),
+                self._policy.statements,
             )
             handle = private_files.open_private(path, os.O_RDONLY)
             with os.fdopen(handle, "rb") as file:

@@ -107,7 +107,9 @@ class Follower:
         """A record without findings, and its number."""
         if self._replay is None:
             policy = self._policy
-            self._replay = SessionReplay(policy.checked, policy.machine, self.key)
+            self._replay = SessionReplay(
+                policy.checked, policy.machine, self.key, policy.statements
+            )
         replay, record, before = self._replay, news.record, self._replay.line
         try:
             record = replay.step(news.record, news.previous, news.body)
@@ -139,6 +141,8 @@ class Follower:
             self.executions.asked(*asked_in(record, line))
         elif kind == "end":
             session.ended = True
+        elif kind == "roll":
+            raise ResumeError(f"line {line}: kind", "a ledger that ends in this file", "roll")
         session.note_time(record.get("at_ms"))
         self.values.keep()
 
