@@ -48,7 +48,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
         "cheapest": "list the plans of least cost, cheapest first",
         "sample": "draw plans at random, uniformly or by cost",
         "why": "explain why a sequence of calls is no plan, and what could come instead",
-        "prove": "prove that every session meets a statement, monitors included",
+        "prove": "prove that every session satisfies a statement",
         "diff": "compare the plans of a new grammar with those of an old one",
     },
     "Guard calls": {

@@ -20,8 +20,8 @@ from tcc.library import GUARDS
 from tcc.options import GivenPath, json_option
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_certs.errors import escaped
-from tcc_compiler.layout.format import Formatted, format_bytes
 from tcc_compiler.language.source import read_bytes
+from tcc_compiler.layout.format import Formatted, format_bytes
 from tcc_runtime.ledger.outputs import write_whole
 
 if TYPE_CHECKING:

@@ -320,7 +320,11 @@ def _line(event: TranscriptEvent) -> str:
     told = "".join(f", {name}={value}" for name, value in event.observed.items())
     told += "".join(f", session.{name}={value}" for name, value in event.learned.items())
     if event.kind == "refusal":
-        return f"     refused {event.text}: {event.outcome}, {event.why}"
+        return f"     refused {event.tool}: {event.outcome}, {_reason(event)}"
+    if event.kind == "ask":
+        return f"     {event.who} is asked about {event.why}: {_reason(event)}"
+    if event.kind == "approval":
+        return f"     {event.text} is {event.outcome} by {event.who} at {_time(event.at_ms or 0)}"
     if event.kind == "resolve":
         by = f", says {event.who} at {_time(event.at_ms or 0)}" if event.who else ""
         return f"     {event.seq} was {event.outcome}{told}{by}: {way}"
@@ -335,6 +339,14 @@ def _line(event: TranscriptEvent) -> str:
     came = f"{event.outcome}{told}{took}{_took(event)}"
     at = "" if event.at_ms is None else f" at {_time(event.at_ms)}"
     return f"{event.seq:>4} {event.text}{given}{at}{by}: {came}: {way}"
+
+
+def _reason(event: TranscriptEvent) -> str:
+    """Why a call was refused: the author's reason, then the statement."""
+    if event.statement is None:
+        return event.why
+    made = "; made all the same" if event.why.endswith("; made all the same") else ""
+    return f"{event.because} {event.text}".strip() + made
 
 
 def _took(event: TranscriptEvent) -> str:

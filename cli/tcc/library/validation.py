@@ -32,10 +32,10 @@ from tcc_runtime.errors import SettingsError
 from tcc_runtime.process import collection_put_off
 
 if TYPE_CHECKING:
-    from tcc_certs.core.across import Draw
     from tcc_certs.formats.ledger import Record
     from tcc_certs.replay import Validation
     from tcc_certs.session import SessionValidation
+    from tcc_certs.session.across import AcrossDraw
     from tcc_certs.session.replay import ReplayedSession
 
 Found = TypeVar("Found", "Validation", "SessionValidation")
@@ -139,7 +139,7 @@ def held_to_account(found: Found, ledger: Iterable[bytes], account: Account) -> 
 def _counts_across(records: Iterator[Record]) -> bool:
     """Whether a session draws on an account for limits across sessions alone: without a budget."""
     header: Mapping[str, Any] = next(records)
-    if not any(text.endswith(" across sessions") for text in header.get("monitors", ())):
+    if not any(text.endswith(" across sessions") for text in header.get("statements", ())):
         return False
     return all(record.get("kind") != "budget" for record in records)
 
@@ -189,19 +189,19 @@ def _compare_across(
     """How many calls the account counts that the ledger has not."""
     from tcc_certs.kernel import check
     from tcc_certs.session.validation import SessionReplay, machine_of
-    from tcc_runtime.account.windows import HELD, Used, Windows
+    from tcc_runtime.account.windows import ANY, HELD, Used, Windows
 
     checked = check(artifact)
     replay = SessionReplay(checked, machine_of(checked), key)
     reader = LedgerReader((ledger,) if isinstance(ledger, bytes) else iter(ledger))
     windows, failed = Windows(account), set[int]()
-    made: list[tuple[int, int, Any, Sequence[Draw]]] = []
+    made: list[tuple[int, int, Any, Sequence[AcrossDraw]]] = []
     head, name = reader.head, ""
     for line, record in enumerate(validated_records(found, reader), 1):
         replay.step(record, head)
         head = reader.head
         session = replay.session
-        if session is None or session.across is None:
+        if session is None:
             continue
         name = session.header.name
         across = record.get("across")
@@ -221,10 +221,11 @@ def _compare_across(
         for draw, said in zip(draws, across["draws"], strict=True):
             place, of = windows.key(draw), "across.draws"
             mine = uses.get((draw.limit.name, place))
-            expected = (place, across["at_ms"], said["amount"])
-            if mine is None or (said["key"], mine.at_ms, mine.amount) != expected:
-                known = "no such use" if mine is None else (mine.key, mine.at_ms, mine.amount)
-                findings.add(Code.ACCOUNT_LEDGER, line, of, known, (said["key"], *expected[1:]))
+            recorded = (said.get("key", ANY), across["at_ms"], said["amount"])
+            counted = None if mine is None else (mine.key, mine.at_ms, mine.amount)
+            if mine is None or counted != recorded:
+                known = "no such use" if counted is None else counted
+                findings.add(Code.ACCOUNT_LEDGER, line, of, known, recorded)
                 continue
             if mine.state != HELD and seq not in failed:
                 findings.add(
@@ -234,8 +235,8 @@ def _compare_across(
             if window not in totals:
                 totals[window] = windows.totals(*window)
             total = totals[window].get(mine.number, 0)
-            if total > draw.limit.most:
-                findings.add(Code.ACCOUNT_LEDGER, line, of, f"at most {draw.limit.most}", total)
+            if total > draw.bound:
+                findings.add(Code.ACCOUNT_LEDGER, line, of, f"at most {draw.bound}", total)
     return len(there)
 
 

@@ -109,7 +109,7 @@ class SessionValidationOutput(outputs.Output, frozen=True, kw_only=True):
     summary: str
     claim_type: SessionClaim
     asserted: list[str]
-    monitors: list[str]
+    statements: list[str]
 
 
 class LockedPinJson(outputs.DocumentPart, frozen=True, kw_only=True):
@@ -212,7 +212,7 @@ class SessionHeaderJson(outputs.DocumentPart, frozen=True, kw_only=True):
     grammar: str
     grammar_version: str
     root_state: outputs.Hex32
-    monitors: list[str]
+    statements: list[str]
     arguments: ShownArgumentsJson
     key_commitment: outputs.Hex32
     constants: list[outputs.Hex32] | UnsetType = UNSET
@@ -224,14 +224,20 @@ class SessionHeaderJson(outputs.DocumentPart, frozen=True, kw_only=True):
 
 
 class SessionEventJson(outputs.DocumentPart, frozen=True, kw_only=True):
-    """An event of a session, with the monitors' states before and after."""
+    """An event of a session, with the states that it held before and after."""
 
-    kind: Annotated[str, outputs.one_of("call", "refusal", "resolve", "budget", "asked", "end")]
+    kind: Annotated[
+        str,
+        outputs.one_of("call", "refusal", "resolve", "budget", "asked", "ask", "approval", "end"),
+    ]
     seq: outputs.Whole | UnsetType = UNSET
     text: str | UnsetType = UNSET
     outcome: str | UnsetType = UNSET
     ms: outputs.Whole | UnsetType = UNSET
     why: str | UnsetType = UNSET
+    tool: str | UnsetType = UNSET
+    statement: outputs.Whole | UnsetType = UNSET
+    because: str | UnsetType = UNSET
     before: list[int]
     after: list[int]
     opened: dict[str, str] | UnsetType = UNSET

@@ -141,8 +141,13 @@ def _row(event: TranscriptEvent) -> tuple[object, ...]:
     way = f"{states(event.before)} \u2192 {states(event.after)}"
     path = element("span", way, class_="states")
     if event.kind == "refusal":
-        why = joined([badge("refused", "bad"), " ", code(event.outcome), " ", event.why])
-        return ("", call(event.text, wrong=True), "", why, "", path)
+        why = joined([badge("refused", "bad"), " ", code(event.outcome), " ", *_reason(event)])
+        return ("", call(event.tool, wrong=True), "", why, "", path)
+    if event.kind == "ask":
+        asks = joined([badge("asked", "doubtful"), " ", event.who, " ", *_reason(event)])
+        return ("", call(event.why), "", asks, "", path)
+    if event.kind == "approval":
+        return ("", call(event.text), f"by {event.who}", event.outcome, "", path)
     if event.kind == "end":
         return ("", element("b", "end"), event.text, "", "", path)
     if event.kind in ("budget", "asked"):
@@ -162,12 +167,16 @@ def _row(event: TranscriptEvent) -> tuple[object, ...]:
 
 def _refusals(events: Sequence[TranscriptEvent]) -> Section:
     """How often, of what, for which reason."""
-    counted = Counter((e.text, e.outcome, e.why) for e in events if e.kind == "refusal")
+    refusals = [event for event in events if event.kind == "refusal"]
+    first: dict[tuple[str, str, str, str], TranscriptEvent] = {}
+    counted = Counter[tuple[str, str, str, str]]()
+    for event in refusals:
+        key = event.tool, event.outcome, event.text, event.why
+        first.setdefault(key, event)
+        counted[key] += 1
     rows = [
-        (call(tool), number, code(reason), why)
-        for (tool, reason, why), number in sorted(
-            counted.items(), key=lambda one: (-one[1], one[0])
-        )
+        (call(first[key].tool), number, code(first[key].outcome), joined(_reason(first[key])))
+        for key, number in sorted(counted.items(), key=lambda one: (-one[1], one[0]))
     ]
     shown = rows[:50]
     body = (
@@ -181,6 +190,15 @@ def _refusals(events: Sequence[TranscriptEvent]) -> Section:
         lead="A refused call was not made; the agent was told what was allowed instead.",
         body=joined([body, left_out(len(shown), len(rows), "kinds of refusals")]),
     )
+
+
+def _reason(event: TranscriptEvent) -> list[object]:
+    """Why a call was refused, or who is asked: the author's reason, then the statement."""
+    if event.statement is None:
+        return [event.why]
+    because = [event.because, " "] if event.because else []
+    made = "; made all the same" if event.why.endswith("; made all the same") else ""
+    return [*because, code(event.text), made]
 
 
 def _stands(told: Transcript) -> Section:

@@ -1,9 +1,8 @@
-"""The transcript of a session: what happened, where it went, what may follow.
+"""The transcript of a session: its events, the positions that it holds, and the calls that may follow.
 
-The validator goes through a ledger (:func:`tcc_certs.session.validate`), and each record that
-passes makes an event: what is told is what was validated, read once.  Whoever shows it looks first
-at the verdict.
-Cost: constant a record; what may follow, the edges of the states that may be held.
+The validator (:func:`tcc_certs.session.validate`) hands over each record that passes, and each
+becomes an event.  A reader of a transcript looks at the verdict first.
+Cost: constant a record; for the calls that may follow, the edges of the states held.
 """
 
 from __future__ import annotations
@@ -15,10 +14,12 @@ from typing import Final, NamedTuple
 
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
-from tcc_certs.session.machine import Held
+from tcc_certs.policy.core import Core, Learned
+from tcc_certs.policy.nodes import statement_text
+from tcc_certs.session.machine import Positions
 from tcc_certs.session.records import REFUSALS
 from tcc_certs.session.replay import ReplayedSession
-from tcc_certs.values.places import State, decimal_of
+from tcc_certs.values.places import UNKNOWN, State, decimal_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.policy import policy_of
 
@@ -30,12 +31,15 @@ class TranscriptEvent(NamedTuple):
 
     Attributes:
         kind: that of the record; ``call`` stands for a call with its outcome.
-        seq: of the call that it is about; None of a refusal and of an end.
-        text: the call, the tool that was refused, or how it ended.
-        outcome: of a call or what it was resolved to, ``open`` where none was recorded; the code
-            of a refusal.
+        seq: of its call; None for a refusal and an end.
+        text: the call, the statement that refused or asks, or how the session ended.
+        outcome: of a call or a `resolve`, ``open`` if none was recorded; the code of a refusal; the
+            verdict of an approval.
         ms: from the call to its outcome; None where there is none.
         why: of a refusal.
+        tool: of a refusal and of a question.
+        statement: the number of the statement that refused, or asks.
+        because: the reason that the author of that statement gives.
         opened: open arguments: the value where it is shown, else the start of its digest.
         observed: the values that came back; of open answers as of arguments, of a list of digests
             how many elements it has, ``unknown`` of one that is not known.
@@ -58,6 +62,9 @@ class TranscriptEvent(NamedTuple):
     took: Mapping[str, str]
     ms: int | None = None
     why: str = ""
+    tool: str = ""
+    statement: int | None = None
+    because: str = ""
     model: str = ""
     who: str = ""
     at_ms: int | None = None
@@ -74,8 +81,8 @@ class Transcript:
         states: those that it may be in now.
         may_finish, ended: whether it may end here; whether it has.
         allowed_next: canonical texts of the calls that plans allow next.
-        learned: what `let` has of it by now: the value where it is known, else the start of its
-            digest.
+        learned: the attributes that the session has learned: the value if it is known, else the
+            start of its digest.
     """
 
     header: Record
@@ -99,13 +106,14 @@ class Teller:
         self._header: Record | None = None
         self._events: list[TranscriptEvent] = []
         self._session: ReplayedSession | None = None
-        self._held: Held | None = None  # after the last record, but for a call under way
+        self._held: Positions | None = None  # after the last record, but for a call under way
         self._states: Sequence[int] = ()  # as a record has them
         self._parallel = False
         self._open: dict[int, tuple[Record, Sequence[int]]] = {}
         self._calls: dict[int, str] = {}  # their texts by number
-        self._lets: Sequence[str] = ()
+        self._attributes: Sequence[str] = ()  # that the session learns
         self._learned: dict[str, str] = {}
+        self._asked: dict[str, Record] = {}  # questions by their ids
 
     @property
     def began(self) -> bool:
@@ -128,7 +136,7 @@ class Teller:
             header=self._header,
             events=self._events,
             states=self._now(),
-            may_finish=not session.ended and session.course.may_finish(),
+            may_finish=not session.ended and session.course.may_finish(session.last_ms),
             ended=session.ended,
             allowed_next=[offer.text for offer in offers],
             learned=self._learned,
@@ -153,7 +161,8 @@ class Teller:
             return
         if kind == "session":
             self._header, self._session = record, session
-            self._lets = [one.name for one in session.core.lets]
+            given = session.core.given
+            self._attributes = [one.name for one in given if isinstance(one, Learned)]
             self._parallel = any(tool.parallel for tool in session.core.tools)
         elif kind == "end":
             self._leave(list(self._open))
@@ -163,9 +172,9 @@ class Teller:
         self._look(session)
         if kind == "outcome":
             self._outcome(record)
-        elif kind != "session":
-            self._tell(str(kind), record, before)
-        if self._lets:
+        elif kind not in ("session", "roll"):
+            self._tell(str(kind), record, before, session)
+        if self._attributes:
             self._learn(session)
 
     def _look(self, session: ReplayedSession) -> None:
@@ -190,16 +199,20 @@ class Teller:
         return self._states if offer is None else machine.shown(machine.unknown(self._held, offer))
 
     def _learn(self, session: ReplayedSession) -> None:
-        known = session.course.attributes
-        new = {name for name in self._lets if name in known and name not in self._learned}
-        if new:
-            found = {name: _state_text(known[name]) for name in sorted(new)}
+        found = {}
+        for name in self._attributes:
+            state = UNKNOWN if name in self._learned else session.course.history.attribute(name)
+            if state != UNKNOWN:
+                found[name] = _state_text(state)
+        if found:
             self._learned |= found
             if self._events:
                 self._events[-1] = self._events[-1]._replace(learned=found)
 
-    def _tell(self, kind: str, record: Record, before: Sequence[int]) -> None:
-        """Of a record that is no call's."""
+    def _tell(
+        self, kind: str, record: Record, before: Sequence[int], session: ReplayedSession
+    ) -> None:
+        """Make the event of a record that is neither of a call nor of its outcome."""
         code = str(record.get("code", ""))
         match kind:
             case "resolve":
@@ -222,10 +235,29 @@ class Teller:
             case "refusal":
                 why = next((text for known, text in REFUSALS.items() if known == code), "")
                 why += "; made all the same" if "made" in record else ""
-                self._add(kind, None, str(record["tool"]), code, why=why)
+                self._state(kind, record, code, why, session.core)
+            case "ask":
+                self._asked[str(record["id"])] = record
+                self._state(kind, record, "", str(record["call"]), session.core)
+            case "approval":
+                asked = self._asked[str(record["id"])]
+                text, at_ms = str(asked["call"]), int(str(record["at_ms"]))
+                verdict, who = str(record["verdict"]), str(record["who"])
+                self._add(kind, None, text, verdict, who=who, at_ms=at_ms)
             case _:
                 abandoned = record["abandoned"] is True
                 self._add("end", None, "abandoned" if abandoned else "where a plan ends", "")
+
+    def _state(self, kind: str, record: Record, code: str, why: str, core: Core) -> None:
+        """Make the event of a refusal or of a question: its statement is shown by its text."""
+        tool, number = str(record["tool"]), record.get("statement")
+        statement = core.statements[number] if isinstance(number, int) else None
+        text = tool if statement is None else statement_text(statement)
+        because = "" if statement is None else statement.because or ""
+        self._add(kind, None, text, code, why=why, who=str(record.get("who", "")))
+        self._events[-1] = self._events[-1]._replace(
+            tool=tool, statement=number if isinstance(number, int) else None, because=because
+        )
 
     def _outcome(self, record: Record) -> None:
         outcome, ms = str(record["outcome"]), record["ms"]
