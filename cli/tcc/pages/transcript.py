@@ -1,4 +1,4 @@
-"""The transcript of a session: its events, the positions that it holds, and the calls that may follow.
+"""The transcript of a session: its events, its positions, and the calls that may follow.
 
 The validator (:func:`tcc_certs.session.validate`) hands over each record that passes, and each
 becomes an event.  A reader of a transcript looks at the verdict first.
