@@ -295,7 +295,7 @@ def command(
     values = given_in(told, opened)
     if values is not None:
         try:
-            begun_with(policy_of(opened), values, ())
+            begun_with(policy_of(opened), values)
         except SettingsError as error:
             raise click.BadParameter(str(error), param_hint="--given") from None
 
@@ -457,7 +457,7 @@ def _served(
         if kind not in ("new", "principal"):
             sessions.get(kind, values or None).close()
         elif not claims:
-            begun_with(policy_of(artifact), values, ())  # it is the same for every session
+            begun_with(policy_of(artifact), values)  # it is the same for every session
         probed = probe(artifact, how)
     except SettingsError as error:
         raise click.BadParameter(str(error), param_hint=f"--{error.field}") from None

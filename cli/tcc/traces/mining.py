@@ -23,10 +23,12 @@ from tcc.traces import Trace, TraceCall
 from tcc.traces.replaying import replay
 from tcc_certs.policy import nodes as n
 from tcc_certs.values.numbers import LEAST_WHOLE, MOST_WHOLE
+from tcc_certs.values.places import State
 from tcc_compiler.imports.mcp_grammar import Skeleton, Warned, skeleton_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.answers import answer_of
-from tcc_runtime.gate.arguments import Asked, json_bytes
+from tcc_runtime.gate.arguments import Asked
+from tcc_runtime.gate.arguments.json_writer import json_bytes
 from tcc_runtime.gate.policy import policy_of
 
 _LEAST: Final = 2  # calls that a relation is seen in before it is told
@@ -197,10 +199,10 @@ def _try(artifact: Artifact, sessions: Sequence[Trace]) -> _Tried:
 
 
 class _Shapes:
-    """What a mined grammar sees of a session.
+    """The shape of a session: two sessions of one shape are refused the same calls.
 
-    Its statements compare values with each other and with nothing else: a session with other
-    values that are equal at the same places, of the same types, is refused the same calls.
+    The statements of a mined grammar compare values only with each other.  So the shape has which
+    values are equal, and their types.
     """
 
     def __init__(self, artifact: Artifact) -> None:
@@ -208,10 +210,10 @@ class _Shapes:
 
     def __call__(self, trace: Trace) -> Any:
         """A value that is the same for sessions that are decided alike."""
-        known: dict[tuple[bytes, bytes], int] = {}
+        known: dict[State, int] = {}
         return tuple([self._call(call, known) for call in trace.calls])
 
-    def _call(self, call: TraceCall, known: dict[tuple[bytes, bytes], int]) -> Any:
+    def _call(self, call: TraceCall, known: dict[State, int]) -> Any:
         table = self._policy.tables.named(call.tool)
         if table is None:
             return None
@@ -220,15 +222,16 @@ class _Shapes:
             return call.tool, asked
         values = tuple(
             [
-                (name, kind, known.setdefault((kind, data), len(known)))
-                for name, kind, data in asked.opened
+                (name, state[0], known.setdefault(state, len(known)))
+                for name, state in asked.states.items()
             ]
         )
         answer: object = None
-        if table.observed or table.answers:
+        if table.tool.answers:
             told = json_bytes(answer_of(call.answer).value, _MOST_ANSWER)
             answer = told if type(told) is bytes else object()  # like no other
-        return asked.offer.text, values, call.outcome, answer
+        offer = call.tool if asked.offer is None else asked.offer.text
+        return offer, values, call.outcome, answer
 
 
 def _compiling(skeleton: Skeleton, relations: list[Relation]) -> list[Relation]:

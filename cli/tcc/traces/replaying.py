@@ -20,7 +20,7 @@ from tcc_certs.errors import clip
 from tcc_certs.formats.codec import blake
 from tcc_certs.values.fields import Field, FieldType, ListType, RecordType
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.gate.arguments import json_bytes
+from tcc_runtime.gate.arguments.json_writer import json_bytes
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.permit import Permit
 from tcc_runtime.gate.refusals import Refused
