@@ -8,13 +8,22 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.core.reader import read_core
 from tcc_certs.corecheck.check import CoreReport, check_core
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import large
 from tcc_certs.kernel import check
+from tcc_certs.policy.reader import read_core
 from tests.oracle.build import Node, build, build_graph
-from tests.oracle.cores import at_most, call, depth, letters, make_core, random_core, uses
+from tests.oracle.cores import (
+    at_most,
+    call,
+    count_at_least,
+    count_at_most,
+    depth,
+    letters,
+    make_core,
+    random_core,
+)
 from tests.oracle.plans import plans
 
 A, B, C, D = (["call", {i}] for i in range(4))
@@ -106,7 +115,7 @@ def test_sees_a_call_that_only_some_of_its_like_may_make() -> None:
 
 def test_any_of_depth_60_takes_one_pair_a_state() -> None:
     report = compared(
-        make_core(**letters(4), plan=ANY, limits=[depth(60)]), chain(60, [0, 1, 2, 3]), 2
+        make_core(**letters(4), plan=ANY, statements=[depth(60)]), chain(60, [0, 1, 2, 3]), 2
     )
     assert report == CoreReport(pairs=61, dead=0)
 
@@ -115,7 +124,7 @@ def test_three_hundred_calls_a_state_are_as_cheap_as_one() -> None:
     tools = [{"name": "t", "params": [{"name": "k", "values": [str(i) for i in range(300)]}]}]
     calls = sorted((call(0, [i], cost=i) for i in range(300)), key=lambda c: f"t(k={c[1][0]})")
     plan = ["repeat", ["call", set(range(300))], 0]
-    core = make_core(tools=tools, calls=calls, plan=plan, limits=[depth(60)])
+    core = make_core(tools=tools, calls=calls, plan=plan, statements=[depth(60)])
     assert compared(core, chain(60, list(range(300))), 3).pairs == 61
 
 
@@ -151,17 +160,19 @@ def nested(most: int) -> Node:
 
 def test_centre_recursion_under_a_depth_limit() -> None:
     rules = {"s": ["alt", [["empty"], ["seq", [A, ["rule", "s"], B]]]]}
-    core = make_core(**letters(2), plan=["rule", "s"], rules=rules, limits=[depth(60)])
+    core = make_core(**letters(2), plan=["rule", "s"], rules=rules, statements=[depth(60)])
     assert compared(core, nested(60), 2).pairs == 61
 
 
 def test_large_repeats_are_counted_and_not_written_out() -> None:
-    core = make_core(**letters(2), plan=["repeat", A, 0, 10**15], limits=[depth(400)])
+    core = make_core(**letters(2), plan=["repeat", A, 0, 10**15], statements=[depth(400)])
     assert compared(core, chain(400, [0]), 3).pairs == 401
     core = make_core(**letters(2), plan=["repeat", A, 2000, 2000])
     assert compared(core, chain(2000, [0], accept=False), 5).pairs == 2001
     core = make_core(
-        **letters(2), plan=["repeat", ["repeat", A, 10**15, 10**15], 0, 10**15], limits=[depth(5)]
+        **letters(2),
+        plan=["repeat", ["repeat", A, 10**15, 10**15], 0, 10**15],
+        statements=[depth(5)],
     )
     assert verdict(core, [()]) == "VALID"
 
@@ -178,7 +189,7 @@ def test_chains_of_ten_thousand_rules(deep: bool) -> None:
 
 def test_a_difference_that_forbids_a_factor() -> None:
     factor = ["seq", [ANY, A, B, ANY]]
-    core = make_core(**letters(4), plan=["diff", ANY, [factor]], limits=[depth(40)])
+    core = make_core(**letters(4), plan=["diff", ANY, [factor]], statements=[depth(40)])
     nodes: dict[tuple[int, bool], Node] = {}
     for left in range(41):
         for after_a in (False, True):
@@ -204,7 +215,7 @@ def test_negative_costs_are_not_cut_off_early() -> None:
     core = make_core(
         **letters(2, cost=[5, -3]),
         plan=["repeat", ["call", {0, 1}], 0],
-        limits=[at_most("cost", -1), depth(4)],
+        statements=[at_most("cost", -1), depth(4)],
     )
     words = plans(read_core(core), 4)
     assert (0, 1, 1) in words
@@ -218,7 +229,7 @@ def test_the_largest_amounts_do_not_wrap() -> None:
     for entry in parts["calls"]:
         entry[4] = large(most)
     limit = {"kind": "price", "op": "<=", "value": large(most)}
-    core = make_core(**parts, plan=["repeat", ["call", {0, 1}], 0], limits=[limit])
+    core = make_core(**parts, plan=["repeat", ["call", {0, 1}], 0], statements=[limit])
     assert verdict(core, [(), (0,), (1,)]) == "VALID"
     assert verdict(core, [(), (0,), (1,), (0, 1)]) in ("G101", "G102")
 
@@ -229,7 +240,7 @@ def test_declines_a_core_whose_residuals_explode() -> None:
     core = make_core(
         **letters(2),
         plan=["seq", [["repeat", ["call", {0, 1}], 0], A, tail]],
-        limits=[depth(90)],
+        statements=[depth(90)],
     )
     checked = check(build_graph(core, chain(50, [0, 1], accept=False)))
     with pytest.raises(Rejected) as refusal:
@@ -249,7 +260,7 @@ def test_declines_an_endless_dead_side() -> None:
 
 
 def test_declines_patterns_that_are_too_large_together() -> None:
-    core = make_core(**letters(4), plan=ANY, limits=[depth(2)])
+    core = make_core(**letters(4), plan=ANY, statements=[depth(2)])
     checked = check(build_graph(core, chain(2, [0, 1, 2, 3])))
     with pytest.raises(Rejected) as refusal:
         check_core(checked, steps=3)
@@ -257,6 +268,6 @@ def test_declines_patterns_that_are_too_large_together() -> None:
 
 
 def test_uses_from_below_and_from_above() -> None:
-    limits = [depth(3), uses(0, "<=", 2), uses(1, ">=", 1)]
+    limits = [depth(3), count_at_most({0}, 2), count_at_least({1}, 1)]
     core = make_core(**letters(2), plan=["repeat", ["call", {0, 1}], 0], limits=limits)
     assert verdict(core, plans(read_core(core), 3)) == "VALID"

@@ -6,20 +6,19 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.core.reader import read_core
 from tcc_certs.corecheck.check import CoreReport, check_core
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import check
+from tcc_certs.policy.reader import read_core
 from tests.oracle.build import build
 from tests.oracle.cores import call, depth, make_core
 from tests.oracle.plans import meets_all, plans, words
 
 RESULTS = {"name": "r", "observed": True, "values": ["no", "yes"]}
 TOOLS: list[Any] = [
-    {"name": "a", "params": []},
+    {"name": "a"},
     {"name": "t", "params": [{"name": "k", "values": ["1", "2"]}, RESULTS], "strict": True},
-    {"name": "z", "params": []},
+    {"name": "z"},
 ]
 CALLS = [call(0), *(call(1, [k, r]) for k in range(2) for r in range(2)), call(2)]
 A, NO1, YES1, NO2, YES2, Z = range(6)
@@ -141,10 +140,10 @@ def test_an_edge_without_its_sister_is_named() -> None:
 
 
 def test_strict_is_refused_with_features_that_make_the_automaton_wider() -> None:
-    core = strict_core(one(*T1), limits=[depth(2)])
+    core = strict_core(one(*T1), statements=[depth(2)])
     for features, held in (
         ({"nondeterministic": True}, False),
-        ({"relaxed": Relaxed(limits=(0,))}, False),
+        ({"relaxed": (0,)}, False),
         ({"round_counts": 4}, True),
         ({}, True),
     ):

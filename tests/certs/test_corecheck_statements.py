@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.core.reader import read_core
 from tcc_certs.corecheck.check import check_core
 from tcc_certs.errors import Rejected
 from tcc_certs.kernel import check
+from tcc_certs.policy.reader import read_core
 from tests.oracle.build import build
-from tests.oracle.cores import letters, make_core, uses
+from tests.oracle.cores import letters, make_core
 from tests.oracle.plans import plans
 
 SETS = ({0}, {1}, {0, 1})

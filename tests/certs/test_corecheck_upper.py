@@ -8,15 +8,22 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.core.model import Core
-from tcc_certs.core.reader import read_core
 from tcc_certs.corecheck.check import check_core
 from tcc_certs.corecheck.letters import WorkBudget
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import check
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.reader import read_core
 from tests.oracle.build import Node, build, build_graph
-from tests.oracle.cores import at_most, depth, letters, make_core, random_core, uses
+from tests.oracle.cores import (
+    at_most,
+    count_at_least,
+    count_at_most,
+    depth,
+    letters,
+    make_core,
+    random_core,
+)
 from tests.oracle.network import NONE, Network, build_network, build_relaxed, without
 from tests.oracle.plans import plans
 
@@ -83,21 +90,23 @@ def test_a_relaxed_automaton_with_the_limit_in_it_is_refused() -> None:
     core = make_core(
         **letters(2, price=[1, 0]),
         plan=["repeat", AB, 0],
-        limits=[depth(3), at_most("price", 1)],
+        statements=[depth(3), at_most("price", 1)],
     )
-    data = build(core, plans(read_core(core), 3), relaxed=Relaxed(limits=(1,)))
+    data = build(core, plans(read_core(core), 3), relaxed=(1,))
     assert verdict(data) == "G102"
     assert verdict(build(core, plans(read_core(core), 3))) == "VALID"
     # And the other way round: what is not in the automaton has to be named.
-    everything = plans(without(read_core(core), Relaxed(limits=(1,))), 3)
+    everything = plans(without(read_core(core), (1,)), 3)
     assert verdict(build(core, everything)) == "G102"
-    assert verdict(build(core, everything, relaxed=Relaxed(limits=(1,)))) == "VALID"
+    assert verdict(build(core, everything, relaxed=(1,))) == "VALID"
 
 
 @pytest.mark.parametrize("name", ["requires", "forbids"])
 def test_relaxed_requires_and_forbids_are_left_out(name: str) -> None:
     statement = {"requires": ["before", {0}, {1}], "forbids": ["with", {0}, {1}]}[name]
-    core = make_core(**letters(2), plan=["repeat", AB, 0], limits=[depth(2)], **{name: [statement]})
+    core = make_core(
+        **letters(2), plan=["repeat", AB, 0], statements=[depth(2)], **{name: [statement]}
+    )
     assert verdict(build_relaxed(core, Relaxed(**{name: (0,)}), 2)) == "VALID"
 
 
@@ -110,7 +119,7 @@ def graph(core: bytes, most: int = 3) -> Node:
 def ambiguous() -> bytes:
     """``(a|b)* a (a|b)*``, at most three calls."""
     plan = ["seq", [["repeat", AB, 0], A, ["repeat", AB, 0]]]
-    return make_core(**letters(2), plan=plan, limits=[depth(3)])
+    return make_core(**letters(2), plan=plan, statements=[depth(3)])
 
 
 def test_a_deterministic_automaton_is_not_the_graph() -> None:
@@ -133,7 +142,7 @@ def test_a_graph_that_lacks_an_edge_or_has_one_more_is_refused() -> None:
 
 def test_a_graph_that_counts_a_plan_twice_is_refused() -> None:
     # The same plans as the core's, and one derivation more: an upper bound, but not this core's.
-    core = make_core(**letters(2), plan=["seq", [A, ["repeat", B, 0, 1]]], limits=[depth(2)])
+    core = make_core(**letters(2), plan=["seq", [A, ["repeat", B, 0, 1]]], statements=[depth(2)])
     root = graph(core, 2)
     root.twins.append((0, Node(accept=True)))
     data = build_graph(core, root, nondeterministic=True)
@@ -143,8 +152,8 @@ def test_a_graph_that_counts_a_plan_twice_is_refused() -> None:
 def test_twin_members_of_an_intersection_choose_twice() -> None:
     # a (a|b) | a (b|c): both choose, and b alone is what two unlike choices have in common.
     twice = ["alt", [["seq", [A, AB]], ["seq", [A, ["call", {1, 2}]]]]]
-    one = make_core(**letters(3), plan=twice, limits=[depth(3)])
-    both = make_core(**letters(3), plan=["and", [twice, twice]], limits=[depth(3)])
+    one = make_core(**letters(3), plan=twice, statements=[depth(3)])
+    both = make_core(**letters(3), plan=["and", [twice, twice]], statements=[depth(3)])
     found = [check(build_graph(core, graph(core), nondeterministic=True)) for core in (one, both)]
     assert [checked.plans[-1] for checked in found] == [4, 5]
     assert [check_core(checked).pairs > 0 for checked in found] == [True, True]
@@ -153,7 +162,7 @@ def test_twin_members_of_an_intersection_choose_twice() -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"plan": A, "limits": [uses(0, ">=", 2)]},
+        {"plan": A, "limits": [count_at_least({0}, 2)]},
         {"plan": ["call", set()]},
         {"plan": ["and", [["seq", [A, A]], ["seq", [A, B]]]], "limits": [depth(2)]},
     ],
@@ -171,9 +180,9 @@ def test_a_core_without_end_has_no_graph() -> None:
     core = make_core(**letters(1), plan=["repeat", A, 0])
     data = build_graph(core, Node(accept=True), nondeterministic=True)
     assert verdict(data) == "G103"
-    relaxed = make_core(**letters(1), plan=["repeat", A, 0], limits=[depth(1)])
+    relaxed = make_core(**letters(1), plan=["repeat", A, 0], statements=[depth(1)])
     leaf = Node(accept=True, children={0: Node(accept=True)})
-    found = build_graph(relaxed, leaf, nondeterministic=True, relaxed=Relaxed(limits=(0,)))
+    found = build_graph(relaxed, leaf, nondeterministic=True, relaxed=(0,))
     assert verdict(found) == "G103"
 
 
@@ -189,7 +198,7 @@ def test_the_bound_on_what_is_met_is_the_greatest_number_that_may_be_met(determi
     core = make_core(
         **letters(2, price=[2, 1]),
         plan=["seq", [["repeat", AB, 0], ["diff", AB, [B]], ["repeat", B, 0, 2]]],
-        limits=[depth(4), at_most("price", 5)],
+        statements=[depth(4), at_most("price", 5)],
     )
     words = plans(read_core(core), 4)
     data = build(core, words) if deterministic else build_network(core, 4)
@@ -208,8 +217,7 @@ def everything() -> bytes:
         plan=["seq", [["and", [["rule", "r"], ["repeat", AB, 0]]],
                       ["diff", ["repeat", ["call", {1, 2}], 0], [["seq", [B, B]], ["empty"]]]]],
         rules={"r": rule},
-        limits=[depth(4), at_most("price", 5), uses(1, "<=", 2)],
-        requires=[["after", {1, 2}, {0}]],
+        statements=[depth(4), at_most("price", 5), count_at_most({1}, 2), ["after", {1, 2}, {0}]],
         forbids=[["next", [{0}, {0}, {1}]], ["with", {0}, {2}]],
     )  # fmt: skip
 
@@ -245,7 +253,7 @@ def test_recursion_without_end_is_declined_in_time() -> None:
 def test_a_wide_intersection_is_declined_in_time() -> None:
     tail = [["repeat", AB, 0] for _ in range(6)]
     many = ["seq", [part for pair in zip(tail, [A] * 6, strict=True) for part in pair]]
-    core = make_core(**letters(2), plan=["and", [many] * 9], limits=[depth(20)])
+    core = make_core(**letters(2), plan=["and", [many] * 9], statements=[depth(20)])
     data = build_graph(core, Node(accept=True), nondeterministic=True)
     before = time.process_time()
     assert verdict(data, steps=500_000) == "D201"

@@ -14,9 +14,9 @@ from click.testing import CliRunner
 from tcc.commands import compile_command
 from tcc_certs import kernel
 from tcc_certs.call_rules import check_calls
-from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.artifact import read_artifact
+from tcc_certs.policy.reader import read_core
 from tcc_certs.replay.language import read_language
 from tcc_certs.report import check_artifact
 from tcc_compiler.options import Options

@@ -59,7 +59,7 @@ def test_counts_of_thousands_of_bits_are_checked() -> None:
     for _ in range(300):
         node = Node(accept=True, children=dict.fromkeys(range(4), node))
     plan = ["repeat", ["call", {0, 1, 2, 3}], 0]
-    core = make_core(**letters(4, cost=[1, 2, 3, 4]), plan=plan, limits=[depth(300)])
+    core = make_core(**letters(4, cost=[1, 2, 3, 4]), plan=plan, statements=[depth(300)])
     data = build_graph(core, node)
     checked = check(data)
     assert checked.plans[-1] == sum(4**k for k in range(301))

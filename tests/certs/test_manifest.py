@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.artifact import Relaxed, read_artifact, read_manifest
+from tcc_certs.formats.artifact import read_artifact, read_manifest
 from tcc_certs.formats.codec import blake
 from tcc_certs.formats.container import read_container, write_container
 from tcc_certs.kernel import check
@@ -146,7 +146,7 @@ def test_types_shapes_and_digests_are_held_to() -> None:
 
 
 def test_relaxed_statements_are_three_lists() -> None:
-    data = build_relaxed(example_core(), Relaxed(limits=(1,)), 4)
+    data = build_relaxed(example_core(), (1,), 4)
     for value in ({"forbids": [], "limits": [1]}, {"forbids": [], "limits": [1], "requires": 0}):
         assert refusal(Forge(data).member("relaxed", value=value))[0] == "M101"
     forge = Forge(data).member("relaxed", "limits", value=[1 << 32])

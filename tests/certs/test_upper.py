@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import check
+from tcc_certs.policy.reader import read_core
 from tcc_certs.report import check_artifact
 from tcc_certs.rounded import round_up
 from tests.certs.rules.refusals import refusal
@@ -30,7 +29,7 @@ def rounded(bits: int = 4) -> bytes:
 
 def relaxed() -> bytes:
     """The example without its price limit."""
-    return build_relaxed(example_core(), Relaxed(limits=(1,)), 4)
+    return build_relaxed(example_core(), (1,), 4)
 
 
 def network() -> bytes:
@@ -44,7 +43,7 @@ def test_relaxed_artifacts_are_upper_and_say_what_they_leave_out() -> None:
     checked = check(relaxed())
     assert checked.file.manifest.counts == "upper"
     assert checked.file.manifest.critical == ("relaxed",)
-    assert checked.file.manifest.relaxed == Relaxed(limits=(1,))
+    assert checked.file.manifest.relaxed == (1,)
     assert checked.plans[-1] == PLANS  # no plan of the example costs more than that
 
 
@@ -64,7 +63,7 @@ def test_nondeterministic_artifacts_count_derivations() -> None:
             "seq",
             [["repeat", ["call", {0, 1}], 0], ["call", {0}], ["repeat", ["call", {0, 1}], 0]],
         ],
-        limits=[depth(3)],
+        statements=[depth(3)],
     )
     data = build_network(core, 3)
     assert data is not None
@@ -74,7 +73,7 @@ def test_nondeterministic_artifacts_count_derivations() -> None:
 
 
 def test_all_features_stand_together() -> None:
-    data = build_network(example_core(), 4, Relaxed(limits=(1,)), round_counts=5)
+    data = build_network(example_core(), 4, (1,), round_counts=5)
     assert data is not None
     assert check(data).file.manifest.critical == ("nondeterministic", "relaxed", "rounded")
 
@@ -218,10 +217,9 @@ def test_rejects_a_relaxed_cost_limit_where_a_cost_is_negative() -> None:
         core = make_core(
             **letters(2, cost=[0, cost]),
             plan=["repeat", ["call", {0}], 1, 2],  # the other call is on no edge, and counts
-            limits=[at_most("cost", 1)],
-            requires=[["before", {0}, {1}]],
+            statements=[at_most("cost", 1), ["before", {0}, {1}]],
         )
-        data = build_relaxed(core, Relaxed(limits=(0,)), 2)
+        data = build_relaxed(core, (0,), 2)
         if code:
             assert refusal(data) == (code, "manifest.relaxed.limits")
         else:
@@ -233,7 +231,7 @@ def twins() -> bytes:
     end, last = Node(accept=True), Node(accept=True)
     last.children[1] = end
     root = Node(twins=[(0, end), (0, last)])
-    core = make_core(**letters(2), plan=["repeat", ["call", {0, 1}], 0], limits=[depth(2)])
+    core = make_core(**letters(2), plan=["repeat", ["call", {0, 1}], 0], statements=[depth(2)])
     return build_graph(core, root, nondeterministic=True)
 
 

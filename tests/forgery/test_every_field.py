@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.core.reader import read_core
-from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
+from tcc_certs.policy.reader import read_core
 from tcc_certs.replay import validate
 from tcc_runtime.pricing.quotes import Answer, Question
 from tests.forgery import test_ledger_forgeries as points, test_range_forgeries as ranges
 from tests.forgery.mutants import changes
 from tests.oracle.cores import at_most, depth, letters, make_core
+from tests.oracle.network import without
 from tests.oracle.plans import plans
-from tests.oracle_ledger.upper import Shape, upper, without
+from tests.oracle_ledger.upper import Shape, upper
 from tests.oracle_ledger.writer import chained, reference_records, with_run_id
 from tests.runtime.graphs import build
 from tests.runtime.ranged import Unreliable
@@ -70,7 +70,7 @@ def heavy(beta: str) -> tuple[bytes, CheckedArtifact]:
     parts = letters(2, cost=[0, 0], high=[15 * 10**8, 0])
     first, second = parts["tools"]
     parts["tools"] = [{**first, "quotes": "same"}, {**second, "quotes": "same"}]
-    core = make_core(**parts, plan=["repeat", ["call", {0, 1}], 0, 2], limits=[depth(2)])
+    core = make_core(**parts, plan=["repeat", ["call", {0, 1}], 0, 2], statements=[depth(2)])
     rows = [(True, []), (True, [(0, 0), (1, 0)]), (True, [(0, 1), (1, 1)])]
     data = build(core, rows, beta, 0)
     return data, check(data)
@@ -98,9 +98,9 @@ def dead_ends() -> CheckedArtifact:
     core = make_core(
         **letters(2, cost=[0, 10**9], price=[2, 1]),
         plan=["repeat", ["call", {0, 1}], 3, 3],
-        limits=[depth(3), at_most("price", 4)],
+        statements=[depth(3), at_most("price", 4)],
     )
-    relaxed = Relaxed(limits=(1,))
+    relaxed = (1,)
     return check(upper(core, plans(without(read_core(core), relaxed), 3), Shape(relaxed=relaxed)))
 
 

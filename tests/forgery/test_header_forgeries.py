@@ -64,7 +64,7 @@ def test_where_nobody_is_asked_the_atoms_of_models_need_no_delta():
     model = {"name": "probe", "price": 2, "latency_ms": 40, "epsilon": 0}
     model["atom"] = {"mechanism": "laplace", "scale": "8", "sensitivity": "1"}
     parts["tools"][0]["models"] = [model]
-    core = make_core(**parts, plan=["repeat", ["call", {0, 1}], 0, 2], limits=[depth(2)])
+    core = make_core(**parts, plan=["repeat", ["call", {0, 1}], 0, 2], statements=[depth(2)])
     core = core.replace(b'"version":[1,0]', b'"version":[1,1]')
     data = build(core, [(True, []), (True, [(0, 0), (1, 0)]), (True, [(0, 1), (1, 1)])], tilt=8)
     records = honest(data, {"seed": SEED, "top": 2}, None)

@@ -13,8 +13,8 @@ import pytest
 
 from tcc_certs.corecheck.check import check_core
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
+from tcc_certs.policy.places import parts_of
 from tests.forgery.artifacts import Forge
 from tests.oracle.build import Node, build, build_graph
 from tests.oracle.cores import at_most, depth, letters, make_core, random_core
@@ -90,9 +90,8 @@ def kinds(rng: random.Random) -> list[bytes]:
     if not words:
         return []
     found = [build(data, words), build(data, words, round_counts=3), build_network(data, 3)]
-    if core.forbids or core.requires:
-        names = {"forbids": core.forbids, "requires": core.requires}
-        relaxed = Relaxed(**{name: tuple(range(len(items))) for name, items in names.items()})
+    relaxed = tuple([part.number for part in parts_of(core) if part.table is not None])
+    if relaxed:
         found += [build_relaxed(data, relaxed, 3), build_network(data, 3, relaxed)]
     return [made for made in found if made is not None]
 
@@ -133,13 +132,13 @@ def test_another_statement_named_as_relaxed_is_refused() -> None:
     core = make_core(
         **letters(2, price=[1, 2]),
         plan=["repeat", ["call", {0, 1}], 0],
-        limits=[depth(2), at_most("latency", 9), at_most("price", 2)],
+        statements=[depth(2), at_most("latency", 9), at_most("price", 2)],
     )
-    data = build_relaxed(core, Relaxed(limits=(2,)), 2)
+    data = build_relaxed(core, (2,), 2)
     assert check_core(check(data)).pairs > 0
-    forged = Forge(data).member("relaxed", "limits", value=[1]).seal()
+    forged = Forge(data).member("relaxed", value=[1]).seal()
     with pytest.raises(Rejected, match="G102"):
         check_core(check(forged))
     # Of a limit that never binds nothing is lost, and nothing is gained, by naming it as well.
-    both = Forge(data).member("relaxed", "limits", value=[1, 2]).seal()
+    both = Forge(data).member("relaxed", value=[1, 2]).seal()
     assert check_core(check(both)).pairs > 0

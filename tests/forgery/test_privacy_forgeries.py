@@ -180,7 +180,7 @@ def points_run(told: dict[str, Any]) -> tuple[Any, bytes, Records]:
 
 def points_artifact() -> tuple[Any, bytes]:
     parts = letters(2, cost=[10**8, 2 * 10**8])
-    core = make_core(**parts, plan=["repeat", ["call", {0, 1}], 0, 2], limits=[depth(2)])
+    core = make_core(**parts, plan=["repeat", ["call", {0, 1}], 0, 2], statements=[depth(2)])
     rows = [(True, []), (True, [(0, 0), (1, 0)]), (True, [(0, 1), (1, 1)])]
     data = build(core, rows, tilt=8)
     return check(data), data

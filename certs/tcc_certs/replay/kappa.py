@@ -88,7 +88,7 @@ class ExactCounts:
 
 def own_counts(artifact: CheckedArtifact, language: Language) -> ExactCounts | None:
     """The artifact's own automaton, where its plans are exactly the run's."""
-    if not language.deterministic or artifact.file.manifest.relaxed is not None:
+    if not language.deterministic or artifact.file.manifest.relaxed:
         return None
     if not language.upper:
         return ExactCounts(artifact.automaton, None, artifact.race_count)

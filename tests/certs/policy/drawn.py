@@ -7,10 +7,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tcc_certs.core.model import Call, OneCall, Repeat
 from tcc_certs.formats.codec import written
 from tcc_certs.policy import nodes as n
 from tcc_certs.policy.core import Core, Given, Learned, Tool
+from tcc_certs.policy.plans import Call, OneCall, Repeat
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
 from tcc_certs.values.fields import (
     DateType,

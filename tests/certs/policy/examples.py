@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tcc_certs.core.model import Alt, Both, Call, Diff, Empty, Model, OneCall, Repeat, RuleRef, Seq
 from tcc_certs.errors import Code
 from tcc_certs.policy import nodes as n
 from tcc_certs.policy.atoms import canonical_atom
 from tcc_certs.policy.core import Core, Learned, Tool
+from tcc_certs.policy.plans import (
+    Alt,
+    Both,
+    Call,
+    Diff,
+    Empty,
+    Model,
+    OneCall,
+    Repeat,
+    RuleRef,
+    Seq,
+)
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
 from tcc_certs.values.fields import (
     DateType,

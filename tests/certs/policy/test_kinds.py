@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tcc_certs.core import model
+from tcc_certs.policy import plans as model
 from tcc_certs.policy.core import Core, Tool
 from tcc_certs.policy.kinds import Fault, Kinds
 from tcc_certs.policy.nodes import (

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tcc_certs.core import model
 from tcc_certs.errors import Rejected
-from tcc_certs.policy import meaning
+from tcc_certs.policy import meaning, plans as model
 from tcc_certs.policy.history import ANSWERED, DONE, FAILED, LOST
 from tcc_certs.policy.kinds import Fault
 from tests.certs.policy.told import Told

@@ -321,7 +321,9 @@ def test_a_run_whose_seed_is_withheld_replays_to_its_end(told):
 
 
 def test_a_number_of_plans_is_told_as_far_as_64_bits_hold_it():
-    core = make_core(**letters(2), plan=["repeat", ["call", {0, 1}], 64, 64], limits=[depth(64)])
+    core = make_core(
+        **letters(2), plan=["repeat", ["call", {0, 1}], 64, 64], statements=[depth(64)]
+    )
     rows = [(True, [])] + [(False, [(0, q), (1, q)]) for q in range(64)]
     data = build(core, rows)
     told = {"seed": bytes(32), "max_expansions": 2}

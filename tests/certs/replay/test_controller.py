@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from tcc_certs.core.model import Model
 from tcc_certs.policy.atoms import Exact
+from tcc_certs.policy.plans import Model
 from tcc_certs.privacy.spending import account
 from tcc_certs.replay.amounts import AskRule, SpendingCaps, SpentAmounts
 from tcc_certs.replay.asking.controller import Controller

@@ -7,9 +7,9 @@ from math import ceil
 
 import pytest
 
-from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
 from tcc_certs.kernel import CheckedArtifact, check
+from tcc_certs.policy.reader import read_core
 from tcc_certs.replay import language, validate
 from tcc_certs.replay.language import edge_sum, inflated_counts, read_language
 from tcc_certs.rounded import RoundedCounts
@@ -22,7 +22,7 @@ from tests.oracle_ledger.writer import chained, reference_records
 
 def rounded() -> CheckedArtifact:
     core = make_core(
-        **letters(3), plan=["repeat", ["call", {0, 1, 2}], 0, 3], limits=[depth(3)]
+        **letters(3), plan=["repeat", ["call", {0, 1, 2}], 0, 3], statements=[depth(3)]
     )  # fmt: skip
     return check(upper(core, plans(read_core(core), 3), Shape(round_counts=2)))
 

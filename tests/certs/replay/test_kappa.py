@@ -6,19 +6,19 @@ from functools import cache
 
 import pytest
 
-from tcc_certs.core.reader import read_core
-from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
+from tcc_certs.policy.reader import read_core
 from tcc_certs.race.enclosures import log_enclosure
 from tcc_certs.replay import validate
 from tcc_certs.replay.enclosed import enclosed, kappa_of
 from tcc_certs.replay.kappa import KAPPA_BITS, Kappa, own_counts
 from tcc_certs.replay.language import read_language, root_of
 from tests.oracle.build import build
-from tests.oracle.cores import depth, letters, make_core, uses
+from tests.oracle.cores import count_at_least, depth, letters, make_core
+from tests.oracle.network import without
 from tests.oracle.plans import plans
 from tests.oracle_ledger.artifacts import relaxed, small
-from tests.oracle_ledger.upper import Shape, upper, without
+from tests.oracle_ledger.upper import Shape, upper
 from tests.oracle_ledger.writer import chained, reference_records
 
 NONE = {"nodes": 0, "tightened": 0, "mean": "0.0000000000"}
@@ -30,9 +30,9 @@ def owing() -> tuple[CheckedArtifact, CheckedArtifact]:
     core = make_core(
         **letters(2),
         plan=["repeat", ["call", {0, 1}], 4, 4],
-        limits=[depth(4), uses(1, ">=", 2)],
+        statements=[depth(4), count_at_least({1}, 2)],
     )
-    left = Relaxed(limits=(1,))
+    left = (1,)
     read = read_core(core)
     return check(build(core, plans(read, 4))), check(
         upper(core, plans(without(read, left), 4), Shape(relaxed=left))
@@ -41,7 +41,7 @@ def owing() -> tuple[CheckedArtifact, CheckedArtifact]:
 
 def test_sets_of_states_have_no_count_of_their_own():
     core = make_core(
-        **letters(2), plan=["repeat", ["call", {0, 1}], 0, 3], limits=[depth(3)]
+        **letters(2), plan=["repeat", ["call", {0, 1}], 0, 3], statements=[depth(3)]
     )  # fmt: skip
     artifact = check(upper(core, plans(read_core(core), 3), Shape(split=3)))
     assert artifact.file.manifest.nondeterministic
@@ -88,7 +88,7 @@ def test_only_nodes_with_a_plan_below_them_have_an_exact_count(after):
 def test_handed_counts_are_of_calls_that_the_artifact_has():
     # The same core; the run's artifact is a proof of fewer plans, and lacks one call.
     core = make_core(
-        **letters(2), plan=["repeat", ["call", {0, 1}], 0, 2], limits=[depth(2)]
+        **letters(2), plan=["repeat", ["call", {0, 1}], 0, 2], statements=[depth(2)]
     )  # fmt: skip
     fewer, whole = check(build(core, [(), (0,)])), check(build(core, plans(read_core(core), 2)))
     found = validate(chained(reference_records(fewer)), fewer, counts=whole)

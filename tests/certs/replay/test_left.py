@@ -7,8 +7,8 @@ from itertools import accumulate
 
 import pytest
 
-from tcc_certs.core.reader import read_core
 from tcc_certs.kernel import check
+from tcc_certs.policy.reader import read_core
 from tcc_certs.race.arrivals import WORD
 from tcc_certs.replay.language import read_language, root_of
 from tcc_certs.replay.races import children as lists
@@ -112,7 +112,7 @@ def test_what_is_left_is_a_dead_end_where_no_child_ever_was_or_is_allowed(
 
 def test_the_masses_of_a_rounded_state_that_accepts_are_whole_numbers():
     core = make_core(
-        **letters(3), plan=["repeat", ["call", {0, 1, 2}], 0, 3], limits=[depth(3)]
+        **letters(3), plan=["repeat", ["call", {0, 1, 2}], 0, 3], statements=[depth(3)]
     )  # fmt: skip
     artifact = check(upper(core, plans(read_core(core), 3), Shape(round_counts=2, tilt=0)))
     language = read_language(artifact)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from tcc_certs.core.model import Model
+from tcc_certs.policy.plans import Model
 from tcc_certs.replay.amounts import AskRule, SpendingCaps, SpentAmounts
 from tcc_certs.replay.asking.controller import Controller, raised
 

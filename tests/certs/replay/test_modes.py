@@ -10,17 +10,17 @@ from functools import cache
 import pytest
 
 from tcc_certs.errors import Code
-from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay import validate
 from tcc_experiments.evidence import q64_of
 from tests.oracle.build import build
 from tests.oracle.cores import at_most, depth, letters, make_core
+from tests.oracle.network import without
 from tests.oracle.plans import plans
 from tests.oracle_ledger.artifacts import drawn, small
 from tests.oracle_ledger.brute import leaf_values, rounded
 from tests.oracle_ledger.falling import counts_fall
-from tests.oracle_ledger.upper import Shape, drawn_upper, upper, without
+from tests.oracle_ledger.upper import Shape, drawn_upper, upper
 from tests.oracle_ledger.writer import (
     Plan,
     Reference,
@@ -30,7 +30,7 @@ from tests.oracle_ledger.writer import (
     reference_records,
 )
 
-from tcc_certs.core.reader import read_core  # isort: skip
+from tcc_certs.policy.reader import read_core  # isort: skip
 
 PRICED = {"cost": [10**9, 0, 5 * 10**8], "price": [1, 2, 3]}
 
@@ -41,10 +41,10 @@ def priced() -> tuple[CheckedArtifact, CheckedArtifact]:
     core = make_core(
         **letters(3, **PRICED),
         plan=["repeat", ["call", {0, 1, 2}], 1, 3],
-        limits=[depth(3), at_most("price", 4)],
+        statements=[depth(3), at_most("price", 4)],
     )
     read = read_core(core)
-    relaxed = Relaxed(limits=(1,))
+    relaxed = (1,)
     data = upper(core, plans(without(read, relaxed), 3), Shape(relaxed=relaxed))
     return check(build(core, plans(read, 3))), check(data)
 
@@ -130,10 +130,10 @@ def test_dead_ends_are_said():
     core = make_core(
         **letters(2, cost=[0, 10**9], price=[2, 1]),
         plan=["repeat", ["call", {0, 1}], 3, 3],
-        limits=[depth(3), at_most("price", 4)],
+        statements=[depth(3), at_most("price", 4)],
     )
-    words = plans(without(read_core(core), Relaxed(limits=(1,))), 3)
-    artifact = check(upper(core, words, Shape(relaxed=Relaxed(limits=(1,)))))
+    words = plans(without(read_core(core), (1,)), 3)
+    artifact = check(upper(core, words, Shape(relaxed=(1,))))
     _, records = valid(artifact, top=9)
     dead = [record for record in records if record.get("dead_end")]
     assert dead
@@ -147,9 +147,9 @@ def test_a_run_of_a_relaxed_artifact_without_plans_ends_with_nothing():
     core = make_core(
         **letters(1, price=[3]),
         plan=["repeat", ["call", {0}], 2, 2],
-        limits=[depth(2), at_most("price", 4)],
+        statements=[depth(2), at_most("price", 4)],
     )
-    relaxed = Relaxed(limits=(1,))
+    relaxed = (1,)
     artifact = check(upper(core, [(0, 0)], Shape(relaxed=relaxed)))
     found, records = valid(artifact)
     assert (records[-1]["stop"], records[-1]["plans"]) == ("exhausted", [])
@@ -408,7 +408,7 @@ def test_kappa_of_rounded_counts_needs_nothing_else():
     core = make_core(
         **letters(3, cost=[10**9, 0, 5 * 10**8]),
         plan=["repeat", ["call", {0, 1, 2}], 0, 3],
-        limits=[depth(3)],
+        statements=[depth(3)],
     )
     words = plans(read_core(core), 3)
     artifact = check(upper(core, words, Shape(round_counts=2)))

@@ -71,7 +71,10 @@ def test_a_claim_over_ranges_says_that_it_holds_whatever_a_plan_costs():
             "; it found no plan, and does not show there is none",
         ),
         ({"mode": "fallback"}, "; its keys bound nothing"),
-        ({"keys": "anchored", "max_expansions": 5}, "; another plan may score up to {gap} above V"),
+        (
+            {"keys": "anchored", "max_expansions": 5, "top": 2},
+            "; another plan may score up to {gap} above V",
+        ),
         (
             {"silent": True},
             "; no key left exceeds V = {value}, but the ledger claims nothing from its first line",

@@ -6,18 +6,18 @@ from functools import cache
 
 import pytest
 
-from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
+from tcc_certs.policy.reader import read_core
 from tcc_certs.race.digest import child_context, root_context
 from tcc_certs.replay import validate
 from tcc_certs.replay.language import root_of
 from tests.oracle.build import build
 from tests.oracle.cores import depth, letters, make_core
+from tests.oracle.network import without
 from tests.oracle.plans import plans
 from tests.oracle_ledger.artifacts import small
-from tests.oracle_ledger.upper import Shape, upper, without
+from tests.oracle_ledger.upper import Shape, upper
 from tests.oracle_ledger.writer import chained, reference_records, with_run_id
 from tests.runtime.graphs import build as build_rows
 
@@ -26,10 +26,10 @@ from tests.runtime.graphs import build as build_rows
 def ladder() -> CheckedArtifact:
     """Tools a, c and e: the plans a and a c e, so each call leads on from one place alone."""
     core = make_core(
-        tools=[{"name": name, "params": []} for name in "ace"],
+        tools=[{"name": name} for name in "ace"],
         calls=letters(3)["calls"],
         plan=["seq", [["call", {0}], ["repeat", ["seq", [["call", {1}], ["call", {2}]]], 0, 1]]],
-        limits=[depth(3)],
+        statements=[depth(3)],
     )
     return check(build(core, [(0,), (0, 1, 2)]))
 
@@ -40,10 +40,9 @@ def ordered() -> CheckedArtifact:
     core = make_core(
         **letters(2),
         plan=["repeat", ["call", {0, 1}], 0, 3],
-        limits=[depth(3)],
-        requires=[["before", {0}, {1}]],
+        statements=[depth(3), ["before", {0}, {1}]],
     )
-    relaxed = Relaxed(requires=(0,))
+    relaxed = (1,)
     return check(upper(core, plans(without(read_core(core), relaxed), 3), Shape(relaxed=relaxed)))
 
 
@@ -94,7 +93,7 @@ def test_a_root_has_the_calls_the_state_and_the_context_that_they_lead_to():
 def test_a_root_is_all_states_that_a_call_leads_to_and_no_others():
     # The root's edges by call and target: a to two states, b to one, c to another.
     core = make_core(
-        **letters(3), plan=["repeat", ["call", {0, 1, 2}], 0, 9], limits=[depth(9)]
+        **letters(3), plan=["repeat", ["call", {0, 1, 2}], 0, 9], statements=[depth(9)]
     )  # fmt: skip
     rows = [
         (True, []), (True, [(0, 0)]), (True, [(1, 0), (2, 0)]), (True, [(0, 2)]),

@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import pytest
 
-from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.ledger import Q64_MAX, Q64_MIN
 from tcc_certs.kernel import check
+from tcc_certs.policy.reader import read_core
 from tcc_certs.replay import closing
 from tcc_certs.replay.closing import tail_lse, tail_steps
 from tcc_certs.replay.language import read_language
@@ -41,7 +41,7 @@ def listed(costs: list[int], beta: str, longest: int = 1):
     core = make_core(
         **letters(len(costs), cost=costs),
         plan=["repeat", ["call", set(range(len(costs)))], 0, longest],
-        limits=[depth(longest)],
+        statements=[depth(longest)],
     )
     words = [(), *[(at,) for at in range(len(costs))]]
     assert len(read_core(core).calls) == len(costs)
@@ -79,7 +79,7 @@ def test_great_exponents_need_no_great_numbers():
     core = make_core(
         **letters(2, cost=[-5 * 10**17, -5 * 10**17 + NANO]),
         plan=["repeat", ["call", {0, 1}], 0, 4],
-        limits=[depth(4)],
+        statements=[depth(4)],
     )
     node = Node(accept=True)
     for _ in range(4):
@@ -94,7 +94,7 @@ def test_great_exponents_need_no_great_numbers():
 def test_steps_are_counted_for_each_number_of_calls_that_leaves_it_open():
     # Three letters, at most two calls: rows of rank 0, 1 and 2, all of which accept.
     core = make_core(
-        **letters(3), plan=["repeat", ["call", {0, 1, 2}], 0, 2], limits=[depth(2)]
+        **letters(3), plan=["repeat", ["call", {0, 1, 2}], 0, 2], statements=[depth(2)]
     )  # fmt: skip
     node = Node(accept=True)
     for _ in range(2):
@@ -109,7 +109,7 @@ def test_steps_are_counted_for_each_number_of_calls_that_leaves_it_open():
 @pytest.mark.parametrize("more", [0, 1])
 def test_a_tail_of_too_many_steps_is_declined(more, monkeypatch):
     core = make_core(
-        **letters(3), plan=["repeat", ["call", {0, 1, 2}], 0, 2], limits=[depth(2)]
+        **letters(3), plan=["repeat", ["call", {0, 1, 2}], 0, 2], statements=[depth(2)]
     )  # fmt: skip
     node = Node(accept=True)
     for _ in range(2):
@@ -141,7 +141,7 @@ def test_a_tail_is_held_above_the_least_number_and_declined_above_the_greatest()
 
 def test_only_states_that_have_a_longer_plan_count_among_the_first_ones():
     # Of two states after a prefix one has a plan of 2 calls, at no cost, the other one of 1 call.
-    core = make_core(**letters(1), plan=["repeat", ["call", {0}], 2, 2], limits=[depth(2)])
+    core = make_core(**letters(1), plan=["repeat", ["call", {0}], 2, 2], statements=[depth(2)])
     node = Node(accept=True)
     for _ in range(2):
         node = Node(accept=False, children={0: node})

@@ -33,7 +33,7 @@ def test_rejects_a_greatest_cost_off_by_one(step: int) -> None:
 
 def test_rejects_costs_that_leave_64_bits() -> None:
     core = make_core(
-        **letters(1, cost=[6 * 10**18]), plan=["repeat", ["call", {0}], 0], limits=[depth(1)]
+        **letters(1, cost=[6 * 10**18]), plan=["repeat", ["call", {0}], 0], statements=[depth(1)]
     )
     data = build(core, [(0,)], beta="0.1", tilt=0)
     forge = Forge(data)

@@ -31,5 +31,5 @@ def test_rejects_a_root_document_that_is_not_the_cores(member: str, value: objec
 def test_rejects_a_core_with_another_limit() -> None:
     forge = Forge(example())
     core = forge.text("core")
-    core["limits"][1]["value"] = 6
+    core["statements"][1]["most"] = 6
     assert refusal(forge.put_text("core", core)) == ("C702", "manifest.leaf_policy.root")

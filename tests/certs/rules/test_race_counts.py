@@ -48,7 +48,7 @@ def test_rejects_huge_shifts_without_making_them() -> None:
     for _ in range(3000):
         node = Node(children={0: node, 1: end})
     plan = ["repeat", ["call", {0, 1}], 0]
-    data = build_graph(make_core(**letters(2), plan=plan, limits=[depth(3000)]), node, tilt=0)
+    data = build_graph(make_core(**letters(2), plan=plan, statements=[depth(3000)]), node, tilt=0)
     forge = Forge(data).member("options", "tilt", value=64)
     forge.member("options", "fraction_bits", value=64).put("call_weight", [2**63 - 1] * 2)
     before = time.process_time()
@@ -74,7 +74,7 @@ def test_a_shift_by_all_the_bits_of_a_row_is_not_made(bits: int, place: str) -> 
     # An edge past one rank: its term is shifted by F, and rows have one limb.
     end = Node(accept=True)
     node = Node(children={0: Node(children={0: end}), 1: end})
-    core = make_core(**letters(2), plan=["repeat", ["call", {0, 1}], 0], limits=[depth(2)])
+    core = make_core(**letters(2), plan=["repeat", ["call", {0, 1}], 0], statements=[depth(2)])
     forge = Forge(build_graph(core, node, tilt=0)).member("options", "tilt", value=bits)
     forge.member("options", "fraction_bits", value=bits)
     assert refusal(forge.put("call_weight", [2**63 - 1] * 2)) == ("C401", place)
