@@ -283,7 +283,7 @@ _PAGES = {
     "A": "docs/adapters.md",
     "K": "docs/budgets.md",
     "E": "docs/privacy.md",
-    "R": "docs/spec/session.md, section 6",
+    "R": "docs/spec/session.md, section 8",
     "D": "docs/spec/artifact.md and ledger.md",
 }
 

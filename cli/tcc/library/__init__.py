@@ -151,7 +151,7 @@ def compile_text(text: str, **options: Unpack[OptionsByName]) -> Artifact:
 def compile_graph(
     graph: nx.Graph[Any], *, name: str = "graph", **options: Unpack[OptionsByName]
 ) -> Artifact:
-    """Compile a directed graph of networkx, of states or of tools (language.md, section 11).
+    """Compile a directed graph of networkx, of states or of tools (imports.md, section 1).
 
     The artifact has the bytes that the same graph gives as a file of that name.
 

@@ -491,7 +491,7 @@ def _opened_of(opened: Any, where: str) -> dict[str, Any] | None:
     return found
 
 
-# A canonical text of a call (core.md, section 3): names and values, in quotes where they must be.
+# A canonical text of a call (core.md, section 5): names and values, in quotes where they must be.
 _WORD: Final = r'(?:"(?:[^"\\]|\\.)*"|[^\s(),="]+)'
 _CALL: Final = re.compile(rf"({_WORD})(?:\(((?:{_WORD}={_WORD},?)*)\))?", re.DOTALL)
 _PAIR: Final = re.compile(rf"({_WORD})=({_WORD})", re.DOTALL)

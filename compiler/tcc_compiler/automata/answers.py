@@ -4,7 +4,7 @@ A caller of a tool with observed parameters does not choose its answer. Three qu
 after which calls some answer has no continuation (`unanswered`), which calls have more successor
 states than a session may hold (`many_answers`), and what remains of a language where every answer
 of a strict tool needs a continuation (`keep_strict`).
-Specification: docs/spec/core.md, section 5; docs/spec/session.md, section 6.
+Specification: docs/spec/core.md, section 5; docs/spec/session.md, section 5.
 Cost: linear in the table; for each distinct row of letters linear in the calls with answers.
 """
 

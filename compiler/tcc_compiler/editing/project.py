@@ -3,7 +3,7 @@
 Statements with a mistake of syntax are left out, so a text that is being written has the names of
 the others.  The words of conditions are read by their places, as the language says: a field of the
 element or of the call, a `let`, a tool or a listed value.
-Normative text: docs/spec/language.md, section 4.  Cost: that of parsing, within the time that the
+Normative text: docs/spec/language.md, section 3.  Cost: that of parsing, within the time that the
 caller gives, and linear in the statements.
 """
 

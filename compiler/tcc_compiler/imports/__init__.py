@@ -1,1 +1,1 @@
-"""Graphs that come in as grammars: node-link JSON, GraphML, networkx (language.md, section 11)."""
+"""Graphs that come in as grammars: node-link JSON, GraphML, networkx (imports.md, section 1)."""

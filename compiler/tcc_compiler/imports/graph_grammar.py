@@ -4,7 +4,7 @@ A graph of states has calls on its edges, a graph of tools has them on its nodes
 from a start to a goal are left out.  A float is read as its shortest decimal text, which is what
 the file says or what its writer meant.  The parameters of a tool get one order that the order in
 every call agrees with.
-Specification: docs/spec/language.md, section 11. Cost: linear in the graph and its attributes, and
+Specification: docs/spec/imports.md, section 1. Cost: linear in the graph and its attributes, and
 a sort of values.
 """
 

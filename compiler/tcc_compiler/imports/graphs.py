@@ -3,7 +3,7 @@
 Nodes and edges are sorted, so the grammar of a graph does not depend on the order of its file.
 Node-link JSON is read without networkx; GraphML is checked for document types and entities before
 networkx reads it; networkx is imported only for graphs that need it.
-Specification: docs/spec/language.md, section 11. Cost: linear in the text, and a sort.
+Specification: docs/spec/imports.md, section 1. Cost: linear in the text, and a sort.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ record, and null beside another kind of value means left out.  An output schema 
 texts, numbers, flags and lists, all open, so that they multiply no calls.  References are followed
 within the whole schema, as deep as DEEPEST and through at most MOST_PARTS parts; what lies beyond
 is JSON.
-Normative text: docs/spec/language.md, section 12.  Cost: linear in the schemas, of which at most
+Normative text: docs/spec/imports.md, section 2.  Cost: linear in the schemas, of which at most
 MOST_PARTS parts a tool are read.
 """
 

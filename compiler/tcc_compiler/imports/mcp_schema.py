@@ -5,7 +5,7 @@ and numbers are open, with their limits; the rest is JSON of any shape. Whatever
 its domain does not hold is reported as lost. A bound that a schema does not give beside its other
 one is -2^63 or 2^64 - 1.
 
-Specification: docs/spec/language.md, sections 3 and 12. Cost: linear in the schema; patterns
+Specification: docs/spec/imports.md, section 2. Cost: linear in the schema; patterns
 are for :mod:`tcc_compiler.imports.patterns`.
 """
 

@@ -1,11 +1,11 @@
 """Patterns of JSON Schema as patterns of the language.
 
 JSON Schema's patterns are ECMAScript's regular expressions, found anywhere in a text; the dialect
-is about whole values, and linear in time (docs/spec/core.md, section 2).  So an expression is read
+is about whole values, and linear in time (docs/spec/core.md, section 4).  So an expression is read
 into a tree, its anchors are taken off or made up for, and every class is written out.  What has no
 counterpart (looking around, back references, word boundaries, characters that a grammar does not
 write) gives None.
-Specification: docs/spec/language.md, section 12.  Cost: linear in a pattern, which has at most
+Specification: docs/spec/imports.md, section 2.  Cost: linear in a pattern, which has at most
 4,096 characters.
 """
 

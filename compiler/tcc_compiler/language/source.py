@@ -1,7 +1,7 @@
 """Source texts: from bytes to characters, and from character offsets to lines and columns.
 
 Which files are accepted is decided here: regular files in UTF-8 without byte order mark and NUL, of
-at most 8 MiB together (docs/spec/language.md, section 1).  A region is cheap (three integers) and
+at most 8 MiB together (docs/spec/language.md, section 2).  A region is cheap (three integers) and
 stands on every token and tree node; a span is what a diagnostic shows: lines and columns count from
 1, columns in characters, ends are exclusive.  Cost: linear in the bytes; a bisection a look-up.
 """

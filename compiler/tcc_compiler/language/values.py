@@ -1,6 +1,6 @@
 """Values of listed parameters, and decimals: exact, from text to fraction and to canonical text.
 
-Normative text: docs/spec/language.md, section 3.  No floats.  Cost: linear in the text, and that of
+Normative text: docs/spec/core.md, section 2.  No floats.  Cost: linear in the text, and that of
 arithmetic on so many digits.
 """
 

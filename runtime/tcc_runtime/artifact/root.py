@@ -6,7 +6,7 @@ are read as a grammar reads its patterns: blanks anywhere between words, paramet
 names and values in quotes if wanted, a comma after the last parameter allowed.  What is no call of
 the grammar goes on in canonical form to whoever looks it up; what is no call at all is rejected at
 its place.  Forms: docs/spec/language.md, sections 2, 3 and 6; canonical texts: docs/spec/core.md,
-section 2.
+section 5.
 Cost: linear in the text; the edges of the states held, for each call.
 """
 

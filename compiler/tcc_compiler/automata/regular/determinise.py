@@ -9,7 +9,7 @@ exactly.
 interned like those of :mod:`tcc_compiler.automata.regular.network`. A call leads from a stack to
 one stack for each way to read it. The operands of `&` advance together, every choice of one stack
 each; each operand of `-` is a state set of the network.
-Specification: docs/spec/core.md, section 6. No Python recursion, whatever the depth.
+Specification: docs/spec/core.md, section 5. No Python recursion, whatever the depth.
 Cost: linear in the sets and their members; their number may be exponential, hence the caps. One
 stack for each derivative; the choices of `&` multiply.
 Sources: Rabin and Scott, 1959; Antimirov, Partial derivatives of regular expressions and finite
