@@ -6,7 +6,7 @@ from math import isclose
 
 import pytest
 
-from tcc_certs.core.reader import read_core
+from tcc_certs.policy.reader import read_core
 from tcc_experiments.listing import Listing, exponential, gumbel
 from tcc_runtime.artifact.load import Artifact
 from tests.differential.tree_oracle import Oracle, Tree
