@@ -19,8 +19,9 @@ from benchmarks import dfa, openfst
 from benchmarks.family import THREE_HUNDRED, TWELVE, Shape
 from benchmarks.measure import head, machine, ratio, row, side_by_side
 from tcc_certs.formats.artifact import read_artifact, unpack_limbs
+from tcc_certs.formats.codec import encode
 from tcc_certs.policy.core import Core
-from tcc_certs.policy.reader import read_core
+from tcc_certs.policy.reader import core_json, read_core
 from tcc_compiler.automata.constraint.apply import constrain
 from tcc_compiler.automata.letters import Letters, join_calls, partition
 from tcc_compiler.automata.regular.explore import explore
@@ -28,6 +29,7 @@ from tcc_compiler.automata.table import Table
 from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core
+from tcc_compiler.relax.attempts import kept_parts
 from tcc_compiler.resources import Guard
 
 ROOMY = Options(max_states=10_000_000)
@@ -42,7 +44,7 @@ COLUMNS = ("tools", "states", "edges", "automaton", "file", "checked", "OpenFst"
 def minimal(core: Core) -> tuple[Table, Letters]:
     """The minimal automaton of a core, over letters."""
     kept = join_calls(core)
-    letters = partition(kept)
+    letters = partition(kept, kept_parts(core, ()))
     guard = Guard(ROOMY)
     guard.enter("the plan expression", "plan")
     found = constrain(kept, letters, explore(kept, letters, guard), guard)
@@ -51,12 +53,17 @@ def minimal(core: Core) -> tuple[Table, Letters]:
     return found, letters
 
 
-def core_bytes(shape: Shape) -> bytes:
-    """The core of a shape's grammar."""
-    found = read_grammar_text(shape.text()).core
+def core_of(text: str) -> Core:
+    """The core of a grammar."""
+    found = read_grammar_text(text).core
     if found is None:
         raise ValueError("the front end refuses the grammar")
     return found
+
+
+def core_bytes(shape: Shape) -> bytes:
+    """The bytes of the core of a shape's grammar."""
+    return encode(core_json(core_of(shape.text())))
 
 
 def table() -> Iterator[str]:

@@ -13,14 +13,12 @@ from typing import Any
 
 from graphillion import GraphSet
 
-from benchmarks.compile import minimal
+from benchmarks.compile import core_of, minimal
 from benchmarks.measure import head, machine, ratio, row, side_by_side
 from tcc_certs.policy.core import Core
-from tcc_certs.policy.reader import read_core
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Table, ranked
 from tcc_compiler.counting import integer, weighted_sums
-from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.options import Options
 from tcc_compiler.resources import Guard
 
@@ -67,10 +65,7 @@ def knapsack(tools: int, bound: int) -> Core:
     lines += [f"tool t{at:03d} {{ price {price(at)} }}\ntool no{at:03d}" for at in range(tools)]
     lines.append("plan = " + " ".join(f"(t{at:03d} | no{at:03d})" for at in range(tools)))
     lines.append(f"limit price <= {bound}")
-    core = read_grammar_text("\n".join(lines) + "\n").core
-    if core is None:
-        raise ValueError("the front end refuses the grammar")
-    return read_core(core)
+    return core_of("\n".join(lines) + "\n")
 
 
 def counted(found: Table, letters: Letters) -> int:

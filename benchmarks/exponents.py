@@ -22,6 +22,8 @@ from math import log
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from tcc_compiler.language.syntax.parse import KnownBlocks
+
 import tcc
 from benchmarks.editor import grammar
 from benchmarks.family import Shape, shape
@@ -33,7 +35,6 @@ from tcc.pages import page_bytes
 from tcc_certs.corecheck.check import check_core
 from tcc_certs.kernel import check
 from tcc_compiler.editing.completion import completion
-from tcc_compiler.language.syntax.parse import KnownBlocks
 from tcc_runtime.artifact.load import load
 
 MOST = 1.05

@@ -100,9 +100,9 @@ def narrow() -> Iterator[Row]:
     """Session policies, few calls and deep, to the minimal automaton and to a checked file."""
     import pynini
 
-    from benchmarks.compile import minimal, written
-    from tcc_certs.policy.reader import read_core
-    from tcc_compiler.frontend import read_grammar_text
+    from benchmarks.compile import core_of, minimal, written
+    from tcc_certs.formats.codec import encode
+    from tcc_certs.policy.reader import core_json
     from tcc_compiler.options import Options
     from tcc_runtime.fastcheck.kernel import check
 
@@ -122,10 +122,8 @@ def narrow() -> Iterator[Row]:
         uses = counter(3, 2).arcsort("ilabel")
         return pynini.intersect(counter(30_000, 1, 2), uses).minimize()
 
-    data = read_grammar_text(SESSION).core
-    if data is None:
-        raise ValueError("the front end refuses the grammar")
-    core = read_core(data)
+    core = core_of(SESSION)
+    data = encode(core_json(core))
     options = Options(max_states=10**7, purpose="gate", check=check)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "deep.tcca")
@@ -204,7 +202,7 @@ def session() -> Iterator[Row]:
     from tcc.library.validation import validate as validate_files
     from tcc.pages import page_bytes
     from tcc_certs.kernel import check
-    from tcc_certs.session import validate
+    from tcc_certs.session.validation import validate
 
     with tempfile.TemporaryDirectory() as name:
         compiled, ledger = Path(name, "desk.tcca"), Path(name, "session.ledger")
@@ -275,7 +273,7 @@ def _notes(gate: Any, calls: int) -> None:
 def validated(compiled: str, ledger: str) -> float:
     """The peak of memory of a validation, in megabytes: what `tcc-certs validate --key` takes."""
     from tcc_certs.kernel import check
-    from tcc_certs.session import validate
+    from tcc_certs.session.validation import validate
     from tcc_certs.verbs.validate import LedgerInput
 
     key = bytes.fromhex(Path(f"{ledger}.key").read_text())

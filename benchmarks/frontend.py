@@ -1,9 +1,7 @@
-"""The front end on grammars of many rules: parsed, resolved, diagnosed; the parser's part of it.
+"""The front end on grammars of many rules: parsed, compiled to a core, diagnosed.
 
-Lark's parser takes the tokens one by one and calls the actions that build the trees, so its part is
-what parsing takes beyond the tokens, trees included.
-Every rule is used, and names two tools and the rule after the next; with a mistake in every
-hundredth rule the same text is diagnosed instead of resolved.
+Every rule is used, and names two tools and two later rules.  With a mistake in every hundredth rule
+the same text is diagnosed instead.
 """
 
 from __future__ import annotations
@@ -14,8 +12,7 @@ from benchmarks.measure import head, machine, row, side_by_side
 from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.source import source_of
-from tcc_compiler.language.syntax.parse import parse
-from tcc_compiler.language.syntax.tokens import split
+from tcc_compiler.syntax.parse import parse
 
 SIZES = (100, 1000, 10_000)
 
@@ -24,22 +21,12 @@ def table() -> Iterator[str]:
     """The rows, Markdown."""
     yield machine()
     yield ""
-    yield from head(
-        "rules",
-        "bytes",
-        "front end, s",
-        "tokens",
-        "parser and trees",
-        "rest",
-        "with mistakes",
-        "errors",
-    )
+    yield from head("rules", "bytes", "front end, s", "parser", "rest", "with mistakes", "errors")
     for rules in SIZES:
         text, broken = grammar(rules, mistakes=False), grammar(rules, mistakes=True)
         times, results = side_by_side(
             {
                 "whole": lambda text=text: read(text),
-                "tokens": lambda text=text: tokens(text),
                 "parse": lambda text=text: parsed(text),
                 "broken": lambda broken=broken: read(broken),
             },
@@ -48,25 +35,20 @@ def table() -> Iterator[str]:
         if results["whole"]:
             raise ValueError(f"{results['whole']} errors")
         errors = results["broken"]
-        whole, token, parse_ = (times[name].cpu for name in ("whole", "tokens", "parse"))
-        parts = (whole, token, parse_ - token, whole - parse_, times["broken"].cpu)
+        whole, parsing = times["whole"].cpu, times["parse"].cpu
+        parts = (whole, parsing, whole - parsing, times["broken"].cpu)
         yield row(rules, len(text), *(f"{part:.3f}" for part in parts), errors)
 
 
 def read(text: str) -> int:
-    """How many errors the front end finds.  No tree stays for the collector to go through."""
+    """How many errors the front end finds."""
     return sum(found.severity == "error" for found in read_grammar_text(text).diagnostics)
-
-
-def tokens(text: str) -> int:
-    """How many statements the text splits into."""
-    return len(split(text, 0, Report([source_of(text, "<text>")])))
 
 
 def parsed(text: str) -> int:
     """How many statements the text has."""
     source = source_of(text, "<text>")
-    return len(parse(source, 0, Report([source])))
+    return len(parse(source, 0, Report([source])).statements)
 
 
 def grammar(rules: int, mistakes: bool) -> str:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tcc_certs.formats.artifact import Manifest
 from tcc_certs.formats.codec import call_digest, decode, encode, root_document
 from tcc_certs.policy.core import Core
-from tcc_certs.policy.reader import read_core
+from tcc_certs.policy.reader import core_json
 from tcc_certs.race.enclosures import call_residual, call_weight, fraction_bits
 from tcc_compiler.artifact import pack_limbs, pack_texts, write_artifact
 from tcc_compiler.frontend import read_grammar_text
@@ -63,8 +63,8 @@ def layered(states: int, layers: int, *, tilt: int = 0, seed: int = 1) -> bytes:
     With more layers counts are wider, by some 1.5 bits a layer for ``plans``, and by F for race
     counts.
     """
-    core_bytes = _core(layers)
-    core = read_core(core_bytes)
+    core = _core(layers)
+    core_bytes = encode(core_json(core))
     costs = [call.cost_low for call in core.calls]
     bits = fraction_bits((1, 0), max(costs), tilt)
     weight = [call_weight((1, 0), cost, bits, tilt) for cost in costs]
@@ -109,7 +109,7 @@ def layered(states: int, layers: int, *, tilt: int = 0, seed: int = 1) -> bytes:
     return write_artifact(manifest, columns)
 
 
-def _core(layers: int) -> bytes:
+def _core(layers: int) -> Core:
     tools = "\n".join(f"tool t{i:02d} {{ cost 0.{i + 1:02d} }}" for i in range(_CALLS))
     text = f'grammar layered version "1"\n{tools}\nlimit depth <= {layers}\n'
     core = read_grammar_text(text).core

@@ -43,7 +43,7 @@ import json, sys, time
 from pathlib import Path
 import tcc
 from tcc_certs.kernel import check
-from tcc_certs.session import validate
+from tcc_certs.session.validation import validate
 compiled, ledger = sys.argv[1:]
 artifact = tcc.load(compiled)
 begin = time.process_time()
