@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import dfa, openfst
+from benchmarks.cores import core_of
 from benchmarks.family import THREE_HUNDRED, TWELVE, Shape
 from benchmarks.measure import head, machine, ratio, row, side_by_side
 from tcc_certs.formats.artifact import read_artifact, unpack_limbs
@@ -26,7 +27,6 @@ from tcc_compiler.automata.constraint.apply import constrain
 from tcc_compiler.automata.letters import Letters, join_calls, partition
 from tcc_compiler.automata.regular.explore import explore
 from tcc_compiler.automata.table import Table
-from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core
 from tcc_compiler.relax.attempts import kept_parts
@@ -51,14 +51,6 @@ def minimal(core: Core) -> tuple[Table, Letters]:
     if not isinstance(found, Table):
         raise ValueError("the plans are not finitely many")
     return found, letters
-
-
-def core_of(text: str) -> Core:
-    """The core of a grammar."""
-    found = read_grammar_text(text).core
-    if found is None:
-        raise ValueError("the front end refuses the grammar")
-    return found
 
 
 def core_bytes(shape: Shape) -> bytes:

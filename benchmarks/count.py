@@ -13,7 +13,8 @@ from typing import Any
 
 from graphillion import GraphSet
 
-from benchmarks.compile import core_of, minimal
+from benchmarks.compile import minimal
+from benchmarks.cores import core_of
 from benchmarks.measure import head, machine, ratio, row, side_by_side
 from tcc_certs.policy.core import Core
 from tcc_compiler.automata.letters import Letters

@@ -100,7 +100,8 @@ def narrow() -> Iterator[Row]:
     """Session policies, few calls and deep, to the minimal automaton and to a checked file."""
     import pynini
 
-    from benchmarks.compile import core_of, minimal, written
+    from benchmarks.compile import minimal, written
+    from benchmarks.cores import core_of
     from tcc_certs.formats.codec import encode
     from tcc_certs.policy.reader import core_json
     from tcc_compiler.options import Options

@@ -18,13 +18,13 @@ import numpy as np
 from blake3 import blake3
 from numpy.typing import NDArray
 
+from benchmarks.cores import core_of
 from tcc_certs.formats.artifact import Manifest
 from tcc_certs.formats.codec import call_digest, decode, encode, root_document
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.reader import core_json
 from tcc_certs.race.enclosures import call_residual, call_weight, fraction_bits
 from tcc_compiler.artifact import pack_limbs, pack_texts, write_artifact
-from tcc_compiler.frontend import read_grammar_text
 
 Numbers = NDArray[np.int64]
 _SPREAD = 4  # mean number of edges of a state
@@ -112,10 +112,7 @@ def layered(states: int, layers: int, *, tilt: int = 0, seed: int = 1) -> bytes:
 def _core(layers: int) -> Core:
     tools = "\n".join(f"tool t{i:02d} {{ cost 0.{i + 1:02d} }}" for i in range(_CALLS))
     text = f'grammar layered version "1"\n{tools}\nlimit depth <= {layers}\n'
-    core = read_grammar_text(text).core
-    if core is None:
-        raise ValueError("the grammar of the benchmark is refused")
-    return core
+    return core_of(text)
 
 
 def _widths(states: int, layers: int) -> list[int]:

@@ -22,7 +22,7 @@ from typing import Any
 
 from tcc_runtime.gate.decide import FastHistory, FastPolicy
 
-from benchmarks.compile import core_of
+from benchmarks.cores import core_of
 from benchmarks.measure import head, row
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.course import answer_states, argument_states
