@@ -52,7 +52,7 @@ KINDS: tuple[tuple[str, str], ...] = (
     ("3 in 4", "before act { let o = last(read(same order))  require every list(it in o.items) }"),
     ("60 in 60",
      "before act { let o = last(read(same order))  require every long(it in o.long) }"),
-    ("of 60", "before act require read(same order) and long(it = item)"),
+    ("of 60", "before act require read(same order) and long(it = this.item)"),
     ("60 pairs",
      ("before act { let o = last(read(same order))"
      "  require every pairs(long, o.long)(left = right) }")),
@@ -61,7 +61,7 @@ KINDS: tuple[tuple[str, str], ...] = (
      'before act require read(same order) and count(long(it ~ "passenger-.*")) <= 60'),
     ("3 by 60",
      ("before act { let o = last(read(same order))  let has(x) = o.long(it = x)"
-     "  require every list(it = item or has(it)) }")),
+     "  require every list(it = this.item or has(it)) }")),
     ("", "before act require unused read(same order)"),
     ("", "before act require read(same order) within 1 h"),
     ("", "before act require no read(same order)"),
