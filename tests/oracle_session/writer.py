@@ -184,9 +184,7 @@ class SessionWriter:
         self.course.settle(seq, outcome, states)
         return record
 
-    def resolve(
-        self, seq: int, outcome: str, answer: Any = None, who: str | None = None
-    ) -> None:
+    def resolve(self, seq: int, outcome: str, answer: Any = None, who: str | None = None) -> None:
         """An unknown outcome becomes known."""
         record: dict[str, Any] = {"kind": "resolve", "seq": seq, "outcome": _OUTCOMES[outcome]}
         if who is not None:
@@ -283,8 +281,7 @@ def named(header: Mapping[str, Any]) -> dict[str, Any]:
     """A header with the id that follows from it."""
     left_out = ("session_id", "continues", "mac", "~")
     body = {name: value for name, value in header.items() if name not in left_out}
-    found = {**header, "session_id": uuid7(body["started_ms"], blake3(encode(body)).digest())}
-    return found
+    return {**header, "session_id": uuid7(body["started_ms"], blake3(encode(body)).digest())}
 
 
 def sealed(

@@ -1,219 +1,286 @@
-"""The session machine against its definition, over every short trace of a small grammar.
-
-The definition enumerates the resolutions of unknown outcomes (tests/oracle_session/brute.py).
-Random longer sessions are in tests/gate, tests/differential and tests/certs/session/test_sessions;
-artifacts with states that share a call, and with statements left to the run, in tests/gate.
-"""
+"""Positions against their definition: every way in which unknown outcomes may have turned out."""
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Sequence
-from functools import cache
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import pytest
 
-import tcc
-from tcc_certs.formats.container import write_container
-from tcc_certs.kernel import CheckedArtifact, check
-from tcc_certs.session.machine import Course, Offer, SessionMachine, Step
-from tcc_certs.session.monitors.keyed import Seen
-from tcc_certs.session.validation import machine_of
-from tests.oracle_session.brute import Brute, Did
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.artifact import Automaton
+from tcc_certs.policy.core import Core, Tool
+from tcc_certs.policy.course import answer_states, argument_states
+from tcc_certs.policy.history import ANSWERED, DONE, FAILED, LOST, DictHistory
+from tcc_certs.policy.meaning import Policy
+from tcc_certs.policy.plans import Call, Empty
+from tcc_certs.session.machine import NOWHERE, Course, SessionMachine, call_text
+from tcc_certs.values.declared import TextType
+from tcc_certs.values.fields import Field
+from tcc_certs.values.places import UNKNOWN, State
 
-TEXT = """grammar traces version "1"
-
-tool a(k: 1 | 2, p: text)
-tool t(p: text) gives (r: yes | no | late)
-
-plan = t (a | t(r=no)){0,2} | a(k=1) t? a(k=2)?
-"""
-# a(k=1), a(k=2), t, with a value that is theirs alone or not; and how each may come out.
-CALLS = [(0, (0,), "x"), (0, (1,), "x"), (0, (1,), "y"), (1, (None,), "x"), (1, (None,), "y")]
-Move = tuple[int, str, tuple[int, ...] | None]
-STATEMENTS = (
-    "",
-    "before a(k = 2) require t(r = yes, same p)\n",
-    "before a require no t(r = no, same p)\nlimit count(a) per p <= 1 in session\n",
-    "before t require no a(same p)\nbefore a require no t(same p)\nbefore a(k = 2) require unused a(same p)\n",
+TOOLS = (
+    Tool(
+        name="a",
+        arguments=(
+            Field(name="k", steps=("k",), values=("x", "y"), optional=True),
+            Field(name="free", steps=("free",), type=TextType(), optional=True),
+        ),
+    ),
+    Tool(
+        name="b c",
+        answers=(
+            Field(name="r", steps=("r",), values=("yes", "no", "*")),
+            Field(name="s", steps=("s",), values=("1", "2"), optional=True, null=True),
+        ),
+    ),
 )
+# Calls by (tool, listed values); indices of optional fields count absent first.
+CALLS = [(0, (0,)), (0, (1,)), (0, (2,)), *[(1, pair) for pair in product(range(3), range(3))]]
+CORE = Core(
+    name="t",
+    version="1",
+    tools=TOOLS,
+    calls=tuple(
+        [
+            Call(text=str(at), tool=tool, values=values, cost_low=0, cost_high=0, price=0,
+                 latency=0, epsilon=0)
+            for at, (tool, values) in enumerate(CALLS)
+        ]
+    ),
+    rules={},
+    plan=Empty(),
+)  # fmt: skip
+ANSWERS: dict[int, list[tuple[int, ...]]] = {0: [()], 1: list(product(range(3), range(3)))}
+EDGES = dict[int, dict[int, tuple[int, ...]]]
 
 
-@cache
-def artifact(statements: str) -> CheckedArtifact:
-    return check(write_container(tcc.compile_text(TEXT + statements).file.columns))
+def automaton(edges: EDGES, accept: Sequence[int]) -> Automaton:
+    start, calls, targets = [0], [], []
+    for state in range(len(accept)):
+        for call, to in sorted(edges.get(state, {}).items()):
+            calls += [call] * len(to)
+            targets += to
+        start.append(len(calls))
+    return Automaton(
+        edge_start=start,
+        edge_call=calls,
+        edge_target=targets,
+        accept=accept,
+        rank=[0] * len(accept),
+    )
 
 
-def moves(call: int) -> Iterator[Move]:
-    """How a call may come out: answers, one that is not foreseen, failed, unknown."""
-    answers = [(0,), (1,), (2,)] if CALLS[call][0] == 1 else [()]
-    yield from [(call, "done", answer) for answer in answers]
-    if CALLS[call][0] == 1:
-        yield call, "done", None
-    yield call, "failed", None
-    yield call, "unknown", None
+@dataclass
+class Did:
+    """A call of a session: its tool and listed arguments, its outcome, its answer."""
+
+    tool: int
+    values: tuple[int, ...]
+    outcome: str = LOST
+    answer: tuple[int | None, ...] = ()
 
 
-class Both:
-    """A session of the machine, and one of brute force."""
+@dataclass
+class Brute:
+    """A session by the words of section 5."""
 
-    def __init__(self, machine: SessionMachine, checked: CheckedArtifact) -> None:
-        self.brute = Brute(checked)
-        self.course = Course(machine)
+    edges: EDGES
+    root: int
+    session: list[Did] = field(default_factory=list)
 
-    def offer(self, call: int) -> tuple[Offer, Sequence[Seen], Did]:
-        tool, values, text = CALLS[call]
-        machine = self.course.machine
-        offer = machine.offers(tool)[values]
-        seen = machine.monitors.see(tool, values, {"p": text}, {})
-        return offer, seen, Did(tool=tool, values=values, opened={"p": text})
+    def positions(self, session: Sequence[Did] | None = None) -> set[tuple[int, ...]]:
+        choices = [
+            list(self._choices(did)) for did in (self.session if session is None else session)
+        ]
+        return {self._walk(chosen) for chosen in product(*choices)}
 
-    def due(self, did: Did) -> tuple[str, str] | None:
-        """Why a call may not be made, from the definition."""
-        brute = self.brute
-        if brute.places() == {-1} or not brute.planned(did):
-            return "R201", ""
-        number = brute.forbidding(did)
-        return None if number is None else ("R202", brute.core.monitors[number].text)
+    def _choices(self, did: Did) -> Iterator[int | None]:
+        """The calls of the core that it may have been; None: nothing."""
+        if did.outcome in (FAILED, ANSWERED):
+            yield None
+            return
+        if did.outcome == LOST:
+            yield None
+        for answer in ANSWERS[did.tool]:
+            known = did.answer or (None,) * len(answer)
+            if did.outcome == LOST or all(
+                at is None or at == one for one, at in zip(answer, known, strict=True)
+            ):
+                yield CALLS.index((did.tool, did.values + answer))
 
-    def agree(self) -> None:
-        """What is held, what is allowed and whether it may end are as they are defined."""
-        course, brute = self.course, self.brute
-        assert set(course.machine.shown(course.held)) == brute.places()
-        assert course.lost == (brute.places() == {-1})
-        assert course.may_finish() == brute.may_finish()
+    def _walk(self, chosen: Sequence[int | None]) -> tuple[int, ...]:
+        held = {self.root}
+        for call in chosen:
+            if call is not None:
+                held = {to for state in held for to in self.edges.get(state, {}).get(call, ())}
+        return tuple(sorted(held))
+
+    def planned(self, did: Did) -> bool:
+        """Whether from each position some answer leads to another position than nowhere."""
+        calls = [CALLS.index((did.tool, did.values + answer)) for answer in ANSWERS[did.tool]]
+        return all(
+            any(self.edges.get(state, {}).get(call) for state in position for call in calls)
+            for position in self.positions()
+        )
+
+
+def course_of(edges: EDGES, accept: Sequence[int]) -> Course:
+    made = SessionMachine(CORE, automaton(edges, accept), range(len(CALLS)))
+    return Course(made, Policy(CORE), DictHistory(CORE, {}))
+
+
+def arguments_of(did: Did) -> dict[str, State]:
+    return argument_states(TOOLS[0], [{}, {"k": "x"}, {"k": "y"}][did.values[0]]) if (
+        did.tool == 0
+    ) else {}  # fmt: skip
+
+
+def answers_of(did: Did) -> Mapping[str, State]:
+    """The states of an answer; a value that is not known is of another type."""
+    if did.tool == 0:
+        return {}
+    first, second = did.answer
+    answer: dict[str, Any] = {"r": ["yes", "no", "maybe"][first] if first is not None else []}
+    if second is None:
+        answer["s"] = "other"
+    elif second:
+        answer["s"] = second
+    if first is None:
+        del answer["r"]  # nothing is there, and it is required
+    return answer_states(TOOLS[1], answer)
+
+
+def random_edges(rng: random.Random, states: int) -> EDGES:
+    """A random graph; a call may lead to several states."""
+    edges: EDGES = {}
+    for state in range(states):
+        row = {}
         for call in range(len(CALLS)):
-            offer, seen, did = self.offer(call)
-            assert course.refuses(offer, seen) == self.due(did), (brute.session, call)
-
-    def make(self, move: Move) -> bool:
-        """Whether the call was allowed; then it is made, and comes out so."""
-        call, outcome, answer = move
-        offer, seen, did = self.offer(call)
-        if self.due(did) is not None:
-            return False
-        self.brute.session.append(did)
-        self.course.begin(len(self.brute.session), offer, seen)
-        if len(self.brute.session) == 1:
-            self.agree()  # under way it counts as unknown
-        told: Any = outcome
-        self.course.settle(told, _told(outcome, answer))
-        did.outcome = outcome
-        did.answer = answer
-        return True
+            if rng.random() < 0.75:
+                many = rng.choice((1, 1, 1, 2))
+                row[call] = tuple(sorted(rng.sample(range(states), many)))
+        edges[state] = row
+    return edges
 
 
-def _told(outcome: str, answer: tuple[int, ...] | None) -> tuple[int | None, ...] | None:
-    """An answer as the machine takes it: one that is not foreseen is known in no part."""
-    return (None,) if outcome == "done" and answer is None else answer
+@pytest.mark.parametrize("seed", range(60))
+def test_a_session_holds_the_positions_of_every_resolution(seed: int) -> None:
+    rng = random.Random(seed)
+    states = rng.randint(2, 5)
+    edges = random_edges(rng, states)
+    accept = [rng.randint(0, 1) for _ in range(states)]
+    course, brute = course_of(edges, accept), Brute(edges, states - 1)
+    under_way: list[int] = []
+    for _ in range(7):
+        tool = rng.randint(0, 1)
+        did = Did(tool, (rng.randint(0, 2),) if tool == 0 else ())
+        states_of = {"k": UNKNOWN, "free": UNKNOWN} | arguments_of(did)
+        call = course.call(TOOLS[tool].name, states_of, 0)
+        offer = course.machine.offer_for(tool, states_of)
+        assert offer is not None
+        assert offer.text == call_text(TOOLS[tool], did.values)
+        assert course.machine.offer(offer.text) is offer
+        code = course.decide(call, offer).refused
+        planned = brute.planned(did)
+        many = len(brute.positions([*brute.session, did])) > 64
+        expected = (
+            None if planned and not many else Code.MANY_STATES if planned else Code.NOT_PLANNED
+        )
+        assert (None if code is None else code.code) == expected
+        if expected is None:
+            course.begin(call, offer)
+            brute.session.append(did)
+            under_way.append(len(brute.session))
+        for seq in rng.sample(under_way, rng.randint(0, len(under_way))):
+            settle(rng, course, brute.session[seq - 1], seq, first=True)
+            under_way.remove(seq)
+        unknown = [
+            seq
+            for seq, one in enumerate(brute.session, 1)
+            if one.outcome == LOST and seq not in under_way
+        ]
+        if unknown and rng.random() < 0.5:
+            seq = rng.choice(unknown)
+            settle(rng, course, brute.session[seq - 1], seq, first=False)
+        check(course, brute, accept)
 
 
-def played(statements: str, trace: Sequence[Move]) -> Both | None:
-    checked = artifact(statements)
-    both = Both(machine(statements), checked)
-    return both if all(both.make(move) for move in trace) else None
+def settle(rng: random.Random, course: Course, did: Did, seq: int, *, first: bool) -> None:
+    outcomes = [DONE, DONE, FAILED, ANSWERED, LOST] if first else [DONE, FAILED]
+    did.outcome = rng.choice(outcomes)
+    if did.outcome == DONE and did.tool == 1:
+        choices = (0, 1, 2, None) if first else (0, 1, 2)
+        did.answer = tuple([rng.choice(choices) for _ in range(2)])
+    answers = answers_of(did) if did.outcome == DONE else {}
+    (course.settle if first else course.resolve)(seq, did.outcome, answers)
 
 
-@cache
-def machine(statements: str) -> SessionMachine:
-    return machine_of(artifact(statements))
+def check(course: Course, brute: Brute, accept: Sequence[int]) -> None:
+    positions = brute.positions()
+    assert set(course.held) == positions and list(course.held) == sorted(positions)
+    shown = sorted({state for position in positions for state in position or (-1,)})
+    assert course.states() == shown
+    assert course.lost == (positions == {NOWHERE})
+    ends = all(any(accept[state] for state in position) for position in positions)
+    assert course.may_finish(0) == ends
 
 
-def traces(statements: str, length: int) -> Iterator[tuple[Move, ...]]:
-    """Every trace of so many calls that are allowed."""
-    if not length:
-        yield ()
-        return
-    for before in traces(statements, length - 1):
-        for call in range(len(CALLS)):
-            for move in moves(call):
-                if played(statements, (*before, move)) is not None:
-                    yield (*before, move)
+CHAIN: EDGES = {state: {0: (state + 1,)} for state in range(80)}
 
 
-@pytest.mark.parametrize("statements", STATEMENTS, ids=["none", "require", "forbid", "each"])
-def test_every_short_trace_is_allowed_what_its_definition_allows(statements: str) -> None:
-    count = late = 0
-    for length in range(3):
-        for trace in traces(statements, length):
-            both = played(statements, trace)
-            assert both is not None
-            both.agree()
-            count += 1
-            for at, (call, outcome, _) in enumerate(trace):
-                for resolved in moves(call) if outcome == "unknown" else ():
-                    late += _resolved(statements, trace, at, resolved)
-    assert count > 60 and late > 60
+def unknown_chain(course: Course, count: int) -> None:
+    """Calls of unknown outcome; each may have led one state on."""
+    for _ in range(count):
+        states = argument_states(TOOLS[0], {})
+        call = course.call("a", states, 0)
+        offer = course.machine.offer_for(0, states)
+        assert offer is not None and course.decide(call, offer).refused is None
+        course.begin(call, offer)
+        course.settle(call.at + 1, LOST)
 
 
-def _resolved(statements: str, trace: Sequence[Move], at: int, resolved: Move) -> bool:
-    """The outcome of a call of a trace becomes known at its end."""
-    _, outcome, answer = resolved
-    both = played(statements, trace)
-    if both is None or outcome == "unknown" or (outcome == "done" and answer is None):
-        return False
-    both.course.held  # noqa: B018  # gone through, so that there is something to take back
-    told: Any = outcome
-    both.course.resolve(at + 1, told, _told(outcome, answer))
-    did = both.brute.session[at]
-    did.outcome, did.answer = outcome, answer
-    both.agree()
-    return True
+def test_at_most_64_positions_are_held() -> None:
+    course = Course(
+        SessionMachine(CORE, automaton({79 - q: {0: (78 - q,)} for q in range(79)}, [1] * 80),
+                       range(len(CALLS))),
+        Policy(CORE), DictHistory(CORE, {}),
+    )  # fmt: skip
+    unknown_chain(course, 63)
+    assert len(course.held) == 64
+    states = argument_states(TOOLS[0], {})
+    call, offer = course.call("a", states, 0), course.machine.offer_for(0, states)
+    refused = course.decide(call, offer).refused
+    assert refused is not None and refused.code == Code.MANY_STATES
+    course.resolve(5, FAILED)
+    assert course.decide(call, offer).refused is None
 
 
-LONG = """grammar long version "1"
-
-tool a(p: text)
-tool b(p: text)
-
-limit depth <= 100
-before b require no a(same p)
-"""
-
-
-def _kept(course: Course) -> int:
-    """How many calls a session keeps, once it was gone through."""
-    course.held  # noqa: B018
-    gc.collect()
-    return sum(isinstance(one, Step) for one in gc.get_objects())
-
-
-def test_calls_are_kept_from_the_first_on_that_is_not_known_for_good() -> None:
-    before = _kept(Course(machine("")))
-    made = machine_of(check(write_container(tcc.compile_text(LONG).file.columns)))
-    course, offer, other = Course(made), made.offers(0)[()], made.offers(1)[()]
-
-    def allowed(at: int) -> bool:
-        return course.refuses(other, made.monitors.see(1, (), {"p": str(at)}, {})) is None
-
-    for at in range(1, 91):
-        course.begin(at, offer, made.monitors.see(0, (), {"p": str(at)}, {}))
-        if at != 70:
-            course.settle("unknown" if at == 50 else "failed" if at % 9 == 0 else "done", ())
-    # 50 is unknown, 70 under way; 54, 63, 72, 81, 90 failed.
-    assert _kept(course) - before == 41 - 5
-    assert not allowed(49) and not allowed(50) and allowed(63) and not allowed(70)
-    course.settle("failed", None, seq=70)
-    assert _kept(course) - before == 35
-    assert not allowed(50) and allowed(70) and not allowed(71)
-    course.resolve(50, "failed", None)
-    assert _kept(course) == before
-    assert [allowed(at) for at in (45, 49, 50, 63, 70, 89, 91)] == [
-        True, False, True, True, True, False, True,
-    ]  # fmt: skip
+def test_late_outcomes_compute_a_bounded_number_of_calls_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    course = course_of({0: {0: (0,)}}, [1])
+    unknown_chain(course, 4)
+    assert course.held == ((0,),)
+    assert [course.repeated(seq) for seq in (1, 2, 3, 4)] == [3, 2, 1, 0]
+    monkeypatch.setattr("tcc_certs.session.machine.MAX_REFOLDED", 4)
+    course.resolve(1, DONE)  # 3 calls are computed again
+    course.resolve(2, FAILED)  # they still are to be computed, so these are no more
+    assert course.held == ((0,),)
+    unknown_chain(course, 1)
+    assert course.repeated(4) == 4
+    with pytest.raises(Rejected, match="D201"):
+        course.resolve(3, FAILED)
+    course.resolve(4, FAILED)
 
 
-@pytest.mark.parametrize("looks", ["never", "each", "last"])
-def test_what_is_gone_through_again_does_not_depend_on_when_calls_are_let_go(looks: str) -> None:
-    """The validator looks at each record, a gate that reopens by bytes does not."""
-    made = machine_of(check(write_container(tcc.compile_text(LONG).file.columns)))
-    course, offer = Course(made), made.offers(0)[()]
-    for at in range(1, 9):
-        course.begin(at, offer, made.monitors.see(0, (), {"p": str(at)}, {}))
-        course.settle("unknown" if at == 6 else "done", ())
-        if looks == "each" or (looks == "last" and at == 8):
-            course.held  # noqa: B018
-    assert course.repeated(6) == 2
-    course.resolve(6, "done", ())
-    assert course.repeated(6) == 2
+def test_a_call_that_the_artifact_lacks_is_not_planned() -> None:
+    made = SessionMachine(CORE, automaton({0: {0: (0,)}}, [1]), [0])
+    course = Course(made, Policy(CORE), DictHistory(CORE, {}))
+    states = argument_states(TOOLS[0], {"k": "x"})
+    assert made.offer_for(0, states) is None and made.offer("a(k=x)") is None
+    refused = course.decide(course.call("a", states, 0), None).refused
+    assert refused is not None and (refused.code, refused.statement) == (Code.NOT_PLANNED, None)
