@@ -87,9 +87,9 @@ plan = (a | b | c c){0,22}
     "options",
     [
         {"purpose": "gate"},
-        {"purpose": "gate", "relax": ("uses",)},
+        {"purpose": "gate", "relax": ("count",)},
         *({"round_counts": bits, "tilt": tilt} for bits, tilt in ((1, 8), (8, 4), (63, 0))),
-        {"round_counts": 40, "relax": ("uses",)},
+        {"round_counts": 40, "relax": ("count",)},
     ],
     ids=str,
 )

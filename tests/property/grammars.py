@@ -13,7 +13,7 @@ from itertools import pairwise
 
 STATES = ("raw", "text", "table")
 WORDS = ("fast", "full", "brief", '"a b"', '"x"', "1.5", "-2", "7")
-LIMIT_KINDS = ("uses", "least", "price", "latency", "cost", "epsilon")
+LIMIT_KINDS = ("count", "least", "price", "latency", "cost", "epsilon")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,10 +232,11 @@ class _Writer:
 
     def _limit(self) -> str:
         kind = self.rng.choice(self.shape.kinds)
-        if kind == "uses":
-            return f"limit uses({self._pattern()}) <= {self.rng.randint(0, 2)}"
+        if kind == "count":
+            return f"limit count({self._set()}) <= {self.rng.randint(0, 2)}"
         if kind == "least":
-            return f"limit uses({self._pattern()}) >= {self.rng.choice([0, 0, 1])}"
+            bound = self.rng.choice([">= 1", "< 3", "!= 2"])
+            return f"finally require count({self._set()}) {bound}"
         if kind == "price":
             return f"limit price <= {self.rng.randint(4, 12)}"
         if kind == "latency":
@@ -243,15 +244,31 @@ class _Writer:
         return f"limit {kind} <= {self.rng.choice(['1.75', '3', '4.5', '6.125'])}"
 
     def _require(self) -> str:
-        order = self.rng.choice(["before", "after"])
-        return f"require {self._pattern()} {order} {self._pattern()}"
+        if self.rng.random() < 0.5:
+            return f"before {self._set()} require {self._set()}"
+        return f"after {self._set()} owe {self._set()}"
 
     def _forbid(self) -> str:
-        if self.rng.random() < 0.4:
-            return f"forbid {self._pattern()} with {self._pattern()}"
-        # A single pattern is often fatal to the language; a pair seldom is.
-        size = self.rng.choice([1, 2, 2, 2, 2, 2, 3, 3])
-        return f"forbid {' '.join(self._pattern() for _ in range(size))}"
+        kind = self.rng.random()
+        first, second = self._set(), self._set()
+        if kind < 0.4:
+            return f"before {second} require no {first}"
+        # Without one tool there are often no plans, without a pair seldom.
+        if kind < 0.5:
+            return f"forbid {first}"
+        if kind < 0.8 and len(self.tools) > 1:
+            return f"before {second} require no {first} since any - {first}"
+        return f"before {second} require no {first} since {self._set()}"
+
+    def _set(self) -> str:
+        """A set of calls of one tool, with a filter or without."""
+        tool = self.rng.choice(self.tools)
+        conditions = []
+        for name, values in tool.parameters:
+            if self.rng.random() < 0.5:
+                chosen = self.rng.sample(values, self.rng.randint(1, len(values)))
+                conditions.append(f"{name} = {' | '.join(chosen)}")
+        return f"{tool.name}({', '.join(conditions)})" if conditions else tool.name
 
 
 def _is_number(text: str) -> bool:
