@@ -1,4 +1,4 @@
-"""The automaton against random cores of version 1.1.
+"""The automaton against random cores with listed arguments and answers.
 
 The oracle lists plans; the part that strict leaves is found there by taking plans out one by one.
 """
@@ -9,8 +9,8 @@ import random
 
 import pytest
 
-from tcc_certs.core.model import ForbidBefore
-from tests.certs.test_corecheck_later import free_plans, verdict
+from tcc_certs.policy.nodes import Limit, Owe, Require
+from tests.certs.test_corecheck_strict import free_plans, verdict
 from tests.oracle.cores import random_later_core
 from tests.oracle.plans import plans
 
@@ -42,9 +42,9 @@ def agree_and_differ(rng: random.Random, rounds: int) -> tuple[int, int, dict[st
 
 
 def test_random_cores_agree_with_the_oracle_and_with_nothing_else() -> None:
-    valid, cut, refused = agree_and_differ(random.Random(11), 80)
+    valid, cut, refused = agree_and_differ(random.Random(11), 240)
     print(f"{valid} artifacts valid, {cut} of them cut, {refused} forged ones refused")
-    assert valid > 40 and cut > 8 and min(refused.values()) > 8
+    assert valid > 120 and cut > 8 and min(refused.values()) > 8
 
 
 @pytest.mark.campaign
@@ -57,6 +57,6 @@ def test_random_cores_have_every_feature() -> None:
     rng = random.Random(11)
     cores = [random_later_core(rng)[1] for _ in range(300)]
     assert sum(any(tool.strict for tool in core.tools) for core in cores) > 100
-    assert sum(any(limit.kind == "sum" for limit in core.limits) for core in cores) > 50
-    assert sum(any(r.order == "each" for r in core.requires) for core in cores) > 50
-    assert sum(any(isinstance(f, ForbidBefore) for f in core.forbids) for core in cores) > 50
+    for kind in (Limit, Owe, Require):
+        assert sum(any(isinstance(s, kind) for s in core.statements) for core in cores) > 50
+    assert sum(any(isinstance(s, Limit) and s.field for s in core.statements) for core in cores) > 5

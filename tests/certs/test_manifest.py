@@ -22,15 +22,11 @@ M = "manifest"
 @pytest.mark.parametrize(
     ("path", "value", "due"),
     [
-        (("format",), "tccb", ("M101", "manifest.format")),
-        (("version",), "1.0", ("M101", "manifest.version")),
-        (("version",), [1, 0, 0], ("M101", "manifest.version")),
-        (("version",), [True, 0], ("M101", "manifest.version")),
-        (("version",), {"major": 1}, ("M101", "manifest.version")),
-        (("version",), 1, ("M101", "manifest.version")),
-        (("version",), [0, 0], ("D102", "manifest.version")),
-        (("version",), [1, 1], ("D102", "manifest.version")),
-        (("version",), [1, -1], ("M102", "manifest.version")),
+        (("schema",), "tcc.artifact/1", ("D102", "manifest.schema")),
+        (("schema",), "tcc.core/2", ("D102", "manifest.schema")),
+        (("schema",), 2, ("D102", "manifest.schema")),
+        (("format",), "tcca", ("M101", M)),
+        (("version",), [1, 0], ("M101", M)),
         (("critical",), "", ("M101", "manifest.critical")),
         (("critical",), [1], ("M101", "manifest.critical")),
         (("critical",), {}, ("M101", "manifest.critical")),
@@ -62,7 +58,7 @@ M = "manifest"
         (("leaf_policy", "version"), 2, ("C701", "manifest.leaf_policy.version")),
         (("leaf_policy", "version"), True, ("C701", "manifest.leaf_policy.version")),
         (("leaf_policy", "root"), [], ("M101", "manifest.leaf_policy.root")),
-        (("relaxed",), {"forbids": [], "limits": [0], "requires": []}, ("M101", M)),
+        (("relaxed",), [0], ("M101", M)),
         (("zzz",), 1, ("M101", M)),
         (("grammar", "name"), "a b", ("M102", "manifest.grammar.name")),
         (("grammar", "name"), "a\nVALID", ("M102", "manifest.grammar.name")),
@@ -145,12 +141,18 @@ def test_types_shapes_and_digests_are_held_to() -> None:
     assert caught.value.found == blake(forge.columns["core"][2]).hex()
 
 
-def test_relaxed_statements_are_three_lists() -> None:
+def test_relaxed_statements_are_a_list_of_numbers() -> None:
     data = build_relaxed(example_core(), (1,), 4)
-    for value in ({"forbids": [], "limits": [1]}, {"forbids": [], "limits": [1], "requires": 0}):
+    for value in ({"limits": [1]}, 1, "1"):
         assert refusal(Forge(data).member("relaxed", value=value))[0] == "M101"
-    forge = Forge(data).member("relaxed", "limits", value=[1 << 32])
-    assert refusal(forge) == ("M101", "manifest.relaxed.limits")
+    forge = Forge(data).member("relaxed", value=[1 << 32])
+    assert refusal(forge) == ("M101", "manifest.relaxed")
+
+
+def test_a_manifest_without_a_schema_is_of_another_version() -> None:
+    forge = Forge(example())
+    del forge.manifest["schema"]
+    assert refusal(forge) == ("D102", "manifest.schema")
 
 
 def test_no_manifest_is_no_artifact() -> None:

@@ -9,13 +9,14 @@ import pytest
 
 from tcc_certs.errors import Rejected
 from tcc_certs.kernel import check
+from tcc_certs.policy.places import parts_of
 from tcc_certs.policy.reader import read_core
 from tcc_certs.report import check_artifact
 from tcc_certs.rounded import round_up
 from tests.certs.rules.refusals import refusal
 from tests.forgery.artifacts import Forge
 from tests.oracle.build import Node, build, build_graph
-from tests.oracle.cores import at_most, depth, letters, make_core, random_core
+from tests.oracle.cores import call, count_at_most, depth, letters, make_core, random_core
 from tests.oracle.examples import PLANS, RACE_COUNT, example_core
 from tests.oracle.network import build_network, build_relaxed
 from tests.oracle.plans import plans
@@ -83,13 +84,12 @@ def test_valid_says_that_counts_are_bounds() -> None:
     assert report.verdict == 0
     lines = report.summary.splitlines()
     assert lines[1] == "its counts are upper bounds: nondeterministic"
-    assert lines[2].startswith("enforced by the automaton: plan")
+    assert lines[2] == "held by the automaton: limit depth <= 3, limit price <= 5"
     assert lines[3].startswith("it is the graph of its core's partial derivatives: ")
     lines = check_artifact(relaxed(), core=True).summary.splitlines()
     assert lines[1] == "its counts are upper bounds: relaxed"
-    assert lines[2].startswith("enforced by the automaton: plan")
-    assert lines[3].startswith("left to the run: ")
-    assert lines[3].endswith("; the automaton itself has plans that break it")
+    assert lines[2] == "held by the automaton: limit depth <= 3"
+    assert lines[3] == "held by a run: limit price <= 5"
     assert lines[4].startswith("it is the automaton of its core: ")
 
 
@@ -98,11 +98,12 @@ def test_upper_artifacts_of_random_cores_are_valid() -> None:
     done = 0
     for _ in range(60):
         data, core = random_core(rng, 3)
-        relaxed = Relaxed(limits=tuple(i for i, lim in enumerate(core.limits) if _free(lim, core)))
+        sums = [p for p in parts_of(core) if p.total is not None and "depth" not in p.text]
+        relaxed = tuple([part.number for part in sums])
         found = build_network(
             data,
             3,
-            relaxed if relaxed.limits and rng.random() < 0.5 else None,
+            relaxed if rng.random() < 0.5 else (),
             tilt=rng.choice((0, 8)),
             round_counts=rng.choice((None, 1, 7, 63)),
         )
@@ -110,12 +111,6 @@ def test_upper_artifacts_of_random_cores_are_valid() -> None:
             assert check(found).plans[-1] >= len(plans(core, 3))
             done += 1
     assert done > 20
-
-
-def _free(limit: Any, core: Any) -> bool:
-    return limit.kind != "depth" and (
-        limit.kind != "cost" or min(c.cost_low for c in core.calls) >= 0
-    )
 
 
 @pytest.mark.parametrize("bits", [1, 2, 5, 63])
@@ -187,16 +182,13 @@ def test_rejects_the_columns_of_the_other_form_of_counts() -> None:
         (relaxed(), ("critical",), ["relaxed", "relaxed"], "M102"),
         (relaxed(), ("critical",), ["relaxed", "zzz"], "D101"),
         (relaxed(), ("critical",), ["zzz", "relaxed"], "D101"),
-        (relaxed(), ("relaxed",), [], "M101"),
         (relaxed(), ("relaxed",), {"limits": [1]}, "M101"),
-        (relaxed(), ("relaxed", "limits"), [], "M102"),
-        (relaxed(), ("relaxed", "limits"), [1, 0], "M102"),
-        (relaxed(), ("relaxed", "limits"), [1, 1], "M102"),
-        (relaxed(), ("relaxed", "limits"), [-1], "M101"),
-        (relaxed(), ("relaxed", "limits"), [True], "M101"),
-        (relaxed(), ("relaxed", "limits"), [2], "C803"),
-        (relaxed(), ("relaxed", "requires"), [0], "C803"),
-        (relaxed(), ("relaxed", "forbids"), [0], "C803"),
+        (relaxed(), ("relaxed",), [], "M102"),
+        (relaxed(), ("relaxed",), [1, 0], "M102"),
+        (relaxed(), ("relaxed",), [1, 1], "M102"),
+        (relaxed(), ("relaxed",), [-1], "M101"),
+        (relaxed(), ("relaxed",), [True], "M101"),
+        (relaxed(), ("relaxed",), [2], "C803"),
         (rounded(), ("options", "round_counts"), 0, "M102"),
         (rounded(), ("options", "round_counts"), 64, "M102"),
         (rounded(), ("options", "round_counts"), 5, "C401"),
@@ -212,18 +204,25 @@ def test_rejects_features_that_do_not_fit(
     assert refusal(Forge(data).member(*path, value=value))[0] == code
 
 
-def test_rejects_a_relaxed_cost_limit_where_a_cost_is_negative() -> None:
-    for cost, code in ((-1, "C803"), (0, "")):
-        core = make_core(
-            **letters(2, cost=[0, cost]),
-            plan=["repeat", ["call", {0}], 1, 2],  # the other call is on no edge, and counts
-            statements=[at_most("cost", 1), ["before", {0}, {1}]],
-        )
-        data = build_relaxed(core, (0,), 2)
-        if code:
-            assert refusal(data) == (code, "manifest.relaxed.limits")
-        else:
-            check(data)
+def test_rejects_a_relaxed_statement_that_only_the_gate_holds() -> None:
+    core = make_core(
+        tools=[{"name": "a", "fields": [{"name": "n", "type": {"kind": "flag"}}]}],
+        calls=[call(0)],
+        plan=["repeat", ["call", {0}], 1, 2],
+        statements=[
+            {"kind": "forbid", "on": ["name", "a"], "if": [["name", "n"]]},
+            count_at_most({0}, 2),
+        ],
+    )
+    words = [(0,), (0, 0)]
+    check(build(core, words, relaxed=(1,)))
+    for relaxed in ((0,), (0, 1)):
+        with pytest.raises(Rejected) as caught:
+            check(build(core, words, relaxed=relaxed))
+        found = caught.value
+        assert (found.code, found.path) == ("C803", "manifest.relaxed")
+        assert found.expected == "a statement that plans hold, unlike `forbid a(n)`"
+        assert found.found == "0, which the gate holds"
 
 
 def twins() -> bytes:

@@ -87,7 +87,7 @@ def test_it_has_at_most_420_lines_and_imports_the_standard_library_and_blake3() 
 
 @pytest.mark.parametrize(
     ("ledger", "code"),
-    [("exact-1.0.ndjson", VALID), ("rest-1.0.ndjson", VALID), ("forged", INVALID), ("none", OUT)],
+    [("exact-2.ndjson", VALID), ("rest-2.ndjson", VALID), ("forged", INVALID), ("none", OUT)],
 )
 def test_the_exit_code_is_0_valid_1_invalid_2_out_of_scope(
     ledger: str, code: int, tmp_path: Path
@@ -95,8 +95,8 @@ def test_the_exit_code_is_0_valid_1_invalid_2_out_of_scope(
     file = GOLDEN / ledger
     if ledger == "forged":
         file = tmp_path / ledger
-        file.write_bytes((GOLDEN / "rest-1.0.ndjson").read_bytes().replace(b"2.41", b"2.42"))
-    paths = [str(file), str(GOLDEN / "exact-1.0.tcca")]
+        file.write_bytes((GOLDEN / "rest-2.ndjson").read_bytes().replace(b"0.7254", b"0.7255"))
+    paths = [str(file), str(GOLDEN / "exact-2.tcca")]
     ended = subprocess.run([sys.executable, str(SCRIPT), *paths], capture_output=True, text=True)
     assert (ended.returncode, ended.stderr) == (code, "")
     assert ended.stdout.split()[0] == ("VALID", "INVALID", "OUT")[code]
@@ -197,7 +197,7 @@ def test_a_ledger_with_a_cut_is_out_of_scope_and_not_invalid(tmp_path: Path) -> 
 def test_the_ledger_of_a_session_gets_an_answer_of_its_own(tmp_path: Path) -> None:
     folder = TOP / "tests" / "conformance" / "vectors"
     vector = json.loads((folder / "session_1_0.json").read_text("utf-8"))
-    data = (GOLDEN / "exact-1.0.tcca").read_bytes()
+    data = (GOLDEN / "exact-2.tcca").read_bytes()
     ledger = "".join(f"{line}\n" for line in vector["ledger"]).encode()
     for artifact in (data, base64.b64decode(vector["artifact"])):
         code, text = said(tmp_path, ledger, artifact)
@@ -296,8 +296,8 @@ def test_the_core_says_the_calls_their_amounts_and_the_limits(tmp_path: Path) ->
 def test_hostile_files_end_in_a_line_and_a_code(tmp_path: Path) -> None:
     rng = random.Random(5)
     ledger, data = (
-        (GOLDEN / "exact-1.0.ndjson").read_bytes(),
-        (GOLDEN / "exact-1.0.tcca").read_bytes(),
+        (GOLDEN / "exact-2.ndjson").read_bytes(),
+        (GOLDEN / "exact-2.tcca").read_bytes(),
     )
     for number in range(80):
         files = [bytearray(ledger), bytearray(data)]

@@ -1,4 +1,4 @@
-"""The automaton against a core of version 1.1: orders, sums and what strict cuts."""
+"""The automaton against a core with strict tools."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tests.oracle.build import build
 from tests.oracle.cores import call, depth, make_core
 from tests.oracle.plans import meets_all, plans, words
 
-RESULTS = {"name": "r", "observed": True, "values": ["no", "yes"]}
+KEY, RESULTS = {"name": "k", "values": ["1", "2"]}, {"name": "r", "values": ["no", "yes"]}
 TOOLS: list[Any] = [
     {"name": "a"},
-    {"name": "t", "params": [{"name": "k", "values": ["1", "2"]}, RESULTS], "strict": True},
+    {"name": "t", "fields": [KEY], "gives": [RESULTS], "strict": True},
     {"name": "z"},
 ]
 CALLS = [call(0), *(call(1, [k, r]) for k in range(2) for r in range(2)), call(2)]
@@ -43,8 +43,9 @@ def verdict(core: bytes, found: list[tuple[int, ...]]) -> str:
 
 
 def free_plans(core: Any) -> set[tuple[int, ...]]:
-    """The plans before the cut, of at most three calls, of a core without rules."""
-    return {word for word in words(core, core.plan, {}, 3) if meets_all(core, word)}
+    """The plans before the cut, of at most three calls, of a core whose rules use no others."""
+    rules = {name: words(core, body, {}, 3) for name, body in core.rules.items()}
+    return {word for word in words(core, core.plan, rules, 3) if meets_all(core, word)}
 
 
 # What strict leaves ----------------------------------------------------------------------------
