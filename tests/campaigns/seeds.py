@@ -224,15 +224,16 @@ GRAMMARS: Sequence[bytes] = tuple(
         b"tool a\ntool b\nplan = a b? | b{1,2}\nlimit depth <= 3\n",
         (
             b"tool a\ntool b\nlimit depth <= 2\nlimit cost <= 1.5\n"
-            b"require a before b\nforbid a a\nforbid a with b\nexpect plans <= 9\n"
+            b"before b require a\nbefore a require no a since any - a\nafter b owe a\n"
+            b"expect plans <= 9\n"
         ),
         (
             b'tool a(k: 1..2, m: x | "y") { cost 0.5 + 0.1 * k cost 2 when m = x }\n'
-            b"plan = a(k=1)+ & any{,3} - a\nlimit depth <= 3\nlimit uses(a(k=2)) <= 2\n"
+            b"plan = a(k=1)+ & any{0,3} - a\nlimit depth <= 3\nlimit count(a(k = 2)) <= 2\n"
         ),
         (
             b'tool a : p -> q { doc "d" price 2 latency 3 ms bind mcp "s" "t" }\n'
-            b"rule r = a | () r\nplan = r a*\nstart p\ngoal q\naccept a\nreject ()\n"
+            b"rule r = a | a r\nplan = r a*\nstart p\ngoal q\naccept a\nreject ()\n"
             b"limit price <= 4\n"
         ),
         (
