@@ -125,8 +125,6 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
-
-
 def listed_domain(
     schema: Mapping[str, Any], values: Sequence[Any], used: frozenset[str]
 ) -> ArgumentDomain | None:

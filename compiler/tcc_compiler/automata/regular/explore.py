@@ -338,6 +338,9 @@ def _nodes(
         as_written,
     )
     _check_least(nodes.least[root], driver, guard)
+    if driver is None:
+        # No automaton without cycles has fewer states than its longest word has calls.
+        guard.states(nodes.longest(root) or 0)
     return nodes, root
 
 

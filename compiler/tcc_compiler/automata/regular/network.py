@@ -20,6 +20,7 @@ from tcc_compiler.resources import Guard
 
 BOTTOM = 0
 _DONE = -1
+_MOVED = 4  # steps that moving an operand is as dear as
 Key: TypeAlias = "tuple[int, int]"
 SetValue: TypeAlias = "tuple[bool, tuple[int, ...]]"
 
@@ -103,7 +104,7 @@ class Network:
         missing: list[int] = []
         resumed: dict[int, list[int]] = {}
         moved: dict[int, list[int]] = {}
-        self._guard.tick(1 + len(self.sets[number][1]))
+        self._guard.work(len(self.sets[number][1]))
         for position in self.sets[number][1]:
             head, stack = self._head[position], self._stack[position]
             if isinstance(head, int):
@@ -164,7 +165,7 @@ class Network:
         both = self._nodes.kind[node] is NodeKind.BOTH
         for letter, first in self._steps[parts[0]].items():
             after = (first, *(self._steps[part].get(letter, 0) for part in parts[1:]))
-            self._guard.tick(len(after))
+            self._guard.work(_MOVED * len(after))
             if not both or all(after):
                 yield letter, after
 

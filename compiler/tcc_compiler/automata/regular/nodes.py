@@ -274,6 +274,49 @@ class Nodes:
                 return min(found)
 
 
+    def longest(self, root: int) -> int | None:
+        """The most calls of a word of a node; None with `&`, `-`, recursion or no bound inside."""
+        known: dict[int, int] = {}
+        opened: set[int] = set()
+        todo = [root]
+        while todo:
+            node = todo[-1]
+            kind = self.kind[node]
+            if kind in (NodeKind.BOTH, NodeKind.DIFF):
+                return None
+            # A part that derives no word leaves none of a pair, and nothing of an alternative.
+            parts = [part for part in self.parts[node] if self.least[part] is not None]
+            missing = [part for part in parts if part not in known]
+            if node in known or not missing:
+                if node not in known:
+                    inner = [known[part] for part in parts]
+                    most = self._most_calls(node, inner)
+                    if most is None:
+                        return None
+                    known[node] = most
+                todo.pop()
+                continue
+            if node in opened:
+                return None
+            opened.add(node)
+            self._guard.tick(1 + len(missing))
+            todo += missing
+        return known[root]
+
+    def _most_calls(self, node: int, inner: Sequence[int]) -> int | None:
+        """The most calls of a node, by those of the parts that derive words."""
+        match self.kind[node]:
+            case NodeKind.CALL:
+                return 1
+            case NodeKind.PAIR:
+                return sum(inner) if self.least[node] is not None else 0
+            case NodeKind.REPEAT:
+                high, most = self.high[node], max(inner, default=0)
+                return 0 if not most else None if high is None else high * most
+            case _:
+                return max(inner, default=0)
+
+
 def build(
     core: Core, weights: Sequence[Sequence[int]], guard: Guard, as_written: bool = False
 ) -> tuple[Nodes, int]:
