@@ -19,11 +19,12 @@ from typing import TypeAlias
 from tcc_certs.formats.codec import format_decimal
 from tcc_certs.policy import plans
 from tcc_certs.policy.core import Core
+from tcc_certs.policy.nodes import Total
 from tcc_certs.policy.places import StatementPart, parts_of
 from tcc_compiler.automata.constraint.statements import Control
 from tcc_compiler.automata.letters import Letters, join_calls, partition
 from tcc_compiler.automata.regular.explore import explore
-from tcc_compiler.automata.table import Machine, Table
+from tcc_compiler.automata.table import Machine, Table, trim
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic, Note
 from tcc_compiler.language.source import Span
@@ -120,7 +121,7 @@ def _example(
     made: Built, walk: _Walk, example: Example, options: Options, places: Mapping[Place, Span]
 ) -> Diagnostic | Unmet | None:
     try:
-        found = walk.follow(_line_of(made.core, example, options))
+        found = walk.follow(_line_of(made, example, options))
     except _TooMany:
         return Diagnostic(
             code="TCC504",
@@ -134,7 +135,7 @@ def _example(
             return None
         return Diagnostic(
             code="TCC501",
-            message="no plan matches this line: its expression derives nothing",
+            message="no plan matches this line: its expression derives no plan that is so short",
             span=example.span,
         )
     if example.accept and found.plan is None:
@@ -174,31 +175,39 @@ class _Empty(Exception):
     """An example derives no sequence of calls."""
 
 
-def _line_of(core: Core, example: Example, options: Options) -> _Line:
+def _line_of(made: Built, example: Example, options: Options) -> _Line:
+    """The automaton of an example, as far as plans are long.
+
+    Raises:
+        _Empty: no plan could match, whatever it is.
+        Refused: TCC403, TCC404 the automaton is too large.
+    """
     steps = example.steps
     if steps is not None:
         edges = [[(example.patterns[step], at + 1)] for at, step in enumerate(steps)]
         accept = [*(False for _ in steps), True]
         return _Line(edges=[*edges, []], accept=accept, spans=example.spans)
     alone = replace(
-        core,
+        made.core,
         plan=example.plans,
         patterns=example.patterns,
         rules=example.rules,
         start=None,
         goals=(),
-        statements=(),
+        statements=(Total(what="depth", most=str(made.max_depth)),),
     )
     joined = join_calls(alone)
-    letters = partition(joined, ())
+    letters = partition(joined, parts_of(alone))
     guard = Guard(options)
     guard.enter("an example")
     try:
-        machine = explore(joined, letters, guard)
+        machine = trim(explore(joined, letters, guard))
     except CompileRefused as refusal:
         if refusal.code != "TCC402":
             raise
-        raise _Empty from None
+        machine = None
+    if machine is None:
+        raise _Empty
     return _over_calls(machine, letters)
 
 

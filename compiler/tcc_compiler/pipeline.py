@@ -85,10 +85,11 @@ class Compiled:
     built: Built | None = field(default=None, repr=False, compare=False)
 
 
-def compile_core(core: bytes, options: Options) -> Compiled:
-    """Compile the canonical bytes of a core (docs/spec/core.md)."""
+def compile_core(core: Core | bytes, options: Options) -> Compiled:
+    """Compile a core, or its canonical bytes (docs/spec/core.md)."""
     try:
-        built, warnings = _compile(_read(core), options, Timer(options))
+        given = _read(core) if isinstance(core, bytes) else core
+        built, warnings = _compile(given, options, Timer(options))
     except CompileRefused as refusal:
         return _refused(refusal)
     diagnostics = tuple(pass_diagnostics.relaxed_diagnostic(warning, {}) for warning in warnings)

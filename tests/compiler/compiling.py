@@ -30,7 +30,7 @@ def recursive(body: Any, **parts: Any) -> bytes:
 def wide(calls: int, **parts: Any) -> bytes:
     """A core whose plans are all sequences of the calls of one tool."""
     values = [f"v{i:04}" for i in range(calls)]
-    tools = [{"name": "t", "params": [{"name": "k", "values": values}]}]
+    tools = [{"name": "t", "fields": [{"name": "k", "values": values}]}]
     plan = ["repeat", ["call", set(range(calls))], 0]
     return make_core(tools=tools, calls=[call(0, [i]) for i in range(calls)], plan=plan, **parts)
 

@@ -55,7 +55,7 @@ def test_a_line_that_holds_says_nothing(line: str) -> None:
         ("accept a b b", "TCC501", "after `a(k=1) b` no plan goes on with `b`"),
         ("reject a(k=2) c", "TCC502", "a(k=2) c"),
         ("reject a", "TCC502", "a(k=1)"),
-        ("expect plans = 13", "TCC503", "plans is 10, not == 13"),
+        ("expect plans = 13", "TCC503", "plans is 10, not = 13"),
         ("expect min_cost <= 0.25", "TCC503", "min_cost is 0.5, not <= 0.25"),
         ("expect max_depth >= 4", "TCC503", "max_depth is 3, not >= 4"),
     ],
@@ -64,6 +64,40 @@ def test_a_line_that_does_not_hold_says_what_is(line: str, code: str, message: s
     ((got, text),) = found(line)
     assert got == code
     assert message in text
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        ("accept (b | a) c", "", ""),
+        ("accept a (b c | c*) c", "", ""),
+        ("accept r", "", ""),
+        ("accept (c | b) a", "TCC501", "no plan begins with `b`"),
+        ("accept a b (a | b)", "TCC501", "after `a(k=1) b` no plan goes on with `a(k=1)`"),
+        ("accept a b & a c", "TCC501", "its expression derives no plan"),
+        ("reject a c* & any{2}", "TCC502", "a(k=1) c"),
+        ("reject (b | c) any*", "", ""),
+        ("reject r b", "TCC502", "a(k=1) b"),
+        ("reject ()", "", ""),
+        ("accept ()", "TCC501", "the empty sequence is no plan"),
+    ],
+)
+def test_an_example_is_any_expression(line: str, code: str, message: str) -> None:
+    text = HOLDING + f"rule r = a (c | r)*\n{line}\n"
+    found = [(one.code, one.message) for one in compile_text(text, Options()).diagnostics]
+    assert [one for one, _ in found] == ([code] if code else [])
+    assert not found or message in found[0][1]
+
+
+@pytest.mark.parametrize(
+    "question", ["always forbid b", "reachable c", 'implies "x.tcg"', "always limit count(c) <= 2"]
+)
+def test_a_question_is_a_note_and_leaves_the_artifact(question: str) -> None:
+    result = compile_text(HOLDING + f"expect {question}\n", Options())
+    assert result.artifact is not None
+    (note,) = result.diagnostics
+    assert (note.code, note.severity) == ("TCC491", "note")
+    assert note.span is not None and note.span.line == 7
 
 
 def test_accept_that_stops_too_early() -> None:

@@ -50,20 +50,26 @@ def trie(plans: Iterable[Word]) -> Node:
 
 
 def build(
-    core_bytes: bytes, plans: Iterable[Word], beta: str = "1", tilt: int = 8, **features: Any
+    core_bytes: bytes, plans: Iterable[Word], beta: str = "1", tilt: int | None = None, **features: Any
 ) -> bytes:
-    """The artifact of exactly these plans (a non-empty list), with `core_bytes` as its source."""
+    """The artifact of exactly these plans (a non-empty list), with `core_bytes` as its source.
+
+    Args:
+        tilt: None is 8, and 0 where no call of the core has a cost.
+    """
     return build_graph(core_bytes, trie(plans), beta, tilt, **features)
 
 
 def build_graph(
-    core_bytes: bytes, root: Node, beta: str = "1", tilt: int = 8, **features: Any
+    core_bytes: bytes, root: Node, beta: str = "1", tilt: int | None = None, **features: Any
 ) -> bytes:
     """The artifact of the plans that an acyclic graph of nodes spells out; nodes may be shared.
 
     `features` are `nondeterministic`, `relaxed`, `round_counts` and `gate` of the manifest.
     """
     core = read_core(core_bytes)
+    if tilt is None:
+        tilt = 8 if any(call.cost_low or call.cost_high for call in core.calls) else 0
     nodes = _parts_first(root)
     used = sorted({call for node in nodes for call, _ in node.edges()})
     calls = [core.calls[index] for index in used]

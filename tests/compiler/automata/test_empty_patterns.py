@@ -28,17 +28,3 @@ def test_a_pattern_without_a_call_has_no_plan(plan: Any, expected: set[str]) -> 
 def test_no_plan_is_an_error() -> None:
     assert refused(core(NONE)).code == "TCC402"
     assert refused(core(["and", [A, NONE]])).code == "TCC402"
-
-
-def test_what_requires_no_call_is_never_made() -> None:
-    plan = ["repeat", ["call", {0, 1}], 0, 2]
-    found = compiled(core(plan, requires=[["before", set(), {1}], ["each", set(), {1}]]))
-    assert words(found) == {"", "a", "aa"}
-    found = compiled(core(plan, forbids=[["before", set(), {1}], ["with", set(), {1}]]))
-    assert len(words(found)) == 7
-
-
-def test_a_message_names_a_pattern_without_a_call() -> None:
-    found = refused(core(B, requires=[["before", set(), {1}]]))
-    assert found.code == "TCC402"
-    assert "require (no call) before b" in found.message

@@ -6,10 +6,9 @@ import random
 
 import pytest
 
-from tcc_compiler.automata.constraint.apply import at_least, at_most
+from tcc_compiler.automata.constraint.apply import at_most
 from tcc_compiler.automata.constraint.limit_cyclic import (
     NegativeCycle,
-    cyclic_at_least,
     cyclic_at_most,
     least_to_go,
 )
@@ -69,24 +68,6 @@ def test_at_most_keeps_the_words_within_the_bound(cycles: bool, low: int) -> Non
             residuals = [words(found, MOST, q) for q in range(found.states)]
             assert len(set(residuals)) == found.states
     assert kept > 30
-
-
-@pytest.mark.parametrize("cycles", [False, True])
-def test_at_least_keeps_the_words_that_reach_the_bound(cycles: bool) -> None:
-    rng = random.Random(23)
-    for _ in range(150):
-        machine = small(rng, cycles=cycles)
-        if machine is None:
-            continue
-        weights = [rng.randint(0, 2) for _ in range(2)]
-        bound = rng.randint(0, 6)
-        guard = Guard(Options())
-        if isinstance(machine, Table):
-            result: Machine | Table | None = at_least(machine, weights, bound, guard)
-        else:
-            result = cyclic_at_least(machine, weights, bound, guard)
-        due = {w for w in listed(machine) if sum(weights[x] for x in w) >= bound}
-        assert listed(result) == due
 
 
 @pytest.mark.parametrize("unit", [10**5, 10**18, 2**63])

@@ -5,36 +5,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tcc_certs.corecheck.check import check_core
-from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
+from tcc_certs.policy.core import Core
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import _check_options, _read, compile_core, run_passes
 from tcc_compiler.relax.attempts import Attempt, statements_named
 from tcc_compiler.resources import CompileRefused, Guard
 
-KINDS = ("price", "latency", "cost", "epsilon", "uses", "require", "forbid")
+KINDS = ("price", "latency", "cost", "epsilon", "count", "require", "forbid", "owe")
 
 
 def made(
-    core: bytes,
+    core: Core | bytes,
     names: Sequence[str] = (),
     *,
-    relaxed: Relaxed | None = None,
+    relaxed: tuple[int, ...] = (),
     nondeterministic: bool = False,
     round_counts: int | None = None,
 ) -> bytes | str:
     """The artifact of one attempt, or the code of its refusal."""
     options = Options()
-    resolved, value = _read(core)
+    given = _read(core) if isinstance(core, bytes) else core
     try:
         attempt = Attempt(
-            relaxed=statements_named(resolved, names) if names else relaxed,
+            relaxed=statements_named(given, names) if names else relaxed,
             nondeterministic=nondeterministic,
             exhaustive=True,
             round_counts=round_counts,
         )
         beta = _check_options(options)
-        return run_passes(resolved, value, beta, attempt, options, Guard(options)).artifact
+        return run_passes(given, beta, attempt, options, Guard(options)).artifact
     except CompileRefused as refusal:
         return refusal.code
 
@@ -46,7 +46,7 @@ def valid(data: bytes) -> CheckedArtifact:
     return checked
 
 
-def exact(core: bytes) -> CheckedArtifact | None:
+def exact(core: Core | bytes) -> CheckedArtifact | None:
     """The exact artifact, None where there is no plan."""
     artifact = compile_core(core, Options()).artifact
     return None if artifact is None else check(artifact)

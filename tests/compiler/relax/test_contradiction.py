@@ -25,9 +25,9 @@ def refused(text: str) -> Diagnostic:
 
 
 def lines(found: Diagnostic) -> set[int]:
-    """The lines of all statements that are named; HEAD has four."""
+    """The lines of all statements that are named, behind HEAD."""
     spans = [found.span, *(note.span for note in found.notes)]
-    return {span.line - 4 for span in spans if span is not None}
+    return {span.line - HEAD.count("\n") for span in spans if span is not None}
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tcc_certs.core.reader import read_core
+from tcc_certs.policy.places import parts_of
 from tcc_compiler.automata.letters import partition
 from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.options import Options
@@ -22,10 +22,9 @@ tool f
 
 
 def finite(text: str) -> bool:
-    data = read_grammar_text(text).core
-    assert data is not None
-    core = read_core(data)
-    return stays_finite(core, partition(core), Guard(Options()))
+    core = read_grammar_text(text).core
+    assert core is not None
+    return stays_finite(core, partition(core, parts_of(core)), Guard(Options()))
 
 
 @pytest.mark.parametrize(

@@ -8,16 +8,16 @@ from tcc_certs.kernel import check
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core
 from tests.compiler.relax.making import made
-from tests.oracle.cores import call, make_core, uses
+from tests.oracle.cores import call, count_at_most, make_core
 
 
 def strict_core(**parts: object) -> bytes:
     """All sequences of a strict tool with two answers, and of another tool."""
-    answers = {"name": "r", "values": ["f", "p"], "observed": True}
+    answers = {"name": "r", "values": ["f", "p"]}
     return make_core(
         tools=[
-            {"name": "a", "params": []},
-            {"name": "run", "params": [answers], "strict": True},
+            {"name": "a"},
+            {"name": "run", "gives": [answers], "strict": True},
         ],
         calls=[call(0), call(1, [0]), call(1, [1])],
         plan=["repeat", ["call", {0, 1, 2}], 0, 4],
@@ -25,15 +25,15 @@ def strict_core(**parts: object) -> bytes:
     )
 
 
-@pytest.mark.parametrize("told", [{"names": ["uses"]}, {"nondeterministic": True}])
+@pytest.mark.parametrize("told", [{"names": ["count"]}, {"nondeterministic": True}])
 def test_no_attempt_has_a_strict_tool_and_bounds(told: dict[str, object]) -> None:
-    core = strict_core(limits=[uses(0, "<=", 1)])
+    core = strict_core(statements=[count_at_most({0}, 1)])
     assert made(core, **told) == "TCC415"
     assert isinstance(made(core), bytes)
 
 
 def test_race_counts_are_rounded_all_the_same() -> None:
-    core = strict_core(limits=[uses(0, "<=", 1)])
+    core = strict_core(statements=[count_at_most({0}, 1)])
     result = compile_core(core, Options(round_counts=3))
     assert result.artifact is not None
     exact = compile_core(core, Options()).artifact
@@ -56,15 +56,15 @@ def test_a_strict_tool_that_is_never_called_still_asks_for_the_exact_automaton()
     # As the kernel does (C902): whether it is called is not known before the automaton is.
     core = make_core(
         tools=[
-            {"name": "a", "params": []},
+            {"name": "a"},
             {
                 "name": "run",
-                "params": [{"name": "r", "values": ["f", "p"], "observed": True}],
+                "gives": [{"name": "r", "values": ["f", "p"]}],
                 "strict": True,
             },
         ],
         calls=[call(0), call(1, [0]), call(1, [1])],
         plan=["repeat", ["call", {0}], 0, 4],
-        limits=[uses(0, "<=", 2)],
+        statements=[count_at_most({0}, 2)],
     )
-    assert made(core, ["uses"]) == "TCC415"
+    assert made(core, ["count"]) == "TCC415"
