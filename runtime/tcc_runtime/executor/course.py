@@ -205,7 +205,7 @@ class PlanCourse:
         if known is None:
             raise ValueError(f"the run is another artifact's: it has no call {call}")
         machine = policy_of(self._artifact).machine
-        arguments = known.values[: len(machine.listed(known.tool).arguments)]
+        arguments = known.values[: machine.listed(known.tool).arguments]
         offer = machine.offers(known.tool)[arguments]
         return self._of(offer, len(self._gate.history) + 1, call)
 
