@@ -819,7 +819,7 @@ def history(drawer: Drawer, rng: random.Random, size: int, *, known: bool = Fals
     for _ in range(size):
         now += rng.choice((0, 20 * 60_000, 30 * 60_000, HOUR, 25 * HOUR))
         tool = rng.choice(drawer.tools)
-        arguments = {one.name: _state_of(one, rng) for one in tool.arguments}
+        arguments = {one.name: state_of(one, rng) for one in tool.arguments}
         chances = (8, 1, 0, 0, 0) if known else (9, 1, 2, 2, 2)
         outcome = rng.choices((DONE, FAILED, ANSWERED, OPEN, LOST), chances)[0]
         answers = answers_of(tool, rng, known=known) if outcome == DONE else {}
@@ -830,12 +830,12 @@ def history(drawer: Drawer, rng: random.Random, size: int, *, known: bool = Fals
 def answers_of(tool: Tool, rng: random.Random, *, known: bool) -> dict[str, tuple[str, Any]]:
     """The states of the answers of a call that is done."""
     return {
-        one.name: ("unknown", None) if not known and rng.random() < 0.15 else _state_of(one, rng)
+        one.name: ("unknown", None) if not known and rng.random() < 0.15 else state_of(one, rng)
         for one in tool.answers
     }
 
 
-def _state_of(one: Field, rng: random.Random) -> tuple[str, Any]:
+def state_of(one: Field, rng: random.Random) -> tuple[str, Any]:
     if one.optional and rng.random() < 0.3:
         return "none", None
     if one.type is None:
@@ -859,5 +859,5 @@ def given_of(drawer: Drawer, rng: random.Random) -> dict[str, tuple[str, Any]]:
 def deciding(drawer: Drawer, rng: random.Random, tools: Sequence[str], at: int, now: int) -> Call:
     """A call that is being decided."""
     tool = drawer.tool_of[rng.choice(list(tools))]
-    arguments = {one.name: _state_of(one, rng) for one in tool.arguments}
+    arguments = {one.name: state_of(one, rng) for one in tool.arguments}
     return Call(tool.name, at, now, arguments)

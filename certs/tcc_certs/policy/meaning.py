@@ -180,7 +180,7 @@ class Evaluation:
                 ends = (compare(">=", value, self.term(low)), compare("<=", value, self.term(high)))
                 return conjunction(ends)
             case forms.Among(of, source):
-                return self._among(self.term(of), self.members(source, negative, negative))
+                return among(self.term(of), self.members(source, negative, negative))
             case forms.Matches(of, pattern):
                 return matches(self.term(of), pattern)
         raise TypeError(condition)
@@ -227,18 +227,6 @@ class Evaluation:
             elif truth is not True:
                 found = found and None
         self.bound = kept
-        return found
-
-    def _among(self, value: State, members: Members) -> Truth:
-        if members.missing or value[0] in NO_VALUE:
-            return None
-        found: Truth = False
-        for element, sure, _, _ in members.items:
-            equal = compare("=", value, value_of(element))
-            if equal is True and sure:
-                return True
-            if equal is not False:
-                found = None
         return found
 
     # Sources.
@@ -408,7 +396,7 @@ class Evaluation:
             case forms.Count(of, distinct):
                 return count(self.members(of, False, False), distinct)
             case forms.Sum(of, inner):
-                return self._sum(of, inner)
+                return self.summed(of, inner)
             case forms.Extreme(of, greatest):
                 return extreme(self.members(of, False, False), greatest)
             case forms.Clock(function, of, zone):
@@ -439,7 +427,8 @@ class Evaluation:
             return next((value for member, value in state[1] if member == name), NONE)
         return state if state[0] in NO_VALUE else UNKNOWN
 
-    def _sum(self, of: Source, term: Term) -> State:
+    def summed(self, of: Source, term: Term) -> State:
+        """The sum of a term over the elements of a source."""
         members = self.members(of, False, False)
         if members.missing:
             return MISSING
@@ -496,6 +485,20 @@ def some(members: Members) -> Truth:
     if any(member.sure for member in members.items):
         return True
     return None if members.items or members.missing else False
+
+
+def among(value: State, members: Members) -> Truth:
+    """Whether a value equals a member."""
+    if members.missing or value[0] in NO_VALUE:
+        return None
+    found: Truth = False
+    for element, sure, _, _ in members.items:
+        equal = compare("=", value, value_of(element))
+        if equal is True and sure:
+            return True
+        if equal is not False:
+            found = None
+    return found
 
 
 def last_ones(members: Members) -> list[Element | None]:
@@ -960,16 +963,16 @@ def policy_of(core: Core) -> Policy:
 # Totals: the amounts of calls, by their listed values.
 
 
-class _Table(NamedTuple):
+class AmountTable(NamedTuple):
     """The listed fields of a tool, and the amounts of its calls for each choice of values."""
 
     names: tuple[str, ...]
     rows: list[tuple[tuple[State, ...], Mapping[str, Any]]]
 
 
-def _amounts(core: Core) -> Mapping[str, _Table]:
+def _amounts(core: Core) -> Mapping[str, AmountTable]:
     found = {
-        tool.name: _Table(tuple([declared.name for declared in tool.listed]), [])
+        tool.name: AmountTable(tuple([declared.name for declared in tool.listed]), [])
         for tool in core.tools
     }
     known = [[listed_states(declared) for declared in tool.listed] for tool in core.tools]
@@ -986,7 +989,9 @@ def _amounts(core: Core) -> Mapping[str, _Table]:
     return found
 
 
-def _total(calls: Sequence[Call], what: str, amounts: Mapping[str, _Table], deciding: Call) -> Any:
+def _total(
+    calls: Sequence[Call], what: str, amounts: Mapping[str, AmountTable], deciding: Call
+) -> Any:
     """The total of calls: the most for unknown answers, the least for the call being decided."""
     total: Any = 0
     for call in calls:
@@ -997,7 +1002,7 @@ def _total(calls: Sequence[Call], what: str, amounts: Mapping[str, _Table], deci
             continue
         table = amounts[call.tool]
         states = [call.state(name) for name in table.names]
-        fitting = [some[what] for values, some in table.rows if _may_be(states, values)]
+        fitting = [row[what] for values, row in table.rows if _may_be(states, values)]
         total += (min if call is deciding else max)(fitting, default=0)
     return total
 

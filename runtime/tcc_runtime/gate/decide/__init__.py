@@ -1,0 +1,12 @@
+"""The fast version of the definition, which gives the same answers.
+
+:class:`FastPolicy` and :class:`FastHistory` take the places of
+:class:`tcc_certs.policy.meaning.Policy` and :class:`tcc_certs.policy.history.DictHistory`.
+Conditions are compiled once to closures.  Each source has an index by its keys, with the positions,
+sums and values of its elements.  So most decisions cost the same however many calls there were.
+"""
+
+from tcc_runtime.gate.decide.history import FastHistory, Tally
+from tcc_runtime.gate.decide.policy import FastPolicy
+
+__all__ = ["FastHistory", "FastPolicy", "Tally"]

@@ -1,0 +1,718 @@
+"""Conditions and terms as closures: each is compiled once, and means what the definition says.
+
+A closure takes a :class:`tcc_runtime.gate.decide.feeds.Frame`.  Sources with a stream are answered
+from their feeds.  Every other source, and every feed that does not know, falls back to
+:meth:`tcc_certs.policy.meaning.Evaluation.members`, whose filters are closures, too.
+"""
+
+from __future__ import annotations
+
+import operator as operators
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from tcc_certs.policy import forms, meaning
+from tcc_certs.policy.core import Core, Learned
+from tcc_certs.policy.forms import Condition, Source, Term
+from tcc_certs.policy.history import Call
+from tcc_certs.policy.kinds import walk
+from tcc_certs.policy.meaning import (
+    MISSING,
+    NO_VALUE,
+    Element,
+    Pick,
+    Row,
+    Truth,
+    among as among_members,
+    arithmetic,
+    between,
+    call_of,
+    clock,
+    compare,
+    count,
+    disjunction,
+    extreme,
+    is_null,
+    last_ones,
+    matches,
+    negation,
+    same,
+    some,
+    value_of,
+)
+from tcc_certs.values.places import NONE, UNKNOWN, State
+from tcc_runtime.gate.decide.feeds import (
+    PLAIN,
+    Bucket,
+    Closure,
+    Closures,
+    Extremes,
+    Frame,
+    Positions,
+    Read,
+    Stream,
+    Sums,
+    Values,
+    is_own,
+    is_usable,
+    layers_of,
+    own_conditions,
+    unwindowed,
+    window_of,
+)
+
+Find: TypeAlias = "Callable[[Frame], Any]"  # the bucket that decides; None: there is none
+Range: TypeAlias = "Callable[[Frame], tuple[int, int]]"
+LastOnes: TypeAlias = "Callable[[Frame], list[Element | None]]"
+
+_NULL: State = ("z", None)
+_ORDERS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operators.lt, "<=": operators.le, ">": operators.gt, ">=": operators.ge,
+}  # fmt: skip
+_SUMS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operators.add, "-": operators.sub, "*": operators.mul,
+}  # fmt: skip
+
+
+class Compiler(Closures):
+    """Compiles the conditions of a core.
+
+    Args:
+        decided: whether level 0 is a call being decided, which has no answers yet.
+    """
+
+    def __init__(self, core: Core, *, decided: bool) -> None:
+        self._decided = decided
+        self._learned = {one.name: one for one in core.given if isinstance(one, Learned)}
+        self._filters: dict[tuple[int, bool], tuple[Sequence[Condition], Closure]] = {}
+        self._lasts: dict[int, tuple[Source, LastOnes]] = {}
+        self._streams: dict[object, Stream | None] = {}
+
+    # Conditions.
+
+    def filter(self, conditions: Sequence[Condition], negative: bool) -> Closure:
+        """The closure of all conditions together, made once."""
+        key = id(conditions), negative
+        found = self._filters.get(key)
+        if found is None:
+            # The conditions are kept: their id is the key.
+            found = self._filters[key] = conditions, self.all_of(conditions, negative)
+        return found[1]
+
+    def all_of(self, conditions: Sequence[Condition], negative: bool) -> Closure:
+        """The closure of all conditions together."""
+        parts = tuple([self.truth(condition, negative) for condition in conditions])
+        if len(parts) == 1:
+            return parts[0]
+
+        def all_of(frame: Frame) -> Truth:
+            found: Truth = True
+            for part in parts:
+                truth = part(frame)
+                if truth is False:
+                    return False
+                if truth is None:
+                    found = None
+            return found
+
+        return all_of
+
+    def truth(self, condition: Condition, negative: bool) -> Closure:
+        """The closure of a condition; `negative` as in the definition."""
+        match condition:
+            case forms.Not(of):
+                return _negation(self.truth(of, not negative))
+            case forms.All(parts):
+                return self.all_of(parts, negative)
+            case forms.AnyOf(parts):
+                return _any_of([self.truth(part, negative) for part in parts])
+            case forms.IsOf(level, tools):
+                return _is_of(level, tools)
+            case forms.Every(of, conditions):
+                # No element is one for which the conditions are not true.
+                failing = forms.Not(forms.All(conditions))
+                outside = replace(of, conditions=(*of.conditions, failing))
+                return _negation(self.truth(forms.Some(outside), not negative))
+        return self._atom(condition, self._asked(condition, negative))
+
+    def _atom(self, form: object, ask: Closure) -> Closure:
+        """A comparison that is asked for each combination of last elements."""
+        if not any(isinstance(part, forms.Last) for part in walk(form)):
+            return ask
+
+        def atom(frame: Frame) -> Truth:
+            kept = frame.picks
+            if kept:
+                frame.picks = {}
+            try:
+                return ask(frame)
+            except Pick:
+                return frame.atom(lambda: ask(frame))
+            finally:
+                frame.picks = kept
+
+        return atom
+
+    def _asked(self, condition: Condition, negative: bool) -> Closure:
+        match condition:
+            case forms.Some(of):
+                return self._some(of, negative)
+            case forms.Compare(operator, left, options):
+                return self._compare(operator, left, options)
+            case forms.Same(left, right):
+                return _same(self.term(left), self.term(right))
+            case forms.Between(of, low, high):
+                return self._between(of, low, high)
+            case forms.Among(of, source):
+                return self._among(of, source, negative)
+            case forms.Matches(of, pattern):
+                text = self.term(of)
+                return lambda frame: matches(text(frame), pattern)
+        raise TypeError(condition)
+
+    def holds(self, most: Term) -> Closure:
+        """Whether the total of a frame is at most a term."""
+        bound = self.term(most)
+        return self._atom(most, lambda frame: compare("<=", frame.total, bound(frame)))
+
+    # Comparisons.
+
+    def _compare(self, operator: str, left: Term, options: Sequence[Term]) -> Closure:
+        one = self.term(left)
+        if operator != "=":
+            return _order(operator, one, self.term(options[0]))
+        if all(isinstance(option, forms.Constant) for option in options):
+            return _is_one_of(one, [option.state for option in options])  # type: ignore[union-attr]
+        if len(options) == 1:
+            return _equal(one, self.term(options[0]))
+        parts = [
+            _is_one_of(one, [option.state])
+            if isinstance(option, forms.Constant)
+            else _equal(one, self.term(option))
+            for option in options
+        ]
+        return _any_of(parts)
+
+    def _between(self, of: Term, low: Term, high: Term) -> Closure:
+        value, least, most = self.term(of), self.term(low), self.term(high)
+
+        def is_between(frame: Frame) -> Truth:
+            one = value(frame)
+            above = compare(">=", one, least(frame))
+            below = compare("<=", one, most(frame))
+            return False if above is False or below is False else above and below
+
+        return is_between
+
+    # Terms.
+
+    def term(self, term: Term) -> Read:
+        """The closure of a term."""
+        match term:
+            case forms.Constant(state):
+                return lambda frame: state
+            case forms.Element(level):
+                return lambda frame: value_of(frame.elements[level])
+            case forms.Get(of, name):
+                return self._get(of, name)
+            case forms.Attribute(name):
+                return lambda frame: frame.history.attribute(name)
+            case forms.Now():
+                return lambda frame: ("t", frame.now)
+            case forms.Arithmetic(operator, left, right):
+                return _arithmetic(operator, self.term(left), self.term(right))
+            case forms.Last(of):
+                element = self._element(of)
+                return lambda frame: _state_of(element(frame))
+            case forms.Count(of, distinct):
+                return self._distinct(of) if distinct else self._count(of)
+            case forms.Sum(of, inner):
+                return self._sum(of, inner)
+            case forms.Extreme(of, greatest):
+                return self._extreme(of, greatest)
+            case forms.Clock(function, of, zone):
+                time = self.term(of)
+                return lambda frame: clock(function, time(frame), zone)
+            case forms.Choose():
+                return self._choose(term)
+        raise TypeError(term)
+
+    def _get(self, of: Term, name: str) -> Read:
+        if of == forms.Element(0) and self._decided:
+            return lambda frame: frame.call.arguments[name]
+        holder = self._holder(of)
+
+        def get(frame: Frame) -> State:
+            held = holder(frame)
+            return held.state(name) if type(held) is Call else _member(held, name)
+
+        return get
+
+    def _holder(self, of: Term) -> Callable[[Frame], Any]:
+        """The closure of a call, a row or a state whose field is asked for."""
+        match of:
+            case forms.Element(level):
+                return lambda frame: frame.elements[level]
+            case forms.CallOf(inner):
+                row = self._holder(inner)
+                return lambda frame: _call_of(row(frame))
+            case forms.Last(source):
+                element = self._element(source)
+                return lambda frame: _or_missing(element(frame))
+        return self.term(of)
+
+    def _choose(self, term: forms.Choose) -> Read:
+        value = self.term(term.of)
+        arms = [([self.term(test) for test in tests], self.term(then)) for tests, then in term.arms]
+        otherwise = None if term.otherwise is None else self.term(term.otherwise)
+
+        def choose(frame: Frame) -> State:
+            found = value(frame)
+            if found[0] in NO_VALUE:
+                return found
+            for tests, then in arms:
+                equal = disjunction(compare("=", found, test(frame)) for test in tests)
+                if equal is not False:
+                    return UNKNOWN if equal is None else then(frame)
+            return UNKNOWN if otherwise is None else otherwise(frame)
+
+        return choose
+
+    # Sources.
+
+    def _stream(
+        self, source: Source, bucket: type[Bucket], term: Term | None = None
+    ) -> Stream | None:
+        """The stream of a source without its window and its marks; None: it has none."""
+        plain = replace(unwindowed(source), marks=())
+        key = plain, bucket, term
+        if key not in self._streams:
+            self._streams[key] = self._new_stream(plain, bucket, term)
+        return self._streams[key]
+
+    def _new_stream(self, source: Source, bucket: type[Bucket], term: Term | None) -> Stream | None:
+        layers = layers_of(source, self._learned)
+        if layers is None or (term is not None and not is_own(term, source.level, self._learned)):
+            return None
+        own = tuple(own_conditions(layers[0]))
+        amount = forms.Element(source.level) if term is None else term
+        closure = self.all_of(own, False) if own else None
+        return Stream(layers, closure, bucket, self.term(amount))
+
+    def _find(self, stream: Stream, source: Source) -> Find:
+        """The closure that finds the bucket of the keys, if it decides."""
+        bound = meaning.BOUNDS[source.height]
+        empty = stream.bucket()  # nothing is ever put into it
+        keys = [(self.term(key.term), key.same) for key in stream.keys]
+        key_of = keys[0][0] if len(keys) == 1 else None
+
+        def find(frame: Frame) -> Any:
+            history = frame.history
+            feed = history.feeds.get(stream)
+            if feed is None or feed.added != len(feed.calls) or feed.logged != len(history.log):
+                feed = stream.caught_up(frame)
+            if feed.odd:
+                return None
+            key: Any
+            if key_of is not None:
+                key = key_of(frame)
+                if key[0] not in PLAIN and not is_usable(key, keys[0][1]):
+                    return None
+            else:
+                states = []
+                for term, is_same in keys:
+                    state = term(frame)
+                    if state[0] not in PLAIN and not is_usable(state, is_same):
+                        return None
+                    states.append(state)
+                key = tuple(states)
+            found = feed.buckets.get(key, empty)
+            return found if found.size <= (frame.bound or bound) else None
+
+        return find
+
+    def _range(self, source: Source, negative: bool) -> Range | None:
+        """The closure of the position from which on calls may be members, and surely are.
+
+        None: the source has no window and no marks.
+        """
+        within = window_of(source)
+        if not source.marks and within is None:
+            return None
+        marks = [self._mark(mark, negative) for mark in source.marks]
+
+        def range_of(frame: Frame) -> tuple[int, int]:
+            first = sure = 0
+            if within is not None:
+                first = sure = bisect_left(frame.history.times, frame.now - within)
+            for mark in marks:
+                must, may = mark(frame)
+                first, sure = max(first, must + 1), max(sure, may + 1)
+            return first, sure
+
+        return range_of
+
+    def _mark(self, mark: Source, negative: bool) -> Range:
+        """The closure of the last positions that are surely and maybe in a mark."""
+
+        def looked(frame: Frame) -> tuple[int, int]:
+            members = frame.members(mark, False, negative).items
+            places = [(call_of(one.element).at, one.sure) for one in members]
+            must = max([at for at, sure in places if sure], default=-1)
+            return must, max([at for at, _ in places], default=-1)
+
+        stream = self._stream(mark, Positions)
+        if stream is None or mark.marks or window_of(mark) is not None:
+            return looked
+        find = self._find(stream, mark)
+
+        def last(frame: Frame) -> tuple[int, int]:
+            bucket = find(frame)
+            if bucket is None:
+                return looked(frame)
+            must = bucket.sure[-1] if bucket.sure else -1
+            return must, max(must, bucket.maybe[-1]) if bucket.maybe else must
+
+        return last
+
+    def _some(self, source: Source, negative: bool) -> Closure:
+        """Whether a source has an element."""
+        looked: Closure = lambda frame: some(frame.members(source, negative, negative))  # noqa: E731
+        if isinstance(source.base, forms.Items) and not source.height:
+            return self._some_item(source, source.base, negative, looked)
+        stream = self._stream(source, Positions)
+        if stream is None:
+            return looked
+        find = self._find(stream, source)
+        range_of = self._range(source, negative)
+
+        def has(frame: Frame) -> Truth:
+            bucket = find(frame)
+            if bucket is None:
+                return looked(frame)
+            if bucket.sure:
+                return True
+            return None if bucket.maybe or (negative and bucket.read) else False
+
+        def has_in_range(frame: Frame) -> Truth:
+            bucket = find(frame)
+            if bucket is None:
+                return looked(frame)
+            first, sure = range_of(frame)  # type: ignore[misc]
+            last = bucket.sure[-1] if bucket.sure else -1
+            if last >= sure:
+                return True
+            last = max(last, bucket.maybe[-1]) if bucket.maybe else last
+            last = max(last, bucket.read[-1]) if negative and bucket.read else last
+            return None if last >= first else False
+
+        return has if range_of is None else has_in_range
+
+    def _some_item(
+        self, source: Source, base: forms.Items, negative: bool, looked: Closure
+    ) -> Closure:
+        """Whether a list has an element for which the conditions are true."""
+        bound = meaning.BOUNDS[source.height]
+        items = self.term(base.of)
+        test = self.all_of(source.conditions, negative) if source.conditions else None
+        level = source.level
+
+        def has(frame: Frame) -> Truth:
+            value = items(frame)
+            if value[0] != "l" or len(value[1]) > (frame.bound or bound):
+                return looked(frame)
+            if test is None:
+                return len(value[1]) > 0
+            found: Truth = False
+            for one in value[1]:
+                frame.elements[level] = Row(one)
+                truth = test(frame)
+                if truth is True:
+                    return True
+                if truth is None:
+                    found = None
+            return found
+
+        return has
+
+    def _among(self, of: Term, source: Source, negative: bool) -> Closure:
+        """Whether a term equals an element of a source."""
+        value = self.term(of)
+        looked: Closure = lambda frame: among_members(  # noqa: E731
+            value(frame), frame.members(source, negative, negative)
+        )
+        stream = self._stream(source, Values)
+        if stream is None or source.marks or window_of(source) is not None:
+            return looked
+        find = self._find(stream, source)
+
+        def among(frame: Frame) -> Truth:
+            state, bucket = value(frame), find(frame)
+            if bucket is None or state[0] not in PLAIN:
+                return looked(frame)
+            if state in bucket.sure:
+                return True
+            odd: Collection[State] = bucket.odd
+            if negative:
+                if state in bucket.read:
+                    return None
+                odd = [*odd, *bucket.read]
+            maybe = state in bucket.known or any(
+                compare("=", state, other) is not False for other in odd
+            )
+            return None if maybe else False
+
+        return among
+
+    def _element(self, source: Source) -> Callable[[Frame], Element | None]:
+        """The closure of the last element; it raises Pick if there are several."""
+        found = self.last(source)
+
+        def element(frame: Frame) -> Element | None:
+            if frame.picks and source in frame.picks:
+                return frame.picks[source]
+            ones = found(frame)
+            if len(ones) == 1:
+                return ones[0]  # one combination: nothing is left to pick
+            raise Pick(source, ones)
+
+        return element
+
+    def last(self, source: Source) -> LastOnes:
+        """The closure of the elements that may be the last of a source, made once."""
+        found = self._lasts.get(id(source))
+        if found is None:
+            found = self._lasts[id(source)] = source, self._last(source)
+        return found[1]
+
+    def _last(self, source: Source) -> LastOnes:
+        looked: LastOnes = lambda frame: last_ones(frame.members(source, False, False))  # noqa: E731
+        stream = self._stream(source, Positions) if isinstance(source.base, forms.Calls) else None
+        if stream is None:
+            return looked
+        find = self._find(stream, source)
+        range_of = self._range(source, False)
+
+        def last(frame: Frame) -> list[Element | None]:
+            bucket = find(frame)
+            if bucket is None:
+                return looked(frame)
+            first, surely = (0, 0) if range_of is None else range_of(frame)
+            sure, maybe, calls = bucket.sure, bucket.maybe, frame.history.calls
+            left, right = len(sure) - 1, len(maybe) - 1
+            found: list[Element | None] = []
+            # More candidates than this are never combined.
+            while len(found) <= meaning.MAX_COMBINATIONS:
+                at = sure[left] if left >= 0 else -1
+                is_sure = right < 0 or maybe[right] < at
+                if not is_sure:
+                    at = maybe[right]
+                if at < first:
+                    found.append(None)
+                    break
+                found.append(calls[at])
+                if is_sure and at >= surely:
+                    break
+                left, right = (left - 1, right) if is_sure else (left, right - 1)
+            return found
+
+        return last
+
+    # Aggregates.
+
+    def _count(self, source: Source) -> Read:
+        looked: Read = lambda frame: count(frame.members(source, False, False), False)  # noqa: E731
+        stream = self._stream(source, Positions)
+        if stream is None:
+            return looked
+        find = self._find(stream, source)
+        range_of = self._range(source, False)
+
+        def counted(frame: Frame) -> State:
+            bucket = find(frame)
+            if bucket is None:
+                return looked(frame)
+            sure, maybe, many = bucket.sure, bucket.maybe, bucket.many
+            if range_of is None:
+                low, high = len(sure), len(sure) + len(maybe)
+            else:
+                first, surely = range_of(frame)
+                low = len(sure) - bisect_left(sure, surely)
+                high = len(sure) - bisect_left(sure, first) + len(maybe) - bisect_left(maybe, first)
+                many = many and many[-1] >= first
+            return between("n", low, None if many else high)
+
+        return counted
+
+    def _distinct(self, source: Source) -> Read:
+        looked: Read = lambda frame: count(frame.members(source, False, False), True)  # noqa: E731
+        stream = self._stream(source, Values)
+        if stream is None or source.marks or window_of(source) is not None:
+            return looked
+        find = self._find(stream, source)
+
+        def distinct(frame: Frame) -> State:
+            bucket = find(frame)
+            if bucket is None:
+                return looked(frame)
+            high = None if bucket.many else len(bucket.known) + sum(bucket.odd.values())
+            return between("n", len(bucket.sure), high)
+
+        return distinct
+
+    def _sum(self, source: Source, term: Term) -> Read:
+        looked: Read = lambda frame: frame.summed(source, term)  # noqa: E731
+        stream = self._stream(source, Sums, term)
+        if stream is None or source.marks or window_of(source) is not None:
+            return looked
+        find = self._find(stream, source)
+
+        def total(frame: Frame) -> State:
+            bucket = find(frame)
+            if bucket is None:
+                return looked(frame)
+            return UNKNOWN if bucket.unknown else between("n", bucket.low, bucket.high)
+
+        return total
+
+    def _extreme(self, source: Source, greatest: bool) -> Read:
+        looked: Read = lambda frame: extreme(  # noqa: E731
+            frame.members(source, False, False), greatest
+        )
+        stream = self._stream(source, Extremes)
+        if stream is None or source.marks or window_of(source) is not None:
+            return looked
+        find = self._find(stream, source)
+        end = -1 if greatest else 0
+
+        def ends(frame: Frame) -> State:
+            bucket = find(frame)
+            if bucket is None:
+                return looked(frame)
+            if not bucket.sure and not bucket.unknown_sure:
+                return MISSING
+            if len(bucket.kinds) != 1:
+                return UNKNOWN
+            near = bucket.sure[end] if bucket.sure else None
+            far = None if bucket.unknown else bucket.known[end]
+            low, high = (near, far) if greatest else (far, near)
+            return between(next(iter(bucket.kinds)), low, high)
+
+        return ends
+
+
+# Closures of comparisons.
+
+
+def _negation(of: Closure) -> Closure:
+    return lambda frame: negation(of(frame))
+
+
+def _any_of(parts: Sequence[Closure]) -> Closure:
+    def any_of(frame: Frame) -> Truth:
+        found: Truth = False
+        for part in parts:
+            truth = part(frame)
+            if truth is True:
+                return True
+            if truth is None:
+                found = None
+        return found
+
+    return any_of
+
+
+def _is_of(level: int, tools: forms.Tools) -> Closure:
+    def is_of(frame: Frame) -> Truth:
+        element = frame.elements[level]
+        return isinstance(element, Call) and element.tool in tools
+
+    return is_of
+
+
+def _same(left: Read, right: Read) -> Closure:
+    def is_same(frame: Frame) -> Truth:
+        one, other = left(frame), right(frame)
+        if one[0] in PLAIN and other[0] in PLAIN:
+            return one == other
+        return same(one, other)
+
+    return is_same
+
+
+def _equal(left: Read, right: Read) -> Closure:
+    def equal(frame: Frame) -> Truth:
+        one, other = left(frame), right(frame)
+        if one[0] in PLAIN and other[0] in PLAIN:
+            return one == other
+        return compare("=", one, other)
+
+    return equal
+
+
+def _is_one_of(left: Read, states: Sequence[State]) -> Closure:
+    """Whether a term is one of some constants."""
+    known = frozenset(states)
+    plain = all(state[0] in PLAIN and state != _NULL for state in states)
+
+    def general(one: State) -> Truth:
+        return disjunction(
+            is_null(one) if state == _NULL else compare("=", one, state) for state in states
+        )
+
+    def is_one_of(frame: Frame) -> Truth:
+        one = left(frame)
+        if plain and one[0] in PLAIN:
+            return one in known
+        return general(one)
+
+    return is_one_of
+
+
+def _order(operator: str, left: Read, right: Read) -> Closure:
+    holds = _ORDERS[operator]
+
+    def order(frame: Frame) -> Truth:
+        one, other = left(frame), right(frame)
+        if one[0] == other[0] and one[0] in ("n", "t"):
+            return holds(one[1], other[1])
+        return compare(operator, one, other)
+
+    return order
+
+
+def _arithmetic(operator: str, left: Read, right: Read) -> Read:
+    result = _SUMS.get(operator)
+
+    def value(frame: Frame) -> State:
+        one, other = left(frame), right(frame)
+        if result is not None and one[0] == "n" == other[0]:
+            return "n", result(one[1], other[1])
+        return arithmetic(operator, one, other)
+
+    return value
+
+
+# Elements and their fields.
+
+
+def _state_of(element: Element | None) -> State:
+    return MISSING if element is None else value_of(element)
+
+
+def _or_missing(element: Element | None) -> Element | State:
+    return MISSING if element is None else element
+
+
+def _call_of(holder: Any) -> Any:
+    return call_of(holder) if isinstance(holder, Row) else holder
+
+
+def _member(held: Row | State, name: str) -> State:
+    """The member of a record."""
+    state = held.value if isinstance(held, Row) else held
+    if state[0] == "r":
+        return next((value for member, value in state[1] if member == name), NONE)
+    return state if state[0] in NO_VALUE else UNKNOWN

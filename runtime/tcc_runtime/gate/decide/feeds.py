@@ -1,0 +1,506 @@
+"""Indexes of sources: what a history has of a source, by its keys.
+
+A *stream* is a source of calls, or of their fields, whose conditions depend only on the call itself
+and on its keys.  The *feed* of a stream has a *bucket* for each choice of keys.  A bucket knows
+how many calls surely and maybe belong to the source, their positions, or what an aggregate needs.
+
+A feed answers only if the definition would look at all candidates, and if the keys decide which
+these are.  Otherwise the definition looks at the candidates, one by one.
+
+Cost: each call is put into a feed once, and once more when its outcome becomes known.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, TypeAlias
+
+from tcc_certs.policy import forms
+from tcc_certs.policy.forms import Condition, Key, Source, Term
+from tcc_certs.policy.history import ANSWERED, DONE, FAILED, Call
+from tcc_certs.policy.kinds import walk
+from tcc_certs.policy.meaning import (
+    NO_VALUE,
+    Element,
+    Evaluation,
+    Member,
+    Members,
+    Pick,
+    Truth,
+    ends_of,
+    is_exact,
+    value_of,
+)
+from tcc_certs.values.places import NONE, UNKNOWN, State
+from tcc_runtime.gate.decide.history import UNSETTLED, FastHistory
+
+PLAIN = frozenset({"s", "n", "b", "t", "j", "z"})  # two such values are equal if their states are
+_UNBOUNDED = 1 << 62
+
+Closure: TypeAlias = "Callable[[Frame], Truth]"
+Read: TypeAlias = "Callable[[Frame], State]"
+
+
+class Frame(Evaluation):
+    """An evaluation whose conditions are closures.
+
+    Args:
+        closures: makes closures of conditions and of sources of `last`.
+
+    Attributes:
+        call: the call being decided.
+        total: the sum that a limit compares with its bound.
+    """
+
+    history: FastHistory
+
+    def __init__(
+        self, closures: Closures, history: FastHistory, call: Call | None, now_ms: int
+    ) -> None:
+        self.closures = closures
+        self.history = history
+        self.now = now_ms
+        self.call: Any = call
+        self.elements: dict[int, Element] = {0: self.call}
+        self.picks: dict[Source, Element | None] = {}
+        self.bound = 0
+        self.cut = False
+        self.total: State = UNKNOWN
+
+    def all_of(self, conditions: Sequence[Condition], negative: bool = False) -> Truth:
+        """Whether all conditions are true."""
+        return self.closures.filter(conditions, negative)(self)
+
+    def _last(self, source: Source) -> Element | None:
+        if self.picks and source in self.picks:
+            return self.picks[source]
+        found = self.closures.last(source)(self)
+        if len(found) == 1:
+            return found[0]  # one combination: nothing is left to pick
+        raise Pick(source, found)
+
+    def rows_of(self, call: Call, sure: bool, layers: Sequence[Source]) -> tuple[list[Member], int]:
+        """The rows of one call, and at most how many candidates they count as."""
+        items, size = [Member(call, sure)], 0
+        bound, self.bound = self.bound, _UNBOUNDED
+        try:
+            for layer in layers:
+                base, _ = self._base_of(layer, items)
+                size += sum([max(1, member.many) for member in base.items])
+                items = self._filtered(layer, base, len(base.items), False)
+        finally:
+            self.bound = bound
+        return items, size
+
+    def _base_of(self, layer: Source, items: list[Member]) -> tuple[Members, int]:
+        rows = layer.base
+        if not isinstance(rows, forms.Rows):
+            raise TypeError(rows)
+        return self._rows(layer.level, Members(items), rows.get, rows.most)
+
+
+class Closures:
+    """What a frame needs of :class:`tcc_runtime.gate.decide.conditions.Compiler`."""
+
+    def filter(self, conditions: Sequence[Condition], negative: bool) -> Closure:
+        """The closure of all conditions together."""
+        raise NotImplementedError
+
+    def last(self, source: Source) -> Callable[[Frame], list[Element | None]]:
+        """The closure that finds the elements that may be the last of a source."""
+        raise NotImplementedError
+
+
+# Buckets.
+
+
+class Bucket:
+    """What a feed has for one choice of keys.
+
+    Attributes:
+        size: at most how many candidates it has.
+    """
+
+    __slots__ = ("size",)
+    READS: ClassVar[bool] = False  # whether it has calls whose error was read
+
+    def __init__(self) -> None:
+        self.size = 0
+
+    def put(self, frame: Frame, stream: Stream, call: Call, members: Sequence[Member]) -> Any:
+        """Add the members of a call; returns what `drop` needs."""
+        raise NotImplementedError
+
+    def drop(self, call: Call, entry: Any) -> None:
+        """Take the members of a call out again."""
+        raise NotImplementedError
+
+
+class Positions(Bucket):
+    """The positions of members in the history, in order, once for each member.
+
+    Attributes:
+        sure, maybe: of members that are surely and maybe in the source.
+        read: of members whose error was read.
+        many: of members that may be several rows.
+    """
+
+    __slots__ = ("many", "maybe", "read", "sure")
+    READS = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sure: list[int] = []
+        self.maybe: list[int] = []
+        self.read: list[int] = []
+        self.many: list[int] = []
+
+    def put(self, frame: Frame, stream: Stream, call: Call, members: Sequence[Member]) -> None:
+        """Add the members of a call."""
+        read = call.outcome == ANSWERED
+        for member in members:
+            insort(self.read if read else self.sure if member.sure else self.maybe, call.at)
+            if member.many and not read:
+                insort(self.many, call.at)
+
+    def drop(self, call: Call, entry: Any) -> None:
+        """Take the members of a call out again."""
+        for places in (self.sure, self.maybe, self.read, self.many):
+            del places[bisect_left(places, call.at) : bisect_right(places, call.at)]
+
+
+class Sums(Bucket):
+    """The ends of a sum; `unknown`: how many members have no number."""
+
+    __slots__ = ("high", "low", "unknown")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.low: Any = 0
+        self.high: Any = 0
+        self.unknown = 0
+
+    def put(self, frame: Frame, stream: Stream, call: Call, members: Sequence[Member]) -> Any:
+        """Add the amounts of a call."""
+        low: Any = 0
+        high: Any = 0
+        unknown = 0
+        for element, sure, many, _ in members:
+            frame.elements[stream.level] = element
+            ends = ends_of(stream.term(frame))
+            if many or ends is None or None in ends[1:]:
+                unknown += 1
+                continue
+            low += ends[1] if sure else min(ends[1], 0)
+            high += ends[2] if sure else max(ends[2], 0)
+        self.low += low
+        self.high += high
+        self.unknown += unknown
+        return low, high, unknown
+
+    def drop(self, call: Call, entry: Any) -> None:
+        """Subtract the amounts of a call."""
+        low, high, unknown = entry
+        self.low -= low
+        self.high -= high
+        self.unknown -= unknown
+
+
+class Values(Bucket):
+    """How many members have each value.
+
+    Attributes:
+        sure: values of members that are surely in the source; known: values of all members.
+        odd: states of members without a known value.
+        read: states of members whose error was read.
+        many: how many members may be several rows.
+    """
+
+    __slots__ = ("known", "many", "odd", "read", "sure")
+    READS = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sure: dict[State, int] = {}
+        self.known: dict[State, int] = {}
+        self.odd: dict[State, int] = {}
+        self.read: dict[State, int] = {}
+        self.many = 0
+
+    def put(self, frame: Frame, stream: Stream, call: Call, members: Sequence[Member]) -> Any:
+        """Add the values of a call."""
+        entry = []
+        for element, sure, many, _ in members:
+            state = value_of(element)
+            if call.outcome == ANSWERED:
+                entry.append((self.read, state))
+                continue
+            self.many += many > 0
+            odd = state[0] in NO_VALUE or state[0] == "*"
+            entry.append((self.odd if odd else self.known, state))
+            if sure and not odd:
+                entry.append((self.sure, state))
+        for counts, state in entry:
+            counts[state] = counts.get(state, 0) + 1
+        return entry, sum([many > 0 for _, _, many, _ in members if call.outcome != ANSWERED])
+
+    def drop(self, call: Call, entry: Any) -> None:
+        """Take the values of a call out again."""
+        states, many = entry
+        self.many -= many
+        for counts, state in states:
+            counts[state] -= 1
+            if not counts[state]:
+                del counts[state]
+
+
+class Extremes(Bucket):
+    """The numbers or times of members, in order.
+
+    Attributes:
+        sure: of members that are surely in the source; known: of all members.
+        kinds: how many are of each kind.
+        unknown, unknown_sure: how many members have no number; how many of these are sure.
+    """
+
+    __slots__ = ("kinds", "known", "sure", "unknown", "unknown_sure")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sure: list[Any] = []
+        self.known: list[Any] = []
+        self.kinds: dict[str, int] = {}
+        self.unknown = 0
+        self.unknown_sure = 0
+
+    def put(self, frame: Frame, stream: Stream, call: Call, members: Sequence[Member]) -> Any:
+        """Add the values of a call."""
+        entry = []
+        for element, sure, many, _ in members:
+            kind, value = value_of(element)
+            known = not many and kind in ("n", "t")
+            entry.append((kind if known else None, value, sure))
+            self._count(kind if known else None, sure, 1)
+            if known:
+                insort(self.known, value)
+                if sure:
+                    insort(self.sure, value)
+        return entry
+
+    def drop(self, call: Call, entry: Any) -> None:
+        """Take the values of a call out again."""
+        for kind, value, sure in entry:
+            self._count(kind, sure, -1)
+            if kind is not None:
+                del self.known[bisect_left(self.known, value)]
+                if sure:
+                    del self.sure[bisect_left(self.sure, value)]
+
+    def _count(self, kind: str | None, sure: bool, step: int) -> None:
+        if kind is None:
+            self.unknown += step
+            self.unknown_sure += step if sure else 0
+            return
+        self.kinds[kind] = self.kinds.get(kind, 0) + step
+        if not self.kinds[kind]:
+            del self.kinds[kind]
+
+
+# Streams.
+
+
+class Stream:
+    """A source that has a feed.
+
+    Args:
+        layers: the source of calls, and the fields of fields around it, from the inside.
+        own: the closure of the conditions on a call itself; None: there are none.
+        term: of a sum, the closure of what is added up.
+    """
+
+    def __init__(
+        self, layers: Sequence[Source], own: Closure | None, bucket: type[Bucket], term: Read
+    ) -> None:
+        calls = layers[0]
+        if not isinstance(calls.base, forms.Calls):
+            raise TypeError(calls.base)
+        self.tools = calls.base.tools
+        self.only = next(iter(self.tools)) if len(self.tools) == 1 else None
+        self.keys: tuple[Key, ...] = calls.keys
+        self.names = tuple([key.name for key in calls.keys])
+        self.level = layers[-1].level
+        self.bucket = bucket
+        self.term = term
+        self._calls_level = calls.level
+        self._rows = tuple(layers[1:])
+        self._own = own
+
+    def caught_up(self, frame: Frame) -> Feed:
+        """The feed of the history, complete."""
+        history = frame.history
+        feed = history.feeds.get(self)
+        if feed is None:
+            calls = history.calls if self.only is None else history.calls_of(self.only)
+            feed = history.feeds[self] = Feed(calls)
+        try:
+            self._catch_up(frame, feed)
+        except BaseException:
+            del history.feeds[self]  # it is incomplete
+            raise
+        return feed
+
+    def _catch_up(self, frame: Frame, feed: Feed) -> None:
+        history = frame.history
+        unsettled = feed.unsettled
+        for call in history.log[feed.logged :]:
+            known = unsettled.pop(call.at, None)
+            if known is not None:
+                bucket, entry, size = known
+                bucket.drop(call, entry)
+                bucket.size -= size
+                self._put(frame, feed, bucket, call)
+        feed.logged = len(history.log)
+        tools = self.tools
+        for call in feed.calls[feed.added :]:
+            if self.only is None and call.tool not in tools:
+                continue
+            bucket = self._bucket_of(feed, call)
+            bucket.size += 1
+            self._put(frame, feed, bucket, call)
+        feed.added = len(feed.calls)
+
+    def _bucket_of(self, feed: Feed, call: Call) -> Bucket:
+        arguments = call.arguments
+        names = self.names
+        key: Any = arguments[names[0]] if len(names) == 1 else tuple([arguments[n] for n in names])
+        bucket = feed.buckets.get(key)
+        if bucket is None:
+            bucket = feed.buckets[key] = self.bucket()
+            states = [(arguments[key.name], key.same) for key in self.keys]
+            # Under `=` an absent argument is unsure of every value.
+            if any(state == UNKNOWN or (state == NONE and not same) for state, same in states):
+                feed.odd = True
+        return bucket
+
+    def _put(self, frame: Frame, feed: Feed, bucket: Bucket, call: Call) -> None:
+        outcome = call.outcome
+        if outcome == FAILED or (outcome == ANSWERED and not self.bucket.READS):
+            return
+        sure = outcome == DONE
+        if self._own is not None:
+            frame.elements[self._calls_level] = call
+            truth = self._own(frame)
+            if truth is False:
+                # More knowledge does not make it true.
+                return
+            sure = sure and truth is True
+        members, size = [Member(call, sure)], 0
+        if self._rows:
+            members, size = frame.rows_of(call, sure, self._rows)
+            bucket.size += size
+        entry = bucket.put(frame, self, call, members)
+        if outcome in UNSETTLED:
+            feed.unsettled[call.at] = bucket, entry, size
+            frame.history.watched.add(call.at)
+
+
+class Feed:
+    """What the history of one session has of a stream.
+
+    Attributes:
+        calls: the calls that it is made of; `added` of them are in it.
+        logged: how many records of `log` it knows.
+        buckets: by the state of the only key, or the states of all keys.
+        odd: a call lacks a key, so the candidates are in several buckets.
+        unsettled: by position, the bucket of a call whose outcome is unknown.
+    """
+
+    __slots__ = ("added", "buckets", "calls", "logged", "odd", "unsettled")
+
+    def __init__(self, calls: list[Call]) -> None:
+        self.calls = calls
+        self.added = 0
+        self.logged = 0
+        self.buckets: dict[Any, Any] = {}
+        self.odd = False
+        self.unsettled: dict[int, tuple[Bucket, Any, int]] = {}
+
+
+# Which sources have streams.
+
+
+def layers_of(source: Source, learned: Mapping[str, object]) -> tuple[Source, ...] | None:
+    """The layers of a source that may have a stream, from the calls on; None: it has none."""
+    layers = [source]
+    while isinstance(layers[-1].base, forms.Rows):
+        layers.append(layers[-1].base.of)
+        if layers[-1].marks:
+            return None
+    layers.reverse()
+    calls = layers[0]
+    if not isinstance(calls.base, forms.Calls):
+        return None
+    own = list(own_conditions(calls))
+    if not all(is_own(condition, calls.level, learned) for condition in own):
+        return None
+    for layer in layers[1:]:
+        parts = (layer.base.get, *layer.conditions) if isinstance(layer.base, forms.Rows) else ()
+        if not all(is_own(part, layer.level, learned) for part in parts):
+            return None
+    return tuple(layers)
+
+
+def window_of(source: Source) -> int | None:
+    """The window of the calls that a source is of, in milliseconds."""
+    while isinstance(source.base, forms.Rows):
+        source = source.base.of
+    return source.within
+
+
+def unwindowed(source: Source) -> Source:
+    """A source without the window of its calls."""
+    if isinstance(source.base, forms.Rows):
+        return replace(source, base=replace(source.base, of=unwindowed(source.base.of)))
+    return replace(source, within=None)
+
+
+def own_conditions(calls: Source) -> Iterable[Condition]:
+    """The conditions of a source of calls that are no keys."""
+    todo = list(reversed(calls.conditions))
+    while todo:
+        condition = todo.pop()
+        if isinstance(condition, forms.All):
+            todo += reversed(condition.parts)
+        elif not any(_is_key(condition, key, calls.level) for key in calls.keys):
+            yield condition
+
+
+def _is_key(condition: Condition, key: Key, level: int) -> bool:
+    match condition:
+        case forms.Same(left, right) | forms.Compare("=", left, (right,)):
+            own = forms.Get(forms.Element(level), key.name)
+            same = isinstance(condition, forms.Same)
+            return key.same == same and (left, right) in ((own, key.term), (key.term, own))
+    return False
+
+
+def is_own(form: Condition | Term, level: int, learned: Mapping[str, object]) -> bool:
+    """Whether a form depends on the element of a level alone, and on what never changes."""
+    for part in walk(form):
+        match part:
+            case forms.Element(other) | forms.IsOf(other, _):
+                if other != level:
+                    return False
+            case forms.Now() | Source():
+                return False
+            case forms.Attribute(name):
+                if name in learned:
+                    return False
+    return True
+
+
+def is_usable(state: State, same: bool) -> bool:
+    """Whether the state of a key decides which arguments surely differ from it."""
+    return is_exact(state) and (same or state != NONE)

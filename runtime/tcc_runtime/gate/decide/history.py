@@ -1,0 +1,306 @@
+"""The calls of a session for the fast version of the definition.
+
+A history appends: :class:`tcc_runtime.gate.decide.feeds.Feed` and others catch up with it when they
+are asked.  They get the calls that they have not seen yet from `calls`, and those whose outcome
+became known later from `log`.  If the outcome of a call changes once more, all of them start anew.
+
+Cost: adding a call and recording its outcome take constant time, apart from its draws.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from heapq import merge
+from itertools import product
+from operator import attrgetter
+from typing import Any, TypeAlias
+
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.forms import Tools
+from tcc_certs.policy.history import (
+    ANSWERED,
+    DONE,
+    FAILED,
+    LOST,
+    OPEN,
+    Call,
+    Draw,
+    ListHistory,
+    Wanted,
+)
+from tcc_certs.values.places import NONE, UNKNOWN, State
+
+Key: TypeAlias = "tuple[State, ...]"
+
+NO_EFFECT = frozenset({FAILED, ANSWERED})  # outcomes of calls that count for no limit and no total
+UNSETTLED = frozenset({OPEN, LOST})
+_ALWAYS = -1 << 63  # before all times
+
+
+class FastHistory(ListHistory):
+    """A history whose questions take constant time where keys or windows decide.
+
+    Only :meth:`record` may change the outcome and the answers of its calls.
+
+    Args:
+        given: the states of the attributes that the session starts with.
+        account: the tallies of limits across sessions, by the number of the limit; sessions share
+            it.
+
+    Attributes:
+        times: the times of the calls, in order.
+        alive: how many calls are neither failed nor answered.
+        learned: how many attributes were learned.
+        feeds: indexes of the calls, by what they are for.  Each is complete up to its position in
+            `calls` and in `log`.
+        watched: the positions of calls that some index has while their outcome is unknown.
+        log: watched calls whose outcome became known, in the order of the records.
+    """
+
+    def __init__(
+        self,
+        core: Core,
+        given: Mapping[str, State],
+        account: dict[int, Tally] | None = None,
+    ) -> None:
+        super().__init__(core, given)
+        self.times: list[int] = []
+        self.alive = 0
+        self.learned = 0
+        self.feeds: dict[object, Any] = {}
+        self.watched: set[int] = set()
+        self.log: list[Call] = []
+        self.of_tool: dict[str, list[Call]] = {}
+        self._tallies: dict[int, Tally] = {}
+        self._shared = self._tallies if account is None else account
+        self._drawn: dict[int, Mapping[int, Draw]] = {}
+        self._runs: dict[tuple[Tools, tuple[str, ...]], _Runs] = {}
+        self._still = dict(self._learned)  # attributes that are still to be learned
+
+    def add(self, call: Call, draws: Mapping[int, Draw]) -> None:
+        """Add a call that was decided, with what it draws under each limit."""
+        self.calls.append(call)
+        self.times.append(call.at_ms)
+        self.calls_of(call.tool).append(call)
+        if call.outcome not in NO_EFFECT:
+            self.alive += 1
+        if draws:
+            self._drawn[call.at] = draws
+            for limit, draw in draws.items():
+                self.tally(limit).add(draw)
+                if self._shared is not self._tallies:
+                    self.tally(limit, across=True).add(draw)
+
+    def calls_of(self, tool: str) -> list[Call]:
+        """The calls of a tool, in order; the list grows with the history."""
+        found = self.of_tool.get(tool)
+        if found is None:
+            found = self.of_tool[tool] = []
+        return found
+
+    def tally(self, limit: int, *, across: bool = False) -> Tally:
+        """The running amounts under a limit."""
+        tallies = self._shared if across else self._tallies
+        found = tallies.get(limit)
+        if found is None:
+            found = tallies[limit] = Tally()
+        return found
+
+    def record(self, call: Call, outcome: str, answers: Mapping[str, State]) -> None:
+        """Record an outcome; attributes are learned in the order of these records."""
+        before = call.outcome
+        call.outcome, call.answers = outcome, answers
+        if before not in UNSETTLED:
+            self._forget()
+        elif call.at in self.watched:
+            self.log.append(call)
+            if outcome not in UNSETTLED:
+                self.watched.discard(call.at)
+        counts = outcome not in NO_EFFECT
+        if counts != (before not in NO_EFFECT):
+            self._count(call, counts)
+        if outcome == DONE and self._still:
+            self._learn(call)
+
+    def _forget(self) -> None:
+        """Let all indexes start anew."""
+        self.feeds.clear()
+        self.watched.clear()
+        self.log.clear()
+
+    def _count(self, call: Call, counts: bool) -> None:
+        """Let a call count, or give back what it counted."""
+        self.alive += 1 if counts else -1
+        for limit, draw in self._drawn.get(call.at, {}).items():
+            self.tally(limit).change(draw, counts)
+            if self._shared is not self._tallies:
+                self.tally(limit, across=True).change(draw, counts)
+
+    def _learn(self, call: Call) -> None:
+        for name, learned in list(self._still.items()):
+            for tool, of in learned.sources:
+                state = call.state(of) if call.tool == tool else NONE
+                if state not in (NONE, UNKNOWN) and state[0] != "*":
+                    self._given[name] = state
+                    del self._still[name]
+                    self.learned += 1
+                    break
+
+    # Questions of the definition.
+
+    def candidates(
+        self, tools: Tools, keys: Sequence[Wanted], since_ms: int | None
+    ) -> Sequence[Call]:
+        """See :class:`tcc_certs.policy.history.History`."""
+        # An absent side is unsure of every value: the other keys decide.
+        usable = sorted([key for key in keys if key[1] != UNKNOWN and (key[1] != NONE or key[2])])
+        names = tuple([name for name, _, _ in usable])
+        runs = self._runs.get((tools, names))
+        if runs is None:
+            runs = self._runs[tools, names] = _Runs(tools, names)
+        runs.catch_up(self.calls)
+        choices = [
+            (state, UNKNOWN) if same else (state, NONE, UNKNOWN) for _, state, same in usable
+        ]
+        found = [runs.of[key] for key in product(*choices) if key in runs.of]
+        calls = found[0] if len(found) == 1 else list(merge(*found, key=attrgetter("at")))
+        if since_ms is None:
+            return calls
+        return calls[bisect_left(calls, since_ms, key=attrgetter("at_ms")) :]
+
+    def draws(
+        self, limit: int, key: Key | None, since_ms: int | None, across: bool
+    ) -> Sequence[Draw]:
+        """See :class:`tcc_certs.policy.history.History`."""
+        return self.tally(limit, across=across).draws(key, since_ms)
+
+
+class _Runs:
+    """The calls of some tools, by the states of some arguments."""
+
+    def __init__(self, tools: Tools, names: tuple[str, ...]) -> None:
+        self._tools, self._names = tools, names
+        self._added = 0
+        self.of: dict[Key, list[Call]] = {}
+
+    def catch_up(self, calls: Sequence[Call]) -> None:
+        """Take the calls that were added since the last time."""
+        if self._added == len(calls):
+            return
+        for call in calls[self._added :]:
+            if call.tool in self._tools:
+                arguments = call.arguments
+                key = tuple([arguments[name] for name in self._names])
+                self.of.setdefault(key, []).append(call)
+        self._added = len(calls)
+
+
+# Limits.
+
+
+class Tally:
+    """The running amounts under a limit, by key."""
+
+    def __init__(self) -> None:
+        self._lines: dict[Key | None, _Line] = {}
+
+    def add(self, draw: Draw) -> None:
+        """Add a draw of a call that counts."""
+        line = self._lines.get(draw.key)
+        if line is None:
+            line = self._lines[draw.key] = _Line()
+        line.add(draw)
+
+    def change(self, draw: Draw, counts: bool) -> None:
+        """Let a draw count again, or no longer; the outcome of its call has changed already."""
+        self._lines[draw.key].change(draw, counts)
+
+    def amount(self, key: Key | None, since_ms: int | None) -> Any:
+        """The amounts that count for a key; for an unknown one, the most that any key has."""
+        lines = self._lines
+        unknown = lines.get(None)
+        total = 0 if unknown is None else unknown.amount(since_ms)
+        if key is not None:
+            line = lines.get(key)
+            return total if line is None else total + line.amount(since_ms)
+        known = [line.amount(since_ms) for line in lines.values() if line is not unknown]
+        return total + max(known, default=0)
+
+    def draws(self, key: Key | None, since_ms: int | None) -> list[Draw]:
+        """The draws with a key or an unknown one, by their times; all where `key` is None."""
+        keys = self._lines if key is None else [one for one in (key, None) if one in self._lines]
+        found = [draw for one in keys for draw in self._lines[one].since(since_ms)]
+        return sorted(found, key=lambda draw: (draw.call.at_ms, draw.call.at))
+
+
+class _Line:
+    """The draws with one key, by their times.
+
+    Attributes:
+        total: the amounts that count; windowed: those from `begin` on, with the time `since_ms`.
+    """
+
+    __slots__ = ("begin", "draws", "since_ms", "times", "total", "windowed")
+
+    def __init__(self) -> None:
+        self.draws: list[Draw] = []
+        self.times: list[int] = []
+        self.total: Any = 0
+        self.windowed: Any = 0
+        self.begin = 0
+        self.since_ms = _ALWAYS
+
+    def add(self, draw: Draw) -> None:
+        """Add a draw; with an account, others may have drawn at later times already."""
+        at_ms = draw.call.at_ms
+        if self.times and self.times[-1] > at_ms:
+            place = bisect_right(self.times, at_ms)
+            self.draws.insert(place, draw)
+            self.times.insert(place, at_ms)
+        else:
+            self.draws.append(draw)
+            self.times.append(at_ms)
+        if at_ms < self.since_ms:
+            self.begin += 1
+        if _counts(draw):
+            self._sum(draw, draw.amount)
+
+    def change(self, draw: Draw, counts: bool) -> None:
+        """Let a draw count again, or no longer."""
+        self._sum(draw, draw.amount if counts else -draw.amount)
+
+    def _sum(self, draw: Draw, amount: Any) -> None:
+        self.total += amount
+        if draw.call.at_ms >= self.since_ms:
+            self.windowed += amount
+
+    def amount(self, since_ms: int | None) -> Any:
+        """The amounts of draws at a time or later that count.
+
+        Cost: the draws between this time and the time of the last question.
+        """
+        if since_ms is None:
+            return self.total
+        if since_ms == self.since_ms:
+            return self.windowed
+        draws, times = self.draws, self.times
+        begin, windowed = self.begin, self.windowed
+        while begin < len(draws) and times[begin] < since_ms:
+            if _counts(draws[begin]):
+                windowed -= draws[begin].amount
+            begin += 1
+        while begin and times[begin - 1] >= since_ms:
+            begin -= 1
+            if _counts(draws[begin]):
+                windowed += draws[begin].amount
+        self.begin, self.windowed, self.since_ms = begin, windowed, since_ms
+        return windowed
+
+    def since(self, since_ms: int | None) -> list[Draw]:
+        """The draws at a time or later."""
+        return self.draws if since_ms is None else self.draws[bisect_left(self.times, since_ms) :]
+
+
+def _counts(draw: Draw) -> bool:
+    return draw.call.outcome not in NO_EFFECT

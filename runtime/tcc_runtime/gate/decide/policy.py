@@ -1,0 +1,185 @@
+"""The statements of a core, compiled: their refusals, draws and debts.
+
+:class:`FastPolicy` answers every question exactly as :class:`tcc_certs.policy.meaning.Policy` does.
+
+Cost: of a statement whose keys or windows decide, constant; else as in the definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.forms import Rule
+from tcc_certs.policy.history import Call, Draw
+from tcc_certs.policy.meaning import Debt, Policy, Refusal
+from tcc_certs.values.places import UNKNOWN, exact_number
+from tcc_runtime.gate.decide.conditions import Compiler
+from tcc_runtime.gate.decide.feeds import Closure, Frame
+from tcc_runtime.gate.decide.owes import Owe
+from tcc_runtime.gate.decide.totals import Totals
+
+Decide: TypeAlias = "Callable[[Frame], str]"  # the code of a refusal; empty: there is none
+Drawn: TypeAlias = "Callable[[Frame], Draw | None]"
+
+
+class FastPolicy(Policy):
+    """The statements of a core, ready to decide calls in a :class:`FastHistory`.
+
+    Raises:
+        Fault: a statement or a `let` is wrong.
+    """
+
+    def __init__(self, core: Core) -> None:
+        super().__init__(core)
+        self._compiler = Compiler(core, decided=True)
+        owing = Compiler(core, decided=False)
+        numbered = list(enumerate(self.rules))
+        self._owes = {at: Owe(at, rule, owing) for at, rule in numbered if rule.kind == "owe"}
+        self._sums = {
+            rule.what: Totals(rule.what, self._amounts)
+            for rule in self.rules
+            if rule.kind == "total"
+        }
+        # Closures are made for the tools that are called.
+        self._deciders: dict[str, tuple[tuple[int, Decide], ...]] = {}
+        self._drawers: dict[str, tuple[tuple[int, Drawn], ...]] = {}
+        self._decider_of: dict[int, Decide] = {}
+        self._drawer_of: dict[int, Drawn] = {}
+        self._ends: dict[int, Closure] | None = None
+
+    # Calls.
+
+    def refusals(self, history: Any, call: Call, now_ms: int) -> list[Refusal]:
+        """The statements that do not let a call through, in the order of the core."""
+        deciders = self._deciders.get(call.tool)
+        if deciders is None:
+            numbers = sorted([*self._statements_of(call.tool), *self._totals])
+            deciders = tuple([(number, self._decider(number)) for number in numbers])
+            self._deciders[call.tool] = deciders
+        frame = Frame(self._compiler, history, call, now_ms)
+        found = []
+        for number, decide in deciders:
+            frame.cut = False
+            code = decide(frame)
+            if code:
+                found.append(Refusal(number, code))
+        return found
+
+    def draws(self, history: Any, call: Call, now_ms: int) -> Mapping[int, Draw]:
+        """What a call counts, by the number of each limit that counts it."""
+        drawers = self._drawers.get(call.tool)
+        if drawers is None:
+            limits = [at for at in self._statements_of(call.tool) if self.rules[at].kind == "limit"]
+            drawers = tuple([(number, self._drawer(number)) for number in limits])
+            self._drawers[call.tool] = drawers
+        found = {}
+        if drawers:
+            frame = Frame(self._compiler, history, call, now_ms)
+            for number, drawn in drawers:
+                draw = drawn(frame)
+                if draw is not None:
+                    found[number] = draw
+        return found
+
+    # Obligations and ends.
+
+    def debts(self, history: Any, now_ms: int) -> list[Debt]:
+        """The obligations that may be open, in the order of statements and calls."""
+        frame = Frame(self._compiler, history, None, now_ms)
+        return [debt for owe in self._owes.values() for debt in owe.debts(frame)]
+
+    def unmet(self, history: Any, now_ms: int) -> list[int]:
+        """The numbers of the statements that keep the session from finishing, in order."""
+        if self._ends is None:
+            self._ends = {
+                number: self._compiler.truth(rule.then, False)
+                for number, rule in enumerate(self.rules)
+                if rule.tools is None and rule.then is not None
+            }
+        frame = Frame(self._compiler, history, None, now_ms)
+        found = [number for number, owe in self._owes.items() if owe.is_open(frame)]
+        found += [number for number, then in self._ends.items() if then(frame) is not True]
+        return sorted(found)
+
+    # Statements.
+
+    def _decider(self, number: int) -> Decide:
+        found = self._decider_of.get(number)
+        if found is None:
+            found = self._decider_of[number] = self._compiled(number, self.rules[number])
+        return found
+
+    def _compiled(self, number: int, rule: Rule) -> Decide:
+        where = self._compiler.all_of(rule.where, True) if rule.where else None
+        match rule.kind:
+            case "total":
+                return self._total(rule)
+            case "limit":
+                return self._limits(number, rule)
+            case "owe":
+                return self._owes[number].decide
+            case "forbid":
+                return _where(where, _code)
+            case "ask":
+                return _where(where, lambda frame: "R211")
+        if rule.then is None:
+            raise TypeError(rule)
+        then = self._compiler.truth(rule.then, False)
+        return _where(where, lambda frame: "" if then(frame) is True else _code(frame))
+
+    def _total(self, rule: Rule) -> Decide:
+        most, sums = exact_number(rule.total), self._sums[rule.what]
+        return lambda frame: "" if sums.least(frame) <= most else "R203"
+
+    def _limits(self, number: int, rule: Rule) -> Decide:
+        if rule.most is None:
+            raise TypeError(rule)
+        drawn, holds = self._drawer(number), self._compiler.holds(rule.most)
+        within, across = rule.within, rule.across
+
+        def limits(frame: Frame) -> str:
+            draw = drawn(frame)
+            if draw is None:
+                return ""
+            since = None if within is None else frame.now - within
+            used = frame.history.tally(number, across=across).amount(draw.key, since)
+            frame.total = "n", draw.amount + used
+            return "" if holds(frame) is True else _code(frame)
+
+        return limits
+
+    def _drawer(self, number: int) -> Drawn:
+        found = self._drawer_of.get(number)
+        if found is None:
+            found = self._drawer_of[number] = _drawer(self.rules[number], self._compiler)
+        return found
+
+
+def _code(frame: Frame) -> str:
+    return "R207" if frame.cut else "R202"
+
+
+def _where(where: Closure | None, decide: Decide) -> Decide:
+    """A decision on calls for which a filter is not false."""
+    if where is None:
+        return decide
+    return lambda frame: "" if where(frame) is False else decide(frame)
+
+
+def _drawer(rule: Rule, compiler: Compiler) -> Drawn:
+    """The closure of what a call draws under a limit; None: the limit does not count it."""
+    where = compiler.all_of(rule.where, False) if rule.where else None
+    per = [compiler.term(term) for term in rule.per]
+    field = rule.field
+
+    def drawn(frame: Frame) -> Draw | None:
+        if where is not None and where(frame) is False:
+            return None
+        call = frame.call
+        key = tuple([term(frame) for term in per])
+        amount = 1 if field is None else call.arguments[field][1]
+        return Draw(call, None if UNKNOWN in key else key, amount)
+
+    return drawn

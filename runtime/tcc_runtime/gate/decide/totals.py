@@ -1,0 +1,94 @@
+"""Running totals of prices, costs, latencies and epsilons of the calls of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tcc_certs.policy.history import Call
+from tcc_certs.policy.meaning import AmountTable
+from tcc_certs.values.places import UNKNOWN, State
+from tcc_runtime.gate.decide.feeds import Frame
+from tcc_runtime.gate.decide.history import NO_EFFECT, UNSETTLED, FastHistory
+
+
+class Totals:
+    """The totals of one kind of amount.
+
+    Args:
+        what: ``depth``, ``price``, ``latency``, ``cost`` or ``epsilon``.
+        amounts: by tool, the amounts of its calls.
+    """
+
+    def __init__(self, what: str, amounts: Mapping[str, AmountTable]) -> None:
+        self._what = what
+        self._amounts = amounts
+        # By tool, and by which listed fields are known: the ends of the amounts by known values.
+        self._ends: dict[tuple[str, tuple[bool, ...]], dict[tuple[State, ...], _Ends]] = {}
+
+    def least(self, frame: Frame) -> Any:
+        """The least total with the call being decided."""
+        if self._what == "depth":
+            return frame.history.alive + 1
+        history = frame.history
+        total = history.feeds.get(self)
+        if total is None or total.added != len(history.calls) or total.logged != len(history.log):
+            total = self._caught_up(history)
+        return total.amount + self._ends_of(frame.call)[0]
+
+    def _caught_up(self, history: FastHistory) -> _Total:
+        total = history.feeds.pop(self, None) or _Total()
+        for call in history.log[total.logged :]:
+            if call.at in total.unsettled:
+                total.amount -= total.unsettled.pop(call.at)
+                self._put(history, total, call)
+        total.logged = len(history.log)
+        for call in history.calls[total.added :]:
+            self._put(history, total, call)
+        total.added = len(history.calls)
+        history.feeds[self] = total  # now that it is complete
+        return total
+
+    def _put(self, history: FastHistory, total: _Total, call: Call) -> None:
+        amount = 0 if call.outcome in NO_EFFECT else self._ends_of(call)[1]
+        total.amount += amount
+        if call.outcome in UNSETTLED:
+            total.unsettled[call.at] = amount
+            history.watched.add(call.at)
+
+    def _ends_of(self, call: Call) -> _Ends:
+        """The least and the greatest amount of the calls of the core that a call may be."""
+        table = self._amounts[call.tool]
+        states = [call.state(name) for name in table.names]
+        known = tuple([state != UNKNOWN for state in states])
+        ends = self._ends.get((call.tool, known))
+        if ends is None:
+            ends = self._ends[call.tool, known] = self._ends_by(table, known)
+        return ends.get(tuple([state for state in states if state != UNKNOWN]), _NOTHING)
+
+    def _ends_by(
+        self, table: AmountTable, known: tuple[bool, ...]
+    ) -> dict[tuple[State, ...], _Ends]:
+        found: dict[tuple[State, ...], _Ends] = {}
+        for values, amounts in table.rows:
+            key = tuple([value for value, is_known in zip(values, known, strict=True) if is_known])
+            amount = amounts[self._what]
+            least, most = found.get(key, (amount, amount))
+            found[key] = min(least, amount), max(most, amount)
+        return found
+
+
+_Ends = tuple[Any, Any]
+_NOTHING: _Ends = 0, 0  # no call of the core fits
+
+
+class _Total:
+    """What the calls of a history have in all, so far."""
+
+    __slots__ = ("added", "amount", "logged", "unsettled")
+
+    def __init__(self) -> None:
+        self.added = 0
+        self.logged = 0
+        self.amount: Any = 0
+        self.unsettled: dict[int, Any] = {}  # amounts of calls whose outcome is unknown
