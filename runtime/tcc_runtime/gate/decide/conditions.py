@@ -174,6 +174,9 @@ class Compiler(Closures):
 
     def holds(self, most: Term) -> Closure:
         """Whether the total of a frame is at most a term."""
+        if isinstance(most, forms.Constant) and most.state[0] == "n":
+            number = most.state[1]
+            return lambda frame: bool(frame.total[1] <= number)
         bound = self.term(most)
         return self._atom(most, lambda frame: compare("<=", frame.total, bound(frame)))
 
@@ -240,12 +243,25 @@ class Compiler(Closures):
         raise TypeError(term)
 
     def _get(self, of: Term, name: str) -> Read:
-        if of == forms.Element(0) and self._decided:
-            return lambda frame: frame.call.arguments[name]
+        if self._argument(forms.Get(of, name)) is not None:
+            return lambda frame: frame.arguments[name]
+        if isinstance(of, forms.Last):
+            return self._get_of_last(of.of, name)
         holder = self._holder(of)
 
         def get(frame: Frame) -> State:
             held = holder(frame)
+            return held.state(name) if type(held) is Call else _member(held, name)
+
+        return get
+
+    def _get_of_last(self, source: Source, name: str) -> Read:
+        newest, element = self._newest(source), self._element(source)
+
+        def get(frame: Frame) -> State:
+            held: Any = None if frame.picks else newest(frame)
+            if held is None:
+                held = _or_missing(element(frame))
             return held.state(name) if type(held) is Call else _member(held, name)
 
         return get
@@ -305,33 +321,48 @@ class Compiler(Closures):
         """The closure that finds the bucket of the keys, if it decides."""
         bound = meaning.BOUNDS[source.height]
         empty = stream.bucket()  # nothing is ever put into it
-        keys = [(self.term(key.term), key.same) for key in stream.keys]
-        key_of = keys[0][0] if len(keys) == 1 else None
+        key_of = self._key(stream)
 
         def find(frame: Frame) -> Any:
             history = frame.history
             feed = history.feeds.get(stream)
             if feed is None or feed.added != len(feed.calls) or feed.logged != len(history.log):
                 feed = stream.caught_up(frame)
-            if feed.odd:
+            key = key_of(frame)
+            if key is None or feed.odd:
                 return None
-            key: Any
-            if key_of is not None:
-                key = key_of(frame)
-                if key[0] not in PLAIN and not is_usable(key, keys[0][1]):
-                    return None
-            else:
-                states = []
-                for term, is_same in keys:
-                    state = term(frame)
-                    if state[0] not in PLAIN and not is_usable(state, is_same):
-                        return None
-                    states.append(state)
-                key = tuple(states)
-            found = feed.buckets.get(key, empty)
-            return found if found.size <= (frame.bound or bound) else None
+            bucket = feed.buckets.get(key, empty)
+            if type(bucket) is int or bucket.size <= (frame.bound or bound):
+                return bucket
+            return None
 
         return find
+
+    def _key(self, stream: Stream) -> Callable[[Frame], Any]:
+        """The closure of the key of a bucket; None: it is not known."""
+        arguments = [self._argument(key.term) for key in stream.keys]
+        if None not in arguments and arguments:
+            return _key_of_arguments([str(name) for name in arguments], stream.keys)
+        terms = [(self.term(key.term), key.same) for key in stream.keys]
+        is_only = len(terms) == 1
+
+        def key(frame: Frame) -> Any:
+            states = []
+            for term, is_same in terms:
+                state = term(frame)
+                if state[0] not in PLAIN and not is_usable(state, is_same):
+                    return None
+                states.append(state)
+            return states[0] if is_only else tuple(states)
+
+        return key
+
+    def _argument(self, term: Term) -> str | None:
+        """The argument of the call being decided that a term is."""
+        match term:
+            case forms.Get(forms.Element(0), name) if self._decided:
+                return name
+        return None
 
     def _range(self, source: Source, negative: bool) -> Range | None:
         """The closure of the position from which on calls may be members, and surely are.
@@ -372,6 +403,8 @@ class Compiler(Closures):
             bucket = find(frame)
             if bucket is None:
                 return looked(frame)
+            if type(bucket) is int:
+                return bucket, bucket
             must = bucket.sure[-1] if bucket.sure else -1
             return must, max(must, bucket.maybe[-1]) if bucket.maybe else must
 
@@ -392,7 +425,7 @@ class Compiler(Closures):
             bucket = find(frame)
             if bucket is None:
                 return looked(frame)
-            if bucket.sure:
+            if type(bucket) is int or bucket.sure:
                 return True
             return None if bucket.maybe or (negative and bucket.read) else False
 
@@ -401,6 +434,8 @@ class Compiler(Closures):
             if bucket is None:
                 return looked(frame)
             first, sure = range_of(frame)  # type: ignore[misc]
+            if type(bucket) is int:
+                return True if bucket >= sure else None if bucket >= first else False
             last = bucket.sure[-1] if bucket.sure else -1
             if last >= sure:
                 return True
@@ -480,6 +515,27 @@ class Compiler(Closures):
 
         return element
 
+    def _newest(self, source: Source) -> Callable[[Frame], Element | None]:
+        """The closure of the last element, if it is surely the last; else None."""
+        stream = self._stream(source, Positions) if isinstance(source.base, forms.Calls) else None
+        if stream is None or source.marks or window_of(source) is not None:
+            return lambda frame: None
+        find = self._find(stream, source)
+
+        def newest(frame: Frame) -> Element | None:
+            at = find(frame)
+            if type(at) is not int:
+                bucket = at
+                if bucket is None or not bucket.sure:
+                    return None
+                at = bucket.sure[-1]
+                if bucket.maybe and bucket.maybe[-1] > at:
+                    return None
+            call: Call = frame.history.calls[at]
+            return call
+
+        return newest
+
     def last(self, source: Source) -> LastOnes:
         """The closure of the elements that may be the last of a source, made once."""
         found = self._lasts.get(id(source))
@@ -500,6 +556,8 @@ class Compiler(Closures):
             if bucket is None:
                 return looked(frame)
             first, surely = (0, 0) if range_of is None else range_of(frame)
+            if type(bucket) is int:
+                bucket = Positions.of_one(bucket)
             sure, maybe, calls = bucket.sure, bucket.maybe, frame.history.calls
             left, right = len(sure) - 1, len(maybe) - 1
             found: list[Element | None] = []
@@ -534,6 +592,8 @@ class Compiler(Closures):
             bucket = find(frame)
             if bucket is None:
                 return looked(frame)
+            if type(bucket) is int:
+                bucket = Positions.of_one(bucket)
             sure, maybe, many = bucket.sure, bucket.maybe, bucket.many
             if range_of is None:
                 low, high = len(sure), len(sure) + len(maybe)
@@ -603,7 +663,32 @@ class Compiler(Closures):
         return ends
 
 
-# Closures of comparisons.
+# Closures of keys and comparisons.
+
+
+def _key_of_arguments(names: Sequence[str], keys: Sequence[forms.Key]) -> Callable[[Frame], Any]:
+    """The closure of a key that consists of arguments of the call being decided."""
+    if len(names) == 1:
+        only, is_same = names[0], keys[0].same
+
+        def key(frame: Frame) -> Any:
+            state = frame.arguments[only]
+            return state if state[0] in PLAIN or is_usable(state, is_same) else None
+
+        return key
+    states_of = operators.itemgetter(*names)
+
+    def several(frame: Frame) -> Any:
+        states = states_of(frame.arguments)
+        for state in states:
+            if state[0] not in PLAIN:
+                break
+        else:
+            return states
+        pairs = zip(states, keys, strict=True)
+        return states if all(is_usable(state, key.same) for state, key in pairs) else None
+
+    return several
 
 
 def _negation(of: Closure) -> Closure:

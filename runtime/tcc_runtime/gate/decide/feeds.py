@@ -15,6 +15,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any, ClassVar, TypeAlias
 
 from tcc_certs.policy import forms
@@ -50,7 +51,7 @@ class Frame(Evaluation):
         closures: makes closures of conditions and of sources of `last`.
 
     Attributes:
-        call: the call being decided.
+        call, arguments: the call being decided, and the states of its arguments.
         total: the sum that a limit compares with its bound.
     """
 
@@ -63,7 +64,8 @@ class Frame(Evaluation):
         self.history = history
         self.now = now_ms
         self.call: Any = call
-        self.elements: dict[int, Element] = {0: self.call}
+        self.arguments: Any = None if call is None else call.arguments
+        self.elements: dict[int, Any] = {0: call}
         self.picks: dict[Source, Element | None] = {}
         self.bound = 0
         self.cut = False
@@ -123,11 +125,8 @@ class Bucket:
         size: at most how many candidates it has.
     """
 
-    __slots__ = ("size",)
     READS: ClassVar[bool] = False  # whether it has calls whose error was read
-
-    def __init__(self) -> None:
-        self.size = 0
+    size = 0
 
     def put(self, frame: Frame, stream: Stream, call: Call, members: Sequence[Member]) -> Any:
         """Add the members of a call; returns what `drop` needs."""
@@ -147,37 +146,52 @@ class Positions(Bucket):
         many: of members that may be several rows.
     """
 
-    __slots__ = ("many", "maybe", "read", "sure")
     READS = True
+    # Most buckets have one call: lists are made when they are needed.
+    sure: Sequence[int] = ()
+    maybe: Sequence[int] = ()
+    read: Sequence[int] = ()
+    many: Sequence[int] = ()
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.sure: list[int] = []
-        self.maybe: list[int] = []
-        self.read: list[int] = []
-        self.many: list[int] = []
+    @classmethod
+    def of_one(cls, at: int) -> Positions:
+        """A bucket of one call that is surely a member."""
+        found = cls()
+        found.size, found.sure = 1, [at]
+        return found
 
     def put(self, frame: Frame, stream: Stream, call: Call, members: Sequence[Member]) -> None:
         """Add the members of a call."""
         read = call.outcome == ANSWERED
-        for member in members:
-            insort(self.read if read else self.sure if member.sure else self.maybe, call.at)
-            if member.many and not read:
-                insort(self.many, call.at)
+        for _, sure, many, _ in members:
+            if sure:
+                self.sure = _with(self.sure, call.at)
+            elif read:
+                self.read = _with(self.read, call.at)
+            else:
+                self.maybe = _with(self.maybe, call.at)
+            if many and not read:
+                self.many = _with(self.many, call.at)
 
     def drop(self, call: Call, entry: Any) -> None:
         """Take the members of a call out again."""
         for places in (self.sure, self.maybe, self.read, self.many):
-            del places[bisect_left(places, call.at) : bisect_right(places, call.at)]
+            if isinstance(places, list):
+                del places[bisect_left(places, call.at) : bisect_right(places, call.at)]
+
+
+def _with(places: Sequence[int], at: int) -> list[int]:
+    """A list with one position more."""
+    if not isinstance(places, list):
+        return [at]
+    insort(places, at)
+    return places
 
 
 class Sums(Bucket):
     """The ends of a sum; `unknown`: how many members have no number."""
 
-    __slots__ = ("high", "low", "unknown")
-
     def __init__(self) -> None:
-        super().__init__()
         self.low: Any = 0
         self.high: Any = 0
         self.unknown = 0
@@ -218,11 +232,9 @@ class Values(Bucket):
         many: how many members may be several rows.
     """
 
-    __slots__ = ("known", "many", "odd", "read", "sure")
     READS = True
 
     def __init__(self) -> None:
-        super().__init__()
         self.sure: dict[State, int] = {}
         self.known: dict[State, int] = {}
         self.odd: dict[State, int] = {}
@@ -265,10 +277,7 @@ class Extremes(Bucket):
         unknown, unknown_sure: how many members have no number; how many of these are sure.
     """
 
-    __slots__ = ("kinds", "known", "sure", "unknown", "unknown_sure")
-
     def __init__(self) -> None:
-        super().__init__()
         self.sure: list[Any] = []
         self.known: list[Any] = []
         self.kinds: dict[str, int] = {}
@@ -329,81 +338,99 @@ class Stream:
         self.tools = calls.base.tools
         self.only = next(iter(self.tools)) if len(self.tools) == 1 else None
         self.keys: tuple[Key, ...] = calls.keys
-        self.names = tuple([key.name for key in calls.keys])
+        names = [key.name for key in calls.keys]
+        self._key_of: Callable[[Any], Any] = itemgetter(*names) if names else _no_key
         self.level = layers[-1].level
         self.bucket = bucket
         self.term = term
         self._calls_level = calls.level
         self._rows = tuple(layers[1:])
+        self._is_plain = bucket is Positions and not self._rows
         self._own = own
 
     def caught_up(self, frame: Frame) -> Feed:
         """The feed of the history, complete."""
         history = frame.history
-        feed = history.feeds.get(self)
+        feed: Feed | None = history.feeds.get(self)
         if feed is None:
             calls = history.calls if self.only is None else history.calls_of(self.only)
             feed = history.feeds[self] = Feed(calls)
         try:
-            self._catch_up(frame, feed)
+            if feed.logged != len(history.log):
+                self._settle(frame, feed)
+            calls, added = feed.calls, feed.added
+            if added + 1 == len(calls):
+                self._enter(frame, feed, calls[-1])
+            else:
+                for call in calls[added:]:
+                    self._enter(frame, feed, call)
+            feed.added = len(calls)
         except BaseException:
             del history.feeds[self]  # it is incomplete
             raise
         return feed
 
-    def _catch_up(self, frame: Frame, feed: Feed) -> None:
-        history = frame.history
-        unsettled = feed.unsettled
-        for call in history.log[feed.logged :]:
-            known = unsettled.pop(call.at, None)
+    def _settle(self, frame: Frame, feed: Feed) -> None:
+        """Put calls anew whose outcome became known."""
+        log = frame.history.log
+        for call in log[feed.logged :]:
+            known = feed.unsettled.pop(call.at, None)
             if known is not None:
                 bucket, entry, size = known
                 bucket.drop(call, entry)
                 bucket.size -= size
-                self._put(frame, feed, bucket, call)
-        feed.logged = len(history.log)
-        tools = self.tools
-        for call in feed.calls[feed.added :]:
-            if self.only is None and call.tool not in tools:
-                continue
-            bucket = self._bucket_of(feed, call)
-            bucket.size += 1
-            self._put(frame, feed, bucket, call)
-        feed.added = len(feed.calls)
+                self._put(frame, feed, bucket, call, self._truth(frame, call))
+        feed.logged = len(log)
 
-    def _bucket_of(self, feed: Feed, call: Call) -> Bucket:
-        arguments = call.arguments
-        names = self.names
-        key: Any = arguments[names[0]] if len(names) == 1 else tuple([arguments[n] for n in names])
-        bucket = feed.buckets.get(key)
-        if bucket is None:
-            bucket = feed.buckets[key] = self.bucket()
-            states = [(arguments[key.name], key.same) for key in self.keys]
-            # Under `=` an absent argument is unsure of every value.
-            if any(state == UNKNOWN or (state == NONE and not same) for state, same in states):
-                feed.odd = True
-        return bucket
-
-    def _put(self, frame: Frame, feed: Feed, bucket: Bucket, call: Call) -> None:
-        outcome = call.outcome
-        if outcome == FAILED or (outcome == ANSWERED and not self.bucket.READS):
+    def _enter(self, frame: Frame, feed: Feed, call: Call) -> None:
+        """Take a call that is new."""
+        if self.only is None and call.tool not in self.tools:
             return
-        sure = outcome == DONE
-        if self._own is not None:
-            frame.elements[self._calls_level] = call
-            truth = self._own(frame)
-            if truth is False:
-                # More knowledge does not make it true.
+        arguments = call.arguments
+        key = self._key_of(arguments)
+        bucket = feed.buckets.get(key)
+        truth = True if self._own is None else self._truth(frame, call)
+        if bucket is None:
+            for one in self.keys:
+                state = arguments[one.name]
+                # Under `=` an absent argument is unsure of every value.
+                if state[0] not in PLAIN and is_lacking(state, one.same):
+                    feed.odd = True
+            if self._is_plain and truth and call.outcome == DONE:
+                feed.buckets[key] = call.at
                 return
-            sure = sure and truth is True
-        members, size = [Member(call, sure)], 0
+            bucket = feed.buckets[key] = self.bucket()
+        elif type(bucket) is int:
+            bucket = feed.buckets[key] = Positions.of_one(bucket)
+        bucket.size += 1
+        if truth is not False:
+            self._put(frame, feed, bucket, call, truth)
+
+    def _truth(self, frame: Frame, call: Call) -> Truth:
+        """Whether the conditions on a call itself are true; once false, they stay false."""
+        if self._own is None:
+            return True
+        frame.elements[self._calls_level] = call
+        return self._own(frame)
+
+    def _put(self, frame: Frame, feed: Feed, bucket: Bucket, call: Call, truth: Truth) -> None:
+        outcome = call.outcome
+        if truth is False or outcome == FAILED:
+            return
+        if outcome == ANSWERED and not self.bucket.READS:
+            return
+        members, size = [Member(call, truth is True and outcome == DONE)], 0
         if self._rows:
-            members, size = frame.rows_of(call, sure, self._rows)
+            members, size = frame.rows_of(call, members[0].sure, self._rows)
             bucket.size += size
         entry = bucket.put(frame, self, call, members)
         if outcome in UNSETTLED:
             feed.unsettled[call.at] = bucket, entry, size
             frame.history.watched.add(call.at)
+
+
+def _no_key(arguments: Mapping[str, State]) -> tuple[()]:
+    return ()
 
 
 class Feed:
@@ -412,7 +439,8 @@ class Feed:
     Attributes:
         calls: the calls that it is made of; `added` of them are in it.
         logged: how many records of `log` it knows.
-        buckets: by the state of the only key, or the states of all keys.
+        buckets: by the state of the only key, or the states of all keys.  Most buckets of
+            positions have one call that is surely a member: then it is the position itself.
         odd: a call lacks a key, so the candidates are in several buckets.
         unsettled: by position, the bucket of a call whose outcome is unknown.
     """
@@ -499,6 +527,11 @@ def is_own(form: Condition | Term, level: int, learned: Mapping[str, object]) ->
                 if name in learned:
                     return False
     return True
+
+
+def is_lacking(state: State, same: bool) -> bool:
+    """Whether an argument surely differs from no key, or only from some."""
+    return state == UNKNOWN or (state == NONE and not same)
 
 
 def is_usable(state: State, same: bool) -> bool:

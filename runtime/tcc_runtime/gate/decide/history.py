@@ -35,7 +35,6 @@ Key: TypeAlias = "tuple[State, ...]"
 
 NO_EFFECT = frozenset({FAILED, ANSWERED})  # outcomes of calls that count for no limit and no total
 UNSETTLED = frozenset({OPEN, LOST})
-_ALWAYS = -1 << 63  # before all times
 
 
 class FastHistory(ListHistory):
@@ -82,7 +81,10 @@ class FastHistory(ListHistory):
         """Add a call that was decided, with what it draws under each limit."""
         self.calls.append(call)
         self.times.append(call.at_ms)
-        self.calls_of(call.tool).append(call)
+        of_tool = self.of_tool.get(call.tool)
+        if of_tool is None:
+            of_tool = self.calls_of(call.tool)
+        of_tool.append(call)
         if call.outcome not in NO_EFFECT:
             self.alive += 1
         if draws:
@@ -238,41 +240,42 @@ class _Line:
     """The draws with one key, by their times.
 
     Attributes:
-        total: the amounts that count; windowed: those from `begin` on, with the time `since_ms`.
+        total: the amounts that count.
+        windowed: those of the draws from `begin` on, which have the time `since_ms` or a later one.
+        times: of the draws; None: nobody has asked for a window yet.
     """
 
     __slots__ = ("begin", "draws", "since_ms", "times", "total", "windowed")
 
     def __init__(self) -> None:
         self.draws: list[Draw] = []
-        self.times: list[int] = []
+        self.times: list[int] | None = None
         self.total: Any = 0
         self.windowed: Any = 0
         self.begin = 0
-        self.since_ms = _ALWAYS
+        self.since_ms = 0
 
     def add(self, draw: Draw) -> None:
         """Add a draw; with an account, others may have drawn at later times already."""
-        at_ms = draw.call.at_ms
-        if self.times and self.times[-1] > at_ms:
-            place = bisect_right(self.times, at_ms)
-            self.draws.insert(place, draw)
-            self.times.insert(place, at_ms)
-        else:
+        amount = draw.amount if _counts(draw) else 0
+        self.total += amount
+        if self.times is None:
             self.draws.append(draw)
-            self.times.append(at_ms)
+            return
+        at_ms = draw.call.at_ms
+        place = bisect_right(self.times, at_ms)
+        self.draws.insert(place, draw)
+        self.times.insert(place, at_ms)
         if at_ms < self.since_ms:
             self.begin += 1
-        if _counts(draw):
-            self._sum(draw, draw.amount)
+        else:
+            self.windowed += amount
 
     def change(self, draw: Draw, counts: bool) -> None:
         """Let a draw count again, or no longer."""
-        self._sum(draw, draw.amount if counts else -draw.amount)
-
-    def _sum(self, draw: Draw, amount: Any) -> None:
+        amount = draw.amount if counts else -draw.amount
         self.total += amount
-        if draw.call.at_ms >= self.since_ms:
+        if self.times is not None and draw.call.at_ms >= self.since_ms:
             self.windowed += amount
 
     def amount(self, since_ms: int | None) -> Any:
@@ -282,9 +285,24 @@ class _Line:
         """
         if since_ms is None:
             return self.total
-        if since_ms == self.since_ms:
-            return self.windowed
-        draws, times = self.draws, self.times
+        if self.times is None:
+            self._sort(since_ms)
+        if since_ms != self.since_ms:
+            self._move(since_ms)
+        return self.windowed
+
+    def _sort(self, since_ms: int) -> list[int]:
+        """Begin to keep the times."""
+        self.draws.sort(key=lambda draw: draw.call.at_ms)
+        times = self.times = [draw.call.at_ms for draw in self.draws]
+        self.since_ms = since_ms
+        self.begin = bisect_left(times, since_ms)
+        self.windowed = sum([draw.amount for draw in self.draws[self.begin :] if _counts(draw)])
+        return times
+
+    def _move(self, since_ms: int) -> None:
+        """Let the window begin at another time."""
+        draws, times = self.draws, self.times or ()
         begin, windowed = self.begin, self.windowed
         while begin < len(draws) and times[begin] < since_ms:
             if _counts(draws[begin]):
@@ -295,11 +313,12 @@ class _Line:
             if _counts(draws[begin]):
                 windowed += draws[begin].amount
         self.begin, self.windowed, self.since_ms = begin, windowed, since_ms
-        return windowed
 
     def since(self, since_ms: int | None) -> list[Draw]:
         """The draws at a time or later."""
-        return self.draws if since_ms is None else self.draws[bisect_left(self.times, since_ms) :]
+        if since_ms is None:
+            return self.draws
+        return self.draws[bisect_left(self.times or self._sort(since_ms), since_ms) :]
 
 
 def _counts(draw: Draw) -> bool:

@@ -17,6 +17,7 @@ from tcc_certs.policy.meaning import Debt, Policy, Refusal
 from tcc_certs.values.places import UNKNOWN, exact_number
 from tcc_runtime.gate.decide.conditions import Compiler
 from tcc_runtime.gate.decide.feeds import Closure, Frame
+from tcc_runtime.gate.decide.history import Key
 from tcc_runtime.gate.decide.owes import Owe
 from tcc_runtime.gate.decide.totals import Totals
 
@@ -136,16 +137,16 @@ class FastPolicy(Policy):
     def _limits(self, number: int, rule: Rule) -> Decide:
         if rule.most is None:
             raise TypeError(rule)
-        drawn, holds = self._drawer(number), self._compiler.holds(rule.most)
-        within, across = rule.within, rule.across
+        where = self._compiler.all_of(rule.where, False) if rule.where else None
+        key_of, holds = _key(rule, self._compiler), self._compiler.holds(rule.most)
+        within, across, field = rule.within, rule.across, rule.field
 
         def limits(frame: Frame) -> str:
-            draw = drawn(frame)
-            if draw is None:
+            if where is not None and where(frame) is False:
                 return ""
             since = None if within is None else frame.now - within
-            used = frame.history.tally(number, across=across).amount(draw.key, since)
-            frame.total = "n", draw.amount + used
+            used = frame.history.tally(number, across=across).amount(key_of(frame), since)
+            frame.total = "n", used + (1 if field is None else frame.arguments[field][1])
             return "" if holds(frame) is True else _code(frame)
 
         return limits
@@ -168,18 +169,28 @@ def _where(where: Closure | None, decide: Decide) -> Decide:
     return lambda frame: "" if where(frame) is False else decide(frame)
 
 
+def _key(rule: Rule, compiler: Compiler) -> Callable[[Frame], Key | None]:
+    """The closure of the key of a draw; None: it is unknown."""
+    per = [compiler.term(term) for term in rule.per]
+    if not per:
+        return lambda frame: ()
+
+    def key_of(frame: Frame) -> Key | None:
+        key = tuple([term(frame) for term in per])
+        return None if UNKNOWN in key else key
+
+    return key_of
+
+
 def _drawer(rule: Rule, compiler: Compiler) -> Drawn:
     """The closure of what a call draws under a limit; None: the limit does not count it."""
     where = compiler.all_of(rule.where, False) if rule.where else None
-    per = [compiler.term(term) for term in rule.per]
-    field = rule.field
+    key_of, field = _key(rule, compiler), rule.field
 
     def drawn(frame: Frame) -> Draw | None:
         if where is not None and where(frame) is False:
             return None
         call = frame.call
-        key = tuple([term(frame) for term in per])
-        amount = 1 if field is None else call.arguments[field][1]
-        return Draw(call, None if UNKNOWN in key else key, amount)
+        return Draw(call, key_of(frame), 1 if field is None else call.arguments[field][1])
 
     return drawn
