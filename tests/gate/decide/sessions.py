@@ -6,28 +6,18 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any
 
 from tcc_certs.policy import nodes as n
-from tcc_certs.policy.core import Core, Tool
-from tcc_certs.policy.history import (
-    ANSWERED,
-    DONE,
-    FAILED,
-    LOST,
-    OPEN,
-    Call,
-    DictHistory,
-    ListHistory,
-)
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.history import ANSWERED, DONE, FAILED, LOST, Call, DictHistory, ListHistory
 from tcc_certs.policy.kinds import Fault
 from tcc_certs.policy.meaning import Policy
-from tcc_certs.policy.plans import Call as PlanCall
+from tcc_certs.values.fields import Field
 from tcc_certs.values.places import State
 from tcc_runtime.gate.decide import FastHistory, FastPolicy
-from tests.oracle_meaning import drawn
-from tests.oracle_meaning.drawn import HOUR, Drawer, Elem, Place
+from tests.gate.decide.desk import Desk, answers_of, plan_calls, state_of
+from tests.oracle_meaning.drawn import HOUR, START, Drawer, Elem, Place
 
 _TOTALS = ("depth", "price", "cost", "latency", "epsilon")
 _OUTCOMES = (DONE, FAILED, ANSWERED, LOST)
@@ -71,19 +61,8 @@ class SessionDrawer(Drawer):
     def core(self, statements: Sequence[n.Statement]) -> Core:
         """A core whose plans have calls with amounts."""
         core = super().core(statements)
-        calls = [call for at, tool in enumerate(self.tools) for call in self._calls(at, tool)]
+        calls = [call for at, tool in enumerate(self.tools) for call in plan_calls(at, tool)]
         return replace(core, calls=tuple(calls))
-
-    def _calls(self, at: int, tool: Tool) -> Iterator[PlanCall]:
-        rng = random.Random(at)  # the same in each core of this drawer
-        sizes = [len(one.values) + one.optional for one in tool.listed]
-        for values in product(*map(range, sizes)):
-            if rng.random() < 0.8:
-                yield PlanCall(
-                    text=f"{tool.name}{values}", tool=at, values=values,
-                    cost_low=0, cost_high=rng.randint(0, 5) * 10**9, price=rng.randint(0, 5),
-                    latency=rng.randint(0, 5), epsilon=rng.randint(0, 5) * 10**9,
-                )  # fmt: skip
 
 
 @dataclass
@@ -124,10 +103,11 @@ class Sides:
 
     def decide(self, tool: str, arguments: Mapping[str, State], now: int) -> list[Any]:
         """The refusals of a call, which all versions agree on."""
-        return self._agreed(
-            lambda side, call: [tuple(one) for one in side.policy.refusals(side.history, call, now)],
-            tool, arguments, now,
-        )  # fmt: skip
+
+        def asked(side: _Side, call: Call) -> list[tuple[int, str]]:
+            return [tuple(one) for one in side.policy.refusals(side.history, call, now)]
+
+        return self._agreed(asked, tool, arguments, now)
 
     def add(self, tool: str, arguments: Mapping[str, State], now: int) -> Any:
         """Add a call; all versions agree on its draws."""
@@ -154,8 +134,26 @@ class Sides:
             found = [(debt.statement, debt.call.at, debt.due_ms) for debt in debts]
             return found, side.policy.unmet(side.history, now)
 
+        self._agreed(self._draws, "", {}, now)
+
         found: tuple[list[Any], list[int]] = self._agreed(asked, "", {}, now)
         return found
+
+    def _draws(self, side: _Side, _: Call) -> Any:
+        """The draws of the last hour, in an order of their own."""
+        return [
+            sorted([(draw.call.at_ms, draw.call.at, draw.amount) for draw in draws])
+            for number, rule in enumerate(side.policy.rules)
+            if rule.kind == "limit"
+            for since in (None, self.calls[-1].at_ms - HOUR if self.calls else 0)
+            for draws in self._draws_of(side, number, since, rule.across)
+        ]
+
+    def _draws_of(self, side: _Side, limit: int, since: int | None, across: bool) -> Iterator[Any]:
+        yield side.history.draws(limit, None, since, across)
+        keys = {draw.key for draw in side.history.draws(limit, None, None, across)}
+        for key in sorted(keys, key=repr):
+            yield side.history.draws(limit, key, since, across)
 
     def _agreed(self, ask: Any, tool: str, arguments: Mapping[str, State], now: int) -> Any:
         found = []
@@ -198,13 +196,7 @@ class Differential:
 
     def _policy(self) -> None:
         rng = self.rng
-        drawer = SessionDrawer(rng)
-        statements = []
-        for _ in range(rng.randint(1, 6)):
-            statement, fault = drawer.sound(drawer.statement)
-            if fault is None:
-                statements.append(statement)
-        core = drawer.core(statements)
+        core = self._core()
         try:
             policies = Policy(core), FastPolicy(core)
         except Fault:
@@ -213,19 +205,30 @@ class Differential:
         self.counts["policies"] += 1
         accounts: list[Any] = [{}, {}, {}] if rng.random() < 0.6 else [None, None, None]
         sessions = [
-            Session(drawer, Sides(policies, drawn.given_of(drawer, rng), accounts), rng)
+            Session(Sides(policies, self._given(core), accounts), rng)
             for _ in range(1 if accounts[0] is None else rng.choice((2, 3)))
         ]
-        for _ in range(rng.randint(4, 24)):
+        for _ in range(rng.randint(4, 40)):
             self.counts.update(rng.choice(sessions).step())
+
+    def _core(self) -> Core:
+        rng = self.rng
+        if rng.random() < 0.5:
+            return Desk(rng).core(rng.randint(2, 7))
+        drawer = SessionDrawer(rng)
+        drawn_ones = [drawer.sound(drawer.statement) for _ in range(rng.randint(1, 6))]
+        return drawer.core([statement for statement, fault in drawn_ones if fault is None])
+
+    def _given(self, core: Core) -> dict[str, State]:
+        return {one.name: state_of(one, self.rng) for one in core.given if isinstance(one, Field)}
 
 
 class Session:
     """A random session."""
 
-    def __init__(self, drawer: Drawer, sides: Sides, rng: random.Random) -> None:
-        self.drawer, self.sides, self.rng = drawer, sides, rng
-        self.now = drawn.START + rng.choice((0, HOUR, 3 * HOUR))
+    def __init__(self, sides: Sides, rng: random.Random) -> None:
+        self.sides, self.rng = sides, rng
+        self.now = START + rng.choice((0, HOUR, 3 * HOUR))
         self.under_way: list[int] = []
         self.lost: list[int] = []
 
@@ -253,14 +256,14 @@ class Session:
 
     def _call(self) -> Iterator[str]:
         rng = self.rng
-        tool = rng.choice(self.drawer.tools)
-        arguments = {one.name: drawn.state_of(one, rng) for one in tool.arguments}
+        tool = rng.choice(self.sides.core.tools)
+        arguments = {one.name: state_of(one, rng) for one in tool.arguments}
         times = [self.now]
         if rng.random() < 0.1:
             times.insert(0, self.now - rng.choice((1, HOUR)))  # a question at an earlier time
         if rng.random() < 0.2:
             times.insert(0, self.now + rng.choice((HOUR, 30 * HOUR)))
-        for now in times:
+        for now in times if rng.random() < 0.95 else ():
             refusals = self.sides.decide(tool.name, arguments, now)
             yield "decisions"
             yield from {code for _, code in refusals} or {"allowed"}
@@ -280,8 +283,8 @@ class Session:
         yield f"outcome {outcome}"
 
     def _record(self, at: int, outcome: str) -> None:
-        tool = self.drawer.tool_of[self.sides.calls[at].tool]
+        tool = self.sides.core.tool_of[self.sides.calls[at].tool]
         answers = {}
         if outcome == DONE:
-            answers = drawn.answers_of(tool, self.rng, known=self.rng.random() < 0.5)
+            answers = answers_of(tool, self.rng, known=self.rng.random() < 0.5)
         self.sides.record(at, outcome, answers)

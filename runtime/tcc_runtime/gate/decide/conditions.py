@@ -59,8 +59,8 @@ from tcc_runtime.gate.decide.feeds import (
     is_usable,
     layers_of,
     own_conditions,
-    unwindowed,
     window_of,
+    without_range,
 )
 
 Find: TypeAlias = "Callable[[Frame], Any]"  # the bucket that decides; None: there is none
@@ -301,11 +301,10 @@ class Compiler(Closures):
     def _stream(
         self, source: Source, bucket: type[Bucket], term: Term | None = None
     ) -> Stream | None:
-        """The stream of a source without its window and its marks; None: it has none."""
-        plain = replace(unwindowed(source), marks=())
-        key = plain, bucket, term
+        """The stream of a source; None: it has none."""
+        key = source, bucket, term
         if key not in self._streams:
-            self._streams[key] = self._new_stream(plain, bucket, term)
+            self._streams[key] = self._new_stream(source, bucket, term)
         return self._streams[key]
 
     def _new_stream(self, source: Source, bucket: type[Bucket], term: Term | None) -> Stream | None:
@@ -395,7 +394,7 @@ class Compiler(Closures):
             return must, max([at for at, _ in places], default=-1)
 
         stream = self._stream(mark, Positions)
-        if stream is None or mark.marks or window_of(mark) is not None:
+        if stream is None:
             return looked
         find = self._find(stream, mark)
 
@@ -415,7 +414,7 @@ class Compiler(Closures):
         looked: Closure = lambda frame: some(frame.members(source, negative, negative))  # noqa: E731
         if isinstance(source.base, forms.Items) and not source.height:
             return self._some_item(source, source.base, negative, looked)
-        stream = self._stream(source, Positions)
+        stream = self._stream(without_range(source), Positions)
         if stream is None:
             return looked
         find = self._find(stream, source)
@@ -479,7 +478,7 @@ class Compiler(Closures):
             value(frame), frame.members(source, negative, negative)
         )
         stream = self._stream(source, Values)
-        if stream is None or source.marks or window_of(source) is not None:
+        if stream is None:
             return looked
         find = self._find(stream, source)
 
@@ -518,7 +517,7 @@ class Compiler(Closures):
     def _newest(self, source: Source) -> Callable[[Frame], Element | None]:
         """The closure of the last element, if it is surely the last; else None."""
         stream = self._stream(source, Positions) if isinstance(source.base, forms.Calls) else None
-        if stream is None or source.marks or window_of(source) is not None:
+        if stream is None:
             return lambda frame: None
         find = self._find(stream, source)
 
@@ -545,7 +544,8 @@ class Compiler(Closures):
 
     def _last(self, source: Source) -> LastOnes:
         looked: LastOnes = lambda frame: last_ones(frame.members(source, False, False))  # noqa: E731
-        stream = self._stream(source, Positions) if isinstance(source.base, forms.Calls) else None
+        plain = without_range(source)
+        stream = self._stream(plain, Positions) if isinstance(source.base, forms.Calls) else None
         if stream is None:
             return looked
         find = self._find(stream, source)
@@ -582,7 +582,7 @@ class Compiler(Closures):
 
     def _count(self, source: Source) -> Read:
         looked: Read = lambda frame: count(frame.members(source, False, False), False)  # noqa: E731
-        stream = self._stream(source, Positions)
+        stream = self._stream(without_range(source), Positions)
         if stream is None:
             return looked
         find = self._find(stream, source)
@@ -609,7 +609,7 @@ class Compiler(Closures):
     def _distinct(self, source: Source) -> Read:
         looked: Read = lambda frame: count(frame.members(source, False, False), True)  # noqa: E731
         stream = self._stream(source, Values)
-        if stream is None or source.marks or window_of(source) is not None:
+        if stream is None:
             return looked
         find = self._find(stream, source)
 
@@ -625,7 +625,7 @@ class Compiler(Closures):
     def _sum(self, source: Source, term: Term) -> Read:
         looked: Read = lambda frame: frame.summed(source, term)  # noqa: E731
         stream = self._stream(source, Sums, term)
-        if stream is None or source.marks or window_of(source) is not None:
+        if stream is None:
             return looked
         find = self._find(stream, source)
 
@@ -642,7 +642,7 @@ class Compiler(Closures):
             frame.members(source, False, False), greatest
         )
         stream = self._stream(source, Extremes)
-        if stream is None or source.marks or window_of(source) is not None:
+        if stream is None:
             return looked
         find = self._find(stream, source)
         end = -1 if greatest else 0

@@ -288,33 +288,30 @@ class Extremes(Bucket):
         """Add the values of a call."""
         entry = []
         for element, sure, many, _ in members:
-            kind, value = value_of(element)
-            known = not many and kind in ("n", "t")
-            entry.append((kind if known else None, value, sure))
-            self._count(kind if known else None, sure, 1)
-            if known:
-                insort(self.known, value)
-                if sure:
-                    insort(self.sure, value)
+            state = value_of(element)
+            if many or state[0] not in ("n", "t"):
+                self.unknown += 1
+                self.unknown_sure += sure
+                entry.append(UNKNOWN)
+                continue
+            kind, value = state
+            entry.append(state)
+            self.kinds[kind] = self.kinds.get(kind, 0) + 1
+            insort(self.known, value)
+            if sure:
+                insort(self.sure, value)
         return entry
 
     def drop(self, call: Call, entry: Any) -> None:
-        """Take the values of a call out again."""
-        for kind, value, sure in entry:
-            self._count(kind, sure, -1)
-            if kind is not None:
-                del self.known[bisect_left(self.known, value)]
-                if sure:
-                    del self.sure[bisect_left(self.sure, value)]
-
-    def _count(self, kind: str | None, sure: bool, step: int) -> None:
-        if kind is None:
-            self.unknown += step
-            self.unknown_sure += step if sure else 0
-            return
-        self.kinds[kind] = self.kinds.get(kind, 0) + step
-        if not self.kinds[kind]:
-            del self.kinds[kind]
+        """Take the values of a call out again; none of them is sure."""
+        for kind, value in entry:
+            if kind == "unknown":
+                self.unknown -= 1
+                continue
+            del self.known[bisect_left(self.known, value)]
+            self.kinds[kind] -= 1
+            if not self.kinds[kind]:
+                del self.kinds[kind]
 
 
 # Streams.
@@ -464,20 +461,18 @@ def layers_of(source: Source, learned: Mapping[str, object]) -> tuple[Source, ..
     layers = [source]
     while isinstance(layers[-1].base, forms.Rows):
         layers.append(layers[-1].base.of)
-        if layers[-1].marks:
-            return None
     layers.reverse()
     calls = layers[0]
     if not isinstance(calls.base, forms.Calls):
         return None
-    own = list(own_conditions(calls))
-    if not all(is_own(condition, calls.level, learned) for condition in own):
+    if any(layer.marks or layer.within is not None for layer in layers):
         return None
+    own: list[tuple[Condition | Term, int]] = []
+    own += [(condition, calls.level) for condition in own_conditions(calls)]
     for layer in layers[1:]:
-        parts = (layer.base.get, *layer.conditions) if isinstance(layer.base, forms.Rows) else ()
-        if not all(is_own(part, layer.level, learned) for part in parts):
-            return None
-    return tuple(layers)
+        own += [(condition, layer.level) for condition in layer.conditions]
+        own += [(layer.base.get, layer.level)] if isinstance(layer.base, forms.Rows) else []
+    return tuple(layers) if all(is_own(form, level, learned) for form, level in own) else None
 
 
 def window_of(source: Source) -> int | None:
@@ -487,10 +482,14 @@ def window_of(source: Source) -> int | None:
     return source.within
 
 
-def unwindowed(source: Source) -> Source:
-    """A source without the window of its calls."""
+def without_range(source: Source) -> Source:
+    """A source without its marks and without the window of its calls."""
+    return replace(_without_window(source), marks=())
+
+
+def _without_window(source: Source) -> Source:
     if isinstance(source.base, forms.Rows):
-        return replace(source, base=replace(source.base, of=unwindowed(source.base.of)))
+        return replace(source, base=replace(source.base, of=_without_window(source.base.of)))
     return replace(source, within=None)
 
 

@@ -1,0 +1,235 @@
+"""Random policies of a support desk: every aggregate over sources with keys, windows and marks."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from tcc_certs.policy.core import Core, Tool
+from tcc_certs.policy.kinds import Fault, Kinds
+from tcc_certs.policy.plans import Call as PlanCall
+from tcc_certs.values.declared import FlagType, NumberType, TextType
+from tcc_certs.values.fields import DateType, Field, FieldType, ListType, NullableType, RecordType
+from tcc_certs.values.places import NONE, State, rest_of
+from tests.oracle_meaning.drawn import DAY, HOUR, START
+from tests.oracle_meaning.written import core_of
+
+TOOLS = """
+tool find(order: text, n: number 0 .. 9, kind?: a | b, note?: text)
+    gives (owner?: text, total: number, score: number or null, status: open | closed | *, at?: time,
+           items?: list max 3 of (sku: text, price?: number))
+tool approve(order: text, n: number 0 .. 9, note?: text) gives (answer: yes | no, who?: text)
+tool refund(order: text, n: number 0 .. 9, kind?: a | b, note?: text, tags?: list max 3 of text)
+tool login(note?: text) gives (user: text)
+given customer: text
+given user from login.user
+given approver from approve.who
+"""
+_KEYS = ("same order", "order = this.order", "same (order, n)", "same note", "note = this.note",
+         "same kind", "order = session.customer", "note = session.user", "note = null")  # fmt: skip
+_OWN = {
+    "find": ("n > 1", "status = open", "status != closed", "total >= 2", "kind = a",
+             "owner != null", "owner = session.customer", "no items(price > 1)"),
+    "approve": ("answer = yes", "n < 2", "who = note", "answer != yes or n = 1"),
+    "refund": ("n > 1", "kind = b", "note != null", "tags(it = \"a\")"),
+    "login": ("user = session.customer", "user = session.user"),
+}  # fmt: skip
+_REST = ("n <= this.n", "order != this.order", "order = session.user", "n < hour(now)",
+         "no approve(order = it.order)", "last(find(same order)).total > n")  # fmt: skip
+_MODIFIERS = (" within 1 h", " within 20 m", " since approve", " since refund(same order)",
+              " since any - find", " since approve(answer = yes)",
+              " since login(note = this.note)")  # fmt: skip
+_OF_CALLS = ("{}", "no {}", "count({}) < 2", "not {}", "count({}) = 1", "last({}).n <= n",
+             "last({}).order = order", "every {}(n < 2)", "not every {}(n < 2)",
+             "every {}(n <= this.n)", "sum({}, n * 2) <= 6", "sum({}, 1 - n) <= 0")  # fmt: skip
+_OF_FIELDS = ("sum({}) <= 4", "sum({}) + n <= 5", "max({}) <= 2", "min({}) >= 1", "min({}) < n",
+              "max({}) = 2", "count({}) > 1", "count(distinct({})) < 2", "count(distinct({})) = 1",
+              "n in {}", "n not in {}", "not n in {}", "{}", "no {}", "every {}(it < 2)",
+              "last({}) = n", "no {}(it > 2)")  # fmt: skip
+_OF_TEXTS = ("order in {}", "order not in {}", "not order in {}", "count(distinct({})) < 2",
+             "note in {}", "last({}) = order", "no {}(it = \"a\")",
+              "every {}(it = session.customer)")  # fmt: skip
+_FIELDS = {"find": ("n", "total", "score", "items.price"), "approve": ("n",), "refund": ("n",),
+           "login": ()}  # fmt: skip
+_TEXTS = {"find": ("order", "owner", "note", "items.sku", "status"), "approve": ("who", "answer"),
+          "refund": ("order", "tags"), "login": ("user",)}  # fmt: skip
+_OTHERS = (
+    "forbid refund(n > 2)",
+    "forbid refund(find(same order, status = closed))",
+    "forbid any(note = \"b\")",
+    "before refund require unused approve(same (order, n), answer = yes)",
+    "before refund(n > 0) require unused approve(same order)",
+    "before refund { let o = last(find(same order))  require o.owner = session.customer }",
+    "before refund { let o = last(find)  require no o.items(price > n) }",
+    "before refund require sum(last(find(same order)).items.price) >= n",
+    "before refund require last(find).n >= last(approve(last(refund).n > n)).n",
+    "before refund require last(find(last(approve).n >= n)).order = last(approve).order",
+    "before refund require last(find.items).sku = order and last(find.items).n >= n",
+    "before refund require last(find(same order)).items(sku = order)",
+    "before refund require count(pairs(tags, last(find).items)(left = right.sku)) > 0",
+    "before refund require max(find(same order).at) >= now - 1 h",
+    "before refund require count(find.at(it > now - 1 h)) < 2",
+    "before refund require sum(find(same order).total | refund(same order).n) < 6",
+    "before refund require every tags(it in find.order)",
+    "before find require count(any within 1 h) < 4",
+    "before any require no refund(n = 9) within 1 h",
+    "before login require no any - refund",
+    'before refund(n > 1) ask "lead"',
+    "finally require no refund(n > 2) or approve(answer = yes)",
+    "finally require count(find) <= count(refund) + 2",
+    "finally require last(find).status != closed",
+    "after refund owe approve(same order)",
+    "after refund(n > 1) owe approve(same (order, n), answer = yes) within 1 h",
+    "after find(status = open) owe refund(order = this.order, n >= this.n)",
+    "after find owe any(note = this.note) within 20 m",
+    "after approve(answer = yes) owe login(user = session.customer, note = this.who)",
+    "after refund owe refund(same note)",
+    "after any owe find(note = null)",
+    "after refund(note = session.user) owe approve(note = session.approver)",
+    "limit count(refund) <= 3",
+    "limit sum(refund.n) <= 5",
+    "limit count(any(note = \"a\")) <= 3",
+    "limit sum(refund.n) per order <= 3 in session",
+    "limit sum(refund(kind = a).n within 1 h) per order <= 2 in session",
+    "limit count(find within 20 m) per session.user <= 1 in session",
+    "limit count(refund) per session.approver, note <= 1 in session",
+    "limit sum(refund.n) per order <= last(find(same order)).total in session",
+    "limit count(approve) per n <= count(refund(same n)) + 1 in session",
+    "limit sum(refund.n within 1 h) per order <= 3 across sessions",
+    "limit count(find) per note <= 2 across sessions",
+    "limit count(refund) per day(now) <= 2 across sessions",
+    "limit depth <= 12",
+    "limit price <= 20",
+    "limit cost <= 18",
+    "limit latency <= 22",
+    "limit epsilon <= 25",
+)  # fmt: skip
+
+
+class Desk:
+    """Draws policies of one desk.
+
+    Attributes:
+        tools, tool_of: the tools of every policy.
+    """
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        core = core_of(TOOLS)
+        self.tools, self.tool_of = core.tools, core.tool_of
+
+    def core(self, statements: int) -> Core:
+        """A core with so many sound statements."""
+        texts: list[str] = []
+        while len(texts) < statements:
+            text = self.statement()
+            core = core_of(TOOLS + text)
+            try:
+                for one in core.statements:
+                    Kinds(core).rule(one)
+            except Fault:
+                continue
+            texts.append(text)
+        core = core_of("\n".join([TOOLS, *texts]))
+        calls = [call for at, tool in enumerate(self.tools) for call in plan_calls(at, tool)]
+        return Core(
+            name=core.name, version=core.version, tools=core.tools, rules=core.rules,
+            plan=core.plan, given=core.given, statements=core.statements, calls=tuple(calls),
+        )  # fmt: skip
+
+    def statement(self) -> str:
+        """The text of a statement."""
+        rng = self.rng
+        if rng.random() < 0.35:
+            return rng.choice(_OTHERS)
+        parts = [self._condition() for _ in range(rng.choice((1, 1, 1, 2)))]
+        on = rng.choice(("refund", "refund", "find", "approve"))
+        where = rng.choice(("", "", "(n > 0)", "(" + self._condition() + ")"))
+        return f"before {on}{where} require {rng.choice((' and ', ' or ')).join(parts)}"
+
+    def _condition(self) -> str:
+        rng = self.rng
+        tool = rng.choice(("find", "find", "approve", "refund"))
+        filters = [rng.choice(_KEYS)] if rng.random() < 0.7 else []
+        filters += [rng.choice(_OWN[tool])] if rng.random() < 0.4 else []
+        filters += [rng.choice(_REST)] if rng.random() < 0.2 else []
+        rng.shuffle(filters)
+        source = tool + (f"({', '.join(filters)})" if filters else "")
+        modifier = rng.choice(_MODIFIERS) if rng.random() < 0.3 else ""
+        what = rng.random()
+        if what < 0.4:
+            return rng.choice(_OF_CALLS).format(_modified(source, modifier))
+        names, shapes = (_FIELDS, _OF_FIELDS) if what < 0.8 else (_TEXTS, _OF_TEXTS)
+        if not names[tool]:
+            return source
+        rows = f"{source}.{rng.choice(names[tool])}"
+        if rng.random() < 0.3:
+            rows = f"{_modified(source, modifier)}.{rng.choice(names[tool])}"
+        else:
+            rows = _modified(rows, modifier)
+        return rng.choice(shapes).format(rows)
+
+
+def _modified(source: str, modifier: str) -> str:
+    return f"({source}{modifier})" if modifier else source
+
+
+def plan_calls(at: int, tool: Tool) -> list[PlanCall]:
+    """Most calls of a tool in plans, with amounts."""
+    rng = random.Random(at)  # the same in each core
+    sizes = [len(one.values) + one.optional for one in tool.listed]
+    found = []
+    for values in product(*map(range, sizes)):
+        if rng.random() < 0.8:
+            amounts = [rng.randint(0, 5) for _ in range(4)]
+            found.append(
+                PlanCall(
+                    text=f"{tool.name}{values}", tool=at, values=values, cost_low=0,
+                    cost_high=amounts[0] * 10**9, price=amounts[1], latency=amounts[2],
+                    epsilon=amounts[3] * 10**9,
+                )
+            )  # fmt: skip
+    return found
+
+
+# States of declared fields.
+
+
+def state_of(declared: Field, rng: random.Random) -> State:
+    """The state of a field that is known."""
+    if declared.optional and rng.random() < 0.3:
+        return NONE
+    if declared.type is None:
+        value = rng.choice(declared.values)
+        return rest_of(declared.values) if value == "*" else ("s", value)
+    return _typed(declared.type, rng)
+
+
+def _typed(kind: FieldType, rng: random.Random) -> State:
+    match kind:
+        case TextType():
+            return "s", rng.choice("ab")
+        case NumberType(whole=whole):
+            options: tuple[Any, ...] = (0, 1, 2) if whole else (0, 1, 2, Fraction(5, 2))
+            return "n", rng.choice(options)
+        case FlagType():
+            return "b", rng.random() < 0.5
+        case DateType():
+            return "t", START + rng.choice((0, DAY, 2 * DAY))
+        case NullableType(of=of):
+            return ("z", None) if rng.random() < 0.3 else _typed(of, rng)
+        case ListType(of=of):
+            return "l", tuple([_typed(of, rng) for _ in range(rng.choice((0, 1, 1, 2, 3)))])
+        case RecordType(fields=fields):
+            return "r", tuple([(one.name, state_of(one, rng)) for one in fields])
+    return "t", START + rng.choice((0, HOUR, DAY, DAY + 23 * HOUR))  # a time
+
+
+def answers_of(tool: Tool, rng: random.Random, *, known: bool) -> dict[str, State]:
+    """The states of the answers of a call that is done."""
+    return {
+        one.name: ("unknown", None) if not known and rng.random() < 0.15 else state_of(one, rng)
+        for one in tool.answers
+    }

@@ -1,0 +1,59 @@
+"""The fast version of the definition gives exactly its answers, in random sessions.
+
+The long run: ``TCC_DECISIONS=1000000 python -m pytest -m campaign tests/gate/decide``; it takes 40
+minutes on one core.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import pytest
+
+from tcc_certs.policy import meaning
+from tests.gate.decide.sessions import Differential
+
+CAMPAIGN = int(os.environ.get("TCC_DECISIONS", "1000000"))
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So little work that many sources are cut."""
+    monkeypatch.setattr(meaning, "BOUNDS", (3, 2, 1))
+    monkeypatch.setattr(meaning, "MAX_COMBINATIONS", 3)
+
+
+def run(seed: int, decisions: int) -> Counter[str]:
+    """Decide so many calls; every kind of event is among them."""
+    counts = Differential(seed).run(decisions)
+    print(dict(counts))
+    for word in ("allowed", "R202", "R203", "R211", "debts True", "unmet True"):
+        assert counts[word] > decisions // 50, word
+    for word in ("resolves", "outcome answered", "records of a settled call"):
+        assert counts[word] > decisions // 100, word
+    assert counts["R208"] > decisions // 1000
+    assert counts["calls under way"] > decisions // 10
+    return counts
+
+
+def test_refusals_draws_and_debts_agree() -> None:
+    counts = run(1, 2000)
+    assert counts["R207"] == 0
+
+
+@pytest.mark.usefixtures("small")
+def test_decisions_agree_where_the_bounds_of_work_are_reached() -> None:
+    counts = run(2, 1500)
+    assert counts["R207"] > 50
+
+
+@pytest.mark.campaign
+def test_a_million_decisions_agree() -> None:
+    run(11, CAMPAIGN)
+
+
+@pytest.mark.campaign
+@pytest.mark.usefixtures("small")
+def test_many_decisions_agree_where_the_bounds_of_work_are_reached() -> None:
+    run(12, CAMPAIGN // 4)
