@@ -142,8 +142,10 @@ class Desk:
     def statement(self) -> str:
         """The text of a statement."""
         rng = self.rng
-        if rng.random() < 0.35:
+        if rng.random() < 0.25:
             return rng.choice(_OTHERS)
+        if rng.random() < 0.1:
+            return f"finally require {self._condition()}"
         parts = [self._condition() for _ in range(rng.choice((1, 1, 1, 2)))]
         on = rng.choice(("refund", "refund", "find", "approve"))
         where = rng.choice(("", "", "(n > 0)", "(" + self._condition() + ")"))

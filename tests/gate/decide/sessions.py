@@ -213,8 +213,8 @@ class Differential:
 
     def _core(self) -> Core:
         rng = self.rng
-        if rng.random() < 0.5:
-            return Desk(rng).core(rng.randint(2, 7))
+        if rng.random() < 0.7:
+            return Desk(rng).core(rng.randint(4, 10))
         drawer = SessionDrawer(rng)
         drawn_ones = [drawer.sound(drawer.statement) for _ in range(rng.randint(1, 6))]
         return drawer.core([statement for statement, fault in drawn_ones if fault is None])
@@ -256,24 +256,32 @@ class Session:
 
     def _call(self) -> Iterator[str]:
         rng = self.rng
-        tool = rng.choice(self.sides.core.tools)
-        arguments = {one.name: state_of(one, rng) for one in tool.arguments}
+        for _ in range(rng.choice((0, 1, 2))):
+            yield from self._decide(*self._drawn(), self.now)
+        tool, arguments = self._drawn()
         times = [self.now]
         if rng.random() < 0.1:
             times.insert(0, self.now - rng.choice((1, HOUR)))  # a question at an earlier time
         if rng.random() < 0.2:
             times.insert(0, self.now + rng.choice((HOUR, 30 * HOUR)))
         for now in times if rng.random() < 0.95 else ():
-            refusals = self.sides.decide(tool.name, arguments, now)
-            yield "decisions"
-            yield from {code for _, code in refusals} or {"allowed"}
-        self.sides.add(tool.name, arguments, self.now)
+            yield from self._decide(tool, arguments, now)
+        self.sides.add(tool, arguments, self.now)
         at = len(self.sides.calls) - 1
         if rng.random() < 0.7:
             yield from self._settle(at)
         else:
             self.under_way.append(at)
             yield "calls under way"
+
+    def _drawn(self) -> tuple[str, dict[str, State]]:
+        tool = self.rng.choice(self.sides.core.tools)
+        return tool.name, {one.name: state_of(one, self.rng) for one in tool.arguments}
+
+    def _decide(self, tool: str, arguments: Mapping[str, State], now: int) -> Iterator[str]:
+        refusals = self.sides.decide(tool, arguments, now)
+        yield "decisions"
+        yield from {code for _, code in refusals} or {"allowed"}
 
     def _settle(self, at: int) -> Iterator[str]:
         outcome = self.rng.choices(_OUTCOMES, (12, 2, 2, 2))[0]
