@@ -28,12 +28,10 @@ def run(seed: int, decisions: int) -> Counter[str]:
     """Decide so many calls; every kind of event is among them."""
     counts = Differential(seed).run(decisions)
     print(dict(counts))
-    for word in ("allowed", "R202", "R203", "R211", "debts True", "unmet True"):
-        assert counts[word] > decisions // 50, word
-    for word in ("resolves", "outcome answered", "records of a settled call"):
-        assert counts[word] > decisions // 100, word
-    assert counts["R208"] > decisions // 1000
-    assert counts["calls under way"] > decisions // 10
+    words = ("R202", "R203", "R208", "R211", "debts True", "unmet True", "resolves")
+    for word in (*words, "outcome answered", "records of a settled call"):
+        assert counts[word] > decisions // 1000, word
+    assert min(counts["allowed"], counts["calls under way"]) > decisions // 10
     return counts
 
 
