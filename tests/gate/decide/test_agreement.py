@@ -28,7 +28,7 @@ def run(seed: int, decisions: int) -> Counter[str]:
     """Decide so many calls; every kind of event is among them."""
     counts = Differential(seed).run(decisions)
     print(dict(counts))
-    words = ("R202", "R203", "R208", "R211", "debts True", "unmet True", "resolves")
+    words = ("R202", "R203", "R211", "debts True", "unmet True", "resolves")
     for word in (*words, "outcome answered", "records of a settled call"):
         assert counts[word] > decisions // 1000, word
     assert min(counts["allowed"], counts["calls under way"]) > decisions // 10
@@ -37,7 +37,7 @@ def run(seed: int, decisions: int) -> Counter[str]:
 
 def test_refusals_draws_and_debts_agree() -> None:
     counts = run(1, 2000)
-    assert counts["R207"] == 0
+    assert counts["R207"] == 0 < counts["R208"]
 
 
 @pytest.mark.usefixtures("small")
