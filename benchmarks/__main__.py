@@ -33,6 +33,7 @@ TABLES = (
     "gate",
     "reasons",
     "sessions",
+    "decide",
     "policies",
     "reading",
     "editor",

@@ -1,0 +1,142 @@
+"""What a decision costs, beside `json.loads` of the text of its call.
+
+The policy is the shop of the tutorial, with larger limits.  A session looks an order up, asks its
+owner and refunds it, with new arguments in each call.  A decision is the refusals and the draws of
+a call, its place in the history, and its outcome: no plan, no ledger; arguments were read before.
+Reading: the states of the arguments of a refund, from a dict.
+Processor time; medians of 9 batches of 300 calls after so many calls, and ratios within a batch.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from statistics import median
+from typing import Any, NamedTuple
+
+from benchmarks.measure import head, row
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.course import answer_states, argument_states
+from tcc_certs.policy.history import DONE, Call, DictHistory
+from tcc_certs.policy.meaning import Policy
+from tcc_certs.values.places import State
+from tcc_compiler.names.compile import compile_source
+from tcc_runtime.gate.arguments import FieldReader
+from tcc_runtime.gate.decide import FastHistory, FastPolicy
+
+HISTORIES = (100, 1_000, 10_000, 100_000)
+BATCH, BATCHES = 300, 9
+SHOP = """grammar shop version "1"
+tool find_order(order: text ~ "ord-[0-9]{1,8}")
+tool ask_owner(order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500)
+    gives (decision: yes | no)
+tool refund(part: half | full, order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500)
+before refund {
+  require find_order(same order)
+  require unused ask_owner(same (order, amount), decision = yes)
+          and last(ask_owner(same (order, amount))).decision = yes
+}
+limit sum(refund.amount) <= 1000000000
+limit depth <= 1000000000
+"""
+
+
+class Asked(NamedTuple):
+    """A call as its caller has it, the states of its arguments, and those of its answers."""
+
+    tool: str
+    arguments: dict[str, Any]
+    states: Mapping[str, State]
+    answers: Mapping[str, State]
+
+    @property
+    def text(self) -> str:
+        """The call as JSON."""
+        return json.dumps({"tool": self.tool, "arguments": self.arguments})
+
+
+def table() -> Iterator[str]:
+    """Both tables."""
+    core = compile_source(SHOP).core
+    if core is None:
+        raise ValueError("the policy has errors")
+    yield from head("us a call", *(f"after {n}" for n in HISTORIES))
+    fast = FastPolicy(core), FastHistory(core, {})
+    yield from _decisions("fast", core, *fast, HISTORIES)
+    yield from _decisions("definition", core, Policy(core), DictHistory(core, {}), HISTORIES[:2])
+    yield ""
+    yield from _reading(core)
+
+
+def _decisions(
+    name: str, core: Core, policy: Any, history: Any, sizes: tuple[int, ...]
+) -> Iterator[str]:
+    took, ratios = [], []
+    for size in sizes:
+        made = len(history.calls)
+        _decide(policy, history, list(_calls(core, made, size - made)))
+        batches = []
+        for _ in range(BATCHES):
+            calls = list(_calls(core, len(history.calls), BATCH))
+            batches.append((_decide(policy, history, calls), _load(calls)))
+        took.append(f"{median([decide for decide, _ in batches]) / BATCH * 1e6:.2f}")
+        ratios.append(f"{median([decide / load for decide, load in batches]):.1f}")
+    yield row(name, *took)
+    yield row(f"{name}, times json.loads", *ratios)
+
+
+def _calls(core: Core, made: int, count: int) -> Iterator[Asked]:
+    """The next calls of a session."""
+    for at in range(made, made + count):
+        order, amount = f"ord-{at // 3}", at // 3 % 400 + 1
+        arguments: dict[str, Any] = {"order": order}
+        name = ("find_order", "ask_owner", "refund")[at % 3]
+        if name != "find_order":
+            arguments["amount"] = amount
+        if name == "refund":
+            arguments = {"part": "half", **arguments}
+        tool = core.tool_of[name]
+        answers = answer_states(tool, {"decision": "yes"})
+        yield Asked(name, arguments, argument_states(tool, arguments), answers)
+
+
+def _decide(policy: Any, history: Any, calls: list[Asked]) -> float:
+    begin = time.process_time()
+    for tool, _, states, answers in calls:
+        call = Call(tool, len(history.calls), 0, states)
+        if policy.refusals(history, call, 0):
+            raise ValueError("a call is refused")
+        history.add(call, policy.draws(history, call, 0))
+        history.record(call, DONE, answers)
+    return time.process_time() - begin
+
+
+def _load(calls: list[Asked]) -> float:
+    texts = [call.text for call in calls]
+    begin = time.process_time()
+    for text in texts:
+        json.loads(text)
+    return time.process_time() - begin
+
+
+def _reading(core: Core) -> Iterator[str]:
+    tool = core.tool_of["refund"]
+    reader = FieldReader(tool.arguments)
+    yield from head("reading the arguments of a refund", "us", "times json.loads")
+    batches: dict[str, list[tuple[float, float]]] = {"definition": [], "gate": []}
+    for at in range(BATCHES):
+        calls = [call for call in _calls(core, at * 3 * BATCH, 3 * BATCH) if call.tool == "refund"]
+        load = _load(calls)
+        for name, read in (("definition", _defined(tool)), ("gate", reader.read)):
+            begin = time.process_time()
+            for call in calls:
+                read(call.arguments)
+            batches[name].append((time.process_time() - begin, load))
+    for name, found in batches.items():
+        took = median([read for read, _ in found]) / BATCH * 1e6
+        yield row(name, f"{took:.2f}", f"{median([read / load for read, load in found]):.1f}")
+
+
+def _defined(tool: Any) -> Any:
+    return lambda arguments: argument_states(tool, arguments)
