@@ -1,8 +1,9 @@
 """What a decision costs, beside `json.loads` of the text of its call.
 
-The policy is the shop of the tutorial, with larger limits.  A session looks an order up, asks its
-owner and refunds it, with new arguments in each call.  A decision is the refusals and the draws of
-a call, its place in the history, and its outcome: no plan, no ledger; arguments were read before.
+The policies are that of the README and the shop of the tutorial, without plans and with larger
+limits.  A session looks an order up, asks its owner (in the shop) and refunds it, with new
+arguments in each call.  A decision is the refusals and the draws of a call, its place in the
+history, and its outcome: no plan, no ledger; arguments were read before.
 Reading: the states of the arguments of a refund, from a dict.
 Processor time; medians of 9 batches of 300 calls after so many calls, and ratios within a batch.
 """
@@ -27,6 +28,14 @@ from tcc_runtime.gate.decide import FastHistory, FastPolicy
 
 HISTORIES = (100, 1_000, 10_000, 100_000)
 BATCH, BATCHES = 300, 9
+README = """grammar desk version "1"
+tool find_order(order: text ~ "ord-[0-9]+")
+tool refund(part: half | full, order: text ~ "ord-[0-9]+", amount: number 0 .. 500)
+limit depth <= 1000000000
+limit count(refund) <= 1000000000
+before refund require find_order(same order)
+limit sum(refund.amount) <= 1000000000
+"""
 SHOP = """grammar shop version "1"
 tool find_order(order: text ~ "ord-[0-9]{1,8}")
 tool ask_owner(order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500)
@@ -58,15 +67,21 @@ class Asked(NamedTuple):
 
 def table() -> Iterator[str]:
     """Both tables."""
-    core = compile_source(SHOP).core
-    if core is None:
-        raise ValueError("the policy has errors")
     yield from head("us a call", *(f"after {n}" for n in HISTORIES))
-    fast = FastPolicy(core), FastHistory(core, {})
-    yield from _decisions("fast", core, *fast, HISTORIES)
-    yield from _decisions("definition", core, Policy(core), DictHistory(core, {}), HISTORIES[:2])
+    for name, text in (("README", README), ("shop", SHOP)):
+        core = _core(text)
+        yield from _decisions(name, core, FastPolicy(core), FastHistory(core, {}), HISTORIES)
+    defined = Policy(core), DictHistory(core, {})
+    yield from _decisions("shop, the definition", core, *defined, HISTORIES[:2])
     yield ""
     yield from _reading(core)
+
+
+def _core(text: str) -> Core:
+    core = compile_source(text).core
+    if core is None:
+        raise ValueError("the policy has errors")
+    return core
 
 
 def _decisions(
@@ -88,10 +103,11 @@ def _decisions(
 
 def _calls(core: Core, made: int, count: int) -> Iterator[Asked]:
     """The next calls of a session."""
+    names = [tool.name for tool in core.tools]
     for at in range(made, made + count):
-        order, amount = f"ord-{at // 3}", at // 3 % 400 + 1
+        turn, which = divmod(at, len(names))
+        name, order, amount = names[which], f"ord-{turn}", turn % 400 + 1
         arguments: dict[str, Any] = {"order": order}
-        name = ("find_order", "ask_owner", "refund")[at % 3]
         if name != "find_order":
             arguments["amount"] = amount
         if name == "refund":
