@@ -25,10 +25,9 @@ from tcc_runtime.ledger.outputs import write_whole
 from tcc_runtime.mcp.wire import MalformedMessage, read_json
 
 NAME = "tcc.lock"
-_FORMAT = "tcc.lock"
-_VERSION = "1.1"
+_SCHEMA = "tcc.lock/2"
 _NAMED = ("digest", "grammar", "version")
-# Both or neither, and not before 1.1.
+# Both or neither.
 _SOURCE = ("source", "source_core")
 _MOST_BYTES = 16 << 20
 _SHOWN = 4
@@ -156,7 +155,7 @@ def name_in(lock: Path, artifact: Path) -> str:
 def lock_text(pins: Mapping[str, Pin]) -> str:
     """The text of a lock with these pins."""
     artifacts = {name: pin.fields for name, pin in pins.items()}
-    document = {"format": _FORMAT, "format_version": _VERSION, "artifacts": artifacts}
+    document = {"schema": _SCHEMA, "artifacts": artifacts}
     return json.dumps(document, indent=1, sort_keys=True) + "\n"
 
 
@@ -182,27 +181,23 @@ def read_pins(path: Path) -> dict[str, Pin]:
 
 
 def _pins(path: Path, document: object) -> dict[str, Pin]:
-    members = {"format", "format_version", "artifacts"}
-    if not isinstance(document, dict) or document.keys() != members:
-        raise LockError(path, f"an object with {', '.join(sorted(members))} is needed")
-    version = document["format_version"]
-    if document["format"] != _FORMAT or version not in ("1.0", _VERSION):
-        raise LockError(path, f"format {_FORMAT} 1.0 or {_VERSION} is needed")
+    if not isinstance(document, dict) or document.keys() != {"schema", "artifacts"}:
+        raise LockError(path, "an object with schema and artifacts is needed")
+    if document["schema"] != _SCHEMA:
+        raise LockError(path, f"the schema {_SCHEMA} is needed")
     artifacts = document["artifacts"]
     if not isinstance(artifacts, dict):
         raise LockError(path, "artifacts: an object is needed")
-    sourced = version == _VERSION
-    return {name: _pin(path, name, pin, sourced) for name, pin in artifacts.items()}
+    return {name: _pin(path, name, pin) for name, pin in artifacts.items()}
 
 
-def _pin(path: Path, name: str, pin: object, sourced: bool) -> Pin:
+def _pin(path: Path, name: str, pin: object) -> Pin:
     shown = json.dumps(name[:200])
     if not _is_name(name):
         raise LockError(path, f"{shown} is no path below the folder of the lock")
-    forms = [set(_NAMED), {*_NAMED, *_SOURCE}] if sourced else [set(_NAMED)]
-    if not isinstance(pin, dict) or pin.keys() not in forms:
-        more = "; source and source_core, both or neither" if sourced else ""
-        raise LockError(path, f"{shown}: digest, grammar and version are needed{more}")
+    if not isinstance(pin, dict) or pin.keys() not in (set(_NAMED), {*_NAMED, *_SOURCE}):
+        wanted = "digest, grammar and version; source and source_core, both or neither"
+        raise LockError(path, f"{shown}: a pin has {wanted}")
     if not all(isinstance(value, str) for value in pin.values()):
         raise LockError(path, f"{shown}: digest, grammar, version and source are texts")
     for member in ("digest", "source_core"):
