@@ -488,7 +488,7 @@ class EntryReader:
         else:
             state = PRESENT if value is None else value
         if form.patterns:
-            self._mark(place, form, str(found["like"]), state)
+            self._mark(place, form, found["like"], state)
         if is_null:
             return NULL
         if isinstance(form.type, ListType):
@@ -672,16 +672,17 @@ class EntryReader:
             raise Rejected(Code.SESSION_DIGEST, place.text, "the digest of another value", digest)
         return state
 
-    def _mark(self, place: _At, form: Form, like: str, state: State) -> None:
+    def _mark(self, place: _At, form: Form, like: Json, state: State) -> None:
         """Keep the marks of a text.
 
         Raises:
             Rejected: S203 the number or the form of the marks; S205 they contradict the value, or
                 earlier marks.
         """
-        if len(like) != len(form.patterns) or not _TRUTHS.keys() >= set(like):
+        text = like if isinstance(like, str) else ""
+        if len(text) != len(form.patterns) or not _TRUTHS.keys() >= set(text):
             raise _wrong_members(place, form, {"like": like})
-        for pattern, mark in zip(form.patterns, like, strict=True):
+        for pattern, mark in zip(form.patterns, text, strict=True):
             truth = _TRUTHS[mark]
             if state[0] != "d":
                 before = mark_of(state, pattern)

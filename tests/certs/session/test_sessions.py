@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import pytest
@@ -13,6 +11,7 @@ import pytest
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.policy import nodes
 from tcc_certs.session import SessionValidation, validate
+from tests.oracle_session.asking import ONE, asked, asking
 from tests.oracle_session.writer import KEY, START_MS, SessionWriter, artifact_of, named, sealed
 
 DESK = """grammar desk version "1"
@@ -589,39 +588,8 @@ def test_nothing_follows_a_roll_in_its_file() -> None:
 
 # Approvals.
 
-LEAD = nodes.Ask(
-    on=nodes.Word("pay"),
-    where=(nodes.Compare(">", nodes.Word("amount"), nodes.Number("10")),),
-    who="lead",
-    within=nodes.Duration("1", "h"),
-)
-BOSS = nodes.Ask(
-    on=nodes.Word("pay"),
-    where=(nodes.Compare(">", nodes.Word("amount"), nodes.Number("99")),),
-    who="boss",
-)
 HOUR = 3_600_000
-ONE, TWO, THREE = "1" * 32, "2" * 32, "3" * 32
-
-
-@cache
-def asking() -> CheckedArtifact:
-    """The compiler declines `ask` for now, so the statements are added to the core."""
-    artifact = artifact_of(
-        'grammar g version "1"\ntool find(id: text)\ntool pay(id: text, amount: number)\n'
-        "limit depth <= 12\nbefore pay require find(same id)"
-    )
-    statements = (*artifact.core.statements, LEAD, BOSS)
-    pay = replace(artifact.core.tool_of["pay"], errors_failed=True)
-    tools = tuple([pay if tool.name == "pay" else tool for tool in artifact.core.tools])
-    return replace(artifact, core=replace(artifact.core, tools=tools, statements=statements))
-
-
-def asked(amount: int = 50) -> SessionWriter:
-    writer = SessionWriter(asking())
-    writer.made("find", id="a")
-    writer.ask("pay", ONE, 2, id="a", amount=amount)
-    return writer
+TWO, THREE = "2" * 32, "3" * 32
 
 
 def test_an_approval_lets_one_call_through() -> None:
