@@ -188,7 +188,7 @@ def test_an_interrupt_while_records_of_others_are_read_loses_none(
     for session in gates:
         with pytest.raises(tcc.Refused) as refused:
             do(session, "a", {"p": "x"})
-        assert refused.value.code in ("R201", "R306")
+        assert refused.value.code in ("R202", "R306")
         session.close()
 
 

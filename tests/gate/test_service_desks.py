@@ -41,7 +41,9 @@ def artifact(name: str) -> Any:
 @pytest.mark.parametrize(("name", "told"), sessions())
 def test_a_session_goes_as_it_was_recorded(name: str, told: dict[str, Any], tmp_path: Path) -> None:
     ledger, now = tmp_path / "s.records", [START]
-    options = {"ledger": ledger, "key": KEY, "durable": False, "clock": lambda: now[0]}
+    options: dict[str, Any] = {"ledger": ledger, "key": KEY, "durable": False}
+    account = tcc.Account(tmp_path / "s.account") if name == "shop_desk" else None
+    options |= {"clock": lambda: now[0], "account": account}
     with tcc.Gate(artifact(name), given=told.get("given"), **options) as gate:
         for call in told["calls"]:
             now[0] = START + 60_000 * call.get("at_minutes", 0)
@@ -59,6 +61,6 @@ def test_a_session_goes_as_it_was_recorded(name: str, told: dict[str, Any], tmp_
                     permit.done(call["answer"], observed=call["answer"])
         if gate.may_finish:
             gate.finish()
-    found = tcc.validate(ledger, artifact(name), key=KEY)
+    found = tcc.validate(ledger, artifact(name), key=KEY, account=account)
     assert [str(one.code) for one in found.findings if str(one.code) != "D301"] == []
     assert (found.claim_type == "Conformant") is (found.verdict == 0)

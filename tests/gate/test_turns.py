@@ -88,7 +88,7 @@ limit count(refund) <= 1
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert made == [1] and refused == ["R201"] * 5
+    assert made == [1] and refused == ["R202"] * 5
 
 
 def test_threads_have_their_turns_in_the_order_of_asking() -> None:

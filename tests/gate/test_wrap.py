@@ -50,7 +50,7 @@ def test_a_function_runs_where_the_gate_lets_it_and_else_raises(gate: tcc.Gate) 
     guarded = gate.wrap(refund)
     with pytest.raises(tcc.Refused) as refused:
         guarded("ord-1", 3)
-    assert (refused.value.code, ran) == ("R201", [])
+    assert (refused.value.code, ran) == ("R202", [])
     assert guarded("ord-1", amount=3, part="half") == {"sent": 3}
     assert ran == [("half", "ord-1", 3)]
     assert outcomes(gate) == [("refund(part=half)", "done")]

@@ -1,7 +1,7 @@
 """Reasons of refusals: the statements that refuse, by the texts of their authors.
 
 The definition says which statements refuse a call, and which ones keep a session from its end.  If
-no plan continues with a call, a smallest set of restrictions that excludes it is found by trial
+no plan continues with a call, trials find restrictions that exclude it together
 (:mod:`tcc_runtime.analysis.blame`).
 Text: docs/gate.md.  Cost: of a trial bounded, and it starts when somebody reads the reason.
 """
@@ -12,12 +12,13 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, product
 from typing import Final
 
-from tcc_certs.errors import clip
+from tcc_certs.corecheck.letters import WorkBudget
+from tcc_certs.errors import Rejected, clip
 from tcc_certs.policy import forms, nodes
 from tcc_certs.policy.history import Call
 from tcc_certs.policy.meaning import Evaluation
 from tcc_certs.policy.nodes import text_of
-from tcc_runtime.analysis.blame import blame
+from tcc_runtime.analysis.blame import lets_through, restricted
 from tcc_runtime.analysis.statements import statements_of
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.refusals import Reason
@@ -29,6 +30,7 @@ _UNDECIDED: Final = "finding the statements that refuse takes more work than a r
 _WIDEST: Final = 1000
 _MOST_RUNS: Final = 64  # outcomes of unknown calls that are tried
 _LONGEST: Final = 20_000  # calls
+_MOST_WORK: Final = 4_000_000  # units of all trials of one reason
 
 
 def statement_reason(policy: Policy, number: int, relation: str = "") -> Reason:
@@ -96,8 +98,16 @@ def end_reasons(session: Session, now_ms: int) -> list[Reason]:
     if not found:
         return [PLAN]
     word = session.word()
-    blamed = [] if word is None else _blamed(policy, [policy.core_calls[one] for one in word], True)
-    return [*found, PLAN] if PLAN in blamed else found
+    if word is None or len(word) > _LONGEST:
+        return found
+    parts = [one.part for one in statements_of(policy.core, {}) if one.part[0] != "statements"]
+    core, _ = restricted(policy.core, parts)
+    calls = [policy.core_calls[one] for one in word]
+    try:
+        ends = lets_through(core, (), calls, WorkBudget(_MOST_WORK), ends=True)
+    except Rejected:
+        return found
+    return found if ends else [*found, PLAN]
 
 
 def plan_reasons(session: Session, made: int, calls: Sequence[int]) -> list[Reason]:
@@ -118,7 +128,7 @@ def plan_reasons(session: Session, made: int, calls: Sequence[int]) -> list[Reas
             return [{"kind": "gate", "text": _NOWHERE, "because": None}]
         if not any(policy.leads_to(position, call) for call in calls):
             word = [policy.core_calls[call] for call in run]
-            return _blamed(policy, [*word, calls[0]], False)
+            return _excluding(policy, [*word, calls[0]])
     return [_undecided()]
 
 
@@ -143,22 +153,33 @@ def _runs(session: Session, made: Sequence[Made]) -> Iterator[list[int]]:
         yield [call for some in chosen for call in some]
 
 
-def _blamed(policy: Policy, word: Sequence[int], ends: bool) -> list[Reason]:
-    """The first smallest set of restrictions that exclude a word of the core."""
-    relaxed = policy.artifact.relaxed
-    restrictions = [
+def _excluding(policy: Policy, word: Sequence[int]) -> list[Reason]:
+    """Restrictions that together exclude all plans that begin so; each of them is needed."""
+    core, relaxed = policy.core, policy.artifact.relaxed
+    kept = [
         one
-        for one in statements_of(policy.core, {})
+        for one in statements_of(core, {})
         if one.part[0] != "statements" or one.part[1] not in relaxed
     ]
-    found = blame(policy.core, restrictions, word, ends=ends, every=False)
-    if not found.smallest:
-        return [_undecided()]
+    left = _MOST_WORK
+    for one in list(kept):  # the plan comes first, and stays only if it is needed
+        rest = [other for other in kept if other is not one]
+        limited, parts = restricted(core, [other.part for other in rest])
+        budget = WorkBudget(left)
+        left -= 4 * len(core.calls) * (len(parts) + 1)
+        try:
+            possible = left > 0 and lets_through(limited, parts, word, budget, ends=False)
+        except Rejected:
+            left = 0
+        if left <= 0:
+            return [_undecided()]
+        if not possible:
+            kept = rest
     return [
         statement_reason(policy, one.part[1])
         if one.part[0] == "statements"
         else PLAN
         if one.kind == "plan"
         else {**PLAN, "text": one.text}
-        for one in found.sets[0]
+        for one in kept
     ]
