@@ -232,7 +232,7 @@ def key_text(secret: bytes, draw: AcrossDraw) -> str:
 
 
 def _framed(state: State) -> bytes:
-    kind, data = (b"-", b"") if state == NONE else canonical_bytes(state)
+    kind, data = (b"-", b"") if state == NONE else canonical_bytes(shown(state))
     return kind + len(data).to_bytes(8, "little") + data
 
 
