@@ -129,12 +129,12 @@ def test_a_call_waits_for_an_outcome_that_may_tell(artifact: Any) -> None:
         with gate.call("login", {"name": "a"}) as permit:
             refused = gate.check("refund", {"to": "a"})
             assert refused.code == "R202" and refused.offer is not None
-            assert session.may_come(Code.STATEMENT_REFUSES, 0, refused.offer)
+            assert session.may_come(Code.STATEMENT_REFUSES, refused.statement, refused.offer)
             permit.done(None)
         with gate.call("login", {"name": "b"}) as permit:
             refused = gate.check("refund", {"to": "b"})
             assert refused.offer is not None
-            assert not session.may_come(Code.STATEMENT_REFUSES, 0, refused.offer)
+            assert not session.may_come(Code.STATEMENT_REFUSES, refused.statement, refused.offer)
             permit.done(None)
 
 

@@ -134,7 +134,7 @@ def test_a_call_and_an_outcome_are_written_as_the_definition_writes_them() -> No
         flags = {"unforeseen": maybe(True), "answered": maybe(True)}
         ms = draw.getrandbits(30)
         unlisted = ("a",) if flags["unforeseen"] else ()
-        known = Answers({}, told["observed"] or {}, told["answers"] or {}, unlisted)
+        known = Answers({}, told["observed"], told["answers"] or {}, unlisted)
         answer = outcome_parts(
             seq, outcome, ms, answers=known, at_ms=told["at_ms"], result=told["result"],
             took=told["took"], read=bool(flags["answered"]),

@@ -191,7 +191,7 @@ def damaged(path: Path, how: str) -> None:
         ("folder", "K101"),
         ("pipe", "K101"),
         ("PRAGMA application_id = 7", "K101"),
-        ("PRAGMA user_version = 1", "K102"),  # without the tables that go with it
+        ("PRAGMA user_version = 1", "K102"),
         ("PRAGMA user_version = 3", "K102"),
         ("DROP TABLE reservation", "K101"),
         ("CREATE TABLE more (x)", "K101"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from tcc_certs.call_rules import check_calls
 from tcc_certs.kernel import CheckedArtifact
@@ -30,6 +30,10 @@ from tcc_runtime.gate.arguments import FieldReader, ToolTables
 from tcc_runtime.gate.refusals import Allowed
 
 _MOST_PREPARED: Final = 1 << 12  # calls of a core whose first tables are made at once
+
+
+# Sets of tools, and for each learned attribute the tools that it is learned from.
+Reads: TypeAlias = "tuple[Sequence[Tools], Mapping[str, Tools]]"
 
 
 class Policy:
@@ -66,7 +70,7 @@ class Policy:
             for field in (*tool.arguments, *tool.answers)
             if field.type is not None
         }
-        self._reads: dict[int, Sequence[Tools]] = {}
+        self._reads: dict[int, Reads] = {}
 
     def course(self, given: Mapping[str, State]) -> Course:
         """A session that begins, by the states of what it is given."""
@@ -143,28 +147,29 @@ class Policy:
 
     # Statements.
 
-    def may_change(self, statement: int, tools: Sequence[str]) -> bool:
-        """Whether the verdict of a statement may depend on the outcomes of calls of these tools."""
+    def read_by(self, statement: int) -> Reads:
+        """The calls and learned attributes whose outcomes a statement may depend on."""
         found = self._reads.get(statement)
         if found is None:
             found = self._reads[statement] = self._read_by(statement)
-        return any(tool in some for tool in tools for some in found)
+        return found
 
-    def _read_by(self, statement: int) -> Sequence[Tools]:
+    def _read_by(self, statement: int) -> Reads:
         rule: Any = self.decider.rules[statement]
         if rule.kind == "total":
-            return [frozenset([tool.name for tool in self.core.tools])]
-        found: list[Tools] = [rule.pays]
+            return [frozenset([tool.name for tool in self.core.tools])], {}
+        sets: list[Tools] = [rule.pays]
         if rule.kind in ("limit", "owe"):
-            found.append(rule.tools)
+            sets.append(rule.tools)
         learned = {one.name: one.sources for one in self.core.given if isinstance(one, Learned)}
+        attributes: dict[str, Tools] = {}
         for form in walk(rule):
             match form:
                 case forms.Calls(tools):
-                    found.append(tools)
-                case forms.Attribute(name):
-                    found.append(frozenset([tool for tool, _ in learned.get(name, ())]))
-        return found
+                    sets.append(tools)
+                case forms.Attribute(name) if name in learned:
+                    attributes[name] = frozenset([tool for tool, _ in learned[name]])
+        return sets, attributes
 
 
 def policy_of(artifact: Artifact) -> Policy:

@@ -19,7 +19,7 @@ from tcc_certs.formats.codec import Json
 from tcc_certs.policy.history import ANSWERED, DONE, FAILED, LOST, OPEN, Call, Draw
 from tcc_certs.session.machine import Answer, Course, Offer, Positions
 from tcc_certs.session.records import MAX_BEHIND, MAX_UNDER_WAY
-from tcc_certs.values.places import State
+from tcc_certs.values.places import UNKNOWN, State
 from tcc_runtime.gate.answers import Outcome
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.refusals import Allowed
@@ -230,10 +230,11 @@ class Session:
         if not self.under_way:
             return False
         if statement is not None:
-            tools = self.policy.core.tools
-            return self.policy.may_change(
-                statement, [tools[tool].name for tool in self._tools_under_way()]
-            )
+            sets, attributes = self.policy.read_by(statement)
+            known = self.course.history.attribute
+            sets = [*sets, *[of for name, of in attributes.items() if known(name) == UNKNOWN]]
+            names = [self.policy.core.tools[tool].name for tool in self._tools_under_way()]
+            return any(name in tools for name in names for tools in sets)
         if code is Code.NOT_PLANNED:
             return offer is not None and any(
                 self.policy.leads_on(position, offer) for position in self.held

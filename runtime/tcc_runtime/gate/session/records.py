@@ -218,7 +218,7 @@ def outcome_parts(
         before += b'"answers":%b,' % _canonical(answers.entries)
     if at_ms is not None:
         before += b'"at_ms":%d,' % at_ms
-    if answers.observed:
+    if answers.observed is not None:
         between = f'"observed":{_canonical(answers.observed).decode()},'
     of = "" if result is None else f'"result":"{result}",'
     if took is not None:
@@ -250,7 +250,7 @@ def resolve_record(
 ) -> dict[str, Json]:
     """`resolve`; `who` is the person who says so."""
     record: dict[str, Json] = {"kind": "resolve", "seq": seq, "outcome": outcome}
-    if answers.observed:
+    if answers.observed is not None:
         record["observed"] = dict(answers.observed)
     if answers.entries:
         record["answers"] = dict(answers.entries)

@@ -25,13 +25,13 @@ class Answers(NamedTuple):
 
     Attributes:
         states: of all answers, for the definition.
-        observed: the texts of the listed answers that are known, by name.
+        observed: the texts of the listed answers that are known, by name; None: the tool has none.
         entries: of the open answers that the ledger has.
         unlisted: the names of the listed answers that are not known.
     """
 
     states: Mapping[str, State]
-    observed: Mapping[str, Json]
+    observed: Mapping[str, Json] | None
     entries: Mapping[str, Json]
     unlisted: tuple[str, ...]
 
@@ -44,7 +44,7 @@ class Answers(NamedTuple):
         )
 
 
-NO_ANSWERS: Final = Answers({}, {}, {}, ())
+NO_ANSWERS: Final = Answers({}, None, {}, ())
 
 
 class Values:
@@ -68,9 +68,9 @@ class Values:
         self._writer = EntryWriter(entries, key)
         self._reader = None if constants is None else EntryReader(entries, constants, key)
 
-    def digest(self, state: State) -> str:
-        """The digest of a value, hex."""
-        return self._writer.digest(state)
+    def given(self, states: Mapping[str, State]) -> dict[str, Json]:
+        """The entries of what the session is given."""
+        return self._writer.given(states)
 
     # Values that are new.
 
@@ -101,7 +101,9 @@ class Values:
                 unlisted.append(field.name)
             else:
                 observed[field.name] = "" if state == NONE else listed_text(field.values, state)
-        return Answers(seen, observed, entries, tuple(unlisted))
+        return Answers(
+            seen, observed if table.observed else None, entries, tuple(unlisted)
+        )
 
     def forget(self) -> None:
         """Values that were read for a call that is not made need not be kept."""

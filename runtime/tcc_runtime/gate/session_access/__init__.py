@@ -518,9 +518,13 @@ class Access:
     def put_refusal(
         self, tool: object, code: str, statement: int | None = None, *, made: bool = False
     ) -> None:
-        """Record that a call was refused; where that cannot be nothing is allowed any more."""
-        known = type(tool) is str and self.policy.tables.named(tool) is not None
-        parts = refusal_parts(str(tool) if known else "", code, statement, made=made)
+        """Record that a call was refused; if that fails, nothing is allowed any more.
+
+        A call of an unknown tool is recorded with R101, whatever refuses it.
+        """
+        if type(tool) is not str or self.policy.tables.named(tool) is None:
+            tool, code = "", Code.UNKNOWN_TOOL
+        parts = refusal_parts(str(tool), code, statement, made=made)
         if self.put(parts, sync=False) is None:
             self.followed()
 

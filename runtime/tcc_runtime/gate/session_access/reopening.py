@@ -19,7 +19,7 @@ from typing import Final
 from tcc_certs.errors import Code, clip
 from tcc_certs.formats.codec import written
 from tcc_certs.policy.type_texts import domain_text
-from tcc_certs.values.places import NONE, State
+from tcc_certs.values.places import State
 from tcc_runtime.account.windows import Across
 from tcc_runtime.errors import GivenOtherwise, GivenRefused, LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate import keys, permit
@@ -52,12 +52,7 @@ class Begun:
         """
         if self.states is None:
             return
-        digest = follower.values.digest
-        expected = {name: digest(state) for name, state in self.states.items() if state != NONE}
-        found = {
-            name: item.get("digest") if isinstance(item, dict) else None
-            for name, item in follower.given.items()
-        }
+        expected, found = follower.values.given(self.states), follower.given
         for name in sorted({*expected, *found}):
             if expected.get(name) != found.get(name):
                 why = "what the session was given when it began"
