@@ -13,9 +13,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tcc_certs.core.reader import read_core
-from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
+from tcc_certs.policy.reader import read_core
 from tcc_runtime.artifact.load import load
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
@@ -24,10 +23,10 @@ from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 from tests.forgery.test_range_forgeries import RUNS as BUDGETED, forged_run, ranges
 from tests.oracle.build import build
-from tests.oracle.cores import at_most, call, depth, letters, make_core, random_core, uses
-from tests.oracle.network import build_network, build_relaxed
+from tests.oracle.cores import at_most, call, count_at_most, depth, letters, make_core, random_core
+from tests.oracle.network import build_network, build_relaxed, without
 from tests.oracle.plans import plans
-from tests.oracle_ledger.upper import Shape, upper, without
+from tests.oracle_ledger.upper import Shape, upper
 from tests.oracle_ledger.writer import reference_records
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -35,12 +34,12 @@ _ONE = make_core(**letters(1), plan=["call", {0}])
 _PAIR = make_core(
     **letters(2, cost=[300_000_000, 1_250_000_000], price=[1, 0]),
     plan=["repeat", ["call", {0, 1}], 0, 2],
-    limits=[depth(2), at_most("price", 1)],
+    statements=[depth(2), at_most("price", 1)],
 )
 _MANY = make_core(
     tools=[
-        {"name": "a", "params": [{"name": "k", "values": ["1", "2"]}], "doc": "d"},
-        {"name": "b", "params": []},
+        {"name": "a", "fields": [{"name": "k", "values": ["1", "2"]}], "doc": "d"},
+        {"name": "b"},
     ],
     calls=[
         call(0, [0], cost=1, high=2, price=1, latency=3, epsilon=4),
@@ -53,21 +52,22 @@ _MANY = make_core(
         ["and", [["repeat", ["rule", "r"], 0, 2], ["repeat", ["call", {0, 1, 2}], 0]]],
         [["seq", [["call", {0}], ["call", {0}]]]],
     ],
-    limits=[
+    statements=[
         at_most("cost", 9),
         depth(2),
         *(at_most(kind, 9) for kind in ("epsilon", "latency", "price")),
-        uses(0, "<=", 1),
+        count_at_most({0, 1}, 1),
+        ["before", {0, 1}, {2}],
+        ["after", {0, 1}, {2}],
+        ["never next", {2}, {2}],
     ],
-    requires=[["before", {0}, {2}], ["after", {0}, {2}]],
-    forbids=[["next", [{2}, {2}]], ["with", {0}, {1}]],
 )
 
 
 def artifacts() -> list[bytes]:
     """Artifacts of a few states each: every feature, widths of one limb and of more."""
     other = make_core(**letters(2), plan=["alt", [["call", {0}], ["call", {1}]]])
-    deep = make_core(**letters(1), plan=["repeat", ["call", {0}], 0, 5], limits=[depth(5)])
+    deep = make_core(**letters(1), plan=["repeat", ["call", {0}], 0, 5], statements=[depth(5)])
     made = [
         build(_ONE, [(0,)], tilt=0),
         build(_PAIR, plans(read_core(_PAIR), 2)),
@@ -75,9 +75,9 @@ def artifacts() -> list[bytes]:
         build(_MANY, plans(read_core(_MANY), 2), tilt=1),
         build(deep, plans(read_core(deep), 5), tilt=16),
         build(make_core(**letters(1), plan=["empty"]), [()]),
-        build_relaxed(_PAIR, Relaxed(limits=(1,)), 2, tilt=1),
+        build_relaxed(_PAIR, (1,), 2, tilt=1),
         build_network(_MANY, 2),
-        build_network(_PAIR, 2, Relaxed(limits=(1,)), round_counts=2),
+        build_network(_PAIR, 2, (1,), round_counts=2),
         # Faultless, and not of their cores: what the check against the core is for.
         build(other, [(0,)]), build(other, [(0,), (1,), (0, 1)]), build(_ONE, [(0,), ()]),
         build_network(make_core(**letters(1), plan=["repeat", ["call", {0}], 1, 2]), 1),
@@ -92,21 +92,23 @@ def artifacts() -> list[bytes]:
 def raced() -> Mapping[str, CheckedArtifact]:
     """The artifacts that the ledgers are of."""
     line = make_core(
-        **letters(1, cost=[300_000_000]), plan=["repeat", ["call", {0}], 0, 2], limits=[depth(2)]
+        **letters(1, cost=[300_000_000]),
+        plan=["repeat", ["call", {0}], 0, 2],
+        statements=[depth(2)],
     )
     fork = make_core(**letters(2, cost=[0, -100_000_000]), plan=["call", {0, 1}])
     # One cent at most, left to the run: of a dear call and a free one the dear one is forbidden.
     dear = make_core(
         **letters(2, cost=[0, 250_000_000], price=[2, 1]),
         plan=["call", {0, 1}],
-        limits=[depth(2), at_most("price", 1)],
+        statements=[depth(2), at_most("price", 1)],
     )
     twice = make_core(
         **letters(1, cost=[5], price=[1]),
         plan=["repeat", ["call", {0}], 1, 2],
-        limits=[depth(2), at_most("price", 1)],
+        statements=[depth(2), at_most("price", 1)],
     )
-    left = Relaxed(limits=(1,))
+    left = (1,)
     over = plans(without(read_core(twice), left), 2)
     made = {
         "line": build(line, plans(read_core(line), 2)),
@@ -128,7 +130,7 @@ def ranged() -> Mapping[str, bytes]:
     ):
         told = letters(2, cost=[0, 250_000_000], high=[500_000_000, 750_000_000])
         told["tools"] = [{**tool, **more} for tool in told["tools"]]
-        core = make_core(**told, plan=["call", {0, 1}], limits=[depth(1)])
+        core = make_core(**told, plan=["call", {0, 1}], statements=[depth(1)])
         made[name] = build(core, plans(read_core(core), 1), tilt=0)
     return made
 
@@ -137,7 +139,7 @@ def words() -> bytes:
     """The artifact of all words of at most four of three letters: what longer ledgers are of."""
     costs = [100_000_000, 700_000_000, 250_000_000]
     core = make_core(
-        **letters(3, cost=costs), plan=["repeat", ["call", {0, 1, 2}], 0, 4], limits=[depth(4)]
+        **letters(3, cost=costs), plan=["repeat", ["call", {0, 1, 2}], 0, 4], statements=[depth(4)]
     )
     return build(core, plans(read_core(core), 4))
 

@@ -17,13 +17,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tcc_certs.core.reader import read_core
 from tcc_certs.corecheck.check import check_core
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import blake, encode
 from tcc_certs.formats.container import ITEM_SIZE, Tensor, read_container, write_container
 from tcc_certs.formats.ledger import FIRST_HEAD, seal
 from tcc_certs.kernel import check
+from tcc_certs.policy.reader import read_core
 from tcc_certs.replay.validation import validate
 from tcc_compiler.frontend import read_grammar_text
 from tests.campaigns import answers, seeds, sessions

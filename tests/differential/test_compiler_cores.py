@@ -13,7 +13,7 @@ from tcc_certs.kernel import check
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core
 from tests.oracle.build import build
-from tests.oracle.cores import random_core
+from tests.oracle.cores import depth, random_core
 from tests.oracle.plans import plans
 
 _MOST_WORDS = 2000
@@ -22,16 +22,14 @@ _MOST_WORDS = 2000
 def without_depth(data: bytes) -> bytes:
     """The core without its limits on depth."""
     value = dict(decode(data, "core"))
-    value["limits"] = [limit for limit in value["limits"] if limit["kind"] != "depth"]
+    value["statements"] = [one for one in value["statements"] if one.get("what") != "depth"]
     return encode(value)
 
 
 def with_depth(data: bytes, most: int) -> bytes:
     """The core with one limit on depth."""
     value = dict(decode(without_depth(data), "core"))
-    value["limits"] = [{"kind": "depth", "op": "<=", "value": most}, *value["limits"]]
-    # "cost.." stands before "depth..", all other kinds after it.
-    value["limits"].sort(key=lambda limit: limit["kind"] != "cost")
+    value["statements"] = [depth(most), *value["statements"]]
     return encode(value)
 
 
@@ -59,7 +57,8 @@ def compare_unbounded(seed: int) -> str:
         bounded = check(compile_core(with_depth(data, top + 3), options).artifact or b"")
         assert bounded.file.manifest.root == checked.file.manifest.root, data
         if len(checked.core.calls) ** (top + 1) <= _MOST_WORDS:
-            assert result.artifact == build(data, plans(checked.core, top + 1)), data
+            tilt = checked.file.manifest.tilt
+            assert result.artifact == build(data, plans(checked.core, top + 1), tilt=tilt), data
     elif code == "TCC401":
         found = [compile_core(with_depth(data, most), options) for most in (20, 40)]
         if not any(d.code == "TCC403" for each in found for d in each.diagnostics):

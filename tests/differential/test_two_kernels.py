@@ -178,7 +178,8 @@ def test_artifacts_of_strict_tools_are_answered_alike(edges: int) -> None:
     while verdicts["C901"] < 10 or verdicts["VALID"] < 10:
         data, core = random_later_core(rng)
         words = plans(core, 3)
-        free = sorted(words_of(core, core.plan, {}, 3)) or [()]
+        rules = {name: words_of(core, body, {}, 3) for name, body in core.rules.items()}
+        free = sorted(words_of(core, core.plan, rules, 3)) or [()]
         for chosen in (words, free):
             if chosen:
                 made = build(data, chosen, tilt=0)
@@ -209,7 +210,7 @@ def chain(
         node = Node(children={0: node, 1: node, 2: end}, accept=at % 3 == 0)
     letter = letters(3, cost=[0, cost, 2 * cost])
     plan = ["repeat", ["call", {0, 1, 2}], 0]
-    core = make_core(**letter, plan=plan, limits=[depth(length)])
+    core = make_core(**letter, plan=plan, statements=[depth(length)])
     return build_graph(core, node, tilt=tilt, beta=beta, round_counts=round_counts)
 
 

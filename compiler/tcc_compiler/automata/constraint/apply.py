@@ -3,10 +3,10 @@
 First the tables of statements.  Then the sums: depth, if there are cycles, since it removes them
 all; then the others, the lowest bound of a kind first; cost last, since costs may be negative.
 
-A bound on a sum without cycles: pairs of a state and the sum spent.  Weights are first made
-non-negative by a potential, the least weight to go of each state, so negative costs need no case of
-their own.  Spent is the weight beyond the cheapest way to finish: it begins at 0 and never
-decreases.
+A bound on a sum without cycles: pairs of a state and the sum spent.  A potential, the least weight
+to go of each state, first lowers the weights.  Spent is the weight beyond the cheapest way to
+finish: it begins at 0 and never decreases.  A bound holds after each call, not only at the end, so
+costs of which some are negative are a case of their own: pairs of a state and the sum.
 Cost: a few passes over the edges; a shift and an `or` for each edge, over the words of a bit set of
 sums; then linear in the pairs and their edges.
 Source: potentials as in Johnson, Efficient algorithms for shortest paths in sparse networks, 1977.
@@ -23,7 +23,13 @@ from numpy.typing import NDArray
 
 from tcc_certs.policy.core import Core
 from tcc_compiler.automata.constraint import limit_cyclic
-from tcc_compiler.automata.constraint.statements import BoundedSum, constraints, product, sums_of
+from tcc_compiler.automata.constraint.statements import (
+    BoundedSum,
+    StatementAutomaton,
+    constraints,
+    product,
+    sums_of,
+)
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.minimise import merged, minimise
 from tcc_compiler.automata.table import (
@@ -372,6 +378,8 @@ def in_order(sums: Sequence[BoundedSum], cyclic: bool) -> list[BoundedSum]:
 def _bounded(
     core: Core, letters: Letters, machine: Machine | Table, one: BoundedSum, guard: Guard
 ) -> Machine | Table:
+    if min(one.amounts, default=0) < 0:
+        return _bounded_after_each_call(core, letters, machine, one, guard)
     if isinstance(machine, Table):
         table = at_most(machine, one.amounts, one.bound, guard)
         if table is None:
@@ -382,6 +390,29 @@ def _bounded(
         raise infinite(core, letters, word_to(machine, to_go.states[0]), to_go.letters)
     limited = limit_cyclic.cyclic_at_most(machine, one.amounts, one.bound, to_go, guard)
     return _tidy(limited, f"`{one.text}`", one.number, guard)
+
+
+def _bounded_after_each_call(
+    core: Core, letters: Letters, machine: Machine | Table, one: BoundedSum, guard: Guard
+) -> Machine | Table:
+    """Apply a bound on costs of which some are negative: it holds after each call of a plan.
+
+    Raises:
+        Refused: as :func:`constrain`.
+    """
+    if isinstance(machine, Machine):
+        to_go = limit_cyclic.least_to_go(machine, one.amounts, guard)
+        if isinstance(to_go, limit_cyclic.NegativeCycle):
+            raise infinite(core, letters, word_to(machine, to_go.states[0]), to_go.letters)
+    else:
+        machine = as_machine(machine)
+
+    def step(total: int, letter: int) -> int | None:
+        after = total + one.amounts[letter]
+        return after if after <= one.bound else None
+
+    bounded = StatementAutomaton(text=one.text, start=0, step=step, accepts=lambda _: True)
+    return _tidy(product(machine, bounded, guard), f"`{one.text}`", one.number, guard)
 
 
 def _tidy(
