@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from tcc_compiler.frontend import Frontend, read_grammar_text
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.reader import core_json
+from tcc_compiler.frontend import read_grammar_text
+from tcc_compiler.names.compile import Compiled
 
 HEAD = 'grammar g version "1"\n'
 TOOLS = HEAD + "tool a\ntool b\ntool c(k: 1 | 2 | 3) { cost 0.1 * k }\n"
 
 
-def core(text: str) -> Any:
-    """The core of a grammar that has one, as JSON."""
+def core_of(text: str) -> Core:
+    """The core of a grammar that has one."""
     result = read_grammar_text(text)
     assert [item.message for item in result.diagnostics] == []
     assert result.core is not None
-    return json.loads(result.core)
+    return result.core
+
+
+def core(text: str) -> Any:
+    """The core of a grammar that has one, as JSON."""
+    return core_json(core_of(text))
 
 
 def plan(expression: str) -> Any:
@@ -38,7 +45,7 @@ def codes(text: str) -> list[tuple[str, int, int]]:
     return places(read_grammar_text(text))
 
 
-def places(result: Frontend) -> list[tuple[str, int, int]]:
+def places(result: Compiled) -> list[tuple[str, int, int]]:
     """Code, line and column of every diagnostic of a result."""
     return [
         (item.code, item.span.line if item.span else 0, item.span.column if item.span else 0)

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
+from tcc_certs.policy.reader import read_core
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core
 from tests.oracle.build import build
@@ -56,7 +56,7 @@ def _pairs(x: Any, y: Any) -> Iterator[Any]:
 def hold(plan: Any, rules: dict[str, Any]) -> bool:
     """Compile and compare; False where the core is none (a rule that is left-recursive)."""
     data = make_core(
-        **letters(2, cost=[3 * 10**8, -(10**8)]), plan=plan, rules=rules, limits=[depth(DEPTH)]
+        **letters(2, cost=[3 * 10**8, -(10**8)]), plan=plan, rules=rules, statements=[depth(DEPTH)]
     )
     try:
         core = read_core(data)

@@ -23,7 +23,7 @@ FOLDER = Path(__file__).parent / "diagnostics"
 GOLDEN = sorted(FOLDER.glob("*.txt"))
 # Raised behind the front end (TCC7xx: lints; TCC8xx: what is written; TCC9xx: runs), or (TCC112)
 # only after 200 others, or (TCC611 to TCC613) of schemas that are imported; tested elsewhere.
-# Those of statements are in tests/compiler/one/test_messages.py.
+# Those of statements are in tests/compiler/names/test_messages.py.
 ELSEWHERE = re.compile("TCC[45789]|TCC112|TCC61[123]|P5")
 _MACRO = re.compile(r"<<(?:hex:([0-9a-f]+)|(.+?)\*([0-9]+))>>", re.DOTALL)
 

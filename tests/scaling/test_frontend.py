@@ -7,20 +7,24 @@ import json
 
 import pytest
 
-from tcc_certs.core.reader import core_of, decode_core
+from tcc_certs.formats.codec import encode
 from tcc_certs.kernel import check
+from tcc_certs.policy.places import parts_of
+from tcc_certs.policy.reader import core_json
 from tcc_compiler.automata.letters import partition
 from tcc_compiler.automata.regular.explore import find_driver
 from tcc_compiler.frontend import read_grammar, read_grammar_text
 from tcc_compiler.imports.graph_grammar import read_graph
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.source import source_of
-from tcc_compiler.language.syntax.parse import parse
+from tcc_compiler.names.amounts import Steps
+from tcc_compiler.names.nodes import Builder
+from tcc_compiler.names.tools import tool_of
+from tcc_compiler.names.types import Shapes
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core, compile_file, compile_text
-from tcc_compiler.resolve.amounts import Steps
-from tcc_compiler.resolve.tools import tool_of
 from tcc_compiler.resources import CompileRefused, Guard
+from tcc_compiler.syntax.parse import parse
 from tests.scaling.measure import MOST, growth, swelling
 
 HEAD = 'grammar g version "1"\n'
@@ -68,11 +72,14 @@ GRAMMARS = {
         HEAD + _domain(n) + f"\nplan = a(x={'|'.join(map(str, range(1, n + 1)))})"
     ),
     "limits": lambda n: A + "".join(f"limit cost <= {i}\n" for i in range(1, n)),
-    "uses limits": lambda n: (
+    "counts": lambda n: (
         HEAD + _domain(n) + "\n" + "".join(f"limit count(a(x = {i + 1})) <= 1\n" for i in range(n))
     ),
     "requires": lambda n: _tools(n) + "".join(f"before t0 require t{i}\n" for i in range(1, n)),
-    "forbid": lambda n: _tools(n) + "forbid " + " ".join(f"t{i}" for i in range(n)),
+    "a union": lambda n: _tools(n) + "forbid " + "|".join(f"t{i}" for i in range(n)),
+    "lets": lambda n: (
+        _tools(4) + "let v0 = t0\n" + "".join(f"let v{i} = v{i - 1}\n" for i in range(1, n))
+    ),
     "examples": lambda n: A + "accept a\nreject a a\n" * n + "plan = a",
     "long example": lambda n: A + "accept " + "a " * n,
     "expectations": lambda n: A + "".join(f"expect plans <= {i}\n" for i in range(n)),
@@ -102,8 +109,8 @@ def test_a_call_is_not_held_against_each_when(name):
     def prepare(n):
         source = source_of(GRAMMARS[name](n), "x")
         report = Report([source])
-        tool = parse(source, 0, report)[1]
-        return lambda: tool_of(tool, Steps(), report)
+        file = parse(source, 0, report)
+        return lambda: tool_of(Builder(file, report), file.statements[1], Shapes(), Steps())
 
     assert growth(prepare, 100) < MOST
 
@@ -144,7 +151,7 @@ LONG = {
 
 @pytest.mark.parametrize("grammar", LONG.values(), ids=LONG.keys())
 def test_reading_ends_where_the_time_is_over(grammar):
-    size, clock = 600, _Clock()
+    size, clock = 1200, _Clock()
     read_grammar_text(grammar(size), check_time=clock)
     asked = clock.asked
     assert asked > 2
@@ -206,9 +213,9 @@ def test_the_decoding_of_a_core_and_the_last_check_count_too():
 
     core = read_grammar_text(A + "plan = a").core
     assert core is not None
-    begun = compile_core(core, Options(timeout=0.5, clock=_Clock()))
+    begun = compile_core(encode(core_json(core)), Options(timeout=0.5, clock=_Clock()))
     assert [d.code for d in begun.diagnostics] == ["TCC404"]
-    assert "ran out at reading the core" in begun.diagnostics[0].message
+    assert "ran out at the tables of statements" in begun.diagnostics[0].message
 
 
 def test_limits_times_calls_are_by_the_clock():
@@ -216,10 +223,10 @@ def test_limits_times_calls_are_by_the_clock():
     text = _tools(n) + "".join(f"limit count(t{i}) <= {1 + i % 3}\n" for i in range(n))
     front = read_grammar_text(text + "plan = t0")
     assert front.core is not None
-    core = core_of(decode_core(front.core))
+    letters = partition(front.core, parts_of(front.core))
     guard = Guard(Options(timeout=5.5, clock=_Clock()), 5.5)
     with pytest.raises(CompileRefused) as refusal:
-        find_driver(core, partition(core), guard)
+        find_driver(front.core, letters, guard)
     assert refusal.value.code == "TCC404"
 
 

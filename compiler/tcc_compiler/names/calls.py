@@ -60,6 +60,7 @@ class CallList:
         """Make all calls; their number and their texts are known to be small enough."""
         self._tools = tools
         self._known: dict[Selection, CallSet] = {}
+        self._wide: dict[str, Sequence[tuple[int, int]]] = {}
         self._held = 0
         found: list[tuple[bytes, Call, int]] = []
         for at, tool in enumerate(tools.values()):
@@ -99,10 +100,9 @@ class CallList:
         return known
 
     def _found(self, selection: Selection) -> CallSet:
-        fields = self._tools[selection.tool].fields
         bound = dict(selection.where)
-        widths = [len(field.values) for field in fields]
-        choices = [bound.get(at, range(width)) for at, width in enumerate(widths)]
+        widths = self._widths(selection.tool)
+        choices = [bound.get(at, range(width)) for at, width in widths]
         size = 1
         for choice in choices:
             size *= len(choice)
@@ -110,11 +110,18 @@ class CallList:
         if self._held > MAX_MEMBERS:
             raise TooManyMembers
         numbers = [0]
-        for width, choice in zip(widths, choices, strict=True):
-            if width > 1:
-                numbers = [number * width + value for number in numbers for value in choice]
+        for (_, width), choice in zip(widths, choices, strict=True):
+            numbers = [number * width + value for number in numbers for value in choice]
         places = self._places[self._numbers[selection.tool]]
         return ranges_of(sorted([places[number] for number in numbers]))
+
+    def _widths(self, tool: str) -> Sequence[tuple[int, int]]:
+        """The places of the fields of a tool with more than one value, and how many they have."""
+        widths = self._wide.get(tool)
+        if widths is None:
+            sizes = [(at, len(one.values)) for at, one in enumerate(self._tools[tool].fields)]
+            widths = self._wide[tool] = [(at, size) for at, size in sizes if size > 1]
+        return widths
 
 
 def ranges_of(indices: Iterable[int]) -> CallSet:

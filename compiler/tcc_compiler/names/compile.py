@@ -334,7 +334,7 @@ class _Compilation:
             if len(found) == MAX_TOOLS + 1:
                 message = f"the grammar has more than {MAX_TOOLS} tools"
                 b.error("TCC314", tree.trees()[0], message, "split the grammar")
-        if not found and self.complete and "header" in self.single:
+        if not (found or self.report.full) and self.complete and "header" in self.single:
             hint = "declare those that an agent may call: tool search"
             self.root.error("TCC214", self.single["header"], "the grammar has no tool", hint)
         return found

@@ -354,13 +354,12 @@ class _Plans:
     def _selection(self, tool: DeclaredTool, arguments: Sequence[Tree]) -> Selection | None:
         """The pattern of a tool; None after a mistake."""
         b, before = self.b, self.b.failed
-        places = {one.name: at for at, one in enumerate(tool.fields)}
         first: dict[int, Tree] = {}
         where: dict[int, tuple[int, ...]] = {}
         for argument in arguments:
             name = argument.trees()[0]
             word = b.name(name)
-            place = places.get(word)
+            place = tool.places.get(word)
             if place is None:
                 self._report_no_field(tool, name, word)
                 continue

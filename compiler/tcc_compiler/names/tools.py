@@ -37,11 +37,13 @@ class DeclaredTool:
         tool: as the core has it.
         fields: its listed fields: arguments, then answers.
         amounts: of every call, by the places of its values, the last field fastest.
+        places: of the listed fields by their names.
         signature: where its states are.
     """
 
     tool: Tool
     fields: tuple[Listed, ...]
+    places: Mapping[str, int]
     amounts: Sequence[Amounts]
     signature: Region | None = None
 
@@ -77,7 +79,8 @@ def tool_of(b: Builder, tree: Tree, shapes: Shapes, steps: Steps) -> DeclaredToo
     ):
         return None
     made = Tool(name=name, arguments=arguments, answers=answers)
-    reader = _Attributes(b, name_tree, made, tuple([listed_of(one) for one in made.listed]))
+    listed = tuple([listed_of(one) for one in made.listed])
+    reader = _Attributes(b, name_tree, made, listed, {one.name: i for i, one in enumerate(listed)})
     for attribute in attributes:
         _ATTRIBUTES[attribute.kind](reader, attribute)
     if b.failed > before:
@@ -97,7 +100,9 @@ def tool_of(b: Builder, tree: Tree, shapes: Shapes, steps: Steps) -> DeclaredToo
         parallel="parallel" in seen, doc=reader.text, bind=reader.binding,
     )  # fmt: skip
     place = None if signature is None else b.region(signature)
-    return DeclaredTool(tool=tool, fields=reader.fields, amounts=amounts, signature=place)
+    return DeclaredTool(
+        tool=tool, fields=reader.fields, places=reader.places, amounts=amounts, signature=place
+    )
 
 
 def _answers(
@@ -170,6 +175,7 @@ class _Attributes:
     name: Tree
     tool: Tool
     fields: tuple[Listed, ...]
+    places: Mapping[str, int]
     amounts: list[Amount] = field(default_factory=list)
     models: list[Tree] = field(default_factory=list)
     text: str | None = None
@@ -239,10 +245,10 @@ class _Attributes:
 
     def _place(self, tree: Tree) -> int | None:
         """The place of a listed field; None after any other name, which is reported."""
-        if not self._is_listed(tree):
-            return None
-        name = self.b.name(tree)
-        return next(at for at, one in enumerate(self.fields) if one.name == name)
+        place = self.places.get(self.b.name(tree))
+        if place is None:
+            self._report_no_listed(tree)
+        return place
 
     def _number(self, tree: Tree) -> int | None:
         """The place of a listed field whose values are numbers."""
@@ -260,21 +266,16 @@ class _Attributes:
             return None
         return place
 
-    def _is_listed(self, tree: Tree) -> bool:
-        """Return whether a name is a listed field; report any other name."""
+    def _report_no_listed(self, tree: Tree) -> None:
         name = self.b.name(tree)
-        fields = {one.name: one for one in (*self.tool.arguments, *self.tool.answers)}
-        if name in fields and fields[name].type is not None:
+        known = [one.name for one in (*self.tool.arguments, *self.tool.answers)]
+        if name in known:
             message = f"{quote(name)} has a type, and no amount depends on it"
             hint = "list its values, as in (k: 5 | 10): listed values distinguish calls in plans"
             self.b.error("TCC216", tree, message, hint)
-            return False
-        if name not in fields:
-            known = list(fields)
-            hint = suggest(name, known) or (f"it has {some(known)}" if known else "it has none")
-            self.b.error("TCC204", tree, f"the tool has no field {quote(name)}", hint)
-            return False
-        return True
+            return
+        hint = suggest(name, known) or (f"it has {some(known)}" if known else "it has none")
+        self.b.error("TCC204", tree, f"the tool has no field {quote(name)}", hint)
 
     def _arithmetic(self, tree: Tree, kind: str) -> Arithmetic | None:
         """An amount in postfix order; durations are milliseconds."""

@@ -9,7 +9,6 @@ import pytest
 
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
-
 from tests.compiler.compiling import ABC, A, B, compiled, core, refused, wide
 from tests.oracle.cores import at_most, count_at_most, depth
 
@@ -95,7 +94,8 @@ def test_nested_repeats_are_one_repeat() -> None:
 
 def test_a_huge_repeat_under_a_limit_costs_what_the_limit_leaves() -> None:
     assert compiled(core(["repeat", A, 0, 10**15], statements=[depth(50)])).plans[-1] == 51
-    dear = core(["repeat", A, 0, 10**15], amounts={"price": [1, 0, 0]}, statements=[at_most("price", 50)])
+    priced = {"amounts": {"price": [1, 0, 0]}, "statements": [at_most("price", 50)]}
+    dear = core(["repeat", A, 0, 10**15], **priced)
     assert compiled(dear).plans[-1] == 51
 
 

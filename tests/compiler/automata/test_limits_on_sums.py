@@ -7,11 +7,7 @@ import random
 import pytest
 
 from tcc_compiler.automata.constraint.apply import at_most
-from tcc_compiler.automata.constraint.limit_cyclic import (
-    NegativeCycle,
-    cyclic_at_most,
-    least_to_go,
-)
+from tcc_compiler.automata.constraint.limit_cyclic import NegativeCycle, cyclic_at_most, least_to_go
 from tcc_compiler.automata.minimise import minimise
 from tcc_compiler.automata.table import Machine, Table, as_machine, as_table, trim
 from tcc_compiler.options import Options

@@ -44,9 +44,8 @@ def test_a_count_of_either_side_bound_recursion(tool: int) -> None:
 
 @pytest.mark.parametrize("side", [{0}, {1}])
 def test_a_forbidden_pair_bounds_recursion_without_any_limit(side: set[int]) -> None:
-    assert words(compiled(recursive(NESTED, statements=[["never next", side, side]]), held=False)) == (
-        nested(1)
-    )
+    data = recursive(NESTED, statements=[["never next", side, side]])
+    assert words(compiled(data, held=False)) == nested(1)
 
 
 def test_a_repeat_that_reads_nothing_is_no_cycle_of_plans() -> None:

@@ -19,7 +19,7 @@ from tcc_compiler.pipeline import compile_text
 from tcc_compiler.syntax.parse import MAX_TOKENS
 
 PAGE = Path(__file__).parents[3] / "docs" / "errors.md"
-# Those of statements are in tests/compiler/one.
+# Those of statements are in tests/compiler/names.
 GRAMMARS = [code for code, entry in CATALOGUE.items() if entry.example and code not in STATEMENTS]
 FRONT = sorted(code for code in GRAMMARS if code[3] not in "457")
 BEHIND = sorted(code for code in GRAMMARS if code[3] in "45")

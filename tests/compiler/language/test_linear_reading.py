@@ -19,18 +19,18 @@ GRAMMARS = {
     "goals": lambda n: (
         HEAD
         + "\n".join(f"tool t{i}: s{i} -> s{i + 1}" for i in range(n))
-        + "\nplan = t0 start s0 goal "
+        + "\nplan = t0\nstart s0\ngoal "
         + " | ".join(f"s{i}" for i in range(n))
     ),
     "strings that do not end": lambda n: HEAD + '"\\"\n' * n,
     "one string that does not end": lambda n: HEAD + '"' + '\\"' * (50 * n),
-    "gaps after parentheses": lambda n: HEAD + "tool a plan = " + "a( #c\n" * n,
-    "one long gap": lambda n: HEAD + "tool a plan = a(" + " #\n" * (10 * n),
+    "gaps after parentheses": lambda n: HEAD + "tool a\nplan = " + "a( #c\n" * n,
+    "one long gap": lambda n: HEAD + "tool a\nplan = a(" + " #\n" * (10 * n),
     "what has no meaning": lambda n: HEAD + "; " * (10 * n),
-    "values": lambda n: HEAD + f"tool a(k: {' | '.join(f'v{i}' for i in range(n))}) plan = a",
+    "values": lambda n: HEAD + f"tool a(k: {' | '.join(f'v{i}' for i in range(n))})\nplan = a",
     "tools of one name": lambda n: HEAD + "tool a\n" * n + "plan = a",
     "names that there are not": lambda n: (
-        HEAD + "tool a plan = " + " ".join(f"b{i}" for i in range(n))
+        HEAD + "tool a\nplan = " + " ".join(f"b{i}" for i in range(n))
     ),
 }
 # What regular expressions go through; what is done there is no bytecode, and is timed.

@@ -60,9 +60,9 @@ def test_the_statement_that_adds_most_states_goes_first() -> None:
     assert lines(found) == [("TCC411", 10)]
     message = found.diagnostics[0].message
     assert message == (
-        "CountFail: `limit latency <= 300 ms` takes more than 400 states (404 states reached); it takes "
-        "147 states to 404: `limit latency <= 300 ms` is relaxed, counts are upper bounds, and a run "
-        "enforces it"
+        "CountFail: `limit latency <= 300 ms` takes more than 400 states (404 states reached); it "
+        "takes 147 states to 404: `limit latency <= 300 ms` is relaxed, counts are upper bounds, "
+        "and a run enforces it"
     )
     assert found.diagnostics[0].hint is not None
     assert "leave --relax auto out" in found.diagnostics[0].hint
@@ -236,7 +236,8 @@ def test_progress_is_told_a_few_times_a_second() -> None:
 @pytest.mark.parametrize("most", [30, 80, 300])
 def test_the_same_choice_on_every_run_and_hash_seed(most: int) -> None:
     text = HEAD + SUMS
-    text += "before t1 require t0\nbefore t3 require no t2\nbefore t2 require no t3\nbefore t5 require no t4 since any - t4\nlimit count(t1) <= 1\n"
+    text += "before t1 require t0\nbefore t3 require no t2\nbefore t2 require no t3\n"
+    text += "before t5 require no t4 since any - t4\nlimit count(t1) <= 1\n"
     text += "plan = any*\n"
     here = compile_text(text, Options(max_states=most, relax=("auto",)))
     assert here.artifact is not None

@@ -83,10 +83,13 @@ def test_without_names_nothing_is_relaxed() -> None:
     assert relaxed() == ()
 
 
-GATE = TEXT + """tool pay(amount: number 0 .. 9, order: text)
+GATE = (
+    TEXT
+    + """tool pay(amount: number 0 .. 9, order: text)
 before pay require amount < 5
 before pay(amount < 3) require search
 """
+)
 
 
 def test_a_statement_that_only_the_gate_holds_cannot_be_relaxed() -> None:

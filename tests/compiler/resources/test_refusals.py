@@ -10,7 +10,7 @@ from tcc_certs.kernel import check
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core, compile_text
 from tests.compiler.compiling import ABC, A, B, C, compiled, core, refused, wide
-from tests.oracle.cores import at_most, depth, uses
+from tests.oracle.cores import at_most, count_at_least, count_at_most, depth
 
 HEAD = 'grammar g version "1"\n'
 ANY = ["repeat", ABC, 0]
@@ -33,7 +33,7 @@ def test_a_cycle_is_shown_with_its_way_there() -> None:
 def test_only_limits_that_cut_the_cycle_are_proposed() -> None:
     amounts = {"price": [0, 2, 1], "latency": [5, 0, 0], "cost": [-1, 0, 7]}
     hint = refused(core(["repeat", A, 0], amounts=amounts)).hint
-    assert hint == "add `limit depth <= N` or `limit uses(a) <= N` or `limit latency <= X`"
+    assert hint == "add `limit depth <= N` or `limit count(a) <= N` or `limit latency <= X ms`"
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_only_limits_that_cut_the_cycle_are_proposed() -> None:
     ],
 )
 def test_cost_does_not_cut_a_cycle_that_costs_nothing(costs, plan, code) -> None:
-    data = core(plan, size=2, amounts={"cost": costs}, limits=[at_most("cost", 5)])
+    data = core(plan, size=2, amounts={"cost": costs}, statements=[at_most("cost", 5)])
     assert refused(data).code == code
 
 
@@ -55,17 +55,17 @@ def test_cost_cuts_a_cycle_of_positive_cost_with_a_negative_call() -> None:
         ["repeat", ["seq", [A, B]], 0],
         size=2,
         amounts={"cost": [-1, 3]},
-        limits=[at_most("cost", 5)],
+        statements=[at_most("cost", 5)],
     )
     assert compiled(data).plans[-1] == 3
 
 
-def test_a_negative_cycle_that_uses_cut_is_no_cycle() -> None:
+def test_a_negative_cycle_that_a_count_cuts_is_no_cycle() -> None:
     data = core(
         ["repeat", ["call", {0, 1}], 0],
         size=2,
         amounts={"cost": [-2, 1]},
-        limits=[at_most("cost", 0), uses(0, "<=", 1)],
+        statements=[at_most("cost", 0), count_at_most({0}, 1)],
     )
     # One a pays for two b, in any order.
     assert compiled(data, held=False).plans[-1] == 1 + 1 + 2 + 3
@@ -74,13 +74,13 @@ def test_a_negative_cycle_that_uses_cut_is_no_cycle() -> None:
 @pytest.mark.parametrize(
     ("parts", "named"),
     [
-        ({"limits": [depth(1)]}, "`limit depth<=1`"),
-        ({"limits": [uses(0, ">=", 3)]}, "`limit uses(a)>=3`"),
-        ({"limits": [uses(0, "<=", 0)]}, "`limit uses(a)<=0`"),
-        ({"requires": [["before", {2}, {0}]]}, "`require c before a`"),
-        ({"requires": [["after", {2}, {1}]]}, "`require c after b`"),
-        ({"forbids": [["next", [{0}, {1}]]]}, "`forbid a b`"),
-        ({"forbids": [["with", {0}, {1}]]}, "`forbid a with b`"),
+        ({"statements": [depth(1)]}, "`limit depth <= 1`"),
+        ({"statements": [count_at_least({0}, 3)]}, "`finally require count(a) >= 3`"),
+        ({"statements": [count_at_most({0}, 0)]}, "`limit count(a) <= 0`"),
+        ({"statements": [["before", {2}, {0}]]}, "`before a require c`"),
+        ({"statements": [["after", {2}, {1}]]}, "`after b owe c`"),
+        ({"statements": [["never next", {0}, {1}]]}, "`before b require no a since any - a`"),
+        ({"statements": [["never with", {0}, {1}]]}, "`before b require no a`"),
         ({"start": "x", "goals": ["y"]}, "from `start` to a `goal`"),
     ],
 )
@@ -145,7 +145,7 @@ def test_a_bound_that_leaves_64_bits_has_the_place_of_its_tool() -> None:
 
 
 def test_edges_past_the_limit() -> None:
-    data = wide(300, limits=[depth(400)])
+    data = wide(300, statements=[depth(400)])
     diagnostic = refused(data, max_states=500)
     assert diagnostic.code == "TCC403"
     assert "edges or positions" in diagnostic.message
@@ -154,7 +154,7 @@ def test_edges_past_the_limit() -> None:
 def test_time_runs_out_by_the_given_clock() -> None:
     ticks = count()
     options = Options(timeout=3.5, clock=lambda: float(next(ticks)))
-    (diagnostic,) = compile_core(core(["repeat", A, 0, 10**7]), options).diagnostics
+    (diagnostic,) = compile_core(core(["repeat", A, 0, 10**6]), options).diagnostics
     assert diagnostic.code == "TCC404"
     assert diagnostic.message.endswith("ran out at the plan expression")
 
@@ -167,7 +167,7 @@ def test_no_clock_is_asked_without_a_time_limit() -> None:
 
 
 def test_the_number_of_plans_past_its_bits() -> None:
-    data = core(ANY, limits=[depth(20)])
+    data = core(ANY, statements=[depth(20)])
     bits = compiled(data).plans[-1].bit_length()
     assert refused(data, count_bits=bits - 1).code == "TCC407"
     assert compiled(data, count_bits=bits).plans[-1].bit_length() == bits
@@ -213,9 +213,11 @@ def test_the_empty_plan_alone_is_a_language() -> None:
     assert (checked.automaton.states, checked.calls, checked.plans[-1]) == (1, (), 1)
 
 
-@pytest.mark.parametrize("limit", ["", "limit depth <= 7000\n"])
-def test_counted_repeats_inside_one_another_end_in_a_code(limit: str) -> None:
+@pytest.mark.parametrize(
+    ("limit", "figure"), [("", "200000 states"), ("limit depth <= 7000\n", "steps")]
+)
+def test_counted_repeats_inside_one_another_end_in_a_code(limit: str, figure: str) -> None:
     text = f"tool a\ntool b\nplan = (((a{{9,99}}){{9,99}}){{9,99}}){{9,99}}\n{limit}"
     found = compile_text(HEAD + text, Options(max_states=200_000)).diagnostics
     assert [(d.code, d.span.line if d.span else 0) for d in found] == [("TCC403", 4)]
-    assert "steps" in found[0].message
+    assert figure in found[0].message

@@ -273,7 +273,6 @@ class Nodes:
             case _:
                 return min(found)
 
-
     def longest(self, root: int) -> int | None:
         """The most calls of a word of a node; None with `&`, `-`, recursion or no bound inside."""
         known: dict[int, int] = {}

@@ -15,7 +15,7 @@ from tcc_compiler.language.source import source_of
 from tcc_compiler.syntax.parse import parse
 from tcc_compiler.syntax.tables import GRAMMAR, SERIALISED, built, text_of
 from tcc_compiler.syntax.tree import Token, Tree
-from tests.compiler.one.corpus import DESK, FORMS, SHIPPED
+from tests.compiler.names.corpus import DESK, FORMS, SHIPPED
 
 TEXTS = [DESK, FORMS, *[path.read_text("utf-8") for path in SHIPPED]]
 

@@ -13,7 +13,7 @@ from tcc_compiler.layout.format import format_text
 from tcc_compiler.names.compile import compile_source
 from tcc_compiler.syntax.parse import parse
 from tcc_compiler.syntax.tree import Token, tokens_of
-from tests.compiler.one.corpus import DESK, FORMS, SHIPPED
+from tests.compiler.names.corpus import DESK, FORMS, SHIPPED
 
 TEXTS = [DESK, FORMS, *[path.read_text("utf-8") for path in SHIPPED]]
 

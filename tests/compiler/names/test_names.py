@@ -9,8 +9,8 @@ from tcc_certs.policy.core import Core
 from tcc_certs.policy.forms import Rule
 from tcc_certs.policy.kinds import Kinds
 from tcc_compiler.names.compile import compile_source
-from tests.compiler.one.corpus import DESK
-from tests.compiler.one.random_nodes import NAMES
+from tests.compiler.names.corpus import DESK
+from tests.compiler.names.random_nodes import NAMES
 
 WORDS = sorted({*NAMES, *n.FUNCTIONS, "use", "tool", "grammar", "gives", "finally", "at", "s", "h"})
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from tcc_certs.policy import nodes as n
-from tests.compiler.one.random_nodes import NAMES, definition, from_json, node, statement
-from tests.compiler.one.reading import body_of, let_of, statements_of
+from tests.compiler.names.random_nodes import NAMES, definition, from_json, node, statement
+from tests.compiler.names.reading import body_of, let_of, statements_of
 
 FEW, MANY = 1000, 100_000
 TAKEN = ("this", "it", "session", "now", "any", "null", "true", "false", "match")

@@ -9,7 +9,7 @@ import pytest
 from tcc_compiler.language.diagnostics import render
 from tcc_compiler.layout.format import format_text
 from tcc_compiler.names.compile import Compiled, compile_source
-from tests.compiler.one.corpus import ROOT
+from tests.compiler.names.corpus import ROOT
 
 FOLDERS = ("grammars", "experiments", "cli/tcc/templates", "tests/data")
 # Files that others `use` have no `grammar` line.

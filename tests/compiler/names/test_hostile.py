@@ -11,10 +11,14 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from tcc_compiler.frontend import read_grammar, read_grammar_text
+from tcc_compiler.imports.graph_grammar import read_graph
 from tcc_compiler.names.compile import compile_source
+from tests.compiler.grammars import places
 from tests.doubling import doubles
 
 SECONDS = 60
@@ -23,7 +27,7 @@ SIZE = 100_000
 PROGRAM = """
 import json, time
 from tcc_compiler.names.compile import compile_source
-from tests.compiler.one.test_hostile import CASES
+from tests.compiler.names.test_hostile import CASES
 found = {}
 for name, (make, _) in CASES.items():
     text = make()
@@ -125,6 +129,44 @@ CASES = {
     "a long number": (lambda: HEAD + f"limit depth <= {'9' * SIZE}", ["TCC105"]),
     "a large number": (lambda: HEAD + f"limit depth <= {'9' * 900}", ["TCC307"]),
     "lone surrogates": (lambda: HEAD + "forbid `\ud800`", ["TCC108"]),
+    "a NUL": (lambda: HEAD + "tool c\0", ["TCC102"]),
+    "bytes": (lambda: "#" * 9_000_000, ["TCC107"]),
+    "tokens": (lambda: "a " * 4_000_000, ["TCC101"]),
+    "wrong characters": (lambda: "$ a " * 2_000_000, ["TCC102"]),
+    "one run of wrong characters": (lambda: "$" * 8_000_000, ["TCC102"]),
+    "a repeat count": (lambda: HEAD + "plan = a{1,1000000000}", ["TCC311"]),
+    "a long repeat count": (lambda: HEAD + "plan = a{" + "9" * 900 + "}", ["TCC311"]),
+    "calls of many tools": (
+        lambda: HEAD + "".join([f"tool a{i}(k: 1..60000)\n" for i in range(50)]), ["TCC303"]
+    ),
+    "a long value": (
+        lambda: HEAD + 'tool c(k: 1..60000, s: "' + "x" * SIZE + '")', ["TCC304"]
+    ),
+    "amounts with when": (
+        lambda: HEAD + "tool c(k: 1..60000) { " + "cost k when k = 5 " * 5_000 + "}", ["TCC314"]
+    ),
+    "amounts of many tools": (
+        lambda: HEAD + "".join(
+            [f"tool c{i}(k: 1..1000) {{ cost {'+'.join(['k'] * 200)} }}\n" for i in range(60)]
+        ),
+        ["TCC314"],
+    ),
+    "amounts that grow": (
+        lambda: HEAD + "tool c { cost " + "*".join(["9" * 900] * 200) + " }", ["TCC307"]
+    ),
+    "a chain of rules": (
+        lambda: HEAD + "".join([f"rule r{i} = r{i + 1}\n" for i in range(10_000)])
+        + "rule r10000 = a\nplan = r0\n", None,
+    ),
+    "a circle of rules": (
+        lambda: HEAD + "".join([f"rule r{i} = r{(i + 1) % 10_000}\n" for i in range(10_000)]),
+        ["TCC207"],
+    ),
+    "names close to many": (
+        lambda: HEAD + "".join([f"tool abcdefgh{i}\n" for i in range(2_500)])
+        + "plan = " + " ".join([f"abcdefgx{i}" for i in range(100)]), ["TCC202"],
+    ),
+    "one statement often": (lambda: HEAD + "plan = nowhere\n" * 8_000, ["TCC112", "TCC212"]),
 }  # fmt: skip
 
 
@@ -172,3 +214,35 @@ def test_the_time_is_linear_in_the_statements() -> None:
         return lambda: compile_source(text)
 
     doubles(work, 500)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"\xff", [("TCC108", 1, 1)]),
+        (HEAD.encode() + b"tool c # \xc3", [("TCC108", 4, 10)]),
+        (b"\xef\xbb\xbf" + HEAD.encode(), [("TCC109", 1, 1)]),
+        ((HEAD + "tool c").encode("utf-16"), [("TCC109", 1, 1)]),
+        (b"", [("TCC213", 1, 1)]),
+        (bytes(range(256)) * 100, [("TCC108", 1, 1)]),
+    ],
+)
+def test_bytes_that_are_no_text(data: bytes, expected: object, tmp_path: Path) -> None:
+    path = tmp_path / "g.tcg"
+    path.write_bytes(data)
+    assert places(read_grammar(path)) == expected
+
+
+def test_only_regular_files_are_opened(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.tcg"
+    os.mkfifo(pipe)
+    none, long = tmp_path / "none.tcg", Path("x" * 5000)
+    for path in (tmp_path, none, pipe, Path("/dev/zero"), Path("a\0b"), long):
+        assert places(read_grammar(path)) == [("TCC110", 1, 1)]
+        assert places(read_graph(path)) == [("TCC110", 1, 1)]
+
+
+def test_lines_may_end_in_carriage_return_and_line_feed(tmp_path: Path) -> None:
+    path = tmp_path / "g.tcg"
+    path.write_bytes((HEAD + "plan = a\n").replace("\n", "\r\n").encode())
+    assert read_grammar(path).core == read_grammar_text(HEAD + "plan = a\n").core

@@ -11,9 +11,11 @@ import sys
 from tcc_compiler.language.diagnostics import render
 from tcc_compiler.frontend import read_grammar_text
 from tests.property.grammars import random_grammar
+from tcc_certs.formats.codec import encode
+from tcc_certs.policy.reader import core_json
 for seed in range(3):
-    sys.stdout.buffer.write(read_grammar_text(random_grammar(seed)).core)
-text = 'tool a(k: 1) start x plan = a(k=2) zz rule r = s rule s = r require q before a'
+    sys.stdout.buffer.write(encode(core_json(read_grammar_text(random_grammar(seed)).core)))
+text = 'tool a(k: 1)\\nstart x\\nplan = a(k=2) zz\\nrule r = s\\nrule s = r\\nbefore a require q'
 wrong = read_grammar_text(text)
 for item in wrong.diagnostics:
     print(render(item, wrong.sources))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from tcc_compiler.frontend import read_grammar
@@ -21,18 +20,18 @@ def tools(path: Path) -> list[str]:
     result = read_grammar(path)
     assert places(result) == []
     assert result.core is not None
-    return [tool["name"] for tool in json.loads(result.core)["tools"]]
+    return [tool.name for tool in result.core.tools]
 
 
 def test_a_file_that_two_use_is_read_once(tmp_path: Path) -> None:
     path = write(
         tmp_path,
-        main=HEAD + 'use "sub/one.tcg" use "sub/two.tcg" use "sub/../sub/one.tcg"',
-        sub__one='tool a use "deep/base.tcg"',
-        sub__two='use "deep/base.tcg" tool b',
+        main=HEAD + 'use "sub/one.tcg"\nuse "sub/two.tcg"\nuse "sub/../sub/one.tcg"',
+        sub__one='tool a\nuse "deep/base.tcg"',
+        sub__two='use "deep/base.tcg"\ntool b',
         sub__deep__base="tool c",
     )
-    assert tools(path) == ["a", "b", "c"]
+    assert tools(path) == ["a", "c", "b"]
     assert list(read_grammar(path).sources) == [
         str(path),
         *(str(tmp_path / "sub" / name) for name in ("one.tcg", "deep/base.tcg", "two.tcg")),
@@ -48,13 +47,13 @@ def test_links_are_resolved_before_the_folder_is_checked(tmp_path: Path) -> None
     outside = write(tmp_path, main="tool secret")
     path = write(
         tmp_path / "in",
-        main=HEAD + 'use "link.tcg" use "dir/main.tcg" use "own.tcg" tool a',
+        main=HEAD + 'use "link.tcg"\nuse "dir/main.tcg"\nuse "own.tcg"\ntool a',
         x="tool x",
     )
     (tmp_path / "in" / "link.tcg").symlink_to(outside)
     (tmp_path / "in" / "dir").symlink_to(tmp_path)
     (tmp_path / "in" / "own.tcg").symlink_to(tmp_path / "in" / "x.tcg")
-    assert places(read_grammar(path)) == [("TCC222", 2, 5), ("TCC222", 2, 20)]
+    assert places(read_grammar(path)) == [("TCC222", 2, 5), ("TCC222", 3, 5)]
 
 
 def test_a_root_that_is_a_link_uses_what_lies_beside_the_link(tmp_path: Path) -> None:
@@ -65,19 +64,22 @@ def test_a_root_that_is_a_link_uses_what_lies_beside_the_link(tmp_path: Path) ->
 
 
 def test_a_link_to_itself_is_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    path = write(tmp_path, main=HEAD + 'use "loop.tcg" use "a\\u0000b" tool a')
+    path = write(tmp_path, main=HEAD + 'use "loop.tcg"\nuse "a\\u0000b"\ntool a')
     (tmp_path / "loop.tcg").symlink_to(tmp_path / "loop.tcg")
-    assert places(read_grammar(path)) == [("TCC221", 2, 5), ("TCC221", 2, 20)]
+    assert places(read_grammar(path)) == [("TCC221", 2, 5), ("TCC221", 3, 5)]
 
 
 def test_a_long_chain_of_files_stops_at_the_limit(tmp_path: Path) -> None:
-    chain = {f"f{i}": f'tool t{i} use "f{i + 1}.tcg"' for i in range(300)}
+    chain = {f"f{i}": f'tool t{i}\nuse "f{i + 1}.tcg"' for i in range(300)}
     path = write(tmp_path, main=HEAD + 'use "f0.tcg"', **chain)
-    assert [(code, line) for code, line, _ in places(read_grammar(path))] == [("TCC107", 1)]
+    assert [(code, line) for code, line, _ in places(read_grammar(path))] == [("TCC107", 2)]
 
 
 def test_all_files_together_keep_to_the_limit(tmp_path: Path) -> None:
     path = write(
-        tmp_path, main=HEAD + 'use "a.tcg" use "b.tcg" tool m', a="#" * 5_000_000, b="#" * 5_000_000
+        tmp_path,
+        main=HEAD + 'use "a.tcg"\nuse "b.tcg"\ntool m',
+        a="#" * 5_000_000,
+        b="#" * 5_000_000,
     )
-    assert places(read_grammar(path)) == [("TCC107", 2, 17)]
+    assert places(read_grammar(path)) == [("TCC107", 3, 5)]

@@ -10,9 +10,9 @@ from tcc_certs.formats.codec import encode
 from tcc_certs.policy.reader import core_json, read_core
 from tcc_compiler.layout.format import format_text
 from tcc_compiler.names.compile import compile_source
-from tests.compiler.one.corpus import DESK, FORMS, SHIPPED
-from tests.compiler.one.test_layout import tokens
-from tests.compiler.one.test_messages import HEAD, MISTAKES
+from tests.compiler.names.corpus import DESK, FORMS, SHIPPED
+from tests.compiler.names.test_layout import tokens
+from tests.compiler.names.test_messages import HEAD, MISTAKES
 
 FEW, MANY = 400, 20_000
 TEXTS = [
