@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tcc_compiler.frontend import Frontend, read_grammar
 from tcc_compiler.imports.graph_grammar import read_graph
 from tcc_compiler.language.catalogue import CATALOGUE
 from tcc_compiler.language.catalogue.statements import STATEMENTS
 from tcc_compiler.language.diagnostics import render
+from tcc_compiler.names.compile import Compiled, compile_file
 from tcc_compiler.options import GRAPH_SUFFIXES
 
 FOLDER = Path(__file__).parent / "diagnostics"
@@ -24,7 +24,7 @@ GOLDEN = sorted(FOLDER.glob("*.txt"))
 # Raised behind the front end (TCC7xx: lints; TCC8xx: what is written; TCC9xx: runs), or (TCC112)
 # only after 200 others, or (TCC611 to TCC613) of schemas that are imported; tested elsewhere.
 # Those of statements are in tests/compiler/names/test_messages.py.
-ELSEWHERE = re.compile("TCC[45789]|TCC112|TCC61[123]|P5")
+ELSEWHERE = re.compile("TCC[45789]|TCC112|TCC61[123]")
 _MACRO = re.compile(r"<<(?:hex:([0-9a-f]+)|(.+?)\*([0-9]+))>>", re.DOTALL)
 
 
@@ -48,9 +48,9 @@ def _expand(text: str) -> bytes:
     return done + text[at:].encode()
 
 
-def run(file: str) -> Frontend:
+def run(file: str) -> Compiled:
     path = Path(file)
-    return read_graph(path) if path.suffix in GRAPH_SUFFIXES else read_grammar(path)
+    return read_graph(path) if path.suffix in GRAPH_SUFFIXES else compile_file(path)
 
 
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.name)

@@ -39,8 +39,8 @@ SYNTAX: Mapping[str, Entry] = {
     ),
     "TCC106": Entry(
         "nested too deeply",
-        "Parentheses, stacked operators and stacked signs may be nested 200 levels deep. Give\n"
-        "the inner part a name of its own with a `rule` statement.",
+        "Parentheses, stacked operators and stacked signs may be nested 250 levels deep. Give\n"
+        "the inner part a name of its own with a `let` or a `rule`.",
     ),
     "TCC107": Entry(
         "source too large",
