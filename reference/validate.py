@@ -35,8 +35,6 @@ COLUMNS = {"edge_start": "Qn+1", "edge_call": "Ie", "edge_target": "Ie", "rank":
     "race_exponent": "In"}
 OPTIONAL = {"race_count", "race_mantissa", "race_exponent"}
 TYPES = {"q": ("I64", 8), "Q": ("U64", 8), "I": ("U32", 4), "B": ("U8", 1)}
-RESERVED = re.compile("grammar|use|tool|rule|plan|start|goal|limit|require|forbid|accept|reject|"
-                      "expect|version|any|when|before|after|with")
 OWN = {"run_id", "started_ms", "seed_commitment", "claim_type", "tau", "eta", "top", "count_bits",
        "run_limits", "privacy_scope", "mode", "race", "inflate", "truncate"}  # what the run decides
 ALIEN = {"beacon", "client_nonce", "delta", "accounting", "atoms", "controller", "adapters",
@@ -70,7 +68,7 @@ def shown(value: int) -> str:  # Q64.64
     number = round(Fraction(abs(value) * 10**20, 2**64))
     return f"{'-' * (value < 0)}{number // 10**20}.{number % 10**20:020}"
 def named(name: str) -> str:  # core.md, section 2
-    bare = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and not RESERVED.fullmatch(name)
+    bare = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
     return name if bare else written(name).decode()
 def limit_text(limit: dict[str, Any], tools: list[Any]) -> bytes:  # core.md, section 4
     kind, value, of = limit["kind"], int(limit["value"]), limit.get("of", {"tool": 0})

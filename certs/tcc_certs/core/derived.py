@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from tcc_certs.core import model
 from tcc_certs.errors import Code, ensure
 from tcc_certs.formats import schema
-from tcc_certs.formats.codec import Json, is_bare, nano_of, written
+from tcc_certs.formats.codec import Json, is_identifier, nano_of, written
 from tcc_certs.formats.schema import Known, Table, row
 from tcc_certs.values.declared import PLAIN
 
@@ -54,8 +54,8 @@ def _is_new(tool: model.Tool) -> bool:
         or tool.strict
         or tool.errors_failed
         or any(map(_is_new_model, tool.models))
-        or not is_bare(tool.name)
-        or any(p.observed or p.optional or not is_bare(p.name) for p in parameters)
+        or not is_identifier(tool.name)
+        or any(p.observed or p.optional or not is_identifier(p.name) for p in parameters)
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tcc_certs.core import policies
-from tcc_certs.formats.codec import encode, is_bare, written
+from tcc_certs.formats.codec import encode, is_identifier, written
 
 
 class Wording:
@@ -106,7 +106,7 @@ class Wording:
             case ("ms", size):
                 return _duration(size)
             case ("own" | "seen" | "session" as side, name, *part):
-                bare = written(name) if side != "own" or is_bare(name) else f"own.{written(name)}"
+                bare = written(name) if side != "own" or is_identifier(name) else f"own.{written(name)}"
                 first = bare if side == "own" else f"{side}.{bare}"
                 return ".".join([first, *map(written, part)])
             case ("as", name, *part):

@@ -165,11 +165,6 @@ def _check_values(value: Json, path: str, ascii_keys: bool) -> None:
 
 # Names, and exact decimals with nano-units and division to the nearest integer.
 
-STATEMENT_WORDS = (
-    "grammar", "use", "tool", "rule", "plan", "start", "goal", "limit", "require", "forbid",
-    "accept", "reject", "expect",
-)  # fmt: skip
-RESERVED = frozenset((*STATEMENT_WORDS, "version", "any", "when", "before", "after", "with"))
 MAX_NAME = 128  # code points
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -180,14 +175,9 @@ def is_identifier(text: str) -> bool:
     return _IDENTIFIER.fullmatch(text) is not None
 
 
-def is_bare(name: str) -> bool:
-    """Whether a name stands in canonical texts without quotes."""
-    return is_identifier(name) and name not in RESERVED
-
-
 def written(name: str) -> str:
-    """A name as canonical texts have it: bare where it may be, else in quotes."""
-    return name if is_bare(name) else encode(name).decode()
+    """A name as canonical texts have it: an identifier is bare, any other name in quotes."""
+    return name if is_identifier(name) else encode(name).decode()
 
 
 def read_name(value: Json, path: str, code: Code, *_: object) -> str:

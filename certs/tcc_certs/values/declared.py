@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any, TypeAlias
 
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.formats.codec import decode, encode, is_bare
+from tcc_certs.formats.codec import decode, encode, is_identifier
 
 Scalar: TypeAlias = "str | int | Decimal | bool | None"
 
@@ -58,7 +58,7 @@ def text_of(value: object) -> str | None:
 
 
 def _text_of_text(value: str) -> str | None:
-    if is_bare(value) and value not in _WORDS:
+    if is_identifier(value) and value not in _WORDS:
         return value
     try:
         return encode(value).decode()

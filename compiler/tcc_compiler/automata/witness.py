@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tcc_certs.policy.core import Core
-from tcc_certs.policy.nodes import Get, Word, text_of
+from tcc_certs.policy.nodes import Get, Name, Word, text_of, written
 from tcc_certs.policy.plans import Call, OneCall, Repeat
 from tcc_certs.values.places import listed_states
 from tcc_compiler.automata.letters import Letters
@@ -102,7 +102,7 @@ def cuts(core: Core, letters: Letters, cycle: Sequence[int]) -> list[str]:
     """The limits that would make the repetitions of a cycle finite."""
     calls = [core.calls[letters.calls[letter][0]] for letter in cycle]
     limits = ["`limit depth <= N`"]
-    tools = list(dict.fromkeys([text_of(Word(core.tools[call.tool].name)) for call in calls]))
+    tools = list(dict.fromkeys([written([Name(core.tools[call.tool].name)]) for call in calls]))
     limits += [f"`limit count({name}) <= N`" for name in tools[:2]]
     sums = {
         "price": sum(call.price for call in calls),

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
-from tcc_certs.policy.nodes import FUNCTIONS, TOTALS, Word, text_of
+from tcc_certs.policy.nodes import FUNCTIONS, TOTALS, Name, written
 from tcc_certs.policy.plans import PASSABLE
 from tcc_compiler.editing.project import Project
 from tcc_compiler.frozen import frozen
@@ -102,7 +102,7 @@ def _names(
 
 
 def _all_of(kind: Literal["tool", "rule", "let"], project: Project) -> Iterator[Completion]:
-    yield from (Completion(kind, text_of(Word(*key))) for key in project.defined(kind))
+    yield from (Completion(kind, written([Name(*key)])) for key in project.defined(kind))
 
 
 def _in_plan(
@@ -133,7 +133,7 @@ def _in_arguments(tool: str, part: Sequence[Token], project: Project) -> Iterato
         listed = {key[1] for key in project.defined("value") if key[0] == tool}
         for name in [name for owner, name in project.defined("parameter") if owner == tool]:
             if name in listed and name not in given:
-                yield Completion("parameter", text_of(Word(name)))
+                yield Completion("parameter", written([Name(name)]))
 
 
 def _in_policy(tokens: Sequence[Token], last: Token, project: Project) -> Iterator[Completion]:
@@ -147,7 +147,8 @@ def _in_policy(tokens: Sequence[Token], last: Token, project: Project) -> Iterat
         of = name_value(tokens[-2]) if _is_name(tokens[-2]) else ""
         if of == "session":
             yield from (
-                Completion("attribute", text_of(Word(*key))) for key in project.defined("attribute")
+                Completion("attribute", written([Name(*key)]))
+                for key in project.defined("attribute")
             )
         else:
             yield from _parameters([of] if of in tools else around, project)
@@ -183,7 +184,7 @@ def _opened(tokens: Sequence[Token]) -> int | None:
 def _parameters(tools: Sequence[str], project: Project) -> Iterator[Completion]:
     for owner, name in project.defined("parameter"):
         if owner in tools:
-            yield Completion("parameter", text_of(Word(name)))
+            yield Completion("parameter", written([Name(name)]))
 
 
 def _values(tool: str, parameter: str, project: Project) -> Iterator[Completion]:
@@ -207,7 +208,7 @@ def _in_tool(tokens: Sequence[Token], project: Project) -> Iterator[Completion]:
         for value in declared.get(name_value(tokens[at + 1]), ()):
             yield Completion("value", value)
     elif texts[-1] not in ("bind", "doc", "model", "mcp", "python", "adapter"):
-        yield from (Completion("parameter", text_of(Word(name))) for name in declared)
+        yield from (Completion("parameter", written([Name(name)])) for name in declared)
 
 
 def _declared(tokens: Sequence[Token]) -> dict[str, list[str]]:

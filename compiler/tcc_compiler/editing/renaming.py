@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tcc_certs.errors import hidden_in
 from tcc_certs.formats.codec import MAX_NAME, is_identifier
-from tcc_certs.policy.nodes import Word, text_of
+from tcc_certs.policy.nodes import Name, written
 from tcc_compiler.editing.project import Kind, Occurrence, Project, changed, read_project
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic, quote
@@ -52,7 +52,7 @@ def renamed(projects: Sequence[Project], found: Occurrence, name: str) -> tuple[
     _check_name(found.kind, name)
     for project in projects:
         _check_project(project, found.kind, old, name)
-    edits = _edits(projects, found.kind, old, text_of(Word(name)))
+    edits = _edits(projects, found.kind, old, written([Name(name)]))
     _check_same(projects, found.kind, old, name, edits)
     return edits
 

@@ -19,7 +19,7 @@ from decimal import Decimal
 from typing import Any
 
 from tcc_certs.errors import Rejected
-from tcc_certs.policy.nodes import Word, text_of
+from tcc_certs.policy.nodes import Name, written
 from tcc_certs.values.numbers import LEAST_WHOLE, MOST_WHOLE, canonical_number
 from tcc_certs.values.text_syntax import MAX_STEPS, ensure_quick, read_tree, size_of
 from tcc_compiler.frozen import frozen
@@ -113,7 +113,7 @@ def quoted(text: str) -> str:
 
 def name_text(name: str) -> str:
     """A name as a grammar writes it: in backticks unless it is a plain identifier."""
-    return text_of(Word(name))
+    return written([Name(name)])
 
 
 def _encodes(text: str) -> bool:

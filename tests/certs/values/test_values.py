@@ -13,7 +13,6 @@ import pytest
 from blake3 import blake3
 
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.codec import RESERVED
 from tcc_certs.values import canonical as digests
 from tcc_certs.values.canonical import canonical, json_text, json_value
 from tcc_certs.values.declared import (
@@ -203,7 +202,7 @@ def test_digests_are_keyed_and_say_what_is_in_them() -> None:
         ("abc", "abc"), ("_a1", "_a1"), ("true", '"true"'), ("null", '"null"'), ("", '""'),
         ("5", '"5"'), ("a b", '"a b"'), ("é", '"é"'), ('"', '"\\""'), (True, "true"),
         (False, "false"), (None, "null"), (5, "5"), (-3, "-3"), (Decimal("0.5"), "0.5"),
-        (2**53 + 1, "9007199254740993"), *((word, f'"{word}"') for word in sorted(RESERVED)),
+        (2**53 + 1, "9007199254740993"), ("any", "any"), ("plan", "plan"),
     ],
 )  # fmt: skip
 def test_listed_values_both_ways(value: Any, text: str) -> None:
@@ -244,7 +243,7 @@ def test_what_no_listed_value_can_be(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", '"abc"', "a b", "-0", "01", "1.0", "1e3", "any", "version", '"', '"a', '"\\u0041"']
+    "text", ["", '"abc"', "a b", "-0", "01", "1.0", "1e3", '"', '"a', '"\\u0041"']
 )
 def test_what_is_no_text_of_a_listed_value(text: str) -> None:
     with pytest.raises(Rejected):

@@ -11,7 +11,6 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from tcc_certs.core.reader import read_core
 from tcc_compiler.imports.graph_grammar import read_graph, read_networkx
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_file, compile_graph
@@ -151,7 +150,7 @@ def test_a_cost_that_is_a_range_has_both_ends(tmp_path: Path) -> None:
     given = graph(cost="0.1", cost_high=0.75)
     core = read_networkx(given).core
     assert core is not None
-    call = read_core(core).calls[0]
+    call = core.calls[0]
     assert (call.cost_low, call.cost_high) == (100_000_000, 750_000_000)
     assert codes(graph(cost=1, cost_high=0.5)) == ["TCC309"]
 

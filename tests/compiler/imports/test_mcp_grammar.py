@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 
 import tcc
+from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.imports.mcp_grammar import MAX_CALLS, Skeleton, skeleton_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.gate import Gate
@@ -43,12 +44,12 @@ def test_tools_are_sorted_and_arguments_keep_their_order() -> None:
         ],
         "g",
     )
-    assert statements(found) == ["tool a", "tool b(z?: true | false, x?: 1, y: text)"]
+    assert statements(found) == ["tool a", "tool b(z?: true | false, y: text, x?: 1)"]
     assert said(found) == []
     tcc.compile_text(found.text)
 
 
-def test_odd_names_are_quoted() -> None:
+def test_odd_names_are_in_backticks() -> None:
     found = skeleton_of(
         [
             tool("create-issue", ["limit"], limit={"type": "string"}, price={"enum": ["any"]}),
@@ -57,8 +58,8 @@ def test_odd_names_are_quoted() -> None:
         "g",
     )
     assert statements(found) == [
-        'tool "create-issue"("price"?: "any"; "limit": text)',
-        'tool "rule"("\\u00e9"?: "text"; "a b"?: text)',
+        'tool `create-issue`(limit: text, price?: "any")',
+        'tool rule(`a b`?: text, `é`?: "text")',
     ]
     artifact = tcc.compile_text(found.text)
     gate = Gate(artifact)
@@ -66,11 +67,15 @@ def test_odd_names_are_quoted() -> None:
     assert gate.check("rule", {"a b": "x", "é": "text"})
 
 
+NO_NAME = "left out: a name has 1 to 128 characters, none of them hidden or a backtick"
+
+
 @pytest.mark.parametrize(
     ("given", "place", "message"),
     [
-        (tool(""), '""', "left out: a name has 1 to 128 characters, none of them hidden"),
-        (tool("a\n"), '"a\\n"', "left out: a name has 1 to 128 characters, none of them hidden"),
+        (tool(""), '""', NO_NAME),
+        (tool("a\n"), '"a\\n"', NO_NAME),
+        (tool("a`b"), '"a`b"', NO_NAME),
         ({"name": "a"}, '"a"', "left out: its schema does not list its arguments"),
         (
             {"name": "a", "inputSchema": {"$ref": "#/x"}},
@@ -121,7 +126,7 @@ def test_past_the_calls_of_a_tool_the_longest_lists_are_open() -> None:
     found = skeleton_of([tool("t", ["p", "q", "r"], p=few, q=many, r=many)], "g")
     (line,) = statements(found)
     assert line.startswith("tool t(p: ")
-    assert "; q: text ~ " in line  # 3 * 40 * 40 calls are too many, 3 * 40 are not
+    assert ', q: text "v0" | ' in line  # 3 * 40 * 40 calls are too many, 3 * 40 are not
     artifact = tcc.compile_text(found.text)
     assert artifact.manifest.calls == 120
     gate = Gate(artifact)
@@ -158,10 +163,7 @@ def test_the_tools_of_github_are_imported_and_compiled(
     found = skeleton_of(tools, "github")
     assert len(statements(found)) == 117
     assert {item.code for item in found.warnings} == {"TCC613"}
-    others = {item for item in found.warnings if "its shape is not held" not in item.message}
-    assert {(item.place, item.message) for item in others} == {
-        ('"update_issue_type" "issue_type"', "it may be left out, too, as null is"),
-    }
+    assert all("its shape is not held" in item.message for item in found.warnings)
     assert [tool.name for tool in github.core.tools] == sorted(tool["name"] for tool in tools)
     assert found == skeleton_of(list(reversed(tools)), "github")
 
@@ -276,3 +278,24 @@ def test_argument_checks_agree_with_the_schemas(
                 assert is_left_to_the_server(arguments, schema), (one["name"], arguments)
     assert agreed[True] > 3000
     assert agreed[False] > 1000
+
+
+WORDS = (
+    "grammar use currency rule plan start goal pass given let accept reject expect before finally "
+    "require ask forbid after owe limit per across sessions in session because or and not no every "
+    "unused within since same match else shape tool gives cost price latency epsilon doc bind mcp "
+    "python quotes strict parallel errors mean failed model when adapter quality execute atom "
+    "times text integer number flag json list time date path url object null min max distinct "
+    "under utc version any this it now true false from count sum last always reachable implies"
+)
+
+
+def test_each_word_of_the_language_may_be_a_name() -> None:
+    names = WORDS.split()
+    fields = {name: {"type": "string"} for name in names}
+    found = skeleton_of([tool(name, names, **fields) for name in names], "g")
+    assert said(found) == []
+    compiled = read_grammar_text(found.text)
+    assert compiled.core is not None, compiled.diagnostics
+    assert [one.name for one in compiled.core.tools] == sorted(names)
+    assert all([f.name for f in one.arguments] == names for one in compiled.core.tools)

@@ -80,7 +80,7 @@ LEAST, TOP = -(2**63), 2**64 - 1
             ("at most 1048576 characters",),
         ),
         ({"type": "string", "minLength": 70000}, "text min 70000 max 1048576", ()),
-        ({"type": "string", "pattern": "^a$"}, 'text ~ "a"', ()),
+        ({"type": "string", "pattern": "^a$"}, 'text "a"', ()),
         (
             {"type": "string", "pattern": "(?=a)"},
             "text",
@@ -139,8 +139,8 @@ def test_a_schema_that_no_value_has_is_no_domain(schema: Any) -> None:
 @pytest.mark.parametrize(
     ("schema", "text"),
     [
-        ({"enum": ["a.b", "c"]}, 'text ~ "(?:a\\\\.b|c)"'),
-        ({"enum": ["x" * 900, "y" * 900]}, "text"),
+        ({"enum": ["a.b", "c"]}, 'text "a.b" | "c"'),
+        ({"enum": ["x" * 900, "y"]}, f'text "{"x" * 900}" | "y"'),
         ({"type": "boolean"}, "flag"),
         ({"enum": [True]}, "flag"),
         ({"enum": [3, 1, 2]}, "integer 1 .. 3"),
