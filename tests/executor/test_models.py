@@ -80,7 +80,7 @@ def test_the_cheapest_model_that_fits_makes_each_call(tmp_path: Path) -> None:
     assert found.spent is not None and found.spent.price == 6 and found.left == {"price": "14"}
     told = library.validate(path, tmp_path / "a.tcca")
     assert told.claim_type == "Conformant"
-    assert "that 3 calls were made by the models named, and took what is said" in told.asserted
+    assert "the named models made 3 calls, which took the stated amounts" in told.asserted
 
 
 def test_a_model_whose_calls_fail_sinks_and_the_next_one_is_tried(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_what_searches_ask_is_gone_for_the_calls(tmp_path: Path) -> None:
     said = next(record for record in records(path) if record["kind"] == "asked")
     assert (said["price"], said["left"]) == ("8", {"price": "4"})
     told = library.validate(path, tmp_path / "a.tcca")
-    assert told.word == "INCOMPLETE" and "what the asks of 1 searches took" in told.asserted
+    assert told.word == "INCOMPLETE" and "the stated amounts of 1 searches" in told.asserted
 
 
 def test_what_the_run_before_it_asked_counts_once(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_functions_have_to_take_the_model(tmp_path: Path) -> None:
         with pytest.raises(BindingError, match="needs a parameter 'model'"):
             library.execute(None, {**Tools().all(), "answer": function}, gate=gate)
         assert gate.history == ()
-    own = library.compile_text(HEAD + 'tool a("model": x | y) { model m { execute } }\nplan = a')
+    own = library.compile_text(HEAD + 'tool a(model: x | y) { model m { execute } }\nplan = a')
     with pytest.raises(BindingError, match="a parameter of its own called 'model'"):
         library.execute(None, {"a": lambda model: None}, gate=library.Gate(own))
 
