@@ -89,11 +89,11 @@ def test_exec_does_a_plan_on_the_desk(tcc: Any, corpus: Corpus, tmp_path: Path) 
                          f'{{"question": "{QUESTION}", "passages": []}}}}')  # fmt: skip
     told = (
         "exec", GRAMMAR, "--server", f"desk={shlex.join(served(corpus))}", "--json",
-        "--arguments", arguments, "--seed", "00" * 32, "--beta", "4",
+        "--arguments", arguments, "--seed", "00" * 32,
     )  # fmt: skip
-    # Nothing is found. A third look with the same query is not made: a search does not see
-    # monitors, so the plan ends there, or another of the run is taken, where there are some.
-    alone, more = tcc(*told), tcc(*told, "--top", "60")
+    # Nothing is found. The gate refuses a third look with the same query, which a search cannot
+    # know. So the execution ends there, or follows another plan of the run, if there is one.
+    alone, more = tcc(*told, "--beta", "4"), tcc(*told, "--beta", "1", "--top", "60")
     looks = [made["call"] for made in alone.json["calls"] if made["call"].startswith("retrieve")]
     assert len(looks) == 2 and all(made["outcome"] == "done" for made in alone.json["calls"])
     assert (alone.code, alone.json["stop"]) == (2, "refused")
