@@ -27,12 +27,15 @@ given customer: text
 given user from login.user
 given approver from approve.who
 """
-_KEYS = ("same order", "order = this.order", "same (order, n)", "same note", "note = this.note",
-         "same kind", "order = session.customer", "note = session.user", "note = null")  # fmt: skip
+_KEYS = ("same order", "order = this.order", "same (order, n)", "same note",
+         "note = this.note", "same kind", "order = session.customer", "note = session.user",
+         "note = null")  # fmt: skip
 _OWN = {
     "find": ("n > 1", "status = open", "status != closed", "total >= 2", "kind = a",
-             "owner != null", "owner = session.customer", "no items(price > 1)"),
-    "approve": ("answer = yes", "n < 2", "who = note", "answer != yes or n = 1"),
+             "owner != null", "owner = session.customer", "owner = session.user",
+             "no items(price > 1)"),
+    "approve": ("answer = yes", "n < 2", "who = note", "answer != yes or n = 1",
+                "who = session.approver"),
     "refund": ("n > 1", "kind = b", "note != null", "tags(it = \"a\")"),
     "login": ("user = session.customer", "user = session.user"),
 }  # fmt: skip
@@ -44,17 +47,26 @@ _MODIFIERS = (" within 1 h", " within 20 m", " since approve", " since refund(sa
 _OF_CALLS = ("{}", "no {}", "count({}) < 2", "not {}", "count({}) = 1", "last({}).n <= n",
              "last({}).order = order", "every {}(n < 2)", "not every {}(n < 2)",
              "every {}(n <= this.n)", "sum({}, n * 2) <= 6", "sum({}, 1 - n) <= 0")  # fmt: skip
-_OF_FIELDS = ("sum({}) <= 4", "sum({}) + n <= 5", "max({}) <= 2", "min({}) >= 1", "min({}) < n",
-              "max({}) = 2", "count({}) > 1", "count(distinct({})) < 2", "count(distinct({})) = 1",
-              "n in {}", "n not in {}", "not n in {}", "{}", "no {}", "every {}(it < 2)",
+_OF_FIELDS = ("sum({}) <= 4", "sum({}) + n <= 5", "max({}) <= 2", "min({}) >= 1",
+              "min({}) < n", "max({}) = 2", "count({}) > 1", "count(distinct({})) < 2",
+              "count(distinct({})) = 1", "n in {}", "n not in {}", "n in 1 .. max({})",
+              "not n in min({}) .. 1", "not n in {}", "{}", "no {}", "every {}(it < 2)",
               "last({}) = n", "no {}(it > 2)")  # fmt: skip
-_OF_TEXTS = ("order in {}", "order not in {}", "not order in {}", "count(distinct({})) < 2",
-             "note in {}", "last({}) = order", "no {}(it = \"a\")",
-              "every {}(it = session.customer)")  # fmt: skip
-_FIELDS = {"find": ("n", "total", "score", "items.price"), "approve": ("n",), "refund": ("n",),
-           "login": ()}  # fmt: skip
-_TEXTS = {"find": ("order", "owner", "note", "items.sku", "status"), "approve": ("who", "answer"),
-          "refund": ("order", "tags"), "login": ("user",)}  # fmt: skip
+_OF_TEXTS = ("order in {}", "note not in {}", "not note in {}", "order not in {}",
+             "not order in {}", "count(distinct({})) < 2", "note in {}", "last({}) = order",
+             "no {}(it = \"a\")", "every {}(it = session.customer)")  # fmt: skip
+_FIELDS = {
+    "find": ("n", "total", "score", "items.price"),
+    "approve": ("n",),
+    "refund": ("n",),
+    "login": (),
+}  # fmt: skip
+_TEXTS = {
+    "find": ("order", "owner", "note", "items.sku", "status"),
+    "approve": ("who", "answer"),
+    "refund": ("order", "tags"),
+    "login": ("user",),
+}  # fmt: skip
 _OTHERS = (
     "forbid refund(n > 2)",
     "forbid refund(find(same order, status = closed))",
@@ -80,26 +92,9 @@ _OTHERS = (
     "finally require no refund(n > 2) or approve(answer = yes)",
     "finally require count(find) <= count(refund) + 2",
     "finally require last(find).status != closed",
-    "after refund owe approve(same order)",
-    "after refund(n > 1) owe approve(same (order, n), answer = yes) within 1 h",
     "after find(status = open) owe refund(order = this.order, n >= this.n)",
-    "after find owe any(note = this.note) within 20 m",
     "after approve(answer = yes) owe login(user = session.customer, note = this.who)",
-    "after refund owe refund(same note)",
-    "after any owe find(note = null)",
     "after refund(note = session.user) owe approve(note = session.approver)",
-    "limit count(refund) <= 3",
-    "limit sum(refund.n) <= 5",
-    "limit count(any(note = \"a\")) <= 3",
-    "limit sum(refund.n) per order <= 3 in session",
-    "limit sum(refund(kind = a).n within 1 h) per order <= 2 in session",
-    "limit count(find within 20 m) per session.user <= 1 in session",
-    "limit count(refund) per session.approver, note <= 1 in session",
-    "limit sum(refund.n) per order <= last(find(same order)).total in session",
-    "limit count(approve) per n <= count(refund(same n)) + 1 in session",
-    "limit sum(refund.n within 1 h) per order <= 3 across sessions",
-    "limit count(find) per note <= 2 across sessions",
-    "limit count(refund) per day(now) <= 2 across sessions",
     "limit depth <= 12",
     "limit price <= 20",
     "limit cost <= 18",
@@ -142,14 +137,42 @@ class Desk:
     def statement(self) -> str:
         """The text of a statement."""
         rng = self.rng
-        if rng.random() < 0.25:
+        what = rng.random()
+        if what < 0.15:
             return rng.choice(_OTHERS)
-        if rng.random() < 0.1:
+        if what < 0.25:
             return f"finally require {self._condition()}"
+        if what < 0.35:
+            return self._owe()
+        if what < 0.5:
+            return self._limit()
         parts = [self._condition() for _ in range(rng.choice((1, 1, 1, 2)))]
         on = rng.choice(("refund", "refund", "find", "approve"))
         where = rng.choice(("", "", "(n > 0)", "(" + self._condition() + ")"))
         return f"before {on}{where} require {rng.choice((' and ', ' or ')).join(parts)}"
+
+    def _owe(self) -> str:
+        rng = self.rng
+        first, paying = (rng.choice(("find", "approve", "refund", "any")) for _ in range(2))
+        where = f"({rng.choice(_OWN[first])})" if first in _OWN and rng.random() < 0.4 else ""
+        filters = [rng.choice(_KEYS)] if rng.random() < 0.7 else []
+        filters += [rng.choice(_OWN[paying])] if paying in _OWN and rng.random() < 0.4 else []
+        filters += ["n <= this.n"] if rng.random() < 0.2 else []
+        pays = f"({', '.join(filters)})" if filters else ""
+        within = rng.choice(("", " within 20 m", " within 1 h", " within 1 d"))
+        return f"after {first}{where} owe {paying}{pays}{within}"
+
+    def _limit(self) -> str:
+        rng = self.rng
+        tool = rng.choice(("find", "approve", "refund", "refund", "any"))
+        where = rng.choice(("", "", "(n > 0)", "(note = session.user)", "(kind = a)"))
+        counted = f"sum({tool}{where}.n" if rng.random() < 0.5 else f"count({tool}{where}"
+        within = rng.choice(("", " within 20 m", " within 1 h", " within 1 d"))
+        keys = ("order", "note", "n", "session.user", "session.customer", "day(now)", "n + 1")
+        per = ", ".join(rng.sample(keys, rng.choice((0, 1, 1, 2))))
+        most = rng.choice(("1", "2", "3", "4", "last(find(same order)).total", "count(login) + 1"))
+        scope = rng.choice(("in session", "across sessions"))
+        return f"limit {counted}{within}){' per ' + per if per else ''} <= {most} {scope}"
 
     def _condition(self) -> str:
         rng = self.rng
