@@ -10,9 +10,20 @@ from typing import Any
 
 from tcc_certs.policy import nodes as n
 from tcc_certs.policy.core import Core
-from tcc_certs.policy.history import ANSWERED, DONE, FAILED, LOST, Call, DictHistory, ListHistory
+from tcc_certs.policy.history import (
+    ANSWERED,
+    DONE,
+    FAILED,
+    LOST,
+    Call,
+    DictHistory,
+    Draw,
+    ListHistory,
+)
 from tcc_certs.policy.kinds import Fault
 from tcc_certs.policy.meaning import Policy
+from tcc_certs.policy.uses import Uses
+from tcc_certs.session.entries import Entries, EntryReader, EntryWriter
 from tcc_certs.values.fields import Field
 from tcc_certs.values.places import State
 from tcc_runtime.gate.decide import FastHistory, FastPolicy
@@ -65,17 +76,46 @@ class SessionDrawer(Drawer):
         return replace(core, calls=tuple(calls))
 
 
+class Digests:
+    """The states that a validator has of values: digests of all that no decision needs to know."""
+
+    def __init__(self, policy: Policy) -> None:
+        core = policy.core
+        entries = Entries(core, Uses(core, policy.rules))
+        self._core = core
+        self._writer = EntryWriter(entries, bytes(32))
+        self._reader = EntryReader(entries, self._writer.constants(), bytes(32))
+
+    def given(self, states: Mapping[str, State]) -> dict[str, State]:
+        """The attributes that a session starts with."""
+        return self._reader.given(self._writer.given(states))
+
+    def arguments(self, tool: str, states: Mapping[str, State]) -> dict[str, State]:
+        """The arguments of a call."""
+        return {**states, **self._reader.arguments(tool, self._writer.arguments(tool, states))}
+
+    def answers(self, tool: str, states: Mapping[str, State]) -> dict[str, State]:
+        """The answers of a call that is done."""
+        entries, seen = self._writer.answers(tool, states)
+        return {**seen, **self._reader.answers(tool, entries)}
+
+
 @dataclass
 class _Side:
-    """A policy with the history of one session."""
+    """A policy with the history of one session.
+
+    Attributes:
+        digests: makes the states; None: they are the values.
+    """
 
     policy: Any
     history: Any
+    digests: Digests | None
     calls: list[Call]
 
 
 class Sides:
-    """One session, decided by each version of the definition.
+    """One session, decided by each version of the definition, as a gate and a validator have it.
 
     Args:
         accounts: for each version, the account that sessions share; empty: there is none.
@@ -84,15 +124,19 @@ class Sides:
     def __init__(
         self,
         policies: tuple[Policy, FastPolicy],
+        digests: Digests,
         given: Mapping[str, State],
-        accounts: Sequence[Any] = (None, None, None),
+        accounts: Sequence[Any] = (None,) * 5,
     ) -> None:
         policy, fast = policies
         core = policy.core
+        versions: tuple[tuple[Any, Any, Digests | None], ...] = (
+            (policy, ListHistory, None), (policy, DictHistory, None), (fast, FastHistory, None),
+            (policy, DictHistory, digests), (fast, FastHistory, digests),
+        )  # fmt: skip
         self.sides = [
-            _Side(policy, ListHistory(core, given, accounts[0]), []),
-            _Side(policy, DictHistory(core, given, accounts[1]), []),
-            _Side(fast, FastHistory(core, given, accounts[2]), []),
+            _Side(one, kind(core, given if made is None else made.given(given), account), made, [])
+            for (one, kind, made), account in zip(versions, accounts, strict=True)
         ]
         self.core = core
 
@@ -109,22 +153,31 @@ class Sides:
 
         return self._agreed(asked, tool, arguments, now)
 
-    def add(self, tool: str, arguments: Mapping[str, State], now: int) -> Any:
+    def add(self, tool: str, arguments: Mapping[str, State], now: int) -> None:
         """Add a call; all versions agree on its draws."""
         draws = []
         for side in self.sides:
-            call = Call(tool, len(side.calls), now, arguments)
+            call = self._call(side, tool, arguments, now)
             found = side.policy.draws(side.history, call, now)
             side.history.add(call, found)
             side.calls.append(call)
             draws.append({limit: (draw.key, draw.amount) for limit, draw in found.items()})
-        assert draws[0] == draws[1] == draws[2], self.shown(f"draws {draws}")
-        return draws[0]
+        alike = draws[0] == draws[1] == draws[2] and draws[3] == draws[4]
+        counts = [{limit: amount for limit, (_, amount) in found.items()} for found in draws]
+        assert alike and counts[0] == counts[4], self.shown(f"draws {draws}")
 
     def record(self, at: int, outcome: str, answers: Mapping[str, State]) -> None:
         """Record the outcome of a call."""
         for side in self.sides:
-            side.history.record(side.calls[at], outcome, answers)
+            call, states = side.calls[at], answers
+            if side.digests is not None and outcome == DONE:
+                states = side.digests.answers(call.tool, answers)
+            side.history.record(call, outcome, states)
+
+    def _call(self, side: _Side, tool: str, arguments: Mapping[str, State], now: int) -> Call:
+        if side.digests is not None and tool:
+            arguments = side.digests.arguments(tool, arguments)
+        return Call(tool, len(side.calls), now, arguments)
 
     def end(self, now: int) -> tuple[list[Any], list[int]]:
         """The debts and the unmet statements, which all versions agree on."""
@@ -140,26 +193,30 @@ class Sides:
         return found
 
     def _draws(self, side: _Side, _: Call) -> Any:
-        """The draws of the last hour, in an order of their own."""
+        """The draws of all times and of the last hour: of each limit, and of each of its keys."""
+        since = self.calls[-1].at_ms - HOUR if self.calls else 0
         return [
-            sorted([(draw.call.at_ms, draw.call.at, draw.amount) for draw in draws])
+            sorted(
+                [[(one.call.at_ms, one.call.at, one.amount) for one in found] for found in draws]
+            )
             for number, rule in enumerate(side.policy.rules)
             if rule.kind == "limit"
-            for since in (None, self.calls[-1].at_ms - HOUR if self.calls else 0)
-            for draws in self._draws_of(side, number, since, rule.across)
+            for begin in (None, since)
+            for draws in self._draws_of(side, number, begin, rule.across)
         ]
 
     def _draws_of(self, side: _Side, limit: int, since: int | None, across: bool) -> Iterator[Any]:
-        yield side.history.draws(limit, None, since, across)
-        keys = {draw.key for draw in side.history.draws(limit, None, None, across)}
-        for key in sorted(keys, key=repr):
-            yield side.history.draws(limit, key, since, across)
+        draws_of = side.history.draws
+        yield [sorted(draws_of(limit, None, since, across), key=_in_time)]
+        keys = {draw.key for draw in draws_of(limit, None, None, across)}
+        yield [sorted(draws_of(limit, key, since, across), key=_in_time) for key in keys]
 
     def _agreed(self, ask: Any, tool: str, arguments: Mapping[str, State], now: int) -> Any:
         found = []
         for side in self.sides:
-            found.append(ask(side, Call(tool, len(side.calls), now, arguments)))
-        assert found[0] == found[1] == found[2], self.shown(f"{found}\n{tool} {arguments} at {now}")
+            found.append(ask(side, self._call(side, tool, arguments, now)))
+        if any(one != found[0] for one in found):
+            raise AssertionError(self.shown(f"{found}\n{tool} {arguments} at {now}"))
         return found[0]
 
     def shown(self, what: str) -> str:
@@ -171,6 +228,10 @@ class Sides:
             for one in self.calls
         ]
         return "\n".join([*lines, what])
+
+
+def _in_time(draw: Draw) -> tuple[int, int, Any]:
+    return draw.call.at_ms, draw.call.at, draw.amount
 
 
 class Differential:
@@ -203,10 +264,12 @@ class Differential:
             self.counts["faults"] += 1
             return
         self.counts["policies"] += 1
-        accounts: list[Any] = [{}, {}, {}] if rng.random() < 0.6 else [None, None, None]
+        digests = Digests(policies[0])
+        shared = rng.random() < 0.6
+        accounts: list[Any] = [{} if shared else None for _ in range(5)]
         sessions = [
-            Session(Sides(policies, self._given(core), accounts), rng)
-            for _ in range(1 if accounts[0] is None else rng.choice((2, 3)))
+            Session(Sides(policies, digests, self._given(core), accounts), rng)
+            for _ in range(rng.choice((2, 3)) if shared else 1)
         ]
         for _ in range(rng.randint(4, 40)):
             self.counts.update(rng.choice(sessions).step())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator as operators
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -39,11 +39,13 @@ from tcc_certs.policy.meaning import (
     matches,
     negation,
     same,
+    shown,
     some,
     value_of,
 )
 from tcc_certs.values.places import NONE, UNKNOWN, State
 from tcc_runtime.gate.decide.feeds import (
+    EXACT,
     PLAIN,
     Bucket,
     Closure,
@@ -349,7 +351,7 @@ class Compiler(Closures):
             states = []
             for term, is_same in terms:
                 state = term(frame)
-                if state[0] not in PLAIN and not is_usable(state, is_same):
+                if state[0] not in EXACT and not is_usable(state, is_same):
                     return None
                 states.append(state)
             return states[0] if is_only else tuple(states)
@@ -484,19 +486,14 @@ class Compiler(Closures):
 
         def among(frame: Frame) -> Truth:
             state, bucket = value(frame), find(frame)
-            if bucket is None or state[0] not in PLAIN:
+            if bucket is None or state[0] not in EXACT:
+                return looked(frame)
+            tables = (bucket.known, bucket.read) if negative else (bucket.known,)
+            if not all(table.decides(state) for table in tables):
                 return looked(frame)
             if state in bucket.sure:
                 return True
-            odd: Collection[State] = bucket.odd
-            if negative:
-                if state in bucket.read:
-                    return None
-                odd = [*odd, *bucket.read]
-            maybe = state in bucket.known or any(
-                compare("=", state, other) is not False for other in odd
-            )
-            return None if maybe else False
+            return None if any(table.may_have(state) for table in tables) else False
 
         return among
 
@@ -617,8 +614,9 @@ class Compiler(Closures):
             bucket = find(frame)
             if bucket is None:
                 return looked(frame)
-            high = None if bucket.many else len(bucket.known) + sum(bucket.odd.values())
-            return between("n", len(bucket.sure), high)
+            known = bucket.known
+            high = len(known.plain) + len(known.digested) + sum(known.odd.values())
+            return between("n", len(bucket.sure), None if bucket.many else high)
 
         return distinct
 
@@ -673,7 +671,7 @@ def _key_of_arguments(names: Sequence[str], keys: Sequence[forms.Key]) -> Callab
 
         def key(frame: Frame) -> Any:
             state = frame.arguments[only]
-            return state if state[0] in PLAIN or is_usable(state, is_same) else None
+            return state if state[0] in EXACT or is_usable(state, is_same) else None
 
         return key
     states_of = operators.itemgetter(*names)
@@ -681,7 +679,7 @@ def _key_of_arguments(names: Sequence[str], keys: Sequence[forms.Key]) -> Callab
     def several(frame: Frame) -> Any:
         states = states_of(frame.arguments)
         for state in states:
-            if state[0] not in PLAIN:
+            if state[0] not in EXACT:
                 break
         else:
             return states
@@ -720,9 +718,7 @@ def _is_of(level: int, tools: forms.Tools) -> Closure:
 def _same(left: Read, right: Read) -> Closure:
     def is_same(frame: Frame) -> Truth:
         one, other = left(frame), right(frame)
-        if one[0] in PLAIN and other[0] in PLAIN:
-            return one == other
-        return same(one, other)
+        return one == other if _are_alike(one, other) else same(one, other)
 
     return is_same
 
@@ -730,11 +726,15 @@ def _same(left: Read, right: Read) -> Closure:
 def _equal(left: Read, right: Read) -> Closure:
     def equal(frame: Frame) -> Truth:
         one, other = left(frame), right(frame)
-        if one[0] in PLAIN and other[0] in PLAIN:
-            return one == other
-        return compare("=", one, other)
+        return one == other if _are_alike(one, other) else compare("=", one, other)
 
     return equal
+
+
+def _are_alike(one: State, other: State) -> bool:
+    """Whether two values are equal exactly if their states are."""
+    kind, other_kind = one[0], other[0]
+    return (kind in PLAIN and other_kind in PLAIN) or kind == "d" == other_kind
 
 
 def _is_one_of(left: Read, states: Sequence[State]) -> Closure:
@@ -761,6 +761,8 @@ def _order(operator: str, left: Read, right: Read) -> Closure:
 
     def order(frame: Frame) -> Truth:
         one, other = left(frame), right(frame)
+        if one[0] == "d" or other[0] == "d":
+            one, other = shown(one), shown(other)
         if one[0] == other[0] and one[0] in ("n", "t"):
             return holds(one[1], other[1])
         return compare(operator, one, other)

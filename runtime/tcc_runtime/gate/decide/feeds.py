@@ -15,6 +15,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from operator import itemgetter
 from typing import Any, ClassVar, TypeAlias
 
@@ -30,14 +31,17 @@ from tcc_certs.policy.meaning import (
     Members,
     Pick,
     Truth,
+    compare,
     ends_of,
     is_exact,
+    shown,
     value_of,
 )
 from tcc_certs.values.places import NONE, UNKNOWN, State
 from tcc_runtime.gate.decide.history import UNSETTLED, FastHistory
 
 PLAIN = frozenset({"s", "n", "b", "t", "j", "z"})  # two such values are equal if their states are
+EXACT = PLAIN | {"d"}  # the same of two values that are known by their digests
 _UNBOUNDED = 1 << 62
 
 Closure: TypeAlias = "Callable[[Frame], Truth]"
@@ -226,9 +230,8 @@ class Values(Bucket):
     """How many members have each value.
 
     Attributes:
-        sure: values of members that are surely in the source; known: values of all members.
-        odd: states of members without a known value.
-        read: states of members whose error was read.
+        sure: values of members that are surely in the source.
+        known: of all members; read: of members whose error was read.
         many: how many members may be several rows.
     """
 
@@ -236,36 +239,73 @@ class Values(Bucket):
 
     def __init__(self) -> None:
         self.sure: dict[State, int] = {}
-        self.known: dict[State, int] = {}
-        self.odd: dict[State, int] = {}
-        self.read: dict[State, int] = {}
+        self.known = Table()
+        self.read = Table()
         self.many = 0
 
     def put(self, frame: Frame, stream: Stream, call: Call, members: Sequence[Member]) -> Any:
         """Add the values of a call."""
         entry = []
+        many_rows = 0
         for element, sure, many, _ in members:
             state = value_of(element)
             if call.outcome == ANSWERED:
-                entry.append((self.read, state))
+                entry.append((self.read.of(state), state))
                 continue
-            self.many += many > 0
-            odd = state[0] in NO_VALUE or state[0] == "*"
-            entry.append((self.odd if odd else self.known, state))
-            if sure and not odd:
+            many_rows += many > 0
+            counts = self.known.of(state)
+            entry.append((counts, state))
+            if sure and counts is not self.known.odd:
                 entry.append((self.sure, state))
         for counts, state in entry:
             counts[state] = counts.get(state, 0) + 1
-        return entry, sum([many > 0 for _, _, many, _ in members if call.outcome != ANSWERED])
+        self.many += many_rows
+        return entry, many_rows
 
     def drop(self, call: Call, entry: Any) -> None:
         """Take the values of a call out again."""
-        states, many = entry
-        self.many -= many
+        states, many_rows = entry
+        self.many -= many_rows
         for counts, state in states:
             counts[state] -= 1
             if not counts[state]:
                 del counts[state]
+
+
+class Table:
+    """How often values occur.
+
+    Attributes:
+        plain: values; digested: values that are known by their digests.
+        odd: states that are no known values.
+    """
+
+    __slots__ = ("digested", "odd", "plain")
+
+    def __init__(self) -> None:
+        self.plain: dict[State, int] = {}
+        self.digested: dict[State, int] = {}
+        self.odd: dict[State, int] = {}
+
+    def of(self, state: State) -> dict[State, int]:
+        """The counts that a state belongs to."""
+        if state[0] == "d":
+            return self.digested
+        return self.odd if state[0] in NO_VALUE or state[0] == "*" else self.plain
+
+    def decides(self, state: State) -> bool:
+        """Whether a value equals no value of the other kind, as it has or is a constant."""
+        if state[0] == "d":
+            return all(one in state[1].constants for one in self.plain)
+        return all(state in one[1].constants for one in islice(self.digested, 1))
+
+    def may_have(self, state: State) -> bool:
+        """Whether a value that `decides` may occur."""
+        return (
+            state in self.plain
+            or state in self.digested
+            or any(compare("=", state, other) is not False for other in self.odd)
+        )
 
 
 class Extremes(Bucket):
@@ -288,7 +328,7 @@ class Extremes(Bucket):
         """Add the values of a call."""
         entry = []
         for element, sure, many, _ in members:
-            state = value_of(element)
+            state = shown(value_of(element))
             if many or state[0] not in ("n", "t"):
                 self.unknown += 1
                 self.unknown_sure += sure

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from tcc_certs.policy.core import Core
-from tcc_certs.policy.forms import Rule
+from tcc_certs.policy.forms import Rule, Term, is_computed
 from tcc_certs.policy.history import Call, Draw
-from tcc_certs.policy.meaning import Debt, Policy, Refusal
+from tcc_certs.policy.meaning import Debt, Policy, Refusal, shown
 from tcc_certs.values.places import UNKNOWN, exact_number
 from tcc_runtime.gate.decide.conditions import Compiler
-from tcc_runtime.gate.decide.feeds import Closure, Frame
+from tcc_runtime.gate.decide.feeds import Closure, Frame, Read
 from tcc_runtime.gate.decide.history import Key
 from tcc_runtime.gate.decide.owes import Owe
 from tcc_runtime.gate.decide.totals import Totals
@@ -146,7 +146,7 @@ class FastPolicy(Policy):
                 return ""
             since = None if within is None else frame.now - within
             used = frame.history.tally(number, across=across).amount(key_of(frame), since)
-            frame.total = "n", used + (1 if field is None else frame.arguments[field][1])
+            frame.total = "n", used + (1 if field is None else shown(frame.arguments[field])[1])
             return "" if holds(frame) is True else _code(frame)
 
         return limits
@@ -171,7 +171,7 @@ def _where(where: Closure | None, decide: Decide) -> Decide:
 
 def _key(rule: Rule, compiler: Compiler) -> Callable[[Frame], Key | None]:
     """The closure of the key of a draw; None: it is unknown."""
-    per = [compiler.term(term) for term in rule.per]
+    per = [_shown(term, compiler.term(term)) for term in rule.per]
     if not per:
         return lambda frame: ()
 
@@ -180,6 +180,11 @@ def _key(rule: Rule, compiler: Compiler) -> Callable[[Frame], Key | None]:
         return None if UNKNOWN in key else key
 
     return key_of
+
+
+def _shown(term: Term, read: Read) -> Read:
+    """The closure of a term of `per`: a value that is computed has no digest."""
+    return (lambda frame: shown(read(frame))) if is_computed(term) else read
 
 
 def _drawer(rule: Rule, compiler: Compiler) -> Drawn:
@@ -191,6 +196,7 @@ def _drawer(rule: Rule, compiler: Compiler) -> Drawn:
         if where is not None and where(frame) is False:
             return None
         call = frame.call
-        return Draw(call, key_of(frame), 1 if field is None else call.arguments[field][1])
+        amount = 1 if field is None else shown(call.arguments[field])[1]
+        return Draw(call, key_of(frame), amount)
 
     return drawn
