@@ -87,7 +87,7 @@ class Compiler(Closures):
 
     def __init__(self, core: Core, *, decided: bool) -> None:
         self._decided = decided
-        self._learned = {one.name: one for one in core.given if isinstance(one, Learned)}
+        self._learned = {one.name for one in core.given if isinstance(one, Learned)}
         self._filters: dict[tuple[int, bool], tuple[Sequence[Condition], Closure]] = {}
         self._lasts: dict[int, tuple[Source, LastOnes]] = {}
         self._streams: dict[object, Stream | None] = {}
@@ -310,13 +310,22 @@ class Compiler(Closures):
         return self._streams[key]
 
     def _new_stream(self, source: Source, bucket: type[Bucket], term: Term | None) -> Stream | None:
-        layers = layers_of(source, self._learned)
-        if layers is None or (term is not None and not is_own(term, source.level, self._learned)):
+        layers = layers_of(source)
+        if layers is None or (term is not None and not is_own(term, source.level)):
             return None
         own = tuple(own_conditions(layers[0]))
         amount = forms.Element(source.level) if term is None else term
         closure = self.all_of(own, False) if own else None
-        return Stream(layers, closure, bucket, self.term(amount))
+        depends = self.depends((*own, amount, *layers[1:]))
+        return Stream(layers, closure, bucket, self.term(amount), depends)
+
+    def depends(self, parts: Sequence[object]) -> bool:
+        """Whether conditions, terms or sources use an attribute that the session learns."""
+        return any(
+            isinstance(form, forms.Attribute) and form.name in self._learned
+            for part in parts
+            for form in walk(part)
+        )
 
     def _find(self, stream: Stream, source: Source) -> Find:
         """The closure that finds the bucket of the keys, if it decides."""

@@ -364,10 +364,16 @@ class Stream:
         layers: the source of calls, and the fields of fields around it, from the inside.
         own: the closure of the conditions on a call itself; None: there are none.
         term: of a sum, the closure of what is added up.
+        depends: whether an attribute is used that the session learns.
     """
 
     def __init__(
-        self, layers: Sequence[Source], own: Closure | None, bucket: type[Bucket], term: Read
+        self,
+        layers: Sequence[Source],
+        own: Closure | None,
+        bucket: type[Bucket],
+        term: Read,
+        depends: bool,
     ) -> None:
         calls = layers[0]
         if not isinstance(calls.base, forms.Calls):
@@ -384,6 +390,7 @@ class Stream:
         self._rows = tuple(layers[1:])
         self._is_plain = bucket is Positions and not self._rows
         self._own = own
+        self._depends = depends
 
     def caught_up(self, frame: Frame) -> Feed:
         """The feed of the history, complete."""
@@ -392,6 +399,8 @@ class Stream:
         if feed is None:
             calls = history.calls if self.only is None else history.calls_of(self.only)
             feed = history.feeds[self] = Feed(calls)
+            if self._depends:
+                history.dependent.append(self)
         try:
             if feed.logged != len(history.log):
                 self._settle(frame, feed)
@@ -496,7 +505,7 @@ class Feed:
 # Which sources have streams.
 
 
-def layers_of(source: Source, learned: Mapping[str, object]) -> tuple[Source, ...] | None:
+def layers_of(source: Source) -> tuple[Source, ...] | None:
     """The layers of a source that may have a stream, from the calls on; None: it has none."""
     layers = [source]
     while isinstance(layers[-1].base, forms.Rows):
@@ -512,7 +521,7 @@ def layers_of(source: Source, learned: Mapping[str, object]) -> tuple[Source, ..
     for layer in layers[1:]:
         own += [(condition, layer.level) for condition in layer.conditions]
         own += [(layer.base.get, layer.level)] if isinstance(layer.base, forms.Rows) else []
-    return tuple(layers) if all(is_own(form, level, learned) for form, level in own) else None
+    return tuple(layers) if all(is_own(form, level) for form, level in own) else None
 
 
 def window_of(source: Source) -> int | None:
@@ -553,8 +562,8 @@ def _is_key(condition: Condition, key: Key, level: int) -> bool:
     return False
 
 
-def is_own(form: Condition | Term, level: int, learned: Mapping[str, object]) -> bool:
-    """Whether a form depends on the element of a level alone, and on what never changes."""
+def is_own(form: Condition | Term, level: int) -> bool:
+    """Whether a form depends on the element of a level and on attributes alone."""
     for part in walk(form):
         match part:
             case forms.Element(other) | forms.IsOf(other, _):
@@ -562,9 +571,6 @@ def is_own(form: Condition | Term, level: int, learned: Mapping[str, object]) ->
                     return False
             case forms.Now() | Source():
                 return False
-            case forms.Attribute(name):
-                if name in learned:
-                    return False
     return True
 
 

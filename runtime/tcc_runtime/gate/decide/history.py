@@ -50,9 +50,9 @@ class FastHistory(ListHistory):
     Attributes:
         times: the times of the calls, in order.
         alive: how many calls are neither failed nor answered.
-        learned: how many attributes were learned.
         feeds: indexes of the calls, by what they are for.  Each is complete up to its position in
             `calls` and in `log`.
+        dependent: those of `feeds` that depend on attributes that are still to be learned.
         watched: the positions of calls that some index has while their outcome is unknown.
         log: watched calls whose outcome became known, in the order of the records.
     """
@@ -66,8 +66,8 @@ class FastHistory(ListHistory):
         super().__init__(core, given)
         self.times: list[int] = []
         self.alive = 0
-        self.learned = 0
         self.feeds: dict[object, Any] = {}
+        self.dependent: list[object] = []
         self.watched: set[int] = set()
         self.log: list[Call] = []
         self.of_tool: dict[str, list[Call]] = {}
@@ -128,6 +128,7 @@ class FastHistory(ListHistory):
     def _forget(self) -> None:
         """Let all indexes start anew."""
         self.feeds.clear()
+        self.dependent.clear()
         self.watched.clear()
         self.log.clear()
 
@@ -146,7 +147,9 @@ class FastHistory(ListHistory):
                 if state not in (NONE, UNKNOWN) and state[0] != "*":
                     self._given[name] = state
                     del self._still[name]
-                    self.learned += 1
+                    for feed in self.dependent:
+                        self.feeds.pop(feed, None)
+                    self.dependent.clear()
                     break
 
     # Questions of the definition.

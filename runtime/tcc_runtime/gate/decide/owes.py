@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from tcc_certs.policy import forms
 from tcc_certs.policy.forms import Rule
 from tcc_certs.policy.history import DONE, Call
-from tcc_certs.policy.kinds import walk
 from tcc_certs.policy.meaning import Debt
 from tcc_certs.values.places import NONE, UNKNOWN
 from tcc_runtime.gate.decide.conditions import Compiler
@@ -32,11 +30,7 @@ class Owe:
         self._paying = compiler.all_of(rule.paying, False)
         self._names = tuple([key.name for key in rule.keys])
         self._keys = [(compiler.term(key.term), key.same) for key in rule.keys]
-        self._uses_attributes = any(
-            isinstance(form, forms.Attribute)
-            for condition in (*rule.where, *rule.paying)
-            for form in walk(condition)
-        )
+        self._depends = compiler.depends((*rule.where, *rule.paying))
 
     def decide(self, frame: Frame) -> str:
         """The code of the refusal of a call; empty: there is none."""
@@ -62,10 +56,10 @@ class Owe:
     def _caught_up(self, frame: Frame) -> _Debts:
         history = frame.history
         debts: _Debts | None = history.feeds.get(self)
-        if debts is not None and debts.learned != history.learned and self._uses_attributes:
-            debts = None  # conditions may mean something else by now
         if debts is None:
             debts = _Debts()
+            if self._depends:
+                history.dependent.append(self)
         elif debts.added == len(history.calls) and debts.logged == len(history.log):
             return debts
         # Conditions are evaluated in a frame of their own: the other one has its call.
@@ -77,7 +71,7 @@ class Owe:
         debts.logged = len(history.log)
         for call in history.calls[debts.added :]:
             self._entered(inner, debts, call)
-        debts.added, debts.learned = len(history.calls), history.learned
+        debts.added = len(history.calls)
         history.feeds[self] = debts  # now that it is complete
         return debts
 
@@ -149,13 +143,11 @@ class _Debts:
     Attributes:
         open: the first calls by their positions, in order.
         added, logged: how many calls and records of the history are taken into account.
-        learned: how many attributes were known.
     """
 
     def __init__(self) -> None:
         self.added = 0
         self.logged = 0
-        self.learned = 0
         self.open: dict[int, Call] = {}
         self._order: deque[Call] = deque()
         self._keys: dict[int, Any] = {}
