@@ -7,11 +7,11 @@ the outcome and the answers become known later.  :class:`ListHistory` scans its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
 from itertools import product
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tcc_certs.policy.core import Core, Learned
@@ -175,6 +175,20 @@ class ListHistory:
                     break
 
 
+class _Index:
+    """The calls of a set of tools by some of their arguments, each list in order."""
+
+    def __init__(self, tools: Tools, names: tuple[str, ...]) -> None:
+        self.tools = tools
+        self.calls: dict[tuple[State, ...], list[Call]] = {}
+        self._names = names
+
+    def add(self, call: Call) -> None:
+        arguments = call.arguments
+        key = tuple([arguments[name] for name in self._names])
+        self.calls.setdefault(key, []).append(call)
+
+
 class DictHistory(ListHistory):
     """A history that looks calls up by their keys; each kind of question has an index."""
 
@@ -185,17 +199,19 @@ class DictHistory(ListHistory):
         account: dict[int, list[Draw]] | None = None,
     ) -> None:
         super().__init__(core, given, account)
-        self._of_tool: dict[str, list[Call]] = {}
-        self._indices: dict[tuple[str, tuple[str, ...]], dict[tuple[State, ...], list[Call]]] = {}
+        self._indices: dict[tuple[Tools, tuple[str, ...]], _Index] = {}
+        self._of_tool: dict[str, list[_Index]] = {}  # the indices that have the calls of a tool
         self._buckets: dict[int, dict[tuple[State, ...] | None, list[Draw]]] = {}
 
     def add(self, call: Call, draws: Mapping[int, Draw]) -> None:
         """See :class:`ListHistory`."""
         super().add(call, draws)
-        self._of_tool.setdefault(call.tool, []).append(call)
-        for (tool, names), index in self._indices.items():
-            if tool == call.tool:
-                index.setdefault(_key_of(call, names), []).append(call)
+        indices = self._of_tool.get(call.tool)
+        if indices is None:
+            indices = [one for one in self._indices.values() if call.tool in one.tools]
+            self._of_tool[call.tool] = indices
+        for index in indices:
+            index.add(call)
         for limit, draw in draws.items():
             self._buckets.setdefault(limit, {}).setdefault(draw.key, []).append(draw)
 
@@ -203,28 +219,29 @@ class DictHistory(ListHistory):
         self, tools: Tools, keys: Sequence[Wanted], since_ms: int | None
     ) -> Sequence[Call]:
         """See :class:`History`."""
-        found = [run for tool in tools if tool in self._of_tool for run in self._runs(tool, keys)]
-        return _since(_in_order(found, attrgetter("at")), since_ms, attrgetter("at_ms"))
-
-    def _runs(self, tool: str, keys: Sequence[Wanted]) -> Iterable[list[Call]]:
-        usable = sorted([key for key in keys if key[1] != UNKNOWN])
-        if not usable:
-            return [self._of_tool[tool]]
-        names = tuple([name for name, _, _ in usable])
-        index = self._indices.get((tool, names))
-        if index is None:
-            index = self._indices[tool, names] = {}
-            for call in self._of_tool[tool]:
-                index.setdefault(_key_of(call, names), []).append(call)
-        if any(state == NONE and not same for _, state, same in usable):
-            # An absent side is unsure of every value: the other keys decide.
-            rest = [key for key in usable if key[1] != NONE or key[2]]
-            return self._runs(tool, rest)
+        usable = [key for key in keys if key[1] != UNKNOWN]
+        # An absent side is unsure of every value: the other keys decide.
+        usable = sorted([key for key in usable if key[1] != NONE or key[2]], key=itemgetter(0))
+        index = self._index(tools, tuple([name for name, _, _ in usable]))
         # An argument that is absent is unsure under `=`, and one that is unknown under both.
         choices = [
             (state, UNKNOWN) if same else (state, NONE, UNKNOWN) for _, state, same in usable
         ]
-        return [index[key] for key in product(*choices) if key in index]
+        calls = index.calls
+        found = [calls[key] for key in product(*choices) if key in calls]
+        return _since(_in_order(found, attrgetter("at")), since_ms, attrgetter("at_ms"))
+
+    def _index(self, tools: Tools, names: tuple[str, ...]) -> _Index:
+        index = self._indices.get((tools, names))
+        if index is None:
+            index = self._indices[tools, names] = _Index(tools, names)
+            for call in self.calls:
+                if call.tool in tools:
+                    index.add(call)
+            for tool, indices in self._of_tool.items():
+                if tool in tools:
+                    indices.append(index)
+        return index
 
     def draws(
         self, limit: int, key: tuple[State, ...] | None, since_ms: int | None, across: bool
@@ -236,10 +253,6 @@ class DictHistory(ListHistory):
         keys = buckets if key is None else [one for one in (key, None) if one in buckets]
         found = _in_order([buckets[one] for one in keys], lambda draw: draw.call.at)
         return _since(found, since_ms, lambda draw: draw.call.at_ms)
-
-
-def _key_of(call: Call, names: Sequence[str]) -> tuple[State, ...]:
-    return tuple([call.arguments[name] for name in names])
 
 
 def _in_order(runs: Sequence[list[Any]], key: Any) -> list[Any]:
