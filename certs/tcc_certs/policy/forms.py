@@ -8,7 +8,7 @@ them.  *Elements* are numbered by levels: level 0 is the call being decided (in 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tcc_certs.values.places import State
@@ -248,6 +248,14 @@ class Source:
     marks: tuple[Source, ...] = ()
     height: int = 0
     keys: tuple[Key, ...] = ()
+    _hash: int = field(default=0, init=False, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        """Kept: the last elements of sources are looked up by their source."""
+        if not self._hash:
+            members = self.base, self.level, self.conditions, self.within, self.marks
+            object.__setattr__(self, "_hash", hash(members))
+        return self._hash
 
 
 # Conditions.

@@ -834,9 +834,9 @@ class Policy:
         """The code by which a statement refuses a call; empty: it lets it through."""
         rule = self.rules[number]
         if rule.kind == "total":
-            low = _total([*history.calls, call], rule.what, self._amounts, call)
-            return "" if low <= exact_number(rule.total) else "R203"
-        evaluation = Evaluation(history, call, now_ms)
+            total = self.total(number, history, call)
+            return "" if total <= exact_number(rule.total) else "R203"
+        evaluation = self.evaluation(history, call, now_ms)
         excluded = evaluation.all_of(rule.where, negative=True) is False
         if excluded:
             return ""
@@ -847,14 +847,16 @@ class Policy:
             case "ask":
                 return "R211"
             case "owe":
-                overdue = [debt for debt in self._debts(number, history, now_ms)
-                           if debt.due_ms is not None and debt.due_ms < now_ms]  # fmt: skip
-                return "R208" if overdue else ""
+                return "R208" if self.is_overdue(number, history, now_ms) else ""
             case "limit":
                 return self._over(number, history, call, now_ms)
         if rule.then is None or evaluation.truth(rule.then) is True:
             return ""
         return "R207" if evaluation.cut else "R202"
+
+    def evaluation(self, history: History, call: Call | None, now_ms: int) -> Evaluation:
+        """Conditions and terms while a call is decided."""
+        return Evaluation(history, call, now_ms)
 
     # Limits.
 
@@ -863,14 +865,15 @@ class Policy:
         found = {}
         for number in self._statements_of(call.tool):
             if self.rules[number].kind == "limit":
-                draw = self._draw(number, history, call, now_ms)
+                draw = self.draw(number, history, call, now_ms)
                 if draw is not None:
                     found[number] = draw
         return found
 
-    def _draw(self, number: int, history: History, call: Call, now_ms: int) -> Draw | None:
+    def draw(self, number: int, history: History, call: Call, now_ms: int) -> Draw | None:
+        """What a call counts under a limit; None: its filter is false."""
         rule = self.rules[number]
-        evaluation = Evaluation(history, call, now_ms)
+        evaluation = self.evaluation(history, call, now_ms)
         if evaluation.all_of(rule.where) is False:
             return None
         key = tuple([evaluation.key(term) for term in rule.per])
@@ -879,13 +882,21 @@ class Policy:
 
     def _over(self, number: int, history: History, call: Call, now_ms: int) -> str:
         """The code by which a limit refuses a call."""
-        rule = self.rules[number]
-        draw = self._draw(number, history, call, now_ms)
-        if draw is None or rule.most is None:
+        draw = self.draw(number, history, call, now_ms)
+        most = self.rules[number].most
+        if draw is None or most is None:
             return ""
+        total = draw.amount + self.counted(number, history, draw, now_ms)
+        evaluation = self.evaluation(history, call, now_ms)
+        holds = evaluation.truth(forms.Compare("<=", forms.Constant(("n", total)), (most,)))
+        return "" if holds is True else "R207" if evaluation.cut else "R202"
+
+    def counted(self, number: int, history: History, draw: Draw, now_ms: int) -> Any:
+        """The sum of the earlier draws that count for a draw."""
+        rule = self.rules[number]
         since = None if rule.within is None else now_ms - rule.within
         sums: dict[tuple[State, ...] | None, Any] = {draw.key: 0}
-        unknown = 0
+        unknown: Any = 0
         for other in history.draws(number, draw.key, since, rule.across):
             if other.call.outcome in (FAILED, ANSWERED):
                 continue
@@ -893,16 +904,24 @@ class Policy:
                 unknown += other.amount
             else:
                 sums[other.key] = sums.get(other.key, 0) + other.amount
-        total = draw.amount + unknown + max(sums.values())
-        evaluation = Evaluation(history, call, now_ms)
-        most = rule.most
-        holds = evaluation.truth(forms.Compare("<=", forms.Constant(("n", total)), (most,)))
-        return "" if holds is True else "R207" if evaluation.cut else "R202"
+        return unknown + max(sums.values())
+
+    def total(self, number: int, history: History, call: Call) -> Any:
+        """The total with a call that is being decided, which adds the least amount."""
+        what = self.rules[number].what
+        earlier: Any = sum(
+            [
+                amount_of(other, what, self._amounts, max)
+                for other in history.calls
+                if other.outcome not in (FAILED, ANSWERED)
+            ]
+        )
+        return earlier + amount_of(call, what, self._amounts, min)
 
     def bound(self, number: int, history: History, call: Call, now_ms: int) -> Any | None:
         """The bound of a limit for a call: what the limit surely allows; None: nothing."""
         most = self.rules[number].most
-        return None if most is None else Evaluation(history, call, now_ms).least(most)
+        return None if most is None else self.evaluation(history, call, now_ms).least(most)
 
     # Obligations and ends.
 
@@ -912,16 +931,17 @@ class Policy:
             debt
             for number, rule in enumerate(self.rules)
             if rule.kind == "owe"
-            for debt in self._debts(number, history, now_ms)
+            for debt in self.debts_of(number, history, now_ms)
         ]
 
-    def _debts(self, number: int, history: History, now_ms: int) -> list[Debt]:
+    def debts_of(self, number: int, history: History, now_ms: int) -> list[Debt]:
+        """The obligations of a statement that may be open, in the order of calls."""
         rule = self.rules[number]
         found = []
         for call in history.candidates(rule.tools or frozenset(), (), None):
             if call.outcome in (FAILED, ANSWERED):
                 continue
-            evaluation = Evaluation(history, call, now_ms)
+            evaluation = self.evaluation(history, call, now_ms)
             if evaluation.all_of(rule.where) is False:
                 continue
             if not self._is_paid(rule, evaluation, history, call):
@@ -937,13 +957,18 @@ class Policy:
                     return True
         return False
 
+    def is_overdue(self, number: int, history: History, now_ms: int) -> bool:
+        """Whether a debt of a statement is overdue."""
+        due = [debt.due_ms for debt in self.debts_of(number, history, now_ms)]
+        return any(one is not None and one < now_ms for one in due)
+
     def unmet(self, history: History, now_ms: int) -> list[int]:
         """The numbers of the statements that keep the session from finishing, in order."""
         found = {debt.statement for debt in self.debts(history, now_ms)}
         for number, rule in enumerate(self.rules):
             if rule.tools is not None or rule.then is None:
                 continue
-            if Evaluation(history, None, now_ms).truth(rule.then) is not True:
+            if self.evaluation(history, None, now_ms).truth(rule.then) is not True:
                 found.add(number)
         return sorted(found)
 
@@ -989,22 +1014,16 @@ def _amounts(core: Core) -> Mapping[str, AmountTable]:
     return found
 
 
-def _total(
-    calls: Sequence[Call], what: str, amounts: Mapping[str, AmountTable], deciding: Call
+def amount_of(
+    call: Call, what: str, amounts: Mapping[str, AmountTable], pick: Callable[..., Any]
 ) -> Any:
-    """The total of calls: the most for unknown answers, the least for the call being decided."""
-    total: Any = 0
-    for call in calls:
-        if call.outcome in (FAILED, ANSWERED):
-            continue
-        if what == "depth":
-            total += 1
-            continue
-        table = amounts[call.tool]
-        states = [call.state(name) for name in table.names]
-        fitting = [row[what] for values, row in table.rows if _may_be(states, values)]
-        total += (min if call is deciding else max)(fitting, default=0)
-    return total
+    """The amount of a call under a total; `pick` chooses if its answers are not known."""
+    if what == "depth":
+        return 1
+    table = amounts[call.tool]
+    states = [call.state(name) for name in table.names]
+    fitting = [row[what] for values, row in table.rows if _may_be(states, values)]
+    return pick(fitting, default=0)
 
 
 def _may_be(states: Sequence[State], values: Sequence[State]) -> bool:

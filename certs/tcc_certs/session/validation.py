@@ -25,7 +25,7 @@ from tcc_certs.formats.codec import encode, written
 from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Line, Record
 from tcc_certs.formats.ledger_schema import text
 from tcc_certs.kernel import CheckedArtifact, check
-from tcc_certs.policy.history import DictHistory
+from tcc_certs.policy.kept import kept_policy_of
 from tcc_certs.policy.nodes import statement_text
 from tcc_certs.policy.uses import Uses
 from tcc_certs.replay.findings import DECLINED, INVALID, VALID, Finding, Findings
@@ -291,8 +291,13 @@ def machine_of(artifact: CheckedArtifact) -> SessionMachine:
 
 def statements_of(artifact: CheckedArtifact) -> Statements:
     """The statements of an artifact, decided by the definition."""
-    policy = artifact.policy
-    return Statements(policy=policy, history=DictHistory, uses=Uses(artifact.core, policy.rules))
+    found = artifact.kept.get("session statements")
+    if not isinstance(found, Statements):
+        policy = kept_policy_of(artifact.core)
+        uses = Uses(artifact.core, policy.rules)
+        found = Statements(policy=policy, history=policy.history, uses=uses)
+        artifact.kept["session statements"] = found
+    return found
 
 
 def _checked(artifact: bytes | CheckedArtifact, pin: str | None) -> CheckedArtifact:

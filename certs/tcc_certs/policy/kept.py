@@ -1,0 +1,386 @@
+"""The definition with what it would compute again: sums, debts and the latest members are kept.
+
+:class:`KeptPolicy` decides like :class:`tcc_certs.policy.meaning.Policy`.  It evaluates the same
+conditions by the same rules, so a session of n calls takes time linear in n:
+
+- sums of limits and totals change with each call and outcome;
+- a debt is looked at when its call, a paying call or an attribute becomes known;
+- a source whose conditions use no sources is read from its latest call on, as far as needed.
+
+The tests compare it with the definition over a plain list.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tcc_certs.policy import forms
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.forms import Condition, Rule, Source
+from tcc_certs.policy.history import ANSWERED, DONE, FAILED, Call, DictHistory, Draw, History
+from tcc_certs.policy.meaning import (
+    BOUNDS,
+    Debt,
+    Element,
+    Evaluation,
+    Pick,
+    Policy,
+    Truth,
+    amount_of,
+    is_exact,
+    policy_of,
+)
+from tcc_certs.values.places import State
+
+_NO_EFFECT = (FAILED, ANSWERED)
+
+
+class KeptPolicy(Policy):
+    """The statements of a core; its histories are those of :meth:`history`."""
+
+    def __init__(self, core: Core) -> None:
+        vars(self).update(vars(policy_of(core)))  # the words of its statements are resolved once
+        self.limits = {at: rule for at, rule in enumerate(self.rules) if rule.kind == "limit"}
+        self.amounts, self.totals = self._amounts, self._totals
+        self.owes = {at: rule for at, rule in enumerate(self.rules) if rule.kind == "owe"}
+
+    def history(self, core: Core, given: Mapping[str, State]) -> KeptHistory:
+        """A new history of a session of this core."""
+        return KeptHistory(self, core, given)
+
+    def evaluation(self, history: History, call: Call | None, now_ms: int) -> Evaluation:
+        """See :class:`Policy`."""
+        return KeptEvaluation(history, call, now_ms)
+
+    def draws(self, history: Any, call: Call, now_ms: int) -> Mapping[int, Draw]:
+        """See :class:`Policy`; draws that the decision needed are not made again."""
+        drawn = history.drawn(call)
+        for number in self._statements_of(call.tool):
+            if number in self.limits:
+                self.draw(number, history, call, now_ms)
+        return {number: draw for number, draw in sorted(drawn.items()) if draw is not None}
+
+    def draw(self, number: int, history: Any, call: Call, now_ms: int) -> Draw | None:
+        """See :class:`Policy`."""
+        drawn = history.drawn(call)
+        if number not in drawn:
+            drawn[number] = super().draw(number, history, call, now_ms)
+        found: Draw | None = drawn[number]
+        return found
+
+    def counted(self, number: int, history: Any, draw: Draw, now_ms: int) -> Any:
+        """See :class:`Policy`."""
+        if self.rules[number].across and history.shares_account:
+            return super().counted(number, history, draw, now_ms)
+        return history.sums[number].of(draw.key, now_ms)
+
+    def total(self, number: int, history: Any, call: Call) -> Any:
+        """See :class:`Policy`."""
+        what = self.rules[number].what
+        return history.totals.of(what) + amount_of(call, what, self._amounts, min)
+
+    def debts_of(self, number: int, history: Any, now_ms: int) -> list[Debt]:
+        """See :class:`Policy`."""
+        within = self.rules[number].within
+        return [
+            Debt(number, call, None if within is None else call.at_ms + within)
+            for call in history.owed[number].open.values()
+        ]
+
+    def is_overdue(self, number: int, history: Any, now_ms: int) -> bool:
+        """See :class:`Policy`."""
+        within = self.rules[number].within
+        first = next(iter(history.owed[number].open.values()), None)
+        return first is not None and within is not None and first.at_ms + within < now_ms
+
+
+class KeptHistory(DictHistory):
+    """A history that keeps sums, totals and open debts."""
+
+    def __init__(self, policy: KeptPolicy, core: Core, given: Mapping[str, State]) -> None:
+        super().__init__(core, given)
+        self.shares_account = False
+        self.sums = {number: _Sum(rule.within) for number, rule in policy.limits.items()}
+        self.totals = _Totals(policy)
+        self.owed = {number: _Debts(policy, rule) for number, rule in policy.owes.items()}
+        self._counts = policy.totals
+        self._drawing: tuple[Call | None, dict[int, Draw | None]] = (None, {})
+
+    def drawn(self, call: Call) -> dict[int, Draw | None]:
+        """The draws that were made for a call that is being decided."""
+        if self._drawing[0] is not call:
+            self._drawing = (call, {})
+        return self._drawing[1]
+
+    def add(self, call: Call, draws: Mapping[int, Draw]) -> None:
+        """See :class:`DictHistory`."""
+        super().add(call, draws)
+        self._drawing = (None, {})
+        for number, draw in draws.items():
+            self.sums[number].add(draw)
+        if self._counts:
+            self.totals.add(call)
+        for debts in self.owed.values():
+            debts.add(self, call)
+
+    def record(self, call: Call, outcome: str, answers: Mapping[str, State]) -> None:
+        """See :class:`DictHistory`."""
+        known = len(self._given)
+        super().record(call, outcome, answers)
+        self._drawing = (None, {})
+        for number in self._limits_of(call):
+            self.sums[number].record(call)
+        if self._counts:
+            self.totals.record(call)
+        for debts in self.owed.values():
+            debts.record(self, call, learned=len(self._given) > known)
+
+    def _limits_of(self, call: Call) -> Sequence[int]:
+        return [number for number, total in self.sums.items() if call.at in total.drawn]
+
+
+class _Sum:
+    """The sums of the draws of a limit, by their keys.
+
+    Attributes:
+        drawn: the draws of calls that may still fail, by the places of the calls.
+    """
+
+    def __init__(self, within: int | None) -> None:
+        self._within = within
+        self._sums: dict[tuple[State, ...] | None, Any] = {}
+        self._draws: dict[tuple[State, ...] | None, deque[list[Any]]] = {}  # in the window
+        self.drawn: dict[int, tuple[tuple[State, ...] | None, list[Any]]] = {}
+
+    def add(self, draw: Draw) -> None:
+        """A call was decided."""
+        item = [draw.call.at_ms, draw.amount]
+        self._sums[draw.key] = self._sums.get(draw.key, 0) + draw.amount
+        if self._within is not None:
+            self._draws.setdefault(draw.key, deque()).append(item)
+        self.drawn[draw.call.at] = draw.key, item
+
+    def record(self, call: Call) -> None:
+        """An outcome of a call is known."""
+        if call.outcome == DONE:
+            del self.drawn[call.at]
+        elif call.outcome in _NO_EFFECT:
+            key, item = self.drawn.pop(call.at)
+            if item[0] is not None:
+                self._sums[key] -= item[1]
+                item[1] = 0
+
+    def of(self, key: tuple[State, ...] | None, now_ms: int) -> Any:
+        """The sum of the draws with a key or an unknown key; of an unknown key the greatest."""
+        unknown = self._sum(None, now_ms)
+        if key is not None:
+            return unknown + self._sum(key, now_ms)
+        others = [self._sum(other, now_ms) for other in self._sums if other is not None]
+        return unknown + max(others, default=0)
+
+    def _sum(self, key: tuple[State, ...] | None, now_ms: int) -> Any:
+        if self._within is not None:
+            draws = self._draws.get(key, ())
+            while draws and draws[0][0] < now_ms - self._within:
+                item = draws.popleft()
+                self._sums[key] -= item[1]
+                item[0] = None
+        return self._sums.get(key, 0)
+
+
+class _Totals:
+    """The totals of a session: the greatest amounts of its calls."""
+
+    def __init__(self, policy: KeptPolicy) -> None:
+        self._amounts = policy.amounts
+        self._sums: dict[str, Any] = {policy.rules[number].what: 0 for number in policy.totals}
+        self._open: dict[int, dict[str, Any]] = {}  # of calls whose outcome may still change
+
+    def of(self, what: str) -> Any:
+        """The total of the earlier calls."""
+        return self._sums[what]
+
+    def add(self, call: Call) -> None:
+        """A call was decided."""
+        amounts = {what: amount_of(call, what, self._amounts, max) for what in self._sums}
+        self._change(amounts, 1)
+        self._open[call.at] = amounts
+
+    def record(self, call: Call) -> None:
+        """An outcome of a call is known."""
+        if call.outcome not in (DONE, *_NO_EFFECT):
+            return
+        self._change(self._open.pop(call.at), -1)
+        if call.outcome == DONE:
+            self._change(
+                {what: amount_of(call, what, self._amounts, max) for what in self._sums}, 1
+            )
+
+    def _change(self, amounts: Mapping[str, Any], sign: int) -> None:
+        for what, amount in amounts.items():
+            self._sums[what] += sign * amount
+
+
+class _Debts:
+    """The open debts of an `owe`.
+
+    Attributes:
+        open: the first calls by their places, in order.
+    """
+
+    def __init__(self, policy: KeptPolicy, rule: Rule) -> None:
+        self._policy, self._rule = policy, rule
+        self._names = tuple([key.name for key in rule.keys])
+        self.open: dict[int, Call] = {}
+        # The open debts whose keys are known, by the arguments that a paying call must have.
+        self._keyed: dict[tuple[State, ...], dict[int, Call]] = {}
+        self._loose: dict[int, Call] = {}
+        self._key: dict[int, tuple[State, ...] | None] = {}
+
+    def add(self, history: KeptHistory, call: Call) -> None:
+        """A call was decided."""
+        if self._rule.tools is not None and call.tool in self._rule.tools:
+            self.open[call.at] = call
+            self._look(history, call)
+
+    def record(self, history: KeptHistory, call: Call, *, learned: bool) -> None:
+        """An outcome of a call is known; `learned`: an attribute, too."""
+        if learned:
+            for other in list(self.open.values()):
+                self._look_again(history, other)
+        if call.at in self.open:
+            self._look_again(history, call)
+        if call.outcome == DONE and call.tool in self._rule.pays:
+            self._pay(history, call)
+
+    def _look(self, history: KeptHistory, call: Call) -> None:
+        """Keep the debt of a first call by its keys, unless the filter is false."""
+        evaluation = self._policy.evaluation(history, call, call.at_ms)
+        if evaluation.all_of(self._rule.where) is False:
+            del self.open[call.at]
+            return
+        states = [evaluation.term(key.term) for key in self._rule.keys]
+        # An absent argument equals null, too.
+        exact = [is_exact(state) and state[0] != "z" for state in states]
+        key = tuple(states) if states and all(exact) else None
+        self._key[call.at] = key
+        self._of_key(key)[call.at] = call
+
+    def _look_again(self, history: KeptHistory, call: Call) -> None:
+        """More is known of a first call, or of an attribute."""
+        self._forget_key(call)
+        if call.outcome in _NO_EFFECT:
+            del self.open[call.at]
+            return
+        self._look(history, call)
+        if call.at in self.open and any(
+            self._is_paid(history, call, payer) for payer in history.calls[call.at + 1 :]
+        ):
+            self._close(call)
+
+    def _close(self, call: Call) -> None:
+        self._forget_key(call)
+        del self.open[call.at]
+
+    def _of_key(self, key: tuple[State, ...] | None) -> dict[int, Call]:
+        return self._loose if key is None else self._keyed.setdefault(key, {})
+
+    def _forget_key(self, call: Call) -> None:
+        key = self._key.pop(call.at)
+        calls = self._of_key(key)
+        del calls[call.at]
+        if key is not None and not calls:
+            del self._keyed[key]
+
+    def _pay(self, history: KeptHistory, payer: Call) -> None:
+        found = list(self._loose.values())
+        if self._names:
+            arguments = tuple([payer.arguments[name] for name in self._names])
+            found += self._keyed.get(arguments, {}).values()
+        for call in found:
+            if self._is_paid(history, call, payer):
+                self._close(call)
+
+    def _is_paid(self, history: KeptHistory, call: Call, payer: Call) -> bool:
+        if payer.at <= call.at or payer.outcome != DONE or payer.tool not in self._rule.pays:
+            return False
+        evaluation = self._policy.evaluation(history, call, call.at_ms)
+        evaluation.bind(1, payer)
+        return evaluation.all_of(self._rule.paying) is True
+
+
+class KeptEvaluation(Evaluation):
+    """Conditions in a history; the latest members of a source are looked at first."""
+
+    def _asked(self, condition: Condition, negative: bool) -> Truth:
+        if isinstance(condition, forms.Some) and _is_plain(condition.of):
+            found: Truth = False
+            for _, sure in self._latest_first(condition.of, negative, negative):
+                if sure:
+                    return True
+                found = None
+            return found
+        return super()._asked(condition, negative)
+
+    def _last(self, source: Source) -> Element | None:
+        if source in self.picks or not _is_plain(source):
+            return super()._last(source)
+        candidates: list[Element | None] = []
+        for call, sure in self._latest_first(source, False, False):
+            candidates.append(call)
+            if sure:
+                break
+        else:
+            candidates.append(None)
+        raise Pick(source, candidates)
+
+    def _latest_first(
+        self, source: Source, answered: bool, negative: bool
+    ) -> Iterator[tuple[Call, bool]]:
+        """The members of a plain source from the last one on, and whether each is surely in it."""
+        must, may = -1, -1
+        for mark in source.marks:
+            for call, sure in self._latest_first(mark, False, negative):
+                may = max(may, call.at)
+                if sure:
+                    must = max(must, call.at)
+                    break
+        keys = self.wanted(source.keys)
+        since = None if source.within is None else self.now - source.within
+        found = self.history.candidates(source.base.tools, keys, since)  # type: ignore[union-attr]
+        bound = self.bound or BOUNDS[0]
+        self.cut = self.cut or len(found) > bound
+        for looked, call in enumerate(reversed(found), 1):
+            if call.at <= must:
+                return
+            if call.outcome == FAILED or (call.outcome == ANSWERED and not answered):
+                continue
+            sure = call.outcome == DONE and call.at > may
+            if looked > bound:
+                sure = False
+            elif source.conditions:
+                self.elements[source.level] = call
+                truth = self.all_of(source.conditions, negative)
+                if truth is False:
+                    continue
+                sure = sure and truth is True
+            yield call, sure
+
+
+def _is_plain(source: Source) -> bool:
+    """Whether a source has calls, and its filters and marks use no sources."""
+    return isinstance(source.base, forms.Calls) and source.height == 0
+
+
+def kept_policy_of(core: Core) -> KeptPolicy:
+    """The kept policy of a core, made once for each core.
+
+    Raises:
+        Fault: a statement or a `let` is wrong.
+    """
+    found: KeptPolicy | None = core.__dict__.get("_kept_policy")
+    if found is None:
+        found = core.__dict__["_kept_policy"] = KeptPolicy(core)
+    return found
