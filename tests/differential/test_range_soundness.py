@@ -146,7 +146,7 @@ def two_letters(tilt: int) -> bytes:
     parts = letters(2, cost=list(LOWS), high=list(HIGHS))
     first, second = parts["tools"]
     parts["tools"] = [{**first, "models": MODELS, "quotes": "same"}, {**second, "quotes": "same"}]
-    core = make_core(**parts, plan=["repeat", ["call", {0, 1}], 0, 2], limits=[depth(2)])
+    core = make_core(**parts, plan=["repeat", ["call", {0, 1}], 0, 2], statements=[depth(2)])
     rows = [(True, []), (True, [(0, 0), (1, 0)]), (True, [(0, 1), (1, 1)])]
     return build(core, rows, tilt=tilt)
 

@@ -296,10 +296,10 @@ def lettered(beta="1"):
     """Texts that are escaped, cut and beyond ASCII."""
     values = ['"æ\\"\\\\\\n"', '"' + "ü" * 30 + '"', '"\u2028\x7f😀"', '"b c"']
     core = make_core(
-        tools=[{"name": "t", "params": [{"name": "p", "values": values}]}],
+        tools=[{"name": "t", "fields": [{"name": "p", "values": values}]}],
         calls=[call(0, (i,), 10**9) for i in sorted(range(4), key=lambda i: values[i].encode())],
         plan=["repeat", ["call", {0, 1, 2, 3}], 0],
-        limits=[depth(6)],
+        statements=[depth(6)],
     )
     rows = [(True, [])]
     for q in range(6):

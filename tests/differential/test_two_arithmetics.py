@@ -53,7 +53,7 @@ def artifacts() -> list[tuple[CheckedArtifact, Artifact]]:
         core = make_core(
             **letters(len(costs), cost=costs),
             plan=["repeat", some, shortest, longest],
-            limits=[depth(longest)],
+            statements=[depth(longest)],
         )
         node = Built(accept=True)
         for made in reversed(range(longest)):
