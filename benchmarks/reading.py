@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from time import process_time
 
 from benchmarks.measure import head, row
-from tcc_certs.core.model import OneCall, Repeat
+from tcc_certs.policy.plans import OneCall, Repeat
 from tcc_certs.formats.codec import decode, encode
 from tcc_certs.policy import nodes as n
 from tcc_certs.policy.core import Core, Tool

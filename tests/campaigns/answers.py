@@ -2,7 +2,7 @@
 
 An input is a line with a pointer, a line with the number of a type, and an answer.  The reader says
 what stands there, or that nothing does; where the answer is small the slow reading of
-`tests/oracle_policies` has to say the same.
+`tests/oracle_values` has to say the same.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from tcc_certs.errors import Code, Rejected
 from tcc_certs.values.fields import steps_of
 from tcc_certs.values.places import NONE, UNKNOWN, answered
 from tests.campaigns.mutate import TOKENS, mutate_bytes, mutate_json
-from tests.oracle_policies import language as l, values as slow
-from tests.oracle_policies.core import field_of
-from tests.oracle_policies.drawn import POOL
+from tests.oracle_values import language as l, values as slow
+from tests.oracle_values.fields import POOL, field_of
 
 SMALL = 4096  # bytes of an answer that is read slowly, too
 _LISTED = l.Field(name="x", values=("a", "b", 1, True), answer=True)
 FIELDS = [
-    *(l.Field(name="x", type=kind, answer=True) for _, kind, _ in POOL),
-    *(l.Field(name="x", type=kind, answer=True, optional=True, null=True) for _, kind, _ in POOL),
+    *(l.Field(name="x", type=kind, answer=True) for _, kind in POOL),
+    *(l.Field(name="x", type=kind, answer=True, optional=True, null=True) for _, kind in POOL),
     _LISTED,
     replace(_LISTED, rest=True),
     replace(_LISTED, optional=True),

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from tcc.outputs.schemas import DOCUMENTS, schema_of
-from tcc_certs.core.reader import read_core
+from tcc_certs.policy.reader import read_core
 
 
 @cache

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import tcc
-from tcc_certs.core.model import PolicyMonitor
-from tcc_certs.core.reader import read_core
+from tcc_certs.policy.plans import PolicyMonitor
+from tcc_certs.policy.reader import read_core
 from tcc_certs.errors import Rejected
 from tcc_certs.values.canonical import digest
 from tcc_compiler.frontend import read_grammar_text

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
-from tcc_certs.core.model import Model
+from tcc_certs.policy.plans import Model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

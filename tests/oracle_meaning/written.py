@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from tcc_certs.core.model import Empty
+from tcc_certs.policy.plans import Empty
 from tcc_certs.policy import nodes as n
 from tcc_certs.policy.core import Core, Given, Learned, Tool
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType

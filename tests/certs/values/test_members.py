@@ -1,4 +1,4 @@
-"""Declared members of arguments; tests/oracle_policies has the definition."""
+"""Declared members of arguments; tests/oracle_values has the definition."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from tcc_certs.values.declared import JsonType, NumberType, TextType
 from tcc_certs.values.fields import Field, ListType, NullableType, RecordType
 from tcc_certs.values.members import declared_in, has_record, is_declared
-from tests.oracle_policies import language as l, members as slow
-from tests.oracle_policies.core import field_of
+from tests.oracle_values import language as l, members as slow
+from tests.oracle_values.fields import field_of
 
 TEXT, JSON = TextType(), JsonType()
 

@@ -1,4 +1,4 @@
-"""Fields at their places in JSON: the definition of tests/oracle_policies, and hostile values."""
+"""Fields at their places in JSON: the definition of tests/oracle_values, and hostile values."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tcc_certs.values.declared import TextType
 from tcc_certs.values.fields import Field, ListType, RecordType, TimeType, steps_of
 from tcc_certs.values.places import NONE, UNKNOWN, Missing, Wrong, answered, moment, read
 from tests.doubling import doubles
-from tests.oracle_policies import language as l, values as slow
-from tests.oracle_policies.core import field_of, state_of
+from tests.oracle_values import language as l, values as slow
+from tests.oracle_values.fields import field_of, state_of
 
 TIMES = ("2026-11-24T10:00:00Z", "2026-11-24T10:00:00.1239+05:30", "2026-11-24T10:00:00")
 ATOMS: tuple[Any, ...] = (

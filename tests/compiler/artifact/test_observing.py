@@ -11,7 +11,7 @@ from collections import Counter
 
 import pytest
 
-from tcc_certs.core.reader import read_core
+from tcc_certs.policy.reader import read_core
 from tcc_certs.corecheck.check import check_core
 from tcc_certs.formats.codec import decode
 from tcc_certs.kernel import check

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from tcc_certs.core.model import Core, ForbidBefore, Limit, OneCall, Repeat, Require, Seq, members
+from tcc_certs.policy.plans import Core, ForbidBefore, Limit, OneCall, Repeat, Require, Seq, members
 from tcc_compiler.automata.answers import Unanswered, keep_strict, unanswered
 from tcc_compiler.automata.constraint.apply import constrain
 from tcc_compiler.automata.constraint.statements import Control, statement_text

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tcc_certs.core.model import Alt, Diff, Empty, OneCall, Repeat, RuleRef, Seq
+from tcc_certs.policy.plans import Alt, Diff, Empty, OneCall, Repeat, RuleRef, Seq
 from tcc_certs.formats.codec import encode
 from tcc_certs.policy import nodes as n
 from tcc_certs.policy.core import Core, Learned

@@ -16,7 +16,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
-from tests.oracle_policies.language import Field, Type
+from tests.oracle_values.language import Field, Type
 
 Value: TypeAlias = "tuple[str, Any]"
 NONE: Literal["none"] = "none"

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
-from tests.oracle_policies.language import Field, Type
-from tests.oracle_policies.values import steps_of
+from tests.oracle_values.language import Field, Type
+from tests.oracle_values.values import steps_of
 
 Path: TypeAlias = "tuple[str | int, ...]"
 

@@ -1,1 +1,0 @@
-"""The core of a grammar: what it is, and its reader, which holds it to its schema."""
