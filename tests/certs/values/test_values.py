@@ -189,7 +189,7 @@ def test_digests_are_keyed_and_say_what_is_in_them() -> None:
     data = b"key" + bytes.fromhex(session.replace("-", "")) + b"\1" + bytes(7)
     assert digests.call_key(key, session, 1) == blake3(data, key=key).digest(16)
     assert digests.reference_digest(key, "é") == blake3(b"ref" + "é".encode(), key=key).digest()
-    context = "tcc.session/1.0 digest key"
+    context = "tcc.session/2 digest key"
     assert digests.key_commitment(key) == blake3(key, derive_key_context=context).digest()
     with pytest.raises(Rejected) as refused:
         digests.reference_digest(key, "\ud800")
