@@ -48,7 +48,7 @@ KINDS: dict[str, tuple[dict[str, Any], tuple[dict[str, Any], ...]]] = {
     "exact": ({"beta": "8"}, EVERY),
     "untilted": ({"tilt": 0, "beta": "0.5"}, ({"race": "literal", "max_expansions": 200},)),
     "rounded": ({"round_counts": 20, "beta": "3.25"}, ({"top": 2}, {"race": "coupled"})),
-    "relaxed": ({"relax": ("require", "uses"), "beta": "8"}, ({"top": 2, "max_expansions": 300},)),
+    "relaxed": ({"relax": ("require", "count"), "beta": "8"}, ({"top": 2, "max_expansions": 300},)),
 }
 ATOMS: dict[str, list[dict[str, Any]]] = {
     "losses": [

@@ -148,7 +148,8 @@ def test_random_cores_of_every_kind_are_judged_alike() -> None:
         if found := plans(core, 3):
             files.append(build(data, found, tilt=rng.choice((0, 3, 8))))
         data, core = random_later_core(rng)
-        free = sorted(words(core, core.plan, {}, 3)) or [()]
+        rules = {name: words(core, body, {}, 3) for name, body in core.rules.items()}
+        free = sorted(words(core, core.plan, rules, 3)) or [()]
         files += [build(data, chosen, tilt=0) for chosen in (plans(core, 3), free) if chosen]
     met: Counter[tuple[str, str]] = Counter()
     for data, line in zip(files, said(files), strict=True):
