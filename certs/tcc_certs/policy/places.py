@@ -10,9 +10,10 @@ all statements together take at most `MAX_ALL_WORK` steps.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cache, partial
 from itertools import repeat
 from math import lcm
 from typing import Any, Literal, NamedTuple, TypeAlias, overload
@@ -137,7 +138,7 @@ class StatementPart:
         number: of the statement in the core.
         text: its canonical text.
         place: what holds the statement: the automaton, the gate, or both.
-        holds: of ``both`` the text with ``_`` in place of what the automaton does not hold.
+        blanked: of ``both``, what makes the text of :attr:`holds`.
         class_of: for each call of the core its class.
         classes: how many classes there are.
         table: over classes, if the part is a table.
@@ -148,12 +149,17 @@ class StatementPart:
     number: int
     text: str
     place: Place
-    holds: str | None = None
+    blanked: Callable[[], str] | None = field(default=None, repr=False, compare=False)
     class_of: Runs
     classes: int = 1
     table: Table | None = None
     total: WeightedSum | None = None
     weights: Sequence[int] = ()
+
+    @property
+    def holds(self) -> str | None:
+        """Of ``both`` the text with ``_`` in place of what the automaton does not hold."""
+        return None if self.blanked is None else self.blanked()
 
     @property
     def start(self) -> int:
@@ -220,7 +226,8 @@ class _Parts:
         if held is None:
             return part
         if rule.across or not held.exact:
-            part = replace(part, place="both", holds=self._holds(number, letters))
+            blanked = cache(partial(self._holds, number, letters))  # few callers show it
+            part = replace(part, place="both", blanked=blanked)
         else:
             part = replace(part, place="automaton")
         if held.table is None:

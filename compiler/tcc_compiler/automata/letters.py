@@ -44,7 +44,13 @@ class Letters:
     calls: tuple[tuple[int, ...], ...]
     letter: tuple[int, ...]
     patterns: tuple[tuple[int, ...], ...]
-    statements: tuple[StatementPart, ...]
+    statements: tuple[StatementPart, ...] = ()
+
+    def classes_in(self, part: StatementPart) -> list[int]:
+        """[letters], the class of each letter in a statement."""
+        first = [group[0] for group in self.calls]
+        found: list[int] = classes_in(part).take(first).tolist()
+        return found
 
 
 def partition(core: Core, statements: Sequence[StatementPart]) -> Letters:
@@ -84,10 +90,27 @@ def _split_statements(classes: list[int], statements: Sequence[StatementPart]) -
     found = np.array(classes, dtype=np.int64)
     for part in statements:
         if part.classes > 1:
-            marks = found * part.classes + np.array(part.class_of, dtype=np.int64)
-            found = np.unique(marks, return_inverse=True)[1]
+            found = _renumbered(found * part.classes + classes_in(part))
     numbers: list[int] = found.tolist()
     return numbers
+
+
+def classes_in(part: StatementPart) -> Ints:
+    """[calls], the class of each call in a statement."""
+    found = np.zeros(len(part.class_of), dtype=np.int64)
+    for low, high, number in part.class_of.runs:
+        found[low:high] = number
+    return found
+
+
+def _renumbered(keys: Ints) -> Ints:
+    """The keys numbered from 0 without gaps; their order stays."""
+    most = int(keys.max(initial=0))
+    if most > 4 * len(keys):
+        return np.unique(keys, return_inverse=True)[1]
+    used = np.zeros(most + 1, dtype=np.int64)
+    used[keys] = 1
+    return (np.cumsum(used) - 1).take(keys)
 
 
 def _split_answers(core: Core, classes: list[int]) -> None:

@@ -64,9 +64,9 @@ def is_held(part: StatementPart) -> bool:
 
 
 def may_relax(core: Core, number: int) -> bool:
-    """Whether a run can enforce a statement: its sum never decreases along a plan."""
-    total = parts_of(core)[number].total
-    return total is None or min(total.amounts, default=0) >= 0
+    """Whether a run can enforce a statement: costs below 0 could bring a run back below a limit."""
+    is_cost = kind_of(core.statements[number]) == "cost"
+    return not is_cost or all(call.cost_low >= 0 for call in core.calls)
 
 
 def kept_parts(core: Core, relaxed: Sequence[int]) -> tuple[StatementPart, ...]:
@@ -117,7 +117,7 @@ def _check(core: Core, number: int, *, alone: bool) -> None:
         )
     if may_relax(core, number):
         return
-    worst = min(core.calls, key=lambda call: call.cost_high)
+    worst = min(core.calls, key=lambda call: call.cost_low)
     raise CompileRefused(
         "TCC412",
         f"{text_of(core, number)} cannot be relaxed: `{worst.text}` may cost less than nothing, "

@@ -27,7 +27,7 @@ before summarize require search
 before calc require no rerank
 before rerank require no calc
 """
-PINNED = "cf15f9689be73ca3c5c9351bebc2aa0fce0c9d642778e5728a475add13172773"
+PINNED = "c17494a38b2c74edefaad742c093ab0e755d0f1a29414cd5c5969e366c15a3c0"
 
 
 def artifact(text: str) -> bytes:

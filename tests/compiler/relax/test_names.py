@@ -133,7 +133,7 @@ plan = a
 
 
 def test_costs_below_nothing_keep_their_limit() -> None:
-    text = TEXT.replace("cost 1 price 2", "cost -2 .. -1 price 2")
+    text = TEXT.replace("cost 1 price 2", "cost -1 .. 2 price 2")
     found = refused("cost", text=text)
     assert "`limit cost <= 3` cannot be relaxed: `rank` may cost less than nothing" in found.message
     assert relaxed("price", text=text) == (1,)

@@ -22,6 +22,9 @@ from tcc_compiler.frozen import frozen
 from tcc_compiler.resources import Guard
 
 
+_STEPS = 1 << 10  # between looks at the clock
+
+
 @frozen
 class StatementAutomaton:
     """A deterministic automaton over letters; its states are integers.
@@ -50,17 +53,13 @@ def product(machine: Machine, constraint: StatementAutomaton, guard: Guard) -> M
     number = {(machine.start, constraint.start): 0}
     pairs = [(machine.start, constraint.start)]
     edges: list[Edges] = []
-    moves: dict[tuple[int, int], int | None] = {}
     step = constraint.step
-    held = 0
+    most_pairs, most_edges = guard.max_states, guard.max_room
+    held = steps = 0
     for q, state in pairs:
         row = []
         for letter, target in machine.edges[q]:
-            move = (state, letter)
-            if move in moves:
-                after = moves[move]
-            else:
-                after = moves[move] = step(state, letter)
+            after = step(state, letter)
             if after is None:
                 continue
             pair = (target, after)
@@ -71,9 +70,16 @@ def product(machine: Machine, constraint: StatementAutomaton, guard: Guard) -> M
             row.append((letter, p))
         edges.append(tuple(row))
         held += len(row)
-        guard.tick(1 + len(machine.edges[q]))
-        guard.states(len(pairs))
-        guard.room(held)
+        if len(pairs) > most_pairs or held > most_edges:
+            guard.states(len(pairs))
+            guard.room(held)
+        steps += 1 + len(machine.edges[q])
+        if steps > _STEPS:
+            guard.note(len(pairs))
+            guard.tick(steps)
+            steps = 0
+    guard.note(len(pairs))
+    guard.tick(steps)
     accept = [machine.accept[q] and constraint.accepts(state) for q, state in pairs]
     return Machine(start=0, accept=accept, edges=edges, nondeterministic=machine.nondeterministic)
 
@@ -114,13 +120,18 @@ def signature(core: Core, letters: Letters) -> StatementAutomaton:
 
 def statement_automaton(part: StatementPart, letters: Letters) -> StatementAutomaton:
     """The automaton of a statement that has a table."""
-    classes = [part.class_of[group[0]] for group in letters.calls]
+    table = part.table
+    if table is None:
+        raise ValueError(f"statement {part.number} has no table")
+    classes = letters.classes_in(part)
+    rows = [[row[number] for number in classes] for row in table.moves]
+
+    def step(state: int, letter: int) -> int | None:
+        after = rows[state][letter]
+        return None if after < 0 else after
+
     return StatementAutomaton(
-        text=part.text,
-        number=part.number,
-        start=part.start,
-        step=lambda state, letter: part.step(state, classes[letter]),
-        accepts=part.accepts,
+        text=part.text, number=part.number, start=part.start, step=step, accepts=part.accepts
     )
 
 
@@ -150,7 +161,7 @@ def sums_of(core: Core, letters: Letters) -> list[BoundedSum]:
             what=kind_of(core.statements[part.number]),
             text=part.text,
             number=part.number,
-            amounts=[part.weights[part.class_of[group[0]]] for group in letters.calls],
+            amounts=[part.weights[number] for number in letters.classes_in(part)],
             bound=part.total.bound,
         )
         for part in letters.statements
