@@ -72,7 +72,7 @@ def after(text: str, lines: list[bytes]) -> ReplayedSession:
     checked = check(bytes_of(artifact(text)))
     replay = SessionReplay(checked, machine_of(checked), None)
     with suppress(Rejected):  # it has no end
-        _read(replay, LedgerReader(lines))
+        _read(replay, LedgerReader(lines), None, last=True)
     assert replay.session is not None
     return replay.session
 
