@@ -3,8 +3,9 @@
 Exit code 0: VALID. 1: INVALID, a rule of docs/spec is broken. 2: OUT OF SCOPE, nothing is shown.
 Written from docs/spec alone. In scope: the modes exact and surrogate; the races rest and coupled;
 exact, inflated and rounded counts; finalized keys; recipe r2; costs that are points; a ledger with
-its seed. Out of scope: cuts, potentials, beacons, atoms, relaxed and nondeterministic artifacts.
-It checks the certificates of the artifact, too, but does not read the expressions of its core.
+its seed. Out of scope: cuts, potentials, beacons, atoms, relaxed and nondeterministic artifacts,
+and limits with windows or computed terms.
+It checks the certificates of the artifact, too, but does not read the plans of its core.
 It believes no printed real number. It computes each one with 200 digits and a bound of the error,
 and requires that both ends of this interval round to the printed digits. Decimal rounds
 +, *, /, ln and exp correctly, so each step is off by at most TINY times its result.
@@ -33,6 +34,7 @@ COLUMNS = {"edge_start": "Qn+1", "edge_call": "Ie", "edge_target": "Ie", "rank":
     "call_weight": "Qc", "call_price": "Qc", "call_latency_ms": "Qc", "call_epsilon": "Qc",
     "call_text": "B*", "tools": "B*", "manifest": "B*", "race_mantissa": "Qn",
     "race_exponent": "In"}
+TAKEN = re.compile("this|it|session|now|any|null|true|false|match|not|no|every|unused|same")
 OPTIONAL = {"race_count", "race_mantissa", "race_exponent"}
 TYPES = {"q": ("I64", 8), "Q": ("U64", 8), "I": ("U32", 4), "B": ("U8", 1)}
 OWN = {"run_id", "started_ms", "seed_commitment", "claim_type", "tau", "eta", "top", "count_bits",
@@ -67,19 +69,33 @@ def shown(value: int) -> str:  # Q64.64
     need(-(2**127) <= value < 2**127, "a number is clamped", OutOfScope)
     number = round(Fraction(abs(value) * 10**20, 2**64))
     return f"{'-' * (value < 0)}{number // 10**20}.{number % 10**20:020}"
-def named(name: str) -> str:  # core.md, section 2
-    bare = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
-    return name if bare else written(name).decode()
-def limit_text(limit: dict[str, Any], tools: list[Any]) -> bytes:  # core.md, section 4
-    kind, value, of = limit["kind"], int(limit["value"]), limit.get("of", {"tool": 0})
-    if kind in ("uses", "sum"):
-        tool, params = named(tools[of["tool"]]["name"]), tools[of["tool"]]["params"]
-        where = [f"{named(params[p]['name'])}={'|'.join(params[p]['values'][i] for i in chosen)}"
-                 for p, chosen in of.get("where", [])]
-        inside = f"({','.join(where)})" if where else ""
-        kind += f"({tool}{inside if kind == 'uses' else '.' + named(params[of['param']]['name'])})"
-    plain = limit["kind"] in ("depth", "uses", "price", "latency")
-    return f"{kind}{limit['op']}{value if plain else nano(value)}".encode()
+def named(name: str) -> str:  # core.md, section 5
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else written(name).decode()
+def text_of(node: Any) -> str:  # core.md, section 6: the text of some forms
+    match node:
+        case ["name", str(name)] if named(name) == name and not TAKEN.fullmatch(name):
+            return name
+        case ["n", number]:
+            return str(number)
+        case ["s", str(text)] if re.fullmatch(r"[ !#-\[\]-~]*", text):
+            return f'"{text}"'
+        case ["|", *parts]:
+            return " | ".join(map(text_of, parts))
+        case ["compare", "=" | "!=" as sign, left, right]:
+            return f"{text_of(left)} {sign} {text_of(right)}"
+    raise OutOfScope("a limit of another form")
+def limit_text(limit: dict[str, Any]) -> bytes:  # core.md, section 6
+    if limit["kind"] == "total":
+        unit = " ms" if limit["what"] == "latency" else ""
+        return f"limit {limit['what']} <= {limit['most']}{unit}".encode()
+    need("within" not in limit, "a limit of another form", OutOfScope)
+    of, tests, field = text_of(limit["of"]), limit.get("if"), limit.get("field")
+    of = f"({of})" if "|" in of and (tests or field) else of
+    of += f"({', '.join(map(text_of, tests))})" if tests else ""
+    of = f"sum({of}.{text_of(['name', field])})" if field else f"count({of})"
+    keys = f" per {', '.join(map(text_of, limit['per']))}" if limit["per"] else ""
+    scope = {"session": " in session", "across": " across sessions"}.get(limit.get("scope", ""), "")
+    return f"limit {of}{keys} <= {text_of(limit['most'])}{scope}".encode()
 def decided(rule: Any, middle: Fraction, off: Fraction) -> int:
     # What a rule makes of a real number: both ends of its enclosure have to say the same.
     need(rule(middle - off) == rule(middle + off), "200 digits do not decide", OutOfScope)
@@ -142,20 +158,25 @@ def check_artifact(raw: bytes) -> Space:  # its certificates: artifact.md, secti
     found = container(raw)
     a = Space(**found, digest=found["manifest digest"])
     a.said, texts, core = (read(found[x], x) for x in ("manifest", "call_text", "core"))
-    members = "format version critical grammar options counts states edges calls root cost_max"
+    members = "schema critical grammar options counts states edges calls root cost_max"
     need({*members.split(), "leaf_policy", "columns"} <= a.said.keys(), "manifest")
-    need({"beta", "fraction_bits", "tilt"} <= a.said["options"].keys(), "options")
+    need({"beta", "fraction_bits", "tilt"} <= set(a.said["options"]), "options")
+    need(type(a.said["options"]) is dict, "options")
     rounds, plain = a.said["critical"] == ["rounded"], a.said["critical"] == []
-    need(a.said["version"] == [1, 0] and (rounds or plain), "its features", OutOfScope)
+    need(a.said["schema"] == "tcc.artifact/2" and (rounds or plain), "its features", OutOfScope)
+    need(core["schema"] == "tcc.core/2", "its core", OutOfScope)
     need(a.call_cost_low == a.call_cost_high, "costs that are ranges", OutOfScope)
     tools, grammar, options, known = core["tools"], core["grammar"], a.said["options"], {}
     for tool, values, *amounts in core["calls"]:
-        params = list(zip(tools[tool]["params"], values, strict=True))
-        said = [f"{named(p['name'])}={p['values'][i]}" for p, i in params if p["values"][i]]
+        asked, told = ([x for x in tools[tool].get(member, []) if "values" in x]
+                       for member in ("fields", "gives"))
+        sets = [[""] * x.get("optional", False) + x["values"] for x in asked + told]
+        chosen = [texts_of[i] for texts_of, i in zip(sets, values, strict=True)]
+        said = [f"{named(x['name'])}={y}" for x, y in zip(asked + told, chosen, strict=True) if y]
         text = named(tools[tool]["name"]) + (f"({','.join(said)})" if said else "")
-        seen = [p for p, _ in params if p.get("observed")] if tools[tool].get("strict") else []
-        same = tool, *[i for p, i in params if p not in seen]
-        known[text] = [int(x) for x in amounts], tool, (same, prod(len(p["values"]) for p in seen))
+        cut = len(asked) if tools[tool].get("strict") else len(sets)
+        same = (tool, *values[:cut]), prod(len(x) for x in sets[cut:])
+        known[text] = [int(x) for x in amounts], tool, same
     need(all(x in known for x in texts), "C8: calls")
     calls, a.raw, n = [known[x] for x in texts], [x.encode() for x in texts], len(a.rank)
     rows = (a.call_cost_low, a.call_cost_high, a.call_price, a.call_latency_ms, a.call_epsilon)
@@ -166,11 +187,12 @@ def check_artifact(raw: bytes) -> Space:  # its certificates: artifact.md, secti
     need(a.beta >= 0 and type(tilt) is int and 0 <= tilt <= 64, "options")
     heavy, top = a.call_weight, max(a.call_cost_high, default=0)
     a.bits, rest = weigh(a.beta, tilt, a.call_cost_low, heavy)
-    limits = [x.decode() for x in sorted({limit_text(x, tools) for x in core["limits"]})]
+    stated = [x for x in core["statements"] if x["kind"] in ("total", "limit")]
+    limits = [x.decode() for x in sorted({limit_text(x) for x in stated})]
     root = {"grammar": grammar["name"], "limits": limits, "version": grammar["version"]}
     a.context = blake(b"tcc.ctx.root.v1\0", written(root))
     wide = {"round_counts": options["round_counts"]} if rounds else {}
-    due = {"format": "tcca", "version": [1, 0], "critical": ["rounded"] * rounds, "states": n,
+    due = {"schema": "tcc.artifact/2", "critical": ["rounded"] * rounds, "states": n,
            "counts": "upper" if rounds else "exact",
            "edges": len(a.edge_call), "calls": len(calls), "grammar": grammar,
            "root": a.state_digest[-1].hex(), "cost_max": top if abs(top) <= BIG else str(top),

@@ -73,9 +73,9 @@ def raw(name: str, **told: Any) -> bytes:
     return found
 
 
-def test_it_has_at_most_420_lines_and_imports_the_standard_library_and_blake3() -> None:
+def test_it_has_at_most_440_lines_and_imports_the_standard_library_and_blake3() -> None:
     text = SCRIPT.read_text()
-    assert len(text.splitlines()) <= 420
+    assert len(text.splitlines()) <= 440
     names = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
