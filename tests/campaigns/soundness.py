@@ -183,7 +183,7 @@ def tree_trial(task: tuple[int, int]) -> Counter[str]:
     tree = Tree(
         rows=named_rows(core, rows),
         cost=dict(zip(names, costs, strict=True)),
-        limits=[f"depth<={depth}"],
+        limits=[f"limit depth <= {depth}"],
         tilt=0,
         inflate="1.7",
     )

@@ -69,11 +69,10 @@ def relaxed(rng: Random, **kind: Any) -> bytes:
     core = make_core(
         **letters(number, cost=_costs(rng, number)),
         plan=["repeat", ["call", every], 0, 6],
-        limits=[depth_limit(6)],
-        requires=[["before", {a}, {b}] for a, b in pairs],
+        statements=[depth_limit(6), *(["before", {a}, {b}] for a, b in pairs)],
     )
     rows = chain_rows(rng, number, 6, 2)
-    named = {"requires": list(range(len(pairs)))}
+    named = range(1, 1 + len(pairs))
     return write_artifact(*parts(core, rows, tilt=8, relaxed=named, **kind))
 
 
