@@ -24,10 +24,16 @@ _MOST_STEPS = 1 << 16  # steps that one run keeps
 
 
 class Constraint(Protocol):
-    """One constraint.  Its state is 0 before the first call."""
+    """One constraint.  Its state is 0 before the first call.
 
-    def step(self, state: int, call: int) -> int | None:
-        """Return the state after a call of the artifact; None: the call is forbidden."""
+    Calls of one class behave alike.
+    """
+
+    def class_of(self, call: int) -> int:
+        """The class of a call of the artifact."""
+
+    def step(self, state: int, call_class: int) -> int | None:
+        """Return the state after a call of a class; None: the call is forbidden."""
 
     def accepts(self, state: int) -> bool:
         """Whether a plan may end in a state."""
@@ -43,7 +49,11 @@ class AtMost:
     most: int
     calls: int
 
-    def step(self, state: int, call: int) -> int | None:
+    def class_of(self, call: int) -> int:
+        """See :class:`Constraint`."""
+        return 0
+
+    def step(self, state: int, call_class: int) -> int | None:
         """See :class:`Constraint`."""
         return state + 1 if state < self.most else None
 
@@ -67,9 +77,13 @@ class Kept:
     part: StatementPart
     calls: Sequence[int]
 
-    def step(self, state: int, call: int) -> int | None:
+    def class_of(self, call: int) -> int:
         """See :class:`Constraint`."""
-        return self.part.step(state, self.part.class_of[self.calls[call]])
+        return self.part.class_of[self.calls[call]]
+
+    def step(self, state: int, call_class: int) -> int | None:
+        """See :class:`Constraint`."""
+        return self.part.step(state, call_class)
 
     def accepts(self, state: int) -> bool:
         """See :class:`Constraint`."""
@@ -128,7 +142,9 @@ class Constraints:
         start: the tally at the root of the run.
     """
 
-    __slots__ = ("_after", "_first", "_most", "_owed", "_touched", "items", "start")
+    __slots__ = (
+        "_after", "_classes", "_first", "_most", "_owed", "_steps", "_touched", "items", "start",
+    )  # fmt: skip
 
     def __init__(self, *, items: Sequence[Constraint], calls: int = 1, start: Tally = ()) -> None:
         """Take the constraints of an artifact with so many calls."""
@@ -136,6 +152,8 @@ class Constraints:
         self.start = start
         self._touched = _Touched(items)
         self._first: dict[int, tuple[Tally, Sequence[int]]] = {}
+        self._steps = [item.part.step if isinstance(item, Kept) else item.step for item in items]
+        self._classes: dict[int, Sequence[int]] = {}
         self._owed = frozenset([at for at, item in enumerate(items) if not item.accepts(0)])
         self._after: dict[Tally, StatementSteps] = {}
         self._most = max(1, _MOST_STEPS // max(1, calls))
@@ -152,8 +170,9 @@ class Constraints:
         if not known.issuperset(refusing):
             return None
         found = [one for one in moved if one[0] not in known]
+        steps, classes = self._steps, self._classes.get(call) or self._classes_of(call)
         for number, state in tally:
-            after = self.items[number].step(state, call)
+            after = steps[number](state, classes[number])
             if after is None:
                 return None
             if after:
@@ -163,9 +182,20 @@ class Constraints:
 
     def _from_zero(self, call: int) -> tuple[Tally, Sequence[int]]:
         """The states other than 0 after a first call, and the constraints that forbid the call."""
-        steps = [(number, self.items[number].step(0, call)) for number in self._touched.by(call)]
+        items = self.items
+        steps = [
+            (number, items[number].step(0, items[number].class_of(call)))
+            for number in self._touched.by(call)
+        ]
         moved = [(number, after) for number, after in steps if after]
         return tuple(moved), [number for number, after in steps if after is None]
+
+    def _classes_of(self, call: int) -> Sequence[int]:
+        """The class of a call for each constraint."""
+        if (len(self._classes) + 1) * len(self.items) > _MOST_STEPS:
+            self._classes.clear()
+        found = self._classes[call] = [item.class_of(call) for item in self.items]
+        return found
 
     def after(self, tally: Tally) -> StatementSteps:
         """Return the tallies after each call, shared by all nodes with this tally."""

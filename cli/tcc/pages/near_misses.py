@@ -148,7 +148,7 @@ def _broken(
 def _breaks(statement: Constraint, calls: Sequence[int], ends: bool) -> bool:
     seen = 0
     for call in calls:
-        after = statement.step(seen, call)
+        after = statement.step(seen, statement.class_of(call))
         if after is None:
             return True
         seen = after
