@@ -1,6 +1,6 @@
 """The statements of an artifact as commands list them: each once, by the author's text.
 
-Text: docs/spec/artifact.md, section "Statements as tables".  Cost: that of the places of the
+Text: docs/spec/artifact.md, section 9.  Cost: that of the places of the
 statements (:mod:`tcc_certs.policy.places`).
 """
 

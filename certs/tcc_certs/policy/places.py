@@ -309,9 +309,10 @@ def _held(rule: Rule, letters: Sequence[Letter], work: Work, either: set[int]) -
             idle = not exact and not any(weights)
             return None if idle else _Held(exact, None, weights, int(most * unit // 1))
     table = tabulate(rule, letters, work, either)
-    if table is None or (table.is_idle and not table.exact):
+    if table is None:
         return None
-    return _Held(table.exact and rule.within is None, table)
+    exact = table.exact and rule.within is None
+    return _Held(exact, table) if exact or not table.is_idle else None
 
 
 class _Calls:
