@@ -21,7 +21,6 @@ from tcc_compiler.automata.table import Edges, Machine
 from tcc_compiler.frozen import frozen
 from tcc_compiler.resources import Guard
 
-
 _STEPS = 1 << 10  # between looks at the clock
 
 

@@ -1,8 +1,4 @@
-"""Cores of version 1.1 as automata, held against the list of all plans.
-
-The language, the number of states and the letters are those that listing gives: each statement of
-the version, sums with and without cycles, and the part that strict tools leave.
-"""
+"""Cores with listed answers and strict tools as automata, against the list of all plans."""
 
 from __future__ import annotations
 
@@ -11,26 +7,37 @@ from dataclasses import replace
 
 import pytest
 
-from tcc_certs.policy.plans import Core, ForbidBefore, Limit, OneCall, Repeat, Require, Seq, members
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.nodes import Limit, Number, Statement, Total, Word as Name
+from tcc_certs.policy.places import parts_of
+from tcc_certs.policy.plans import OneCall, Repeat, Seq, members
+from tcc_certs.policy.reader import read_core
 from tcc_compiler.automata.answers import Unanswered, keep_strict, unanswered
 from tcc_compiler.automata.constraint.apply import constrain
-from tcc_compiler.automata.constraint.statements import Control, statement_text
+from tcc_compiler.automata.constraint.statements import Control
 from tcc_compiler.automata.letters import Letters, partition
 from tcc_compiler.automata.regular.explore import explore
 from tcc_compiler.automata.table import Machine, Table
 from tcc_compiler.automata.witness import cuts
 from tcc_compiler.options import Options
-from tcc_compiler.resources import CompileRefused, Guard, place_of
+from tcc_compiler.resources import CompileRefused, Guard
 from tests.campaigns.blocks import blocks
-from tests.oracle.observing import random_observing, sisters, tools_and_calls, without_strict
+from tests.oracle.cores import (
+    call as call_json,
+    make_core,
+    random_later_core,
+    shaped_calls,
+    shaped_tool,
+)
 from tests.oracle.plans import Word, meets_all, plans, strict_part
+from tests.oracle.strict import sisters, without_strict
 
 MOST = 3
 
 
 def automaton(core: Core) -> tuple[Machine | Table, Letters]:
     """The automaton before strict tools are looked at; the part of the pipeline up to there."""
-    guard, letters = Guard(Options()), partition(core)
+    guard, letters = Guard(Options()), partition(core, parts_of(core))
     return constrain(core, letters, explore(core, letters, guard), guard), letters
 
 
@@ -60,7 +67,7 @@ def residuals(words: frozenset[Word]) -> int:
 def test_the_automaton_of_a_random_core_is_the_list_of_its_plans(block: int) -> None:
     full = empty = cut = 0
     for seed in range(50 * block, 50 * block + 50):
-        _, core = random_observing(random.Random(seed), MOST)
+        _, core = random_later_core(random.Random(seed), MOST)
         due = frozenset(plans(without_strict(core), MOST))
         try:
             table, letters = automaton(core)
@@ -71,10 +78,8 @@ def test_the_automaton_of_a_random_core_is_the_list_of_its_plans(block: int) -> 
             continue
         if isinstance(table, Machine) or len(table.levels) > 10:
             continue
-        assert listed(table, letters, 9) >= due
-        if any(limit.kind == "depth" for limit in core.limits):
-            assert listed(table, letters, 9) == due
-            assert table.states == residuals(due)
+        assert listed(table, letters, 9) == due
+        assert table.states == residuals(due)
         everything = listed(table, letters, 9)
         left = strict_part(core, everything)
         try:
@@ -93,65 +98,47 @@ def test_the_automaton_of_a_random_core_is_the_list_of_its_plans(block: int) -> 
     assert empty > 1
 
 
-@pytest.mark.parametrize("kind", ["each", "before", "sum"])
-def test_each_statement_alone_is_what_listing_says(kind: str) -> None:
-    """Without a limit on depth in the way: what the expression bounds is cut by one statement."""
+def test_each_statement_alone_is_what_listing_says() -> None:
     narrower = 0
     for seed in range(120):
         rng = random.Random(seed)
-        _, core = random_observing(rng, MOST, strict=0.0, statements=0.7)
-        requires = [r for r in core.requires if r.order == "each" and kind == "each"]
-        forbids = [f for f in core.forbids if kind == "before"]
-        limits = [item for item in core.limits if item.kind in ("depth", kind)]
-        core = replace(
-            core, requires=tuple(requires[:1]), forbids=tuple(forbids[:1]), limits=tuple(limits)
-        )
-        if not any(item.kind == "depth" for item in limits):
-            continue
-        due = frozenset(plans(core, MOST))
-        without = replace(
-            core, requires=(), forbids=(), limits=tuple([x for x in limits if x.kind == "depth"])
-        )
-        try:
-            table, letters = automaton(core)
-        except CompileRefused as refusal:
-            assert (refusal.code, due) == ("TCC402", frozenset())
-            continue
-        assert listed(table, letters) == due
-        narrower += len(due) < len(plans(without, MOST))
+        _, core = random_later_core(rng, MOST, strict=0.0, statements=0.7)
+        deep = [one for one in core.statements if isinstance(one, Total) and one.what == "depth"]
+        others = [one for one in core.statements if one not in deep]
+        bare = replace(core, statements=tuple(deep))
+        for one in others[:2]:
+            some = replace(core, statements=(*deep, one))
+            due = frozenset(plans(some, MOST))
+            narrower += len(due) < len(plans(bare, MOST))
+            try:
+                table, letters = automaton(some)
+            except CompileRefused as refusal:
+                assert (refusal.code, due) == ("TCC402", frozenset())
+                continue
+            assert listed(table, letters) == due
     assert narrower > 15
 
 
-def free(names: set[str], strict: set[str] = frozenset(), **parts) -> Core:
-    """All sequences over the calls of some tools, under the statements of `parts`."""
-    tools, calls = tools_and_calls(names, strict)
-    size = len(calls)
-    return replace(
-        Core(
-            name="g", version="1", tools=tuple(tools), calls=tuple(calls),
-            patterns=(((0, size),),), rules={}, plan=Repeat(OneCall(0), 0, None),
-            start=None, goals=(), limits=(), requires=(), forbids=(),
-        ),
-        **parts,
-    )  # fmt: skip
+def free(names: set[str], strict: set[str] = frozenset(), *statements: Statement) -> Core:
+    """All sequences over the calls of some tools, under some statements."""
+    tools = [shaped_tool(name, strict=name in strict) for name in sorted(names)]
+    calls = shaped_calls(tools)
+    every = ["repeat", ["call", set(range(len(calls)))], 0]
+    data = make_core(tools=tools, calls=[call_json(*one) for one in calls], plan=every)
+    return replace(read_core(data), statements=statements)
+
+
+def at_most(tool: str, field: str, bound: str) -> Limit:
+    return Limit(of=Name(tool), field=field, most=Number(bound))
 
 
 def test_a_sum_over_cycles_is_what_listing_says() -> None:
     for seed in range(60):
         rng = random.Random(seed)
-        core = free({"get", "see"})
-        limits = [
-            Limit(kind="sum", value=v, text=f"sum(get.n)<={v}", parameter=(0, 0))
-            for v in (rng.randrange(0, 5 * 10**9, 5 * 10**8),)
-        ]
-        if rng.random() < 0.5:
-            limits.append(
-                Limit(kind="sum", value=4 * 10**9, text="sum(see.w)<=4", parameter=(1, 0))
-            )
-        core = replace(core, limits=tuple(limits))
+        core = free({"b-b", "opt"}, set(), at_most("b-b", "n", str(rng.randrange(0, 5))))
         table, letters = automaton(core)
         found = listed(table, letters, 4)
-        assert isinstance(table, Machine)  # get(n=0) adds nothing
+        assert isinstance(table, Machine)  # b-b(n=0) adds nothing
         assert found == {word for word in words(core, 4) if meets_all(core, word)}
 
 
@@ -163,26 +150,26 @@ def words(core: Core, most: int) -> set[Word]:
 
 
 def test_calls_that_add_the_same_have_one_letter() -> None:
-    core = free({"a", "get", "opt"})
-    assert len(partition(core).calls) == 1
-    limited = replace(core, limits=(Limit(kind="sum", value=1, text="s", parameter=(2, 0)),))
-    letters = partition(limited)
+    core = free({"a", "b-b", "see"})
+    assert len(partition(core, ()).calls) == 1
+    limited = replace(core, statements=(at_most("b-b", "n", "1"),))
+    letters = partition(limited, parts_of(limited))
     texts = [{core.calls[call].text for call in group} for group in letters.calls]
-    same = {"a", "get(n=0)", "get(n=1)", "get(n=2.5)", "opt"}
-    assert texts == [same, {"opt(x=0.000000001)"}, {"opt(x=2)"}]
+    same = {'"b-b"(n=0)', "a", "see(w=1)", "see(w=3)"}
+    assert texts == [same, {'"b-b"(n=1)'}, {'"b-b"(n=2.5)'}]
 
 
 def test_letters_of_strict_tools_have_equal_answers() -> None:
     both = free({"a", "run"}, {"run"})
-    assert [len(group) for group in partition(both).calls] == [1, 4]
+    assert [len(group) for group in partition(both, ()).calls] == [1, 4]
     named = replace(both, plan=Seq((OneCall(0), OneCall(1))), patterns=(((0, 5),), ((1, 2),)))
     # run(k=u,r=f) is in a pattern of its own: its sister run(k=u,r=p) is no longer like k=v.
-    letters = partition(named)
+    letters = partition(named, ())
     texts = [[named.calls[call].text for call in group] for group in letters.calls]
     assert texts == [
         ["a"], ["run(k=u,r=f)"], ["run(k=u,r=p)"], ["run(k=v,r=f)", "run(k=v,r=p)"]
     ]  # fmt: skip
-    assert len(partition(without_strict(named)).calls) == 2
+    assert len(partition(without_strict(named), ()).calls) == 2
 
 
 def test_sisters_in_one_letter_and_in_several() -> None:
@@ -248,7 +235,7 @@ def test_nothing_left_names_the_nearest_answer_that_leads_nowhere() -> None:
 def test_questions_left_open_are_those_that_listing_finds(strict: bool) -> None:
     seen = 0
     for seed in range(200, 320):
-        _, core = random_observing(random.Random(seed), MOST)
+        _, core = random_later_core(random.Random(seed), MOST)
         try:
             table, letters = automaton(core)
         except CompileRefused:
@@ -276,7 +263,7 @@ def test_questions_left_open_are_those_that_listing_finds(strict: bool) -> None:
             rest = frozenset(
                 w[len(item.way) :] for w in everything if w[: len(item.way)] == item.way
             )
-            group = frozenset((*item.answered, *item.missing))
+            group = frozenset(sisters(core, item.answered[0]))
             assert len(open_at[rest][group]) == len(item.way)
         seen += due
     assert seen > 20
@@ -284,15 +271,15 @@ def test_questions_left_open_are_those_that_listing_finds(strict: bool) -> None:
 
 def check_open(core: Core, item: Unanswered, prefixes: set[Word]) -> None:
     assert item.answered
-    assert item.missing
-    assert item.others == 0
+    assert item.missing or item.others
+    assert item.others == (-1 in sisters(core, item.answered[0]))
     assert all((*item.way, call) in prefixes for call in item.answered)
     assert not any((*item.way, call) in prefixes for call in item.missing)
 
 
 def test_after_the_cut_no_strict_question_is_open() -> None:
     for seed in range(60):
-        _, core = random_observing(random.Random(seed), MOST, strict=1.0)
+        _, core = random_later_core(random.Random(seed), MOST, strict=1.0)
         try:
             table, letters = automaton(core)
             if isinstance(table, Machine):
@@ -307,8 +294,8 @@ def test_after_the_cut_no_strict_question_is_open() -> None:
 def test_one_automaton_of_all_statements_says_the_same() -> None:
     """The product that recursion and examples use."""
     for seed in range(60):
-        _, core = random_observing(random.Random(seed), MOST, statements=0.7)
-        letters = partition(core)
+        _, core = random_later_core(random.Random(seed), MOST, statements=0.7)
+        letters = partition(core, parts_of(core))
         control = Control(core, letters, limits=True)
         for word in words(core, 2):
             state: int | None = 0
@@ -318,23 +305,10 @@ def test_one_automaton_of_all_statements_says_the_same() -> None:
             assert met == meets_all(core, word)
 
 
-def test_texts_and_places_of_the_statements() -> None:
-    core = free({"a", "get"}, patterns=(((0, 1),), ((1, 4),)))
-    each, before = Require("each", 0, 1), ForbidBefore(1, 0)
-    limit = Limit(kind="sum", value=1, text="sum(get.n)<=0.000000001", parameter=(1, 0))
-    assert statement_text(core, each) == "require a before each get"
-    assert statement_text(core, before) == "forbid get before a"
-    assert statement_text(core, limit) == "limit sum(get.n)<=0.000000001"
-    places = [place_of(statement) for statement in (each, before, limit)]
-    assert places == [
-        "require each 0 1", "forbid before 1 0", "limit sum(get.n)<=0.000000001"
-    ]  # fmt: skip
-
-
 def test_infinitely_many_plans_name_the_sum_that_would_cut_them() -> None:
-    core = free({"a", "get", "opt"})
-    letters = partition(core)
+    core = free({"a", "b-b", "opt"})
     number = {call.text: at for at, call in enumerate(core.calls)}
-    apart = replace(letters, calls=tuple((n,) for n in range(len(core.calls))))
-    assert cuts(core, apart, [number["get(n=1)"], number["opt"]])[-1] == "`limit sum(get.n) <= X`"
-    assert "sum" not in "".join(cuts(core, apart, [number["get(n=0)"], number["opt"], number["a"]]))
+    apart = replace(partition(core, ()), calls=tuple([(n,) for n in range(len(core.calls))]))
+    one, none = number['"b-b"(n=1)'], number['"b-b"(n=0)']
+    assert cuts(core, apart, [one, number["opt"]])[-1] == "`limit sum(`b-b`.n) <= X`"
+    assert "sum" not in "".join(cuts(core, apart, [none, number["opt"], number["a"]]))
