@@ -52,8 +52,16 @@ def renamed(projects: Sequence[Project], found: Occurrence, name: str) -> tuple[
     _check_name(found.kind, name)
     for project in projects:
         _check_project(project, found.kind, old, name)
-    edits = _edits(projects, found.kind, old, written([Name(name)]))
-    _check_same(projects, found.kind, old, name, edits)
+    bare = written([Name(name)])
+    edits = _edits(projects, found.kind, old, bare)
+    try:
+        _check_same(projects, found.kind, old, name, edits)
+    except NotRenamed:
+        if bare != name:
+            raise
+        # A word that means something else in one of its places: in backticks it is a name.
+        edits = _edits(projects, found.kind, old, f"`{name}`")
+        _check_same(projects, found.kind, old, name, edits)
     return edits
 
 
