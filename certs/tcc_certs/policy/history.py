@@ -175,18 +175,30 @@ class ListHistory:
                     break
 
 
-class _Index:
-    """The calls of a set of tools by some of their arguments, each list in order."""
+class Index:
+    """The calls of a set of tools by some of their arguments, each list in order.
+
+    Attributes:
+        is_plain: whether each argument of each call has a value.
+    """
 
     def __init__(self, tools: Tools, names: tuple[str, ...]) -> None:
         self.tools = tools
         self.calls: dict[tuple[State, ...], list[Call]] = {}
+        self.is_plain = True
         self._names = names
 
     def add(self, call: Call) -> None:
+        """Add the latest call."""
         arguments = call.arguments
         key = tuple([arguments[name] for name in self._names])
-        self.calls.setdefault(key, []).append(call)
+        calls = self.calls.get(key)
+        if calls is None:
+            self.calls[key] = [call]
+            if NONE in key or UNKNOWN in key:
+                self.is_plain = False
+        else:
+            calls.append(call)
 
 
 class DictHistory(ListHistory):
@@ -199,21 +211,24 @@ class DictHistory(ListHistory):
         account: dict[int, list[Draw]] | None = None,
     ) -> None:
         super().__init__(core, given, account)
-        self._indices: dict[tuple[Tools, tuple[str, ...]], _Index] = {}
-        self._of_tool: dict[str, list[_Index]] = {}  # the indices that have the calls of a tool
+        self._indices: dict[tuple[Tools, tuple[str, ...]], Index] = {}
+        self._of_tool: dict[str, list[Index]] = {}  # the indices that have the calls of a tool
         self._buckets: dict[int, dict[tuple[State, ...] | None, list[Draw]]] = {}
 
     def add(self, call: Call, draws: Mapping[int, Draw]) -> None:
         """See :class:`ListHistory`."""
         super().add(call, draws)
+        self._add_to_indices(call)
+        for limit, draw in draws.items():
+            self._buckets.setdefault(limit, {}).setdefault(draw.key, []).append(draw)
+
+    def _add_to_indices(self, call: Call) -> None:
         indices = self._of_tool.get(call.tool)
         if indices is None:
             indices = [one for one in self._indices.values() if call.tool in one.tools]
             self._of_tool[call.tool] = indices
         for index in indices:
             index.add(call)
-        for limit, draw in draws.items():
-            self._buckets.setdefault(limit, {}).setdefault(draw.key, []).append(draw)
 
     def candidates(
         self, tools: Tools, keys: Sequence[Wanted], since_ms: int | None
@@ -222,19 +237,20 @@ class DictHistory(ListHistory):
         usable = [key for key in keys if key[1] != UNKNOWN]
         # An absent side is unsure of every value: the other keys decide.
         usable = sorted([key for key in usable if key[1] != NONE or key[2]], key=itemgetter(0))
-        index = self._index(tools, tuple([name for name, _, _ in usable]))
+        index = self.index(tools, tuple([name for name, _, _ in usable]))
         # An argument that is absent is unsure under `=`, and one that is unknown under both.
         choices = [
             (state, UNKNOWN) if same else (state, NONE, UNKNOWN) for _, state, same in usable
         ]
         calls = index.calls
         found = [calls[key] for key in product(*choices) if key in calls]
-        return _since(_in_order(found, attrgetter("at")), since_ms, attrgetter("at_ms"))
+        return since(_in_order(found, attrgetter("at")), since_ms, attrgetter("at_ms"))
 
-    def _index(self, tools: Tools, names: tuple[str, ...]) -> _Index:
+    def index(self, tools: Tools, names: tuple[str, ...]) -> Index:
+        """The calls of these tools by the arguments of these names."""
         index = self._indices.get((tools, names))
         if index is None:
-            index = self._indices[tools, names] = _Index(tools, names)
+            index = self._indices[tools, names] = Index(tools, names)
             for call in self.calls:
                 if call.tool in tools:
                     index.add(call)
@@ -252,14 +268,14 @@ class DictHistory(ListHistory):
         buckets = self._buckets.get(limit, {})
         keys = buckets if key is None else [one for one in (key, None) if one in buckets]
         found = _in_order([buckets[one] for one in keys], lambda draw: draw.call.at)
-        return _since(found, since_ms, lambda draw: draw.call.at_ms)
+        return since(found, since_ms, lambda draw: draw.call.at_ms)
 
 
 def _in_order(runs: Sequence[list[Any]], key: Any) -> list[Any]:
     return runs[0] if len(runs) == 1 else list(merge(*runs, key=key))
 
 
-def _since(found: list[Any], since_ms: int | None, time: Any) -> list[Any]:
+def since(found: list[Any], since_ms: int | None, time: Any) -> list[Any]:
     """The last elements, from a time on; times never fall."""
     if since_ms is None:
         return found

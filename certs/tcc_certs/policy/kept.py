@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from tcc_certs.policy import forms
 from tcc_certs.policy.core import Core
-from tcc_certs.policy.forms import Condition, Rule, Source
-from tcc_certs.policy.history import ANSWERED, DONE, FAILED, Call, DictHistory, Draw, History
+from tcc_certs.policy.forms import Condition, Rule, Source, Term
+from tcc_certs.policy.history import ANSWERED, DONE, FAILED, Call, DictHistory, Draw, History, since
+from tcc_certs.policy.kinds import conjuncts, keys_in
 from tcc_certs.policy.meaning import (
     BOUNDS,
     Debt,
@@ -27,6 +29,7 @@ from tcc_certs.policy.meaning import (
     Evaluation,
     Pick,
     Policy,
+    Refusal,
     Truth,
     amount_of,
     is_exact,
@@ -44,6 +47,8 @@ class KeptPolicy(Policy):
         vars(self).update(vars(policy_of(core)))  # the words of its statements are resolved once
         self.limits = {at: rule for at, rule in enumerate(self.rules) if rule.kind == "limit"}
         self.amounts, self.totals = self._amounts, self._totals
+        self._deciders: dict[str, list[tuple[int, _PlainLimit | None]]] = {}
+        self.plain: dict[int, _Plain] = {}  # by the ids of sources
         self.owes = {at: rule for at, rule in enumerate(self.rules) if rule.kind == "owe"}
 
     def history(self, core: Core, given: Mapping[str, State]) -> KeptHistory:
@@ -54,13 +59,39 @@ class KeptPolicy(Policy):
         """See :class:`Policy`."""
         return KeptEvaluation(history, call, now_ms)
 
+    def refusals(self, history: Any, call: Call, now_ms: int) -> list[Refusal]:
+        """See :class:`Policy`."""
+        found = []
+        for number, limit in self._deciding(call.tool):
+            if limit is None:
+                code = self._refused(number, history, call, now_ms)
+            else:
+                draw = self.draw(number, history, call, now_ms)
+                if draw is None:
+                    raise TypeError(number)
+                total = draw.amount + history.sums[number].of(draw.key, now_ms)
+                code = "" if total <= limit.most else "R202"
+            if code:
+                found.append(Refusal(number, code))
+        return found
+
+    def _deciding(self, tool: str) -> Sequence[tuple[int, _PlainLimit | None]]:
+        """The statements that decide calls of a tool, in order, and what is plain of them."""
+        found = self._deciders.get(tool)
+        if found is None:
+            numbers = sorted([*self._statements_of(tool), *self._totals])
+            found = self._deciders[tool] = [(at, _plain_limit(self.rules[at])) for at in numbers]
+        return found
+
     def draws(self, history: Any, call: Call, now_ms: int) -> Mapping[int, Draw]:
         """See :class:`Policy`; draws that the decision needed are not made again."""
-        drawn = history.drawn(call)
-        for number in self._statements_of(call.tool):
+        found = {}
+        for number, _ in self._deciding(call.tool):
             if number in self.limits:
-                self.draw(number, history, call, now_ms)
-        return {number: draw for number, draw in sorted(drawn.items()) if draw is not None}
+                draw = self.draw(number, history, call, now_ms)
+                if draw is not None:
+                    found[number] = draw
+        return found
 
     def draw(self, number: int, history: Any, call: Call, now_ms: int) -> Draw | None:
         """See :class:`Policy`."""
@@ -72,8 +103,6 @@ class KeptPolicy(Policy):
 
     def counted(self, number: int, history: Any, draw: Draw, now_ms: int) -> Any:
         """See :class:`Policy`."""
-        if self.rules[number].across and history.shares_account:
-            return super().counted(number, history, draw, now_ms)
         return history.sums[number].of(draw.key, now_ms)
 
     def total(self, number: int, history: Any, call: Call) -> Any:
@@ -96,16 +125,30 @@ class KeptPolicy(Policy):
         return first is not None and within is not None and first.at_ms + within < now_ms
 
 
+class _PlainLimit(NamedTuple):
+    """A limit without a filter, whose bound is a constant."""
+
+    most: Any
+
+
+def _plain_limit(rule: Rule) -> _PlainLimit | None:
+    """The limit that a statement is; None: it is none, or decided by conditions."""
+    if rule.kind != "limit" or rule.where or not isinstance(rule.most, forms.Constant):
+        return None
+    kind, most = rule.most.state
+    return _PlainLimit(most) if kind == "n" else None
+
+
 class KeptHistory(DictHistory):
     """A history that keeps sums, totals and open debts."""
 
     def __init__(self, policy: KeptPolicy, core: Core, given: Mapping[str, State]) -> None:
         super().__init__(core, given)
-        self.shares_account = False
         self.sums = {number: _Sum(rule.within) for number, rule in policy.limits.items()}
         self.totals = _Totals(policy)
         self.owed = {number: _Debts(policy, rule) for number, rule in policy.owes.items()}
         self._counts = policy.totals
+        self.plain = policy.plain
         self._drawing: tuple[Call | None, dict[int, Draw | None]] = (None, {})
 
     def drawn(self, call: Call) -> dict[int, Draw | None]:
@@ -116,7 +159,8 @@ class KeptHistory(DictHistory):
 
     def add(self, call: Call, draws: Mapping[int, Draw]) -> None:
         """See :class:`DictHistory`."""
-        super().add(call, draws)
+        self.calls.append(call)
+        self._add_to_indices(call)
         self._drawing = (None, {})
         for number, draw in draws.items():
             self.sums[number].add(draw)
@@ -311,24 +355,70 @@ class _Debts:
         return evaluation.all_of(self._rule.paying) is True
 
 
+class _Plain:
+    """A source of calls whose filters and marks use no sources, prepared.
+
+    Attributes:
+        keys: sorted by their names, each with the name of an argument of the call being decided
+            if its term is one.
+        rest: the conditions that are no keys.
+    """
+
+    def __init__(self, source: Source, tools: forms.Tools) -> None:
+        self.source, self.tools, self.level = source, tools, source.level
+        self.within, self.conditions = source.within, source.conditions
+        self.marks = [_Plain(mark, mark.base.tools) for mark in source.marks]  # type: ignore[union-attr]
+        keys = sorted(source.keys, key=lambda key: key.name)
+        self.names = tuple([key.name for key in keys])
+        self.keys = [(key, _argument(key.term)) for key in keys]
+        self.rest = tuple(
+            [
+                one
+                for one in conjuncts(source.conditions)
+                if not set(keys_in(one, source.level)) & set(source.keys)
+            ]
+        )
+
+
+def _argument(term: Term) -> str:
+    """The name of the argument of the call being decided that a term is; empty: it is none."""
+    is_own = isinstance(term, forms.Get) and term.of == forms.Element(0)
+    return term.name if is_own and isinstance(term, forms.Get) else ""
+
+
 class KeptEvaluation(Evaluation):
     """Conditions in a history; the latest members of a source are looked at first."""
 
-    def _asked(self, condition: Condition, negative: bool) -> Truth:
-        if isinstance(condition, forms.Some) and _is_plain(condition.of):
-            found: Truth = False
-            for _, sure in self._latest_first(condition.of, negative, negative):
-                if sure:
-                    return True
-                found = None
-            return found
-        return super()._asked(condition, negative)
+    history: KeptHistory
+
+    def plain(self, source: Source) -> _Plain | None:
+        """The source, prepared; None: it is not plain."""
+        if source.height or not isinstance(source.base, forms.Calls):
+            return None
+        found = self.history.plain.get(id(source))
+        if found is None:
+            found = self.history.plain[id(source)] = _Plain(source, source.base.tools)
+        return found
+
+    def truth(self, condition: Condition, negative: bool = False) -> Truth:
+        """See :class:`Evaluation`; nothing in a plain source depends on last elements."""
+        if type(condition) is forms.Some:
+            plain = self.plain(condition.of)
+            if plain is not None:
+                found: Truth = False
+                for _, sure in self._latest_first(plain, negative, negative):
+                    if sure:
+                        return True
+                    found = None
+                return found
+        return super().truth(condition, negative)
 
     def _last(self, source: Source) -> Element | None:
-        if source in self.picks or not _is_plain(source):
+        plain = None if source in self.picks else self.plain(source)
+        if plain is None:
             return super()._last(source)
         candidates: list[Element | None] = []
-        for call, sure in self._latest_first(source, False, False):
+        for call, sure in self._latest_first(plain, False, False):
             candidates.append(call)
             if sure:
                 break
@@ -337,19 +427,17 @@ class KeptEvaluation(Evaluation):
         raise Pick(source, candidates)
 
     def _latest_first(
-        self, source: Source, answered: bool, negative: bool
+        self, plain: _Plain, answered: bool, negative: bool
     ) -> Iterator[tuple[Call, bool]]:
-        """The members of a plain source from the last one on, and whether each is surely in it."""
+        """The members of a source from the last one on, and whether each is surely in it."""
         must, may = -1, -1
-        for mark in source.marks:
+        for mark in plain.marks:
             for call, sure in self._latest_first(mark, False, negative):
                 may = max(may, call.at)
                 if sure:
                     must = max(must, call.at)
                     break
-        keys = self.wanted(source.keys)
-        since = None if source.within is None else self.now - source.within
-        found = self.history.candidates(source.base.tools, keys, since)  # type: ignore[union-attr]
+        found, conditions = self._candidates(plain)
         bound = self.bound or BOUNDS[0]
         self.cut = self.cut or len(found) > bound
         for looked, call in enumerate(reversed(found), 1):
@@ -360,18 +448,34 @@ class KeptEvaluation(Evaluation):
             sure = call.outcome == DONE and call.at > may
             if looked > bound:
                 sure = False
-            elif source.conditions:
-                self.elements[source.level] = call
-                truth = self.all_of(source.conditions, negative)
+            elif conditions:
+                self.elements[plain.level] = call
+                truth = self.all_of(conditions, negative)
                 if truth is False:
                     continue
                 sure = sure and truth is True
             yield call, sure
 
+    def _candidates(self, plain: _Plain) -> tuple[Sequence[Call], Sequence[Condition]]:
+        """The candidates of a source, and the conditions that are not true for all of them."""
+        states = []
+        this = self.elements.get(0)
+        for key, name in plain.keys:
+            state = this.arguments.get(name) if name and isinstance(this, Call) else None
+            states.append(self.term(key.term) if state is None else state)
+        after = None if plain.within is None else self.now - plain.within
+        index = self.history.index(plain.tools, plain.names)
+        exact = [is_exact(state) and state[0] not in _NULLS for state in states]
+        if index.is_plain and all(exact):
+            found = index.calls.get(tuple(states), [])
+            return (found if after is None else since(found, after, _at_ms)), plain.rest
+        pairs = zip(plain.keys, states, strict=True)
+        keys = [(key.name, state, key.same) for (key, _), state in pairs if is_exact(state)]
+        return self.history.candidates(plain.tools, keys, after), plain.conditions
 
-def _is_plain(source: Source) -> bool:
-    """Whether a source has calls, and its filters and marks use no sources."""
-    return isinstance(source.base, forms.Calls) and source.height == 0
+
+_NULLS = ("none", "z")
+_at_ms = attrgetter("at_ms")
 
 
 def kept_policy_of(core: Core) -> KeptPolicy:

@@ -1699,8 +1699,8 @@ class Kinds:
     def _keys(self, draft: _Draft) -> tuple[forms.Key, ...]:
         """The arguments of the calls that the filter compares with terms over the decided call."""
         found: dict[str, forms.Key] = {}
-        for condition in _conjuncts(draft.conditions):
-            for key in _key_of(condition, draft.level):
+        for condition in conjuncts(draft.conditions):
+            for key in keys_in(condition, draft.level):
                 if key.name not in found and self._is_argument(draft.own.tools, key.name):
                     found[key.name] = key
         return tuple(found.values())[:MAX_KEYS]
@@ -1873,16 +1873,17 @@ def _windowed_source(source: Source, span: int) -> Source:
     return replace(source, base=_windowed(source.base, span))
 
 
-def _conjuncts(conditions: Iterable[Condition]) -> Iterable[Condition]:
+def conjuncts(conditions: Iterable[Condition]) -> Iterable[Condition]:
+    """The conditions, those inside `and` one by one."""
     for condition in conditions:
         if isinstance(condition, forms.All):
-            yield from _conjuncts(condition.parts)
+            yield from conjuncts(condition.parts)
         else:
             yield condition
 
 
-def _key_of(condition: Condition, level: int) -> Iterable[forms.Key]:
-    """The key that a condition on the element of a level is, if it is one."""
+def keys_in(condition: Condition, level: int) -> Iterable[forms.Key]:
+    """The keys that a condition on the element of a level gives."""
     match condition:
         case forms.Same(left, right) | forms.Compare("=", left, (right,)):
             same = isinstance(condition, forms.Same)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from blake3 import blake3
 
@@ -42,6 +42,7 @@ from tcc_certs.values.places import (
     State,
     constant,
     decimal_of,
+    ends_of,
     exact_number,
     is_moment,
     rest_of,
@@ -345,11 +346,27 @@ class _At:
         return f"{self.where}: {self.name}" if self.name else self.where
 
 
-def _prepare(where: str, owner: str, forms: Mapping[str, Form]) -> Sequence[tuple[str, Form, _At]]:
-    return [
-        (name, form, _At(where, f"{written(owner)}.{written(name)}"))
-        for name, form in forms.items()
-    ]
+class _Prepared(NamedTuple):
+    """A field whose entries are read.
+
+    Attributes:
+        is_digest: whether an entry is a digest alone.
+    """
+
+    name: str
+    form: Form
+    place: _At
+    is_digest: bool
+
+
+def _prepare(where: str, owner: str, forms: Mapping[str, Form]) -> Sequence[_Prepared]:
+    found = []
+    for name, form in forms.items():
+        place = _At(where, f"{written(owner)}.{written(name)}")
+        structure = isinstance(form.type, ListType | RecordType) and form.compared
+        more = form.value or form.patterns or form.size or form.of or form.members is not None
+        found.append(_Prepared(name, form, place, form.digest and not (more or structure)))
+    return found
 
 
 class EntryReader:
@@ -378,8 +395,8 @@ class EntryReader:
         self._constants: frozenset[State] = frozenset(due)
         self._states: dict[str, State] = {}  # by the first half of the digest
         self._digests: dict[State, str] = {}  # the first half, of values that the ledger shows
-        self._whole: dict[str, str] = {}
-        self._prepared: dict[tuple[str, str], Sequence[tuple[str, Form, _At]]] = {}
+        self._whole: dict[str, str] = {}  # the digests of constants by their first halves
+        self._prepared: dict[tuple[str, str], Sequence[_Prepared]] = {}
         for state, digest in zip(due, constants, strict=True):
             self._value(_At("constants"), digest, state)
         self.keep()
@@ -413,7 +430,7 @@ class EntryReader:
                 is not of its type; S205 a digest or a mark that contradicts another one.
         """
         forms = self._entries.arguments(tool)
-        if len(found) != len(forms) or found.keys() != forms.keys():
+        if found.keys() != forms.keys():
             self._check_names("open", forms, found, Code.SESSION_OPEN)
         return self._read("open", tool, forms, found)
 
@@ -442,22 +459,37 @@ class EntryReader:
         if prepared is None:
             prepared = self._prepared[where, owner] = _prepare(where, owner, forms)
         left = [MOST_ELEMENTS]
-        states = {}
-        for name, form, place in prepared:
+        states: dict[str, State] = {}
+        for name, form, place, is_digest in prepared:
             entry = found.get(name)
             if entry is None:
                 states[name] = NONE
-            elif entry == _UNKNOWN and where == "answers":
+                continue
+            place.met = True
+            if is_digest and type(entry) is dict and len(entry) == 1:
+                digest = entry.get("digest")
+                if type(digest) is str and len(digest) == 2 * HALF and _is_hex_text(digest):
+                    states[name] = self._known(place, form, digest)
+                    continue
+            if where == "answers" and entry == _UNKNOWN:
                 states[name] = UNKNOWN
             else:
-                place.met = True
                 states[name] = self._entry(place, form, entry, None, left, inside=False)
         return states
+
+    def _known(self, place: _At, form: Form, digest: str) -> State:
+        """The state of a value of which the ledger has the digest alone."""
+        if form.compared:
+            state = self._states.get(digest[:HALF])
+            if state is not None and state[0] == "d" and state[1].digest == digest:
+                return state
+            return self._value(place, digest, None)
+        return SOME_LIST if isinstance(form.type, ListType) else _some(form.type)
 
     def met(self) -> Iterator[tuple[str, Form]]:
         """The names and forms of the fields that the ledger has a value of."""
         for prepared in self._prepared.values():
-            for _, form, place in prepared:
+            for _, form, place, _ in prepared:
                 if place.met:
                     yield place.name, form
 
@@ -617,7 +649,7 @@ class EntryReader:
     def half_of(self, state: State) -> str | None:
         """The first half of the digest of a value, as far as the ledger or the key shows it."""
         if state[0] == "d":
-            return state[1].digest or None
+            return state[1].digest[:HALF] or None
         found = self._digests.get(state)
         if found is None and self._writer is not None:
             found = self._writer.digest(state, HALF // 2)
@@ -633,13 +665,12 @@ class EntryReader:
             Rejected: S205: another value has this digest, or the value has another digest.
         """
         half = digest[:HALF]
-        if len(digest) > HALF and self._whole.setdefault(half, digest) != digest:
-            expected = f"{self._whole[half]}, as before"
-            raise Rejected(Code.SESSION_DIGEST, place.text, expected, digest)
         state = self._states.get(half)
+        if state is not None and len(digest) > HALF:
+            self._check_whole(place, state, half, digest)
         if value is None:
             if state is None:
-                state = self._states[half] = ("d", Digested(half, self._constants))
+                state = self._states[half] = ("d", Digested(digest, self._constants))
             return state
         if self._writer is not None:
             expected = self._writer.digest(value, len(digest) // 2)
@@ -651,8 +682,9 @@ class EntryReader:
         if state is None:
             if value in self._constants:
                 state = value
+                self._whole[half] = digest
             else:
-                state = ("d", Digested(half, self._constants))
+                state = ("d", Digested(digest, self._constants))
                 state[1].value = value
             self._states[half] = state
             return state
@@ -671,6 +703,14 @@ class EntryReader:
         elif shown != value:
             raise Rejected(Code.SESSION_DIGEST, place.text, "the digest of another value", digest)
         return state
+
+    def _check_whole(self, place: _At, state: State, half: str, digest: str) -> None:
+        """Two digests with one first half are one digest."""
+        known = state[1].digest if state[0] == "d" else self._whole[half]
+        if len(known) == len(digest) and known != digest:
+            raise Rejected(Code.SESSION_DIGEST, place.text, f"{known}, as before", digest)
+        if state[0] == "d":
+            state[1].digest = digest
 
     def _mark(self, place: _At, form: Form, like: Json, state: State) -> None:
         """Keep the marks of a text.
@@ -697,6 +737,15 @@ class EntryReader:
 
 PRESENT: State = ("d", Digested())  # a value that no decision looks at
 SOME_LIST: State = ("l", ())  # a list that no decision looks into; it may have elements
+
+
+def _some(kind: FieldType | None) -> State:
+    """A value that no decision looks into."""
+    if isinstance(kind, RecordType):
+        return "r", tuple([(field.name, PRESENT) for field in kind.fields])
+    return PRESENT
+
+
 _is_hex_text = re.compile("[0-9a-f]*").fullmatch
 
 
@@ -728,6 +777,13 @@ def state_of(kind: str, text: str, declared: FieldType | None, *, nullable: bool
     if kind == "z":
         _ensure(nullable and not text, "a value of the type", "null")
         return NULL
+    if isinstance(declared, NumberType) and kind == "n" and _is_short(text):
+        number = int(text)
+        if declared.low is None or declared.high is None:
+            return "n", number
+        low, high = ends_of(declared.low, declared.high)
+        if low <= number <= high:
+            return "n", number
     match declared:
         case TextType() | NumberType() | FlagType():
             due = {TextType: "s", NumberType: "n", FlagType: "b"}[type(declared)]
@@ -747,6 +803,9 @@ def state_of(kind: str, text: str, declared: FieldType | None, *, nullable: bool
     state = _state_in(json_value(text), Field(name="", steps=(), type=declared))
     _ensure(canonical_bytes(state)[1] == text.encode(), "canonical JSON of the type", text)
     return state
+
+
+_is_short = re.compile("0|[1-9][0-9]{0,14}").fullmatch  # most numbers
 
 
 def _milliseconds(text: str, declared: TimeType | DateType) -> int:

@@ -513,6 +513,8 @@ class Course:
         return all(map(self.machine.accepts, self.held)) and not self.unmet(now_ms)
 
     def _at(self, seq: int) -> int:
+        if self._steps and self._steps[-1].call.at == seq - 1:
+            return len(self._steps) - 1
         return bisect_left(self._steps, seq - 1, key=lambda step: step.call.at)
 
     def _record(self, at: int, outcome: str, answers: Mapping[str, State]) -> None:

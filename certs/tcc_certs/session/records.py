@@ -202,27 +202,41 @@ def plain_record(body: bytes) -> tuple[dict[str, Json], bytes] | None:
         None if the line has another form; :func:`check_record` checks its record.
     """
     line = body.decode("latin-1")  # one character for each byte
+    start = line[2:6]
+    if start == "at_m":
+        comma = line.find(",")
+        start = line[comma + 2 : comma + 6]
     found: dict[str, Json]
-    if match := _outcome(line):
+    if start == "kind":
+        match = _outcome(line)
+        if match is None:
+            return None
         at_ms, member, mac, ms, outcome, result, seq = match.groups()
         found = {"kind": "outcome", "mac": mac, "ms": int(ms), "outcome": outcome, "seq": int(seq)}
-        more = {"at_ms": at_ms and int(at_ms), "result": result}
-    elif match := _call(line):
-        at_ms, call, key, member, mac, opened, *_, ref, seq, states = match.groups()
-        entries = _opened(opened) if opened else []
-        names = [entry[0] for entry in entries]
-        if names != sorted(set(names)):
+        if result:
+            found["result"] = result
+    elif start == "call":
+        match = _call(line)
+        if match is None:
             return None
-        values = {
-            name: {"digest": one, "type": kind, "value": shown} if kind else {"digest": one}
-            for name, one, kind, shown in entries
-        }
+        at_ms, call, key, member, mac, opened, *_, ref, seq, states = match.groups()
+        values: dict[str, Json] = {}
+        last = ""
+        for name, digest, kind, shown in _opened(opened) if opened else ():
+            if name <= last:
+                return None
+            last = name
+            entry = {"digest": digest, "type": kind, "value": shown} if kind else {"digest": digest}
+            values[name] = entry
+        held: list[Json] = [int(state) for state in states.split(",")]
         found = {"call": call, "key": key, "kind": "call", "mac": mac, "open": values,
-                 "seq": int(seq), "states": list(map(int, states.split(",")))}  # fmt: skip
-        more = {"at_ms": at_ms and int(at_ms), "ref": ref}
+                 "seq": int(seq), "states": held}  # fmt: skip
+        if ref:
+            found["ref"] = ref
     else:
         return None
-    found |= {name: value for name, value in more.items() if value}
+    if at_ms:
+        found["at_ms"] = int(at_ms)
     return found, body.replace(member.encode(), b"", 1)
 
 

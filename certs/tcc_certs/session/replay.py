@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.policy.core import Core, Tool
@@ -70,19 +69,19 @@ class Makers:
 
     def call(self, tool: int, record: Record, line: int) -> None:
         """Check the model of a call that is allowed."""
-        found = record.get("execute")
         if self.executions is not None:
-            self.executions.call(tool, found, line)
-        else:
-            ensure(found is None, Code.SESSION_MODEL, "execute", "no member: no budget", found)
+            self.executions.call(tool, record.get("execute"), line)
+        elif "execute" in record:
+            expected, found = "no member: there is no budget", record["execute"]
+            raise Rejected(Code.SESSION_MODEL, "execute", expected, found)
 
     def outcome(self, record: Record, line: int) -> None:
         """Count what the last call took."""
-        found = record.get("took")
         if self.executions is not None:
-            self.executions.outcome(found, record["outcome"] == "done", line)
-        else:
-            ensure(found is None, Code.SESSION_MODEL, "took", "no member: no budget", found)
+            self.executions.outcome(record.get("took"), record["outcome"] == "done", line)
+        elif "took" in record:
+            expected, found = "no member: there is no budget", record["took"]
+            raise Rejected(Code.SESSION_MODEL, "took", expected, found)
 
     def check_refusal(self, tool: str) -> None:
         """A call of the tool was refused because no model fits.
@@ -210,52 +209,58 @@ class ReplayedSession:
 
     # Calls.
 
-    def call(self, record: Record, line: int) -> None:
+    def call(self, record: Any, line: int) -> None:
         """A call before it is made."""
         seq = self.tally.calls + 1
-        self._compare(Code.SESSION_SEQ, line, "seq", seq, record["seq"])
+        if record["seq"] != seq:
+            self.findings.add(Code.SESSION_SEQ, line, "seq", seq, record["seq"])
         offer, arguments = self._call(record)
-        self._check_together(offer.tool, line)
-        self._compare(Code.SESSION_STATES, line, "states", self._states(), record["states"])
+        if self.open:
+            self._check_together(offer.tool, line)
+        states = self.course.states()
+        if record["states"] != states:
+            self.findings.add(Code.SESSION_STATES, line, "states", states, record["states"])
         self._check_names(record, seq, line)
         now = self._time(record, needed=self.timed)
         tool = self.core.tools[offer.tool].name
         call = self.course.call(tool, arguments, now)
         asks = self._decide(call, offer)
-        approvals = self._approved(record, tool, asks, now)
+        if asks or "approvals" in record:
+            self._approve(record, tool, asks, seq)
         self.makers.call(offer.tool, record, line)
         draws = self.course.draws(call)
-        self.across.call(self._drawn(call, draws), record)
+        if self._limits or "across" in record:
+            self.across.call(self._drawn(call, draws), record)
         self.tally.calls += 1
         self.open[seq] = offer, line
-        self.approvals.use(seq, approvals)
         self.course.begin(call, offer, draws)
 
-    def _call(self, record: Record) -> tuple[Offer, dict[str, State]]:
+    def _call(self, record: Any) -> tuple[Offer, dict[str, State]]:
         """The offer of a record, and the states of its arguments."""
-        said = text(record, "call")
-        offer = self.machine.offer(said)
+        offer = self.machine.offer(record["call"])
         if offer is None:
-            raise Rejected(Code.SESSION_CALL, "call", "a call of the artifact", said)
-        tool = self.core.tools[offer.tool]
+            raise Rejected(Code.SESSION_CALL, "call", "a call of the artifact", record["call"])
+        tool = self.core.tools[offer.tool].name
         opened = record["open"]
-        entries = opened if isinstance(opened, dict) else {}
-        arguments = self.reader.arguments(tool.name, entries)
-        arguments |= self.machine.listed(offer.tool).states(offer.values)
-        self._nesting.check_arguments(tool.name, arguments, entries)
+        arguments = self.reader.arguments(tool, opened)
+        if offer.values:
+            arguments |= self.machine.listed(offer.tool).states(offer.values)
+        self._nesting.check_arguments(tool, arguments, opened)
         return offer, arguments
 
-    def _check_names(self, record: Record, seq: int, line: int) -> None:
+    def _check_names(self, record: Any, seq: int, line: int) -> None:
         """The idempotency key and the caller's reference; no two calls have the same."""
-        key = text(record, "key")
+        key = record["key"]
         if self._call_keys is not None:
             expected = self._call_keys.of(seq)
-            self._compare(Code.SESSION_CALL_KEY, line, "key", expected, key)
+            if key != expected:
+                self.findings.add(Code.SESSION_CALL_KEY, line, "key", expected, key)
         number = int(key, 16)
-        ensure(number not in self.keys, Code.SESSION_REPEATED, "key", "a new key", key)
+        if number in self.keys:
+            raise Rejected(Code.SESSION_REPEATED, "key", "a new key", key)
         self.keys.add(number)
         if "ref" in record:
-            ref = text(record, "ref")
+            ref = record["ref"]
             is_new = ref not in self._references
             ensure(is_new, Code.SESSION_REPEATED, "ref", "a new reference", ref)
             self._references.add(ref)
@@ -267,8 +272,6 @@ class ReplayedSession:
             Rejected: L104: it does not commute with one of them, they are too many, or too many
                 records follow the oldest one.
         """
-        if not self.open:
-            return
         oldest = next(iter(self.open))
         few = len(self.open) < records.MAX_UNDER_WAY
         few = few and line - 1 - self.open[oldest][1] < records.MAX_BEHIND
@@ -297,13 +300,12 @@ class ReplayedSession:
         code, expected = _NOT_ALLOWED[refused.code]
         raise Rejected(code, "call", expected, offer.text)
 
-    def _approved(self, record: Record, tool: str, asks: Sequence[int], now: int) -> Sequence[str]:
-        """The ids of the approvals of a call."""
+    def _approve(self, record: Record, tool: str, asks: Sequence[int], seq: int) -> None:
+        """The approvals of a call let it through."""
         found = record.get("approvals")
         ids = [str(one) for one in found] if isinstance(found, list) else []
-        if asks or ids:
-            self.approvals.check(ids, asks, self._asked(tool, record), now)
-        return ids
+        self.approvals.check(ids, asks, self._asked(tool, record), self.last_ms)
+        self.approvals.use(seq, ids)
 
     def _asked(self, tool: str, record: Record) -> Asked:
         opened = record["open"]
@@ -311,8 +313,6 @@ class ReplayedSession:
 
     def _drawn(self, call: Call, draws: Mapping[int, Draw]) -> Sequence[AcrossDraw]:
         """What a call draws on limits across sessions."""
-        if not self._limits:
-            return ()
         policy, history = self.course.policy, self.course.history
         return [
             AcrossDraw(
@@ -327,36 +327,37 @@ class ReplayedSession:
 
     # Outcomes.
 
-    def outcome(self, record: Record, line: int) -> None:
+    def outcome(self, record: Any, line: int) -> None:
         """The outcome of a call that is under way."""
-        ensure(bool(self.open), Code.LEDGER_ORDER, "kind", "outcome after call", "outcome")
-        seq = size(record, "seq")
+        seq = record["seq"]
         if seq not in self.open:
+            ensure(bool(self.open), Code.LEDGER_ORDER, "kind", "outcome after call", "outcome")
             expected = f"a call under way: {list(self.open)}"
             raise Rejected(Code.SESSION_SEQ, "seq", expected, seq)
         self._time(record, needed=self.timed)
         offer, _ = self.open[seq]
-        outcome = text(record, "outcome")
+        outcome = record["outcome"]
         tool = self.core.tools[offer.tool]
         answers = self._answers(offer, tool, record, outcome, whole=False)
-        done = outcome == "done" or "result" not in record
-        ensure(done, Code.SESSION_OUTCOME, "result", "no member", outcome)
         answered = "answered" in record
-        expected = "no member, except for a failed call of a tool with errors"
-        may_be_read = outcome == "failed" and tool.errors_failed
-        ensure(may_be_read or not answered, Code.SESSION_OUTCOME, "answered", expected, outcome)
+        if outcome != "done":
+            ensure("result" not in record, Code.SESSION_OUTCOME, "result", "no member", outcome)
+        if answered and not (outcome == "failed" and tool.errors_failed):
+            expected = "no member, except for a failed call of a tool with errors"
+            raise Rejected(Code.SESSION_OUTCOME, "answered", expected, outcome)
         self.makers.outcome(record, line)
-        self.tally.outcomes += 1
-        self.tally.answered += answered
+        tally = self.tally
+        tally.outcomes += 1
+        tally.answered += answered
         del self.open[seq]
         self.course.settle(seq, _OUTCOMES[outcome, answered], answers)
         if outcome == "failed":
-            self.tally.failed += 1
+            tally.failed += 1
             if not answered:
                 self.approvals.give_back(seq)
         elif outcome == "unknown":
             self._unknown[seq] = offer
-            self.tally.unknown += 1
+            tally.unknown += 1
 
     def resolve(self, record: Record, line: int) -> None:
         """An unknown outcome becomes known."""
@@ -385,14 +386,16 @@ class ReplayedSession:
             whole: whether every listed answer has to be known.
         """
         unforeseen = "unforeseen" in record
-        done = outcome == "done"
-        entries = record.get("answers")
-        if not done:
+        if outcome != "done":
             ensure(not unforeseen, Code.SESSION_OUTCOME, "unforeseen", "no member", outcome)
             for name in ("observed", "answers"):
                 ensure(name not in record, Code.SESSION_OBSERVED, name, "no member", outcome)
             return {}
         states = self._observed(offer.tool, record, unforeseen=unforeseen, whole=whole)
+        entries = record.get("answers")
+        if entries is None and not self.entries.answers(tool.name):
+            self.tally.unforeseen += unforeseen
+            return states
         found = self.reader.answers(tool.name, entries if isinstance(entries, dict) else {})
         partly = any(state == UNKNOWN for state in found.values())
         self.tally.unforeseen += unforeseen or partly
@@ -410,8 +413,9 @@ class ReplayedSession:
             listed = self._listed[tool] = _ListedAnswers(self.core.tools[tool])
         found = record.get("observed")
         if not listed.states:
-            ensure(found is None, Code.SESSION_OBSERVED, "observed", "no member", found)
-            ensure(not unforeseen, Code.SESSION_OUTCOME, "unforeseen", "no member", "one")
+            if found is not None or unforeseen:
+                ensure(found is None, Code.SESSION_OBSERVED, "observed", "no member", found)
+                raise Rejected(Code.SESSION_OUTCOME, "unforeseen", "no member", "one")
             return {}
         names = sorted(listed.states)
         given = found if isinstance(found, dict) else {}
@@ -521,7 +525,7 @@ class ReplayedSession:
         if not self.abandoned:
             expected = "an end of every plan, no open debt, and every finally true"
             finishes = self.course.may_finish(now)
-            ensure(finishes, Code.SESSION_FINISH, "abandoned", expected, self._states())
+            ensure(finishes, Code.SESSION_FINISH, "abandoned", expected, self.course.states())
 
     # Members.
 
@@ -533,20 +537,14 @@ class ReplayedSession:
         """
         found = record.get("at_ms")
         if not needed:
-            ensure(found is None, Code.SESSION_SEQ, "at_ms", "no member: no time is used", found)
+            if found is not None:
+                raise Rejected(Code.SESSION_SEQ, "at_ms", "no member: no time is used", found)
             return 0
         if type(found) is not int or found < self.last_ms:
             expected = f"{self.last_ms} or later"
             raise Rejected(Code.SESSION_SEQ, "at_ms", expected, "none" if found is None else found)
         self.last_ms = found
         return found
-
-    def _states(self) -> Json:
-        return [*self.course.states()]
-
-    def _compare(self, code: Code, line: int, name: str, expected: Json, found: Json) -> None:
-        if found != expected:
-            self.findings.add(code, line, name, expected, found)
 
 
 class _ListedAnswers:

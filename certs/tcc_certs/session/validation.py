@@ -126,8 +126,16 @@ def _read(replay: SessionReplay, reader: LedgerReader, tell: Tell | None, *, las
     Raises:
         Rejected: what ends the replay.  D301: the ledger has no end.
     """
-    for line in reader.lines():
-        record = replay.step(line, line.previous, line.body)
+    for line in reader.unverified():
+        previous = reader.head
+        body = reader.body(line)
+        plain = records.plain_record(body)
+        if plain is None:
+            record = Line(reader, line, previous, body).record
+            replay.next(record, "", previous, body, None)
+        else:
+            record, rest = plain
+            replay.next(record, str(record["kind"]), previous, body, rest)
         if tell is not None and replay.session is not None:
             tell(record, replay.session)
     replay.line += 1
@@ -201,13 +209,30 @@ class SessionReplay:
             Rejected: what ends the replay.  L101: the line is not canonical.
         """
         plain = records.plain_record(body) if body is not None else None
-        rest = None
         if plain is not None:
             record, rest = plain
-        elif isinstance(record, Line):
+            self.next(record, str(record["kind"]), previous, body, rest)
+            return record
+        if isinstance(record, Line):
             record = record.record
+        self.next(record, "", previous, body, None)
+        return record
+
+    def next(
+        self, record: Record, kind: str, previous: bytes, body: bytes | None, rest: bytes | None
+    ) -> None:
+        """Continue with a record.
+
+        Args:
+            kind: of a record whose members have their form; empty: they are checked here.
+            previous: the hash of the record before it in this file.
+            body: its canonical bytes without the link; rest: the same without the MAC; if they are
+                known.
+
+        Raises:
+            Rejected: what ends the replay.
+        """
         self.line += 1
-        kind = str(record["kind"]) if plain is not None else ""
         if self.session is None or self._roll is not None:
             found = record.get("kind")
             ensure(found == "session", Code.LEDGER_ORDER, "kind", "session", found)
@@ -228,15 +253,15 @@ class SessionReplay:
                 "continues" not in record, Code.SESSION_CONTINUES, "continues",
                 "the first file of the ledger", record.get("continues"),
             )  # fmt: skip
-            return record
-        self._check_mac(record, previous, body, rest)
+            return
+        if self._mac is not None:
+            self._check_mac(record, previous, body, rest)
         if self._roll is not None:
             self._continue(record, self._roll)
         elif kind == "roll":
             self.rolled = True
         else:
             self.session.step(kind, record, self.line)
-        return record
 
     def _continue(self, record: Record, head: str) -> None:
         """The first record of the next file is that of the first file, with the hash of `roll`.
