@@ -5,7 +5,7 @@ conditions by the same rules, so a session of n calls takes time linear in n:
 
 - sums of limits and totals change with each call and outcome;
 - a debt is looked at when its call, a paying call or an attribute becomes known;
-- a source whose conditions use no sources is read from its latest call on, as far as needed.
+- the calls of a source, and how many they are, are kept (:mod:`tcc_certs.policy.kept_sources`).
 
 The tests compare it with the definition over a plain list.
 """
@@ -13,24 +13,19 @@ The tests compare it with the definition over a plain list.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tcc_certs.policy import forms
-from tcc_certs.policy.core import Core
-from tcc_certs.policy.forms import Condition, Rule, Source, Term
-from tcc_certs.policy.history import ANSWERED, DONE, FAILED, Call, DictHistory, Draw, History, since
-from tcc_certs.policy.kinds import conjuncts, keys_in
+from tcc_certs.policy.core import Core, Learned
+from tcc_certs.policy.forms import Rule, Source, Tools
+from tcc_certs.policy.history import ANSWERED, DONE, FAILED, Call, DictHistory, Draw, History
+from tcc_certs.policy.kept_sources import Feed, KeptEvaluation, Plain
 from tcc_certs.policy.meaning import (
-    BOUNDS,
     Debt,
-    Element,
     Evaluation,
-    Pick,
     Policy,
     Refusal,
-    Truth,
     amount_of,
     is_exact,
     policy_of,
@@ -48,7 +43,8 @@ class KeptPolicy(Policy):
         self.limits = {at: rule for at, rule in enumerate(self.rules) if rule.kind == "limit"}
         self.amounts, self.totals = self._amounts, self._totals
         self._deciders: dict[str, list[tuple[int, _PlainLimit | None]]] = {}
-        self.plain: dict[int, _Plain] = {}  # by the ids of sources
+        self.learned = frozenset(one.name for one in core.given if isinstance(one, Learned))
+        self.plain: dict[int, Plain] = {}  # by the ids of sources
         self.owes = {at: rule for at, rule in enumerate(self.rules) if rule.kind == "owe"}
 
     def history(self, core: Core, given: Mapping[str, State]) -> KeptHistory:
@@ -148,7 +144,9 @@ class KeptHistory(DictHistory):
         self.totals = _Totals(policy)
         self.owed = {number: _Debts(policy, rule) for number, rule in policy.owes.items()}
         self._counts = policy.totals
-        self.plain = policy.plain
+        self._policy = policy
+        self._feeds: dict[int, tuple[Plain, Feed]] = {}
+        self._feeds_of: dict[str, list[Feed]] = {}  # by the tools whose calls they have
         self._drawing: tuple[Call | None, dict[int, Draw | None]] = (None, {})
 
     def drawn(self, call: Call) -> dict[int, Draw | None]:
@@ -157,10 +155,36 @@ class KeptHistory(DictHistory):
             self._drawing = (call, {})
         return self._drawing[1]
 
+    def plain(self, source: Source, tools: Tools) -> Plain:
+        """A plain source, prepared."""
+        found = self._policy.plain.get(id(source))
+        if found is None:
+            found = self._policy.plain[id(source)] = Plain(source, tools, self._policy.learned)
+        return found
+
+    def feed(self, plain: Plain) -> Feed:
+        """The candidates of a plain source."""
+        found = self._feeds.get(id(plain))
+        if found is None:
+            found = self._feeds[id(plain)] = plain, Feed(plain, self)
+            for tool, feeds in self._feeds_of.items():
+                if tool in plain.tools:
+                    feeds.append(found[1])
+        return found[1]
+
+    def _feeds_with(self, tool: str) -> Sequence[Feed]:
+        found = self._feeds_of.get(tool)
+        if found is None:
+            found = [feed for plain, feed in self._feeds.values() if tool in plain.tools]
+            self._feeds_of[tool] = found
+        return found
+
     def add(self, call: Call, draws: Mapping[int, Draw]) -> None:
         """See :class:`DictHistory`."""
         self.calls.append(call)
         self._add_to_indices(call)
+        for feed in self._feeds_with(call.tool):
+            feed.add(call)
         self._drawing = (None, {})
         for number, draw in draws.items():
             self.sums[number].add(draw)
@@ -172,7 +196,12 @@ class KeptHistory(DictHistory):
     def record(self, call: Call, outcome: str, answers: Mapping[str, State]) -> None:
         """See :class:`DictHistory`."""
         known = len(self._given)
+        feeds = self._feeds_with(call.tool)
+        for feed in feeds:
+            feed.record(call)
         super().record(call, outcome, answers)
+        for feed in feeds:
+            feed.recorded(call)
         self._drawing = (None, {})
         for number in self._limits_of(call):
             self.sums[number].record(call)
@@ -353,129 +382,6 @@ class _Debts:
         evaluation = self._policy.evaluation(history, call, call.at_ms)
         evaluation.bind(1, payer)
         return evaluation.all_of(self._rule.paying) is True
-
-
-class _Plain:
-    """A source of calls whose filters and marks use no sources, prepared.
-
-    Attributes:
-        keys: sorted by their names, each with the name of an argument of the call being decided
-            if its term is one.
-        rest: the conditions that are no keys.
-    """
-
-    def __init__(self, source: Source, tools: forms.Tools) -> None:
-        self.source, self.tools, self.level = source, tools, source.level
-        self.within, self.conditions = source.within, source.conditions
-        self.marks = [_Plain(mark, mark.base.tools) for mark in source.marks]  # type: ignore[union-attr]
-        keys = sorted(source.keys, key=lambda key: key.name)
-        self.names = tuple([key.name for key in keys])
-        self.keys = [(key, _argument(key.term)) for key in keys]
-        self.rest = tuple(
-            [
-                one
-                for one in conjuncts(source.conditions)
-                if not set(keys_in(one, source.level)) & set(source.keys)
-            ]
-        )
-
-
-def _argument(term: Term) -> str:
-    """The name of the argument of the call being decided that a term is; empty: it is none."""
-    is_own = isinstance(term, forms.Get) and term.of == forms.Element(0)
-    return term.name if is_own and isinstance(term, forms.Get) else ""
-
-
-class KeptEvaluation(Evaluation):
-    """Conditions in a history; the latest members of a source are looked at first."""
-
-    history: KeptHistory
-
-    def plain(self, source: Source) -> _Plain | None:
-        """The source, prepared; None: it is not plain."""
-        if source.height or not isinstance(source.base, forms.Calls):
-            return None
-        found = self.history.plain.get(id(source))
-        if found is None:
-            found = self.history.plain[id(source)] = _Plain(source, source.base.tools)
-        return found
-
-    def truth(self, condition: Condition, negative: bool = False) -> Truth:
-        """See :class:`Evaluation`; nothing in a plain source depends on last elements."""
-        if type(condition) is forms.Some:
-            plain = self.plain(condition.of)
-            if plain is not None:
-                found: Truth = False
-                for _, sure in self._latest_first(plain, negative, negative):
-                    if sure:
-                        return True
-                    found = None
-                return found
-        return super().truth(condition, negative)
-
-    def _last(self, source: Source) -> Element | None:
-        plain = None if source in self.picks else self.plain(source)
-        if plain is None:
-            return super()._last(source)
-        candidates: list[Element | None] = []
-        for call, sure in self._latest_first(plain, False, False):
-            candidates.append(call)
-            if sure:
-                break
-        else:
-            candidates.append(None)
-        raise Pick(source, candidates)
-
-    def _latest_first(
-        self, plain: _Plain, answered: bool, negative: bool
-    ) -> Iterator[tuple[Call, bool]]:
-        """The members of a source from the last one on, and whether each is surely in it."""
-        must, may = -1, -1
-        for mark in plain.marks:
-            for call, sure in self._latest_first(mark, False, negative):
-                may = max(may, call.at)
-                if sure:
-                    must = max(must, call.at)
-                    break
-        found, conditions = self._candidates(plain)
-        bound = self.bound or BOUNDS[0]
-        self.cut = self.cut or len(found) > bound
-        for looked, call in enumerate(reversed(found), 1):
-            if call.at <= must:
-                return
-            if call.outcome == FAILED or (call.outcome == ANSWERED and not answered):
-                continue
-            sure = call.outcome == DONE and call.at > may
-            if looked > bound:
-                sure = False
-            elif conditions:
-                self.elements[plain.level] = call
-                truth = self.all_of(conditions, negative)
-                if truth is False:
-                    continue
-                sure = sure and truth is True
-            yield call, sure
-
-    def _candidates(self, plain: _Plain) -> tuple[Sequence[Call], Sequence[Condition]]:
-        """The candidates of a source, and the conditions that are not true for all of them."""
-        states = []
-        this = self.elements.get(0)
-        for key, name in plain.keys:
-            state = this.arguments.get(name) if name and isinstance(this, Call) else None
-            states.append(self.term(key.term) if state is None else state)
-        after = None if plain.within is None else self.now - plain.within
-        index = self.history.index(plain.tools, plain.names)
-        exact = [is_exact(state) and state[0] not in _NULLS for state in states]
-        if index.is_plain and all(exact):
-            found = index.calls.get(tuple(states), [])
-            return (found if after is None else since(found, after, _at_ms)), plain.rest
-        pairs = zip(plain.keys, states, strict=True)
-        keys = [(key.name, state, key.same) for (key, _), state in pairs if is_exact(state)]
-        return self.history.candidates(plain.tools, keys, after), plain.conditions
-
-
-_NULLS = ("none", "z")
-_at_ms = attrgetter("at_ms")
 
 
 def kept_policy_of(core: Core) -> KeptPolicy:

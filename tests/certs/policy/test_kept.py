@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from tcc_certs.policy import kept, meaning
+from tcc_certs.policy import kept_sources, meaning
 from tcc_certs.policy.history import DONE, LOST, OPEN, Call, ListHistory
 from tcc_certs.policy.kept import KeptPolicy
 from tcc_certs.policy.kinds import Fault
 from tcc_certs.policy.meaning import Policy
 from tests.oracle_meaning.drawn import START, Drawer, Step, answers_of, deciding, given_of, history
+from tests.oracle_meaning.written import core_of
 
 
 class Twin:
@@ -127,7 +128,44 @@ def test_the_kept_policy_decides_as_the_definition(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_cut_evaluations_are_cut_alike(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (meaning, kept):
+    for module in (meaning, kept_sources):
         monkeypatch.setattr(module, "BOUNDS", (4, 3, 2))
     for twin in drawn(range(seed * 1000, seed * 1000 + 60)):
         session(twin, 10)
+
+
+def twice(text: str) -> list[tuple[Policy, ListHistory]]:
+    """The definition and the kept policy, each with a history."""
+    core = core_of(text)
+    made = KeptPolicy(core)
+    return [(Policy(core), ListHistory(core, {})), (made, made.history(core, {}))]
+
+
+def test_an_absent_value_adds_nothing_to_a_sum_of_rows() -> None:
+    text = "tool a(n?: number)\nbefore a require sum(a.n) < 5"
+    for policy, history_ in twice(text):
+        for at, state in enumerate((("n", 3), ("none", None), ("n", 1))):
+            call = Call("a", at, 0, {"n": state})
+            assert policy.refusals(history_, call, 0) == []
+            history_.add(call, {})
+            history_.record(call, DONE, {})
+        call = Call("a", 3, 0, {"n": ("n", 1)})
+        history_.add(call, {})
+        history_.record(call, DONE, {})
+        assert [one.code for one in policy.refusals(history_, call, 0)] == ["R202"]
+
+
+def test_a_condition_on_an_attribute_that_is_learned_later_is_not_kept() -> None:
+    text = (
+        "given user from login.user\ntool login() gives (user: text)\ntool a(k: text)\n"
+        'before login require no a(session.user = "x" and k ~ "y.*")'
+    )
+    for policy, history_ in twice(text):
+        first = Call("a", 0, 0, {"k": ("s", "yy")})
+        history_.add(first, {})
+        history_.record(first, DONE, {})
+        login = Call("login", 1, 0, {})
+        assert [one.code for one in policy.refusals(history_, login, 0)] == ["R202"]
+        history_.add(login, {})
+        history_.record(login, DONE, {"user": ("s", "z")})
+        assert policy.refusals(history_, Call("login", 2, 0, {}), 0) == []
