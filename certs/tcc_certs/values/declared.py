@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import decode, encode, is_identifier
@@ -121,22 +121,3 @@ class JsonType:
 
 
 OpenType: TypeAlias = TextType | NumberType | FlagType | JsonType
-PLAIN = (TextType, NumberType, FlagType, JsonType)  # the types that version 1.1 has
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenParameter:
-    """An open parameter or answer of a tool: no part of the call's identity.
-
-    Attributes:
-        type: of its values: in a core of 1.1 an `OpenType`, which readers that decline 1.2 take it
-            for; else a `FieldType` of :mod:`tcc_certs.values.places`.
-        at: the steps to its place; None: it is the member of its name.
-        null: whether a null counts as left out.
-    """
-
-    name: str
-    type: Any
-    optional: bool = False
-    at: tuple[str, ...] | None = None
-    null: bool = False

@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -26,8 +25,8 @@ from typing import Any, TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import format_decimal
-from tcc_certs.values.canonical import json_text, json_value, utf8
-from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType, json_of
+from tcc_certs.values.canonical import json_text
+from tcc_certs.values.declared import JsonType, NumberType, TextType, json_of
 from tcc_certs.values.fields import (
     MOST_ELEMENTS,
     DateType,
@@ -211,20 +210,6 @@ def listed_states(field: Field) -> tuple[State, ...]:
     return (NONE, *states) if field.optional else tuple(states)
 
 
-def literal(tree: tuple[Any, ...]) -> State:
-    """The value of a constant, as a term of a statement has it in JSON."""
-    match tree:
-        case ("n", text):
-            return "n", exact_number(text)
-        case ("b", text):
-            return "b", text == "true"
-        case ("ms", size):
-            return "n", size
-        case ("z",):
-            return "z", None
-    return "s", tree[1]
-
-
 def plain(value: object) -> State:
     """A text, number, flag or null as a value.
 
@@ -331,20 +316,6 @@ def typed(value: object, kind: FieldType) -> State:
             return plain(value)
 
 
-def of_text(text: str, kind: FieldType) -> State:
-    """The value of a canonical text of a type; of a time or a record as :func:`flat` has it."""
-    match kind:
-        case TextType():
-            return "s", text
-        case NumberType():
-            return "n", exact_number(text)
-        case FlagType():
-            return "b", text == "true"
-        case JsonType():
-            return "j", text.encode()
-    return typed(json_value(text), flat(kind))
-
-
 @cache
 def ends_of(low: str, high: str) -> tuple[int | Fraction, int | Fraction]:
     """The bounds of a number."""
@@ -420,10 +391,10 @@ def _at_once(value: Sequence[object], of: FieldType) -> tuple[State, ...]:
 
 
 def _short_texts(value: Sequence[Any], of: FieldType) -> tuple[State, ...]:
-    return tuple(zip(repeat("s"), value, strict=False)) if are_short(value, of) else ()
+    return tuple(zip(repeat("s"), value, strict=False)) if _are_short(value, of) else ()
 
 
-def are_short(value: Sequence[object], of: FieldType | None) -> bool:
+def _are_short(value: Sequence[object], of: FieldType | None) -> bool:
     """Whether all are texts of a type without a pattern, that takes them as they are."""
     if not isinstance(of, TextType) or of.pattern is not None or of.among:
         return False
@@ -436,77 +407,6 @@ def are_short(value: Sequence[object], of: FieldType | None) -> bool:
 
 
 _SHORT_TEXT = 1 << 12
-
-
-# What a ledger has of a value: of a record the fields alone, by their names.
-
-
-def carried(value: object, kind: FieldType) -> object:
-    """The part of a value of a type that counts, as JSON; `flat` of the type reads it.
-
-    Args:
-        value: of the type, as :func:`typed` has passed it.
-    """
-    match kind:
-        case ListType(of=of) if type(value) is list or type(value) is tuple:
-            return [carried(item, of) for item in value]
-        case RecordType(fields=fields):
-            found = {}
-            for one in fields:
-                try:
-                    cell = at(value, one.steps)
-                except Missing:
-                    continue
-                if (cell is not None or not one.null) and one.type is not None:
-                    found[one.name] = carried(cell, one.type)
-            return found
-    return value
-
-
-def flat(kind: FieldType) -> FieldType:
-    """The type of what :func:`carried` gives."""
-    match kind:
-        case ListType(of=of):
-            return replace(kind, of=flat(of))
-        case RecordType(fields=fields):
-            return RecordType(
-                fields=tuple(
-                    [
-                        replace(
-                            one,
-                            steps=(one.name,),
-                            null=False,
-                            type=None if one.type is None else flat(one.type),
-                        )
-                        for one in fields
-                    ]
-                )
-            )
-    return kind
-
-
-def json_bytes(kind: FieldType, value: object) -> bytes:
-    """Canonical JSON of a list, a time or a date: what of it counts.
-
-    Raises:
-        Rejected: R105, R106 it is no value of the type.
-    """
-    try:
-        typed(value, kind)
-    except Wrong:
-        found = type(value).__name__
-        raise Rejected(Code.OPEN_VALUE, "value", "a value of the type", found) from None
-    return json_text(carried(value, kind))
-
-
-def check_json(kind: FieldType, text: str) -> None:
-    """The text is one that :func:`json_bytes` may give.
-
-    Raises:
-        Rejected: R105, R106 it is not.
-    """
-    same = json_bytes(flat(kind), json_value(text)) == utf8(text, "value")
-    ensure(same, Code.OPEN_VALUE, "value", "canonical JSON of the type", text)
 
 
 # Times.

@@ -51,19 +51,6 @@ def encoded(kind: OpenType, value: object) -> tuple[bytes, bytes]:
             return JSON, json_text(value, most=most)
 
 
-def type_byte(kind: OpenType) -> bytes:
-    """The type byte of every value of the type."""
-    match kind:
-        case TextType():
-            return TEXT
-        case NumberType():
-            return NUMBER
-        case FlagType():
-            return FLAG
-        case JsonType():
-            return JSON
-
-
 def check_text(kind: OpenType, text: str) -> None:
     """The text is that of canonical bytes which :func:`encoded` may give.
 
