@@ -409,23 +409,23 @@ limit sum(refund.amount) <= 30
 """
 
 
-def test_the_summary_shows_a_session_that_monitors_let_through_now(
+def test_the_summary_shows_a_statement_that_lets_more_through(
     tmp_path: Path, checkout: Path
 ) -> None:
-    """Plans are the same on both sides: only a monitor has gone."""
+    """Plans are the same on both sides: only a limit on open values is higher."""
     (checkout / "g.tcg").write_text(HELD)
     base = commit(checkout)
     (checkout / "g.tcg").write_text(HELD.replace("<= 30", "<= 35"))
     job = run(tmp_path, checkout, base)
     assert job.failed == ["Compare with the base"]
-    assert "| sessions | wider |" in job.summary
-    assert re.search(r"\| added 1 \| find\\\(order=.*\| added 3 \| refund", job.summary, re.DOTALL)
+    assert "more is let through" in job.summary and "TCC491" in job.summary
+    assert re.search(r"\| statement changed \| .*30 became .*35 .*wider", job.summary)
     [(kind, message)] = [
         (kind, message)
         for kind, message in map(read_kind, job.out.splitlines())
         if "tcc diff" in kind
     ]
-    assert kind.startswith("error") and "added 2: refund(order=" in message
+    assert kind.startswith("error") and "more is let through" in message
 
 
 def read_kind(line: str) -> tuple[str, str]:
@@ -434,29 +434,23 @@ def read_kind(line: str) -> tuple[str, str]:
     return head, text.replace("%0A", "\n")
 
 
-def test_what_a_grammar_expects_of_sessions_fails_the_action(
-    tmp_path: Path, checkout: Path
-) -> None:
-    never = "expect never refund before find same order\n"
-    (checkout / "g.tcg").write_text(HELD + never)
+def test_questions_about_sessions_do_not_fail_the_action(tmp_path: Path, checkout: Path) -> None:
+    """They are not answered in this release, which a note says."""
+    (checkout / "g.tcg").write_text(HELD + "expect always limit sum(refund.amount) <= 40\n")
     job = run(tmp_path, checkout)
-    assert job.failed == ["Test the grammars"] and "TCC505" in job.out
-    barred = "before find require no refund(same order)\n"
-    (checkout / "g.tcg").write_text(HELD + barred + never)
-    assert run(tmp_path, checkout).failed == []
+    assert job.failed == [] and "TCC491" in job.out
 
 
 @pytest.mark.parametrize(
     ("hook", "text", "code"),
     [
-        ("tcc-lint", HELD + "before refund require no find(same order)\n", "TCC716"),
-        ("tcc-lint", HELD.replace("<= 30", "<= 60"), "TCC704"),
-        ("tcc-test", HELD + "expect never refund before find same order\n", "TCC505"),
+        ("tcc-lint", HELD + "forbid find\n", "TCC701"),
+        ("tcc-test", HELD + "expect plans = 3\n", "TCC503"),
         ("tcc-test", HELD + "expect reachable find\n", ""),
         ("tcc-lint", HELD, ""),
     ],
 )
-def test_a_hook_asks_about_sessions(
+def test_a_hook_fails_where_its_command_does(
     tmp_path: Path, checkout: Path, hook: str, text: str, code: str
 ) -> None:
     hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
