@@ -70,8 +70,8 @@ def _wide(n: int) -> bytes:
 
 STATEMENTS: dict[str, Callable[[int], str]] = {
     "require": lambda i: f"before z require t{i}\n",
-    "forbid": lambda i: f"forbid t{i} z\nbefore z require no t{i}\nbefore t{i} require no z\n",
-    "uses": lambda i: f"limit count(t{i}) <= 1\n",
+    "owe": lambda i: f"after t{i} owe z\n",
+    "count": lambda i: f"limit count(t{i}) <= 1\n",
     "price": lambda i: f"limit price <= {i}\n",
 }
 
