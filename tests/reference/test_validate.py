@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-import base64
 import contextlib
 import io
-import json
 import random
 import re
 import subprocess
@@ -18,6 +16,7 @@ from typing import Any
 import pytest
 
 from tcc_certs.errors import Rejected
+from tcc_certs.formats.container import write_container
 from tcc_certs.kernel import check
 from tcc_certs.replay import validate as definition
 from tcc_compiler.options import Options
@@ -34,6 +33,8 @@ from tests.oracle.plans import plans
 from tests.oracle_ledger import artifacts
 from tests.oracle_ledger.upper import drawn_upper
 from tests.oracle_ledger.writer import chained, reference_ledger, reference_records
+from tests.oracle_session.shapes import shape, shop
+from tests.oracle_session.writer import sealed
 
 TOP = Path(__file__).parents[2]
 SCRIPT = TOP / "reference" / "validate.py"
@@ -195,12 +196,9 @@ def test_a_ledger_with_a_cut_is_out_of_scope_and_not_invalid(tmp_path: Path) -> 
 
 
 def test_the_ledger_of_a_session_gets_an_answer_of_its_own(tmp_path: Path) -> None:
-    folder = TOP / "tests" / "conformance" / "vectors"
-    vector = json.loads((folder / "session_1_0.json").read_text("utf-8"))
     data = (GOLDEN / "exact-2.tcca").read_bytes()
-    ledger = "".join(f"{line}\n" for line in vector["ledger"]).encode()
-    for artifact in (data, base64.b64decode(vector["artifact"])):
-        code, text = said(tmp_path, ledger, artifact)
+    for artifact in (data, bytes(write_container(shop().file.columns))):
+        code, text = said(tmp_path, sealed(shape("hidden")), artifact)
         assert code == OUT and "the ledger of a session" in text and "tcc-certs" in text
 
 
