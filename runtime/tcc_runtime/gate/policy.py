@@ -15,9 +15,7 @@ from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.policy import forms
 from tcc_certs.policy.core import Core, Learned
 from tcc_certs.policy.forms import Tools
-from tcc_certs.policy.history import DictHistory
 from tcc_certs.policy.kinds import walk
-from tcc_certs.policy.meaning import policy_of as definition_of
 from tcc_certs.policy.nodes import statement_text
 from tcc_certs.policy.uses import Uses
 from tcc_certs.session.machine import Course, Offer, Position, Positions, SessionMachine
@@ -27,6 +25,7 @@ from tcc_certs.values.places import State
 from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.arguments import FieldReader, ToolTables
+from tcc_runtime.gate.decide import FastHistory, FastPolicy
 from tcc_runtime.gate.refusals import Allowed
 
 _MOST_PREPARED: Final = 1 << 12  # calls of a core whose first tables are made at once
@@ -57,12 +56,12 @@ class Policy:
         self.core: Core = artifact.core
         self.core_calls = core_calls(artifact)
         self.machine = SessionMachine(self.core, artifact.automaton, self.core_calls)
-        self.decider = definition_of(self.core)
+        self.decider = FastPolicy(self.core)
         self.tables = ToolTables(self.machine)
         self.given = FieldReader([one for one in self.core.given if not isinstance(one, Learned)])
         self.uses = Uses(self.core, self.decider.rules)
         self.timed = self.uses.timed
-        self.statements = Statements(policy=self.decider, history=DictHistory, uses=self.uses)
+        self.statements = Statements(policy=self.decider, history=FastHistory, uses=self.uses)
         self.texts = tuple(map(statement_text, self.core.statements))
         self.open_fields = {
             open_name(tool.name, field.name): (tool.name, field.name)

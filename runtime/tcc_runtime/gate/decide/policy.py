@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.forms import Rule, Term, is_computed
 from tcc_certs.policy.history import Call, Draw
-from tcc_certs.policy.meaning import Debt, Policy, Refusal, shown
+from tcc_certs.policy.meaning import Debt, Policy, Refusal, policy_of, shown
 from tcc_certs.values.places import UNKNOWN, exact_number
 from tcc_runtime.gate.decide.conditions import Compiler
 from tcc_runtime.gate.decide.feeds import Closure, Frame, Read
@@ -33,7 +33,7 @@ class FastPolicy(Policy):
     """
 
     def __init__(self, core: Core) -> None:
-        super().__init__(core)
+        vars(self).update(vars(policy_of(core)))  # its words are resolved once
         self._compiler = Compiler(core, decided=True)
         owing = Compiler(core, decided=False)
         numbered = list(enumerate(self.rules))
