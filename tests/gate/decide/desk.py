@@ -26,6 +26,7 @@ tool login(note?: text) gives (user: text)
 given customer: text
 given user from login.user
 given approver from approve.who
+given seen from find.status
 """
 _KEYS = ("same order", "order = this.order", "same (order, n)", "same note",
          "note = this.note", "same kind", "order = session.customer", "note = session.user",
@@ -74,14 +75,20 @@ _OTHERS = (
     "before refund require unused approve(same (order, n), answer = yes)",
     "before refund(n > 0) require unused approve(same order)",
     "before refund { let o = last(find(same order))  require o.owner = session.customer }",
-    "before refund { let o = last(find)  require no o.items(price > n) }",
+    "before refund { let o = last(find)  require no o.items(price > this.n) }",
     "before refund require sum(last(find(same order)).items.price) >= n",
     "before refund require last(find).n >= last(approve(last(refund).n > n)).n",
     "before refund require last(find(last(approve).n >= n)).order = last(approve).order",
     "before refund require last(find.items).sku = order and last(find.items).n >= n",
-    "before refund require last(find(same order)).items(sku = order)",
+    "before refund require last(find(same order)).items(sku = this.order)",
     "before refund require count(pairs(tags, last(find).items)(left = right.sku)) > 0",
     "before refund require max(find(same order).at) >= now - 1 h",
+    "before refund require n <= match last(find(same order)).status { open: 2, else: 0 }",
+    "before refund require n < match session.seen { open | closed: 2, else: 1 }",
+    "before refund require match note { \"a\": n, \"b\": 1, else: 2 } <= count(find) + 1",
+    "before refund require find(same note, note = this.note)",
+    "before refund require find since approve(n <= this.n)",
+    "before refund require count(find since approve(n <= this.n)) > 1",
     "before refund require count(find.at(it > now - 1 h)) < 2",
     "before refund require sum(find(same order).total | refund(same order).n) < 6",
     "before refund require every tags(it in find.order)",

@@ -188,6 +188,9 @@ class Sides:
             return found, side.policy.unmet(side.history, now)
 
         self._agreed(self._draws, "", {}, now)
+        for one in self.core.given:
+            states = [side.history.attribute(one.name) for side in self.sides[:3]]
+            assert states[0] == states[1] == states[2], self.shown(f"{one.name} {states}")
 
         found: tuple[list[Any], list[int]] = self._agreed(asked, "", {}, now)
         return found
