@@ -42,8 +42,8 @@ def test_relations_that_are_tied_by_a_value_are_statements_and_orders_are_commen
     tied = "before refund require get_order(same order)"
     assert [one.text for one in found.relations if one.is_written] == [tied]
     assert f"{tied}  # 3 of 3 calls" in found.text
-    assert "# require find before get_order  (3 of 3 calls)" in found.text
-    assert "# limit uses(refund) <= 1  (3 of 3 calls)" in found.text
+    assert "# before get_order require find  (3 of 3 calls)" in found.text
+    assert "# limit count(refund) <= 1  (3 of 3 calls)" in found.text
     assert "tool refund(amount: " in found.text
     wrong = Trace(
         name="x", calls=[made("get_order", order="a"), made("refund", order="b", amount=1)]
