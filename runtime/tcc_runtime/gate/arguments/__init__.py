@@ -11,7 +11,7 @@ Cost: linear in the arguments.  The table of a tool is made when it is first use
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
@@ -22,11 +22,12 @@ from tcc_certs.policy.core import Tool
 from tcc_certs.session.machine import Offer, SessionMachine
 from tcc_certs.values import places
 from tcc_certs.values.canonical import MAX_DEPTH
-from tcc_certs.values.declared import JsonType, json_of, text_of
+from tcc_certs.values.declared import json_of, text_of
 from tcc_certs.values.fields import Field
 from tcc_certs.values.members import declared_in, is_declared
-from tcc_certs.values.places import UNKNOWN, Missing, State, Wrong
-from tcc_runtime.gate.arguments.json_writer import SCALARS, json_bytes
+from tcc_certs.values.places import NONE, UNKNOWN, Missing, State, Wrong
+from tcc_runtime.gate.arguments.json_writer import SCALARS
+from tcc_runtime.gate.arguments.readers import answer_reader, member_reader
 from tcc_runtime.gate.refusals import Allowed, Scalar
 
 # Values as callers have them: a copy, as somebody may go on changing them, in another thread say.
@@ -131,16 +132,18 @@ class FieldReader:
         names: the members that the object may have.
     """
 
-    __slots__ = ("_fields", "_inside", "names")
+    __slots__ = ("_fields", "names")
 
     def __init__(self, declared: Sequence[Field]) -> None:
         self.names = frozenset([one.name for one in declared if is_member(one)])
-        self._fields = [(one, _quick_reader(one)) for one in declared]
-        self._inside = declared_in(declared)
+        inside = declared_in(declared)
+        self._fields = [
+            (one.name, one, member_reader(one), inside.get(one.name)) for one in declared
+        ]
 
     def field(self, name: str) -> Field:
         """The field of that name."""
-        return next(field for field, _ in self._fields if field.name == name)
+        return next(field for other, field, _, _ in self._fields if other == name)
 
     def read(self, values: dict[Any, Any]) -> dict[str, State] | Trouble:
         """The state of each field, or what is wrong with the first wrong one."""
@@ -149,18 +152,20 @@ class FieldReader:
             if type(name) is not str or name not in names:
                 return Code.UNDECLARED_ARGUMENT, name if type(name) is str else type(name).__name__
         found: dict[str, State] = {}
-        for field, quick in self._fields:
-            name = field.name
+        for name, field, read, inside in self._fields:
             try:
-                if quick is not None and name in values:
-                    found[name] = quick(values[name])
-                else:
+                if read is None:
                     found[name] = places.read(values, field)
+                elif name in values:
+                    found[name] = read(values[name])
+                elif field.optional:
+                    found[name] = NONE
+                else:
+                    return Code.MISSING_ARGUMENT, name
             except Missing:
                 return Code.MISSING_ARGUMENT, name
             except Wrong as wrong:
                 return wrong.code, name
-            inside = self._inside.get(name)
             if inside is not None and name in values and not is_declared(values[name], inside):
                 return Code.OPEN_VALUE, name
         return found
@@ -169,21 +174,6 @@ class FieldReader:
 def is_member(field: Field) -> bool:
     """Whether a field is the member of its name, and does not lie inside of another one."""
     return field.steps == (field.name,)
-
-
-def _quick_reader(field: Field) -> Callable[[object], State] | None:
-    """Reads a value of a member; None where the definition is quick enough."""
-    if not isinstance(field.type, JsonType) or not is_member(field) or field.null:
-        return None
-    most = field.type.most
-
-    def read(value: object) -> State:
-        found = json_bytes(value, most)
-        if isinstance(found, Code):
-            raise Wrong(found)
-        return "j", found
-
-    return read
 
 
 # Tools.
@@ -211,7 +201,7 @@ class ToolTable:
         observed: its listed answers.
     """
 
-    __slots__ = ("_machine", "_reader", "_shown", "number", "observed", "tool")
+    __slots__ = ("_answers", "_machine", "_reader", "_shown", "number", "observed", "tool")
 
     def __init__(self, machine: SessionMachine, number: int) -> None:
         self.number = number
@@ -219,6 +209,7 @@ class ToolTable:
         self.observed = tuple([one for one in self.tool.answers if one.type is None])
         self._machine = machine
         self._reader = FieldReader(self.tool.arguments)
+        self._answers = [(one.name, answer_reader(one)) for one in self.tool.answers]
         self._shown = [
             (one, [None] * one.optional + [_scalar(text) for text in one.values if text])
             for one in self.tool.arguments
@@ -238,7 +229,7 @@ class ToolTable:
         """The states of all answers; of an answer that nobody reported none is known."""
         if answer is None:
             return {one.name: UNKNOWN for one in self.tool.answers}
-        return {one.name: places.answered(answer, one) for one in self.tool.answers}
+        return {name: read(answer) for name, read in self._answers}
 
     def allowed(self, offer: Offer) -> Allowed:
         """The call as JSON values."""

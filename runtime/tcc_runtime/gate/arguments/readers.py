@@ -13,8 +13,9 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import Any, TypeAlias
 
+from tcc_certs.errors import Code
 from tcc_certs.values import places
-from tcc_certs.values.declared import FlagType, NumberType, TextType
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
 from tcc_certs.values.fields import (
     MOST_ELEMENTS,
     Field,
@@ -26,6 +27,7 @@ from tcc_certs.values.fields import (
 from tcc_certs.values.numbers import LEAST_WHOLE, MOST_WHOLE
 from tcc_certs.values.places import NONE, UNKNOWN, State, Wrong
 from tcc_certs.values.text_pattern import pattern_of
+from tcc_runtime.gate.arguments.json_writer import json_bytes
 
 Read: TypeAlias = "Callable[[Any], State]"
 
@@ -86,6 +88,8 @@ def _typed(kind: FieldType, others: Read) -> Read:
             return _list(kind, others)
         case RecordType():
             return _record(kind, others)
+        case JsonType():
+            return _json(kind, others)
     return others
 
 
@@ -148,6 +152,16 @@ def _exact(value: float) -> int | Fraction | None:
     if not part.isdigit():
         return None
     return Fraction(int(digits + part), 10 ** len(part))
+
+
+def _json(kind: JsonType, others: Read) -> Read:
+    most = kind.most
+
+    def read(value: Any) -> State:
+        written = json_bytes(value, most)
+        return others(value) if isinstance(written, Code) else ("j", written)
+
+    return read
 
 
 def _list(kind: ListType, others: Read) -> Read:
