@@ -14,7 +14,12 @@ def names(module: str) -> set[str]:
 
 def test_imports_inside_of_functions_count_and_other_validators_do_not() -> None:
     session = names("session.validation")
-    assert {"kernel.py", "policy/meaning.py", "session/executions.py", "session/__init__.py"} < session
+    assert {
+        "kernel.py",
+        "policy/meaning.py",
+        "session/executions.py",
+        "session/__init__.py",
+    } < session
     assert "replay/validation.py" not in session
 
 

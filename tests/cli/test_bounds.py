@@ -50,8 +50,11 @@ def test_a_relaxed_artifact_says_so_everywhere(tcc: Tcc, grammar: Path, tmp_path
     assert made | {"format": ""} == seen | {"format": ""}
     assert seen["counts"] == "upper"
     assert seen["relaxed"] == [
-        "limit price <= 6", "before b require a(k = 1)", "before c require no c since any - c", "before c require no a\nbefore a require no c"
-    ]  # fmt: skip
+        "limit price <= 6",
+        "before b require a(k = 1)",
+        "before c require no c since any - c",
+        "before c require no a\nbefore a require no c",
+    ]
     assert seen["plans"] == str(4 + 4**2 + 4**3 + 4**4 + 4**5)
     # The cheapest is a plan of the grammar, too.
     assert (seen["min_cost"], seen["min_cost_plan"]) == ("0.5", ["c"])

@@ -28,7 +28,8 @@ from tests.langchain.world import SAID, Scripted
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-# These have tests of their own: tests/docs/test_language.py, tests/certs/policy/test_spec_examples.py.
+# These have tests of their own: tests/docs/test_language.py and
+# tests/certs/policy/test_spec_examples.py.
 OWN = {ROOT / "docs" / "spec" / f"{name}.md" for name in ("core", "language", "session")}
 RUN = [page for page in PAGES if page not in OWN]
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

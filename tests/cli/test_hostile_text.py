@@ -222,7 +222,9 @@ GRAMMARS = {
     "value": f'grammar g version "1"\ntool a(k: {_IN_GRAMMAR} | {_IN_GRAMMAR})\nplan = a',
     "unknown value": f'grammar g version "1"\ntool a(k: b)\nplan = a(k={_IN_GRAMMAR})',
     "bind": f'grammar g version "1"\ntool a {{ bind python {_IN_GRAMMAR} }}\nplan = a',
-    "rejects": f'grammar g version "1"\ntool a(k: {_IN_GRAMMAR})\nplan = a\nreject a(k={_IN_GRAMMAR})',
+    "rejects": (
+        f'grammar g version "1"\ntool a(k: {_IN_GRAMMAR})\nplan = a\nreject a(k={_IN_GRAMMAR})'
+    ),
     "tabs": 'grammar g version "1"\n\ttool\ta\n\tplan\t=\tb\n',
 }
 

@@ -78,9 +78,7 @@ def test_only_json_output_loads_msgspec(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("more", [(), ("--json",)])
-def test_compiling_a_small_grammar_loads_numpy_alone(
-    more: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_compiling_a_small_grammar_loads_numpy_alone(more: tuple[str, ...], tmp_path: Path) -> None:
     grammar = tmp_path / "g.tcg"
     grammar.write_text(GRAMMAR)
     assert top(imported("compile", str(grammar), *more)) & HEAVY == {"numpy"}

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import tcc
-from tcc_certs.policy.reader import read_core
 from tcc_certs.errors import Rejected
+from tcc_certs.policy.reader import read_core
 from tcc_certs.values.canonical import digest
 from tcc_compiler.frontend import read_grammar_text
 from tests.oracle_session.writer import KEY, named, sealed

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import tcc
+from tcc_certs.errors import Rejected
 from tcc_certs.policy.plans import PolicyMonitor
 from tcc_certs.policy.reader import read_core
-from tcc_certs.errors import Rejected
 from tcc_certs.values.canonical import digest
 from tcc_compiler.frontend import read_grammar_text
 from tests.oracle_session.writer import KEY, named, sealed
@@ -31,7 +31,10 @@ limit depth <= 30
 """
 CANCEL = "before cancel require last(get_order(same order)).status = pending"
 EACH = "before refund require unused ask(answer = yes, same order, this.amount <= amount)"
-LIFTED = "before refund require no ask(answer = no, same order) since ask(answer = yes, order = this.order)"
+LIFTED = (
+    "before refund require no ask(answer = no, same order)"
+    " since ask(answer = yes, order = this.order)"
+)
 STATEMENTS = [
     CANCEL,
     EACH,
