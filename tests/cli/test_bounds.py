@@ -44,16 +44,19 @@ def grammar(tmp_path: Path) -> Path:
 
 
 def test_a_relaxed_artifact_says_so_everywhere(tcc: Tcc, grammar: Path, tmp_path: Path) -> None:
-    names = ["--relax", "limit price <= 6", "--relax", "require", "--relax", "forbid"]
+    names = ["--relax", "limit price <= 6", "--relax", "require"]
     made = tcc("compile", grammar, "-o", tmp_path / "a", *names, "--json").json
     seen = tcc("inspect", tmp_path / "a", "--json").json
-    assert made | {"format": ""} == seen | {"format": ""}
+    # An artifact does not know the lines of its text.
+    statements = [one | {"line": None} for one in made["statements"]]
+    assert made | {"format": "", "statements": statements} == seen | {"format": ""}
     assert seen["counts"] == "upper"
     assert seen["relaxed"] == [
         "limit price <= 6",
         "before b require a(k = 1)",
         "before c require no c since any - c",
-        "before c require no a\nbefore a require no c",
+        "before c require no a",
+        "before a require no c",
     ]
     assert seen["plans"] == str(4 + 4**2 + 4**3 + 4**4 + 4**5)
     # The cheapest is a plan of the grammar, too.
@@ -84,8 +87,7 @@ def test_count_says_at_most(tcc: Tcc, grammar: Path, tmp_path: Path) -> None:
 
 
 def test_enumerate_lists_the_plans_of_the_grammar(tcc: Tcc, grammar: Path, tmp_path: Path) -> None:
-    tcc("compile", grammar, "-o", tmp_path / "a", "--relax", "price", "--relax", "require",
-        "--relax", "forbid")  # fmt: skip
+    tcc("compile", grammar, "-o", tmp_path / "a", "--relax", "price", "--relax", "require")
     due = tcc("enumerate", grammar)
     found = tcc("enumerate", tmp_path / "a")
     assert due.code == found.code == 0
