@@ -54,7 +54,9 @@ def grammar(length: int = LINES) -> str:
         lines += [f"tool t{at}(k: a | b | c, q: 1 | 2) {{", f"  cost 0.{at + 1} price {at}", "}"]
     lines += [f"rule r{at} = t{at} t{at + 1}?" for at in range(30)]
     lines += ["plan = " + " | ".join(f"r{at}" for at in range(30))]
-    lines += [f"forbid t{at} t{at + 1}" for at in range(length - len(lines))]
+    lines += [
+        f"before t{at + 1} require no t{at} since any - t{at}" for at in range(length - len(lines))
+    ]
     return "\n".join([*lines, ""])
 
 
@@ -167,18 +169,19 @@ def measured(paused: bool) -> dict[str, list[float]]:
         client.until(0, lambda found: _errors(found) is not None)
         for number in range(ROUNDS + 1):
             wait()
-            client.typed(uri, (last, 0), "require ")
-            position = {"line": last, "character": 8}
+            client.typed(uri, (last, 0), "before ")
+            position = {"line": last, "character": 7}
             taken, offered = client.ask(
                 "textDocument/completion", textDocument={"uri": uri}, position=position
             )
             if len(offered) < TOOLS:
                 raise ValueError(f"{len(offered)} completions, not the tools")
-            more = f"{number} before )"  # another error in each round: the same is published once
-            begin = client.typed(uri, (last, 8), more)
-            broken, _ = client.until(begin, partial(_is_told, "'before'"))
+            # Another error in each round: the same is published once.
+            more = f"t0 require t1 {number}"
+            begin = client.typed(uri, (last, 7), more)
+            broken, _ = client.until(begin, partial(_is_told, f"'{number}'"))
             wait()
-            begin = client.typed(uri, (last, 0), "", removed=8 + len(more))
+            begin = client.typed(uri, (last, 0), "", removed=7 + len(more))
             mended, _ = client.until(begin, lambda found: _errors(found) == [])
             if number:
                 for name, seconds in zip(times, (taken, broken, mended), strict=True):

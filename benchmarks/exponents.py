@@ -22,8 +22,6 @@ from math import log
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from tcc_compiler.language.syntax.parse import KnownBlocks
-
 import tcc
 from benchmarks.editor import grammar
 from benchmarks.family import Shape, shape
@@ -206,7 +204,7 @@ def of_session(calls: int, folder: Path) -> Sized:
 
 def of_text(lines: int, folder: Path) -> Sized:
     """The bytes of a grammar, and what an editor asks of it."""
-    text = grammar(lines) + "require "
+    text = grammar(lines) + "before "
     document = document_of((folder / "large.tcg").as_uri(), text)
     texts = Texts(documents={document.uri: document})
 
@@ -218,7 +216,7 @@ def of_text(lines: int, folder: Path) -> Sized:
 
     return len(text), {
         "editor: names and completion": complete,
-        "editor: syntax": lambda: syntax_of(document, texts, KnownBlocks(), QuestionTime(600.0)),
+        "editor: syntax": lambda: syntax_of(document, texts, QuestionTime(600.0)),
         "editor: diagnostics": lambda: diagnose(document, texts, lambda: False),
     }
 

@@ -20,14 +20,13 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tcc_runtime.gate.decide import FastHistory, FastPolicy
-
 from benchmarks.cores import core_of
 from benchmarks.measure import head, row
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.course import answer_states, argument_states
 from tcc_certs.policy.history import DONE, Call, DictHistory
 from tcc_certs.policy.meaning import Policy
+from tcc_runtime.gate.decide import FastHistory, FastPolicy
 
 SIZES = (10, 1_000, 100_000)
 DEFINED = 1_000  # calls that the definition remembers

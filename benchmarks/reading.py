@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from time import process_time
 
 from benchmarks.measure import head, row
-from tcc_certs.policy.plans import OneCall, Repeat
 from tcc_certs.formats.codec import decode, encode
 from tcc_certs.policy import nodes as n
 from tcc_certs.policy.core import Core, Tool
 from tcc_certs.policy.nodes import Statement
+from tcc_certs.policy.plans import OneCall, Repeat
 from tcc_certs.policy.reader import core_json, read_core
 from tcc_certs.values.declared import NumberType, TextType
 from tcc_certs.values.fields import Field
