@@ -223,7 +223,7 @@ def test_arguments_that_are_none_are_refused_before_the_call() -> None:
             )
         assert refused.value.code == code and log.names == ["find", "check"]
     for source, said in (
-        (lambda step: {"part": "full"}, "has no open parameter 'part'|has no open parameter"),
+        (lambda step: {"part": "full"}, "has no open argument 'part'|has no open argument"),
         (lambda step: [1], "open arguments are a mapping, not list"),
     ):
         with pytest.raises(TypeError, match=said):
@@ -265,7 +265,7 @@ limit sum(send.amount) <= 5
 def test_a_run_of_another_session_is_refused() -> None:
     artifact = plain()
     run = library.search(artifact, seed=SEED, after=["a(k=1)"])
-    with pytest.raises(ValueError, match="goes on from calls that this session has not made"):
+    with pytest.raises(ValueError, match="begins after calls that this session has not made"):
         library.execute(run, {}, gate=library.Gate(artifact))
     gate = library.Gate(artifact)
     with gate.call("a", {"k": 1}) as permit:

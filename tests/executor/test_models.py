@@ -159,7 +159,7 @@ def test_functions_have_to_take_the_model(tmp_path: Path) -> None:
         with pytest.raises(BindingError, match="needs a parameter 'model'"):
             library.execute(None, {**Tools().all(), "answer": function}, gate=gate)
         assert gate.history == ()
-    own = library.compile_text(HEAD + 'tool a(model: x | y) { model m { execute } }\nplan = a')
+    own = library.compile_text(HEAD + "tool a(model: x | y) { model m { execute } }\nplan = a")
     with pytest.raises(BindingError, match="a parameter of its own called 'model'"):
         library.execute(None, {"a": lambda model: None}, gate=library.Gate(own))
 

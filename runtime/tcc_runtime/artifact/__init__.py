@@ -1,1 +1,1 @@
-"""An artifact as a run uses it: its columns, counts and bounds, its plans, what it leaves open."""
+"""Artifacts as runs use them: columns, counts, bounds, plans, and relaxed statements."""

@@ -1,9 +1,9 @@
-"""An artifact as a run uses it: mapped, checked on request, read where it is touched.
+"""Artifacts as runs use them: files are mapped, and numbers are decoded on demand.
 
-Format: docs/spec/artifact.md.  Every number of a state is decoded when it is asked for, and opening
-costs what is checked: all certificates; or the digests alone, of an artifact known to have been
-checked (one BLAKE3 pass); or the header and the manifest, whatever the size.  What an unverified
-artifact says is taken at its word, but for the ranges that keep reading safe.
+Format: docs/spec/artifact.md.  Opening an artifact takes the time of its checks: all certificates;
+only the digests, if the artifact is known to be checked (one BLAKE3 pass); or only header and
+manifest.  The content of an unverified artifact is not checked, except for the ranges that keep
+reading safe.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ _LARGE = 1 << 21
 
 
 class CompilerDiagnostic(Protocol):
-    """What whoever compiled an artifact said of its grammar."""
+    """A diagnostic of the compiler about the grammar of an artifact."""
 
     @property
     def code(self) -> str:
-        """Stable, such as ``TCC411``; ``tcc explain`` says what it means."""
+        """A stable code, such as ``TCC411``; ``tcc explain`` describes it."""
 
     @property
     def severity(self) -> str:
-        """``warning``: where there is an artifact, there was no error."""
+        """``warning``: a grammar with an error has no artifact."""
 
     @property
     def message(self) -> str:
-        """What is to be said, a sentence."""
+        """The message, a sentence."""
 
     @property
     def hint(self) -> str | None:
-        """The mend, where there is one."""
+        """How to mend it, if known."""
 
 
-MANY_STATES = 1 << 12  # below, loading numpy takes as long as a state at a time
-WIDE = 16  # states of a rank
+MANY_STATES = 1 << 12  # with fewer states, importing numpy takes longer than it saves
+WIDE = 16  # states of a rank, on average
 
 
 class Artifact:
@@ -56,12 +56,11 @@ class Artifact:
 
     Attributes:
         file: the columns, as views of the bytes.
-        path: the file that is mapped; None where the bytes were given.
-        verified: True where every certificate was checked, here or, by its digest, before.
-        diagnostics: the compiler's warnings, where it was compiled in this process: what was
-            relaxed, and what else the author should know.  Empty for a file: the warnings are not
-            stored, what is relaxed is (`relaxed`, `manifest.critical`).
-        kept: what other rooms made of it and keep for the next run, by their own names.
+        path: the mapped file; None if the bytes were given.
+        verified: whether every certificate was checked, here or earlier.
+        diagnostics: the warnings of the compiler, if it ran in this process.  A file does not
+            contain them.
+        kept: a cache of values that other modules derive from the artifact, by name.
     """
 
     def __init__(
@@ -96,7 +95,7 @@ class Artifact:
 
     @property
     def is_wide(self) -> bool:
-        """Whether arrays of all its states pay: many, and many of each rank; never unverified."""
+        """Whether arrays over all states pay off: many states, many of each rank, verified."""
         return (
             self.verified
             and not self.nondeterministic
@@ -120,7 +119,8 @@ class Artifact:
         """The canonical texts of the calls, strictly increasing by their bytes.
 
         Raises:
-            Rejected: B1xx the column is not canonical JSON, M301 it is no list of that many texts.
+            Rejected: B1xx the column is not canonical JSON, M301 it is not a list of the right
+                number of texts.
         """
         if self._given_texts is not None:
             return self._given_texts
@@ -138,7 +138,7 @@ class Artifact:
         return [text.encode() for text in self.texts]
 
     def call_index(self, text: str) -> int | None:
-        """The number of the call with that canonical text, None where no edge carries it."""
+        """The number of the call with a canonical text; None if the artifact has no such call."""
         try:
             raw = text.encode()
         except UnicodeEncodeError:
@@ -150,7 +150,7 @@ class Artifact:
         """The edges of state `q` as (call, target), in call order.
 
         Raises:
-            Rejected: C101, C104 or C201, of an unverified artifact whose row leads nowhere.
+            Rejected: C101, C104 or C201, of an unverified artifact with a bad row.
         """
         rows = self.automaton
         low, high = rows.edge_start[q], rows.edge_start[q + 1]
@@ -167,7 +167,7 @@ class Artifact:
         """Each call of a set of states with the set that it leads to, in call order.
 
         Args:
-            members: states, increasing; one where the automaton is deterministic.
+            members: states, increasing; a single one if the automaton is deterministic.
 
         Raises:
             Rejected: as :meth:`edges`.
@@ -189,10 +189,10 @@ class Artifact:
         return self.automaton.rank[q]
 
     def plans(self, q: int) -> int:
-        """N(q), the number of plans below; an upper bound where the manifest's counts are.
+        """N(q), the number of plans below, or an upper bound if the manifest says so.
 
         Raises:
-            Rejected: C301, of an unverified artifact whose exponent no number of plans has.
+            Rejected: C301, of an unverified artifact with an impossible exponent.
         """
         if self.manifest.gate:
             exponent, most = self._plans_exponent[q], 32 * self.manifest.states
@@ -204,7 +204,7 @@ class Artifact:
         """m(q), the race count in units of 2^(-F d(q)).
 
         Raises:
-            Rejected: D203 it is for a gate, and has none.
+            Rejected: D203 the artifact is for a gate.
         """
         if self.manifest.round_counts is not None:
             return self._mantissa[q] << self._exponent[q]
@@ -212,18 +212,18 @@ class Artifact:
         return int.from_bytes(data[q * size : (q + 1) * size], "little")
 
     def count_bits(self, q: int) -> int:
-        """How many bits m(q) takes, which is not written out for it where it is rounded."""
+        """How many bits m(q) takes; a rounded count is not expanded for this."""
         if self.manifest.round_counts is not None:
             return self._mantissa[q].bit_length() + self._exponent[q]
         return self.race_count(q).bit_length()
 
     def mantissa_bits(self, q: int) -> int:
-        """How many bits the mantissa of a rounded m(q) takes."""
+        """The number of bits of the mantissa of a rounded m(q)."""
         return self._mantissa[q].bit_length()
 
     @property
     def most_count_bits(self) -> int:
-        """No rounded m takes more bits; 0 where none is rounded."""
+        """An upper bound on the bits of a rounded m; 0 if counts are not rounded."""
         return 0 if self.manifest.round_counts is None else max(self._exponent) + 64
 
     def cost_to_go(self, q: int) -> int:
@@ -246,7 +246,7 @@ class Artifact:
 
     @cached_property
     def core(self) -> Core:
-        """The grammar after names, letters and sugar.
+        """The core of the grammar.
 
         Raises:
             Rejected: B1xx, C801, D1xx, D201, of an unverified artifact.
@@ -265,7 +265,7 @@ class Artifact:
 
     @cached_property
     def fixed_costs(self) -> bool:
-        """Whether no call's cost is a range."""
+        """Whether every call has one cost, not a range."""
         return self.cost_low == self.cost_high
 
     @cached_property
@@ -317,20 +317,19 @@ def _row(column: Tensor, q: int) -> int:
 
 
 def load(data: bytes | Path, *, verify: bool = True, checked: str | None = None) -> Artifact:
-    """Opens an artifact.
+    """Open an artifact.
 
     Args:
-        data: the bytes themselves, or a file to map; a mapped file must not be changed while in
-            use.
-        verify: check every digest and certificate first.  Without it nothing but the frame is
+        data: the bytes, or a file to map.  A mapped file must not change while it is in use.
+        verify: check every digest and certificate.  Without this, only header and manifest are
             read, and a run claims nothing.
-        checked: the digest, lower-case hex, of an artifact whose certificates were checked before,
-            by whoever says so.  It must be this one's, and so must the digests of the columns;
-            equal bytes have equal certificates, so these are not checked again.  Without `verify`
-            the columns' digests are not looked at, and a run claims nothing.
+        checked: the digest, in lower-case hex, of an artifact whose certificates the caller has
+            checked before.  The digest and the digests of the columns have to match; the
+            certificates are not checked again, because equal bytes have equal certificates.
+            Without `verify`, the digests of the columns are not checked either.
 
     Raises:
-        Rejected: the artifact is refused or declined; P101, it is not the one that was checked.
+        Rejected: the artifact is refused or declined; P101, its digest is not `checked`.
         OSError: the file cannot be opened.
     """
     return load_as(Artifact, data, verify=verify, checked=checked)
@@ -339,7 +338,7 @@ def load(data: bytes | Path, *, verify: bool = True, checked: str | None = None)
 def load_as(
     kind: type[_Kind], data: bytes | Path, *, verify: bool = True, checked: str | None = None
 ) -> _Kind:
-    """As :func:`load`, an artifact of a class that adds methods of its own."""
+    """Open an artifact as an instance of a subclass; see :func:`load`."""
     path = data if isinstance(data, Path) else None
     raw = mapped(data) if isinstance(data, Path) else memoryview(data)
     if not verify or checked is not None:
@@ -352,7 +351,7 @@ def load_as(
 
 
 def _check(raw: memoryview) -> CheckedArtifact:
-    """Every certificate; loading numpy pays for large artifacts only."""
+    """Check every certificate; importing numpy pays off for large artifacts only."""
     if len(raw) < _LARGE:
         return check(raw)
     from tcc_runtime.fastcheck.kernel import check as check_in_bulk
@@ -361,13 +360,13 @@ def _check(raw: memoryview) -> CheckedArtifact:
 
 
 def mapped(path: Path) -> memoryview:
-    """The bytes of a file, mapped; it must not be cut while they are in use.
+    """Map a file; it must not shrink while the bytes are in use.
 
     Raises:
         OSError: the file cannot be opened.
     """
     with path.open("rb") as handle:
-        # An empty file cannot be mapped; the reader refuses it all the same.
+        # An empty file cannot be mapped; the reader refuses it anyway.
         if handle.seek(0, 2) == 0:
             return memoryview(b"")
         return memoryview(mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ))

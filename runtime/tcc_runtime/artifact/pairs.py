@@ -1,10 +1,10 @@
 """Pairs of states that the same prefixes lead to in two large artifacts, as arrays.
 
-What :mod:`tcc_runtime.analysis.difference` and :mod:`tcc_runtime.exact.search` find pair by pair,
-a rank at a time: targets have lower ranks, so the pairs of a rank are all known once those of
-higher ranks have been followed, and sums go back up the same way.  For artifacts
-that are wide (:attr:`Artifact.is_wide`) alone.
-Cost: a sort of the pairs and a search for each pair of edges.
+:mod:`tcc_runtime.analysis.difference` follows smaller artifacts pair by pair.  Here all pairs of a
+rank are followed together.  Targets have lower ranks, so the pairs of a rank are complete once the
+higher ranks have been followed.  Sums are computed in the other direction.
+Both artifacts are wide (:attr:`Artifact.is_wide`).
+Cost: a sort of the pairs, and a search for each pair of edges.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tcc_runtime.fastcheck.spans import column
 Ints: TypeAlias = NDArray[np.int64]
 Exact: TypeAlias = NDArray[Any]  # 64 bits, or integers of Python
 
-FAR: Final = 1 << 61  # beyond every sum of 64 bits that is looked at
+FAR: Final = 1 << 61  # greater than every sum here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -35,9 +35,9 @@ class Pairs:
         codes: [pairs], increasing.
         first: [pairs + 1], where the edges of each begin.
         call: [edges], of the first artifact.
-        code: [edges], of the pair that an edge leads to; with 0 for the second state where that
-            has no such call.
-        at: [edges], the pair's number; -1 where there is none.
+        code: [edges], of the pair that an edge leads to; its second state is 0 if the second
+            artifact lacks the call.
+        at: [edges], the number of this pair; -1 if the second artifact lacks the call.
         ends: where the pairs of each rank end, lowest rank first.
     """
 
@@ -52,14 +52,14 @@ class Pairs:
     def up(
         self, own: Exact, beside: Exact, best: np.ufunc, add: Exact | int, most: int | None = None
     ) -> Exact:
-        """[pairs], what is put together from the edges of each, targets first.
+        """Return a value for each pair, combined from the values after its edges, targets first.
 
         Args:
-            own: [pairs], of a pair by itself.
-            beside: [edges], of what follows an edge that the second has not.
-            best: ``add``, ``minimum``.
-            add: to what follows each edge.
-            most: greater ones are brought down to it.
+            own: [pairs], the value of a plan that ends here.
+            beside: [edges], the value after an edge that the second artifact lacks.
+            best: combines values: ``add`` or ``minimum``.
+            add: is added to the value after each edge.
+            most: greater values become this one.
         """
         found = own.copy()
         for low, high in pairwise((0, *self.ends)):
@@ -74,29 +74,19 @@ class Pairs:
             found[low:high] = ways if most is None else np.minimum(ways, most)
         return found
 
-    def edges(self, at: int) -> list[tuple[int, int]]:
-        """The edges of a pair as (call, number of the pair that it leads to, or -1), in order."""
-        some = slice(int(self.first[at]), int(self.first[at + 1]))
-        return list(zip(self.call[some].tolist(), self.at[some].tolist(), strict=True))
-
 
 def pairs_of(
     one: Artifact,
     other: Artifact,
     beside: Sequence[int],
     most_edges: int,
-    most_pairs: int | None = None,
 ) -> Pairs | None:
-    """The pairs that prefixes of plans of both lead to.
+    """Return the pairs that common prefixes of plans lead to; None if there are too many.
 
     Args:
         one, other: both :attr:`Artifact.is_wide`.
-        beside: for each call of `one` that of `other`, -1 where it has none.
-        most_edges: pairs and pairs of edges, together; each takes some 100 bytes.
-        most_pairs: None: as many as there are.
-
-    Returns:
-        None where there are more.
+        beside: for each call of `one` the same call of `other`; -1 if `other` lacks it.
+        most_edges: bound on pairs plus pairs of edges; each takes some 100 bytes.
     """
     start, call, target = _rows(one)
     others_start, others_call, others_target = _rows(other)
@@ -108,13 +98,12 @@ def pairs_of(
     waiting: list[list[Ints]] = [[] for _ in range(one.rank(one.root) + 1)]
     waiting[-1].append(np.array([one.root * width + other.root + 1], dtype=np.int64))
     found: list[tuple[Ints, Ints, Ints, Ints]] = []
-    pairs = held = 0
+    size_so_far = 0
     for codes in (_once(waiting[level]) for level in range(len(waiting) - 1, -1, -1)):
         q, p = np.divmod(codes, width)
         size = degree.take(q)
-        pairs += len(codes)
-        held += len(codes) + int(size.sum())
-        if held > most_edges or (most_pairs is not None and pairs > most_pairs):
+        size_so_far += len(codes) + int(size.sum())
+        if size_so_far > most_edges:
             return None
         rows = _spread(start.take(q), size)
         own, to = call.take(rows), target.take(rows)
@@ -148,39 +137,18 @@ def pairs_of(
 
 
 def stops(pairs: Pairs, one: Artifact, other: Artifact) -> NDArray[np.bool_]:
-    """[pairs], whether a plan may stop in the first state, and none in the second."""
+    """For each pair, whether a plan may stop in the first state and not in the second."""
     q, p = np.divmod(pairs.codes, pairs.width)
     accept, others = (column(artifact.file, "accept") != 0 for artifact in (one, other))
     found: NDArray[np.bool_] = accept.take(q) & ~others.take(p - 1)
     return found
 
 
-def shortest_session(pairs: Pairs, one: Artifact, other: Artifact) -> tuple[list[int], bool] | None:
-    """The first of the shortest sessions of the first artifact alone; None where there is none.
-
-    Returns:
-        its calls, and whether it may end there; else the last call is the one that is refused.
-    """
-    # Twice the calls of a session that may end, and one more where a last call is refused.
-    refused = np.full(len(pairs.call), -1, dtype=np.int64)
-    far = np.where(stops(pairs, one, other), 0, FAR)
-    value = pairs.up(far, refused, np.minimum, 2, FAR)
-    at, calls = len(value) - 1, list[int]()
-    if value[at] == FAR:
-        return None
-    while value[at] > 1:
-        left = int(value[at]) - 2
-        call, at = next((c, to) for c, to in pairs.edges(at) if to >= 0 and value[to] == left)
-        calls.append(call)
-    if value[at]:
-        calls.append(next(call for call, to in pairs.edges(at) if to < 0))
-    return calls, not value[at]
-
-
 def plan_sums(pairs: Pairs, one: Artifact, other: Artifact) -> tuple[Exact, Ints, Ints] | None:
-    """[pairs], how many plans the first has alone, their fewest calls and their least cost.
+    """Return how many plans only the first artifact has, their fewest calls and least cost.
 
-    The two last are :data:`FAR` where there is none.  None where sums may leave 64 bits.
+    Each is an array over the pairs.  The last two are `FAR` for a pair without such plans.
+    None if sums may need more than 64 bits.
     """
     cost = column(one.file, "call_cost_low").astype(np.int64)
     if int(np.abs(cost).max()) * (one.rank(one.root) + 2) >= FAR >> 1:
@@ -202,13 +170,13 @@ def plan_sums(pairs: Pairs, one: Artifact, other: Artifact) -> tuple[Exact, Ints
 
 
 def _far(least: Ints) -> Ints:
-    """Sums of costs to no plan are far, whatever was added on the way."""
+    """Sums with a summand of `FAR` become `FAR`."""
     found: Ints = np.where(least > FAR >> 1, FAR, least)
     return found
 
 
 def fewest_in(artifact: Artifact) -> Ints:
-    """[states], the fewest calls that may still follow; kept as a list, as others need it."""
+    """Return the fewest calls that may follow each state; kept with the artifact as a list."""
     kept = artifact.kept.get("fewest_calls")
     if isinstance(kept, list):
         return np.array(kept, dtype=np.int64)

@@ -1,11 +1,10 @@
-"""Plans without a race: counted by length, listed in call order, looked up, drawn uniformly.
+"""Plans without a race: counted by length, listed in call order, looked up.
 
-All of it walks the automaton and its counts; nothing lists plans to count them.  Where the counts
-are bounds, lists and look-ups are of the true plans all the same: they follow sets of states, and
-what the artifact leaves to a run; counts stay bounds, and what needs them exact is refused.
-Plans are compared call by call, calls by the bytes of their text, and a plan that begins another
-comes before it.
-Cost: stands with each function; D is the longest plan, B the most edges of a state.
+Every function walks the automaton and its counts, and none lists plans to count them.  If counts
+are bounds, lists and look-ups are exact all the same: they follow sets of states and the relaxed
+statements.  Functions that need exact counts raise.
+Plans are compared call by call, and calls by the bytes of their texts.  A prefix comes first.
+Cost: see each function; D is the longest plan, B the most edges of a state.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from tcc_runtime.artifact.load import Artifact
 States: TypeAlias = "tuple[int, ...]"
 _Step: TypeAlias = "tuple[int, States, Held]"
 _Place: TypeAlias = "tuple[States, Held]"
-# A place on the path of a list, plans given before it, and the remainder of its steps.
+# A place on the current path, the number of plans yielded before it, and its remaining steps.
 _Row: TypeAlias = "tuple[_Place, int, Iterator[_Step]]"
-# What an edge costs beyond the cost to go of its state, the calls of the shortest of the cheapest
-# plans by it, the call, the target.
+# Cost of an edge above the cost to go of its state, length of the shortest of the cheapest plans
+# through it, call, target.
 _Way: TypeAlias = "tuple[int, int, int, int]"
 _MOST_DEAD = 1 << 20
-_NEAR = 64  # states that are looked at before all are
+_NEAR = 64  # states that are looked at before the whole automaton is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +38,9 @@ class PlanWalk:
     """How far a sequence of calls can be followed.
 
     Attributes:
-        position: calls that were taken, from the front.
-        states: where they lead; one where the automaton is deterministic.
-        held: what the statements that the artifact leaves out have seen.
+        position: the number of calls that were followed.
+        states: where they lead; a single one if the automaton is deterministic.
+        held: the tally of the relaxed statements.
         allowed: whether the whole sequence is a plan.
     """
 
@@ -52,7 +51,10 @@ class PlanWalk:
 
 
 def plans_by_depth(artifact: Artifact) -> list[int]:
-    """How many plans have 0, 1, .. d(root) calls, or bounds; at most D passes over the edges."""
+    """Return how many plans have 0, 1, .. d(root) calls, or bounds.
+
+    Cost: at most D passes over the edges.
+    """
     found = []
     level = {artifact.root: 1}
     while level:
@@ -66,11 +68,10 @@ def plans_by_depth(artifact: Artifact) -> list[int]:
 
 
 def cheapest_plan(artifact: Artifact) -> tuple[str, ...] | None:
-    """The plan of least cost, of these the shortest, of these the first in call order.
+    """Return the plan of least cost; of several the shortest, then the first in call order.
 
-    None where that one breaks a statement that the artifact leaves to a run: the least cost is a
-    bound then, and no plan that attains it is known.  Cost: at most the edges of all cheapest
-    plans.
+    None if this plan breaks a relaxed statement: then the least cost is only a bound.
+    Cost: at most the edges of all cheapest plans.
     """
     states: States = (artifact.root,)
     to_go = artifact.cost_to_go(artifact.root)
@@ -86,9 +87,9 @@ def cheapest_plan(artifact: Artifact) -> tuple[str, ...] | None:
 def _cheapest_step(
     artifact: Artifact, states: States, to_go: int, calls: int, length: LengthAhead
 ) -> tuple[int, States, int]:
-    """The first call that attains cost to go `to_go` with `calls` calls after it.
+    """Return the first call that attains the cost to go `to_go` with `calls` calls after it.
 
-    Also where it leads, and the cost left there.
+    The other results are its targets, and the remaining cost to go.
     """
     for call, targets in artifact.steps(states):
         left = to_go - artifact.cost_low[call]
@@ -100,16 +101,14 @@ def _cheapest_step(
 
 
 def cheapest_plans(artifact: Artifact, limit: int) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """The `limit` plans of least cost, each with its cost, cheapest first.
+    """Yield the `limit` plans of least cost, each with its cost in nano-units, cheapest first.
 
-    Of equal costs shorter plans come first, then plans in call order.
-
-    A prefix is followed in the order of what its cheapest plan costs, which the stored cost to go
-    says: with exact counts nothing is looked at that is not the beginning of one of these plans.
-    Costs are those of the artifact (`cost_low`), nano-units.  A few steps a call of a plan, and B
-    for each state on the way and on the cheapest plans from there, once; D * B steps a plan, or
-    more, where the automaton is not deterministic or the artifact leaves statements to a run, and
-    so costs to go are bounds.
+    Of equal costs shorter plans come first, then plans in call order.  Costs are the low costs.
+    The search follows prefixes in the order of their cheapest plan.  With exact counts it looks at
+    prefixes of the yielded plans only.
+    Cost: a few steps for each call of a plan, and once B for each state that cheapest plans pass.
+    D * B steps a plan, or more, if costs to go are bounds: if the automaton is nondeterministic or
+    statements are relaxed.
     """
     if artifact.nondeterministic or bool(artifact.relaxed):
         yield from _cheapest_by_sets(artifact, limit)
@@ -118,7 +117,7 @@ def cheapest_plans(artifact: Artifact, limit: int) -> Iterator[tuple[int, tuple[
 
 
 class Costed(Protocol):
-    """States with true costs to go, one edge a call: an artifact with exact counts, or the like."""
+    """States with exact costs to go and one edge for each call, as in an exact artifact."""
 
     @property
     def texts(self) -> Sequence[str]:
@@ -139,10 +138,10 @@ class Costed(Protocol):
 
 
 class LengthAhead:
-    """Of each state the calls of the shortest of its cheapest plans, computed when asked for.
+    """For each state the number of calls of the shortest of its cheapest plans, on demand.
 
-    Only the edges of cheapest plans are followed; without costs these are all edges. Where the
-    plan is near, some states are looked at; else all that a cheapest plan may pass, once.
+    Only edges of cheapest plans are followed; without costs these are all edges.  If the end is
+    near, a few states are looked at; else all states that a cheapest plan may pass, once.
     """
 
     def __init__(self, states: Costed) -> None:
@@ -157,7 +156,7 @@ class LengthAhead:
         return self._all(q) if found is None else found
 
     def _near(self, q: int) -> int | None:
-        """The number of calls, by layers; None where they have many states."""
+        """The number of calls, layer by layer; None if the layers have many states."""
         layer, seen, calls = {q}, 0, 0
         while not any(map(self._ends, layer)):
             seen += len(layer)
@@ -169,7 +168,7 @@ class LengthAhead:
         return calls
 
     def _all(self, q: int) -> int:
-        """The number of calls, targets first, with a stack of its own."""
+        """The number of calls, computed targets first, without recursion."""
         known = self._known
         waiting = [q]
         while waiting:
@@ -187,14 +186,14 @@ class LengthAhead:
         return self._states.accepts(q) and not self._states.cost_to_go(q)
 
     def _cheapest(self, q: int) -> list[int]:
-        """Where the edges lead that a cheapest plan takes."""
+        """The targets of the edges that cheapest plans take."""
         states = self._states
         low, to_go, least = states.cost_low, states.cost_to_go, states.cost_to_go(q)
         return [target for call, target in states.edges(q) if low[call] + to_go(target) == least]
 
 
 def cheapest_in(artifact: Costed, root: int, limit: int) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """The `limit` plans of least cost below `root`, as :func:`cheapest_plans` has them."""
+    """Yield the `limit` plans of least cost below `root`; see :func:`cheapest_plans`."""
     texts, length = artifact.texts, LengthAhead(artifact)
     rows: dict[int, list[_Way]] = {}
     # Cost and calls of the best plan that begins so; the prefix, as a plan (0) or to be followed
@@ -227,7 +226,7 @@ def cheapest_in(artifact: Costed, root: int, limit: int) -> Iterator[tuple[int, 
 
 
 def _ways(artifact: Costed, q: int, length: LengthAhead) -> list[_Way]:
-    """The edges of a state by cost beyond its cost to go, then by length, then in call order."""
+    """The edges of a state, by cost above its cost to go, then length, then call order."""
     least, low, to_go = artifact.cost_to_go(q), artifact.cost_low, artifact.cost_to_go
     return sorted(
         [(low[c] + to_go(p) - least, 1 + length.of(p), c, p) for c, p in artifact.edges(q)]
@@ -235,7 +234,7 @@ def _ways(artifact: Costed, q: int, length: LengthAhead) -> list[_Way]:
 
 
 def _cheapest_by_sets(artifact: Artifact, limit: int) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """:func:`cheapest_plans` over sets of states, and with what is left to a run."""
+    """:func:`cheapest_plans` over sets of states, with the relaxed statements."""
     statements = _statements(artifact)
     root: States = (artifact.root,)
     length, to_go = LengthAhead(artifact), artifact.cost_to_go
@@ -263,8 +262,9 @@ def _cheapest_by_sets(artifact: Artifact, limit: int) -> Iterator[tuple[int, tup
 
 
 def enumerate_plans(artifact: Artifact, limit: int | None = None) -> Iterator[tuple[str, ...]]:
-    """The plans in call order, the first `limit` of them; at most D edges between two, and the
-    dead ends of a relaxed artifact, each of which is looked at once.
+    """Yield the first `limit` plans in call order.
+
+    Cost: at most D edges between two plans, and once each dead end of a relaxed artifact.
     """
     if limit is not None and limit <= 0:
         return
@@ -298,7 +298,7 @@ def enumerate_plans(artifact: Artifact, limit: int | None = None) -> Iterator[tu
 
 
 def walk(artifact: Artifact, calls: Sequence[str]) -> PlanWalk:
-    """Follows `calls` from the root as far as they are edges and not forbidden; B a call."""
+    """Follow `calls` from the root as far as they are allowed.  Cost: B for each call."""
     statements = _statements(artifact)
     states: States = (artifact.root,)
     held = statements.start
@@ -319,7 +319,7 @@ def contains(artifact: Artifact, calls: Sequence[str]) -> bool:
 
 
 def next_calls(artifact: Artifact, at: PlanWalk) -> list[str]:
-    """The calls that may come next where a walk ended, in order."""
+    """Return the calls that may follow a walk, in order."""
     steps = _steps(artifact, _statements(artifact), at.states, at.held)
     return [artifact.texts[call] for call, _, _ in steps]
 
@@ -347,7 +347,7 @@ def _may_stop(artifact: Artifact, statements: Constraints, states: States, held:
 
 
 def plan_at(artifact: Artifact, index: int) -> tuple[str, ...]:
-    """The plan with `index` plans before it in call order; at most D * B additions.
+    """Return the plan with `index` plans before it in call order.  Cost: D * B additions.
 
     Raises:
         IndexError: there are not that many.

@@ -1,13 +1,13 @@
-"""Where a run begins: at the root of the artifact, or at the state its given first calls lead to.
+"""The root of a run: the root of the artifact, or the state that the given first calls lead to.
 
-Costs, depth, ranks, a cut and its tail begin there; D is folded along the calls, and the statements
-left to the run have seen them (docs/spec/race.md, sections 2 and 23).  Calls as people type them
-are read as a grammar reads its patterns: blanks anywhere between words, parameters in any order,
-names and values in quotes if wanted, a comma after the last parameter allowed.  What is no call of
-the grammar goes on in canonical form to whoever looks it up; what is no call at all is rejected at
-its place.  Forms: docs/spec/language.md, sections 2, 3 and 6; canonical texts: docs/spec/core.md,
-section 5.
-Cost: linear in the text; the edges of the states held, for each call.
+Costs, depth, ranks, a cut and its tail begin at the root.  D is folded along the first calls, and
+they count for the relaxed statements (docs/spec/race.md, sections 2 and 23).
+Calls as people type them are read like patterns of a grammar: white space between words, fields in
+any order, names and values in quotes if wanted, a comma after the last field.  A call that the
+grammar lacks is returned in canonical form, and the caller looks it up.  A text that is no call is
+an error with its place.  Forms: docs/spec/language.md, sections 2 and 6; canonical texts:
+docs/spec/core.md, section 5.
+Cost: linear in the text; for each call the edges of the current states.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ from tcc_runtime.errors import AfterRefused, SettingsError
 
 # Calls as people type them.
 
-# A quoted part, in which a backslash takes the next character with it; one that has no end goes on
-# to the end of the text.
+# A quoted part.  A backslash protects the next character; without an end it takes the whole rest.
 _QUOTED = r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)'
 _CALL = re.compile(rf'(?:[^\s"()]|{_QUOTED})+(?:\s*\((?:[^"()]|{_QUOTED})*\)?)?|\S', re.DOTALL)
 _TOKEN = re.compile(
@@ -51,12 +50,10 @@ class CallTextError(SettingsError):
     """A text that is no call.
 
     Args:
-        text: the call as it was typed.
-        at: where it stops being one, from 0.
-        expected: what would go on with it.
-
-    Attributes:
-        code: of the catalogue of diagnostics.
+        text: as it was typed.
+        at: the position of the mistake, from 0.
+        expected: what may be at this position.
+        field: the setting that the message names.
     """
 
     code = "TCC904"
@@ -74,15 +71,15 @@ class CallTextError(SettingsError):
 
 
 def typed_calls(text: str) -> tuple[str, ...]:
-    """The calls of a text as they were typed, first to last; a space in one does not end it."""
+    """Split a text into calls; white space inside a call does not end it."""
     return tuple(_CALL.findall(text))
 
 
 def read_calls(core: Core, calls: Sequence[str], field: str = "after") -> tuple[str, ...]:
-    """The canonical texts of calls as they were typed.
+    """Return the canonical texts of typed calls.
 
     Args:
-        field: what an error names.
+        field: the setting that an error names.
 
     Raises:
         CallTextError: TCC904, one is no call.
@@ -190,9 +187,9 @@ class Root:
     """Where a run begins.
 
     Attributes:
-        members: the states, increasing; one where the artifact is deterministic.
+        members: the states, increasing; a single one if the artifact is deterministic.
         digest: D.
-        held: what the statements left to the run have seen; nothing of a cut.
+        held: the tally of the relaxed statements.  A cut counts from the root.
         rank: the most calls that may follow.
     """
 
@@ -203,7 +200,7 @@ class Root:
 
 
 def root_of(artifact: Artifact, after: Sequence[str] = ()) -> Root:
-    """The root of a run after these calls, as they were typed.
+    """Return the root of a run after some typed calls.
 
     Raises:
         AfterRefused: they are no prefix of a plan.
@@ -232,7 +229,7 @@ def _step(
     held: Held,
     text: str,
 ) -> tuple[tuple[int, ...], Held] | None:
-    """Where a call leads, and what is held there; None where it is not allowed."""
+    """The states after a call and the tally there; None if the call is not allowed."""
     call = artifact.call_index(text)
     led = {target for q in members for by, target in artifact.edges(q) if by == call}
     if call is None or not led:
@@ -244,7 +241,7 @@ def _step(
 def _allowed(
     artifact: Artifact, statements: Constraints | None, members: tuple[int, ...], held: Held
 ) -> list[str]:
-    """The calls that might have come there, in order."""
+    """The calls that are allowed there, in order."""
     return [
         artifact.texts[call]
         for call, _ in artifact.steps(members)

@@ -1,5 +1,5 @@
-"""Doing a plan: the calls of a certified run, made one by one through a gate.
+"""Executions: the calls of a certified run, made one by one through a gate.
 
-Text: docs/execute.md.  The gate decides and records; this room only says what to call next, finds
-what to call, and tells the gate how it ended.
+Text: docs/execute.md.  The gate decides and records.  This package chooses the next call, finds its
+function, and reports the outcome to the gate.
 """

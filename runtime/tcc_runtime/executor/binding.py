@@ -1,10 +1,10 @@
-"""What is called for a tool: a function of the caller's, or what the grammar binds it to.
+"""Functions of tools: the caller gives them, or the grammar binds them.
 
-Text: docs/execute.md.  A function takes the arguments by name; one with a parameter
-``idempotency_key``, which the tool itself has not, takes the call's key too and is trusted to do a
-thing once for one key.  Where models make the calls of a tool, its function has to have a parameter
-``model``, which the tool itself has not: nobody else can tell it which was chosen.  ``bind python
-"module:function"`` is imported; ``bind mcp "server" "tool"`` is called on a server that the caller
+Text: docs/execute.md.  A function takes the arguments by name.  If it has a parameter
+``idempotency_key`` that is no argument of the tool, it also gets the key of the call.  Then it is
+trusted to act once for each key.  If models make the calls of a tool, its function needs a parameter
+``model`` that is no argument of the tool, because it gets the chosen model there.  ``bind python
+"module:function"`` is imported.  ``bind mcp "server" "tool"`` is called on a server that the caller
 names.
 Cost: the import of a module.
 """
@@ -27,30 +27,30 @@ Function: TypeAlias = "Callable[..., Any]"
 
 
 class RemoteTools(Protocol):
-    """Tools that are elsewhere."""
+    """Tools of MCP servers."""
 
     def has(self, server: str) -> bool:
-        """Whether there is a server of that name."""
+        """Whether a server has that name."""
         ...
 
     def call(
         self, server: str, tool: str, arguments: dict[str, Any], key: str, model: str
     ) -> Awaitable[Any]:
-        """What a call gives back; `model` makes it, empty if none was chosen."""
+        """Make a call and return its result; `model` is empty if no model was chosen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """What is called for a tool.
+    """The function of a tool.
 
     Attributes:
         function: takes the arguments by name.
-        in_task: whether it gives something to be awaited.
-        takes_key: whether it is given the key.
-        takes_model: whether it is given the name of the model that makes the call.
-        once: whether it does nothing twice for one key.
+        in_task: whether its result has to be awaited.
+        takes_key: whether it gets the key.
+        takes_model: whether it gets the name of the model that makes the call.
+        once: whether it acts once for each key.
         errors_failed: whether an error means that nothing happened.
-        error_text: the pattern of texts that are errors.
+        error_text: the pattern of answers that are texts and report an error.
     """
 
     function: Function
@@ -66,9 +66,9 @@ class Bindings:
     """The tools of an artifact, each bound when it is first called.
 
     Args:
-        tools: the caller's functions by the names of tools; they come before the grammar's.
-        once: names of tools that do nothing twice for one key.
-        remote: of tools that are bound to servers; None: there is none.
+        tools: functions of the caller by the names of tools; they override the grammar.
+        once: names of tools that act once for each key.
+        remote: the tools of servers; None: no server was given.
     """
 
     def __init__(
@@ -89,10 +89,10 @@ class Bindings:
                 raise BindingError(name, "the grammar has no such tool")
 
     def of(self, name: str) -> Bound:
-        """What is called for a tool.
+        """Return the function of a tool.
 
         Raises:
-            BindingError: nothing is.
+            BindingError: nothing is bound to the tool.
         """
         found = self._bound.get(name)
         if found is None:
@@ -153,10 +153,10 @@ class Bindings:
 
 
 def imported(name: str, target: str) -> Function:
-    """The function that the grammar binds a tool to.
+    """Import the function that the grammar binds a tool to.
 
     Raises:
-        BindingError: there is none, or the module cannot be imported.
+        BindingError: the function does not exist, or the module cannot be imported.
     """
     module, _, path = target.partition(":")
     try:
@@ -167,7 +167,7 @@ def imported(name: str, target: str) -> Function:
         raise BindingError(name, f"there is no module {module}") from None
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # the module is its owner's: it may even exit
+    except BaseException as error:  # foreign code: it may even exit
         said = f"{type(error).__name__}: {error}"
         raise BindingError(name, f"the import of {module}: {said}") from error
     for part in path.split("."):
@@ -181,13 +181,13 @@ def imported(name: str, target: str) -> Function:
 def _takes(function: Function, name: str) -> bool:
     try:
         parameters = inspect.signature(function).parameters
-    except (TypeError, ValueError):  # of something built in, nothing is known
+    except (TypeError, ValueError):  # a built-in function may have no signature
         return False
     return name in parameters
 
 
 def declared_bindings(artifact: Artifact) -> dict[str, Mapping[str, Any]]:
-    """What the grammar binds its tools to, by name."""
+    """Return the bindings of the grammar by the names of tools."""
     tools = decode(bytes(artifact.file.columns["tools"].data), "tools")
     found: dict[str, Mapping[str, Any]] = {}
     for tool in tools if isinstance(tools, list) else ():

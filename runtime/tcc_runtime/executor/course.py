@@ -1,9 +1,9 @@
-"""Which call comes next: the plan of a run, held against what the session has made of it.
+"""The next call of an execution: the plan of a run, compared with the history of the session.
 
-Text: docs/execute.md.  All of it follows from the session's history, the first run and the seed: so
-an execution that was killed anywhere is where it was when its ledger is reopened.  Where an answer
-was not the one that the plan assumed, or a call has failed, a new search begins from there.
-Cost: a search for each such place; else a comparison with each plan of the run, once for each call.
+Text: docs/execute.md.  The next call follows from the history, the first run and the seed alone.
+So a killed execution continues at the same place after its ledger is reopened.  If an answer differs
+from the one that the plan assumed, or a call failed, a new search begins from the calls so far.
+Cost: a search for each such place; else a comparison with each plan of the run for each call.
 """
 
 from __future__ import annotations
@@ -33,16 +33,15 @@ _SEED = b"tcc.execute.v1\0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanStep:
-    """A call that is to be made.
+    """The next call of an execution.
 
     Attributes:
-        seq: the number that it will have in its session.
-        call: canonical text, with the observed values that the plan assumes.
+        seq: its number in the session.
+        call: canonical text, with the listed answers that the plan assumes.
         tool: its name.
-        arguments: the listed ones, as JSON values by name.
-        opened: the names of its open parameters, which are the caller's to give.
-        results: what the calls before it gave back, by their numbers, as far as this execution
-            made them.
+        arguments: the listed arguments, as JSON values by name.
+        opened: the names of the open arguments, which the caller gives.
+        results: the results of the earlier calls that this execution made, by number.
     """
 
     seq: int
@@ -55,13 +54,14 @@ class PlanStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionStop:
-    """There is no next call.
+    """The end of an execution.
 
     Attributes:
-        kind: ``finished``: the plan was done; ``unknown``: an outcome is; ``unforeseen``: an answer
-            came that the grammar does not foresee; ``failed``: too many calls failed in a row;
-            ``refused``: the gate lets no plan of the run go on; ``budget``: no model that may make
-            a call fits what is left; ``no_plan``: the run found none.
+        kind: ``finished`` (the plan is complete), ``unknown`` (an outcome is unknown),
+            ``unforeseen`` (an answer is not known to the grammar), ``failed`` (too many calls
+            failed in a row), ``refused`` (the gate refuses the next call of every plan of the run),
+            ``budget`` (no model for the call fits the remaining budget) or ``no_plan`` (the search
+            found no plan).
         reason: in words.
     """
 
@@ -70,22 +70,21 @@ class ExecutionStop:
 
 
 class PlanCourse:
-    """Follows a session, plan by plan.
+    """Chooses the calls of an execution.
 
     Args:
-        gate: of the session.
-        run: the first one; None searches from the root.
-        seed: of searches, 32 bytes; None takes one that follows from the key of the session.
+        run: the first run; None searches from the root.
+        seed: 32 bytes for searches; None derives it from the key of the session.
         retries: how many calls in a row may fail.
-        quoter, settings, adapters: of searches.
+        quoter, settings, adapters: for searches.
 
     Attributes:
-        runs: those that were followed, in order.
-        results: by number.
+        runs: the runs that were followed, in order.
+        results: the results of calls, by number.
 
     Raises:
-        ValueError: `run` goes on from calls that the session has not made.
-        SettingsError: as of a search.
+        ValueError: `run` begins after calls that the session has not made.
+        SettingsError: as a search raises it.
     """
 
     def __init__(
@@ -110,18 +109,18 @@ class PlanCourse:
         self.results: dict[int, object] = {}
         self.runs: list[Run] = []
         self._made: list[str] = []
-        self._seen = 0  # calls of the session that were looked at
+        self._seen = 0  # calls of the session that were considered
         self._failures = 0
-        self._refused: dict[str, str] = {}  # calls, and the codes that they were refused with
+        self._refused: dict[str, str] = {}  # refused calls and their codes
         begun = () if run is None else run.after
         self._skip(begun)
         self._follow(self._search() if run is None else run)
 
     def _skip(self, begun: Sequence[str]) -> None:
-        """The calls before the first run."""
+        """Take the calls before the first run from the history."""
         texts = self._gate.word() if begun else ()
         if texts[: len(begun)] != tuple(begun):
-            raise ValueError("the run goes on from calls that this session has not made")
+            raise ValueError("the run begins after calls that this session has not made")
         for happened in self._gate.history:
             if len(self._made) == len(begun):
                 return
@@ -130,12 +129,12 @@ class PlanCourse:
                 self._made.append(texts[len(self._made)])
 
     def unknown(self) -> int | None:
-        """The number of the first call whose outcome is unknown; None where all are known."""
+        """The number of the first call with an unknown outcome, or None."""
         found = [h.seq for h in self._gate.history if h.outcome in ("unknown", "open")]
         return found[0] if found else None
 
     def next(self) -> PlanStep | ExecutionStop:
-        """What comes now; every outcome has to be known."""
+        """Return the next call, or why the execution ends; all outcomes must be known."""
         history = self._gate.history
         try:
             texts = self._gate.word()
@@ -164,7 +163,7 @@ class PlanCourse:
         return self._step()
 
     def tools(self) -> list[str]:
-        """The tools of the plan that is followed, as far as it is ahead."""
+        """The tools of the remaining calls of the current plan."""
         core, found = self._artifact.core, list[str]()
         for plan in self._fitting()[:1]:
             for text in plan.calls[len(self._made) - len(self.runs[-1].after) :]:
@@ -179,7 +178,7 @@ class PlanCourse:
         return None if index is None else self._artifact.core.calls[self._core_calls[index]]
 
     def refuse(self, step: PlanStep, code: str) -> None:
-        """The gate does not let it through: another plan of the run is taken, if one fits."""
+        """Note that the gate refused a step, so that another plan of the run is tried."""
         self._refused[step.call] = code
 
     def _step(self) -> PlanStep | ExecutionStop:
@@ -210,7 +209,7 @@ class PlanCourse:
         return self._of(offer, len(self._gate.history) + 1, call)
 
     def made_step(self, seq: int) -> PlanStep:
-        """The step of a call that was made."""
+        """Return the step of a call that was made."""
         call = self._gate.history[seq - 1].call
         offer = policy_of(self._artifact).machine.offer(call)
         if offer is None:
@@ -231,7 +230,7 @@ class PlanCourse:
         )
 
     def _fitting(self) -> list[Found]:
-        """The plans of the run that begin with what was made, best first."""
+        """The plans of the run that begin with the calls made so far, best first."""
         run = self.runs[-1]
         made = tuple(self._made[len(run.after) :])
         return [plan for plan in run.plans if plan.calls[: len(made)] == made]
@@ -240,7 +239,7 @@ class PlanCourse:
         self.runs.append(run)
 
     def _search(self) -> Run:
-        """The best ways on from what was looked at so far."""
+        """Search the best continuations of the calls made so far."""
         seed = self._seed
         if self._seen:
             seed = blake3(_SEED + seed + self._seen.to_bytes(8, "little")).digest()
@@ -259,6 +258,6 @@ class PlanCourse:
 
 
 def _seed_of(gate: Gate) -> bytes:
-    """A seed that only the owner of the session knows, the same whenever it is reopened."""
+    """A seed that follows from the key of the session, so only its owner knows it."""
     found: bytes = blake3(_SEED + b"seed" + gate.key_of(1).encode()).digest()
     return found

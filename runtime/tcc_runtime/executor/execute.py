@@ -1,17 +1,16 @@
-"""Executes a plan: each of its calls through the gate, one after the other.
+"""Execution of a plan: each of its calls goes through the gate, one after the other.
 
-Text: docs/execute.md.  The record of a call is on disk before the tool is called.  If this process
-is killed, the outcome of the call is unknown, and the caller is asked for it before anything else
-happens.  A call is repeated only with its own key, and only for a tool that is idempotent by key.
-The open arguments of a call come from the caller and are copied before the gate decides on them.
-One budget pays for the quotes of the searches and for the calls of models (docs/budgets.md).
+Text: docs/execute.md.  The record of a call is on disk before the tool is called.  If the process
+is killed, the outcome of the call is unknown, and the next execution first asks the caller for it.  A
+call is repeated only with its own key, and only for a tool that acts once for each key.  The caller
+gives the open arguments of a call; they are copied before the gate decides.  One budget pays for
+the quotes of searches and for the calls of models (docs/budgets.md).
 
-A call ends as done, failed, or unknown.  A function that is no coroutine runs in a thread of its
-own: past its deadline it cannot be stopped, and nothing waits for it.  Servers start before the
-first call and end after the last one; the MCP SDK is imported only where there is a server.  An
-answer with `isError` is an error; whether it means that nothing happened is for the grammar to say.
-Cost: that of the gate and of the tools; a thread for each call of a plain function; a process for
-each server; a record of the session ledger for the budget.
+A call ends as done, failed or unknown.  A plain function runs in its own thread.  After its
+deadline it cannot be stopped, and nothing waits for it.  Servers start before the first call and end after
+the last call.  An answer with `isError` is an error; the grammar says whether an error means that
+nothing happened.
+Cost: the gate and the tools; a thread for each call of a plain function; a process for each server.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ from tcc_runtime.gate.wrapping import KEY, MODEL
 from tcc_runtime.outcome import Run
 from tcc_runtime.pricing.quotes import Quoter
 
-# Calls a tool with a deadline: in this process, or on an MCP server over stdio.
+# Calls of tools with a deadline: in this process, or on an MCP server over stdio.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +54,13 @@ class CallResult:
     """How a call ended.
 
     Attributes:
-        outcome: as the gate is told.
-        result: what came back, of a call that is done.
-        answer: what that says.
-        read: whether it failed with an answer.
-        reason: why it is not known to be done, for who asked for the call: a tool's words may
-            quote its arguments.
-        logged: the same in words of our own, for logs.
-        took: what it took, as it says; None: it says nothing.
+        outcome: for the gate.
+        result: the result of a call that is done.
+        answer: the answer in the result.
+        read: whether the call failed with an answer that the agent may read.
+        reason: why the call is not done, for the caller; it may contain arguments.
+        logged: the same for logs, without words of the tool.
+        took: the stated amounts; None if the tool states none.
     """
 
     outcome: Outcome
@@ -77,7 +75,7 @@ class CallResult:
 async def called(
     bound: Bound, arguments: Mapping[str, Any], key: str, deadline: float | None, model: str = ""
 ) -> CallResult:
-    """Calls a tool and waits for what comes back, `deadline` seconds at most."""
+    """Call a tool and wait for its result, at most `deadline` seconds."""
     given = {**arguments, KEY: key} if bound.takes_key else dict(arguments)
     if bound.takes_model:
         given[MODEL] = model
@@ -89,14 +87,14 @@ async def called(
     except Failed as error:
         return CallResult(outcome="failed", reason=str(error), logged=type(error).__name__)
     except TimeoutError as error:
-        # The deadline's or the tool's own: whether it has happened is not known either way.
+        # From the deadline or from the tool: in both cases the outcome is not known.
         reason = "the deadline has passed" if str(error) == "" else str(error)
         return CallResult(outcome="unknown", reason=reason, logged=type(error).__name__)
-    except Exception as error:  # noqa: BLE001 - whatever a tool raises says the same
+    except Exception as error:  # noqa: BLE001 - a tool may raise anything
         return _raised("failed" if bound.errors_failed else "unknown", error)
     except (KeyboardInterrupt, GeneratorExit):
         raise
-    except BaseException as error:  # sys.exit() of a tool does not end us
+    except BaseException as error:  # sys.exit() of a tool does not end this process
         if isinstance(error, asyncio.CancelledError) and _is_cancelled():
             raise
         return _raised("unknown", error)
@@ -120,13 +118,13 @@ def _raised(outcome: Outcome, error: BaseException) -> CallResult:
 
 
 def _is_cancelled() -> bool:
-    """Whether somebody cancels this task; a tool may raise the same error by itself."""
+    """Whether this task is being cancelled; a tool may raise the same error."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 async def _in_thread(bound: Bound, given: Mapping[str, Any]) -> Any:
-    """What a plain function gives back; a thread that nobody waits for any more dies with us."""
+    """Run a plain function in a daemon thread and return its result."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
     context = contextvars.copy_context()
@@ -144,14 +142,14 @@ async def _in_thread(bound: Bound, given: Mapping[str, Any]) -> Any:
         raised: BaseException | None = None
         try:
             result = context.run(bound.function, **given)
-        except (StopIteration, GeneratorExit) as error:  # which no future, no coroutine takes
+        except (StopIteration, GeneratorExit) as error:  # futures do not accept these
             raised = RuntimeError(f"the tool raised {error!r}")
-        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+        except BaseException as error:  # noqa: BLE001 - the waiting task raises it
             raised = error
         if not loop.is_closed():
             try:
                 loop.call_soon_threadsafe(tell, result, raised)
-            except RuntimeError:  # the loop was closed just now
+            except RuntimeError:  # the loop was closed meanwhile
                 return
 
     threading.Thread(target=work, daemon=True, name="tcc-tool").start()
@@ -163,12 +161,12 @@ async def _in_thread(bound: Bound, given: Mapping[str, Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ServerAnswer:
-    """What a server answered.
+    """The answer of a server.
 
     Attributes:
-        answer: the result of MCP, as the SDK has it.
+        answer: the result of the MCP SDK.
         result: its structured content, else the texts of its content.
-        text: the start of these texts, for a message.
+        text: the beginning of these texts, for a message.
     """
 
     answer: Any
@@ -180,7 +178,7 @@ class ExecutionServers:
     """The servers of one execution.
 
     Args:
-        commands: of each by its name in the grammar.
+        commands: the command of each server by its name in the grammar.
     """
 
     def __init__(self, commands: Mapping[str, Sequence[str]]) -> None:
@@ -206,7 +204,7 @@ class ExecutionServers:
         await self._stack.aclose()
 
     def has(self, server: str) -> bool:
-        """Whether there is a server of that name."""
+        """Whether a server has that name."""
         return server in self._clients
 
     async def call(
@@ -214,12 +212,11 @@ class ExecutionServers:
     ) -> ServerAnswer:
         """Call a tool.
 
-        Key and model go in `_meta`: they are no arguments of the tool, and a server that does not
-        know them may ignore them.
+        Key and model are in `_meta`, because they are no arguments of the tool.
 
         Raises:
-            Failed: a number has more digits than the server would get; nothing is called.
-            KeyError: there is no such server.
+            Failed: a number has more digits than the server would get; nothing was called.
+            KeyError: no server has this name.
         """
         if not is_kept(arguments):
             raise Failed(f"{tool}: a number of which the server would get another one")
@@ -254,10 +251,10 @@ Source: TypeAlias = (
 
 
 async def arguments_of(step: PlanStep, source: Source | None) -> dict[str, Any]:
-    """All arguments of a call: the plan's, and a copy of those of the caller.
+    """Return all arguments of a call: those of the plan, and a copy of those of the caller.
 
     Raises:
-        TypeError: the caller gave no mapping, or an argument that the plan decides.
+        TypeError: the caller gave no mapping, or an argument that the plan chooses.
     """
     opened: Any = None
     if callable(source):
@@ -272,7 +269,7 @@ async def arguments_of(step: PlanStep, source: Source | None) -> dict[str, Any]:
         raise TypeError(f"{step.tool}: open arguments are a mapping, not {type(opened).__name__}")
     listed = [name for name in opened if name not in step.opened]
     if listed:
-        raise TypeError(f"{step.tool} has no open parameter {str(listed[0])[:80]!r}")
+        raise TypeError(f"{step.tool} has no open argument {str(listed[0])[:80]!r}")
     return {**step.arguments, **snapshot(dict(opened))}
 
 
@@ -284,12 +281,12 @@ _LIMITS: Final = ("price_cap", "sla_ms", "epsilon_cap", "margin", "delta")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Funds:
-    """What an execution is handed beside its settings.
+    """The budget of an execution.
 
     Attributes:
-        atoms: what privatised the input.
-        adapters: of a registry; None: nothing is said of any.
-        account: that is drawn on.
+        atoms: the mechanisms that privatised the input.
+        adapters: the known adapters; None: adapters are not checked.
+        account: the account that pays, if any.
     """
 
     atoms: tuple[Atom, ...] = ()
@@ -300,14 +297,14 @@ class Funds:
 def settle_budget(
     gate: Gate, run: Run | None, funds: Funds, quoted: bool, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The settings of searches, once the session has its budget, where there is one.
+    """Set the budget of the session, and return the settings of searches.
 
     Args:
-        run: that goes before; what its asks took counts where the budget is new.
-        quoted: whether there is somebody to ask.
+        run: the run before the execution; the amounts of its asks count if the budget is new.
+        quoted: whether a quoter was given.
 
     Raises:
-        SettingsError: a limit of nothing: nobody is asked, and no model makes calls.
+        SettingsError: a limit was given, but neither asks nor models take anything.
         ResumeError: the session has another budget.
     """
     limits = {name: settings[name] for name in _LIMITS if settings.get(name) is not None}
@@ -336,7 +333,7 @@ def settle_budget(
 def _require_something(
     artifact: Artifact, limits: Mapping[str, Any], funds: Funds, quoted: bool
 ) -> None:
-    """Limits are of asks, where costs are ranges, or of models that make calls."""
+    """Check that limits have a purpose: asks (costs are ranges), or models that make calls."""
     if artifact.fixed_costs:
         for name in limits:
             if name != "delta" or not funds.atoms:
@@ -350,14 +347,14 @@ def _require_something(
 def _searching(
     artifact: Artifact, gate: Gate, funds: Funds, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What a search is told: of a budget only where it may ask."""
+    """The settings of a search; it gets the budget only if it may ask."""
     if artifact.fixed_costs:
         return {name: value for name, value in settings.items() if name not in _LIMITS}
     return {**settings, "atoms": funds.atoms, **gate.limits}
 
 
 Deadline: TypeAlias = "float | Mapping[str, float] | None"
-# Of a call whose outcome is unknown: done or failed, with the observed values of one that is done.
+# The outcome of a call that was unknown: done or failed, and the answer if it is done.
 Known: TypeAlias = "tuple[str, Mapping[str, Any] | None]"
 Resolve: TypeAlias = "Callable[[Happened], Known | str | None]"
 _PLAN_REFUSED = ("R201", "R202", "R203", "R205", "R207", "R208")
@@ -371,10 +368,10 @@ class Execution:
         stop: why it ended: see :class:`tcc_runtime.executor.course.ExecutionStop`.
         reason: the same in words.
         calls: of the session, all of them.
-        results: what the calls gave back that this execution made, by their numbers.
+        results: the results of the calls that this execution made, by number.
         runs: the runs that were followed, in order.
-        spent: what asks and calls of models have taken in this session; None without a budget.
-        left: of each cap, as a text.
+        spent: the amounts of asks and calls of models in this session; None without a budget.
+        left: what is left of each cap, as a text.
     """
 
     stop: str
@@ -387,17 +384,17 @@ class Execution:
 
     @property
     def finished(self) -> bool:
-        """Whether a plan was done to its end, and the session has ended there."""
+        """Whether a plan was completed and the session ended."""
         return self.stop == "finished"
 
 
 def execute(
     run: Run | None = None, tools: Mapping[str, Function] | None = None, **told: Any
 ) -> Execution:
-    """Does a plan and waits for its end: :func:`execute_in_task`, with the same arguments.
+    """Execute a plan and wait for its end; see :func:`execute_in_task` for the arguments.
 
     Raises:
-        RuntimeError: an event loop runs in this thread: there, await :func:`execute_in_task`.
+        RuntimeError: an event loop runs in this thread; await :func:`execute_in_task` there.
     """
     return asyncio.run(execute_in_task(run, tools, **told))
 
@@ -420,37 +417,36 @@ async def execute_in_task(
     account: Account | None = None,
     **settings: Any,
 ) -> Execution:
-    """Does the best plan of a run, call by call, through a gate.
+    """Execute the best plan of a run, call by call, through a gate.
 
-    Where models may execute, one of them makes each call of their tools, within the remainder of
-    the budget that the asks of all searches, and of `run`, draw on as well (docs/budgets.md).
+    If models may execute, a model makes each call of their tools.  One budget pays for these calls,
+    for the asks of all searches and for those of `run` (docs/budgets.md).
 
     Args:
-        run: of :func:`tcc.search` over the gate's artifact; None searches from the root.
-        tools: functions by the names of tools; what is missing is what the grammar binds.
-        gate: of the session; one that was reopened goes on where it was.
-        arguments: the open arguments: by tool, or a callable from a :class:`Step`.
-        deadline: seconds for a call: of every tool, or by tool.
-        retries: how many calls in a row may fail; each begins a new search.
-        resolve: is asked what became of a call whose outcome is unknown; None: it does not know.
-        once: tools that do nothing twice for one key.
-        servers: commands of MCP servers by the names that the grammar has for them.
-        seed: of searches; None takes one that follows from the session's key.
-        quoter, settings: of searches, as of :func:`tcc.search`; caps, weights, margin and delta
-            are those of the models that make calls, too.
-        atoms: the mechanisms that privatised the input before, as docs/privacy.md has them.
-        adapters: a registry that models may run with, or what is in one.
-        account: that asks and calls draw on, as other sessions and runs do.
+        run: from :func:`tcc.search` over the artifact of the gate; None searches from the root.
+        tools: functions by the names of tools; the grammar binds the other tools.
+        gate: of the session; a reopened session continues where it ended.
+        arguments: the open arguments by tool, or a function of a :class:`PlanStep`.
+        deadline: seconds for a call, for all tools or by tool.
+        retries: how many calls in a row may fail; each failure begins a new search.
+        resolve: returns the outcome of a call that is unknown; None if it does not know it.
+        once: tools that act once for each key.
+        servers: commands of MCP servers by their names in the grammar.
+        seed: for searches; None derives it from the key of the session.
+        quoter, settings: for searches, as in :func:`tcc.search`.  Caps, weights, margin and delta
+            also apply to the models that make calls.
+        atoms: the mechanisms that privatised the input (docs/privacy.md).
+        adapters: a registry of adapters, or its content.
+        account: pays for asks and calls, together with other sessions and runs.
 
     Raises:
-        ResumeError: the session was begun with another budget.
-        AnswerError: the quoter gives something that is no answer.
-        Rejected: A101 to A107, of the registry; E101 to E104, of atoms; K101 to K106, of the
-            account.
-        BindingError: nothing is bound to a tool; nothing was called for it.
-        Refused: arguments are none of the tool's, or the session cannot be gone on with.
-        ValueError: the run is no run of this session.
-        SettingsError: as of a search.
+        ResumeError: the session began with another budget.
+        AnswerError: the quoter returned something that is no answer.
+        Rejected: A101 to A107, the registry; E101 to E104, the atoms; K101 to K106, the account.
+        BindingError: nothing is bound to a tool; no call was made for it.
+        Refused: the arguments do not fit the tool, or the session cannot continue.
+        ValueError: the run does not belong to this session.
+        SettingsError: as a search raises it.
     """
     _check_deadline(deadline)
     known = adapters_in(adapters)
@@ -496,12 +492,12 @@ class _Doing:
     ) -> None:
         self._gate, self._course, self._bindings = gate, course, bindings
         self._arguments, self._deadline = arguments, deadline
-        self._left = retries  # times that calls are made again
+        self._left = retries  # how often calls may be repeated
         self._reason = ""
-        self._bound = 0  # runs whose tools were looked up
+        self._bound = 0  # number of runs whose tools are bound
 
     async def to_the_end(self, resolve: Resolve | None) -> ExecutionStop:
-        """Call by call, until there is no next one."""
+        """Make the calls until the course ends."""
         while True:
             seq = self._course.unknown()
             if seq is not None:
@@ -514,7 +510,7 @@ class _Doing:
             if isinstance(step, ExecutionStop):
                 return step
             if self._bound < len(self._course.runs):
-                # Before the first call of a plan: it is no use to find out half-way.
+                # A missing function is an error before the first call, not half-way.
                 self._bound = len(self._course.runs)
                 for tool in self._course.tools():
                     self._bindings.of(tool)
@@ -541,7 +537,7 @@ class _Doing:
             self._course.refuse(step, refusal.code)
 
     def _told(self, seq: int, resolve: Resolve | None) -> bool:
-        """Whether the owner knows what became of a call."""
+        """Resolve a call if the owner knows its outcome, and return whether that happened."""
         said = None if resolve is None else resolve(self._gate.history[seq - 1])
         if said is None:
             return False
@@ -550,17 +546,17 @@ class _Doing:
         return True
 
     async def _again(self, seq: int) -> bool:
-        """Makes a call again, with its key, where the tool does nothing twice for one key."""
+        """Repeat a call with its key, if its tool acts once for each key."""
         step, gate = self._course.made_step(seq), self._gate
         bound = self._bindings.of(step.tool)
         if gate.history[seq - 1].model:
-            self._reason = "a model made it, and what it would take again is not reserved"
+            self._reason = "a model made it, and the budget for another call is not reserved"
             return False
         if not bound.once or self._left <= 0:
             return False
         given = await arguments_of(step, self._arguments)
         if not gate.is_call(seq, step.tool, given):
-            self._reason = "its open arguments are others now, so it is not made again"
+            self._reason = "its open arguments have changed, so it is not repeated"
             return False
         self._left -= 1
         ended = await called(bound, given, gate.key_of(seq), self._seconds(step.tool))
@@ -574,7 +570,7 @@ class _Doing:
         observed = ended.answer.value if done and ended.answer is not None else None
         try:
             self._gate.resolve(seq, ended.outcome, observed)
-        except ValueError as error:  # what came back is none of the tool's observed values
+        except ValueError as error:  # the answer is none that the tool declares
             self._reason, self._left = str(error), 0
             return False
         if done:
@@ -587,7 +583,7 @@ class _Doing:
 
 def _known(outcome: str) -> Any:
     if outcome not in ("done", "failed"):
-        raise ValueError(f"what became of a call is done or failed, not {outcome!r}")
+        raise ValueError(f"a resolved outcome is 'done' or 'failed', not {outcome!r}")
     return outcome
 
 

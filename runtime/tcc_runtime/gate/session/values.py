@@ -101,9 +101,7 @@ class Values:
                 unlisted.append(field.name)
             else:
                 observed[field.name] = "" if state == NONE else listed_text(field.values, state)
-        return Answers(
-            seen, observed if table.observed else None, entries, tuple(unlisted)
-        )
+        return Answers(seen, observed if table.observed else None, entries, tuple(unlisted))
 
     def forget(self) -> None:
         """Values that were read for a call that is not made need not be kept."""
