@@ -506,10 +506,10 @@ class World:
         checked, machine = _judged()
         reader, replay = LedgerReader((data,)), SessionReplay(checked, machine, key)
         try:
-            _read(replay, reader)
+            _read(replay, reader, None, last=True)
         except Rejected as refusal:
             replay.findings.refuse(refusal, replay.line)
-        said = conclude(replay.findings, replay.session, reader)
+        said = conclude(replay.findings, replay.session, reader.head)
         findings = [one for one in said.findings if one.code.value != "D301"]
         assert not findings, findings
 

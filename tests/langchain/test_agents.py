@@ -66,7 +66,7 @@ def test_one_tool_node_with_parallel_calls(world: World) -> None:
 
 def test_what_no_plan_allows_is_not_run(world: World) -> None:
     state = world.agent([[called("delete")], [REFUND], [LOOK]]).invoke(ASKED)
-    assert (world.names, world.refused) == (["look"], ["R201", "R201"])
+    assert (world.names, world.refused) == (["look"], ["R202", "R201"])
     assert 'Allowed now: look(by="email"), look(by="phone").' in answers(state)[0].text
 
 
