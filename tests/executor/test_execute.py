@@ -199,7 +199,7 @@ def test_other_open_arguments_are_another_call() -> None:
         if "answer=yes" in found.plans[0].calls[1]
     )
     found = library.execute(run, tools, gate=gate, arguments=arguments)
-    assert found.stop == "unknown" and "are others now" in found.reason
+    assert found.stop == "unknown" and "have changed" in found.reason
     assert next(amounts) == 5
 
 

@@ -2,11 +2,10 @@
 
 Text: docs/execute.md.  A function takes the arguments by name.  If it has a parameter
 ``idempotency_key`` that is no argument of the tool, it also gets the key of the call.  Then it is
-trusted to act once for each key.  If models make the calls of a tool, its function needs a parameter
-``model`` that is no argument of the tool, because it gets the chosen model there.  ``bind python
-"module:function"`` is imported.  ``bind mcp "server" "tool"`` is called on a server that the caller
-names.
-Cost: the import of a module.
+trusted to act once for each key.  If models make the calls of a tool, its function needs a
+parameter ``model`` that is no argument of the tool, because it gets the chosen model there.  ``bind
+python "module:function"`` is imported.  ``bind mcp "server" "tool"`` is called on a server that the
+caller names.  Cost: the import of a module.
 """
 
 from __future__ import annotations

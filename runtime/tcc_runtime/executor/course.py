@@ -1,9 +1,9 @@
 """The next call of an execution: the plan of a run, compared with the history of the session.
 
 Text: docs/execute.md.  The next call follows from the history, the first run and the seed alone.
-So a killed execution continues at the same place after its ledger is reopened.  If an answer differs
-from the one that the plan assumed, or a call failed, a new search begins from the calls so far.
-Cost: a search for each such place; else a comparison with each plan of the run for each call.
+So a killed execution continues at the same place after its ledger is reopened.  If an answer
+differs from the one that the plan assumed, or a call failed, a new search begins from the calls so
+far.  Cost: a search for each such place; else a comparison with each plan of the run for each call.
 """
 
 from __future__ import annotations

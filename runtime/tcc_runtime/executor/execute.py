@@ -1,16 +1,16 @@
 """Execution of a plan: each of its calls goes through the gate, one after the other.
 
 Text: docs/execute.md.  The record of a call is on disk before the tool is called.  If the process
-is killed, the outcome of the call is unknown, and the next execution first asks the caller for it.  A
-call is repeated only with its own key, and only for a tool that acts once for each key.  The caller
-gives the open arguments of a call; they are copied before the gate decides.  One budget pays for
-the quotes of searches and for the calls of models (docs/budgets.md).
+is killed, the outcome of the call is unknown, and the next execution first asks the caller for it.
+A call is repeated only with its own key, and only for a tool that acts once for each key.  The
+caller gives the open arguments of a call; they are copied before the gate decides.  One budget pays
+for the quotes of searches and for the calls of models (docs/budgets.md).
 
 A call ends as done, failed or unknown.  A plain function runs in its own thread.  After its
-deadline it cannot be stopped, and nothing waits for it.  Servers start before the first call and end after
-the last call.  An answer with `isError` is an error; the grammar says whether an error means that
-nothing happened.
-Cost: the gate and the tools; a thread for each call of a plain function; a process for each server.
+deadline it cannot be stopped, and nothing waits for it.  Servers start before the first call and
+end after the last call.  An answer with `isError` is an error; the grammar says whether an error
+means that nothing happened.  Cost: the gate and the tools; a thread for each call of a plain
+function; a process for each server.
 """
 
 from __future__ import annotations
