@@ -43,14 +43,12 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Where a run stands after an expansion; numbers are Q64.64.
+    """The state of a run after an expansion; numbers are Q64.64.
 
     Attributes:
         expansions: nodes expanded so far.
-        incumbent: B*, None until k leaves were found.
-        shown: gives the bound; it is computed when somebody looks, and stays what it was.
-        bound: the greatest key left, None where none is.
-        gap: bound - incumbent, where both are there.
+        incumbent: B*; None until k leaves were found.
+        shown: computes the bound on demand.
     """
 
     expansions: int
@@ -59,12 +57,12 @@ class Progress:
 
     @property
     def bound(self) -> int | None:
-        """The greatest key left, None where none is."""
+        """The greatest key left, or None."""
         return self.shown()
 
     @property
     def gap(self) -> int | None:
-        """How far the incumbent may still be beaten."""
+        """The bound minus the incumbent, if both are known."""
         bound = None if self.incumbent is None else self.bound
         return None if self.incumbent is None or bound is None else bound - self.incumbent
 
@@ -74,25 +72,25 @@ class Run:
     """The result of one run.
 
     Attributes:
-        mode: the one that the run ended in.
-        claim_type: what the run shows of its plans.
-        law: ``softmax`` where the plans are draws of it; ``run_wise_only`` where a cost came from
-            a tool that does not promise one cost for each edge; else ``none``.
-        stop: why it ended.
-        plans: the best k found, best first.
+        mode: the mode in which the run ended.
+        claim_type: the claim about the plans.
+        law: ``softmax`` if the plans are draws of it; ``run_wise_only`` if a cost came from a tool
+            that does not promise one cost for each edge; else ``none``.
+        stop: why the run ended.
+        plans: the best k plans, best first.
         expansions, leaves: internal nodes expanded, leaves popped.
-        frontier_key: the greatest key left; None where the frontier is empty.
-        gap: frontier_key - incumbent, where both are there.
-        materialised: leaves given a value of their own, in fallback mode; else None.
-        tail_lse: T_K, where the run looked at short plans alone, Q64.64; else None.
-        guards: those that fired, in the order of their first firing.
+        frontier_key: the greatest key left; None if the frontier is empty.
+        gap: frontier_key minus the incumbent, if both are known.
+        materialised: in fallback mode the number of leaves with a value; else None.
+        tail_lse: T_K, Q64.64, if the run has a cut; else None.
+        guards: the guards that fired, in the order of their first firing.
         seed: hex.
-        ledger_head: hex head of the ledger's chain; None where nothing was recorded.
-        spent: what asking has taken; None where every cost is a point.
-        atoms: of its asks, in order.
-        taken: the account of privacy at the end; None where the run kept none.
-        after: the calls before the run; those of `plans`, and their costs, are what follows them.
-        raw_input_dependent: the setting of that name.
+        ledger_head: hex head of the chain of the ledger; None without a ledger.
+        spent: the amounts that asks took; None if no cost is a range.
+        atoms: of the asks, in order.
+        taken: the privacy account at the end; None if the run kept none.
+        after: the calls before the run.  `plans` and their costs begin after them.
+        raw_input_dependent: the setting.
         verified: whether the artifact was verified.
     """
 
@@ -131,7 +129,7 @@ def plan(
     cost_high: int | None = None,
     answered: Container[str] = (),
 ) -> Found:
-    """A plan that costs `cost` nano-units, or up to `cost_high` where that is more.
+    """Return a plan that costs `cost` nano-units, or up to `cost_high`.
 
     Args:
         answered: the calls with listed answers.

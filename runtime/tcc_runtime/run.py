@@ -1,9 +1,9 @@
-"""Makes a run: from its settings to its result.
+"""Runs: from settings to a result.
 
-Chooses the race, the numbers, the checks and the sink, hands them to the loop
-(:mod:`tcc_runtime.search`), and makes the result of what the loop leaves.
+A run chooses the race, the numbers, the checks and the sink, runs the loop
+(:mod:`tcc_runtime.search`), and returns its result.
 Text: docs/spec/race.md, sections 9 to 11 and 21.
-Cost: some tens of microseconds beside the loop; in fallback mode one look at each frontier item.
+Cost: some tens of microseconds plus the loop; in fallback mode one look at each frontier item.
 """
 
 from __future__ import annotations
@@ -55,19 +55,19 @@ def result_of(
     answered: frozenset[str],
     heuristic: Callable[[Item], int] | None = None,
 ) -> Run:
-    """What a search has shown.
+    """Return the result of a search.
 
     Args:
-        refinement: where costs are ranges.
-        tail: T_K, where the run looked at short plans alone.
-        stop: why it ended.
+        refinement: None if no cost is a range.
+        tail: T_K; None if the run has no cut.
+        stop: why the search ended.
         answered: the calls with listed answers.
-        heuristic: the PaM value of a leaf, where it is asked for.
+        heuristic: the PaM value of a leaf; None if the caller did not ask for it.
     """
     left, best = None, search.incumbent
     try:
         left = search.key_left()
-    except UNDECIDED:  # only where nobody published it
+    except UNDECIDED:  # possible only for a key that was not published
         stop = Stop.PRECISION
     return Run(
         mode=search.mode,
@@ -98,7 +98,7 @@ def _plans(
     answered: frozenset[str],
     heuristic: Callable[[Item], int] | None,
 ) -> tuple[Found, ...]:
-    """The best plans found; where PaM values are asked for, with these and their order."""
+    """The best plans, with PaM values and ranks if a heuristic is given."""
     plans = [_plan(*found, refinement, answered) for found in search.best]
     if heuristic is None:
         return tuple(plans)
@@ -112,12 +112,12 @@ def _plans(
 
 
 def _materialised(search: Search) -> int:
-    """The leaves that were pushed: those that were popped, and those that were not."""
+    """The number of leaves that were pushed."""
     return len(search.found) + sum(item[VIEW] is None for item in search.frontier())
 
 
 def _law(search: Search, terms: Terms, refinement: Refinement | None) -> str:
-    """What the best plans are draws of."""
+    """The law of which the best plans are draws."""
     if search.mode == "fallback" or terms.race == "literal":
         return "none"
     same = not search.switched and (refinement is None or refinement.same)
@@ -147,7 +147,7 @@ _MARK = b'"gives":'
 
 
 def answered_calls(artifact: Artifact) -> frozenset[str]:
-    """The canonical texts of the calls with a listed answer; kept with the artifact.
+    """Return the canonical texts of the calls with a listed answer; kept with the artifact.
 
     Raises:
         Rejected: an unverified artifact has no core.
@@ -171,12 +171,12 @@ OnExpand: TypeAlias = Follow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """How a run is computed; whatever it is, the result is the same.
+    """How a run is computed.  The result does not depend on it.
 
     Attributes:
-        numbers: the rung to begin with; None is the quickest that the run allows.
+        numbers: the first rung; None is the quickest that the run allows.
         precision: of all rungs.
-        counts: what a count is good for; None is what the settings say.
+        counts: the kind of a count; None follows the settings.
     """
 
     numbers: Numbers | None = None
@@ -201,35 +201,33 @@ def search(
     drawing: Drawing | None = None,
     pam: bool = False,
 ) -> Run:
-    """Finds the best plans of one realised race, and shows that no other is better.
+    """Find the best plans of one realised race, and show that no other plan is better.
 
     Args:
-        artifact: with exact counts or with bounds; what a run may claim depends on it.
-        settings: the seed and everything else a run may be told.
+        artifact: with exact counts or with bounds, on which the claim of the run depends.
+        settings: the seed and all options.
         recorder: writes the ledger; None records nothing.
-        on_expand: called after each expansion and each draw of what is left; True, or
-            KeyboardInterrupt, ends the run.
-        clock: seconds, from any origin, never falling; `max_seconds` looks at it, and an answer
-            that does not say how long it took is timed by it.
-        quoter: is asked what calls cost whose cost is a range; None: nobody is.  What it raises
-            ends the run and leaves a ledger that can be resumed.
-        engine: how it is computed.
-        adapters: that models may run with, from a registry; None: there is none, and nothing is
-            said of any where nothing is recorded.
-        account: that asking draws on, as other runs do; None: the caps of the settings are all.
-        spent: what of these caps was spent before, by others of the same session; it is in what the
-            run has spent in the end.
-        drawing: draws on the account of a session; of a run that nobody records.
-        pam: give each plan its PaM value too, for ranking alone; nothing else changes.
+        on_expand: is called after each expansion and each draw of the remainder.  True or
+            KeyboardInterrupt ends the run.
+        clock: monotonic seconds.  `max_seconds` uses it, and it times answers that do not state
+            how long they took.
+        quoter: is asked for costs that are ranges; None asks nothing.  If it raises, the run ends
+            and the ledger can be resumed.
+        engine: how the run is computed.
+        adapters: the adapters of a registry; None checks no adapter of a run without a ledger.
+        account: pays for asks, together with other runs; None: only the caps of the settings.
+        spent: the amounts that the session has spent before; they are included in the result.
+        drawing: draws on the account of a session, for a run without a ledger.
+        pam: add PaM values to the plans; nothing else changes.
 
     Raises:
         SettingsError: the artifact does not allow these settings.
-        LedgerError: the ledger could not be written; what it holds is a valid prefix.
-        AnswerError: the quoter gave something that is no answer.
-        Rejected: A102 a model runs with an adapter that is not among them; an unverified artifact
-            leads out of its ranges; C401, one that is said to have been checked has a count that
-            no kernel can have passed; K101, K103, K104, K106 of the account.
-        ValueError: the engine's rung does not take this run.
+        LedgerError: the ledger could not be written; its content is a valid prefix.
+        AnswerError: the quoter returned something that is no answer.
+        Rejected: A102 a model has an unknown adapter; an unverified artifact leads out of its
+            ranges; C401 an artifact that was declared checked has an impossible count; K101, K103,
+            K104, K106 the account.
+        ValueError: the rung of the engine does not take this run.
     """
     began = clock()
     registry = () if adapters is None and recorder is not None else adapters
@@ -252,7 +250,7 @@ def search(
             run.go_on(spent, drawing)
             return run
 
-        # No name is left that holds a run: its items are gone before looks for cycles go on.
+        # No name keeps the run: its items are freed before the collector runs again.
         if recorder is not None:
             with recorder:
                 return recorder.close(_recorded(begun(), recorder, account, on_expand))
@@ -261,13 +259,13 @@ def search(
         except KeyboardInterrupt:
             if not interrupts.unheld:
                 raise
-            # It may have cut a step in two: begin again, and end there.
+            # The interrupt may have cut a step in two: repeat the run up to this point.
             interrupts.pressed = True
             return begun().made(None)
 
 
 def _recorded(run: _Run, recorder: Recorder, account: Account | None, follow: Follow | None) -> Run:
-    """The result of a run whose ledger is opened here."""
+    """Open the ledger of a run and return its result."""
     recorder.open(run.artifact, run.terms)
     if account is not None:
         run.draw(recorder.drawing(account))
@@ -275,7 +273,7 @@ def _recorded(run: _Run, recorder: Recorder, account: Account | None, follow: Fo
 
 
 class _Run:
-    """One run: its parts, put together."""
+    """One run."""
 
     def __init__(
         self,
@@ -324,12 +322,12 @@ class _Run:
         self._hand_in_checks(recorder)
 
     def made(self, follow: Follow | None) -> Run:
-        """Steps until something stops it; the result."""
+        """Run until a stop and return the result."""
         search = self._search
         search.follow = follow
         try:
             if self.terms.rounded is not None:
-                # Before a word is drawn: that counts are bounds depends on no arrival.
+                # Before the first draw: that counts are bounds does not depend on arrivals.
                 search.mode = "surrogate"
                 search.downgrade(lowered(search.claim), SearchGuard.COUNT)
             stop = search.run()
@@ -341,14 +339,14 @@ class _Run:
             search.let_go()
 
     def go_on(self, spent: SpentAmounts | None, drawing: Drawing | None) -> None:
-        """So much was spent before; questions draw on an account."""
+        """Take the amounts spent before, and the account that asks draw on."""
         if self._refinement is not None:
             self._refinement.drawing = drawing
             if spent is not None:
                 self._refinement.controller.spent = spent
 
     def draw(self, drawing: Drawing) -> None:
-        """Questions of this run draw on an account."""
+        """Take the account that asks draw on."""
         if self._refinement is not None:
             self._refinement.drawing = drawing
 
@@ -389,12 +387,12 @@ class _Run:
         )
 
     def _fall_back(self) -> None:
-        """Fallback from here on: every leaf gets its heuristic value, every node its bound."""
+        """Change to fallback mode: leaves get heuristic values, and nodes get bounds."""
         race = self._fallback()
         self._search.change(race, "fallback", lambda item: race.converted(item, self._cost(item)))
 
     def _cost(self, item: Item) -> int:
-        """What the calls of a prefix cost, as far as is known."""
+        """The known cost of the calls of a prefix."""
         if self._refinement is not None and self._refinement.narrowed:
             return self._refinement.low(item)
         low: int = sum([call.cost_low for call in calls_of(item)])
@@ -404,7 +402,7 @@ class _Run:
         return is_late(self._clock() - self._began, self.terms.settings.max_ms)
 
     def _hand_in_checks(self, recorder: Recorder | None) -> None:
-        """The checks that this run can need, in the order of section 10."""
+        """Give the search the checks of this run, in the order of section 10."""
         search, artifact, settings = self._search, self.artifact, self.terms.settings
         node: list[Check] = []
         left: list[Check] = []
@@ -435,7 +433,7 @@ class _Run:
         search.on_node, search.on_left, search.on_leaf = node, left, leaf
 
     def _weigh_longer(self) -> Stop | None:
-        """T_K, before anything is popped: a run that has no time for it has none for a claim."""
+        """Compute T_K before the first item is popped: without it the run claims nothing."""
         self._interrupts.hold()
         try:
             terms = self.terms

@@ -181,7 +181,7 @@ def core_changes(old: bytes, new: bytes) -> list[gate_changes.Change]:
     """Differences of two cores other than plans: statements, fields, tools, amounts of calls.
 
     Raises:
-        Rejected: one of them is no core.
+        Rejected: one core is not valid.
     """
     if old == new:
         return []
@@ -220,7 +220,7 @@ def _changed(
     others: Sequence[WrittenStatement],
     plan: Plan | None,
 ) -> tuple[WrittenStatement, ...]:
-    """Of the statements to blame that `plan` is none of `core`, those that the others have not."""
+    """The statements that keep `plan` from being a plan of `core` and that the others lack."""
     number = {call.text: index for index, call in enumerate(core.calls)}
     if plan is None or not all(call in number for call in plan):
         return ()

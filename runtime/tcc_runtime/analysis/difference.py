@@ -28,8 +28,8 @@ class OneSided:
 
     Attributes:
         plans: number of plans.
-        shortest: one of the fewest calls, the first in call order; None if there is none.
-        cheapest: one of the least cost, by the low costs of its own side.
+        shortest: the plan with the fewest calls, the first in call order, or None.
+        cheapest: the plan with the least cost, by the low costs of its side, or None.
     """
 
     plans: int
@@ -38,22 +38,22 @@ class OneSided:
 
 
 def only_in(one: PlanGraph, other: PlanGraph, most_edges: int = MOST_EDGES) -> OneSided:
-    """The plans of `one` that `other` does not have.
+    """Return the plans of `one` that `other` lacks.
 
     Raises:
-        Rejected: D201 there are more pairs of edges than allowed.
+        Rejected: D201 there are more than `most_edges` pairs of edges.
     """
     if one.root is None:
         return OneSided(plans=0, shortest=None, cheapest=None)
-    with collection_put_off(True):  # of a million rows none is garbage
+    with collection_put_off(True):  # a million rows, and no garbage
         return _Product(one, other, most_edges).answer()
 
 
 class _Product:
-    """The pairs of states, targets first, and what is below each of them on one side alone.
+    """The pairs of states, each with the plans below it that only the first side has.
 
-    A pair is the state of the one side times a width, and one more than the state of the other; the
-    rest 0 stands for a prefix that the other has not.
+    A pair is the state of the first side times a width, plus one more than the state of the second
+    side.  The remainder 0 means that the second side lacks the prefix.
     """
 
     def __init__(self, one: PlanGraph, other: PlanGraph, most: int) -> None:
@@ -73,7 +73,7 @@ class _Product:
             self._sum()
 
     def _in_arrays(self, most: int) -> bool:
-        """What :meth:`_find` and :meth:`_sum` find, of large artifacts, a rank at a time."""
+        """Whether arrays gave the results of :meth:`_find` and :meth:`_sum`."""
         one, other = self._one, self._other
         if not (isinstance(one, Stored) and isinstance(other, Stored)):
             return False
@@ -107,13 +107,13 @@ class _Product:
                 todo.extend([to for _, to in row if to not in rows and to % width])
 
     def _edges(self, pair: int) -> _Row:
-        """The calls that the one side has, in order, and where they lead both."""
+        """The calls of the first side, in order, with the pairs that they lead to."""
         q, p = divmod(pair, self._width)
         ahead, beside, width = self._targets(p - 1), self._beside, self._width
         return [(call, to * width + ahead.get(beside[call], 0)) for call, to in self._one.edges(q)]
 
     def _targets(self, p: int) -> Mapping[int, int]:
-        """By call of the other side, one more than the state that it leads to."""
+        """For each call of the second side, one more than its target."""
         if p < 0:
             return {}
         found = self._ahead.get(p)
@@ -122,9 +122,9 @@ class _Product:
         return found
 
     def _sum(self) -> None:
-        """What is below each pair, targets first; of one without a plan nothing but that is kept.
+        """Compute the number of plans, the fewest calls and the least cost below each pair.
 
-        A line for each edge, and no call of a function: there are a million.
+        The inner loop calls no function: there may be a million edges.
         """
         plans, fewest, least = self._plans, self._fewest, self._least
         price, known = self._one.cost_low, plans.get
@@ -164,7 +164,7 @@ class _Product:
         return self._least[pair] if p else self._one.cost_to_go(q)
 
     def answer(self) -> OneSided:
-        """What is below the root."""
+        """Return the plans below the root."""
         plans = self._below(self._root)
         if not plans:
             return OneSided(plans=0, shortest=None, cheapest=None)
@@ -175,7 +175,7 @@ class _Product:
         )
 
     def _first(self, of: Callable[[int], int], adds: Sequence[int]) -> Plan:
-        """The first plan in call order whose sum is the least."""
+        """The first plan in call order with the least sum."""
         calls: list[str] = []
         pair, cost = self._root, of(self._root)
         while cost or not self._stops(pair):

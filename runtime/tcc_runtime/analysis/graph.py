@@ -1,11 +1,11 @@
-"""Plans of an artifact as a deterministic graph with true counts; the plan nearest to a sequence.
+"""Plans of an artifact as a deterministic graph with exact counts; the plan nearest to a sequence.
 
-An artifact with exact counts is such a graph.  One whose counts are bounds is unfolded to sets of
-states, with what the statements left to a run have seen, until nothing new is found; dead ends are
-dropped.  A graph that would grow beyond the limits is declined, so every number here is exact.  The
-nearest plan has the fewest calls inserted, deleted or replaced: A* over pairs of a state and a
-position in the sequence, guided by the shortest and the longest continuation, within a bound.
-Cost: nothing, or one step for each edge that is unfolded; the edges of each pair that is visited.
+An artifact with exact counts is such a graph.  An artifact with bounds is unfolded to sets of
+states with the tally of the relaxed statements; dead ends are dropped.  A graph beyond the limit is
+declined, so every number here is exact.  The nearest plan has the fewest calls inserted, deleted or
+replaced.  The search is A* over pairs of a state and a position in the sequence, guided by the
+shortest and the longest continuation.  Cost: one step for each unfolded edge; the edges of each
+pair that is visited.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from tcc_runtime.artifact.constraints import Held, constraints_of
 from tcc_runtime.artifact.cuts import fewest_calls
 from tcc_runtime.artifact.load import Artifact
 
-MOST_EDGES: Final = 1 << 21  # of what is unfolded
+MOST_EDGES: Final = 1 << 21  # of an unfolded graph
 
 Row: TypeAlias = "Sequence[tuple[int, int]]"
 _Place: TypeAlias = "tuple[tuple[int, ...], Held]"
 
 
 class PlanGraph(Protocol):
-    """Numbered states; targets have smaller numbers than sources, every state leads to a plan."""
+    """Numbered states; targets have smaller numbers, and every state leads to a plan."""
 
     @property
     def texts(self) -> Sequence[str]:
@@ -42,7 +42,7 @@ class PlanGraph(Protocol):
         """The state of the empty prefix; None if there is no plan."""
 
     def edges(self, q: int) -> Row:
-        """The edges of a state as (call, target), in call order, one a call."""
+        """The edges of a state as (call, target), in call order, at most one for each call."""
 
     def accepts(self, q: int) -> bool:
         """Whether a plan may stop in `q`."""
@@ -94,13 +94,13 @@ class Stored:
 
 
 class Unfolded:
-    """What an artifact with bounds in place of counts allows, as rows of its own."""
+    """The exact plans of an artifact whose counts are bounds."""
 
     def __init__(self, artifact: Artifact, most_edges: int = MOST_EDGES) -> None:
-        """Unfold all of it.
+        """Unfold the artifact.
 
         Raises:
-            Rejected: D201 it has more edges than that.
+            Rejected: D201 the graph has more than `most_edges` edges.
         """
         self.texts = artifact.texts
         self.cost_low = artifact.cost_low
@@ -114,7 +114,7 @@ class Unfolded:
         self._take(_Unfolding(artifact, most_edges))
 
     def _take(self, found: _Unfolding) -> None:
-        """Number what leads to a plan, targets first."""
+        """Number the places that lead to a plan, targets first."""
         number: dict[int, int] = {}
         for at in sorted(range(len(found.places)), key=lambda at: found.places[at][0][-1]):
             row = [(call, number[to]) for call, to in found.rows[at] if to in number]
@@ -133,7 +133,7 @@ class Unfolded:
         self._rank.append(max(own + [1 + self._rank[to] for _, to in row]))
 
     def edges(self, q: int) -> Row:
-        """The edges of a state as (call, target), in call order, one a call."""
+        """The edges of a state as (call, target), in call order, at most one for each call."""
         return self._rows[q]
 
     def accepts(self, q: int) -> bool:
@@ -157,16 +157,16 @@ class Unfolded:
         return self._rank[q]
 
     def used(self) -> Sequence[str]:
-        """The texts of the calls that the rows have: the root leads to every one of them."""
+        """The texts of the calls on edges; the root reaches every edge."""
         found = {call for row in self._rows for call, _ in row}
         return [self.texts[call] for call in sorted(found)]
 
 
 class _Unfolding:
-    """Every place that the root leads to, dead ends among them.
+    """Every place that the root leads to, with dead ends.
 
     Attributes:
-        places: sets of states, increasing, with what is held; the root's first.
+        places: sets of states, increasing, each with a tally; the place of the root is the first.
         rows: by number, (call, number of the place).
         accept: by number, whether a plan may stop there.
     """
@@ -220,7 +220,7 @@ def graph_of(artifact: Artifact) -> PlanGraph:
 
 # Nearest plans.
 
-_At: TypeAlias = "tuple[int, int]"  # state, calls of the sequence that are done with
+_At: TypeAlias = "tuple[int, int]"  # a state, and a position in the sequence
 
 
 def nearest_plan(
@@ -247,7 +247,7 @@ class _Search:
         start = (root, 0)
         edits = {start: 0}
         came: dict[_At, tuple[_At, int | None]] = {}
-        # What it comes to at least, what is behind (the farthest first), then in order of coming.
+        # A lower bound of all edits, minus the position (the farthest first), order of insertion.
         todo: list[tuple[int, int, int, _At]] = [(self._needed(start), 0, 0, start)]
         count, done = 0, set[_At]()
         while todo:
@@ -273,7 +273,7 @@ class _Search:
         return done == len(self._calls) and (self._prefix or self._graph.accepts(q))
 
     def _needed(self, at: _At) -> int:
-        """Edits that there are at least, as what is left is too long or too short."""
+        """A lower bound of the edits that follow, from the lengths of both continuations."""
         q, done = at
         left = len(self._calls) - done
         short = 0 if self._prefix else self._graph.fewest(q) - left
