@@ -21,6 +21,7 @@ from tcc_certs.policy.places import StatementPart, parts_of
 
 Tally: TypeAlias = "tuple[tuple[int, int], ...]"  # constraint and its state, increasing, never 0
 _MOST_STEPS = 1 << 16  # steps that one run keeps
+_MOST_RANGES = 8  # of calls, by which a sum is found
 
 
 class Constraint(Protocol):
@@ -39,7 +40,7 @@ class Constraint(Protocol):
         """Whether a plan may end in a state."""
 
     def touches(self) -> Iterator[tuple[int, int]]:
-        """The ranges of calls of the artifact that forbid state 0 or lead from 0 to another."""
+        """Ranges of calls of the artifact, with all that forbid 0 or lead from 0 to another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +93,12 @@ class Kept:
     def touches(self) -> Iterator[tuple[int, int]]:
         """See :class:`Constraint`."""
         part, calls = self.part, self.calls
+        runs = part.class_of.runs
+        if part.total is not None and len(runs) > _MOST_RANGES:
+            yield bisect_left(calls, runs[0].low), bisect_left(calls, runs[-1].high)
+            return
         moving = [part.step(part.start, at) != part.start for at in range(part.classes)]
-        for low, high, number in part.class_of.runs:
+        for low, high, number in runs:
             if moving[number]:
                 yield bisect_left(calls, low), bisect_left(calls, high)
 

@@ -1,7 +1,7 @@
-"""What a gate reopens is what the validator finds nothing in: over forgeries by who has the key.
+"""A gate reopens a ledger exactly if the validator finds only that it has not ended.
 
-Each ledger is altered in one member, chained again and given new MACs.  The validator is asked of
-the whole ledger; the gate's follower, and a gate on a file, of the same bytes.
+One member of each ledger is changed, and the ledger is sealed again with the key.  The validator,
+the gate's follower and a gate on a file read the same bytes.
 """
 
 from __future__ import annotations
@@ -26,13 +26,11 @@ from tcc_runtime.gate.journal import News
 from tcc_runtime.gate.policy import Policy, policy_of
 from tcc_runtime.gate.session.recovery import Follower
 from tests.forgery.test_session_forgeries import Records, mutants
-from tests.oracle.build import build
-from tests.oracle_session.desk import desk, desk_core, desk_plans
-from tests.oracle_session.shapes import NAMES, shape
+from tests.oracle_session.shapes import shape, shop
 from tests.oracle_session.writer import KEY, named, sealed
 from tests.property.open_grammars import random_open_grammar
 
-SHOWN = [name for name in NAMES if name.endswith("shown")]
+NAMES = ("hidden", "shown", "open")
 VALUES: dict[str, tuple[Any, ...]] = {
     "text": ("a", "b\n", "é"), "integer": (0, 1, 7), "number": (0.5, 2, 1e2),
     "flag": (True, False), "json": (None, {"b": [1], "a": "x"}),
@@ -40,12 +38,12 @@ VALUES: dict[str, tuple[Any, ...]] = {
 
 
 @cache
-def desk_artifact() -> Artifact:
-    return load(build(desk_core(), desk_plans(3)))
+def shop_artifact() -> Artifact:
+    return load(bytes(write_container(shop().file.columns)))
 
 
 def followed(data: bytes, policy: Policy) -> str:
-    """Why a ledger is not reopened; empty where it is."""
+    """Why a ledger is not reopened; empty: it is reopened."""
     follower, reader = Follower(policy, KEY), LedgerReader([data])
     previous = reader.head
     try:
@@ -59,7 +57,7 @@ def followed(data: bytes, policy: Policy) -> str:
 
 
 def sealed_again(records: Records, at: int, field: str) -> bytes:
-    """By who has the key: a header that was changed has the identity that follows from it."""
+    """The ledger sealed with the key; a header that was changed gets the id that follows."""
     started = records[0].get("started_ms")
     whole = isinstance(started, int) and 0 <= started < 1 << 48
     if at == 0 and field != "session_id" and whole:
@@ -68,40 +66,31 @@ def sealed_again(records: Records, at: int, field: str) -> bytes:
 
 
 def check_agreement(data: bytes, policy: Policy, artifact: CheckedArtifact, what: object) -> bool:
-    """Refused exactly where there is a finding other than that it has not ended."""
+    """The ledger is refused exactly if there is a finding other than that it has not ended."""
     found = validate(data, artifact, key=KEY)
     wrong = [item for item in found.findings if item.code is not Code.INCOMPLETE]
     why = followed(data, policy)
-    # A gate of 1.1 goes on with nothing that has no MACs, conforming or not.
-    if "whose records have MACs" in why:
-        return False
     assert bool(why) == bool(wrong), (what, why, wrong)
     if wrong:
         assert why.startswith(f"line {wrong[0].line}: ") and wrong[0].code.value in why, what
     return bool(wrong)
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_forgery_of_the_session_forgeries(name: str) -> None:
-    policy = policy_of(desk_artifact())
+    policy = policy_of(shop_artifact())
     refused = taken = 0
-    for at, field, how, forged in mutants(list(shape(name))):
+    forgeries = list(mutants(shape(name)))
+    for at, field, forged in random.Random(name).sample(forgeries, min(700, len(forgeries))):
         data = sealed_again(forged, at, field)
-        wrong = check_agreement(data, policy, desk(), (at, field, how))
+        wrong = check_agreement(data, policy, shop(), (at, field))
         refused, taken = refused + wrong, taken + (not wrong)
     assert refused > 100 and taken > 5
 
 
-def test_what_adds_up_has_to_be_shown_to_be_gone_on_with() -> None:
-    """The one ledger that conforms and is not reopened: what it adds up is asserted there."""
-    data = sealed(shape("plain hidden"))
-    assert validate(data, desk(), key=KEY).claim_type == "Conformant"
-    assert "a number that is shown" in followed(data, policy_of(desk_artifact()))
-
-
 def test_records_left_out_repeated_and_moved() -> None:
-    policy = policy_of(desk_artifact())
-    for name in SHOWN:
+    policy = policy_of(shop_artifact())
+    for name in NAMES:
         records = list(shape(name))
         for at in range(1, len(records)):
             for forged in (
@@ -110,7 +99,7 @@ def test_records_left_out_repeated_and_moved() -> None:
                 [*records[:at], *records[at + 1 :]],
                 records[:at],
             ):
-                check_agreement(sealed(forged), policy, desk(), (name, at))
+                check_agreement(sealed(forged), policy, shop(), (name, at))
 
 
 def grammars(count: int) -> Iterator[tuple[int, Artifact, Any]]:
@@ -174,16 +163,16 @@ def test_random_grammars_with_each_member_altered(tmp_path: Path) -> None:
         assert followed(path.read_bytes(), policy) == ""
         assert sealed(records) == path.read_bytes(), "the gate's MACs are those of the text"
         drawn_mutants = list(mutants(records))
-        for at, field, how, forged in rng.sample(drawn_mutants, min(250, len(drawn_mutants))):
+        for at, field, forged in rng.sample(drawn_mutants, min(250, len(drawn_mutants))):
             data = sealed_again(forged, at, field)
-            wrong = check_agreement(data, policy, checked, (seed, at, field, how))
+            wrong = check_agreement(data, policy, checked, (seed, at, field))
             refused, taken = refused + wrong, taken + (not wrong)
             if rng.random() < 0.05:
                 path.write_bytes(data)
                 try:
                     tcc.Gate(artifact, ledger=path, key=KEY, durable=False).close()
                 except (ResumeError, Rejected):
-                    assert wrong or b"session/1.0" in data or b'"kind":"end"' in data
+                    assert wrong or b'"kind":"end"' in data
                     assert path.read_bytes() == data
                 else:
                     assert not wrong

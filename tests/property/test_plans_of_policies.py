@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import product
 
 import pytest
 
@@ -68,7 +67,7 @@ def allowed(policy: Policy, letters: Sequence[Letter]) -> set[tuple[int, ...]]:
     while words:
         word = words.pop()
         course = Course(policy)
-        if not all([takes(course, letters[at], opened) for at, opened in word]):
+        if not all(takes(course, letters[at], opened) for at, opened in word):
             continue
         if not course.unmet():
             found.add(tuple([at for at, _ in word]))

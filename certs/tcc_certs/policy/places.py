@@ -201,6 +201,7 @@ class _Parts:
         self._calls = _Calls(core)
         self._left = MAX_ALL_WORK
         self._kinds: Kinds | None = None
+        self._totals: dict[str, _Sum] = {}
 
     def all(self) -> tuple[StatementPart, ...]:
         """One for each statement."""
@@ -214,7 +215,11 @@ class _Parts:
         if rule.kind == "ask":
             return part
         if rule.kind == "total":
-            return _with_total(part, Runs(size, _amounts(self._core, rule.what)), _bound(rule))
+            found = self._totals.get(rule.what)
+            if found is None:
+                amounts = Runs(size, _amounts(self._core, rule.what))
+                found = self._totals[rule.what] = _sum_of(amounts)
+            return _with_total(part, found, _bound(rule))
         work = Work(min(MAX_WORK, self._left))
         most = work.left
         try:
@@ -232,7 +237,7 @@ class _Parts:
             part = replace(part, place="automaton")
         if held.table is None:
             amounts = Runs(size, [Run(low, high, held.weights[at]) for low, high, at in runs])
-            return _with_sum(part, amounts, held.bound)
+            return _with_sum(part, _sum_of(amounts), held.bound)
         table, classes = reduced(held.table)
         class_of = Runs(size, [Run(low, high, classes[at]) for low, high, at in runs])
         count = max(classes) + 1
@@ -250,26 +255,40 @@ class _Parts:
         return statement_text(_blanked(statement, conditions, either))
 
 
-def _with_total(part: StatementPart, amounts: Runs, bound: int) -> StatementPart:
+class _Sum(NamedTuple):
+    """The amounts of calls, for each call its class, and for each class its amount."""
+
+    amounts: Runs
+    class_of: Runs
+    weights: tuple[int, ...]
+
+
+def _sum_of(amounts: Runs) -> _Sum:
+    known = {0: 0}
+    runs = [
+        Run(low, high, known.setdefault(amount, len(known))) for low, high, amount in amounts.runs
+    ]
+    return _Sum(amounts, Runs(len(amounts), runs), tuple(known))
+
+
+def _with_total(part: StatementPart, found: _Sum, bound: int) -> StatementPart:
     """The part of a total.  A bound below 0 forbids every call, if no amount is below 0."""
     if bound >= 0:
-        return _with_sum(replace(part, place="automaton"), amounts, bound)
-    if min((run.number for run in amounts.runs), default=0) < 0:
+        return _with_sum(replace(part, place="automaton"), found, bound)
+    if min(found.weights) < 0:
         return part
-    size = len(amounts)
+    size = len(found.amounts)
     table = Table(moves=((0, -1),), accepts=(True,), exact=True)
     class_of = Runs(size, [Run(0, size, 1)])
     return replace(part, place="automaton", class_of=class_of, classes=2, table=table)
 
 
-def _with_sum(part: StatementPart, amounts: Runs, bound: int) -> StatementPart:
-    known = {0: 0}
-    runs = [
-        Run(low, high, known.setdefault(amount, len(known))) for low, high, amount in amounts.runs
-    ]
-    class_of = Runs(len(amounts), runs)
-    total = WeightedSum(amounts=amounts, bound=bound)
-    return replace(part, class_of=class_of, classes=len(known), total=total, weights=tuple(known))
+def _with_sum(part: StatementPart, found: _Sum, bound: int) -> StatementPart:
+    total = WeightedSum(amounts=found.amounts, bound=bound)
+    weights = found.weights
+    return replace(
+        part, class_of=found.class_of, classes=len(weights), total=total, weights=weights
+    )
 
 
 def _amounts(core: Core, what: str) -> Iterator[Run]:

@@ -320,8 +320,11 @@ class _Compilation:
             name = b.name(tree.trees()[0])
             if self.declared.tools[name] is not tree or self.report.full:
                 continue
+            if count > MAX_CALLS or size > MAX_TEXT_BYTES:
+                found[name] = None
+                continue
             tool = found[name] = tool_of(b, tree, shapes, steps)
-            if tool is None or count > MAX_CALLS or size > MAX_TEXT_BYTES:
+            if tool is None:
                 continue
             count += len(tool.amounts)
             size += text_bytes(tool)

@@ -33,6 +33,7 @@ from tcc_compiler.syntax.tokens import name_value, string_value as characters_of
 from tcc_compiler.syntax.tree import Token, Tree
 
 MAX_VALUES = 1 << 16  # of a listed field, as calls of a grammar
+MAX_RANGED = 1 << 18  # values of all ranges of a grammar that list values
 MAX_LENGTH = 1 << 20
 MAX_NESTED_TYPES = 16
 MAX_FIELDS = 10_000  # of a shape, with those of the shapes inside it
@@ -53,11 +54,13 @@ class Shapes:
         trees: the declarations, each with the builder of its file.
         made: the fields of each shape that was read, None after a mistake in it.
         open: the shapes that are being read, the innermost last.
+        ranged: how many values the ranges have that were read.
     """
 
     trees: dict[str, tuple[Builder, Tree]] = field(default_factory=dict)
     made: dict[tuple[str, bool], tuple[Field, ...] | None] = field(default_factory=dict)
     open: list[str] = field(default_factory=list)
+    ranged: int = 0
     _sizes: dict[int, tuple[FieldType, int, int]] = field(default_factory=dict)
 
     def fields(self, b: Builder, name: Token, answers: bool) -> tuple[Field, ...] | None:
@@ -251,6 +254,15 @@ class Types:
             return None
         if high - low >= MAX_VALUES:
             message = f"this range has more than {MAX_VALUES} values, each of which makes calls"
+            hint = f"give it a type: integer {decimal_text(low)} .. {decimal_text(high)}"
+            self.b.error("TCC303", domain, message, hint)
+            return None
+        left = MAX_RANGED - self.shapes.ranged
+        if left < 0:
+            return None  # reported where the ranges became too many
+        self.shapes.ranged += int(high - low) + 1
+        if high - low >= left:
+            message = f"with this range the grammar lists more than {MAX_RANGED} values"
             hint = f"give it a type: integer {decimal_text(low)} .. {decimal_text(high)}"
             self.b.error("TCC303", domain, message, hint)
             return None

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tcc_certs.policy.plans import Alt, Diff, Empty, OneCall, Repeat, RuleRef, Seq
 from tcc_certs.formats.codec import encode
 from tcc_certs.policy import nodes as n
 from tcc_certs.policy.core import Core, Learned
+from tcc_certs.policy.plans import Alt, Diff, Empty, OneCall, Repeat, RuleRef, Seq
 from tcc_certs.policy.reader import core_json, read_core
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
 from tcc_certs.values.fields import DateType, Field, ListType, NullableType, RecordType, TimeType

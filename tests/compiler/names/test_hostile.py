@@ -139,6 +139,12 @@ CASES = {
     "calls of many tools": (
         lambda: HEAD + "".join([f"tool a{i}(k: 1..60000)\n" for i in range(50)]), ["TCC303"]
     ),
+    "ranges of many fields": (
+        lambda: HEAD + f"tool c({', '.join([f'k{i}: 1..60000' for i in range(2_000)])})", ["TCC303"]
+    ),
+    "ranges of many attributes": (
+        lambda: HEAD + "".join([f"given g{i}: 1..60000\n" for i in range(2_000)]), ["TCC303"]
+    ),
     "a long value": (
         lambda: HEAD + 'tool c(k: 1..60000, s: "' + "x" * SIZE + '")', ["TCC304"]
     ),

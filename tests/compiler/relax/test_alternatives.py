@@ -79,7 +79,8 @@ def test_each_attempt_is_a_note_at_its_statement() -> None:
     first, last = found.notes
     assert first.message == (
         "too large as well: `limit price <= 30` left to the run (also by "
-        "--relax 'limit price <= 30'), counts are upper bounds: `limit latency <= 300 ms` takes more than 80 states"
+        "--relax 'limit price <= 30'), counts are upper bounds: "
+        "`limit latency <= 300 ms` takes more than 80 states"
     )
     assert last.message == (
         "this fits: `limit price <= 30` and `limit latency <= 300 ms` left to the run (also by "

@@ -39,8 +39,10 @@ def lines(found: Diagnostic) -> set[int]:
         ),
         ("plan = a b c\nlimit depth <= 2\nlimit price <= 9\n", {1, 2}),
         (
-            "plan = (a | b) c\nlimit depth <= 9\n"
-            "before c require no a since any - a\nbefore c require no b since any - b\n",
+            (
+                "plan = (a | b) c\nlimit depth <= 9\n"
+                "before c require no a since any - a\nbefore c require no b since any - b\n"
+            ),
             {1, 3, 4},
         ),
         ("plan = a b\nbefore a require b\nforbid c\nlimit count(c) <= 1\n", {1, 2}),

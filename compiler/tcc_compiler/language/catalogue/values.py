@@ -23,7 +23,8 @@ VALUES: Mapping[str, Entry] = {
     "TCC303": Entry(
         "too many calls",
         "A tool has one call for each combination of its parameters' values, and a grammar\n"
-        "has 65536 calls at most, over all its tools. Use fewer or coarser values.",
+        "has 65536 calls at most, over all its tools. Its ranges together list 262144 values at\n"
+        "most. Use fewer or coarser values, or types.",
         _HEAD + "tool a(k: 1..1000000000)\n",
     ),
     "TCC304": Entry(
