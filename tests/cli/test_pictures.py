@@ -57,7 +57,7 @@ def hostile_graph() -> library.Artifact:
     for at, text in enumerate(HOSTILE):
         quoted = json.dumps(text, ensure_ascii=False)
         graph.add_edge(at, at + 1, call=f"say(text={quoted})")
-        if len(text) <= 128 and text.isprintable():
+        if len(text) <= 128 and text.isprintable() and "`" not in text:
             graph.add_edge(at, at + 1, call=f"{quoted}({quoted}=1)")
     graph.nodes[len(HOSTILE)]["goal"] = True
     return library.compile_graph(graph)

@@ -21,13 +21,15 @@ from tcc.pages import policy
 from tcc.pages.record_table import Changed, records
 from tcc_certs.formats.container import write_container
 from tcc_certs.formats.ledger import FIRST_HEAD, seal
+from tcc_compiler.options import Options
+from tcc_compiler.pipeline import compile_text
 from tests.cli.conftest import Ended, Tcc
 from tests.cli.test_session import (
     GRAMMAR as SHOP,
     played as played,  # a fixture
 )
 from tests.forgery.artifacts import Forge
-from tests.oracle_session.shapes import shape, shop
+from tests.oracle_session.shapes import NAMES, SHOP as SHAPED, shape
 from tests.oracle_session.writer import sealed
 from tests.pages.reading import Read, read
 
@@ -87,7 +89,7 @@ def test_the_page_of_an_artifact(tcc: Tcc, artifact: Path, tmp_path: Path) -> No
     assert "it is the automaton of its core" in page.ids["summary"]
     assert titles(page) >= {"numbers", "tools", "statements", "states", "plans", "near-misses"}
     assert "22\u2009763\u2009234 plans. exact" in page.text
-    assert "Every call of propose has a call of read_policy somewhere before it." in page.text
+    assert "before propose require read_policy" in page.text
     for plan in library.cheapest(artifact, 5):
         assert " \u2192 ".join(plan.calls) in page.text
     assert "change" not in titles(page)
@@ -114,7 +116,7 @@ def test_the_page_says_what_changed(
     _, page = report(tcc, newer, "--since", artifact, out=out)
     diff = tcc("diff", artifact, newer, "--json").json
     assert diff["verdict"] == "wider" and "wider: plans were added" in page.ids["change"]
-    assert "lets more through" in page.ids["change"]
+    assert "became limit count(ask_customer) <= 3" in page.ids["change"]
     assert " ".join(diff["witnesses"]["added"]["shortest"]) in page.ids["change"]
     _, page = report(tcc, artifact, "--since", artifact, out=out)
     assert "equal: the plans are the same" in page.ids["change"]
@@ -193,12 +195,12 @@ def test_the_page_of_a_session(tcc: Tcc, played: tuple[Path, Path], tmp_path: Pa
     ended, page = report(tcc, played[0], "--artifact", played[1], out=tmp_path / "r.html")
     assert (ended.code, page.ids["verdict"]) == (2, "INCOMPLETE")
     assert titles(page) >= {"shows", "calls", "refusals", "stands", "records"}
-    assert "refused R201 no plan has this call here" in page.ids["calls"]
-    assert "refund1R201" in page.ids["refusals"]
+    assert "refused R202 before refund(part = full) require check(result = pass)" in page.ids["calls"]
+    assert "refund1R202" in page.ids["refusals"]
     assert "result=fail" in page.ids["calls"] and "order: 17" in page.ids["calls"]
     assert "told later: refund(part=half)" in page.ids["calls"]
     assert "It may end here." in page.ids["stands"]
-    assert "that every call was recorded" in page.ids["shows"]
+    assert "every call was recorded" in page.ids["shows"]
 
 
 def test_a_page_is_of_the_bytes_that_were_validated(
@@ -222,10 +224,12 @@ def test_a_page_is_of_the_bytes_that_were_validated(
         out.unlink()
 
 
-@pytest.mark.parametrize("name", ["hidden", "shown", "open", "shadow"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "asked"])
 def test_sessions_of_every_shape_have_a_page(tcc: Tcc, tmp_path: Path, name: str) -> None:
     made, ledger = tmp_path / "shop.tcca", tmp_path / "s.ledger"
-    made.write_bytes(write_container(shop().file.columns))
+    artifact = compile_text(SHAPED, Options(purpose="gate")).artifact
+    assert artifact is not None
+    made.write_bytes(artifact)
     ledger.write_bytes(sealed(shape(name)))
     ended, page = report(tcc, ledger, "--artifact", made, out=tmp_path / "r.html")
     validated = tcc("validate", ledger, "--artifact", made, "--json")
@@ -359,10 +363,10 @@ def test_hostile_texts_of_a_valid_artifact_are_texts(tcc: Tcc, tmp_path: Path) -
     evil = json.dumps(EVIL)
     grammar = (
         f'grammar g version "1 </title><script>"\n'
-        f'tool {evil[:100]}" (k: {evil} | plain; {evil[:90]}"?: text ~ "</script><b>") '
+        f'tool `{EVIL[:98]}` (k: {evil} | plain, `{EVIL[:88]}`?: text ~ "</script><b>.*") '
         f"gives (r: {evil} | no) {{ cost 1 doc {evil} }}\n"
         f"tool b\nrule r = b\nplan = any{{1,3}} r?\n"
-        f'before b require no b since any - b\nlimit count({evil[:100]}"(k = {evil})) <= 1\n'
+        f'before b require no b since any - b\nlimit count(`{EVIL[:98]}`(k = {evil})) <= 1\n'
     )
     source, out = tmp_path / "g.tcg", tmp_path / "r.html"
     source.write_text(grammar, encoding="utf-8")

@@ -47,7 +47,8 @@ def test_a_session_is_told(tcc: Tcc, played: tuple[Path, Path]) -> None:
     assert ended.code == 0
     for text in (
         "of shop 1", "began", "1970-01-01T00:00:01.000+00:00", "approve [order: #",
-        "check: done, result=fail, 0 ms", "refused refund: R201, no plan has this call here",
+        "check: done, result=fail, 0 ms",
+        "refused refund: R202, before refund(part = full) require check(result = pass)",
         "refund(part=half) [order: 17]: unknown", "3 was done", "may follow", "ConformantPrefix",
         "INCOMPLETE", "may end     yes",
     ):  # fmt: skip
@@ -60,7 +61,7 @@ def test_a_session_is_told_to_programs(tcc: Tcc, played: tuple[Path, Path]) -> N
     assert (found["format"], found["may_finish"], found["ended"]) == ("tcc.session", True, False)
     kinds = [event["kind"] for event in found["events"]]
     assert kinds == ["call", "call", "refusal", "call", "resolve"]
-    assert found["events"][2]["outcome"] == "R201"
+    assert (found["events"][2]["outcome"], found["events"][2]["statement"]) == ("R202", 1)
     assert found["events"][1]["observed"] == {"result": "fail"}
     assert "refund(part=half)" in found["allowed_next"]
     assert found["events"][-1]["after"] == found["states"]
@@ -73,7 +74,7 @@ def test_what_is_no_session_is_not_told(
     data = ledger.read_bytes()
     bad = tmp_path / "bad"
     for content, code in (
-        (data.replace(b'"full"', b'"half"').replace(b"R201", b"R202"), 1),
+        (data.replace(b"refund(part=half)", b"refund(part=full)"), 1),
         (b"", 2),
     ):
         bad.write_bytes(content)

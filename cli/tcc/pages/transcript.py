@@ -19,7 +19,7 @@ from tcc_certs.policy.nodes import statement_text
 from tcc_certs.session.machine import Positions
 from tcc_certs.session.records import REFUSALS
 from tcc_certs.session.replay import ReplayedSession
-from tcc_certs.values.places import UNKNOWN, State, decimal_of
+from tcc_certs.values.places import UNKNOWN, Digested, State, decimal_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.policy import policy_of
 
@@ -373,6 +373,10 @@ def _state_text(state: State) -> str:
     match kind:
         case "#":
             return f"#{value.hex()[:12]}"
+        case "d" if isinstance(value, Digested):
+            if value.value is not None:
+                return _state_text(value.value)
+            return f"#{value.digest[:12]}" if value.digest else "not shown"
         case "l":
             return f"{len(value)} elements"
         case "t":

@@ -78,8 +78,8 @@ class Trace:
         name: its identity in the file, else the file's name and its line.
         calls: in the order in which they were made.
         given: what the session was given when it began; None: nothing is said of it.
-        named: whether arguments and answers are fields by their names, as a ledger has them, and
-            not yet at their places.
+        named: whether this is of a ledger.  Its arguments and answers are fields by their names,
+            times are UTC milliseconds, and `given` has only the attributes whose values it has.
     """
 
     name: str
@@ -434,8 +434,8 @@ def _nanoseconds(span: Mapping[str, Any], which: str) -> int:
 def _of_ledger(records: Sequence[Any]) -> Trace:
     """The session in the records of a ledger of ours, whose chain is not looked at here.
 
-    Open arguments and answers that are not shown are digests there, which is no value: a ledger
-    that has one cannot be replayed.
+    Open arguments that are not shown are digests there, which is no value: a ledger that has one
+    cannot be replayed.  An answer or an attribute that is not shown is left out.
     """
     name, calls = "", list[TraceCall]()
     given: dict[str, Any] | None = None
@@ -446,7 +446,7 @@ def _of_ledger(records: Sequence[Any]) -> Trace:
         kind, number = record.get("kind"), record.get("seq")
         if kind == "session":
             name = str(record.get("session_id", ""))
-            given = _opened_of(record.get("given"), "what the session was given")
+            given = _values_of(record.get("given"))
         elif kind == "call" and isinstance(number, int):
             made = _recorded(record, number)
             calls.append(made)
@@ -470,25 +470,33 @@ def _recorded(record: Mapping[str, Any], number: int) -> TraceCall:
     if parts is None:
         raise Unfit(f"call {number} has no text of a call")
     arguments = {_name(name): _listed(value) for name, value in _PAIR.findall(parts[2] or "")}
-    arguments |= _opened_of(record.get("open"), f"call {number}") or {}
+    arguments |= _opened_of(record.get("open"), number)
     made = TraceCall(tool=_name(parts[1]), arguments=arguments)
     made.at_ms = record["at_ms"] if _is_time(record.get("at_ms")) else None
     return made
 
 
-def _opened_of(opened: Any, where: str) -> dict[str, Any] | None:
-    """Values that a record shows, by name; None where it has no such member."""
-    if not isinstance(opened, dict):
-        return None
-    found = {}
-    for name, told in opened.items():
-        if not isinstance(told, dict) or not isinstance(told.get("value"), str):
+def _opened_of(opened: Any, number: int) -> dict[str, Any]:
+    """The open arguments of a call, by name."""
+    found = _values_of(opened)
+    for name in opened if isinstance(opened, dict) else ():
+        if name not in found:
             raise Unfit(
-                f"{where}: {name} is not shown in this ledger, which has its digest alone: "
+                f"call {number}: {name} is not shown in this ledger, which has its digest alone: "
                 "a session is replayed from a ledger that was kept with --show"
             )
-        found[name] = _shown(told["value"], told.get("type"))
     return found
+
+
+def _values_of(entries: Any) -> dict[str, Any]:
+    """The values that the entries of a record show, by name."""
+    if not isinstance(entries, dict):
+        return {}
+    return {
+        name: _shown(told["value"], told.get("type"))
+        for name, told in entries.items()
+        if isinstance(told, dict) and isinstance(told.get("value"), str)
+    }
 
 
 # A canonical text of a call (core.md, section 5): names and values, in quotes where they must be.
@@ -511,7 +519,11 @@ def _listed(text: str) -> Any:
 
 
 def _shown(text: str, kind: Any) -> Any:
-    """The value of an open argument from its canonical bytes and its type byte."""
+    """The value of an entry from its canonical bytes and its type byte; a listed one has none."""
+    if kind is None:
+        return _listed(text)
+    if kind == "z":
+        return None
     return text if kind == "s" else _read_value(text)
 
 
@@ -522,12 +534,11 @@ def _observed(record: Mapping[str, Any]) -> Any:
         return None
     listed = found if isinstance(found, dict) else {}
     answer = {
-        name: _listed(text) if isinstance(text, str) else text for name, text in listed.items()
+        name: _listed(text) if isinstance(text, str) else text
+        for name, text in listed.items()
+        if text != ""  # it was absent
     }
-    for name, entry in told.items() if isinstance(told, dict) else ():
-        if isinstance(entry, dict) and isinstance(entry.get("value"), str):
-            answer[name] = _shown(entry["value"], entry.get("type"))
-    return answer
+    return answer | _values_of(told)
 
 
 def _read_value(text: str) -> Any:

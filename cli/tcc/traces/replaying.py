@@ -12,13 +12,22 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from itertools import repeat
 from typing import Any, Final
 
 from tcc.traces import Trace, TraceCall
 from tcc_certs.errors import clip
 from tcc_certs.formats.codec import blake
-from tcc_certs.values.fields import Field, FieldType, ListType, RecordType
+from tcc_certs.values.fields import (
+    DateType,
+    Field,
+    FieldType,
+    ListType,
+    NullableType,
+    RecordType,
+    TimeType,
+)
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.arguments.json_writer import json_bytes
 from tcc_runtime.gate.gate import Gate
@@ -107,7 +116,8 @@ def replay(
     Args:
         values: whether examples show values; else each is the start of its BLAKE3.
         stop: leave the rest of a session after its first refusal.
-        told: what a session was given that does not say so itself.
+        told: what a session was given that does not say so itself; of a ledger, the attributes that
+            it does not show.
 
     Raises:
         GivenRefused: a session was not given what the grammar declares.
@@ -116,13 +126,17 @@ def replay(
     blamed: dict[tuple[str, str], Blamed] = {}
     refusing: set[int] = set()
     failing = errors_failed(artifact)
+    core = artifact.core
     fields = {
         tool.name: {one.name: one for one in (*tool.arguments, *tool.answers)}
-        for tool in artifact.core.tools
+        for tool in core.tools
     }
+    attributes = {one.name: one for one in core.given if isinstance(one, Field)}
     for trace in traces:
         sessions += 1
         given = trace.given if trace.given is not None else told
+        if trace.named:
+            given = {**(told or {}), **_at_start(trace.given or {}, attributes)}
         clock = _Clock()
         if trace.calls and trace.calls[0].at_ms is not None:
             clock.ms = trace.calls[0].at_ms
@@ -177,7 +191,11 @@ def _at_places(call: TraceCall, fields: Mapping[str, Field]) -> TraceCall:
     if isinstance(given, dict):
         # What stands inside of an argument is that argument's.
         inside = {name for name, one in fields.items() if one.steps != (name,)}
-        given = {name: value for name, value in given.items() if name not in inside}
+        given = {
+            name: _whole(value, fields[name].type if name in fields else None)
+            for name, value in given.items()
+            if name not in inside
+        }
     answer = call.answer
     if isinstance(answer, dict):
         named = [fields.get(name, Field(name=name, steps=(name,))) for name in answer]
@@ -188,6 +206,15 @@ def _at_places(call: TraceCall, fields: Mapping[str, Field]) -> TraceCall:
             placed = _put(placed, one.steps, _whole(answer[one.name], one.type))
         answer = {} if placed is _ABSENT else placed
     return replace(call, arguments=given, answer=answer)
+
+
+def _at_start(given: Mapping[str, Any], attributes: Mapping[str, Field]) -> dict[str, Any]:
+    """The attributes that a ledger shows, as they are handed in."""
+    return {
+        name: _whole(value, one.type)
+        for name, value in given.items()
+        if (one := attributes.get(name)) is not None
+    }
 
 
 _ABSENT: Final = object()
@@ -215,8 +242,12 @@ def _put(into: Any, steps: Sequence[str], value: Any) -> Any:
 
 
 def _whole(value: Any, kind: FieldType | None) -> Any:
-    """A value with the fields of its records at their places."""
+    """A value as it was handed over: fields of records at their places, times as texts."""
     match kind:
+        case NullableType(of=of) if value is not None:
+            return _whole(value, of)
+        case TimeType() | DateType() if type(value) is int:
+            return _time_text(value, kind)
         case ListType(of=of) if isinstance(value, list):
             return [_whole(item, of) for item in value]
         case RecordType(fields=fields) if isinstance(value, dict):
@@ -226,6 +257,18 @@ def _whole(value: Any, kind: FieldType | None) -> Any:
                     made = _put(made, one.steps, _whole(value[one.name], one.type))
             return made
     return value
+
+
+def _time_text(ms: int, kind: TimeType | DateType) -> object:
+    """A text for these UTC milliseconds; the number itself if no text stands for it."""
+    zone = kind.zone * 60_000 if isinstance(kind, DateType) else 0
+    try:
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms + zone)
+    except OverflowError:
+        return ms
+    if isinstance(kind, DateType):
+        return moment.date().isoformat()
+    return moment.isoformat(timespec="milliseconds")
 
 
 def _settle(permit: Permit, call: TraceCall, failing: frozenset[str]) -> None:

@@ -96,7 +96,7 @@ def _name(written_name: str, text: str) -> str:
     """The name of a tool or parameter, unquoted."""
     quoted = written_name.startswith('"')
     name = _string(written_name, text) if quoted else written_name
-    if not 1 <= len(name) <= MAX_NAME or not is_plain(name):
+    if not 1 <= len(name) <= MAX_NAME or "`" in name or not is_plain(name):
         raise _no_call(text)
     return name
 

@@ -44,9 +44,10 @@ IMPORTS: Mapping[str, Entry] = {
     ),
     "TCC606": Entry(
         "not the text of a call",
-        "A call is written `tool` or `tool(parameter=value,..)`: names are identifiers and no\n"
-        "reserved words, values identifiers, decimals or JSON strings. Calls of one tool name\n"
-        "their parameters in one order; a parameter that some calls leave out is optional.",
+        "A call is written `tool` or `tool(parameter=value,..)`. A name is an identifier or a JSON\n"
+        "string without a backtick; a value is an identifier, a decimal or a JSON string. Calls of\n"
+        "one tool name their parameters in one order; a parameter that some calls leave out is\n"
+        "optional.",
         '{"directed": true, "nodes": [{"id": "web search", "start": true, "goal": true}],'
         ' "links": []}',
     ),
