@@ -33,6 +33,7 @@ INSPECT_FIELDS = {
     "tilt",
     "beta",
     "relaxed",
+    "statements",
     "enforced",
 }
 
@@ -42,6 +43,9 @@ def test_compile_and_inspect_print_the_same_fields(tcc: Tcc, grammar: Path, tmp_
     seen = tcc("inspect", tmp_path / "a.tcca", "--json").json
     assert set(made) == set(seen) == INSPECT_FIELDS
     assert (made.pop("format"), seen.pop("format")) == ("tcc.compile", "tcc.inspect")
+    # An artifact has no lines of a source.
+    assert all(one.pop("line") for one in made["statements"])
+    assert {one.pop("line") for one in seen["statements"]} == {None}
     assert made == seen
     assert seen["plans"] == "22763234" and sum(map(int, seen["plans_by_depth"])) == 22763234
     assert seen["min_cost"] == "0.3" and len(seen["plans_by_depth"]) == seen["max_depth"] + 1
@@ -264,7 +268,7 @@ reject a
 expect plans = 2
 """)
     ended = tcc("test", source)
-    assert ended.code == 1 and f"{source}:4:" in ended.err and f"{source}:5:" in ended.err
+    assert ended.code == 1 and f"{source}:7:" in ended.err and f"{source}:9:" in ended.err
 
 
 def test_bad_usage_ends_with_two(tcc: Tcc, artifact: Path) -> None:

@@ -94,7 +94,7 @@ def test_models_make_calls_within_caps_and_an_account(tcc, tmp_path: Path) -> No
     budget = ended.json["budget"]
     assert (budget["price_spent"], budget["left"]) == ("6", {"price": "1"})
     held = tcc("validate", ledger, "--artifact", artifact, "--account", account)
-    assert held.code == 0 and "3 calls were made by the models named" in held.out
+    assert held.code == 0 and "the named models made 3 calls" in held.out
     shown = tcc("session", "show", ledger, "--artifact", artifact)
     assert "budget: price at most 7, account " in shown.out and "answer by fast: done" in shown.out
     assert "took 2 cents" in shown.out
@@ -147,7 +147,7 @@ def test_a_server_is_called(tcc, tmp_path: Path) -> None:
         (("--server", "x='"), "No closing quotation"),
         (("--deadline", "0"), "expected more than 0 seconds"),
         (("--once", "nothing"), "'nothing': the grammar has no such tool"),
-        (("--show", "refund.part"), "expected open parameters and answers as tool.name"),
+        (("--show", "refund.part"), "expected open arguments and answers as tool.field"),
         ((), "'find': give a function for it, or bind it in the grammar"),
         (("--after", "find"), "No such option"),
     ],

@@ -104,14 +104,15 @@ def test_several_grammars_are_one_log(tcc: Tcc, grammar: Path, tmp_path: Path) -
 
 
 def test_columns_of_sarif_count_utf_16_units(tcc: Tcc, tmp_path: Path) -> None:
-    line = 'tool a { doc "\U0001f600\U0001f600 é" }\nplan = wrong'
+    line = 'accept a(k = "\U0001f600\U0001f600 é") wrong'
     source = tmp_path / "g.tcg"
-    source.write_text(f'grammar g version "1"\n{line}\n', "utf-8")
+    tool = 'tool a(k: "\U0001f600\U0001f600 é" | b)'
+    source.write_text(f'grammar g version "1"\n{tool}\nlimit depth <= 2\n{line}\n', "utf-8")
     run = sarif_of(tcc("test", source, "--output-format", "sarif"))
     assert run["columnKind"] == "utf16CodeUnits"
     [result] = run["results"]
     region = result["locations"][0]["physicalLocation"]["region"]
-    assert region["startLine"] == region["endLine"] == 2
+    assert region["startLine"] == region["endLine"] == 4
     units = line.encode("utf-16-le")
     start, end = (2 * (region[name] - 1) for name in ("startColumn", "endColumn"))
     assert units[start:end].decode("utf-16-le") == "wrong"

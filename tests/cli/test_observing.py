@@ -42,13 +42,13 @@ def test_inspect_shows_what_tools_declare(tcc: Tcc, written: Path) -> None:
             "name": "create-issue",
             "open": ['title: text max 80 ~ "[a-z]+"', 'after?: json', "big: number 0 .. 5"],
         },
-        {"name": "merge", "open": ["blob: json max 9"], "errors": "failed"},
         {
             "name": "run_tests",
             "open": ["note: text min 2", "sure: flag", "n: integer"],
             "observed": ["result: pass | fail"],
             "strict": True,
         },
+        {"name": "merge", "open": ["blob: json max 9"], "errors": "failed"},
     ]
     text = tcc("inspect", written).out
     assert "  observed    run_tests(result: pass | fail), strict\n" in text

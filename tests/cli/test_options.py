@@ -187,7 +187,7 @@ def test_a_value_of_another_type_is_a_type_error(
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
-        ("tilt", "8", "int for 'tilt', not str"),
+        ("tilt", "8", "int or None for 'tilt', not str"),
         ("max_states", None, "int for 'max_states', not NoneType"),
         ("relax", 3, "Sequence for 'relax', not int"),
         ("timeout", "1", "int or float or None for 'timeout', not str"),

@@ -96,7 +96,7 @@ plan = a b
 limit price <= 3
 before b require no a since any - a
 """
-    artifact = tcc.compile_text(text.replace("\nlimit price <= 3", ""), relax=["forbid"])
+    artifact = tcc.compile_text(text.replace("\nlimit price <= 3", ""), relax=["require"])
     tcc.save(artifact, tmp_path / "a.tcca")
     run = tcc.search(artifact, seed=bytes(32), ledger=tmp_path / "l", started_ms=0)
     assert (run.claim_type, run.plans) == ("RunWiseSurrogate", ())

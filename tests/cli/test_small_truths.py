@@ -89,7 +89,7 @@ def test_results_become_plain_json(grammar: Path, tmp_path: Path, tcc: Tcc) -> N
     run = library.search(artifact, seed=seed, top=2, ledger=ledger)
     results = {
         "run": (run, ("run", path, "--seed", seed.hex(), "--top", 2, "--no-predict")),
-        "inspect": (artifact, ("inspect", path)),
+        "inspect": (artifact, ("inspect", grammar)),
         "check": (library.check(path, core=True), ("check", path, "--core")),
         "validate": (library.validate(ledger, path), ("validate", ledger, "--artifact", path)),
     }
