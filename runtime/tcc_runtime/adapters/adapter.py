@@ -216,5 +216,5 @@ def adapters_of(
 
 
 def adapter_of(model: Model, adapters: Iterable[Adapter]) -> Adapter | None:
-    """The one that a model runs with; None: it names none."""
+    """The adapter of a model, or None."""
     return next((adapter for adapter in adapters if adapter.name == model.adapter), None)

@@ -1,1 +1,1 @@
-"""Prices of calls while they are ranges: providers that are asked for quotes, and what is known."""
+"""Costs that are ranges: quotes of providers, and the known bounds."""

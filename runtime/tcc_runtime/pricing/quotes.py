@@ -1,11 +1,11 @@
-"""Quotes: the question what a call costs, the answer, the provider; and books of quotes in files.
+"""Quotes: questions about the cost of a call, answers, providers, and books of quotes in files.
 
-Text: docs/spec/race.md, section 19.  A question says which call and which model, what is known, and
-a number that tells one occurrence from another.  It says nothing of the race: no key, gap, arrival
-or place in the frontier, so an answer cannot depend on them.
-A book (format: docs/ranges.md) says what each model answers, so that a run can be repeated.  People
-write it, so white space and the order of members are free; unknown or doubled members, numbers with
-a point, and names that the artifact does not have are rejected.  Cost: one look-up a question.
+Text: docs/spec/race.md, section 19.  A question has the call, the model, the known bounds, and the
+number of the occurrence.  It has no key, gap, arrival or place in the frontier, so an answer cannot
+depend on the race.
+A book (format: docs/ranges.md) has the answer of each model, so that a run can be repeated.  People
+write books, so white space and the order of members are free.  Unknown or repeated members, numbers
+with a point, and names that the artifact lacks are rejected.  Cost: one look-up for each question.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ UNNAMED = Model(name="quote", price=0, latency=0, epsilon=0)  # of a tool withou
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What a quoter is told.
+    """A question to a quoter.
 
     Attributes:
         call: canonical text.
-        model: name of the model; ``quote`` where the tool has none.
-        low, high: what is known of the cost, nano-units, low < high.
-        occurrence: counts the occurrences of calls that were asked about, from 0; questions about
-            one occurrence have one number.
+        model: name of the model; ``quote`` if the tool has no models.
+        low, high: the known bounds of the cost, nano-units, low < high.
+        occurrence: the number of the occurrence of the call, from 0.  All questions about one
+            occurrence have the same number.
     """
 
     call: str
@@ -48,14 +48,14 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a quoter says; without `low` and `high` it knows no more than before.
+    """An answer of a quoter.
 
     Attributes:
-        low, high: the cost lies between them, nano-units, signed 64 bits; one number is a point.
-        latency_ms: how long it took; None is measured by the run.
-        price: cents that it took, `epsilon` nano; None is what the model declares.
-        atom: the mechanism that it privatised with; None is what the model declares. Only a run
-            with a delta counts atoms.
+        low, high: bounds of the cost, nano-units, signed 64 bits; both None if it knows none.
+        latency_ms: how long the answer took; None: the run measures it.
+        price, epsilon: cents and nano that the answer took; None: as the model declares.
+        atom: the mechanism that privatised it; None: as the model declares.  Only a run with a
+            delta counts atoms.
 
     Raises:
         AnswerError: half an interval, or a number out of its range.
@@ -78,27 +78,27 @@ class Answer:
 
     @property
     def interval(self) -> tuple[int, int] | None:
-        """Both ends; None where there is no answer."""
+        """Both bounds, or None."""
         return None if self.low is None or self.high is None else (self.low, self.high)
 
 
 class Quoter(Protocol):
-    """Any callable that answers questions; what it raises ends the run, which can be resumed."""
+    """A function that answers questions.  If it raises, the run ends and can be resumed."""
 
     def __call__(self, question: Question, /) -> Answer | None:
-        """The answer; None: no more is known than before."""
+        """The answer, or None."""
 
 
 def models_of(tool: Tool) -> tuple[Model, ...]:
-    """The models of a tool; one that takes nothing where it names none."""
+    """The models of a tool; for a tool without models a model that takes nothing."""
     return tool.models or (UNNAMED,)
 
 
 def nano(text: str, field: str = "cost") -> int:
-    """An exact decimal of at most nine places, as an integer of nano-units.
+    """Return an exact decimal of at most nine places as an integer of nano-units.
 
     Raises:
-        AnswerError: it is none.
+        AnswerError: the text is no such decimal.
     """
     try:
         number, places = parse_decimal(text, field, Code.QUOTES)
@@ -111,7 +111,7 @@ def nano(text: str, field: str = "cost") -> int:
 
 
 def point(cost: str) -> Answer:
-    """The answer that a call costs exactly that, a decimal.
+    """Return the answer that a call costs exactly `cost`, a decimal.
 
     Raises:
         AnswerError: `cost` is no exact decimal.
@@ -120,10 +120,10 @@ def point(cost: str) -> Answer:
 
 
 def between(low: str, high: str) -> Answer:
-    """The answer that a call costs no less than `low` and no more than `high`, decimals.
+    """Return the answer that a call costs from `low` to `high`, decimals.
 
     Raises:
-        AnswerError: one of them is no exact decimal.
+        AnswerError: `low` or `high` is no exact decimal.
     """
     return Answer(low=nano(low, "low"), high=nano(high, "high"))
 
@@ -155,14 +155,14 @@ _Place = tuple[str, str]  # the call, or the tool; and the model, or nothing for
 
 
 class QuoteBook:
-    """Answers as a book has them; every occurrence of a call costs the same.
+    """A quoter that answers from a book; every occurrence of a call costs the same.
 
     Args:
         answers: by (call or tool, model or nothing).
         tools: the tool of each call.
 
     Attributes:
-        names_atoms: whether one of the answers names an atom, so that a run over it counts them.
+        names_atoms: whether an answer names an atom, so that a run has to count atoms.
     """
 
     def __init__(self, answers: Mapping[_Place, Answer], tools: Mapping[str, str]) -> None:
@@ -171,7 +171,7 @@ class QuoteBook:
         self.names_atoms = any(answer.atom is not None for answer in answers.values())
 
     def __call__(self, question: Question, /) -> Answer | None:
-        """What the book says of the call, else of its tool; of the model, else of any."""
+        """The answer about the call, else about its tool; of the model, else of any model."""
         for name in (question.call, f"tool {self._tools[question.call]}"):
             for model in (question.model, ""):
                 found = self._answers.get((name, model))
@@ -181,11 +181,11 @@ class QuoteBook:
 
 
 def read_quotes(data: bytes, artifact: Artifact) -> QuoteBook:
-    """The book that `data` is.
+    """Read a book.
 
     Raises:
-        Rejected: Q101 it has not the form of a book, Q102 it says two things of one call or tool
-            and model, Q103 it names a call, tool or model that the artifact has not.
+        Rejected: Q101 the form is wrong; Q102 two entries are about the same call or tool and
+            model; Q103 an entry names a call, tool or model that the artifact lacks.
     """
     book = _Book(artifact)
     document = _object(_parsed(data), "quotes", {"format", "version", "quotes"})
@@ -206,7 +206,7 @@ def read_quotes(data: bytes, artifact: Artifact) -> QuoteBook:
 
 
 class _Book:
-    """The names that an artifact has."""
+    """The names of an artifact."""
 
     def __init__(self, artifact: Artifact) -> None:
         core = artifact.core
@@ -214,7 +214,7 @@ class _Book:
         self.tool_of = {call.text: core.tools[call.tool].name for call in core.calls}
 
     def place(self, item: Mapping[str, Any], path: str) -> _Place:
-        """What an entry is about."""
+        """The call or tool, and the model, of an entry."""
         names = [name for name in ("call", "tool") if name in item]
         ensure(len(names) == 1, Code.QUOTES, path, "a call or a tool", " and ".join(names))
         kind, name = names[0], _text(item, names[0], path)

@@ -1,9 +1,9 @@
-"""Costs that are ranges: what is known of each edge, and what has to be asked before a pop.
+"""Costs that are ranges: the known bounds of each edge, and the asks before a pop.
 
 Text: docs/spec/race.md, section 19.  An edge is one occurrence of a call, named by the digest of
-the node that it leads to.  Answers only ever narrow it, so the cost of a prefix only rises, and a
-key that was published stays an upper bound.
-Cost: a walk up the prefix for each item on top; memory: the edges that were asked about.
+its target node.  Answers only narrow its bounds.  So the cost of a prefix only rises, and a
+published key stays an upper bound.  Cost: a walk up the prefix for each item on top; memory: the
+edges with questions.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from tcc_runtime.states import WeightedCall
 
 @dataclass(slots=True)
 class QuotedEdge:
-    """What is known of an edge that was asked about.
+    """An edge with questions.
 
     Attributes:
-        low, high: its interval, nano-units.
-        occurrence: counts such edges.
-        asked: places of the models that were asked.
+        low, high: the known bounds, nano-units.
+        occurrence: its number among such edges.
+        asked: the numbers of the models that have been asked.
     """
 
     low: int
@@ -57,13 +57,13 @@ class AnsweredAsk:
     """An ask and its answer.
 
     Attributes:
-        node: the node that the edge leads to.
-        choice: the model that was asked.
-        answer: what it said; None: nothing.
-        took: what it took.
+        node: the target of the edge.
+        choice: the chosen model.
+        answer: the bounds, or None.
+        took: the amounts.
         gained: by how much the low cost rose, nano-units.
-        fails: whether the answer is not strictly inside of what was known.
-        left: the remainder of the account of the run, after it; None: it has none.
+        fails: whether the answer does not narrow the known bounds.
+        left: the remainder of the account of the run; None without an account.
     """
 
     node: Item
@@ -76,21 +76,21 @@ class AnsweredAsk:
 
 
 class Refinement:
-    """The edges of one run, and whom it asks about them.
+    """The asks of one run.
 
     Args:
         artifact: with costs that are ranges.
-        terms, rule: when to ask, and whom.
-        quoter: who is asked; None where nobody is.
-        clock: seconds; times the answers that do not say how long they took.
+        terms, rule: when to ask, and which model.
+        quoter: answers; None asks nothing.
+        clock: seconds; times answers that do not state how long they took.
 
     Attributes:
-        controller: chooses models and keeps account.
-        closed: whether asking has ended: a budget has failed.
-        same: whether each answer came from a tool that promises one cost for an edge, and was
-            inside of what was known.
-        drawing: draws on the account of the run; None: it has none.
-        atoms: that asks took.
+        controller: chooses models and adds up the amounts.
+        closed: whether asking has ended, because a budget failed.
+        same: whether every answer came from a tool that promises one cost for each edge, and
+            narrowed the known bounds.
+        drawing: draws on the account of the run; None without an account.
+        atoms: of the asks, in order.
     """
 
     def __init__(
@@ -121,17 +121,17 @@ class Refinement:
 
     @property
     def narrowed(self) -> bool:
-        """Whether anything is known of an edge that the artifact does not say."""
+        """Whether an answer has narrowed an edge."""
         return bool(self._edges)
 
     @property
     def overspent(self) -> bool:
-        """Whether asking goes on and has taken more than a cap allows."""
+        """Whether asks have taken more than a cap allows, and asking has not ended."""
         return not self.closed and (self._overdrawn or self.controller.overspent)
 
     def low(self, item: Item) -> int:
         """The least that the calls of a prefix cost, as far as is known."""
-        # Every item of every step is asked for it, so the path is walked in place.
+        # This runs for each item of each step, so the walk up the path is written out here.
         edges, low = self._edges, 0
         step = item if item[LEFT] is None else node_of(item)
         while (edge := step[EDGE]) is not None:
@@ -168,10 +168,10 @@ class Refinement:
         return item if item[ID] not in self._edges and call.cost_low != call.cost_high else None
 
     def choice(self, node: Item, slack: int | None) -> Choice | None:
-        """Who is asked about the edge into `node`; None: nobody is left that the caps allow.
+        """Choose the model that is asked about the edge into `node`; None: the caps allow none.
 
         Args:
-            slack: of the item that is asked for, Q64.64; None: it is not known.
+            slack: of the item that needs the answer, Q64.64; None: not known.
         """
         call = call_of(node)
         if self._quoter is None or call is None:
@@ -185,9 +185,9 @@ class Refinement:
         return None if found is None else replace(found, slack=slack)
 
     def wish(self, choice: Choice) -> Wish | None:
-        """Reserves of the account what asking is expected to take; None: there is no account.
+        """Reserve the expected amounts of an ask in the account; None without an account.
 
-        A model for which there is too little is not chosen again before somebody was asked.
+        A model that the account cannot pay is not chosen again before the next ask.
         """
         if self.drawing is None:
             return None
@@ -199,15 +199,15 @@ class Refinement:
         return found
 
     def ask(self, node: Item, choice: Choice) -> AnsweredAsk:
-        """Asks, and takes in what is answered.
+        """Ask, and apply the answer.
 
         Raises:
-            AnswerError: the quoter gives something that is no answer.
-            Rejected: K101, K103, K104, K106 of the account.
+            AnswerError: the quoter returned something that is no answer.
+            Rejected: K101, K103, K104, K106 the account.
         """
         call = call_of(node)
         if self._quoter is None or call is None:
-            raise ValueError("nobody to ask, or nothing to ask about")
+            raise ValueError("no quoter, or no call to ask about")
         fresh = QuotedEdge(call.cost_low, call.cost_high, len(self._edges))
         edge = self._edges.setdefault(node[ID], fresh)
         question = Question(
@@ -280,7 +280,7 @@ class Refinement:
 def refinement_of(
     artifact: Artifact, terms: Terms, quoter: Quoter | None, clock: Callable[[], float]
 ) -> Refinement | None:
-    """What a run needs to ask; None where every cost is a point."""
+    """Return the asks of a run; None if no cost is a range."""
     rule = terms.ask_rule
     if rule is None:
         return None
@@ -289,17 +289,17 @@ def refinement_of(
 
 
 def drawn_amounts(before: SpentAmounts, after: SpentAmounts, one: SpentAmounts) -> AccountAmounts:
-    """What an ask takes of an account: of epsilon, by how much it raises that of the run.
+    """Return the amounts of an ask in an account; its epsilon is the rise of the run's epsilon.
 
-    That is never below 0: the bound of a longer list may be the tighter one by its rounding, and
-    an account gives nothing back for an ask.
+    The rise is never below 0.  Rounding may make the bound of a longer list tighter, but an account
+    gives nothing back for an ask.
     """
     raised = max(0, after.epsilon_used - before.epsilon_used)
     return AccountAmounts(price=one.price, latency_ms=one.latency, epsilon=raised)
 
 
 def taken_amounts(answer: Answer, model: Model, measured: int) -> SpentAmounts:
-    """What an answer says that it took; what it leaves open as declared, and `measured` in ms."""
+    """Return the amounts of an answer; amounts that it leaves out are declared or `measured`."""
     return SpentAmounts(
         price=model.price if answer.price is None else answer.price,
         latency=measured if answer.latency_ms is None else answer.latency_ms,

@@ -1,1 +1,1 @@
-"""Settings of a run: their table, what an artifact allows, the claim, and predicted work."""
+"""Settings of runs: their table, combinations with artifacts, claims, and predicted work."""

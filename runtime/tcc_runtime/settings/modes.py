@@ -1,9 +1,9 @@
-"""Decides what an artifact and the settings allow together: mode, race, best claim, race key.
+"""Terms of a run: mode, race, claim and race key, from an artifact and settings.
 
-Text: docs/spec/race.md, sections 11 and 16.  Every rejection of a combination is here.  The key of
-the race comes from the seed, and from a beacon or nonce if given: whoever fixes seed, salt and
-settings first, publishes their digest O, and learns beacon or nonce afterwards, cannot have
-selected a lucky race.  Cost: a few hashes.
+Text: docs/spec/race.md, sections 11 and 16.  This module rejects all combinations that are not
+allowed.  The key of the race comes from the seed, and from a beacon or nonce if given.  The owner
+of a run can fix seed, salt and settings, publish their digest O, and get the beacon or nonce later.
+Then the race cannot have been selected.  Cost: a few hashes.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from tcc_runtime.artifact.root import Root, read_calls, root_of
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.settings.settings import DEFAULT_DELTA, Ask, Keys, Mode, Race, Settings
 
-MOST_WRITTEN: Final = 1400 * 1024 * 1024  # what was measured to take 1.5 GB of a run
+MOST_WRITTEN: Final = 1400 * 1024 * 1024  # a run with this much was measured to take 1.5 GB
 
 
 class Claim(StrEnum):
-    """What a run may claim of its result."""
+    """The claim of a run about its result."""
 
     EXACT = "RunWiseExact"
     SURROGATE = "RunWiseSurrogate"
@@ -44,21 +44,21 @@ class Claim(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """The settings of one run over one artifact, with nothing left open.
+    """The complete settings of one run over one artifact.
 
     Attributes:
-        settings: as they were given.
-        root: where the run begins.
-        mode, race, keys: what the run does.
-        truncate: K, at most the root's rank.
-        rounded: the bits that counts are rounded up to, as they are wider than the run may use;
-            None where they are not.  Then the run goes on in surrogate mode from its root.
-        cut: whether K is less than the root's rank.
-        claim: what a certified stop shows; ``NoCert`` where nothing can.
-        ask: when costs that are ranges are asked for; None where all costs are points.
-        adapters: that the models which may be asked run with, in order of their names.
-        taken: the account of privacy that the run begins with; None where it keeps none.
-        account: identity and caps of what the run draws on; None where it has no account.
+        settings: as given.
+        root: the root of the run.
+        mode, race, keys: with defaults filled in.
+        truncate: K, at most the rank of the root.
+        rounded: the bits that counts are rounded up to, because they are wider than the run may
+            use.  The run is then in surrogate mode from its root.  None: counts are not rounded.
+        cut: whether K is less than the rank of the root.
+        claim: the claim after a certified stop; ``NoCert`` if no stop certifies.
+        ask: when the run asks for costs; None if no cost is a range.
+        adapters: of the models that may be asked, in order of their names.
+        taken: the privacy account at the start; None if the run keeps none.
+        account: identity and caps of the account that pays; None without one.
     """
 
     settings: Settings
@@ -82,7 +82,7 @@ class Terms:
 
 
 def lowered(claim: Claim) -> Claim:
-    """The claim of a run whose counts have become bounds before its first word is drawn."""
+    """The claim of a run whose counts became bounds before the first draw."""
     return Claim.SURROGATE if claim is Claim.EXACT else claim
 
 
@@ -94,23 +94,24 @@ def terms_of(
     registry: Iterable[Adapter] | None = None,
     account: tuple[str, Caps] | None = None,
 ) -> Terms:
-    """Settles what the settings leave open, and refuses what the artifact cannot give.
+    """Fill in defaults, and reject settings that the artifact does not allow.
 
     Args:
-        quoted: whether there is somebody to ask.
-        registry: the adapters that are known; None: nothing is said of adapters.
-        account: identity and caps of the one that the run draws on; None: there is none.
+        quoted: whether a quoter is given.
+        registry: the known adapters; None: adapters are not checked.
+        account: identity and caps of the account that pays.
 
     Raises:
-        AfterRefused: `after` is no prefix of a plan; CallTextError: has what is no call.
+        AfterRefused: `after` is no prefix of a plan.
+        CallTextError: a text in `after` is no call.
         SettingsError: ``exact`` without exact counts or with `inflate`; ``literal`` with another
             mode, other keys or a tilt; ``rest`` with anchored keys; ``rest``, `inflate`,
-            `truncate` or ``anchored`` where no race is run; a cut the tail of which takes too
-            many steps; a cap on asking, or a way of asking, where there is nothing to ask, or
-            nobody; atoms or a delta where nothing counts them.
-        Rejected: A102 a model that may be asked runs with an adapter that the registry has not; an
-            unverified artifact leads out of its ranges; D201 its counts are too great to
-            be written out; D203 it is for a gate.
+            `truncate` or ``anchored`` in fallback mode; a cut whose tail takes too many steps; a
+            cap or a way of asking without ranges or without a quoter; atoms or a delta that
+            nothing counts.
+        Rejected: A102 the registry lacks an adapter of a model that may be asked; an unverified
+            artifact leads out of its ranges; D201 its counts are too great to be written out; D203
+            it is for a gate.
     """
     if settings.after:
         settings = replace(settings, after=read_calls(artifact.core, settings.after))
@@ -166,7 +167,7 @@ def _account(ask: Ask | None, account: tuple[str, Caps] | None) -> tuple[str, Ca
 
 
 def _taken(artifact: Artifact, settings: Settings) -> Taken | None:
-    """The account of a run that is handed atoms, or whose asks may take some."""
+    """The privacy account of a run that gets atoms, or whose asks may take atoms."""
     if settings.atoms and settings.raw_input_dependent:
         what = "none, as a run that depends on raw input states nothing of privacy"
         raise SettingsError("atoms", what, f"{len(settings.atoms)} atoms")
@@ -187,10 +188,10 @@ def _taken(artifact: Artifact, settings: Settings) -> Taken | None:
 
 
 def check_neighbours(atoms: Iterable[Atom], models: Iterable[Model]) -> None:
-    """What privatised the input, and what may be asked, is about the same neighbours.
+    """Check that all atoms, also of models, are about the same neighbours.
 
     Raises:
-        Rejected: E103, E104 it is not, or too many atoms differ.
+        Rejected: E103, E104 the neighbours differ, or there are too many different atoms.
     """
     taken = Taken(delta=Exact(1, 1), total=total_of(atoms))
     for model in models:
@@ -208,7 +209,7 @@ def _ask(artifact: Artifact, settings: Settings, quoted: bool) -> Ask | None:
             raise SettingsError("margin", "none, as no cost is a range", settings.margin)
         return None
     if asking and not quoted:
-        raise SettingsError("ask", "never, as there is nobody to ask", settings.ask)
+        raise SettingsError("ask", "never, as no quoter is given", settings.ask)
     return (settings.ask or "leaf") if quoted else "never"
 
 
@@ -268,7 +269,7 @@ def _require_no_race(settings: Settings) -> None:
 
 
 def opening_digest(artifact: Artifact, settings: Settings) -> bytes:
-    """O, the digest that is handed out before the beacon and the nonce are known.
+    """Return O, the digest that is published before the beacon and the nonce are known.
 
     Raises:
         SettingsError: as a run with these settings.
