@@ -60,7 +60,10 @@ def test_a_relaxed_artifact_says_so_everywhere(tcc: Tcc, grammar: Path, tmp_path
     # The cheapest is a plan of the grammar, too.
     assert (seen["min_cost"], seen["min_cost_plan"]) == ("0.5", ["c"])
     text = tcc("inspect", tmp_path / "a").out
-    assert "at most 1 364" in text and "left to the run: limit price <= 6, before b require a(k = 1)" in text
+    assert (
+        "at most 1 364" in text
+        and "left to the run: limit price <= 6, before b require a(k = 1)" in text
+    )
     assert tcc("check", "--core", tmp_path / "a").code == 0
 
 

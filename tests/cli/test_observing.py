@@ -40,7 +40,7 @@ def test_inspect_shows_what_tools_declare(tcc: Tcc, written: Path) -> None:
     assert found["tools"] == [
         {
             "name": "create-issue",
-            "open": ['title: text max 80 ~ "[a-z]+"', 'after?: json', "big: number 0 .. 5"],
+            "open": ['title: text max 80 ~ "[a-z]+"', "after?: json", "big: number 0 .. 5"],
         },
         {
             "name": "run_tests",

@@ -19,7 +19,6 @@ import tcc as library
 from tcc.commands import report_command
 from tcc.pages import policy
 from tcc.pages.record_table import Changed, records
-from tcc_certs.formats.container import write_container
 from tcc_certs.formats.ledger import FIRST_HEAD, seal
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
@@ -195,7 +194,9 @@ def test_the_page_of_a_session(tcc: Tcc, played: tuple[Path, Path], tmp_path: Pa
     ended, page = report(tcc, played[0], "--artifact", played[1], out=tmp_path / "r.html")
     assert (ended.code, page.ids["verdict"]) == (2, "INCOMPLETE")
     assert titles(page) >= {"shows", "calls", "refusals", "stands", "records"}
-    assert "refused R202 before refund(part = full) require check(result = pass)" in page.ids["calls"]
+    assert (
+        "refused R202 before refund(part = full) require check(result = pass)" in page.ids["calls"]
+    )
     assert "refund1R202" in page.ids["refusals"]
     assert "result=fail" in page.ids["calls"] and "order: 17" in page.ids["calls"]
     assert "told later: refund(part=half)" in page.ids["calls"]
@@ -366,7 +367,7 @@ def test_hostile_texts_of_a_valid_artifact_are_texts(tcc: Tcc, tmp_path: Path) -
         f'tool `{EVIL[:98]}` (k: {evil} | plain, `{EVIL[:88]}`?: text ~ "</script><b>.*") '
         f"gives (r: {evil} | no) {{ cost 1 doc {evil} }}\n"
         f"tool b\nrule r = b\nplan = any{{1,3}} r?\n"
-        f'before b require no b since any - b\nlimit count(`{EVIL[:98]}`(k = {evil})) <= 1\n'
+        f"before b require no b since any - b\nlimit count(`{EVIL[:98]}`(k = {evil})) <= 1\n"
     )
     source, out = tmp_path / "g.tcg", tmp_path / "r.html"
     source.write_text(grammar, encoding="utf-8")

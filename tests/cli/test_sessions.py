@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import tcc as library
-from tcc_certs.formats.container import write_container
 from tcc_certs.session import SessionValidation
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
@@ -118,7 +117,9 @@ def test_another_key_or_none_that_is_a_key(artifact: Path, tmp_path: Path, tcc: 
     assert tcc("validate", ledger, "--artifact", artifact, "--key", "00").code == 2
 
 
-@pytest.mark.parametrize(("code", "says"), [("S301", "no plan continues"), ("R202", "The call is refused")])
+@pytest.mark.parametrize(
+    ("code", "says"), [("S301", "no plan continues"), ("R202", "The call is refused")]
+)
 def test_codes_are_explained(tcc: Tcc, code: str, says: str) -> None:
     ended = tcc("explain", code)
     assert ended.code == 0 and says in ended.out and "docs/spec/session.md" in ended.out

@@ -828,7 +828,8 @@ def changed(call: dict[str, Any], how: str) -> None:
         ("gone", "S213", "S213"), ("no draws", "S213", "S213"), ("twice", "S213", "S213"),
         ("account", "S213", "S213"), ("earlier", "S213", "S213"), ("later", None, "K201"),
         ("attempt", None, "K201"), ("amount", "S213", "S213"), ("limit", "S213", "S213"),
-        ("bound", "S213", "S213"), ("key", "S213", "S213"), ("no key", "S213", "S213"), ("left", "S213", "S213"), ("left below", "S213", "S213"),
+        ("bound", "S213", "S213"), ("key", "S213", "S213"), ("no key", "S213", "S213"),
+        ("left", "S213", "S213"), ("left below", "S213", "S213"),
         ("member", "L103", "L103"), ("text", "L103", "L103"),
     ],
 )  # fmt: skip

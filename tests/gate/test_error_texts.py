@@ -28,9 +28,7 @@ tool send(id: text)
 limit depth <= 12
 before send require last(read(same id)).state = "ok"
 """
-FORBID = TEXT.replace(
-    'last(read(same id)).state = "ok"', 'no read(same id, state = "ok")'
-)
+FORBID = TEXT.replace('last(read(same id)).state = "ok"', 'no read(same id, state = "ok")')
 
 
 class Told(str):

@@ -18,10 +18,9 @@ from tcc_certs.session import SessionValidation, validate
 from tcc_certs.session.machine import Course
 from tcc_runtime.errors import ResumeError
 from tcc_runtime.gate.journal import ledger_file
-from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.session.records import Writer, parts_of
 from tests.gate.grammars import LONG, artifact, bytes_of, do, gate
-from tests.oracle_session.writer import mac_of, named, sealed
+from tests.oracle_session.writer import mac_of, sealed
 
 GRAMMAR = """grammar desk version "1"
 
@@ -113,7 +112,10 @@ def test_a_stranger_without_the_key_changes_no_record(what: str, tmp_path: Path)
     # Who has no key cannot tell, and says so.
     blind = judged(path, key=False)
     assert blind.word in ("INCOMPLETE", "VALID")
-    assert "idempotency keys and MACs come from the holder of the key: it is not known" in blind.asserted
+    assert (
+        "idempotency keys and MACs come from the holder of the key: it is not known"
+        in blind.asserted
+    )
 
 
 def test_with_the_key_records_are_not_asserted(tmp_path: Path) -> None:

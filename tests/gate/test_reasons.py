@@ -34,7 +34,8 @@ DESK = """grammar desk version "1"
 given user: text
 
 tool find(order: text max 9) gives (status: open | closed, owner: text max 9)
-tool note(size: small | large | 3, text: text min 1 max 20, to: list max 2 of text, due?: now | later, sum?: number 0 .. 9, at?: date or null)
+tool note(size: small | large | 3, text: text min 1 max 20, to: list max 2 of text,
+  due?: now | later, sum?: number 0 .. 9, at?: date or null)
 tool act(order: text max 9, sum: number 0 .. 100)
 
 limit depth <= 30
@@ -99,7 +100,7 @@ def test_a_refusal_names_the_kind_of_its_statement(statement: str, kind: str, co
     (reason,) = refusal.value.because
     assert (refusal.value.code, reason["kind"], reason["text"]) == (code, kind, statement)
     assert str(refusal.value).startswith(f"{code}: b: {statement}: ")
-    again = pickle.loads(pickle.dumps(refusal.value))  # noqa: S301
+    again = pickle.loads(pickle.dumps(refusal.value))
     assert again.because == refusal.value.because
 
 

@@ -78,7 +78,8 @@ limit sum(refund.amount within 1 h) per order <= 300 in session
 limit count(refund within 1 h) <= 20 in session
 """
 TEXTS = {
-    "plain": PLAIN, "mixed": MIXED, "errors": ERRORS, "opened": OPENED, "shown": SHOWN, "later": LATER,
+    "plain": PLAIN, "mixed": MIXED, "errors": ERRORS, "opened": OPENED, "shown": SHOWN,
+    "later": LATER,
 }  # fmt: skip
 
 

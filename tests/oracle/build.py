@@ -50,7 +50,11 @@ def trie(plans: Iterable[Word]) -> Node:
 
 
 def build(
-    core_bytes: bytes, plans: Iterable[Word], beta: str = "1", tilt: int | None = None, **features: Any
+    core_bytes: bytes,
+    plans: Iterable[Word],
+    beta: str = "1",
+    tilt: int | None = None,
+    **features: Any,
 ) -> bytes:
     """The artifact of exactly these plans (a non-empty list), with `core_bytes` as its source.
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from tcc_certs.policy.plans import Empty
 from tcc_certs.policy import nodes as n
 from tcc_certs.policy.core import Core, Given, Learned, Tool
 from tcc_certs.policy.history import ANSWERED, DONE, FAILED, LOST, OPEN, Call
 from tcc_certs.policy.kinds import Fault, Kinds
+from tcc_certs.policy.plans import Empty
 from tcc_certs.values.declared import FlagType, NumberType, TextType
 from tcc_certs.values.fields import DateType, Field, ListType, NullableType, RecordType, TimeType
 from tcc_certs.values.places import rest_of

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from tcc_certs.policy.plans import Empty
 from tcc_certs.policy import nodes as n
 from tcc_certs.policy.core import Core, Given, Learned, Tool
+from tcc_certs.policy.plans import Empty
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
 from tcc_certs.values.fields import (
     DateType,

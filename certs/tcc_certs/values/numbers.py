@@ -37,7 +37,7 @@ def canonical_number(value: object, path: str = "value") -> str:
     """
     if type(value) is not int and type(value) is not float and type(value) is not Decimal:
         raise Rejected(Code.OPEN_VALUE, path, "a number", type(value).__name__)
-    whole = None if type(value) is float else _whole(value)
+    whole = None if isinstance(value, float) else _whole(value)
     if whole is not None:
         return int.__repr__(whole)
     text = _expanded(_printed(value, path))

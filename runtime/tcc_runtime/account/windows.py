@@ -19,13 +19,13 @@ from fractions import Fraction
 from typing import Final, Protocol
 
 from blake3 import blake3
-from tcc_certs.session.across import AcrossDraw, AcrossLimit, limits_across
 
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.history import Call
 from tcc_certs.policy.meaning import policy_of, shown
+from tcc_certs.session.across import AcrossDraw, AcrossLimit, limits_across
 from tcc_certs.session.entries import canonical_bytes
 from tcc_certs.session.machine import Course
 from tcc_certs.values.numbers import is_decimal

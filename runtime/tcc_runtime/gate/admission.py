@@ -14,12 +14,12 @@ from functools import partial
 from typing import Final
 
 from msgspec import Struct
-from tcc_certs.session.across import AcrossDraw
 
 from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger_schema import MAX_TIME
 from tcc_certs.policy.history import Call
+from tcc_certs.session.across import AcrossDraw
 from tcc_certs.session.machine import Offer
 from tcc_runtime.account.windows import Counting
 from tcc_runtime.errors import NEEDS_MODEL, BindingError

@@ -44,10 +44,10 @@ IMPORTS: Mapping[str, Entry] = {
     ),
     "TCC606": Entry(
         "not the text of a call",
-        "A call is written `tool` or `tool(parameter=value,..)`. A name is an identifier or a JSON\n"
-        "string without a backtick; a value is an identifier, a decimal or a JSON string. Calls of\n"
-        "one tool name their parameters in one order; a parameter that some calls leave out is\n"
-        "optional.",
+        "A call is written `tool` or `tool(parameter=value,..)`. A name is an identifier or a\n"
+        "JSON string without a backtick. A value is an identifier, a decimal or a JSON string.\n"
+        "Calls of one tool name their parameters in one order. A parameter that some calls leave\n"
+        "out is optional.",
         '{"directed": true, "nodes": [{"id": "web search", "start": true, "goal": true}],'
         ' "links": []}',
     ),
