@@ -23,7 +23,7 @@ from tcc_certs.formats.codec import blake, encode
 from tcc_certs.formats.container import ITEM_SIZE, Tensor, read_container, write_container
 from tcc_certs.formats.ledger import FIRST_HEAD, seal
 from tcc_certs.kernel import check
-from tcc_certs.policy.reader import read_core
+from tcc_certs.policy.reader import core_json, read_core
 from tcc_certs.replay.validation import validate
 from tcc_compiler.frontend import read_grammar_text
 from tests.campaigns import answers, seeds, sessions
@@ -401,7 +401,7 @@ def read_grammar(data: bytes) -> str:
     found = read_grammar_text(data.decode("utf-8", "surrogateescape"))
     if found.core is None:
         return next(item.code for item in found.diagnostics if item.severity == "error")
-    read_core(found.core)
+    read_core(encode(core_json(found.core)))
     return "core"
 
 

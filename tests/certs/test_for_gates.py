@@ -81,7 +81,7 @@ def test_the_compiler_writes_what_the_slow_builder_writes(number: int) -> None:
     if not words:
         assert found is None
         return
-    assert found == build(data, words, gate=True)
+    assert found == build(data, words, tilt=8, gate=True)
     assert check_artifact(found, core=True).verdict == 0
 
 
