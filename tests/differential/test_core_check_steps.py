@@ -103,7 +103,7 @@ def test_nested_rules_agree_with_the_oracle_and_no_other_plan_does() -> None:
     for _ in range(60):
         data = nested_core(rng)
         found = plans(read_core(data), 5)
-        compiled = compile_core(data, Options(tilt=8))
+        compiled = compile_core(data, Options())
         if not found:
             assert [d.code for d in compiled.diagnostics] == ["TCC402"]
             continue

@@ -122,7 +122,11 @@ def played(artifact: Artifact, drawn: Any, path: Path, rng: random.Random) -> Re
     shown = [
         name
         for tool in artifact.core.tools
-        for name in (f"{tcc_name(tool.name)}.{tcc_name(given.name)}" for given in tool.opened)
+        for name in [
+            f"{tcc_name(tool.name)}.{tcc_name(given.name)}"
+            for given in tool.arguments
+            if given.type is not None
+        ]
         if rng.random() < 0.5
     ]
     gate = tcc.Gate(artifact, ledger=path, key=KEY, durable=False, show=shown)

