@@ -208,7 +208,7 @@ def test_what_is_left_of_a_limit_by_key_is_said_by_the_values_of_its_key(tmp_pat
             assert left == {"x, 2": 1, "y, 1": 0}
         else:  # the ledger has a digest of the text
             digests = [key.removesuffix(f", {k}") for key, k in zip(left, (2, 1), strict=True)]
-            assert [len(bytes.fromhex(digest)) for digest in digests] == [16, 16]
+            assert [len(bytes.fromhex(digest)) for digest in digests] == [32, 32]
 
 
 def test_what_is_left_is_not_said_of_a_bound_that_depends_on_the_call() -> None:

@@ -120,7 +120,7 @@ def test_a_call_that_hangs_is_unknown_and_may_be_resolved(tmp_path: Path, artifa
         relay.call("run_tests", suite="unit", how="late_pass:0.7")
         # Not known to have passed: what needs that is refused, and what does not is allowed.
         refused = relay.call("act", kind="risky", how="", id="c-1")
-        assert refused["structuredContent"]["code"] == "R201"
+        assert refused["structuredContent"]["code"] == "R202"
         time.sleep(1)
         assert "isError" not in relay.call("act", kind="risky", how="", id="c-1")
     assert relay.outcomes() == ["done", "done", "done"]
@@ -356,7 +356,7 @@ def test_killed_in_a_call_it_is_unknown_to_the_next_relay(tmp_path: Path, artifa
     with Relayed(tmp_path, artifact) as relay:
         relay.greet()
         # Perhaps it was made, and one is all that is allowed.
-        assert relay.call("delete_case", id="c-1")["structuredContent"]["code"] == "R201"
+        assert relay.call("delete_case", id="c-1")["structuredContent"]["code"] == "R202"
     assert relay.outcomes() == ["done", "unknown"]
     assert [name for name, _ in relay.executed] == ["open_case", "delete_case"]
 

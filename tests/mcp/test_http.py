@@ -215,7 +215,7 @@ def test_clients_of_the_sdk_are_held_to_the_grammar(
             assert [one.name for one in listed] == ["act", "delete_case", "open_case", "run_tests"]
             act = {"kind": "safe", "how": "x", "id": "c-1"}
             refused = await client.call_tool("act", act)
-            assert refused.is_error and "R201" in str(refused.content)
+            assert refused.is_error and "R202" in str(refused.content)
             assert not (await client.call_tool("open_case", {"id": "c-1"})).is_error
             assert not (await client.call_tool("act", act)).is_error
             tests = [client.call_tool("run_tests", {"suite": "unit"}) for _ in range(8)]
@@ -568,7 +568,7 @@ def test_a_principal_has_one_session_however_it_connects(known: Web) -> None:
     assert known.ask(b"", first, method="DELETE", Authorization=ann)[0] == 204
     again = known.greet(Authorization=ann)
     refused = known.call(again, "delete_case", {"id": "c-7"}, Authorization=ann)
-    assert refused["result"].get("isError") and "R201" in str(refused), refused
+    assert refused["result"].get("isError") and "R202" in str(refused), refused
     other = known.greet(Authorization=bob)
     assert other != first
     assert (

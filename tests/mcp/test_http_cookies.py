@@ -66,7 +66,7 @@ def test_each_client_of_the_sdk_has_a_session_of_its_own(tmp_path: Path, compile
 
     async def second(client: Client) -> None:
         refused = await client.call_tool("delete_case", {"id": "c-1"})
-        assert refused.is_error and "R201" in str(refused.content)
+        assert refused.is_error and "R202" in str(refused.content)
         assert not (await client.call_tool("open_case", {"id": "c-1"})).is_error
 
     with web(tmp_path, compiled, server="official.py") as found:
@@ -295,7 +295,7 @@ def test_a_session_goes_on_after_a_restart(tmp_path: Path, compiled: Path) -> No
         begin = ask(found, OPEN)[2]
     with web(tmp_path, compiled) as found:
         status, told, _ = ask(found, DELETE, mine)
-        assert status == 200 and "R201" in str(told)
+        assert status == 200 and "R202" in str(told)
         # A nonce of the process before names nothing: the client is asked again.
         _, told, given = ask(found, {**OPEN, "requestState": AGAIN}, begin)
         assert told["result"]["resultType"] == "input_required" and len(given) == 1

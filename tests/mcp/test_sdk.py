@@ -74,7 +74,7 @@ def test_both_sides_in_both_ways(tmp_path: Path, artifact: Path, mode: str, prot
         refused = await client.call_tool("delete_case", {"id": "c-1"})
         assert refused.is_error
         assert refused.structured_content is not None
-        assert refused.structured_content["code"] == "R201"
+        assert refused.structured_content["code"] == "R202"
         opened = await client.call_tool("open_case", {"id": "c-1"})
         assert opened.content[0].text == "opened c-1"  # type: ignore[union-attr]
         tested = await client.call_tool("run_tests", {"suite": "unit"})
@@ -117,7 +117,7 @@ def test_the_official_server_is_imported(tmp_path: Path, protocol: str) -> None:
     assert 'tool open_case(id: text ~ "c-[0-9]{1,4}")' in text
     assert 'tool act(kind: "safe" | "risky", how: text, id: text)' in text
     assert "tool delete_case(id: text, how?: text or null)" in text
-    paint = 'tool paint(colour: "red" | "blue", dry?: true | false, share: number 0 .. 1, times?'
+    paint = 'tool paint(colour: "red" | "blue", share: number 0 .. 1, times?: integer, dry?:'
     assert paint in text
     assert sorted(json.loads(lock.read_text("ascii"))["tools"]) == [
         "act", "delete_case", "open_case", "paint", "run_tests",

@@ -59,7 +59,7 @@ def test_check_holds_arguments_and_monitors(planner: Planner) -> None:
     risky = {"tool": "act", "arguments": {"kind": "risky", "how": "", "id": "c-1"}}
     passed, failed = ({**tests, "observed": {"result": value}} for value in ("pass", "fail"))
     assert told(planner, "check", calls=[CASE, passed, risky])["allowed"] is True
-    assert told(planner, "check", calls=[CASE, failed, risky])["code"] == "R201"
+    assert told(planner, "check", calls=[CASE, failed, risky])["code"] == "R202"
 
 
 def test_check_is_told_what_a_session_is_given() -> None:

@@ -84,7 +84,7 @@ def test_a_statement_spans_two_servers(tmp_path: Path, two: Path) -> None:
         assert names == ["act", "open_case", "remove"]
         given = {"kind": "safe", "how": "x", "id": "c-1"}
         refused = await client.call_tool("act", given)
-        assert (refused.structured_content or {})["code"] == "R201"
+        assert (refused.structured_content or {})["code"] == "R202"
         assert not (await client.call_tool("open_case", {"id": "c-1"})).is_error
         done = await client.call_tool("act", given)
         assert done.content[0].text == "x"  # type: ignore[union-attr]
