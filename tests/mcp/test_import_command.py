@@ -77,7 +77,7 @@ def test_functions_of_model_apis_are_imported_as_tools(tmp_path: Path) -> None:
     (text,) = texts
     line = next(line for line in text.splitlines() if line.startswith("tool "))
     assert line == (
-        'tool order(kind: "x" | "y", size?: "s" | "m", "last"?: "s" | "m" | null, loop?: json)'
+        'tool order(kind: "x" | "y", size?: "s" | "m", last?: "s" | "m" | null, loop?: json)'
         ' { doc "Orders." }'
     )
 

@@ -38,8 +38,8 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("act", {"kind": "wild", "how": "", "id": "c-1"}, "R104"),
     ("open_case", {"id": "x"}, "R105"),
     ("open_case", {"id": 5}, "R105"),
-    ("act", {"kind": "safe", "how": "", "id": "c-1"}, "R201"),
-    ("delete_case", {"id": "c-1"}, "R201"),
+    ("act", {"kind": "safe", "how": "", "id": "c-1"}, "R202"),
+    ("delete_case", {"id": "c-1"}, "R202"),
 ]
 
 
@@ -74,7 +74,7 @@ def test_observed_values_come_from_structured_content(tmp_path: Path, artifact: 
         relay.call("open_case", id="c-1")
         relay.call("run_tests", suite="unit", how='gives:"fail"')
         refused = relay.call("act", kind="risky", how="", id="c-1")
-        assert refused["structuredContent"]["code"] == "R201"
+        assert refused["structuredContent"]["code"] == "R202"
         relay.call("run_tests", suite="unit", how='gives:"pass"')
         assert "isError" not in relay.call("act", kind="risky", how="", id="c-1")
     assert [name for name, _ in relay.executed].count("act") == 1
@@ -183,7 +183,7 @@ def test_the_session_is_the_ledgers(tmp_path: Path, artifact: Path) -> None:
     with Relayed(tmp_path, artifact) as relay:
         relay.greet()
         assert "isError" not in relay.call("delete_case", id="c-7")
-        assert relay.call("delete_case", id="c-7")["structuredContent"]["code"] == "R201"
+        assert relay.call("delete_case", id="c-7")["structuredContent"]["code"] == "R202"
     assert relay.outcomes() == ["done", "done"]
 
 
@@ -271,10 +271,10 @@ def test_several_relays_hold_one_session(tmp_path: Path, artifact: Path) -> None
     with Relayed(tmp_path, artifact) as one, Relayed(tmp_path, artifact) as other:
         one.greet()
         other.greet()
-        assert other.call("delete_case", id="c-1")["structuredContent"]["code"] == "R201"
+        assert other.call("delete_case", id="c-1")["structuredContent"]["code"] == "R202"
         one.call("open_case", id="c-1")
         assert "isError" not in other.call("delete_case", id="c-1")
-        assert one.call("delete_case", id="c-1")["structuredContent"]["code"] == "R201"
+        assert one.call("delete_case", id="c-1")["structuredContent"]["code"] == "R202"
     assert [name for name, _ in one.executed] == ["open_case", "delete_case"]
 
 
@@ -313,7 +313,7 @@ def test_in_the_shadow_all_is_listed_and_made(tmp_path: Path, artifact: Path) ->
         "delete_case", "open_case", "open_case", "delete_case",
     ]  # fmt: skip
     refused = [(one["code"], one["made"]) for one in relay.records if one["kind"] == "refusal"]
-    assert refused == [("R201", True), ("R105", True), ("R101", True)]
+    assert refused == [("R202", True), ("R105", True), ("R101", True)]
     assert "in the shadow: nothing is refused" in relay.said
     assert relay.judged.claim_type == "NoClaim"
     outcomes = [one["outcome"] for one in relay.records if one["kind"] == "outcome"]

@@ -127,7 +127,7 @@ def test_a_call_of_three_rounds_is_one_record(tmp_path: Path) -> None:
         for one in relay.calls:
             assert one["_meta"][CAPABILITIES] == ALL
         # It counts once, and it has been used.
-        assert relay.ask_round("ask:0")["structuredContent"]["code"] == "R201"
+        assert relay.ask_round("ask:0")["structuredContent"]["code"] == "R202"
     assert kinds(relay) == ["session", "call", "outcome", "refusal"]
     assert relay.outcomes() == ["done"]
     assert "sure?" not in relay.ledger.read_text()
@@ -206,7 +206,7 @@ def test_a_state_of_another_session_or_process_is_none(tmp_path: Path) -> None:
     with asking(tmp_path / "b") as again:
         assert again.ask_round("ask:1", theirs, YES)["error"]["code"] == -32602
         assert again.calls == [other.calls[0]]
-        assert again.ask_round("ask:0")["structuredContent"]["code"] == "R201"
+        assert again.ask_round("ask:0")["structuredContent"]["code"] == "R202"
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_other_arguments_are_another_call(tmp_path: Path, more: Any, same: bool)
             assert found["resultType"] == "input_required"
             assert relay.calls[1].keys() == {"name", "arguments", "_meta"}
         else:
-            assert found["structuredContent"]["code"] in ("R105", "R201"), found
+            assert found["structuredContent"]["code"] in ("R105", "R202"), found
             assert len([one for one in relay.calls if one["name"] == "refund"]) == 1
     if same:
         assert relay.outcomes() == ["done"]
@@ -245,7 +245,7 @@ def test_other_arguments_leave_the_state_as_it_was(tmp_path: Path) -> None:
         state = relay.ask_round("ask:1")["requestState"]
         waiting = relay.want_round("ask:1", state, YES, amount=7)
         assert relay.ask_round("ask:1", state, YES)["content"]
-        assert relay.answer_to(waiting)["result"]["structuredContent"]["code"] == "R201"
+        assert relay.answer_to(waiting)["result"]["structuredContent"]["code"] == "R202"
 
 
 # What a server may ask for.
