@@ -18,7 +18,7 @@ import tcc
 from tcc.integrations import claude_agent, made
 from tcc.traces import Trace, TraceCall
 from tcc.traces.replaying import replay
-from tcc_certs.policy.plans import Tool
+from tcc_certs.policy.core import Tool
 from tcc_runtime.gate.answers import ToolAnswer, answer_of, outcome_of
 from tcc_runtime.gate.arguments.json_reader import UNREADABLE, answer_in
 from tcc_runtime.mcp.calls import ToolTraits, ending_of
