@@ -53,7 +53,10 @@ def _session(folder: Path, grammar: Path) -> Path:
     artifact, ledger = library.compile_file(grammar), folder / "s.ledger"
     made, page = folder / "p.tcca", folder / "session.html"
     library.save(artifact, made)
-    gate = library.Gate(artifact, ledger=ledger, show=["search_catalogue.query"])
+    gate = library.Gate(
+        artifact, ledger=ledger, show=["search_catalogue.query"],
+        account=library.Account(folder / "a.account"),
+    )  # fmt: skip
     order = {"order_no": "PO-123456", "supplier": "ACME", "amount": 120}
     with gate.call("search_catalogue", {"query": EVIL[:200]}) as permit:
         permit.done()
@@ -117,8 +120,8 @@ def _hostile(folder: Path) -> dict[str, Path]:
     source, made, ledger = (folder / f"evil.{ending}" for ending in ("tcg", "tcca", "ledger"))
     source.write_text(
         f'grammar g version "1 </title><script>window.evil=1</script>"\n'
-        f"tool {json.dumps(EVIL[:120])} (k: {evil} | plain; {json.dumps(EVIL[:99])}: text)"
-        f"{{ cost 1 }}\nplan = any{{1,3}}\nforbid {json.dumps(EVIL[:120])}(k={evil})\n",
+        f"tool `{EVIL[:120]}`(k: {evil} | plain, `{EVIL[:99]}`: text) {{ cost 1 }}\n"
+        f"plan = any{{1,3}}\nforbid `{EVIL[:120]}`(k = {evil})\n",
         encoding="utf-8",
     )
     run("compile", source, "-o", made)
