@@ -107,11 +107,13 @@ class Open:
         fill: a new line only where the next part does not fit, not at all breaks.
         indent: where new lines begin: from where those of the group around do.
         aligned: `indent` counts from the column that the group begins at.
+        listed: a part that took several lines is the last one on its line.
     """
 
     fill: bool
     indent: int = 0
     aligned: bool = False
+    listed: bool = False
 
 
 @frozen(kw_only=False, eq=False)
@@ -151,9 +153,11 @@ class Elements:
         self._text = text
         self._gaps = gaps
 
-    def open(self, *, fill: bool, indent: int = 0, aligned: bool = False) -> None:
+    def open(
+        self, *, fill: bool, indent: int = 0, aligned: bool = False, listed: bool = False
+    ) -> None:
         """Begin a group."""
-        self.made.append(Open(fill, indent, aligned))
+        self.made.append(Open(fill, indent, aligned, listed))
 
     def close(self) -> None:
         """End the innermost group."""
@@ -216,18 +220,36 @@ def _measured(elements: Sequence[Element]) -> tuple[list[int], set[int]]:
     return ends, forced
 
 
+@dataclass(slots=True)
+class _Group:
+    """An open group.
+
+    Attributes:
+        flat: whether it is on one line.
+        fill, listed: as in its `Open`.
+        indent: the column at which its new lines begin.
+        line: the line on which its current part begins.
+    """
+
+    flat: bool
+    fill: bool
+    indent: int
+    listed: bool = False
+    line: int = 0
+
+
 class _Printer:
     """One pass over the elements.
 
-    Invariant: `groups` has of each open group whether it is on one line, whether it is filled, and
-    where its new lines begin; `column` is the column of the next text.
+    Invariant: `column` and `line` are the place of the next text.
     """
 
     def __init__(self, width: int) -> None:
         self.width = width
         self.parts: list[str] = []
         self.column = 0
-        self.groups: list[tuple[bool, bool, int]] = [(False, True, 0)]
+        self.line = 0
+        self.groups = [_Group(False, True, 0)]
 
     def run(self, elements: Sequence[Element], ends: Sequence[int], forced: set[int]) -> str:
         for index, element in enumerate(elements):
@@ -246,21 +268,23 @@ class _Printer:
         self.column += len(text)
 
     def _open(self, group: Open, size: int, forced: bool) -> None:
-        flat, _, indent = self.groups[-1]
-        fits = flat or (not forced and self.column + size <= self.width)
-        own = (self.column if group.aligned else indent) + group.indent
+        around = self.groups[-1]
+        fits = around.flat or (not forced and self.column + size <= self.width)
+        own = (self.column if group.aligned else around.indent) + group.indent
         if own > DEEPEST:
-            own = min(indent + 2, DEEPEST)
-        self.groups.append((fits, group.fill, own))
+            own = min(around.indent + 2, DEEPEST)
+        self.groups.append(_Group(fits, group.fill, own, group.listed, self.line))
 
     def _break(self, at: Break, size: int) -> None:
-        flat, fill, indent = self.groups[-1]
+        group = self.groups[-1]
+        ends = group.listed and group.line < self.line
         if at.forced:
-            self._comments(at, indent)
-        elif flat or (fill and self.column + size <= self.width):
+            self._comments(at, group.indent)
+        elif group.flat or (group.fill and not ends and self.column + size <= self.width):
             self._write(at.flat)
         else:
-            self._new_line(indent + at.offset)
+            self._new_line(group.indent + at.offset)
+        group.line = self.line
 
     def _comments(self, at: Break, indent: int) -> None:
         if at.gap.trailing is not None:
@@ -273,3 +297,4 @@ class _Printer:
     def _new_line(self, indent: int) -> None:
         self.parts.append("\n" + " " * indent)
         self.column = indent
+        self.line += 1

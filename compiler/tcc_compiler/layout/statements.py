@@ -75,7 +75,7 @@ class Layout:
             if isinstance(part, Token) and part.kind in ("(", "_ARGS", "_FIELDS"):
                 if separator is not None:
                     self.made.before(part.start, separator)
-                self.made.open(fill=True, indent=1, aligned=True)
+                self.made.open(fill=True, indent=1, aligned=True, listed=True)
                 opened = True
                 self.put(part)
             else:
@@ -106,6 +106,19 @@ class Layout:
             else:
                 self.put(part, separator)
             before = part
+
+    def compared(self, tree: Tree) -> None:
+        """Put a comparison; the values of `x = a | b` continue below the `=`."""
+        if tree.trees()[-1].kind != "either_of":
+            self.summed(tree)
+            return
+        left, sign, values = tree.parts
+        self.put(left)
+        self.made.before(sign.start, SPACE)
+        self.made.open(fill=True, aligned=True)
+        self.put(sign)
+        self.put(values, SPACE)
+        self.made.close()
 
     def grouped(self, tree: Tree) -> None:
         """Put what is in brackets."""
@@ -368,7 +381,7 @@ _KINDS: Mapping[str, Callable[[Layout, Tree], None]] = {
     "times": Layout.summed,
     "within": Layout.summed,
     "since": Layout.summed,
-    "compare": Layout.summed,
+    "compare": Layout.compared,
     "under": Layout.summed,
     "among": Layout.summed,
     "either_of": _values,

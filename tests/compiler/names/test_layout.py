@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 import pytest
 
+from tcc_certs.policy.nodes import statement_text
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.source import source_of
 from tcc_compiler.layout.format import format_text
@@ -14,6 +16,7 @@ from tcc_compiler.names.compile import compile_source
 from tcc_compiler.syntax.parse import parse
 from tcc_compiler.syntax.tree import Token, tokens_of
 from tests.compiler.names.corpus import DESK, FORMS, SHIPPED
+from tests.compiler.names.random_nodes import statement
 
 TEXTS = [DESK, FORMS, *[path.read_text("utf-8") for path in SHIPPED]]
 
@@ -45,9 +48,9 @@ def test_the_core_stays_the_same(path: Path) -> None:
 def spaced(text: str, rng: random.Random, comments: bool) -> str:
     """The tokens of a text with other white space, and comments, between them."""
     lines = []
-    for number, statement in enumerate(tokens(text)):
+    for number, line_tokens in enumerate(tokens(text)):
         line = ""
-        for token in statement:
+        for token in line_tokens:
             gap = rng.choice((" ", "  ", "\n    ", "\n\n  ", "\t"))
             if comments and rng.random() < 0.1:
                 gap = rng.choice((f" # c{number}\n", f"\n# c{number}\n", "\n\n#\n\n # x\n"))
@@ -138,6 +141,43 @@ plan = aaaaaaaaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbbbbbbbbbbbbb
      | e
 """
     )
+
+
+def test_the_values_of_a_long_comparison_continue_below_its_sign() -> None:
+    values = " | ".join(f"value_number_{n}" for n in range(9))
+    text = f"""\
+grammar g version "1"
+forbid a(k = {values}, note = "x")
+before a(k != {values}) require b(same k) or amount <= 1
+"""
+    assert (
+        laid_out(text)
+        == """\
+grammar g version "1"
+
+forbid a(k = value_number_0 | value_number_1 | value_number_2 | value_number_3 | value_number_4
+           | value_number_5 | value_number_6 | value_number_7 | value_number_8,
+         note = "x")
+before a(k != value_number_0 | value_number_1 | value_number_2 | value_number_3 | value_number_4
+           | value_number_5 | value_number_6 | value_number_7 | value_number_8)
+  require b(same k) or amount <= 1
+"""
+    )
+
+
+def test_random_long_statements_have_one_layout() -> None:
+    rng = random.Random(4)
+    for _ in range(50):
+        lines = [statement_text(statement(rng, rng.randint(4, 7))) for _ in range(4)]
+        text = 'grammar g version "1"\n' + "\n".join(lines) + "\n"
+        found = laid_out(text)
+        assert laid_out(found) == found
+        assert laid_out(spaced(text, rng, False)) == found
+        starts = [line.lstrip() for line in found.splitlines()]
+        # No line begins with the sign of `x = a | b`: what is compared stays beside it.
+        assert not [line for line in starts if re.match(r"!?= [\w`]+ \|", line)]
+        commented = spaced(text, rng, True)
+        assert laid_out(commented).count("#") == commented.count("#")
 
 
 def test_a_text_with_a_mistake_is_not_laid_out() -> None:
