@@ -84,10 +84,15 @@ class Unmet:
 
 @frozen
 class Compared:
-    """What was found, in the order of the text: examples, then expectations."""
+    """What was found, in the order of the text: examples, then expectations.
+
+    Attributes:
+        undecided: how many examples, and how many expectations, may or may not hold.
+    """
 
     diagnostics: tuple[Diagnostic, ...]
     unmet: tuple[Unmet, ...]
+    undecided: tuple[int, int] = (0, 0)
 
 
 def compare(
@@ -111,10 +116,14 @@ def compare(
     walk = _Walk(made, check_time)
     found = [_example(made, walk, example, options, places or {}) for example in examples]
     unmet = tuple([one for one in found if isinstance(one, Unmet)])
-    outcomes = [one.diagnostic if isinstance(one, Unmet) else one for one in found]
-    outcomes += [_expect(made, expect) for expect in expects]
-    diagnostics = tuple([diagnostic for diagnostic in outcomes if diagnostic is not None])
-    return Compared(diagnostics=diagnostics, unmet=unmet)
+    of_examples = [one.diagnostic if isinstance(one, Unmet) else one for one in found]
+    of_expectations = [_expect(made, expect) for expect in expects]
+    outcomes = (of_examples, of_expectations)
+    diagnostics = [one for some in outcomes for one in some if one is not None]
+    first, second = [
+        sum(one is not None and one.severity != "error" for one in some) for some in outcomes
+    ]
+    return Compared(diagnostics=tuple(diagnostics), unmet=unmet, undecided=(first, second))
 
 
 def _example(

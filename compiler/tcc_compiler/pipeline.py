@@ -70,6 +70,7 @@ class Compiled:
         core: of the grammar; None where the front end found errors.
         unmet: the `accept` lines that do not hold.
         examples, expectations: how many the grammar has.
+        undecided: how many of the examples, and of the expectations, may or may not hold.
         built: what the passes made, also if an example or expectation does not hold.
     """
 
@@ -82,6 +83,7 @@ class Compiled:
     unmet: tuple[Unmet, ...] = ()
     examples: int = 0
     expectations: int = 0
+    undecided: tuple[int, int] = (0, 0)
     built: Built | None = field(default=None, repr=False, compare=False)
 
 
@@ -177,6 +179,7 @@ def compile_frontend(front: frontend.Compiled, options: Options, timer: Timer) -
     diagnostics: list[Diagnostic] = []
     artifact = checked = core = built = None
     unmet: tuple[Unmet, ...] = ()
+    undecided = (0, 0)
     if front.core is not None:
         try:
             timer.check_reading()
@@ -194,7 +197,7 @@ def compile_frontend(front: frontend.Compiled, options: Options, timer: Timer) -
                 built, front.examples, front.expects, options, timer.check_examples, front.places
             )
             diagnostics += compared.diagnostics
-            core, unmet = built.core, compared.unmet
+            core, unmet, undecided = built.core, compared.unmet, compared.undecided
             if not any(diagnostic.severity == "error" for diagnostic in diagnostics):
                 artifact, checked = built.artifact, built.checked
         except CompileRefused as refusal:
@@ -212,6 +215,7 @@ def compile_frontend(front: frontend.Compiled, options: Options, timer: Timer) -
         unmet=unmet,
         examples=len(front.examples),
         expectations=len(front.expects),
+        undecided=undecided,
         built=built,
     )
 

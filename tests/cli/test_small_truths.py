@@ -81,6 +81,19 @@ def test_explain_lists_all_codes(tcc: Tcc, arguments: tuple[str, ...]) -> None:
     assert [item["code"] for item in found] == listed
 
 
+def test_what_was_not_decided_does_not_hold(tcc: Tcc, tmp_path: Path) -> None:
+    grammar = tmp_path / "g.tcg"
+    grammar.write_text(
+        'grammar g version "1"\ntool a\ntool b\nbefore b require a\nlimit depth <= 3\n'
+        'accept a b\nexpect plans <= 100\nexpect implies "other.tcg"\n'
+    )
+    ended = tcc("test", grammar)
+    assert ended.out == f"{grammar}: 1 example and 1 expectation hold; 1 is not decided\n"
+    (found,) = tcc("test", grammar, "--json").json["grammars"]
+    assert (found["examples"], found["expectations"], found["undecided"]) == (1, 2, 1)
+    assert [one["code"] for one in found["diagnostics"]] == ["TCC491"]
+
+
 def test_results_become_plain_json(grammar: Path, tmp_path: Path, tcc: Tcc) -> None:
     artifact = library.compile_file(grammar)
     path, ledger = tmp_path / "a.tcca", tmp_path / "run.ledger"

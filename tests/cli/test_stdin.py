@@ -116,7 +116,7 @@ def test_one_side_of_a_difference_is_from_a_pipe(piped: Callable[..., Ended], fo
 def test_diagnostics_name_it_stdin_and_used_files_are_in_the_working_directory(
     piped: Callable[..., Ended], folder: Path, tmp_path: Path
 ) -> None:
-    assert piped(TEXT, folder, "test", "-").out == "<stdin>: 1 examples and 0 expectations hold\n"
+    assert piped(TEXT, folder, "test", "-").out == "<stdin>: 1 example and 0 expectations hold\n"
     ran = piped(TEXT.replace("plan = a", "plan = c"), folder, "test", "-")
     assert ran.code == 1 and "<stdin>:3:8: error[TCC202]" in ran.err
     (folder / "tools" / "t.tcg").write_text("tool a {")

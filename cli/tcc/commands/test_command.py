@@ -103,8 +103,21 @@ def _exit(compiled: Compiled) -> int:
 def _say(path: Path, compiled: Compiled) -> None:
     print_diagnostics("test", compiled.diagnostics, compiled.sources, "text")
     if compiled.artifact is not None:
-        hold = f"{compiled.examples} examples and {compiled.expectations} expectations hold"
-        screen.good(f"{path}: {hold}")
+        screen.good(f"{path}: {_verdict(compiled)}")
+
+
+def _verdict(compiled: Compiled) -> str:
+    """How many examples and expectations hold, and how many of them are not decided."""
+    whole = zip((compiled.examples, compiled.expectations), compiled.undecided, strict=True)
+    examples, expectations = (every - undecided for every, undecided in whole)
+    text = f"{_counted(examples, 'example')} and {_counted(expectations, 'expectation')} hold"
+    undecided = sum(compiled.undecided)
+    verb = "is" if undecided == 1 else "are"
+    return f"{text}; {undecided} {verb} not decided" if undecided else text
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _tested(path: Path, compiled: Compiled) -> GrammarTestJson:
@@ -115,5 +128,6 @@ def _tested(path: Path, compiled: Compiled) -> GrammarTestJson:
         passed=compiled.artifact is not None,
         examples=compiled.examples,
         expectations=compiled.expectations,
+        undecided=sum(compiled.undecided),
         diagnostics=[as_object(one) for one in of_diagnostics(compiled.diagnostics)],
     )

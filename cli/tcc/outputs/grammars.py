@@ -70,12 +70,18 @@ class CompileOutput(_DescribedOutput, frozen=True, kw_only=True):
 
 
 class GrammarTestJson(outputs.DocumentPart, frozen=True, kw_only=True):
-    """The tests of one grammar."""
+    """The tests of one grammar.
+
+    Attributes:
+        examples, expectations: how many the grammar has.
+        undecided: how many of both may or may not hold; a diagnostic names each.
+    """
 
     grammar: str
     passed: bool
     examples: outputs.Whole
     expectations: outputs.Whole
+    undecided: outputs.Whole
     diagnostics: list[outputs.DiagnosticJson]
 
 
