@@ -115,9 +115,9 @@ def test_the_official_server_is_imported(tmp_path: Path, protocol: str) -> None:
     text = grammar.read_text("ascii")
     assert 'grammar official version "1"' in text
     assert 'tool open_case(id: text ~ "c-[0-9]{1,4}")' in text
-    assert 'tool act(kind: "safe" | "risky", how: text, id: text)' in text
+    assert "tool act(kind: safe | risky, how: text, id: text)" in text
     assert "tool delete_case(id: text, how?: text or null)" in text
-    paint = 'tool paint(colour: "red" | "blue", share: number 0 .. 1, times?: integer, dry?:'
+    paint = "tool paint(colour: red | blue, share: number 0 .. 1, times?: integer, dry?:"
     assert paint in text
     assert sorted(json.loads(lock.read_text("ascii"))["tools"]) == [
         "act", "delete_case", "open_case", "paint", "run_tests",

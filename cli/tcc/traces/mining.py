@@ -25,6 +25,7 @@ from tcc_certs.policy import nodes as n
 from tcc_certs.values.numbers import LEAST_WHOLE, MOST_WHOLE
 from tcc_certs.values.places import State
 from tcc_compiler.imports.mcp_grammar import Skeleton, Warned, skeleton_of
+from tcc_compiler.layout.format import format_text
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.answers import answer_of
 from tcc_runtime.gate.arguments import Asked
@@ -261,7 +262,8 @@ def _text(skeleton: Skeleton, relations: Sequence[Relation]) -> str:
     if told:
         parts.append("\n# Held, too, and by chance more often: write what is meant.")
     parts += [f"# {one.text}  ({_support(one)})" for one in told]
-    return "\n".join(parts) + ("" if len(parts) == 1 else "\n")
+    text = "\n".join(parts)
+    return format_text(text).text or text
 
 
 def _support(relation: Relation) -> str:

@@ -26,6 +26,7 @@ from tcc_certs.formats.codec import MAX_NAME
 from tcc_compiler.frozen import frozen
 from tcc_compiler.imports import mcp_schema
 from tcc_compiler.imports.mcp_schema import name_text, quoted
+from tcc_compiler.layout.format import format_text
 
 MOST_PARTS = 512  # of the schemas of one tool
 DEEPEST = 8  # lists and records inside one another
@@ -297,9 +298,10 @@ def skeleton_of(
         warnings += [_warned(tool.name, place, said) for place, said in tool.lost]
     parts = [f'grammar {name} version "1"', _HEADER.format(depth=depth) + _left_out(warnings)]
     parts += [_statement(tool, (bound or {}).get(tool.name)) for tool in kept]
-    parts.append(f"plan = any*\nlimit depth <= {depth}\n")
+    parts.append(f"limit depth <= {depth}\n")
+    text = "\n".join(parts)
     ordered = sorted(warnings, key=lambda item: (item.place, item.code, item.message))
-    return Skeleton(text="\n".join(parts), warnings=tuple(ordered))
+    return Skeleton(text=format_text(text).text or text, warnings=tuple(ordered))
 
 
 def _tool(tool: Mapping[str, Any], warnings: list[Warned]) -> _Tool | None:

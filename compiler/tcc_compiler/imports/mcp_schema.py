@@ -89,11 +89,19 @@ def has_type(value: object, kind: object) -> bool:
     return "number" in kinds or ("integer" in kinds and exact == exact.to_integral_value())
 
 
+# Words that begin a type, if they are the first value of a domain.
+_TYPES = frozenset(
+    {"date", "flag", "integer", "json", "list", "number", "object", "path", "text", "time", "url"}
+)
+
+
 def value_text(value: object) -> str | None:
-    """A JSON scalar as a grammar writes it; None where programs read it differently."""
+    """A JSON scalar as a grammar lists it; None where programs read it differently."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else "true" if value else "false"
     if isinstance(value, str):
+        if _encodes(value) and name_text(value) == value and value not in _TYPES:
+            return value
         return quoted(value) if _encodes(value) else None
     return canonical_text(value)
 

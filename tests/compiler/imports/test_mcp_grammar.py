@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 import tcc
 from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.imports.mcp_grammar import MAX_CALLS, Skeleton, skeleton_of
+from tcc_compiler.layout.format import format_text
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.mcp.wire import read_json
@@ -33,7 +35,17 @@ def said(skeleton: Skeleton) -> list[tuple[str, str, str]]:
 
 
 def statements(skeleton: Skeleton) -> list[str]:
-    return [line for line in skeleton.text.splitlines() if line.startswith("tool ")]
+    """The tools, each on one line."""
+    lines = re.sub("\n +", " ", skeleton.text).splitlines()
+    return [line for line in lines if line.startswith("tool ")]
+
+
+def test_what_is_written_is_laid_out_and_has_no_plan() -> None:
+    tools = read_json(GITHUB.read_bytes())["tools"]
+    text = skeleton_of(tools, "g").text
+    assert format_text(text).text == text
+    assert "plan =" not in [line[:6] for line in text.splitlines()]
+    assert tcc.compile_text(text).manifest.calls > len(tools)
 
 
 def test_tools_are_sorted_and_arguments_keep_their_order() -> None:

@@ -15,16 +15,16 @@ LEAST, TOP = -(2**63), 2**64 - 1
 @pytest.mark.parametrize(
     ("schema", "text", "lost"),
     [
-        ({"enum": ["a", "b b"]}, '"a" | "b b"', ()),
-        ({"enum": ["a", 1, 1.5, True, None]}, '"a" | 1 | 1.5 | true | null', ()),
-        ({"enum": ["a", "a"]}, '"a"', ()),
+        ({"enum": ["a", "b b"]}, 'a | "b b"', ()),
+        ({"enum": ["a", 1, 1.5, True, None]}, "a | 1 | 1.5 | true | null", ()),
+        ({"enum": ["a", "a"]}, "a", ()),
         ({"enum": [1, Decimal("1.0")]}, "1", ()),
-        ({"enum": ["a", 5], "type": "string"}, '"a"', ()),
-        ({"enum": ["a", None], "type": ["string", "null"]}, '"a" | null', ()),
+        ({"enum": ["a", 5], "type": "string"}, "a", ()),
+        ({"enum": ["a", None], "type": ["string", "null"]}, "a | null", ()),
         ({"enum": [""]}, '""', ()),
         ({"enum": ["true", True]}, '"true" | true', ()),
         ({"enum": ["é\u202e"]}, '"\\u00e9\\u202e"', ()),
-        ({"const": "a"}, '"a"', ()),
+        ({"const": "a"}, "a", ()),
         ({"const": None}, "null", ()),
         ({"enum": [{"a": 1}]}, "json", ("its shape is not held: enum",)),
         (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from typing import Any
 
@@ -25,7 +26,8 @@ def imported(properties: dict[str, Any], required: tuple[str, ...] = (), **tool:
 
 
 def declared(found: Skeleton) -> str:
-    (line,) = (line for line in found.text.splitlines() if line.startswith("tool "))
+    lines = re.sub("\n +", " ", found.text).splitlines()
+    (line,) = (line for line in lines if line.startswith("tool "))
     return line.removeprefix("tool t")
 
 
@@ -90,9 +92,9 @@ PERSON = {
          'list of (name: text, born?: text or null, kind?: text "a")', []),
         ({"type": ["array", "null"], "items": TEXT}, "list of text or null", []),
         ({"anyOf": [TEXT, {"type": "null"}]}, "text or null", []),
-        ({"oneOf": [{"const": "a", "title": "A"}, {"const": "b"}]}, '"a" | "b"', []),
+        ({"oneOf": [{"const": "a", "title": "A"}, {"const": "b"}]}, "a | b", []),
         ({"type": ["boolean", "null"]}, "true | false | null", []),
-        ({"anyOf": [{"enum": ["a", None]}, {"type": "null"}]}, '"a" | null', []),
+        ({"anyOf": [{"enum": ["a", None]}, {"type": "null"}]}, "a | null", []),
         ({"anyOf": [{"enum": ["a | null"]}, {"type": "null"}]}, '"a | null" | null', []),
         ({"anyOf": [{"type": "object"}, {"type": "null"}]}, "json",
          ['its shape is not held: "object"']),
@@ -107,7 +109,7 @@ def test_a_schema_is_this_field(schema: Any, text: str, said: list[str]) -> None
 
 def test_what_is_required_and_null_has_null_as_a_value() -> None:
     found = imported({"f": {"type": ["string", "null"]}, "g": {"enum": ["x", None]}}, ("f", "g"))
-    assert declared(found) == '(f: text or null, g: "x" | null)'
+    assert declared(found) == "(f: text or null, g: x | null)"
     assert lost(found) == []
 
 
