@@ -261,7 +261,7 @@ def test_arguments_that_are_none_stop_it(route: World) -> None:
     state = graph_of(route, tools, arguments={"refund": {"order": 5, "amount": "x"}}).invoke({})
     assert state["stop"] == "refused" and "valid number" in state["reason"]
     assert route.refused == ["R105"]
-    with pytest.raises(TypeError, match="refund has no open parameter 'part'"):
+    with pytest.raises(TypeError, match="refund has no field 'part'"):
         graph_of(route, tools, arguments={"refund": {"part": "half"}}).invoke({})
 
 

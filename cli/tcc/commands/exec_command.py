@@ -76,8 +76,8 @@ _EXECUTING = options.executing()
 @click.option(
     "--show",
     multiple=True,
-    metavar="TOOL.PARAMETER",
-    help="open parameter whose values the ledger shows; repeatable",
+    metavar="TOOL.FIELD",
+    help="field whose values the ledger shows; repeatable",
 )
 @options.given_option("value that the grammar asks for when a session opens; repeatable")
 @options.asking_options

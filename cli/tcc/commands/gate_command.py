@@ -140,8 +140,7 @@ def _address(
 @click.option(
     "--show",
     metavar="NAMES",
-    help="open parameters whose values the ledger shows,"
-    " as tool.parameter, with commas between them",
+    help="fields whose values the ledger shows, as tool.field, with commas between them",
 )
 @click.option(
     "--durable/--no-durable",

@@ -175,7 +175,7 @@ class Route:
         opened = self.source(step) if callable(self.source) else (self.source or {}).get(step.tool)
         foreign = sorted(set(opened or ()) - set(step.opened))
         if foreign:
-            raise TypeError(f"{step.tool} has no open parameter {foreign[0][:80]!r}")
+            raise TypeError(f"{step.tool} has no field {foreign[0][:80]!r}")
         return {**step.arguments, **(opened or {})}
 
 
