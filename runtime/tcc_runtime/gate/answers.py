@@ -2,7 +2,7 @@
 
 A door removes what its own library puts around an answer.  This module decides the rest: results of
 MCP, blocks of content, objects of Pydantic, and texts that are JSON.
-Text: docs/gate.md, docs/spec/session.md, section 3.
+Text: docs/spec/session.md, section 16.
 Cost: linear in the answer.  Texts are compared only for a tool with `errors mean failed ~`.
 """
 
