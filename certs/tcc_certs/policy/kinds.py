@@ -61,11 +61,17 @@ class Fault(Exception):
         node: where it is.
         message: what is wrong, a sentence.
         instead: the text to write instead; empty where no text is known.
+        known: the names or values that fit at the place, if they were looked for.
+        about: for codes of several mistakes, which of them it is, as a word.
     """
 
-    def __init__(self, code: str, node: object, message: str, instead: str = "") -> None:
+    def __init__(
+        self, code: str, node: object, message: str, instead: str = "", *,
+        known: Iterable[str] = (), about: str = "",
+    ) -> None:  # fmt: skip
         super().__init__(f"{code}: {message}")
         self.code, self.node, self.message, self.instead = code, node, message, instead
+        self.known, self.about = tuple(known), about
 
 
 class Listed:
@@ -456,10 +462,13 @@ class Kinds:
                 path.append((name, at + 1))
                 other = mentions[name][at]
                 if other in on_path:
-                    raise Fault("TCC225", let, f"`{other}` is defined by itself.")
+                    raise self._circle(let, other)
                 if other not in done:
                     path.append((other, 0))
                     on_path.add(other)
+
+    def _circle(self, node: object, name: str) -> Fault:
+        return Fault("TCC225", node, f"`{name}` is defined by itself.", about="circle")
 
     def _lets_in(self, let: Definition) -> list[str]:
         """The lets of the file that the body of a `let` names."""
@@ -484,9 +493,8 @@ class Kinds:
         for condition in (*where, *paying):
             for form in walk(condition):
                 if isinstance(form, Source | forms.Now):
-                    raise Fault(
-                        "TCC225", owe, "The filters of `owe` use no other calls and no `now`."
-                    )
+                    message = "The filters of `owe` use no other calls and no `now`."
+                    raise Fault("TCC225", owe, message, about="values")
         within = None if owe.within is None else _span(owe.within)
         draft = _Draft(forms.Calls(self._tools(mask)), 1, replace(own, tools=mask), None)
         draft.conditions += paying
@@ -513,7 +521,7 @@ class Kinds:
             for form in walk(part):
                 if isinstance(form, Source):
                     message = "The filter and `per` of a limit use no other calls."
-                    raise Fault("TCC225", limit, message)
+                    raise Fault("TCC225", limit, message, about="values")
                 learned = isinstance(form, forms.Attribute) and form.name in self._learned
                 if across and learned:
                     message = "A limit across sessions counts per attributes of the start."
@@ -534,7 +542,9 @@ class Kinds:
         for tool in sorted(tools):
             found, answer = fields.get(self._masks[tool].bit_length() - 1, (None, True))
             if found is None or answer:
-                raise Fault("TCC204", node, f"`{tool}` has no argument `{name}`.")
+                known = [one.name for one in self._core.tools[self._places[tool]].arguments]
+                message = f"`{tool}` has no argument `{name}`."
+                raise Fault("TCC204", node, message, known=known)
             if found.optional or not _never_negative(found):
                 message = f"`{name}` of `{tool}` is no required number of at least 0."
                 raise Fault("TCC225", node, message)
@@ -570,7 +580,8 @@ class Kinds:
         return tuple(conditions), left
 
     def _no_tool_has_all(self, node: Node) -> Fault:
-        return Fault("TCC225", node, "No tool of this set has all fields that the filter names.")
+        message = "No tool of this set has all fields that the filter names."
+        return Fault("TCC225", node, message, about="no_tool")
 
     def _set(
         self, node: Node, scope: _Scope, where: Sequence[Node] = (), inside: bool = False
@@ -599,9 +610,9 @@ class Kinds:
                 mask, wide, filters = self._set(of, scope)
                 filters += [(condition, scope) for condition in conditions]
             case _:
-                raise Fault("TCC225", node, "A set of calls belongs here.")
+                raise Fault("TCC225", node, "A set of calls belongs here.", about="set")
         if not mask:
-            raise Fault("TCC225", node, "This set has no tool.")
+            raise Fault("TCC225", node, "This set has no tool.", about="empty")
         self._height -= 1
         return mask, wide, filters + [(condition, scope) for condition in where]
 
@@ -621,12 +632,12 @@ class Kinds:
         if name in self._masks:
             return self._masks[name], False, []
         if let is not None:
-            raise Fault("TCC225", node, f"`{name}` is no set of calls.")
+            raise Fault("TCC225", node, f"`{name}` is no set of calls.", about="set")
         raise Fault("TCC202", node, f"No tool and no `let` is called `{name}`.")
 
     def _filter_inside(self, node: Node) -> Fault:
         message = "A filter cannot be inside a union or difference of a statement's set."
-        return Fault("TCC241", node, message, "(a | b)(..)")
+        return Fault("TCC241", node, message)
 
     # Blocks and lets.
 
@@ -654,7 +665,7 @@ class Kinds:
             message = f"`{bound.name}` takes {count} argument{'s' if count != 1 else ''}."
             raise Fault("TCC202" if not arguments else "TCC225", node, message)
         if bound.name and bound.name in scope.within:
-            raise Fault("TCC225", node, f"`{bound.name}` is defined by itself.")
+            raise self._circle(node, bound.name)
         if len(arguments) > MAX_NAMES:
             raise Fault("D201", node, f"A `let` has more than {MAX_NAMES} parameters.")
         outside = _FILE if bound.scope is None else bound.scope
@@ -687,7 +698,8 @@ class Kinds:
         if beside is not None and ("s", name) in beside.listed and want in ("term", "any"):
             found.append(("a value", None))
         if len(found) > 1:
-            raise self._two(node, name, found[0][0], found[1][0])
+            inside = scope.it is not None and scope.it != scope.this
+            raise self._two(node, name, found[0][0], found[1][0], inside)
         if not found:
             raise self._unknown(node, scope, want, beside)
         what, meant = found[0]
@@ -709,9 +721,11 @@ class Kinds:
         wanted = "any" if isinstance(body, Word) else want
         return self._thing(body, inner, wanted)  # values in the body of a `let` are texts
 
-    def _two(self, node: Node, name: str, one: str, other: str) -> Fault:
-        instead = f'this.{name}, it.{name}, "{name}" or another name'
-        return Fault("TCC234", node, f"`{name}` is {one} and {other} here.", instead)
+    def _two(self, node: Node, name: str, one: str, other: str, inside: bool = False) -> Fault:
+        """A word with two meanings; `inside`: in the filter of earlier calls."""
+        forms = {"a field": f"{'it' if inside else 'this'}.{name}", "a value": f'"{name}"'}
+        known = [forms[what] for what in (one, other) if what in forms]
+        return Fault("TCC234", node, f"`{name}` is {one} and {other} here.", known=known)
 
     def _unknown(self, node: Word, scope: _Scope, want: str, beside: Kind | None) -> Fault:
         name = node.name
@@ -730,17 +744,24 @@ class Kinds:
                 message = f"The calls of this filter have no field `{name}`."
                 return Fault("TCC204", node, message, f"this.{name}")
             if lacks and not self._bare_field(name, scope) and name not in self._masks:
-                return Fault("TCC204", node, f"These calls have no field `{name}`.")
+                return self._lacks(node, own.tools, name)
         elif scope is not _FILE and scope.this is None and name in self._fields:
-            return Fault("TCC225", node, "`finally` has no call, so it has no fields.")
+            message = "`finally` has no call, so it has no fields."
+            return Fault("TCC225", node, message, about="end")
         elif name in self._fields and scope.this is not None:
             message = "In a `let` of the file, fields are not in scope."
             return Fault("TCC202", node, message, f"this.{name}")
         if beside is not None and beside.listed:
-            return Fault("TCC205", node, f"`{name}` is none of {_listed_text(beside)}.")
+            message = f"`{name}` is none of {_listed_text(beside)}."
+            return Fault("TCC205", node, message, known=beside.listed.texts)
         if name in self._masks or name in self._lets or name in scope.names:
-            return Fault("TCC225", node, f"`{name}` does not fit here.")
+            return Fault("TCC225", node, f"`{name}` does not fit here.", about="unfit")
         return Fault("TCC202", node, f"Nothing is called `{name}` here.")
+
+    def _lacks(self, node: Node, tools: int, name: str, who: str = "These calls have") -> Fault:
+        """Calls of some tools have no field of a name; `known` are those that they all have."""
+        known = self._fields_of(Kind(name="call", tools=tools))
+        return Fault("TCC204", node, f"{who} no field `{name}`.", known=known, about="calls")
 
     def _parameters(self, name: str, scope: _Scope) -> tuple[str, ...]:
         """The parameters of the `let` of a name; empty where it has none or is none."""
@@ -798,22 +819,25 @@ class Kinds:
         if of.call is not None:
             term = forms.CallOf(of.term)
             return _Value(forms.Get(term, name), self._call_field(term, of.call, name, node))
-        raise Fault("TCC204", node, f"A {of.kind.name} has no field `{name}`.")
+        known = [member for member, _ in of.kind.members]
+        message = f"A {of.kind.name} has no field `{name}`."
+        raise Fault("TCC204", node, message, known=known)
 
     def _call_field(self, term: Term, kind: Kind, name: str, node: Node) -> Kind:
         named = self._fields.get(name, _NOWHERE)
         has, lacking = named.has, kind.tools & ~named.has
         if not kind.tools & has:
-            raise Fault("TCC204", node, f"These calls have no field `{name}`.")
+            raise self._lacks(node, kind.tools, name)
         level = term.level if isinstance(term, forms.Element) else None
         if lacking:
             if not (kind.wide and level is not None and level in self._needs):
                 tool = next(iter(self._tools(lacking & -lacking)))
-                raise Fault("TCC204", node, f"`{tool}` has no field `{name}`.")
+                raise self._lacks(node, kind.tools, name, f"`{tool}` has")
             self._needs[level] &= has
         if kind.decided and kind.tools & has & ~named.arguments:
             message = f"`{name}` is an answer of the call being decided: it does not exist yet."
-            raise Fault("TCC225", node, message, self._instead_of_answers(name))
+            instead = self._instead_of_answers(name)
+            raise Fault("TCC225", node, message, instead, about="answer")
         if not kind.tools & (kind.tools - 1):
             return self._known(name, kind.tools)
         key = (name, kind.tools)
@@ -917,7 +941,7 @@ class Kinds:
                     shape = self._word_shape(name, scope)
                     if not shape:
                         if name in passed:
-                            raise Fault("TCC225", node, f"`{name}` is defined by itself.")
+                            raise self._circle(node, name)
                         passed.append(name)
                         node, scope = self._lets[name].body, _FILE
                 case nodes.Where(of=of):
@@ -977,11 +1001,12 @@ class Kinds:
                 return self._constant(node, scope, want, beside)
             case nodes.This():
                 if scope.this is None:
-                    raise Fault("TCC225", node, "`this` has no call here.")
+                    raise Fault("TCC225", node, "`this` has no call here.", about="end")
                 return _Value(forms.Element(scope.this), *scope.elements[scope.this])
             case nodes.It():
                 if scope.it is None:
-                    raise Fault("TCC225", node, "`it` belongs inside the parentheses of a filter.")
+                    message = "`it` belongs inside the parentheses of a filter."
+                    raise Fault("TCC225", node, message, about="it")
                 return _Value(forms.Element(scope.it), *scope.elements[scope.it])
             case nodes.Now():
                 return _Value(forms.Now(), _TIME)
@@ -1011,7 +1036,8 @@ class Kinds:
                 thing = self._thing(of, scope, "condition")
                 if isinstance(thing, _Draft) or _is_list(thing):
                     text = nodes.text_of(of)
-                    raise Fault("TCC232", node, "`not` negates a condition.", f"no {text}")
+                    message = f"`not` negates a condition, and `{text}` is a collection."
+                    raise Fault("TCC232", node, message, nodes.text_of(nodes.No(of)))
                 return _Truth(forms.Not(self._truth(thing, of, scope)))
             case nodes.And(parts):
                 return _Truth(forms.All(tuple([self._condition(p, scope) for p in parts])))
@@ -1163,9 +1189,8 @@ class Kinds:
     def _modified(self, node: nodes.Within | nodes.Since, scope: _Scope) -> _Draft:
         draft = self._source(node.of, scope)
         if draft.own.name != "call" and draft.call is None:
-            raise Fault(
-                "TCC225", node, "The elements of a list have no time and no order of calls."
-            )
+            message = "The elements of a list have no time and no order of calls."
+            raise Fault("TCC225", node, message, about="list")
         if isinstance(node, nodes.Within):
             span = _milliseconds(node.amount, node.unit, node)
             if draft.is_calls:
@@ -1177,7 +1202,7 @@ class Kinds:
         mark = thing if isinstance(thing, _Draft) else None
         if mark is None or not mark.is_calls or mark.marks or mark.within is not None:
             message = "`since` takes a set of calls with a filter, without modifiers."
-            raise Fault("TCC225", node.mark, message)
+            raise Fault("TCC225", node.mark, message, about="mark")
         draft.marks.append(self._finished(mark, node.mark))
         return draft
 
@@ -1200,14 +1225,16 @@ class Kinds:
 
     def _unused(self, node: nodes.Unused, of: Node, scope: _Scope) -> Condition:
         if self._restricted is None or scope.this != 0:
-            raise Fault("TCC225", node, "`unused` belongs in a clause of `before`.")
+            message = "`unused` belongs in a clause of `before`."
+            raise Fault("TCC225", node, message, about="unused")
         draft = self._source(of, scope)
         if draft.marks:
-            raise Fault("TCC225", node, "`unused` cannot be combined with `since`.")
+            message = "`unused` cannot be combined with `since`."
+            raise Fault("TCC225", node, message, about="both")
         keys = _keys_of(draft.conditions, draft.level)
         if not keys or not draft.is_calls:
             message = "`unused` needs a key: a filter with `same` or `f = this.g`."
-            raise Fault("TCC225", node, message)
+            raise Fault("TCC225", node, message, about="key")
         mask, filters = self._restricted
         level = draft.level
         own = Kind(name="call", tools=mask, decided=True)
@@ -1245,7 +1272,8 @@ class Kinds:
         if len(drafts) < len(things):
             if want == "any":
                 return _Options(tuple(parts), scope, beside)
-            raise Fault("TCC225", node, "`|` joins sets of calls, or the values of a comparison.")
+            message = "`|` joins sets of calls, or the values of a comparison."
+            raise Fault("TCC225", node, message, about="union")
         if all(draft.is_calls for draft in drafts):
             if not all(draft.is_plain for draft in drafts):
                 raise self._filter_inside(node)
@@ -1254,7 +1282,8 @@ class Kinds:
                 mask |= draft.own.tools
             return self._draft(mask, any(draft.wide for draft in drafts), scope)
         if any(draft.call is None for draft in drafts):
-            raise Fault("TCC225", node, "`|` joins sets of calls, or fields of sets of calls.")
+            message = "`|` joins sets of calls, or fields of sets of calls."
+            raise Fault("TCC225", node, message, about="union")
         kinds = [draft.own for draft in drafts]
         own = self._common(kinds, node, "A field")
         sources = tuple([self._finished(draft, node) for draft in drafts])
@@ -1286,7 +1315,7 @@ class Kinds:
         if draft.is_plain and minus.is_plain:
             mask = draft.own.tools & ~minus.own.tools
             if not mask:
-                raise Fault("TCC225", node, "This set has no tool.")
+                raise Fault("TCC225", node, "This set has no tool.", about="empty")
             return self._draft(mask, draft.wide, scope)
         if not draft.is_plain:
             raise self._filter_inside(node)
@@ -1330,7 +1359,8 @@ class Kinds:
             raise Fault("TCC225", node, "A `match` needs an arm.")
         missing = len(seen - {None}) < max(1, len(of.kind.listed.texts))
         if otherwise is None and (of.kind.rest or missing):
-            raise Fault("TCC225", node, "This `match` needs an arm for every value, or `else`.")
+            message = "This `match` needs an arm for every value, or `else`."
+            raise Fault("TCC225", node, message, about="arms")
         plain = replace(kind, listed=_NO_VALUES, rest=False)
         return _Value(forms.Choose(of.term, tuple(arms), otherwise), plain)
 
@@ -1433,7 +1463,8 @@ class Kinds:
         terms = []
         for value, part in options:
             read = _reads_as(left.kind, value) or _reads_as(value.kind, left)
-            if not read and not _comparable(left.kind, value.kind):
+            constant = beside is not None and isinstance(value.term, forms.Constant)
+            if not (read or constant) and not _comparable(left.kind, value.kind):
                 message = f"A {left.kind.name} is compared with a {value.kind.name}."
                 raise Fault("TCC225", part, message)
             kind = left.kind if operator in ("=", "!=") else replace(left.kind, listed=_NO_VALUES)
@@ -1510,7 +1541,8 @@ class Kinds:
         if not isinstance(term, forms.Constant):
             return term
         if kind.listed and term.state[0] != "z" and term.state not in kind.listed:
-            raise Fault("TCC205", node, f"{nodes.text_of(node)} is none of {_listed_text(kind)}.")
+            message = f"{nodes.text_of(node)} is none of {_listed_text(kind)}."
+            raise Fault("TCC205", node, message, known=kind.listed.texts)
         if kind.name in ("time", "date") and term.state[0] == "s":
             declared: FieldType = (
                 TimeType(zone=kind.minutes)
@@ -1520,7 +1552,8 @@ class Kinds:
             try:
                 return forms.Constant(places.typed(term.state[1], declared))
             except (places.Wrong, Rejected):
-                raise Fault("TCC205", node, f"{nodes.text_of(node)} is no {kind.name}.") from None
+                message = f"{nodes.text_of(node)} is no {kind.name}."
+                raise Fault("TCC205", node, message, about=kind.name) from None
         return term
 
     def _matches(self, node: nodes.Compare, left: _Value, scope: _Scope) -> Condition:
@@ -1558,13 +1591,13 @@ class Kinds:
             thing = self._thing(node.right, scope, "source")
         except Fault:
             # Words that are no sources may be values of the listed left side.
-            if (
-                not isinstance(node.right, nodes.Union)
-                or not self._value(node.left, scope).kind.listed
-            ):
+            union = isinstance(node.right, nodes.Union)
+            listed = self._value(node.left, scope).kind.listed
+            value = isinstance(node.right, Word) and ("s", node.right.name) in listed
+            if not (value or (union and listed)):
                 raise
-            thing = _Options(node.right.parts, scope, None)
-        if isinstance(thing, _Options):
+            thing = _Options(nodes.parts_of(node.right), scope, None)
+        if isinstance(thing, _Options) or isinstance(node.right, nodes.Text | nodes.Number):
             equal = "=" if node.operator == "in" else "!="
             text = f"{nodes.text_of(node.left)} {equal} {nodes.text_of(node.right)}"
             raise Fault("TCC225", node, "`in` takes a list or a collection.", text)
@@ -1579,8 +1612,10 @@ class Kinds:
         return among if node.operator == "in" else forms.Not(among)
 
     def _ensure_no_count_of_nothing(self, node: nodes.Compare, scope: _Scope) -> None:
-        """``count(C) = 0`` is written ``no C``."""
-        for one, other in ((node.left, node.right), (node.right, node.left)):
+        """``count(C) = 0`` is written ``no C``, and ``count(C) > 0`` is written ``C``."""
+        for one, other, some in (
+            (node.left, node.right, ("!=", ">")), (node.right, node.left, ("!=", "<"))
+        ):  # fmt: skip
             if not isinstance(one, nodes.Apply) or other != nodes.Number("0"):
                 continue
             of = one.arguments[0]
@@ -1588,10 +1623,8 @@ class Kinds:
                 continue
             draft = self._source(of, scope)
             if not isinstance(draft.base, forms.Items | forms.Pairs):
-                text = nodes.text_of(of)
-                raise Fault(
-                    "TCC235", node, "A count of calls is not compared with 0.", f"no {text}"
-                )
+                text = nodes.text_of(of if node.operator in some else nodes.No(of))
+                raise Fault("TCC235", node, "A count of calls is not compared with 0.", text)
 
     def _ensure_not_itself(self, node: nodes.Compare, scope: _Scope) -> None:
         itself = isinstance(node.left, Word) and node.left == node.right
@@ -1599,7 +1632,7 @@ class Kinds:
             name = node.left.name
             instead = f"{name} {node.operator} this.{name}"
             if scope.it == scope.this:
-                instead = ""
+                instead = ""  # the filter of the restricted calls: there is no other call
             elif node.operator == "=":
                 instead = f"same {name}"
             raise Fault("TCC231", node, f"`{name}` is compared with itself.", instead)
@@ -1619,7 +1652,8 @@ class Kinds:
     def _same(self, node: nodes.Same, scope: _Scope) -> Condition:
         self._step(node)
         if scope.it is None or scope.this is None or scope.it == scope.this:
-            raise Fault("TCC225", node, "`same` belongs in the filter of earlier calls.")
+            message = "`same` compares an earlier call with the call being decided."
+            raise Fault("TCC225", node, message, about="same")
         found: list[Condition] = []
         own, call = scope.elements[scope.it]
         for name in node.names:
@@ -1642,29 +1676,33 @@ class Kinds:
             case _Draft():
                 return forms.Some(self._finished(thing, node))
             case _Value(forms.Last(), kind):
-                text = nodes.text_of(node)
-                if kind.name in ("call", "record"):
-                    message = "The last element is no condition: compare a field of it."
-                    raise Fault("TCC236", node, message, f"{text}.field = ..")
-                message = "The last value is no condition: compare it."
-                raise Fault("TCC236", node, message, f"{text} = ..")
+                message = f"`{nodes.text_of(node)}` is no condition: compare it, or a field of it."
+                raise Fault("TCC236", node, message, known=self._fields_of(kind), about=kind.name)
             case _Value(term, Kind(name="flag")):
                 return forms.Compare("=", term, (forms.Constant(("b", True)),))
             case _Value(_, Kind(name="list")):
                 return forms.Some(self._finished(self._as_source(thing, node, scope), node))
             case _Value(_, kind):
-                raise Fault("TCC225", node, f"A {kind.name} is no condition.")
+                message = f"A {kind.name} is no condition."
+                raise Fault("TCC225", node, message, known=kind.listed.texts, about="scalar")
         raise Fault("TCC225", node, "Several values are no condition.")
 
     def _value(self, node: Node, scope: _Scope, beside: Kind | None = None) -> _Value:
         return self._as_value(self._thing(node, scope, "term", beside), node)
+
+    def _fields_of(self, kind: Kind) -> list[str]:
+        """The fields that calls or a record of a kind have."""
+        if kind.name != "call":
+            return [name for name, _ in kind.members]
+        return [name for name, named in self._fields.items() if not kind.tools & ~named.has]
 
     def _as_value(self, thing: _Thing, node: Node) -> _Value:
         match thing:
             case _Value():
                 return thing
             case _Draft():
-                raise Fault("TCC225", node, "A collection is compared by `count`, `last` or `in`.")
+                message = "A collection is compared by `count`, `last` or `in`."
+                raise Fault("TCC225", node, message, about="collection")
             case _Truth():
                 raise Fault("TCC225", node, "A condition is no value.")
         raise Fault("TCC225", node, "Several values belong after `=` or `!=`.")
@@ -1679,7 +1717,8 @@ class Kinds:
             base = forms.Items(thing.term, thing.kind.most)
             height = _height_of(thing.term)
             return _Draft(base, len(scope.elements), thing.kind.of or _TEXT, None, height=height)
-        raise Fault("TCC225", node, "A set of calls, a collection or a list belongs here.")
+        message = "A set of calls, a collection or a list belongs here."
+        raise Fault("TCC225", node, message, about="source")
 
     def _finished(self, draft: _Draft, node: Node, also: Iterable[Any] = ()) -> Source:
         """The source of a draft, its levels counted; `also` is what is asked of each element."""
@@ -1715,7 +1754,8 @@ class Kinds:
         names = {"number"} | ({"span"} if spans else set()) | ({"time", "date"} if times else set())
         text = constants and isinstance(value.term, forms.Constant) and value.kind.name == "text"
         if value.kind.name not in names and not text:
-            raise Fault("TCC225", node, f"A {value.kind.name} has no order and no sum.")
+            message = f"A {value.kind.name} has no order and no sum."
+            raise Fault("TCC225", node, message, about="order")
 
 
 _FILE = _Scope(elements=((_NOTHING, None),), bare=None, it=None, this=None)

@@ -457,7 +457,9 @@ class _Compilation:
                 if node.operator in ("~", "!~") and isinstance(right, n.Text):
                     if not is_literal(right.value):
                         continue
-                    message, hint = literal_pattern(right.value, n.text_of(node.left), equal=True)
+                    message, hint = literal_pattern(
+                        right.value, n.text_of(node.left), node.operator
+                    )
                     self.report.error("TCC233", self.root.spans[id(right)], message, hint)
 
     def _check_label(self, text: str, tree: Tree | Token, what: str) -> None:
@@ -505,7 +507,7 @@ class _Compilation:
             if not broken:
                 kinds.check_lets()
         except Fault as fault:
-            report_fault(fault, Region(0, 0, 0), spans, core, self.report)
+            report_fault(fault, None, Region(0, 0, 0), spans, core, self.report)
             return frozenset()
         unused = _unused_lets(stated)
         for one in stated:
@@ -523,7 +525,7 @@ class _Compilation:
             try:
                 kinds.rule(statement)
             except Fault as fault:
-                report_fault(fault, one.region, spans, core, self.report)
+                report_fault(fault, statement, one.region, spans, core, self.report)
                 if fault.code == "D201":  # the others would go beyond the same bound
                     break
         return kinds.bare_texts

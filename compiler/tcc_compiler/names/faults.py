@@ -1,17 +1,20 @@
 """From a fault of certs, which names a node, to a diagnostic at the author's text.
 
-The text to write instead comes from the fault.  Where the fault has none, the code's entry in
-`_HINTS` has one.  Cost: constant for each fault.
+A fault has a code, the node, the names that fit there, and a word that says which mistake it is.
+These choose the hint: :data:`_HINTS` by the code, :data:`_ABOUT` by the word.
+Cost: linear in the fields of the core, for each fault.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 from tcc_certs.policy import nodes as n
-from tcc_certs.policy.core import Core
+from tcc_certs.policy.core import Core, Tool
 from tcc_certs.policy.kinds import Fault
+from tcc_certs.values.fields import Field
 from tcc_compiler.language.diagnostics import Report, some, suggest
 from tcc_compiler.language.source import Region
 from tcc_compiler.names.nodes import Spans
@@ -20,17 +23,25 @@ _WORK = "name the inner parts by tools, fields or lists of fewer values, or spli
 _CODES: Mapping[str, str] = {"D201": "TCC314"}  # a bound of work of certs, as the compiler names it
 
 
-def report_fault(fault: Fault, statement: Region, spans: Spans, core: Core, report: Report) -> None:
+def report_fault(
+    fault: Fault,
+    statement: n.Statement | None,
+    region: Region,
+    spans: Spans,
+    core: Core,
+    report: Report,
+) -> None:
     """Report a fault.
 
     Args:
-        statement: the place of the statement, for a node that has no place of its own.
+        statement: the statement that has it; None for a `let` of the file.
+        region: its place, for a node that has no place of its own.
         spans: the regions of nodes by their ids.
     """
-    region = spans.get(id(fault.node), statement)
+    at = spans.get(id(fault.node), region)
     message = _sentence(fault.message)
-    hint = f"write: {fault.instead}" if fault.instead else _hint(fault, core)
-    report.error(_CODES.get(fault.code, fault.code), region, message, hint)
+    hint = f"write: {fault.instead}" if fault.instead else _hint(_Case(fault, core, statement))
+    report.error(_CODES.get(fault.code, fault.code), at, message, hint)
 
 
 def _sentence(message: str) -> str:
@@ -39,88 +50,257 @@ def _sentence(message: str) -> str:
     return text[:1].lower() + text[1:] if re.match("[A-Z][a-z ]", text) else text
 
 
-def _hint(fault: Fault, core: Core) -> str:
-    named = _HINTS.get(fault.code)
-    return (named(fault, core) if named else None) or _FALLBACK.get(fault.code, "")
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A fault with the core and the statement that have it."""
+
+    fault: Fault
+    core: Core
+    statement: n.Statement | None
+
+    @property
+    def word(self) -> str:
+        """The name that the faulty node has; empty if it has none."""
+        node = self.fault.node
+        if isinstance(node, n.Word | n.Get | n.Session):
+            return node.name
+        return node.names[0] if isinstance(node, n.Same) else ""
+
+    @property
+    def text(self) -> str:
+        """The text of the faulty node; empty for a statement."""
+        return n.text_of(self.fault.node) if isinstance(self.fault.node, n.Node) else ""
+
+    def restricted(self) -> list[Tool]:
+        """The tools that the statement restricts, if it names them one by one."""
+        on = getattr(self.statement, "on", None)
+        words = on.parts if isinstance(on, n.Union) else (on,)
+        names = [one.name for one in words if isinstance(one, n.Word)]
+        tools = [self.core.tool_of[name] for name in names if name in self.core.tool_of]
+        return tools if len(tools) == len(words) else []
 
 
-def _word(fault: Fault) -> str:
-    node = fault.node
-    if isinstance(node, n.Word | n.Get | n.Session):
-        return node.name
-    return node.names[0] if isinstance(node, n.Same) else ""
+def _hint(case: _Case) -> str:
+    by_code = _HINTS.get(case.fault.code)
+    return (by_code(case) if by_code else "") or _FALLBACK.get(case.fault.code, "")
 
 
-def _fields(core: Core) -> list[str]:
+def shared_keys(tools: Iterable[Tool], others: Iterable[Tool]) -> list[str]:
+    """The open arguments of one name and type that all of these tools have, in declared order."""
+    first, *rest = [*tools, *others]
+    types = [{one.name: one.type for one in tool.arguments} for tool in rest]
+    return [
+        one.name
+        for one in first.arguments
+        if one.type is not None
+        and all(type(known.get(one.name)) is type(one.type) for known in types)
+    ]
+
+
+def same_text(keys: Iterable[str]) -> str:
+    """``same KEY`` or ``same (KEY, ..)``."""
+    return n.text_of(n.Same(tuple(keys)))
+
+
+def _last_of(case: _Case, tool: Tool, name: str) -> str:
+    """``last(TOOL(same KEY)).NAME``, with the keys that the restricted calls share with TOOL."""
+    keys = shared_keys(case.restricted(), [tool]) if case.restricted() else []
+    of: n.Node = n.Word(tool.name)
+    of = n.Where(of, (n.Same(tuple(keys)),)) if keys else of
+    return n.text_of(n.Get(n.Apply("last", (of,)), name))
+
+
+def _answering(core: Core, name: str) -> Tool | None:
+    """The first tool that answers with a field of this name, else the first that has one."""
+    tools = [tool for tool in core.tools if any(one.name == name for one in tool.answers)]
+    tools += [tool for tool in core.tools if any(one.name == name for one in tool.arguments)]
+    return tools[0] if tools else None
+
+
+def _all_fields(core: Core) -> list[str]:
     fields = [one.name for tool in core.tools for one in (*tool.arguments, *tool.answers)]
     return list(dict.fromkeys(fields))
 
 
-def _unknown_name(fault: Fault, core: Core) -> str | None:
+# One function for each code.
+
+
+def _unknown_name(case: _Case) -> str:
     """The nearest name, or the names there are."""
-    if isinstance(fault.node, n.Session):
+    word, core = case.word, case.core
+    if isinstance(case.fault.node, n.Session):
         known = [one.name for one in core.given]
-        what = "`given` declares"
-    else:
-        known = [*core.tool_of, *[let.name for let in core.lets]]
-        what = "the names are"
-        word = _word(fault)
-        if word in _fields(core):
-            return f"`{word}` is a field, and needs a comparison here: {word} = value"
-        near = suggest(word, [*known, *_fields(core)])
-        if near is not None:
-            return near
-    return suggest(_word(fault), known) or (f"{what} {some(known)}" if known else None)
+        return suggest(word, known) or (f"`given` declares {some(known)}" if known else "")
+    known = [*core.tool_of, *[let.name for let in core.lets]]
+    fields = _all_fields(core)
+    if word in fields:
+        return f"`{word}` is a field, and needs a comparison here: {word} = value"
+    near = suggest(word, [*known, *fields])
+    return near or (f"the names are {some(known)}" if known else "")
 
 
-def _unknown_field(fault: Fault, core: Core) -> str | None:
-    word = _word(fault)
-    return suggest(word, [one for one in _fields(core) if one != word])
+def _unknown_field(case: _Case) -> str:
+    """A similar field of these calls; the calls that have a field of this name; or all fields."""
+    word, known = case.word, case.fault.known
+    tool = _answering(case.core, word) if case.fault.about == "calls" else None
+    if tool is not None:
+        return f"`{tool.name}` has this field; write: {_last_of(case, tool, word)}"
+    near = suggest(word, [one for one in known if one != word])
+    return near or (f"the fields are {some(known)}" if known else "")
 
 
-def _unknown_value(fault: Fault, core: Core) -> str | None:
-    node = fault.node
+def _unknown_value(case: _Case) -> str:
+    node, known = case.fault.node, case.fault.known
+    if case.fault.about in ("time", "date"):
+        day = "2026-01-31"
+        return f'write: "{day}"' if case.fault.about == "date" else f'write: "{day}T12:00:00Z"'
     word = node.name if isinstance(node, n.Word) else node.value if isinstance(node, n.Text) else ""
-    listed = fault.message.rpartition("none of ")[2].rstrip(".").split(", ")
-    return suggest(word, listed) if word else None
+    return suggest(word, known) or (f"write one of: {some(known, ' | ')}" if known else "")
 
 
-def _unfit(fault: Fault, core: Core) -> str | None:
-    for pattern, hint in _UNFIT.items():
-        if re.search(pattern, fault.message):
-            return hint
-    return None
+def _last_element(case: _Case) -> str:
+    """A field of the last call to compare; the calls themselves, if any one of them is enough."""
+    fault, text = case.fault, case.text
+    of = fault.node.arguments[0] if isinstance(fault.node, n.Apply) else None
+    either = f", or if any such call is enough: {n.text_of(of)}" if of is not None else ""
+    if fault.about == "flag":
+        return f"write: {text} = true"
+    if fault.about not in ("call", "record"):
+        return f"write: {text} = value{either}"
+    fields = [
+        one
+        for tool in case.core.tools
+        for one in (*tool.answers, *tool.arguments)
+        if one.name in fault.known
+    ]
+    chosen = next((one for one in fields if one.type is None and len(one.values) > 1), None)
+    if chosen is not None:
+        return f"write: {text}.{chosen.name} = {_value_of(chosen)}{either}"
+    return f"write: {text}.{fault.known[0] if fault.known else 'field'} = value{either}"
 
 
-_UNFIT: Mapping[str, str] = {
-    "answer of the call being decided": "name the answer of an earlier call: last(TOOL(..)).field;"
-    " or restrict a later call",
-    "belongs in a clause of `before`": "write it in: before CALLS require ..",
-    "needs a key": "write: unused C(same key)",
-    "cannot be combined with `since`": "take `since` away: `unused` starts after the last use",
-    "use no other calls": "compare arguments, attributes of the session and constants",
-    "compared by `count`": "write: last(C).field, count(C) <= 3, or x in C.field",
-    "set of calls belongs here": "write a tool, a | b, any - a, or a `let` of these",
-    "has no fields": "look at earlier calls: finally require C(field = value)",
-    "every value, or `else`": "add an arm, or: else: TERM",
-    "defined by itself": "define it by other names",
-    "This set has no tool": "take less away",
-    "the parentheses of a filter": "write it inside C(..)",
-    "order and no sum": "compare numbers, times or dates",
-    "no time and no order": "write the window at the calls: C.field within 30 d",
-    "does not fit here": "a set of calls is compared by last(C).field, count(C) or x in C.field",
-    "is no condition": "compare it: x = value",
+def _value_of(field: Field) -> str:
+    """The first listed value of a field, as a statement writes it."""
+    value = next(one for one in field.values if one)
+    return value if re.fullmatch("[A-Za-z_][A-Za-z0-9_]*|[0-9.]+", value) else n.quoted(value)
+
+
+def _two_meanings(case: _Case) -> str:
+    word, known = case.word, case.fault.known
+    kinds = ["value" if one[:1] == n.quoted("")[:1] else "field" for one in known]
+    ways = [f"for the {kind} write: {one}" for kind, one in zip(kinds, known, strict=True)]
+    if len(known) < 2:
+        rename = f"rename the `let` {word}, or what has its name"
+        ways.append(f"else {rename}" if ways else rename)
+    return "; ".join(ways)
+
+
+def _filter_inside(case: _Case) -> str:
+    """The filter over the whole union; or its parts one by one."""
+    node = case.fault.node
+    if isinstance(node, n.Union):
+        whole = [one.of if isinstance(one, n.Where) else one for one in node.parts]
+        first = next((one for one in node.parts if isinstance(one, n.Where)), None)
+        if first is not None:
+            union = n.text_of(n.Where(n.Union(tuple(whole)), first.conditions))
+            parts = ", ".join([n.text_of(one) for one in node.parts])
+            return f"write: {union}, to filter all of them; or write each alone: {parts}"
+    if isinstance(node, n.Where):
+        other = f"write `{case.text}` in a statement of its own"
+        return f"{other}, or put the filter behind all of the set: (a | b)(FILTER)"
+    return "put the filter behind all of the set: (a | b)(FILTER); or write two statements"
+
+
+def _unfit(case: _Case) -> str:
+    hint = _ABOUT.get(case.fault.about)
+    return hint(case) if callable(hint) else hint or ""
+
+
+def _answer(case: _Case) -> str:
+    tool = _answering(case.core, case.word)
+    of = f"last({tool.name}(..)).{case.word}" if tool else "last(TOOL(..)).field"
+    return f"name the answer of an earlier call: {of}; or restrict a later call"
+
+
+def _key(case: _Case) -> str:
+    of = case.fault.node.of if isinstance(case.fault.node, n.Unused) else None
+    calls, conditions = (of.of, of.conditions) if isinstance(of, n.Where) else (of, ())
+    tool = case.core.tool_of.get(calls.name) if isinstance(calls, n.Word) else None
+    keys = shared_keys(case.restricted(), [tool]) if tool and case.restricted() else []
+    if not keys or calls is None:
+        return "write: unused C(same key)"
+    return f"write: {n.text_of(n.Unused(n.Where(calls, (n.Same(tuple(keys)), *conditions))))}"
+
+
+def _collection(case: _Case) -> str:
+    node = case.fault.node
+    if isinstance(node, n.Get):
+        last = n.text_of(n.Get(n.Apply("last", (node.of,)), node.name))
+        return f"write: {last} for the last of them, or: value in {case.text}"
+    text = case.text or "C"
+    return f"write: last({text}).field, count({text}) <= 3, or value in {text}.field"
+
+
+def _scalar(case: _Case) -> str:
+    value = next((one for one in case.fault.known if one), "value")
+    return f"write: {case.text} = {value}"
+
+
+def _unfit_word(case: _Case) -> str:
+    tool = case.core.tool_of.get(case.word)
+    if tool is None:
+        return "a set of calls is compared by last(C).field, count(C) or x in C.field"
+    fields = [*tool.answers, *tool.arguments]
+    chosen = next((one for one in fields if one.type is None and len(one.values) > 1), None)
+    if chosen is None:
+        return f"`{case.word}` is a set of calls; write: count({case.word}) <= 3, say"
+    last = _last_of(case, tool, chosen.name)
+    return f"`{case.word}` is a set of calls; write: {last} = {_value_of(chosen)}"
+
+
+def _union(case: _Case) -> str:
+    parts = case.fault.node.parts if isinstance(case.fault.node, n.Union) else ()
+    return f"for conditions write: {' or '.join([n.text_of(one) for one in parts])}"
+
+
+_ABOUT: Mapping[str, str | Callable[[_Case], str]] = {
+    "answer": _answer,
+    "arms": "add an arm, or: else: TERM",
+    "both": "take `since` away: `unused` starts after the last use",
+    "circle": "define it by other names",
+    "collection": _collection,
+    "empty": "take less away",
+    "end": "look at earlier calls: finally require C(field = value)",
+    "it": "write it inside C(..)",
+    "key": _key,
+    "list": "write the window at the calls: C.field within 30 d",
+    "mark": "write the set alone, with a filter at most: since S(FILTER); a window comes last: "
+    "C since S within 30 d",
+    "no_tool": "take a condition away, or filter each tool in a statement of its own",
+    "order": "compare numbers, times or dates",
+    "same": "write it in C(..), after `before CALLS require`; elsewhere compare with a value",
+    "scalar": _scalar,
+    "set": "write a tool, a | b, any - a, or a `let` of these",
+    "source": "write a set of calls, a field of calls as in find.items, or a list",
+    "unfit": _unfit_word,
+    "union": _union,
+    "unused": "write it in: before CALLS require ..",
+    "values": "compare arguments, attributes of the session and constants",
 }
-_HINTS: Mapping[str, Callable[[Fault, Core], str | None]] = {
+_HINTS: Mapping[str, Callable[[_Case], str]] = {
     "TCC202": _unknown_name,
     "TCC204": _unknown_field,
     "TCC205": _unknown_value,
     "TCC225": _unfit,
+    "TCC234": _two_meanings,
+    "TCC236": _last_element,
+    "TCC241": _filter_inside,
 }
 _FALLBACK: Mapping[str, str] = {
     "TCC204": "name a field that every tool of the set has",
     "TCC205": "write one of its values, or a name that is declared",
     "TCC225": "see `tcc explain TCC225` for what may be where",
+    "TCC231": "compare it with a value, or with a field of the session",
     "TCC490": "a later release has this form",
     "D201": _WORK,
 }

@@ -17,6 +17,7 @@ from tcc_certs.policy import nodes as n
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.source import Region
 from tcc_compiler.language.values import decimal_text, parse_decimal
+from tcc_compiler.syntax.messages import every_text
 from tcc_compiler.syntax.parse import File
 from tcc_compiler.syntax.tokens import name_value, string_value
 from tcc_compiler.syntax.tree import Token, Tree, region_of, text_of
@@ -342,10 +343,16 @@ def _chain(b: Builder, tree: Tree, parts: Parts) -> n.Node:
 
 
 def _every_in(b: Builder, tree: Tree, parts: Parts) -> n.Node:
-    element, of = (b.text(part) for part in tree.trees())
+    first, second = tree.trees()
+    element, of = b.text(first), b.text(second)
     message = f"`every {element} in ..` is no condition: the element of a list has no name"
-    meant = f"every {element}(it in {of}), if {element} is the list"
-    hint = f"write: {meant}; or every {of}(CONDITION), with `it` for the element"
+    if second.kind == "apply" and first.kind == "name":
+        head, *conditions = second.trees()
+        meant = every_text(element, b.text(head), ", ".join(map(b.text, conditions)))
+        hint = f"write: {meant}"
+    else:
+        hint = f"write: every {element}(it in {of}), if {element} is the list; "
+        hint += f"or every {of}(CONDITION), with `it` for the element"
     b.error("TCC239", tree, message, hint)
     return n.Every(parts[0])
 

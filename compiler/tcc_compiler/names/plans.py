@@ -364,7 +364,7 @@ class _Plans:
                 self._report_no_field(tool, name, word)
                 continue
             if place in first:
-                message = f"the parameter {quote(word)} is given twice"
+                message = f"the field {quote(word)} is given twice"
                 note = [("first given here", b.region(first[place]))]
                 b.error("TCC211", name, message, "list the values of one argument: k=1|2", note)
             first.setdefault(place, name)
@@ -395,7 +395,7 @@ class _Plans:
         known = [one.name for one in tool.fields]
         hint = suggest(word, known) or f"it has {some(known)}"
         hint = hint if known else f"it has none: write {written(tool.name)}"
-        message = f"tool {quote(tool.name)} has no parameter {quote(word)}"
+        message = f"tool {quote(tool.name)} has no listed field {quote(word)}"
         self.b.error("TCC204", name, message, hint)
 
     def _let(self, step: Tree, name: str) -> Expr:

@@ -177,8 +177,6 @@ def _owe(b: Builder, tree: Tree) -> Iterable[Stated]:
 
 # Limits.
 
-_WINDOWED = "write the window inside: limit {head}({inside} within {span})"
-
 
 def _limit(b: Builder, tree: Tree) -> Iterable[Stated]:
     before = b.failed
@@ -190,7 +188,7 @@ def _limit(b: Builder, tree: Tree) -> Iterable[Stated]:
     per = tree.tree("per")
     keys = () if per is None else tuple([b.node(term) for term in per.trees()])
     if most.kind == "within":
-        _report_window(b, head, most)
+        _report_window(b, tree, head, most)
         most = most.trees()[0]
     scope = next((_SCOPES[part.kind] for part in tree.trees(*_SCOPES)), None)
     if counted is None:
@@ -199,9 +197,9 @@ def _limit(b: Builder, tree: Tree) -> Iterable[Stated]:
     of, where, field, within = counted
     if scope is None and (keys or within is not None):
         word = "per" if keys else "within"
-        message = f"a limit with `{word}` says what it counts over"
-        hint = "end it with `in session` or `across sessions`"
-        b.error("TCC230", tree, message, hint)
+        message = f"a limit with `{word}` says whether it counts one session or all sessions"
+        text = _without_reason(b, tree)
+        b.error("TCC230", tree, message, f"write: {text} in session, or: {text} across sessions")
     made = n.Limit(
         of=of, where=where, field=field, per=keys, within=within, most=b.node(most),
         scope="across" if scope == "across" else "session" if scope else None,
@@ -214,17 +212,25 @@ def _in_backticks(tree: Tree) -> bool:
     return bool(tree.tokens("QNAME"))
 
 
-def _report_window(b: Builder, head: Tree, most: Tree) -> None:
+def _without_reason(b: Builder, tree: Tree) -> str:
+    """The author's text of a statement before its `because`."""
+    reason = tree.tree("reason")
+    return b.text(tree) if reason is None else b.text(tree).removesuffix(b.text(reason)).rstrip()
+
+
+def _report_window(b: Builder, tree: Tree, head: Tree, most: Tree) -> None:
     span = b.duration(most)
     text = b.text(head)
     inside = f"{text[:-1]} within {span.amount} {span.unit})" if text.endswith(")") else text
+    per = [b.text(part) for part in tree.trees("per")]
+    scope = [b.text(part) for part in tree.trees(*_SCOPES)]
+    bound = ["<=", b.text(most.trees()[0])]
     message = "a window is about the calls that are counted, not about the bound"
-    hint = f"write: limit {inside} <= {b.text(most.trees()[0])} in session, or across sessions"
-    b.error("TCC240", most, message, hint)
+    meant = " ".join(["limit", inside, *per, *bound, *(scope or ["in session"])])
+    b.error("TCC240", most, message, f"write: {meant}{'' if scope else ', or across sessions'}")
 
 
 _Counted = tuple[n.Node, tuple[n.Node, ...], str | None, n.Duration | None]
-_COUNTS = "a limit counts calls, `count(CALLS)`, or adds up a field of calls, `sum(CALLS.field)`"
 _PLAIN = "count calls, with a filter and a window at most: count(CALLS(FILTER) within 30 d)"
 
 
@@ -232,11 +238,15 @@ def _counted(b: Builder, head: Tree) -> _Counted | None:
     """The counted set of a limit, its filter, the summed field, and the window."""
     node = b.node(head)
     if not isinstance(node, n.Apply) or node.function not in ("count", "sum"):
-        near = f"limit count({b.text(head)}) <= n, or {_COUNTS}"
-        b.error("TCC225", head, f"a limit of {quote(b.text(head))} has no meaning", near)
+        text = b.text(head)
+        meant = f"sum({text})" if isinstance(node, n.Get) else f"count({text})"
+        message = f"a limit counts calls or adds up a field of calls, and {quote(text)} is neither"
+        near = f"write: limit {meant} <= n, or for whole plans: limit {' | '.join(n.TOTALS)} <= n"
+        b.error("TCC225", head, message, near)
         return None
     if len(node.arguments) != 1:
-        b.error("TCC225", head, "a limit does not add up a term", "write: sum(CALLS.field)")
+        hint = f"write: limit sum({n.text_of(node.arguments[0])}.field) <= n"
+        b.error("TCC225", head, "a limit does not add up a term", hint)
         return None
     inside = node.arguments[0]
     within: n.Duration | None = None
@@ -246,7 +256,9 @@ def _counted(b: Builder, head: Tree) -> _Counted | None:
     field: str | None = None
     if node.function == "sum":
         if not isinstance(inside, n.Get):
-            b.error("TCC225", head, "a sum adds up a field", "write: limit sum(CALLS.field) <= n")
+            calls = n.text_of(inside) if isinstance(inside, n.Word | n.Where) else "CALLS"
+            hint = f"write: limit sum({calls}.field) <= n"
+            b.error("TCC225", head, "a sum adds up a field", hint)
             return None
         field, inside = inside.name, inside.of
     where: tuple[n.Node, ...] = ()
@@ -279,8 +291,11 @@ def _total(b: Builder, tree: Tree, what: str, most: Tree) -> n.Total:
 
 def _bound(b: Builder, what: str, most: Tree) -> Fraction:
     """The bound of a total in calls, cents, milliseconds or cost; 0 after a mistake."""
+    before = b.failed
     node = b.node(most)
     unit = isinstance(node, n.Duration)
+    if b.failed > before:
+        return Fraction(0)
     if not isinstance(node, n.Number | n.Duration) or unit != (what == "latency"):
         wants = "a duration" if what == "latency" else "a number without a unit"
         example = "80 ms" if what == "latency" else "10"

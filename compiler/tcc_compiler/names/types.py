@@ -469,7 +469,7 @@ class Types:
             self.b.error("TCC318", tree, message, hint)
             return None
         if is_literal(pattern):
-            self.b.error("TCC233", tree, *literal_pattern(pattern, "text", equal=False))
+            self.b.error("TCC233", tree, *literal_pattern(pattern, "text"))
             return None
         try:
             text_syntax.ensure_quick(pattern, 1 if most is None else most, "pattern")
@@ -500,11 +500,17 @@ def is_literal(pattern: str) -> bool:
     return _SPECIAL.search(pattern) is None
 
 
-def literal_pattern(pattern: str, left: str, *, equal: bool) -> tuple[str, str]:
-    """The message about a pattern without special characters, and its hint."""
+def literal_pattern(pattern: str, left: str, operator: str = "") -> tuple[str, str]:
+    """The message about a pattern without special characters, and its hint.
+
+    Args:
+        left: what is compared, or the word `text` of a type.
+        operator: ``~`` or ``!~``; empty in a type.
+    """
     message = "this pattern has no special character, so only this one text matches"
-    same = f'{left} = "{pattern}"' if equal else f'{left} "{pattern}"'
-    return message, f'write {same}; or ~ ".*{pattern}.*" for texts that contain it'
+    same = {"~": "= ", "!~": "!= ", "": ""}[operator]
+    contains = f'{left} {operator or "~"} ".*{pattern}.*"'
+    return message, f'write: {left} {same}"{pattern}"; or for texts that contain it: {contains}'
 
 
 _BOUNDS: Mapping[str, str] = {

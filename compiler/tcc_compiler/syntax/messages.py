@@ -7,11 +7,12 @@ that this language has.  Cost: linear in the statement, for each mistake.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.diagnostics import Report, quote
+from tcc_compiler.language.diagnostics import Report, cut, quote
 from tcc_compiler.language.source import Region, Source
 from tcc_compiler.syntax.tables import END
 from tcc_compiler.syntax.tree import Token, region_of
@@ -102,6 +103,17 @@ class Stuck:
         """The text of that token."""
         return self.tokens[-step].text if step <= len(self.tokens) else ""
 
+    def head(self, first: int = 1) -> str:
+        """The text of the statement before the token, without its first tokens."""
+        if first >= len(self.tokens):
+            return ""
+        return " ".join(self.source.text[self.tokens[first].start : self.tokens[-1].end].split())
+
+    def rest(self) -> str:
+        """The text behind the token on its line, before a comment or a `because`."""
+        end = _end_of_line(self.source.text, self.token.end)
+        return " ".join(self.source.text[self.token.end : end].split())
+
 
 def expectation(kinds: Iterable[str]) -> str:
     """The terminals that fit, as a message lists them: ``a name, 'any' or '('``."""
@@ -175,18 +187,42 @@ _OTHERS: Mapping[str, str] = {
     "import": "use", "include": "use", "function": "tool", "action": "tool", "allow": "accept",
     "deny": "forbid", "initial": "start", "assert": "expect", "max": "limit", "never": "forbid",
     "always": "before", "ensure": "before", "monitor": "before", "end": "finally", "type": "shape",
+    "permit": "accept", "disallow": "forbid", "block": "forbid",
 }  # fmt: skip
+_NEEDS = re.compile(r"(?:must |always )?(?:requires?|needs?)\s+(\S.*)")
+_CASE = re.compile(r"(.*\S)\s+(if|when|where|unless|only if|only when|only after|after)\s+(\S.*)")
+
+
+def _case(text: str) -> tuple[str, str, str]:
+    """``CALLS if CONDITION`` in its parts."""
+    found = _CASE.match(text)
+    return (found[1].removesuffix(" only"), found[2], found[3]) if found else (text, "", "")
+
+
+def near_starter(word: str) -> str | None:
+    """The word that begins a statement and is spelt nearly like this one."""
+    close = get_close_matches(word[:32].lower(), STARTERS, n=1, cutoff=0.7)
+    return close[0] if close else None
 
 
 def _report_no_statement(stuck: Stuck, report: Report) -> None:
     word = stuck.token.text[:32].lower()
-    close = get_close_matches(_OTHERS.get(word, word), STARTERS, n=1, cutoff=0.7)
+    other = _OTHERS.get(word)
+    close = None if other else near_starter(word)
     expected = "expected a statement"
+    needs = _NEEDS.match(stuck.rest()) if stuck.token.kind in ("NAME", "QNAME") else None
     if word == "require":
         hint = "say what the condition restricts: before CALLS require CONDITION; at the end of a "
         hint += "session: finally require CONDITION"
-    elif close:
-        hint = f"did you mean {quote(close[0])}? It reads as {FORMS[close[0]]}"
+    elif needs is not None:
+        hint = f"write: before {stuck.token.text} require {needs[1]}"
+    elif word in ("allow", "permit") and _CASE.match(stuck.rest()):
+        calls, _, case = _case(stuck.rest())
+        hint = f"write: before {calls} require {case}"
+    elif other is not None:
+        hint = f"did you mean {quote(other)}? It reads as {FORMS[other]}"
+    elif close is not None:
+        hint = f"did you mean {quote(close)}? Write: {cut(f'{close} {stuck.rest()}'.rstrip())}"
     else:
         hint = 'a grammar begins with: grammar NAME version "1.0"'
         expected += f", which begins with one of: {', '.join(STARTERS)}"
@@ -211,7 +247,13 @@ def is_guess(stuck: Stuck) -> bool:
 
 
 def report_guess(stuck: Stuck, report: Report) -> bool:
-    """Report `require A before B` and its relatives with the form that is meant; else False."""
+    """Report `require A before B` or `every x in L: ..` with the form that is meant; else False."""
+    name, of = _each(stuck) if stuck.token.text == ":" else ("", "")
+    if name:
+        region = Region(stuck.number, stuck.tokens[0].start, stuck.token.end)
+        message = f"`every {name} in ..` is no condition: the element of a list has no name"
+        report.error("TCC239", region, message, f"write: {every_text(name, of, stuck.rest())}")
+        return True
     guess = _guess(stuck)
     if guess is None:
         return False
@@ -224,22 +266,66 @@ def report_guess(stuck: Stuck, report: Report) -> bool:
 def _guess(stuck: Stuck) -> tuple[Region, str, str] | None:
     """The region, the form that was guessed, and the statement that is meant."""
     source = stuck.source.text
-    word, order = stuck.token, stuck.token
-    if stuck.token.text == "require" and stuck.begins_line:
-        order, end = _order_after(stuck)
-    elif stuck.keyword == "forbid" and order.text in ("before", "after"):
+    word, order, start = stuck.token, stuck.token, stuck.token.end
+    if stuck.keyword == "forbid" and order.text in ("before", "after"):
         word, end = stuck.tokens[0], _end_of_line(source, order.end)
+        start = word.end
+    elif stuck.begins_line and word.text in _GUESSED:
+        order, end = _order_after(stuck)
+    elif stuck.begins_line and word.kind in ("NAME", "QNAME") and not near_starter(word.text):
+        order, end = _order_after(stuck)
+        start = word.start
     if order is word:
         return None
-    first = " ".join(source[word.end : order.start].split())
-    second = " ".join(source[order.end : end].split())
-    if not first or not second:
-        return None
-    no = "no " if word.text == "forbid" else ""
+    first, second = source[start : order.start].split(), source[order.end : end].split()
+    used = "unused " if second[:1] == ["each"] and "same" in second else ""
+    before = " ".join(second[1:] if second[:1] == ["each"] else second)
+    same = _SAME.search(before)
+    earlier, before = " ".join(first), before if same is None else before[: same.start()]
     if order.text == "after":
-        first, second = second, first
+        earlier, before = before, earlier
+    if same is None and (same := _KEY.search(before)) is not None:
+        before = before[: same.start()]  # the key belongs to the earlier calls
+    if not (_is_set(earlier) and _is_set(before)):
+        return None
+    key = "" if same is None else f"(same {same[1]})"
+    shown = f"{word.text} " if start == word.end else ""
+    condition = (_GUESSED.get(word.text, "") if shown else "") or used
     region = Region(stuck.number, word.start, order.end + len(source[order.end : end].rstrip()))
-    return region, f"{word.text} A {order.text} B", f"before {second} require {no}{first}"
+    meant = f"before {before} require {condition}{earlier}{key}"
+    return region, f"{shown}A {order.text} B", meant
+
+
+# Words before an order of calls, and what the condition then begins with.
+_GUESSED: Mapping[str, str] = {
+    "require": "", "always": "", "ensure": "", "forbid": "no ", "never": "no ", "no": "no ",
+    "deny": "no ",
+}  # fmt: skip
+_KEY = re.compile(r"\(same\s+([\w`]+|\([^()]*\))\)$")
+_SAME = re.compile(r"\s+same\s+([\w`]+|\([^()]*\))$")
+
+
+def _is_set(text: str) -> bool:
+    """Return whether a text of a guess can be a set of calls: names with filters, `|` and `-`."""
+    bare = text
+    while (inner := re.sub(r"\([^()]*\)", "", bare)) != bare:
+        bare = inner
+    operand = r"(?:[A-Za-z_]\w*|`[^`]+`)(?:\.\w+)*"
+    return re.fullmatch(rf"{operand}(?:\s*[|-]\s*{operand})*", bare.strip()) is not None
+
+
+def _each(stuck: Stuck) -> tuple[str, str]:
+    """The name and the list of `every NAME in LIST` at the end of the tokens; else empty texts."""
+    at = max([at for at, one in enumerate(stuck.tokens) if one.kind == "every"], default=-1)
+    after = stuck.tokens[at + 1 :]
+    if at < 0 or len(after) < 3 or after[1].text != "in":
+        return "", ""
+    return after[0].text, stuck.source.text[after[2].start : stuck.tokens[-1].end]
+
+
+def every_text(name: str, of: str, condition: str) -> str:
+    """`every LIST(CONDITION)`, in which `it` replaces the name of the element."""
+    return f"every {of}({re.sub(rf'(?<![.`]){re.escape(name)}(?!`)', 'it', condition)})"
 
 
 def _order_after(stuck: Stuck) -> tuple[Token, int]:
@@ -298,8 +384,11 @@ def _in_block(stuck: Stuck) -> bool:
 def _equals(stuck: Stuck) -> str | None:
     if stuck.token.text == "=" and stuck.text(1) == "=":
         return "equality is written '='"
-    if stuck.token.text == "=" and "<=" in stuck.expected and stuck.keyword == "limit":
-        return "a limit is a greatest number: write '<='"
+    if stuck.token.text in ("=", "<") and "<=" in stuck.expected and stuck.keyword == "limit":
+        most = stuck.rest().lstrip("=< ")
+        return f"a limit is a greatest number: write: limit {stuck.head()} <= {most}"
+    if stuck.token.text in ("=", ":") and stuck.text(1) in _AMOUNTS and _in_block(stuck):
+        return f"an attribute has no '{stuck.token.text}': write: {stuck.text(1)} 0.5"
     if stuck.token.text in (">=", ">") and stuck.keyword == "limit":
         return (
             "a limit is a greatest number; for a least number write: finally require count(..) >= n"
@@ -314,6 +403,122 @@ def _mixed(stuck: Stuck) -> str | None:
     if stuck.token.text in ("and", "or") and words and words[-1] != stuck.token.text:
         return "`and` beside `or` needs brackets: a and (b or c), or (a and b) or c"
     return None
+
+
+def _operators(stuck: Stuck) -> str | None:
+    """Hint for operators of other languages."""
+    text, condition = stuck.token.text, stuck.keyword in _CONDITIONS
+    if text == "*" and stuck.text(1) == "*" and not condition:
+        return f"there is no power: a square is written {stuck.text(2)} * {stuck.text(2)}"
+    if not condition:
+        return None
+    if text == "&":
+        return "write `and`"
+    if text == "|" and stuck.text(1) == "|":
+        return "write `or`"
+    if text == "," and stuck.text(2) == "(":
+        return "values are written x = a | b"
+    if text in _COMPARISONS and stuck.text(1) in ("and", "or"):
+        left = next((one for one in reversed(stuck.tokens[:-1]) if one.kind == "NAME"), None)
+        return f"each side of `and` is a condition: {left.text if left else 'x'} {text} .."
+    if text == "between":
+        low, _, high = stuck.rest().partition(" and ")
+        return f"write: {_operand(stuck)} in {low} .. {high or 'HIGH'}"
+    if text in ("contains", "has", "includes"):
+        what = stuck.rest()
+        return (
+            f"for a list write: {what} in {_operand(stuck)}; for a text: {_operand(stuck)} ~ "
+            + ('".*' + what.strip('"') + '.*"')
+        )
+    return None
+
+
+def _operand(stuck: Stuck) -> str:
+    """The operand before the token."""
+    at = len(stuck.tokens) - 1
+    depth = 0
+    while at > 0:
+        one = stuck.tokens[at]
+        depth += (one.text == ")") - (one.kind in ("(", "_ARGS"))
+        before = stuck.tokens[at - 1]
+        if depth <= 0 and one.kind in ("NAME", "QNAME", "STRING", "NUMBER") and before.text != ".":
+            break
+        at -= 1
+    return " ".join(stuck.source.text[stuck.tokens[at].start : stuck.tokens[-1].end].split())
+
+
+def _attribute_case(stuck: Stuck) -> str | None:
+    """Hint for `cost 1 if k = 2`."""
+    if stuck.token.text not in ("if", "unless", "where", "for") or not _in_block(stuck):
+        return None
+    starts = [at for at, one in enumerate(stuck.tokens) if one.text in _AMOUNTS]
+    if not starts:
+        return None
+    amount = stuck.source.text[stuck.tokens[starts[-1]].start : stuck.tokens[-1].end]
+    if stuck.token.text == "unless":
+        return f"name the values that it is for: {amount} when k = a | b"
+    return f"write: {amount} when {stuck.rest().rstrip(' }')}"
+
+
+def _block_of(stuck: Stuck) -> str | None:
+    """Hint for a set of calls that another word than `require` follows."""
+    text, rest = stuck.token.text, stuck.rest()
+    if stuck.keyword == "before" and "require" in stuck.expected:
+        if text == "forbid":
+            return f"write: before {rest} require {stuck.head()}, if that comes first"
+        if text in ("if", "when", "where"):
+            case, mark, then = rest.partition(" require ")
+            return f"write: before {stuck.head()}({case}) require {then if mark else 'CONDITION'}"
+        word = text if stuck.token.kind in ("NAME", "no", "not", "every", "unused") else ""
+        word = "" if text in ("needs", "requires", "must", "needs_to", "do", "check") else word
+        meant = f"{word} {rest}".strip().removeprefix("require ").removeprefix("have ")
+        return f"write: before {stuck.head()} require {meant}" if meant else None
+    if stuck.keyword == "after" and "owe" in stuck.expected and text in ("forbid", "require"):
+        if text == "require" and not rest.startswith("no "):
+            return f"write: after {stuck.head()} owe {rest}"
+        return f"write: before {rest.removeprefix('no ')} require no {stuck.head()}"
+    return None
+
+
+def _exception(stuck: Stuck) -> str | None:
+    """Hint for `forbid CALLS if CASE` and `forbid CALLS unless CASE`."""
+    if stuck.keyword != "forbid" or not stuck.rest():
+        return None
+    if stuck.token.text in ("if", "when", "where"):
+        return f"write: forbid {stuck.head()}({stuck.rest()})"
+    if stuck.token.text in ("unless", "without", "until", "except"):
+        case = stuck.rest().removeprefix("if ").removeprefix("when ")
+        return f"write: before {stuck.head()} require {case}"
+    return None
+
+
+def _limit_parts(stuck: Stuck) -> str | None:
+    """Hint for the parts of a limit in another order."""
+    if stuck.keyword != "limit":
+        return None
+    head, text = stuck.head(), stuck.token.text
+    if text == "within" and "<=" in stuck.expected:
+        window = " ".join(stuck.rest().split()[:2])
+        rest = stuck.rest()[len(window) :].strip()
+        counted = f"{head[:-1]} within" if head[-1:] == ")" else f"count({head} within"
+        counted = f"{counted} {window})"
+        return f"write the window inside: limit {counted} {rest}".rstrip()
+    if text == "per" and "<=" not in stuck.expected:
+        counted, mark, most = head.partition(" <= ")
+        key = stuck.rest()
+        scope = "" if "in session" in key or "across" in key else " in session"
+        key, _, behind = key.partition(" in session" if "in session" in key else " across")
+        if mark:
+            behind = " in session" if scope or not behind else " across" + behind
+            return f"write: {'limit ' + counted} per {key} <= {most}{behind}"
+    if stuck.kind(1) == "NUMBER" and len(stuck.tokens) == 2 and stuck.token.kind == "NAME":
+        return f"write: limit count({text}) <= {stuck.text(1)}"
+    return None
+
+
+_AMOUNTS = ("cost", "price", "latency", "epsilon")
+_COMPARISONS = ("=", "!=", "<", "<=", ">", ">=", "~", "!~")
+_CONDITIONS = ("before", "finally", "forbid", "after", "limit", "let", "expect")
 
 
 def _unit(stuck: Stuck) -> str | None:
@@ -360,9 +565,9 @@ def _policy_word(stuck: Stuck) -> str | None:
         if stuck.keyword == "forbid" and stuck.token.kind == "NAME":
             word = stuck.token.text
             known = _POLICY_WORDS.get(word)
-            return (
-                known or "for calls one after the other write: before B require no A since any - A"
-            )
+            one, other = stuck.head(), f"{word} {stuck.rest()}".rstrip()
+            meant = f"before {other} require no {one} since any - {one}"
+            return known or f"for calls one directly after the other write: {meant}"
         return _POLICY_WORDS.get(stuck.token.text)
     return None
 
@@ -401,7 +606,12 @@ def _near_word(stuck: Stuck) -> str | None:
 
 _HINTS: Sequence[Callable[[Stuck], str | None]] = (
     _equals,
+    _operators,
     _mixed,
+    _attribute_case,
+    _limit_parts,
+    _block_of,
+    _exception,
     _unit,
     _plan,
     _policy_word,

@@ -19,6 +19,7 @@ from tcc_compiler.syntax.messages import (
     STARTERS,
     Stuck,
     is_guess,
+    near_starter,
     report_guess,
     report_inside,
     report_stuck,
@@ -211,7 +212,7 @@ class _Reader:
 
     def _stuck(self, token: Token) -> None:
         """Report a token that does not fit, and go on with the next statement."""
-        early = self._early(token)
+        early = self._early()
         if early is not None:
             token = self.tokens[early]
             del self.tokens[early:]
@@ -223,16 +224,21 @@ class _Reader:
             report_stuck(stuck, self.report)
         self._recover(token.start if token.text in STARTERS else token.end)
 
-    def _early(self, token: Token) -> int | None:
-        """The first token that was read as a name in open brackets, and begins a statement."""
+    def _early(self) -> int | None:
+        """The first token that was read as a name, and was meant to begin a statement.
+
+        In open brackets it is a keyword; outside of them, a misspelt one at the start of a line.
+        """
         text = self.source.text
         depth = 0
         for at, one in enumerate(self.tokens):
             depth += one.text in ("(", "{")
             depth -= one.text in (")", "}")
-            if at == 0 or depth <= 0 or one.text not in STARTERS:
+            if at == 0 or one.kind != "NAME" or (depth > 0) is not (one.text in STARTERS):
                 continue
-            if text.rfind("\n", 0, one.start) + 1 + self._indent() >= one.start:
+            line = text.rfind("\n", 0, one.start) + 1
+            begins = line + self._indent() >= one.start and not text[line : one.start].strip()
+            if begins and (depth > 0 or near_starter(one.text)):
                 return at
         return None
 

@@ -25,7 +25,7 @@ LINTS: Mapping[str, Entry] = {
     ),
     "TCC703": Entry(
         "unused value",
-        "No plan has a call with this value of a listed parameter. An unused value is often one\n"
+        "No plan has a call with this value of a listed field. An unused value is often one\n"
         "that was meant to be used, or that a statement rules out by mistake.",
         _HEAD + "tool a(k: 1 | 2) { cost 1 }\nplan = a(k=1)\n",
     ),

@@ -90,7 +90,7 @@ STATEMENTS: Mapping[str, Entry] = {
     "TCC241": Entry(
         "filter inside a union",
         "A filter in one part of a union is easy to read as a filter of the whole. Write\n"
-        "`(find | refund)(order = this.order)`, or name the filtered set with a `let`. The\n"
+        '`(find | refund)(order = "x")` to filter all of it, or one statement for each part. The\n'
         "set that a statement restricts has no filter beside `-` either.",
         _HEAD + 'forbid find(order = "x") | refund\n',
     ),

@@ -22,7 +22,7 @@ VALUES: Mapping[str, Entry] = {
     ),
     "TCC303": Entry(
         "too many calls",
-        "A tool has one call for each combination of its parameters' values, and a grammar\n"
+        "A tool has one call for each combination of its listed values, and a grammar\n"
         "has 65536 calls at most, over all its tools. Its ranges together list 262144 values at\n"
         "most. Use fewer or coarser values, or types.",
         _HEAD + "tool a(k: 1..1000000000)\n",
@@ -33,7 +33,7 @@ VALUES: Mapping[str, Entry] = {
     ),
     "TCC305": Entry(
         "name in arithmetic that is no number",
-        "Arithmetic takes numbers, and parameters whose values are all numbers.",
+        "Arithmetic takes numbers, and fields whose values are all numbers.",
         _HEAD + "tool a(k: 5 | big) { cost 0.1 * k }\n",
     ),
     "TCC306": Entry(
@@ -124,9 +124,9 @@ VALUES: Mapping[str, Entry] = {
     ),
     "TCC319": Entry(
         "value that a call need not have",
-        "A parameter with `?` may be left out, and then there is no number to compute with:\n"
-        "arithmetic needs a parameter that every call has. An amount can depend on an optional\n"
-        "parameter by `when`, which does not apply if the parameter is left out. What a tool\n"
+        "A field with `?` may be left out, and then there is no number to compute with:\n"
+        "arithmetic needs a field that every call has. An amount can depend on an optional\n"
+        "field by `when`, which does not apply if the field is left out. What a tool\n"
         "gives always has a value.",
         _HEAD + "tool read(last?: 1 | 5) { cost 0.1 * last }\n",
     ),
