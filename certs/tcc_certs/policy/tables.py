@@ -319,6 +319,9 @@ class _Reader:
         return self._all(conditions, want)
 
     def _all(self, conditions: Sequence[Condition], want: bool) -> bool:
+        # Fields beside an `IsOf` are those of its tools; other calls may lack them.
+        if not all(self._is_of(part) for part in conditions if isinstance(part, forms.IsOf)):
+            return not want
         found = [self._can(condition, want) for condition in conditions]
         return all(found) if want else any(found)
 
@@ -340,8 +343,8 @@ class _Reader:
             case forms.AnyOf(parts):
                 found = [self._can(part, want) for part in parts]
                 return any(found) if want else all(found)
-            case forms.IsOf(level, tools):
-                return (self._elements[level][0].tool in tools) is want
+            case forms.IsOf():
+                return self._is_of(condition) is want
             case forms.Some(of):
                 return self._some(_Use("some", of), want)
             case forms.Every(of, conditions):
@@ -361,6 +364,9 @@ class _Reader:
             case forms.Matches(of, pattern):
                 return self._judge([of], lambda state: matches(state, pattern), want)
         raise TypeError(condition)
+
+    def _is_of(self, condition: forms.IsOf) -> bool:
+        return self._elements[condition.level][0].tool in condition.tools
 
     def _either(self) -> bool:
         self.exact, self._is_open = False, True

@@ -39,6 +39,9 @@ def core_of(statement: str) -> Core:
         ("limit count(a) <= 3 across sessions", "both"),
         ("limit count(a within 1 d) <= 3 in session", "gate"),
         ("limit price <= 3", "automaton"),
+        ("before c require no b(n = 1) since any - b(n = 1)", "automaton"),
+        ("before c require no any(n = 1)", "automaton"),
+        ("forbid any(n = 1)", "automaton"),
     ],
 )
 def test_places(statement: str, place: str) -> None:
