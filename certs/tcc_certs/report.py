@@ -18,7 +18,7 @@ from tcc_certs.policy.listing import (
     listed_statements,
     relaxed_texts,
     shortened,
-    statement_rows,
+    statement_lines,
 )
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _valid(
     lines = [f"VALID: {did} of {manifest.grammar} {manifest.version} hold"]
     if manifest.critical:
         lines.append(f"its counts are upper bounds: {', '.join(manifest.critical)}")
-    lines += [f"held by {holder}: {texts}" for holder, texts in statement_rows(statements)]
+    lines += statement_lines(statements)
     if compared is None:
         lines.append("consistent; that it is the automaton of its core was not asked")
     else:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tcc import screen
+from tcc.contents import declared_lines, word_lines
 from tcc_certs.formats.codec import format_decimal
 from tcc_certs.policy.core import Core, Given, Learned, Tool
 from tcc_certs.policy.listing import (
@@ -19,7 +20,7 @@ from tcc_certs.policy.listing import (
     listed_statements,
     relaxed_texts,
     shortened,
-    statement_rows,
+    statement_lines,
     statements_json,
 )
 from tcc_certs.policy.nodes import definition_text
@@ -170,8 +171,12 @@ def _counts(fields: dict[str, Any]) -> str:
     return f"{fields['counts']} ({'; '.join(reasons)})"
 
 
-def print_description(artifact: Artifact, fields: dict[str, Any]) -> None:
-    """The same for people."""
+def print_description(artifact: Artifact, fields: dict[str, Any], *, whole: bool = False) -> None:
+    """The same for people.
+
+    Args:
+        whole: also list the tools and the shape of plans, and explain words of the statements.
+    """
     cheapest, plans = fields["min_cost_plan"], screen.big(artifact.plans(artifact.root))
     if cheapest is None:
         least = f"at least {fields['min_cost']}"
@@ -182,11 +187,6 @@ def print_description(artifact: Artifact, fields: dict[str, Any]) -> None:
         ("plans", f"at most {plans}" if bounds_plans(artifact) else plans),
         ("counts", _counts(fields)),
         ("states", f"{screen.big(fields['states'])}, {screen.big(fields['edges'])} edges"),
-        *[
-            ("" if at else "held", f"by {holder}: {texts}")
-            for at, (holder, texts) in enumerate(statement_rows(statements_of(artifact)))
-        ],
-        *declared_rows(fields),
         ("calls", f"{fields['calls']}, at most {fields['max_depth']} in a plan"),
         ("cheapest", least),
         ("race", f"tilt {fields['tilt']}, beta {fields['beta']}"),
@@ -194,6 +194,9 @@ def print_description(artifact: Artifact, fields: dict[str, Any]) -> None:
         ("digest", fields["digest"]),
     ]
     screen.print_fields(rows)
+    lines = declared_lines(artifact.core, whole) + statement_lines(statements_of(artifact))
+    for line in [*lines, *(word_lines(artifact.core) if whole else [])]:
+        screen.say(f"  {line}")
     if "plans_by_depth" in fields:
         most = "at most " if bounds_plans(artifact) else ""
         screen.say("  plans by number of calls")
@@ -212,28 +215,11 @@ def declared(core: Core) -> dict[str, Any]:
     return {name: found for name, found in fields.items() if found}
 
 
-def declared_rows(fields: Mapping[str, Any]) -> list[tuple[str, object]]:
-    """The same as rows for people."""
-    tools = fields.get("tools", ())
-    observed = [_observed_text(tool) for tool in tools if "observed" in tool]
-    failing = [f"mean failed of {name_text(tool['name'])}" for tool in tools if "errors" in tool]
-    rows = [
-        ("given", fields.get("given", ())), ("lets", fields.get("lets", ())),
-        ("observed", observed), ("errors", failing), ("passed", fields.get("passed", ())),
-    ]  # fmt: skip
-    return [(name, shortened(tuple(texts))) for name, texts in rows if texts]
-
-
 def _given_text(one: Given) -> str:
     if not isinstance(one, Learned):
         return field_text(one)
     sources = [f"{name_text(tool)}.{name_text(field)}" for tool, field in one.sources]
     return f"{name_text(one.name)} from {' | '.join(sources)}"
-
-
-def _observed_text(tool: Mapping[str, Any]) -> str:
-    strict = ", strict" if "strict" in tool else ""
-    return f"{name_text(tool['name'])}({', '.join(tool['observed'])}){strict}"
 
 
 def _tool(tool: Tool) -> dict[str, Any]:

@@ -84,13 +84,13 @@ def test_valid_says_that_counts_are_bounds() -> None:
     assert report.verdict == 0
     lines = report.summary.splitlines()
     assert lines[1] == "its counts are upper bounds: nondeterministic"
-    assert lines[2] == "held by the automaton: limit depth <= 3, limit price <= 5"
-    assert lines[3].startswith("it is the graph of its core's partial derivatives: ")
+    held = ["  automaton  limit depth <= 3", "  automaton  limit price <= 5"]
+    assert lines[2:6] == ["statements: 2", *held, "  (automaton: every plan satisfies it)"]
+    assert lines[6].startswith("it is the graph of its core's partial derivatives: ")
     lines = check_artifact(relaxed(), core=True).summary.splitlines()
     assert lines[1] == "its counts are upper bounds: relaxed"
-    assert lines[2] == "held by the automaton: limit depth <= 3"
-    assert lines[3] == "held by a run: limit price <= 5"
-    assert lines[4].startswith("it is the automaton of its core: ")
+    assert lines[3:5] == [held[0], "  run        limit price <= 5"]
+    assert lines[7].startswith("it is the automaton of its core: ")
 
 
 def test_upper_artifacts_of_random_cores_are_valid() -> None:

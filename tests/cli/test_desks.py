@@ -82,9 +82,9 @@ def test_what_is_given_is_told_of_the_artifact(tcc: Tcc) -> None:
     learned = "customer from find_by_mail.user | find_by_name.user"
     assert told["given"] == ["desk?: first | second", learned]
     assert (
-        f"given       desk?: first | second, {learned}"
-        in tcc("inspect", GRAMMARS / "shop_desk.tcg").out
-    )
+        "    session.desk?: first | second\n"
+        "    session.customer: the first known value of find_by_mail.user or find_by_name.user\n"
+    ) in tcc("inspect", GRAMMARS / "shop_desk.tcg").out
     assert "given" not in tcc("inspect", GRAMMARS / "support_refund.tcg", "--json").json
 
 

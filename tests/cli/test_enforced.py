@@ -134,9 +134,9 @@ def test_check_and_inspect_say_what_is_enforced_where(tcc: Tcc, paths: dict[str,
         assert found["enforced"] == ENFORCED
         assert [one["text"] for one in found["statements"] if one.get("relaxed")] == ENFORCED["run"]
         text = tcc(command, paths["RELAXED"]).out
-        assert "by the automaton: limit depth <= 8, before b require a\n" in text
-        assert f"by a run: limit price <= 40, {NEIGHBOURS}\n" in text
-        assert "by a run" not in tcc(command, paths["ARTIFACT"]).out
+        assert "    automaton  limit depth <= 8\n    run        limit price <= 40\n" in text
+        assert f"    run        {NEIGHBOURS}\n" in text
+        assert "    run " not in tcc(command, paths["ARTIFACT"]).out
     text = tcc("inspect", paths["RELAXED"]).out
     assert "         1  at most 2\n" in text and "plans       at most " in text
     exact = tcc("inspect", paths["ARTIFACT"], "--json").json["enforced"]

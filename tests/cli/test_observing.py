@@ -51,8 +51,11 @@ def test_inspect_shows_what_tools_declare(tcc: Tcc, written: Path) -> None:
         {"name": "merge", "open": ["blob: json max 9"], "errors": "failed"},
     ]
     text = tcc("inspect", written).out
-    assert "  observed    run_tests(result: pass | fail), strict\n" in text
-    assert "  errors      mean failed of merge\n" in text
+    assert (
+        "    run_tests(suite: unit | all, note: text min 2, sure: flag, n: integer) "
+        "gives (result: pass | fail); strict\n"
+        "    merge(n: 1 | 2.5, blob: json max 9); errors mean failed\n    edit\n"
+    ) in text
 
 
 def test_inspect_says_nothing_of_what_is_not_there(tcc: Tcc, grammar: Path) -> None:
@@ -69,7 +72,7 @@ def test_inspect_shows_what_the_gate_holds(tcc: Tcc, written: Path) -> None:
     assert found["statements"][-1] == {
         "text": statement, "because": None, "place": "gate", "line": 15
     }  # fmt: skip
-    assert f"  by the gate: {statement}\n" in tcc("inspect", written).out
+    assert f"    gate       {statement}\n" in tcc("inspect", written).out
 
 
 def test_a_run_says_which_answers_its_plans_assume(tcc: Tcc, written: Path) -> None:

@@ -291,10 +291,12 @@ class Kinds:
 
     Attributes:
         conditions: by the id of a node, the conditions that were made of it; None: not recorded.
+        opened: by the id of a word, the `let` of the file that it names; recorded with conditions.
     """
 
     def __init__(self, core: Core) -> None:
         self.conditions: dict[int, list[Condition]] | None = None
+        self.opened: dict[int, Definition] = {}
         self._core = core
         self._places = {tool.name: at for at, tool in enumerate(core.tools)}
         self._masks = {name: 1 << at for name, at in self._places.items()}
@@ -668,6 +670,8 @@ class Kinds:
             raise self._circle(node, bound.name)
         if len(arguments) > MAX_NAMES:
             raise Fault("D201", node, f"A `let` has more than {MAX_NAMES} parameters.")
+        if bound.scope is None and self.conditions is not None:
+            self.opened[id(node)] = self._lets[bound.name]
         outside = _FILE if bound.scope is None else bound.scope
         names = dict(outside.names)
         for name, argument in zip(bound.parameters, arguments, strict=True):

@@ -12,7 +12,7 @@ from typing import Any
 
 from tcc_certs.errors import clip
 from tcc_certs.policy.core import Core
-from tcc_certs.policy.nodes import statement_text
+from tcc_certs.policy.nodes import quoted, statement_text
 from tcc_certs.policy.places import Place, parts_of
 
 _SHOWN = 8
@@ -68,13 +68,11 @@ def statements_json(
     """
     found: list[Any] = []
     for number, one in enumerate(statements):
-        listed = {
-            "text": one.text, "because": one.because, "place": one.place,
-            **({} if one.holds is None else {"holds": one.holds}),
-            "line": lines[number] if lines else None,
-            **({"relaxed": True} if one.relaxed else {}),
-        }  # fmt: skip
-        found.append(listed)
+        item: dict[str, Any] = {"text": one.text, "because": one.because, "place": one.place}
+        if one.holds is not None:
+            item["holds"] = one.holds
+        item["line"] = lines[number] if lines else None
+        found.append(item | ({"relaxed": True} if one.relaxed else {}))
     return found
 
 
@@ -96,19 +94,38 @@ def enforced_json(statements: Sequence[ListedStatement]) -> dict[str, Any]:
     }
 
 
-def statement_rows(statements: Sequence[ListedStatement]) -> list[tuple[str, str]]:
-    """What holds the statements, and their texts, for people; each statement is there once."""
-    kept = [one for one in statements if not one.relaxed]
-    rows = [
-        ("the automaton", [one.text for one in kept if one.place == "automaton"]),
-        ("the automaton in part, and the gate", [one.text for one in kept if one.place == "both"]),
-        ("the gate", [one.text for one in kept if one.place == "gate"]),
-        ("a run", [one.text for one in statements if one.relaxed]),
-    ]
-    return [(holder, shortened(tuple(texts))) for holder, texts in rows if texts]
+def statement_lines(statements: Sequence[ListedStatement]) -> list[str]:
+    """The statements for people, one after another, and what the words for their places mean."""
+    found = [f"statements: {len(statements)}"] if statements else []
+    for one in statements[:_LISTED]:
+        place = _place_of(one)
+        found.append(f"  {place:<{_WIDTH}}  {clip(one.text, _LONGEST)}")
+        more = [] if one.because is None else [f"because {quoted(one.because)}"]
+        if one.holds is not None and not one.relaxed:
+            more.append(f"plans: {one.holds}")
+        found += [f"  {'':<{_WIDTH}}    {clip(text, _LONGEST)}" for text in more]
+    if len(statements) > _LISTED:
+        found.append(f"  and {len(statements) - _LISTED} more; the JSON has all")
+    places = {_place_of(one) for one in statements}
+    return found + [f"  ({name}: {text})" for name, text in _PLACES.items() if name in places]
+
+
+_LISTED = 200
+_LONGEST = 2000
+_PLACES = {
+    "automaton": "every plan satisfies it",
+    "gate": "it depends on values or times that plans do not have, so only the gate decides it",
+    "both": "plans satisfy the text after `plans:`, where _ is open; the gate decides the whole",
+    "run": "the artifact leaves it to a run, which drops the plans that break it",
+}
+_WIDTH = max(map(len, _PLACES))
+
+
+def _place_of(one: ListedStatement) -> str:
+    return "run" if one.relaxed else one.place
 
 
 def shortened(texts: tuple[str, ...]) -> str:
-    """The first texts for people, and how many more there are."""
+    """The first texts on one line, and how many more there are."""
     more = [f"and {len(texts) - _SHOWN} more"] if len(texts) > _SHOWN else []
     return ", ".join([*(clip(text, _WIDEST) for text in texts[:_SHOWN]), *more])

@@ -252,7 +252,8 @@ class _Parts:
         statement = self._core.statements[number]
         either: set[int] = set()
         _held(self._kinds.rule(statement), letters, Work(), either)
-        return statement_text(_blanked(statement, conditions, either))
+        blanking = _Blanking(conditions, either, self._kinds.opened)
+        return statement_text(blanking.statement(statement))
 
 
 class _Sum(NamedTuple):
@@ -435,32 +436,73 @@ class _OpenWindow(Node):
         out += [*inner[:-1], " within _"]
 
 
-def _blanked(
-    statement: Statement, conditions: Mapping[int, Sequence[Condition]], either: set[int]
-) -> Statement:
-    def blank(node: Node) -> Node:
-        made = conditions.get(id(node), ())
-        if made and all(_is_either(condition, either) for condition in made):
+class _Blanking:
+    """Statements with ``_`` for each condition that is either true or false.
+
+    A `let` of the file is replaced by its body if that has such a condition.
+
+    Args:
+        conditions: by the id of a node, the conditions that were made of it.
+        either: the ids of the conditions that the table takes as either true or false.
+        opened: by the id of a word, the `let` of the file that it names.
+    """
+
+    def __init__(
+        self,
+        conditions: Mapping[int, Sequence[Condition]],
+        either: set[int],
+        opened: Mapping[int, nodes.Definition],
+    ) -> None:
+        self._conditions, self._either, self._opened = conditions, either, opened
+
+    def statement(self, statement: Statement) -> Statement:
+        """Return the part of a statement that the automaton holds."""
+        match statement:
+            case Require():
+                lets = [replace(let, body=self._node(let.body)) for let in statement.lets]
+                where, then = self._all(statement.where), self._node(statement.then)
+                return replace(statement, where=where, lets=tuple(lets), then=then)
+            case Owe():
+                where, pays = self._all(statement.where), self._all(statement.pays)
+                return replace(statement, where=where, pays=pays, within=None)
+            case nodes.Forbid():
+                return replace(statement, where=self._all(statement.where))
+            case Limit():
+                return replace(statement, where=self._all(statement.where), scope=None)
+        return statement
+
+    def _all(self, some: Sequence[Node]) -> tuple[Node, ...]:
+        return tuple([self._node(node) for node in some])
+
+    def _node(self, node: Node) -> Node:
+        made = self._conditions.get(id(node), ())
+        if made and all(_is_either(condition, self._either) for condition in made):
             return _Blank()
-        parts = [blank(part) for part in nodes.parts_of(node)]
+        word, arguments = node, tuple[Node, ...]()
+        if isinstance(node, nodes.Where) and isinstance(node.of, nodes.Word):
+            word, arguments = node.of, node.conditions
+        let = self._opened.get(id(word))
+        if let is not None and (word is node or let.parameters):
+            body = self._node(let.body)
+            if body == let.body:
+                return node
+            return _with_arguments(
+                body, dict(zip(let.parameters, self._all(arguments), strict=True))
+            )
+        parts = self._all(nodes.parts_of(node))
         return _OpenWindow(*parts) if isinstance(node, nodes.Within) else with_parts(node, parts)
 
-    def blank_all(some: Sequence[Node]) -> tuple[Node, ...]:
-        return tuple([blank(node) for node in some])
 
-    match statement:
-        case Require():
-            lets = tuple([replace(let, body=blank(let.body)) for let in statement.lets])
-            where, then = blank_all(statement.where), blank(statement.then)
-            return replace(statement, where=where, lets=lets, then=then)
-        case Owe():
-            where, pays = blank_all(statement.where), blank_all(statement.pays)
-            return replace(statement, where=where, pays=pays, within=None)
-        case nodes.Forbid():
-            return replace(statement, where=blank_all(statement.where))
-        case Limit():
-            return replace(statement, where=blank_all(statement.where), scope=None)
-    return statement
+def _with_arguments(body: Node, arguments: Mapping[str, Node]) -> Node:
+    """The body of a `let` with its arguments in place of its parameters."""
+    if isinstance(body, nodes.Word):
+        return arguments.get(body.name, body)
+    if isinstance(body, _OpenWindow):
+        return _OpenWindow(_with_arguments(body.of, arguments))
+    if isinstance(body, _Blank):
+        return body
+    parts = [_with_arguments(part, arguments) for part in nodes.parts_of(body)]
+    return with_parts(body, parts)
 
 
 def _is_either(condition: Condition, either: set[int]) -> bool:

@@ -1,10 +1,11 @@
-"""Fields and their types as a grammar declares them.
+"""Tools, fields and their types as a grammar declares them.
 
 Normative text: docs/spec/language.md.  Listings, refusals and comparisons show them.
 """
 
 from __future__ import annotations
 
+from tcc_certs.policy.core import Tool
 from tcc_certs.policy.nodes import Name, quoted, written
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
 from tcc_certs.values.fields import (
@@ -22,6 +23,13 @@ from tcc_certs.values.fields import (
 def field_text(field: Field) -> str:
     """The declaration of a field, such as ``note?: text max 200``."""
     return f"{name_text(field.name)}{'?' * field.optional}: {domain_text(field)}{place_text(field)}"
+
+
+def tool_text(tool: Tool) -> str:
+    """The declaration of a tool without its attributes, such as ``find(id: text) gives (..)``."""
+    takes, gives = [", ".join(map(field_text, some)) for some in (tool.arguments, tool.answers)]
+    text = name_text(tool.name) + (f"({takes})" if takes else "")
+    return f"{text} gives ({gives})" if gives else text
 
 
 def domain_text(field: Field) -> str:

@@ -35,4 +35,4 @@ def command(artifact: Path, core: bool, by_depth: bool, as_json: bool, **given: 
 
         screen.print_output(InspectOutput(**fields))
     else:
-        print_description(opened, fields)
+        print_description(opened, fields, whole=True)

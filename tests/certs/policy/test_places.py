@@ -17,6 +17,10 @@ tool a(k: x | y) gives (r: p | q)
 tool b(k: x | y, n: 0 | 1 | 2, half: 0.5 | 1)
 tool c(open: text)
 limit depth <= 4
+let seen = last(a(k = x, r = q))
+let near(day) = last(a(same k) within 1 d).r = day
+let opened = c(open = "x")
+let marked = a(same k)
 """
 
 
@@ -99,6 +103,16 @@ def test_classes_of_calls_behave_like_the_calls(statement: str) -> None:
         ("after a owe b within 1 d", "after a owe b"),
         ("limit count(a) <= 3 across sessions", "limit count(a) <= 3"),
         ('finally require a and not last(c).open = "x"', "finally require a and _"),
+        # Of a `let` of the file its body, if the automaton does not hold all of it.
+        (
+            "before b require near(q) and seen.r = q",
+            "before b require last(a(same k) within _).r = q and seen.r = q",
+        ),
+        ("before b require a and no opened", "before b require a and no c(_)"),
+        (
+            'before b require marked and no opened(open = "y")',
+            "before b require marked and no c(_)(_)",
+        ),
     ],
 )
 def test_the_text_of_what_the_automaton_holds(statement: str, holds: str) -> None:
