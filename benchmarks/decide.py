@@ -4,6 +4,7 @@ The policies are that of the README and the shop of the tutorial, without plans 
 limits.  A session looks an order up, asks its owner (in the shop) and refunds it, with new
 arguments in each call.  A decision is the refusals and the draws of a call, its place in the
 history, and its outcome: no plan, no ledger; arguments were read before.
+The whole gate: `check` of a call, and a call with its outcome, through `tcc.Gate` without a ledger.
 Reading: the states of the arguments of a refund, from a dict.
 Processor time; medians of 9 batches of 300 calls after so many calls, and ratios within a batch.
 """
@@ -16,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from statistics import median
 from typing import Any, NamedTuple
 
+import tcc
 from benchmarks.measure import head, row
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.course import answer_states, argument_states
@@ -66,7 +68,7 @@ class Asked(NamedTuple):
 
 
 def table() -> Iterator[str]:
-    """Both tables."""
+    """All tables."""
     yield from head("us a call", *(f"after {n}" for n in HISTORIES))
     for name, text in (("README", README), ("shop", SHOP)):
         core = _core(text)
@@ -74,7 +76,68 @@ def table() -> Iterator[str]:
     defined = Policy(core), DictHistory(core, {})
     yield from _decisions("shop, the definition", core, *defined, HISTORIES[:2])
     yield ""
+    yield from _whole_gates()
+    yield ""
     yield from _reading(core)
+
+
+def _whole_gates() -> Iterator[str]:
+    yield from head("the whole gate, us", *(f"after {n}" for n in HISTORIES))
+    depth = HISTORIES[-1] + 10_000
+    for name, policy in (("README", README), ("shop", SHOP)):
+        text = policy.replace("depth <= 1000000000", f"depth <= {depth}")
+        text = text.replace("limit count(refund) <= 1000000000\n", "")
+        artifact = tcc.compile_text(text, purpose="gate", max_states=10**7)
+        yield from _whole_gate(name, artifact)
+
+
+def _whole_gate(name: str, artifact: tcc.Artifact) -> Iterator[str]:
+    gate, core, made = tcc.Gate(artifact), artifact.core, 0
+    checks: list[tuple[str, str]] = []
+    made_calls: list[tuple[str, str]] = []
+    for size in HISTORIES:
+        _gate_seconds(gate, list(_calls(core, made, size - made)))
+        made = size
+        checked, called = [], []
+        for _ in range(BATCHES):
+            calls = list(_calls(core, made, BATCH))
+            made += BATCH
+            load = _load(calls)
+            check, call = _gate_seconds(gate, calls)
+            checked.append((check, load))
+            called.append((call, load))
+        checks.append(_medians(checked))
+        made_calls.append(_medians(called))
+    for what, found in (("check", checks), ("call and outcome", made_calls)):
+        yield row(f"{name}, {what}", *(took for took, _ in found))
+        yield row(f"{name}, {what}, times json.loads", *(ratio for _, ratio in found))
+
+
+def _medians(batches: list[tuple[float, float]]) -> tuple[str, str]:
+    took = median([took for took, _ in batches]) / BATCH * 1e6
+    return f"{took:.1f}", f"{median([took / load for took, load in batches]):.1f}"
+
+
+def _gate_seconds(gate: tcc.Gate, calls: list[Asked]) -> tuple[float, float]:
+    """Seconds of all checks, and of all calls with their outcomes.
+
+    The calls of each tool are checked, and then made, so that every check is of an allowed call.
+    """
+    check = call = 0.0
+    for tool in dict.fromkeys([asked.tool for asked in calls]):
+        some = [asked for asked in calls if asked.tool == tool]
+        answer = {"decision": "yes"} if tool == "ask_owner" else None
+        begin = time.process_time()
+        allowed = [gate.check(asked.tool, asked.arguments).allowed for asked in some]
+        checked = time.process_time()
+        for asked in some:
+            with gate.call(asked.tool, asked.arguments) as permit:
+                permit.done(answer)
+        call += time.process_time() - checked
+        check += checked - begin
+        if not all(allowed):
+            raise ValueError("a call is refused")
+    return check, call
 
 
 def _core(text: str) -> Core:

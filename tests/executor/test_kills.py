@@ -75,14 +75,15 @@ def killed(folder: Path, number: int, place: str) -> None:
         written = [0]
         append = ledger_file.InFile.append
 
-        def dying(self: ledger_file.InFile, body: bytes) -> None:
+        def dying(self: ledger_file.InFile, render: Callable[[bytes], bytes]) -> None:
+            body = render(self.head)
             written[0] += 1
             if written[0] == number and place == "before":
                 os.kill(os.getpid(), signal.SIGKILL)
             if written[0] == number and place == "torn":
                 os.write(self._handle, body[: len(body) // 2])
                 os.kill(os.getpid(), signal.SIGKILL)
-            append(self, body)
+            append(self, lambda _: body)
             if written[0] == number:
                 os.kill(os.getpid(), signal.SIGKILL)
 

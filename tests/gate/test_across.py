@@ -589,7 +589,8 @@ def dying(number: int, place: str) -> None:
 
     append = ledger_file.InFile.append
 
-    def appends(self: ledger_file.InFile, body: bytes) -> None:
+    def appends(self: ledger_file.InFile, render: Callable[[bytes], bytes]) -> None:
+        body = render(self.head)
         moments[0] += 1
         due = moments[0] == number
         if due and place == "before":
@@ -597,7 +598,7 @@ def dying(number: int, place: str) -> None:
         if due and place == "uncommitted":
             os.write(self._handle, body[: len(body) // 2])
             die()
-        append(self, body)
+        append(self, lambda _: body)
         if due:
             die()
 

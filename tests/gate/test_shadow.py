@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,7 @@ def test_nothing_is_made_that_cannot_be_recorded(
 ) -> None:
     session = gate(ORDERED, ledger=tmp_path / "s", shadow=True)
 
-    def full(_: bytes) -> None:
+    def full(_: Callable[[bytes], bytes]) -> None:
         raise LedgerError("s", OSError(28, "No space left on device"))
 
     monkeypatch.setattr(session._access.journal, "append", full)

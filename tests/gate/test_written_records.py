@@ -117,7 +117,8 @@ def test_a_call_and_an_outcome_are_written_as_the_definition_writes_them() -> No
         }
         reference, opened = maybe(f"{draw.getrandbits(128):032x}"), maybe({"a": value(draw)}) or {}
         states = sorted({draw.randrange(-1, 9) for _ in range(draw.randrange(1, 4))})
-        parts, call_key = writer.call(seq, call, opened, states, reference=reference, **members)
+        call_key = writer.call_key(seq)
+        parts = writer.call(seq, call, opened, states, key=call_key, reference=reference, **members)
         record = {
             "kind": "call", "seq": seq, "call": call, "open": opened, "states": states,
             "key": CallKeys(key, session_id).of(seq), "ref": reference, **members,
@@ -134,7 +135,7 @@ def test_a_call_and_an_outcome_are_written_as_the_definition_writes_them() -> No
         flags = {"unforeseen": maybe(True), "answered": maybe(True)}
         ms = draw.getrandbits(30)
         unlisted = ("a",) if flags["unforeseen"] else ()
-        known = Answers({}, told["observed"], told["answers"] or {}, unlisted)
+        known = Answers({}, told["observed"], told["answers"] or {}, unlisted, False)
         answer = outcome_parts(
             seq, outcome, ms, answers=known, at_ms=told["at_ms"], result=told["result"],
             took=told["took"], read=bool(flags["answered"]),

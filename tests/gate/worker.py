@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 
 import tcc
 from tcc_certs.formats.ledger import seal
@@ -49,14 +50,15 @@ def die() -> None:
 def die_at(place: str) -> None:
     write = ledger_file.InFile.append
 
-    def append(self: ledger_file.InFile, body: bytes) -> None:
+    def append(self: ledger_file.InFile, render: Callable[[bytes], bytes]) -> None:
+        body = render(self.head)
         kind = str(json.loads(body)["kind"])
         if place == f"before {kind}":
             die()
         if place == f"torn {kind}":
             os.write(self._handle, seal(body, self.head)[0][:-9])
             die()
-        write(self, body)
+        write(self, lambda _: body)
         if place == f"after {kind}":
             die()
 

@@ -181,6 +181,15 @@ class EntryWriter:
     def __init__(self, entries: Entries, key: bytes) -> None:
         self._entries = entries
         self._key = key
+        self._refusing: dict[str, bool] = {}
+
+    def may_refuse(self, tool: str) -> bool:
+        """Whether :meth:`arguments` can raise for some call of a tool: it has lists or patterns."""
+        found = self._refusing.get(tool)
+        if found is None:
+            forms = self._entries.arguments(tool).values()
+            found = self._refusing[tool] = any(map(_takes_work, forms))
+        return found
 
     def constants(self) -> list[str]:
         """The member `constants` of the header."""
@@ -311,6 +320,10 @@ class _Budget:
             expected = f"texts that take at most {MOST_WORK} steps to match"
             raise Rejected(Code.OPEN_VALUE, "value", expected, "more")
         return "".join([_MARKS[mark_of(state, pattern)] for pattern in patterns])
+
+
+def _takes_work(form: Form) -> bool:
+    return bool(form.patterns) or form.of is not None or form.members is not None
 
 
 def mark_of(state: State, pattern: str) -> bool | None:

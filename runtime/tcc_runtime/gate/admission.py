@@ -138,9 +138,11 @@ def is_call(follower: Follower, seq: int, tool: object, arguments: object) -> bo
     if not isinstance(asked, Asked) or asked.offer is not made.offer:
         return False
     try:
-        opened, _ = follower.values.arguments(asked)
+        opened, states = follower.values.arguments(asked)
     except Rejected:
         return False
+    if not opened:
+        return states == made.call.arguments
     return _digests(opened) == _digests(made.opened)
 
 
@@ -270,19 +272,23 @@ def admit(
             raise
         if execution is not None:
             execute, model = executions.fields(execution), execution.choice.model.name
-    parts, key = follower.writer.call(
-        seq,
-        offer.text,
-        found.opened,
-        session.course.states(),
-        reference=reference,
-        at_ms=found.call.at_ms if session.policy.timed else None,
-        across=across,
-        execute=execute,
-    )
+    key = follower.writer.call_key(seq)
     if counting is not None:
         counting.recorded = True  # from here on: what the disk has is not known
-    trouble = access.put(parts, sync=sync)
+    trouble = access.put(
+        lambda: follower.writer.call(
+            seq,
+            offer.text,
+            found.opened,
+            session.course.states(),
+            key=key,
+            reference=reference,
+            at_ms=found.call.at_ms if session.policy.timed else None,
+            across=across,
+            execute=execute,
+        ),
+        sync=sync,
+    )
     if trouble is not None:
         if executions is not None and execution is not None:
             with suppress(Rejected):

@@ -258,18 +258,22 @@ class GateCalls(Budgeted):
             if outcome == "done" and tool.answers:
                 answers = follower.values.answers(made.offer.tool, observed)
             at_ms = session.at(now) if session.policy.timed else None
-            parts = outcome_parts(
-                seq,
-                outcome,
-                ms,
-                answers=answers,
-                at_ms=at_ms,
-                result=None if result is None else follower.writer.result(result),
-                took=None if took is None else _drawn_on(access, took),
-                read=read,
+            drawn = None if took is None else _drawn_on(access, took)
+            recorded, lacks = outcome, answers.lacks_one
+            trouble = access.put(
+                lambda: outcome_parts(
+                    seq,
+                    recorded,
+                    ms,
+                    answers=answers,
+                    at_ms=at_ms,
+                    result=None if result is None else follower.writer.result(result),
+                    took=drawn,
+                    read=read,
+                ),
+                sync=sync and waits,
             )
-            lacks = answers.lacks_one
-            if access.put(parts, sync=sync and waits) is not None:
+            if trouble is not None:
                 outcome, lacks = "unknown", False
                 if seq in session.under_way:
                     session.leave_unknown(seq)

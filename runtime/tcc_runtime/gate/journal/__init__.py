@@ -38,14 +38,16 @@ class Journal(Protocol):
     """What a gate writes to.
 
     Attributes:
-        head: of the chain.
         records: how many there are.
         doubtful: whether records of others were read that the disk may not have.
     """
 
-    head: bytes
     records: int
     doubtful: bool
+
+    @property
+    def head(self) -> bytes:
+        """The hash of the last record: the head of the chain."""
 
     @property
     def synced(self) -> bytes:
@@ -76,8 +78,12 @@ class Journal(Protocol):
             passes: is asked of each record of others; those that pass are followed, and no news.
         """
 
-    def append(self, body: bytes) -> None:
-        """Writes a record, as its canonical bytes."""
+    def append(self, render: Callable[[bytes], bytes]) -> None:
+        """Write a record.
+
+        Args:
+            render: from the head of the chain to the canonical bytes of the record.
+        """
 
     def sync(self) -> None:
         """Waits until the disk has what was written."""

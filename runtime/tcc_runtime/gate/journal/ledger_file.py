@@ -20,7 +20,7 @@ import threading
 import time
 from binascii import hexlify
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -268,7 +268,7 @@ class InFile:
         except OSError as error:
             raise self._fail(error) from error
 
-    def append(self, body: bytes) -> None:
+    def append(self, render: Callable[[bytes], bytes]) -> None:
         """See :class:`Journal`.
 
         Raises:
@@ -276,6 +276,7 @@ class InFile:
         """
         if not self._locked or self._handle < 0 or self._broken or process_number() != self._pid:
             self._require_locked()
+        body = render(self.head)
         hasher = self._hasher
         hasher.reset()
         hasher.update(self.head + body)

@@ -1,13 +1,12 @@
-"""A session that is kept in memory: of its ledger there is nothing but the head of the chain.
+"""The journal of a session in memory: it numbers records and keeps none of them.
 
 It belongs to the process that made it: a fork has no session.
 Text: docs/gate.md; docs/spec/session.md, section 1.
-Cost: a hash for each record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from blake3 import blake3
 
@@ -18,22 +17,24 @@ from tcc_runtime.process import process_number
 
 
 class InMemory:
-    """Keeps nothing but the head of the chain; it belongs to the process that made it."""
+    """Numbers the records of a session; it keeps only a digest of the first one.
 
-    __slots__ = ("_hasher", "_pid", "doubtful", "head", "records")
+    Its head names the session and the number of records: nobody can compare it with a ledger.
+    """
+
+    __slots__ = ("_first", "_pid", "doubtful", "records")
 
     def __init__(self) -> None:
-        self._hasher = blake3()  # it is made in more time than it takes
-        self.head = FIRST_HEAD
         self.records = 0
         self.doubtful = False
+        self._first = FIRST_HEAD
         self._pid = process_number()
 
     def lock(self, *, wait: bool, process: int) -> bool:
         """See :class:`Journal`.
 
         Raises:
-            LedgerError: this is a fork of that process, and two would go on with one session.
+            LedgerError: this is a fork of that process, and both would continue one session.
         """
         if process != self._pid:
             raise LedgerError("memory", OSError(0, "the session is another process's"))
@@ -53,15 +54,22 @@ class InMemory:
         """See :class:`Journal`."""
         return ()
 
-    def append(self, body: bytes) -> None:
-        """See :class:`Journal`."""
+    def append(self, render: Callable[[bytes], bytes]) -> None:
+        """See :class:`Journal`; it renders the first record only.
+
+        Raises:
+            LedgerError: this is a fork of the process that made it.
+        """
         if process_number() != self._pid:
             self.lock(wait=False, process=process_number())
-        hasher = self._hasher
-        hasher.reset()
-        hasher.update(self.head + body)
-        self.head = hasher.digest()
+        if not self.records:
+            self._first = blake3(FIRST_HEAD + render(FIRST_HEAD)).digest()
         self.records += 1
+
+    @property
+    def head(self) -> bytes:
+        """See :class:`Journal`."""
+        return blake3(self._first + self.records.to_bytes(8, "little")).digest()
 
     @property
     def synced(self) -> bytes:
@@ -75,7 +83,7 @@ class InMemory:
         """See :class:`Journal`."""
 
     def had(self, head: bytes) -> bool:
-        """See :class:`Journal`; nothing but the last one is kept."""
+        """See :class:`Journal`; it knows only the last one."""
         return self.records > 0 and head == self.head
 
     def close(self) -> None:

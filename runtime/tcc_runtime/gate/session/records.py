@@ -152,16 +152,18 @@ class Writer:
         opened: Mapping[str, Json],
         states: Sequence[int],
         *,
+        key: str,
         reference: str | None = None,
         at_ms: int | None = None,
         across: Mapping[str, Json] | None = None,
         execute: Mapping[str, Json] | None = None,
-    ) -> tuple[Parts, str]:
-        """`call`, and its idempotency key; a member that is None is absent.
+    ) -> Parts:
+        """`call`; a member that is None is absent.
 
         Args:
             text: of the call, without listed answers.
             opened: the entries of its open arguments.
+            key: its idempotency key.
             across: its draws on limits across sessions; execute: the model that makes it.
         """
         before = b"{"
@@ -173,14 +175,13 @@ class Writer:
         if execute is not None:
             behind = b'"execute":%b,' % _canonical(execute)
         between = b"" if reference is None else b'"ref":"%b",' % reference.encode()
-        key = self._call_keys.of(seq)
         first = b'%b"call":%b,%b"key":"%b","kind":"call"' % (
             before, _canonical(text), behind, key.encode(),
         )  # fmt: skip
         rest = b',"open":%b,%b"seq":%d,"states":%b}' % (
             _canonical(opened) if opened else b"{}", between, seq, _canonical(states),
         )  # fmt: skip
-        return (first, rest), key
+        return first, rest
 
     def result(self, result: object) -> str | None:
         """The digest of the result of a call; None where it has no canonical form."""

@@ -8,6 +8,7 @@ Text: docs/spec/session.md, section 3.  Cost: linear in the values.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from tcc_certs.formats.codec import Json
@@ -28,23 +29,18 @@ class Answers(NamedTuple):
         observed: the texts of the listed answers that are known, by name; None: the tool has none.
         entries: of the open answers that the ledger has.
         unlisted: the names of the listed answers that are not known.
+        lacks_one: whether an answer is not known that is listed or that the ledger has.
     """
 
     states: Mapping[str, State]
     observed: Mapping[str, Json] | None
     entries: Mapping[str, Json]
     unlisted: tuple[str, ...]
-
-    @property
-    def lacks_one(self) -> bool:
-        """Whether an answer is not known that is listed or that the ledger has."""
-        entries = self.entries.values()
-        return bool(self.unlisted) or any(
-            "unknown" in one for one in entries if isinstance(one, dict)
-        )
+    lacks_one: bool
 
 
-NO_ANSWERS: Final = Answers({}, None, {}, ())
+_NO_ENTRIES: Final[Mapping[str, Json]] = MappingProxyType({})
+NO_ANSWERS: Final = Answers({}, None, {}, (), lacks_one=False)
 
 
 class Values:
@@ -74,15 +70,21 @@ class Values:
 
     # Values that are new.
 
-    def arguments(self, asked: Asked) -> tuple[dict[str, Json], Mapping[str, State]]:
-        """The entries of the open arguments of a call, and the states of all of them.
+    def arguments(self, asked: Asked) -> tuple[Mapping[str, Json], Mapping[str, State]]:
+        """The entries of the open arguments of a call, and the states of all its arguments.
+
+        A session in memory has no entries.  It refuses the same arguments as one with a ledger.
 
         Raises:
             Rejected: R105 an argument has too many elements, or takes too many steps to match.
         """
         name = asked.table.tool.name
+        if self._reader is None:
+            if self._writer.may_refuse(name):
+                self._writer.arguments(name, asked.states)
+            return _NO_ENTRIES, asked.states
         entries = self._writer.arguments(name, asked.states)
-        if self._reader is None or not entries:
+        if not entries:
             return entries, asked.states
         return entries, {**asked.states, **self._reader.arguments(name, entries)}
 
@@ -101,7 +103,11 @@ class Values:
                 unlisted.append(field.name)
             else:
                 observed[field.name] = "" if state == NONE else listed_text(field.values, state)
-        return Answers(seen, observed if table.observed else None, entries, tuple(unlisted))
+        lacks = bool(unlisted) or any(
+            "unknown" in one for one in entries.values() if isinstance(one, dict)
+        )
+        texts = observed if table.observed else None
+        return Answers(seen, texts, entries, tuple(unlisted), lacks_one=lacks)
 
     def forget(self) -> None:
         """Values that were read for a call that is not made need not be kept."""

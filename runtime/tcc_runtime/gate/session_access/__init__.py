@@ -47,7 +47,7 @@ class Home:
         begun: it was begun just now, for this gate alone.
         way_on: what whoever is refused by a spent session can do.
         shadow: what would be refused is recorded as refused and made all the same.
-        recorded: False, in memory alone: nobody will ask for its head, so none is made.
+        recorded: False: the session is in memory, and no account counts its calls.
     """
 
     rolls: bool = False
@@ -439,8 +439,9 @@ class Access:
             took = executions.pending.choice.reserved
             fields = executions.took_fields(took, None)
         at_ms = self.record_time()
-        parts = outcome_parts(seq, "unknown", 0, took=fields, at_ms=at_ms)
-        trouble = self.put(parts, sync=True)
+        trouble = self.put(
+            lambda: outcome_parts(seq, "unknown", 0, took=fields, at_ms=at_ms), sync=True
+        )
         if trouble is not None:
             raise trouble
         if executions is not None and took is not None:
@@ -472,31 +473,33 @@ class Access:
         Raises:
             Refused: R306 it cannot be written; the session is as it was.
         """
-        trouble = self.put(parts_of(record), sync=True)
+        trouble = self.put(lambda: parts_of(record), sync=True)
         if trouble is not None:
             self.broken(trouble, "")
         if then is not None:
             then()
         self.followed()
 
-    def put(self, parts: Parts, *, sync: bool) -> Exception | None:
-        """Writes a record; what it tells is not so before :meth:`followed` is said.
+    def put(self, make: Callable[[], Parts], *, sync: bool) -> Exception | None:
+        """Write a record before the session changes; then the caller calls :meth:`followed`.
 
-        What breaks off between both (an interrupt, say, while the disk is waited for) leaves a
-        record that the session does not know: nothing is allowed until it is reopened.
+        If an interrupt comes between both, the ledger has a record that the session does not
+        know.  Then nothing is allowed until the session is reopened.
+
+        Args:
+            make: renders the record; a session in memory does not need it.
 
         Returns:
-            why it is not written, and nothing is allowed from here on; None: it is.
+            why the record is not written, and nothing is allowed any more; None: it is written.
         """
         if self._between or self._fault is not None or self.session.course.broken_off:
             trouble = self._trouble()
             if trouble is not None:
                 return trouble
         self._between = True
-        journal = self.journal
+        journal, sealed = self.journal, self.follower.writer.sealed
         try:
-            if self.home.recorded:
-                journal.append(self.follower.writer.sealed(parts, journal.head))
+            journal.append(lambda head: sealed(make(), head))
             if self.durable:
                 if sync:
                     journal.sync()
@@ -524,8 +527,8 @@ class Access:
         """
         if type(tool) is not str or self.policy.tables.named(tool) is None:
             tool, code = "", Code.UNKNOWN_TOOL
-        parts = refusal_parts(str(tool), code, statement, made=made)
-        if self.put(parts, sync=False) is None:
+        name = str(tool)
+        if self.put(lambda: refusal_parts(name, code, statement, made=made), sync=False) is None:
             self.followed()
 
     def record_refusal(self, found: Decision, tool: str) -> None:

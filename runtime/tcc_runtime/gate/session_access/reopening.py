@@ -176,7 +176,7 @@ def _begin(access: Access, shown: tuple[str, ...], given: Begun, nonce: bytes | 
         policy, key, started, nonce_text, shown, given=states, shadow=home.shadow
     )
     follower.open(record, states)
-    access.journal.append(follower.writer.sealed(parts_of(record), access.journal.head))
+    access.journal.append(lambda head: follower.writer.sealed(parts_of(record), head))
     access.sync()
 
 
