@@ -17,8 +17,8 @@ Cost: linear in the ledger, and the decisions of its calls.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import encode, written
@@ -26,13 +26,16 @@ from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Line, Record
 from tcc_certs.formats.ledger_schema import text
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.policy.kept import kept_policy_of
-from tcc_certs.policy.nodes import statement_text
 from tcc_certs.policy.uses import Uses
 from tcc_certs.replay.findings import DECLINED, INVALID, VALID, Finding, Findings
 from tcc_certs.session import records
 from tcc_certs.session.machine import SessionMachine
 from tcc_certs.session.replay import ReplayedSession, Statements, Tally
 from tcc_certs.values.canonical import RecordMacs
+
+if TYPE_CHECKING:
+    from tcc_certs.policy.core import Core
+    from tcc_certs.policy.listing import ListedStatement
 
 CONFORMANT = "Conformant"
 CONFORMANT_PREFIX = "ConformantPrefix"
@@ -50,21 +53,28 @@ class SessionValidation:
         verdict: 0 valid, 1 invalid, 2 declined or incomplete.
         claim_type: ``Conformant``, ``ConformantPrefix`` or ``NoClaim``.
         asserted: what the ledger says and cannot prove.
-        statements: the canonical texts of the statements that each call was decided by.
         checked: how many calls, outcomes and refusals there are, and of which kinds.
         findings: in the order of the lines, at most 100.
         head: the chain's head after the verified prefix, hex.
         summary: the result in plain words.
+        core: of the artifact; None before the first record.
     """
 
     verdict: int
     claim_type: str
     asserted: tuple[str, ...]
-    statements: tuple[str, ...]
     checked: Mapping[str, int]
     findings: tuple[Finding, ...]
     head: str
     summary: str
+    core: Core | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def statements(self) -> tuple[ListedStatement, ...]:
+        """The statements that decided each call, with their places; made when they are read."""
+        from tcc_certs.policy.listing import listed_statements
+
+        return () if self.core is None else listed_statements(self.core)
 
     @property
     def claim_upheld(self) -> bool:
@@ -355,16 +365,15 @@ def conclude(findings: Findings, session: ReplayedSession | None, head: bytes) -
         checked["unforeseen"] = tally.unforeseen
     if tally.asked:
         checked["asked"] = tally.asked
-    texts = () if session is None else map(statement_text, session.core.statements)
     return SessionValidation(
         verdict=findings.verdict,
         claim_type=claim,
         asserted=() if session is None or claim == NO_CLAIM else tuple(_asserted(session)),
-        statements=tuple(texts),
         checked=checked,
         findings=tuple(findings.items),
         head=head.hex(),
         summary=_summary(findings, session, claim),
+        core=None if session is None else session.core,
     )
 
 

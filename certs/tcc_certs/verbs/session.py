@@ -8,6 +8,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from tcc_certs.formats.codec import Json
+from tcc_certs.policy.listing import statement_lines, statements_json
 from tcc_certs.session import SessionValidation
 from tcc_certs.verbs.answer import VerbResult, regular
 from tcc_certs.verbs.validate import VERB, LedgerInput, finding_documents, octets, validation_lines
@@ -22,7 +23,7 @@ def session_document(found: SessionValidation) -> dict[str, Json]:
         "claim_type": found.claim_type,
         "claim_upheld": found.claim_upheld,
         "asserted": list(found.asserted),
-        "statements": list(found.statements),
+        "statements": statements_json(found.statements),
         "findings": finding_documents(found.findings),
         "checked": found.checked,
         "ledger_head": found.head,
@@ -57,5 +58,9 @@ def run(arguments: Namespace) -> VerbResult:
         from tcc_certs.session import validate
 
         found = validate(ledger, artifact, pin=arguments.pin, key=key)
-    lines = [*validation_lines(found), *(f"asserted: {text}" for text in found.asserted)]
+    lines = [
+        *validation_lines(found),
+        *(f"asserted: {text}" for text in found.asserted),
+        *statement_lines(found.statements),
+    ]
     return VerbResult(exit_code=found.verdict, lines=lines, document=session_document(found))

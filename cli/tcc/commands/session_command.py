@@ -256,10 +256,7 @@ def show(
 def _print_document(told: Transcript, found: SessionValidation) -> None:
     from tcc.outputs.verdicts import SessionOutput
 
-    events = [
-        {name: value for name, value in _members(event).items() if value not in (None, "", {})}
-        for event in told.events
-    ]
+    events = [_members(event) for event in told.events]
     header = {name: value for name, value in told.header.items() if name != "kind"}
     output = SessionOutput(
         session=header,
@@ -276,8 +273,18 @@ def _print_document(told: Transcript, found: SessionValidation) -> None:
     screen.print_output(output)
 
 
+_NOTHING: tuple[object, ...] = (None, "", {})
+
+
 def _members(event: TranscriptEvent) -> dict[str, Any]:
-    return event._asdict()
+    """The JSON of an event: what it has; of a refusal also that it has no statement or reason."""
+    found = event._asdict()
+    members = {
+        name: value for name, value in found.items() if value is not False and value not in _NOTHING
+    }
+    if event.kind == "refusal":
+        members |= {"statement": event.statement, "because": event.because or None}
+    return members
 
 
 def _print(told: Transcript, found: SessionValidation) -> None:
@@ -343,9 +350,7 @@ def _line(event: TranscriptEvent) -> str:
 
 def _reason(event: TranscriptEvent) -> str:
     """Why a call was refused: the author's reason, then the statement."""
-    if event.statement is None:
-        return event.why
-    made = "; made all the same" if event.why.endswith("; made all the same") else ""
+    made = "; made all the same" if event.made else ""
     return f"{event.because} {event.text}".strip() + made
 
 

@@ -18,6 +18,7 @@ from tcc.opening import account_in, refuse, require_artifact, require_ledger
 from tcc.screen import CLEAN
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode
+from tcc_certs.policy.listing import statement_lines
 from tcc_certs.replay import Validation
 from tcc_certs.session import SessionValidation
 from tcc_runtime.errors import OutputRefused, mismatch
@@ -93,7 +94,8 @@ def _print(found: Validation | SessionValidation, ledger: Path) -> None:
         screen.print_fields([("privacy", _privacy(found.privacy))])
     if isinstance(found, SessionValidation):
         screen.print_fields([("asserted", text) for text in found.asserted])
-        screen.print_fields([("statement", text) for text in found.statements])
+        for line in statement_lines(found.statements):
+            screen.say(f"  {line}")
     say = screen.good if found.verdict == CLEAN else screen.bad
     say(f"{found.word}: {found.summary}")
 

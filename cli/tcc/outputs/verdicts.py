@@ -109,7 +109,7 @@ class SessionValidationOutput(outputs.Output, frozen=True, kw_only=True):
     summary: str
     claim_type: SessionClaim
     asserted: list[str]
-    statements: list[str]
+    statements: list[outputs.ListedStatementJson]
 
 
 class LockedPinJson(outputs.DocumentPart, frozen=True, kw_only=True):
@@ -236,8 +236,10 @@ class SessionEventJson(outputs.DocumentPart, frozen=True, kw_only=True):
     ms: outputs.Whole | UnsetType = UNSET
     why: str | UnsetType = UNSET
     tool: str | UnsetType = UNSET
-    statement: outputs.Whole | UnsetType = UNSET
-    because: str | UnsetType = UNSET
+    made: bool | UnsetType = UNSET
+    # Of a refusal: null if no statement refused, and if its author gave no reason.
+    statement: outputs.Whole | UnsetType | None = UNSET
+    because: str | UnsetType | None = UNSET
     before: list[int]
     after: list[int]
     opened: dict[str, str] | UnsetType = UNSET

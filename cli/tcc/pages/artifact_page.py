@@ -42,6 +42,7 @@ from tcc_certs.errors import Rejected, clip
 from tcc_certs.formats.codec import format_decimal
 from tcc_certs.policy.core import Core, Tool
 from tcc_certs.policy.listing import ListedStatement, listed_statements
+from tcc_certs.policy.nodes import definition_text
 from tcc_certs.policy.plans import Call
 from tcc_certs.policy.type_texts import name_text, place_text, type_text
 from tcc_certs.values.fields import Field
@@ -60,14 +61,22 @@ _LEFT: tuple[str, Mood] = ("run", "doubtful")
 def statements_section(core: Core, relaxed: Collection[int]) -> Section:
     """The statements by their authors' texts, and what holds each of them."""
     listed = listed_statements(core, relaxed)
-    rows = [_statement_row(one) for one in listed[:MOST_STATEMENTS]]
-    body = table(("statement", "held by"), rows, label="Statements")
+    lets = [element("div", code(definition_text(let))) for let in core.lets[:MOST_STATEMENTS]]
+    names = [element("h3", "Names in these statements"), *lets] if lets else []
+    rest = left_out(len(lets), len(core.lets), "names")
     return Section(
         name="statements",
         title="What the grammar says",
         lead=_LEAD,
-        body=joined([body, left_out(len(rows), len(listed), "statements")]),
+        body=joined([statement_table(listed), *names, rest]),
     )
+
+
+def statement_table(listed: Sequence[ListedStatement]) -> Html:
+    """The first statements, each with its reason, its text, and what holds it in plans."""
+    rows = [_statement_row(one) for one in listed[:MOST_STATEMENTS]]
+    body = table(("statement", "held by"), rows, label="Statements")
+    return joined([body, left_out(len(rows), len(listed), "statements")])
 
 
 _LEAD = (
@@ -82,7 +91,7 @@ def _statement_row(one: ListedStatement) -> tuple[object, ...]:
     if one.because is not None:
         parts.append(element("div", one.because))
     parts.append(element("div", code(one.text)))
-    if one.holds is not None:
+    if one.holds is not None and not one.relaxed:
         parts.append(element("div", "The automaton holds: ", code(one.holds)))
     return joined(parts), badge(*(_LEFT if one.relaxed else _HELD[one.place]))
 

@@ -26,6 +26,7 @@ from tcc.pages import (
     note,
     table,
 )
+from tcc.pages.artifact_page import statement_table
 from tcc.pages.record_table import ShownRecords, field, records_section, whole
 from tcc.pages.transcript import Transcript, TranscriptEvent
 from tcc_certs.errors import clip
@@ -91,16 +92,15 @@ def _facts(told: Transcript, events: Sequence[TranscriptEvent]) -> list[tuple[st
 
 def _shows(found: SessionValidation) -> Section:
     asserted = [element("li", text) for text in found.asserted]
-    statements = [element("li", code(text)) for text in found.statements]
     parts: list[object] = [
         element(
             "p", "Claim: ", element("b", found.claim_type), ". ", _CLAIMS.get(found.claim_type, "")
         ),
     ]
-    if statements:
+    if found.statements:
         parts += [
-            element("h3", "Statements that each call was decided by"),
-            element("ul", *statements),
+            element("h3", "Statements that decided each call"),
+            statement_table(found.statements),
         ]
     if asserted:
         parts += [
@@ -171,7 +171,7 @@ def _refusals(events: Sequence[TranscriptEvent]) -> Section:
     first: dict[tuple[str, str, str, str], TranscriptEvent] = {}
     counted = Counter[tuple[str, str, str, str]]()
     for event in refusals:
-        key = event.tool, event.outcome, event.text, event.why
+        key = event.tool, event.outcome, event.text, _made(event)
         first.setdefault(key, event)
         counted[key] += 1
     rows = [
@@ -195,10 +195,13 @@ def _refusals(events: Sequence[TranscriptEvent]) -> Section:
 def _reason(event: TranscriptEvent) -> list[object]:
     """Why a call was refused, or who is asked: the author's reason, then the statement."""
     if event.statement is None:
-        return [event.why]
+        return [event.text, _made(event)]
     because = [event.because, " "] if event.because else []
-    made = "; made all the same" if event.why.endswith("; made all the same") else ""
-    return [*because, code(event.text), made]
+    return [*because, code(event.text), _made(event)]
+
+
+def _made(event: TranscriptEvent) -> str:
+    return "; made all the same" if event.made else ""
 
 
 def _stands(told: Transcript) -> Section:

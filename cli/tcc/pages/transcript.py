@@ -32,11 +32,13 @@ class TranscriptEvent(NamedTuple):
     Attributes:
         kind: that of the record; ``call`` stands for a call with its outcome.
         seq: of its call; None for a refusal and an end.
-        text: the call, the statement that refused or asks, or how the session ended.
+        text: the call, the statement that refused or asks, or how the session ended; of a refusal
+            by no statement, what its code means.
         outcome: of a call or a `resolve`, ``open`` if none was recorded; the code of a refusal; the
             verdict of an approval.
         ms: from the call to its outcome; None where there is none.
-        why: of a refusal.
+        why: what the code of a refusal means; the call of a question.
+        made: of a refusal in a shadow session, whether the call was made.
         tool: of a refusal and of a question.
         statement: the number of the statement that refused, or asks.
         because: the reason that the author of that statement gives.
@@ -62,6 +64,7 @@ class TranscriptEvent(NamedTuple):
     took: Mapping[str, str]
     ms: int | None = None
     why: str = ""
+    made: bool = False
     tool: str = ""
     statement: int | None = None
     because: str = ""
@@ -234,7 +237,6 @@ class Teller:
                 self._add(kind, None, "a search asked what calls cost", "", took=_took(record))
             case "refusal":
                 why = next((text for known, text in REFUSALS.items() if known == code), "")
-                why += "; made all the same" if "made" in record else ""
                 self._state(kind, record, code, why, session.core)
             case "ask":
                 self._asked[str(record["id"])] = record
@@ -252,11 +254,14 @@ class Teller:
         """Make the event of a refusal or of a question: its statement is shown by its text."""
         tool, number = str(record["tool"]), record.get("statement")
         statement = core.statements[number] if isinstance(number, int) else None
-        text = tool if statement is None else statement_text(statement)
+        text = why if statement is None else statement_text(statement)
         because = "" if statement is None else statement.because or ""
         self._add(kind, None, text, code, why=why, who=str(record.get("who", "")))
         self._events[-1] = self._events[-1]._replace(
-            tool=tool, statement=number if isinstance(number, int) else None, because=because
+            tool=tool,
+            statement=number if isinstance(number, int) else None,
+            because=because,
+            made="made" in record,
         )
 
     def _outcome(self, record: Record) -> None:
