@@ -169,7 +169,7 @@ class Evaluation:
             case forms.Some(of):
                 return some(self.members(of, negative, negative))
             case forms.Every(of, conditions):
-                return self._every(of, conditions, negative)
+                return self.every(of, conditions, negative)
             case forms.Compare(operator, left, options):
                 one = self.term(left)
                 return disjunction(self._compared(operator, one, other) for other in options)
@@ -212,7 +212,8 @@ class Evaluation:
             self.picks = kept
         return found.pop() if len(found) == 1 else None
 
-    def _every(self, of: Source, conditions: Sequence[Condition], negative: bool) -> Truth:
+    def every(self, of: Source, conditions: Sequence[Condition], negative: bool) -> Truth:
+        """Whether the conditions are true for every element of a source."""
         members = self.members(of, not negative, not negative)
         if members.missing:
             return None
@@ -609,6 +610,8 @@ def _equal_digest(one: State, other: State) -> Truth:
     if one[0] == other[0]:
         return False
     digested, value = (one, other) if one[0] == "d" else (other, one)
+    if value[0] == "none":
+        return False  # an absent member
     if digested[1].value is not None:
         return bool(digested[1].value == value)
     return False if value in digested[1].constants else None

@@ -133,6 +133,9 @@ class Compiler(Closures):
             case forms.IsOf(level, tools):
                 return _is_of(level, tools)
             case forms.Every(of, conditions):
+                if of.marks and any(isinstance(part, Source) for part in walk(conditions)):
+                    # Only elements behind the marks are looked at: others cut no source.
+                    return lambda frame: frame.every(of, conditions, negative)
                 # No element is one for which the conditions are not true.
                 failing = forms.Not(forms.All(conditions))
                 outside = replace(of, conditions=(*of.conditions, failing))
