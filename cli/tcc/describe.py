@@ -109,6 +109,11 @@ def lines_of(artifact: Artifact) -> list[int | None]:
     return [None if span is None else span.line for span in spans]
 
 
+def listed_of(artifact: Artifact) -> list[Any]:
+    """Return the member `statements` of an artifact's documents."""
+    return statements_json(statements_of(artifact), lines_of(artifact))
+
+
 def describe(artifact: Artifact, *, by_depth: bool = False) -> dict[str, Any]:
     """The JSON fields; `plans_by_depth` if it is cheap, or if `by_depth` asks for it."""
     manifest, root = artifact.manifest, artifact.root
@@ -135,7 +140,7 @@ def describe(artifact: Artifact, *, by_depth: bool = False) -> dict[str, Any]:
         "round_counts": manifest.round_counts,
         "relaxed": list(relaxed_texts(artifact.core, manifest.relaxed)),
         "enforced": enforced_json(statements),
-        "statements": statements_json(statements, lines_of(artifact)),
+        "statements": listed_of(artifact),
         **declared(artifact.core),
     }
     if artifact.diagnostics:

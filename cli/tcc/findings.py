@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 
 Severity: TypeAlias = Literal["error", "warning", "note"]
+Listed: TypeAlias = "Mapping[str, list[Any]]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,12 +164,14 @@ def print_diagnostics(
     diagnostics: Sequence[Diagnostic],
     sources: Mapping[str, Source],
     output_format: str,
+    listed: Listed | None = None,
 ) -> None:
     """Print diagnostics in one of :data:`tcc.options.FORMATS`.
 
     Args:
         command: whose JSON document they are.
         sources: the text of each file by its name.
+        listed: as of :func:`sarif`.
     """
     if output_format == "text":
         _text(diagnostics, sources)
@@ -178,17 +181,18 @@ def print_diagnostics(
         refused = RefusedOutput(diagnostics=[as_json(one) for one in diagnostics])
         screen.print_output(refused, command)
     else:
-        print_found(of_diagnostics(diagnostics), output_format, sources)
+        print_found(of_diagnostics(diagnostics), output_format, sources, listed)
 
 
 def print_found(
     found: Sequence[ReportedFinding],
     output_format: str,
     sources: Mapping[str, Source] | None = None,
+    listed: Listed | None = None,
 ) -> None:
-    """Print findings as ``sarif`` or ``github`` has them."""
+    """Print findings as ``sarif`` or ``github`` has them; `listed` as of :func:`sarif`."""
     if output_format == "sarif":
-        screen.say_json(json.dumps(sarif(found, sources or {}), indent=2))
+        screen.say_json(json.dumps(sarif(found, sources or {}, listed), indent=2))
     else:
         for one in found:
             screen.say(annotation(one))
@@ -260,13 +264,19 @@ SCHEMA = (
 )
 
 
-def sarif(found: Sequence[ReportedFinding], sources: Mapping[str, Source]) -> dict[str, Any]:
+def sarif(
+    found: Sequence[ReportedFinding],
+    sources: Mapping[str, Source],
+    listed: Listed | None = None,
+) -> dict[str, Any]:
     """The SARIF log of these findings, of one run.
 
     Args:
         found: in the order in which they are to be listed.
         sources: the texts of files by their names; of a file that is not among them places are
             lines without columns.
+        listed: the statements of each file that was looked at, as the JSON of commands has them;
+            a property of the file in ``artifacts``.
     """
     from tcc.code_pages import titles  # the catalogue, for few commands
 
@@ -278,7 +288,13 @@ def sarif(found: Sequence[ReportedFinding], sources: Mapping[str, Source]) -> di
         "rules": [_rule(code, known.get(code, code)) for code in codes],
     }
     results = [_result(one, codes.index(one.code), sources) for one in found]
-    run = {"tool": {"driver": driver}, "columnKind": "utf16CodeUnits", "results": results}
+    run: dict[str, Any] = {"tool": {"driver": driver}, "columnKind": "utf16CodeUnits"}
+    if listed:
+        run["artifacts"] = [
+            {"location": {"uri": uri_of(file)}, "properties": {"statements": statements}}
+            for file, statements in listed.items()
+        ]
+    run["results"] = results
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 

@@ -9,6 +9,7 @@ from argparse import Namespace
 
 from tcc_certs.formats.codec import Json
 from tcc_certs.policy.listing import statement_lines, statements_json
+from tcc_certs.replay.findings import INVALID
 from tcc_certs.session import SessionValidation
 from tcc_certs.verbs.answer import VerbResult, regular
 from tcc_certs.verbs.validate import VERB, LedgerInput, finding_documents, octets, validation_lines
@@ -61,6 +62,6 @@ def run(arguments: Namespace) -> VerbResult:
     lines = [
         *validation_lines(found),
         *(f"asserted: {text}" for text in found.asserted),
-        *statement_lines(found.statements),
+        *([] if found.verdict == INVALID else statement_lines(found.statements)),
     ]
     return VerbResult(exit_code=found.verdict, lines=lines, document=session_document(found))

@@ -23,6 +23,7 @@ from tcc.library.second_checker import NoChecker
 from tcc.opening import require_artifact
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_certs.formats.artifact import read_artifact
+from tcc_certs.policy.listing import statements_json
 from tcc_certs.report import VERDICTS, CheckReport
 
 if TYPE_CHECKING:
@@ -118,7 +119,8 @@ def _show(report: CheckReport, artifact: Path, shown: str) -> None:
     if shown == "json":
         screen.print_document(to_json(report))
     elif shown != "text":
-        print_found(of_check(report.findings, artifact), shown)
+        listed = {str(artifact): statements_json(report.statements or ())}
+        print_found(of_check(report.findings, artifact), shown, listed=listed)
     else:
         _say(report, "")
 
@@ -128,7 +130,10 @@ def _show_all(checked: CheckedFiles, shown: str) -> None:
         screen.print_output(folder_output(checked))
         return
     if shown != "text":
-        print_found(checked.found, shown)
+        listed = {
+            str(one.path): statements_json(one.report.statements or ()) for one in checked.artifacts
+        }
+        print_found(checked.found, shown, listed=listed)
         return
     for finding in checked.others:
         _say_finding(finding)

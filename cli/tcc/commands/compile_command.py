@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tcc import opening, options, screen
-from tcc.describe import describe, print_description
+from tcc.describe import describe, listed_of, print_description
 from tcc.files import STDIN, compile_given, same_file
 from tcc.main import load_module as load_module, without_threads
 from tcc.screen import CLEAN, compile_line
@@ -106,15 +106,16 @@ class _Job:
         self._write(compiled)
         took = time.perf_counter() - started
         said = f"compiled {self.grammar} to {self.output} ({took:.2f} s)"
-        if self.shown in ("sarif", "github"):
-            from tcc.findings import print_diagnostics
-
-            print_diagnostics("compile", compiled.diagnostics, compiled.sources, self.shown)
-            screen.say(said, err=True)
-            return CLEAN
         # The pipeline has certified these bytes: they are not checked again to be described.
         artifact = load(compiled.artifact or b"", verify=False)
         artifact.kept["written"] = compiled
+        if self.shown in ("sarif", "github"):
+            from tcc.findings import print_diagnostics
+
+            listed = {str(self.grammar): listed_of(artifact)}
+            print_diagnostics("compile", compiled.diagnostics, compiled.sources, self.shown, listed)
+            screen.say(said, err=True)
+            return CLEAN
         fields = describe(artifact)
         if self.shown == "json":
             from tcc.outputs import optional

@@ -15,10 +15,10 @@ from tcc.files import same_file
 from tcc.findings import of_validation, print_found
 from tcc.library.validation import validate
 from tcc.opening import account_in, refuse, require_artifact, require_ledger
-from tcc.screen import CLEAN
+from tcc.screen import CLEAN, FINDINGS
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode
-from tcc_certs.policy.listing import statement_lines
+from tcc_certs.policy.listing import statement_lines, statements_json
 from tcc_certs.replay import Validation
 from tcc_certs.session import SessionValidation
 from tcc_runtime.errors import OutputRefused, mismatch
@@ -80,7 +80,9 @@ def command(
     elif shown == "text":
         _print(found, ledger)
     else:
-        print_found(of_validation(found.findings, ledger), shown)
+        of_session = found.statements if isinstance(found, SessionValidation) else ()
+        listed = {str(artifact): statements_json(of_session)} if of_session else None
+        print_found(of_validation(found.findings, ledger), shown, listed=listed)
     ctx.exit(found.verdict)
 
 
@@ -94,7 +96,7 @@ def _print(found: Validation | SessionValidation, ledger: Path) -> None:
         screen.print_fields([("privacy", _privacy(found.privacy))])
     if isinstance(found, SessionValidation):
         screen.print_fields([("asserted", text) for text in found.asserted])
-        for line in statement_lines(found.statements):
+        for line in [] if found.verdict == FINDINGS else statement_lines(found.statements):
             screen.say(f"  {line}")
     say = screen.good if found.verdict == CLEAN else screen.bad
     say(f"{found.word}: {found.summary}")

@@ -492,7 +492,7 @@ def with_reasons(compiled: Compiled) -> tuple[Diagnostic, ...]:
         chosen = found.sets[0]
         notes = [
             Note(
-                message=f"forbidden by `{' '.join(one.text.split())}`",
+                message=_forbidding(one),
                 span=None if one.place is None else spans.get(one.place),
             )
             for one in chosen[:_MOST_NOTES]
@@ -501,6 +501,11 @@ def with_reasons(compiled: Compiled) -> tuple[Diagnostic, ...]:
             notes.append(Note(message=f"and by {len(chosen) - _MOST_NOTES} more"))
         explained[id(unmet.diagnostic)] = replace(unmet.diagnostic, notes=tuple(notes))
     return tuple(explained.get(id(said), said) for said in compiled.diagnostics)
+
+
+def _forbidding(statement: WrittenStatement) -> str:
+    text = f"forbidden by `{' '.join(statement.text.split())}`"
+    return text if statement.because is None else f"{statement.because} ({text})"
 
 
 Law = Literal["uniform", "softmax"]
