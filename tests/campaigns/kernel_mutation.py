@@ -6,7 +6,7 @@
 What a mutant is says :mod:`tests.campaigns.mutations`.  Each is put in the place of its module by
 the importer of a forked process, which then runs the tests that know the module, and, where those
 pass, all others of the list.  Each line of the output names the test that saw its mutant.  A mutant
-that passes them all has survived: docs/trust.md says of each why it may.  Before all mutants the
+that passes them all has survived: MUTANTS.md says of each why it may.  Before all mutants the
 tests are run on the package as it is: they have to pass, or what a mutant fails says nothing.
 
 Of the validator (``replay/``, ``ledger``) there are many.  Those within a function are put in the
