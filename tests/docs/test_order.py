@@ -98,3 +98,16 @@ def test_every_command_that_a_page_names_is_one() -> None:
         if page.is_relative_to(DOCS) or page == ROOT / "README.md":
             for name in re.findall(r"`tcc ([a-z]+)\b", page.read_text("utf-8")):
                 assert name in COMMANDS, f"{page.name}: tcc {name}"
+
+
+OLD = re.compile(
+    r"\buses\(|\bseen\.[a-z]+ [=<>]|expect never|minor version"
+    r"|tcc\.(core|artifact|session|ledger|proof|lock|account)/1|version 1\.[012] of the language"
+)
+
+
+def test_no_page_shows_forms_that_the_language_does_not_have() -> None:
+    read = [page for page in pages() if page.is_relative_to(DOCS) or page == ROOT / "README.md"]
+    assert [
+        (page.name, old[0]) for page in read if (old := OLD.search(page.read_text("utf-8")))
+    ] == []
