@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import pytest
 
-from tcc.editor.answers import hover_text
+from tcc.editor.answers import Held, hover_text
 from tcc_compiler.editing.completion import completion
 from tcc_compiler.editing.project import Project, read_project
+from tests.compiler.names.corpus import SHIPPED
 
 DECLARED = """grammar g version "1"
 
-given user: text, `desk no`: text
+given user: text, `desk no`: text, tier: gold | silver
 
-tool get_order(order: text) gives (status: open | closed | *, owner: text at "/user/id")
-tool cancel(reason: late | wrong, order: text, items: list max 9 of (id: text))
+shape contact (mail: text, phone?: text)
+
+tool get_order(order: text)
+  gives (status: open | closed | *, owner: text at "/user/id", by: object contact)
+tool cancel(reason: late | wrong, order: text, items: list max 9 of (id: text), urgent: flag)
+tool pay(order: text, amount: number 0 .. 500, currency: text "EUR" | "USD") gives contact
+tool `not`
+tool `count`(n: integer)
 
 given customer from get_order.owner
 
+let writes = cancel | pay
 let row(i) = last(cancel.items(id = i))
 before cancel require last(get_order(same order)).owner = session.user
 before cancel(row(order).id = session.customer) require no cancel
 """
+BLOCK = "before pay {\n  let o = last(get_order(same order))\n  "
 
 
 def read(tail: str) -> Project:
@@ -29,41 +38,104 @@ def read(tail: str) -> Project:
     return project
 
 
-@pytest.mark.parametrize(
-    ("tail", "sort", "texts"),
-    [
-        ("before ", "tool", {"get_order", "cancel"}),
-        ("before ", "let", {"row"}),
-        ("before cancel ", "word", {"require", "ask"}),
-        ("before cancel require ", "word", {"last", "count", "session", "every", "no", "unused"}),
-        ("before cancel require ", "parameter", {"reason", "order", "items"}),
-        ("before cancel require get_order(", "parameter", {"order", "status", "owner"}),
-        ("before cancel require get_order(", "word", {"same", "this", "it"}),
-        ("before cancel require get_order ", "word", {"since", "within", "because", "or", "and"}),
-        ("before cancel require reason ", "word", {"in", "not", "and", "or"}),
-        ("before cancel require reason = ", "value", {"late", "wrong"}),
-        ("before cancel require last(get_order(same order)).", "parameter", {"status", "owner"}),
-        ("before cancel require session.", "attribute", {"user", "`desk no`", "customer"}),
-        ("limit ", "word", {"depth", "price", "count", "sum"}),
-        ("limit count(cancel) <= 3 ", "word", {"in", "across", "because"}),
-        ("limit sum(cancel.", "parameter", {"reason", "order", "items"}),
-        ("after ", "tool", {"get_order", "cancel"}),
-        ("given x from ", "tool", {"get_order", "cancel"}),
-        ("given x from get_order.", "parameter", {"order", "status", "owner"}),
-        ("let x = ", "tool", {"get_order", "cancel"}),
-        ("tool t(a: ", "word", {"list", "time", "date", "text", "object"}),
-        ("tool t(a?: text ", "word", {"or", "at"}),
-        ("", "word", {"given", "let", "shape", "pass", "before", "finally"}),
-        ("pass ", "word", {"resources", "prompts", "input"}),
-        ("pass prompts, ", "word", {"resources", "input"}),
-    ],
-)
-def test_what_may_come_next(tail: str, sort: str, texts: set[str]) -> None:
+def offered(tail: str) -> tuple[list[str], list[str]]:
+    """The names and the words that are offered behind a text."""
     text = DECLARED + tail
     _, offers = completion(text, len(text), read(tail))
-    found = {offer.text for offer in offers if offer.sort == sort}
-    assert texts <= found, found
-    assert sort != "attribute" or texts == found, found
+    names = [one.text for one in offers if one.sort != "word"]
+    return names, [one.text for one in offers if one.sort == "word"]
+
+
+@pytest.mark.parametrize(
+    ("tail", "names"),
+    [
+        ("before ", "writes get_order cancel pay not `count`"),
+        ("after ", "writes get_order cancel pay not `count`"),
+        ("forbid pay(amount ~ ", ""),
+        ("limit count(", "writes get_order cancel pay `not` `count`"),
+        ("limit sum(pay.", "amount"),
+        ("before pay require get_order(same ", "order"),
+        ("before pay require last(get_order(same order)).", "order status owner by"),
+        ("before pay require last(get_order(same order)).by.", "mail phone"),
+        ("before pay require session.", "user desk no tier customer"),
+        ("before pay require this.", "order amount currency"),
+        ("before cancel require items.", "id"),
+        ("before pay require last(get_order).status = ", "open closed order currency row"),
+        ("before cancel require reason = ", "late wrong order row"),
+        ("before pay require currency = ", '"EUR" "USD" order row'),
+        ("before pay require session.tier = ", "gold silver order currency row"),
+        ("before pay require amount <= ", "row"),
+        ("before pay require get_order(order = ", "status owner row this.order this.currency"),
+        ("before pay require no ", "writes get_order cancel pay not `count` row"),
+        ("finally require ", "writes get_order cancel pay `not` `count` row"),
+        (BLOCK + "require o.", "order status owner by"),
+        ("limit count(pay) per ", "order amount currency row"),
+        ("given x from ", "get_order cancel pay not `count`"),
+        ("given x from get_order.", "order status owner by"),
+        ("let ", ""),
+        ("tool x gives ", "contact"),
+        ("plan = ", "get_order cancel pay not `count` writes row"),
+        ("plan = cancel(", "reason"),
+        ("plan = cancel(reason=", "late wrong"),
+    ],
+)
+def test_exactly_these_names_fit(tail: str, names: str) -> None:
+    found, _ = offered(tail)
+    assert " ".join(found).replace("`desk no`", "desk no") == names
+
+
+@pytest.mark.parametrize(
+    ("tail", "some", "none"),
+    [
+        ("before pay ", {"require", "ask"}, {"before"}),
+        ("before pay require ", {"last", "count", "session", "every", "no", "unused"}, {"it"}),
+        ("before pay require get_order(", {"same", "this", "it", "not"}, {"require"}),
+        ("finally require pay(", {"it", "not"}, {"same", "this", "unused"}),
+        ("before pay require get_order ", {"since", "within", "because", "or"}, {"same", "before"}),
+        ("before pay require get_order within ", {"30 d", "1 h"}, {"no"}),
+        ("before cancel require reason ", {"in", "not", "and", "or"}, {"require"}),
+        ("before cancel require urgent = ", {"true", "false"}, {"no", "every"}),
+        ("before pay require amount <= ", {"match", "sum", "session"}, {"no", "every", "same"}),
+        ("before pay require count(", {"any", "pairs", "distinct"}, {"no", "last"}),
+        (BLOCK, {"require", "let"}, {"before", "tool"}),
+        ("limit ", {"depth", "price", "count", "sum"}, {"match"}),
+        ("limit count(cancel) ", {"<=", "per"}, set()),
+        ("limit count(cancel) <= 3 ", {"in", "across", "because"}, {"per"}),
+        ("expect always ", {"before", "forbid"}, {"tool", "plan"}),
+        ("tool t(a: ", {"list", "time", "date", "text", "object"}, {"before"}),
+        ("tool t(a?: text ", {"or", "at"}, set()),
+        ("", {"given", "let", "shape", "pass", "before", "finally"}, set()),
+        ("pass ", {"resources", "prompts", "input"}, set()),
+        ("pass prompts, ", {"resources", "input"}, {"prompts"}),
+    ],
+)
+def test_these_words_fit_and_these_do_not(tail: str, some: set[str], none: set[str]) -> None:
+    _, words = offered(tail)
+    assert some <= set(words)
+    assert not none & set(words)
+
+
+def test_a_name_in_backticks_that_is_not_closed_is_completed_from_its_backtick() -> None:
+    text = DECLARED + "before pay require `n"
+    start, offers = completion(text, len(text), read(""))
+    assert text[start:] == "`n"
+    assert "`not`" in [one.text for one in offers]
+
+
+def test_every_offered_name_is_one_that_the_compiler_takes_there() -> None:
+    """The offers behind ``before pay require`` and in a filter, each read in its place."""
+    for tail, rest in (
+        ("before pay require no ", ""),
+        ("before pay require get_order(status = ", ")"),
+        ("before cancel require reason = ", ""),
+        ("before pay require last(get_order(same order)).", " != null"),
+    ):
+        names, _ = offered(tail)
+        for name in [one for one in names if one != "row"]:
+            project = read(f"{tail}{name}{rest}\n")
+            assert project.whole
+            place = project.at(len(DECLARED + tail) + len(name) - 1)
+            assert place is not None, (tail, name)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +144,7 @@ def test_what_may_come_next(tail: str, sort: str, texts: set[str]) -> None:
         ("owner", 'owner: text at "/user/id"'),
         ("items", "items: list max 9 of (id: text)"),
         ("customer", "given customer from get_order.owner"),
-        ("user", "given user: text, `desk no`: text"),
+        ("user", "given user: text, `desk no`: text, tier: gold | silver"),
         ("row", "let row(i) = last(cancel.items(id = i))"),
     ],
 )
@@ -82,5 +154,47 @@ def test_each_place_of_a_name_shows_its_declaration(word: str, shown: str) -> No
     places = [o for o in project.occurrences if text[o.region.start : o.region.end] == word]
     assert len(places) >= 2
     for place in places:
-        said = hover_text(project, place, None)
+        said = hover_text(project, place.region.start)
         assert said is not None and shown in said
+
+
+def test_a_statement_is_shown_in_words_with_its_place_and_the_fields_in_scope() -> None:
+    statement = "before pay require last(get_order(same order)).owner = session.user"
+    project = read(f'{statement} because "Only own orders."\n')
+    text = project.sources[0].text
+    held = {statement: Held(place="gate", part=None)}
+    said = hover_text(project, text.rindex("require"), None, held)
+    assert said == (
+        "A call of `pay` is allowed only if `owner` of the last call of `get_order` with the same "
+        "`order` is the session's `user`.\n\nBecause: *Only own orders\\.*\n\n"
+        "Place: **gate**, held by the gate: it decides each call"
+    )
+    inside = hover_text(project, text.rindex("same"), None, held)
+    assert inside is not None
+    assert "Fields in scope: `order: text`, `status: open | closed | *`" in inside
+    assert "behind `this.`: `order: text`, `amount: number 0 .. 500`" in inside
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_each_word_of_a_shipped_policy_is_found(path: object) -> None:
+    """Every name of a condition means something: none is left without an occurrence."""
+    text = path.read_text("utf-8")  # type: ignore[attr-defined]
+    project = read_project(text, path, "g.tcg")  # type: ignore[arg-type]
+    assert project is not None
+    known = {(o.region.source, o.region.start) for o in project.occurrences}
+    for tree, _ in project.words.stated:
+        todo = [tree]
+        while todo:
+            one = todo.pop()
+            todo += one.trees()
+            token = one.parts[0]
+            if one.kind != "name" or token.text in SPECIAL:  # type: ignore[union-attr]
+                continue
+            assert (0, one.start) in known, text[one.start : one.end + 20]
+
+
+SPECIAL = (
+    "this", "it", "session", "now", "any", "null", "true", "false", "last", "count", "sum", "min",
+    "max", "distinct", "pairs", "hour", "weekday", "day", "depth", "price", "cost", "latency",
+    "epsilon", "left", "right",
+)  # fmt: skip

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -207,8 +209,8 @@ def test_hovering_a_tool_shows_declaration_doc_calls_and_the_exact_number_of_pla
     rule = hover(client, uri, types.Position(line=3, character=6)).contents.value
     assert rule == "```tcg\nrule looks = look+\n```"
     value = hover(client, uri, types.Position(line=7, character=24)).contents.value
-    assert value == "field of `write`\n\n```tcg\ntone: plain | warm\n```"
-    assert hover(client, uri, types.Position(line=5, character=2)) is None
+    assert value == "field of tool `write`\n\n```tcg\ntone: plain | warm\n```"
+    assert "at most `6` calls" in hover(client, uri, types.Position(5, 2)).contents.value
 
 
 def test_definitions_and_references_reach_used_files_and_all_that_use_them(
@@ -283,19 +285,124 @@ def test_a_name_that_is_taken_or_none_is_refused(
         renamed(client, uri, types.Position(line=1, character=6), name)
 
 
-def test_nothing_is_renamed_where_a_text_has_an_error_or_the_name_is_no_tool_and_no_rule(
+def test_nothing_is_renamed_where_a_text_has_an_error_or_the_word_is_a_value(
     client: Client, file: Path
 ) -> None:
     uri = client.open(file.as_uri(), DESK + "rule broken = (\n")
     with pytest.raises(JsonRpcException, match="has syntax errors"):
         renamed(client, uri, types.Position(line=1, character=6), "peek")
     client.change(uri, DESK)
-    with pytest.raises(JsonRpcException, match="this is a parameter"):
-        renamed(client, uri, types.Position(line=2, character=12), "mood")
+    with pytest.raises(JsonRpcException, match="this is a value"):
+        renamed(client, uri, types.Position(line=2, character=18), "mood")
     with pytest.raises(JsonRpcException, match="no name here"):
         renamed(client, uri, types.Position(line=5, character=0), "mood")
     with pytest.raises(JsonRpcException, match="cannot name a rule"):
         renamed(client, uri, types.Position(line=3, character=6), "two words")
+
+
+POLICY = """grammar desk version "1"
+given customer: text
+shape row (id: text, owner: text)
+tool find(order: text) gives row
+tool refund(order: text, amount: number 0 .. 500, n: 1 | 2) { cost n }
+tool note(order: text)
+let held = refund | note
+let row_of(o) = last(find(order = o))
+limit depth <= 9
+before held(order != "x") {
+  let r = row_of(order)
+  require r.owner = session.customer
+  require no refund(same order) because "order"
+}
+limit sum(refund.amount) per order <= 500 in session
+"""
+
+
+@pytest.mark.parametrize(
+    ("mark", "old", "places"),
+    [
+        ("let r§ =", "r", ("let r =", "require r.owner")),
+        ("let row_of(o§)", "o", ("row_of(o)", "order = o)")),
+        ("let row_of§(", "row_of", ("let row_of", "let r = row_of")),
+        ("let held§", "held", ("let held", "before held")),
+        ("shape row§", "row", ("shape row", "gives row")),
+        ("given customer§", "customer", ("given customer", "session.customer")),
+        ("r.owner§", "owner", ("owner: text", "r.owner")),
+        ("refund.amount§", "amount", ("amount: number", "refund.amount")),
+        ("cost n§", "n", ("n: 1", "cost n")),
+        (
+            "(same order§)", "order",
+            ("refund(order:", "note(order:", "order !=", "of(order)", "same order", "per order"),
+        ),
+    ],
+)  # fmt: skip
+def test_names_of_policies_are_renamed_in_their_scope(
+    client: Client, file: Path, mark: str, old: str, places: tuple[str, ...]
+) -> None:
+    _, position = put(POLICY.replace(mark.replace("§", ""), mark, 1))
+    uri = client.open(file.as_uri(), POLICY)
+    new = "renamed_name"
+    due = POLICY
+    for place in places:
+        assert place in due
+        due = due.replace(place, re.sub(rf"\b{old}\b", new, place))
+    edit = renamed(client, uri, position, new)
+    assert changed(POLICY, edit.changes[uri]) == due
+    found = at(
+        client, types.TEXT_DOCUMENT_REFERENCES, types.ReferenceParams, uri, position,
+        context=types.ReferenceContext(include_declaration=True),
+    )  # fmt: skip
+    assert {spot(one.range) for one in found} <= {spot(one.range) for one in edit.changes[uri]}
+
+
+@pytest.mark.parametrize(
+    ("mark", "name", "why"),
+    [
+        ("let held§", "find", "has a tool 'find' already"),
+        ("given customer§", "", "1 to 128 characters"),
+        ("shape row§", "a b", "cannot name a shape"),
+        ("let r§ =", "refund", "would have mistakes .* TCC234"),
+        ("cost n§", "order", "would not say the same|would have mistakes"),
+    ],
+)
+def test_a_name_that_would_change_the_meaning_is_refused(
+    client: Client, file: Path, mark: str, name: str, why: str
+) -> None:
+    _, position = put(POLICY.replace(mark.replace("§", ""), mark, 1))
+    uri = client.open(file.as_uri(), POLICY)
+    with pytest.raises(JsonRpcException, match=why):
+        renamed(client, uri, position, name)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "code"),
+    [
+        ("before refund require not find(same order)", "no find(same order)", "TCC232"),
+        ("before refund require count(find) = 0", "no find", "TCC235"),
+        ("before refund require find(order = order)", "same order", "TCC231"),
+        ("before refund require 1 <= amount <= 5", "amount in 1 .. 5", "TCC238"),
+        ("before refund require fnd", "find", "TCC202"),
+        ("require find before refund", "before refund require find", "TCC242"),
+        ("before note require find(amount = 1)", None, "TCC204"),
+    ],
+)
+def test_the_text_that_an_error_proposes_is_a_code_action(
+    client: Client, file: Path, wrong: str, right: str | None, code: str
+) -> None:
+    text = f"{POLICY}{wrong}\n"
+    uri = client.open(file.as_uri(), text)
+    found = client.wait_for(uri, lambda found: code in codes(found))
+    where = next(item.range for item in found if item.code == code)
+    offers: list[Any] = []
+    until = time.monotonic() + 10  # errors of syntax are told before the whole check has ended
+    while not offers and right is not None and time.monotonic() < until:
+        offers = [one for one in actions(client, uri, where) if one.title.startswith("Write")]
+    if right is None:
+        assert offers == []
+        return
+    assert offers[0].title == f"Write {right}  ({code})"
+    client.change(uri, changed(text, offers[0].edit.changes[uri]))
+    assert client.wait_for(uri, lambda found: code not in codes(found)) is not None
 
 
 def test_a_keyword_at_its_place_gets_backticks(client: Client, file: Path) -> None:
@@ -336,7 +443,7 @@ rule r = look
         ("before look require look §", {"since", "within"}, {"look"}),
         ("limit §", {"depth", "count", "sum", "price"}, {"look", "plans"}),
         ("limit count(§", {"look"}, {"r"}),
-        ("limit sum(look.§", {"k", "by"}, {"look"}),
+        ("limit sum(look.§", {"k"}, {"look", "by"}),
         ("expect §", {"plans", "min_cost", "max_depth"}, {"depth"}),
         ("plan = look(§", {"k", "by"}, {"look", "any"}),
         ("plan = look(k=1, §", {"by"}, {"k", "look"}),
@@ -436,7 +543,9 @@ def test_no_text_whatever_ends_the_server(client: Client, folder: Path, text: st
         types.TEXT_DOCUMENT_DOCUMENT_SYMBOL,
         types.DocumentSymbolParams(text_document=client.doc(uri)),
     )
-    with pytest.raises(JsonRpcException, match=r"no name here|only tools|has errors|declares no"):
+    with pytest.raises(
+        JsonRpcException, match=r"no name here|this is a file|has errors|declares no"
+    ):
         renamed(client, uri, here, "other")
     actions(client, uri, line(0))
     before = client.rounds.get(uri, 0)

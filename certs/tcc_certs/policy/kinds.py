@@ -435,19 +435,25 @@ class Kinds:
             Fault: a `let` is defined by itself, or one without parameters means nothing.
         """
         self._ensure_no_circle()
-        own = Kind(name="call", tools=self._all, wide=True)
-        scope = _Scope(elements=((own, None),), bare=None, it=None, this=0)
         for let in self._core.lets:
-            if let.parameters:
-                continue
-            self._begin(let)
-            self._needs = {0: self._all}
-            self._restricted = (self._all, ())
-            inner = _Scope(
-                elements=scope.elements, bare=None, it=None, this=0, within=frozenset({let.name})
-            )
-            self._thing(let.body, inner, "any")
-            self._end()
+            if not let.parameters:
+                self.check_let(let)
+
+    def check_let(self, let: Definition) -> None:
+        """Check a `let` of the file that has no parameters.
+
+        Raises:
+            Fault: it means nothing.
+        """
+        self._begin(let)
+        self._needs = {0: self._all}
+        self._restricted = (self._all, ())
+        own = Kind(name="call", tools=self._all, wide=True)
+        scope = _Scope(
+            elements=((own, None),), bare=None, it=None, this=0, within=frozenset({let.name})
+        )
+        self._thing(let.body, scope, "any")
+        self._end()
 
     def _ensure_no_circle(self) -> None:
         mentions = {let.name: self._lets_in(let) for let in self._core.lets}

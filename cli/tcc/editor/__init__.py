@@ -20,6 +20,7 @@ from tcc.configuration import LINTS, config_for
 from tcc.library import check_for_use
 from tcc.library.linting import Linted, has_core, lint_read
 from tcc.options import Config, ConfigError
+from tcc_certs.policy.type_texts import name_text
 from tcc_compiler.editing.project import Project, read_project
 from tcc_compiler.editing.renaming import allowance
 from tcc_compiler.frontend import Compiled as Frontend, read_grammar_text
@@ -57,7 +58,7 @@ class Places:
         self._ends = [*(before for before, _ in ends[1:]), len(text)]
 
     def offset(self, position: Position) -> int:
-        """The character at a position."""
+        """The character at a position; a position outside of the text is its end."""
         if position.line >= len(self._starts):
             return len(self._text)
         start, end = self._starts[position.line], self._ends[position.line]
@@ -417,9 +418,13 @@ def ends(source: Source, span: Span) -> tuple[int, int]:
     return start, source.starts[span.end_line - 1] + span.end_column - 1
 
 
-# Code actions: safe fixes of lints, and comments that allow a lint.
+# Code actions: texts to write instead of mistakes, safe fixes of lints, comments that allow a lint.
 
 MOST = 4  # findings of one question whose fixes are read anew
+_MOST_PROPOSED = 3  # texts for one mistake
+_WRITE = re.compile(r"write: (?P<texts>.+)", re.DOTALL)
+_MEANT = re.compile(r"did you mean '(?P<name>[^']+)'\?")
+_OR = re.compile(r"[,;] or:? | or (?=another name)")
 _ALL = -1
 
 
@@ -441,6 +446,7 @@ def code_actions(
     only = params.context.only
     made: list[types.CodeAction] = []
     if _wanted("quickfix", only):
+        made += _corrections(numbered, document, diagnosed, source, places)
         made += _fixes(numbered, document, diagnosed, places)
         made += _allowances(numbered, source, document, places)
     if _wanted("source.fixAll.tcc", only):
@@ -473,6 +479,51 @@ def _touches(finding: LintFinding, source: Source, low: int, high: int) -> bool:
         return False
     start, end = ends(source, span)
     return start <= high and low <= end
+
+
+def _corrections(
+    numbered: Sequence[tuple[int, LintFinding]],
+    document: Document,
+    diagnosed: Diagnosed,
+    source: Source,
+    places: Places,
+) -> Iterator[types.CodeAction]:
+    """The texts that the hints of errors propose, as far as they leave fewer errors."""
+    if document.uri != diagnosed.document.uri:
+        return
+    errors = [one.diagnostic for _, one in numbered if one.diagnostic.severity == "error"]
+    count = 0 if not errors else _errors(document, document.text, diagnosed.texts)
+    for error in errors[:MOST]:
+        if error.span is None or error.span.file != source.name:
+            continue
+        start, end = ends(source, error.span)
+        for text in _proposed(error)[:_MOST_PROPOSED]:
+            whole = document.text[:start] + text + document.text[end:]
+            if _errors(document, whole, diagnosed.texts) < count:
+                edit = types.TextEdit(range=places.range(start, end), new_text=text)
+                kind = types.CodeActionKind.QuickFix
+                yield _action(f"Write {text}  ({error.code})", kind, document, edit)
+
+
+def _proposed(error: Diagnostic) -> list[str]:
+    """The texts that a hint proposes in place of what is wrong."""
+    hint = error.hint or ""
+    meant = _MEANT.match(hint)
+    if meant is not None:
+        return [name_text(meant["name"])]
+    write = _WRITE.match(hint)
+    if write is None:
+        return []
+    texts = _OR.split(write["texts"])
+    if error.code == "TCC234":
+        texts = [one for text in texts for one in text.split(", ")]
+    return [text.strip() for text in texts if ".." not in text.replace(" .. ", "")]
+
+
+def _errors(document: Document, text: str, texts: Texts) -> int:
+    """How many errors the text of a document has."""
+    found = front_of(document, text, texts).diagnostics
+    return len([one for one in found if one.severity == "error"])
 
 
 def _fixes(

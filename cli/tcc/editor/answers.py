@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from lsprotocol import types
@@ -19,11 +20,15 @@ from tcc.describe import bounds_plans
 from tcc.editor import Diagnosed, Places, QuestionTime, Rooted, Texts, grammars_with
 from tcc_certs.errors import escaped
 from tcc_certs.formats.codec import written
-from tcc_certs.policy.type_texts import name_text
-from tcc_compiler.editing.project import Occurrence, Project, Statement
+from tcc_certs.policy.listing import listed_statements
+from tcc_certs.policy.nodes import statement_text
+from tcc_certs.policy.type_texts import field_text, name_text
+from tcc_compiler.editing.project import Key, Occurrence, Project, Statement
 from tcc_compiler.editing.renaming import NotRenamed, renamed
+from tcc_compiler.editing.sentences import sentence
 from tcc_compiler.language.source import Region, Source
 from tcc_compiler.lint.declared import fields_of, name_of
+from tcc_compiler.names.statements import Stated
 from tcc_compiler.names.types import signed
 from tcc_compiler.syntax.tokens import string_value
 from tcc_compiler.syntax.tree import Part, Token, Tree, region_of
@@ -32,30 +37,108 @@ from tcc_runtime.artifact.load import Artifact
 MOST_EDGES = 100_000
 _MOST_BITS = 4096  # of a number of plans that is worked with
 _MOST_SHOWN = 2000
+_MOST_STATED = 4  # statements, and declarations of one name
+_MOST_FIELDS = 12
+_ESCAPED = r"\\\1"
 _MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&])")
 
 
-def hover_text(project: Project, found: Occurrence, counted: tuple[int, int] | None) -> str | None:
-    """The text to show, in Markdown; None if there is nothing to say.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What holds a statement in plans.
+
+    Attributes:
+        place: ``automaton``, ``gate`` or ``both``.
+        part: of ``both`` the text with ``_`` in place of what the automaton does not hold.
+    """
+
+    place: str
+    part: str | None
+
+
+_HELD = {
+    "automaton": "held by the automaton: plans keep it",
+    "gate": "held by the gate: it decides each call",
+    "both": "held by both: the gate decides each call, and plans keep",
+}
+
+
+def hover_text(
+    project: Project,
+    offset: int,
+    counted: tuple[int, int] | None = None,
+    held: Mapping[str, Held] | None = None,
+) -> str | None:
+    """The text to show at a character, in Markdown; None if there is nothing to say.
 
     Args:
         counted: of a tool, the answer of :func:`plans_with`; None if it is not known.
+        held: what holds the statements at the character, by their texts, as far as it is known.
     """
-    kind, key = found.kind, found.key
-    if kind == "value":
-        kind, key = "parameter", key[:2]
-    declaration = project.declaration(kind, key)
-    if declaration is None:
-        return None
-    match kind:
-        case "tool":
-            return _tool(project, declaration, counted)
-        case "rule" | "let" | "shape" | "attribute":
-            return _fenced(project, declaration.region)
-        case "parameter":
-            return _field(project, declaration, *key)
-        case _:
-            return None
+    found = project.at(offset)
+    parts = [] if found is None else _declarations(project, found, counted)
+    stated = project.stated_at(offset)[:_MOST_STATED]
+    for one in stated:
+        parts.append(_stated(project, one, held or {}))
+    if stated:
+        parts += _scope(project, offset)
+    return "\n\n".join(parts) or None
+
+
+def _declarations(
+    project: Project, found: Occurrence, counted: tuple[int, int] | None
+) -> list[str]:
+    """The declarations of a name, each once."""
+    said: dict[str, None] = {}
+    for one in project.all_at(found)[:_MOST_STATED]:
+        kind, key = one.kind, one.key
+        if kind == "value":
+            kind, key = "field", key[:-1]
+            if key[0] == "given":
+                kind, key = "attribute", key[1:]
+        declaration = project.declaration(kind, key)
+        if declaration is None:
+            continue
+        match kind:
+            case "tool":
+                said[_tool(project, declaration, counted)] = None
+            case "field":
+                said[_field(project, declaration, key)] = None
+            case "local":
+                said[_local(project, declaration, key)] = None
+            case "rule" | "let" | "shape" | "attribute":
+                said[_fenced(project, declaration.region)] = None
+    return list(said)
+
+
+def _stated(project: Project, one: Stated, held: Mapping[str, Held]) -> str:
+    """A statement in words, and what holds it."""
+    statement = one.statement
+    said = sentence(statement, project.words.meanings)
+    lines = [_cut(said)]
+    if statement.because is not None:
+        lines.append(f"Because: *{_MARKS.sub(_ESCAPED, escaped(_cut(statement.because)))}*")
+    where = held.get(statement_text(statement))
+    if where is not None:
+        part = f" `{_cut(where.part)}`" if where.part is not None else ""
+        lines.append(f"Place: **{where.place}**, {_HELD[where.place]}{part}")
+    return "\n\n".join(lines)
+
+
+def _scope(project: Project, offset: int) -> list[str]:
+    """The fields that may be named at a character."""
+    own, this = project.fields_at(offset)
+    said = []
+    for title, fields in (("Fields in scope", own), ("Fields of this call, behind `this.`", this)):
+        if fields:
+            texts = [f"`{_cut(field_text(one), 80)}`" for one in fields[:_MOST_FIELDS]]
+            more = ["…"] if len(fields) > _MOST_FIELDS else []
+            said.append(f"{title}: {', '.join([*texts, *more])}")
+    return said
+
+
+def _cut(text: str, most: int = _MOST_SHOWN) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _tool(project: Project, tool: Statement, counted: tuple[int, int] | None) -> str:
@@ -63,7 +146,7 @@ def _tool(project: Project, tool: Statement, counted: tuple[int, int] | None) ->
     for block in tool.tree.trees("block"):
         for doc in block.trees("doc"):
             text = string_value(doc.tokens("STRING")[0].text)
-            parts.append(_MARKS.sub(r"\\\1", escaped(text[:_MOST_SHOWN])))
+            parts.append(_MARKS.sub(_ESCAPED, escaped(text[:_MOST_SHOWN])))
     calls = _calls(tool.tree)
     said = [f"{calls} call{'' if calls == '1' else 's'}"]
     if counted is not None:
@@ -72,12 +155,34 @@ def _tool(project: Project, tool: Statement, counted: tuple[int, int] | None) ->
     return "\n\n".join([*parts, ", ".join(said)])
 
 
-def _field(project: Project, tool: Statement, owner: str, name: str) -> str | None:
-    for field in fields_of(tool.tree):
-        if name_of(field.trees()[0]) == name:
-            region = region_of(field, tool.number)
-            return f"field of `{name_text(owner)}`\n\n{_fenced(project, region)}"
+def _field(project: Project, owner: Statement, key: Key) -> str:
+    """A field, and the tool or shape that has it."""
+    (place,) = [one for one in project.all_of("field", key) if one.defines][:1]
+    tree = _field_tree(owner.tree, place.region.start)
+    kind, name = key[:2]
+    inside = "".join(f".{part}" for part in key[2:-1])
+    told = f"field of {kind} `{name_text(name)}{inside}`"
+    return told if tree is None else f"{told}\n\n{_fenced(project, region_of(tree, owner.number))}"
+
+
+def _field_tree(tree: Tree, start: int) -> Tree | None:
+    """The declaration of the field whose name begins at a character."""
+    todo = [tree]
+    while todo:
+        one = todo.pop()
+        if one.kind == "field" and one.start == start:
+            return one
+        todo += [part for part in one.trees() if part.start <= start < part.end]
     return None
+
+
+def _local(project: Project, owner: Statement, key: Key) -> str:
+    """A `let` of a block, or a parameter."""
+    (place,) = [one for one in project.all_of("local", key) if one.defines][:1]
+    for let in (owner.tree, *owner.tree.trees("let")):
+        if let.kind == "let" and let.start <= place.region.start < let.end:
+            return _fenced(project, region_of(let, owner.number))
+    return f"parameter `{name_text(key[0])}`"
 
 
 def _fenced(project: Project, region: Region) -> str:
@@ -110,13 +215,19 @@ def _calls(tool: Tree) -> str:
     return screen.big(calls)
 
 
-def current_artifact(sources: Sequence[str], diagnosed: Diagnosed) -> Artifact | None:
-    """What the texts of a grammar compile to; None where others were compiled, or none."""
+def is_current(sources: Sequence[str], diagnosed: Diagnosed) -> bool:
+    """Return whether a grammar was diagnosed with these texts."""
     linted = diagnosed.linted
-    if linted is None or linted.artifact is None:
-        return None
-    same = list(sources) == [source.text for source in linted.sources.values()]
-    return linted.artifact if same else None
+    if linted is None:
+        return False
+    return list(sources) == [source.text for source in linted.sources.values()]
+
+
+def held_of(diagnosed: Diagnosed) -> dict[str, Held]:
+    """What holds the statements of a grammar, by their texts; empty where it has mistakes."""
+    core = None if diagnosed.linted is None else diagnosed.linted.core
+    listed = () if core is None else listed_statements(core)
+    return {one.text: Held(place=one.place, part=one.holds) for one in listed}
 
 
 def plans_with(artifact: Artifact, tool: str) -> tuple[int, int] | None:
@@ -187,7 +298,7 @@ def references(
 def rename(
     mine: Rooted, found: Occurrence, name: str, texts: Texts, budget: QuestionTime
 ) -> types.WorkspaceEdit:
-    """The edits that give a tool or a rule another name, in all grammars that have it.
+    """The edits that give something another name, in all grammars that have it.
 
     Raises:
         NotRenamed: it may not be, and why.

@@ -22,7 +22,7 @@ from typing import Any
 from lsprotocol import types
 
 from tcc.editor import Diagnosed, Document, Texts, code_actions, diagnose
-from tcc.editor.answers import current_artifact, plans_with
+from tcc.editor.answers import Held, held_of, is_current, plans_with
 from tcc_runtime.errors import WorkerLost
 from tcc_runtime.workers import Worker
 
@@ -114,6 +114,18 @@ class Checks:
             return None
         return counted
 
+    def held_of(self, uri: str, sources: Sequence[str]) -> dict[str, Held]:
+        """What holds the statements of a checked document, by their texts; empty where unknown.
+
+        Args:
+            sources: the texts that the answer is to be about.
+        """
+        try:
+            found: dict[str, Held] = self._ask(partial(_held, uri, sources))
+        except WorkerLost:
+            return {}
+        return found
+
     def close(self) -> None:
         """End the process, whatever it does."""
         with self._lock:
@@ -187,5 +199,12 @@ def _actions(
 
 def _plans(uri: str, sources: Sequence[str], tool: str) -> tuple[int, int] | None:
     found = _found.get(uri)
-    artifact = None if found is None else current_artifact(sources, found)
+    if found is None or found.linted is None or not is_current(sources, found):
+        return None
+    artifact = found.linted.artifact
     return None if artifact is None else plans_with(artifact, tool)
+
+
+def _held(uri: str, sources: Sequence[str]) -> dict[str, Held]:
+    found = _found.get(uri)
+    return held_of(found) if found is not None and is_current(sources, found) else {}

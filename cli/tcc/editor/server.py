@@ -40,11 +40,11 @@ from tcc.editor import (
     grammar_of,
     syntax_of,
 )
-from tcc.editor.answers import definitions, hover_text, outline, references, rename
+from tcc.editor.answers import Held, definitions, hover_text, outline, references, rename
 from tcc.editor.checks import CheckedDocument, Checks
 from tcc_compiler.editing.completion import Completion, completion
 from tcc_compiler.editing.project import Occurrence
-from tcc_compiler.editing.renaming import NotRenamed
+from tcc_compiler.editing.renaming import RENAMED, NotRenamed, name_in
 from tcc_compiler.layout.format import format_text
 from tcc_runtime.errors import WorkerLost
 
@@ -54,7 +54,7 @@ _WRITTEN = (
     0.02  # seconds in which the loop begins to write an answer; it is not left before the end
 )
 _MOST_HELD = 0.5  # seconds for which readers stand still at most
-_MOST_COUNTED = 1.0  # seconds that what is shown of a tool waits for its number of plans
+_MOST_COUNTED = 0.1  # seconds that a hover waits for what the check found
 _AFTER = 0.004  # seconds that errors of syntax wait before they are told
 _IDLE = 1.0  # seconds without a change after which garbage is collected
 _SELDOM = 1000  # collections of young objects before one of all
@@ -67,7 +67,9 @@ _SORTS = {
     "tool": types.CompletionItemKind.Function,
     "rule": types.CompletionItemKind.Variable,
     "let": types.CompletionItemKind.Variable,
-    "parameter": types.CompletionItemKind.Field,
+    "local": types.CompletionItemKind.Variable,
+    "shape": types.CompletionItemKind.Struct,
+    "field": types.CompletionItemKind.Field,
     "value": types.CompletionItemKind.EnumMember,
     "state": types.CompletionItemKind.Constant,
     "attribute": types.CompletionItemKind.Property,
@@ -283,12 +285,16 @@ class Editor:
     async def name_at(
         self, uri: str, position: types.Position
     ) -> tuple[Rooted | None, Occurrence | None]:
-        """The name at a position, and the grammar in which it stands."""
+        """The name at a position, and the grammar that has it."""
+        rooted, offset = await self.place(uri, position)
+        return rooted, None if rooted is None else rooted.project.at(offset)
+
+    async def place(self, uri: str, position: types.Position) -> tuple[Rooted | None, int]:
+        """The grammar of a document as it is, and the character at a position."""
         rooted = await self.grammar(uri)
         if rooted is None:
-            return None, None
-        offset = self.texts.places(rooted.document.text).offset(position)
-        return rooted, rooted.project.at(offset)
+            return None, 0
+        return rooted, self.texts.places(rooted.document.text).offset(position)
 
     async def read_beside(self, work: Callable[[QuestionTime], _T]) -> _T:
         """What is found in the texts, and perhaps in other files, beside the loop."""
@@ -303,14 +309,25 @@ class Editor:
 
     async def plans_with(self, rooted: Rooted, tool: str) -> tuple[int, int] | None:
         """How many plans call a tool, of how many, where that is known soon."""
-        uri = rooted.document.uri
+        uri, sources = rooted.document.uri, _texts(rooted)
+        return await self._soon(uri, partial(self.checks.plans_with, uri, sources, tool))
+
+    async def held(self, rooted: Rooted) -> dict[str, Held] | None:
+        """What holds the statements of a grammar, where that is known soon."""
+        uri, sources = rooted.document.uri, _texts(rooted)
+        return await self._soon(uri, partial(self.checks.held_of, uri, sources))
+
+    async def _soon(self, uri: str, work: Callable[[], _T]) -> _T | None:
+        """What the check of a document found, where that is known soon."""
         if uri not in self.diagnosed:
             return None
-        sources = [source.text for source in rooted.project.sources]
-        ask = self._beside(partial(self.checks.plans_with, uri, sources, tool))
         with suppress(asyncio.TimeoutError):
-            return await asyncio.wait_for(ask, _MOST_COUNTED)
+            return await asyncio.wait_for(self._beside(work), _MOST_COUNTED)
         return None
+
+
+def _texts(rooted: Rooted) -> list[str]:
+    return [source.text for source in rooted.project.sources]
 
 
 def serve() -> None:
@@ -361,18 +378,25 @@ def _follow_texts(server: LanguageServer, editor: Editor) -> None:
 def _answer_names(server: LanguageServer, editor: Editor) -> None:
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     async def hover(params: types.HoverParams) -> types.Hover | None:
-        rooted, found = await editor.name_at(params.text_document.uri, params.position)
-        if rooted is None or found is None:
+        rooted, offset = await editor.place(params.text_document.uri, params.position)
+        if rooted is None:
             return None
-        tool = found.kind == "tool"
-        counted = await editor.plans_with(rooted, found.key[0]) if tool else None
-        said = hover_text(rooted.project, found, counted)
+        project = rooted.project
+        found, stated = project.at(offset), project.stated_at(offset)
+        tool = found is not None and found.kind == "tool"
+        counted = await editor.plans_with(rooted, found.key[0]) if tool and found else None
+        held = await editor.held(rooted) if stated else None
+        said = hover_text(project, offset, counted, held)
         if said is None:
             return None
         where = editor.texts.places(rooted.document.text)
+        start, end = (
+            (found.region.start, found.region.end) if found is not None
+            else (stated[0].region.start, stated[-1].region.end)
+        )  # fmt: skip
         return types.Hover(
             contents=types.MarkupContent(kind=types.MarkupKind.Markdown, value=said),
-            range=where.range(found.region.start, found.region.end),
+            range=where.range(start, end),
         )
 
     @server.feature(types.TEXT_DOCUMENT_DEFINITION)
@@ -408,11 +432,12 @@ def _answer_names(server: LanguageServer, editor: Editor) -> None:
     @server.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)
     async def prepare(params: types.PrepareRenameParams) -> types.PrepareRenamePlaceholder | None:
         rooted, found = await editor.name_at(params.text_document.uri, params.position)
-        if rooted is None or found is None or found.kind not in ("tool", "rule"):
+        if rooted is None or found is None or found.kind not in RENAMED:
             return None
         where = editor.texts.places(rooted.document.text)
         return types.PrepareRenamePlaceholder(
-            range=where.range(found.region.start, found.region.end), placeholder=found.key[0]
+            range=where.range(found.region.start, found.region.end),
+            placeholder=name_in(found.kind, found.key),
         )
 
 
@@ -426,7 +451,7 @@ def _answer_texts(server: LanguageServer, editor: Editor) -> None:
 
     @server.feature(
         types.TEXT_DOCUMENT_COMPLETION,
-        types.CompletionOptions(trigger_characters=["(", "=", "|", ","]),
+        types.CompletionOptions(trigger_characters=["(", "=", "|", ",", ".", " "]),
     )
     async def complete(params: types.CompletionParams) -> list[types.CompletionItem]:
         rooted = await editor.names(params.text_document.uri)
@@ -468,8 +493,9 @@ def _item(number: int, offer: Completion, where: types.Range) -> types.Completio
     return types.CompletionItem(
         label=offer.text,
         kind=_SORTS[offer.sort],
-        detail=offer.sort,
+        detail=f"{offer.sort}: {offer.about}" if offer.about else offer.sort,
         sort_text=f"{number:05d}",
+        filter_text=offer.text.strip("`"),
         text_edit=types.TextEdit(range=where, new_text=offer.text),
     )
 

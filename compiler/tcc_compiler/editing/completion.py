@@ -1,63 +1,93 @@
-"""What may stand at a place of a text: words of the language, and names that are declared.
+"""What may be written at a place of a text: words of the language, and names that are declared.
 
-The tables of the parser say which words may come next, so there is no second list of them.
-Normative text: docs/spec/language.md.  Cost: linear in the text of the statement before the place.
+The tables of the parser say which words may come next.  In policies the text up to the place is
+completed to a statement with a name at the place, and the resolver says which names fit there
+(:mod:`tcc_compiler.editing.words`).  So there is no second list of words or of meanings.
+Normative text: docs/spec/language.md.  Cost: linear in the text of the statement before the place,
+and one trial for each name.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Literal, TypeAlias
 
-from tcc_certs.policy.nodes import FUNCTIONS, TOTALS, Name, written
+from tcc_certs.policy.kinds import Fault
+from tcc_certs.policy.nodes import FUNCTIONS, TOTALS, UNITS, Name, written
 from tcc_certs.policy.plans import PASSABLE
+from tcc_certs.values.fields import Field
 from tcc_compiler.editing.project import Project
+from tcc_compiler.editing.words import HOLE, Hole, NotedKinds, described, read_statement, stated_in
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.source import source_of
+from tcc_compiler.names.nodes import Builder
+from tcc_compiler.names.statements import definition_of
 from tcc_compiler.syntax.messages import STARTERS
-from tcc_compiler.syntax.parse import unfinished
+from tcc_compiler.syntax.parse import Unfinished, parse, unfinished
+from tcc_compiler.syntax.tables import END
 from tcc_compiler.syntax.tokens import name_value
 from tcc_compiler.syntax.tree import Token
 
-Sort: TypeAlias = Literal["word", "tool", "rule", "let", "parameter", "value", "state", "attribute"]
+Sort: TypeAlias = Literal[
+    "word", "tool", "rule", "let", "local", "field", "value", "state", "attribute", "shape"
+]
 MOST = 2000  # that are offered
 _PREFIX = re.compile(r"[A-Za-z0-9_]*\Z")
-_MARK = re.compile(r'"(?:[^"\\\n]++|\\[^\n])*+("?)|#[^\n]*+')
+_MARK = re.compile(r'"(?:[^"\\\n]++|\\[^\n])*+("?)|#[^\n]*+|`[^`\n]*+(`?)')
 _OPENS = re.compile(rf"^(?:{'|'.join(STARTERS)})\b", re.MULTILINE)
 _IS_WORD = re.compile("[a-z_]+")
-_POLICIES = ("before", "finally", "forbid", "after", "limit", "let", "expect", "given")
-_RESTRICTS = ("before", "forbid", "after")
+_POLICIES = ("before", "finally", "forbid", "after", "limit", "let", "expect")
 _NAMES = ("NAME", "QNAME")
+# Words of conditions, by what belongs at their place.
+_PREFIXES = frozenset({"not", "no", "every", "unused"})
+_TERMS = frozenset({"condition", "any", "term", "operand"})
+_CLOCKS = ("hour", "weekday", "day")
+_SPANS = ("10 m", "1 h", "24 h", "30 d")
+_AGGREGATES = ("last", "count", "sum", "min", "max")
 
 
 @frozen(kw_only=False)
 class Completion:
-    """Something that may stand here: what it is, and its text."""
+    """Something that may be written here.
+
+    Attributes:
+        sort: what it is.
+        text: what to insert.
+        about: what to show beside it, such as the type of a field.
+    """
 
     sort: Sort
     text: str
+    about: str = ""
 
 
 def completion(
     text: str, offset: int, project: Project, check_time: Callable[[], None] | None = None
 ) -> tuple[int, tuple[Completion, ...]]:
-    """What may stand at a character, and where what is written of it begins.
+    """What may be written at a character, and where the part begins that is written already.
 
     Args:
         project: the names that are declared.
         check_time: called every few hundred steps; it ends the work by raising.
     """
-    line = text[text.rfind("\n", 0, offset) + 1 : offset]
+    first = text.rfind("\n", 0, offset) + 1
+    line = text[first:offset]
     found = _PREFIX.search(line)
     start = offset - (0 if found is None else len(found.group()))
-    if _in_comment_or_string(line):
-        return start, ()
+    mark = _open_mark(line)
+    if mark is not None:
+        if line[mark] != "`":
+            return start, ()
+        start = first + mark  # a name in backticks that is not closed
     before = text[_begins(text, start) : start]
     source = source_of(before, "<text>")
-    tokens, accepted = unfinished(source, Report([source], check_time))
-    offers = dict.fromkeys(_offers(tokens, accepted, project))
+    report = Report([source], check_time)
+    here = unfinished(source, report)
+    is_first = not text[first:start].strip()
+    offers = dict.fromkeys(_offers(before, here, project, check_time, is_first))
     return start, tuple(offers)[:MOST]
 
 
@@ -67,29 +97,154 @@ def _begins(text: str, offset: int) -> int:
     return starts[-1] if starts else 0
 
 
-def _in_comment_or_string(line: str) -> bool:
+def _open_mark(line: str) -> int | None:
+    """Where a comment, string or name in backticks begins that is open at the end of a line."""
     marks = list(_MARK.finditer(line))
     if not marks or marks[-1].end() < len(line):
-        return False
+        return None
     last = marks[-1]
-    return last[0].startswith("#") or not last[1]
+    closed = last[1] or last[2]
+    return None if closed else last.start()
 
 
 def _offers(
-    tokens: Sequence[Token], accepted: frozenset[str], project: Project
+    before: str,
+    here: Unfinished,
+    project: Project,
+    check_time: Callable[[], None] | None,
+    is_first: bool,
 ) -> Iterator[Completion]:
-    if accepted & {*_NAMES, "NUMBER", "STRING"} and tokens:
-        yield from _names(tokens, accepted, project)
-    words = [kind for kind in sorted(accepted) if _IS_WORD.fullmatch(kind)]
-    yield from (Completion("word", word) for word in words)
+    tokens, accepted = here.tokens, here.accepted
+    hole: Hole | None = None
+    words = _words(here, is_first)
+    starters = [word for word in words if word in STARTERS]
+    yield from (Completion("word", word) for word in starters)
+    if tokens and accepted & {*_NAMES, "NUMBER", "STRING"}:
+        if tokens[0].text in _POLICIES:
+            hole = _hole(before, here, project, check_time)
+            yield from _in_policy(here, hole, project)
+        else:
+            yield from _names(tokens, accepted, project)
+    for word in words:
+        operand = tokens and tokens[0].text in _POLICIES and "NAME" in accepted
+        if word not in starters and (not operand or _word_fits(word, hole)):
+            yield Completion("word", word)
+
+
+def _words(here: Unfinished, is_first: bool) -> list[str]:
+    """The words that the grammar accepts and that are useful; units come last."""
+    tokens = here.tokens
+    words = [kind for kind in sorted(here.accepted) if _IS_WORD.fullmatch(kind)]
+    texts = [token.text for token in tokens]
+    if texts == ["limit"]:
+        return [*TOTALS, "count", "sum"]
+    if texts[:1] == ["given"] and "from" in texts:
+        return []
+    if texts[-1:] == ["within"]:
+        return [*_SPANS]
+    if not is_first and texts[:1] != ["expect"]:
+        # A statement begins on a new line; only the clauses of a block need none.
+        kept = ("let",) if tokens and END not in here.accepted else ()
+        words = [word for word in words if word not in STARTERS or word in kept]
+    if texts[:1] == ["limit"] and "<=" in here.accepted and "<=" not in texts:
+        words.append("<=")
+    return [*(w for w in words if w not in UNITS), *(w for w in words if w in UNITS)]
+
+
+def _word_fits(word: str, hole: Hole | None) -> bool:
+    """Return whether a word of conditions makes sense where only some kinds belong."""
+    if hole is None:
+        return word not in (*_PREFIXES, "same", "match")
+    condition = bool(hole.wants & {"condition", "any"})
+    match word:
+        case "same":
+            return condition and hole.it and hole.this
+        case "unused":
+            return condition and hole.decides
+        case "match":
+            return bool(hole.wants & _TERMS)
+        case _:
+            return word not in _PREFIXES or condition
+
+
+def _hole(
+    before: str, here: Unfinished, project: Project, check_time: Callable[[], None] | None
+) -> Hole | None:
+    """What the resolver knows of the place behind a text, None if it does not come so far."""
+    if here.ending is None:
+        return None
+    source = source_of(f"{before}{HOLE} {here.ending}\n", "<text>")
+    report = Report([source], check_time)
+    b = Builder(parse(source, 0, report), report)
+    kinds = NotedKinds(project.words.core, check_time)
+    for tree in b.file.statements:
+        if tree.kind == "let":
+            with suppress(Fault):
+                kinds.check_let(definition_of(b, tree))
+        for stated in stated_in(b, tree):
+            read_statement(kinds, stated, b)
+    return kinds.hole
+
+
+def _in_policy(here: Unfinished, hole: Hole | None, project: Project) -> Iterator[Completion]:
+    tokens, accepted = here.tokens, here.accepted
+    texts = [token.text for token in tokens]
+    if texts == ["limit"]:
+        return
+    if texts[0] == "let" and "=" not in texts and "EQ" not in [one.kind for one in tokens]:
+        return  # a new name
+    if "NAME" not in accepted:
+        return
+    if hole is None:
+        if texts[-1] != ".":
+            yield from _all_of("tool", project, accepted)
+            yield from _all_of("let", project, accepted)
+        return
+    if "same" in accepted and _word_fits("same", hole):
+        yield Completion("word", "same")
+    for offer in hole.offers:
+        text = _written(offer.text, accepted) if offer.name else offer.text
+        about = "" if offer.field is None or offer.what == "value" else described(offer.field)
+        yield Completion(offer.what, text, about)
+    if hole.wants <= {"member", "pattern"}:
+        return
+    if texts[0] == "let" and texts[2:3] == ["("]:
+        until = texts.index(")") if ")" in texts else len(texts)
+        yield from (Completion("local", name) for name in texts[3:until:2])
+    if "set" in hole.wants:
+        yield Completion("word", "any")
+    if hole.wants & _TERMS:
+        yield from (Completion("word", word) for word in (*_AGGREGATES, *_CLOCKS))
+    if hole.wants & {"source", "condition", "any"}:
+        yield Completion("word", "any")
+        yield Completion("word", "pairs")
+        if texts[-2:] == ["count", "("]:
+            yield Completion("word", "distinct")
+    if hole.this:
+        yield Completion("word", "this")
+    if hole.it:
+        yield Completion("word", "it")
+    if hole.wants & (_TERMS | {"source"}) and project.defined("attribute"):
+        yield Completion("word", "session")
+    if hole.wants & {"term", "any"}:
+        yield Completion("word", "now")
+
+
+def _written(name: str, accepted: frozenset[str]) -> str:
+    """A name as it is written where these terminals fit; a keyword there is in backticks."""
+    text = written([Name(name)])
+    taken = name in accepted or name in FUNCTIONS
+    return f"`{name}`" if text == name and taken else text
 
 
 def _names(
     tokens: Sequence[Token], accepted: frozenset[str], project: Project
 ) -> Iterator[Completion]:
-    statement, last = tokens[0].text, tokens[-1]
+    statement = tokens[0].text
     if statement == "tool":
         yield from _in_tool(tokens, project)
+    elif statement == "given":
+        yield from _in_given(tokens, project)
     elif statement == "pass":
         said = [token.text for token in tokens]
         yield from (Completion("word", word) for word in PASSABLE if word not in said)
@@ -97,12 +252,24 @@ def _names(
         yield from (Completion("state", *key) for key in project.defined("state"))
     elif statement in ("plan", "rule", "accept", "reject"):
         yield from _in_plan(tokens, accepted, project)
-    elif statement in _POLICIES and "NAME" in accepted:
-        yield from _in_policy(tokens, last, project)
 
 
-def _all_of(kind: Literal["tool", "rule", "let"], project: Project) -> Iterator[Completion]:
-    yield from (Completion(kind, written([Name(*key)])) for key in project.defined(kind))
+def _in_given(tokens: Sequence[Token], project: Project) -> Iterator[Completion]:
+    """Tools and their fields behind ``given NAME from``; shapes behind ``object``."""
+    texts = [token.text for token in tokens]
+    if texts[-1] == "object":
+        yield from _all_of("shape", project, frozenset())
+    elif "from" in texts and texts[-1] == ".":
+        for name in project.fields_of(name_value(tokens[-2])):
+            yield Completion("field", written([".", Name(name)])[1:])
+    elif "from" in texts:
+        yield from _all_of("tool", project, frozenset())
+
+
+def _all_of(
+    kind: Literal["tool", "rule", "let", "shape"], project: Project, accepted: frozenset[str]
+) -> Iterator[Completion]:
+    yield from (Completion(kind, _written(name, accepted)) for (name,) in project.defined(kind))
 
 
 def _in_plan(
@@ -111,59 +278,30 @@ def _in_plan(
     opened = _opened(tokens)
     if opened is not None and _is_name(tokens[opened - 1]):
         # Right behind a name a bracket opens its arguments, though none is written yet.
-        tool = name_value(tokens[opened - 1])
-        part = tokens[opened + 1 :]
-        if any(tool == owner for owner, _ in project.defined("parameter")):
-            yield from _in_arguments(tool, part, project)
+        fields = project.fields_of(name_value(tokens[opened - 1]))
+        if fields:
+            yield from _in_arguments(fields, tokens[opened + 1 :])
             return
     if "NAME" in accepted:
-        yield from _all_of("tool", project)
-        yield from _all_of("rule", project)
-        yield from _all_of("let", project)
+        yield from _all_of("tool", project, accepted)
+        yield from _all_of("rule", project, accepted)
+        yield from _all_of("let", project, accepted)
 
 
-def _in_arguments(tool: str, part: Sequence[Token], project: Project) -> Iterator[Completion]:
-    """Names of fields, or behind ``f =`` the values of the field."""
+def _in_arguments(fields: Mapping[str, Field], part: Sequence[Token]) -> Iterator[Completion]:
+    """Names of listed fields, or behind ``f =`` the values of the field."""
     commas = [at for at, token in enumerate(part) if token.kind == ","]
     current = part[commas[-1] + 1 :] if commas else part
     if len(current) > 1 and current[-1].kind in ("=", "|", "EQ"):
-        yield from _values(tool, name_value(current[0]), project)
+        field = fields.get(name_value(current[0]))
+        for value in field.values if field is not None else ():
+            if value not in ("", "*"):
+                yield Completion("value", value)
     elif len(current) < 2:
         given = {name_value(token) for token in part if _is_name(token)}
-        listed = {key[1] for key in project.defined("value") if key[0] == tool}
-        for name in [name for owner, name in project.defined("parameter") if owner == tool]:
-            if name in listed and name not in given:
-                yield Completion("parameter", written([Name(name)]))
-
-
-def _in_policy(tokens: Sequence[Token], last: Token, project: Project) -> Iterator[Completion]:
-    if len(tokens) == 1 and last.text == "limit":
-        yield from (Completion("word", word) for word in (*TOTALS, "count", "sum"))
-        return
-    tools = {name for (name,) in project.defined("tool")}
-    named = [name_value(token) for token in tokens if _is_name(token)]
-    around = [name for name in dict.fromkeys(reversed(named)) if name in tools]
-    if last.kind == ".":
-        of = name_value(tokens[-2]) if _is_name(tokens[-2]) else ""
-        if of == "session":
-            yield from (
-                Completion("attribute", written([Name(*key)]))
-                for key in project.defined("attribute")
-            )
-        else:
-            yield from _parameters([of] if of in tools else around, project)
-        return
-    if last.text in ("=", "!=", "|") and len(tokens) > 1:
-        label = next((name_value(t) for t in reversed(tokens) if _is_name(t)), "")
-        for tool in around:
-            yield from _values(tool, label, project)
-    yield from _all_of("tool", project)
-    yield from _all_of("let", project)
-    if len(tokens) == 1 and last.text in _RESTRICTS:
-        yield Completion("word", "any")
-        return
-    yield from _parameters(around, project)
-    yield from (Completion("word", word) for word in (*FUNCTIONS, "this", "it", "session"))
+        for name, field in fields.items():
+            if field.type is None and name not in given:
+                yield Completion("field", written([Name(name)]), described(field))
 
 
 def _is_name(token: Token) -> bool:
@@ -181,26 +319,15 @@ def _opened(tokens: Sequence[Token]) -> int | None:
     return None
 
 
-def _parameters(tools: Sequence[str], project: Project) -> Iterator[Completion]:
-    for owner, name in project.defined("parameter"):
-        if owner in tools:
-            yield Completion("parameter", written([Name(name)]))
-
-
-def _values(tool: str, parameter: str, project: Project) -> Iterator[Completion]:
-    for found in project.occurrences:
-        if found.kind == "value" and found.defines and found.key[:2] == (tool, parameter):
-            source = project.sources[found.region.source]
-            yield Completion("value", source.text[found.region.start : found.region.end])
-
-
 def _in_tool(tokens: Sequence[Token], project: Project) -> Iterator[Completion]:
-    """States of the signature; in the braces the fields, and behind ``when p =`` its values."""
+    """Shapes, states of the signature; in the braces the fields, and the values of ``when p =``."""
     texts = [token.text for token in tokens]
     if "{" not in texts:
         depth = texts.count("(") - texts.count(")")
         if depth == 0 and texts[-1] in ("->", ":"):
             yield from (Completion("state", *key) for key in project.defined("state"))
+        elif texts[-1] in ("gives", "object"):
+            yield from _all_of("shape", project, frozenset())
         return
     declared = _declared(tokens[: texts.index("{")])
     if "when" in texts and texts[-1] in ("=", "|"):
@@ -208,7 +335,7 @@ def _in_tool(tokens: Sequence[Token], project: Project) -> Iterator[Completion]:
         for value in declared.get(name_value(tokens[at + 1]), ()):
             yield Completion("value", value)
     elif texts[-1] not in ("bind", "doc", "model", "mcp", "python", "adapter"):
-        yield from (Completion("parameter", written([Name(name)])) for name in declared)
+        yield from (Completion("field", written([Name(name)])) for name in declared)
 
 
 def _declared(tokens: Sequence[Token]) -> dict[str, list[str]]:

@@ -1,10 +1,10 @@
 """A text with the files that it uses, as far as they can be read, and the places of its names.
 
 Statements with a mistake of syntax are left out, so a text that is being written has the names of
-the others.  The words of conditions are read by their places, as the language says: a field of the
-element or of the call, a `let`, a tool or a listed value.
-Normative text: docs/spec/language.md, section 3.  Cost: that of parsing, within the time that the
-caller gives, and linear in the statements.
+the others.  The words of policies have the meanings that the resolver gives them
+(:mod:`tcc_compiler.editing.words`).
+Normative text: docs/spec/language.md, section 3.  Cost: that of parsing and of the kinds, within
+the time that the caller gives.
 """
 
 from __future__ import annotations
@@ -14,19 +14,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from tcc_certs.policy.nodes import FUNCTIONS
+from tcc_certs.policy.core import Tool
+from tcc_certs.policy.nodes import Limit
+from tcc_certs.values.fields import Field
+from tcc_compiler.editing.words import Meaning, Words, learned_from, words_of
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language import source
 from tcc_compiler.language.diagnostics import Diagnostic, Report
 from tcc_compiler.names.files import Read, gather
 from tcc_compiler.names.nodes import Builder
+from tcc_compiler.names.statements import Stated
 from tcc_compiler.names.types import value_text
 from tcc_compiler.syntax.tokens import name_value, string_value
 from tcc_compiler.syntax.tree import Part, Token, Tree, region_of
 
 Kind: TypeAlias = Literal[
-    "tool", "rule", "let", "shape", "parameter", "value", "state", "attribute", "file"
+    "tool", "rule", "let", "local", "shape", "field", "value", "state", "attribute", "file"
 ]
+Key: TypeAlias = "tuple[str, ...]"
 
 
 @frozen
@@ -34,14 +39,16 @@ class Occurrence:
     """A name in a text.
 
     Attributes:
-        kind: what it names.
-        key: the name; before it that of the tool, and of the parameter, which it belongs to.
+        kind: what it names; a `local` is a `let` of a block or a parameter.
+        key: the name.  Of a field ``("tool", TOOL, FIELD)`` or ``("shape", SHAPE, FIELD)``, with
+            more names inside of a record; of a value the key of its field, and its text; of a
+            `local` its name and its number in the text.
         region: its characters, with its backticks or quotes.
         defines: whether this is where it is declared.
     """
 
     kind: Kind
-    key: tuple[str, ...]
+    key: Key
     region: source.Region
     defines: bool = False
 
@@ -71,7 +78,8 @@ class Project:
     Attributes:
         sources: the root file and those that it uses, by number.
         statements: those of all files, the root's first.
-        occurrences: the names in them.
+        occurrences: the names in them, by place.
+        words: what the words of policies mean.
         diagnostics: mistakes of syntax, and of files that cannot be used.
         whole: no statement has a mistake of syntax, and every file could be read.
     """
@@ -79,6 +87,7 @@ class Project:
     sources: tuple[source.Source, ...]
     statements: tuple[Statement, ...]
     occurrences: tuple[Occurrence, ...]
+    words: Words
     diagnostics: tuple[Diagnostic, ...]
     whole: bool
 
@@ -96,16 +105,43 @@ class Project:
                 return found
         return None
 
-    def all_of(self, kind: Kind, key: tuple[str, ...]) -> tuple[Occurrence, ...]:
+    def all_at(self, found: Occurrence) -> tuple[Occurrence, ...]:
+        """All that a name means: a word may be a field of several tools."""
+        return tuple([o for o in self.occurrences if o.region == found.region])
+
+    def all_of(self, kind: Kind, key: Key) -> tuple[Occurrence, ...]:
         """Every place of a name."""
         return tuple([o for o in self.occurrences if o.kind == kind and o.key == key])
 
-    def defined(self, kind: Kind) -> tuple[tuple[str, ...], ...]:
+    def fields_of(self, tool: str) -> Mapping[str, Field]:
+        """The fields of a tool by their names; empty for a name of no tool."""
+        found = self.words.core.tool_of.get(tool)
+        return {} if found is None else {one.name: one for one in fields_of_tool(found)}
+
+    def stated_at(self, offset: int) -> tuple[Stated, ...]:
+        """The policy statements at a character of the root; several in the head of a block."""
+        inside = [
+            (tree, one) for tree, one in self.words.stated if tree.start <= offset <= tree.end
+        ]
+        clauses = [one for _, one in inside if one.region.start <= offset <= one.region.end]
+        return tuple(clauses or [one for _, one in inside])
+
+    def fields_at(self, offset: int) -> tuple[list[Field], list[Field]]:
+        """The fields that bare names mean at a character of the root, and those behind `this.`."""
+        kinds = self.words.kinds
+        around = [
+            (region.end - region.start, node)
+            for node, region in self.words.spans.items()
+            if node in kinds.scopes and region.source == 0 and region.start <= offset <= region.end
+        ]
+        return kinds.fields_in_scope(min(around)[1]) if around else ([], [])
+
+    def defined(self, kind: Kind) -> tuple[Key, ...]:
         """The keys that are declared, in the order of the text, each once."""
         keys = (o.key for o in self.occurrences if o.kind == kind and o.defines)
         return tuple(dict.fromkeys(keys))
 
-    def declaration(self, kind: Kind, key: tuple[str, ...]) -> Statement | None:
+    def declaration(self, kind: Kind, key: Key) -> Statement | None:
         """The statement that declares a name."""
         for found in self.all_of(kind, key):
             if found.defines:
@@ -140,12 +176,18 @@ def read_project(
     report = Report(sources, check_time)
     files, complete = gather(sources, report, read)
     statements = [Statement(b.file.number, tree) for b in files for tree in b.file.statements]
+    diagnostics, whole = report.diagnostics(), complete and not report.failed
+    for b in files:  # what the words report is found again by a check
+        b.report = Report(sources, check_time)
+    words = words_of(files)
+    found = _Finder(files, words).all()
     return Project(
         sources=tuple(sources),
         statements=tuple(statements),
-        occurrences=tuple(_occurrences(files)),
-        diagnostics=report.diagnostics(),
-        whole=complete and not report.failed,
+        occurrences=tuple(sorted(found, key=lambda o: (o.region.source, o.region.start, o.key))),
+        words=words,
+        diagnostics=diagnostics,
+        whole=whole,
     )
 
 
@@ -165,43 +207,9 @@ def changed(project: Project, texts: Mapping[Path, str]) -> Project | None:
 # Occurrences.
 
 
-@dataclass(slots=True)
-class _Declared:
-    """The declared names, and the fields of tools and shapes with their listed values."""
-
-    rules: set[str] = field(default_factory=set)
-    lets: dict[str, Tree] = field(default_factory=dict)
-    shapes: dict[str, dict[str, list[str]]] = field(default_factory=dict)
-    tools: dict[str, dict[str, list[str]]] = field(default_factory=dict)
-
-
-def _occurrences(files: Sequence[Builder]) -> Iterator[Occurrence]:
-    declared = _Declared()
-    for b in files:
-        for tree in b.file.statements:
-            match tree.kind:
-                case "rule":
-                    declared.rules.add(tree.tokens("NAME")[0].text)
-                case "let":
-                    declared.lets.setdefault(b.name(tree.trees()[0]), tree)
-                case "shape":
-                    name = tree.tokens("NAME")[0].text
-                    declared.shapes.setdefault(name, _fields(b, tree))
-    for b in files:
-        for tree in b.file.statements:
-            if tree.kind == "tool":
-                own = {
-                    name: values
-                    for part in _field_lists(tree)
-                    for name, values in _fields(b, part).items()
-                }
-                for token in _shape_of(tree):
-                    own |= declared.shapes.get(token.text, {})
-                declared.tools.setdefault(b.name(tree.trees()[0]), own)
-    for b in files:
-        reader = _Reader(b, declared)
-        for tree in b.file.statements:
-            yield from reader.read(tree)
+def fields_of_tool(tool: Tool) -> tuple[Field, ...]:
+    """The arguments and the answers of a tool."""
+    return (*tool.arguments, *tool.answers)
 
 
 def _field_lists(tool: Tree) -> list[Tree]:
@@ -212,14 +220,6 @@ def _shape_of(tool: Tree) -> list[Token]:
     return [token for part in tool.trees("gives") for token in part.tokens("NAME")]
 
 
-def _fields(b: Builder, tree: Tree) -> dict[str, list[str]]:
-    """The fields in a list, each with its listed values."""
-    return {
-        b.name(one.trees()[0]): [value_text(value) for value in _values(one)]
-        for one in tree.trees("field")
-    }
-
-
 def _values(declared: Tree) -> list[Tree]:
     """The trees of the values that a field lists."""
     domain = declared.trees()[1]
@@ -227,380 +227,272 @@ def _values(declared: Tree) -> list[Tree]:
     return inner.trees() if inner is not None else []
 
 
-@frozen(eq=False)
-class _Scope:
-    """Where a condition is.
+@dataclass(slots=True)
+class _Local:
+    """A `let` of a block, or a parameter, and the characters in which it has this meaning."""
 
-    Attributes:
-        call: the tools of the call that is decided, or of the first call of an `owe`.
-        element: the tools of the element of the filter around it; None outside of filters.
-        names: parameters and `let`s of the block.
-        beside: the tools and the field that the other side of a comparison may be a value of.
-    """
-
-    call: tuple[str, ...] = ()
-    element: tuple[str, ...] | None = None
-    names: frozenset[str] = frozenset()
-    beside: tuple[tuple[str, ...], str] | None = None
-
-    @property
-    def own(self) -> tuple[str, ...]:
-        """The tools whose fields are bare names here."""
-        return self.call if self.element is None else self.element
+    key: Key
+    name: str
+    start: int
+    end: int
 
 
 @dataclass(slots=True)
-class _Reader:
-    """Finds the names of statements of one file."""
+class _Finder:
+    """Finds the names of a grammar.
 
-    b: Builder
-    declared: _Declared
+    Attributes:
+        keys: of declared fields, by the file and the place of their names.
+    """
 
-    def read(self, tree: Tree) -> Iterator[Occurrence]:
-        """The names of a statement."""
+    files: Sequence[Builder]
+    words: Words
+    keys: dict[tuple[int, int], Key] = field(default_factory=dict)
+    locals: list[_Local] = field(default_factory=list)
+    rules: set[str] = field(default_factory=set)
+    lets: set[str] = field(default_factory=set)
+    nodes: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+
+    def all(self) -> list[Occurrence]:
+        """The names of all files."""
+        found: list[Occurrence] = []
+        for b in self.files:
+            for tree in b.file.statements:
+                found += self._declared(b, tree)
+        root = self.files[0]
+        for node, region in root.spans.items():
+            if region.source == 0 and node in self.words.kinds.meanings:
+                self.nodes.setdefault((region.start, region.end), []).append(node)
+        for b in self.files:
+            for tree in b.file.statements:
+                b.report.tick()
+                found += self._used(b, tree)
+        for tree, one in self.words.stated:
+            if isinstance(one.statement, Limit) and one.statement.field is not None:
+                found += self._summed(root, tree, one.statement)
+        return list(dict.fromkeys(found))
+
+    def _made(
+        self, b: Builder, kind: Kind, at: Part, key: Key, *, defines: bool = False
+    ) -> Occurrence:
+        return Occurrence(kind=kind, key=key, region=b.region(at), defines=defines)
+
+    def _key(self, declared: Field | None) -> Key | None:
+        """The key of a declared field."""
+        region = None if declared is None else self.files[0].spans.get(id(declared))
+        return None if region is None else self.keys.get((region.source, region.start))
+
+    # Declarations.
+
+    def _declared(self, b: Builder, tree: Tree) -> Iterator[Occurrence]:
         match tree.kind:
             case "tool":
-                yield from self._tool(tree)
+                name = tree.trees()[0]
+                yield self._made(b, "tool", name, (b.name(name),), defines=True)
+                for part in _field_lists(tree):
+                    yield from self._fields(b, part, ("tool", b.name(name)))
+                for signature in tree.trees("signature"):
+                    for token in signature.tokens("NAME"):
+                        yield self._made(b, "state", token, (token.text,), defines=True)
             case "shape":
                 token = tree.tokens("NAME")[0]
-                yield self._made("shape", token, token.text, defines=True)
-            case "use":
-                token = tree.tokens("STRING")[0]
-                yield self._made("file", token, string_value(token.text))
+                yield self._made(b, "shape", token, (token.text,), defines=True)
+                yield from self._fields(b, tree, ("shape", token.text))
             case "rule":
                 token = tree.tokens("NAME")[0]
-                yield self._made("rule", token, token.text, defines=True)
-                yield from self._plans(tree.trees()[-1])
-            case "plan" | "example":
-                yield from self._plans(tree.trees()[-1])
-            case "begin" | "goal":
-                for token in tree.tokens("NAME"):
-                    yield self._made("state", token, token.text)
+                self.rules.add(token.text)
+                yield self._made(b, "rule", token, (token.text,), defines=True)
             case "given":
                 for one in tree.trees("field"):
                     name = one.trees()[0]
-                    yield self._made("attribute", name, self.b.name(name), defines=True)
+                    key = ("given", b.name(name))
+                    yield self._made(b, "attribute", name, (b.name(name),), defines=True)
+                    self.keys[b.file.number, name.start] = key
+                    yield from self._inside(b, one, key)
             case "learned":
                 name = tree.trees()[0]
-                yield self._made("attribute", name, self.b.name(name), defines=True)
-                yield from self._condition(tree.trees()[1], _Scope())
+                yield self._made(b, "attribute", name, (b.name(name),), defines=True)
             case "let":
-                yield from self._let(tree, _Scope(), "let")
-            case "expect_always":
-                yield from self.read(tree.trees()[0])
-            case "expect_reachable":
-                yield from self._set(tree.trees()[0])[0]
-            case "before" | "finally_" | "forbid" | "owe" | "limit":
-                yield from self._policy(tree)
+                name = tree.trees()[0]
+                self.lets.add(b.name(name))
+                yield self._made(b, "let", name, (b.name(name),), defines=True)
+                yield from self._parameters(b, tree)
+            case "before" | "finally_":
+                for let in tree.trees("let"):
+                    name = let.trees()[0]
+                    yield self._local(b, name, let.end, tree.end)
+                    yield from self._parameters(b, let)
 
-    def _made(self, kind: Kind, at: Part, *key: str, defines: bool = False) -> Occurrence:
-        return Occurrence(kind=kind, key=key, region=self.b.region(at), defines=defines)
+    def _parameters(self, b: Builder, let: Tree) -> Iterator[Occurrence]:
+        _, *names, body = let.trees()
+        for name in names:
+            yield self._local(b, name, body.start, body.end)
 
-    # Tools.
+    def _local(self, b: Builder, name: Tree, start: int, end: int) -> Occurrence:
+        key = (b.name(name), str(len(self.locals)))
+        self.locals.append(_Local(key, b.name(name), start, end))
+        return self._made(b, "local", name, key, defines=True)
 
-    def _tool(self, tree: Tree) -> Iterator[Occurrence]:
-        name_tree = tree.trees()[0]
-        name = self.b.name(name_tree)
-        yield self._made("tool", name_tree, name, defines=True)
-        for part in _field_lists(tree):
-            for one in part.trees("field"):
-                label = one.trees()[0]
-                yield self._made("parameter", label, name, self.b.name(label), defines=True)
-                for value in _values(one):
-                    key = (name, self.b.name(label), value_text(value))
-                    yield self._made("value", value, *key, defines=True)
-        for token in _shape_of(tree):
-            yield self._made("shape", token, token.text)
-        for signature in tree.trees("signature"):
-            for token in signature.tokens("NAME"):
-                yield self._made("state", token, token.text, defines=True)
-        for block in tree.trees("block"):
-            for amount in block.trees("amount"):
-                yield from self._amount(name, amount)
+    def _fields(self, b: Builder, part: Tree, owner: Key) -> Iterator[Occurrence]:
+        for one in part.trees("field"):
+            label = one.trees()[0]
+            key = (*owner, b.name(label))
+            self.keys[b.file.number, label.start] = key
+            yield self._made(b, "field", label, key, defines=True)
+            yield from self._inside(b, one, key)
 
-    def _amount(self, tool: str, amount: Tree) -> Iterator[Occurrence]:
+    def _inside(self, b: Builder, declared: Tree, key: Key) -> Iterator[Occurrence]:
+        """The values of a field, the fields of the records in its type, and shapes."""
+        for value in _values(declared):
+            yield self._made(b, "value", value, (*key, value_text(value)), defines=True)
+        todo = declared.trees()[1:]
+        while todo:
+            one = todo.pop()
+            if one.kind == "object":
+                for token in one.tokens("NAME"):
+                    yield self._made(b, "shape", token, (token.text,))
+            if one.kind in ("record", "object"):
+                yield from self._fields(b, one, key)
+            elif one.kind != "field":
+                todo += one.trees()
+
+    # Uses.
+
+    def _used(self, b: Builder, tree: Tree) -> Iterator[Occurrence]:
+        match tree.kind:
+            case "tool":
+                for token in _shape_of(tree):
+                    yield self._made(b, "shape", token, (token.text,))
+                for block in tree.trees("block"):
+                    for amount in block.trees("amount"):
+                        yield from self._amount(b, b.name(tree.trees()[0]), amount)
+            case "use":
+                token = tree.tokens("STRING")[0]
+                yield self._made(b, "file", token, (string_value(token.text),))
+            case "rule" | "plan" | "example":
+                yield from self._plans(b, tree.trees()[-1])
+            case "begin" | "goal":
+                for token in tree.tokens("NAME"):
+                    yield self._made(b, "state", token, (token.text,))
+            case "learned":
+                for tool, label, part in learned_from(b, tree.trees()[1]):
+                    of, name = part.trees()
+                    yield self._made(b, "tool", of, (tool,))
+                    yield from self._field_of(b, tool, label, name)
+            case _ if b is self.files[0]:
+                yield from self._words(b, tree)
+
+    def _field_of(self, b: Builder, tool: str, name: str, at: Tree) -> Iterator[Occurrence]:
+        key = self._key_in(tool, name)
+        if key is not None:
+            yield self._made(b, "field", at, key)
+
+    def _key_in(self, tool: str, name: str) -> Key | None:
+        found = self.words.core.tool_of.get(tool)
+        for one in fields_of_tool(found) if found is not None else ():
+            if one.name == name:
+                return self._key(one)
+        return None
+
+    def _amount(self, b: Builder, tool: str, amount: Tree) -> Iterator[Occurrence]:
         todo = [part for part in amount.trees() if part.kind not in ("amount_of", "when")]
         while todo:
-            one = todo.pop(0)
+            one = todo.pop()
             if one.kind == "name":
-                yield self._made("parameter", one, tool, self.b.name(one))
-            todo = one.trees() + todo
+                yield from self._field_of(b, tool, b.name(one), one)
+            todo += one.trees()
         for when in amount.trees("when"):
             label, values = when.trees()
-            yield self._made("parameter", label, tool, self.b.name(label))
-            for value in values.trees():
-                yield self._made("value", value, tool, self.b.name(label), value_text(value))
+            yield from self._listed(b, tool, label, values)
 
-    # Plans.
+    def _listed(self, b: Builder, tool: str, label: Tree, values: Tree) -> Iterator[Occurrence]:
+        """A field of a tool, and values of it."""
+        yield from self._field_of(b, tool, b.name(label), label)
+        key = self._key_in(tool, b.name(label))
+        for value in values.trees() if key is not None else ():
+            yield self._made(b, "value", value, (*(key or ()), value_text(value)))
 
-    def _plans(self, tree: Tree) -> Iterator[Occurrence]:
+    def _plans(self, b: Builder, tree: Tree) -> Iterator[Occurrence]:
         todo = [tree]
         while todo:
             one = todo.pop()
             if one.kind == "step":
-                yield from self._step(one, ())
+                yield from self._step(b, one)
             elif one.kind == "pattern":
-                yield from self._step(one.trees()[0], one.trees("argument"))
+                step = one.trees()[0]
+                token = step.parts[0]
+                name = name_value(token) if isinstance(token, Token) else ""
+                if name in self.words.core.tool_of:
+                    yield self._made(b, "tool", step, (name,))
+                for argument in one.trees("argument"):
+                    label, *values = argument.trees()
+                    if values:
+                        yield from self._listed(b, name, label, values[0])
+                    else:
+                        yield from self._field_of(b, name, b.name(label), label)
             else:
-                todo += reversed(one.trees())
+                todo += one.trees()
 
-    def _step(self, step: Tree, arguments: Sequence[Tree]) -> Iterator[Occurrence]:
+    def _step(self, b: Builder, step: Tree) -> Iterator[Occurrence]:
         token = step.parts[0]
         name = name_value(token) if isinstance(token, Token) else ""
-        declared = self.declared
-        if name not in declared.tools and not arguments:
-            kind: Kind = "rule" if name in declared.rules else "let"
-            if name in declared.rules or name in declared.lets:
-                yield self._made(kind, step, name)
-                return
-        if name != "any" or name in declared.tools:
-            yield self._made("tool", step, name)
-        for argument in arguments:
-            label = argument.trees()[0]
-            yield self._made("parameter", label, name, self.b.name(label))
-            for values in argument.trees("values"):
-                for value in values.trees():
-                    yield self._made("value", value, name, self.b.name(label), value_text(value))
+        if name in self.words.core.tool_of:
+            yield self._made(b, "tool", step, (name,))
+            return
+        if name in self.rules:
+            yield self._made(b, "rule", step, (name,))
+        elif name in self.lets:
+            yield self._made(b, "let", step, (name,))
 
     # Policies.
 
-    def _policy(self, tree: Tree) -> Iterator[Occurrence]:
-        inside = [part for part in tree.trees() if part.kind not in ("reason", "unit", "across")]
-        match tree.kind:
-            case "before":
-                found, tools = self._set(inside[0])
-                yield from found
-                yield from self._clauses(inside[1:], _Scope(call=tools))
-            case "finally_":
-                yield from self._clauses(inside, _Scope())
-            case "forbid":
-                yield from self._set(inside[0])[0]
-            case "owe":
-                found, tools = self._set(inside[0])
-                yield from found
-                yield from self._set(inside[1], tools)[0]
-            case _:
-                yield from self._limit(inside)
-
-    def _clauses(self, trees: Sequence[Tree], scope: _Scope) -> Iterator[Occurrence]:
-        for tree in trees:
-            if tree.kind == "let":
-                yield from self._let(tree, scope, None)
-                name = self.b.name(tree.trees()[0])
-                scope = _replaced(scope, names=scope.names | {name})
-            else:
-                for part in tree.trees():
-                    if part.kind not in ("reason", "unit"):
-                        yield from self._condition(part, scope)
-
-    def _let(self, tree: Tree, scope: _Scope, kind: Kind | None) -> Iterator[Occurrence]:
-        *names, body = tree.trees()
-        if kind is not None:
-            yield self._made(kind, names[0], self.b.name(names[0]), defines=True)
-        taken = frozenset([self.b.name(one) for one in names[1:]])
-        yield from self._condition(body, _replaced(scope, names=scope.names | taken))
-
-    def _limit(self, inside: Sequence[Tree]) -> Iterator[Occurrence]:
-        head = inside[0]
-        tools: tuple[str, ...] = ()
-        if head.kind == "apply":
-            of = head.trees()[1]
-            while of.kind in ("within", "since", "member", "group"):
-                if of.kind == "member":
-                    tools = self._tools_in(of.trees()[0])
-                    label = of.trees()[1]
-                    for tool in tools:
-                        yield self._made("parameter", label, tool, self.b.name(label))
-                of = of.trees()[0]
-            found, tools = self._set(of)
-            yield from found
-        for part in inside[1:]:
-            if part.kind == "per":
-                for term in part.trees():
-                    yield from self._condition(term, _Scope(call=tools))
-            elif part.kind not in ("in_session", "across"):
-                yield from self._condition(part, _Scope(call=tools))
-
-    def _set(
-        self, tree: Tree, first: tuple[str, ...] | None = None
-    ) -> tuple[list[Occurrence], tuple[str, ...]]:
-        """The names of a set that a statement restricts, and its tools.
-
-        Args:
-            first: of an `owe` the tools of the first call.
-        """
-        found: list[Occurrence] = []
-        tools = self._tools_in(tree)
+    def _words(self, b: Builder, tree: Tree) -> Iterator[Occurrence]:
         todo = [tree]
         while todo:
             one = todo.pop()
-            if one.kind == "apply":
-                base, *arguments = one.trees()
-                todo.append(base)
-                scope = _Scope(call=first or tools, element=tools)
-                for argument in arguments:
-                    found += self._condition(argument, scope)
-            elif one.kind == "name":
-                found += self._source_name(one)
-            elif one.kind == "within":
+            b.report.tick()
+            if one.kind == "same":
+                for label in one.trees():
+                    yield from self._meant(b, one, label, b.name(label))
+            elif one.kind == "member":
+                yield from self._meant(b, one, one.trees()[1], None)
                 todo.append(one.trees()[0])
+            elif one.kind == "name":
+                yield from self._meant(b, one, one, None)
             else:
-                todo += reversed(one.trees())
-        return found, tools
+                todo += one.trees()
 
-    def _tools_in(self, tree: Tree, within: frozenset[str] = frozenset()) -> tuple[str, ...]:
-        """The tools of a set of calls, each once."""
-        found: dict[str, None] = {}
-        todo = [tree]
-        while todo:
-            one = todo.pop()
-            match one.kind:
-                case "name":
-                    name = self.b.name(one)
-                    if name in self.declared.tools:
-                        found[name] = None
-                    elif name == "any":
-                        found |= dict.fromkeys(self.declared.tools)
-                    elif name in self.declared.lets and name not in within:
-                        body = self.declared.lets[name].trees()[-1]
-                        found |= dict.fromkeys(self._tools_in(body, within | {name}))
-                case "apply" if self._is_function(one):
-                    todo.append(one.trees()[1])
-                case "apply" | "within" | "since" | "member" | "minus":
-                    todo.append(one.trees()[0])
-                case "either_of" | "group" | "none" | "every" | "unused":
-                    todo += reversed(one.trees())
-        return tuple(found)
+    def _meant(self, b: Builder, tree: Tree, at: Tree, name: str | None) -> Iterator[Occurrence]:
+        """The names that the node of a tree means, at the place of one of its words."""
+        for node in self.nodes.get((tree.start, tree.end), ()):
+            for meaning in self.words.meanings(node):
+                if name is None or meaning.name == name:
+                    yield from self._occurrence(b, meaning, at)
 
-    def _is_function(self, tree: Tree) -> bool:
-        base = tree.trees()[0]
-        token = base.parts[0] if base.kind == "name" else None
-        return isinstance(token, Token) and token.kind == "NAME" and token.text in FUNCTIONS
+    def _occurrence(self, b: Builder, meaning: Meaning, at: Tree) -> Iterator[Occurrence]:
+        match meaning.what:
+            case "field" | "value":
+                key = self._key(meaning.field)
+                if key is not None:
+                    more = (meaning.name,) if meaning.what == "value" else ()
+                    yield self._made(b, meaning.what, at, (*key, *more))
+            case "local":
+                around = [
+                    one for one in self.locals
+                    if one.name == meaning.name and one.start <= at.start <= one.end
+                ]  # fmt: skip
+                if around:
+                    nearest = min(around, key=lambda one: one.end - one.start)
+                    yield self._made(b, "local", at, nearest.key)
+            case _:
+                yield self._made(b, meaning.what, at, (meaning.name,))
 
-    def _source_name(self, tree: Tree) -> Iterator[Occurrence]:
-        name = self.b.name(tree)
-        if name in self.declared.tools:
-            yield self._made("tool", tree, name)
-        elif name in self.declared.lets:
-            yield self._made("let", tree, name)
-
-    # Conditions.
-
-    def _condition(self, tree: Tree, scope: _Scope) -> Iterator[Occurrence]:
-        todo: list[tuple[Tree, _Scope, bool]] = [(tree, scope, False)]
-        while todo:
-            one, here, is_source = todo.pop()
-            self.b.report.tick()
-            match one.kind:
-                case "name":
-                    yield from self._word(one, here, is_source)
-                case "member":
-                    of, label = one.trees()
-                    yield from self._member(of, label, here)
-                    if not self._is_special(of):
-                        todo.append((of, here, True))
-                case "same":
-                    for label in one.trees():
-                        for tool in dict.fromkeys((*here.own, *here.call)):
-                            if self.b.name(label) in self.declared.tools.get(tool, {}):
-                                yield self._made("parameter", label, tool, self.b.name(label))
-                case "apply":
-                    base, *arguments = one.trees()
-                    if self._is_function(one):
-                        todo += [(part, here, True) for part in reversed(arguments)]
-                    else:
-                        tools = self._tools_in(base)
-                        inner = _replaced(here, element=tools) if tools else here
-                        todo += [(part, inner, False) for part in reversed(arguments)]
-                        todo.append((base, here, True))
-                case "compare" | "under" | "among" | "chain":
-                    left, *rest = one.trees()
-                    beside = self._beside(left, here)
-                    todo += [
-                        (part, _replaced(here, beside=beside), one.kind == "among")
-                        for part in reversed(rest)
-                    ]
-                    todo.append((left, here, False))
-                case "none" | "every" | "unused" | "since" | "within" | "every_in":
-                    parts = [part for part in one.trees() if part.kind != "unit"]
-                    todo += [(part, here, True) for part in reversed(parts)]
-                case "match":
-                    of, *arms = one.trees()
-                    beside = self._beside(of, here)
-                    for arm in reversed(arms):
-                        *values, term = arm.trees()
-                        todo.append((term, here, False))
-                        todo += [(v, _replaced(here, beside=beside), False) for v in values]
-                    todo.append((of, here, False))
-                case _:
-                    parts = [part for part in one.trees() if part.kind != "unit"]
-                    todo += [(part, here, is_source) for part in reversed(parts)]
-
-    def _is_special(self, tree: Tree) -> bool:
-        """Whether a tree is ``this``, ``it`` or ``session``, which name nothing declared."""
-        token = tree.parts[0] if tree.kind == "name" else None
-        words = ("this", "it", "session")
-        return isinstance(token, Token) and token.kind == "NAME" and token.text in words
-
-    def _member(self, of: Tree, label: Tree, scope: _Scope) -> Iterator[Occurrence]:
-        name = self.b.name(label)
-        tools: Sequence[str] = self._tools_in(of)
-        if self._is_special(of):
-            word = self.b.name(of)
-            if word == "session":
-                yield self._made("attribute", label, name)
-                return
-            tools = scope.call if word == "this" else scope.own
-        for tool in tools:
-            if name in self.declared.tools.get(tool, {}):
-                yield self._made("parameter", label, tool, name)
-
-    def _beside(self, left: Tree, scope: _Scope) -> tuple[tuple[str, ...], str] | None:
-        """The tools and the field that a side of a comparison is, if it is a field."""
-        if left.kind == "name":
-            return scope.own, self.b.name(left)
-        if left.kind != "member":
-            return None
-        of, label = left.trees()
-        tools = self._tools_in(of)
-        if self._is_special(of):
-            tools = scope.call if self.b.name(of) == "this" else scope.own
-        return tools, self.b.name(label)
-
-    def _word(self, tree: Tree, scope: _Scope, is_source: bool) -> Iterator[Occurrence]:
-        name = self.b.name(tree)
-        if self._is_special(tree) or name in scope.names:
-            return
-        if is_source and (name in self.declared.tools or name in self.declared.lets):
-            yield from self._source_name(tree)
-            return
-        if scope.beside is not None:
-            tools, label = scope.beside
-            owners = [
-                tool for tool in tools if name in self.declared.tools.get(tool, {}).get(label, ())
-            ]
-            for tool in owners:
-                yield self._made("value", tree, tool, label, name)
-            if owners:
-                return
-        owners = [tool for tool in scope.own if name in self.declared.tools.get(tool, {})]
-        for tool in owners:
-            yield self._made("parameter", tree, tool, name)
-        if not owners:
-            yield from self._source_name(tree)
-
-
-def _replaced(
-    scope: _Scope,
-    *,
-    element: tuple[str, ...] | None = None,
-    names: frozenset[str] | None = None,
-    beside: tuple[tuple[str, ...], str] | None = None,
-) -> _Scope:
-    """The scope of a part; the other side of a comparison counts for its own parts alone."""
-    return _Scope(
-        call=scope.call,
-        element=scope.element if element is None else element,
-        names=scope.names if names is None else names,
-        beside=beside,
-    )
+    def _summed(self, b: Builder, tree: Tree, limit: Limit) -> Iterator[Occurrence]:
+        """The field that a limit adds up."""
+        of = (tree if tree.kind == "limit" else tree.trees()[0]).trees()[0]
+        inside = of.trees()[1] if of.kind == "apply" else of
+        if inside.kind == "within":
+            inside = inside.trees()[0]
+        if inside.kind == "member":
+            for meaning in self.words.meanings(id(limit)):
+                yield from self._occurrence(b, meaning, inside.trees()[1])

@@ -1,19 +1,21 @@
-"""Changes of texts: another name for a tool or a rule in every file, and a lint that is allowed.
+"""Changes of texts: another name for something in every file, and a lint that is allowed.
 
-What a renaming gives is read again, and has to have the same names in the same places but for the
-new one; else it is said why not.  Cost: that of parsing the files twice.
+The texts after a renaming are read again.  They have the same names at the same places, but for the
+new one, and no more mistakes; else the renaming is refused with the reason.
+Cost: that of compiling the grammars twice.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from tcc_certs.errors import hidden_in
 from tcc_certs.formats.codec import MAX_NAME, is_identifier
 from tcc_certs.policy.nodes import Name, written
-from tcc_compiler.editing.project import Kind, Occurrence, Project, changed, read_project
+from tcc_compiler.editing.project import Key, Kind, Occurrence, Project, changed, read_project
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic, quote
 from tcc_compiler.language.source import Source, Unreadable, read_bytes, source_of
@@ -36,33 +38,70 @@ class Renaming:
     text: str
 
 
+RENAMED: frozenset[Kind] = frozenset(
+    {"tool", "rule", "let", "local", "shape", "field", "attribute"}
+)
+# Names that the language writes without backticks.
+_BARE: frozenset[Kind] = frozenset({"rule", "shape"})
+# The kinds among which a name is used once.
+_TOGETHER: Sequence[frozenset[Kind]] = (
+    frozenset({"tool", "rule", "let"}), frozenset({"shape"}), frozenset({"attribute"}),
+)  # fmt: skip
+_Names = frozenset[tuple[Kind, Key]]
+
+
 def renamed(projects: Sequence[Project], found: Occurrence, name: str) -> tuple[Renaming, ...]:
-    """The edits that give a tool or a rule another name.
+    """The edits that give something another name.
+
+    Fields that one word names together, such as both fields of `same order`, get it together.
 
     Args:
         projects: every grammar that has the file with its declaration.
-        found: a place where it stands.
+        found: a place where it is named.
 
     Raises:
-        NotRenamed: the name may not be taken, or a text has errors.
+        NotRenamed: the name may not be taken, or a text has mistakes.
     """
-    if found.kind not in ("tool", "rule"):
-        raise NotRenamed(f"only tools and rules are renamed; this is a {found.kind}")
-    old = found.key[0]
+    if found.kind not in RENAMED:
+        raise NotRenamed(f"this is a {found.kind}, which has no declared name to change")
     _check_name(found.kind, name)
+    names = _linked(projects, found)
     for project in projects:
-        _check_project(project, found.kind, old, name)
+        _check_project(project, names, name)
     bare = written([Name(name)])
-    edits = _edits(projects, found.kind, old, bare)
+    edits = _edits(projects, names, bare)
     try:
-        _check_same(projects, found.kind, old, name, edits)
+        _check_same(projects, names, name, edits)
     except NotRenamed:
-        if bare != name:
+        if bare != name or found.kind in _BARE:
             raise
-        # A word that means something else in one of its places: in backticks it is a name.
-        edits = _edits(projects, found.kind, old, f"`{name}`")
-        _check_same(projects, found.kind, old, name, edits)
+        # A word that means something else at one of its places: in backticks it is a name.
+        edits = _edits(projects, names, f"`{name}`")
+        _check_same(projects, names, name, edits)
     return edits
+
+
+def _linked(projects: Sequence[Project], found: Occurrence) -> _Names:
+    """What is renamed together: all that the words of these names mean."""
+    names = {(found.kind, found.key)}
+    if found.kind != "field":
+        return frozenset(names)
+    while True:
+        regions = {
+            (at, one.region)
+            for at, project in enumerate(projects)
+            for one in project.occurrences
+            if (one.kind, one.key) in names
+        }
+        more = {
+            (one.kind, one.key)
+            for at, project in enumerate(projects)
+            for one in project.occurrences
+            if one.kind == "field" and (at, one.region) in regions
+        }
+        if more <= names:
+            return frozenset(names)
+        names |= more
 
 
 def _check_name(kind: Kind, name: str) -> None:
@@ -73,28 +112,38 @@ def _check_name(kind: Kind, name: str) -> None:
         raise NotRenamed("a name that contains a backtick cannot be written")
     if hidden is not None:
         raise NotRenamed(f"the name holds U+{ord(hidden):04X}, a control or hidden character")
-    if kind == "rule" and not is_identifier(name):
+    if kind in _BARE and not is_identifier(name):
         raise NotRenamed(
-            f"{quote(name)} cannot name a rule: write letters, digits and _, no digit first"
+            f"{quote(name)} cannot name a {kind}: write letters, digits and _, no digit first"
         )
 
 
-def _check_project(project: Project, kind: Kind, old: str, name: str) -> None:
+def _check_project(project: Project, names: _Names, name: str) -> None:
     file = project.sources[0].name
     if not project.whole:
         raise NotRenamed(f"{file} has syntax errors, or uses a file that is not there: correct it")
-    kinds: tuple[Kind, ...] = ("tool", "rule", "let")
-    for other in kinds:
-        if (name,) in project.defined(other) and name != old:
-            raise NotRenamed(f"{file} has a {other} {quote(name)} already; choose another name")
-    if project.all_of(kind, (old,)) and not any(o.defines for o in project.all_of(kind, (old,))):
-        raise NotRenamed(f"{file} declares no {kind} {quote(old)}")
+    for kind, key in names:
+        for together in _TOGETHER:
+            for other in sorted(together) if kind in together else ():
+                if (name,) in project.defined(other) and (name,) != key:
+                    message = f"{file} has a {other} {quote(name)} already; choose another name"
+                    raise NotRenamed(message)
+        places = project.all_of(kind, key)
+        if places and not any(one.defines for one in places):
+            raise NotRenamed(f"{file} declares no {kind} {quote(name_in(kind, key))}")
 
 
-def _edits(projects: Sequence[Project], kind: Kind, old: str, text: str) -> tuple[Renaming, ...]:
+def name_in(kind: Kind, key: Key) -> str:
+    """The name in a key."""
+    return key[0] if kind == "local" else key[-1]
+
+
+def _edits(projects: Sequence[Project], names: _Names, text: str) -> tuple[Renaming, ...]:
     made: dict[tuple[Path | str, int], Renaming] = {}
     for project in projects:
-        for place in project.all_of(kind, (old,)):
+        for place in project.occurrences:
+            if (place.kind, place.key) not in names:
+                continue
             source = project.sources[place.region.source]
             start, end = place.region.start, place.region.end
             made.setdefault(
@@ -105,27 +154,40 @@ def _edits(projects: Sequence[Project], kind: Kind, old: str, text: str) -> tupl
 
 
 def _check_same(
-    projects: Sequence[Project], kind: Kind, old: str, name: str, edits: Sequence[Renaming]
+    projects: Sequence[Project], names: _Names, name: str, edits: Sequence[Renaming]
 ) -> None:
     """The edited texts have the same names but for the new one, and compile as before."""
     for project in projects:
         after = _edited(project, edits)
-        before = [_told(o, kind, old, name) for o in project.occurrences]
-        same = after is not None and before == [
-            (o.kind, o.key, o.defines) for o in after.occurrences
-        ]
-        if not same or after is None or not after.whole:
-            file = project.sources[0].name
+        file = project.sources[0].name
+        before = _places([_told(one, names, name) for one in project.occurrences], project)
+        if after is None or not after.whole or before != _places(
+            [(one.kind, one.key, one.defines) for one in after.occurrences], after
+        ):  # fmt: skip
             raise NotRenamed(f"{file} would not say the same with {quote(name)}; choose another")
-        if _mistakes(after) > _mistakes(project):
-            file = project.sources[0].name
-            raise NotRenamed(f"{file} would have mistakes with {quote(name)}; choose another")
+        mistakes = _mistakes(after) - _mistakes(project)
+        if mistakes:
+            said = sorted(mistakes)[0]
+            raise NotRenamed(
+                f"{file} would have mistakes with {quote(name)}, such as {said}; choose another"
+            )
 
 
-def _mistakes(project: Project) -> int:
-    """How many mistakes a grammar has; a part of other grammars has none."""
+_Told = tuple[Kind, Key, bool]
+
+
+def _places(told: Sequence[_Told], project: Project) -> list[frozenset[_Told]]:
+    """What each place names, in the order of the places."""
+    found: dict[tuple[int, int], set[_Told]] = {}
+    for one, place in zip(told, project.occurrences, strict=True):
+        found.setdefault((place.region.source, place.region.start), set()).add(one)
+    return [frozenset(some) for some in found.values()]
+
+
+def _mistakes(project: Project) -> Counter[str]:
+    """The codes of the mistakes of a grammar; a part of other grammars has none."""
     if project.is_part:
-        return 0
+        return Counter()
     root = project.sources[0]
     held = {source.path: source.text for source in project.sources if source.path is not None}
 
@@ -134,7 +196,7 @@ def _mistakes(project: Project) -> int:
         return read_bytes(path, limit) if text is None else text.encode()
 
     compiled = compile_source(root.text, root.name, path=root.path, read=read)
-    return len([one for one in compiled.diagnostics if one.severity == "error"])
+    return Counter([one.code for one in compiled.diagnostics if one.severity == "error"])
 
 
 def _edited(project: Project, edits: Sequence[Renaming]) -> Project | None:
@@ -167,13 +229,25 @@ def _applied(text: str, edits: Sequence[Renaming]) -> str:
     return "".join([*parts, text[at:]])
 
 
-def _told(found: Occurrence, kind: Kind, old: str, name: str) -> tuple[Kind, tuple[str, ...], bool]:
-    """What an occurrence is to be behind the change."""
-    key = found.key
-    owned = kind == "tool" and found.kind in ("parameter", "value")
-    if (found.kind == kind or owned) and key[0] == old:
-        key = (name, *key[1:])
-    return found.kind, key, found.defines
+def _told(found: Occurrence, names: _Names, name: str) -> _Told:
+    """What an occurrence names after the change."""
+    kind, key = found.kind, found.key
+    for changed_kind, old in names:
+        match changed_kind:
+            case "tool" | "shape" | "attribute":
+                owner = "given" if changed_kind == "attribute" else changed_kind
+                if kind == changed_kind and key == old:
+                    key = (name,)
+                elif kind in ("field", "value") and key[:2] == (owner, *old):
+                    key = (owner, name, *key[2:])
+            case "field":
+                if kind in ("field", "value") and key[: len(old)] == old:
+                    key = (*old[:-1], name, *key[len(old) :])
+            case "local":
+                key = (name, old[1]) if (kind, key) == (changed_kind, old) else key
+            case _:
+                key = (name,) if (kind, key) == (changed_kind, old) else key
+    return kind, key, found.defines
 
 
 # ``# lint: allow CODE``, put beside the comment that stands there (docs/lint.md).

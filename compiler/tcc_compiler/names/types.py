@@ -135,13 +135,28 @@ class Types:
             taken: names of other fields, and where they are declared.
             answers: whether they are answers, whose listed values may end with ``*``.
         """
+        sound = self.sound_fields(trees, taken, answers=answers)
+        return sound if len(sound) == len(trees) else None
+
+    def sound_fields(
+        self, trees: Sequence[Tree], taken: Mapping[str, Tree | Token], *, answers: bool = False
+    ) -> tuple[Field, ...]:
+        """The fields of the trees that have no mistake, as in `fields`."""
         names = dict(taken)
         found = [self._field(tree, names, answers) for tree in trees]
-        sound = [one for one in found if one is not None]
-        return tuple(sound) if len(sound) == len(found) else None
+        return tuple([one for one in found if one is not None])
 
     def _field(
         self, tree: Tree, names: dict[str, Tree | Token], answers: bool, depth: int = 0
+    ) -> Field | None:
+        """The field of a tree, None after a mistake; `spans` has where its name is."""
+        found = self._declared(tree, names, answers, depth)
+        if found is not None:
+            self.b.spans[id(found)] = self.b.region(tree.trees()[0])
+        return found
+
+    def _declared(
+        self, tree: Tree, names: dict[str, Tree | Token], answers: bool, depth: int
     ) -> Field | None:
         b = self.b
         name = b.name(tree.trees()[0])

@@ -80,24 +80,62 @@ def parse(source: Source, number: int, report: Report) -> File:
     return File(source=source, number=number, statements=tuple(reader.statements))
 
 
-def unfinished(source: Source, report: Report) -> tuple[Sequence[Token], frozenset[str]]:
-    """The tokens of the last statement of a text that ends inside it, and what may come next.
+@frozen
+class Unfinished:
+    """The last statement of a text that ends inside it.
 
-    Where the statement has a mistake, nothing may.
+    Attributes:
+        tokens: of the statement.
+        accepted: the terminals that may come next; none after a mistake.
+        ending: a text that completes the statement after one more name; None if no name fits.
     """
+
+    tokens: Sequence[Token]
+    accepted: frozenset[str] = frozenset()
+    ending: str | None = None
+
+
+def unfinished(source: Source, report: Report) -> Unfinished:
+    """Read a text that ends inside of a statement."""
     reader = _Reader(source, 0, report)
     while True:
         try:
             token = next_token(source, reader.at, reader.tables.actions[reader.states[-1]])
             if token is None:
                 accepted = _accepted(reader.states, reader.tables)
-                return reader.tokens, accepted
+                return Unfinished(
+                    tokens=reader.tokens, accepted=accepted,
+                    ending=_ending([*reader.states], reader.tables),
+                )  # fmt: skip
             report.tick()
             if not reader.take(token):
-                return reader.tokens, frozenset()
+                return Unfinished(tokens=reader.tokens)
         except (Wrong, _TooDeep):
-            return reader.tokens, frozenset()
+            return Unfinished(tokens=reader.tokens)
         reader.at = token.end
+
+
+# The first of these that fits leads to the end of a statement: it closes what is open, or is the
+# next word that the statement needs.
+_LEADING = (
+    ")", "}", "<=", "owe", "require", "EQ", "=", ":", "{", "else", "..", "NAME", "NUMBER", "STRING",
+)  # fmt: skip
+_WRITTEN = {"EQ": "=", "NAME": "x", "NUMBER": "1", "STRING": '"x"'}
+_MOST_LEADING = 4 * MAX_HEIGHT
+
+
+def _ending(states: list[int], table: Tables) -> str | None:
+    """A text that ends a statement after one more name; changes `states`."""
+    if not _advance(states, "NAME", table):
+        return None
+    found: list[str] = []
+    while END not in (accepted := _accepted(states, table)):
+        kind = next((one for one in _LEADING if one in accepted), None)
+        if kind is None or len(found) == _MOST_LEADING:
+            return None
+        _advance(states, kind, table)
+        found.append(_WRITTEN.get(kind, kind))
+    return " ".join(found)
 
 
 class _Reader:
