@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tcc.editor.answers import Held, hover_text
+from tcc_certs.policy.kinds import Kinds
 from tcc_compiler.editing.completion import completion
 from tcc_compiler.editing.project import Project, read_project
+from tcc_compiler.editing.words import NotedKinds
 from tests.compiler.names.corpus import SHIPPED
 
 DECLARED = """grammar g version "1"
@@ -113,6 +115,14 @@ def test_these_words_fit_and_these_do_not(tail: str, some: set[str], none: set[s
     _, words = offered(tail)
     assert some <= set(words)
     assert not none & set(words)
+
+
+def test_only_these_methods_of_the_resolver_are_noted() -> None:
+    """A method of the same name that the resolver gets later would be replaced in silence."""
+    assert set(vars(NotedKinds)) & set(vars(Kinds)) - {"__doc__", "__init__", "__module__"} == {
+        "_charge", "_compare", "_declared", "_ensure_summed", "_form", "_get", "_open", "_same",
+        "_set_named", "_thing", "_word",
+    }  # fmt: skip
 
 
 def test_a_name_in_backticks_that_is_not_closed_is_completed_from_its_backtick() -> None:

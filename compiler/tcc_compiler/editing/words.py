@@ -198,14 +198,14 @@ class NotedKinds(Kinds):
             hole = self._hole("member", None)
             for one in self._fields_in(of.kind, of.call):
                 if self._trial(partial(self._get, of, one, node)) is not None:
-                    declared = next(iter(self._fields_of(of, one)), None)
+                    declared = next(iter(self._meant_by(of, one)), None)
                     hole.offers[Offer("field", one, field=declared)] = None
         value = super()._get(of, name, node)
-        for declared in self._fields_of(of, name):
+        for declared in self._meant_by(of, name):
             self._note(node, Meaning("field", name, declared))
         return value
 
-    def _fields_of(self, of: Any, name: str) -> Iterator[Field]:
+    def _meant_by(self, of: Any, name: str) -> Iterator[Field]:
         """The declared fields that a name of a call, record or row means."""
         if any(member == name for member, _ in of.kind.members):
             inner = self._members.get(id(of.kind), {}).get(name)
@@ -252,7 +252,7 @@ class NotedKinds(Kinds):
                 has = named.arguments if calls.decided else named.has
                 if not calls.tools & has or (calls.tools & ~has and not calls.wide):
                     continue  # an answer of the call that is decided, or a field of some tools
-            for one in self._fields_of(value, name):
+            for one in self._meant_by(value, name):
                 found.setdefault(name, one)
         return list(found.values())
 
