@@ -128,7 +128,7 @@ tool b
     session = gate(text, ledger=tmp_path / "s.ledger")
     do(session, "t", observed={"r": "maybe"})
     assert session.tools() == ("a",)
-    with pytest.raises(ValueError, match="it is not known where the session is"):
+    with pytest.raises(ValueError, match="an outcome is unknown: resolve it first"):
         session.word()
     session.close()
     session = gate(text, ledger=tmp_path / "s.ledger")

@@ -1,7 +1,7 @@
-"""Calls of a gate, from permit to outcome: the turn, the decision, the record, the answer.
+"""Calls of a gate: the turn, the decision, the record, the outcome, logs and spans.
 
-The record of a call is in the file before its permit is given.  An outcome that cannot be written
-is unknown, and then no further call is allowed.  Logs and spans have each call.
+The gate writes the record of a call before its block is entered.  If an outcome cannot be written,
+it is unknown, and the gate allows no further call.
 Text: docs/gate.md; docs/spec/session.md, sections 3 to 5.
 Cost: a decision and two records; with a durable ledger one fdatasync a call.
 """
@@ -33,11 +33,11 @@ from tcc_runtime.gate.session_access import Access
 
 _log: Final = logging.getLogger("tcc.gate")
 _API: Final = "opentelemetry.trace"
-_LOGGED: Final = "logged"  # of a call that was told of in the log alone
+_LOGGED: Final = "logged"  # the observer wrote a log record and no span
 
 
 class GateCalls(Budgeted):
-    """The part of a gate that its permits ask (see :class:`tcc_runtime.gate.permit.Door`)."""
+    """The part of a gate that makes calls (see :class:`tcc_runtime.gate.permit.Door`)."""
 
     _observer: Observer
 
@@ -50,33 +50,35 @@ class GateCalls(Budgeted):
         takes_model: bool | None = None,
         turn: Ticket | None = None,
     ) -> Permit:
-        """A permit for one call, for ``with`` and ``async with``; there it is decided.
+        """Return a permit for one call, for ``with`` or ``async with``: its block makes the call.
+
+        The gate decides the call when the block is entered.
 
         Args:
-            tool: its name.
+            tool: the name of the tool.
             arguments: JSON values by name.  The permit has a copy: make the call with
-                `permit.arguments`, which are decided on and recorded.
-            ref: the caller's own id of the call; one that the session has is not made again.
-            takes_model: whether what is called is told which model makes the call: False, it has
-                no parameter for it; True, it has one and needs it; None, either will do.
-            turn: of :meth:`try_turn`; None waits for it.
+                `permit.arguments`, which the gate decides on and records.
+            ref: the caller's own id of the call; a second call with the same id is not made.
+            takes_model: whether the function takes the name of the model that makes the call.
+                False: it has no parameter for it.  True: it needs one.  None: it works with both.
+            turn: a turn of :meth:`try_turn`; None: the block waits for one.
 
         Raises:
-            NotYet: at the start of the block, with `turn`: it has to wait for an outcome of a call
-                that is under way; ask again then.
-            Refused: at the start of the block: it is not allowed, and nothing was done.
-            AlreadyDone: the same, as the session has the id.
-            BindingError: there, too: a model would make the call and what is called is not told
-                which; or none would, and it has to be told.  Nothing was done or recorded.
+            NotYet: at the start of a block with `turn`: the call has to wait for the outcome of
+                another one.  Try again after that.
+            Refused: at the start of the block: the call is not allowed, and was not made.
+            AlreadyDone: at the start of the block: the session has a call with this id.
+            BindingError: at the start of the block: a model would make the call, and the function
+                does not take its name; or the other way round.  Nothing was recorded.
         """
         given = {} if arguments is None else snapshot(arguments, exact=True)
         return Permit(self, tool, given, ref, takes_model, turn)
 
     def try_turn(self) -> Ticket | None:
-        """The turn and the ledger's lock, where nobody has them now; None else: nothing waits.
+        """Take the turn and the ledger's lock if both are free now; else return None.
 
-        For a caller that has other things to do than to wait.  What it is handed to (:meth:`call`,
-        :meth:`resolve`, :meth:`finish`) gives it back, :meth:`give_back` does where it is not used.
+        For callers that must not wait.  Pass the turn to :meth:`call`, :meth:`resolve` or
+        :meth:`finish`, which give it back; or give it back with :meth:`give_back`.
 
         Raises:
             Refused: R306.
@@ -84,18 +86,18 @@ class GateCalls(Budgeted):
         return self._access.try_enter("")
 
     def stop_waiting(self) -> None:
-        """A turn that :meth:`try_turn` did not have is not wanted any more.
+        """Withdraw the wish for a turn after :meth:`try_turn` returned None.
 
-        Until then another process that has the ledger begins no call beside those under way.
+        Until then, another process that has the ledger begins no further parallel call.
         """
         self._access.stop_waiting()
 
     def give_back(self, turn: Ticket) -> None:
-        """Gives back a turn of :meth:`try_turn` that was not used."""
+        """Give back an unused turn of :meth:`try_turn`."""
         self._access.leave(turn)
 
     def enter(self, permit: Permit) -> None:
-        """Waits for the turn, decides and records; of a thread."""
+        """See :class:`~tcc_runtime.gate.permit.Door`."""
         access = self._access
         try:
             ticket = permit.turn or access.enter(permit.tool)
@@ -120,7 +122,7 @@ class GateCalls(Budgeted):
         self._begin(permit, ticket)
 
     def _shadowed(self, permit: Permit, found: Decision) -> bool:
-        """Tell who watches of a refusal; whether the call is made all the same, in the shadow."""
+        """Report a refusal to logs and spans; return whether the shadow session makes the call."""
         self._observer.refused(permit.tool, found.code)
         if not self._access.shadows(found):
             return False
@@ -128,7 +130,7 @@ class GateCalls(Budgeted):
         return True
 
     async def enter_in_task(self, permit: Permit) -> None:
-        """The same, of a task; the disk is waited for in another thread."""
+        """See :class:`~tcc_runtime.gate.permit.Door`; another thread waits for the disk."""
         try:
             ticket = await self._enter_in_task(permit)
         except Refused as refusal:
@@ -164,7 +166,7 @@ class GateCalls(Budgeted):
         return ticket
 
     def _begin(self, permit: Permit, ticket: Ticket) -> None:
-        """Tell who watches; whatever that raises, the turn is not kept."""
+        """Report the start of a call to logs and spans; if that raises, leave the block."""
         access = self._access
         try:
             ticket.watched = self._observer.began(permit.tool, ticket.seq)
@@ -175,7 +177,7 @@ class GateCalls(Budgeted):
             raise
 
     async def _count_in_task(self, permit: Permit) -> Counting | None:
-        """Counts a call across sessions, without keeping other tasks waiting."""
+        """Count a call across sessions in another thread, so that other tasks can run."""
         access = self._access
         if access.across is None:
             return None
@@ -211,22 +213,21 @@ class GateCalls(Budgeted):
         sync: bool,
         read: bool = False,
     ) -> tuple[Outcome, bool]:
-        """The outcome of that turn's call: as it is kept, and whether it was unforeseen.
+        """Record the outcome of a call; return it, and whether a part of the answer is unknown.
 
-        The answer of a call that is done decides whether it failed, whoever reports it.  Observed
-        values that are no :class:`ToolAnswer` are the owner's word, and nothing else is looked at.
-        An outcome that cannot be written is unknown, whatever it was.  Where the account cannot be
-        told what the call took, it is written all the same, and nothing is allowed any more.
+        The answer of a call that is done decides whether it failed.  If the caller gives values in
+        `observed`, the gate trusts them and does not read `result`.  An outcome that cannot be
+        written is unknown.  If the account cannot record the cost of a call, the outcome is
+        written, and the gate allows nothing any more.
 
         Args:
-            told: what a call of a model took.
-            sync: whether the disk is waited for, where the outcome has to be there.
-            read: of one that failed: with an error that whoever made it has read.
+            told: the cost of a call of a model.
+            sync: whether to wait for the disk, if the outcome has to be there.
+            read: for a call that failed: whether the agent has read its error.
 
         Raises:
-            SettingsError: an atom is told where none are counted; an error that was read is told of
-                a tool whose errors do not mean failure.
-            OverError: it is over, or was told already; nothing is told of another call.
+            SettingsError: an atom without a budget; `read` for a tool without `errors mean failed`.
+            OverError: the call is over, or has its outcome already.
         """
         access = self._access
         with access.lock:
@@ -248,8 +249,8 @@ class GateCalls(Budgeted):
             executions, took = follower.executions, None
             if executions is not None and executions.pending is not None:
                 took = executions.took(None if told is None else told.answer, ms)
-            # The disk has the amounts that a model took, and a failure that gives a draw back,
-            # before anybody continues.
+            # Costs of a model, and a failure that gives a draw back, are on the disk before the
+            # caller continues.
             waits = took is not None or (
                 outcome == "failed" and not read and made.drawn is not None
             )
@@ -300,10 +301,10 @@ class GateCalls(Budgeted):
             self._observer.ended(ticket)
 
     async def outcome_in_task(self, ticket: Ticket) -> None:
-        """Waits for the disk where the outcome that was told last has to be there.
+        """Wait for the disk if the last outcome has to be there.
 
         Raises:
-            LedgerError: the system refuses.
+            LedgerError: the system cannot write.
         """
         if ticket in self._access.pending and ticket.waits:
             ticket.waits = False
@@ -312,21 +313,21 @@ class GateCalls(Budgeted):
                 await asyncio.to_thread(self._access.give_back)
 
     async def sync_in_task(self) -> None:
-        """Waits for the disk, without keeping other tasks waiting.
+        """Wait for the disk in another thread, so that other tasks can run.
 
         Raises:
-            LedgerError: the system refuses.
+            LedgerError: the system cannot write.
         """
         if self._access.durable and isinstance(self._access.journal, InFile):
             await asyncio.to_thread(self._access.sync)
 
     def fail(self, error: LedgerError) -> None:
-        """From here on nothing is allowed."""
+        """Allow nothing any more."""
         self._access.fail(error)
 
 
 def _drawn_on(access: Access, took: SpentAmounts) -> Mapping[str, Json] | None:
-    """What the record of an outcome says of what a model took; the account is told."""
+    """The member `took` of an outcome; the account records the cost, too."""
     executions, left = access.follower.executions, None
     if executions is None:
         return None
@@ -338,16 +339,15 @@ def _drawn_on(access: Access, took: SpentAmounts) -> Mapping[str, Json] | None:
 
 
 class Observer:
-    """Tells programs that watch of one session: log records under ``tcc``, and spans.
+    """Reports one session to programs that watch: log records under ``tcc``, and spans.
 
-    Spans are made where the application has imported OpenTelemetry's API; nothing is imported for
-    them here.  A call's span is named and marked as the conventions for tools have it
-    (``execute_tool``), it is the current one inside of the block, and one that was refused has none
-    but a log record.  No argument, result or id of the caller's is told.
+    It makes spans if the application has imported the API of OpenTelemetry.  The span of a call
+    follows the conventions for tools (``execute_tool``) and is current inside the block.  A refused
+    call has a log record and no span.  No argument, result or id of the caller is reported.
 
     Args:
-        session_id: of its ledger.
-        grammar: its name.
+        session_id: the id of the session.
+        grammar: the name of its grammar.
     """
 
     __slots__ = ("_api", "_session", "_tracer", "session_id")
@@ -363,7 +363,7 @@ class Observer:
         _log.debug("session %s of %s", session_id, grammar)
 
     def began(self, tool: str, seq: int) -> Any:
-        """A call may be made; what to hand to :meth:`ended`, None where nobody watches."""
+        """Report the start of a call; return the state for :meth:`ended`, or None."""
         watched = None
         if _log.isEnabledFor(logging.DEBUG):
             _log.debug("session %s: call %d, %s", self.session_id, seq, tool)
@@ -383,7 +383,7 @@ class Observer:
         return span, inside
 
     def ended(self, call: Ticket) -> None:
-        """The block of a call is left: told where its start was, or where something is amiss."""
+        """Report the end of a call, if its start was reported or its outcome is unknown."""
         outcome, reason, unforeseen = call.outcome
         if call.watched is None and outcome != "unknown" and not unforeseen:
             return
@@ -396,7 +396,7 @@ class Observer:
             return
         came = f"{outcome}, unforeseen" if unforeseen else outcome
         span, inside = call.watched
-        call.watched = None  # whoever was started inside of the block keeps its turn in mind
+        call.watched = None  # tasks that were started inside the block keep the ticket
         span.set_attribute("tcc.call.outcome", outcome)
         if outcome != "done" or unforeseen:
             span.set_status(self._api.StatusCode.ERROR, came)
@@ -404,7 +404,7 @@ class Observer:
         span.end()
 
     def refused(self, tool: object, code: Code | None) -> None:
-        """A call or an end is not allowed."""
+        """Report the refusal of a call or of the end."""
         name = clip(tool, 80) if isinstance(tool, str) else type(tool).__name__
         level = logging.ERROR if code is Code.NOT_WRITTEN else logging.INFO
         _log.log(level, "session %s: %s refused, %s", self.session_id, name or "end", code)
@@ -412,11 +412,11 @@ class Observer:
             self._session.add_event("tcc.refused", {"tcc.refusal.code": str(code)})
 
     def resolved(self, seq: int, outcome: str) -> None:
-        """An unknown outcome is known."""
+        """Report that an unknown outcome became known."""
         _log.debug("session %s: call %d was %s", self.session_id, seq, outcome)
 
     def closed(self, ending: str) -> None:
-        """The session has ended, or this gate lets go of it."""
+        """Report that the session has ended, or that this gate has closed it."""
         _log.debug("session %s: %s", self.session_id, ending)
         if self._session is not None:
             self._session.set_attribute("tcc.session.ending", ending)

@@ -1,10 +1,10 @@
 """The gate: an agent proposes a call, and the gate refuses it unless the grammar allows it.
 
-Text: docs/gate.md, docs/budgets.md; its ledgers: docs/spec/session.md.  The record of a call is on
-the disk before the call is permitted.  An outcome that cannot be written is unknown, and then no
-further call is allowed.
-Cost: a decision a few look-ups, whatever was called before; with a durable ledger one fdatasync a
-call.
+Text: docs/gate.md, docs/budgets.md; its ledgers: docs/spec/session.md.  The disk has the record of
+a call before the call is made.  If an outcome cannot be written, it is unknown, and the gate allows
+no further call.
+Cost: a decision takes a few look-ups, independent of the history; with a durable ledger, a call
+takes one fdatasync.
 """
 
 from __future__ import annotations
@@ -30,15 +30,13 @@ from tcc_runtime.gate.session import records
 from tcc_runtime.gate.session_access import Home, changes, reopening
 from tcc_runtime.gate.wrapping import wrap
 
-# What a gate is opened with.
-
 
 def opened(artifact: Artifact | str | Path, checked: str | None) -> Artifact:
-    """The artifact, or that in a file, checked.
+    """Return an artifact whose certificates were checked, loading it if it is a path.
 
     Raises:
-        Rejected: it is refused.
-        SettingsError: its certificates were never checked.
+        Rejected: the check refuses the artifact.
+        SettingsError: the artifact was loaded without a check.
     """
     found = artifact if isinstance(artifact, Artifact) else load(Path(artifact), checked=checked)
     if not found.verified:
@@ -47,43 +45,41 @@ def opened(artifact: Artifact | str | Path, checked: str | None) -> Artifact:
 
 
 class Gate(GateCalls):
-    """Holds one session of an agent to an artifact.
+    """A gate enforces the policy of an artifact in one session of an agent.
 
     Args:
-        artifact: from :func:`tcc.load` or :func:`tcc.compile_file`, or the path of one, whose
-            certificates are then checked.
-        ledger: the record of the session; one that is there is reopened.  None keeps the session
-            in memory, of this process alone.
-        checked: as of :func:`tcc.load`, where `artifact` is a path.
-        key: of the digests of values, 32 bytes; None keeps one in a file beside the ledger.
-        show: open fields whose values the ledger has, as ``tool.field``, beside those that
+        artifact: from :func:`tcc.load` or :func:`tcc.compile_file`; or a path, whose artifact is
+            checked.
+        ledger: the path of the session's ledger; an existing session is reopened.  None: the
+            session is in memory and belongs to this process.
+        checked: see :func:`tcc.load`; only if `artifact` is a path.
+        key: 32 bytes for the digests of values; None: the key is in a file next to the ledger.
+        show: open fields, as ``tool.field``, whose values the ledger has in addition to those that
             statements need.
-        durable: wait for the disk before a call is permitted; its outcome is on the disk with the
-            next call, or within 100 ms.  Without it nothing is waited for, the key beside the
-            ledger included.
-        clock: UTC milliseconds since 1970.
-        nonce: of a new session, 16 bytes; None draws one.  Sessions of one key that begin in
-            one millisecond differ by it, and so do the idempotency keys of their calls.
-        wait: whether the ledger is waited for while another process has its lock.
-        given: what the session is given, JSON values by name.  Of one that is reopened it has to
-            be the same; None takes what its ledger says, and of a new one that it is given nothing.
-        rolls: a ledger of a session that has ended is kept as its name with the session's id
-            behind it, and a new session is begun; False refuses it.
-        home: of :class:`tcc_runtime.gate.store.Sessions`, for the ledgers of a store.
-        shadow: nothing that the grammar forbids is refused: it is recorded as refused, and the
-            block of the call is entered, with a permit whose `shadowed` is the code.  Such a
-            session shows nothing, and counts such calls as not made.
-        account: that calls are counted in, where the grammar has limits across sessions.
-        parent, proof: a delegated session is not opened, because this release cannot prove that
-            its sessions are sessions of the parent (TCC491).
+        durable: whether to wait for the disk before a call is made.  The outcome is on the disk
+            with the next call, or within 100 ms.  False: the gate never waits for the disk.
+        clock: returns UTC milliseconds since 1970.
+        nonce: 16 bytes of a new session; None: drawn at random.  It distinguishes sessions of one
+            key that begin in the same millisecond, and the idempotency keys of their calls.
+        wait: whether to wait while another process has the lock of the ledger.
+        given: the attributes that the session starts with, JSON values by name.  A reopened session
+            must have the same.  None: those of the ledger; a new session gets none.
+        rolls: whether an ended ledger is renamed (the session's id is appended to its name) and a
+            new session begins; False: an ended ledger is refused.
+        home: set by :class:`tcc_runtime.gate.store.Sessions` for the ledgers of a store.
+        shadow: whether calls that the policy refuses are recorded as refused, and made.  The
+            attribute `shadowed` of the permit is the code of the refusal.  Statements do not count
+            these calls.
+        account: the account of the limits across sessions.
+        parent, proof: refused, because this release cannot prove a delegation (TCC491).
 
     Raises:
-        ResumeError: the ledger is another artifact's or key's, has ended, or was changed; it is
-            that of a delegated session; the session was given something else.
-        GivenRefused: what is given is not what the grammar declares: R102, R103, R105, R106.
-        Rejected: the artifact is refused; L1xx: the ledger's lines are no chain.
-        LedgerError: the ledger cannot be read or written; its cause is a `BlockingIOError` where
-            it is not waited for.
+        ResumeError: the ledger has another artifact or key, has ended, was changed, belongs to a
+            delegated session, or has other attributes than `given`.
+        GivenRefused: R102, R103, R105, R106: the grammar declares other attributes.
+        Rejected: the check refuses the artifact; L1xx: the lines of the ledger are no chain.
+        LedgerError: the ledger cannot be read or written; its cause is a `BlockingIOError` if
+            another process has the lock and `wait` is False.
         SettingsError: an argument is out of its range.
     """
 
@@ -151,32 +147,32 @@ class Gate(GateCalls):
 
     @property
     def principal(self) -> str | None:
-        """Whose session it is, as its ledger names a principal; None: nobody's in particular."""
+        """The principal that the ledger names, hex; None: it names nobody."""
         return self._access.follower.principal
 
     @property
     def shadow(self) -> bool:
-        """Whether calls that are refused are made all the same."""
+        """Whether calls that the policy refuses are made."""
         return self._access.home.shadow
 
     @property
     def ended(self) -> bool:
-        """Whether the session has ended, as its ledger has it now."""
+        """Whether the ledger has the end of the session by now."""
         self._looked_at()
         return self._access.session.ended
 
     @property
     def untouched(self) -> bool:
-        """Whether this gate began the session, and nothing but its start is recorded."""
+        """Whether this gate began the session, and its ledger has only the header."""
         return reopening.is_untouched(self._access)
 
     def refuse(self, code: Code, tool: str, reason: str, *, turn: Ticket | None = None) -> NoReturn:
-        """Records the refusal of a call for a reason outside of the grammar.
+        """Record the refusal of a call for a reason outside the policy.
 
         Args:
             code: R307 or R308.
-            reason: for whoever asked; it is not in the ledger.
-            turn: of :meth:`try_turn`; None waits for it.
+            reason: the text of the exception; it is not in the ledger.
+            turn: a turn of :meth:`try_turn`; None: wait for one.
 
         Raises:
             Refused: always.
@@ -200,9 +196,9 @@ class Gate(GateCalls):
         observe: Callable[[Any], Mapping[str, object]] | None = None,
         refused: Callable[[Refused], Any] | None = None,
     ) -> Callable[..., Any]:
-        """The same function, run only where this gate lets the call through.
+        """Return a function that calls `function` only if this gate allows the call.
 
-        Args and errors: as of :func:`tcc_runtime.gate.wrapping.wrap`.
+        See :func:`tcc_runtime.gate.wrapping.wrap`.
         """
         return wrap(self, function, name=name, injected=injected, observe=observe, refused=refused)
 
@@ -215,26 +211,25 @@ class Gate(GateCalls):
         turn: Ticket | None = None,
         who: str | None = None,
     ) -> None:
-        """What a call whose outcome is unknown turned out to be; the owner's word.
+        """Record what an unknown outcome turned out to be; the gate trusts the caller.
 
         Args:
-            seq: its number.
+            seq: the number of the call.
             outcome: ``done`` or ``failed``.
-            observed: its observed values, where it is done and has any.
-            turn: of :meth:`try_turn`; None waits for it.
-            who: says so, 1 to 255 characters; the ledger has it, and when.
+            observed: the values of the answer of a call that is done.
+            turn: a turn of :meth:`try_turn`; None: wait for one.
+            who: the person who says so, 1 to 255 characters; the ledger has the name and the time.
 
         Raises:
-            ValueError: there is no such unknown call, or no such outcome or value; `who` is no
-                name; or validators would decline the ledger, as so many calls lie behind outcomes
-                that came late.
+            ValueError: no call of this number is unknown; the outcome or a value is invalid; `who`
+                is no name; or too many calls follow, so that validators would decline the ledger.
             Refused: R303, R305 or R306.
         """
         access = self._access
         inside = False
         if turn is None:
             with access.lock:
-                # A call of this process that is under way has the lock of the file, and keeps it.
+                # A call under way in this process holds the lock of the file.
                 inside = bool(access.pending)
                 if inside:
                     try:
@@ -251,14 +246,15 @@ class Gate(GateCalls):
         self._observer.resolved(seq, outcome)
 
     def finish(self, *, abandon: bool = False, turn: Ticket | None = None) -> None:
-        """End the session; `abandon` ends it where no plan does.
+        """End the session.
 
         Args:
-            turn: of :meth:`try_turn`; None waits for it, until nothing is under way.
+            abandon: whether to end it even if the policy does not allow the end here.
+            turn: a turn of :meth:`try_turn`; None: wait until no call is under way.
 
         Raises:
             NotYet: with `turn`: a call is under way.
-            Refused: R204 no plan ends here; R303, R305, R306, R308.
+            Refused: R204: the session may not end here; R303, R305, R306, R308.
         """
         access = self._access
         try:
@@ -276,7 +272,7 @@ class Gate(GateCalls):
         self._observer.closed("abandoned" if abandon else "ended")
 
     def close(self) -> None:
-        """Lets go of the ledger; the session can be reopened."""
+        """Close the ledger; the session can be reopened."""
         access = self._access
         with access.lock:
             access.fail(LedgerError("ledger", OSError(0, "the gate is closed")))
@@ -284,13 +280,13 @@ class Gate(GateCalls):
         self._observer.closed("let go")
 
     def withdraw(self) -> bool:
-        """Lets go of the ledger, and takes back a start that came to nothing.
+        """Close the ledger, and remove it if the session is unused.
 
-        Where this gate began the session, nothing else was recorded and nobody was told its head,
-        the ledger goes, and the key that was made for it; else all stays.
+        It is unused if this gate began it, its ledger has only the header, and nobody has read its
+        head.  Then the ledger and the key that was made for it are removed.
 
         Returns:
-            whether it was taken back.
+            whether they were removed.
         """
         gone = not self._told and reopening.withdraw(self._access)
         self.close()
@@ -303,4 +299,4 @@ class Gate(GateCalls):
         self.close()
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a gate is one session's: open another one on its ledger")
+        raise TypeError("a gate cannot be copied: open another one on its ledger")

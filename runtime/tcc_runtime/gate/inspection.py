@@ -43,11 +43,11 @@ class Happened:
 
     Attributes:
         seq: its number, from 1.
-        call: canonical text, without observed parameters.
+        call: its canonical text, without listed answers.
         outcome: ``done``, ``failed``, ``unknown``; ``open`` while it is under way.
-        observed: the values that came back, as texts of the grammar.
-        unforeseen: of what came back a part is not known.
-        model: that made it; empty where none was chosen.
+        observed: its listed answers, as texts of the grammar.
+        unforeseen: whether a part of its answer is unknown.
+        model: the model that made it; empty: none was chosen.
     """
 
     seq: int
@@ -59,7 +59,7 @@ class Happened:
 
 
 def history(session: Session) -> tuple[Happened, ...]:
-    """All calls of a session."""
+    """Return all calls of a session."""
     return tuple([_happened(session, at, made) for at, made in enumerate(session.made, 1)])
 
 
@@ -81,20 +81,20 @@ def _happened(session: Session, seq: int, made: Made) -> Happened:
 
 
 class Inspection:
-    """The questions of a gate; :class:`tcc_runtime.gate.gate.Gate` is what changes a session.
+    """The questions that a gate answers; they change nothing.
 
     Args:
-        policy: of its artifact.
+        policy: the policy of the artifact.
         access: the session.
     """
 
     def __init__(self, policy: Policy, access: Access) -> None:
         self._policy = policy
         self._access = access
-        self._told: set[bytes] = set()  # heads that others may have kept
+        self._told: set[bytes] = set()  # heads that callers have read
 
     def check(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Decision:
-        """Whether a call may be made now; a call that is under way counts as unknown."""
+        """Decide a call without making it; a call under way counts as unknown."""
         access = self._access
         with access.lock:
             trouble = access.look()
@@ -108,7 +108,7 @@ class Inspection:
         return found
 
     def _of_account(self, found: Permitted) -> Decision | None:
-        """Why a call may not be made for what other sessions have used; None: it may."""
+        """The refusal of a call by a limit across sessions; None: it has room."""
         access, session = self._access, self._access.session
         if access.across is None:
             return None
@@ -120,9 +120,9 @@ class Inspection:
         return None if lacks is None else no_room(session, lacks.limit.number, found)
 
     def allowed(self) -> tuple[Allowed, ...]:
-        """The calls that are allowed now, one for each listed call, in order of their texts.
+        """The listed calls that are allowed now, ordered by their texts.
 
-        A call with open arguments may still be refused by what these are.
+        The gate may still refuse a call because of its open arguments.
         """
         with self._access.lock:
             session = self._session()
@@ -131,32 +131,32 @@ class Inspection:
             return session.allowed(self._access.clock())
 
     def tools(self) -> tuple[str, ...]:
-        """The names of the tools of those calls, in order."""
+        """The names of the tools of :meth:`allowed`, in its order."""
         return tuple(dict.fromkeys(found.tool for found in self.allowed()))
 
     def allowed_tools(
         self, api: str, tools: Iterable[Mapping[str, Any]] = ()
     ) -> list[dict[str, Any]]:
-        """Definitions of the tools that may be called now, narrowed to what :meth:`allowed` has.
+        """Definitions of the tools that may be called now, restricted to :meth:`allowed`.
 
         Args:
-            api: `openai`, `openai-responses`, `anthropic` or `mcp`: whose form they have.
-            tools: your own definitions, in any of these forms, for descriptions and for schemas of
-                `json` parameters.
+            api: `openai`, `openai-responses`, `anthropic` or `mcp`: the form of the definitions.
+            tools: your own definitions in any of these forms; the result takes over descriptions,
+                and schemas of `json` fields.
 
         Raises:
-            SettingsError: there is no such API.
+            SettingsError: the API is unknown.
         """
         return schemas.definitions(self.artifact.core, self.allowed(), api, tools)
 
     def tool_choice(self, api: str = "openai") -> dict[str, Any] | str:
-        """What says the same to an API that keeps its list of tools, and the prompt's cache.
+        """The `tool_choice` that restricts an API to :meth:`tools`, and keeps its prompt cache.
 
         Returns:
-            ``allowed_tools`` with the names; "none" where nothing may be called.
+            ``allowed_tools`` with the names; "none" if no tool may be called.
 
         Raises:
-            SettingsError: the API has nothing of the kind.
+            SettingsError: the API cannot express this.
         """
         return schemas.choice(self.tools(), api)
 
@@ -169,7 +169,7 @@ class Inspection:
 
     @property
     def remaining(self) -> dict[str, Remainder]:
-        """What each limit still leaves, by the text of its statement (:mod:`.remaining`)."""
+        """The remainder of each limit, by the text of its statement (:mod:`.remaining`)."""
         self._looked_at()
         with self._access.lock:
             return remaining(self._access.session, self._access.clock())
@@ -190,9 +190,9 @@ class Inspection:
 
     @property
     def head(self) -> str:
-        """The last head of the ledger that the disk has, hex; reading it waits for nothing.
+        """The last head of the ledger that the disk has, hex; this never waits.
 
-        Whoever has it can tell whether a record before it was changed.
+        With it you can check that no earlier record of the ledger was changed.
         """
         self._looked_at()
         head = self._access.journal.synced
@@ -200,9 +200,9 @@ class Inspection:
         return head.hex()
 
     def is_ancestor(self, head: str) -> bool:
-        """Whether the ledger had this head once, so that whoever kept it speaks of this session.
+        """Whether the ledger had this head once, so that the head belongs to this session.
 
-        Cost: of a head that this gate has told, a look-up; else the ledger is read once.
+        Cost: a look-up for a head that :attr:`head` has returned; else one pass over the ledger.
         """
         try:
             sought = bytes.fromhex(head)
@@ -215,57 +215,56 @@ class Inspection:
         return sought in self._told
 
     def outcome_of(self, ref: str) -> Outcome | None:
-        """The outcome of the call with this id of the caller's; None where there is none."""
+        """The outcome of the call with this `ref`; None: the session has no such call."""
         seq = self.seq_of(ref)
         with self._access.lock:
             return None if seq is None else self._access.session.made[seq - 1].outcome
 
     def seq_of(self, ref: str) -> int | None:
-        """The number of the call with this id of the caller's; None where there is none."""
+        """The number of the call with this `ref`; None: the session has no such call."""
         self._looked_at()
         with self._access.lock:
             follower = self._access.follower
             return follower.refs.get(follower.writer.reference(ref))
 
     def word(self) -> tuple[str, ...]:
-        """The calls that were done, in order, canonical texts: what a search begins after.
+        """The canonical texts of the calls that were done, in order: a search continues them.
 
         Raises:
-            ValueError: an outcome is unknown, so it is not known where the session is.
+            ValueError: an outcome is unknown, so the position of the session is unknown, too.
         """
         with self._access.lock:
             session = self._session()
             word = None if session is None else session.word()
         if word is None:
-            raise ValueError("it is not known where the session is: resolve what is unknown first")
+            raise ValueError("an outcome is unknown: resolve it first")
         return tuple([self.artifact.texts[call] for call in word])
 
     def key_of(self, seq: int) -> str:
-        """The idempotency key of a call, made or to be made: that of its permit."""
+        """The idempotency key of a call by its number, also before the call is made."""
         with self._access.lock:
             return self._access.follower.writer.call_key(seq)
 
     def is_call(self, seq: int, tool: str, arguments: Mapping[str, Any]) -> bool:
-        """Whether the session's call of that number has these arguments, the open ones too."""
+        """Whether the call of that number has this tool and these arguments."""
         self._looked_at()
         with self._access.lock:
             return is_call(self._access.follower, seq, tool, arguments)
 
     @property
     def artifact(self) -> Artifact:
-        """What the session is held to."""
+        """The artifact that the gate enforces."""
         return self._policy.artifact
 
     def _looked_at(self) -> None:
-        """What others have written to its ledger is read."""
+        """Read new records of other processes."""
         with self._access.lock:
             self._session()
 
     def _session(self) -> Session | None:
-        """The session as its ledger has it; None where that cannot be said.
+        """The session with all records so far; None: the ledger is broken.
 
-        The lock is kept for as long as it is asked anything: where it may be is found when that is
-        asked, which a call of another thread must not do at the same time.
+        The caller holds the lock while it uses the session: positions are computed on demand.
         """
         return self._access.session if self._access.look() is None else None
 
@@ -274,7 +273,7 @@ class Inspection:
 
 
 class Budgeted(Inspection):
-    """The part of a gate that has to do with models that make calls."""
+    """The part of a gate for calls that models make, within a budget."""
 
     def budget(
         self,
@@ -284,22 +283,22 @@ class Budgeted(Inspection):
         account: Account | None = None,
         **caps: Any,
     ) -> bool:
-        """From here on the calls of tools with models that execute are made by one of them.
+        """Begin a budget: the gate then chooses a model for each call of a tool that has models.
 
         Args:
-            atoms: what privatised the input before the session.
-            adapters: that models may run with, from a registry; None says nothing of any.
-            account: that calls draw on, as other sessions and runs do.
+            atoms: the privacy mechanisms that were applied before the session.
+            adapters: adapters that models may run with, from a registry; None: no check.
+            account: an account that calls draw on, shared with other sessions and runs.
             caps: `price_cap`, `sla_ms`, `epsilon_cap`, the weights, `margin` and `delta`, as of
                 :func:`tcc.search`.
 
         Returns:
-            whether it is new; a session that was reopened has the one that it began with.
+            whether the budget is new; a reopened session continues with its budget.
 
         Raises:
             ResumeError: the session has another one.
             SettingsError: a setting is out of its range.
-            Rejected: A102 a model names an adapter that is not among them.
+            Rejected: A102: the adapter of a model is not among `adapters`.
             Refused: R303, R305, R306.
         """
         drawn_on = None if account is None else (account.id, account.caps)
@@ -314,21 +313,21 @@ class Budgeted(Inspection):
 
     @property
     def spent(self) -> SpentAmounts | None:
-        """What asks and calls of models have taken; None where there is no budget."""
+        """The cost of all calls and questions of models so far; None without a budget."""
         self._looked_at()
         executions = self._access.follower.executions
         return None if executions is None else executions.spent
 
     @property
     def budget_left(self) -> Mapping[str, Any]:
-        """The remainder of each cap, as texts; empty where there is none."""
+        """The remainder of each cap, as texts; empty without a budget."""
         self._looked_at()
         executions = self._access.follower.executions
         return {} if executions is None else executions.left()
 
     @property
     def limits(self) -> Mapping[str, Any]:
-        """The settings of searches that follow from the budget; none where there is none."""
+        """The settings that the budget gives to searches; empty without a budget."""
         executions = self._access.follower.executions
         return {} if executions is None else executions.budget.limits
 
@@ -341,9 +340,9 @@ class Budgeted(Inspection):
         adapters: str | Path | Iterable[Adapter] | None = None,
         **settings: Any,
     ) -> Run:
-        """The best ways on from here, certified (see :func:`tcc.search`); nothing is called.
+        """Search the best continuations (see :func:`tcc.search`); this makes no call.
 
-        In a session with a budget its asks are held to the remainder of that, and counted.
+        With a budget, the questions of the search are limited by its remainder, and counted.
 
         Args:
             seed: 32 bytes; None draws one.
@@ -351,7 +350,7 @@ class Budgeted(Inspection):
                 and in a session with a budget the caps, `delta` and `atoms` are those of that.
 
         Raises:
-            ValueError: an outcome is unknown, so it is not known where the session is.
+            ValueError: an outcome is unknown, so the position of the session is unknown, too.
             SettingsError: a setting is out of its range.
             Rejected: A101 to A107, of the registry; E101 to E104, of atoms.
         """
@@ -375,15 +374,15 @@ class Budgeted(Inspection):
         return run
 
     def drawing(self) -> Drawing | None:
-        """Draws on the account for the asks of the next search; None: there is none."""
+        """Draws on the account for the questions of the next search; None without an account."""
         executions = self._access.follower.executions
         return None if executions is None else executions.drawing()
 
     def searched(self, run: Run, before: SpentAmounts | None) -> None:
-        """Notes what the asks of a search took, where there is a budget and they took anything.
+        """Record the cost of a search's questions, if the session has a budget.
 
         Args:
-            before: what was spent when it began, and is in what the run has spent.
+            before: the cost when the search began; `run.spent` includes it.
 
         Raises:
             Refused: R303, R305, R306.

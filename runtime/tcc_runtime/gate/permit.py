@@ -1,12 +1,12 @@
-"""The turn of a session, and a permit: the block in which one call is made and its outcome told.
+"""Turns of a session, and permits: a permit is the block in which one call is made.
 
-Calls are decided one at a time, in the order in which they were asked for: threads and tasks wait
-in one queue; nobody is passed over.  The turn is kept until a call is over, or passed on as soon as
-it is permitted, where others may be under way beside it.  Who would wait for himself (a call inside
-a call, in one thread, in one task or in what it has started) is told so at once.  What a permit's
-block leaves untold is unknown.
+The gate decides one call at a time, in the order of the requests: threads and tasks share one fair
+queue.  A call keeps its turn until it is over; a call of a `parallel` tool passes the turn on once
+it is admitted.  A call inside a call of the same thread or task raises instead of deadlocking; so
+does one in a thread or task that was started there.  If the block reports no outcome, the outcome
+is recorded as unknown.
 Text: docs/gate.md, docs/budgets.md.
-Cost: constant, and that of the gate's records; a thread or a task that waits takes no time.
+Cost: constant, and the gate's records; waiting threads and tasks use no processor time.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from tcc_runtime.process import process_number
 if TYPE_CHECKING:
     from tcc_runtime.gate.answers import Outcome, ToolAnswer
 
-# Whose turn it is.
+# Turns.
 
 
 class Ticket:
     """A place in the queue, and the call that was admitted in its turn.
 
     Attributes:
-        thread: in which it was asked for.
-        held: whether its turn has come and is not over.
-        seq: the number of the call; began: when, by the gate's clock.
-        watched: what who watches of calls was told; outcome: what it is to be told at the end.
-        waits: whether the disk is to be waited for behind its outcome.
+        thread: the thread that asked for the turn.
+        held: whether the ticket has the turn, or its call is under way.
+        seq: the number of the call; began: its start, by the gate's clock.
+        watched: the state of the observer of this call; outcome: reported to it at the end.
+        waits: whether the caller has to wait for the disk after the outcome.
     """
 
     __slots__ = (
@@ -55,11 +55,11 @@ class Ticket:
         self.thread = threading.get_ident()
         self.held = False
         self._loop = loop
-        self._event: threading.Event | None = None  # of a thread that has to wait
+        self._event: threading.Event | None = None  # set when the turn of a waiting thread comes
         self._future = None if loop is None else loop.create_future()
 
     def begin(self, seq: int) -> None:
-        """A call is under way in it; until it is told how that came out it is unknown."""
+        """Note the call of this turn, whose outcome is unknown so far."""
         self.seq = seq
         self.began = 0
         self.watched: Any = None
@@ -67,17 +67,17 @@ class Ticket:
         self.waits = False
 
     def wait(self) -> None:
-        """Until the turn has come; of a thread."""
+        """Block the thread until the turn has come."""
         if self._event is not None:
             self._event.wait()
 
     async def come(self) -> None:
-        """Until the turn has come; of a task."""
+        """Suspend the task until the turn has come."""
         if self._future is not None:
             await self._future
 
     def again(self) -> None:
-        """It is to be waited for, or once more; with the lock of the queue."""
+        """Re-arm the ticket.  The caller holds the lock of the queue."""
         if self._loop is not None:
             self._future = self._loop.create_future()
         elif self._event is None:
@@ -86,13 +86,13 @@ class Ticket:
             self._event.clear()
 
     def wake(self) -> bool:
-        """Tells that the turn has come; False where nobody is left to be told."""
+        """Signal that the turn has come; return False if the loop of the task is closed."""
         if self._event is not None:
             self._event.set()
         elif self._loop is not None:
             try:
                 self._loop.call_soon_threadsafe(self._told)
-            except RuntimeError:  # the loop is closed, and its tasks are gone
+            except RuntimeError:  # the loop is closed
                 return False
         return True
 
@@ -101,7 +101,7 @@ class Ticket:
             self._future.set_result(None)
 
 
-# The turn that this thread or task, or what started it, holds or held last.
+# The last turns of this thread or task, and of the one that started it.
 _inside: ContextVar[tuple[Ticket, ...]] = ContextVar("tcc_gate_inside", default=())
 
 
@@ -109,34 +109,34 @@ _is_held: Final = attrgetter("held")
 
 
 def _held_here() -> tuple[Ticket, ...]:
-    """The turns that this thread or task, or what started it, holds."""
+    """The turns that this thread or task, or the one that started it, holds."""
     inside = _inside.get()
-    if len(inside) == 1:  # nearly always that of the call before
+    if len(inside) == 1:  # nearly always the previous call's
         return inside if inside[0].held else ()
     return tuple(filter(_is_held, inside))
 
 
 class Nested(Exception):
-    """Whoever asks for a turn holds it, or would keep its holder from giving it back."""
+    """The caller holds the turn, or its wait would keep the holder from giving it back."""
 
 
 class Crowded(Exception):
-    """So many wait for a turn that nobody else may."""
+    """The queue has MAX_WAITING entries."""
 
 
 class NotYet(Exception):
-    """What was asked for has to wait for an outcome of a call that is under way."""
+    """The request has to wait for the outcome of a call that is under way."""
 
 
 MAX_WAITING = 256
 
 
 class Turns:
-    """A queue; one turn is held at a time, beside those that were passed on.
+    """A fair queue: at most one ticket has the turn.
 
     Attributes:
-        changes: how often a call under way came to an outcome, or was left.
-        passed: turns whose calls are under way without the turn.
+        changes: how often a call under way got its outcome, or was left.
+        passed: tickets that passed the turn on; their calls are under way.
     """
 
     __slots__ = (
@@ -153,15 +153,16 @@ class Turns:
         self.pid = process_number()
 
     def take(self) -> Ticket:
-        """Waits for a turn; of a thread.
+        """Wait for the turn in a thread.
 
         Raises:
-            Nested: the thread, or what started it, has it; or a task of this thread waits for it.
-            Crowded: too many wait.
+            Nested: the thread, or the one that started it, has the turn; or a task of this thread
+                waits for it.
+            Crowded: the queue is full.
         """
         ticket, own = Ticket(None), _held_here()
         with self._lock:
-            free = self._holder is None and not self.passed  # nobody is about
+            free = self._holder is None and not self.passed  # no checks are needed
             if free:
                 self._holder, ticket.held = ticket, True
         if not free and not self._enter(ticket, own, blocks=True):
@@ -174,7 +175,7 @@ class Turns:
         return ticket
 
     def try_take(self) -> Ticket | None:
-        """A turn that is free now; None where somebody has it: nothing waits, nobody is queued."""
+        """Take the turn if it is free; else return None without waiting."""
         ticket = Ticket(None)
         with self._lock:
             if self._holder is not None:
@@ -185,11 +186,11 @@ class Turns:
         return ticket
 
     async def take_in_task(self) -> Ticket:
-        """Waits for a turn; of a task.
+        """Wait for the turn in a task.
 
         Raises:
-            Nested: the task, or what started it, has it.
-            Crowded: too many wait.
+            Nested: the task, or the one that started it, has the turn.
+            Crowded: the queue is full.
         """
         ticket = Ticket(asyncio.get_running_loop())
         own = _held_here()
@@ -203,7 +204,7 @@ class Turns:
         return ticket
 
     def _enter(self, ticket: Ticket, own: Sequence[Ticket], *, blocks: bool) -> bool:
-        """Whether the turn is had at once; else it is to be waited for."""
+        """Take the turn if it is free (True), or join the queue (False)."""
         with self._lock:
             holder = self._holder
             if self.passed:
@@ -215,7 +216,7 @@ class Turns:
                 self._holder = ticket
                 ticket.held = True
                 if not blocks:
-                    ticket.wake()  # at the next turn of the loop: other tasks go on in between
+                    ticket.wake()  # in the next step of the loop, so that other tasks run, too
                 return True
             if holder in own:
                 raise Nested
@@ -230,7 +231,7 @@ class Turns:
             return False
 
     def _leave(self, ticket: Ticket) -> None:
-        """A wait that was broken off."""
+        """Leave the queue after an interrupted wait; give the turn back if it has come."""
         with self._lock:
             if ticket in self._queue:
                 self._queue.remove(ticket)
@@ -238,7 +239,7 @@ class Turns:
         self.give_back(ticket)
 
     def give_back(self, ticket: Ticket) -> None:
-        """The turn is over; the next one has it."""
+        """End the turn; the next ticket of the queue gets it."""
         with self._lock:
             if self._holder is ticket:
                 ticket.held = False
@@ -252,7 +253,7 @@ class Turns:
                 self._changed()
 
     def pass_on(self, ticket: Ticket) -> None:
-        """The call is under way, and the next one has the turn."""
+        """Give the turn to the next ticket while the call of this one is under way."""
         with self._lock:
             if self._holder is ticket:
                 self.passed.add(ticket)
@@ -270,9 +271,9 @@ class Turns:
                 self._holder = None
 
     def changed(self) -> None:
-        """A call under way came to an outcome: who waits for that decides again.
+        """Note that a call under way got its outcome, and wake the holder if it waits for that.
 
-        Where nothing was `passed` on, nobody waits: whoever waits for others has the turn.
+        Not needed if `passed` is empty: then the call under way is that of the holder.
         """
         with self._lock:
             self._changed()
@@ -284,7 +285,7 @@ class Turns:
             self._holder.wake()
 
     def rearm(self, ticket: Ticket, changes: int) -> bool:
-        """Whether the holder of the turn is to wait: nothing has changed since `changes`."""
+        """Re-arm the holder's ticket if the number of changes is still `changes`."""
         with self._lock:
             if self.changes != changes:
                 return False
@@ -298,7 +299,7 @@ _sharing = threading.Lock()
 
 
 def turns_of(device: int, inode: int) -> Turns:
-    """The queue of a ledger: all gates of this process that write it share one."""
+    """The queue of a ledger file: all gates of this process that write to it share one."""
     with _sharing:
         found = _shared.get((device, inode))
         if found is None or found.pid != process_number():
@@ -306,27 +307,25 @@ def turns_of(device: int, inode: int) -> Turns:
         return found
 
 
-# The block of a call.
-
-# What a call of a model took.
+# Permits.
 
 _CODES = Codes(Code.ATOMS, Code.ATOM_VALUE)
 
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """What a call gave back, and what it took; what is left out is as its model declares.
+    """The result of a call of a model, and what it cost; None: as the model declares.
 
     Attributes:
-        result: what the call gave back.
+        result: what the call returned.
         price: cents.
-        latency_ms: milliseconds; None is measured.
+        latency_ms: milliseconds; None: the gate measures them.
         epsilon: an exact decimal of at most nine places, as a text.
-        atom: the mechanism that it privatised with, as docs/privacy.md has atoms.
+        atom: the privacy mechanism that was used, in the form of docs/privacy.md.
 
     Raises:
-        AnswerError: a number is out of its range.
-        Rejected: E101, E102 the atom is none.
+        AnswerError: a number is outside its range.
+        Rejected: E101, E102: the atom is malformed.
     """
 
     result: object = None
@@ -348,20 +347,20 @@ class Took:
 
 
 class OverError(RuntimeError):
-    """The call of a permit is over, or its outcome was told already."""
+    """The call of a permit is over, or its outcome was reported already."""
 
 
 _ONE: Final = "a permit is for one call"
 
 
 class Door(Protocol):
-    """What a permit asks of the gate that gave it."""
+    """The gate, as its permits use it."""
 
     def enter(self, permit: Permit) -> None:
-        """Waits for the turn, decides and records; of a thread."""
+        """Wait in a thread for the turn, decide the call, and record it."""
 
     async def enter_in_task(self, permit: Permit) -> None:
-        """The same, of a task."""
+        """Wait in a task for the turn, decide the call, and record it."""
 
     def settle(
         self,
@@ -375,32 +374,32 @@ class Door(Protocol):
         sync: bool,
         read: bool = False,
     ) -> tuple[Outcome, bool]:
-        """The outcome of that turn's call: as it is kept, and whether it was unforeseen."""
+        """Record the outcome of a call; return it, and whether a part of the answer is unknown."""
         ...
 
     def leave(self, ticket: Ticket) -> None:
-        """The call is over."""
+        """End the call."""
 
     async def outcome_in_task(self, ticket: Ticket) -> None:
-        """Waits for the disk, where the outcome that was told has to be there."""
+        """Wait for the disk if the outcome has to be there."""
 
     def fail(self, error: LedgerError) -> None:
-        """From here on nothing is allowed."""
+        """Allow nothing any more."""
 
 
 class Permit:
-    """What :meth:`Gate.call` gives; it permits nothing before its block is entered.
+    """The block of one call, from :meth:`Gate.call`; the gate decides when the block is entered.
 
     Attributes:
-        tool, ref, takes_model: of the call.
-        arguments: a copy of the call's, in plain kinds of JSON.  The gate decides on it and records
-            it, so make the call with it.
-        turn: that the caller has already; None: it is waited for.
-        outcome: ``done``, ``failed`` or ``unknown`` as the ledger has it; None before.
-        unforeseen: of the answer a part is missing, of another type or not listed: it is not known.
-        model: that makes the call, chosen where the block is entered; empty where none does.
-        shadowed: the code of a call that is refused and made all the same, as the session is in
-            the shadow: it has no number and no key, and its outcome is told to nobody.
+        tool, ref, takes_model: see :meth:`Gate.call`.
+        arguments: a copy of the arguments in plain JSON types.  The gate decides on this copy and
+            records it, so make the call with it.
+        turn: the turn that the caller has already; None: the block waits for one.
+        outcome: ``done``, ``failed`` or ``unknown``, as in the ledger; None: not reported yet.
+        unforeseen: whether a part of the answer is missing, has another type, or is not listed.
+        model: the model that makes the call, chosen when the block is entered; or empty.
+        shadowed: the code of a call that a shadow session refuses and makes.  Such a call has no
+            number and no key, and its outcome is not recorded.
     """
 
     __slots__ = (
@@ -434,22 +433,19 @@ class Permit:
 
     @property
     def ticket(self) -> Ticket | None:
-        """The turn that the call was admitted in; None before, and when it is over."""
+        """The turn of the call while it is under way; else None."""
         return self._ticket
 
     @property
     def seq(self) -> int:
-        """The number of the call in its session, from 1; 0 of one that is `shadowed`."""
+        """The number of the call in its session, from 1; 0 if it is `shadowed`."""
         if not (self._seq or self.shadowed):
             raise RuntimeError(f"{self.tool}: the block was not entered")
         return self._seq
 
     @property
     def key(self) -> str:
-        """An idempotency key: the same for this call whoever asks, and for no other.
-
-        Empty of one that is `shadowed`.
-        """
+        """The idempotency key of the call: no other call has it.  Empty if it is `shadowed`."""
         if not (self._seq or self.shadowed):
             raise RuntimeError(f"{self.tool}: the block was not entered")
         return self._key
@@ -460,30 +456,31 @@ class Permit:
         observed: ToolAnswer | Mapping[str, Any] | None = None,
         took: Took | None = None,
     ) -> None:
-        """The call was made.
+        """Report that the call was made.
 
         Args:
-            result: what came back; the ledger has a digest of it.
-            observed: the observed values, the owner's word; or a `ToolAnswer`, for a door that has
-                taken `result` apart; None: those of `result`.  Without the owner's word the texts
-                of the answer decide, too, whether the call failed, or its outcome is unknown.
-            took: what the call of a model took; None: what it declares, and the time since.
+            result: the answer of the tool; the ledger has its digest.
+            observed: the values of the answer, which then replace `result`; or a `ToolAnswer` if
+                the caller has read `result` already.  Unless values are given here, the texts of
+                the answer also decide whether the call failed or its outcome is unknown.
+            took: the cost of a call of a model; None: what the model declares, and the measured
+                time.
         """
         self._settle("done", result, observed, took=took)
 
     def failed(self, reason: str = "", took: Took | None = None, *, answered: bool = False) -> None:
-        """The call is known not to have happened.
+        """Report that the call had no effect.
 
         Args:
-            reason: for logs, which have it as it is: words of your own, and no argument.
-            took: as of :meth:`done`.
-            answered: it changed nothing, but whoever made it has read an answer: for `forbid` it
-                counts as done.  Of a tool whose errors mean failed.
+            reason: for logs, which print it as it is: do not put arguments into it.
+            took: see :meth:`done`.
+            answered: whether the agent has read an error of the tool.  Then the call counts under
+                `no` and `not`.  Only for tools with `errors mean failed`.
         """
         self._settle("failed", reason=reason, took=took, read=answered)
 
     def unknown(self, reason: str = "", took: Took | None = None) -> None:
-        """Nobody knows whether the call happened; `reason` as of :meth:`failed`."""
+        """Report that the outcome is unknown; `reason` as in :meth:`failed`."""
         self._settle("unknown", reason=reason, took=took)
 
     def _settle(
@@ -508,11 +505,11 @@ class Permit:
         )
 
     def admitted(self, seq: int, key: str, ticket: Ticket, model: str = "") -> None:
-        """The gate lets it through."""
+        """Note that the gate has admitted the call."""
         self._seq, self._key, self._ticket, self.model = seq, key, ticket, model
 
     def shadow(self, code: str) -> None:
-        """The gate refuses it, and lets it through all the same."""
+        """Note that the gate refuses the call, and that the shadow session makes it."""
         self.shadowed = code
 
     def __enter__(self) -> Permit:
@@ -544,7 +541,7 @@ class Permit:
         try:
             await self._gate.enter_in_task(self)
         except BaseException:
-            self._ticket = None  # it may have been admitted, and then given up
+            self._ticket = None  # the wait for the disk may fail after the admission
             raise
         return self
 
@@ -568,6 +565,6 @@ class Permit:
             self._gate.leave(ticket)
 
     def _leave_unknown(self, kind: type[BaseException] | None) -> None:
-        """What nobody told is unknown; another thread may be telling it just now."""
+        """Report an unknown outcome, unless another thread reports one at this moment."""
         with suppress(OverError):
             self.unknown("" if kind is None else kind.__name__)

@@ -1,7 +1,7 @@
-"""A journal: where the records of a session go, one behind the other, and are read again.
+"""A journal: it stores the records of a session in order, and reads those of other processes.
 
-One is a file that processes share (:mod:`tcc_runtime.gate.journal.ledger_file`), one keeps nothing
-(:mod:`tcc_runtime.gate.journal.memory`).
+There are two: a file that processes share (:mod:`tcc_runtime.gate.journal.ledger_file`), and one
+that stores nothing (:mod:`tcc_runtime.gate.journal.memory`).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ class News(Struct, frozen=True, kw_only=True):
     """A record that was read.
 
     Attributes:
-        record: or its line, which is parsed where its bytes do not say enough.
+        record: the record, or its line, which is parsed only if it has no frequent form.
         previous: the hash of the record before it.
         body: its canonical bytes.
-        own: whether it was written here.
+        own: whether this object wrote it.
     """
 
     record: Record
@@ -30,16 +30,16 @@ class News(Struct, frozen=True, kw_only=True):
     own: bool
 
 
-# Whether a record, by its bytes, the hash before it and its number, was followed.
+# Applies a record (its bytes, the hash before it, its number); returns whether it could.
 Passes: TypeAlias = "Callable[[bytes, bytes, int], bool]"
 
 
 class Journal(Protocol):
-    """What a gate writes to.
+    """The records of one session.
 
     Attributes:
-        records: how many there are.
-        doubtful: whether records of others were read that the disk may not have.
+        records: the number of records.
+        doubtful: whether the disk may lack records of other processes that were read.
     """
 
     records: int
@@ -51,31 +51,31 @@ class Journal(Protocol):
 
     @property
     def synced(self) -> bytes:
-        """The last head that the disk has; where the disk is not waited for, the head."""
+        """The last head that the disk has; if nothing waits for the disk, the head."""
 
     def lock(self, *, wait: bool, process: int) -> bool:
-        """Takes it for this gate alone; False where another has it and `wait` is not asked for.
+        """Take the lock; return False if another process has it and `wait` is False.
 
-        Others see that it is waited for, until it is had or :meth:`stop_waiting` is called.
+        Other processes see that this one wants it, until it has it or calls :meth:`stop_waiting`.
 
         Args:
-            process: the number of this one.
+            process: the number of this process.
         """
 
     def unlock(self) -> None:
-        """Gives it back."""
+        """Release the lock."""
 
     def stop_waiting(self) -> None:
-        """It is not waited for any more."""
+        """Withdraw the wish for the lock."""
 
     def others_wait(self) -> bool:
-        """Whether another process waits for it, as far as the system can tell."""
+        """Whether another process waits for the lock, as far as the system can tell."""
 
     def news(self, *, locked: bool, passes: Passes | None = None) -> Iterable[News]:
-        """Where others have written since: all records that were not read yet, one's own too.
+        """The records that were not read yet, own ones too, if another process has written.
 
         Args:
-            passes: is asked of each record of others; those that pass are followed, and no news.
+            passes: applies records of other processes; those that it applies are left out.
         """
 
     def append(self, render: Callable[[bytes], bytes]) -> None:
@@ -86,13 +86,13 @@ class Journal(Protocol):
         """
 
     def sync(self) -> None:
-        """Waits until the disk has what was written."""
+        """Wait until the disk has all records."""
 
     def sync_soon(self) -> None:
-        """Has it synced within 100 ms by a thread, unless :meth:`sync` was called by then."""
+        """Let a thread sync the records within 100 ms, unless :meth:`sync` does so before."""
 
     def had(self, head: bytes) -> bool:
-        """Whether this was its head after some record, as far as it can be read again."""
+        """Whether the chain had this head once, as far as its records can be read again."""
 
     def close(self) -> None:
-        """Lets go of it."""
+        """Release all resources."""

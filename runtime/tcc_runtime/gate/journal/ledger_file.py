@@ -1,14 +1,14 @@
-"""The file of a session's ledger: locked, read, written; a torn last line is cut off.
+"""The file of a session's ledger: it is locked, read and appended to.
 
-The chain is that of docs/spec/ledger.md.  The file is locked for as long as a call takes.  Who
-takes the lock reads first what others have written since; a last line that is *torn*, of which a
-crash left the start alone, is cut off then.  Where others have written, what was written here is
-read as well: all is gone through in one pass, in the order of the file.  After an error of the
-system nothing more is written: what the disk has is not known.
+docs/spec/ledger.md defines the chain.  A process locks the file while a call is under way.  After
+taking the lock it reads new records.  A crash may leave a *torn* last line, of which only the start
+was written: the process that holds the lock cuts it off.  If another process has written, this one
+reads its own records again, too, in one pass in the order of the file.  After an error of the
+system the file is not written any more, because nobody knows what the disk has.
 
 Text: docs/gate.md; docs/spec/session.md, sections 1 and 2.
-Cost: a hash and a write for each record, and an fdatasync where it has to be durable; a thread that
-syncs what no call came to sync.
+Cost: a hash and a write for each record; an fdatasync if it has to be durable; one thread of the
+process, which syncs records that no later call has synced.
 """
 
 from __future__ import annotations
@@ -46,11 +46,12 @@ class InFile:
     """A ledger on disk.
 
     Args:
-        private: it is of a store: it is there, no link, and its owner's alone.
+        private: whether the file belongs to a store: it exists, is no link, and only its owner
+            may read it.
 
     Attributes:
         path: the file.
-        device, inode: what it is, whatever its name.
+        device, inode: the identity of the file, independent of its name.
     """
 
     def __init__(self, path: Path, *, durable: bool = True, private: bool = False) -> None:
@@ -58,7 +59,7 @@ class InFile:
         self._durable = durable
         self.private = private
         self._hasher = blake3()
-        self._disk = threading.Lock()  # whoever waits for the disk, or closes the file, has it
+        self._disk = threading.Lock()  # held while waiting for the disk, and while closing
         self._synced = FIRST_HEAD
         self.doubtful = False
         self.unsynced_since: float | None = None
@@ -91,7 +92,11 @@ class InFile:
             raise LedgerError(str(self.path), error) from error
 
     def _require_own(self) -> None:
-        """A fork shares the lock of the process that it comes from: it opens the file itself."""
+        """Open the file again after a fork, which would share the lock of its parent.
+
+        Raises:
+            LedgerError: an earlier write failed; or another file has the name now.
+        """
         if self._handle < 0 or self._broken:
             raise LedgerError(str(self.path), OSError(0, "an earlier write has failed"))
         if process_number() == self._pid:
@@ -108,7 +113,7 @@ class InFile:
             raise LedgerError(str(self.path), OSError(0, "another file has its name"))
 
     def _require_locked(self) -> None:
-        """A fork that leaves a block which its parent entered has no lock, and writes nothing."""
+        """Require the lock; a fork inside a block of its parent does not have it."""
         self._require_own()
         if not self._locked:
             raise LedgerError(str(self.path), OSError(0, "the lock is another process's"))
@@ -133,7 +138,7 @@ class InFile:
         return self._locked
 
     def _wait_for_lock(self, wait: bool) -> bool:
-        """Somebody else has it: that it is waited for is seen; whether it is had by now."""
+        """Mark that this process wants the lock; with `wait`, take it.  Return `wait`."""
         try:
             if not self._waits:
                 _mark(self._handle, waits=True)
@@ -165,8 +170,8 @@ class InFile:
         """Whether there is no whole record yet.
 
         Raises:
-            LedgerError: it cannot be read, or was removed while its lock was waited for.
-            ResumeError: it is no ledger of a session: nothing beside it is looked at or made.
+            LedgerError: the file cannot be read, or was removed during the wait for its lock.
+            ResumeError: the file is no ledger of a session.
         """
         if os.fstat(self._handle).st_nlink == 0:
             raise self._fail(OSError(0, "the file was removed or cut"))
@@ -189,11 +194,11 @@ class InFile:
         """See :class:`Journal`; with the lock a torn last line is cut off.
 
         Raises:
-            LedgerError: the file is gone or shorter than it was, or cannot be read or cut.
-            Rejected: L101, L102 or D201: what was written there is no continuation, or what was
-                written here is not there any more.
+            LedgerError: the file was removed or cut, or cannot be read or cut.
+            Rejected: L101, L102 or D201: the new lines do not continue the chain, or a record of
+                this process is missing.
         """
-        if not locked:  # who has the lock has just taken it
+        if not locked:  # taking the lock has checked this
             self._require_own()
         found = os.fstat(self._handle)
         size = found.st_size
@@ -214,8 +219,9 @@ class InFile:
             if own or passes is None or not passes(body, previous, number):
                 line = Line(reader, raw, previous, body)
                 yield News(record=line, previous=previous, body=body, own=own)
-            # Behind it: what is broken off before is read again, and no record of others is taken
-            # for one that was written here.
+            # Advance only after the caller applied the record: an interrupted record is read
+            # again.  An interrupt between these lines would mix up own records and others, so it
+            # stops the ledger.
             self._broken = True
             if not own:
                 self.head, self.records, self._size = head, number, size
@@ -232,8 +238,8 @@ class InFile:
         """See :class:`Journal`.
 
         Raises:
-            LedgerError: it cannot be read.
-            Rejected: L101, L102 or D201: it is not what it was.
+            LedgerError: the file cannot be read.
+            Rejected: L101, L102 or D201: the file was changed.
         """
         self._require_own()
         reader = LedgerReader(self._chunks(0))
@@ -258,7 +264,7 @@ class InFile:
             raise self._fail(error) from error
 
     def _cut_torn(self, tail: bytes) -> None:
-        # Nothing that is not a session's own is ever cut.
+        # A file that is no ledger of a session is never cut.
         if not self.records:
             _require_session(tail, _BEGINS)
         try:
@@ -319,7 +325,7 @@ class InFile:
             _later.put(self)
 
     def flush(self) -> None:
-        """Waits until the disk has what was written, where it may not have it; without the lock.
+        """Wait until the disk has all records, if it may lack some; the lock is not needed.
 
         Raises:
             LedgerError: the system refuses to write.
@@ -329,11 +335,11 @@ class InFile:
             self._wait_for_disk()
 
     def _wait_for_disk(self) -> None:
-        """One fdatasync: of all records that are in the file by now, whoever wrote them."""
+        """Sync all records that are in the file by now, also those of other processes."""
         with self._disk:
             if self._handle < 0:
                 return
-            self.unsynced_since = None  # before the head is looked at: what comes between is synced
+            self.unsynced_since = None  # before reading the head: a record in between is synced
             head = self.head
             try:
                 _sync(self._handle)
@@ -342,18 +348,18 @@ class InFile:
             self._synced = head
 
     def _has_name(self) -> bool:
-        """Whether the name is still this file's.
+        """Whether the path still names this file.
 
         Raises:
-            OSError: it cannot be looked up.
+            OSError: the path cannot be looked up.
         """
         found = os.lstat(self.path) if self.private else target_of(self.path).stat()
         return (found.st_dev, found.st_ino) == (self.device, self.inode)
 
     def roll(self, session_id: str) -> None:
-        """Keeps a finished ledger under its name with the session's id behind it; with the lock.
+        """Rename an ended ledger to its name and the session's id; the lock is needed.
 
-        Where another process has done it in the meantime, nothing is done.
+        Another process may have done so already; then this does nothing.
 
         Raises:
             ResumeError: another file has that name.
@@ -377,14 +383,14 @@ class InFile:
             raise self._fail(error) from error
 
     def emptied(self) -> bool:
-        """Takes back all that was written; False where that cannot be, or another has the name."""
+        """Remove all records; False: that failed, or the path names another file."""
         self._broken = True
         if not self._locked or process_number() != self._pid:
             return False
         try:
             if not self._has_name():
                 return False
-            if self.private:  # at once: nobody finds a ledger of a store without its start
+            if self.private:  # in one step: no process finds a ledger of a store without a header
                 self.path.unlink()
                 return True
             os.ftruncate(self._handle, 0)
@@ -393,18 +399,18 @@ class InFile:
         return True
 
     def remove(self) -> None:
-        """Removes the file where it was made here; after :meth:`emptied`, with the lock."""
+        """Remove the file if this object created it; call :meth:`emptied` first, with the lock."""
         if self._is_ours:
             with suppress(OSError, LedgerError):
                 target_of(self.path).unlink()
 
     def _fail(self, error: OSError) -> LedgerError:
-        # No second try: what the disk has after a failed write or fsync is not known.
+        # No second try: after a failed write or fsync nobody knows what the disk has.
         self._broken = True
         return LedgerError(str(self.path), error)
 
     def close(self) -> None:
-        """See :class:`Journal`; what is not on disk yet is waited for."""
+        """See :class:`Journal`; it waits until the disk has all records."""
         if process_number() != self._pid:
             self._disk = threading.Lock()
         with suppress(LedgerError):
@@ -424,7 +430,7 @@ _SOON: Final = 0.05  # seconds; the promise is a tenth
 
 
 class _Later:
-    """Syncs ledgers whose last records no call came to sync, in a thread of this process."""
+    """Syncs ledgers whose last records no later call has synced; it owns one thread."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -432,7 +438,7 @@ class _Later:
         self._thread: threading.Thread | None = None
 
     def put(self, journal: InFile) -> None:
-        """In a while, unless it was synced by then."""
+        """Sync a ledger in a while, unless a call has done so by then."""
         with self._changed:
             self._due.append((time.monotonic() + _SOON, ref(journal)))
             if self._thread is None:
@@ -450,14 +456,14 @@ class _Later:
             since = journal.unsynced_since
             if since is not None and since + _SOON > time.monotonic():
                 journal.queued = True
-                self.put(journal)  # written since: its time is not over
+                self.put(journal)  # a newer record: wait again
             else:
-                with suppress(LedgerError):  # the next call meets it
+                with suppress(LedgerError):  # the next call raises it
                     journal.flush()
             del journal
 
     def _next(self) -> InFile | None:
-        """The next one, when its time has come; None where it is gone."""
+        """Wait for the time of the next ledger; None: it does not exist any more."""
         with self._changed:
             while not self._due:
                 self._changed.wait()
@@ -470,7 +476,7 @@ _later = _Later()
 
 
 def _forked() -> None:
-    """The thread is the parent's, and its lock may be held for ever."""
+    """Start anew in a fork: the thread is the parent's, and its lock may never be released."""
     global _later
     _later = _Later()
 
@@ -480,7 +486,11 @@ if hasattr(os, "register_at_fork"):
 
 
 def _require_session(data: bytes, begins: bytes) -> None:
-    """The first line of a session is known by its start, as far as it is there."""
+    """Require the start of a session's first line, as far as the file has it.
+
+    Raises:
+        ResumeError: the file starts with something else.
+    """
     if data[: len(begins)] != begins[: len(data)]:
         line = data.partition(b"\n")[0]
         of_run = line[:2] == b'{"' and b'"kind":"open"' in line
@@ -502,9 +512,9 @@ else:
     _flock = fcntl.flock
 
 
-# Who waits for a ledger's lock has a mark on it, a lock that many may have: whoever holds the
-# ledger sees it, and it ends with its process.  It is a lock of the open file (Linux); where there
-# is none nobody is seen, and a holder lets others in after so many calls.
+# A process that waits for a ledger's lock holds a mark: a shared lock of the open file, which ends
+# with the process (Linux).  The holder of the ledger sees the mark.  Other systems have no marks:
+# there a holder releases the ledger after a fixed number of calls.
 
 if sys.platform == "linux" and sys.maxsize > 1 << 32:
     _MARK: Final = struct.Struct("@hhqqi4x")  # type, whence, start, length, process

@@ -1,15 +1,18 @@
-"""Access to a session: whose turn it is, the lock of its ledger, and each record before its change.
+"""Exclusive access to a session: the turn within a process, and the file lock between processes.
 
-Who wants to change a session waits for his turn (in the order of asking, within a process), then
-for the lock of the file, which other processes have in between; then he reads what others have
-written.  A wait has no limit: a thread waits in the lock of the file (`gate/journal`), a task looks
-again every few milliseconds.  The lock is kept while any call of this process is under way.  Each
-change writes its record first and then changes the session.  A call that its process left without
-an outcome is unknown from then on.  After an error of the system nothing is written any more, and
-so nothing is allowed.  How a session is begun and reopened:
-:mod:`tcc_runtime.gate.session_access.reopening`.
+A thread or task that changes a session takes these steps:
+
+1. It waits for its turn.  Turns of one process follow the order of the requests.
+2. It takes the lock of the ledger file.  The process keeps the lock while a call is under way.
+3. It reads the records that other processes have written.
+4. It writes the record of its change, and then changes the session.
+
+Waits have no time limit: a thread blocks in the file lock, a task polls it.  If a process ends
+without the outcome of a call, the next process records the outcome as unknown.  After an error of
+the system the gate writes nothing and allows nothing.
+:mod:`tcc_runtime.gate.session_access.reopening` begins and reopens sessions.
 Text: docs/gate.md; docs/spec/session.md, sections 3 to 6.
-Cost: a record, and what others have written since.
+Cost: one record, and the records of other processes since the last look.
 """
 
 from __future__ import annotations
@@ -39,14 +42,14 @@ from tcc_runtime.process import process_number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Home:
-    """How the ledger of a session is kept.
+    """Options of the ledger of a session.
 
     Attributes:
-        rolls: a finished one is kept under another name, and a new session begun.
-        private: it is of a store: it is there, and its owner's alone.
-        begun: it was begun just now, for this gate alone.
-        way_on: what whoever is refused by a spent session can do.
-        shadow: what would be refused is recorded as refused and made all the same.
+        rolls: whether an ended ledger is renamed and a new session begins.
+        private: whether the ledger belongs to a store, which has created its file.
+        begun: whether the store created the file for this gate.
+        way_on: advice in refusals of a session that allows no call any more.
+        shadow: whether calls that the grammar refuses are recorded as refused, and made.
         recorded: False: the session is in memory, and no account counts its calls.
     """
 
@@ -60,8 +63,8 @@ class Home:
 
 _POLL: Final = (0.0005, 0.02)  # seconds between two looks at a lock: the first, the longest
 _FAULTS: Final = (LedgerError, Rejected, ResumeError)
-_IN_A_ROW: Final = 256  # calls beside others, where the system does not tell who waits
-_WAY: Final = 0.25  # seconds that the lock is left to others who wait for it: they look that often
+_IN_A_ROW: Final = 256  # parallel calls in a row, if the system cannot tell who waits for the lock
+_WAY: Final = 0.25  # seconds that the lock is left to waiting processes, which poll that often
 
 
 def decision(
@@ -74,13 +77,13 @@ def decision(
     because: Because | None = None,
     at_ms: int = 0,
 ) -> Decision:
-    """A decision; the calls that are allowed instead are computed when they are read.
+    """Return a decision; reasons and allowed calls are computed when they are read.
 
     Args:
-        code: why not; None where the call is allowed.
-        place: as of the decision.
-        statement: the number of the statement that refuses.
-        because: computes its reasons when they are read; None: they follow from the code.
+        code: the code of the refusal; None: the call is allowed.
+        place: see :class:`Decision`.
+        statement: the number of the statement that refuses the call.
+        because: computes the reasons; None: the text of the code is the only reason.
         at_ms: the time of the decision.
     """
     held, changes, closed = session.held, session.changes, session.ended
@@ -109,22 +112,21 @@ def decision(
 
 
 class Access:
-    """A session, its journal, and the queue before it.
+    """A session, its journal, and the queue of those that want to change it.
 
     Attributes:
-        policy: of its artifact.
-        follower: the session, and what its ledger says of it; session: that session.
-        home: how its ledger is kept.
-        lock: of everything here, for as long as it is looked at or changed; the lock of the file is
-            given back with it.
-        durable: whether the disk is waited for.
-        clock: UTC ms.
+        policy: the policy of the artifact.
+        follower: applies records to the session; session: that session.
+        home: options of the ledger.
+        lock: guards all attributes; the file lock is released while it is held.
+        durable: whether the gate waits for the disk.
+        clock: returns UTC milliseconds.
         pending: the turns of this process whose calls are under way.
-        overlaps: whether there are calls that others may be under way beside.
-        turns: the queue before the session.
-        across: the limits that are held across sessions; None: there are none.
-        begun_by: the process that began the session; 0 where it was there.
-        made_key: whether its key was made with it.
+        overlaps: whether a tool is `parallel`, so that calls may be under way together.
+        turns: the queue of this process.
+        across: the limits across sessions; None: the core has none.
+        begun_by: the process that began the session; 0: the ledger existed before.
+        made_key: whether this gate created the key of the session.
     """
 
     def __init__(
@@ -147,30 +149,30 @@ class Access:
         self.lock = threading.Lock()
         self.pending: set[Ticket] = set()
         self.overlaps = any(tool.parallel for tool in self.policy.core.tools)
-        self._users = 0  # of the lock of the file: the holder of the turn, and calls under way
-        self._row = 0  # calls that began beside others since it was taken
-        self._given_back = 0  # how often it was
-        self._way_until = 0.0  # until then the lock is left to others who wait for it
-        self._entered: Ticket | None = None  # the turn in which it was taken
+        self._users = 0  # users of the file lock: the holder of the turn, and calls under way
+        self._row = 0  # parallel calls that began since the file lock was taken
+        self._given_back = 0  # how often the file lock was released
+        self._way_until = 0.0  # monotonic time until which the lock is left to other processes
+        self._entered: Ticket | None = None  # the turn that took the file lock
         self.clock = clock
         self.journal = journal
         self.turns = turns
         self.durable = durable
         self._fault: Exception | None = None
-        self._later: Exception | None = None  # why nothing is allowed behind the next record
-        self._between = False  # a record is being written that the session does not know yet
+        self._later: Exception | None = None  # why nothing is allowed after the next record
+        self._between = False  # whether a record was written that the session does not have yet
         self._pid = process_number()
         self.begun_by, self.made_key = 0, False
 
     def shadows(self, found: Decision) -> bool:
-        """Whether a call is made though it is refused so: the session is in the shadow."""
+        """Whether a refused call is made: the session is a shadow, and may do so for this code."""
         return self.home.shadow and found.code in SHADOWED and self._trouble() is None
 
     def sync(self) -> None:
-        """Waits for the disk, where that is asked for.
+        """Wait until the disk has all records, if the gate is durable.
 
         Raises:
-            LedgerError: the system refuses.
+            LedgerError: the system cannot write.
         """
         if self.durable:
             self.journal.sync()
@@ -178,10 +180,10 @@ class Access:
     # The turn and the lock.
 
     def enter(self, tool: str) -> Ticket:
-        """The turn, the lock, and what others have written; of a thread.
+        """Wait in a thread for the turn and the file lock, and read new records.
 
         Raises:
-            Refused: R305, R306.
+            Refused: R305, R306, R308.
         """
         if process_number() != self._pid:
             self._require_process()
@@ -211,7 +213,7 @@ class Access:
         return ticket
 
     def try_enter(self, tool: str) -> Ticket | None:
-        """The same, where turn and lock are free now; None, and nothing is kept, where not.
+        """Take the turn and the file lock if both are free now; else take nothing: None.
 
         Raises:
             Refused: R306.
@@ -238,7 +240,11 @@ class Access:
         return ticket
 
     async def enter_in_task(self, tool: str) -> Ticket:
-        """The same, of a task; a lock that another process has is looked at again and again."""
+        """Wait in a task for the turn and the file lock, and read new records.
+
+        Raises:
+            Refused: R305, R306, R308.
+        """
         self._require_process()
         try:
             ticket = await self.turns.take_in_task()
@@ -266,23 +272,23 @@ class Access:
         return ticket
 
     def _gives_way(self) -> bool:
-        """Whether no call begins beside those under way, so that another process has the lock."""
+        """Whether no further call may begin now, so that another process gets the file lock."""
         if not self.pending:
             return False
         return self._row >= _IN_A_ROW or self.journal.others_wait()
 
     def _leaves_way(self) -> bool:
-        """Whether the lock, which was given back a moment ago, is left to others who wait."""
+        """Whether the lock, which was just released, is left to processes that wait for it."""
         if time.monotonic() < self._way_until and self.journal.others_wait():
             return True
         self._way_until = 0.0
         return False
 
     def _unlock(self) -> None:
-        """Gives the lock back; of others who wait for it one has it first.
+        """Release the file lock; a waiting process may take it before this one.
 
-        To ask whether somebody waits takes longer than to give it back: whoever waits for no disk
-        asks at every eighth time.
+        Looking for waiting processes takes longer than the release.  So a gate that is not durable
+        looks at every eighth release only.
         """
         self._given_back += 1
         if (self.durable or not self._given_back & 7) and self.journal.others_wait():
@@ -290,9 +296,9 @@ class Access:
         self.journal.unlock()
 
     def _takes_lock(self) -> bool:
-        """Whether the holder of the turn has to take the lock; else it has it from here on.
+        """Whether the holder of the turn has to take the file lock; else it is one more user.
 
-        Nobody but that holder begins to use it: where none does, none will.
+        Only the holder of the turn calls this, so the number of users cannot rise from zero here.
         """
         with self.lock:
             if self._users == 0:
@@ -301,7 +307,7 @@ class Access:
             return False
 
     def _locked(self, ticket: Ticket, tool: str) -> None:
-        """The lock was taken: what others have written is read."""
+        """Read the records of other processes, after the file lock was taken."""
         with self.lock:
             self._users, self._row, self._entered = 1, 0, ticket
             if self._between or self._fault is not None or self.session.course.broken_off:
@@ -311,14 +317,14 @@ class Access:
             if news:
                 self._follow(news)
             if journal.doubtful:
-                journal.sync()  # what another process wrote is on the disk before it is used
+                journal.sync()  # no decision uses a record that the disk may lose
             if self.across is not None:
                 self.give_back()
             if session.under_way:
                 self.leave_unknown()
 
     def _give_up(self, ticket: Ticket) -> None:
-        """A turn that was not entered; the lock goes where nobody uses it."""
+        """Give up a turn that did not succeed; release the file lock if nobody uses it."""
         with self.lock:
             if self._entered is ticket:
                 self._users = max(0, self._users - 1)
@@ -328,13 +334,13 @@ class Access:
         self.turns.give_back(ticket)
 
     def leave(self, ticket: Ticket) -> bool:
-        """Gives the turn back, and the lock where no call of this process is under way.
+        """Give the turn back; release the file lock if no call of this process is under way.
 
         Returns:
-            whether one was, in this turn.
+            whether the call of this turn was under way.
         """
         with self.lock:
-            if not ticket.held:  # a copy of a permit, say, whose block was left
+            if not ticket.held:  # for example, the block of a copied permit
                 return False
             called = ticket in self.pending
             if called:
@@ -346,37 +352,37 @@ class Access:
                 try:
                     self._unlock()
                 finally:
-                    self._users = 0  # not before: who sees this takes the lock himself
+                    self._users = 0  # only now: another thread that reads 0 takes the lock
             else:
                 self._users -= 1
         self.turns.give_back(ticket)
         return called
 
     def stop_waiting(self) -> None:
-        """Nobody here waits for the lock any more, who was told that it is another's."""
+        """Withdraw the wish for the file lock after :meth:`try_enter` returned None."""
         with self.lock:
             if self._users == 0:
                 self.journal.stop_waiting()
 
     def pass_on(self, ticket: Ticket) -> None:
-        """The call of this turn is under way; where others may be beside it the next is decided."""
+        """Pass the turn on if the call of this turn, which is under way, is `parallel`."""
         made = self.session.made[ticket.seq - 1]
         if self.policy.core.tools[made.offer.tool].parallel:
             self._row += 1
             self.turns.pass_on(ticket)
 
     def wait(self, ticket: Ticket, changes: int) -> None:
-        """Until something has changed since `changes`; of a thread that has the turn."""
+        """Block the thread that has the turn until the number of changes is not `changes`."""
         if self.turns.rearm(ticket, changes):
             ticket.wait()
 
     async def wait_in_task(self, ticket: Ticket, changes: int) -> None:
-        """The same, of a task."""
+        """Suspend the task that has the turn until the number of changes is not `changes`."""
         if self.turns.rearm(ticket, changes):
             await ticket.come()
 
     def enter_alone(self) -> Ticket:
-        """As :meth:`enter`, once nothing is under way.
+        """Enter as :meth:`enter` does, and wait until no call is under way.
 
         Raises:
             Refused: R305, R306, R308.
@@ -393,7 +399,7 @@ class Access:
             raise
 
     def _require_process(self) -> None:
-        """After a fork: locks that threads of the other process held are not waited for."""
+        """Make new locks after a fork: threads of the parent process may hold the old ones."""
         if process_number() == self._pid:
             return
         self._pid = process_number()
@@ -406,21 +412,21 @@ class Access:
         else:
             self.turns = Turns()
 
-    # What the ledger has.
+    # Records.
 
     def give_back(self) -> None:
-        """What calls drew across sessions that failed, as the disk has it by now."""
+        """Give the account back what failed calls drew; the disk has their outcomes."""
         if self.across is not None and self.follower.returns:
             self.across.give_back(self.follower)
 
     def read(self, *, locked: bool) -> None:
-        """Applies what others have written since."""
+        """Apply the records that other processes have written."""
         self._follow(self.journal.news(locked=locked))
 
     def _follow(self, records: Iterable[News]) -> None:
         follower = self.follower
         for news in records:
-            # A record that was read and not followed must not be gone on behind.
+            # If this fails, the session lacks a record: `_between` then stops the gate.
             self._between = True
             follower.apply(news)
             self._between = False
@@ -428,7 +434,7 @@ class Access:
                 self.journal.sync_soon()
 
     def leave_unknown(self) -> None:
-        """A call that its process did not end has an unknown outcome."""
+        """Record that the outcome of each call under way is unknown."""
         for seq in self.session.under_way:
             self._leave_one_unknown(seq)
 
@@ -451,13 +457,13 @@ class Access:
         self.followed()
 
     def look(self) -> Decision | None:
-        """What others have written since, without the lock; why nothing can be said, if so."""
+        """Read new records without the file lock; return a refusal if the ledger is broken."""
         self._require_process()
         if self._trouble() is None:
             try:
                 self.read(locked=False)
             except Rejected as error:
-                if not self._between:  # a line that is being mended; who has the lock looks closely
+                if not self._between:  # maybe a torn line that the lock's holder is cutting off
                     return None
                 self._fault = error
             except (LedgerError, ResumeError) as error:
@@ -465,13 +471,13 @@ class Access:
         return None if self._fault is None else self._broken(self._fault)
 
     def write(self, record: dict[str, Json], then: Callable[[], None] | None = None) -> None:
-        """Writes a record, waits for the disk, and changes the session.
+        """Write a record, wait for the disk, and change the session.
 
         Args:
-            then: the change that the record tells; None: it tells none.
+            then: makes the change; None: the record changes nothing.
 
         Raises:
-            Refused: R306 it cannot be written; the session is as it was.
+            Refused: R306: the record cannot be written, and the session is unchanged.
         """
         trouble = self.put(lambda: parts_of(record), sync=True)
         if trouble is not None:
@@ -538,21 +544,21 @@ class Access:
             self.put_refusal(tool, str(found.code), found.statement, made=made)
 
     def followed(self) -> None:
-        """The session is what its records tell."""
+        """The session has the last record: the next one may be written."""
         self._between = False
         if self._later is not None:
             self._fault = self._fault or self._later
 
     def fail(self, error: Exception) -> None:
-        """From here on nothing is allowed."""
+        """Allow nothing any more, because of this error."""
         self._fault = self._fault or error
 
     def fail_after(self, error: Exception) -> None:
-        """The next record is written, and then nothing is allowed."""
+        """Allow nothing any more once the next record is written."""
         self._later = self._later or error
 
     def _trouble(self) -> Exception | None:
-        """Why nothing may be written any more."""
+        """The error that stops the gate; None: it may write records."""
         if (self._between or self.session.course.broken_off) and self._fault is None:
             self._fault = LedgerError("ledger", OSError(0, "a record was broken off"))
         return self._fault
@@ -565,16 +571,17 @@ class Access:
     # Refusals.
 
     def not_yet(self, tool: str) -> NoReturn:
-        """A call waits for an outcome; of a session that is not gone on with none comes.
+        """Raise, because a call has to wait for the outcome of another one.
 
         Raises:
-            NotYet: always, but for Refused: R306.
+            NotYet: the outcome may still come.
+            Refused: R306: the gate has stopped, so no outcome comes.
         """
         self._require_sound(tool)
         raise NotYet
 
     def refuse(self, code: Code, tool: str = "") -> NoReturn:
-        """Refuse, for a reason that is no argument's.
+        """Refuse a call for a reason outside its arguments.
 
         Raises:
             Refused: always.
@@ -582,9 +589,9 @@ class Access:
         raise Refused(decision(self.session, code), tool)
 
     def _refuse_nested(self, tool: str, code: Code = Code.NESTED_CALL) -> NoReturn:
-        """A call inside a call, or one too many that waits.
+        """Refuse a call inside a call, or one that would be one too many in the queue.
 
-        It is recorded where a call of this gate is under way, which has the lock.
+        The refusal is recorded if a call of this gate is under way, because then it has the lock.
 
         Raises:
             Refused: R305, R308.
@@ -595,7 +602,7 @@ class Access:
         self.refuse(code, tool)
 
     def broken(self, error: Exception, tool: str) -> NoReturn:
-        """Refuse this and everything that follows: the ledger cannot be gone on with.
+        """Refuse this call and all later ones: the ledger is broken.
 
         Raises:
             Refused: R306.
