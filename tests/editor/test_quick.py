@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,8 @@ class Pipe:
             env=path,
         )  # fmt: skip
         self.came: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
         self.version = self.number = 0
 
     def _read(self) -> None:
@@ -72,6 +74,16 @@ class Pipe:
                 length = int(line.split(b":")[1])
             elif line == b"\r\n":
                 self.came.put((time.perf_counter(), stream.read(length)))
+
+    def close(self) -> None:
+        """End the server, its thread and its streams."""
+        self.process.kill()
+        self.process.wait()
+        self.reader.join()
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None:
+                with suppress(BrokenPipeError):
+                    stream.close()
 
     def tell(self, method: str, **params: object) -> None:
         self._send({"method": method, "params": params})
@@ -131,8 +143,7 @@ def test_keystrokes_in_a_large_text(tmp_path: Path) -> None:
         errors.append(pipe.until(begun, lambda d: b"publishD" in d and b"TCC101" in d)[0])
         pipe.typed(uri, last, 0, "", gone=7 + len(more))
         pipe.until(0, lambda d: b"publishD" in d and b'"TCC1' not in d)
-    pipe.process.kill()
-    pipe.process.wait()
+    pipe.close()
     for name, took in (("completion", completions), ("syntax error", errors)):
         print(name, *(f"{1000 * seconds:.0f}" for seconds in sorted(took)), "ms")
     assert sorted(completions)[len(completions) // 2] < 0.05

@@ -58,7 +58,7 @@ class Places:
         self._ends = [*(before for before, _ in ends[1:]), len(text)]
 
     def offset(self, position: Position) -> int:
-        """The character at a position; a position outside of the text is its end."""
+        """The character at a position; outside of the text the nearest end of a line or text."""
         if position.line >= len(self._starts):
             return len(self._text)
         start, end = self._starts[position.line], self._ends[position.line]
@@ -93,12 +93,15 @@ class Places:
 # Open texts.
 
 
+LARGE = 1 << 17  # characters of a text whose names are not looked up
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
     """A text that is open.
 
     Attributes:
-        path: the file that it is in, its folder resolved; None where it is in none yet.
+        path: of its file, with the folder resolved; None if it has no file yet.
         name: how diagnostics name it.
     """
 
@@ -106,6 +109,11 @@ class Document:
     text: str
     path: Path | None
     name: str
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is only checked: its names would take seconds, and much memory."""
+        return len(self.text) > LARGE
 
 
 def document_of(uri: str, text: str) -> Document:
@@ -202,7 +210,9 @@ class Rooted:
 
 
 def grammar_of(document: Document, texts: Texts, budget: QuestionTime) -> Rooted | None:
-    """The grammar of a document; None where it is no text."""
+    """The grammar of a document; None if it is large or no text."""
+    if document.is_large:
+        return None
     project = read_project(document.text, document.path, document.name, texts.read, budget.check)
     return None if project is None else Rooted(document=document, project=project)
 
@@ -224,6 +234,8 @@ def grammars_with(
             return tuple(found), False
         if document.path in seen:
             continue
+        if document.is_large:
+            return tuple(found), False
         seen.add(document.path)
         rooted = grammar_of(document, texts, budget)
         if rooted is not None and any(s.path == path for s in rooted.project.sources):
@@ -255,6 +267,9 @@ def _folders(path: Path, texts: Texts) -> Iterator[Path]:
             yield folder
 
 
+# A text without a `grammar` statement before its first tool is a part of other grammars.
+_GAP = r"(?:[ \t\r\n]|#[^\n]*+)*+"
+_PART = re.compile(rf"{_GAP}(?:use\b[^\n]*+{_GAP})*+(?:tool|shape)\b")
 TIMEOUT = 10.0
 MAX_STATES = 200_000
 _SEVERITY = {
@@ -300,6 +315,11 @@ def diagnose(document: Document, texts: Texts, stale: Callable[[], bool]) -> Dia
     if rooted is not None and rooted.project.is_part:
         sources = {source.name: source for source in rooted.project.sources}
         found = [(diagnostic, "error") for diagnostic in rooted.project.diagnostics]
+    elif document.is_large and _PART.match(document.text):
+        sources = {document.name: source_of(document.text, document.name, document.path)}
+        report = Report(list(sources.values()))
+        parse(sources[document.name], 0, report)
+        found = [(diagnostic, "error") for diagnostic in report.diagnostics()]
     else:
         linted = lint_read(
             lambda check_time: front_of(document, document.text, texts, check_time),

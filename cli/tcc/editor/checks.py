@@ -178,8 +178,8 @@ def _flag(number: int) -> mmap.mmap:
 def _check(flag: int, uri: str, texts: Texts) -> CheckedDocument:
     revoked = _flag(flag)
     found = diagnose(texts.documents[uri], texts, lambda: revoked[0] != 0)
-    if not revoked[0]:
-        _found[uri] = found
+    if not revoked[0] and not texts.documents[uri].is_large:
+        _found[uri] = found  # of a large text it would take too much memory
     return CheckedDocument(told=found.told, uses=found.uses)
 
 

@@ -27,9 +27,12 @@ from lsprotocol import types
 from pygls import uris
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol
+from pygls.protocol.json_rpc import JsonRPCNotification
 
 import tcc
 from tcc.editor import (
+    MOST_SECONDS,
     Document,
     QuestionTime,
     QuestionTimeout,
@@ -43,12 +46,13 @@ from tcc.editor import (
 from tcc.editor.answers import Held, definitions, hover_text, outline, references, rename
 from tcc.editor.checks import CheckedDocument, Checks
 from tcc_compiler.editing.completion import Completion, completion
-from tcc_compiler.editing.project import Occurrence
+from tcc_compiler.editing.project import Occurrence, read_project
 from tcc_compiler.editing.renaming import RENAMED, NotRenamed, name_in
 from tcc_compiler.layout.format import format_text
 from tcc_runtime.errors import WorkerLost
 
 DEBOUNCE = 0.25  # seconds
+_LARGE_DEBOUNCE = 1.0  # seconds, for a large text
 _PATIENCE = 0.01  # seconds that completion waits for the names of the text as it is
 _WRITTEN = (
     0.02  # seconds in which the loop begins to write an answer; it is not left before the end
@@ -61,6 +65,7 @@ _SELDOM = 1000  # collections of young objects before one of all
 _SWITCH = 0.0005  # seconds until the loop has its turn beside a thread that computes
 # What a text alone shows: docs/errors.md, TCC10x and TCC11x.
 SYNTAX = frozenset({f"TCC{number}" for number in range(101, 115)} - {"TCC108", "TCC109", "TCC110"})
+_NO_NAMES = read_project("", None, "")  # for a text whose names are not known
 _T = TypeVar("_T")
 _SORTS = {
     "word": types.CompletionItemKind.Keyword,
@@ -177,10 +182,13 @@ class Editor:
                 self.unhurried.wait(_MOST_HELD)
             return not wanted()
 
-        await self._check_syntax(uri, stale)
-        await asyncio.sleep(DEBOUNCE)
-        if uri not in self.read:  # or the first completion would wait for it
-            await self.grammar(uri)
+        if self.documents[uri].is_large:
+            await asyncio.sleep(_LARGE_DEBOUNCE)
+        else:
+            await self._check_syntax(uri, stale)
+            await asyncio.sleep(DEBOUNCE)
+            if uri not in self.read:  # or the first completion would wait for it
+                await self.grammar(uri)
         try:
             found = await self._beside(partial(self.checks.check, uri, self.texts, wanted))
         except WorkerLost as why:
@@ -243,7 +251,7 @@ class Editor:
 
     async def grammar(self, uri: str) -> Rooted | None:
         """The grammar of a document as it is; None where it is no text, or takes too long."""
-        while (document := self.documents.get(uri)) is not None:
+        while (document := self.documents.get(uri)) is not None and not document.is_large:
             edition, task = self.edition, self.reading.get(uri)
             if task is None:
                 task = asyncio.ensure_future(self._grammar(document, edition))
@@ -301,14 +309,20 @@ class Editor:
         return await self._reading(lambda: work(QuestionTime()))
 
     async def actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
-        """What may be done about the lints of a range."""
+        """Corrections, fixes and allowances for a range; none if the check is busy for long."""
         document = self.documents.get(params.text_document.uri)
-        if document is None:
+        if document is None or document.is_large:
             return []
-        return await self._beside(partial(self.checks.actions, document, self.texts, params))
+        ask = self._beside(partial(self.checks.actions, document, self.texts, params))
+        busy = any(one.is_large for one in self.documents.values())
+        with suppress(asyncio.TimeoutError):
+            return await asyncio.wait_for(ask, _MOST_COUNTED if busy else MOST_SECONDS)
+        return []
 
-    async def plans_with(self, rooted: Rooted, tool: str) -> tuple[int, int] | None:
+    async def plans_with(self, rooted: Rooted, tool: str | None) -> tuple[int, int] | None:
         """How many plans call a tool, of how many, where that is known soon."""
+        if tool is None:
+            return None
         uri, sources = rooted.document.uri, _texts(rooted)
         return await self._soon(uri, partial(self.checks.plans_with, uri, sources, tool))
 
@@ -330,10 +344,30 @@ def _texts(rooted: Rooted) -> list[str]:
     return [source.text for source in rooted.project.sources]
 
 
+class _Protocol(LanguageServerProtocol):
+    """The protocol, with an answer to a request whose parameters are wrong.
+
+    pygls only logs such a request, such as one with a negative line, and an editor would wait.
+    """
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        """Return a message; of a wrong request an empty notification."""
+        try:
+            return super().structure_message(data)
+        except JsonRpcException as error:
+            if "id" in data and "method" in data:
+                self._send_response(data["id"], error=error.to_response_error())
+                return JsonRPCNotification(method="$/answered", jsonrpc=self.VERSION, params=None)
+            raise
+
+
 def serve() -> None:
     """Serve one editor over standard input and output."""
     server = LanguageServer(
-        "tcc", tcc.__version__, text_document_sync_kind=types.TextDocumentSyncKind.Incremental
+        "tcc",
+        tcc.__version__,
+        text_document_sync_kind=types.TextDocumentSyncKind.Incremental,
+        protocol_cls=_Protocol,
     )
     editor = Editor(server)
     editor.asker.submit(editor.checks.start)
@@ -384,8 +418,10 @@ def _answer_names(server: LanguageServer, editor: Editor) -> None:
         project = rooted.project
         found, stated = project.at(offset), project.stated_at(offset)
         tool = found is not None and found.kind == "tool"
-        counted = await editor.plans_with(rooted, found.key[0]) if tool and found else None
-        held = await editor.held(rooted) if stated else None
+        counted, held = await asyncio.gather(
+            editor.plans_with(rooted, found.key[0] if tool and found else None),
+            editor.held(rooted),
+        )
         said = hover_text(project, offset, counted, held)
         if said is None:
             return None
@@ -456,14 +492,15 @@ def _answer_texts(server: LanguageServer, editor: Editor) -> None:
     async def complete(params: types.CompletionParams) -> list[types.CompletionItem]:
         rooted = await editor.names(params.text_document.uri)
         document = editor.documents.get(params.text_document.uri)
-        if rooted is None or document is None:
+        project = _NO_NAMES if rooted is None else rooted.project
+        if document is None or project is None:
             return []
         with editor.hurry():
             text = document.text
             places = editor.texts.places(text)
             offset = places.offset(params.position)
             try:
-                start, offers = completion(text, offset, rooted.project, QuestionTime().check)
+                start, offers = completion(text, offset, project, QuestionTime().check)
             except QuestionTimeout:
                 return []
             where = places.range(start, offset)
@@ -472,7 +509,7 @@ def _answer_texts(server: LanguageServer, editor: Editor) -> None:
     @server.feature(types.TEXT_DOCUMENT_FORMATTING)
     async def laid_out(params: types.DocumentFormattingParams) -> list[types.TextEdit]:
         document = editor.documents.get(params.text_document.uri)
-        if document is None:
+        if document is None or document.is_large:
             return []
         text, name = document.text, document.name
         made = await editor.read_beside(lambda _: format_text(text, name))
