@@ -1,10 +1,9 @@
-"""What reasons cost after a history, and what the other questions to a gate do.
+"""What refusals with their reasons cost, in decisions, and what the other questions to a gate do.
 
-Reasons: random sessions of the shipped grammars, after so many calls that failed.  A plan of these
-grammars has 6 to 30 calls; failed calls do not count, but they are part of the history.  Every
-refusal is one that was not asked about before: after each a call is made.  `first` is the first
-reason of a fresh artifact; `soon` the median of the next 40; `median` and `95 %` are of the second
-200 of 400.
+Refusals: random sessions of the shipped grammars.  `check` is the median of decisions that allow a
+call.  Of refusals the time is that of the decision and of its reasons: by statements, and where no
+plan continues with the call (R201).  `first` is the first of a fresh artifact, `median` and `95 %`
+are of those after the first 100, and `in checks` is the median in decisions.
 Questions: as in the table `gate`.  Processor time.
 """
 
@@ -28,16 +27,17 @@ from tcc_certs.values.declared import json_of
 
 GRAMMARS = Path(__file__).parent.parent / "grammars"
 HISTORIES = (10, 1000, 100_000)
-COLUMNS = ("first", "soon", "median", "95 %")
-_REFUSALS = 400  # for each length
+COLUMNS = ("first", "median", "95 %", "in checks")
+_SESSIONS = 40
+_FAILED = 10  # calls before those of a plan
 
 
 def table() -> Iterator[str]:
     """Both tables."""
-    cells = [f"{what} after {n}" for n in HISTORIES for what in COLUMNS]
-    yield from head("reasons, us", *cells)
+    kinds = [f"{what} {kind}" for kind in ("by statements", "dead ends") for what in COLUMNS]
+    yield from head("refusals with reasons, us", "check", *kinds)
     for path in _without_accounts():
-        yield row(path.stem, *(cell for n in HISTORIES for cell in _reasons(path, n)))
+        yield row(path.stem, *_refusals(path))
     yield ""
     yield from head("a question, us", *(f"after {n}" for n in HISTORIES))
     for name, under, ask in (
@@ -58,34 +58,37 @@ def _without_accounts() -> Iterator[Path]:
             yield path
 
 
-def _reasons(path: Path, calls: int) -> Iterator[str]:
+def _refusals(path: Path) -> Iterator[str]:
     rng = random.Random(7)
-    found: list[float] = []
-    caught_up: list[float] = []
+    checks: list[float] = []
+    refused: dict[bool, list[float]] = {False: [], True: []}  # by whether it is a dead end
     gc.collect()
     gc.disable()
     artifact = tcc.compile_file(path)
-    gate, fresh = _session(artifact, calls), True
-    while len(found) < _REFUSALS:
-        before = len(found)
-        for tool, arguments in _asked(artifact, rng):
-            decision = gate.check(tool, arguments)
-            if decision.code == "R201" and len(found) < _REFUSALS:
+    for _ in range(_SESSIONS):
+        gate = _session(artifact, _FAILED)
+        while True:
+            for tool, arguments in _asked(artifact, rng):
                 begin = time.process_time()
+                decision = gate.check(tool, arguments)
                 decision.because  # noqa: B018
-                (caught_up if fresh else found).append((time.process_time() - begin) * 1e6)
-                fresh = False
-                _call(gate, rng, failed=True)
-        if not _call(gate, rng, failed=False):
-            if before == len(found) == 0 and not caught_up:
-                raise ValueError(f"{path}: nothing is refused because of the plan")
-            gate, fresh = _session(artifact, calls), True
+                took = (time.process_time() - begin) * 1e6
+                if decision.allowed:
+                    checks.append(took)
+                elif decision.code in ("R201", "R202", "R203"):
+                    refused[decision.code == "R201"].append(took)
+            if not _call(gate, rng, failed=False):
+                break
     gc.enable()
-    used = sorted(found[_REFUSALS // 2 :])
-    yield f"{caught_up[0]:.0f}"
-    yield f"{median(found[: _REFUSALS // 10]):.0f}"
-    yield f"{median(used):.0f}"
-    yield f"{used[len(used) * 95 // 100]:.0f}"
+    check = median(checks)
+    yield f"{check:.0f}"
+    for times in refused.values():
+        used = sorted(times[100:]) or sorted(times)
+        if not used:
+            yield from ("-",) * len(COLUMNS)
+            continue
+        yield from (f"{times[0]:.0f}", f"{median(used):.0f}", f"{used[len(used) * 95 // 100]:.0f}")
+        yield f"{median(used) / check:.1f}"
 
 
 def _session(artifact: Any, calls: int) -> Any:

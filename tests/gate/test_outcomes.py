@@ -391,7 +391,15 @@ def test_statements_that_are_left_to_the_run_are_held() -> None:
     found = session.check("c")
     assert (found.code, found.because) == (
         "R202",
-        [{"kind": "require", "text": "before c require a", "because": None, "remedy": "a"}],
+        [
+            {
+                "kind": "require",
+                "text": "before c require a",
+                "because": None,
+                "relation": "a",
+                "remedy": "a",
+            }
+        ],
     )
     do(session, "a")
     assert session.check("c").allowed

@@ -75,7 +75,9 @@ def test_both_ends_of_a_window_count(tmp_path: Path) -> None:
     assert desk.gate.check("refund", {"order": "a", "amount": 1}).because == [
         {
             "kind": "require", "text": RECENT, "because": None,
-            "remedy": "look(same order) within 5 m",
+            "relation": "look(same order) within 5 m",
+            "arguments": 'order = "a"',
+            "remedy": 'look(order = "a") within 5 m',
         }
     ]  # fmt: skip
 

@@ -291,7 +291,7 @@ class Kinds:
 
     Attributes:
         conditions: by the id of a node, the conditions that were made of it; None: not recorded.
-        opened: by the id of a word, the `let` of the file that it names; recorded with conditions.
+        opened: by the id of a word, the `let` that it names; recorded with conditions.
     """
 
     def __init__(self, core: Core) -> None:
@@ -676,8 +676,9 @@ class Kinds:
             raise self._circle(node, bound.name)
         if len(arguments) > MAX_NAMES:
             raise Fault("D201", node, f"A `let` has more than {MAX_NAMES} parameters.")
-        if bound.scope is None and self.conditions is not None:
-            self.opened[id(node)] = self._lets[bound.name]
+        if bound.name and self.conditions is not None:
+            let = Definition(name=bound.name, parameters=bound.parameters, body=bound.body)
+            self.opened[id(node)] = self._lets[bound.name] if bound.scope is None else let
         outside = _FILE if bound.scope is None else bound.scope
         names = dict(outside.names)
         for name, argument in zip(bound.parameters, arguments, strict=True):

@@ -444,7 +444,7 @@ class _Blanking:
     Args:
         conditions: by the id of a node, the conditions that were made of it.
         either: the ids of the conditions that the table takes as either true or false.
-        opened: by the id of a word, the `let` of the file that it names.
+        opened: by the id of a word, the `let` that it names.
     """
 
     def __init__(
@@ -454,11 +454,13 @@ class _Blanking:
         opened: Mapping[int, nodes.Definition],
     ) -> None:
         self._conditions, self._either, self._opened = conditions, either, opened
+        self._shown: set[int] = set()  # bodies that the statement shows
 
     def statement(self, statement: Statement) -> Statement:
         """Return the part of a statement that the automaton holds."""
         match statement:
             case Require():
+                self._shown = {id(let.body) for let in statement.lets}
                 lets = [replace(let, body=self._node(let.body)) for let in statement.lets]
                 where, then = self._all(statement.where), self._node(statement.then)
                 return replace(statement, where=where, lets=tuple(lets), then=then)
@@ -482,7 +484,8 @@ class _Blanking:
         if isinstance(node, nodes.Where) and isinstance(node.of, nodes.Word):
             word, arguments = node.of, node.conditions
         let = self._opened.get(id(word))
-        if let is not None and (word is node or let.parameters):
+        is_shown = let is not None and id(let.body) in self._shown
+        if let is not None and not is_shown and (word is node or let.parameters):
             body = self._node(let.body)
             if body == let.body:
                 return node

@@ -252,18 +252,67 @@ def lets_through(
     Raises:
         Rejected: D201 it takes too much work to decide.
     """
-    residuals = Residuals(core, parts, budget)
-    letter_of = residuals.alphabet.letter_of
-    step = _strictly(residuals, budget) if residuals.alphabet.strict else _plainly(residuals)
-    at = step(None, 0)
-    for call in word:
-        at = None if at is None else step(at, letter_of[call])
-    if at is None:
+    return Walk(Residuals(core, parts, budget), budget).lets_through(word, ends=ends)
+
+
+class Walk:
+    """Words followed through residuals, whose tables are kept from word to word.
+
+    After an error its tables may lack something: it must not be used again.
+
+    Args:
+        budget: that of the residuals.
+    """
+
+    def __init__(self, residuals: Residuals, budget: WorkBudget) -> None:
+        self.budget = budget
+        self._residuals = residuals
+        self._letter_of = residuals.alphabet.letter_of
+        self._is_strict = bool(residuals.alphabet.strict)
+        self._step = _strictly(residuals, budget) if self._is_strict else _plainly(residuals)
+        self._after: dict[tuple[int | None, int], int | None] = {}
+        self._alive: dict[int, bool] = {}
+
+    def lets_through(self, word: Sequence[int], *, ends: bool) -> bool:
+        """Whether a plan is the word (`ends`), or begins with it.
+
+        Raises:
+            Rejected: D201 it takes too much work to decide.
+        """
+        at = self._step(None, 0)
+        for call in word:
+            if at is None:
+                return False
+            key = at, self._letter_of[call]
+            if key not in self._after:
+                self._after[key] = self._step(*key)
+            at = self._after[key]
+        if at is None:
+            return False
+        if ends:
+            return self._residuals.stops[at]
+        # The edges of a core with strict tools lead to residuals with a plan only.
+        return self._is_strict or self._is_alive(at)
+
+    def _is_alive(self, first: int) -> bool:
+        """Whether a plan ends after a residual; breadth first, as there may be infinitely many."""
+        seen, todo = {first}, deque([first])
+        alive = self._alive
+        while todo:
+            at = todo.popleft()
+            if alive.get(at, self._residuals.stops[at]):
+                alive[first] = True
+                return True
+            if at in alive:
+                continue
+            for _, arrivals in self._residuals.moves(at):
+                self.budget.spend(1)
+                target = arrivals[self._residuals.left[at]]
+                if target is not None and target not in seen:
+                    seen.add(target)
+                    todo.append(target)
+        alive.update(dict.fromkeys(seen, False))
         return False
-    if ends:
-        return residuals.stops[at]
-    # The edges of a core with strict tools lead to residuals with a plan only.
-    return bool(residuals.alphabet.strict) or _is_alive(residuals, at, budget)
 
 
 _Step: TypeAlias = "Callable[[int | None, int], int | None]"  # from None to the first residual
@@ -291,19 +340,3 @@ def _plainly(residuals: Residuals) -> _Step:
         return None
 
     return step
-
-
-def _is_alive(residuals: Residuals, first: int, budget: WorkBudget) -> bool:
-    """Whether a plan ends after a residual; breadth first, as there may be infinitely many."""
-    seen, todo = {first}, deque([first])
-    while todo:
-        at = todo.popleft()
-        if residuals.stops[at]:
-            return True
-        for _, arrivals in residuals.moves(at):
-            budget.spend(1)
-            target = arrivals[residuals.left[at]]
-            if target is not None and target not in seen:
-                seen.add(target)
-                todo.append(target)
-    return False

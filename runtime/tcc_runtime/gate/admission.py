@@ -25,8 +25,9 @@ from tcc_runtime.account.windows import Counting
 from tcc_runtime.errors import NEEDS_MODEL, BindingError
 from tcc_runtime.gate.arguments import Asked
 from tcc_runtime.gate.budget import ModelCall
+from tcc_runtime.gate.dead_ends import plan_reasons
 from tcc_runtime.gate.permit import Permit, Ticket
-from tcc_runtime.gate.reasons import plan_reasons, refusal_reasons, statement_reason
+from tcc_runtime.gate.reasons import refusal_reasons, statement_reason
 from tcc_runtime.gate.refusals import AlreadyDone, Decision, Refused, argument_reason
 from tcc_runtime.gate.session import Session
 from tcc_runtime.gate.session.recovery import Follower
@@ -87,7 +88,7 @@ def decide(
         because = argument_reason(policy.core, table.tool, refusal.code, refusal.path)
         return decision(session, refusal.code, refusal.path, because=lambda: [because], at_ms=at_ms)
     call = session.course.call(table.tool.name, states, at_ms)
-    refused = _refused(session, call, asked.offer)
+    refused = _refused(session, call, asked)
     if refused is not None:
         return refused
     if asked.offer is None:
@@ -98,14 +99,15 @@ def decide(
     return Permitted(asked.offer, call, opened)
 
 
-def _refused(session: Session, call: Call, offer: Offer | None) -> Decision | None:
+def _refused(session: Session, call: Call, asked: Asked) -> Decision | None:
     """The refusal of a call by statements, the plan, or the positions; None: it is allowed."""
+    offer = asked.offer
     course, policy, at_ms = session.course, session.policy, call.at_ms
     refusals = policy.decider.refusals(course.history, call, at_ms)
     found = [one for one in refusals if one.code != Code.PENDING]
     if found:
         first = found[0]
-        because = refusal_reasons(session, call, [one.statement for one in found])
+        because = refusal_reasons(session, call, asked.states, [one.statement for one in found])
         return decision(
             session, Code(first.code), policy.texts[first.statement], offer=offer,
             statement=first.statement, because=lambda: because, at_ms=at_ms,

@@ -27,6 +27,7 @@ from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.arguments import FieldReader, ToolTables
 from tcc_runtime.gate.decide import FastHistory, FastPolicy
 from tcc_runtime.gate.refusals import Allowed
+from tcc_runtime.gate.remedies import Remedies
 
 _MOST_PREPARED: Final = 1 << 12  # calls of a core whose first tables are made at once
 
@@ -46,7 +47,7 @@ class Policy:
         core_calls: for each call of the artifact its index in the core.
         given: reads the attributes that a session starts with.
         uses: what a ledger has of each value.
-        texts: of the statements.
+        texts: of the statements; remedies: what refusals say beside them.
         open_fields: tool and name of each open field, as `show` names it.
         timed: whether records have times.
     """
@@ -63,6 +64,7 @@ class Policy:
         self.timed = self.uses.timed
         self.statements = Statements(policy=self.decider, history=FastHistory, uses=self.uses)
         self.texts = tuple(map(statement_text, self.core.statements))
+        self.remedies = Remedies(self.core, self.decider.rules)
         self.open_fields = {
             open_name(tool.name, field.name): (tool.name, field.name)
             for tool in self.core.tools

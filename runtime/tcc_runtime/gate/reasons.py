@@ -1,185 +1,190 @@
 """Reasons of refusals: the statements that refuse, by the texts of their authors.
 
-The definition says which statements refuse a call, and which ones keep a session from its end.  If
-no plan continues with a call, trials find restrictions that exclude it together
-(:mod:`tcc_runtime.analysis.blame`).
-Text: docs/gate.md.  Cost: of a trial bounded, and it starts when somebody reads the reason.
+The definition says which statements refuse a call, and which ones keep a session from its end.
+:mod:`tcc_runtime.gate.dead_ends` says why no plan continues with a call, and
+:mod:`tcc_runtime.gate.remedies` what would be allowed.
+Text: docs/gate.md.  Cost: about that of the decision.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import islice, product
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Final, cast
 
-from tcc_certs.corecheck.letters import WorkBudget
 from tcc_certs.errors import Rejected, clip
 from tcc_certs.policy import forms, nodes
-from tcc_certs.policy.history import Call
-from tcc_certs.policy.meaning import Evaluation
-from tcc_certs.policy.nodes import text_of
-from tcc_runtime.analysis.blame import lets_through, restricted
-from tcc_runtime.analysis.statements import statements_of
+from tcc_certs.policy.history import Call, Draw
+from tcc_certs.policy.meaning import Debt, shown
+from tcc_certs.policy.nodes import quoted, text_of
+from tcc_certs.policy.type_texts import name_text
+from tcc_certs.values.places import UNKNOWN, State, decimal_of
+from tcc_runtime.gate.dead_ends import LONGEST, PLAN, restrictions_of, trials_of
+from tcc_runtime.gate.decide.history import NO_EFFECT, FastHistory
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.refusals import Reason
-from tcc_runtime.gate.session import Made, Session
+from tcc_runtime.gate.remedies import time_text
+from tcc_runtime.gate.session import Session
 
-PLAN: Final[Reason] = {"kind": "plan", "text": "plan", "because": None}
-_NOWHERE: Final = "an outcome that may have led where no plan continues"
-_UNDECIDED: Final = "finding the statements that refuse takes more work than a reason is worth"
 _WIDEST: Final = 1000
-_MOST_RUNS: Final = 64  # outcomes of unknown calls that are tried
-_LONGEST: Final = 20_000  # calls
-_MOST_WORK: Final = 4_000_000  # units of all trials of one reason
+_MOST_DRAWS: Final = 1000
 
 
-def statement_reason(policy: Policy, number: int, relation: str = "") -> Reason:
-    """The reason that names a statement.
+def statement_reason(
+    policy: Policy, number: int, *, relation: str = "", arguments: str = "", remedy: str = ""
+) -> Reason:
+    """The reason that names a statement; what is empty is left out.
 
     Args:
-        relation: the part of the statement that is not true; empty if it is not known.
+        relation: the part of the statement that is not true.
+        arguments: those that the statement reads, with their values.
+        remedy: what would be allowed.
     """
-    statement = policy.core.statements[number]
     reason: dict[str, str | None] = {
         "kind": policy.decider.rules[number].kind,
         "text": policy.texts[number],
-        "because": statement.because,
+        "because": policy.core.statements[number].because,
     }
-    if relation:
-        reason["relation"] = clip(relation, _WIDEST)
-    remedy = _remedy(statement)
-    return {**reason, "remedy": clip(remedy, _WIDEST)} if remedy else reason
+    more = {"relation": relation, "arguments": arguments, "remedy": remedy}
+    return reason | {name: clip(text, _WIDEST) for name, text in more.items() if text}
 
 
-def _remedy(statement: nodes.Statement) -> str:
-    """What would satisfy a statement."""
+def refusal_reasons(
+    session: Session, call: Call, values: Mapping[str, State], statements: Sequence[int]
+) -> list[Reason]:
+    """The reasons of a call that these statements refuse, as the session is now.
+
+    Args:
+        values: of the arguments of the call.
+    """
+    found = []
+    for number in statements:
+        arguments = session.policy.remedies.arguments(number, call.tool, values)
+        said = {"arguments": arguments, **_refusing(session, call, values, number)}
+        found.append(statement_reason(session.policy, number, **said))
+    return found
+
+
+def _refusing(
+    session: Session, call: Call, values: Mapping[str, State], number: int
+) -> dict[str, str]:
+    """What is not true of a call, and what would be allowed."""
+    policy, history = session.policy, session.course.history
+    remedies, decider = policy.remedies, policy.decider
+    statement, rule = policy.core.statements[number], decider.rules[number]
     match statement:
-        case nodes.Require():
-            return text_of(statement.then)
+        case nodes.Require(then=then):
+            failing = decider.failing(number, history, call, call.at_ms)
+            remedy = remedies.require(number, call.tool, failing).text(values)
+            return {"relation": _conjuncts_text(then, failing), "remedy": remedy}
+        case nodes.Forbid(where=where):
+            remedy = remedies.forbid(number, call.tool).text(values)
+            return {"relation": ", ".join(map(text_of, where)), "remedy": remedy}
+        case nodes.Limit():
+            return _over(session, call, number, rule)
+        case nodes.Total(what=what, most=most):
+            total = decider.total(number, history, call)
+            return {"relation": f"{what}: {decimal_of(Fraction(total))} <= {most}"}
         case nodes.Owe():
-            pays = statement.pays
-            return text_of(nodes.Where(statement.calls, pays) if pays else statement.calls)
-    return ""
+            for debt in decider.debts(history, call.at_ms):
+                due = None if debt.statement != number else debt.due_ms
+                if due is not None and due < call.at_ms:
+                    return _owing(session, debt)
+    return {}
 
 
-def refusal_reasons(session: Session, call: Call, statements: Sequence[int]) -> list[Reason]:
-    """The reasons of a call that these statements refuse, as the session is now."""
-    policy = session.policy
-    return [
-        statement_reason(policy, number, _relation(session, call, number)) for number in statements
-    ]
+def _conjuncts_text(then: nodes.Node, failing: Sequence[int]) -> str:
+    """The author's text of the parts of a condition."""
+    if not isinstance(then, nodes.And):
+        return text_of(then)
+    parts = [then.parts[at] for at in failing]
+    return text_of(parts[0] if len(parts) == 1 else nodes.And(tuple(parts))) if parts else ""
 
 
-def _relation(session: Session, call: Call, number: int) -> str:
-    """The parts of a `require` that are not true of a call, if it has several parts."""
-    statement, rule = session.policy.core.statements[number], session.policy.decider.rules[number]
-    if not isinstance(statement, nodes.Require) or not isinstance(statement.then, nodes.And):
+def _over(session: Session, call: Call, number: int, rule: forms.Rule) -> dict[str, str]:
+    """By how much a call exceeds a limit, and what would be in it."""
+    decider, history = session.policy.decider, cast(FastHistory, session.course.history)
+    draw = decider.draw(number, history, call, call.at_ms)
+    most = decider.bound(number, history, call, call.at_ms)
+    if draw is None or most is None or rule.most is None:
+        return {"relation": "" if rule.most is None else _bound_text(session, number)}
+    since = None if rule.within is None else call.at_ms - rule.within
+    tally = history.tally(number, across=rule.across)
+    used = tally.amount(draw.key, since)
+    if used + draw.amount <= most:
+        return {}  # other sessions have used the rest
+    left = most - used
+    relation = f"{_number_text(used)} + {_number_text(draw.amount)} <= {_number_text(most)}"
+    if rule.field is not None and left >= 0:
+        return {"relation": relation, "remedy": f"{name_text(rule.field)} <= {_number_text(left)}"}
+    if rule.field is not None or since is None:
+        return {"relation": relation}
+    earlier = tally.draws(draw.key, since)
+    if len(earlier) > _MOST_DRAWS:
+        return {"relation": relation}
+    return {"relation": relation, "remedy": _later(rule, earlier, used + draw.amount - most)}
+
+
+def _later(rule: forms.Rule, earlier: Sequence[Draw], over: Any) -> str:
+    """When so many calls are older than the window of a limit."""
+    times = sorted([one.call.at_ms for one in earlier if one.call.outcome not in NO_EFFECT])
+    if rule.within is None or not 1 <= over <= len(times):
         return ""
-    conditions = rule.then.parts if isinstance(rule.then, forms.All) else ()
-    parts = statement.then.parts
-    if len(conditions) != len(parts):
-        return ""
-    evaluation = Evaluation(session.course.history, call, call.at_ms)
-    failed = [
-        part
-        for part, condition in zip(parts, conditions, strict=True)
-        if evaluation.truth(condition) is not True
-    ]
-    return text_of(failed[0] if len(failed) == 1 else nodes.And(tuple(failed))) if failed else ""
+    moment = time_text(times[int(over) - 1] + rule.within + 1)
+    return f"now >= {quoted(moment)}" if moment else ""
+
+
+def _bound_text(session: Session, number: int) -> str:
+    statement = session.policy.core.statements[number]
+    return text_of(statement.most) if isinstance(statement, nodes.Limit) else ""
+
+
+def _number_text(number: Any) -> str:
+    return decimal_of(Fraction(number))
+
+
+def _owing(session: Session, debt: Debt) -> dict[str, str]:
+    """The call that owes, and the call that would pay."""
+    values = {name: shown(state) for name, state in debt.call.arguments.items()}
+    known = {name: state for name, state in values.items() if state != UNKNOWN}
+    remedies, tool = session.policy.remedies, debt.call.tool
+    return {
+        "relation": f"call {debt.call.at + 1}, {session.made[debt.call.at].offer.text}",
+        "arguments": remedies.arguments(debt.statement, tool, known),
+        "remedy": remedies.owe(debt.statement, tool).text(known),
+    }
 
 
 def end_reasons(session: Session, now_ms: int) -> list[Reason]:
     """The reasons why a session may not finish."""
     course, policy = session.course, session.policy
-    unmet = course.unmet(now_ms)
-    found = [statement_reason(policy, number) for number in unmet]
+    found = list(_unmet(session, now_ms))
     if all(map(policy.machine.accepts, course.held)):
         return found
     if not found:
         return [PLAN]
     word = session.word()
-    if word is None or len(word) > _LONGEST:
+    if word is None or len(word) > LONGEST:
         return found
-    parts = [one.part for one in statements_of(policy.core, {}) if one.part[0] != "statements"]
-    core, _ = restricted(policy.core, parts)
-    calls = [policy.core_calls[one] for one in word]
+    parts = [one.part for one in restrictions_of(policy) if one.part[0] != "statements"]
     try:
-        ends = lets_through(core, (), calls, WorkBudget(_MOST_WORK), ends=True)
+        ends = trials_of(policy).may_end(parts, [policy.core_calls[one] for one in word])
     except Rejected:
         return found
     return found if ends else [*found, PLAN]
 
 
-def plan_reasons(session: Session, made: int, calls: Sequence[int]) -> list[Reason]:
-    """The reasons why no plan continues with a call.
-
-    Args:
-        made: the number of calls before it.
-        calls: of the core, one for each of its answers.
-    """
-    policy = session.policy
-    if not calls or made > _LONGEST:
-        return [PLAN if not calls else _undecided()]
-    for run in islice(_runs(session, session.made[:made]), _MOST_RUNS):
-        position = policy.machine.start[0]
-        for call in run:
-            position = policy.machine.step(position, call)
-        if not position:
-            return [{"kind": "gate", "text": _NOWHERE, "because": None}]
-        if not any(policy.leads_to(position, call) for call in calls):
-            word = [policy.core_calls[call] for call in run]
-            return _excluding(policy, [*word, calls[0]])
-    return [_undecided()]
-
-
-def _undecided() -> Reason:
-    return {"kind": "gate", "text": _UNDECIDED, "because": None}
-
-
-def _runs(session: Session, made: Sequence[Made]) -> Iterator[list[int]]:
-    """The calls of the artifact that may have been done, for each choice of unknown outcomes."""
-    choices: list[list[tuple[int, ...]]] = []
-    for one in made:
-        calls = one.offer.calls
-        if one.outcome == "failed":
+def _unmet(session: Session, now_ms: int) -> Iterator[Reason]:
+    """A reason for each `finally` and each `owe` that is not met."""
+    policy, history = session.policy, session.course.history
+    debts = {debt.statement: debt for debt in reversed(session.course.debts(now_ms))}
+    for number in session.course.unmet(now_ms):
+        if number in debts:
+            yield statement_reason(policy, number, **_owing(session, debts[number]))
             continue
-        known = calls.get(session.answer(one)) if one.outcome == "done" else None
-        if known is not None:
-            choices.append([(known,)])
-        else:
-            nothing: list[tuple[int, ...]] = [()] if one.outcome == "unknown" else []
-            choices.append([*nothing, *[(call,) for call in calls.values()]])
-    for chosen in product(*choices):
-        yield [call for some in chosen for call in some]
-
-
-def _excluding(policy: Policy, word: Sequence[int]) -> list[Reason]:
-    """Restrictions that together exclude all plans that begin so; each of them is needed."""
-    core, relaxed = policy.core, policy.artifact.relaxed
-    kept = [
-        one
-        for one in statements_of(core, {})
-        if one.part[0] != "statements" or one.part[1] not in relaxed
-    ]
-    left = _MOST_WORK
-    for one in list(kept):  # the plan comes first, and stays only if it is needed
-        rest = [other for other in kept if other is not one]
-        limited, parts = restricted(core, [other.part for other in rest])
-        budget = WorkBudget(left)
-        left -= 4 * len(core.calls) * (len(parts) + 1)
-        try:
-            possible = left > 0 and lets_through(limited, parts, word, budget, ends=False)
-        except Rejected:
-            left = 0
-        if left <= 0:
-            return [_undecided()]
-        if not possible:
-            kept = rest
-    return [
-        statement_reason(policy, one.part[1])
-        if one.part[0] == "statements"
-        else PLAN
-        if one.kind == "plan"
-        else {**PLAN, "text": one.text}
-        for one in kept
-    ]
+        statement = policy.core.statements[number]
+        relation = ""
+        if isinstance(statement, nodes.Require):
+            failing = policy.decider.failing(number, history, None, now_ms)
+            relation = _conjuncts_text(statement.then, failing)
+        yield statement_reason(policy, number, relation=relation, remedy=relation)

@@ -19,7 +19,7 @@ from tcc_certs.session.machine import Offer
 from tcc_certs.session.records import REFUSALS
 
 Scalar: TypeAlias = "str | int | float | Decimal | bool | None"
-# The members of a reason: kind, text, because, and, if known, relation and remedy.
+# The members of a reason: kind, text, because, and, if known, relation, arguments and remedy.
 Reason: TypeAlias = "Mapping[str, str | None]"
 Because: TypeAlias = "Callable[[], list[Reason]]"
 AllowedNext: TypeAlias = "Callable[[], tuple[Allowed, ...]]"
@@ -105,8 +105,9 @@ class Decision:
     def because(self) -> list[Reason]:
         """The reasons of a refusal; empty where the call is allowed.
 
-        Each is ``{"kind": .., "text": .., "because": ..}``, and may have `relation` and `remedy`.
-        `kind` is that of a statement, or ``plan``, ``argument``, ``tool`` or ``gate``.
+        Each is ``{"kind": .., "text": .., "because": ..}``, and may have `relation` (what is not
+        true), `arguments` (those that matter) and `remedy` (what would be allowed). `kind` is that
+        of a statement, or ``plan``, ``argument``, ``tool`` or ``gate``.
         """
         if self._reasons is None:
             self._reasons = self._because()
@@ -144,8 +145,8 @@ class Refused(Exception):
         code = decision.code or Code.NOT_WRITTEN
         self.code: str = code.value
         self.place = decision.place
-        where = ": ".join(part for part in (_shown(tool), decision.place) if part)
-        super().__init__(f"{code.value}: {where + ': ' if where else ''}{REFUSALS[code]}")
+        said = [_shown(tool), *_said(decision, code)]
+        super().__init__(": ".join([code.value, *[part for part in said if part]]))
 
     @property
     def because(self) -> list[Reason]:
@@ -167,8 +168,21 @@ class Refused(Exception):
         return said if spent is None else f"{said}. This session is spent: {spent.way_on}"
 
     def __reduce__(self) -> tuple[Callable[..., Refused], tuple[object, ...]]:
-        found = (list(self.because), tuple(self.allowed_next), self.spent)
+        found = (
+            list(self.because), tuple(self.allowed_next), self.spent, self.decision.statement
+        )  # fmt: skip
         return _again, (type(self), self.code, self.place, found, self.tool)
+
+
+def _said(decision: Decision, code: Code) -> tuple[str, str]:
+    """Why a call is refused: the sentence of the policy if a statement has one, and the place."""
+    if code is Code.MAY_NOT_FINISH and decision.because:
+        first = decision.because[0]
+        return REFUSALS[code], first["because"] or first["text"] or ""
+    because = None if decision.statement is None else decision.because[0]["because"]
+    if because is None:
+        return decision.place, REFUSALS[code]
+    return f"{because} ({decision.place})", ""
 
 
 class AlreadyDone(Refused):
@@ -191,12 +205,14 @@ def _again(
     kind: type[Refused],
     code: str,
     place: str,
-    found: tuple[list[Reason], tuple[Allowed, ...], Spent | None],
+    found: tuple[list[Reason], tuple[Allowed, ...], Spent | None, int | None],
     tool: str,
     *more: object,
 ) -> Refused:
-    because, following, spent = found
-    decision = Decision(Code(code), place, lambda: because, lambda: following, lambda: spent)
+    because, following, spent, statement = found
+    decision = Decision(
+        Code(code), place, lambda: because, lambda: following, lambda: spent, statement=statement
+    )
     error = kind(decision, tool)
     if isinstance(error, AlreadyDone) and len(more) == 2:
         error.seq, error.outcome = int(str(more[0])), str(more[1])

@@ -51,12 +51,15 @@ class Guarding(Protocol):
 
 def refusal_text(refusal: Refused) -> str:
     """What was refused, why, and what is allowed: text that helps a model to go on."""
-    said = str(refusal)
-    texts = [one["because"] or one["text"] or "" for one in refusal.because]
-    because = "; ".join([text for text in texts if text not in said])
+    said, reasons = str(refusal), refusal.because
+    texts = [one["because"] or one["text"] or "" for one in reasons]
     parts = [f"Refused, and not called: {said}."]
-    if because:
-        parts.append(f"Because of: {because}.")
+    others = [text for text in dict.fromkeys(texts) if text not in said]
+    if others:
+        parts.append(f"Also: {' '.join([text.removesuffix('.') + '.' for text in others])}")
+    remedies = dict.fromkeys([str(one["remedy"]) for one in reasons if one.get("remedy")])
+    if remedies:
+        parts.append(f"What would be allowed: {'; '.join(remedies)}.")
     parts.append(allowed_text(refusal.allowed_next))
     return " ".join(parts)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from tcc_certs.policy.core import Core
-from tcc_certs.policy.forms import Rule, Term, is_computed
+from tcc_certs.policy.forms import All, Rule, Term, is_computed
 from tcc_certs.policy.history import Call, Draw
 from tcc_certs.policy.meaning import Debt, Policy, Refusal, policy_of, shown
 from tcc_certs.values.places import UNKNOWN, exact_number
@@ -48,6 +48,7 @@ class FastPolicy(Policy):
         self._drawers: dict[str, tuple[tuple[int, Drawn], ...]] = {}
         self._decider_of: dict[int, Decide] = {}
         self._drawer_of: dict[int, Drawn] = {}
+        self._parts_of: dict[int, tuple[Closure, ...]] = {}
         self._ends: dict[int, Closure] | None = None
 
     # Calls.
@@ -67,6 +68,26 @@ class FastPolicy(Policy):
             if code:
                 found.append(Refusal(number, code))
         return found
+
+    def failing(self, number: int, history: Any, call: Call | None, now_ms: int) -> list[int]:
+        """The parts of what a `require` requires that are not true, by their numbers.
+
+        Args:
+            call: the call being decided; None at the end.
+        """
+        parts = self._parts_of.get(number)
+        if parts is None:
+            then = self.rules[number].then
+            conditions = then.parts if isinstance(then, All) else () if then is None else (then,)
+            parts = tuple([self._compiler.truth(part, False) for part in conditions])
+            self._parts_of[number] = parts
+        frame = Frame(self._compiler, history, call, now_ms)
+        return [at for at, truth in enumerate(parts) if truth(frame) is not True]
+
+    def total(self, number: int, history: Any, call: Call) -> Any:
+        """The total with a call that is being decided, which adds the least amount."""
+        sums = self._sums[self.rules[number].what]
+        return sums.least(Frame(self._compiler, history, call, call.at_ms))
 
     def draws(self, history: Any, call: Call, now_ms: int) -> Mapping[int, Draw]:
         """What a call counts, by the number of each limit that counts it."""

@@ -1,0 +1,174 @@
+"""Why no plan continues with a call: restrictions that together exclude it.
+
+A restriction is the plan expression, the states of signatures, a strict tool, or a statement.
+Trials omit restrictions and follow the calls through the residuals of the core.  The residuals of a
+set of restrictions are kept with the policy, so a refusal walks over tables that others have made.
+Text: docs/gate.md.  Cost: of a trial bounded; it starts when somebody reads the reason.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice, product
+from typing import Final
+
+from tcc_certs.corecheck.letters import WorkBudget
+from tcc_certs.corecheck.residuals import Residuals
+from tcc_certs.errors import Rejected
+from tcc_runtime.analysis.blame import Walk, restricted
+from tcc_runtime.analysis.statements import Part, WrittenStatement, statements_of
+from tcc_runtime.gate.policy import Policy
+from tcc_runtime.gate.refusals import Reason
+from tcc_runtime.gate.session import Made, Session
+
+PLAN: Final[Reason] = {"kind": "plan", "text": "plan", "because": None}
+LONGEST: Final = 20_000  # calls
+_NOWHERE: Final = "an outcome that may have led where no plan continues"
+_UNDECIDED: Final = "finding the statements that refuse takes more work than a reason is worth"
+_MOST_RUNS: Final = 64  # outcomes of unknown calls that are tried
+_MOST_WORK: Final = 4_000_000  # units of all trials of one reason
+_MOST_WALKS: Final = 64  # sets of restrictions whose residuals are kept
+
+
+def plan_reasons(session: Session, made: int, calls: Sequence[int]) -> list[Reason]:
+    """The reasons why no plan continues with a call.
+
+    Args:
+        made: the number of calls before it.
+        calls: of the core, one for each of its answers.
+    """
+    policy = session.policy
+    if not calls or made > LONGEST:
+        return [PLAN if not calls else _undecided()]
+    for run in islice(_runs(session, session.made[:made]), _MOST_RUNS):
+        position = policy.machine.start[0]
+        for call in run:
+            position = policy.machine.step(position, call)
+        if not position:
+            return [{"kind": "gate", "text": _NOWHERE, "because": None}]
+        if not any(policy.leads_to(position, call) for call in calls):
+            word = [policy.core_calls[call] for call in run]
+            return _excluding(policy, [*word, calls[0]])
+    return [_undecided()]
+
+
+def _undecided() -> Reason:
+    return {"kind": "gate", "text": _UNDECIDED, "because": None}
+
+
+def _runs(session: Session, made: Sequence[Made]) -> Iterator[list[int]]:
+    """The calls of the artifact that may have been done, for each choice of unknown outcomes."""
+    choices: list[list[tuple[int, ...]]] = []
+    for one in made:
+        calls = one.offer.calls
+        if one.outcome == "failed":
+            continue
+        known = calls.get(session.answer(one)) if one.outcome == "done" else None
+        if known is not None:
+            choices.append([(known,)])
+        else:
+            nothing: list[tuple[int, ...]] = [()] if one.outcome == "unknown" else []
+            choices.append([*nothing, *[(call,) for call in calls.values()]])
+    for chosen in product(*choices):
+        yield [call for some in chosen for call in some]
+
+
+def _excluding(policy: Policy, word: Sequence[int]) -> list[Reason]:
+    """Restrictions that together exclude all plans that begin so; each of them is needed."""
+    trials = trials_of(policy)
+    kept = list(restrictions_of(policy))
+    try:
+        for one in list(kept):  # the plan comes first, and stays only if it is needed
+            rest = [other for other in kept if other is not one]
+            if not trials.may_begin([other.part for other in rest], word):
+                kept = rest
+    except Rejected:
+        return [_undecided()]
+    return [_reason(policy, one) for one in kept]
+
+
+def _reason(policy: Policy, one: WrittenStatement) -> Reason:
+    if one.part[0] != "statements":
+        return PLAN if one.kind == "plan" else {**PLAN, "text": one.text}
+    return {"kind": one.kind, "text": one.text, "because": one.because}
+
+
+def restrictions_of(policy: Policy) -> Sequence[WrittenStatement]:
+    """What restricts the plans of an artifact; not the statements that it leaves to a run."""
+    return trials_of(policy).restrictions
+
+
+def trials_of(policy: Policy) -> Trials:
+    """The trials of a policy, kept with it."""
+    found = policy.artifact.kept.get("trials")
+    if not isinstance(found, Trials):
+        found = policy.artifact.kept["trials"] = Trials(policy)
+    return found
+
+
+class RenewedBudget(WorkBudget):
+    """A budget for several trials, one after another."""
+
+    __slots__ = ()
+
+    def renew(self, limit: int) -> None:
+        """Let so many units be left again."""
+        self._limit = self._left = limit
+
+
+class Trials:
+    """Whether plans that satisfy some restrictions begin with calls, or consist of them.
+
+    Attributes:
+        restrictions: of the artifact, in the order of the core.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        self._core = policy.core
+        relaxed = policy.artifact.relaxed
+        self.restrictions = [
+            one
+            for one in statements_of(policy.core, {})
+            if one.part[0] != "statements" or one.part[1] not in relaxed
+        ]
+        self._walks: dict[frozenset[Part], tuple[Walk, RenewedBudget]] = {}
+        self._lock = threading.Lock()
+
+    def may_begin(self, parts: Collection[Part], word: Sequence[int]) -> bool:
+        """Whether a plan that satisfies these restrictions begins with some calls of the core.
+
+        Raises:
+            Rejected: D201 it takes too much work to decide.
+        """
+        return self._tried(frozenset(parts), word, ends=False)
+
+    def may_end(self, parts: Collection[Part], word: Sequence[int]) -> bool:
+        """Whether a plan that satisfies these restrictions consists of some calls of the core.
+
+        Raises:
+            Rejected: as :meth:`may_begin`.
+        """
+        return self._tried(frozenset(parts), word, ends=True)
+
+    def _tried(self, parts: frozenset[Part], word: Sequence[int], *, ends: bool) -> bool:
+        # A lock that another thread held at a fork is never given back: nobody waits for it.
+        if not self._lock.acquire(blocking=False):
+            return self._new_walk(parts)[0].lets_through(word, ends=ends)
+        try:
+            kept = self._walks.pop(parts) if parts in self._walks else self._new_walk(parts)
+            walk, budget = kept
+            budget.renew(_MOST_WORK)
+            found = walk.lets_through(word, ends=ends)
+            # A walk that took too much work is not kept: its tables may lack something.
+            self._walks[parts] = walk, budget
+            if len(self._walks) > _MOST_WALKS:
+                del self._walks[next(iter(self._walks))]
+        finally:
+            self._lock.release()
+        return found
+
+    def _new_walk(self, parts: frozenset[Part]) -> tuple[Walk, RenewedBudget]:
+        budget = RenewedBudget(_MOST_WORK)
+        limited, kept = restricted(self._core, parts)
+        return Walk(Residuals(limited, kept, budget), budget), budget
