@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from tcc_compiler.syntax.parse import parse
 from tcc_compiler.syntax.tree import Token, Tree
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+from tests.compiler.names.corpus import FORMS  # noqa: E402 - the tests are no installed package
+
 GRAMMARS = sorted((ROOT / "grammars").rglob("*.tcg"))
 HARD = r"""# a comment with "a quote
 grammar g version "1" # "
@@ -74,6 +78,28 @@ def test_every_token_of_every_grammar_has_the_colour_of_its_kind() -> None:
         text = file.read_text("utf-8")
         assert max(text) < "\U00010000"  # columns are units of UTF-16 there
         assert check(text, found[str(file)], str(file)) > 20
+
+
+def test_every_token_of_every_form_of_the_language_has_the_colour_of_its_kind(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "forms.tcg"
+    file.write_text(FORMS, "utf-8")
+    assert check(FORMS, scopes([file])[str(file)], "forms.tcg") > 500
+
+
+def test_a_word_that_is_a_name_at_its_place_has_no_colour_of_a_keyword(tmp_path: Path) -> None:
+    text = (
+        'grammar g version "1"\ntool t(count: text, last?: integer, text: a | no)\n'
+        "before t(count = session.limit) require t(same last).text = no\n"
+    )
+    file = tmp_path / "names.tcg"
+    file.write_text(text, "utf-8")
+    lines = scopes([file])[str(file)]
+    for line, name in ((1, "count"), (1, "last"), (1, "text: a"), (2, "limit"), (2, "text =")):
+        at = text.split("\n")[line].index(name)
+        assert "keyword" not in lines[line][at], (line, name)
+        assert "storage" not in lines[line][at], (line, name)
 
 
 def test_comments_and_strings_end_where_they_end(tmp_path: Path) -> None:
