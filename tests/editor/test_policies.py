@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tcc.editor.answers import Held, hover_text
@@ -67,7 +69,7 @@ def offered(tail: str) -> tuple[list[str], list[str]]:
         ("before pay require currency = ", '"EUR" "USD" order row'),
         ("before pay require session.tier = ", "gold silver order currency row"),
         ("before pay require amount <= ", "row"),
-        ("before pay require get_order(order = ", "status owner row this.order this.currency"),
+        ("before pay require get_order(order = ", "status owner by row this.order this.currency"),
         ("before pay require no ", "writes get_order cancel pay not `count` row"),
         ("finally require ", "writes get_order cancel pay `not` `count` row"),
         (BLOCK + "require o.", "order status owner by"),
@@ -120,8 +122,8 @@ def test_these_words_fit_and_these_do_not(tail: str, some: set[str], none: set[s
 def test_only_these_methods_of_the_resolver_are_noted() -> None:
     """A method of the same name that the resolver gets later would be replaced in silence."""
     assert set(vars(NotedKinds)) & set(vars(Kinds)) - {"__doc__", "__init__", "__module__"} == {
-        "_charge", "_compare", "_declared", "_ensure_summed", "_form", "_get", "_open", "_same",
-        "_set_named", "_thing", "_word",
+        "_apply", "_charge", "_compare", "_declared", "_ensure_summed", "_form", "_get", "_open",
+        "_same", "_set_named", "_thing", "_word",
     }  # fmt: skip
 
 
@@ -146,6 +148,23 @@ def test_every_offered_name_is_one_that_the_compiler_takes_there() -> None:
             assert project.whole
             place = project.at(len(DECLARED + tail) + len(name) - 1)
             assert place is not None, (tail, name)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_what_the_author_of_a_shipped_policy_wrote_is_offered_at_its_place(path: Path) -> None:
+    text = path.read_text("utf-8")
+    project = read_project(text, path, "g.tcg")
+    assert project is not None
+    places = [
+        one for one in project.occurrences
+        if one.region.source == 0 and not one.defines and one.kind not in ("file", "state")
+    ]  # fmt: skip
+    for one in places:
+        start, end = one.region.start, one.region.end
+        begun, offers = completion(text[:start], start, project)
+        found = {offer.text.removeprefix("session.") for offer in offers}
+        assert begun == start
+        assert text[start:end] in found, (text[:start].splitlines()[-1], text[start:end], found)
 
 
 @pytest.mark.parametrize(
@@ -186,10 +205,10 @@ def test_a_statement_is_shown_in_words_with_its_place_and_the_fields_in_scope() 
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_each_word_of_a_shipped_policy_is_found(path: object) -> None:
+def test_each_word_of_a_shipped_policy_is_found(path: Path) -> None:
     """Every name of a condition means something: none is left without an occurrence."""
-    text = path.read_text("utf-8")  # type: ignore[attr-defined]
-    project = read_project(text, path, "g.tcg")  # type: ignore[arg-type]
+    text = path.read_text("utf-8")
+    project = read_project(text, path, "g.tcg")
     assert project is not None
     known = {(o.region.source, o.region.start) for o in project.occurrences}
     for tree, _ in project.words.stated:

@@ -19,7 +19,15 @@ from tcc_certs.policy.nodes import FUNCTIONS, TOTALS, UNITS, Name, written
 from tcc_certs.policy.plans import PASSABLE
 from tcc_certs.values.fields import Field
 from tcc_compiler.editing.project import Project
-from tcc_compiler.editing.words import HOLE, Hole, NotedKinds, described, read_statement, stated_in
+from tcc_compiler.editing.words import (
+    HOLE,
+    Hole,
+    NotedKinds,
+    described,
+    read_statement,
+    stated_in,
+    without_parameters,
+)
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.source import source_of
@@ -41,6 +49,15 @@ _OPENS = re.compile(rf"^(?:{'|'.join(STARTERS)})\b", re.MULTILINE)
 _IS_WORD = re.compile("[a-z_]+")
 _POLICIES = ("before", "finally", "forbid", "after", "limit", "let", "expect")
 _NAMES = ("NAME", "QNAME")
+# Statements that a grammar has once, by their words.
+_ONCE = {
+    "grammar": "header", "currency": "currency", "plan": "plan", "start": "begin", "goal": "goal",
+}  # fmt: skip
+# The words that are used most, in this order before all others.
+_FIRST = (
+    "tool", "before", "require", "forbid", "limit", "let", "given", "after", "finally", "no",
+    "every", "unused",
+)  # fmt: skip
 # Words of conditions, by what belongs at their place.
 _PREFIXES = frozenset({"not", "no", "every", "unused"})
 _TERMS = frozenset({"condition", "any", "term", "operand"})
@@ -116,9 +133,10 @@ def _offers(
 ) -> Iterator[Completion]:
     tokens, accepted = here.tokens, here.accepted
     hole: Hole | None = None
-    words = _words(here, is_first)
+    words = _words(here, project, is_first)
     starters = [word for word in words if word in STARTERS]
     yield from (Completion("word", word) for word in starters)
+    operand = bool(tokens) and tokens[0].text in _POLICIES and "NAME" in accepted
     if tokens and accepted & {*_NAMES, "NUMBER", "STRING"}:
         if tokens[0].text in _POLICIES:
             hole = _hole(before, here, project, check_time)
@@ -126,29 +144,55 @@ def _offers(
         else:
             yield from _names(tokens, accepted, project)
     for word in words:
-        operand = tokens and tokens[0].text in _POLICIES and "NAME" in accepted
         if word not in starters and (not operand or _word_fits(word, hole)):
             yield Completion("word", word)
 
 
-def _words(here: Unfinished, is_first: bool) -> list[str]:
-    """The words that the grammar accepts and that are useful; units come last."""
-    tokens = here.tokens
+def _words(here: Unfinished, project: Project, is_first: bool) -> list[str]:
+    """The words that the grammar accepts and that are useful, the most useful first."""
+    tokens, texts = here.tokens, [token.text for token in here.tokens]
     words = [kind for kind in sorted(here.accepted) if _IS_WORD.fullmatch(kind)]
-    texts = [token.text for token in tokens]
-    if texts == ["limit"]:
-        return [*TOTALS, "count", "sum"]
-    if texts[:1] == ["given"] and "from" in texts:
-        return []
     if texts[-1:] == ["within"]:
         return [*_SPANS]
+    if texts[-1:] == ["version"] and texts[0] == "grammar":
+        return ['"1.0"']
+    match texts[:1]:
+        case ["limit"]:
+            words = _limit_words(texts, words)
+        case ["given"] if "from" in texts:
+            return []
+        case ["finally"]:
+            words = [word for word in words if word != "ask"]
     if not is_first and texts[:1] != ["expect"]:
         # A statement begins on a new line; only the clauses of a block need none.
         kept = ("let",) if tokens and END not in here.accepted else ()
         words = [word for word in words if word not in STARTERS or word in kept]
-    if texts[:1] == ["limit"] and "<=" in here.accepted and "<=" not in texts:
-        words.append("<=")
-    return [*(w for w in words if w not in UNITS), *(w for w in words if w in UNITS)]
+    known = {one.kind for one in project.statements if one.number == 0}
+    words = [word for word in words if _ONCE.get(word) not in known]
+    if "header" not in known and "grammar" in words:
+        words = ["grammar", *words]
+    return sorted(dict.fromkeys(words), key=lambda word: (word in UNITS, _rank(word, known)))
+
+
+def _rank(word: str, known: set[str]) -> int:
+    if word == "grammar" and "header" not in known:
+        return -1
+    return _FIRST.index(word) if word in _FIRST else len(_FIRST)
+
+
+def _limit_words(texts: Sequence[str], words: list[str]) -> list[str]:
+    """The words of a limit behind the tokens that are written of it."""
+    if len(texts) == 1:
+        return [*TOTALS, "count", "sum"]
+    total = texts[1] in TOTALS
+    if "<=" not in texts:
+        inside = texts.count("(") > texts.count(")")
+        if inside or texts[-1] in ("per", ","):
+            return words
+        return ["<=", *(word for word in words if word == "per" and not total)]
+    kept = (*STARTERS, "because", *(() if total else ("across", "in", "match", "sessions")))
+    kept += tuple(UNITS) if texts[1] == "latency" else ()
+    return [word for word in words if word in kept or texts[-1] in ("in", "across")]
 
 
 def _word_fits(word: str, hole: Hole | None) -> bool:
@@ -180,7 +224,7 @@ def _hole(
     for tree in b.file.statements:
         if tree.kind == "let":
             with suppress(Fault):
-                kinds.check_let(definition_of(b, tree))
+                kinds.check_let(without_parameters(definition_of(b, tree)))
         for stated in stated_in(b, tree):
             read_statement(kinds, stated, b)
     return kinds.hole
@@ -193,7 +237,7 @@ def _in_policy(here: Unfinished, hole: Hole | None, project: Project) -> Iterato
         return
     if texts[0] == "let" and "=" not in texts and "EQ" not in [one.kind for one in tokens]:
         return  # a new name
-    if "NAME" not in accepted:
+    if "NAME" not in accepted or (texts[0] == "limit" and texts[1] in TOTALS):
         return
     if hole is None:
         if texts[-1] != ".":
@@ -213,6 +257,9 @@ def _in_policy(here: Unfinished, hole: Hole | None, project: Project) -> Iterato
         yield from (Completion("local", name) for name in texts[3:until:2])
     if "set" in hole.wants:
         yield Completion("word", "any")
+    for word in ("no", "every", "unused"):
+        if word in accepted and _word_fits(word, hole):
+            yield Completion("word", word)
     if hole.wants & _TERMS:
         yield from (Completion("word", word) for word in (*_AGGREGATES, *_CLOCKS))
     if hole.wants & {"source", "condition", "any"}:

@@ -63,11 +63,15 @@ def sentence(statement: n.Statement, meanings: _Meanings) -> str:
             return f"{says.calls(statement.on, statement.where)} is refused."
         case n.Owe():
             first = says.calls(statement.after, statement.where, "a call")
-            then = says.calls(statement.calls, statement.pays)
+            then = (
+                says.set(n.Where(statement.calls, statement.pays))
+                if statement.pays
+                else (says.set(statement.calls))
+            )
             late = ""
             if statement.within is not None:
                 late = f" It is overdue after {_span(statement.within)}."
-            return f"After {first}, the session may end only after a later one: {then}.{late}"
+            return f"After {first} the session may end only after a later call of {then}.{late}"
         case n.Limit():
             return says.limit(statement)
         case n.Total():
@@ -88,8 +92,7 @@ class _Sayer:
 
     def calls(self, on: n.Node, where: Sequence[n.Node], noun: str = "A call") -> str:
         """Calls that a statement restricts."""
-        filters = " and ".join([self.condition(one) for one in where])
-        matching = f", unless it is sure that {filters} does not hold," if filters else ""
+        matching = f"{self._matching(where)}, surely or perhaps," if where else ""
         return f"{noun} of {self.set(on)}{matching}"
 
     def limit(self, limit: n.Limit) -> str:
@@ -121,7 +124,7 @@ class _Sayer:
                 return f"{self.set(left)} except {self.set(right)}"
             case n.Where(of, conditions):
                 return f"{self.set(of)}{self._matching(conditions)}"
-        return f"`{n.text_of(node)}`"
+        return _code(node)
 
     def source(self, node: n.Node, plural: bool = False) -> str:
         """The elements of a source."""
@@ -185,7 +188,7 @@ class _Sayer:
                     around = n.with_parts(of, (of.of.of, *n.parts_of(of)[1:]))
                     filters = self._filters(of.of.conditions)
                     return f"for each of {self.source(around, True)}: {filters}"
-                return f"`{n.text_of(node)}`"
+                return _code(node)
             case n.Unused(of):
                 one = self.source(of).removeprefix("an ").removeprefix("a ")
                 return f"there is an {one}, which no such call has used"
@@ -259,13 +262,19 @@ class _Sayer:
                 return f"{self.term(left)} - {self.term(right)}"
             case n.Times(left, right):
                 return f"{self.term(left)} * {self.term(right)}"
-        return f"`{n.text_of(node)}`"
+        return _code(node)
 
     def _bare(self, of: n.Node) -> str:
         said = self.source(of)
         for article in ("an earlier ", "an ", "a "):
             said = said.removeprefix(article)
         return said
+
+
+def _code(node: n.Node) -> str:
+    """The text of a node in backticks."""
+    text = node.name if isinstance(node, n.Word) else n.text_of(node)
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
 def _listed(parts: Sequence[str], word: str = "and") -> str:

@@ -152,6 +152,8 @@ class NotedKinds(Kinds):
         if bound.name:
             what: What = "let" if bound.scope is None else "local"
             self._note(node, Meaning(what, bound.name))
+        if n.Word(HOLE) in arguments:
+            self._try_words(scope, "any", None)
         return super()._open(bound, node, scope, arguments)
 
     def _set_named(self, node: n.Word, name: str, scope: Any, inside: bool) -> Any:
@@ -316,6 +318,35 @@ class NotedKinds(Kinds):
             break
         return True
 
+    def _read_word(self, word: n.Word, scope: Any, want: str, beside: Kind | None) -> Any:
+        """What a word is where `want` belongs; as whole operand, source or condition."""
+        thing = self._word(word, scope, want, beside)
+        match want:
+            case "source":
+                kind = getattr(thing, "kind", None)
+                if kind is not None and self._holds_list(kind):
+                    return thing  # before a dot
+                return self._as_source(thing, word, scope)
+            case "condition":
+                return self._truth(thing, word, scope)
+        return thing
+
+    def _read_holder(self, word: n.Word, scope: Any) -> Any:
+        """What a word is, if its fields can be compared and not the word itself; else None."""
+        kind = self._word(word, scope, "term", None).kind
+        return kind if kind.name in ("call", "record") else None
+
+    def _holds_list(self, kind: Kind) -> bool:
+        """Whether a field of a call or record is a list, or a record that may have one."""
+        if any(member.name in ("list", "record") for _, member in kind.members):
+            return True
+        fields = [
+            one
+            for at in _bits(kind.tools)
+            for one in (*self._core.tools[at].arguments, *self._core.tools[at].answers)
+        ]
+        return any(isinstance(one.type, ListType | RecordType | NullableType) for one in fields)
+
     def _take_applied(self, hole: Hole, scope: Any) -> None:
         """Offer the `let`s that have parameters: what they are depends on their arguments."""
         for name, bound in scope.names.items():
@@ -339,9 +370,15 @@ class NotedKinds(Kinds):
         for wanted in wants:
             for name in dict.fromkeys([*_listed(beside), *self._names_at(scope)]):
                 word = n.Word(name)
-                attempt = partial(self._word, word, scope, wanted, beside)
-                self._take(hole, word, attempt)
+                self._take(hole, word, partial(self._read_word, word, scope, wanted, beside))
         self._take_applied(hole, scope)
+
+    def _apply(self, node: n.Apply, scope: Any) -> Any:
+        least = n.FUNCTIONS[node.function][0]
+        missing = least - len(node.arguments)
+        if missing > 0 and n.Word(HOLE) in node.arguments:
+            node = replace(node, arguments=(*node.arguments, *[n.Null()] * missing))
+        return super()._apply(node, scope)
 
     def _compare(self, node: n.Compare, scope: Any) -> Any:
         operands = node.right.parts if isinstance(node.right, n.Union) else (node.right,)
@@ -377,8 +414,11 @@ class NotedKinds(Kinds):
                 found.offers[Offer("word", f"session.{_named(name)}", False)] = None
         for name in dict.fromkeys(self._names_at(scope)):
             word = n.Word(name)
-            if word != node.left:
-                self._take(found, word, partial(self._compare, replace(node, right=word), scope))
+            if word == node.left:
+                continue
+            compared = partial(self._compare, replace(node, right=word), scope)
+            if not self._take(found, word, compared):
+                self._take(found, word, partial(self._read_holder, word, scope))
         self._take_applied(found, scope)
         if scope.this is not None and scope.this != scope.bare:
             for one in self._visible(scope, scope.this):
@@ -567,6 +607,17 @@ def read_statement(kinds: Kinds, stated: Stated, b: Builder) -> None:
         lets = sorted((*statement.lets, *stated.lets), key=lambda let: b.spans[id(let.body)].start)
         with suppress(Fault):
             kinds.rule(replace(statement, lets=tuple(lets)))
+
+
+def without_parameters(let: n.Definition) -> n.Definition:
+    """A `let` with null in place of its parameters: null can be compared with everything."""
+
+    def replaced(node: n.Node, parts: tuple[n.Node, ...]) -> n.Node:
+        if isinstance(node, n.Word) and node.name in let.parameters:
+            return n.Null()
+        return n.with_parts(node, parts)
+
+    return n.Definition(name=let.name, body=n.fold(let.body, replaced))
 
 
 def described(declared: Field) -> str:

@@ -118,7 +118,7 @@ def unfinished(source: Source, report: Report) -> Unfinished:
 # The first of these that fits leads to the end of a statement: it closes what is open, or is the
 # next word that the statement needs.
 _LEADING = (
-    ")", "}", "<=", "owe", "require", "EQ", "=", ":", "{", "else", "..", "NAME", "NUMBER", "STRING",
+    ")", "}", "require", "owe", "else", "{", "<=", "EQ", "=", ":", "..", "NAME", "NUMBER", "STRING",
 )  # fmt: skip
 _WRITTEN = {"EQ": "=", "NAME": "x", "NUMBER": "1", "STRING": '"x"'}
 _MOST_LEADING = 4 * MAX_HEIGHT
