@@ -26,7 +26,7 @@ from tcc import files, screen
 from tcc.options import COMPILING, Config, ConfigError, find_config, flag, taken
 from tcc.screen import BAD_USAGE, DECLINED, FINDINGS
 from tcc_certs.errors import Rejected
-from tcc_certs.values.declared import TextType
+from tcc_certs.values.declared import PathType, TextType, UrlType
 from tcc_runtime.artifact.load import Artifact, load
 
 if TYPE_CHECKING:
@@ -343,14 +343,14 @@ def adapters_in(registry: Path) -> tuple[Adapter, ...]:
 def given_in(told: Sequence[str], artifact: Artifact) -> dict[str, Any] | None:
     """Values that a session is given, from `NAME=VALUE` each; None if there are none.
 
-    A text, a listed value, a time or a date is written as it is, any other value as JSON; the gate
-    decides what the grammar asks for.
+    A text, a listed value, a path, a URL, a time or a date is written as it is, any other value as
+    JSON; the gate decides what the grammar asks for.
     """
     if not told:
         return None
     from tcc_certs.values.fields import DateType, Field, TimeType  # here: no compile needs them
 
-    written = (DateType, TextType, TimeType)
+    written = (DateType, PathType, TextType, TimeType, UrlType)
     plain = {
         one.name
         for one in artifact.core.given

@@ -12,7 +12,7 @@ import pytest
 from tcc_certs.errors import Rejected
 from tcc_certs.policy.core import Tool
 from tcc_certs.policy.course import argument_states
-from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, PathType, TextType
 from tcc_certs.values.fields import (
     DateType,
     Field,
@@ -193,7 +193,7 @@ TYPES: list[FieldType] = [
     TextType(among=("a", "x")), NumberType(whole=False), NumberType(whole=True), JsonType(),
     JsonType(most=12), NumberType(whole=False, low="-0.5", high="0.1"),
     NumberType(whole=True, low="0", high="7"), ListType(of=JsonType(most=9), most=2),
-    NullableType(of=NumberType(whole=True)), TimeType(zone=0), DateType(),
+    NullableType(of=NumberType(whole=True)), TimeType(zone=0), DateType(), PathType(),
     RecordType(fields=(Field(name="a", steps=("a",), type=TextType(), optional=True),)),
 ]  # fmt: skip
 

@@ -3,8 +3,8 @@
 Names say their kind.  Fields begin with ``f``, members of records with ``m``, tools with ``t``,
 `let`s with ``d``, parameters with ``p``, attributes with ``g`` and listed values with ``v``.  The
 second letter of a field, member or attribute is its type: ``s`` text, ``n`` number, ``b`` flag,
-``t`` time, ``d`` date, ``e`` listed, ``r`` record, and ``l`` a list of what the third letter says
-(``o`` is a record).
+``t`` time, ``d`` date, ``p`` path, ``e`` listed, ``r`` record, and ``l`` a list of what the third
+letter says (``o`` is a record).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from tcc_certs.policy.core import Core, Given, Learned, Tool
 from tcc_certs.policy.history import ANSWERED, DONE, FAILED, LOST, OPEN, Call
 from tcc_certs.policy.kinds import Fault, Kinds
 from tcc_certs.policy.plans import Empty
-from tcc_certs.values.declared import FlagType, NumberType, TextType
+from tcc_certs.values.declared import FlagType, NumberType, PathType, TextType
 from tcc_certs.values.fields import DateType, Field, ListType, NullableType, RecordType, TimeType
 from tcc_certs.values.places import rest_of
-from tests.oracle_meaning.world import ABSENT, NULL, Moment, Record
+from tests.oracle_meaning.world import ABSENT, NULL, Located, Moment, Record
 
 HOUR, DAY = 3_600_000, 86_400_000
 START = 1_790_000_000_000 // DAY * DAY  # a midnight
@@ -32,6 +32,7 @@ _TIME_TEXTS = ("2026-09-21T00:00:00Z", "2026-09-22T01:30:00+02:00", "2026-09-22T
 _DATES = (START, START + DAY, START + 2 * DAY)
 _DATE_TEXTS = ("2026-09-21", "2026-09-22", "2026-09-23")
 _SPANS = (("30", "m"), ("1", "h"), ("24", "h"), ("2", "d"))
+_PATHS = ("/", "/a", "/a/b", "/ab", "/b")
 _PATTERNS = ("a.*", "[ab]", ".*", "[^a]+")
 _MOST = 3  # elements of a list
 
@@ -48,6 +49,8 @@ _TYPES: dict[str, Any] = {
     "fs1": TextType(), "fs2": TextType(), "fs3": NullableType(of=TextType()),
     "fn1": NumberType(whole=False), "fn2": NumberType(whole=False, low="0", high="9"),
     "fb1": FlagType(), "ft1": TimeType(zone=None), "fd1": DateType(zone=0),
+    "fp1": PathType(), "fp2": NullableType(of=PathType()), "gp1": PathType(),
+    "flp1": ListType(of=PathType(), most=_MOST),
     "fls1": ListType(of=TextType(), most=_MOST),
     "fln1": ListType(of=NumberType(whole=False), most=_MOST),
     "flo1": ListType(of=_RECORD, most=_MOST), "fr1": _RECORD,
@@ -55,7 +58,7 @@ _TYPES: dict[str, Any] = {
 }  # fmt: skip
 _MEMBERS = {"ms1": "s", "mn1": "n", "mb1": "b", "mls1": "ls"}
 _ARGUMENTS = ("fs1", "fs2", "fs3", "fn1", "fn2", "fb1", "ft1", "fd1", "fe1", "fe3", "fls1", "fln1",
-              "flo1", "fr1")  # fmt: skip
+              "flo1", "fr1", "fp1", "fp2", "flp1")  # fmt: skip
 _ANSWERS = (*_ARGUMENTS, "fe2")
 
 
@@ -80,6 +83,8 @@ def state(letters: str, rng: random.Random) -> tuple[str, Any]:
             return "t", rng.choice(_TIMES)
         case "d":
             return "t", rng.choice(_DATES)
+        case "p":
+            return "p", rng.choice(_PATHS)
         case "r" | "o":
             members = []
             for name, of in _MEMBERS.items():
@@ -113,6 +118,8 @@ _POOLS: dict[str, Sequence[Any]] = {
     "b": (True, False, "a", ABSENT),
     "t": (*[Moment(ms) for ms in _TIMES], Moment(0), "a", ABSENT),
     "d": (*[Moment(ms) for ms in _DATES], Moment(0), "a", ABSENT),
+    "p": (Located("/a"), Located("/a/b"), Located("/"), "a", NULL, ABSENT),
+    "lp": (ABSENT, (), (Located("/a"),), ("a", Located("/ab")), (Located("/"), Located("/a/b"))),
     "e": ("v1", "v2", "v3", "v4", "zz", Fraction(1), ABSENT),
     "r": (_R1, _R2, _R3, "a", ABSENT),
     "ls": (ABSENT, (), ("a",), ("b", "a"), (Fraction(1), "c"), ("a", "a", "b")),
@@ -202,7 +209,7 @@ class Drawer:
     def _given(self) -> list[Given]:
         found: list[Given] = [
             Field(name=name, steps=(name,), type=_TYPES[name], optional=self.rng.random() < 0.3)
-            for name in ("gs1", "gn1", "gls1")
+            for name in ("gs1", "gn1", "gp1", "gls1")
         ]
         sources = [
             (tool.name, one.name)
@@ -319,7 +326,12 @@ class Drawer:
             if texts:
                 pattern = n.Text(rng.choice(_PATTERNS))
                 return n.Compare(rng.choice(("~", "!~")), rng.choice(texts), pattern)
-        if what < 0.40 and place.levels:
+        if what < 0.36:
+            located = [node for node, letters in paths if letters == "p"]
+            if located:
+                around = self.term("p", place, depth)
+                return n.Compare(rng.choice(("under", "not under")), rng.choice(located), around)
+        if what < 0.45 and place.levels:
             found = self._among(place, depth)
             if found is not None:
                 return found
@@ -330,7 +342,7 @@ class Drawer:
         listed = [(node, of) for node, of in self.paths(place) if of[0] == "f"]
         if listed and rng.random() < 0.25:
             return self._listed(place, *rng.choice(listed))
-        letters = rng.choices("sntbx", (5, 6, 2, 1, 1))[0]
+        letters = rng.choices("sntbxp", (5, 6, 2, 1, 1, 1))[0]
         for _ in range(8):
             left = self.term(letters, place, depth)
             if isinstance(left, n.Text | n.Number | n.Flag | n.Duration):
@@ -341,7 +353,7 @@ class Drawer:
             right = n.Duration(*rng.choice(_SPANS))
         if left == right:
             right = self._constant(letters)
-        if letters in "sb" or rng.random() < 0.35:
+        if letters in "sbp" or rng.random() < 0.35:
             operator = rng.choice(("=", "!="))
             if rng.random() < 0.2:
                 right = n.Union((right, self._constant(letters), self._constant(letters)))
@@ -376,11 +388,13 @@ class Drawer:
                 return n.Text(rng.choice(_DATE_TEXTS if rng.random() < 0.7 else _TIME_TEXTS))
             case "d":
                 return n.Text(rng.choice(_DATE_TEXTS))
+            case "p":
+                return n.Text(rng.choice(_PATHS))
         return n.Duration(*rng.choice(_SPANS))
 
     def _among(self, place: Place, depth: int) -> n.Node | None:
         node, elem = self.source(place, min(depth, 1), rows=True)
-        if elem.letters not in ("s", "n", "t"):
+        if elem.letters not in ("s", "n", "t", "p"):
             return None
         left = self.term(elem.letters, place, 0)
         return n.Compare(self.rng.choice(("in", "not in")), left, node)

@@ -54,6 +54,17 @@ class Moment:
 
 
 @dataclass(frozen=True)
+class Located:
+    """A path in normal form."""
+
+    text: str
+
+    def is_under(self, other: Located) -> bool:
+        own, around = ([name for name in one.text.split("/") if name] for one in (self, other))
+        return own[: len(around)] == around
+
+
+@dataclass(frozen=True)
 class Record:
     """A record with all declared members."""
 
@@ -410,6 +421,11 @@ class Oracle:
         if isinstance(left, n.Null):
             left, right = right, left
         value = self.term(left, env)
+        if operator in ("under", "not under"):
+            around = _read(self.term(right, env))
+            if not (isinstance(value, Located) and isinstance(around, Located)):
+                return None
+            return value.is_under(around) == (operator == "under")
         if operator in ("~", "!~"):
             assert isinstance(right, n.Text)
             if not isinstance(value, str):
@@ -805,6 +821,8 @@ def value_of(state: tuple[str, Any]) -> Any:
             return Fraction(value)
         case "t":
             return Moment(value)
+        case "p":
+            return Located(value)
         case "l":
             return tuple([value_of(one) for one in value])
         case "r":
@@ -831,9 +849,9 @@ def compare(operator: str, one: Any, other: Any) -> Truth:
     """A comparison of two values."""
     if one in _VALUELESS or other in _VALUELESS:
         return None
-    if isinstance(other, Moment):
+    if isinstance(other, Moment | Located):
         one = _read(one)
-    elif isinstance(one, Moment):
+    elif isinstance(one, Moment | Located):
         other = _read(other)
     if operator == "=":
         return type(one) is type(other) and one == other
@@ -844,7 +862,9 @@ def compare(operator: str, one: Any, other: Any) -> Truth:
 
 
 def _read(value: Any) -> Any:
-    """A constant text beside a time is read as one; other values of the tests cannot be."""
+    """A constant text beside a time or path is read as one; other values of the tests cannot be."""
+    if isinstance(value, str) and value.startswith("/"):
+        return Located(value)
     if not isinstance(value, str) or not value.startswith("20"):
         return value
     when = datetime.fromisoformat(value)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from tcc_certs.policy import nodes as n
 from tcc_certs.policy.core import Core, Given, Learned, Tool
 from tcc_certs.policy.plans import Empty
-from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, PathType, TextType, UrlType
 from tcc_certs.values.fields import (
     DateType,
     Field,
@@ -29,8 +29,10 @@ _TOKEN = re.compile(
     r"|\s*(?P<number>[0-9]+(?:\.[0-9]+)?)"
     r"|\s*(?P<word>[A-Za-z_][A-Za-z0-9_]*)|\s*(?P<sign>\.\.|->|<=|>=|!=|!~|[-+*|=<>~(){},.:?])"
 )
-_TYPES = ("text", "number", "integer", "flag", "json", "time", "date", "list", "object")
-_COMPARED = ("=", "!=", "<", "<=", ">", ">=", "~", "!~")
+_TYPES = (
+    "text", "number", "integer", "flag", "json", "path", "url", "time", "date", "list", "object",
+)  # fmt: skip
+_COMPARED = ("=", "!=", "<", "<=", ">", ">=", "~", "!~", "under")
 
 
 @dataclass
@@ -207,6 +209,10 @@ class _Reader:
                 return FlagType()
             case "json":
                 return JsonType()
+            case "path":
+                return PathType(under=self._next()[1:-1] if self._take("under") else None)
+            case "url":
+                return UrlType(under=self._next()[1:-1] if self._take("under") else None)
             case "time":
                 return TimeType(zone=zone_of(self._next()[1:-1]) if self.kind == "text" else None)
             case "date":
@@ -326,6 +332,8 @@ class _Reader:
             return n.Compare(self._next(), left, self._sum())
         operator = "in"
         if self._take("not"):
+            if self._take("under"):
+                return n.Compare("not under", left, self._sum())
             operator = "not in"
         if not self._take("in"):
             return left

@@ -146,6 +146,13 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True)
+class Host:
+    """The host of a URL."""
+
+    of: Term
+
+
+@dataclass(frozen=True, slots=True)
 class Choose:
     """The term of the first arm that has the value of `of`."""
 
@@ -156,7 +163,7 @@ class Choose:
 
 Term: TypeAlias = (
     "Constant | Element | Get | CallOf | Attribute | Now | Arithmetic | Last | Count | Sum"
-    " | Extreme | Clock | Choose"
+    " | Extreme | Clock | Host | Choose"
 )
 
 
@@ -168,7 +175,7 @@ def is_computed(term: Term) -> bool:
             return any(map(is_computed, [*results, *([] if otherwise is None else [otherwise])]))
         case Now() | Arithmetic() | Count() | Sum():
             return True
-    return isinstance(term, Extreme | Clock)
+    return isinstance(term, Extreme | Clock | Host)
 
 
 # Sources: collections with their filters.
@@ -340,6 +347,17 @@ class Matches:
 
 
 @dataclass(frozen=True, slots=True)
+class Under:
+    """A path or URL is a directory or scope, or inside of it.
+
+    The state of a constant `scope` may be a URL whose host starts with ``*.``.
+    """
+
+    of: Term
+    scope: Term
+
+
+@dataclass(frozen=True, slots=True)
 class IsOf:
     """The call of a level is of one of these tools."""
 
@@ -348,7 +366,7 @@ class IsOf:
 
 
 Condition: TypeAlias = (
-    "Some | Every | Not | All | AnyOf | Compare | Same | Between | Among | Matches | IsOf"
+    "Some | Every | Not | All | AnyOf | Compare | Same | Between | Among | Matches | Under | IsOf"
 )
 
 

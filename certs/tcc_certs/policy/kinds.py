@@ -23,8 +23,16 @@ from tcc_certs.policy import forms, nodes
 from tcc_certs.policy.core import Core, Learned
 from tcc_certs.policy.forms import Condition, Source, Term, Tools
 from tcc_certs.policy.nodes import Definition, Node, Statement, Word
-from tcc_certs.values import places, text_syntax
-from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType, text_of
+from tcc_certs.values import paths, places, text_syntax, urls
+from tcc_certs.values.declared import (
+    FlagType,
+    JsonType,
+    NumberType,
+    PathType,
+    TextType,
+    UrlType,
+    text_of,
+)
 from tcc_certs.values.fields import (
     MOST_ELEMENTS,
     DateType,
@@ -118,8 +126,8 @@ class Kind:
 
     Attributes:
         name: ``call``, ``record``, ``list``, or a scalar: ``text``, ``number``, ``flag``,
-            ``time``, ``date``, ``span``, ``json``, ``null``, ``mixed`` (listed values of several
-            types).
+            ``time``, ``date``, ``path``, ``url``, ``span``, ``json``, ``null``, ``mixed`` (listed
+            values of several types).
         tools: of a call, the mask of its tools.
         wide: whether the set of a call was written with `any`.
         decided: whether it is the call being decided, whose answers do not exist yet.
@@ -1396,9 +1404,11 @@ class Kinds:
             return _Value(forms.Arithmetic(name, one.term, other.term), _plain(one.kind))
         if name in _AGGREGATES:
             return self._aggregate(node, scope)
-        if name == "host":
-            raise Fault("TCC490", node, "`host` is not available yet.")
         value = self._value(first, scope)
+        if name == "host":
+            if value.kind.name != "url":
+                raise Fault("TCC225", first, "`host` takes a URL.", about="url")
+            return _Value(forms.Host(value.term), _TEXT)
         if value.kind.name not in ("time", "date"):
             raise Fault("TCC225", first, f"`{name}` takes a time or a date.")
         zone = 0
@@ -1458,7 +1468,7 @@ class Kinds:
     def _compare(self, node: nodes.Compare, scope: _Scope) -> Condition:
         operator = node.operator
         if operator in ("under", "not under"):
-            raise Fault("TCC490", node, "`under` is not available yet.")
+            return self._under(node, scope)
         self._ensure_no_count_of_nothing(node, scope)
         if operator in ("in", "not in"):
             return self._among(node, scope)
@@ -1543,7 +1553,7 @@ class Kinds:
         return found
 
     def _constant_for(self, value: _Value, kind: Kind, node: Node) -> Term:
-        """The term of a value that is compared with a kind: a text is read as a time or a date.
+        """The term of a value that is compared with a kind: a text is read as a value of it.
 
         Raises:
             Fault: TCC205: it is none of the listed values, or cannot be read.
@@ -1554,21 +1564,43 @@ class Kinds:
         if kind.listed and term.state[0] != "z" and term.state not in kind.listed:
             message = f"{nodes.text_of(node)} is none of {_listed_text(kind)}."
             raise Fault("TCC205", node, message, known=kind.listed.texts)
-        if kind.name in ("time", "date") and term.state[0] == "s":
-            declared: FieldType = (
-                TimeType(zone=kind.minutes)
-                if len(term.state[1]) > len("2026-01-31")
-                else DateType(zone=kind.minutes or 0)
-            )
+        if kind.name in _READ and term.state[0] == "s":
+            declared: FieldType
+            if kind.name in _LOCATED:
+                declared = PathType() if kind.name == "path" else UrlType()
+            elif len(term.state[1]) > len("2026-01-31"):
+                declared = TimeType(zone=kind.minutes)
+            else:
+                declared = DateType(zone=kind.minutes or 0)
             try:
                 return forms.Constant(places.typed(term.state[1], declared))
             except (places.Wrong, Rejected):
-                message = f"{nodes.text_of(node)} is no {kind.name}."
+                message = f"{nodes.text_of(node)} is no {_NAMED.get(kind.name, kind.name)}."
                 raise Fault("TCC205", node, message, about=kind.name) from None
         return term
 
+    def _under(self, node: nodes.Compare, scope: _Scope) -> Condition:
+        left, right = self._value(node.left, scope), self._value(node.right, scope)
+        name = left.kind.name
+        if name not in _LOCATED:
+            message = f"`{node.operator}` compares a path or a URL, and this is a {name}."
+            raise Fault("TCC225", node.left, message, about="located")
+        term = right.term
+        if isinstance(term, forms.Constant) and term.state[0] == "s":
+            read = paths.normal if name == "path" else urls.scope
+            try:
+                term = forms.Constant((name[0], read(term.state[1])))
+            except Rejected as refusal:
+                message = f"{nodes.text_of(node.right)} is no {_NAMED[name]}: {refusal.expected}"
+                raise Fault("TCC205", node.right, f"{message}.", about=name) from None
+        elif right.kind.name != name:
+            message = f"A {name} is compared with a {right.kind.name}."
+            raise Fault("TCC225", node.right, message)
+        under = forms.Under(left.term, term)
+        return under if node.operator == "under" else forms.Not(under)
+
     def _matches(self, node: nodes.Compare, left: _Value, scope: _Scope) -> Condition:
-        if left.kind.name not in ("text", "mixed"):
+        if left.kind.name not in ("text", "mixed", *_LOCATED):
             raise Fault("TCC225", node.left, f"`{node.operator}` compares a text with a pattern.")
         right = self._value(node.right, scope).term
         if not isinstance(right, forms.Constant) or right.state[0] != "s":
@@ -1836,6 +1868,10 @@ def kind_of_type(declared: FieldType) -> Kind:
             return Kind(name="time", minutes=zone)
         case DateType(zone=zone):
             return Kind(name="date", minutes=zone)
+        case PathType():
+            return Kind(name="path")
+        case UrlType():
+            return Kind(name="url")
         case ListType(of=of, most=most):
             most = max(1, min(most, MOST_ELEMENTS))
             return Kind(name="list", of=kind_of_type(of), most=most)
@@ -1851,6 +1887,9 @@ def _plain(kind: Kind) -> Kind:
 
 
 _MOMENTS = frozenset({"time", "date"})
+_LOCATED = frozenset({"path", "url"})
+_READ = _MOMENTS | _LOCATED  # constant texts are read as values of these
+_NAMED = {"path": "absolute path", "url": "absolute http or https URL"}
 _SCALARS = frozenset({"text", "number", "flag", "mixed"})
 
 
@@ -1862,9 +1901,9 @@ def _comparable(one: Kind, other: Kind) -> bool:
 
 
 def _reads_as(kind: Kind, value: _Value) -> bool:
-    """Whether a constant text is read as a time or date."""
+    """Whether a constant text is read as a time, a date, a path or a URL."""
     text = isinstance(value.term, forms.Constant) and value.kind.name == "text"
-    return text and kind.name in _MOMENTS
+    return text and kind.name in _READ
 
 
 _SUMS: Mapping[tuple[str, str, str], str] = {

@@ -22,6 +22,7 @@ from tcc_certs.policy.core import Core
 from tcc_certs.policy.forms import Condition, Rule, Source, Term, Tools
 from tcc_certs.policy.history import ANSWERED, DONE, FAILED, Call, Draw, History, Wanted
 from tcc_certs.policy.kinds import Kinds
+from tcc_certs.values import paths, urls
 from tcc_certs.values.places import NONE, UNKNOWN, State, exact_number, listed_states
 from tcc_certs.values.text_pattern import pattern_of
 
@@ -34,6 +35,7 @@ MAX_STEPS = 1 << 20  # characters times positions of a pattern
 NANO = 10**9  # costs are in nano-units
 _DAY = 86_400_000
 NO_VALUE = frozenset({"none", "unknown", "missing"})
+TEXTS = frozenset({"s", "p", "u"})  # the kinds of values that are compared with patterns
 
 
 def negation(truth: Truth) -> Truth:
@@ -183,6 +185,8 @@ class Evaluation:
                 return among(self.term(of), self.members(source, negative, negative))
             case forms.Matches(of, pattern):
                 return matches(self.term(of), pattern)
+            case forms.Under(of, scope):
+                return under(self.term(of), self.term(scope))
         raise TypeError(condition)
 
     def _compared(self, operator: str, one: State, other: Term) -> Truth:
@@ -402,6 +406,8 @@ class Evaluation:
                 return extreme(self.members(of, False, False), greatest)
             case forms.Clock(function, of, zone):
                 return clock(function, self.term(of), zone)
+            case forms.Host(of):
+                return host(self.term(of))
             case forms.Choose():
                 return self._choose(term)
         raise TypeError(term)
@@ -621,7 +627,7 @@ def is_exact(state: State) -> bool:
     """Whether every value that surely differs from a state is another pair."""
     if state[0] == "l":
         return all(map(is_exact, state[1]))
-    return state[0] in ("none", "s", "n", "b", "t", "j", "z", "d")
+    return state[0] in ("none", "s", "n", "b", "t", "p", "u", "j", "z", "d")
 
 
 def _compare_rest(one: State, other: State) -> Truth:
@@ -649,17 +655,39 @@ def same(one: State, other: State) -> Truth:
 
 
 def matches(state: State, pattern: str) -> Truth:
-    """Whether a text matches a pattern as a whole; unsure of one that takes too many steps."""
+    """Whether a text, path or URL matches a pattern as a whole; unsure if it takes too long."""
     if state[0] == "d":
-        marks: Mapping[str, Truth] = state[1].marks
+        marks: Mapping[object, Truth] = state[1].marks
         if pattern in marks:
             return marks[pattern]
         state = shown(state)
-    if state[0] != "s":
+    if state[0] not in TEXTS:
         return None
     known = pattern_of(pattern)
     text: str = state[1]
     return None if len(text) * known.size > MAX_STEPS else known.matches(text)
+
+
+def under(state: State, scope: State) -> Truth:
+    """Whether a path or URL is a directory or scope, or inside of it."""
+    if state[0] == "d":
+        marks: Mapping[object, Truth] = state[1].marks
+        if scope in marks:
+            return marks[scope]
+    state, scope = shown(state), shown(scope)
+    if state[0] != scope[0]:
+        return None
+    if state[0] == "p":
+        return paths.is_under(state[1], scope[1])
+    return urls.is_under(state[1], scope[1]) if state[0] == "u" else None
+
+
+def host(state: State) -> State:
+    """The host of a URL."""
+    state = shown(state)
+    if state[0] == "u":
+        return "s", urls.host(state[1])
+    return state if state[0] in NO_VALUE else UNKNOWN
 
 
 def arithmetic(operator: str, one: State, other: State) -> State:

@@ -31,8 +31,16 @@ from tcc_certs.policy.kinds import Fault
 from tcc_certs.policy.meaning import Policy, policy_of
 from tcc_certs.policy.nodes import MAX_NESTED, NODES, Definition, Duration, Node, Statement
 from tcc_certs.policy.plans import Call, CallSet, Expr, Model
-from tcc_certs.values import places
-from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType, json_of
+from tcc_certs.values import paths, places, urls
+from tcc_certs.values.declared import (
+    FlagType,
+    JsonType,
+    NumberType,
+    PathType,
+    TextType,
+    UrlType,
+    json_of,
+)
 from tcc_certs.values.fields import (
     MOST_ELEMENTS,
     DateType,
@@ -629,6 +637,25 @@ def _ends_rise(known: Known, path: str, code: Code) -> None:
         ensure(compare(low, high) <= 0, code, f"{path}.high", f"at least {low}", high)
 
 
+def _directory(value: Json, path: str, code: Code, _: Known) -> str:
+    return _normal(paths.normal, value, path, code)
+
+
+def _scope(value: Json, path: str, code: Code, _: Known) -> str:
+    return _normal(urls.scope, value, path, code)
+
+
+def _normal(read: Callable[[str], str], value: Json, path: str, code: Code) -> str:
+    """A text that is its own normal form."""
+    text = schema.as_text(value, path, code)
+    try:
+        found = read(text)
+    except Rejected as refusal:
+        raise Rejected(code, path, refusal.expected, text) from None
+    ensure(found == text, code, path, f"the normal form {found}", text)
+    return text
+
+
 def _zone(value: Json, path: str, code: Code, _: Known) -> int:
     """Minutes ahead of UTC; in its one form."""
     text = schema.as_text(value, path, code)
@@ -675,6 +702,8 @@ _TYPES: Mapping[str, Table] = {
     "integer": _ends(_whole_end),
     "number": _ends(_end),
     "flag": (),
+    "path": (maybe("under", _directory),),
+    "url": (maybe("under", _scope),),
     "json": (row("max", schema.whole(MAX_SIZE + 1), "most"),),
     "time": (maybe("zone", _zone),),
     "date": (maybe("zone", _date_zone, absent=0),),
@@ -692,6 +721,8 @@ _MADE: Mapping[str, Callable[..., FieldType]] = {
     "integer": lambda low, high: NumberType(whole=True, low=low, high=high),
     "number": lambda low, high: NumberType(whole=False, low=low, high=high),
     "flag": FlagType,
+    "path": PathType,
+    "url": UrlType,
     "json": JsonType,
     "time": TimeType,
     "date": DateType,
@@ -1138,6 +1169,8 @@ def _type_json(kind: FieldType) -> _Object:
             return {"kind": "integer" if whole else "number", **_present(low=low, high=high)}
         case FlagType():
             return {"kind": "flag"}
+        case PathType(under=under) | UrlType(under=under):
+            return _present(kind="path" if isinstance(kind, PathType) else "url", under=under)
         case JsonType(most=most):
             return {"kind": "json", "max": most}
         case TimeType(zone=zone):

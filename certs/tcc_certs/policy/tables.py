@@ -23,7 +23,16 @@ from tcc_certs.policy import forms
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.forms import Condition, Rule, Source, Term
 from tcc_certs.policy.kinds import walk
-from tcc_certs.policy.meaning import MISSING, arithmetic, clock, compare, is_null, matches, same
+from tcc_certs.policy.meaning import (
+    MISSING,
+    arithmetic,
+    clock,
+    compare,
+    is_null,
+    matches,
+    same,
+    under,
+)
 from tcc_certs.values.places import NONE, State, listed_states
 
 MAX_WORK = 1 << 20  # steps for one statement: conditions and terms looked at, moves
@@ -363,6 +372,8 @@ class _Reader:
                 return self._between(of, low, high, want)
             case forms.Matches(of, pattern):
                 return self._judge([of], lambda state: matches(state, pattern), want)
+            case forms.Under(of, scope):
+                return self._judge([of, scope], under, want)
         raise TypeError(condition)
 
     def _is_of(self, condition: forms.IsOf) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tcc_certs.policy.core import Tool
 from tcc_certs.policy.nodes import Name, quoted, written
-from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, PathType, TextType, UrlType
 from tcc_certs.values.fields import (
     DateType,
     Field,
@@ -60,6 +60,9 @@ def type_text(of: FieldType) -> str:
             return kind if low is None else f"{kind} {low} .. {high}"
         case FlagType():
             return "flag"
+        case PathType(under=under) | UrlType(under=under):
+            word = "path" if isinstance(of, PathType) else "url"
+            return word if under is None else f"{word} under {quoted(under)}"
         case JsonType(most=most):
             return "json" if most == JsonType().most else f"json max {most}"
         case ListType(of=inner, least=least, most=most, distinct=distinct):

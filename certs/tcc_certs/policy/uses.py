@@ -45,6 +45,7 @@ class Form:
         digest, value: whether the entry has them.
         compared: whether a decision compares the value, or its absence with null.
         patterns: the patterns that texts are compared with, in order.
+        scopes: the constants that paths and URLs are compared with by `under`, in order.
         size: whether the entry has the length of a list.
         of: what it has of the elements of a list; None: nothing.
         members: what it has of the members of an object, in declared order; None: nothing.
@@ -59,15 +60,16 @@ class Form:
     value: bool = False
     compared: bool = False
     patterns: tuple[str, ...] = ()
+    scopes: tuple[State, ...] = ()
     size: bool = False
     of: Form | None = None
     members: tuple[Form, ...] | None = None
 
     @property
     def has_marks(self) -> bool:
-        """Whether a text in the value is compared with a pattern."""
+        """Whether a text in the value is compared with a pattern, or with a constant by `under`."""
         inner = [*(self.members or ()), *([] if self.of is None else [self.of])]
-        return bool(self.patterns) or any(one.has_marks for one in inner)
+        return bool(self.patterns or self.scopes) or any(one.has_marks for one in inner)
 
 
 @dataclass(slots=True, eq=False)
@@ -86,6 +88,7 @@ class _Node:
     size: bool = False
     null: bool = False
     patterns: dict[str, None] = field(default_factory=dict)
+    scopes: dict[State, None] = field(default_factory=dict)
     inner: dict[str, _Node] = field(default_factory=dict)
 
     def element(self) -> _Node:
@@ -121,7 +124,7 @@ class _Node:
     def is_used(self) -> bool:
         """Whether a statement needs more of an element than that it is there."""
         flags = self.equal, self.value, self.size, self.null
-        return any(flags) or bool(self.patterns or self.inner)
+        return any(flags) or bool(self.patterns or self.scopes or self.inner)
 
     @property
     def is_list(self) -> bool:
@@ -271,6 +274,7 @@ def form_of(declared: Field, nodes: Sequence[_Node], *, digest: bool) -> Form:
     compared = nullable and any(node.null for node in nodes)
     of, members, size = None, None, False
     patterns: tuple[str, ...] = ()
+    scopes: tuple[State, ...] = ()
     if isinstance(kind, ListType):
         elements = [node for node in _inner(nodes, ELEMENT) if node.is_used]
         if elements:
@@ -282,11 +286,13 @@ def form_of(declared: Field, nodes: Sequence[_Node], *, digest: bool) -> Form:
         members = tuple(used) or None
     elif kind is not None:
         patterns = tuple(sorted({one for node in nodes for one in node.patterns}))
-        compared = compared or value or bool(patterns) or any(node.equal for node in nodes)
+        scopes = tuple(sorted({one for node in nodes for one in node.scopes}))
+        compared = compared or value or bool(patterns or scopes) or any(n.equal for n in nodes)
     return Form(
         name=declared.name, type=kind, values=declared.values, nullable=nullable,
         optional=declared.optional, digest=kind is not None and (digest or compared),
-        value=value, compared=compared, patterns=patterns, size=size, of=of, members=members,
+        value=value, compared=compared, patterns=patterns, scopes=scopes, size=size, of=of,
+        members=members,
     )  # fmt: skip
 
 
@@ -422,6 +428,16 @@ class _Walker:
             case forms.Matches(of, pattern):
                 for node in self._term(of, elements).nodes:
                     node.patterns[pattern] = None
+            case forms.Under(of, scope):
+                self._under(self._term(of, elements), scope, elements)
+
+    def _under(self, value: _Value, scope: Term, elements: dict[int, _Value]) -> None:
+        if not isinstance(scope, forms.Constant):
+            self._ordered(value)
+            self._ordered(self._term(scope, elements))
+            return
+        for node in value.nodes:
+            node.scopes[scope.state] = None
 
     def _compare(
         self, operator: str, left: _Value, options: Sequence[Term], elements: dict[int, _Value]
@@ -557,7 +573,7 @@ class _Walker:
             case forms.Extreme(of):
                 self._ordered(self._source(of, elements))
                 return _COMPUTED
-            case forms.Clock(_, of):
+            case forms.Clock(_, of) | forms.Host(of):
                 self._ordered(self._term(of, elements))
                 return _COMPUTED
             case forms.Choose(of, arms, otherwise):

@@ -26,7 +26,7 @@ from tcc_certs.session.entries import canonical_bytes
 from tcc_certs.session.machine import Offer, SessionMachine
 from tcc_certs.session.validation import Ledger
 from tcc_certs.values.canonical import digest, reference_digest
-from tcc_certs.values.declared import FlagType, NumberType, TextType
+from tcc_certs.values.declared import FlagType, NumberType, PathType, TextType, UrlType
 from tcc_certs.values.places import NONE, State, listed_states
 
 
@@ -295,7 +295,7 @@ def _answers_agree(core: Core, call: _Call, other_core: Core, other: _Call) -> b
 
 def _alike(one: object, other: object) -> bool:
     """Whether the same values of two types have the same digests."""
-    plain = (TextType, NumberType, FlagType)
+    plain = (TextType, NumberType, FlagType, PathType, UrlType)
     return one == other or (type(one) is type(other) and isinstance(one, plain))
 
 

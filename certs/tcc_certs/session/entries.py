@@ -22,9 +22,10 @@ from blake3 import blake3
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json, encode, written
 from tcc_certs.policy.core import Core
+from tcc_certs.policy.meaning import TEXTS, matches, under
 from tcc_certs.policy.uses import Form, Uses, form_of
 from tcc_certs.values.canonical import json_text, json_value
-from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, PathType, TextType, UrlType
 from tcc_certs.values.fields import (
     DateType,
     Field,
@@ -53,13 +54,12 @@ from tcc_certs.values.types import check_text
 Entry: TypeAlias = "dict[str, Json]"
 
 MOST_ELEMENTS = 1 << 14  # of all lists of one record
-MOST_STEPS = 1 << 20  # characters times positions, for a mark
 HALF = 32  # hex digits of a digest that are compared
 NULL: State = ("z", None)
 _MARKS = {True: "1", False: "0", None: "-"}
 _TRUTHS = {"1": True, "0": False, "-": None}
 _UNKNOWN: Entry = {"unknown": True}
-_BYTES = {"s": b"s", "n": b"n", "b": b"b", "t": b"t", "z": b"z"}
+Test: TypeAlias = "str | State"  # a pattern, or the constant after an `under`
 
 
 # Canonical bytes of states.
@@ -69,8 +69,8 @@ def canonical_bytes(state: State) -> tuple[bytes, bytes]:
     """The type byte and the canonical bytes of a value."""
     kind, value = state
     match kind:
-        case "s":
-            return b"s", value.encode()
+        case "s" | "p" | "u":
+            return kind.encode(), value.encode()
         case "n":
             return b"n", decimal_of(value).encode()
         case "b":
@@ -87,7 +87,7 @@ def canonical_bytes(state: State) -> tuple[bytes, bytes]:
 def _write_json(state: State, parts: list[bytes]) -> None:
     kind, value = state
     match kind:
-        case "s":
+        case "s" | "p" | "u":
             parts.append(encode(value))
         case "n":
             parts.append(decimal_of(value).encode())
@@ -272,6 +272,8 @@ class EntryWriter:
             found["type"], found["value"] = kind.decode(), data.decode()
         if form.patterns:
             found["like"] = budget.marks(form.patterns, state)
+        if form.scopes:
+            found["under"] = "".join([_MARKS[mark_of(state, scope)] for scope in form.scopes])
         if state == NULL:
             return found
         if form.of is not None:
@@ -313,7 +315,7 @@ class _Budget:
         Raises:
             Rejected: R105.
         """
-        if state[0] != "s":
+        if state[0] not in TEXTS:
             return "-" * len(patterns)
         self.steps -= len(state[1]) * sum([pattern_of(pattern).size for pattern in patterns])
         if self.steps < 0:
@@ -326,12 +328,9 @@ def _takes_work(form: Form) -> bool:
     return bool(form.patterns) or form.of is not None or form.members is not None
 
 
-def mark_of(state: State, pattern: str) -> bool | None:
-    """Whether a value matches a pattern, as the definition says."""
-    if state[0] != "s":
-        return None
-    known = pattern_of(pattern)
-    return None if len(state[1]) * known.size > MOST_STEPS else known.matches(state[1])
+def mark_of(state: State, test: Test) -> bool | None:
+    """Whether a value passes a test, as the definition says."""
+    return matches(state, test) if isinstance(test, str) else under(state, test)
 
 
 def listed_text(values: Sequence[str], state: State) -> str:
@@ -377,7 +376,8 @@ def _prepare(where: str, owner: str, forms: Mapping[str, Form]) -> Sequence[_Pre
     for name, form in forms.items():
         place = _At(where, f"{written(owner)}.{written(name)}")
         structure = isinstance(form.type, ListType | RecordType) and form.compared
-        more = form.value or form.patterns or form.size or form.of or form.members is not None
+        marked = bool(form.patterns or form.scopes)
+        more = form.value or marked or form.size or form.of or form.members is not None
         found.append(_Prepared(name, form, place, form.digest and not (more or structure)))
     return found
 
@@ -533,7 +533,9 @@ class EntryReader:
         else:
             state = PRESENT if value is None else value
         if form.patterns:
-            self._mark(place, form, found["like"], state)
+            self._mark(place, form, "like", form.patterns, found, state)
+        if form.scopes:
+            self._mark(place, form, "under", form.scopes, found, state)
         if is_null:
             return NULL
         if isinstance(form.type, ListType):
@@ -551,6 +553,8 @@ class EntryReader:
             due |= {"type", "value"}
         if form.patterns:
             due.add("like")
+        if form.scopes:
+            due.add("under")
         inner = {"of"} if form.of or form.members is not None else {"size"} if form.size else set()
         is_null = False
         if form.nullable and isinstance(form.type, ListType | RecordType):
@@ -708,8 +712,8 @@ class EntryReader:
                     Code.SESSION_DIGEST, place.text, "the digest of the constant", digest
                 )
             state[1].value = value
-            for pattern, mark in state[1].marks.items():
-                if mark_of(value, pattern) is not mark:
+            for test, mark in state[1].marks.items():
+                if mark_of(value, test) is not mark:
                     raise Rejected(
                         Code.SESSION_DIGEST, place.text, "the marks of this text before", digest
                     )
@@ -725,26 +729,30 @@ class EntryReader:
         if state[0] == "d":
             state[1].digest = digest
 
-    def _mark(self, place: _At, form: Form, like: Json, state: State) -> None:
-        """Keep the marks of a text.
+    def _mark(
+        self, place: _At, form: Form, name: str, tests: Sequence[Test], found: Entry, state: State
+    ) -> None:
+        """Keep the marks of a value, which the member of a name has.
 
         Raises:
             Rejected: S203 the number or the form of the marks; S205 they contradict the value, or
                 earlier marks.
         """
-        text = like if isinstance(like, str) else ""
-        if len(text) != len(form.patterns) or not _TRUTHS.keys() >= set(text):
-            raise _wrong_members(place, form, {"like": like})
-        for pattern, mark in zip(form.patterns, text, strict=True):
+        member = found[name]
+        text = member if isinstance(member, str) else ""
+        if len(text) != len(tests) or not _TRUTHS.keys() >= set(text):
+            raise _wrong_members(place, form, {name: member})
+        for test, mark in zip(tests, text, strict=True):
             truth = _TRUTHS[mark]
             if state[0] != "d":
-                before = mark_of(state, pattern)
+                before = mark_of(state, test)
             elif state[1].value is not None:
-                before = mark_of(state[1].value, pattern)
+                before = mark_of(state[1].value, test)
             else:
-                before = state[1].marks.setdefault(pattern, truth)
+                before = state[1].marks.setdefault(test, truth)
             if before is not truth:
-                expected = f"the mark {_MARKS[before]} of this text for {pattern}"
+                named = test if isinstance(test, str) else f"under {test[1]}"
+                expected = f"the mark {_MARKS[before]} of this text for {named}"
                 raise Rejected(Code.SESSION_DIGEST, place.text, expected, mark)
 
 
@@ -771,7 +779,7 @@ def _wrong_members(place: _At, form: Form, found: object) -> Rejected:
     if form.type is None:
         due.append("value: a listed value")
     due += ["digest"] * form.digest + ["type", "value"] * form.value
-    due += ["like"] * bool(form.patterns) + ["size"] * form.size
+    due += ["like"] * bool(form.patterns) + ["under"] * bool(form.scopes) + ["size"] * form.size
     due += ["of"] * bool(form.of or form.members)
     return Rejected(Code.SESSION_OPEN, place.text, f"an object of {due}", found)
 
@@ -808,6 +816,11 @@ def state_of(kind: str, text: str, declared: FieldType | None, *, nullable: bool
         case TimeType() | DateType():
             _ensure(kind == "t", "type t", kind)
             return "t", _milliseconds(text, declared)
+        case PathType() | UrlType():
+            due = "p" if isinstance(declared, PathType) else "u"
+            _ensure(kind == due, f"type {due}", kind)
+            check_text(declared, text)
+            return due, text
         case JsonType():
             _ensure(kind == "j", "type j", kind)
             check_text(declared, text)
@@ -865,7 +878,8 @@ def _state_in(value: Any, declared: Field) -> State:
         case JsonType(most=most):
             return "j", json_text(value, most=most)
     kind, data = canonical_bytes(_plain(value))
-    return state_of(kind.decode(), data.decode(), declared.type, nullable=False)
+    due = {PathType: b"p", UrlType: b"u"}.get(type(declared.type), kind) if kind == b"s" else kind
+    return state_of(due.decode(), data.decode(), declared.type, nullable=False)
 
 
 def _plain(value: Any) -> State:

@@ -17,7 +17,7 @@ from tcc_certs.formats.codec import Json, written
 from tcc_certs.policy.core import Core, Learned
 from tcc_certs.session.entries import NULL, PRESENT, SOME_LIST, EntryReader, state_of
 from tcc_certs.values.canonical import json_value
-from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, PathType, TextType, UrlType
 from tcc_certs.values.fields import (
     DateType,
     Field,
@@ -251,5 +251,5 @@ def _alike(one: FieldType | None, other: FieldType) -> bool:
         return _alike(_stripped(one.of)[0], _stripped(other.of)[0])
     if isinstance(one, TimeType | DateType | RecordType):
         return one == other
-    kinds = (TextType, NumberType, FlagType, JsonType)
+    kinds = (TextType, NumberType, FlagType, JsonType, PathType, UrlType)
     return any(isinstance(one, kind) and isinstance(other, kind) for kind in kinds)

@@ -21,6 +21,7 @@ from tcc_certs.formats.codec import encode
 from tcc_certs.values.numbers import canonical_number
 
 TEXT, NUMBER, FLAG, EMPTY, JSON = b"s", b"n", b"b", b"z", b"j"
+PATH, URL = b"p", b"u"
 MAX_DEPTH = 64
 MAX_VALUE_BYTES = 1 << 24
 

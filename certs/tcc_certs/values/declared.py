@@ -120,4 +120,18 @@ class JsonType:
     most: int = 65536
 
 
-OpenType: TypeAlias = TextType | NumberType | FlagType | JsonType
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathType:
+    """An absolute POSIX path; `under`: the directory that contains it, in normal form."""
+
+    under: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UrlType:
+    """An absolute http or https URL; `under`: the scope that contains it, in normal form."""
+
+    under: str | None = None
+
+
+OpenType: TypeAlias = TextType | NumberType | FlagType | JsonType | PathType | UrlType

@@ -3,9 +3,10 @@
 Normative text: docs/spec/core.md, section 7.  A state is a value, NONE (left out, or null where
 null counts as that) or UNKNOWN.  A value is a pair of its kind and what it is; two values are equal
 exactly if the pairs are: ``("s", text)``, ``("n", int or Fraction)``, ``("b", bool)``,
-``("t", UTC milliseconds)``, ``("j", canonical bytes)``, ``("z", None)``, ``("*", values)`` for what
-is none of the listed values, ``("l", values)``, ``("r", states)``.  A validator of a session ledger
-has ``("d", Digested)`` of a value that the ledger has by its digest.
+``("t", UTC milliseconds)``, ``("p", path)`` and ``("u", URL)`` in normal form, ``("z", None)``,
+``("j", canonical bytes)``, ``("*", values)`` for what is none of the listed values,
+``("l", values)``, ``("r", states)``.  A validator of a session ledger has ``("d", Digested)`` of a
+value that the ledger has by its digest.
 Arguments and answers are hostile: a list has 1,000 elements at most, what is nested or large is
 left at its bound, and nothing is read by a class's own methods but those of JSON's types.
 Cost: linear in what is read, with at most 1,000 elements a list in all.
@@ -26,7 +27,7 @@ from typing import Any, TypeAlias
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import format_decimal
 from tcc_certs.values.canonical import json_text
-from tcc_certs.values.declared import JsonType, NumberType, TextType, json_of
+from tcc_certs.values.declared import JsonType, NumberType, PathType, TextType, UrlType, json_of
 from tcc_certs.values.fields import (
     MOST_ELEMENTS,
     DateType,
@@ -40,7 +41,7 @@ from tcc_certs.values.fields import (
 )
 from tcc_certs.values.numbers import LEAST_WHOLE, MOST_WHOLE, canonical_number
 from tcc_certs.values.text_pattern import pattern_of
-from tcc_certs.values.types import encoded
+from tcc_certs.values.types import encoded, located
 
 State: TypeAlias = "tuple[str, Any]"
 
@@ -56,7 +57,7 @@ class Digested:
 
     Attributes:
         value: the state of the value, if the ledger shows it.
-        marks: for each pattern that it was compared with whether it matches.
+        marks: for each pattern, and each constant after `under`, whether the value passes it.
     """
 
     __slots__ = ("constants", "digest", "marks", "value")
@@ -71,7 +72,7 @@ class Digested:
         self.digest = digest
         self.constants = constants
         self.value: State | None = None
-        self.marks: dict[str, bool | None] = {}
+        self.marks: dict[object, bool | None] = {}
 
 
 MOST_WORK = 1 << 23  # characters times positions of patterns, in a list or of a field
@@ -311,6 +312,10 @@ def typed(value: object, kind: FieldType) -> State:
                 raise Wrong from None
         case JsonType(most=most):
             return "j", json_text(value, most=most)
+        case PathType():
+            return "p", located(kind, value)
+        case UrlType():
+            return "u", located(kind, value)
         case _:
             encoded(kind, value)
             return plain(value)

@@ -10,8 +10,27 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.values.canonical import FLAG, JSON, NUMBER, TEXT, json_text, json_value, utf8
-from tcc_certs.values.declared import FlagType, JsonType, NumberType, OpenType, TextType
+from tcc_certs.values import paths, urls
+from tcc_certs.values.canonical import (
+    FLAG,
+    JSON,
+    NUMBER,
+    PATH,
+    TEXT,
+    URL,
+    json_text,
+    json_value,
+    utf8,
+)
+from tcc_certs.values.declared import (
+    FlagType,
+    JsonType,
+    NumberType,
+    OpenType,
+    PathType,
+    TextType,
+    UrlType,
+)
 from tcc_certs.values.numbers import canonical_number, compare, ensure_survives
 from tcc_certs.values.text_pattern import pattern_of
 
@@ -49,6 +68,8 @@ def encoded(kind: OpenType, value: object) -> tuple[bytes, bytes]:
             return FLAG, b"true" if value else b"false"
         case JsonType(most=most):
             return JSON, json_text(value, most=most)
+        case PathType() | UrlType():
+            return PATH if isinstance(kind, PathType) else URL, located(kind, value).encode()
 
 
 def check_text(kind: OpenType, text: str) -> None:
@@ -68,6 +89,25 @@ def check_text(kind: OpenType, text: str) -> None:
         case JsonType(most=most):
             same = json_text(json_value(text), most=most) == utf8(text, "value")
             _ensure(same, "canonical JSON", text)
+        case PathType() | UrlType():
+            _ensure(located(kind, text) == text, "a normal form", text)
+
+
+def located(kind: PathType | UrlType, value: object) -> str:
+    """The normal form of a path or URL.
+
+    Raises:
+        Rejected: R105 it is none, or not under the directory or scope of its type; R106 it is no
+            value.
+    """
+    if not isinstance(value, str):
+        raise Rejected(Code.OPEN_VALUE, "value", "a text", type(value).__name__)
+    is_path = isinstance(kind, PathType)
+    found = (paths.normal if is_path else urls.normal)(str.__str__(value))
+    if kind.under is not None:
+        is_under = (paths.is_under if is_path else urls.is_under)(found, kind.under)
+        _ensure(is_under, f"a value under {kind.under}", found)
+    return found
 
 
 def _text(kind: TextType, value: object) -> bytes:

@@ -151,6 +151,8 @@ def _unknown_field(case: _Case) -> str:
 
 def _unknown_value(case: _Case) -> str:
     node, known = case.fault.node, case.fault.known
+    if case.fault.about in _LOCATED:
+        return f'write: "{_LOCATED[case.fault.about]}"'
     if case.fault.about in ("time", "date"):
         day = "2026-01-31"
         return f'write: "{day}"' if case.fault.about == "date" else f'write: "{day}T12:00:00Z"'
@@ -263,6 +265,7 @@ def _union(case: _Case) -> str:
     return f"for conditions write: {' or '.join([n.text_of(one) for one in parts])}"
 
 
+_LOCATED = {"path": "/srv/out", "url": "https://example.com/docs"}
 _ABOUT: Mapping[str, str | Callable[[_Case], str]] = {
     "answer": _answer,
     "arms": "add an arm, or: else: TERM",
@@ -274,6 +277,7 @@ _ABOUT: Mapping[str, str | Callable[[_Case], str]] = {
     "it": "write it inside C(..)",
     "key": _key,
     "list": "write the window at the calls: C.field within 30 d",
+    "located": 'declare the field as `path` or `url`; for a text write: name ~ "/srv/.*"',
     "mark": "write the set alone, with a filter at most: since S(FILTER); a window comes last: "
     "C since S within 30 d",
     "no_tool": "take a condition away, or filter each tool in a statement of its own",
@@ -285,6 +289,7 @@ _ABOUT: Mapping[str, str | Callable[[_Case], str]] = {
     "unfit": _unfit_word,
     "union": _union,
     "unused": "write it in: before CALLS require ..",
+    "url": "declare the field as `url`",
     "values": "compare arguments, attributes of the session and constants",
 }
 _HINTS: Mapping[str, Callable[[_Case], str]] = {

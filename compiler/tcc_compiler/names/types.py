@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.values import declared, places, text_pattern, text_syntax
+from tcc_certs.values import declared, paths, places, text_pattern, text_syntax, urls
 from tcc_certs.values.fields import (
     MOST_ELEMENTS,
     DateType,
@@ -373,11 +373,20 @@ class Types:
         return None if sizes is None else declared.JsonType(most=sizes[1])
 
     def located(self, tree: Tree, answers: bool, depth: int) -> FieldType | None:
-        """``path`` or ``url``."""
+        """``path`` or ``url``, with a directory or scope."""
         word = "path" if tree.has("path") else "url"
-        hint = "declare it as `text` with a pattern"
-        self.b.error("TCC490", tree, f"this release has no type `{word}`", hint)
-        return None
+        made = declared.PathType if word == "path" else declared.UrlType
+        for token in tree.tokens("STRING"):
+            text = characters_of(token.text)
+            try:
+                return made(under=paths.normal(text) if word == "path" else urls.scope(text))
+            except Rejected as refusal:
+                named = {"path": "directory", "url": "URL"}[word]
+                message = f"{quote(text)} is no {named}: expected {refusal.expected}"
+                example = {"path": "/srv/out", "url": "https://*.example.com/docs"}[word]
+                self.b.error("TCC317", token, message, f'write: {word} under "{example}"')
+                return None
+        return made()
 
     def time(self, tree: Tree, answers: bool, depth: int) -> FieldType | None:
         """``time`` or ``date``, with a zone."""

@@ -35,7 +35,8 @@ from tcc_certs.policy.nodes import (
 )
 from tcc_certs.policy.places import parts_of
 from tcc_certs.policy.type_texts import domain_text, field_text, name_text, place_text
-from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
+from tcc_certs.values import paths, urls
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, PathType, TextType, UrlType
 from tcc_certs.values.fields import Field, FieldType, ListType, NullableType, TimeType
 from tcc_runtime.analysis.statements import PlanTexts, kind_of
 
@@ -395,6 +396,10 @@ def _within(one: FieldType, other: FieldType) -> bool:
             return (one.whole or not other.whole) and _inside(one, other)
         case FlagType(), FlagType():
             return True
+        case PathType(under=under), PathType(under=around):
+            return around is None or (under is not None and paths.is_under(under, around))
+        case UrlType(under=under), UrlType(under=around):
+            return around is None or (under is not None and urls.is_under(under, around))
         case JsonType(), JsonType():
             return one.most <= other.most
         case ListType(), ListType():

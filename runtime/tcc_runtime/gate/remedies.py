@@ -276,7 +276,7 @@ def _value_text(field: Field, state: State | None) -> str:
     kind, value = state
     text = ""
     match kind:
-        case "s":
+        case "s" | "p" | "u":
             text = quoted(value) if len(value) <= _LONGEST else ""
         case "n":
             text = decimal_of(value)

@@ -13,7 +13,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from tcc_certs.policy.core import Core, Tool as GrammarTool
-from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType, json_of, text_of
+from tcc_certs.values.declared import (
+    FlagType,
+    JsonType,
+    NumberType,
+    PathType,
+    TextType,
+    UrlType,
+    json_of,
+    text_of,
+)
 from tcc_certs.values.fields import (
     DateType,
     Field,
@@ -210,8 +219,12 @@ def _used(core: Core, texts: frozenset[str]) -> Mapping[int, Used]:
 
 def _open(kind: FieldType, server: object) -> dict[str, Any]:
     """The schema of an open argument."""
-    if isinstance(kind, TextType | NumberType | FlagType):
-        return {**_described(server), **_schema(kind)}
+    if isinstance(kind, TextType | NumberType | FlagType | PathType | UrlType):
+        described, made = _described(server), _schema(kind)
+        within = made.pop("description", None)
+        if within is not None:
+            described["description"] = f"{described.get('description', '')} ({within})".strip()
+        return {**described, **made}
     return dict(plain(server)) if isinstance(server, dict) else _schema(kind)
 
 
@@ -234,6 +247,11 @@ def _schema(kind: FieldType) -> dict[str, Any]:
             return {**number, "minimum": plain_value(low), "maximum": plain_value(high)}
         case FlagType():
             return {"type": "boolean"}
+        case PathType(under=under):
+            return {"type": "string", "pattern": "^/", **_within("an absolute path", under)}
+        case UrlType(under=under):
+            pattern = "^[Hh][Tt][Tt][Pp][Ss]?://"
+            return {"type": "string", "pattern": pattern, **_within("a URL", under)}
         case TimeType():
             return {"type": "string", "format": "date-time"}
         case DateType():
@@ -247,6 +265,11 @@ def _schema(kind: FieldType) -> dict[str, Any]:
             return {"anyOf": [_schema(of), {"type": "null"}]}
         case JsonType():
             return {}
+
+
+def _within(what: str, under: str | None) -> dict[str, str]:
+    """The description of a path or URL: a pattern cannot say what is under a directory."""
+    return {} if under is None else {"description": f"{what} under {under}"}
 
 
 def _record(fields: Sequence[Field]) -> dict[str, Any]:

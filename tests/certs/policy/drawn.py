@@ -11,7 +11,7 @@ from tcc_certs.formats.codec import written
 from tcc_certs.policy import nodes as n
 from tcc_certs.policy.core import Core, Given, Learned, Tool
 from tcc_certs.policy.plans import Call, OneCall, Repeat
-from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, PathType, TextType, UrlType
 from tcc_certs.values.fields import (
     DateType,
     Field,
@@ -40,6 +40,8 @@ def _plain_types() -> st.SearchStrategy[FieldType]:
         st.booleans().map(lambda whole: NumberType(whole=whole, low="0", high="500")),
         st.just(FlagType()),
         st.integers(0, 1000).map(lambda most: JsonType(most=most)),
+        st.sampled_from((None, "/", "/srv/o ut")).map(lambda under: PathType(under=under)),
+        st.sampled_from((None, "https://*.h/%20")).map(lambda under: UrlType(under=under)),
         st.sampled_from((None, 0, 90, -330)).map(lambda zone: TimeType(zone=zone)),
         st.sampled_from((0, 90, -330)).map(lambda zone: DateType(zone=zone)),
     )

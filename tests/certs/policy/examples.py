@@ -20,7 +20,7 @@ from tcc_certs.policy.plans import (
     RuleRef,
     Seq,
 )
-from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, PathType, TextType, UrlType
 from tcc_certs.values.fields import (
     DateType,
     Field,
@@ -163,6 +163,9 @@ def everything() -> Core:
         "share": NumberType(whole=False, low="0", high="0.5"),
         "urgent": FlagType(),
         "raw": JsonType(most=100),
+        "file": PathType(under="/srv"),
+        "link": UrlType(under="https://*.example.com/docs"),
+        "place": PathType(),
         "at": TimeType(),
         "due": TimeType(zone=-330),
         "day": DateType(),
@@ -213,6 +216,10 @@ def everything() -> Core:
         n.Not(n.Compare("not in", word("currency"), n.Session("roles"))),
         n.Every(n.Where(word("tags"), (n.Compare("~", n.It(), n.Text("a.*\\\\\\n")),))),
         equal(word("maybe"), n.Null()),
+        n.Compare("under", word("file"), n.Text("/srv/../srv/out")),
+        n.Compare("not under", word("link"), n.Text("https://*.h")),
+        n.Compare("under", word("file"), word("place")),
+        n.Compare("!=", n.Apply("host", (word("link"),)), n.Text("a.example.com")),
         n.Flag(True),
         n.Compare(
             "<", n.Minus(n.Now(), n.Duration("2", "h")), n.Apply("max", (word("at"), word("due")))

@@ -169,7 +169,19 @@ RULES: dict[str, tuple[str, object, str, str]] = {
     "error_text": ("/tools/4/error_text", "a.*", "C801", "/tools/4/error_text"),
     "in without out": ("/tools/4/in", "a", "C801", "/tools/4/out"),
     # Types.
-    "a kind of type": (f"{TEXT}/kind", "url", "C801", f"{TEXT}/kind"),
+    "a kind of type": (f"{TEXT}/kind", "uri", "C801", f"{TEXT}/kind"),
+    "a relative directory": (
+        TEXT, {"kind": "path", "under": "srv"}, "C801", f"{TEXT}/under",
+    ),
+    "a directory in another form": (
+        TEXT, {"kind": "path", "under": "/srv/"}, "C801", f"{TEXT}/under",
+    ),
+    "a scope in another form": (
+        TEXT, {"kind": "url", "under": "https://H/"}, "C801", f"{TEXT}/under",
+    ),
+    "a scope with a query": (
+        TEXT, {"kind": "url", "under": "https://h/?q"}, "C801", f"{TEXT}/under",
+    ),
     "sizes": (f"{TEXT}/min", 70000, "C801", f"{TEXT}/max"),
     "a pattern": (
         f"{TEXT}/pattern", "a(", "C801", f"{TEXT}/pattern",
@@ -334,9 +346,11 @@ RULES: dict[str, tuple[str, object, str, str]] = {
         f"{AT}/2/1/3/2",
     ),
     "a pattern that is none": ("/statements/5/if/0/3/1", "a{", "C801", "/statements/5/if/0/3"),
-    "under": ("/statements/5/if/0/1", "under", "D101", "/statements/5/if/0"),
-    "host": (AT, ["compare", "=", ["call", "host", ["name", "order"]], ["s", "a"]], "D101",
-             f"{AT}/2"),
+    "under beside a text": ("/statements/5/if/0/1", "under", "C801", "/statements/5/if/0/2"),
+    "host of a text": (
+        AT, ["compare", "=", ["call", "host", ["name", "order"]], ["s", "a"]], "C801",
+        f"{AT}/2/2",
+    ),
     "a mistake beside null": (AT, ["compare", "=", ["null"], ["name", "x"]], "C801", f"{AT}/3"),
 }  # fmt: skip
 

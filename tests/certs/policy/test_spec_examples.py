@@ -108,6 +108,6 @@ def test_digests_and_macs_of_the_example() -> None:
     assert shown.pop("commitment") == commitment.hexdigest()
     record = b"mac" + previous + shown.pop("record").encode()
     assert shown.pop("mac") == blake3(record, key=mac_key).digest(16).hex()
-    assert len(shown) == 6
+    assert len(shown) == 8
     for value, digest in shown.items():
         assert digest == blake3(value.encode(), key=key).hexdigest()

@@ -25,13 +25,15 @@ given who?: text
 given vip?: flag
 given level?: low | high
 given user from login.user
+given home?: path
 tool login gives (user: text, team: red | blue | *)
 tool find(order: text, tags?: list max 9 of text,
           spot?: object (x: number, y?: number, c: on | off))
   gives (owner: text, total: number, at?: time, items?: list of (sku: text, price?: number),
          note?: text or null, state: open | closed | *, codes?: list of number)
 tool pay(order: text, amount: number 0 .. 500, part: half | full, urgent?: flag,
-         memo?: text or null, tags?: list max 9 of text)
+         memo?: text or null, tags?: list max 9 of text, file?: path, link?: url or null,
+         files?: list max 9 of path)
 """
 
 
@@ -57,7 +59,8 @@ def members(entries: Entries, tool: str, name: str) -> Any:
 
 def shape(form: Any) -> Any:
     found = ["digest"] * form.digest + ["value"] * (form.value or form.type is None)
-    found += list(form.patterns) + ["size"] * form.size
+    found += [*form.patterns, *[f"under {text}" for _, text in form.scopes]]
+    found += ["size"] * form.size
     if form.of is not None:
         found.append({"each": shape(form.of)})
     if form.members is not None:
@@ -105,6 +108,16 @@ USES: list[tuple[str, str, str, Any]] = [
     ("before pay require order ~ \"b.*\" or order ~ \"a.*\"", "pay", "order",
      ["digest", "a.*", "b.*"]),
     ("before pay require last(find).note ~ \"x.*\"", "find", "note", ["digest", "x.*"]),
+    # Paths and URLs.
+    ('before pay require file under "/b" or file not under "/a"', "pay", "file",
+     ["digest", "under /a", "under /b"]),
+    ('before pay require link under "https://*.h/" and link ~ "a.*"', "pay", "link",
+     ["digest", "a.*", "under https://*.h/"]),
+    ("before pay require file under session.home", "pay", "file", ["digest", "value"]),
+    ('before pay require host(link) = "h"', "pay", "link", ["digest", "value"]),
+    ('before pay require file = "/a"', "pay", "file", ["digest"]),
+    ('before pay require every files(it under "/a")', "pay", "files",
+     ["digest", {"each": ["digest", "under /a"]}]),
     # Lists and objects.
     ("before pay require count(last(find).items) < 3", "find", "items", ["size"]),
     ("before pay require no last(find).items", "find", "items", ["size"]),
@@ -167,6 +180,8 @@ def test_the_owner_shows_values_of_fields() -> None:
         ("before pay require urgent", ["b:true"]),
         ("before pay require last(find).at = \"2026-01-01\"", ["t:1767225600000"]),
         ("before pay require memo = null", ["z:"]),
+        ("before pay require file = \"/a/..\" or link = \"http://H:80\"", ["p:/", "u:http://h/"]),
+        ("before pay require file under \"/a\"", []),
         ("before pay require order = null", []),
         ("before pay require amount < 5", []),
         ("before pay require part = half", []),
@@ -210,6 +225,10 @@ VECTORS: list[tuple[State, str, str]] = [
      "81ffedc0e5b699d37a3f2cf7c85955a671e97e82236392d21fb2f258c9482f46"),
     (("r", (("sku", ("s", "s")), ("price", ("n", 3)), ("no", NONE))), 'j:{"price":3,"sku":"s"}',
      "6d587bab43d803548d910fcf58bde99ab7a0b919bff20adfe5331bfc650fb98b"),
+    (("p", "/srv/out"), "p:/srv/out",
+     "cb56c5275cb9bdd7064aa59c83534bc5a322df33d14ebc9acd4084f4d6adc79c"),
+    (("u", "https://example.com/"), "u:https://example.com/",
+     "363911f3816e2930070076e140457e9df0b4c27cebbf5d430cfbb86657cea49d"),
     (("z", None), "z:", "40786bb51baa485211e2988bbdf35c8644935e2b863d1dbef92763385cba11e6"),
 ]  # fmt: skip
 
@@ -235,6 +254,7 @@ def test_the_commitment_and_the_mac_are_those_of_the_text() -> None:
 # Reading.
 
 SHOWING = (
+    'before pay require (file = null or file under "/a" or file under "/b") and link = null\n'
     'before pay require amount > 1 and order ~ "a.*" and order = "b" and memo = null\n'
     'before pay require every tags(it = "t") and count(last(find).items) < 3\n'
     "before pay require no last(find).codes(it = 1)\n"
@@ -243,7 +263,8 @@ SHOWING = (
 )
 GOOD: dict[str, State] = {
     "order": ("s", "abc"), "amount": ("n", 7), "part": ("s", "half"), "urgent": NONE,
-    "memo": ("z", None), "tags": ("l", (("s", "t"), ("s", "u"))),
+    "memo": ("z", None), "tags": ("l", (("s", "t"), ("s", "u"))), "file": ("p", "/b/c"),
+    "link": NONE, "files": NONE,
 }  # fmt: skip
 
 
@@ -268,7 +289,8 @@ def refused(reader: EntryReader, found: dict[str, Any]) -> tuple[str, str]:
 def test_entries_are_written_as_the_table_says() -> None:
     writer, _ = reading()
     found = entry(writer)
-    assert found.keys() == {"order", "amount", "memo", "tags"}
+    assert found.keys() == {"order", "amount", "memo", "tags", "file"}
+    assert found["file"] == {"digest": writer.digest(("p", "/b/c")), "under": "01"}
     assert found["order"].keys() == {"digest", "like"} and found["order"]["like"] == "1"
     assert found["amount"]["type"] == "n" and found["amount"]["value"] == "7"
     assert found["memo"] == {"digest": writer.digest(("z", None))}
@@ -304,7 +326,9 @@ def test_answers_are_known_unknown_or_absent() -> None:
 
 def test_attributes_have_entries_by_name() -> None:
     writer, reader = reading()
-    given: dict[str, State] = {"who": ("s", "ann"), "vip": ("b", True), "level": ("s", "low")}
+    given: dict[str, State] = {
+        "who": ("s", "ann"), "home": NONE, "vip": ("b", True), "level": ("s", "low"),
+    }  # fmt: skip
     found: Any = writer.given(given)
     assert found["level"] == {"value": "low"} and found["who"].keys() == {"digest"}
     states = reader.given(found)
@@ -325,6 +349,10 @@ MALFORMED: list[tuple[str, Any, str]] = [
     ("order", {"digest": "0" * 64, "like": "1", "size": 1}, "S203"),
     ("order", {"digest": "0" * 64, "like": "1", "type": "s", "value": "x"}, "S203"),
     ("order", "x", "S203"),
+    ("file", {"digest": "0" * 64}, "S203"),
+    ("file", {"digest": "0" * 64, "under": "0"}, "S203"),
+    ("file", {"digest": "0" * 64, "under": "0?"}, "S203"),
+    ("file", {"digest": "0" * 64, "like": "01"}, "S203"),
     ("amount", {"digest": "0" * 64}, "S203"),
     ("amount", {"digest": "0" * 64, "type": "n"}, "S203"),
     ("amount", {"digest": "0" * 64, "type": "s", "value": "7"}, "S204"),
@@ -365,6 +393,14 @@ def test_a_text_always_has_the_same_mark() -> None:
     constant = entry(writer, order=("s", "b"))
     constant["order"]["like"] = "1"
     assert refused(reader, constant) == ("S205", "open: pay.order")
+
+
+def test_a_path_always_has_the_same_mark() -> None:
+    writer, reader = reading()
+    found = entry(writer)
+    reader.arguments("pay", found)
+    found["file"]["under"] = "11"
+    assert refused(reader, found) == ("S205", "open: pay.file")
 
 
 def test_shown_values_and_digests_belong_together() -> None:

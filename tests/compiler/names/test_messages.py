@@ -165,8 +165,8 @@ MISTAKES = [
     ("given x from find.ownr", "TCC204", "find.ownr", ""),
     # Types.
     ("tool t(x: string)", "TCC316", "string", "write x: text"),
-    ("tool t(x: path)", "TCC490", "path", "text"),
-    ('tool t(x: url under "https://x")', "TCC490", 'url under "https://x"', "text"),
+    ('tool t(x: path under "out")', "TCC317", '"out"', "/srv/out"),
+    ('tool t(x: url under "https://u@x")', "TCC317", '"https://u@x"', "https://*.example.com/docs"),
     ("tool t(x: text or integer)", "TCC490", "integer", "json"),
     ('tool t(x: time "Europe/Berlin")', "TCC490", '"Europe/Berlin"', "offset"),
     ("tool t(x: number 3 .. 1)", "TCC317", "number 3 .. 1", "smaller"),
@@ -179,8 +179,12 @@ MISTAKES = [
     ('tool t(x: text ~ "(?=a)")', "TCC318", '~ "(?=a)"', "look-around"),
     # Forms whose part has not landed.
     ('before refund ask "boss" within 2 h', "TCC490", 'ask "boss" within 2 h', "unused approve"),
-    ('before read require path under "/srv"', "TCC490", 'path under "/srv"', ""),
-    ('before read require host(path) = "x"', "TCC490", "host(path)", ""),
+    # Paths and URLs.
+    ('before read require path under "/srv"', "TCC225", "path", "declare the field as `path`"),
+    ('before read require host(path) = "x"', "TCC225", "path", "declare the field as `url`"),
+    ('tool t(x: path)\nbefore t require x under "srv"', "TCC205", '"srv"', 'write: "/srv/out"'),
+    ('tool t(x: url)\nbefore t require x = "h"', "TCC205", '"h"', "https://example.com/docs"),
+    ("tool t(x: url, y: path)\nbefore t require x under y", "TCC225", "y", ""),
     # Syntax.
     ("before refund require a and b or c", "TCC101", "or", "needs brackets"),
     ("before refund require amount == 3", "TCC101", "=", "written '='"),

@@ -10,31 +10,34 @@ from typing import Any
 from tcc_certs.policy.core import Core, Tool
 from tcc_certs.policy.kinds import Fault, Kinds
 from tcc_certs.policy.plans import Call as PlanCall
-from tcc_certs.values.declared import FlagType, NumberType, TextType
+from tcc_certs.values.declared import FlagType, NumberType, PathType, TextType, UrlType
 from tcc_certs.values.fields import DateType, Field, FieldType, ListType, NullableType, RecordType
 from tcc_certs.values.places import NONE, State, rest_of
 from tests.oracle_meaning.drawn import DAY, HOUR, START
 from tests.oracle_meaning.written import core_of
 
 TOOLS = """
-tool find(order: text, n: number 0 .. 9, kind?: a | b, note?: text)
+tool find(order: text, n: number 0 .. 9, kind?: a | b, note?: text, file?: path)
     gives (owner?: text, total: number, score: number or null, status: open | closed | *, at?: time,
-           items?: list max 3 of (sku: text, price?: number))
+           items?: list max 3 of (sku: text, price?: number), link?: url)
 tool approve(order: text, n: number 0 .. 9, note?: text) gives (answer: yes | no, who?: text)
-tool refund(order: text, n: number 0 .. 9, kind?: a | b, note?: text, tags?: list max 3 of text)
+tool refund(order: text, n: number 0 .. 9, kind?: a | b, note?: text, tags?: list max 3 of text,
+            file?: path)
 tool login(note?: text) gives (user: text)
 given customer: text
+given root: path
 given user from login.user
 given approver from approve.who
 given seen from find.status
 """
 _KEYS = ("same order", "order = this.order", "same (order, n)", "same note",
          "note = this.note", "same kind", "order = session.customer", "note = session.user",
-         "note = null")  # fmt: skip
+         "note = null", "same file")  # fmt: skip
 _OWN = {
     "find": ("n > 1", "status = open", "status != closed", "total >= 2", "kind = a",
              "owner != null", "owner = session.customer", "owner = session.user",
-             "no items(price > 1)"),
+             "no items(price > 1)", 'file under "/a"', "file not under session.root",
+             'link under "https://*.b.com/a"', 'host(link) = "a.b.com"'),
     "approve": ("answer = yes", "n < 2", "who = note", "answer != yes or n = 1",
                 "who = session.approver"),
     "refund": ("n > 1", "kind = b", "note != null", "tags(it = \"a\")"),
@@ -69,6 +72,13 @@ _TEXTS = {
     "login": ("user",),
 }  # fmt: skip
 _OTHERS = (
+    'forbid any(file under "/a/b")',
+    "before refund require file = null or file under last(find(same order)).file",
+    "before refund require file = null or file in find.file",
+    'before refund require count(distinct(find.link)) < 2 or last(find).link = "https://b.com/"',
+    'before refund require every find.link(it not under "https://a.b.com/a")',
+    "before refund require host(last(find).link) = host(last(find(same order)).link)",
+    "limit count(refund) per file <= 1 across sessions",
     "forbid refund(n > 2)",
     "forbid refund(find(same order, status = closed))",
     "forbid any(note = \"b\")",
@@ -243,6 +253,10 @@ def _typed(kind: FieldType, rng: random.Random) -> State:
     match kind:
         case TextType():
             return "s", rng.choice("ab")
+        case PathType():
+            return "p", rng.choice(("/", "/a", "/a/b", "/ab"))
+        case UrlType():
+            return "u", rng.choice(("https://b.com/", "https://a.b.com/a", "https://a.b.com/ab"))
         case NumberType(whole=whole):
             options: tuple[Any, ...] = (0, 1, 2) if whole else (0, 1, 2, Fraction(5, 2))
             return "n", rng.choice(options)

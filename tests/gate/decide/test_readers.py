@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tcc_certs.values import places
-from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, PathType, TextType, UrlType
 from tcc_certs.values.fields import (
     DateType,
     Field,
@@ -30,7 +30,8 @@ _TYPES: tuple[FieldType, ...] = (
     NumberType(whole=True), NumberType(whole=False), NumberType(whole=True, low="0", high="2"),
     NumberType(whole=False, low="-0.5", high="2.5"), NumberType(whole=False, low="0.1", high="0.9"),
     NumberType(whole=True, low="-9223372036854775808", high="18446744073709551615"),
-    FlagType(), JsonType(most=20), TimeType(zone=None), TimeType(zone=60), DateType(zone=0),
+    FlagType(), PathType(), PathType(under="/a"), UrlType(under="https://*.h/a"),
+    JsonType(most=20), TimeType(zone=None), TimeType(zone=60), DateType(zone=0),
 )  # fmt: skip
 _VALUES: tuple[Any, ...] = (
     None, True, False, 0, 1, 2, 3, -1, 5, 0.0, -0.0, 0.5, 2.5, 2.0, 0.1, 0.30000000000000004, 1e16,
@@ -38,7 +39,9 @@ _VALUES: tuple[Any, ...] = (
     4503599627370496.5, 123456789.125, -0.5, float("nan"), float("inf"), -(1 << 63), (1 << 64) - 1,
     1 << 64, 1 << 70, Decimal("2.5"), Decimal("0.1"), Decimal("1e3"), Decimal("NaN"), "", "a", "b",
     "ab", "abc", "abcd", "ord-1", "ord-12345678", "ord-", "EUR", "x", "true", "1", "caf\u00e9",
-    "\ud800", "\n", "2026-09-21", "2026-09-21T10:00:00Z", "2026-09-21T10:00:00", "open", "closed",
+    "\ud800", "\n", "/a/../b", "/a/./b", "/a\0",
+    "https://x.h:443/a", "https://u@x.h/a",
+    "2026-09-21", "2026-09-21T10:00:00Z", "2026-09-21T10:00:00", "open", "closed",
     b"a", object(), {1, 2}, 1j,
 )  # fmt: skip
 _LISTED = (("open", "closed"), ("open", "*"), ("1", "2.5", "true", "open"), ("null", "a", "*"),

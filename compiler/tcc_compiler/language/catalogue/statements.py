@@ -103,9 +103,9 @@ STATEMENTS: Mapping[str, Entry] = {
     ),
     "TCC490": Entry(
         "form of a later release",
-        "The form is part of the language, but this release does not have it yet: the types\n"
-        "`path`, `url` and `T or U`, `under`, `host`, time zones with names, and `ask`.",
-        _HEAD + "tool read(file: path)\n",
+        "The form is part of the language, but this release does not have it yet: the type\n"
+        "`T or U`, time zones with names, and `ask`.",
+        _HEAD + 'tool meet(start: time "Europe/Berlin")\n',
     ),
     "TCC491": Entry(
         "question without its engine",

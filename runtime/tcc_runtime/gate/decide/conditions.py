@@ -34,6 +34,7 @@ from tcc_certs.policy.meaning import (
     count,
     disjunction,
     extreme,
+    host,
     is_null,
     last_ones,
     matches,
@@ -41,6 +42,7 @@ from tcc_certs.policy.meaning import (
     same,
     shown,
     some,
+    under,
     value_of,
 )
 from tcc_certs.values.places import NONE, UNKNOWN, State
@@ -175,6 +177,9 @@ class Compiler(Closures):
             case forms.Matches(of, pattern):
                 text = self.term(of)
                 return lambda frame: matches(text(frame), pattern)
+            case forms.Under(of, scope):
+                located, directory = self.term(of), self.term(scope)
+                return lambda frame: under(located(frame), directory(frame))
         raise TypeError(condition)
 
     def holds(self, most: Term) -> Closure:
@@ -243,6 +248,9 @@ class Compiler(Closures):
             case forms.Clock(function, of, zone):
                 time = self.term(of)
                 return lambda frame: clock(function, time(frame), zone)
+            case forms.Host(of):
+                url = self.term(of)
+                return lambda frame: host(url(frame))
             case forms.Choose():
                 return self._choose(term)
         raise TypeError(term)

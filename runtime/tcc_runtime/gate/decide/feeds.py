@@ -40,7 +40,9 @@ from tcc_certs.policy.meaning import (
 from tcc_certs.values.places import NONE, UNKNOWN, State
 from tcc_runtime.gate.decide.history import UNSETTLED, FastHistory
 
-PLAIN = frozenset({"s", "n", "b", "t", "j", "z"})  # two such values are equal if their states are
+PLAIN = frozenset(
+    {"s", "n", "b", "t", "p", "u", "j", "z"}
+)  # two such values are equal if their states are
 EXACT = PLAIN | {"d"}  # the same of two values that are known by their digests
 _UNBOUNDED = 1 << 62
 
