@@ -54,8 +54,11 @@ def test_a_statement_is_blamed_with_its_place(tcc: Tcc, source: Path) -> None:
     assert found.json["allowed_next"] == ["b", "c"] and found.json["may_stop"] is True
     place = {"file": str(source), "line": 9, "column": 1}
     assert found.json["because"] == [
-        {"kind": "require", "text": "before a require b", "because": None, "place": place}
-    ]
+        {
+            "kind": "require", "text": "before a require b", "because": None,
+            "relation": "b", "remedy": "b", "place": place,
+        }
+    ]  # fmt: skip
     assert len(found.json["nearest"]) in (1, 2)
     assert f"before a require b  ({source}:9:1)" in tcc("why", source, "c a(k=2)").out
 
@@ -165,3 +168,21 @@ def test_hostile_words(tcc: Tcc, source: Path) -> None:
         assert ended.code == 1 or (ended.code == 2 and "TCC904" in ended.err), word
         assert "\x1b" not in ended.out + ended.err, word
     assert tcc("why", source, "--json").code == 2
+
+
+def test_a_statement_that_refuses_the_call_says_what_would_be_allowed(
+    tcc: Tcc, tmp_path: Path
+) -> None:
+    path = tmp_path / "g.tcg"
+    path.write_text(
+        'grammar g version "1"\n'
+        "tool check(kind: small | large)\ntool pay(kind: small | large)\nlimit depth <= 3\n"
+        'before pay(kind = large) require last(check(same kind)).kind = large because "Checked."\n',
+        "utf-8",
+    )
+    ended = tcc("why", path, "check(kind=small) pay(kind=large)", "--json")
+    (found,) = ended.json["because"]
+    assert (found["kind"], found["because"], found["place"]["line"]) == ("require", "Checked.", 5)
+    assert found["relation"] == "last(check(same kind)).kind = large"
+    assert found["remedy"] == "kind != large or last(check(kind = large)).kind = large"
+    assert f"needed    {found['remedy']}\n" in tcc("why", path, "pay(kind=large)").out

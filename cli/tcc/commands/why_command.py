@@ -106,7 +106,10 @@ def _print(found: Why, prefix: bool) -> None:
     if found.hint is not None:
         rows.append(("hint", found.hint))
     for name, chosen in (("because", found.because), *(("or", other) for other in found.others)):
-        rows += [(name if at == 0 else "and", statement_line(s)) for at, s in enumerate(chosen)]
+        for at, statement in enumerate(chosen):
+            rows.append((name if at == 0 else "and", statement_line(statement)))
+            if statement.remedy:
+                rows.append(("needed", statement.remedy))
     if not found.smallest:
         rows.append(("", "(fewer statements may be enough: it takes too much work to tell)"))
     nothing = "nothing" if not found.may_stop else "nothing more"

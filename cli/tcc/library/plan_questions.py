@@ -18,7 +18,10 @@ from typing import TYPE_CHECKING, Literal
 from tcc.library import Given, artifact_of
 from tcc.library.proving import MISSING
 from tcc_certs.formats.codec import format_decimal
-from tcc_certs.policy.nodes import statement_text
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.meaning import policy_of
+from tcc_certs.policy.nodes import Forbid, Require, statement_text, text_of
+from tcc_certs.values.places import listed_states
 from tcc_compiler.language.diagnostics import Diagnostic, Note
 from tcc_runtime.analysis.blame import Blame, blame
 from tcc_runtime.analysis.draws import UNIFORM, draws
@@ -27,6 +30,7 @@ from tcc_runtime.analysis.statements import StatementPlace, Written, WrittenStat
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.artifact.plans import cheapest_in
 from tcc_runtime.artifact.root import read_calls, typed_calls
+from tcc_runtime.gate.remedies import Remedies
 
 if TYPE_CHECKING:
     from tcc.outputs import PlanJson, StatementJson, questions as documents
@@ -315,12 +319,19 @@ def _place(span: Span) -> StatementPlace:
 
 def statement_json(statement: WrittenStatement) -> StatementJson:
     """A statement to blame, as JSON."""
-    from tcc.outputs import PlaceJson, StatementJson
+    from tcc.outputs import PlaceJson, StatementJson, optional
 
     at = statement.place
     place = None if at is None else PlaceJson(file=at.file, line=at.line, column=at.column)
     kind = "plan" if statement.kind in ("signature", "strict") else statement.kind
-    return StatementJson(kind=kind, text=statement.text, because=statement.because, place=place)
+    return StatementJson(
+        kind=kind,
+        text=statement.text,
+        because=statement.because,
+        relation=optional(statement.relation or None),
+        remedy=optional(statement.remedy or None),
+        place=place,
+    )
 
 
 def statement_line(statement: WrittenStatement) -> str:
@@ -448,7 +459,33 @@ def _blamed(artifact: Artifact, calls: Sequence[str], ends: bool, every: bool) -
     number = {call.text: index for index, call in enumerate(core.calls)}
     statements = statements_of(core, written_of(artifact))
     word = [number[text] for text in calls]
-    return blame(core, statements, word, ends=ends, every=every)
+    found = blame(core, statements, word, ends=ends, every=every)
+    if ends:
+        return found
+    sets = [tuple([_with_remedy(core, one, word[-1]) for one in chosen]) for chosen in found.sets]
+    return replace(found, sets=tuple(sets))
+
+
+def _with_remedy(core: Core, one: WrittenStatement, refused: int) -> WrittenStatement:
+    """The statement, and what would be allowed instead of a call of the core that it restricts."""
+    call = core.calls[refused]
+    tool, number = core.tools[call.tool], one.part[1]
+    rules = policy_of(core).rules
+    if one.part[0] != "statements" or tool.name not in (rules[number].tools or ()):
+        return one
+    values = {
+        field.name: listed_states(field)[value]
+        for field, value in zip(tool.listed, call.values, strict=True)
+    }
+    remedies, statement = Remedies(core, rules), core.statements[number]
+    match statement:
+        case Require(then=then):
+            remedy = remedies.require(number, tool.name, ()).text(values)
+            return replace(one, relation=text_of(then), remedy=remedy)
+        case Forbid(where=where):
+            remedy = remedies.forbid(number, tool.name).text(values)
+            return replace(one, relation=", ".join(map(text_of, where)), remedy=remedy)
+    return one
 
 
 def why_output(found: Why) -> documents.WhyOutput:

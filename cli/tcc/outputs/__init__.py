@@ -169,6 +169,8 @@ class StatementJson(DocumentPart, frozen=True, kw_only=True):
     kind: str
     text: str
     because: str | None
+    relation: str | UnsetType = UNSET
+    remedy: str | UnsetType = UNSET
     place: PlaceJson | None
 
 

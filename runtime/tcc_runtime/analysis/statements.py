@@ -170,6 +170,8 @@ class WrittenStatement:
         part: ``("plan", 0)``, ``("start", 0)``, ``("tools", i)`` or ``("statements", i)``.
         canonical: a text that depends on the core alone.
         because: the sentence of the policy that the statement implements, or None.
+        relation, remedy: what is not true of a refused call, and what would be allowed; empty if
+            the statement does not refuse the call by itself, or if this is not known.
     """
 
     kind: str
@@ -178,6 +180,8 @@ class WrittenStatement:
     part: Part
     canonical: str
     because: str | None = None
+    relation: str = ""
+    remedy: str = ""
 
 
 def statements_of(core: Core, known: Mapping[str, Written]) -> list[WrittenStatement]:
