@@ -283,6 +283,13 @@ class Code(StrEnum):
     SERVER_AWAY = "R307"
     MANY_WAITING = "R308"
 
+    # T: proofs of exact questions.
+    PROOF_SCHEMA = "T101"
+    PROOF_QUESTION = "T102"
+    PROOF_CORE = "T103"
+    PROOF_ARGUMENT = "T104"
+    PROOF_STEP = "T105"
+
     # D: declined, neither valid nor invalid.
     UNKNOWN_FEATURE = "D101"
     UNKNOWN_VERSION = "D102"

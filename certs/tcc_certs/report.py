@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.formats.artifact import GATE, NONDETERMINISTIC, RELAXED, ROUNDED
+from tcc_certs.formats.artifact import GATE, NONDETERMINISTIC, RELAXED, ROUNDED, read_artifact
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.policy.listing import (
     ListedStatement,
@@ -20,6 +20,8 @@ from tcc_certs.policy.listing import (
     shortened,
     statement_lines,
 )
+from tcc_certs.policy.nodes import statement_text
+from tcc_certs.policy.reader import core_digest, read_core
 
 if TYPE_CHECKING:
     from tcc_certs.corecheck.check import CoreReport
@@ -95,6 +97,38 @@ def check_artifact(
     if exact and checked.file.manifest.critical:
         return _not_exact(checked, statements)
     return _valid(checked, compared, statements)
+
+
+def is_proof(data: bytes | memoryview) -> bool:
+    """Whether bytes look like a proof of an exact question, and not like an artifact."""
+    return bytes(data[:13]) == b'{"arguments":'
+
+
+def report_proof(data: bytes, artifact: bytes | memoryview) -> CheckReport:
+    """The verdict on a proof about the core of an artifact; never an exception.
+
+    Args:
+        artifact: the whole file.  Its core is read; its other certificates are not checked.
+    """
+    from tcc_certs.proof.check import check_proof
+
+    try:
+        core = read_core(bytes(read_artifact(artifact).columns["core"].data))
+        checked = check_proof(data, core)
+    except Rejected as refusal:
+        return _refused(refusal)
+    texts = [statement_text(one) for one in checked.question.statements]
+    says = {
+        "statement": "every session of this core satisfies",
+        "implies": "every session of this core satisfies each of",
+        "reachable": "no session of this core has a call of",
+    }[checked.question.kind]
+    asked = [text.removeprefix("forbid ") if checked.question.kind == "reachable" else text
+             for text in texts]  # fmt: skip
+    lines = [f"VALID: {says} {'; '.join(asked)}"]
+    lines += [f"by {statement_text(core.statements[number])}" for number in checked.used]
+    counted = {"arguments": checked.arguments, "steps": checked.steps}
+    return CheckReport(verdict=VALID, lines=tuple(lines), checked=counted, digest=core_digest(core))
 
 
 def _compare(checked: CheckedArtifact) -> CoreReport:

@@ -260,6 +260,13 @@ TEXTS: Mapping[Code, str] = {
     "than it should. The call was not made. The gate tries the server "
     "again; tools of other servers stay available.",
     Code.MANY_WAITING: "The queue of calls that wait for those under way is full.",
+    Code.PROOF_SCHEMA: "The file is no proof of an exact question, or a member has another form.",
+    Code.PROOF_QUESTION: "The question of the proof is no statement of this core, or no proof can "
+    "be about it.",
+    Code.PROOF_CORE: "The proof is about another core. Name the artifact that it is about.",
+    Code.PROOF_ARGUMENT: "An argument of the proof is missing, there is another one, or it names "
+    "other statements than it uses.",
+    Code.PROOF_STEP: "A step of the proof does not hold, or a branch of an argument is left open.",
     Code.UNKNOWN_FEATURE: "The file needs a feature that this version does not know.",
     Code.UNKNOWN_VERSION: "The file is of a version that this version does not know.",
     Code.LIMIT: "The input exceeds a limit on size, memory or steps.",

@@ -24,6 +24,7 @@ PUBLISHED = Path(__file__).parents[2] / "docs" / "schemas"
 # What a key's owner signed is theirs, and the schemas of `tcc schema --json` have one of their own.
 OPEN = {
     ("verify", "predicate"), ("sign", "predicate"), ("schema", "additionalProperties"),
+    ("prove", "arguments"), ("prove", "given"),
 }  # fmt: skip
 
 

@@ -813,6 +813,9 @@ class Debt:
 class Policy:
     """The statements of a core, ready to decide calls.
 
+    Args:
+        also: rules that are decided after those of the core.
+
     Attributes:
         bare_texts: as :class:`Kinds` has them.
 
@@ -820,11 +823,12 @@ class Policy:
         Fault: a statement or a `let` is wrong.
     """
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, also: Iterable[Rule] = ()) -> None:
         kinds = Kinds(core)
         kinds.check_lets()
         self.core = core
-        self.rules: tuple[Rule, ...] = tuple([kinds.rule(one) for one in core.statements])
+        rules = [kinds.rule(one) for one in core.statements]
+        self.rules: tuple[Rule, ...] = (*rules, *also)
         self.bare_texts: frozenset[int] = frozenset(kinds.bare_texts)
         self._of_few: dict[str, list[int]] = {tool.name: [] for tool in core.tools}
         self._of_many: dict[int, tuple[Tools, list[int]]] = {}  # by the ids of sets

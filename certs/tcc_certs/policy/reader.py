@@ -467,6 +467,25 @@ def _statement(value: Json, path: str, code: Code, known: Known) -> Statement:
     return statement
 
 
+_QUESTION: Table = (
+    row("kind", schema.one_of("statement", "implies", "reachable")),
+    row("statements", schema.listed(_statement)),
+    maybe("lets", _lets),
+)
+
+
+def read_question(
+    value: Json, path: str, code: Code
+) -> tuple[str, tuple[Statement, ...], tuple[Definition, ...] | None]:
+    """Return the kind, the statements and the `let`s of a question of a proof.
+
+    Raises:
+        Rejected: `code`, D201.
+    """
+    known = schema.read(_QUESTION, value, path, code, {})
+    return known["kind"], known["statements"], known["lets"]
+
+
 def _ensure_used(statement: nodes.Require | nodes.Ask, path: str, code: Code) -> None:
     """Every `let` of the block is named in the statement, or in a `let` that it names."""
     lets = {let.name: let for let in statement.lets}
@@ -1096,6 +1115,11 @@ def core_json(core: Core) -> dict[str, Json]:
 def core_bytes(core: Core) -> bytes:
     """Return the canonical bytes of a core, as an artifact has them."""
     return codec.encode(core_json(core))
+
+
+def core_digest(core: Core) -> str:
+    """The digest of a core, hex: what proofs about it name."""
+    return codec.blake(core_bytes(core)).hex()
 
 
 def _present(**members: Json | None) -> _Object:

@@ -1,4 +1,7 @@
-"""``check A``: every certificate of an artifact, and with ``--core`` the plans of its core."""
+"""``check A``: every certificate of an artifact, and with ``--core`` the plans of its core.
+
+``check PROOF --artifact A`` checks a proof about the core of an artifact.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from pathlib import Path
 
 from tcc_certs.formats.codec import Json
 from tcc_certs.policy.listing import enforced_json, statements_json
-from tcc_certs.report import VERDICTS, CheckReport, check_artifact
+from tcc_certs.report import VERDICTS, CheckReport, check_artifact, report_proof
 from tcc_certs.verbs.answer import VerbResult, regular
 
 VERB = "check"
@@ -16,7 +19,8 @@ VERB = "check"
 
 def add(parser: ArgumentParser) -> None:
     """The arguments of the verb."""
-    parser.add_argument("checked", type=Path, help="the artifact (.tcca)")
+    parser.add_argument("checked", type=Path, help="the artifact (.tcca), or a proof")
+    parser.add_argument("--artifact", type=Path, help="the artifact that a proof is about")
     parser.add_argument(
         "--core", action="store_true", help="also show that the automaton is that of its core"
     )
@@ -33,7 +37,10 @@ def run(options: Namespace) -> VerbResult:
         OSError: the file cannot be read.
     """
     data = regular(options.checked).read_bytes()
-    report = check_artifact(data, core=options.core, pin=options.pin, exact=options.exact)
+    if options.artifact is not None:
+        report = report_proof(data, regular(options.artifact).read_bytes())
+    else:
+        report = check_artifact(data, core=options.core, pin=options.pin, exact=options.exact)
     return VerbResult(
         exit_code=report.verdict,
         lines=[*report.lines, *([f"digest {report.digest}"] if report.digest else [])],

@@ -9,22 +9,22 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
 
 import click
 
-from tcc import options, screen
+from tcc import files, options, screen
 from tcc.commands import pin_command
 from tcc.describe import to_json
 from tcc.files import is_regular
 from tcc.findings import ReportedFinding, as_object, of_check, print_diagnostics, print_found
 from tcc.library import CompileError, check
 from tcc.library.second_checker import NoChecker
-from tcc.opening import require_artifact
+from tcc.opening import open_artifact, require_artifact
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.policy.listing import statements_json
-from tcc_certs.report import VERDICTS, CheckReport
+from tcc_certs.report import VERDICTS, CheckReport, is_proof
 
 if TYPE_CHECKING:
     from tcc.outputs.verdicts import CheckedFolderOutput
@@ -51,6 +51,13 @@ def _are_regular(
     type=options.GIVEN,
 )
 @click.option("--exact", is_flag=True, help="reject relaxed statements, and counts that are bounds")
+@click.option(
+    "--artifact",
+    "about",
+    type=options.GIVEN,
+    metavar="ARTIFACT",
+    help="the artifact that a proof of `tcc prove` is about",
+)
 @options.pin_option
 @click.option(
     "--locked",
@@ -71,6 +78,7 @@ def command(
     artifacts: tuple[Path, ...],
     core: bool,
     source: Path | None,
+    about: Path | None,
     pin: bytes | None,
     exact: bool,
     locked: bool,
@@ -84,10 +92,14 @@ def command(
     --core also checks that the automaton is that of the grammar inside the artifact; --source that
     this grammar is the one in a file; --exact that nothing is relaxed: the automaton enforces every
     statement, and every count is exact. --locked compares artifacts with the pins that `tcc pin`
-    wrote.
+    wrote. With --artifact, the file is a proof of `tcc prove`.
     """
     shown = options.chosen(output_format, as_json)
+    if about is not None:
+        _check_proof(ctx, artifacts, about, shown)
     for path in artifacts:
+        if is_proof(files.first_bytes(path)):
+            raise click.UsageError(f"{path} is a proof: name its artifact with --artifact", ctx)
         require_artifact(path)
     if not artifacts and not locked:
         raise click.UsageError("Missing argument 'ARTIFACT...'.", ctx)
@@ -112,6 +124,22 @@ def command(
         where = error.filename or artifacts[0]
         raise click.ClickException(f"cannot read {where}: {error.strerror or error}") from None
     _show(report, artifacts[0], shown)
+    ctx.exit(report.verdict)
+
+
+def _check_proof(ctx: click.Context, proofs: Sequence[Path], about: Path, shown: str) -> NoReturn:
+    """Check a proof about an artifact, or about a grammar, which is compiled."""
+    from tcc.library import artifact_bytes
+    from tcc_certs.report import report_proof
+
+    if len(proofs) != 1:
+        raise click.UsageError("--artifact takes one proof", ctx)
+    opened = open_artifact(about, command="check")
+    try:
+        report = report_proof(proofs[0].read_bytes(), bytes(artifact_bytes(opened)))
+    except OSError as error:
+        raise click.ClickException(f"cannot read {proofs[0]}: {error.strerror or error}") from None
+    _show(report, proofs[0], shown)
     ctx.exit(report.verdict)
 
 

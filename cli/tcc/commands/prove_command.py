@@ -7,11 +7,17 @@ from pathlib import Path
 import click
 
 from tcc import screen
-from tcc.library.proving import Proof, prove
+from tcc.library import CompileError
+from tcc.library.proving import TIMEOUT, Proof, prove
 from tcc.opening import open_artifact
 from tcc.options import GIVEN, artifact_argument, is_regular_file, json_option
-from tcc.screen import DECLINED
+from tcc.screen import BAD_USAGE, CLEAN, DECLINED, FINDINGS
 from tcc_compiler.options import Options
+
+_CODES = {
+    "proved": CLEAN, "reachable": CLEAN, "refuted": FINDINGS, "unreachable": FINDINGS,
+    "undecided": DECLINED,
+}  # fmt: skip
 
 
 @click.command("prove")
@@ -27,7 +33,21 @@ from tcc_compiler.options import Options
     help="ask whether OTHER allows every session",
 )
 @click.option("--finishable", is_flag=True, help="ask whether every session can be finished")
-@click.option("--timeout", type=click.FloatRange(0, min_open=True), help="limit in seconds")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=TIMEOUT,
+    show_default=True,
+    help="limit in seconds",
+)
+@click.option(
+    "-o",
+    "--output",
+    "proof",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="PROOF",
+    help="write the proof, which `tcc check PROOF --artifact A` checks",
+)
 @json_option
 @click.pass_context
 def command(
@@ -38,13 +58,14 @@ def command(
     reachable: str | None,
     other: Path | None,
     finishable: bool,
-    timeout: float | None,
+    timeout: float,
+    proof: Path | None,
     as_json: bool,
 ) -> None:
     """Prove that every session that a gate allows satisfies STATEMENT.
 
-    --reachable, --implies or --finishable asks another question instead. Exit code 2: undecided.
-    This release has no engine for such questions, so every question is undecided (TCC491).
+    --reachable, --implies or --finishable asks another question instead. Exit code 0: proved, or
+    reachable. 1: refuted, with a session that a gate has allowed, or unreachable. 2: undecided.
     """
     asked = [statement is not None, reachable is not None, other is not None, finishable]
     if sum(asked) != 1:
@@ -59,23 +80,76 @@ def command(
         implied = open_artifact(
             other, command="prove", options=options, beside=artifact, bounds=bounds
         )
-    found = prove(opened, statement, reachable=reachable, implies=implied, finishable=finishable)
+    try:
+        found = prove(
+            opened, statement, reachable=reachable, implies=implied, finishable=finishable,
+            timeout=timeout,
+        )  # fmt: skip
+    except CompileError as error:
+        _refuse(ctx, error, statement or reachable or "")
+    except ValueError as error:
+        raise click.UsageError(str(error), ctx) from None
+    if proof is not None and found.proof is not None:
+        from tcc_runtime.ledger.outputs import write_whole
+
+        write_whole(proof, found.proof)
     if as_json:
         _print_json(found)
     else:
-        screen.bad(f"{found.verdict}: {found.text or found.kind}")
+        _say(found, proof)
+    ctx.exit(_CODES[found.verdict])
+
+
+def _refuse(ctx: click.Context, error: CompileError, text: str) -> None:
+    """Show the mistakes of a question."""
+    screen.say(f"the question has mistakes: {text}", err=True)
+    for one in error.diagnostics:
+        screen.say(f"{one.code}: {one.message}", err=True)
+        if one.hint:
+            screen.say(f"  help: {one.hint}", err=True)
+    ctx.exit(BAD_USAGE)
+
+
+def _say(found: Proof, proof: Path | None) -> None:
+    line = f"{found.verdict}: {found.text or found.kind}"
+    if found.verdict in ("proved", "reachable"):
+        screen.good(line)
+    elif found.verdict == "undecided":
+        screen.doubtful(line)
+    else:
+        screen.bad(line)
+    if found.missing:
         screen.say(f"  {found.missing}")
-    ctx.exit(DECLINED)
+    for text in found.used:
+        screen.say(f"  by  {text}")
+    if found.session is not None:
+        from tcc.outputs import json_line
+
+        document = {"given": found.given, "calls": list(found.session)}
+        screen.say("  a session, as `tcc replay` reads it:")
+        screen.say(json_line(document).decode())
+    if proof is not None:
+        screen.say(f"  proof written to {proof}" if found.proof else "  no proof was written")
 
 
 def _print_json(found: Proof) -> None:
     from tcc.outputs import optional
-    from tcc.outputs.questions import ProveOutput, QuestionJson
+    from tcc.outputs.questions import ProveOutput, QuestionJson, SessionCallJson
 
     screen.print_output(
         ProveOutput(
             question=QuestionJson(kind=found.kind, text=optional(found.text)),
             verdict=found.verdict,
-            missing=found.missing,
+            session=optional(
+                None
+                if found.session is None
+                else [SessionCallJson(**call) for call in found.session]
+            ),
+            given=optional(None if found.given is None else dict(found.given)),
+            used=list(found.used),
+            rounds=found.rounds,
+            states=found.states,
+            seconds=round(found.seconds, 3),
+            missing=optional(found.missing or None),
         )
     )

@@ -1,17 +1,33 @@
 """Questions about all sessions of a grammar: `tcc.prove`.
 
-This release has no engine that answers them, so every answer is `undecided` (TCC491).
+The engine is :mod:`tcc_runtime.exact`.  This module reads the question, and gives the engine a gate
+that replays the sessions it finds.
 """
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from tcc.library import Given, artifact_of
+from tcc.library import CompileError, Given, artifact_of
+from tcc_certs.policy.nodes import Forbid, statement_text
+from tcc_certs.policy.plans import OneCall, Repeat
+
+if TYPE_CHECKING:
+    from tcc_certs.policy.core import Core
+    from tcc_certs.policy.nodes import Statement
+    from tcc_certs.proof.questions import Question
+    from tcc_runtime.artifact.load import Artifact
+    from tcc_runtime.exact.concrete import Session
+    from tcc_runtime.exact.prove import Answer, Gate, GateRefusal
 
 Kind = Literal["statement", "reachable", "implies", "finishable"]
-MISSING: Final = "TCC491: this release cannot answer questions about all sessions of a grammar"
+Verdict = Literal["proved", "refuted", "reachable", "unreachable", "undecided"]
+MISSING: Final = "TCC491: this release cannot answer this question about all sessions of a grammar"
+TIMEOUT: Final = 10.0  # seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,19 +37,32 @@ class Proof:
     Attributes:
         kind: the kind of the question.
         text: the statement or the calls that the question names; None for other kinds.
-        verdict: the answer.
-        missing: what the engine lacks to decide the question.
+        session: calls of a session that answers the question, as `tcc replay` reads them; None:
+            there is none.
+        given: what that session is given.
+        used: the texts of the statements that the proof used.
+        rounds: how many rounds the search took.
+        states: how many branches the search looked at.
+        missing: of an undecided question, what would decide it; else empty.
+        proof: the bytes of a proof, which `tcc check PROOF --artifact A` checks.
     """
 
     kind: Kind
     text: str | None
-    verdict: Literal["undecided"] = "undecided"
-    missing: str = MISSING
+    verdict: Verdict
+    session: Sequence[Mapping[str, Any]] | None = None
+    given: Mapping[str, Any] | None = None
+    used: tuple[str, ...] = ()
+    rounds: int = 0
+    states: int = 0
+    seconds: float = 0.0
+    missing: str = ""
+    proof: bytes | None = None
 
     @property
     def proved(self) -> bool:
-        """Whether the answer is a proof."""
-        return False
+        """Whether every session satisfies what was asked."""
+        return self.verdict == "proved"
 
 
 def prove(
@@ -43,6 +72,7 @@ def prove(
     reachable: str | None = None,
     implies: Given | None = None,
     finishable: bool = False,
+    timeout: float = TIMEOUT,
 ) -> Proof:
     """Decide a question about every session that a gate allows.
 
@@ -52,22 +82,176 @@ def prove(
         reachable: does some session have a call in this set?
         implies: is every session of `source` a session of this grammar?
         finishable: can every session be finished?
+        timeout: seconds for the search.
 
     Raises:
         ValueError: not exactly one question was asked.
-        CompileError: a grammar is refused.
+        CompileError: a grammar is refused, or the statement has mistakes.
         tcc_certs.errors.Rejected: an artifact is refused or declined.
         OSError: a file cannot be read.
     """
     asked = [statement is not None, reachable is not None, implies is not None, finishable]
     if sum(asked) != 1:
         raise ValueError("ask one question: a statement, reachable, implies or finishable")
-    artifact_of(source)
-    if implies is not None:
-        artifact_of(implies)
-        return Proof(kind="implies", text=None)
+    artifact = artifact_of(source)
     if finishable:
-        return Proof(kind="finishable", text=None)
+        return _finishable(artifact)
+    from tcc_certs.proof.questions import Question
+
+    if implies is not None:
+        other = artifact_of(implies).core
+        differs = _difference(artifact.core, other)
+        if differs:
+            missing = f"sessions are compared only of grammars with the same {differs}"
+            return Proof(kind="implies", text=None, verdict="undecided", missing=missing)
+        question = Question(kind="implies", statements=other.statements, lets=other.lets)
+        return _asked(artifact, question, "implies", None, timeout)
     if reachable is not None:
-        return Proof(kind="reachable", text=reachable)
-    return Proof(kind="statement", text=statement)
+        statements = read_statements(artifact.core, f"forbid {reachable}")
+        if len(statements) != 1 or not isinstance(statements[0], Forbid):
+            raise ValueError("--reachable takes one set of calls, such as refund(amount > 100)")
+        question = Question(kind="reachable", statements=statements)
+        return _asked(artifact, question, "reachable", reachable, timeout)
+    statements = read_statements(artifact.core, statement or "")
+    kind = "statement" if len(statements) == 1 else "implies"
+    question = Question(kind=kind, statements=statements)
+    return _asked(artifact, question, "statement", statement, timeout)
+
+
+def read_statements(core: Core, text: str) -> tuple[Statement, ...]:
+    """The statements of a text about a core.
+
+    Raises:
+        CompileError: the text has mistakes.
+    """
+    from tcc_compiler.names.questions import read_question
+
+    found = read_question(text, core)
+    if found.diagnostics:
+        raise CompileError(found.diagnostics)
+    return found.statements
+
+
+def _asked(
+    artifact: Artifact, question: Question, kind: Kind, text: str | None, timeout: float
+) -> Proof:
+    from tcc_runtime.exact.prove import answer
+
+    found = answer(artifact.core, question, gate_of(artifact), timeout=timeout)
+    return _proof_of(artifact.core, found, kind, text)
+
+
+def _proof_of(core: Core, found: Answer, kind: Kind, text: str | None) -> Proof:
+    session = found.session
+    return Proof(
+        kind=kind,
+        text=text,
+        verdict=found.verdict,
+        session=None if session is None else session.json(),
+        given=None if session is None else dict(session.given),
+        used=tuple([statement_text(core.statements[number]) for number in found.used]),
+        rounds=found.rounds,
+        states=found.states,
+        seconds=found.seconds,
+        missing=found.missing,
+        proof=found.proof,
+    )
+
+
+def gate_of(artifact: Artifact) -> Gate:
+    """A gate for the engine: it replays sessions of an artifact, each in a gate of its own."""
+    from tcc_runtime.exact.prove import GateRefusal
+    from tcc_runtime.gate.gate import Gate as OneGate
+    from tcc_runtime.gate.refusals import Refused
+    from tcc_runtime.gate.session_access import Home
+
+    def replay(session: Session) -> GateRefusal | None:
+        now = [0]
+        home = Home(recorded=False)
+        with (
+            _quiet(),
+            OneGate(
+                artifact, durable=False, given=session.given, clock=lambda: now[0], home=home
+            ) as gate,
+        ):
+            at = 0
+            try:
+                for call in session.calls:
+                    now[0] = now[0] if call.at_ms is None else call.at_ms
+                    with gate.call(call.tool, call.arguments) as permit:
+                        if call.outcome == "done":
+                            permit.done(call.answer)
+                        elif call.outcome in ("failed", "answered"):
+                            permit.failed(answered=call.outcome == "answered")
+                        else:
+                            permit.unknown()
+                    at += 1
+                if session.ends:
+                    gate.finish()
+            except Refused as refusal:
+                texts = [reason["text"] for reason in refusal.because if reason["text"]]
+                return GateRefusal(at, refusal.code, f"`{texts[0]}`" if texts else str(refusal))
+        return None
+
+    return replay
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """What a session of a question does is no news for the gate's log."""
+    log = logging.getLogger("tcc.gate")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
+def _difference(core: Core, other: Core) -> str:
+    """What keeps sessions of two cores from being compared by statements; empty: nothing."""
+    names = {tool.name: tool for tool in other.tools}
+    for tool in core.tools:
+        twin = names.get(tool.name)
+        if twin is None or (tool.arguments, tool.answers) != (twin.arguments, twin.answers):
+            return f"fields of `{tool.name}`"
+        if (tool.errors_failed, tool.error_text) != (twin.errors_failed, twin.error_text):
+            return f"`errors mean failed` of `{tool.name}`"
+    if core.given != other.given:
+        return "attributes of sessions"
+    plans = "plan", "rules", "patterns", "calls", "start", "goals"
+    if not _is_any(other) and any(getattr(core, name) != getattr(other, name) for name in plans):
+        return "plans"
+    return ""
+
+
+def _is_any(core: Core) -> bool:
+    """Whether the plan of a core is ``any*``."""
+    if core.start is not None or core.goals or any(tool.strict for tool in core.tools):
+        return False
+    match core.plan:
+        case Repeat(OneCall(pattern), 0, None):
+            return core.patterns[pattern] == ((0, len(core.calls)),)
+    return False
+
+
+def _finishable(artifact: Artifact) -> Proof:
+    """Whether every session can be finished.
+
+    A session may end after every call if no statement binds its end and no plan does.
+    """
+    core = artifact.core
+    ends = [one for one in core.statements if _binds_end(one)]
+    missing = ""
+    if ends:
+        missing = f"whether a session can always satisfy `{statement_text(ends[0])}`"
+    elif not _is_any(core):
+        missing = "whether a plan ends after every outcome of its calls"
+    verdict: Verdict = "undecided" if missing else "proved"
+    return Proof(kind="finishable", text=None, verdict=verdict, missing=missing)
+
+
+def _binds_end(statement: Statement) -> bool:
+    from tcc_certs.policy.nodes import Owe, Require
+
+    return isinstance(statement, Owe) or (isinstance(statement, Require) and statement.on is None)

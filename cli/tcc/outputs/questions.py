@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -40,13 +40,33 @@ class QuestionJson(outputs.DocumentPart, frozen=True, kw_only=True):
     text: str | UnsetType = UNSET
 
 
+class SessionCallJson(outputs.DocumentPart, frozen=True, kw_only=True):
+    """A call of a session, as `tcc replay` reads it; the last call has no outcome."""
+
+    tool: str
+    arguments: dict[str, Any]
+    outcome: Annotated[str, outputs.one_of("done", "failed", "unknown", "answered")] | UnsetType = (
+        UNSET
+    )
+    answer: Any = UNSET
+    at_ms: outputs.Whole | UnsetType = UNSET
+
+
 class ProveOutput(outputs.Output, frozen=True, kw_only=True):
     """The answer to a question about all sessions."""
 
     document: ClassVar[str] = "prove"
     question: QuestionJson
-    verdict: Annotated[str, outputs.one_of("undecided")]
-    missing: str
+    verdict: Annotated[
+        str, outputs.one_of("proved", "refuted", "reachable", "unreachable", "undecided")
+    ]
+    session: list[SessionCallJson] | UnsetType = UNSET
+    given: dict[str, Any] | UnsetType = UNSET
+    used: list[str]
+    rounds: outputs.Whole
+    states: outputs.Whole
+    seconds: float
+    missing: str | UnsetType = UNSET
 
 
 class WitnessesJson(outputs.DocumentPart, frozen=True, kw_only=True):

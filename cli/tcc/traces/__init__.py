@@ -58,7 +58,8 @@ class TraceCall:
         tool: its name.
         arguments: as they were recorded; a text that is no JSON object stays that text.
         outcome: `done`, `error` (an answer that says that it is an error), `failed` (nothing
-            happened) or `unknown` (there is no answer).
+            happened), `answered` (nothing happened, and the agent read an error) or `unknown`
+            (there is no answer).
         answer: what came back, as it was recorded, of a call that is done or an error.
         at_ms: when it was made, UTC ms; None: nothing is said of it.
     """
@@ -328,8 +329,8 @@ def _of_own(value: Any) -> Sequence[TraceCall]:
         if strange:
             raise Unfit(f"call {number} has the unknown member {min(strange)!r}")
         outcome = call.get("outcome", "done" if "answer" in call else "unknown")
-        if outcome not in (*_OUTCOMES, "error"):
-            raise Unfit(f"call {number}: an outcome is done, error, failed or unknown")
+        if outcome not in (*_OUTCOMES, "error", "answered"):
+            raise Unfit(f"call {number}: an outcome is done, error, failed, answered or unknown")
         arguments = call.get("arguments", {})
         made = TraceCall(tool=call["tool"], arguments=arguments, outcome=outcome)
         made.answer, made.at_ms = call.get("answer"), call.get("at_ms")

@@ -274,8 +274,10 @@ def _time_text(ms: int, kind: TimeType | DateType) -> object:
 def _settle(permit: Permit, call: TraceCall, failing: frozenset[str]) -> None:
     if call.outcome == "done":
         permit.done(call.answer)
-    elif call.outcome == "failed" or (call.outcome == "error" and call.tool in failing):
-        permit.failed(answered=call.outcome == "error")
+    elif call.outcome in ("failed", "answered") or (
+        call.outcome == "error" and call.tool in failing
+    ):
+        permit.failed(answered=call.outcome != "failed")
     else:
         permit.unknown()
 

@@ -1,0 +1,334 @@
+"""Checks a proof: each step of its arguments, and that they are all that the question needs.
+
+A proof names steps and searches for nothing.  An argument is a tree in preorder.  A step adds
+a formula or a call, splits on a literal, or closes its branch for a reason.  The kernel derives
+every formula and every fact from the core and the question (:mod:`tcc_certs.proof.rules`), so
+a file chooses only which of them it uses.  Normative text: docs/spec/proof.md.
+Cost: linear in the steps, each at most linear in the statement that it uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.formats.codec import Json, decode
+from tcc_certs.formats.schema import as_object
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.meaning import policy_of
+from tcc_certs.policy.reader import core_digest
+from tcc_certs.proof import rules
+from tcc_certs.proof.ground import Ground
+from tcc_certs.proof.questions import Question, Unsupported, begun, parts_of, question_of, rules_of
+from tcc_certs.proof.reasons import (
+    Fact,
+    Variable,
+    evaluated,
+    fact_between,
+    facts_about,
+    facts_of,
+    is_contradiction,
+    renamed,
+    renaming,
+    value_of,
+)
+from tcc_certs.proof.rules import Wrong
+from tcc_certs.proof.scene import Formula, Scene, calls_in, contradicts
+
+SCHEMA = "tcc.proof/2"
+MAX_BYTES = 1 << 28
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedProof:
+    """A proof that holds.
+
+    Attributes:
+        question: what it proves.
+        used: the numbers of the statements of the core that it used, increasing.
+        arguments, steps: how many it has.
+    """
+
+    question: Question
+    used: tuple[int, ...]
+    arguments: int
+    steps: int
+
+
+def check_proof(data: bytes, core: Core) -> CheckedProof:
+    """Return what a proof proves about a core.
+
+    Raises:
+        Rejected: B1xx the bytes are no canonical JSON; T101 another form; T102 the question is
+            wrong, or no proof can be about it; T103 the proof is of another core; T104 an argument
+            is missing, or there is another one; T105 a step does not hold; D102 another schema;
+            D201 a limit.
+    """
+    ensure(len(data) <= MAX_BYTES, Code.LIMIT, "", f"{MAX_BYTES} bytes", len(data))
+    value = decode(data, "")
+    schema = value.get("schema") if isinstance(value, dict) else None
+    ensure(schema == SCHEMA, Code.UNKNOWN_VERSION, "schema", SCHEMA, schema)
+    members = ["schema", "core", "question", "arguments"]
+    item = as_object(value, "", Code.PROOF_SCHEMA, members, [])
+    digest = core_digest(core)
+    ensure(item["core"] == digest, Code.PROOF_CORE, "core", digest, item["core"])
+    question = question_of(item["question"])
+    found = rules_of(question, core)
+    policy = policy_of(core)
+    try:
+        parts = parts_of(found, policy)
+    except Unsupported as why:
+        raise Rejected(Code.PROOF_QUESTION, "question", "a statement of a session", why) from None
+    arguments = item["arguments"]
+    if not isinstance(arguments, list):
+        raise Rejected(Code.PROOF_SCHEMA, "arguments", "a list", arguments)
+    ensure(
+        len(arguments) == len(parts), Code.PROOF_ARGUMENT, "arguments", len(parts), len(arguments)
+    )
+    used: set[int] = set()
+    steps = 0
+    for number, (part, argument) in enumerate(zip(parts, arguments, strict=True)):
+        path = f"arguments[{number}]"
+        item = as_object(argument, path, Code.PROOF_SCHEMA, ["tool", "statements", "steps"], [])
+        wanted = {"tool": "" if part.tool is None else part.tool}
+        ensure(item["tool"] == wanted["tool"], Code.PROOF_ARGUMENT, f"{path}.tool", wanted["tool"],
+               item["tool"])  # fmt: skip
+        scene, formulas = begun(policy, found[part.statement], question.kind, part.tool)
+        argued = Argument(scene, formulas, path)
+        steps += argued.run(item["steps"])
+        ensure(item["statements"] == sorted(argued.used), Code.PROOF_ARGUMENT, f"{path}.statements",
+               sorted(argued.used), item["statements"])  # fmt: skip
+        used |= argued.used
+    return CheckedProof(
+        question=question, used=tuple(sorted(used)), arguments=len(parts), steps=steps
+    )
+
+
+class _Branch(NamedTuple):
+    """A branch that is open: what was there where it began, and what it begins with."""
+
+    formulas: int
+    actors: int
+    trail: int
+    begin: Callable[[], None]
+
+
+class Argument:
+    """The state of an argument while its steps are followed.
+
+    Attributes:
+        truths: of literals, by their numbers.
+        used: the statements that were used.
+    """
+
+    def __init__(self, scene: Scene, formulas: Sequence[Formula], path: str) -> None:
+        self.scene = scene
+        self.formulas = list(formulas)
+        self.truths: dict[int, bool] = {}
+        self.used: set[int] = set()
+        self._trail: list[int] = []
+        self._open: list[_Branch] = []
+        self._path = path
+        self._closes: Mapping[str, Callable[..., bool]] = {
+            "formula": self._formula,
+            "both": self._both,
+            "equal": self._equal,
+            "sum": self._sum,
+        }
+        self._adds: Mapping[str, Callable[..., Formula]] = {
+            "use": self._use,
+            "settled": lambda call, statement: self._settled(call, statement),
+            "at": lambda number, call: rules.at(scene, self.literal(number), self._call(call)),
+            "domain": lambda number, at: rules.domain(scene, self.literal(number), _number(at)),
+            "count": lambda number, at: rules.count(scene, self.literal(number), _number(at)),
+            "include": lambda one, other: rules.include(
+                scene, self.literal(one), self.literal(other)
+            ),
+            "leads": lambda *calls: rules.leads(scene, *map(self._call, calls)),
+            "distinct": lambda *calls: rules.distinct(scene, *map(self._call, calls)),
+            "ordered": lambda *calls: rules.ordered(scene, *map(self._call, calls)),
+        }
+
+    def run(self, steps: Json) -> int:
+        """Follow the steps of an argument, and return how many there are.
+
+        Raises:
+            Rejected: T105 a step does not hold, or a branch is left open.
+        """
+        if not isinstance(steps, list):
+            raise Rejected(Code.PROOF_SCHEMA, f"{self._path}.steps", "a list", steps)
+        closed = False
+        for number, step in enumerate(steps):
+            path = f"{self._path}.steps[{number}]"
+            ensure(not closed, Code.PROOF_STEP, path, "the end of the argument", step)
+            try:
+                closed = self.follow(step)
+            except (Wrong, TypeError, IndexError, KeyError, ValueError, RecursionError):
+                raise Rejected(Code.PROOF_STEP, path, "a step that holds", step) from None
+        ensure(
+            closed, Code.PROOF_STEP, f"{self._path}.steps", "a closed argument", "an open branch"
+        )
+        return len(steps)
+
+    def follow(self, step: Any) -> bool:
+        """Follow a step, and return whether the argument is closed.
+
+        Raises:
+            Wrong, TypeError, IndexError, KeyError, ValueError, RecursionError: it does not hold.
+        """
+        if not isinstance(step, list) or not step or not isinstance(step[0], str):
+            raise Wrong
+        name, *given = step
+        if name == "split":
+            (number,) = given
+            self.literal(number)
+            self._branches(
+                [lambda: self._assign(number, True), lambda: self._assign(number, False)]
+            )
+            return False
+        if name == "witness":
+            return self._witness(*given)
+        if name == "first":
+            (call,) = given
+            entered = rules.first(self.scene, self._call(call))
+            self.formulas += rules.entered(self.scene, entered)
+            return False
+        if name in rules.LEMMAS:
+            (number,) = given
+            self.formulas.append(rules.LEMMAS[name](self.scene, self.literal(number)))
+            return False
+        if name in self._adds:
+            self.formulas.append(self._adds[name](*given))
+            return False
+        if name not in self._closes or not self._closes[name](*given):
+            raise Wrong
+        return self._close()
+
+    # Branches.
+
+    def _branches(self, begins: Sequence[Callable[[], None]]) -> None:
+        sizes = len(self.formulas), len(self.scene.actors), len(self._trail)
+        for begin in reversed(begins[1:]):
+            self._open.append(_Branch(*sizes, begin))
+        begins[0]()
+
+    def _close(self) -> bool:
+        if not self._open:
+            return True
+        branch = self._open.pop()
+        del self.formulas[branch.formulas :]
+        del self.scene.actors[branch.actors :]
+        for number in self._trail[branch.trail :]:
+            del self.truths[number]
+        del self._trail[branch.trail :]
+        branch.begin()
+        return False
+
+    def _assign(self, number: int, truth: bool) -> None:
+        if number in self.truths:
+            raise Wrong
+        self.truths[number] = truth
+        self._trail.append(number)
+
+    def _witness(self, number: Any) -> bool:
+        literal = self.literal(number)
+        truth = self.truths[number]
+        found = rules.cases(self.scene, literal, truth)
+        if not found:
+            return self._close()
+
+        def begin(case: rules.Case) -> None:
+            call = None
+            if case.tool is not None:
+                call = self.scene.enter(case.tool, case.view)
+                self.formulas += rules.entered(self.scene, call)
+            self.formulas.append(rules.witness(self.scene, literal, case, call))
+
+        self._branches([lambda case=case: begin(case) for case in found])  # type: ignore[misc]
+        return False
+
+    # What steps name.
+
+    def literal(self, number: Any) -> Ground:
+        """The literal of a number; all its calls are there."""
+        literal = self.scene.literals[_number(number)]
+        if any(call >= len(self.scene.actors) for call in calls_in(literal)):
+            raise Wrong
+        return literal
+
+    def _call(self, number: Any) -> int:
+        if _number(number) >= len(self.scene.actors):
+            raise Wrong
+        return int(number)
+
+    def _use(self, call: Any, statement: Any) -> Formula:
+        self.used.add(_number(statement))
+        return rules.use(self.scene, self._call(call), statement)
+
+    def _settled(self, call: Any, statement: Any) -> Formula:
+        self.used.add(_number(statement))
+        return rules.settled(self.scene, statement, self._call(call))
+
+    # Reasons.
+
+    def _formula(self, number: Any) -> bool:
+        return value_of(self.formulas[_number(number)], self.truths) is False
+
+    def _both(self, one: Any, other: Any) -> bool:
+        wanted = contradicts(self.literal(one))
+        found = None if wanted is None else self.scene.number(wanted)
+        return self.truths[one] and self.truths[other] and found == other
+
+    def _equal(self, equalities: Any, *named: Any) -> bool:
+        """That a literal is evaluated otherwise, or two literals are one, with equal terms."""
+        literals = [self.literal(number) for number in equalities]
+        if not all(
+            one[0] == "eq" and self.truths[at] for one, at in zip(literals, equalities, strict=True)
+        ):
+            return False
+        names, clash = renaming(literals)
+        if not named:
+            return clash
+        terms: list[Ground] = [term for one in literals for term in one[1:]]
+        known = {names.get(term, term) for term in terms}
+        one = renamed(self.literal(named[0]), names)
+        if len(named) == 1:
+            found = evaluated(one, known)
+            return found is not None and found is not self.truths[named[0]]
+        _, second = named
+        return one == renamed(self.literal(second), names) and (
+            self.truths[named[0]] is not self.truths[second]
+        )
+
+    def _sum(self, facts: Any) -> bool:
+        found = [(self._fact(*named), Fraction(_number(factor))) for *named, factor in facts]
+        return is_contradiction(self.scene, found)
+
+    def _fact(self, name: Any, *given: Any) -> Fact:
+        if name == "literal":
+            number, at = given
+            return facts_of(self.scene, self.literal(number), self.truths[number])[_number(at)]
+        if name == "about":
+            variable, at = given
+            return facts_about(self.scene, self._variable(variable))[_number(at)]
+        if name == "between":
+            one, other = map(self._variable, given)
+            fact = fact_between(self.scene, one, other)
+            if fact is not None:
+                return fact
+        raise Wrong
+
+    def _variable(self, named: Any) -> Variable:
+        """A variable of a fact that a literal states."""
+        number, truth, at, place = named
+        fact = facts_of(self.scene, self.literal(number), bool(_number(truth)))[_number(at)]
+        return list(fact.terms)[_number(place)]
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise Wrong
+    return value

@@ -1,0 +1,161 @@
+"""Questions about every session, and the arguments that a proof of each needs.
+
+A statement is broken by a call that the policy lets through and the statement does not, or by the
+end of the session.  A question has one argument for each tool whose call may break it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.formats.codec import Json
+from tcc_certs.policy import nodes
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.forms import Rule
+from tcc_certs.policy.kinds import Fault, Kinds
+from tcc_certs.policy.meaning import Policy
+from tcc_certs.policy.nodes import Definition, Forbid, Node, Statement
+from tcc_certs.policy.reader import read_question
+from tcc_certs.proof.ground import VIEW, ground
+from tcc_certs.proof.scene import Formula, Scene, opposite
+from tcc_certs.values.places import exact_number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a proof is about.
+
+    Attributes:
+        kind: ``statement`` (every session satisfies it), ``implies`` (every session satisfies all
+            statements), ``reachable`` (no session has such a call: a `forbid`).
+        statements: at least one; exactly one unless it is ``implies``.
+        lets: the `let`s that the statements may name; None: those of the core.
+    """
+
+    kind: str
+    statements: tuple[Statement, ...]
+    lets: tuple[Definition, ...] | None = None
+
+    def rules(self, core: Core) -> list[Rule]:
+        """The statements with their words resolved.
+
+        Raises:
+            Fault: a statement is wrong in this core.
+        """
+        lets = core.lets if self.lets is None else self.lets
+        kinds = Kinds(replace(core, lets=lets, statements=()))
+        kinds.check_lets()
+        return [kinds.rule(statement) for statement in self.statements]
+
+
+def reachable(calls: Node, where: Sequence[Node]) -> Question:
+    """The question whether a session can have such a call."""
+    return Question(kind="reachable", statements=(Forbid(on=calls, where=tuple(where)),))
+
+
+def question_json(question: Question) -> dict[str, Json]:
+    """The JSON object of a question."""
+    found: dict[str, Json] = {"kind": question.kind}
+    found["statements"] = [nodes.statement_json(one) for one in question.statements]
+    if question.lets is not None:
+        found["lets"] = [nodes.definition_json(let) for let in question.lets]
+    return found
+
+
+def question_of(value: Json) -> Question:
+    """The question that a JSON object is.
+
+    Raises:
+        Rejected: T101.
+    """
+    kind, statements, lets = read_question(value, "question", Code.PROOF_SCHEMA)
+    one = kind == "implies" or len(statements) == 1
+    ensure(one, Code.PROOF_SCHEMA, "question.statements", "one statement", len(statements))
+    reached = kind != "reachable" or isinstance(statements[0], Forbid)
+    ensure(reached, Code.PROOF_SCHEMA, "question.statements[0]", "calls", "another statement")
+    return Question(kind=kind, statements=statements, lets=lets)
+
+
+def rules_of(question: Question, core: Core) -> list[Rule]:
+    """The rules of a question.
+
+    Raises:
+        Rejected: T102 a statement is wrong in this core.
+    """
+    try:
+        return question.rules(core)
+    except Fault as fault:
+        raise Rejected(Code.PROOF_QUESTION, "question", "a statement of this core", fault) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An argument that a question needs.
+
+    Attributes:
+        statement: of the question, from 0.
+        tool: of the call that would break it; None: it is the end of the session.
+    """
+
+    statement: int
+    tool: str | None
+
+
+class Unsupported(Exception):
+    """No argument can be made about a statement: why."""
+
+
+def parts_of(rules: Sequence[Rule], policy: Policy) -> list[Part]:
+    """The arguments that a question needs, in order.
+
+    Raises:
+        Unsupported: the kernel has no argument about a statement of this form.
+    """
+    found = []
+    for number, rule in enumerate(rules):
+        match rule.kind:
+            case "total":
+                if not _has_total(rule, policy):
+                    raise Unsupported(f"`limit {rule.what}` is compared with limits of its kind")
+            case "ask":
+                raise Unsupported("a person's approval is no property of a session")
+            case "owe" if rule.within is not None:
+                raise Unsupported("`owe .. within` needs the time of each call")
+            case "owe":
+                found.append(Part(number, None))
+            case _ if rule.tools is None:
+                found.append(Part(number, None))
+            case _:
+                names = [tool.name for tool in policy.core.tools if tool.name in rule.tools]
+                found += [Part(number, name) for name in names]
+    return found
+
+
+def _has_total(rule: Rule, policy: Policy) -> bool:
+    """Whether the policy has a total of the same kind that is as tight."""
+    most = exact_number(rule.total)
+    return any(
+        one.kind == "total" and one.what == rule.what and exact_number(one.total) <= most
+        for one in policy.rules
+    )
+
+
+def begun(policy: Policy, rule: Rule, kind: str, tool: str | None) -> tuple[Scene, list[Formula]]:
+    """The scene in which a call breaks a statement, and what holds of it."""
+    scene = Scene(policy, rule)
+    call = scene.enter(tool)
+    this = ("call", call)
+    levels: Mapping[int, Any] = {0: this, VIEW: this}
+    if kind == "reachable":
+        return scene, [scene.where(-1, call, False, True)]
+    if rule.kind == "owe":
+        return scene, [opposite(scene.lit("settled", -1, this))]
+    if tool is None:
+        return scene, [opposite(scene.truth(ground(rule.then, levels), False, True))]
+    return scene, [opposite(scene.allows(-1, call))]
+
+
+__all__ = ["Question", "begun", "parts_of", "question_json", "question_of", "rules_of"]

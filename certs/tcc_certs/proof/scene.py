@@ -1,0 +1,502 @@
+"""Formulas about a few calls of a session, with the two truths of each condition.
+
+A condition of the language is true, false or unsure.  A formula is about two *literals* instead:
+that the condition is surely true, and that it is surely false.  Neither is the negation of the
+other, so a missing value and an unknown outcome need no third value here.  A literal that no
+branch of an argument has assigned may be either.
+
+Literals speak of what is known when call 0 is decided.  What a statement let through then, it
+lets through with this knowledge, too: a decision never depends on a value that becomes known later
+(docs/spec/core.md, section "Meaning").  Bounds of work are left out; they only refuse more calls.
+
+A formula is `True`, `False`, ``("lit", literal, sign)``, ``("and", parts)`` or ``("or", parts)``.
+Literals are numbered in the order in which formulas name them.
+Cost: linear in the statement that a formula is made of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeAlias
+
+from tcc_certs.policy import meaning
+from tcc_certs.policy.core import Learned
+from tcc_certs.policy.forms import Rule, Tools
+from tcc_certs.policy.meaning import MAX_STEPS, NO_VALUE, Policy
+from tcc_certs.proof.ground import PAIRED, VIEW, Ground, at_call, constant, ground, parts, picks
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
+from tcc_certs.values.fields import DateType, Field, ListType, NullableType, RecordType, TimeType
+from tcc_certs.values.text_pattern import pattern_of
+
+Formula: TypeAlias = "bool | tuple[Any, ...]"
+
+NULL = constant(("z", None))
+_MIRRORED = {"<": ("lt", False), "<=": ("le", False), ">": ("lt", True), ">=": ("le", True)}
+
+
+def both(formulas: Iterable[Formula]) -> Formula:
+    """The conjunction of formulas."""
+    found = []
+    for formula in formulas:
+        if formula is False:
+            return False
+        if formula is not True:
+            found.append(formula)
+    return True if not found else found[0] if len(found) == 1 else ("and", tuple(found))
+
+
+def either(formulas: Iterable[Formula]) -> Formula:
+    """The disjunction of formulas."""
+    found = []
+    for formula in formulas:
+        if formula is True:
+            return True
+        if formula is not False:
+            found.append(formula)
+    return False if not found else found[0] if len(found) == 1 else ("or", tuple(found))
+
+
+def opposite(formula: Formula) -> Formula:
+    """The negation of a formula."""
+    if isinstance(formula, bool):
+        return not formula
+    tag, inner, *rest = formula
+    if tag == "lit":
+        return tag, inner, not rest[0]
+    return "or" if tag == "and" else "and", tuple([opposite(part) for part in inner])
+
+
+def implies(premise: Formula, conclusion: Formula) -> Formula:
+    """A formula that holds unless the premise alone does."""
+    return either([opposite(premise), conclusion])
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """A call that an argument speaks of.
+
+    Attributes:
+        tool: None: it is the end of the session.
+        above: the calls that it is surely earlier than.
+        is_first: whether it is the first call of its tool in the session.
+    """
+
+    tool: str | None
+    above: frozenset[int]
+    is_first: bool = False
+
+
+class Scene:
+    """The calls of a branch of an argument, and the literals of all branches.
+
+    Args:
+        policy: the statements that every session satisfies.
+        question: the statement that call 0 breaks, as :attr:`rules` has it under ``-1``; None:
+            call 0 is only reached.
+
+    Attributes:
+        literals: each literal, by its number.
+    """
+
+    def __init__(self, policy: Policy, question: Rule | None) -> None:
+        self.policy = policy
+        self.rules: Mapping[int, Rule] = dict(enumerate(policy.rules))
+        if question is not None:
+            self.rules = {**self.rules, -1: question}
+        self.actors: list[Actor] = []
+        self.literals: list[Ground] = []
+        self._numbers: dict[Ground, int] = {}
+        self._tools = [tool.name for tool in policy.core.tools]
+        self._given = {one.name: one for one in policy.core.given}
+        self._fields = {
+            tool.name: {one.name: (one, False) for one in tool.arguments}
+            | {one.name: (one, True) for one in tool.answers}
+            for tool in policy.core.tools
+        }
+
+    # Calls.
+
+    def enter(self, tool: str | None, view: int | None = None) -> int:
+        """Add a call that is earlier than `view`, and return its number."""
+        above = frozenset() if view is None else self.actors[view].above | {view}
+        self.actors.append(Actor(tool, above))
+        return len(self.actors) - 1
+
+    def enter_like(self, call: int) -> int:
+        """Add the first call of the tool of a call, and return its number."""
+        actor = self.actors[call]
+        self.actors.append(Actor(actor.tool, actor.above, True))
+        return len(self.actors) - 1
+
+    def ordered(self, tools: Tools) -> list[str]:
+        """The tools of a set, in the order of the core."""
+        return [tool for tool in self._tools if tool in tools]
+
+    def before(self, one: int, other: int) -> Formula:
+        """That a call is earlier than another."""
+        if other in self.actors[one].above:
+            return True
+        if one == other or one in self.actors[other].above:
+            return False
+        return self.lit("before", ("call", one), ("call", other))
+
+    # Literals.
+
+    def lit(self, *literal: Any) -> Formula:
+        """A literal as a formula."""
+        if literal[0] in PAIRED:
+            literal = (literal[0], *sorted(literal[1:], key=order))
+        number = self._numbers.get(literal)
+        if number is None:
+            number = self._numbers[literal] = len(self.literals)
+            self.literals.append(literal)
+        return "lit", number, True
+
+    def number(self, literal: Ground) -> int | None:
+        """The number of a literal that a formula has named."""
+        if literal[0] in PAIRED:
+            literal = (literal[0], *sorted(literal[1:], key=order))
+        return self._numbers.get(literal)
+
+    # What the declarations say of a term.
+
+    def field(self, term: Ground) -> tuple[Field, bool] | None:
+        """The field of a call that a term is, and whether it is an answer."""
+        if term[0] != "get" or term[1][0] != "call":
+            return None
+        return self._fields[self.actors[term[1][1]].tool or ""].get(term[2])
+
+    def declared(self, term: Ground) -> Field | None:
+        """The declaration of an argument, an answer or an attribute of the start."""
+        if term[0] == "attr":
+            given = self._given.get(term[1])
+            return None if given is None or isinstance(given, Learned) else given
+        found = self.field(term)
+        return None if found is None else found[0]
+
+    def declarations(self, term: Ground) -> list[Field]:
+        """The fields whose value an attribute has."""
+        given = self._given.get(term[1])
+        if isinstance(given, Learned):
+            return [self._fields[tool][name][0] for tool, name in given.sources]
+        return [] if given is None else [given]
+
+    def kind(self, term: Ground) -> str | None:
+        """``n`` or ``t`` if a term is a number or a time wherever it has a value of its type."""
+        match term[0]:
+            case "const":
+                return str(term[1][0]) if term[1][0] in ("n", "t") else None
+            case "time":
+                return "t"
+            case "count" | "sum" | "counted":
+                return "n"
+            case "clock":
+                return "t" if term[1] == "day" else "n"
+            case "+" | "-" | "*" | "min" | "max":
+                kinds = self.kind(term[1]), self.kind(term[2])
+                if None in kinds or term[0] == "*":
+                    return None if None in kinds else "n"
+                if term[0] in ("min", "max"):
+                    return kinds[0]
+                return "t" if kinds in (("t", "n"), ("n", "t")) else "n"
+            case "attr":
+                kinds_of = {_kind(declared) for declared in self.declarations(term)}
+                return kinds_of.pop() if len(kinds_of) == 1 else None
+        declared = self.declared(term)
+        return None if declared is None else _kind(declared)
+
+    def is_exact(self, term: Ground) -> bool:
+        """Whether a term surely has one known value, of which every other value surely differs."""
+        match term[0]:
+            case "const":
+                return term[1][0] not in NO_VALUE
+            case "time" | "counted":
+                return True
+            case "+" | "-" | "*" | "min" | "max":
+                return self.is_number(term[1]) and self.is_number(term[2])
+        field = self.field(term)
+        if field is not None and field[1]:
+            return False
+        declared = self.declared(term)
+        if declared is None or declared.optional or declared.null:
+            return False
+        return is_plain(declared)
+
+    def is_number(self, term: Ground) -> bool:
+        """Whether a term surely is a known number or time."""
+        return self.is_exact(term) and self.kind(term) is not None
+
+    def may_lack(self, term: Ground) -> bool:
+        """Whether a term may be absent."""
+        if term[0] in ("const", "time", "counted", "count", "sum", "+", "-", "*"):
+            return term == constant(("none", None))
+        declared = self.declared(term)
+        return declared is None or declared.optional or declared.null
+
+    def is_argument(self, term: Ground) -> bool:
+        """Whether a term is an argument or an attribute of the start: known, or surely absent."""
+        field = self.field(term)
+        return self.declared(term) is not None and not (field is not None and field[1])
+
+    # Truths of conditions.
+
+    def truth(self, condition: Ground, negative: bool, wanted: bool) -> Formula:
+        """That a condition is surely true, or surely false.
+
+        Args:
+            negative: whether it is under an odd number of `not` and `no`.
+        """
+        match condition[0]:
+            case "not":
+                return self.truth(condition[1], not negative, not wanted)
+            case "all" | "any":
+                found = [self.truth(part, negative, wanted) for part in condition[1]]
+                return both(found) if (condition[0] == "all") == wanted else either(found)
+            case "isof":
+                _, element, tools = condition
+                is_in = element[0] == "call" and self.actors[element[1]].tool in tools
+                return is_in == wanted
+        if picks(condition):
+            negative = negative and condition[0] in ("some", "every", "among")
+            return self.lit("truth", condition, negative, wanted)
+        match condition:
+            case ("compare", operator, left, options):
+                found = [self.compared(operator, left, option, wanted) for option in options]
+                return either(found) if wanted else both(found)
+            case ("between", of, low, high):
+                ends = [self.compared(">=", of, low, wanted), self.compared("<=", of, high, wanted)]
+                return both(ends) if wanted else either(ends)
+            case ("same", left, right):
+                return self._same(left, right, wanted)
+            case ("matches", of, pattern):
+                return self._matches(of, pattern, wanted)
+            case ("some", source) if source[2][0] == "calls":
+                return self.lit("some" if wanted else "none", source, negative)
+            case ("every", source, conditions) if source[2][0] == "calls":
+                # No element for which the conditions are not surely true.
+                tag, view, base, filters, *rest = source
+                others = tag, view, base, (*filters, ("not", ("all", conditions))), *rest
+                return self.lit("none" if wanted else "some", others, not negative)
+        return self.lit("truth", condition, negative, wanted)
+
+    def all_of(self, conditions: Sequence[Ground], negative: bool, wanted: bool) -> Formula:
+        """That all conditions are surely true, or that one is surely false."""
+        found = [self.truth(one, negative, wanted) for one in conditions]
+        return both(found) if wanted else either(found)
+
+    def compared(self, operator: str, left: Ground, right: Ground, wanted: bool) -> Formula:
+        """That a comparison is surely true, or surely false."""
+        if operator == "=" and right == NULL:
+            return self._null(left, wanted)
+        if left[0] == right[0] == "const":
+            return meaning.compare(operator, left[1], right[1]) is wanted
+        if any(one[0] == "const" and one[1][0] in NO_VALUE for one in (left, right)):
+            return False
+        if operator == "=":
+            if left == right and self.is_exact(left):
+                return wanted
+            if wanted:
+                return self.lit("eq", left, right)
+            if self.is_exact(left) and self.is_exact(right):
+                return opposite(self.lit("eq", left, right))
+            return self.lit("ne", left, right)
+        tag, mirrored = _MIRRORED[operator]
+        if mirrored:
+            left, right = right, left
+        if wanted:
+            return self.lit(tag, left, right)
+        return self.lit("le" if tag == "lt" else "lt", right, left)
+
+    def _null(self, of: Ground, wanted: bool) -> Formula:
+        if of[0] == "const":
+            return meaning.is_null(of[1]) is wanted
+        declared = self.declared(of)
+        if declared is not None and self.is_argument(of) and not self.may_lack(of):
+            never = not isinstance(declared.type, NullableType | JsonType) and is_plain(declared)
+            if never and "null" not in declared.values:
+                return not wanted
+        return self.lit("null" if wanted else "nonnull", of)
+
+    def _same(self, left: Ground, right: Ground, wanted: bool) -> Formula:
+        if not self.may_lack(left) and not self.may_lack(right):
+            return self.compared("=", left, right, wanted)
+        if left[0] == right[0] == "const":
+            return meaning.same(left[1], right[1]) is wanted
+        if wanted:
+            return self.lit("same", left, right)
+        return self.lit("differ", left, right)
+
+    def _matches(self, of: Ground, pattern: str, wanted: bool) -> Formula:
+        if of[0] == "const":
+            return meaning.matches(of[1], pattern) is wanted
+        if self.is_short(of, pattern):
+            found = self.lit("match", of, pattern)
+            return found if wanted else opposite(found)
+        return self.lit("match" if wanted else "unmatch", of, pattern)
+
+    def is_short(self, of: Ground, pattern: str) -> bool:
+        """Whether a term surely is a text that can be compared with a pattern."""
+        declared = self.declared(of)
+        if declared is None or not isinstance(declared.type, TextType) or not self.is_exact(of):
+            return False
+        return declared.type.most * pattern_of(pattern).size <= MAX_STEPS
+
+    # Members of sources.
+
+    def member(
+        self, source: Ground, call: int, negative: bool, sure: bool, answered: bool
+    ) -> Formula:
+        """That a call is surely in a source of calls, or maybe.
+
+        Args:
+            answered: whether a call whose error was read is maybe in it.
+        """
+        _, (_, view), (_, tools), conditions, within, marks = source
+        if self.actors[call].tool not in tools:
+            return False
+        this = ("call", call)
+        found = [self.before(call, view)]
+        if sure:
+            found.append(self.lit("done", this))
+        else:
+            found.append(opposite(self.lit("failed", this)))
+            found += [] if answered else [opposite(self.lit("answered", this))]
+        for condition in conditions:
+            inside = at_call(condition, this)
+            truth = self.truth(inside, negative, sure)
+            found.append(truth if sure else opposite(truth))
+        if within is not None:
+            start = ("-", ("time", ("call", view)), constant(("n", within)))
+            found.append(self.lit("le", start, ("time", this)))
+        found += [self.lit("clear", mark, this, negative, not sure) for mark in marks]
+        return both(found)
+
+    def is_open(self, statement: int, call: int) -> Formula:
+        """That a call opens an obligation of a statement."""
+        rule = self.rules[statement]
+        if self.actors[call].tool not in (rule.tools or ()):
+            return False
+        this = ("call", call)
+        where = [ground(one, {0: this, VIEW: this}) for one in rule.where]
+        return both([
+            opposite(self.lit("failed", this)),
+            opposite(self.lit("answered", this)),
+            opposite(self.all_of(where, False, False)),
+        ])  # fmt: skip
+
+    def pays(self, statement: int, call: int, payer: int) -> Formula:
+        """That a call pays the obligation of another."""
+        rule = self.rules[statement]
+        if self.actors[payer].tool not in rule.pays:
+            return False
+        levels = {0: ("call", call), 1: ("call", payer), VIEW: ("call", call)}
+        paying = [ground(one, levels) for one in rule.paying]
+        return both([
+            self.lit("done", ("call", payer)),
+            self.before(call, payer),
+            self.all_of(paying, False, True),
+        ])  # fmt: skip
+
+    # Statements.
+
+    def where(self, statement: int, call: int, negative: bool, wanted: bool) -> Formula:
+        """That the filter of a statement is surely true for a call, or surely false."""
+        this = ("call", call)
+        conditions = [ground(one, {0: this, VIEW: this}) for one in self.rules[statement].where]
+        return self.all_of(conditions, negative, wanted)
+
+    def allows(self, statement: int, call: int) -> Formula:
+        """That a statement lets a call through, or lets the session end."""
+        rule = self.rules[statement]
+        this = ("call", call)
+        if rule.tools is None:
+            if self.actors[call].tool is not None or rule.then is None:
+                return True
+            return self.truth(ground(rule.then, {VIEW: this}), False, True)
+        if self.actors[call].tool not in rule.tools or rule.kind in ("ask", "owe", "total"):
+            return True
+        excluded = self.where(statement, call, True, False)
+        if rule.kind == "forbid":
+            return excluded
+        levels = {0: this, VIEW: this}
+        if rule.kind == "limit":
+            if rule.most is None:
+                return True
+            idle = self.where(statement, call, False, False)
+            amount = constant(("n", 1)) if rule.field is None else ("get", this, rule.field)
+            total = ("+", amount, ("counted", statement, this))
+            most = ground(rule.most, levels)
+            within = self.truth(("compare", "<=", total, (most,)), False, True)
+            return either([excluded, idle, within])
+        if rule.then is None:
+            return excluded
+        return either([excluded, self.truth(ground(rule.then, levels), False, True)])
+
+
+def order(term: Ground) -> str:
+    """A key that orders the two operands of a literal.
+
+    It stays the same order if calls get other numbers in the same order.
+    """
+    return _CALL.sub(lambda found: f"{int(found[1]):09}", repr(term))
+
+
+_CALL = re.compile(r"(?<=\('call', )([0-9]+)(?=\))")
+
+
+def contradicts(literal: Ground) -> Ground | None:
+    """The literal that cannot be true beside a literal; None: there is no such literal."""
+    match literal[0]:
+        case "truth":
+            return *literal[:3], not literal[3]
+        case "lt":
+            return "le", literal[2], literal[1]
+        case "le":
+            return "lt", literal[2], literal[1]
+    found = _OPPOSITES.get(literal[0])
+    return None if found is None else (found, *literal[1:])
+
+
+_PAIRS = (
+    ("eq", "ne"), ("same", "differ"), ("match", "unmatch"), ("null", "nonnull"), ("some", "none"),
+)  # fmt: skip
+_OPPOSITES = {one: other for pair in _PAIRS for one, other in (pair, pair[::-1])}
+
+
+@cache
+def is_plain(declared: Field) -> bool:
+    """Whether all values of a field are known to be equal or different."""
+    if declared.type is None:
+        return declared.values[-1:] != ("*",)
+    return _is_plain(declared.type)
+
+
+@cache
+def _is_plain(kind: Any) -> bool:
+    match kind:
+        case NullableType(of=of) | ListType(of=of):
+            return _is_plain(of)
+        case RecordType():
+            return False
+    return isinstance(kind, TextType | NumberType | FlagType | TimeType | DateType | JsonType)
+
+
+def _kind(declared: Field) -> str | None:
+    match declared.type:
+        case NumberType():
+            return "n"
+        case TimeType() | DateType():
+            return "t"
+        case None:
+            values = [value for value in declared.values if value]
+            whole = all(value.lstrip("-").replace(".", "").isdigit() for value in values)
+            return "n" if whole and values else None
+    return None
+
+
+def calls_in(of: Ground) -> frozenset[int]:
+    """The numbers of the calls that a ground object names."""
+    return frozenset([part[1] for part in parts(of) if part[0] == "call"])

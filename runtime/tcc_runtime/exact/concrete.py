@@ -1,0 +1,860 @@
+"""Makes sessions of models: calls with values, outcomes and times.
+
+Values come from constants of the statements, their neighbours, the ends of types, samples of
+patterns, and fresh texts.  The definition replays each session, and a local search changes single
+values where it refuses.  Only a session that the gate then replays is shown to anybody, so nothing
+here has to be complete or trusted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from itertools import islice
+from typing import Any, TypeAlias
+
+from tcc_certs.errors import Rejected
+from tcc_certs.policy import forms, meaning
+from tcc_certs.policy.core import Core, Learned, Tool
+from tcc_certs.policy.course import Course, argument_states
+from tcc_certs.policy.history import Call
+from tcc_certs.policy.kinds import walk
+from tcc_certs.policy.meaning import Policy, Refusal
+from tcc_certs.proof.ground import Ground, rewritten
+from tcc_certs.proof.reasons import renaming
+from tcc_certs.proof.rules import operands
+from tcc_certs.values import places
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
+from tcc_certs.values.fields import (
+    DateType,
+    Field,
+    FieldType,
+    ListType,
+    NullableType,
+    RecordType,
+    TimeType,
+)
+from tcc_certs.values.places import NONE, UNKNOWN, State, exact_number
+from tcc_runtime.exact.engine import Model
+from tcc_runtime.exact.samples import samples
+
+NOW_MS = 1_790_000_000_000  # of the last call of a session
+MAX_TRIES = 4000  # choices of a value for a model
+MAX_REPAIRS = 500  # sessions of a local search
+
+Value: TypeAlias = "State"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionCall:
+    """A call of a session, as `tcc replay` reads it.
+
+    Attributes:
+        outcome: ``done``, ``failed``, ``unknown`` or ``answered``; empty of the last call, which is
+            only decided.
+    """
+
+    tool: str
+    arguments: Mapping[str, Any]
+    outcome: str = ""
+    answer: Any = None
+    at_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A session that a question is about.
+
+    Attributes:
+        ends: whether the session ends after its calls.
+    """
+
+    given: Mapping[str, Any]
+    calls: tuple[SessionCall, ...]
+    ends: bool = False
+
+    def json(self) -> list[dict[str, Any]]:
+        """The calls as JSON."""
+        found = []
+        for call in self.calls:
+            one: dict[str, Any] = {"tool": call.tool, "arguments": dict(call.arguments)}
+            if call.outcome:
+                one["outcome"] = call.outcome
+            if call.outcome == "done" and call.answer is not None:
+                one["answer"] = call.answer
+            if call.at_ms is not None:
+                one["at_ms"] = call.at_ms
+            found.append(one)
+        return found
+
+
+class Maker:
+    """Values for the fields of a core.
+
+    Args:
+        policy: the statements of the core; the question is the last one of them if `asked`.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        self.core: Core = policy.core
+        self.policy = policy
+        self._constants: dict[State, None] = {}
+        self._patterns: dict[str, None] = {}
+        self.spans: dict[int, None] = {}
+        self.is_timed = False
+        for rule in policy.rules:
+            self._read(rule)
+        for tool in self.core.tools:
+            for declared in (*tool.arguments, *tool.answers):
+                for text in places.texts_in(declared.type):
+                    if text.pattern is not None:
+                        self._patterns[text.pattern] = None
+        self._fresh = [("s", text) for text in ("x1", "x2", "x3", "x4")]
+
+    def _read(self, rule: forms.Rule) -> None:
+        if rule.within is not None:
+            self.spans[rule.within] = None
+            self.is_timed = True
+        for form in walk(rule):
+            match form:
+                case forms.Constant(state) if state[0] in ("s", "n", "b", "t"):
+                    self._constants[state] = None
+                    if state[0] == "n" and state[1] >= 60_000:
+                        self.spans[int(state[1])] = None
+                case forms.Matches(_, pattern):
+                    self._patterns[pattern] = None
+                case forms.Source(within=int() as within):
+                    self.spans[within] = None
+                    self.is_timed = True
+                case forms.Now():
+                    self.is_timed = True
+
+    # Candidates.
+
+    def candidates(self, declared: Field, also: Iterable[State] = (), turn: int = 0) -> list[State]:
+        """States that a field may have, the plainest first."""
+        if declared.type is None:
+            states = list(places.listed_states(declared))
+            return [one for one in states if one != NONE]
+        found = [*also, *self._of_type(declared.type, turn)]
+        return [one for one in dict.fromkeys(found) if is_of(one, declared)]
+
+    def _of_type(self, kind: FieldType, turn: int) -> list[State]:
+        match kind:
+            case TextType(among=among) if among:
+                return [("s", text) for text in among]
+            case TextType(pattern=pattern):
+                found = [("s", text) for text in samples(pattern, kind.least)] if pattern else []
+                more = [("s", text) for one in self._patterns for text in samples(one, kind.least)]
+                fresh = self._fresh[turn % 4 :] + self._fresh[: turn % 4]
+                long = [("s", (text * (kind.least + 1))[: max(kind.least, 2)]) for _, text in fresh]
+                texts = [one for one in self._constants if one[0] == "s"]
+                return [*found, *long, *texts, *more]
+            case NumberType():
+                return self._numbers(kind)
+            case FlagType():
+                return [("b", True), ("b", False)]
+            case TimeType() | DateType():
+                spans = [0, *self.spans]
+                moments = [NOW_MS - span - more for span in spans for more in (3600_000, 1, 0, -1)]
+                times = [one for one in self._constants if one[0] == "t"]
+                if isinstance(kind, DateType):
+                    day = 86_400_000
+                    moments = [(one + kind.zone * 60_000) // day * day - kind.zone * 60_000
+                               for one in (*moments, NOW_MS + day)]  # fmt: skip
+                return [*times, *[("t", one) for one in moments]]
+            case NullableType(of=of):
+                return [*self._of_type(of, turn), ("z", None)]
+            case ListType(of=of):
+                return self._lists(kind, of, turn)
+            case RecordType(fields=fields):
+                return self._records(fields, turn)
+            case JsonType():
+                return [("j", b"{}"), ("j", b'"x1"')]
+        return []
+
+    def _numbers(self, kind: NumberType) -> list[State]:
+        low = Fraction(0) if kind.low is None else Fraction(exact_number(kind.low))
+        high = low + 10**6 if kind.high is None else Fraction(exact_number(kind.high))
+        constants = sorted({Fraction(one[1]) for one in self._constants if one[0] == "n"})
+        found = [Fraction(1), low, high, low + 1]
+        for one in constants:
+            found += [one, one + 1, one - 1]
+        found += [Fraction(one // 2) + 1 for one in constants] + [high - 1]
+        return [("n", int(one) if one.denominator == 1 else one) for one in dict.fromkeys(found)]
+
+    def _lists(self, kind: ListType, of: FieldType, turn: int) -> list[State]:
+        items = [one for one in self._of_type(of, turn) if _typed(one, of)][:12]
+        found: list[State] = []
+        for one in items:
+            found.append(("l", (one,) * max(1, kind.least)))
+        if kind.least <= 1:
+            found = [("l", ()), *found]
+        if len(items) > 1:
+            found += [("l", tuple(items[:2])), ("l", tuple(items[:5])), ("l", tuple(items))]
+        for many in (2, 4, 6, 12):
+            found += [("l", (one,) * many) for one in items[:8]]
+        return found[1:3] + found[:1] + found[3:]
+
+    def _records(self, fields: Sequence[Field], turn: int) -> list[State]:
+        columns = [self.candidates(one, (), turn)[:8] or [NONE] for one in fields]
+        first = [column[0] for column in columns]
+        rows = [first]
+        for at, column in enumerate(columns):
+            rows += [[*first[:at], one, *first[at + 1 :]] for one in column[1:]]
+        return [("r", tuple(zip([one.name for one in fields], row, strict=True))) for row in rows]
+
+
+def _typed(state: State, kind: FieldType) -> bool:
+    return is_of(state, Field(name="x", steps=("x",), type=kind))
+
+
+def is_of(state: State, declared: Field) -> bool:
+    """Whether a state is a value of a field."""
+    if declared.type is None:
+        return state in places.listed_states(declared)
+    try:
+        return places.typed(json_of(state, declared.type), declared.type) == state
+    except (places.Wrong, Rejected, ValueError, TypeError, OverflowError):
+        return False
+
+
+# JSON.
+
+
+def json_of(state: State, kind: FieldType | None, values: Sequence[str] = ()) -> Any:
+    """The JSON value of a state."""
+    tag, value = state
+    match kind:
+        case NullableType(of=of):
+            return None if tag == "z" else json_of(state, of)
+        case TimeType():
+            return _time(value).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        case DateType(zone=zone):
+            return _time(value + zone * 60_000).date().isoformat()
+        case ListType(of=of):
+            return [json_of(one, of) for one in value]
+        case RecordType(fields=fields):
+            made: Any = {}
+            for one, (_, member) in zip(fields, value, strict=True):
+                if member != NONE:
+                    made = put(made, one.steps, json_of(member, one.type, one.values))
+            return made
+    if tag == "n":
+        return value if isinstance(value, int) else float(value)
+    if tag == "*":
+        return next(text for text in ("other", "else", "x1", "x2") if ("s", text) not in value)
+    if tag == "j":
+        import json
+
+        return json.loads(value)
+    return value
+
+
+def _time(ms: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
+
+
+def put(into: Any, steps: Sequence[str], value: Any) -> Any:
+    """A JSON value with another one at a place."""
+    if not steps:
+        return value
+    step, *rest = steps
+    if step == "*":
+        old = into if isinstance(into, list) else []
+        many = value if isinstance(value, list) and "*" not in rest else [value]
+        first = old[0] if old else None
+        return [
+            put(old[at] if at < len(old) else _copied(first), rest, one)
+            for at, one in enumerate(many)
+        ]
+    if re.fullmatch("-?[0-9]+", step) and not isinstance(into, dict):
+        old = into if isinstance(into, list) else []
+        at = max(0, int(step))
+        old = [*old, *[{} for _ in range(at + 1 - len(old))]]
+        old[at] = put(old[at], rest, value)
+        return old
+    made = dict(into) if isinstance(into, dict) else {}
+    made[step] = put(made.get(step), rest, value)
+    return made
+
+
+def _copied(value: Any) -> Any:
+    return dict(value) if isinstance(value, dict) else None
+
+
+def object_of(declared: Sequence[Field], states: Mapping[str, State]) -> dict[str, Any]:
+    """The object that has the states of fields, each at its place."""
+    made: Any = {}
+    for one in sorted(declared, key=lambda field: (len(field.steps), "*" not in field.steps)):
+        state = states.get(one.name, NONE)
+        if state[0] not in ("none", "unknown"):
+            made = put(made, one.steps, json_of(state, one.type, one.values))
+    return made if isinstance(made, dict) else {}
+
+
+# Drafts.
+
+
+@dataclass(slots=True)
+class Draft:
+    """The values of a session that is being made.
+
+    Attributes:
+        order: the calls by their numbers in the scene, the first one first.
+        states: of each term: fields, attributes and times.
+        outcomes: by the numbers of calls.
+    """
+
+    tools: Mapping[int, str | None]
+    order: tuple[int, ...]
+    states: dict[Ground, State]
+    outcomes: dict[int, str]
+
+    def session(self, maker: Maker) -> Session:
+        """The session of these values."""
+        core = maker.core
+        given = {
+            one.name: self.states.get(("attr", one.name), NONE)
+            for one in core.given
+            if not isinstance(one, Learned)
+        }
+        fields = [one for one in core.given if not isinstance(one, Learned)]
+        calls = []
+        for number in self.order:
+            name = self.tools[number]
+            if name is None:
+                continue
+            tool = core.tool_of[name]
+            outcome = self.outcomes.get(number, "")
+            arguments = object_of(tool.arguments, self._of(number, tool.arguments))
+            answer = object_of(tool.answers, self._of(number, tool.answers))
+            at_ms = self.states.get(("time", ("call", number)), ("t", NOW_MS))[1]
+            calls.append(
+                SessionCall(
+                    tool=name,
+                    arguments=arguments,
+                    outcome=outcome,
+                    answer=answer if outcome == "done" and tool.answers else None,
+                    at_ms=at_ms if maker.is_timed else None,
+                )
+            )
+        ends = self.tools[0] is None
+        return Session(given=object_of(fields, given), calls=tuple(calls), ends=ends)
+
+    def _of(self, call: int, declared: Sequence[Field]) -> dict[str, State]:
+        return {
+            one.name: self.states.get(("get", ("call", call), one.name), NONE) for one in declared
+        }
+
+
+def drafts(maker: Maker, model: Model) -> Iterator[Draft]:
+    """Values that give the literals of a model their truths, if they are of single values."""
+    scene = model.scene
+    literals = {scene.literals[number]: truth for number, truth in model.truths.items()}
+    merged = _merged(model, literals)
+    if merged is None:
+        return
+    calls, literals = merged
+    tools = {calls[number]: actor.tool for number, actor in enumerate(scene.actors)}
+    above = [
+        (calls[one], calls[other])
+        for one, actor in enumerate(scene.actors)
+        for other in actor.above
+    ]
+    order = _ordered(list(tools), above, literals)
+    if order is None:
+        return
+    outcomes = {}
+    for number in tools:
+        this = ("call", number)
+        if number:
+            outcomes[number] = (
+                "answered" if literals.get(("answered", this))
+                else "failed" if literals.get(("failed", this))
+                else "unknown" if literals.get(("done", this)) is False
+                else "done"
+            )  # fmt: skip
+    yield from _Values(maker, model, tools, order, outcomes, literals).drafts()
+
+
+def _merged(
+    model: Model, literals: Mapping[Ground, bool]
+) -> tuple[Mapping[int, int], dict[Ground, bool]] | None:
+    """The calls that are one, as neither is earlier, and the literals with one number for each."""
+    calls = {number: number for number in range(len(model.scene.actors))}
+    for literal, truth in literals.items():
+        if literal[0] == "before" and not truth:
+            mirrored = "before", literal[2], literal[1]
+            if literals.get(mirrored) is False:
+                one, other = sorted((calls[literal[1][1]], calls[literal[2][1]]))
+                if model.scene.actors[one].tool != model.scene.actors[other].tool:
+                    return None
+                calls = {number: one if to == other else to for number, to in calls.items()}
+
+    def leaf(part: Ground, _: int) -> Ground | None:
+        return ("call", calls[part[1]]) if part[0] == "call" else None
+
+    found: dict[Ground, bool] = {}
+    for literal, truth in literals.items():
+        renamed = rewritten(literal, leaf)
+        if renamed[0] == "before" and renamed[1] == renamed[2]:
+            continue
+        if found.setdefault(renamed, truth) is not truth:
+            return None
+    return calls, found
+
+
+def _ordered(
+    calls: Sequence[int], above: Iterable[tuple[int, int]], literals: Mapping[Ground, bool]
+) -> tuple[int, ...] | None:
+    """The calls in an order that the literals allow."""
+    after: dict[int, set[int]] = {one: set() for one in calls}
+    for one, other in above:
+        after[one].add(other)
+    for literal, truth in literals.items():
+        if literal[0] == "before":
+            one, other = literal[1][1], literal[2][1]
+            first, second = (one, other) if truth else (other, one)
+            after[first].add(second)
+    found: list[int] = []
+    left = set(calls)
+    while left:
+        last = [one for one in left if not after[one] & left]
+        if not last:
+            return None
+        found.append(min(last))
+        left.discard(min(last))
+    return tuple(reversed(found))
+
+
+class _Values:
+    """Chooses the values of a draft, one group of equal terms after another."""
+
+    def __init__(
+        self,
+        maker: Maker,
+        model: Model,
+        tools: Mapping[int, str | None],
+        order: tuple[int, ...],
+        outcomes: dict[int, str],
+        literals: Mapping[Ground, bool],
+    ) -> None:
+        self._maker, self._model = maker, model
+        self._tools, self._order, self._outcomes = tools, order, outcomes
+        equal = [
+            ("eq", *one[1:])
+            for one, truth in literals.items()
+            if truth and one[0] in ("eq", "same")
+        ]
+        self._names, self._clash = renaming(equal)
+        self._asked = [
+            (one, truth)
+            for one, truth in literals.items()
+            if one[0] in ("eq", "ne", "lt", "le", "match", "unmatch", "null", "nonnull", "same",
+                          "differ", "known")
+        ]  # fmt: skip
+        self._groups: dict[Ground, list[tuple[Ground, Field | None]]] = {}
+        for term, declared in self._terms():
+            self._groups.setdefault(self._names.get(term, term), []).append((term, declared))
+        self._tries = 0
+
+    def _terms(self) -> Iterator[tuple[Ground, Field | None]]:
+        core = self._maker.core
+        for given in core.given:
+            if isinstance(given, Learned):
+                teacher, field = given.sources[0]
+                fields = (*core.tool_of[teacher].arguments, *core.tool_of[teacher].answers)
+                declared = next(one for one in fields if one.name == field)
+                yield ("attr", given.name), replace(declared, optional=False, null=False)
+            else:
+                yield ("attr", given.name), given
+        for number in self._order:
+            name = self._tools[number]
+            this = ("call", number)
+            if self._maker.is_timed:
+                yield ("time", this), None
+            if name is None:
+                continue
+            tool = core.tool_of[name]
+            answers = tool.answers if self._outcomes.get(number) == "done" else ()
+            for one in (*tool.arguments, *answers):
+                yield ("get", this, one.name), one
+
+    def drafts(self) -> Iterator[Draft]:
+        if self._clash:
+            return
+        states: dict[Ground, State] = {}
+        watched: dict[Ground, list[tuple[Ground, bool]]] = {}
+        weights: dict[Ground, int] = {}
+        for literal, truth in self._asked:
+            for rep in self._reps(literal):
+                watched.setdefault(rep, []).append((literal, truth))
+                weights[rep] = weights.get(rep, 0) + 1
+        groups = sorted(
+            self._groups,
+            key=lambda rep: (rep[0] != "const", rep[0] == "time", -weights.get(rep, 0)),
+        )
+        turn = {rep: at for at, rep in enumerate(groups)}
+
+        def go(at: int) -> Iterator[None]:
+            if at == len(groups):
+                yield None
+                return
+            rep = groups[at]
+            for state in self._candidates(rep, turn[rep], bool(watched.get(rep)), states):
+                self._tries += 1
+                if self._tries > MAX_TRIES:
+                    return
+                states[rep] = state
+                if all(self._holds(one, truth, states) for one, truth in watched.get(rep, ())):
+                    yield from go(at + 1)
+                del states[rep]
+
+        for _ in islice(go(0), 3):
+            full = {term: states[rep] for rep, terms in self._groups.items() for term, _ in terms}
+            yield Draft(self._tools, self._order, full, dict(self._outcomes))
+
+    def _reps(self, literal: Ground) -> list[Ground]:
+        found: list[Ground] = []
+        stack: list[Any] = [*(operands(literal) or literal[1:2])]
+        while stack:
+            term = stack.pop()
+            if not isinstance(term, tuple):
+                continue
+            rep = self._names.get(term, term)
+            if rep in self._groups:
+                found.append(rep)
+            elif term and term[0] in ("+", "-", "*", "min", "max", "clock"):
+                stack += term[1:]
+        return found
+
+    def _candidates(
+        self, rep: Ground, turn: int, asked: bool, states: Mapping[Ground, State]
+    ) -> list[State]:
+        members = self._groups[rep]
+        if rep[0] == "const":
+            return [rep[1]]
+        if rep[0] == "time":
+            spans = self._maker.spans
+            found = [NOW_MS, *[NOW_MS - span - more for span in spans for more in (-1, 0, 1)]]
+            return [("t", one) for one in dict.fromkeys(found)]
+        term, declared = members[0]
+        if declared is None:
+            return [UNKNOWN]
+        also = [one for one in states.values() if one[0] in ("s", "n", "t")] if asked else []
+        found_states = self._maker.candidates(declared, (), turn)
+        found_states += [
+            one for one in dict.fromkeys(also) if one not in found_states and is_of(one, declared)
+        ]
+        for _, more in members[1:]:
+            if more is not None:
+                found_states = [one for one in found_states if is_of(one, more)]
+        is_answer = term[0] == "get" and self._is_answer(term)
+        lacking = [NONE] if declared.optional or declared.null else []
+        learned = term[0] == "attr" and any(
+            one.name == term[1] and isinstance(one, Learned) for one in self._maker.core.given
+        )
+        if len(members) == 1 and (is_answer or learned):
+            lacking.append(UNKNOWN)
+        found_states = found_states[:48]
+        if len(members) == 1 and not asked and lacking[:1] == [NONE] and not is_answer:
+            return [*lacking, *found_states]
+        return [*found_states, *lacking] if len(members) == 1 else found_states
+
+    def _is_answer(self, term: Ground) -> bool:
+        tool = self._maker.core.tool_of[self._tools[term[1][1]] or ""]
+        return any(one.name == term[2] for one in tool.answers)
+
+    def _holds(self, literal: Ground, truth: bool, states: Mapping[Ground, State]) -> bool:
+        """Whether a literal has a truth; true where it cannot be told yet."""
+        terms = [self._state(term, states) for term in (operands(literal) or literal[1:2])]
+        if None in terms:
+            return True
+        return holds(literal, [term for term in terms if term is not None]) is truth
+
+    def _state(self, term: Ground, states: Mapping[Ground, State]) -> State | None:
+        rep = self._names.get(term, term)
+        if rep in states:
+            return states[rep]
+        match term:
+            case ("const", state):
+                found: State = state
+                return found
+            case ("+" | "-" | "*" | "min" | "max", left, right):
+                one, other = self._state(left, states), self._state(right, states)
+                return (
+                    None
+                    if one is None or other is None
+                    else meaning.arithmetic(term[0], one, other)
+                )
+            case ("clock", function, of, zone):
+                one = self._state(of, states)
+                return None if one is None else meaning.clock(function, one, zone)
+            case ("get", ("call", number), _) if self._outcomes.get(number, "done") != "done":
+                return UNKNOWN
+        return None
+
+
+def holds(literal: Ground, states: Sequence[State]) -> bool:
+    """Whether a literal about values is true."""
+    match literal[0]:
+        case "eq" | "ne":
+            return meaning.compare("=", *states) is (literal[0] == "eq")
+        case "lt" | "le":
+            return meaning.compare("<" if literal[0] == "lt" else "<=", *states) is True
+        case "match" | "unmatch":
+            return meaning.matches(states[0], literal[2]) is (literal[0] == "match")
+        case "null" | "nonnull":
+            return meaning.is_null(states[0]) is (literal[0] == "null")
+        case "same" | "differ":
+            return meaning.same(*states) is (literal[0] == "same")
+    return states[0][0] not in meaning.NO_VALUE
+
+
+# Replays by the definition.
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What the definition says of a session.
+
+    Attributes:
+        breaks: the number of calls after which the question is broken; None: it is not.
+        refused: the call that the policy refuses, from 0; None: it refuses none.
+        refusals: the statements that refuse it.
+        is_asked: whether the refused call would break the question.
+        size: how many calls the session has.
+    """
+
+    breaks: int | None
+    refused: int | None = None
+    refusals: tuple[Refusal, ...] = ()
+    is_asked: bool = False
+    size: int = 0
+
+
+def replayed(policy: Policy, kind: str, session: Session) -> Replayed:
+    """Decide a session by the definition.
+
+    Args:
+        policy: the statements, and after them that of the question.
+        kind: as of the question.
+    """
+    asked = len(policy.rules) - 1
+    try:
+        course = Course(policy, session.given)
+    except Rejected:
+        return Replayed(None, 0, (), False, len(session.calls) + 9)
+    for at, one in enumerate(session.calls):
+        now = one.at_ms or 0
+        try:
+            found = course.check(one.tool, one.arguments, now)
+        except Rejected:
+            return Replayed(None, at, (), False, len(session.calls) + 9)
+        others = tuple([refusal for refusal in found if refusal.statement != asked])
+        is_refused = any(refusal.code != "R211" for refusal in others)
+        if kind == "reachable":
+            rule = policy.rules[asked]
+            call = Call(
+                one.tool, at, now, argument_states(policy.core.tool_of[one.tool], one.arguments)
+            )
+            evaluation = policy.evaluation(course.history, call, now)
+            is_it = one.tool in (rule.tools or ()) and evaluation.all_of(rule.where) is True
+        else:
+            is_it = any(refusal.statement == asked for refusal in found)
+        if is_refused:
+            return Replayed(None, at, others, is_it, len(session.calls))
+        if is_it:
+            return Replayed(at + 1)
+        call = course.call(one.tool, one.arguments, now)
+        if one.outcome:
+            course.record(call, one.outcome, one.answer)
+    if session.ends:
+        now = session.calls[-1].at_ms or 0 if session.calls else 0
+        unmet = course.unmet(now)
+        if unmet == [asked]:
+            return Replayed(len(session.calls))
+        others = tuple([Refusal(one, "R204") for one in unmet if one != asked])
+        if not others:
+            return Replayed(None)
+        return Replayed(None, len(session.calls), others, asked in unmet, len(session.calls))
+    return Replayed(None)
+
+
+def repaired(
+    maker: Maker, kind: str, draft: Draft, tick: Callable[[], None], most: int = MAX_REPAIRS
+) -> tuple[Session, Replayed]:
+    """The best session that changes of a draft make, one after another."""
+    session = draft.session(maker)
+    best = replayed(maker.policy, kind, session)
+    tries = 0
+    moved = True
+    while moved and best.breaks is None and tries < most:
+        moved = False
+        for other in _changes(maker, draft, best):
+            tick()
+            tries += 1
+            if tries >= most:
+                break
+            changed = other.session(maker)
+            found = replayed(maker.policy, kind, changed)
+            if _score(found) > _score(best):
+                draft, session, best, moved = other, changed, found, True
+                break
+    return session, best
+
+
+def _score(found: Replayed) -> tuple[int, int, bool, int]:
+    if found.breaks is not None:
+        return 2, 0, True, 0
+    if found.refused is None:  # the session no longer asks anything
+        return 0, 0, False, 0
+    return 1, found.refused - found.size, found.is_asked, -len(found.refusals)
+
+
+def _changes(maker: Maker, draft: Draft, found: Replayed) -> Iterator[Draft]:
+    """Single changes of a draft, those that are likely to help first."""
+    order = [one for one in draft.order if draft.tools[one] is not None]
+    if not order:
+        return
+    at = len(order) - 1 if found.refused is None else min(found.refused, len(order) - 1)
+    if found.refused is None:
+        for many in (1, 2, 3, 5):
+            for number in reversed(order):
+                yield _repeated(draft, number, many)
+    else:
+        yield from _supported(maker, draft, order[at], found.refusals)
+    yield from _revalued(maker, draft, order[: at + 1])
+    for number in order[:-1]:
+        yield replace(draft, order=tuple([one for one in draft.order if one != number]))
+        for outcome in ("done", "unknown", "failed", "answered"):
+            if draft.outcomes.get(number) != outcome:
+                yield replace(draft, outcomes={**draft.outcomes, number: outcome})
+
+
+def _revalued(maker: Maker, draft: Draft, order: Sequence[int]) -> Iterator[Draft]:
+    seen = [state for state in draft.states.values() if state[0] in ("s", "n", "t", "l")]
+    items = [one for state in seen if state[0] == "l" for one in state[1]]
+    lists = [("l", (one,)) for one in dict.fromkeys([*seen, *items]) if one[0] in ("s", "n")]
+    for number in reversed(order):
+        tool: Tool = maker.core.tool_of[draft.tools[number] or ""]
+        answers = tool.answers if draft.outcomes.get(number) == "done" else ()
+        for one in (*tool.arguments, *answers):
+            term = ("get", ("call", number), one.name)
+            states = maker.candidates(one, [*seen, *items, *lists], number)
+            if one.optional or one.null:
+                states.append(NONE)
+            for state in states[:60]:
+                if state != draft.states.get(term):
+                    yield replace(draft, states={**draft.states, term: state})
+        if maker.is_timed and number != order[-1]:
+            for span in maker.spans:
+                for more in (-1, 0, 1):
+                    yield _at_time(draft, order, number, NOW_MS - span - more)
+    for given in maker.core.given:
+        if not isinstance(given, Learned):
+            for state in [*maker.candidates(given, seen)[:12], *([NONE] if given.optional else [])]:
+                yield replace(draft, states={**draft.states, ("attr", given.name): state})
+
+
+def _at_time(draft: Draft, order: Sequence[int], number: int, ms: int) -> Draft:
+    """The draft with a call at a time, and no earlier call after it."""
+    states = dict(draft.states)
+    for one in order:
+        term = ("time", ("call", one))
+        if one == number or states.get(term, ("t", NOW_MS))[1] > ms:
+            states[term] = ("t", ms)
+        if one == number:
+            break
+    return replace(draft, states=states)
+
+
+def _repeated(draft: Draft, number: int, many: int) -> Draft:
+    """The draft with more calls like one, before the last call."""
+    for _ in range(many):
+        draft = _inserted(draft, number, draft.tools[number] or "", {})
+    return draft
+
+
+def _inserted(draft: Draft, like: int, tool: str, states: Mapping[str, State]) -> Draft:
+    """The draft with a call before another one, with its values where they have none."""
+    new = max(draft.tools) + 1
+    fields = {
+        term[2]: state
+        for term, state in draft.states.items()
+        if term[0] == "get" and term[1] == ("call", like)
+    }
+    values: dict[Ground, State] = {
+        ("get", ("call", new), name): state for name, state in {**fields, **states}.items()
+    }
+    time = ("time", ("call", like))
+    if time in draft.states:
+        values[("time", ("call", new))] = draft.states[time]
+    at = draft.order.index(like)
+    return replace(
+        draft,
+        tools={**draft.tools, new: tool},
+        order=(*draft.order[:at], new, *draft.order[at:]),
+        states={**draft.states, **values},
+        outcomes={**draft.outcomes, new: draft.outcomes.get(like) or "done"},
+    )
+
+
+def _supported(
+    maker: Maker, draft: Draft, number: int, refusals: Sequence[Refusal]
+) -> Iterator[Draft]:
+    """Drafts with a call before a refused one, of a tool that a statement asks for."""
+    tools: dict[str, None] = {}
+    for refusal in refusals:
+        for form in walk(maker.policy.rules[refusal.statement]):
+            if isinstance(form, forms.Calls):
+                tools |= dict.fromkeys(sorted(form.tools))
+    states = [state for state in draft.states.values() if state[0] in ("s", "n", "t")]
+    states += [one for state in draft.states.values() if state[0] == "l" for one in state[1]]
+    for name in list(tools)[:6]:
+        tool = maker.core.tool_of[name]
+        fields = (*tool.arguments, *tool.answers)
+        columns = []
+        for one in fields:
+            same = draft.states.get(("get", ("call", number), one.name))
+            also = [same, *states] if same is not None and is_of(same, one) else states
+            found = maker.candidates(one, also, number)
+            columns.append(found[:10] or [NONE])
+        first = [column[0] for column in columns]
+        rows = [first]
+        for at, column in enumerate(columns):
+            rows += [[*first[:at], state, *first[at + 1 :]] for state in column[1:]]
+        names = [one.name for one in fields]
+        for row in rows[:24]:
+            yield _inserted(draft, number, name, dict(zip(names, row, strict=True)))
+
+
+def plain_draft(maker: Maker, tool: str | None, others: Sequence[str]) -> Draft:
+    """A draft with the deciding call, or the end after some calls."""
+    tools: dict[int, str | None] = {0: tool}
+    states: dict[Ground, State] = {}
+    tools |= dict(enumerate(others, 1))
+    for number, name in tools.items():
+        if name is None:
+            continue
+        one = maker.core.tool_of[name]
+        for field in (*one.arguments, *one.answers):
+            found = maker.candidates(field, (), 0)
+            lacks = field.optional and field in one.arguments
+            states[("get", ("call", number), field.name)] = (
+                found[0] if found and not lacks else NONE
+            )
+    for given in maker.core.given:
+        if not isinstance(given, Learned) and not given.optional:
+            states[("attr", given.name)] = (maker.candidates(given) or [NONE])[0]
+    order = (*range(1, len(others) + 1), 0)
+    return Draft(tools, order, states, {number: "done" for number in tools if number})
+
+
+__all__ = [
+    "Draft", "Maker", "Session", "SessionCall", "drafts", "plain_draft", "repaired", "replayed",
+]  # fmt: skip

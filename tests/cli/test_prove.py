@@ -1,0 +1,78 @@
+"""`tcc prove`: verdicts, exit codes, documents, proofs and mistakes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tcc
+from tests.exact.test_forged import TEXT
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    path = tmp_path / "shop.tcg"
+    path.write_text(TEXT)
+    return path
+
+
+def test_a_proof_names_what_it_used_and_can_be_checked(tcc: Tcc, shop: Path) -> None:
+    proof, artifact = shop.with_suffix(".proof"), shop.with_suffix(".tcca")
+    asked = "before refund require find(same order)"
+    found = tcc("prove", shop, asked, "-o", proof)
+    assert found.code == 0 and found.out.startswith(f"proved: {asked}\n")
+    assert "by  before refund require last(find(same order)).owner = session.customer" in found.out
+    assert tcc("compile", shop, "-o", artifact).code == 0
+    checked = tcc("check", proof, "--artifact", artifact)
+    assert checked.code == 0
+    assert checked.out.startswith(f"VALID: every session of this core satisfies {asked}\n")
+    assert tcc("check", proof).code == 2
+    proof.write_bytes(proof.read_bytes().replace(b'"formula"', b'"both"', 1))
+    assert "T105" in tcc("check", proof, "--artifact", artifact).out
+
+
+def test_a_refuted_statement_has_a_session_that_replay_reads(tcc: Tcc, shop: Path) -> None:
+    found = tcc("prove", shop, "before refund require approve(same order)", "--json")
+    assert found.code == 1
+    document = found.json
+    assert (document["format"], document["verdict"]) == ("tcc.prove", "refuted")
+    assert [call["tool"] for call in document["session"]] == ["find", "refund"]
+    recorded = shop.with_suffix(".jsonl")
+    recorded.write_text(json.dumps({"given": document["given"], "calls": document["session"]}))
+    assert tcc("replay", shop, recorded).code == 0
+
+
+def test_calls_are_reachable_or_not(tcc: Tcc, shop: Path) -> None:
+    found = tcc("prove", shop, "--reachable", "refund(amount > 100)", "--json")
+    assert (found.code, found.json["verdict"]) == (0, "reachable")
+    assert [call["tool"] for call in found.json["session"]][-1] == "refund"
+    found = tcc("prove", shop, "--reachable", "refund(amount > 500)", "--json")
+    assert (found.code, found.json["verdict"]) == (1, "unreachable")
+    assert "session" not in found.json
+
+
+def test_a_grammar_implies_itself_and_a_looser_one(tcc: Tcc, shop: Path) -> None:
+    looser = shop.with_name("looser.tcg")
+    looser.write_text(TEXT.replace("amount <= 100 or", "amount <= 200 or").replace("<= 3", "<= 5"))
+    assert tcc("prove", shop, "--implies", shop).code == 0
+    assert tcc("prove", shop, "--implies", looser).code == 0
+    assert tcc("prove", looser, "--implies", shop).code == 1
+
+
+def test_sessions_end_where_nothing_binds_the_end(tcc: Tcc, shop: Path) -> None:
+    assert tcc("prove", shop, "--finishable").out == "proved: finishable\n"
+    bound = shop.with_name("bound.tcg")
+    bound.write_text(TEXT + "finally require over\n")
+    found = tcc("prove", bound, "--finishable")
+    assert found.code == 2 and "finally require over" in found.out
+
+
+def test_mistakes_in_a_question_are_bad_usage(tcc: Tcc, shop: Path) -> None:
+    found = tcc("prove", shop, "before refnd require find")
+    assert found.code == 2 and "TCC202" in found.err and "did you mean 'refund'?" in found.err
+    assert tcc("prove", shop, "tool x").code == 2
+    assert tcc("prove", shop).code == 2
+    assert tcc("prove", shop, "forbid over", "--finishable").code == 2
+    assert tcc("prove", shop, "--reachable", "refund or find").code == 2

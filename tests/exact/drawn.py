@@ -1,0 +1,273 @@
+"""Random policies, questions and sessions over one small set of tools."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from tcc_certs.policy.course import Course
+from tcc_certs.policy.meaning import Policy
+
+HOUR = 3_600_000
+START = 1_790_000_000_000
+HEAD = """# lint: allow TCC709 a test needs no costs
+grammar drawn version "1"
+
+given g: text
+given l from look.w
+tool look(k: text, n: integer 0 .. 2) gives (v: yes | no, m: integer 0 .. 2, w: text)
+tool ok(k: text) gives (v: yes | no)
+tool act(k: text, n: integer 0 .. 2, z?: text, e: x | y)
+tool over
+limit depth <= 40
+"""
+TOOLS = ("look", "ok", "act", "over")
+FIELDS = {"look": "knvmw", "ok": "kv", "act": "knze", "over": ""}
+ARGUMENTS = {"look": "kn", "ok": "k", "act": "knze", "over": ""}
+
+
+class Drawer:
+    """Draws statements.
+
+    Args:
+        rng: decides.
+    """
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+
+    def statement(self) -> str:
+        """A statement on one line."""
+        rng = self.rng
+        kind = rng.random()
+        if kind < 0.07:
+            return f"finally require {self.condition(None, 1)}"
+        if kind < 0.12:
+            first = rng.choice(("act", "ok", "act(n > 0)"))
+            return f"after {first} owe {rng.choice(('over', 'look', 'ok'))}"
+        on = rng.choice(
+            ("act", "act", "act", "act", "ok", "look", "over", "act | ok", "any", "act | look")
+        )
+        if kind < 0.2:
+            return f"forbid {on}" if rng.random() < 0.2 else f"forbid {self.restricted(on)}"
+        if kind < 0.34:
+            return self.limit()
+        head = self.restricted(on) if rng.random() < 0.25 else on
+        return f"before {head} require {self.condition(on, 2)}"
+
+    def restricted(self, on: str) -> str:
+        """A set with a filter over its arguments."""
+        fields = self.arguments(on)
+        if not fields:
+            return on
+        inner = self.plain(fields, "")
+        return f"({on})({inner})" if "|" in on else f"{on}({inner})"
+
+    def arguments(self, on: str | None) -> str:
+        """The arguments that all tools of a set have."""
+        if on is None or on == "any":
+            return ""
+        sets = [set(ARGUMENTS[tool]) for tool in on.split(" | ")]
+        return "".join(sorted(set.intersection(*sets)))
+
+    def limit(self) -> str:
+        """A limit."""
+        rng = self.rng
+        tool = rng.choice(("act", "act", "ok", "look"))
+        where = rng.choice(("", "", "(n > 0)" if tool != "ok" else "", '(k = "a")'))
+        within = rng.choice(("", "", " within 1 h"))
+        counted = f"count({tool}{where}{within})"
+        if tool == "act" and rng.random() < 0.4:
+            counted = f"sum({tool}{where}.n{within})"
+        per = rng.choice(("", " per k", " per session.g"))
+        most = rng.choice(("0", "1", "2", "3", "n" if tool != "ok" else "1"))
+        return f"limit {counted}{per} <= {most} in session"
+
+    def condition(self, on: str | None, depth: int) -> str:
+        """A condition for a decided call of a set; None: at the end."""
+        rng = self.rng
+        kind = rng.random()
+        if depth and kind < 0.3:
+            word = rng.choice((" and ", " or "))
+            parts = [self.condition(on, 0) for _ in range(2)]
+            return "(" + word.join(parts) + ")"
+        if depth and kind < 0.36:
+            inner = self.condition(on, 0)
+            return f"not ({inner})" if not inner.startswith(("no ", "every")) else inner
+        fields = self.arguments(on)
+        if fields and rng.random() < 0.3:
+            return self.plain(fields, "")
+        kind = rng.random()
+        source, tool = self.source(on)
+        if kind < 0.3:
+            return source
+        if kind < 0.45:
+            return f"no {source}"
+        if kind < 0.7 and tool != "over":
+            return f"last({source}){self.about(tool, fields)}"
+        if kind < 0.8:
+            return f"count({source}) {rng.choice(('<=', '>=', '<'))} {rng.choice('12')}"
+        if kind < 0.86 and fields and "k" in fields:
+            return f"unused {rng.choice(('ok', 'look'))}(same k{rng.choice(('', ', v = yes'))})"
+        if kind < 0.92 and "n" in fields:
+            return f"sum(act(same k).n) + n <= {rng.choice('123')}"
+        if kind < 0.96:
+            return rng.choice(
+                ("every look(m > 0)", "every ok(v = yes)", "every look(k = session.g)")
+            )
+        return rng.choice(("session.l = session.g", 'session.g = "a"'))
+
+    def about(self, tool: str, fields: str) -> str:
+        """A comparison of a field of the last element."""
+        rng = self.rng
+        found = []
+        for name in FIELDS[tool]:
+            if name == "v":
+                found += [".v = yes", ".v != no"]
+            elif name in "nm":
+                found += [f".{name} >= 1", f".{name} = 0"]
+                found += [f".{name} = n"] if "n" in fields else []
+            elif name == "e":
+                found += [".e = x"]
+            elif name == "z":
+                found += [".z = null"]
+            else:
+                found += [f".{name} = session.g"]
+                found += [f".{name} = k"] if "k" in fields else []
+        return rng.choice(found)
+
+    def plain(self, fields: str, this: str) -> str:
+        """A comparison of arguments."""
+        rng = self.rng
+        found = []
+        if "k" in fields:
+            found += ['k = "a"', "k != session.g", "k = session.l", "k = session.g", 'k ~ "[ac]"']
+        if "n" in fields:
+            found += ["n >= 1", "n = 0", "n != 1", "n in 1 .. 2"]
+        if "z" in fields:
+            found += ["z != null", "z = k", 'z = "a"', "z = null"]
+        if "e" in fields:
+            found += ["e = x", "e != y"]
+        return rng.choice(found)
+
+    def source(self, on: str | None) -> tuple[str, str]:
+        """A source, and its tool."""
+        rng = self.rng
+        tool = rng.choice(("look", "look", "ok", "ok", "act", "over"))
+        fields = self.arguments(on)
+        filters = []
+        if FIELDS[tool]:
+            if "k" in fields and "k" in FIELDS[tool] and rng.random() < 0.6:
+                filters.append("same k")
+            if rng.random() < 0.4:
+                filters.append(self.element(tool, fields))
+        found = f"{tool}({', '.join(filters)})" if filters else tool
+        kind = rng.random()
+        if kind < 0.12:
+            mark = rng.choice(("over", "ok", "act", "look(n = 0)"))
+            found = f"({found} since {mark})" if rng.random() < 0 else f"{found} since {mark}"
+        elif kind < 0.2:
+            found = f"{found} within 1 h"
+        return found, tool
+
+    def element(self, tool: str, fields: str) -> str:
+        """A condition on an element."""
+        rng = self.rng
+        found = []
+        if "v" in FIELDS[tool]:
+            found += ["v = yes", "v != yes"]
+        if "n" in FIELDS[tool]:
+            found += ["n >= 1", "n = 0"]
+            found += ["same n", "n >= this.n"] if "n" in fields else []
+        if "m" in FIELDS[tool]:
+            found += ["m >= 1", "m = n"] + (["m = this.n", "m > this.n"] if "n" in fields else [])
+        if "w" in FIELDS[tool]:
+            found += ["w = session.g", "w = k"] + (["w = this.k"] if "k" in fields else [])
+        if "z" in FIELDS[tool]:
+            found += ["z = k", "z != null"] + (["same z"] if "z" in fields else [])
+        if "e" in FIELDS[tool]:
+            found += ["e = x"] + (["same e"] if "e" in fields else [])
+        if "k" in FIELDS[tool]:
+            found += ["k = session.g", "k = session.l"]
+            found += ["ok(k = session.g)"] if rng.random() < 0.2 else []
+        return rng.choice(found)
+
+
+# Sessions.
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A call of a drawn session."""
+
+    tool: str
+    arguments: dict[str, Any]
+    outcome: str
+    answer: dict[str, Any]
+    later: int
+
+
+_VALUES: dict[str, tuple[Any, ...]] = {
+    "k": ("a", "b"),
+    "n": (0, 1, 2),
+    "z": (None, "a", "b"),
+    "e": ("x", "y"),
+}
+
+
+def calls_of(tool: str) -> Iterator[dict[str, Any]]:
+    """All arguments of a tool."""
+    names = ARGUMENTS[tool]
+    for values in product(*[_VALUES[name] for name in names]):
+        yield {name: value for name, value in zip(names, values, strict=True) if value is not None}
+
+
+_CALLS = {tool: tuple(calls_of(tool)) for tool in TOOLS}
+_ANSWERS: dict[str, tuple[Any, ...]] = {
+    "v": ("yes", "no", "odd"),
+    "m": (0, 1, 2, "odd"),
+    "w": ("a", "b", 5),
+}
+
+
+def drawn_step(rng: random.Random) -> Step:
+    """A random call with its outcome."""
+    tool = rng.choice(TOOLS[:3] if rng.random() < 0.93 else TOOLS)
+    outcome = rng.choice(("done", "done", "done", "done", "done", "unknown", "failed", "answered"))
+    answers = {"look": "vmw", "ok": "v"}.get(tool, "")
+    answer = {name: rng.choice(_ANSWERS[name]) for name in answers if rng.random() < 0.95}
+    later = rng.choice((0, 0, 1, HOUR // 2, HOUR, HOUR + 1))
+    return Step(tool, dict(rng.choice(_CALLS[tool])), outcome, answer, later)
+
+
+def breaking(policy: Policy, rng: random.Random, length: int) -> list[Step] | None:
+    """A random session that breaks the last statement of a policy and no other one."""
+    asked = len(policy.rules) - 1
+    given = {"g": rng.choice("ab")}
+    course = Course(policy, given)
+    now = START
+    steps: list[Step] = []
+    tools = policy.rules[asked].tools
+    for _ in range(length):
+        for tool in TOOLS if tools is not None else ():
+            if tools is not None and tool in tools:
+                for arguments in _CALLS[tool]:
+                    found = {one.statement for one in course.check(tool, arguments, now)}
+                    if found == {asked}:
+                        return [*steps, Step(tool, dict(arguments), "", {}, 0)]
+        if course.unmet(now) == [asked]:
+            return steps
+        for _ in range(8):
+            step = drawn_step(rng)
+            if not course.check(step.tool, step.arguments, now + step.later):
+                break
+        else:
+            return None
+        now += step.later
+        call = course.call(step.tool, step.arguments, now)
+        course.record(call, step.outcome, step.answer)
+        steps.append(step)
+    return None
