@@ -29,7 +29,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
         "import": "make a grammar from the tools of an MCP server",
         "test": "check a grammar's examples and expectations",
         "fmt": "format grammars, comments included",
-        "lint": "report statements of a grammar that have no effect",
+        "lint": "report what a grammar says to no effect, or probably means otherwise",
         "explain": "explain a diagnostic code",
         "lsp": "serve an editor, as a language server",
         "completion": "print the shell completion of commands and options",

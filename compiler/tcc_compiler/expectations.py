@@ -407,7 +407,7 @@ def _trace(came: _Came, last: _Triple) -> list[int]:
     return plan[::-1]
 
 
-_UNANSWERED = "this question is not answered yet"
+UNANSWERED = "this question is not answered yet"
 
 
 def _expect(made: Built, expect: Expectation) -> Diagnostic | None:
@@ -415,7 +415,7 @@ def _expect(made: Built, expect: Expectation) -> Diagnostic | None:
         return Diagnostic(
             code="TCC491",
             severity="note",
-            message=f"`expect {expect.text}` was not looked at: {_UNANSWERED}",
+            message=f"`expect {expect.text}` was not looked at: {UNANSWERED}",
             span=expect.span,
         )
     figure = {"plans": made.plans, "min_cost": made.min_cost, "max_depth": made.max_depth}[

@@ -300,10 +300,12 @@ class Kinds:
     Attributes:
         conditions: by the id of a node, the conditions that were made of it; None: not recorded.
         opened: by the id of a word, the `let` that it names; recorded with conditions.
+        origins: by the id of a condition or source, the node it was made of; None: not recorded.
     """
 
     def __init__(self, core: Core) -> None:
         self.conditions: dict[int, list[Condition]] | None = None
+        self.origins: dict[int, Node] | None = None
         self.opened: dict[int, Definition] = {}
         self._core = core
         self._places = {tool.name: at for at, tool in enumerate(core.tools)}
@@ -1690,6 +1692,8 @@ class Kinds:
     def _recorded(self, node: Node, condition: Condition) -> Condition:
         if self.conditions is not None:
             self.conditions.setdefault(id(node), []).append(condition)
+        if self.origins is not None:
+            self.origins[id(condition)] = node
         return condition
 
     def _same(self, node: nodes.Same, scope: _Scope) -> Condition:
@@ -1773,10 +1777,13 @@ class Kinds:
             message = f"Filters use calls or lists on more than {MAX_LEVELS} levels."
             raise Fault("TCC225", node, message)
         keys = self._keys(draft) if draft.is_calls else ()
-        return Source(
+        source = Source(
             draft.base, draft.level, tuple(draft.conditions), draft.within, tuple(draft.marks),
             height, keys,
         )  # fmt: skip
+        if self.origins is not None:
+            self.origins[id(source)] = node
+        return source
 
     def _keys(self, draft: _Draft) -> tuple[forms.Key, ...]:
         """The arguments of the calls that the filter compares with terms over the decided call."""

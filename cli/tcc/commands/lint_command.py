@@ -1,4 +1,4 @@
-"""``tcc lint``: reports statements of grammars that have no effect."""
+"""``tcc lint``: reports what grammars say to no effect, or probably mean otherwise."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import click
 from tcc import options, screen
 from tcc.files import STDIN, files_of
 from tcc.findings import of_diagnostics, print_diagnostics, print_found
-from tcc.library.linting import Linted, diagnostic_json, finding_json, keeps_core, lint_file
+from tcc.library.linting import Linted, finding_json, keeps_core, lint_file, note_json, note_of
 from tcc.opening import OutOfTime, at_most, config_of, options_of
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.options import Options
 from tcc_runtime.ledger.outputs import write_whole
+
+_UNREAD = "TCC110"  # the file cannot be read
 
 
 @click.command("lint")
@@ -38,10 +40,11 @@ def command(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Report statements of GRAMMARS without effect, or with another than it seems (docs/lint.md).
+    """Report what GRAMMARS say to no effect, or probably mean otherwise (docs/lint.md).
 
     GRAMMARS are files, folders with .tcg files, or - for standard input.
-    Exit code 0: clean. 1: findings. 2: some lints were not decided within the limits.
+    Exit code 0: no findings; what remained open is a note. 1: findings. 2: a file that cannot be
+    read.
     """
     if fix and as_diff:
         raise click.UsageError("--fix and --diff exclude each other", ctx)
@@ -84,14 +87,17 @@ def _linted(path: Path, limits: Options, config: options.Config) -> Linted:
             return lint_file(path, limits, config)
     except OutOfTime:
         left = refusal_diagnostic(out_of_time(limits.timeout or 0.0, "the lints"), {})
-        return Linted(findings=(), undecided=(left,), sources={}, config=config.path)
+        return Linted(findings=(), notes=(note_of(left),), sources={}, config=config.path)
 
 
 def _code(results: list[tuple[Path, Linted, bool]], *, as_diff: bool) -> int:
-    """The exit code: findings before undecided lints; in a diff, a file to fix is a finding."""
+    """The exit code: findings first; in a diff, a file to fix is a finding."""
     if any(changed if as_diff else linted.findings for _, linted, changed in results):
         return FINDINGS
-    return DECLINED if any(linted.undecided for _, linted, _ in results) else CLEAN
+    unread = any(
+        note.diagnostic.code == _UNREAD for _, linted, _ in results for note in linted.notes
+    )
+    return DECLINED if unread else CLEAN
 
 
 def _mend(path: Path, linted: Linted, limits: Options, *, write: bool) -> bool:
@@ -125,7 +131,7 @@ def _show(path: Path, before: str, after: str) -> None:
 
 def _said(linted: Linted) -> list[Diagnostic]:
     found = [finding.diagnostic for finding in linted.findings]
-    return [*found, *linted.undecided, *linted.notes]
+    return [*found, *[note.diagnostic for note in linted.notes]]
 
 
 def _print(path: Path, linted: Linted, changed: bool) -> None:
@@ -145,8 +151,7 @@ def _print_json(results: list[tuple[Path, Linted, bool]]) -> None:
             for _, linted, _ in results
             for finding in linted.findings
         ],
-        undecided=[diagnostic_json(item) for _, linted, _ in results for item in linted.undecided],
-        notes=[diagnostic_json(item) for _, linted, _ in results for item in linted.notes],
+        notes=[note_json(note) for _, linted, _ in results for note in linted.notes],
         grammars=[
             LintedJson(
                 grammar=str(path),

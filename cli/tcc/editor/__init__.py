@@ -327,7 +327,7 @@ def diagnose(document: Document, texts: Texts, stale: Callable[[], bool]) -> Dia
         )  # fmt: skip
         sources = dict(linted.sources)
         found = [(finding.diagnostic, finding.diagnostic.severity) for finding in linted.findings]
-        found += [(diagnostic, "undecided") for diagnostic in (*linted.undecided, *linted.notes)]
+        found += [(note.diagnostic, "undecided") for note in linted.notes]
     converter = _Converter(document, texts, sources)
     for diagnostic, level in found:
         uri, made = converter.diagnostic(diagnostic, level)

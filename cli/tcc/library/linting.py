@@ -10,21 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from tcc.configuration import LINTS, config_for
 from tcc.files import STDIN, read_given
-from tcc.library import OptionsByName, check_for_use, only_guards, opened, require_known
+from tcc.library import GUARDS, OptionsByName, check_for_use, only_guards, opened, require_known
 from tcc.options import Config
 
 if TYPE_CHECKING:
     from tcc.outputs import SpanJson
-    from tcc.outputs.grammars import FixJson, LintJson
+    from tcc.outputs.grammars import FixJson, LintJson, LintNoteJson
     from tcc_certs.policy.core import Core
     from tcc_compiler.frontend import Compiled as Frontend
     from tcc_compiler.language.diagnostics import Diagnostic
     from tcc_compiler.language.source import Source, Span
-    from tcc_compiler.lint.finding import LintFinding
+    from tcc_compiler.lint.finding import LintFinding, LintNote
     from tcc_compiler.options import Options
     from tcc_runtime.artifact.load import Artifact
 
@@ -37,8 +37,7 @@ class Linted:
 
     Attributes:
         findings: by place, errors of the grammar included, without those that are allowed.
-        undecided: what remained open because of a limit on states or time.
-        notes: questions of the grammar that this release does not answer.
+        notes: questions that were not answered, limits that were reached, and remarks.
         skipped: lints that do not apply to this grammar, each with the reason.
         sources: the texts that places refer to, by name.
         config: the ``tcc.toml`` that was used; None if there is none.
@@ -48,8 +47,7 @@ class Linted:
     """
 
     findings: tuple[LintFinding, ...]
-    undecided: tuple[Diagnostic, ...] = ()
-    notes: tuple[Diagnostic, ...] = ()
+    notes: tuple[LintNote, ...] = ()
     skipped: tuple[tuple[str, str], ...] = ()
     sources: Mapping[str, Source]
     config: Path | None = None
@@ -59,8 +57,10 @@ class Linted:
 
     @property
     def clean(self) -> bool:
-        """Whether there are no findings, and nothing remained open."""
-        return not self.findings and not self.undecided
+        """Whether there are no findings, and no limit left a lint open."""
+        return not self.findings and not any(
+            note.diagnostic.code in {*GUARDS, "TCC715"} for note in self.notes
+        )
 
     @property
     def fixed(self) -> str | None:
@@ -122,8 +122,8 @@ def lint_read(
     try:
         front = read(timer.check_reading)
     except CompileRefused as refusal:
-        left = refusal_diagnostic(refusal, {})
-        return Linted(findings=(), undecided=(left,), sources={}, config=config.path)
+        left = note_of(refusal_diagnostic(refusal, {}))
+        return Linted(findings=(), notes=(left,), sources={}, config=config.path)
     return _Linting(front, options, config, timer).linted(name)
 
 
@@ -143,16 +143,16 @@ def has_core(front: Frontend, linted: Linted) -> bool:
 
 class _Linting:
     def __init__(self, front: Frontend, options: Options, config: Config, timer: Any) -> None:
-        from tcc_compiler.lint.finding import LintFinding
+        from tcc_compiler.lint.finding import LintFinding, LintNote
 
         self._front = front
         self._options = options
         self._config = config
         self._timer = timer
         self._made = LintFinding
+        self._note = LintNote
         self.findings: list[LintFinding] = []
-        self.undecided: list[Diagnostic] = []
-        self.notes: list[Diagnostic] = []
+        self.notes: list[LintNote] = []
         self.skipped: list[tuple[str, str]] = []
         self.artifact: Artifact | None = None
 
@@ -165,9 +165,11 @@ class _Linting:
             self._lint(front)
         from tcc_compiler.lint.finding import in_order
 
+        findings = [f for f in map(self._levelled(name), self.findings) if f]
+        remarks = [f for f in in_order(findings) if f.diagnostic.severity == "note"]
+        self.notes += [self._note(diagnostic=one.diagnostic) for one in remarks]
         return Linted(
-            findings=in_order([f for f in map(self._levelled(name), self.findings) if f]),
-            undecided=tuple(self.undecided),
+            findings=in_order([f for f in findings if f.diagnostic.severity != "note"]),
             notes=tuple(self.notes),
             skipped=tuple(self.skipped),
             sources=front.sources,
@@ -179,11 +181,22 @@ class _Linting:
 
     def _take(self, diagnostics: Sequence[Diagnostic]) -> None:
         """Take errors and warnings; notes and reached limits are no findings."""
+        from tcc_compiler.expectations import UNANSWERED
+
+        expects = {expect.span: expect for expect in self._front.expects}
         for diagnostic in diagnostics:
-            if diagnostic.severity == "note":
-                self.notes.append(diagnostic)
+            asked = expects.get(diagnostic.span) if diagnostic.span is not None else None
+            if diagnostic.severity == "note" and asked is not None:
+                self.notes.append(
+                    self._note(
+                        diagnostic=diagnostic, statement=asked.text, question=asked.what,
+                        missing=UNANSWERED,
+                    )
+                )  # fmt: skip
+            elif diagnostic.severity == "note":
+                self.notes.append(self._note(diagnostic=diagnostic))
             elif diagnostic.severity == "error" and only_guards([diagnostic]):
-                self.undecided.append(diagnostic)
+                self.notes.append(note_of(diagnostic))
             else:
                 self.findings.append(self._made(diagnostic=diagnostic))
 
@@ -195,7 +208,7 @@ class _Linting:
         compiled = compile_frontend(front, self._options, self._timer)
         self._take(compiled.diagnostics)
         lints = lint_compiled(front, compiled.built)
-        self.undecided += lints.undecided
+        self.notes += lints.undecided
         found = [*lints.findings]
         self.artifact = None if compiled.artifact is None else opened(compiled)
         unknown = set(lints.undecided_codes) | {code for code, _ in self.skipped}
@@ -254,6 +267,28 @@ class _Linting:
             return replace(finding, diagnostic=replace(diagnostic, severity=level))
 
         return levelled
+
+
+def note_of(diagnostic: Diagnostic) -> LintNote:
+    """The note that a limit was reached, or that a file could not be read."""
+    from tcc_compiler.lint.finding import LintNote
+
+    severity: Literal["error", "note"] = "error" if diagnostic.code == "TCC110" else "note"
+    said = replace(diagnostic, severity=severity)
+    return LintNote(diagnostic=said, missing=diagnostic.message)
+
+
+def note_json(note: LintNote) -> LintNoteJson:
+    """A note as JSON."""
+    from tcc.outputs import optional
+    from tcc.outputs.grammars import LintNoteJson
+
+    said = note.diagnostic
+    return LintNoteJson(
+        code=said.code, level=said.severity, message=said.message, place=_place(said.span),
+        statement=note.statement, question=note.question, missing=note.missing,
+        hint=optional(said.hint or None),
+    )  # fmt: skip
 
 
 def finding_json(finding: LintFinding, sources: Mapping[str, Source]) -> LintJson:

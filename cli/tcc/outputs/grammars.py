@@ -146,6 +146,19 @@ class LintJson(outputs.DocumentPart, frozen=True, kw_only=True):
     fix: list[FixJson] | UnsetType = UNSET
 
 
+class LintNoteJson(outputs.DocumentPart, frozen=True, kw_only=True):
+    """A question that was not answered, a limit that was reached, or a remark."""
+
+    code: outputs.CodeText
+    level: Annotated[str, outputs.one_of("error", "warning", "note")]
+    message: str
+    place: outputs.SpanJson | None
+    statement: str | None
+    question: str | None
+    missing: str | None
+    hint: str | UnsetType = UNSET
+
+
 class SkippedJson(outputs.DocumentPart, frozen=True, kw_only=True):
     """A lint that does not apply to a grammar, and why."""
 
@@ -168,8 +181,7 @@ class LintOutput(outputs.Output, frozen=True, kw_only=True):
 
     document: ClassVar[str] = "lint"
     findings: list[LintJson]
-    undecided: list[LintJson]
-    notes: list[LintJson]
+    notes: list[LintNoteJson]
     grammars: list[LintedJson]
 
 

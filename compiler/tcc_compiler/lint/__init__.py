@@ -1,1 +1,1 @@
-"""Lints: what a grammar says to no effect, found by automata and never by listing plans."""
+"""Lints: what a grammar says to no effect, or probably means otherwise."""

@@ -11,10 +11,9 @@ Specification: docs/lint.md. Cost: linear in the statements; for TCC712 that of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from tcc_certs.policy.core import Core
-from tcc_certs.policy.meaning import policy_of
 from tcc_compiler.automata.answers import unanswered, unanswered_text
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Table
@@ -22,7 +21,7 @@ from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Span
 from tcc_compiler.lint.declared import Declared, DeclaredTool, fields_of, name_of
 from tcc_compiler.lint.finding import Edit, LintFinding, listed
-from tcc_compiler.resources import Place
+from tcc_compiler.lint.policies import Policy
 from tcc_compiler.syntax.tree import Tree
 
 # Values of JSON: in quotes they are texts.
@@ -30,7 +29,7 @@ _LITERALS = ("true", "false", "null")
 
 
 def missing_costs(declared: Declared) -> Iterator[LintFinding]:
-    """TCC709 if no tool has a cost, else TCC710 for each tool without one."""
+    """TCC709 if plans have no costs, else TCC710 for each tool without one."""
     bare = [tool for tool in declared.tools.values() if not _has_cost(tool.tree)]
     if len(bare) < len(declared.tools):
         for tool in bare:
@@ -42,7 +41,7 @@ def missing_costs(declared: Declared) -> Iterator[LintFinding]:
                 "write `cost 0` if this is meant",
             )
         return
-    for head in declared.of_kind("header"):
+    for head in declared.of_kind("header") if declared.of_kind("plan") else ():
         yield _warning(
             "TCC709",
             "no tool has a cost: every plan is as good as every other",
@@ -112,14 +111,16 @@ def unanswered_calls(
             return
 
 
-def counted_errors(core: Core, places: Mapping[Place, Span]) -> Iterator[LintFinding]:
+def counted_errors(policy: Policy) -> Iterator[LintFinding]:
     """TCC717 for each limit that counts calls whose errors have no declared meaning."""
+    core = policy.core
     unsaid = {
         tool.name
         for tool in core.tools
         if tool.bind is not None and tool.bind[0] == "mcp" and not tool.errors_failed
     }
-    for number, rule in enumerate(policy_of(core).rules):
+    for stated in policy.stated:
+        rule = stated.rule
         if rule.kind != "limit" or rule.field is not None or rule.tools is None:
             continue
         found = [
@@ -130,7 +131,7 @@ def counted_errors(core: Core, places: Mapping[Place, Span]) -> Iterator[LintFin
                 "TCC717",
                 f"{listed(found)} may answer an error, and the tool does not say whether such a "
                 "call counts",
-                places.get(number),
+                stated.span,
                 "write `errors mean failed` in its braces if an error changes nothing: then the "
                 "call does not count; else allow this lint",
             )

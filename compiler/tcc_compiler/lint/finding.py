@@ -50,6 +50,22 @@ class LintFinding:
         return file, line, column, self.diagnostic.code, self.diagnostic.message
 
 
+@frozen
+class LintNote:
+    """A question that was not answered, or a remark: no finding, so the exit code stays.
+
+    Attributes:
+        statement: the text that the question is about; None if it is about no single statement.
+        question: what was asked: ``always``, ``reachable``, ``implies``, or the code of a lint.
+        missing: what an answer would need.
+    """
+
+    diagnostic: Diagnostic
+    statement: str | None = None
+    question: str | None = None
+    missing: str | None = None
+
+
 def removal(tree: Tree) -> tuple[Edit, ...]:
     """The edit that removes a statement of the root file."""
     return (Edit(start=tree.start, end=tree.end, text="", statement=True),)

@@ -1,4 +1,4 @@
-"""All lints of a grammar that compiles: findings of its text, its core and its automaton.
+"""All lints of a grammar that compiles: findings of its text, its statements and its automaton.
 
 Start reading at :func:`lint_compiled`.  Rules that reach a limit are undecided (TCC715).
 Specification: docs/lint.md. Cost: linear in the text, the calls and the automaton.
@@ -11,9 +11,18 @@ from tcc_compiler.expectations import Built
 from tcc_compiler.frontend import Compiled as Frontend
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic
-from tcc_compiler.lint import declarations, expectations, unused
+from tcc_compiler.lint import (
+    approvals,
+    declarations,
+    exclusions,
+    expectations,
+    sources,
+    unused,
+    values,
+)
 from tcc_compiler.lint.declared import Declared
-from tcc_compiler.lint.finding import LintFinding
+from tcc_compiler.lint.finding import LintFinding, LintNote
+from tcc_compiler.lint.policies import Policy
 
 OF_AUTOMATA = frozenset({"TCC701", "TCC703", "TCC712"})
 
@@ -31,7 +40,7 @@ class Lints:
     """
 
     findings: tuple[LintFinding, ...]
-    undecided: tuple[Diagnostic, ...]
+    undecided: tuple[LintNote, ...]
     undecided_codes: frozenset[str]
     head: int
 
@@ -46,14 +55,23 @@ def lint_compiled(front: Frontend, built: Built | None) -> Lints:
     if core is None:
         raise ValueError("only a grammar without errors has lints")
     declared = Declared(front.sources)
+    policy = Policy(core, front.places)
     findings = [
         *unused.unused_rules(core, declared),
         *declarations.missing_costs(declared),
         *declarations.bare_words(declared),
-        *declarations.counted_errors(core, front.places),
+        *declarations.counted_errors(policy),
         *expectations.vacuous_expects(core, front.expects),
     ]
-    undecided: list[Diagnostic] = []
+    groups, dead = exclusions.excluded(policy)
+    findings += [
+        *approvals.approvals(policy),
+        *sources.sources(policy),
+        *values.values(policy),
+        *exclusions.unnamed(policy, declared),
+        *groups,
+    ]
+    undecided: list[LintNote] = []
     codes = set[str]()
     examples, complete = expectations.vacuous_examples(core, front.examples)
     findings += examples
@@ -65,7 +83,7 @@ def lint_compiled(front: Frontend, built: Built | None) -> Lints:
         codes |= OF_AUTOMATA
     else:
         used = frozenset(used_calls(built.table, built.letters))
-        findings += unused.unused_calls(core, declared, used)
+        findings += unused.unused_calls(core, declared, used, dead)
         if built.table.nondeterministic:
             undecided.append(_undecided("TCC712", "the automaton is not deterministic"))
             codes.add("TCC712")
@@ -79,11 +97,12 @@ def lint_compiled(front: Frontend, built: Built | None) -> Lints:
     )
 
 
-def _undecided(code: str, why: str) -> Diagnostic:
-    return Diagnostic(
+def _undecided(code: str, why: str) -> LintNote:
+    diagnostic = Diagnostic(
         code="TCC715",
-        severity="warning",
+        severity="note",
         message=f"not decided: {code}: {why}",
         span=None,
         hint="raise --max-states or --timeout",
     )
+    return LintNote(diagnostic=diagnostic, question=code, missing=why)

@@ -31,11 +31,14 @@ def unused_rules(core: Core, declared: Declared) -> Iterator[LintFinding]:
         yield _warning("TCC702", message, declared.span(name), hint, removal(tree))
 
 
-def unused_calls(core: Core, declared: Declared, used: AbstractSet[int]) -> Iterator[LintFinding]:
+def unused_calls(
+    core: Core, declared: Declared, used: AbstractSet[int], dead: AbstractSet[str] = frozenset()
+) -> Iterator[LintFinding]:
     """TCC701 for each tool, TCC703 for each listed argument with values, that no plan uses.
 
     Args:
         used: the calls that some plan has.
+        dead: tools that TCC746 reports.
     """
     named = {core.calls[call].tool for low, high in named_calls(core) for call in range(low, high)}
     of_tool: dict[int, list[int]] = {}
@@ -43,7 +46,7 @@ def unused_calls(core: Core, declared: Declared, used: AbstractSet[int]) -> Iter
         of_tool.setdefault(core.calls[call].tool, []).append(call)
     for at, tool in enumerate(core.tools):
         statement = declared.tools[tool.name]
-        if statement.source:
+        if statement.source or tool.name in dead:
             continue
         if at in of_tool:
             yield from _unused_values(core, at, of_tool[at], statement, declared)

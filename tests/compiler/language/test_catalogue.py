@@ -55,7 +55,10 @@ def test_compiling_the_example_of_a_later_error_gives_it_alone(code: str) -> Non
 def test_linting_the_example_of_a_lint_gives_it_alone(code: str, tmp_path: Path) -> None:
     path = tmp_path / "grammar.tcg"
     path.write_text(CATALOGUE[code].example, "utf-8")
-    assert {item.diagnostic.code for item in tcc.lint(path).findings} == {code}
+    linted = tcc.lint(path)
+    found = linted.notes if code == "TCC745" else linted.findings
+    assert {item.diagnostic.code for item in found} == {code}
+    assert code != "TCC745" or not linted.findings
 
 
 def test_the_sizes_that_a_page_names_are_those_of_the_code() -> None:

@@ -2,7 +2,8 @@
 
 A code keeps its meaning for ever.  TCC1xx syntax, 2xx names and files, 3xx values and limits, 4xx
 the language of plans, 5xx examples and expectations, 6xx imported graphs and tools, 8xx files
-that are written, 84x pins, 85x signatures, 86x changes, 9xx runs; 70x and 71x lints, 72x tcc.toml.
+that are written, 84x pins, 85x signatures, 86x changes, 9xx runs; 70x and 71x lints, 72x tcc.toml,
+73x and 74x lints of policies.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""TCC7xx: what a grammar says to no effect, and ``tcc.toml``."""
+"""TCC7xx: what a grammar says to no effect or probably means otherwise, and ``tcc.toml``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,28 @@ from tcc_compiler.language.catalogue.entry import Entry
 
 _HEAD = 'grammar g version "1"\n'
 _TOOLS = _HEAD + "tool a { cost 1 }\ntool b { cost 2 }\n"
+_DESK = (
+    _HEAD
+    + "tool find(order: text) gives (status: open | sent, owner: text)\n"
+    + "tool approve(order: text, amount: number) gives (answer: yes | no, by: text)\n"
+    + "tool refund(order: text, amount: number 0 .. 500)\n"
+    + "limit depth <= 40\n"
+)
+_TESTS = (
+    _HEAD
+    + "tool edit(file: text)\n"
+    + "tool run_tests gives (result: pass | fail)\n"
+    + "tool commit\n"
+    + "limit depth <= 40\n"
+)
+_MAIL = (
+    _HEAD
+    + "tool mail(to: text, cc: text, body: text)\n"
+    + "tool share(people: list of text, note?: text)\n"
+    + "tool run(query: text)\n"
+    + "tool read(path: text)\n"
+    + "limit depth <= 40\n"
+)
 
 LINTS: Mapping[str, Entry] = {
     "TCC701": Entry(
@@ -39,7 +61,8 @@ LINTS: Mapping[str, Entry] = {
     "TCC709": Entry(
         "no costs",
         "No tool has a cost, so every plan costs 0 and a search has no reason to prefer one. A\n"
-        "grammar that only guards sessions needs no costs: allow the lint.",
+        "grammar without `plan` is for a gate, and needs none. If one with `plan` only guards\n"
+        "sessions, allow the lint.",
         _HEAD + "tool a\nplan = a\n",
     ),
     "TCC710": Entry(
@@ -76,9 +99,8 @@ LINTS: Mapping[str, Entry] = {
     ),
     "TCC715": Entry(
         "lints that were not decided",
-        "A limit on states or time was reached, and these lints remained open. This is no\n"
-        "finding; the exit code is 2 if there is nothing else. Raise `--max-states` or\n"
-        "`--timeout`.",
+        "A limit on states or time was reached, and these lints remained open. This is a note\n"
+        "and no finding, so the exit code stays 0. Raise `--max-states` or `--timeout`.",
     ),
     "TCC717": Entry(
         "errors of a counted tool",
@@ -87,6 +109,125 @@ LINTS: Mapping[str, Entry] = {
         "changes nothing, write `errors mean failed` in the braces of the tool. A failed call\n"
         "does not count, and may be made again.",
         _HEAD + 'tool a { cost 1 bind mcp "s" "a" }\nplan = a*\nlimit count(a) <= 2\n',
+    ),
+    "TCC730": Entry(
+        "answer that no condition reads",
+        "The statement asks for a call that answers yes or no, and no condition reads the answer:\n"
+        "a no is enough. Write the answer into the filter, as in `approve(same order, answer =\n"
+        "yes)`.",
+        _DESK + "before refund require unused approve(same (order, amount))\n",
+    ),
+    "TCC731": Entry(
+        "approval for ever",
+        "One yes allows any number of later calls, at any time. With `unused` an approval serves\n"
+        "one call. With `within 1 h` it is recent. A test result is renewed by `since`, as in\n"
+        "`last(run_tests since edit).result = pass`. A limit that allows one call for each key\n"
+        "answers the lint, too.",
+        _DESK + "before refund require approve(same (order, amount), answer = yes)\n",
+    ),
+    "TCC732": Entry(
+        "answer of any earlier call",
+        "`find(same order, status = open)` is true if any earlier `find` answered so, even if the\n"
+        "last one answered otherwise. `last(find(same order)).status = open` compares the last\n"
+        "answer.",
+        _DESK + "before refund require find(same order, status = open)\n",
+    ),
+    "TCC733": Entry(
+        "later failure that is ignored",
+        "`run_tests(result = pass) since edit` is true if one of the runs passed, even if a later\n"
+        "one failed. `last(run_tests since edit).result = pass` compares the last run.",
+        _TESTS + "before commit require run_tests(result = pass) since edit\n",
+    ),
+    "TCC734": Entry(
+        "earlier call about something else",
+        "Both tools have an argument of one name and type, and no condition compares them, so an\n"
+        "earlier call about another order counts, too. `find(same order)` asks for the order of\n"
+        "the call. If any earlier call is meant, allow the lint.",
+        _DESK + "before refund require find\n",
+    ),
+    "TCC735": Entry(
+        "calls are counted, and not people",
+        "`count(approve(..)) >= 2` is true if one person approved twice. `count(distinct(C.by))`\n"
+        "counts the different values of a field.",
+        _DESK
+        + "before refund\n"
+        + "  require count(approve(same (order, amount), answer = yes) within 1 d) >= 2\n",
+    ),
+    "TCC736": Entry(
+        "`every` over a list that may be empty",
+        "`every L(..)` is true of an empty list, so such a call is allowed. If an empty list has\n"
+        "no use, declare the argument as `list min 1 of ..`. If it is harmless, allow the lint.",
+        _MAIL + 'before share require every people(it ~ "[a-z]+@example[.]com")\n',
+    ),
+    "TCC737": Entry(
+        "`since` without the key",
+        "In `C(same order) since S` a call of S about another order ends the wait, too. Write the\n"
+        "same key behind `since`. If S is the restricted set, write `unused C(same order)`.",
+        _DESK
+        + "before refund\n"
+        + "  require last(approve(same (order, amount)) since refund).answer = yes\n",
+    ),
+    "TCC738": Entry(
+        "one of several such fields",
+        "The condition is about one field, such as `to`, and no statement is about another field\n"
+        "with the same effect, such as `cc`. Write a condition for each of them. The lint knows\n"
+        "such fields by their names.",
+        _MAIL + 'forbid mail(to = "all@example.com")\n',
+    ),
+    "TCC739": Entry(
+        "comparison with an optional field",
+        "A comparison with a field that a call leaves out is unsure, and an unsure condition\n"
+        "refuses the call. Write `f = null or ..` to allow calls without the field, or `f != null\n"
+        "and ..` to show that they are refused. In the filter of a `forbid` write `f != null, ..`.",
+        _MAIL + 'forbid share(note ~ ".*secret.*")\n',
+    ),
+    "TCC740": Entry(
+        "pattern for a path or URL",
+        "A pattern compares characters. `/srv/../etc/passwd` and `//etc/passwd` are the file\n"
+        "`/etc/passwd`, and `https://a.example.com@b.com/` is on `b.com`. List what is allowed\n"
+        "with narrow characters, and refuse `..` and `//`. The types `path` and `url`, which\n"
+        "compare normal forms, come with a later release (TCC490).",
+        _MAIL + 'forbid read(path ~ "/etc/.*")\n',
+    ),
+    "TCC741": Entry(
+        "obligation of a day or more",
+        "An obligation ends with its session, so a deadline of days is seldom reached. Write a\n"
+        "shorter window, or none: then the session cannot finish before the call is made.",
+        _DESK + "after find owe refund(same order) within 2 d\n",
+    ),
+    "TCC742": Entry(
+        "approval that leaves out an argument",
+        "The approval and the call both have this argument, and no condition compares them: what\n"
+        "was approved for 10 serves a call with 500. Write `same (order, amount)`.",
+        _DESK + "before refund require unused approve(same order, answer = yes)\n",
+    ),
+    "TCC743": Entry(
+        "deny pattern for whole texts only",
+        'A pattern matches the whole text. `forbid run(query ~ "drop [a-z]+")` refuses the text\n'
+        "`drop users`, and not `begin; drop users`. Write `.*` at both ends.",
+        _MAIL + 'forbid run(query ~ "(?i)drop [a-z]+")\n',
+    ),
+    "TCC744": Entry(
+        "allow pattern with `.`",
+        "`.` matches every character, line feeds too, so a second line of the text may hold\n"
+        'anything. Write `[^\\n]`, or better the characters that you allow: `"[a-z ]*"`.',
+        _MAIL + 'before run require query ~ "select .*"\n',
+    ),
+    "TCC745": Entry(
+        "tool that no statement names",
+        "A note, and no finding: the policy restricts other tools, and every call of this one is\n"
+        "allowed. `plan` may name it as well.",
+        _DESK
+        + "tool reply(message: text)\nbefore refund require last(find(same order)).status = open\n"
+        "forbid approve(amount > 500)\n",
+    ),
+    "TCC746": Entry(
+        "statements that exclude each other",
+        "No session can call these tools, whatever it does: each call needs another one first\n"
+        "that cannot be made, or two conditions that are never both true. The message names the\n"
+        "group of statements. The lint looks at calls and constants, so it does not find every\n"
+        "such group.",
+        _DESK + "before find require refund(same order)\nbefore refund require find(same order)\n",
     ),
 }
 CONFIGURATION: Mapping[str, Entry] = {
