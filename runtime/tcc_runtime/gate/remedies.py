@@ -120,7 +120,8 @@ class Filling:
     """A text with places for the values of arguments.
 
     Args:
-        text: with the name of an argument between two U+0000 in each place.
+        text: with the name of an argument between two U+0000 in each place, and ``=`` before it if
+            the place is that of ``same f``.
         fields: the arguments, by name.
     """
 
@@ -131,28 +132,35 @@ class Filling:
         self._fields = fields
 
     def text(self, values: Mapping[str, State]) -> str:
-        """The text of a call with these arguments; of what has no short text ``this.f``."""
+        """The text of a call with these arguments; ``same f`` and ``this.f`` stay without a value.
+
+        Args:
+            values: those that are known.
+        """
         parts = self._parts
         if len(parts) == 1:
             return parts[0]
         found = list(parts)
         for at in range(1, len(parts), 2):
-            name = parts[at]
-            field = self._fields[name]
-            value = _value_text(field, values.get(name))
-            found[at] = value or written(["this", ".", Name(name)])
+            name = parts[at].removeprefix("=")
+            value = _value_text(self._fields[name], values.get(name))
+            if parts[at] == name:
+                found[at] = value or written(["this", ".", Name(name)])
+            else:
+                shown = written([Name(name)])
+                found[at] = f"{shown} = {value}" if value else f"same {shown}"
         return "".join(found)
 
 
 @dataclass(frozen=True, slots=True)
 class _Hole(Node):
-    """The value of an argument of the refused call."""
+    """The value of an argument of the refused call; `is_same`: the comparison with it."""
 
     name: str
-    SHAPE = "s"
+    is_same: bool = False
 
     def pieces(self, out: Pieces) -> None:
-        out.append(f"\0{self.name}\0")
+        out.append(f"\0{'=' * self.is_same}{self.name}\0")
 
 
 class _Writer:
@@ -167,7 +175,7 @@ class _Writer:
         self, tool: Tool, opened: Mapping[int, nodes.Definition], statement: nodes.Statement
     ) -> None:
         # U+0000 marks the places of values.
-        self._fields = {one.name for one in tool.arguments if "\0" not in one.name}
+        self._fields = {one.name for one in tool.arguments if not {"\0", "="} & {*one.name}}
         self._opened = opened
         lets = statement.lets if isinstance(statement, nodes.Require | nodes.Ask) else ()
         self._block = {id(let.body) for let in lets}
@@ -209,7 +217,7 @@ class _Writer:
                 known = [name for name in condition.names if name in self._fields]
                 rest = tuple([name for name in condition.names if name not in known])
                 found += [nodes.Same(rest)] if rest else []
-                found += [Compare("=", nodes.Word(name), _Hole(name)) for name in known]
+                found += [_Hole(name, True) for name in known]
             else:
                 found.append(self.node(condition, True, False))
         return tuple(found)
