@@ -1,4 +1,4 @@
-"""The language server: what an editor shows of a grammar while it is written (docs/editors.md)."""
+"""Language server (docs/editors.md): open texts, their grammars, diagnostics and code actions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Places:
     """Offsets of a text to positions, and back."""
 
     def __init__(self, text: str, encoding: str = PositionEncodingKind.Utf16) -> None:
-        """Find the lines.
+        """Split the text into lines.
 
         Args:
             encoding: what columns count: code units of ``utf-8``, ``utf-16`` or ``utf-32``.
@@ -73,13 +73,13 @@ class Places:
         return end
 
     def position(self, offset: int) -> Position:
-        """The position of a character."""
+        """Position of a character."""
         line = bisect_right(self._starts, offset) - 1
         before = self._text[self._starts[line] : offset]
         return Position(line=line, character=self._units(before))
 
     def range(self, start: int, end: int) -> Range:
-        """From one character to just before another."""
+        """Range from one character to just before another."""
         return Range(start=self.position(start), end=self.position(end))
 
     def _units(self, text: str) -> int:
@@ -112,12 +112,12 @@ class Document:
 
     @property
     def is_large(self) -> bool:
-        """Whether it is only checked: its names would take seconds, and much memory."""
+        """Return whether to check the text only: names would take seconds and much memory."""
         return len(self.text) > LARGE
 
 
 def document_of(uri: str, text: str) -> Document:
-    """The document of a URI; only those of files have a path."""
+    """Document of a URI. It has a path if the URI names a file."""
     found = uris.to_fs_path(uri) if uri.startswith("file:") else None
     if not found or "\0" in found:
         return Document(uri=uri, text=text, path=None, name=uri)
@@ -128,11 +128,12 @@ def document_of(uri: str, text: str) -> Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Texts:
-    """All that is open at one moment, and how its columns are counted.
+    """The open documents at one moment.
 
     Attributes:
         documents: by URI.
-        folders: those that the editor has open.
+        folders: the folders of the workspace.
+        encoding: the unit of columns.
     """
 
     documents: Mapping[str, Document]
@@ -140,7 +141,7 @@ class Texts:
     encoding: str = "utf-16"
 
     def read(self, path: Path, limit: int) -> bytes | Unreadable:
-        """The bytes of a file as the editor has them."""
+        """Bytes of a file; of an open one its text in the editor."""
         document = self.at(path)
         if document is None:
             return read_bytes(path, limit)
@@ -148,14 +149,14 @@ class Texts:
         return data if len(data) <= limit else too_large(limit)
 
     def at(self, path: Path) -> Document | None:
-        """The open document of a file, by its resolved path."""
+        """The open document of a resolved path, or None."""
         for document in self.documents.values():
             if document.path is not None and os.path.realpath(document.path) == str(path):
                 return document
         return None
 
     def uri(self, source: Source, root: Document) -> str:
-        """The URI of a source of a grammar whose root is open."""
+        """URI of a source of the grammar whose root is this document."""
         if source.path is None or source.path == root.path:
             return root.uri
         document = self.at(Path(os.path.realpath(source.path)))
@@ -164,25 +165,25 @@ class Texts:
         return uris.from_fs_path(str(source.path)) or root.uri
 
     def places(self, text: str) -> Places:
-        """The places of a text."""
+        """Converter between offsets and positions of a text."""
         return Places(text, self.encoding)
 
 
-# Grammars: that of a document, and all that use the same file.
+# Grammars of documents, and the grammars that use a file.
 
 MOST_SECONDS = 3.0
-MOST_FILES = 300  # that are looked at for one name
+MOST_FILES = 300  # files that one request about a name reads
 
 
 class QuestionTimeout(Exception):
-    """A question of the editor took too long."""
+    """A request of the editor took too long, or its text changed."""
 
 
 class QuestionTime:
-    """The time for one question.
+    """Time limit of one request.
 
     Args:
-        stale: whether nobody wants to know any more.
+        stale: returns whether the answer is no longer needed.
     """
 
     def __init__(
@@ -192,10 +193,10 @@ class QuestionTime:
         self._stale = stale
 
     def check(self) -> None:
-        """End the question where its time is over.
+        """Check the time.
 
         Raises:
-            OutOfTime: it is.
+            QuestionTimeout: the time is over, or the answer is no longer needed.
         """
         if time.monotonic() > self._end or (self._stale is not None and self._stale()):
             raise QuestionTimeout
@@ -203,7 +204,7 @@ class QuestionTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rooted:
-    """A grammar, and the document of its root."""
+    """A grammar with the document of its root."""
 
     document: Document
     project: Project
@@ -220,7 +221,7 @@ def grammar_of(document: Document, texts: Texts, budget: QuestionTime) -> Rooted
 def grammars_with(
     mine: Rooted, path: Path | None, texts: Texts, budget: QuestionTime
 ) -> tuple[tuple[Rooted, ...], bool]:
-    """Every grammar that has a file, `mine` first; and whether all could be looked at.
+    """Every grammar that uses a file, `mine` first, and whether the search was complete.
 
     Args:
         path: the resolved path of the file; None for a text from no file.
@@ -260,7 +261,7 @@ def _candidates(path: Path, texts: Texts) -> Iterator[Document]:
 
 
 def _folders(path: Path, texts: Texts) -> Iterator[Path]:
-    """The folder of a file, and those above it that the editor has open."""
+    """The folder of a file, and the folders above it within the workspace."""
     yield path.parent
     for folder in path.parent.parents:
         if any(folder.is_relative_to(opened) for opened in texts.folders):
@@ -280,14 +281,14 @@ _SEVERITY = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosed:
-    """What was found in one document and the files that it uses.
+    """Diagnostics of one document and of the files that it uses.
 
     Attributes:
-        texts: what was open then.
-        linted: None where the document is a part of other grammars, or no text.
+        texts: the open documents at the time of the check.
+        linted: None if the document is a part of other grammars, or no text.
         told: the diagnostics of each URI.
         uses: the resolved paths of the files that were read.
-        fixes: texts after a safe fix, by the finding's number; None where it is not shown safe.
+        fixes: texts after a fix, by the number of the finding; None if the fix changes the core.
     """
 
     document: Document
@@ -299,10 +300,10 @@ class Diagnosed:
 
 
 def diagnose(document: Document, texts: Texts, stale: Callable[[], bool]) -> Diagnosed:
-    """Errors and lints of a document.
+    """Check a document for errors and lints.
 
     Args:
-        stale: whether nobody wants to know any more.
+        stale: returns whether the result is no longer needed.
     """
     told: dict[str, list[types.Diagnostic]] = {document.uri: []}
     config = _config(document, texts, told)
@@ -344,10 +345,10 @@ def diagnose(document: Document, texts: Texts, stale: Callable[[], bool]) -> Dia
 def syntax_of(
     document: Document, texts: Texts, budget: QuestionTime
 ) -> tuple[types.Diagnostic, ...]:
-    """The errors of syntax of a text, without the files that it uses.
+    """Syntax errors of a text, without those of the files that it uses.
 
     Raises:
-        QuestionTimeout: it takes too long, or the text has changed.
+        QuestionTimeout: the parser takes too long, or the text has changed.
     """
     data = document.text.encode("utf-8", "surrogatepass")
     if len(data) > MAX_SOURCE_BYTES or isinstance(decode(data), Unreadable):
@@ -362,12 +363,12 @@ def syntax_of(
 def front_of(
     document: Document, text: str, texts: Texts, check_time: Callable[[], None] | None = None
 ) -> Frontend:
-    """The front end's result for a text of a document."""
+    """Front end's result for a text of a document."""
     return read_grammar_text(text, document.name, check_time, document.path, texts.read)
 
 
 def _config(document: Document, texts: Texts, told: dict[str, list[types.Diagnostic]]) -> Config:
-    """What ``tcc.toml`` says; where it is refused, it is told there, and nothing of it holds."""
+    """The configuration of ``tcc.toml``; a mistake in it is reported there, and it is ignored."""
     if document.path is None:
         return Config()
     try:
@@ -392,7 +393,7 @@ def _options(config: Config, stale: Callable[[], bool]) -> Options:
 
 
 class _Converter:
-    """Diagnostics of the compiler to those of the protocol."""
+    """Converts diagnostics of the compiler to diagnostics of the protocol."""
 
     def __init__(self, root: Document, texts: Texts, sources: Mapping[str, Source]) -> None:
         self._root = root
@@ -401,7 +402,7 @@ class _Converter:
         self._places = {name: texts.places(source.text) for name, source in sources.items()}
 
     def diagnostic(self, found: Diagnostic, level: str) -> tuple[str, types.Diagnostic]:
-        """The URI that a diagnostic is about, and what is told there."""
+        """The URI of a diagnostic, and the diagnostic for the editor."""
         uri, where = self._place(found.span)
         hint = "" if found.hint is None else f"\nhelp: {found.hint}"
         made = types.Diagnostic(
@@ -433,7 +434,7 @@ class _Converter:
 
 
 def ends(source: Source, span: Span) -> tuple[int, int]:
-    """The characters of a span."""
+    """First character of a span, and the one after its last."""
     start = source.starts[span.line - 1] + span.column - 1
     return start, source.starts[span.end_line - 1] + span.end_column - 1
 
@@ -451,7 +452,7 @@ _ALL = -1
 def code_actions(
     document: Document, diagnosed: Diagnosed, texts: Texts, params: types.CodeActionParams
 ) -> list[types.CodeAction]:
-    """What an editor may offer for a range of a document that was diagnosed as it stands."""
+    """Code actions for a range of a document; none if its text was not the one checked."""
     linted = diagnosed.linted
     source = None if linted is None else _source(document, diagnosed, texts)
     if linted is None or source is None or source.text != document.text:
@@ -479,7 +480,7 @@ def _wanted(kind: str, only: Sequence[types.CodeActionKind | str] | None) -> boo
 
 
 def str_of(kind: types.CodeActionKind | str) -> str:
-    """The text of a kind."""
+    """Text of a kind."""
     return kind.value if isinstance(kind, types.CodeActionKind) else kind
 
 
@@ -508,7 +509,7 @@ def _corrections(
     source: Source,
     places: Places,
 ) -> Iterator[types.CodeAction]:
-    """The texts that the hints of errors propose, as far as they leave fewer errors."""
+    """Corrections that hints of errors propose, if the corrected text has fewer errors."""
     if document.uri != diagnosed.document.uri:
         return
     errors = [one.diagnostic for _, one in numbered if one.diagnostic.severity == "error"]
@@ -526,7 +527,7 @@ def _corrections(
 
 
 def _proposed(error: Diagnostic) -> list[str]:
-    """The texts that a hint proposes in place of what is wrong."""
+    """Texts that the hint of an error proposes to write at its place."""
     hint = error.hint or ""
     meant = _MEANT.match(hint)
     if meant is not None:
@@ -541,7 +542,7 @@ def _proposed(error: Diagnostic) -> list[str]:
 
 
 def _errors(document: Document, text: str, texts: Texts) -> int:
-    """How many errors the text of a document has."""
+    """Number of errors that a text of a document has."""
     found = front_of(document, text, texts).diagnostics
     return len([one for one in found if one.severity == "error"])
 
@@ -591,7 +592,7 @@ def _fix_all(
 
 
 def _fixed(number: int, found: Sequence[LintFinding], diagnosed: Diagnosed) -> str | None:
-    """The text after some fixes, if it has the same core."""
+    """Text after some fixes; None if its core differs."""
     linted = diagnosed.linted
     if linted is None or linted.text is None:
         return None
@@ -603,7 +604,7 @@ def _fixed(number: int, found: Sequence[LintFinding], diagnosed: Diagnosed) -> s
 
 
 def changed_part(before: str, after: str, places: Places) -> types.TextEdit:
-    """One edit that makes one text of another, without what both begin and end with."""
+    """One edit that turns a text into another, without their common beginning and end."""
     most = min(len(before), len(after))
     start = next((at for at in range(most) if before[at] != after[at]), most)
     most -= start

@@ -1,6 +1,6 @@
-"""What an editor is answered about a name: its text, its declaration and uses, and the outline.
+"""Answers about names and statements: hover, definition, references, rename, outline.
 
-Nothing here reads a text; a question is about what was read last.  Protocol: LSP 3.17.
+Each answer is about a grammar that was read before.  Protocol: LSP 3.17.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tcc_compiler.syntax.tree import Part, Token, Tree, region_of
 from tcc_runtime.artifact.load import Artifact
 
 MOST_EDGES = 100_000
-_MOST_BITS = 4096  # of a number of plans that is worked with
+_MOST_BITS = 4096  # of a number of plans
 _MOST_SHOWN = 2000
 _MOST_STATED = 4  # statements, and declarations of one name
 _MOST_FIELDS = 12
@@ -45,11 +45,11 @@ _MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """What holds a statement in plans.
+    """The place of a statement.
 
     Attributes:
         place: ``automaton``, ``gate`` or ``both``.
-        part: of ``both`` the text with ``_`` in place of what the automaton does not hold.
+        part: of ``both`` the text of the automaton's part, with ``_`` for the other conditions.
     """
 
     place: str
@@ -69,11 +69,11 @@ def hover_text(
     counted: tuple[int, int] | None = None,
     held: Mapping[str, Held] | None = None,
 ) -> str | None:
-    """The text to show at a character, in Markdown; None if there is nothing to say.
+    """Hover text at a character, in Markdown; None if the place has no name and no statement.
 
     Args:
-        counted: of a tool, the answer of :func:`plans_with`; None if it is not known.
-        held: what holds the statements at the character, by their texts, as far as it is known.
+        counted: of a tool, the result of :func:`plans_with`; None if unknown.
+        held: the places of statements by their texts, as far as known.
     """
     found = project.at(offset)
     parts = [] if found is None else _declarations(project, found, counted)
@@ -112,7 +112,7 @@ def _declarations(
 
 
 def _stated(project: Project, one: Stated, held: Mapping[str, Held]) -> str:
-    """A statement in words, and what holds it."""
+    """A statement in words, with its reason and its place."""
     statement = one.statement
     said = sentence(statement, project.words.meanings)
     lines = [_cut(said)]
@@ -195,7 +195,7 @@ def _fenced(project: Project, region: Region) -> str:
 
 
 def _calls(tool: Tree) -> str:
-    """How many calls a tool stands for: the product of the values of its listed fields."""
+    """Number of calls of a tool: the product of the numbers of values of its listed fields."""
     calls = 1
     for field in fields_of(tool):
         domain = field.trees()[1]
@@ -224,14 +224,14 @@ def is_current(sources: Sequence[str], diagnosed: Diagnosed) -> bool:
 
 
 def held_of(diagnosed: Diagnosed) -> dict[str, Held]:
-    """What holds the statements of a grammar, by their texts; empty where it has mistakes."""
+    """Places of the statements of a grammar by their texts; empty if it has mistakes."""
     core = None if diagnosed.linted is None else diagnosed.linted.core
     listed = () if core is None else listed_statements(core)
     return {one.text: Held(place=one.place, part=one.holds) for one in listed}
 
 
 def plans_with(artifact: Artifact, tool: str) -> tuple[int, int] | None:
-    """How many plans call a tool, and how many there are; None where that is not exact, or dear."""
+    """Number of plans that call a tool, and of all plans; None if not exact, or too expensive."""
     rows = artifact.automaton
     if bounds_plans(artifact) or len(rows.edge_call) > MOST_EDGES:
         return None
@@ -254,7 +254,7 @@ def plans_with(artifact: Artifact, tool: str) -> tuple[int, int] | None:
 
 
 def definitions(mine: Rooted, found: Occurrence, texts: Texts) -> list[types.Location]:
-    """Where a name is declared; of the path of a used file, that file."""
+    """Declaration of a name; for the path of a used file, that file."""
     if found.kind == "file":
         return _file(mine, found)
     places = mine.project.all_of(found.kind, found.key)
@@ -279,10 +279,10 @@ def _file(mine: Rooted, found: Occurrence) -> list[types.Location]:
 def references(
     mine: Rooted, found: Occurrence, texts: Texts, budget: QuestionTime, *, declared: bool
 ) -> list[types.Location]:
-    """Every place where a name stands, in all grammars that have its declaration.
+    """All places of a name, in all grammars that use the file of its declaration.
 
     Args:
-        declared: whether those where it is declared are among them.
+        declared: include the declaration.
     """
     rooted, _ = grammars_with(mine, _home(mine, found), texts, budget)
     made: dict[tuple[str, int, int], types.Location] = {}
@@ -298,10 +298,10 @@ def references(
 def rename(
     mine: Rooted, found: Occurrence, name: str, texts: Texts, budget: QuestionTime
 ) -> types.WorkspaceEdit:
-    """The edits that give something another name, in all grammars that have it.
+    """Edits that rename something, in all grammars that use the file of its declaration.
 
     Raises:
-        NotRenamed: it may not be, and why.
+        NotRenamed: the reason why it cannot be renamed.
     """
     rooted, complete = grammars_with(mine, _home(mine, found), texts, budget)
     if not complete:
@@ -316,7 +316,7 @@ def rename(
 
 
 def _home(mine: Rooted, found: Occurrence) -> Path | None:
-    """The file in which a name is declared, else that in which it stands."""
+    """File of the declaration of a name; without one, the file of the name."""
     owner = [o for o in mine.project.all_of(found.kind, found.key) if o.defines]
     place = owner[0] if owner else found
     return mine.project.sources[place.region.source].path
@@ -328,11 +328,11 @@ def _location(one: Rooted, place: Occurrence, texts: Texts) -> types.Location:
     return types.Location(uri=texts.uri(source, one.document), range=where)
 
 
-# Outline: the named statements of a document.
+# Outline.
 
 
 def outline(project: Project, places: Places) -> list[DocumentSymbol]:
-    """The grammar, its tools with their fields, its rules, `let`s, attributes, and its plan."""
+    """Symbols of a grammar: tools with their fields, shapes, attributes, `let`s, rules, plan."""
     root = [one for one in project.statements if one.number == 0]
     return [symbol for one in root for symbol in _symbols(one.tree, places)]
 

@@ -1,10 +1,10 @@
-"""The whole check of documents, in a process of its own, which keeps what it found.
+"""Checks documents in a second process, which keeps the results.
 
-A check takes a second at 2,000 lines.  In a thread it would share the interpreter with whatever
-answers a keystroke, which then takes as long again; so it has a process, and with it the questions
-about what was found: fixes, and numbers of plans.  One question is asked at a time.  A check of a
-text that has changed meanwhile is revoked by a byte that both processes see; a process that is
-lost is replaced at the next question, and knows nothing then.
+A check takes a second at 2,000 lines.  In a thread it would slow down the answers to keystrokes,
+which share the interpreter.  The process also answers requests that need the results: code
+actions, numbers of plans and places of statements.  It works on one request at a time.  A shared
+byte revokes a check when its text changes.  A process that ended is replaced at the next request,
+without results.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tcc_runtime.workers import Worker
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedDocument:
-    """What a check tells of a document and the files that it uses.
+    """Result of a check of a document and of the files that it uses.
 
     Attributes:
         told: the diagnostics of each URI.
@@ -41,10 +41,10 @@ class CheckedDocument:
 
 
 class Checks:
-    """Checks documents in another process; its questions wait, each for the one before.
+    """Checks documents in another process, one request after the other.
 
-    Invariant: while `_running` is a URI, its check is what the process does, and the byte of
-    `_revoked` is about it.
+    Invariant: while `_running` is a URI, the process checks its document, and the byte of
+    `_revoked` revokes that check.
     """
 
     def __init__(self) -> None:
@@ -59,15 +59,15 @@ class Checks:
         self._closed = False
 
     def start(self) -> None:
-        """Start the process, where there is none."""
+        """Start the process if it is not running."""
         with suppress(WorkerLost):
             self._ask(_begun)
 
     def check(self, uri: str, texts: Texts, wanted: Callable[[], bool]) -> CheckedDocument | None:
-        """What is found in a document; None where it is not wanted any more.
+        """Check a document; None if the result is no longer wanted.
 
         Raises:
-            WorkerLost: the process ended before it answered.
+            WorkerLost: the process ended during the check.
         """
         with self._asking:
             with self._lock:
@@ -82,20 +82,20 @@ class Checks:
         return found if wanted() else None
 
     def revoke(self, uri: str) -> None:
-        """Nobody wants to know any more what the document's text that is being checked holds."""
+        """Revoke the running check of a document."""
         with self._lock:
             if self._running == uri:
                 self._revoked[0] = 1
 
     def forget(self, uri: str) -> None:
-        """Keep nothing of a document."""
+        """Forget the results of a document."""
         with suppress(WorkerLost):
             self._ask(partial(_forget, uri))
 
     def actions(
         self, document: Document, texts: Texts, params: types.CodeActionParams
     ) -> list[types.CodeAction]:
-        """What may be done about the lints of a range; nothing where the process is lost."""
+        """Code actions for a range; none if the process ended."""
         try:
             made: list[types.CodeAction] = self._ask(partial(_actions, document, texts, params))
         except WorkerLost:
@@ -103,10 +103,10 @@ class Checks:
         return made
 
     def plans_with(self, uri: str, sources: Sequence[str], tool: str) -> tuple[int, int] | None:
-        """How many plans of a checked document call a tool, of how many; None where unknown.
+        """Number of plans that call a tool, and of all plans; None if unknown.
 
         Args:
-            sources: the texts that the answer is to be about.
+            sources: the texts of the grammar; the answer is about the same texts.
         """
         try:
             counted: tuple[int, int] | None = self._ask(partial(_plans, uri, sources, tool))
@@ -115,10 +115,10 @@ class Checks:
         return counted
 
     def held_of(self, uri: str, sources: Sequence[str]) -> dict[str, Held]:
-        """What holds the statements of a checked document, by their texts; empty where unknown.
+        """Places of the statements of a checked document by their texts; empty if unknown.
 
         Args:
-            sources: the texts that the answer is to be about.
+            sources: the texts of the grammar; the answer is about the same texts.
         """
         try:
             found: dict[str, Held] = self._ask(partial(_held, uri, sources))
@@ -127,7 +127,7 @@ class Checks:
         return found
 
     def close(self) -> None:
-        """End the process, whatever it does."""
+        """End the process, even during a check."""
         with self._lock:
             if self._closed:
                 return
@@ -160,18 +160,18 @@ class Checks:
             raise
 
 
-# What the process does.
+# Tasks of the process.
 
 _found: dict[str, Diagnosed] = {}  # by the URI of the document
 
 
 def _begun() -> None:
-    """Nothing: to be asked this, the process has loaded what it needs."""
+    """Do nothing: unpickling this task loads all modules."""
 
 
 @cache
 def _flag(number: int) -> mmap.mmap:
-    """The byte that both processes see, by the number of its file."""
+    """The byte that both processes see, by its file descriptor."""
     return mmap.mmap(number, 1, access=mmap.ACCESS_READ)
 
 

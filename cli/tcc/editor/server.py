@@ -1,11 +1,10 @@
-"""The language server on one page: what an editor asks, and which file answers.
+"""The language server on one page: its requests, and the functions that answer them.
 
-Changes come as edits.  Errors of syntax are told at each of them; all errors and lints are looked
-for when nothing has changed for DEBOUNCE seconds, one document after the other, in a process of
-its own (`checks.py`).  Whatever else reads a text is done beside the loop that answers, and ends
-early where the text has changed meanwhile.  Completion does not wait for a reading: it knows the
-names of the last one.  A question that takes too long is answered by nothing.  Protocol: LSP 3.17,
-by pygls over stdio.
+The server reports syntax errors at each change.  DEBOUNCE seconds after the last change, a second
+process (`checks.py`) looks for all errors and lints, one document after the other.  A thread reads
+grammars for requests about names, and stops if a text changes.  Completion uses the names of the
+last reading.  A request that takes too long has an empty answer.
+Protocol: LSP 3.17, by pygls over stdio.
 """
 
 from __future__ import annotations
@@ -54,17 +53,15 @@ from tcc_runtime.errors import WorkerLost
 DEBOUNCE = 0.25  # seconds
 _LARGE_DEBOUNCE = 1.0  # seconds, for a large text
 _PATIENCE = 0.01  # seconds that completion waits for the names of the text as it is
-_WRITTEN = (
-    0.02  # seconds in which the loop begins to write an answer; it is not left before the end
-)
-_MOST_HELD = 0.5  # seconds for which readers stand still at most
-_MOST_COUNTED = 0.1  # seconds that a hover waits for what the check found
-_AFTER = 0.004  # seconds that errors of syntax wait before they are told
+_WRITTEN = 0.02  # seconds until the loop has written an answer
+_MOST_HELD = 0.5  # most seconds that readers pause
+_MOST_COUNTED = 0.1  # seconds that a hover waits for the process that checks
+_AFTER = 0.004  # seconds until syntax errors are published
 _IDLE = 1.0  # seconds without a change after which garbage is collected
-_SELDOM = 1000  # collections of young objects before one of all
-_SWITCH = 0.0005  # seconds until the loop has its turn beside a thread that computes
-# What a text alone shows: docs/errors.md, TCC10x and TCC11x.
-SYNTAX = frozenset({f"TCC{number}" for number in range(101, 115)} - {"TCC108", "TCC109", "TCC110"})
+_SELDOM = 1000  # collections of young objects before a full one
+_SWITCH = 0.0005  # seconds that a computing thread keeps the interpreter
+# Codes that the parser reports: docs/errors.md.
+SYNTAX = frozenset({f"TCC{number}" for number in (*range(101, 108), *range(111, 115), 229, 242)})
 _NO_NAMES = read_project("", None, "")  # for a text whose names are not known
 _T = TypeVar("_T")
 _SORTS = {
@@ -82,12 +79,15 @@ _SORTS = {
 
 
 class Editor:
-    """What is open in one editor, and what is known of it.
+    """The open documents of one editor, with what the server knows about them.
 
-    Invariant: `edition` counts the changes of all texts; `reading` are the readings of grammars of
-    this edition, and `read` has the last one of each document that came to an end.  `serial` counts
-    the changes of each document, and what was diagnosed at an older number is of no interest.
-    `syntax` are the errors of syntax of each document as it is, until it is diagnosed.
+    Attributes:
+        edition: number of changes of all texts.
+        reading: the readings of grammars of this edition.
+        read: the last finished reading of each document.
+        slow: documents whose reading takes longer than completion waits.
+        syntax: syntax errors of the current texts, until the whole check has ended.
+        serial: number of changes of each document; a check of an older text is dropped.
     """
 
     def __init__(self, server: LanguageServer) -> None:
@@ -96,7 +96,7 @@ class Editor:
         self.edition = 0
         self.reading: dict[str, asyncio.Future[Rooted | None]] = {}
         self.read: dict[str, Rooted] = {}
-        self.slow: set[str] = set()  # read too slowly for completion to wait
+        self.slow: set[str] = set()
         self.syntax: dict[str, tuple[types.Diagnostic, ...]] = {}
         self.serial: dict[str, int] = {}
         self.diagnosed: dict[str, CheckedDocument] = {}
@@ -109,7 +109,7 @@ class Editor:
 
     @contextmanager
     def hurry(self) -> Iterator[None]:
-        """Readers stand still until an answer is made and written: they share one interpreter."""
+        """Pause the readers until an answer is written: they share the interpreter."""
         self.unhurried.clear()
         try:
             yield
@@ -117,13 +117,13 @@ class Editor:
             asyncio.get_running_loop().call_later(_WRITTEN, self.unhurried.set)
 
     def has_changed(self, edition: int) -> bool:
-        """Whether texts are others than in this edition; asked by readers, it holds them back."""
+        """Return whether a text has changed since an edition; readers pause here."""
         self.unhurried.wait(_MOST_HELD)
         return self.edition != edition
 
     @property
     def texts(self) -> Texts:
-        """All that is open now."""
+        """The open documents."""
         workspace = self.server.workspace
         found = [uris.to_fs_path(uri) for uri in workspace.folders]
         if not found and workspace.root_uri:
@@ -136,7 +136,7 @@ class Editor:
         )
 
     def put(self, uri: str, text: str) -> None:
-        """A document has this text now; those that use it are looked at again, too."""
+        """Set the text of a document, and check it and the documents that use it."""
         document = self.documents[uri] = document_of(uri, text)
         self._changed()
         users = [
@@ -152,7 +152,7 @@ class Editor:
         self.reading.clear()
 
     def close(self, uri: str) -> None:
-        """A document is not open any more; nothing is told of it."""
+        """Close a document, and clear its diagnostics."""
         for kept in (self.documents, self.read, self.syntax):
             kept.pop(uri, None)
         self._changed()
@@ -203,7 +203,7 @@ class Editor:
             gc.collect()
 
     async def _check_syntax(self, uri: str, stale: Callable[[], bool]) -> None:
-        """Tell the errors of syntax, where there are others than those that were told."""
+        """Publish the syntax errors of a document if they have changed."""
         document, texts = self.documents[uri], self.texts
 
         def look() -> tuple[types.Diagnostic, ...] | None:
@@ -213,7 +213,7 @@ class Editor:
                 return None
 
         found = await self._reading(look)
-        await asyncio.sleep(_AFTER)  # what was asked with the keystroke is answered first
+        await asyncio.sleep(_AFTER)  # requests of the same keystroke are answered first
         if found is None or stale():
             return
         if uri not in self.diagnosed and not found:
@@ -233,12 +233,12 @@ class Editor:
         self.server.window_log_message(params)
 
     def _publish(self, touched: tuple[str, ...]) -> None:
-        """Tell what all grammars say of some files, each thing once."""
+        """Publish the diagnostics of all grammars about some files, each once."""
         for uri in dict.fromkeys(touched):
             made: dict[tuple[object, ...], types.Diagnostic] = {}
             fresh = self.syntax.get(uri)
             lists = [found.told.get(uri, ()) for found in self.diagnosed.values()]
-            if fresh is not None:  # what was told of the syntax before is about another text
+            if fresh is not None:  # older syntax errors are about another text
                 others = [tuple(i for i in told if i.code not in SYNTAX) for told in lists]
                 lists = [fresh, *others]
             for items in lists:
@@ -250,7 +250,7 @@ class Editor:
             self.server.text_document_publish_diagnostics(params)
 
     async def grammar(self, uri: str) -> Rooted | None:
-        """The grammar of a document as it is; None where it is no text, or takes too long."""
+        """The current grammar of a document; None if it is large, no text, or takes too long."""
         while (document := self.documents.get(uri)) is not None and not document.is_large:
             edition, task = self.edition, self.reading.get(uri)
             if task is None:
@@ -280,7 +280,7 @@ class Editor:
         return rooted
 
     async def names(self, uri: str) -> Rooted | None:
-        """The grammar as it is, where that is known soon; else as it was when it was last read."""
+        """The current grammar if it is read soon, else that of the last reading."""
         task = asyncio.ensure_future(self.grammar(uri))
         last = self.read.get(uri)
         if last is None:
@@ -298,14 +298,14 @@ class Editor:
         return rooted, None if rooted is None else rooted.project.at(offset)
 
     async def place(self, uri: str, position: types.Position) -> tuple[Rooted | None, int]:
-        """The grammar of a document as it is, and the character at a position."""
+        """The current grammar of a document, and the character at a position."""
         rooted = await self.grammar(uri)
         if rooted is None:
             return None, 0
         return rooted, self.texts.places(rooted.document.text).offset(position)
 
     async def read_beside(self, work: Callable[[QuestionTime], _T]) -> _T:
-        """What is found in the texts, and perhaps in other files, beside the loop."""
+        """Run a search in texts and files outside of the loop."""
         return await self._reading(lambda: work(QuestionTime()))
 
     async def actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
@@ -320,19 +320,19 @@ class Editor:
         return []
 
     async def plans_with(self, rooted: Rooted, tool: str | None) -> tuple[int, int] | None:
-        """How many plans call a tool, of how many, where that is known soon."""
+        """Number of plans that call a tool, and of all plans; None if not known soon."""
         if tool is None:
             return None
         uri, sources = rooted.document.uri, _texts(rooted)
         return await self._soon(uri, partial(self.checks.plans_with, uri, sources, tool))
 
     async def held(self, rooted: Rooted) -> dict[str, Held] | None:
-        """What holds the statements of a grammar, where that is known soon."""
+        """Places of the statements of a grammar; None if not known soon."""
         uri, sources = rooted.document.uri, _texts(rooted)
         return await self._soon(uri, partial(self.checks.held_of, uri, sources))
 
     async def _soon(self, uri: str, work: Callable[[], _T]) -> _T | None:
-        """What the check of a document found, where that is known soon."""
+        """An answer from the results of a check; None if it takes too long."""
         if uri not in self.diagnosed:
             return None
         with suppress(asyncio.TimeoutError):
@@ -376,9 +376,8 @@ def serve() -> None:
     _answer_names(server, editor)
     _answer_texts(server, editor)
     logging.getLogger("pygls").setLevel(logging.CRITICAL)
-    # A collection that goes through everything would keep a keystroke waiting for some 80 ms.  What
-    # is loaded stays, and no reading leaves a cycle: so it is left aside, and the rest is gone
-    # through when nobody types, or at the least after so many small collections.
+    # A full collection would delay a keystroke by some 80 ms.  Loaded modules are frozen, and
+    # readings leave no cycles, so full collections run only after a pause in typing.
     gc.collect()
     gc.freeze()
     gc.set_threshold(*gc.get_threshold()[:2], _SELDOM)
@@ -526,7 +525,7 @@ def _answer_texts(server: LanguageServer, editor: Editor) -> None:
 
 
 def _item(number: int, offer: Completion, where: types.Range) -> types.CompletionItem:
-    """An offer; names come before words, in the order of the text."""
+    """Completion item of an offer, sorted by its number."""
     return types.CompletionItem(
         label=offer.text,
         kind=_SORTS[offer.sort],

@@ -93,12 +93,12 @@ class Project:
 
     @property
     def is_part(self) -> bool:
-        """Whether the root has tools and no `grammar`: it is there for others to use."""
+        """Return whether the root has tools and no `grammar`: other grammars use it."""
         kinds = {one.kind for one in self.statements if one.number == 0}
         return "header" not in kinds and bool(kinds & {"tool", "shape"})
 
     def at(self, offset: int, number: int = 0) -> Occurrence | None:
-        """The name at a character of a source; the place just behind it counts."""
+        """The name at a character of a source, or just before it."""
         for found in self.occurrences:
             region = found.region
             if region.source == number and region.start <= offset <= region.end:
@@ -127,7 +127,7 @@ class Project:
         return tuple(clauses or [one for _, one in inside])
 
     def fields_at(self, offset: int) -> tuple[list[Field], list[Field]]:
-        """The fields that bare names mean at a character of the root, and those behind `this.`."""
+        """Fields in scope at a character of the root: bare names, and names after `this.`."""
         kinds = self.words.kinds
         around = [
             (region.end - region.start, node)
@@ -177,7 +177,7 @@ def read_project(
     files, complete = gather(sources, report, read)
     statements = [Statement(b.file.number, tree) for b in files for tree in b.file.statements]
     diagnostics, whole = report.diagnostics(), complete and not report.failed
-    for b in files:  # what the words report is found again by a check
+    for b in files:  # a check reports mistakes of the words
         b.report = Report(sources, check_time)
     words = words_of(files)
     found = _Finder(files, words).all()
@@ -463,7 +463,7 @@ class _Finder:
                 todo += one.trees()
 
     def _meant(self, b: Builder, tree: Tree, at: Tree, name: str | None) -> Iterator[Occurrence]:
-        """The names that the node of a tree means, at the place of one of its words."""
+        """Occurrences of the names that a word of a tree means."""
         for node in self.nodes.get((tree.start, tree.end), ()):
             for meaning in self.words.meanings(node):
                 if name is None or meaning.name == name:

@@ -82,7 +82,7 @@ def renamed(projects: Sequence[Project], found: Occurrence, name: str) -> tuple[
 
 
 def _linked(projects: Sequence[Project], found: Occurrence) -> _Names:
-    """What is renamed together: all that the words of these names mean."""
+    """The names that are renamed together: all names that one word means."""
     names = {(found.kind, found.key)}
     if found.kind != "field":
         return frozenset(names)
@@ -177,7 +177,7 @@ _Told = tuple[Kind, Key, bool]
 
 
 def _places(told: Sequence[_Told], project: Project) -> list[frozenset[_Told]]:
-    """What each place names, in the order of the places."""
+    """The names at each place, in the order of the text."""
     found: dict[tuple[int, int], set[_Told]] = {}
     for one, place in zip(told, project.occurrences, strict=True):
         found.setdefault((place.region.source, place.region.start), set()).add(one)
@@ -230,7 +230,7 @@ def _applied(text: str, edits: Sequence[Renaming]) -> str:
 
 
 def _told(found: Occurrence, names: _Names, name: str) -> _Told:
-    """What an occurrence names after the change."""
+    """The name of an occurrence after the change."""
     kind, key = found.kind, found.key
     for changed_kind, old in names:
         match changed_kind:

@@ -161,7 +161,7 @@ class _Sayer:
         return next((meaning.what for meaning in self._meanings(id(node))), "")
 
     def _matching(self, conditions: Sequence[n.Node]) -> str:
-        """A filter behind the calls that it chooses from."""
+        """A filter, as it follows its calls."""
         same = [name for one in conditions if isinstance(one, n.Same) for name in one.names]
         rest = [one for one in conditions if not isinstance(one, n.Same)]
         shared = f" with the same {_listed([f'`{name}`' for name in same])}" if same else ""

@@ -1,4 +1,4 @@
-"""What the words of a grammar mean, and which names fit at a place: for editors.
+"""Meanings of the words of a grammar, and the names that fit at a place, for editors.
 
 The words are read by :class:`tcc_certs.policy.kinds.Kinds` itself, which is the only resolver.
 :class:`NotedKinds` notes its answers.  A name fits at a place if the resolver accepts it there, so
@@ -37,7 +37,7 @@ What: TypeAlias = Literal["tool", "let", "local", "field", "value", "attribute"]
 
 @frozen(kw_only=False)
 class Meaning:
-    """What a word means.
+    """A meaning of a word.
 
     Attributes:
         name: the name that is meant; of a value its canonical text.
@@ -67,7 +67,7 @@ class Offer:
 
 @dataclass(slots=True)
 class Hole:
-    """What is known of the place that is completed.
+    """The place that is completed.
 
     Attributes:
         offers: the names that fit, in the order of the scope.
@@ -233,7 +233,7 @@ class NotedKinds(Kinds):
         yield from names
 
     def fields_in_scope(self, node: int) -> tuple[list[Field], list[Field]]:
-        """The fields that bare names mean at a node, and those that `this.` reaches besides."""
+        """Fields in scope at a node: bare names, and names after `this.`."""
         scope = self.scopes.get(node)
         if scope is None:
             return [], []
@@ -319,7 +319,11 @@ class NotedKinds(Kinds):
         return True
 
     def _read_word(self, word: n.Word, scope: Any, want: str, beside: Kind | None) -> Any:
-        """What a word is where `want` belongs; as whole operand, source or condition."""
+        """Resolve a word as a whole source, condition or term.
+
+        Raises:
+            Fault: the word does not fit.
+        """
         thing = self._word(word, scope, want, beside)
         match want:
             case "source":
@@ -332,12 +336,12 @@ class NotedKinds(Kinds):
         return thing
 
     def _read_holder(self, word: n.Word, scope: Any) -> Any:
-        """What a word is, if its fields can be compared and not the word itself; else None."""
+        """Kind of a word that is a call or record, whose fields can be compared; else None."""
         kind = self._word(word, scope, "term", None).kind
         return kind if kind.name in ("call", "record") else None
 
     def _holds_list(self, kind: Kind) -> bool:
-        """Whether a field of a call or record is a list, or a record that may have one."""
+        """Return whether a call or record may contain a list."""
         if any(member.name in ("list", "record") for _, member in kind.members):
             return True
         fields = [
@@ -348,7 +352,7 @@ class NotedKinds(Kinds):
         return any(isinstance(one.type, ListType | RecordType | NullableType) for one in fields)
 
     def _take_applied(self, hole: Hole, scope: Any) -> None:
-        """Offer the `let`s that have parameters: what they are depends on their arguments."""
+        """Offer the `let`s that have parameters: only their arguments say where they fit."""
         for name, bound in scope.names.items():
             if bound.parameters:
                 hole.offers[Offer("local", name)] = None
@@ -487,12 +491,12 @@ class Words:
     stated: tuple[tuple[Tree, Stated], ...]
 
     def meanings(self, node: int) -> Iterable[Meaning]:
-        """What the word of a node means, by the id of the node."""
+        """Meanings of the word of a node, by the id of the node."""
         return self.kinds.meanings.get(node, {}).values()
 
 
 def words_of(files: Sequence[Builder]) -> Words:
-    """What the words of a grammar mean, as far as it has no mistakes.
+    """Read the words of a grammar, as far as it has no mistakes.
 
     Mistakes are reported to the builders.
     """
