@@ -45,6 +45,31 @@ _OWN = {
 }  # fmt: skip
 _REST = ("n <= this.n", "order != this.order", "order = session.user", "n < hour(now)",
          "no approve(order = it.order)", "last(find(same order)).total > n")  # fmt: skip
+_RELATED = {
+    "find": ("total >= this.n", "n < this.n", "this.n > total", "not n > this.n", "score <= this.n",
+             "total in 1 .. this.n", "n in this.n .. 2", "at >= now - 1 h", "owner = this.note",
+             "same note, owner = this.order", "owner != this.note", "status = this.note",
+             "this.order in items.sku", "this.note in items.sku", "items(sku = this.order)",
+             "items(price = this.n)", "no items(sku = this.order)", "items(price > this.n)",
+             "items(price > 1)", "no items", "count(items) > 1", "max(items.price) < 2",
+             "n * 2 > this.n + 1", "score < count(login)"),
+    "approve": ("n >= this.n", "n < this.n", "who = this.order", "who = this.note",
+                "this.note = who", "n in this.n .. this.n + 1"),
+    "refund": ("n >= this.n", "this.n <= n", "this.order in tags", "this.note in tags",
+               "tags(it = this.order)", "tags(it = \"a\")", "not this.note in tags",
+               "this.order not in tags", "tags = this.tags"),
+}  # fmt: skip
+_OF_ROWS = ("items(price >= this.n)", "items(price < this.n)", "items(sku = this.order)",
+            "items(sku = this.note, price > 0)", "items(price in 0 .. this.n)")  # fmt: skip
+_OF_LISTS = ("every tags(it in last(refund).tags)", "not every tags(it in last(refund).tags)",
+             "every tags(it in last(refund(same order)).tags)", "tags(it in last(refund).tags)",
+             "no tags(it in last(refund).tags)", "every tags(it in last(find).items.sku)",
+             "every tags(it in this.tags)", "order in tags", "note in tags", "note not in tags",
+             "tags(it = this.note)", "tags(it = this.order)", "no tags(it = this.note)",
+             "order in last(refund).tags", "every tags(it in refund.order)",
+             "tags(it = this.order or it = session.customer)", "tags(it = session.user)",
+             "count(tags(it in last(refund).tags)) < 2", "last(refund).tags(it = this.note)",
+             "every tags(it in last(refund(n <= this.n)).tags)")  # fmt: skip
 _MODIFIERS = (" within 1 h", " within 20 m", " since approve", " since refund(same order)",
               " since any - find", " since approve(answer = yes)",
               " since login(note = this.note)")  # fmt: skip
@@ -102,6 +127,17 @@ _OTHERS = (
     "before refund require count(find.at(it > now - 1 h)) < 2",
     "before refund require sum(find(same order).total | refund(same order).n) < 6",
     "before refund require every tags(it in find.order)",
+    "before refund require no refund(tags(it = this.order)) since approve(n <= this.n)",
+    "before refund { let after(x) = approve(n <= x.n)  require count(find(after(it))) < 2 }",
+    "before refund { let more(x) = approve(n > x.n, note = x.note)  require find(no more(it)) }",
+    "before refund { let by(x) = approve(who = x.owner)  require find(by(it)) }",
+    "before refund { let of(x) = find(x.order in items.sku)  require approve(of(it)) }",
+    "before refund { let has(x) = refund(order = x)  require every tags(has(it)) }",
+    "before refund { let has(x) = last(find).items(sku = x)  require no tags(has(it)) }",
+    "before refund require last(find(n >= this.n)).total >= last(approve(n <= this.n)).n",
+    "before approve require every find(no refund(this.order in tags))",
+    "before login { let over(x) = approve(n > x.total)  require no find(over(it)) }",
+    "before login { let of(x) = find(items(sku = x.order))  require every refund(of(it)) }",
     "before find require count(any within 1 h) < 4",
     "before any require no refund(n = 9) within 1 h",
     "before login require no any - refund",
@@ -123,12 +159,17 @@ _OTHERS = (
 class Desk:
     """Draws policies of one desk.
 
+    Args:
+        related: whether each filter compares an element with the decided call, or looks into its
+            lists.
+
     Attributes:
         tools, tool_of: the tools of every policy.
     """
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, *, related: bool = False) -> None:
         self.rng = rng
+        self._related = related
         core = core_of(TOOLS)
         self.tools, self.tool_of = core.tools, core.tool_of
 
@@ -154,7 +195,7 @@ class Desk:
     def statement(self) -> str:
         """The text of a statement."""
         rng = self.rng
-        what = rng.random()
+        what = rng.random() / 2 + 0.5 if self._related else rng.random()
         if what < 0.15:
             return rng.choice(_OTHERS)
         if what < 0.25:
@@ -163,6 +204,8 @@ class Desk:
             return self._owe()
         if what < 0.5:
             return self._limit()
+        if what < 0.56:
+            return f"before refund require {rng.choice(_OF_LISTS)}"
         parts = [self._condition() for _ in range(rng.choice((1, 1, 1, 2)))]
         on = rng.choice(("refund", "refund", "find", "approve"))
         where = rng.choice(("", "", "(n > 0)", "(" + self._condition() + ")"))
@@ -196,14 +239,19 @@ class Desk:
         tool = rng.choice(("find", "find", "approve", "refund"))
         filters = [rng.choice(_KEYS)] if rng.random() < 0.7 else []
         filters += [rng.choice(_OWN[tool])] if rng.random() < 0.4 else []
-        filters += [rng.choice(_REST)] if rng.random() < 0.2 else []
+        related = 1 if self._related else rng.random()
+        filters += [rng.choice(_REST)] if related < 0.15 else []
+        filters += [rng.choice(_RELATED[tool])] if related > 0.6 else []
         rng.shuffle(filters)
         source = tool + (f"({', '.join(filters)})" if filters else "")
         modifier = rng.choice(_MODIFIERS) if rng.random() < 0.3 else ""
         what = rng.random()
-        if what < 0.4:
+        if what < 0.05:
+            rows = _modified(f"find.{rng.choice(_OF_ROWS)}", modifier)
+            return rng.choice(_OF_CALLS[:5]).format(rows)
+        if what < 0.45:
             return rng.choice(_OF_CALLS).format(_modified(source, modifier))
-        names, shapes = (_FIELDS, _OF_FIELDS) if what < 0.8 else (_TEXTS, _OF_TEXTS)
+        names, shapes = (_FIELDS, _OF_FIELDS) if what < 0.82 else (_TEXTS, _OF_TEXTS)
         if not names[tool]:
             return source
         rows = f"{source}.{rng.choice(names[tool])}"

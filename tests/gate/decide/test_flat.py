@@ -26,6 +26,7 @@ from tcc_runtime.gate.decide import (
     feeds,
     history,
     owes,
+    relations,
     totals,
 )
 from tests.gate.decide.desk import TOOLS, plan_calls
@@ -44,6 +45,7 @@ before refund require max(find.total) < 100 and min(find.total) >= 0
 before refund require count(distinct(find.owner)) < 10
 before refund require order in find.order and order not in refund.order
 before refund require every find(n < 100)
+before refund require find(total >= this.n) and no find(owner = this.order)
 before refund require count(find within 1 h) < 4000 and sum(find.n within 10 s) < 100
 before refund require no approve(answer = no) since find(same order)
 before refund require count(find since refund) < 100
@@ -60,9 +62,28 @@ finally require count(find) = count(refund)
 """
 
 
-def policy_of(kind: type[Policy] = FastPolicy) -> Any:
+# Statements that compare an element with the decided call, with the buckets of their indexes.
+RELATED = {
+    "before refund require find(total >= this.n)": relations.Ordered,
+    "before refund require no find(total < this.n, n < 100)": relations.Ordered,
+    "before refund require count(find(n in this.n .. 9)) < 100000000": relations.Ordered,
+    "before refund require last(find(n <= this.n)).total >= 8": relations.Ordered,
+    "before refund require find(n >= this.n) since approve(answer = no)": relations.Ordered,
+    "before refund require count(find(n >= this.n) within 20 m) < 100000": relations.Ordered,
+    "before refund require no find.items(price > this.n)": relations.Ordered,
+    "before refund require no find(owner = this.order)": relations.Listed,
+    "before refund require count(find(status = this.order)) < 1": relations.Listed,
+    "before refund require last(find(owner = this.order)).n = n or n >= 0": relations.Listed,
+    "before refund require no find(this.order in items.sku) or n >= 0": relations.Listed,
+    "before refund require no refund(this.order in tags) or n >= 0": relations.Listed,
+    "before refund require no find(items(sku = this.order)) or n >= 0": relations.Listed,
+    'before refund require no find(items(sku = "a")) or n >= 0': relations.Listed,
+}
+
+
+def policy_of(kind: type[Policy] = FastPolicy, statements: str = STATEMENTS) -> Any:
     """The policy of all statements."""
-    core = core_of(TOOLS + STATEMENTS)
+    core = core_of(TOOLS + statements)
     calls = [call for at, tool in enumerate(core.tools) for call in plan_calls(at, tool)]
     return kind(replace(core, calls=tuple(calls)))
 
@@ -143,9 +164,11 @@ def least_time(work: Callable[[], object]) -> int:
     return min(found)
 
 
-def costs(sizes: Sequence[int], cost: Callable[[Callable[[], object]], int]) -> list[int]:
+def costs(
+    sizes: Sequence[int], cost: Callable[[Callable[[], object]], int], statements: str = STATEMENTS
+) -> list[int]:
     """The costs of one cycle, after histories of these sizes."""
-    cycles = Cycles(policy_of())
+    cycles = Cycles(policy_of(statements=statements))
     found = []
     for size in sizes:
         cycles.grow(size)
@@ -173,6 +196,17 @@ def test_the_fast_version_agrees_with_the_definition_on_these_statements() -> No
         for _ in range(20):
             cycles.decide()
     assert fast.refusals == slow.refusals == []
+
+
+@pytest.mark.parametrize("statement", RELATED)
+def test_a_comparison_with_the_decided_call_costs_little_after_any_number_of_calls(
+    statement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = costs(SIZES, counted, statement)
+    assert max(found) <= min(found) + 400, found
+    no_stream(RELATED[statement])(monkeypatch)
+    small, large = costs((100, 400), counted, statement)
+    assert large > small + 150, (small, large)
 
 
 # Indexes that are dropped.
@@ -239,7 +273,8 @@ def no_keys_of_debts(patch: pytest.MonkeyPatch) -> None:
 
 INDEXES = {
     "positions": no_stream(feeds.Positions), "sums": no_stream(feeds.Sums),
-    "values": no_stream(feeds.Values), "extremes": no_stream(feeds.Extremes), "keys": no_keys,
+    "values": no_stream(feeds.Values), "ordered": no_stream(relations.Ordered),
+    "listed": no_stream(relations.Listed), "extremes": no_stream(feeds.Extremes), "keys": no_keys,
     "times": no_search, "running amounts": no_running_amount, "totals": anew(totals.Totals),
     "debts": anew(owes.Owe), "keys of debts": no_keys_of_debts,
 }  # fmt: skip

@@ -66,15 +66,30 @@ from tcc_runtime.gate.decide.feeds import (
     window_of,
     without_range,
 )
+from tcc_runtime.gate.decide.history import NO_EFFECT
+from tcc_runtime.gate.decide.relations import (
+    Listed,
+    Related,
+    Relation,
+    View,
+    fitting,
+    is_decided,
+    is_other,
+    odd_states,
+    relation_of,
+)
 
 Find: TypeAlias = "Callable[[Frame], Any]"  # the bucket that decides; None: there is none
 Range: TypeAlias = "Callable[[Frame], tuple[int, int]]"
 LastOnes: TypeAlias = "Callable[[Frame], list[Element | None]]"
 
 _NULL: State = ("z", None)
+_ALL: tuple[State, ...] = (("s", ""),)  # what an index without a relation has of each element
 _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
     "<": operators.lt, "<=": operators.le, ">": operators.gt, ">=": operators.ge,
 }  # fmt: skip
+_KIND = operators.itemgetter(0)
+_DIGESTED = {"d"}
 _SUMS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operators.add, "-": operators.sub, "*": operators.mul,
 }  # fmt: skip
@@ -135,14 +150,27 @@ class Compiler(Closures):
             case forms.IsOf(level, tools):
                 return _is_of(level, tools)
             case forms.Every(of, conditions):
-                if of.marks and any(isinstance(part, Source) for part in walk(conditions)):
-                    # Only elements behind the marks are looked at: others cut no source.
-                    return lambda frame: frame.every(of, conditions, negative)
-                # No element is one for which the conditions are not true.
-                failing = forms.Not(forms.All(conditions))
-                outside = replace(of, conditions=(*of.conditions, failing))
-                return _negation(self.truth(forms.Some(outside), not negative))
+                return self._every(of, conditions, negative)
         return self._atom(condition, self._asked(condition, negative))
+
+    def _every(self, of: Source, conditions: tuple[Condition, ...], negative: bool) -> Closure:
+        """Whether conditions are true for each element of a source."""
+        if of.marks and any(isinstance(part, Source) for part in walk(conditions)):
+            # Only elements behind the marks are looked at: others cut no source.
+            return lambda frame: frame.every(of, conditions, negative)
+        # No element is one for which the conditions are not true.
+        failing = forms.Not(forms.All(conditions))
+        outside = replace(of, conditions=(*of.conditions, failing))
+        general = _negation(self.truth(forms.Some(outside), not negative))
+        element = forms.Element(of.level)
+        match of, conditions:
+            case (
+                Source(base=forms.Items() as items, conditions=()),
+                (forms.Among(one, Source(base=forms.Items(other, _), conditions=())),),
+            ) if one == element and element not in walk(other):
+                every_in = self._every_in(items, meaning.BOUNDS[of.height], other, general)
+                return self._atom(items.of, every_in)
+        return general
 
     def _atom(self, form: object, ask: Closure) -> Closure:
         """A comparison that is asked for each combination of last elements."""
@@ -321,6 +349,8 @@ class Compiler(Closures):
         return self._streams[key]
 
     def _new_stream(self, source: Source, bucket: type[Bucket], term: Term | None) -> Stream | None:
+        if issubclass(bucket, Related):
+            return self._related_stream(source)
         layers = layers_of(source)
         if layers is None or (term is not None and not is_own(term, source.level)):
             return None
@@ -329,6 +359,117 @@ class Compiler(Closures):
         closure = self.all_of(own, False) if own else None
         depends = self.depends((*own, amount, *layers[1:]))
         return Stream(layers, closure, bucket, self.term(amount), depends)
+
+    def _related_stream(self, source: Source) -> Stream | None:
+        relation = relation_of(source)
+        if relation is None:
+            return None
+        layers = relation.layers
+        own = tuple(own_conditions(layers[0]))
+        closure = self.all_of(own, False) if own else None
+        inner = () if relation.inner is None else (relation.inner.base,)
+        depends = self.depends((*own, relation.own, *inner, *layers[1:]))
+        return Stream(
+            layers, closure, relation.bucket, self._compared_states(relation), depends,
+            on_call=relation.on_call, counts=len(layers) == 1 and source.height > 0,
+        )  # fmt: skip
+
+    def _compared_states(self, relation: Relation) -> Callable[[Frame], Sequence[State]]:
+        """The closure of the states of an element that a relation compares."""
+        if relation.own is None:
+            return lambda frame: _ALL
+        own = self.term(relation.own)
+        if relation.inner is None:
+            return lambda frame: (own(frame),)
+        items, level = relation.inner, relation.inner.level
+        while isinstance(items.base, forms.Rows):
+            items = items.base.of
+        if not isinstance(items.base, forms.Items):
+            raise TypeError(items.base)
+        values = self.term(items.base.of)
+        is_element = relation.own == forms.Element(level)
+        keeps_absent = relation.operator != "in"
+
+        def states(frame: Frame) -> Sequence[State]:
+            value = values(frame)
+            if value[0] != "l":
+                return (UNKNOWN,) if value[0] in ("unknown", "missing") else ()
+            if is_element:
+                return value[1]  # type: ignore[no-any-return]
+            found = []
+            for one in value[1]:
+                frame.elements[level] = Row(one)
+                state = own(frame)
+                if keeps_absent or state != NONE:
+                    found.append(state)
+            return found
+
+        return states
+
+    def _view(self, source: Source) -> Callable[[Frame], View | None] | None:
+        """The closure of what an index knows of the members of a source; None: it has none.
+
+        The view is None if the index does not know.
+        """
+        plain = without_range(source)
+        relation = relation_of(plain)
+        stream = None if relation is None else self._stream(plain, relation.bucket)
+        if stream is None or relation is None:
+            return None
+        find, asked = self._find(stream, source), self._asked_of(relation)
+        bound, within = meaning.BOUNDS[source.height], window_of(source)
+        widest, counts = relation.widest, stream.counts
+
+        def view(frame: Frame) -> View | None:
+            bucket = find(frame)
+            most = frame.bound or bound
+            if bucket is None or bucket.mixed or widest > most:
+                return None
+            question = asked(frame, bucket)
+            if question is None:
+                return None
+            begin = 0
+            if counts and bucket.size > most:
+                places, start = bucket.places, 0
+                if within is not None:
+                    first = bisect_left(frame.history.times, frame.now - within)
+                    start = bisect_left(places, first)
+                if len(places) - start > most:
+                    frame.cut = True
+                    begin = places[-most]
+            ask, odd = question
+            return View(bucket, ask, odd, begin)
+
+        return view
+
+    def _asked_of(self, relation: Relation) -> Callable[[Frame, Any], Any]:
+        """The closure of what the index of a relation is asked for; None: it cannot know."""
+        if relation.own is None:
+            return lambda frame, bucket: (_ALL[0], ())
+        others = [self.term(other) for other in relation.others]
+        if relation.bucket is Listed:
+            other, test = others[0], relation.test()
+
+            def equal(frame: Frame, bucket: Any) -> Any:
+                state = other(frame)
+                if state[0] not in EXACT or not is_decided(bucket, state):
+                    return None
+                odd = odd_states(bucket, test, state)
+                return None if odd is None else (state, odd)
+
+            return equal
+        operator = relation.operator
+
+        def ordered(frame: Frame, bucket: Any) -> Any:
+            values = []
+            for other in others:
+                kind, value = shown(other(frame))
+                if kind not in ("n", "t") or (bucket.kind and kind != bucket.kind):
+                    return None
+                values.append(value)
+            return fitting(operator, values), (UNKNOWN,)
+
+        return ordered
 
     def depends(self, parts: Sequence[object]) -> bool:
         """Whether conditions, terms or sources use an attribute that the session learns."""
@@ -342,6 +483,7 @@ class Compiler(Closures):
         """The closure that finds the bucket of the keys, if it decides."""
         bound = meaning.BOUNDS[source.height]
         empty = stream.bucket()  # nothing is ever put into it
+        counts = stream.counts  # then the bucket knows which candidates are looked at
         key_of = self._key(stream)
 
         def find(frame: Frame) -> Any:
@@ -353,7 +495,7 @@ class Compiler(Closures):
             if key is None or feed.odd:
                 return None
             bucket = feed.buckets.get(key, empty)
-            if type(bucket) is int or bucket.size <= (frame.bound or bound):
+            if type(bucket) is int or counts or bucket.size <= (frame.bound or bound):
                 return bucket
             return None
 
@@ -434,11 +576,12 @@ class Compiler(Closures):
     def _some(self, source: Source, negative: bool) -> Closure:
         """Whether a source has an element."""
         looked: Closure = lambda frame: some(frame.members(source, negative, negative))  # noqa: E731
-        if isinstance(source.base, forms.Items) and not source.height:
+        if isinstance(source.base, forms.Items):
             return self._some_item(source, source.base, negative, looked)
         stream = self._stream(without_range(source), Positions)
-        if stream is None:
-            return looked
+        if stream is None or source.height:
+            view = self._view(source)
+            return looked if view is None else self._some_seen(source, negative, view, looked)
         find = self._find(stream, source)
         range_of = self._range(source, negative)
 
@@ -466,32 +609,97 @@ class Compiler(Closures):
 
         return has if range_of is None else has_in_range
 
+    def _some_seen(
+        self, source: Source, negative: bool, view_of: Callable[[Frame], View | None],
+        looked: Closure,
+    ) -> Closure:  # fmt: skip
+        """Whether a source has an element, by an index of its relation."""
+        range_of = self._range(source, negative)
+
+        def has(frame: Frame) -> Truth:
+            view = view_of(frame)
+            if view is None:
+                return looked(frame)
+            first, surely = (0, 0) if range_of is None else range_of(frame)
+            if view.sure(surely):
+                return True
+            may = (first != surely and view.sure(first)) or view.maybe(first)
+            return None if may or (negative and view.read(first)) else False
+
+        return has
+
     def _some_item(
         self, source: Source, base: forms.Items, negative: bool, looked: Closure
     ) -> Closure:
         """Whether a list has an element for which the conditions are true."""
-        bound = meaning.BOUNDS[source.height]
+        bound, is_deep = meaning.BOUNDS[source.height], source.height > 0
         items = self.term(base.of)
         test = self.all_of(source.conditions, negative) if source.conditions else None
-        level = source.level
+        other, level = self._equal_to(source), source.level
 
         def has(frame: Frame) -> Truth:
             value = items(frame)
-            if value[0] != "l" or len(value[1]) > (frame.bound or bound):
+            kept = frame.bound
+            if value[0] != "l" or len(value[1]) > (kept or bound):
                 return looked(frame)
             if test is None:
                 return len(value[1]) > 0
+            if other is not None and value[1]:
+                state = other(frame)
+                if _are_like(value[1], (state,)):
+                    return state in value[1]
             found: Truth = False
-            for one in value[1]:
-                frame.elements[level] = Row(one)
-                truth = test(frame)
-                if truth is True:
-                    return True
-                if truth is None:
-                    found = None
+            frame.bound = kept or bound
+            try:
+                for one in value[1]:
+                    frame.elements[level] = Row(one)
+                    truth = test(frame)
+                    if truth is True:
+                        found = True
+                        if not is_deep:  # else each element may cut a source
+                            break
+                    elif truth is None and found is False:
+                        found = None
+            finally:
+                frame.bound = kept
             return found
 
         return has
+
+    def _equal_to(self, source: Source) -> Read | None:
+        """The closure of the term that an element has to equal, if this is the whole filter."""
+        element = forms.Element(source.level)
+        match source.conditions:
+            case (forms.Compare("=", left, (right,)),):
+                for own, other in ((left, right), (right, left)):
+                    is_null = isinstance(other, forms.Constant) and other.state == _NULL
+                    if own == element and is_other(other, source.level) and not is_null:
+                        return self.term(other)
+        return None
+
+    def _every_in(self, of: forms.Items, most: int, other: Term, general: Closure) -> Closure:
+        """Whether each element of a list is one of another list; each has at most `most`."""
+        items, others = self.term(of.of), self.term(other)
+
+        def every(frame: Frame) -> Truth:
+            if frame.picks:
+                return general(frame)
+            one, kept = items(frame), frame.bound
+            limit = kept or most
+            if one[0] != "l" or not one[1] or len(one[1]) > limit:
+                return general(frame)
+            frame.bound = limit
+            try:
+                two = others(frame)
+            except Pick:
+                return general(frame)
+            finally:
+                frame.bound = kept
+            if two[0] != "l" or len(two[1]) > limit or not _are_like(two[1], one[1]):
+                return general(frame)
+            return set(one[1]).issubset(two[1])
+
+        return every
 
     def _among(self, of: Term, source: Source, negative: bool) -> Closure:
         """Whether a term equals an element of a source."""
@@ -499,6 +707,8 @@ class Compiler(Closures):
         looked: Closure = lambda frame: among_members(  # noqa: E731
             value(frame), frame.members(source, negative, negative)
         )
+        if isinstance(source.base, forms.Items) and not source.conditions:
+            return self._among_items(value, source, source.base, looked)
         stream = self._stream(source, Values)
         if stream is None:
             return looked
@@ -514,6 +724,22 @@ class Compiler(Closures):
             if state in bucket.sure:
                 return True
             return None if any(table.may_have(state) for table in tables) else False
+
+        return among
+
+    def _among_items(
+        self, value: Read, source: Source, base: forms.Items, looked: Closure
+    ) -> Closure:
+        """Whether a term equals an element of a list."""
+        bound, items = meaning.BOUNDS[source.height], self.term(base.of)
+
+        def among(frame: Frame) -> Truth:
+            state, many = value(frame), items(frame)
+            if many[0] != "l" or len(many[1]) > (frame.bound or bound):
+                return looked(frame)
+            if _are_like(many[1], (state,)):
+                return state in many[1]
+            return looked(frame)
 
         return among
 
@@ -562,9 +788,12 @@ class Compiler(Closures):
     def _last(self, source: Source) -> LastOnes:
         looked: LastOnes = lambda frame: last_ones(frame.members(source, False, False))  # noqa: E731
         plain = without_range(source)
-        stream = self._stream(plain, Positions) if isinstance(source.base, forms.Calls) else None
-        if stream is None:
+        if not isinstance(source.base, forms.Calls):
             return looked
+        stream = self._stream(plain, Positions)
+        if stream is None or source.height:
+            view = self._view(source)
+            return looked if view is None else self._last_seen(source, view, looked)
         find = self._find(stream, source)
         range_of = self._range(source, False)
 
@@ -595,13 +824,40 @@ class Compiler(Closures):
 
         return last
 
+    def _last_seen(
+        self, source: Source, view_of: Callable[[Frame], View | None], looked: LastOnes
+    ) -> LastOnes:
+        """The closure of the elements that may be the last, by an index of the relation."""
+        range_of = self._range(source, False)
+
+        def last(frame: Frame) -> list[Element | None]:
+            view = view_of(frame)
+            if view is None:
+                return looked(frame)
+            first, surely = (0, 0) if range_of is None else range_of(frame)
+            calls, begin = frame.history.calls, view.begin
+            found: list[Element | None] = []
+            for at, is_sure in view.latest():
+                if at < first or len(found) > meaning.MAX_COMBINATIONS:
+                    break
+                if at < begin and calls[at].outcome in NO_EFFECT:
+                    continue
+                found.append(calls[at])
+                if is_sure and at >= surely:
+                    return found
+            found.append(None)
+            return found
+
+        return last
+
     # Aggregates.
 
     def _count(self, source: Source) -> Read:
         looked: Read = lambda frame: count(frame.members(source, False, False), False)  # noqa: E731
         stream = self._stream(without_range(source), Positions)
-        if stream is None:
-            return looked
+        if stream is None or source.height:
+            view = self._view(source)
+            return looked if view is None else self._count_seen(source, view, looked)
         find = self._find(stream, source)
         range_of = self._range(source, False)
 
@@ -620,6 +876,23 @@ class Compiler(Closures):
                 high = len(sure) - bisect_left(sure, first) + len(maybe) - bisect_left(maybe, first)
                 many = many and many[-1] >= first
             return between("n", low, None if many else high)
+
+        return counted
+
+    def _count_seen(
+        self, source: Source, view_of: Callable[[Frame], View | None], looked: Read
+    ) -> Read:
+        """The number of elements, by an index of the relation."""
+        range_of = self._range(source, False)
+
+        def counted(frame: Frame) -> State:
+            view = view_of(frame)
+            if view is None:
+                return looked(frame)
+            first, surely = (0, 0) if range_of is None else range_of(frame)
+            low = view.sure(surely)
+            high = (low if first == surely else view.sure(first)) + view.maybe(first)
+            return between("n", low, None if view.many(first) else high)
 
         return counted
 
@@ -755,6 +1028,12 @@ def _are_alike(one: State, other: State) -> bool:
     """Whether two values are equal exactly if their states are."""
     kind, other_kind = one[0], other[0]
     return (kind in PLAIN and other_kind in PLAIN) or kind == "d" == other_kind
+
+
+def _are_like(ones: Sequence[State], others: Sequence[State]) -> bool:
+    """Whether elements of two lists are equal exactly if their states are."""
+    kinds = {*map(_KIND, ones), *map(_KIND, others)}
+    return kinds <= PLAIN or kinds == _DIGESTED
 
 
 def _is_one_of(left: Read, states: Sequence[State]) -> Closure:

@@ -1,7 +1,7 @@
 """Indexes of sources: what a history has of a source, by its keys.
 
 A *stream* is a source of calls, or of their fields, whose conditions depend only on the call itself
-and on its keys.  The *feed* of a stream has a *bucket* for each choice of keys.  A bucket knows
+and on its keys; one more condition has an index of :mod:`tcc_runtime.gate.decide.relations`.  The *feed* of a stream has a *bucket* for each choice of keys.  A bucket knows
 how many calls surely and maybe belong to the source, their positions, or what an aggregate needs.
 
 A feed answers only if the definition would look at all candidates, and if the keys decide which
@@ -44,7 +44,7 @@ PLAIN = frozenset(
     {"s", "n", "b", "t", "p", "u", "j", "z"}
 )  # two such values are equal if their states are
 EXACT = PLAIN | {"d"}  # the same of two values that are known by their digests
-_UNBOUNDED = 1 << 62
+UNBOUNDED = 1 << 62
 
 Closure: TypeAlias = "Callable[[Frame], Truth]"
 Read: TypeAlias = "Callable[[Frame], State]"
@@ -92,7 +92,7 @@ class Frame(Evaluation):
     def rows_of(self, call: Call, sure: bool, layers: Sequence[Source]) -> tuple[list[Member], int]:
         """The rows of one call, and at most how many candidates they count as."""
         items, size = [Member(call, sure)], 0
-        bound, self.bound = self.bound, _UNBOUNDED
+        bound, self.bound = self.bound, UNBOUNDED
         try:
             for layer in layers:
                 base, _ = self._base_of(layer, items)
@@ -133,6 +133,7 @@ class Bucket:
 
     READS: ClassVar[bool] = False  # whether it has calls whose error was read
     size = 0
+    places: list[int]  # of all candidates, where the stream counts them
 
     def put(self, frame: Frame, stream: Stream, call: Call, members: Sequence[Member]) -> Any:
         """Add the members of a call; returns what `drop` needs."""
@@ -140,6 +141,10 @@ class Bucket:
 
     def drop(self, call: Call, entry: Any) -> None:
         """Take the members of a call out again."""
+        raise NotImplementedError
+
+    def note(self, call: Call) -> None:
+        """Keep whether a candidate has failed, where the stream counts candidates."""
         raise NotImplementedError
 
 
@@ -365,8 +370,11 @@ class Stream:
     Args:
         layers: the source of calls, and the fields of fields around it, from the inside.
         own: the closure of the conditions on a call itself; None: there are none.
-        term: of a sum, the closure of what is added up.
+        term: what a bucket keeps of an element: of a sum, what is added up; of a relation, the
+            states that are compared.
         depends: whether an attribute is used that the session learns.
+        on_call: whether `term` is a term of the call, also if the elements are its fields.
+        counts: whether the buckets know all candidates, and which of them have failed.
     """
 
     def __init__(
@@ -374,8 +382,11 @@ class Stream:
         layers: Sequence[Source],
         own: Closure | None,
         bucket: type[Bucket],
-        term: Read,
+        term: Callable[[Frame], Any],
         depends: bool,
+        *,
+        on_call: bool = False,
+        counts: bool = False,
     ) -> None:
         calls = layers[0]
         if not isinstance(calls.base, forms.Calls):
@@ -388,6 +399,8 @@ class Stream:
         self.level = layers[-1].level
         self.bucket = bucket
         self.term = term
+        self.on_call = on_call
+        self.counts = counts
         self._calls_level = calls.level
         self._rows = tuple(layers[1:])
         self._is_plain = bucket is Positions and not self._rows
@@ -451,7 +464,9 @@ class Stream:
         elif type(bucket) is int:
             bucket = feed.buckets[key] = Positions.of_one(bucket)
         bucket.size += 1
-        if truth is not False:
+        if self.counts:
+            bucket.places.append(call.at)
+        if truth is not False or self.counts:
             self._put(frame, feed, bucket, call, truth)
 
     def _truth(self, frame: Frame, call: Call) -> Truth:
@@ -459,19 +474,27 @@ class Stream:
         if self._own is None:
             return True
         frame.elements[self._calls_level] = call
-        return self._own(frame)
+        bound, frame.bound = frame.bound, UNBOUNDED
+        try:
+            return self._own(frame)
+        finally:
+            frame.bound = bound
 
     def _put(self, frame: Frame, feed: Feed, bucket: Bucket, call: Call, truth: Truth) -> None:
         outcome = call.outcome
-        if truth is False or outcome == FAILED:
+        is_out = truth is False or outcome == FAILED
+        is_out = is_out or (outcome == ANSWERED and not self.bucket.READS)
+        if is_out and not self.counts:
             return
-        if outcome == ANSWERED and not self.bucket.READS:
-            return
-        members, size = [Member(call, truth is True and outcome == DONE)], 0
-        if self._rows:
-            members, size = frame.rows_of(call, members[0].sure, self._rows)
-            bucket.size += size
-        entry = bucket.put(frame, self, call, members)
+        entry, size = None, 0
+        if not is_out:
+            members = [Member(call, truth is True and outcome == DONE)]
+            if self._rows:
+                members, size = frame.rows_of(call, members[0].sure, self._rows)
+                bucket.size += size
+            entry = bucket.put(frame, self, call, members)
+        if self.counts:
+            bucket.note(call)
         if outcome in UNSETTLED:
             feed.unsettled[call.at] = bucket, entry, size
             frame.history.watched.add(call.at)
