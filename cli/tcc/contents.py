@@ -10,8 +10,18 @@ from collections.abc import Iterator, Mapping
 from tcc_certs.errors import clip
 from tcc_certs.policy import nodes
 from tcc_certs.policy.core import Core, Given, Learned, Tool
-from tcc_certs.policy.nodes import Ask, Forbid, Limit, Node, Owe, Require, definition_text, walk
-from tcc_certs.policy.type_texts import field_text, name_text, tool_text
+from tcc_certs.policy.nodes import (
+    Ask,
+    Forbid,
+    Limit,
+    Node,
+    Owe,
+    Require,
+    Total,
+    definition_text,
+    walk,
+)
+from tcc_certs.policy.type_texts import field_text, name_text, place_text, tool_text
 from tcc_runtime.analysis.statements import PlanTexts
 
 
@@ -66,12 +76,21 @@ _WORDS: Mapping[str, str] = {
     "last(C)": "the latest call or element of C",
     "C since S": "the calls of C after the latest call of S",
     "C within D": "the calls of C that were decided at most D ago",
-    "unused C": "the calls of C that no earlier restricted call with the same key has used",
+    "unused C": "the calls of C after the last call of the `before` set with the same key; "
+    "so each of them serves one call",
     "every C(F)": "F holds for each element of C; C may be empty",
     "pairs(a, b)": "the elements of two lists by position, as `left` and `right`",
+    'x ~ "p"': "the pattern p matches all of x",
+    "limit count(C) <= n": "a call of C is refused if it would be more than the n-th; calls that "
+    "failed do not count, and `sum(C.f)` adds up a field",
+    "limit depth": "how many calls a session has",
     "per X": "for each value of X by itself",
     "across sessions": "counted over all sessions that share an account",
     "owe": "the session may not end before such a call is made",
+    "*": "of a field of a tool: every other value",
+    'at "/p"': "where a field is in the JSON of a call or an answer",
+    "errors mean failed": "after an error of the tool nothing has happened",
+    "strict": "plans go on after each answer of the tool",
 }
 
 
@@ -84,10 +103,17 @@ def word_lines(core: Core) -> list[str]:
         used |= {"before C require X"} if isinstance(one, Require) and one.on else set()
         used |= {"forbid C(F)"} if isinstance(one, Forbid) and one.where else set()
         used |= {"owe"} if isinstance(one, Owe) else set()
+        used |= {"limit depth"} if isinstance(one, Total) and one.what == "depth" else set()
         if isinstance(one, Limit):
-            used |= {"per X"} if one.per else set()
+            used |= {"limit count(C) <= n"} | ({"per X"} if one.per else set())
             used |= {"across sessions"} if one.scope == "across" else set()
             used |= set() if one.within is None else {"C within D"}
+    for tool in core.tools:
+        fields = [*tool.arguments, *tool.answers]
+        used |= {"*"} if any("*" in field.values for field in fields) else set()
+        used |= {'at "/p"'} if any(map(place_text, fields)) else set()
+        used |= {"errors mean failed"} if tool.errors_failed else set()
+        used |= {"strict"} if tool.strict else set()
     known = [f"  {word}: {text}" for word, text in _WORDS.items() if word in used]
     return ["words:", *known] if known else []
 
@@ -111,6 +137,8 @@ def _word_of(node: Node) -> str:
             return "last(C)"
         case nodes.Apply(function="pairs"):
             return "pairs(a, b)"
+        case nodes.Compare(operator="~" | "!~"):
+            return 'x ~ "p"'
     return _WORD_OF.get(type(node), "")
 
 

@@ -270,6 +270,20 @@ def test_people_read_each_statement_once(
     assert " calls)" not in text and "\n    gate       plan" not in text
 
 
+def test_inspect_shows_what_statements_speak_of(tcc: Tcc, folder: Path) -> None:
+    lines = [line.strip() for line in tcc("inspect", folder / "forms.tcca").out.splitlines()]
+    for shown in (
+        "approve(order: text, amount: number 0 .. 500) gives (answer: yes | no)",
+        "session.desk?: first | second",
+        "seen = last(find(same order))",
+        "risky(c) = c.amount > 100",
+    ):
+        assert shown in lines
+    words = {line.partition(": ")[0] for line in lines[lines.index("words:") + 1 :]}
+    assert {"same f", "this", "session.x", "last(C)", "C since S", "unused C", "owe"} < words
+    assert not {"now", "pairs(a, b)", "strict", "errors mean failed"} & words
+
+
 def test_the_page_of_an_artifact_has_each_statement(tcc: Tcc, folder: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert tcc("report", folder / "forms.tcca", "-o", page).code == 0

@@ -17,6 +17,7 @@ from tcc.pages import Html, Section, calls, code, element, joined, numbered, und
 from tcc_certs.errors import clip
 from tcc_certs.statements import Constraint
 from tcc_runtime.analysis.graph import PlanGraph, Row, graph_of
+from tcc_runtime.analysis.statements import WrittenStatement
 from tcc_runtime.artifact.constraints import every_statement
 from tcc_runtime.artifact.load import Artifact
 
@@ -83,11 +84,17 @@ def near_miss_section(found: Sequence[NearMiss]) -> Section:
     )
 
 
+def _reason(one: WrittenStatement) -> Html:
+    """The sentence of the policy, then the statement."""
+    text = code(clip(" ".join(one.text.split()), 120))
+    return text if one.because is None else joined([one.because, " ", text])
+
+
 def _item(miss: NearMiss) -> Html:
     found = miss.found
     ends = found.position == len(found.calls)
     row = calls(found.calls, wrong=None if ends else found.position)
-    why_not = [code(clip(" ".join(one.text.split()), 120)) for one in found.because]
+    why_not = [_reason(one) for one in found.because]
     reason = (
         joined(why_not, " and ") if why_not else element("em", "it is not known what forbids it")
     )
