@@ -242,9 +242,11 @@ class Differential:
 
     Attributes:
         counts: decisions by their codes, and other events.
+        steps: the least and the most events of a policy.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, steps: tuple[int, int] = (4, 40)) -> None:
+        self.steps = steps
         self.rng = random.Random(seed)
         self.counts: Counter[str] = Counter()
 
@@ -274,7 +276,7 @@ class Differential:
             Session(Sides(policies, digests, self._given(core), accounts), rng)
             for _ in range(rng.choice((2, 3)) if shared else 1)
         ]
-        for _ in range(rng.randint(4, 40)):
+        for _ in range(rng.randint(*self.steps)):
             self.counts.update(rng.choice(sessions).step())
 
     def _core(self) -> Core:

@@ -78,7 +78,7 @@ def test_random_sessions_ask_the_indexes_often(counts: Counter[str]) -> None:
 
 @pytest.mark.usefixtures("tiny")
 def test_decisions_agree_with_small_blocks_and_bounds(counts: Counter[str]) -> None:
-    decisions = _Related(5).run(2000)
+    decisions = _Related(5, (20, 120)).run(2500)
     assert decisions["R207"] > 50
     assert min(counts["Ordered"], counts["Listed"], counts["odd"]) > 500
     assert counts["cut"] > 50
