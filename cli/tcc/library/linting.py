@@ -57,7 +57,7 @@ class Linted:
 
     @property
     def clean(self) -> bool:
-        """Whether there are no findings, and no limit left a lint open."""
+        """Return whether there are no findings, and no limit left a lint open."""
         return not self.findings and not any(
             note.diagnostic.code in {*GUARDS, "TCC715"} for note in self.notes
         )
@@ -128,7 +128,7 @@ def lint_read(
 
 
 def keeps_core(linted: Linted, path: Path) -> bool:
-    """Whether the fixed text has the core of the linted one."""
+    """Return whether the fixed text has the core of the linted one."""
     from tcc_compiler.frontend import read_grammar_text
 
     if linted.fixed is None:
@@ -137,7 +137,7 @@ def keeps_core(linted: Linted, path: Path) -> bool:
 
 
 def has_core(front: Frontend, linted: Linted) -> bool:
-    """Whether a grammar that was read has the core of a linted one."""
+    """Return whether a grammar that was read has the core of a linted one."""
     return front.core is not None and front.core == linted.core
 
 

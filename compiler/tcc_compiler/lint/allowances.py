@@ -1,7 +1,8 @@
 """``# lint: allow CODE`` in a grammar: lints that the author knows and accepts (TCC714 for errors).
 
-At the end of a line it allows the lints of what begins or ends on that line; before the `grammar`
-statement, on a line of its own, those of the whole file. Text after the codes is the reason.
+At the end of a line, the comment allows lints of statements that begin or end on the line.  On a
+separate line before the `grammar` statement, it allows lints of the whole file.  Text after the
+codes is the reason.
 Specification: docs/lint.md. Cost: linear in the text.
 """
 
@@ -88,7 +89,7 @@ class Allowances:
         self._problems.append(_comment_finding(message, span, hint))
 
     def allows(self, diagnostic: Diagnostic) -> bool:
-        """Whether a comment allows a lint; marks the comment as used."""
+        """Return whether a comment allows a lint, and mark the comment as used."""
         span = diagnostic.span
         if span is None:
             lines: list[int | None] = [None]

@@ -51,7 +51,7 @@ def approvals(policy: Policy) -> Iterator[LintFinding]:
 
 
 def _reads(policy: Policy, stated: Stated, use: Use, field: str) -> bool:
-    """Whether for each restricted tool a statement reads the field of one of the source's tools."""
+    """Return whether statements on each restricted tool read this field of the source."""
     return all(
         any((tool, field) in policy.read.get(restricted, ()) for tool in use.tools)
         for restricted in stated.tools
@@ -121,7 +121,7 @@ def _within(node: n.Node) -> n.Node:
 
 
 def _is_once(policy: Policy, stated: Stated, use: Use) -> bool:
-    """Whether limits let each restricted call be made once for the keys of the approval."""
+    """Return whether limits allow one restricted call for each key of the approval."""
     keys = {key.name for key in use.source.keys}
     own = {
         one.name

@@ -71,7 +71,7 @@ class _Clause:
 
     Attributes:
         open: whether it is not known yet that it can be true.
-        needs: tools one of which can make it true.
+        needs: tools; a call of any of them can make the clause true.
     """
 
     stated: Stated
@@ -138,7 +138,9 @@ def _callable(core: Core, clauses: Sequence[_Clause], forbidden: set[str]) -> se
 
 
 def _can_be(condition: Condition, found: set[str], needs: set[str]) -> bool:
-    """Whether a condition can be true after calls of these tools; adds the tools that it asks for.
+    """Return whether a condition can be true after calls of these tools.
+
+    The tools that the condition asks for are added to `needs`.
 
     A condition that asks for a call of a large set counts as true: most sets have a tool.
     """
@@ -168,7 +170,7 @@ def _has_call(source: Source, found: set[str], needs: set[str]) -> bool:
     base = source.base
     if isinstance(base, forms.Rows):
         return _has_call(base.of, found, needs)
-    if not isinstance(base, forms.Calls) or len(base.tools) > _MOST_PAIRS:
+    if not isinstance(base, forms.Calls) or len(base.tools) > MOST_TOOLS:
         return True
     needs |= base.tools
     return not found.isdisjoint(base.tools)
@@ -273,7 +275,7 @@ class _Range:
         return found
 
     def narrow(self, part: Condition, stated: Stated) -> None:
-        """Take away what a clause does not allow."""
+        """Remove the values that a clause does not allow."""
         if self.is_empty:
             return
         if stated not in self.stated[-1:]:
@@ -308,7 +310,7 @@ class _Range:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no value is left."""
+        """Return whether no value is left."""
         if self.values is not None:
             return not any(self._has(value) for value in self.values)
         if self.low is None or self.high is None:

@@ -1,7 +1,7 @@
 """Lint rule TCC711: expectations that can no longer fail.
 
-An `accept` or `reject` that another one implies; a `reject` of a call that no expression names; an
-`expect` that another one, or a limit, or the tools imply.
+Examples fail never if another example implies them.  A `reject` fails never if no expression names
+one of its calls.  An `expect` fails never if another one, a limit or the tools imply it.
 Specification: docs/lint.md. Cost: linear in the lines; examples of one kind and length are compared
 in pairs, within a bound.
 """

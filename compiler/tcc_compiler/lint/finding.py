@@ -56,8 +56,8 @@ class LintNote:
 
     Attributes:
         statement: the text that the question is about; None if it is about no single statement.
-        question: what was asked: ``always``, ``reachable``, ``implies``, or the code of a lint.
-        missing: what an answer would need.
+        question: ``always``, ``reachable``, ``implies``, or the code of a lint that is open.
+        missing: the reason why there is no answer.
     """
 
     diagnostic: Diagnostic
@@ -110,7 +110,7 @@ def _reach(text: str, edit: Edit, line: int, *, bare: bool) -> tuple[int, int]:
     if bare:
         whole = text[end : end + 1] in ("\n", "")
         return (line, min(end + 1, len(text))) if whole else (edit.start, end)
-    # Something stands before it: the spaces between go with it, and what follows keeps its own.
+    # Other text precedes the statement: remove the spaces between both, keep those behind it.
     start = edit.start
     while start > line and text[start - 1] in " \t":
         start -= 1

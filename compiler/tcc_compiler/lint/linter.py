@@ -49,7 +49,7 @@ def lint_compiled(front: Frontend, built: Built | None) -> Lints:
     """The lints of a grammar without errors in its text.
 
     Args:
-        built: what the passes made of it; None if they made nothing.
+        built: the automaton and the counts; None if a limit was reached before.
     """
     core = front.core
     if core is None:

@@ -22,7 +22,7 @@ from tcc_compiler.language.source import Span
 from tcc_compiler.lint.finding import LintFinding
 from tcc_compiler.resources import Place
 
-MOST_TOOLS = 64  # of a set that a lint looks at tool by tool
+MOST_TOOLS = 32  # of a set that a lint looks at tool by tool
 _MOST_TEXT = 240  # characters of a statement's part in a message
 
 # Words of the answers of a person or a test.
@@ -56,7 +56,7 @@ class Use:
 
     Attributes:
         kind: ``some``, ``last``, ``count`` or another word for how the statement uses it.
-        node: what the author wrote for it.
+        node: the author's node for it.
         wanted: whether the statement asks for more of it: it is under no `not` and no `no`.
         around: the condition that it is in.
     """
@@ -200,7 +200,7 @@ class Policy:
         return next((one for one in (*found.arguments, *found.answers) if one.name == name), None)
 
     def has_key(self, stated: Stated, use: Use) -> bool:
-        """Whether a condition ties the calls of a source to the decided call or to the session."""
+        """Return whether a condition ties a source to the decided call or to the session."""
         level = use.source.level
         for condition in use.source.conditions:
             parts = list(walk(condition))
@@ -226,8 +226,8 @@ class Policy:
     def verdict(self, tool: str) -> tuple[Field, str] | None:
         """The answer of a tool that is a yes or a no, and the text of its yes.
 
-        A tool that answers with several listed values, or with data beside an answer of another
-        name, is a look-up.
+        A tool with several listed answers is a look-up, and so is one that also answers with data,
+        unless its listed answer has a name such as `answer` or `result`.
         """
         answers = self.core.tool_of[tool].answers
         closed = [one for one in answers if one.type is None or isinstance(one.type, FlagType)]
@@ -348,7 +348,7 @@ def _use(
 
 
 def is_null(form: Any) -> bool:
-    """Whether a condition compares with null."""
+    """Return whether a condition compares with null."""
     return isinstance(form, forms.Compare) and any(
         isinstance(one, forms.Constant) and one.state[0] == "z"
         for one in (form.left, *form.options)

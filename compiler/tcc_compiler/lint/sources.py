@@ -1,7 +1,7 @@
 """Lint rules on earlier calls and lists: TCC732, TCC733, TCC734, TCC736 and TCC737.
 
-A statement that looks at earlier calls is satisfied by the wrong ones if it looks at any of them
-instead of the last one, or if no field ties them to the call that is decided.
+The wrong earlier calls satisfy a statement if it does not look at the last one, or if no field ties
+them to the call that is decided.
 Specification: docs/lint.md. Cost: linear in the statements and their tools.
 """
 

@@ -176,7 +176,7 @@ def _one_of_several(
 
 
 def _are_alike(field: Field, other: Field) -> bool:
-    """Whether two fields have one purpose: names of one family, and texts or lists of texts."""
+    """Return whether two texts, or lists of texts, have names of one family."""
     if not {plain_type(field), plain_type(other)} <= {TextType, ListType}:
         return False
     one, two = field.name.casefold(), other.name.casefold()
@@ -248,7 +248,7 @@ def _located(policy: Policy, atom: _Atom, told: set[tuple[str, str]]) -> Iterato
 
 
 def _is_loose(pattern: str, asked: bool) -> bool:
-    """Whether other spellings pass: a deny pattern, or an allow pattern that admits `..` or `/`."""
+    """Return whether other spellings pass: it denies, or it allows any character somewhere."""
     return not asked or _has_dot(pattern) or "[^" in pattern
 
 
@@ -285,7 +285,7 @@ def _patterns(policy: Policy, atom: _Atom) -> Iterator[LintFinding]:
 
 
 def _has_pattern(policy: Policy, atom: _Atom) -> bool:
-    """Whether the type of the field has a pattern or is a list of texts: it is no free text."""
+    """Return whether the type of the field restricts its texts, so that it is no free text."""
     for tool in atom.stated.tools:
         field = policy.field(tool, atom.field)
         kind = None if field is None else field.type
@@ -296,7 +296,7 @@ def _has_pattern(policy: Policy, atom: _Atom) -> bool:
 
 
 def _lists(condition: Condition, form: Condition) -> bool:
-    """Whether a condition beside a pattern says which values the text may be."""
+    """Return whether a condition beside a pattern says which values the text may be."""
     return (
         isinstance(condition, forms.Among | forms.Compare)
         and isinstance(form, forms.Matches)

@@ -122,6 +122,20 @@ def _all_fields(core: Core) -> list[str]:
     return list(dict.fromkeys(fields))
 
 
+# What other languages call the functions and sets of this one.
+_FUNCTIONS: Mapping[str, str] = {
+    "len": "count(LIST)", "length": "count(LIST)", "size": "count(LIST)", "avg": "sum(C.f)",
+    "exists": "C, as a condition", "all": "any, for all tools; every C(..), for all elements",
+    "lower": "a pattern with (?i), as in f ~ \"(?i)text\"", "contains": "f ~ \".*text.*\"",
+    "upper": "a pattern with (?i), as in f ~ \"(?i)text\"", "everything": "any",
+}  # fmt: skip
+
+
+def _listed(core: Core) -> list[Field]:
+    fields = [one for tool in core.tools for one in (*tool.arguments, *tool.answers)]
+    return [one for one in fields if one.type is None]
+
+
 # One function for each code.
 
 
@@ -135,6 +149,11 @@ def _unknown_name(case: _Case) -> str:
     fields = _all_fields(core)
     if word in fields:
         return f"`{word}` is a field, and needs a comparison here: {word} = value"
+    if word in _FUNCTIONS:
+        return f"write: {_FUNCTIONS[word]}"
+    listed = next((one for one in _listed(core) if word in one.values), None)
+    if listed is not None:
+        return f"`{word}` is a value; several values are written: {listed.name} = a | {word}"
     near = suggest(word, [*known, *fields])
     return near or (f"the names are {some(known)}" if known else "")
 
@@ -244,6 +263,8 @@ def _collection(case: _Case) -> str:
 
 
 def _scalar(case: _Case) -> str:
+    if isinstance(case.fault.node, n.Number | n.Text | n.Null):
+        return f"several values are written: f = a | {case.text}"
     value = next((one for one in case.fault.known if one), "value")
     return f"write: {case.text} = {value}"
 

@@ -257,7 +257,10 @@ def _counted(b: Builder, head: Tree) -> _Counted | None:
     if node.function == "sum":
         if not isinstance(inside, n.Get):
             calls = n.text_of(inside) if isinstance(inside, n.Word | n.Where) else "CALLS"
-            hint = f"write: limit sum({calls}.field) <= n"
+            declared = [b.name(one.trees()[0]) for one in b.file.statements if one.kind == "tool"]
+            is_field = isinstance(inside, n.Word) and declared and calls not in declared
+            summed = f"CALLS.{calls}" if is_field else f"{calls}.field"
+            hint = f"write: limit sum({summed}) <= n"
             b.error("TCC225", head, "a sum adds up a field", hint)
             return None
         field, inside = inside.name, inside.of

@@ -187,7 +187,8 @@ _OTHERS: Mapping[str, str] = {
     "import": "use", "include": "use", "function": "tool", "action": "tool", "allow": "accept",
     "deny": "forbid", "initial": "start", "assert": "expect", "max": "limit", "never": "forbid",
     "always": "before", "ensure": "before", "monitor": "before", "end": "finally", "type": "shape",
-    "permit": "accept", "disallow": "forbid", "block": "forbid",
+    "permit": "accept", "disallow": "forbid", "block": "forbid", "var": "let", "def": "let",
+    "const": "let", "define": "let", "set": "let", "session": "given", "context": "given",
 }  # fmt: skip
 _NEEDS = re.compile(r"(?:must |always )?(?:requires?|needs?)\s+(\S.*)")
 _CASE = re.compile(r"(.*\S)\s+(if|when|where|unless|only if|only when|only after|after)\s+(\S.*)")
@@ -412,12 +413,27 @@ def _operators(stuck: Stuck) -> str | None:
         return f"there is no power: a square is written {stuck.text(2)} * {stuck.text(2)}"
     if not condition:
         return None
+    if text in ("&", "|") and stuck.text(1) == text:
+        return f"write `{'and' if text == '&' else 'or'}`"
     if text == "&":
         return "write `and`"
-    if text == "|" and stuck.text(1) == "|":
-        return "write `or`"
     if text == "," and stuck.text(2) == "(":
-        return "values are written x = a | b"
+        keys = stuck.text(3) == "per"
+        return "several keys are written: per a, b" if keys else "values are written x = a | b"
+    if text == "and" and "," in stuck.expected:
+        second = stuck.rest().partition(")")[0]
+        return f"commas separate the conditions of a filter: same {stuck.text(1)}, {second}"
+    if text in _PATTERN_WORDS:
+        what = stuck.rest().removeprefix("with ").strip('"').replace("%", ".*")
+        return f'write: {_operand(stuck)} ~ "{what}{".*" if text[0] == "s" else ""}"'
+    before = stuck.text(1)
+    if stuck.token.kind in ("NAME", "QNAME") and before in _QUANTIFIERS:
+        what = f"{text} {stuck.rest()}".strip().replace(" (", "(").replace(f"{text} .", f"{text}.")
+        return f"write: {_QUANTIFIERS[before].format(what)}"
+    case, then = _implication(stuck)
+    if then:
+        calls = stuck.source.text[stuck.tokens[1].start : _token(stuck, "require").start].strip()
+        return f"write: before {calls}({case}) require {then}"
     if text in _COMPARISONS and stuck.text(1) in ("and", "or"):
         left = next((one for one in reversed(stuck.tokens[:-1]) if one.kind == "NAME"), None)
         return f"each side of `and` is a condition: {left.text if left else 'x'} {text} .."
@@ -431,6 +447,31 @@ def _operators(stuck: Stuck) -> str | None:
             + ('".*' + what.strip('"') + '.*"')
         )
     return None
+
+
+_PATTERN_WORDS = ("like", "matches", "starts", "startswith", "match", "regex")
+_QUANTIFIERS: Mapping[str, str] = {
+    "exists": "{}", "some": "{}", "all": "every {}", "each": "every {}", "none": "no {}",
+    "last": "last({}).field = value", "count": "count({}) <= 3", "never": "no {}",
+}  # fmt: skip
+
+
+def _token(stuck: Stuck, text: str) -> Token:
+    return next((one for one in stuck.tokens if one.text == text), stuck.token)
+
+
+def _implication(stuck: Stuck) -> tuple[str, str]:
+    """The case and the condition of `A implies B`, `A => B` and `if A then B`; else empty texts."""
+    require = _token(stuck, "require")
+    if stuck.keyword != "before" or require is stuck.token or stuck.tokens[1].text == "{":
+        return "", ""
+    said = stuck.source.text[require.end : stuck.token.start]
+    if stuck.token.text == "implies" or (stuck.token.text == ">" and stuck.text(1) == "="):
+        return " ".join(said.split()).rstrip("= "), stuck.rest()
+    if said.strip() == "if":
+        case, _, then = f"{stuck.token.text} {stuck.rest()}".partition(" then ")
+        return case, then
+    return "", ""
 
 
 def _operand(stuck: Stuck) -> str:
@@ -463,6 +504,14 @@ def _attribute_case(stuck: Stuck) -> str | None:
 def _block_of(stuck: Stuck) -> str | None:
     """Hint for a set of calls that another word than `require` follows."""
     text, rest = stuck.token.text, stuck.rest()
+    if text in (",", "and", "or") and stuck.keyword in ("before", "forbid", "after"):
+        return f"a set of calls is written a | b: {stuck.keyword} {stuck.head()} | {rest}"
+    if stuck.keyword in ("before", "forbid") and text == "*" and len(stuck.tokens) == 1:
+        return f"write: {stuck.keyword} any {rest}"
+    if stuck.keyword == "before" and stuck.head() in ("every", "each", "all", "a", "any"):
+        return f"write: before {text} {rest}"
+    if stuck.keyword == "finally" and "require" in stuck.expected:
+        return f"write: finally require {text} {rest}".rstrip()
     if stuck.keyword == "before" and "require" in stuck.expected:
         if text == "forbid":
             return f"write: before {rest} require {stuck.head()}, if that comes first"
@@ -477,6 +526,9 @@ def _block_of(stuck: Stuck) -> str | None:
         if text == "require" and not rest.startswith("no "):
             return f"write: after {stuck.head()} owe {rest}"
         return f"write: before {rest.removeprefix('no ')} require no {stuck.head()}"
+    if stuck.keyword == "after" and "owe" in stuck.expected and stuck.token.kind == "NAME":
+        what = rest if text in ("must", "needs", "requires", "do", "call") else f"{text} {rest}"
+        return f"write: after {stuck.head()} owe {what}".rstrip()
     return None
 
 
@@ -486,6 +538,9 @@ def _exception(stuck: Stuck) -> str | None:
         return None
     if stuck.token.text in ("if", "when", "where"):
         return f"write: forbid {stuck.head()}({stuck.rest()})"
+    if stuck.token.text in _COMPARISONS:
+        field = f"{stuck.head()} {stuck.token.text} {stuck.rest()}"
+        return f"write the comparison into a filter: forbid CALLS({field})"
     if stuck.token.text in ("unless", "without", "until", "except"):
         case = stuck.rest().removeprefix("if ").removeprefix("when ")
         return f"write: before {stuck.head()} require {case}"
@@ -503,7 +558,11 @@ def _limit_parts(stuck: Stuck) -> str | None:
         counted = f"{head[:-1]} within" if head[-1:] == ")" else f"count({head} within"
         counted = f"{counted} {window})"
         return f"write the window inside: limit {counted} {rest}".rstrip()
-    if text == "per" and "<=" not in stuck.expected:
+    if text == "per" and "<=" in stuck.expected:
+        return f"write: limit {head}, {stuck.rest()}"
+    if text == "per" and stuck.rest() in ("session", "sessions"):
+        return f"write: limit {head} in session"
+    if text == "per":
         counted, mark, most = head.partition(" <= ")
         key = stuck.rest()
         scope = "" if "in session" in key or "across" in key else " in session"
@@ -511,6 +570,10 @@ def _limit_parts(stuck: Stuck) -> str | None:
         if mark:
             behind = " in session" if scope or not behind else " across" + behind
             return f"write: {'limit ' + counted} per {key} <= {most}{behind}"
+    if text in ("at", "to", "is") and "<=" in stuck.expected:
+        most = stuck.rest().removeprefix("most ")
+        counted = head if head[-1:] == ")" else f"count({head})"
+        return f"write: limit {counted} <= {most}"
     if stuck.kind(1) == "NUMBER" and len(stuck.tokens) == 2 and stuck.token.kind == "NAME":
         return f"write: limit count({text}) <= {stuck.text(1)}"
     return None
@@ -530,7 +593,11 @@ def _unit(stuck: Stuck) -> str | None:
     for unit, names in _UNITS.items():
         if word.lower() in names:
             return f"write '{unit}'"
-    return "the units are ms, s, m, h and d" if "ms" in stuck.expected else None
+    days = _LONGER.get(word.lower())
+    if days is not None and stuck.text(1).isdigit() and len(stuck.text(1)) < 6:
+        return f"write: {int(stuck.text(1)) * days} d"
+    is_amount = _in_block(stuck) or not stuck.expected & {"and", "or"}
+    return "the units are ms, s, m, h and d" if is_amount and "ms" in stuck.expected else None
 
 
 _UNITS: Mapping[str, Sequence[str]] = {
@@ -540,6 +607,7 @@ _UNITS: Mapping[str, Sequence[str]] = {
     "h": ("hr", "hrs", "hour", "hours"),
     "d": ("day", "days"),
 }
+_LONGER: Mapping[str, int] = {"week": 7, "weeks": 7, "month": 30, "months": 30, "year": 365}
 
 
 # Words of policies elsewhere, and what this language has for them.
