@@ -21,6 +21,7 @@ from tcc_certs.values.fields import (
     NullableType,
     RecordType,
     TimeType,
+    UnionType,
 )
 from tcc_runtime.gate.arguments import FieldReader
 from tests.gate.grammars import gate
@@ -194,6 +195,10 @@ TYPES: list[FieldType] = [
     JsonType(most=12), NumberType(whole=False, low="-0.5", high="0.1"),
     NumberType(whole=True, low="0", high="7"), ListType(of=JsonType(most=9), most=2),
     NullableType(of=NumberType(whole=True)), TimeType(zone=0), DateType(), PathType(),
+    UnionType(of=(TextType(most=2), NumberType(whole=True), ListType(of=FlagType(), most=2))),
+    UnionType(
+        of=(RecordType(fields=(Field(name="a", steps=("a",), type=TextType()),)), FlagType())
+    ),
     RecordType(fields=(Field(name="a", steps=("a",), type=TextType(), optional=True),)),
 ]  # fmt: skip
 

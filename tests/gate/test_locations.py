@@ -114,3 +114,17 @@ def test_a_refusal_shows_the_normal_form_of_the_call() -> None:
     [reason] = refused.value.because
     assert reason["arguments"] == 'file = "/home/bob"'
     assert reason["remedy"] == "file under session.home or file in read.linked"
+
+
+@pytest.mark.parametrize(
+    ("question", "verdict"),
+    [
+        ('before read require file under session.home or file in read.linked', "proved"),
+        ('before save require not file under "/srv/out/keys"', "proved"),
+        ('before fetch require host(url) != "old.example.com"', "proved"),
+        ('before save require file = "/srv/out"', "refuted"),
+        ('before save require no save', "refuted"),
+    ],
+)  # fmt: skip
+def test_exact_questions_about_paths(question: str, verdict: str) -> None:
+    assert tcc.prove(artifact(FILES), question).verdict == verdict

@@ -3,8 +3,8 @@
 Names say their kind.  Fields begin with ``f``, members of records with ``m``, tools with ``t``,
 `let`s with ``d``, parameters with ``p``, attributes with ``g`` and listed values with ``v``.  The
 second letter of a field, member or attribute is its type: ``s`` text, ``n`` number, ``b`` flag,
-``t`` time, ``d`` date, ``p`` path, ``e`` listed, ``r`` record, and ``l`` a list of what the third
-letter says (``o`` is a record).
+``t`` time, ``d`` date, ``p`` path, ``u`` text or number, ``e`` listed, ``r`` record, and ``l`` a
+list of what the third letter says (``o`` is a record).
 """
 
 from __future__ import annotations
@@ -21,7 +21,15 @@ from tcc_certs.policy.history import ANSWERED, DONE, FAILED, LOST, OPEN, Call
 from tcc_certs.policy.kinds import Fault, Kinds
 from tcc_certs.policy.plans import Empty
 from tcc_certs.values.declared import FlagType, NumberType, PathType, TextType
-from tcc_certs.values.fields import DateType, Field, ListType, NullableType, RecordType, TimeType
+from tcc_certs.values.fields import (
+    DateType,
+    Field,
+    ListType,
+    NullableType,
+    RecordType,
+    TimeType,
+    UnionType,
+)
 from tcc_certs.values.places import rest_of
 from tests.oracle_meaning.world import ABSENT, NULL, Located, Moment, Record
 
@@ -44,6 +52,7 @@ _RECORD = RecordType(
         Field(name="mls1", steps=("mls1",), type=ListType(of=TextType(), most=_MOST)),
     )
 )
+_UNION = UnionType(of=(TextType(), NumberType(whole=False)))
 _LISTED = {"fe1": ("v1", "v2", "v3"), "fe2": ("v1", "v4", "*"), "fe3": ("v1", "v2")}
 _TYPES: dict[str, Any] = {
     "fs1": TextType(), "fs2": TextType(), "fs3": NullableType(of=TextType()),
@@ -51,6 +60,8 @@ _TYPES: dict[str, Any] = {
     "fb1": FlagType(), "ft1": TimeType(zone=None), "fd1": DateType(zone=0),
     "fp1": PathType(), "fp2": NullableType(of=PathType()), "gp1": PathType(),
     "flp1": ListType(of=PathType(), most=_MOST),
+    "fu1": _UNION, "fu2": NullableType(of=_UNION), "gu1": _UNION,
+    "flu1": ListType(of=_UNION, most=_MOST),
     "fls1": ListType(of=TextType(), most=_MOST),
     "fln1": ListType(of=NumberType(whole=False), most=_MOST),
     "flo1": ListType(of=_RECORD, most=_MOST), "fr1": _RECORD,
@@ -58,7 +69,7 @@ _TYPES: dict[str, Any] = {
 }  # fmt: skip
 _MEMBERS = {"ms1": "s", "mn1": "n", "mb1": "b", "mls1": "ls"}
 _ARGUMENTS = ("fs1", "fs2", "fs3", "fn1", "fn2", "fb1", "ft1", "fd1", "fe1", "fe3", "fls1", "fln1",
-              "flo1", "fr1", "fp1", "fp2", "flp1")  # fmt: skip
+              "flo1", "fr1", "fp1", "fp2", "flp1", "fu1", "fu2", "flu1")  # fmt: skip
 _ANSWERS = (*_ARGUMENTS, "fe2")
 
 
@@ -85,6 +96,8 @@ def state(letters: str, rng: random.Random) -> tuple[str, Any]:
             return "t", rng.choice(_DATES)
         case "p":
             return "p", rng.choice(_PATHS)
+        case "u":
+            return state(rng.choice("sn"), rng)
         case "r" | "o":
             members = []
             for name, of in _MEMBERS.items():
@@ -120,6 +133,8 @@ _POOLS: dict[str, Sequence[Any]] = {
     "d": (*[Moment(ms) for ms in _DATES], Moment(0), "a", ABSENT),
     "p": (Located("/a"), Located("/a/b"), Located("/"), "a", NULL, ABSENT),
     "lp": (ABSENT, (), (Located("/a"),), ("a", Located("/ab")), (Located("/"), Located("/a/b"))),
+    "u": ("a", "b", Fraction(1), Fraction(2), True, NULL, ABSENT),
+    "lu": (ABSENT, (), ("a", Fraction(1)), (Fraction(2),), (True, "b")),
     "e": ("v1", "v2", "v3", "v4", "zz", Fraction(1), ABSENT),
     "r": (_R1, _R2, _R3, "a", ABSENT),
     "ls": (ABSENT, (), ("a",), ("b", "a"), (Fraction(1), "c"), ("a", "a", "b")),
@@ -209,7 +224,7 @@ class Drawer:
     def _given(self) -> list[Given]:
         found: list[Given] = [
             Field(name=name, steps=(name,), type=_TYPES[name], optional=self.rng.random() < 0.3)
-            for name in ("gs1", "gn1", "gp1", "gls1")
+            for name in ("gs1", "gn1", "gp1", "gu1", "gls1")
         ]
         sources = [
             (tool.name, one.name)
@@ -331,7 +346,11 @@ class Drawer:
             if located:
                 around = self.term("p", place, depth)
                 return n.Compare(rng.choice(("under", "not under")), rng.choice(located), around)
-        if what < 0.45 and place.levels:
+        if what < 0.42:
+            unions = [node for node, letters in paths if letters == "u"]
+            if unions:
+                return self._of_union(rng.choice(unions), place, depth)
+        if what < 0.51 and place.levels:
             found = self._among(place, depth)
             if found is not None:
                 return found
@@ -365,6 +384,16 @@ class Drawer:
             )
         return n.Compare(rng.choice(("<", "<=", ">", ">=")), left, right)
 
+    def _of_union(self, node: n.Node, place: Place, depth: int) -> n.Node:
+        """A comparison of a text or number with a text, a number, or another of both."""
+        rng = self.rng
+        if rng.random() < 0.3:
+            return n.Compare(rng.choice(("~", "!~")), node, n.Text(rng.choice(_PATTERNS)))
+        letters = rng.choice("snu")
+        others = [other for other, of in self.paths(place) if of == letters and other != node]
+        right = rng.choice(others) if others else self._constant(rng.choice("sn"))
+        return n.Compare(rng.choice(("=", "!=")), node, right)
+
     def _listed(self, place: Place, node: n.Node, name: str) -> n.Node:
         rng = self.rng
         values = [value for value in _LISTED[name] if value != "*"]
@@ -390,11 +419,13 @@ class Drawer:
                 return n.Text(rng.choice(_DATE_TEXTS))
             case "p":
                 return n.Text(rng.choice(_PATHS))
+            case "u":
+                return self._constant(rng.choice("sn"))
         return n.Duration(*rng.choice(_SPANS))
 
     def _among(self, place: Place, depth: int) -> n.Node | None:
         node, elem = self.source(place, min(depth, 1), rows=True)
-        if elem.letters not in ("s", "n", "t", "p"):
+        if elem.letters not in ("s", "n", "t", "p", "u"):
             return None
         left = self.term(elem.letters, place, 0)
         return n.Compare(self.rng.choice(("in", "not in")), left, node)

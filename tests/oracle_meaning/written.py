@@ -21,6 +21,7 @@ from tcc_certs.values.fields import (
     NullableType,
     RecordType,
     TimeType,
+    UnionType,
     zone_of,
 )
 
@@ -67,6 +68,10 @@ def condition_of(text: str) -> n.Node:
     found = reader.expression()
     assert reader.kind == "end", reader.rest()
     return found
+
+
+def _joined(types: list[FieldType]) -> FieldType:
+    return types[0] if len(types) == 1 else UnionType(of=tuple(types))
 
 
 class _Reader:
@@ -188,11 +193,12 @@ class _Reader:
         return tuple(found)
 
     def _type(self) -> FieldType:
-        kind = self._plain_type()
-        if self._take("or"):
-            self._expect("null")
-            return NullableType(of=kind)
-        return kind
+        types = [self._plain_type()]
+        while self._take("or"):
+            if self._take("null"):
+                return NullableType(of=_joined(types))
+            types.append(self._plain_type())
+        return _joined(types)
 
     def _plain_type(self) -> FieldType:
         match self._name():

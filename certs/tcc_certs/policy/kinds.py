@@ -42,6 +42,7 @@ from tcc_certs.values.fields import (
     NullableType,
     RecordType,
     TimeType,
+    UnionType,
     zone_of,
 )
 from tcc_certs.values.places import State
@@ -127,11 +128,12 @@ class Kind:
     Attributes:
         name: ``call``, ``record``, ``list``, or a scalar: ``text``, ``number``, ``flag``,
             ``time``, ``date``, ``path``, ``url``, ``span``, ``json``, ``null``, ``mixed`` (listed
-            values of several types).
+            values of several types), ``union`` (a value of one of several types).
         tools: of a call, the mask of its tools.
         wide: whether the set of a call was written with `any`.
         decided: whether it is the call being decided, whose answers do not exist yet.
         members: of a record.
+        choices: of a union, the kinds of its types.
         of, most: of a list: its elements, and how many it has at most.
         listed: the values of a listed field.
         rest: whether a listed field also has values that are not listed.
@@ -143,6 +145,7 @@ class Kind:
     wide: bool = False
     decided: bool = False
     members: tuple[tuple[str, Kind], ...] = ()
+    choices: tuple[Kind, ...] = ()
     of: Kind | None = None
     most: int = 0
     listed: Listed = _NO_VALUES
@@ -884,7 +887,7 @@ class Kinds:
             return first
         self._charge(sum([1 + len(one.members) + len(one.listed.texts) // 8 for one in kinds]))
         for other in kinds[1:]:
-            if not _comparable(first, other):
+            if first.choices or other.choices or not _comparable(first, other):
                 message = (
                     f"{what} is {first.name} in one of these tools and {other.name} in another."
                 )
@@ -1566,43 +1569,45 @@ class Kinds:
         if kind.listed and term.state[0] != "z" and term.state not in kind.listed:
             message = f"{nodes.text_of(node)} is none of {_listed_text(kind)}."
             raise Fault("TCC205", node, message, known=kind.listed.texts)
-        if kind.name in _READ and term.state[0] == "s":
-            declared: FieldType
-            if kind.name in _LOCATED:
-                declared = PathType() if kind.name == "path" else UrlType()
-            elif len(term.state[1]) > len("2026-01-31"):
-                declared = TimeType(zone=kind.minutes)
-            else:
-                declared = DateType(zone=kind.minutes or 0)
+        readable = _readable(kind)
+        if not readable or term.state[0] != "s":
+            return term
+        for one in readable:
             try:
-                return forms.Constant(places.typed(term.state[1], declared))
+                return forms.Constant(places.typed(term.state[1], _read_as(one, term.state[1])))
             except (places.Wrong, Rejected):
-                message = f"{nodes.text_of(node)} is no {_NAMED.get(kind.name, kind.name)}."
-                raise Fault("TCC205", node, message, about=kind.name) from None
-        return term
+                continue
+        names = " or ".join([_NAMED.get(one.name, one.name) for one in readable])
+        message = f"{nodes.text_of(node)} is no {names}."
+        raise Fault("TCC205", node, message, about=readable[0].name)
 
     def _under(self, node: nodes.Compare, scope: _Scope) -> Condition:
         left, right = self._value(node.left, scope), self._value(node.right, scope)
-        name = left.kind.name
-        if name not in _LOCATED:
-            message = f"`{node.operator}` compares a path or a URL, and this is a {name}."
+        names = [kind.name for kind in left.kind.choices or (left.kind,) if kind.name in _LOCATED]
+        if not names:
+            message = f"`{node.operator}` compares a path or a URL, and this is a {left.kind.name}."
             raise Fault("TCC225", node.left, message, about="located")
         term = right.term
         if isinstance(term, forms.Constant) and term.state[0] == "s":
-            read = paths.normal if name == "path" else urls.scope
-            try:
-                term = forms.Constant((name[0], read(term.state[1])))
-            except Rejected as refusal:
-                message = f"{nodes.text_of(node.right)} is no {_NAMED[name]}: {refusal.expected}"
-                raise Fault("TCC205", node.right, f"{message}.", about=name) from None
-        elif right.kind.name != name:
-            message = f"A {name} is compared with a {right.kind.name}."
+            term = forms.Constant(self._scope_of(term.state[1], names, node.right))
+        elif right.kind.name not in names:
+            message = f"A {names[0]} is compared with a {right.kind.name}."
             raise Fault("TCC225", node.right, message)
         under = forms.Under(left.term, term)
         return under if node.operator == "under" else forms.Not(under)
 
+    def _scope_of(self, text: str, names: Sequence[str], node: Node) -> State:
+        """The directory or scope that a text is, beside values of these kinds."""
+        for name in names:
+            try:
+                return name[0], (paths.normal if name == "path" else urls.scope)(text)
+            except Rejected as refusal:
+                message = f"{nodes.text_of(node)} is no {_NAMED[name]}: {refusal.expected}."
+        raise Fault("TCC205", node, message, about=names[0])
+
     def _matches(self, node: nodes.Compare, left: _Value, scope: _Scope) -> Condition:
-        if left.kind.name not in ("text", "mixed", *_LOCATED):
+        choices = left.kind.choices or (left.kind,)
+        if not any(one.name in ("text", "mixed", *_LOCATED) for one in choices):
             raise Fault("TCC225", node.left, f"`{node.operator}` compares a text with a pattern.")
         right = self._value(node.right, scope).term
         if not isinstance(right, forms.Constant) or right.state[0] != "s":
@@ -1886,6 +1891,8 @@ def kind_of_type(declared: FieldType) -> Kind:
             return Kind(name="record", members=tuple([(m.name, _kind_of(m)) for m in members]))
         case NullableType(of=of):
             return kind_of_type(of)
+        case UnionType(of=types):
+            return Kind(name="union", choices=tuple(map(kind_of_type, types)))
     raise TypeError(declared)
 
 
@@ -1901,16 +1908,47 @@ _SCALARS = frozenset({"text", "number", "flag", "mixed"})
 
 
 def _comparable(one: Kind, other: Kind) -> bool:
+    if one.choices or other.choices:
+        return _share_a_choice(one, other)
     names = {one.name, other.name}
     if "null" in names or (len(names) == 1 and "call" not in names):
         return True
     return names <= _MOMENTS or ("mixed" in names and names <= _SCALARS)
 
 
+def _share_a_choice(one: Kind, other: Kind) -> bool:
+    """Whether a value of a union may equal a value of another kind.
+
+    A list or object in a union is a whole JSON value, so it equals none outside of a union.
+    """
+    if one == other or "null" in (one.name, other.name):
+        return True
+    sides = [kind.choices or (kind,) for kind in (one, other)]
+    plain = [[kind for kind in side if kind.name not in ("list", "record")] for side in sides]
+    return any(_comparable(a, b) for a in plain[0] for b in plain[1])
+
+
+def _readable(kind: Kind) -> tuple[Kind, ...]:
+    """The kinds, of one or of the choices of a union, whose constants are written as texts."""
+    choices = kind.choices or (kind,)
+    if any(choice.name in ("text", "mixed") for choice in choices):
+        return ()
+    return tuple([choice for choice in choices if choice.name in _READ])
+
+
 def _reads_as(kind: Kind, value: _Value) -> bool:
     """Whether a constant text is read as a time, a date, a path or a URL."""
     text = isinstance(value.term, forms.Constant) and value.kind.name == "text"
-    return text and kind.name in _READ
+    return text and bool(_readable(kind))
+
+
+def _read_as(kind: Kind, text: str) -> FieldType:
+    """The type by which a constant text beside a kind is read."""
+    if kind.name in _LOCATED:
+        return PathType() if kind.name == "path" else UrlType()
+    if len(text) > len("2026-01-31"):
+        return TimeType(zone=kind.minutes)
+    return DateType(zone=kind.minutes or 0)
 
 
 _SUMS: Mapping[tuple[str, str, str], str] = {

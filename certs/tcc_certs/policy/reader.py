@@ -50,6 +50,9 @@ from tcc_certs.values.fields import (
     NullableType,
     RecordType,
     TimeType,
+    UnionType,
+    fits_union,
+    hides,
     pointer_of,
     steps_of,
     zone_of,
@@ -539,6 +542,8 @@ def _field_holds(known: Known, path: str, code: Code) -> None:
     many = known["at"] is not None and "*" in known["at"]
     listed = isinstance(known["type"], ListType)
     ensure(listed or not many, code, f"{path}.at", "a list, as `*` is of many", "another type")
+    expected = "inside a list or object, types of `or` that canonical JSON writes differently"
+    ensure(not hides(known["type"]), code, f"{path}.type", expected, "others")
 
 
 def _fields(role: str) -> Form:
@@ -602,6 +607,13 @@ def _type(value: Json, path: str, code: Code, known: Known) -> FieldType:
 def _element(value: Json, path: str, code: Code, known: Known) -> FieldType:
     found = _type(value, path, code, known)
     ensure(not isinstance(found, NullableType), code, path, "a type without null", "or null")
+    return found
+
+
+def _union(value: Json, path: str, code: Code, known: Known) -> tuple[FieldType, ...]:
+    found: tuple[FieldType, ...] = schema.listed(_type, 2)(value, path, code, known)
+    expected = "different types without json and null, at most one of them a list, one an object"
+    ensure(fits_union(found), code, path, expected, "others")
     return found
 
 
@@ -733,6 +745,7 @@ _TYPES: Mapping[str, Table] = {
     ),
     "object": (row("fields", _members),),
     "or null": (row("of", _element),),
+    "or": (row("of", _union),),
 }
 _AMONG: Mapping[str, Table] = {"text": (row("among", _texts),)}
 _MADE: Mapping[str, Callable[..., FieldType]] = {
@@ -748,6 +761,7 @@ _MADE: Mapping[str, Callable[..., FieldType]] = {
     "list": ListType,
     "object": RecordType,
     "or null": NullableType,
+    "or": UnionType,
 }
 
 
@@ -1208,6 +1222,8 @@ def _type_json(kind: FieldType) -> _Object:
             return {"kind": "object", "fields": [_field_json(field) for field in fields]}
         case NullableType(of=of):
             return {"kind": "or null", "of": _type_json(of)}
+        case UnionType(of=types):
+            return {"kind": "or", "of": [_type_json(one) for one in types]}
     raise TypeError(kind)
 
 

@@ -16,6 +16,7 @@ from tcc_certs.values.fields import (
     NullableType,
     RecordType,
     TimeType,
+    UnionType,
     pointer_of,
 )
 
@@ -79,6 +80,8 @@ def type_text(of: FieldType) -> str:
             return f"date {_zone_text(zone)}" if zone else "date"
         case NullableType(of=inner):
             return f"{type_text(inner)} or null"
+        case UnionType(of=types):
+            return " or ".join(map(type_text, types))
     raise TypeError(of)
 
 
@@ -90,7 +93,7 @@ def place_text(field: Field) -> str:
 def _element_text(of: FieldType) -> str:
     if isinstance(of, RecordType):
         return _record_text(of.fields)
-    return f"({type_text(of)})" if isinstance(of, NullableType) else type_text(of)
+    return f"({type_text(of)})" if isinstance(of, NullableType | UnionType) else type_text(of)
 
 
 def _record_text(fields: tuple[Field, ...]) -> str:

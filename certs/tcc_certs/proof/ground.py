@@ -8,7 +8,8 @@ tuple, so that two statements that ask the same of the same call share one objec
 - ``("const", state)``, ``("get", of, field)``, ``("attr", name)``, ``("time", call)`` (when this
   call was decided), ``("last", source)``, ``("count", source, distinct)``,
   ``("sum", source, term)``, ``("extreme", source, greatest)``, ``("clock", function, term, zone)``,
-  ``("choose", ..)``, and ``("+", a, b)`` with the other operators of arithmetic, are terms;
+  ``("host", url)``, ``("choose", ..)``, and ``("+", a, b)`` with the other operators of arithmetic,
+  are terms;
 - ``("source", view, base, conditions, within, marks)`` has the calls before `view` of a base.
 
 Cost: linear in the form.
@@ -74,6 +75,8 @@ def ground(form: Any, levels: Levels, depth: int = 0) -> Ground:
             return "extreme", inner(of), greatest
         case forms.Clock(function, of, zone):
             return "clock", function, inner(of), zone
+        case forms.Host(of):
+            return "host", inner(of)
         case forms.Choose(of, arms, otherwise):
             grounds = tuple([(tuple(map(inner, tests)), inner(then)) for tests, then in arms])
             rest = () if otherwise is None else (inner(otherwise),)
@@ -104,6 +107,8 @@ def ground(form: Any, levels: Levels, depth: int = 0) -> Ground:
             return "among", inner(of), inner(source)
         case forms.Matches(of, pattern):
             return "matches", inner(of), pattern
+        case forms.Under(of, scope):
+            return "under", inner(of), inner(scope)
     raise TypeError(form)
 
 

@@ -27,8 +27,16 @@ from tcc_certs.policy.core import Learned
 from tcc_certs.policy.forms import Rule, Tools
 from tcc_certs.policy.meaning import MAX_STEPS, NO_VALUE, Policy
 from tcc_certs.proof.ground import PAIRED, VIEW, Ground, at_call, constant, ground, parts, picks
-from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
-from tcc_certs.values.fields import DateType, Field, ListType, NullableType, RecordType, TimeType
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, PathType, TextType, UrlType
+from tcc_certs.values.fields import (
+    DateType,
+    Field,
+    ListType,
+    NullableType,
+    RecordType,
+    TimeType,
+    UnionType,
+)
 from tcc_certs.values.text_pattern import pattern_of
 
 Formula: TypeAlias = "bool | tuple[Any, ...]"
@@ -481,6 +489,8 @@ def _is_plain(kind: Any) -> bool:
             return _is_plain(of)
         case RecordType():
             return False
+        case UnionType() | PathType() | UrlType():
+            return True
     return isinstance(kind, TextType | NumberType | FlagType | TimeType | DateType | JsonType)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -34,6 +35,7 @@ from tcc_certs.values.fields import (
     NullableType,
     RecordType,
     TimeType,
+    UnionType,
 )
 from tcc_certs.values.places import (
     MOST_WORK,
@@ -41,12 +43,14 @@ from tcc_certs.values.places import (
     UNKNOWN,
     Digested,
     State,
+    Wrong,
     constant,
     decimal_of,
     ends_of,
     exact_number,
     is_moment,
     rest_of,
+    typed,
 )
 from tcc_certs.values.text_pattern import pattern_of
 from tcc_certs.values.types import check_text
@@ -267,9 +271,11 @@ class EntryWriter:
             return {"value": listed_text(form.values, state)}
         if form.digest:
             found["digest"] = self.digest(state, 16 if inside else 32)
-        if form.value:
+        if form.value or isinstance(form.type, UnionType):
             kind, data = canonical_bytes(state)
-            found["type"], found["value"] = kind.decode(), data.decode()
+            found["type"] = kind.decode()
+            if form.value:
+                found["value"] = data.decode()
         if form.patterns:
             found["like"] = budget.marks(form.patterns, state)
         if form.scopes:
@@ -376,7 +382,7 @@ def _prepare(where: str, owner: str, forms: Mapping[str, Form]) -> Sequence[_Pre
     for name, form in forms.items():
         place = _At(where, f"{written(owner)}.{written(name)}")
         structure = isinstance(form.type, ListType | RecordType) and form.compared
-        marked = bool(form.patterns or form.scopes)
+        marked = bool(form.patterns or form.scopes) or isinstance(form.type, UnionType)
         more = form.value or marked or form.size or form.of or form.members is not None
         found.append(_Prepared(name, form, place, form.digest and not (more or structure)))
     return found
@@ -532,6 +538,8 @@ class EntryReader:
             state = self._value(place, str(digest), value)
         else:
             state = PRESENT if value is None else value
+        if isinstance(form.type, UnionType):
+            self._check_type(place, form, form.type, found["type"], state)
         if form.patterns:
             self._mark(place, form, "like", form.patterns, found, state)
         if form.scopes:
@@ -551,6 +559,8 @@ class EntryReader:
         due = {"digest"} if form.digest else set()
         if form.value:
             due |= {"type", "value"}
+        if isinstance(form.type, UnionType):
+            due.add("type")
         if form.patterns:
             due.add("like")
         if form.scopes:
@@ -591,6 +601,29 @@ class EntryReader:
         if known is not None and value != known:
             raise Rejected(Code.SESSION_DIGEST, place.text, "the value that is shown", text)
         return value
+
+    def _check_type(
+        self, place: _At, form: Form, union: UnionType, kind: Json, state: State
+    ) -> None:
+        """The type byte of a value is one of the union's, and always the same.
+
+        Raises:
+            Rejected: S204 no value of the union has it; S205 the value has another one.
+        """
+        kinds = {_byte_of(one) for one in union.of} | ({"z"} if form.nullable else set())
+        if not isinstance(kind, str) or kind not in kinds:
+            expected = f"a type byte of {', '.join(sorted(kinds))}"
+            raise Rejected(Code.SESSION_VALUE, place.text, expected, kind)
+        if state is PRESENT:
+            return
+        if state[0] != "d":
+            before = canonical_bytes(state)[0].decode()
+        elif state[1].value is not None:
+            before = canonical_bytes(state[1].value)[0].decode()
+        else:
+            before = state[1].kind = state[1].kind or kind
+        if before != kind:
+            raise Rejected(Code.SESSION_DIGEST, place.text, f"the type byte {before}", kind)
 
     def _list(
         self, place: _At, form: Form, kind: ListType, found: Entry, value: State | None,
@@ -760,6 +793,24 @@ PRESENT: State = ("d", Digested())  # a value that no decision looks at
 SOME_LIST: State = ("l", ())  # a list that no decision looks into; it may have elements
 
 
+def _byte_of(kind: FieldType) -> str:
+    """The type byte of the values of a type in a union."""
+    match kind:
+        case TextType():
+            return "s"
+        case NumberType():
+            return "n"
+        case FlagType():
+            return "b"
+        case PathType():
+            return "p"
+        case UrlType():
+            return "u"
+        case TimeType() | DateType():
+            return "t"
+    return "j"
+
+
 def _some(kind: FieldType | None) -> State:
     """A value that no decision looks into."""
     if isinstance(kind, RecordType):
@@ -779,6 +830,7 @@ def _wrong_members(place: _At, form: Form, found: object) -> Rejected:
     if form.type is None:
         due.append("value: a listed value")
     due += ["digest"] * form.digest + ["type", "value"] * form.value
+    due += ["type"] * (isinstance(form.type, UnionType) and not form.value)
     due += ["like"] * bool(form.patterns) + ["under"] * bool(form.scopes) + ["size"] * form.size
     due += ["of"] * bool(form.of or form.members)
     return Rejected(Code.SESSION_OPEN, place.text, f"an object of {due}", found)
@@ -825,10 +877,32 @@ def state_of(kind: str, text: str, declared: FieldType | None, *, nullable: bool
             _ensure(kind == "j", "type j", kind)
             check_text(declared, text)
             return "j", text.encode()
+        case UnionType(of=types):
+            return _of_union(kind, text, types)
     _ensure(kind == "j" and declared is not None, "type j", kind)
     state = _state_in(json_value(text), Field(name="", steps=(), type=declared))
     _ensure(canonical_bytes(state)[1] == text.encode(), "canonical JSON of the type", text)
     return state
+
+
+def _of_union(kind: str, text: str, types: Sequence[FieldType]) -> State:
+    """The value of canonical bytes that has one of these types."""
+    if kind == "j":
+        found = _typed(json_value(text), UnionType(of=tuple(types)))
+        _ensure(found == ("j", text.encode()), "canonical JSON of a list or object", text)
+        return found
+    for one in types:
+        if _byte_of(one) == kind:
+            with suppress(Rejected):
+                return state_of(kind, text, one, nullable=False)
+    raise Rejected(Code.OPEN_VALUE, "value", "a value of one of the types", text)
+
+
+def _typed(value: object, kind: FieldType) -> State:
+    try:
+        return typed(value, kind)
+    except Wrong as refusal:
+        raise Rejected(refusal.code, "value", "a value of the type", value) from None
 
 
 _is_short = re.compile("0|[1-9][0-9]{0,14}").fullmatch  # most numbers
@@ -877,9 +951,21 @@ def _state_in(value: Any, declared: Field) -> State:
             return "t", _milliseconds(str(value), declared.type)
         case JsonType(most=most):
             return "j", json_text(value, most=most)
+        case UnionType(of=types):
+            return _in_union(value, types)
     kind, data = canonical_bytes(_plain(value))
     due = {PathType: b"p", UrlType: b"u"}.get(type(declared.type), kind) if kind == b"s" else kind
     return state_of(due.decode(), data.decode(), declared.type, nullable=False)
+
+
+def _in_union(value: Any, types: Sequence[FieldType]) -> State:
+    """The state of a value of a union in canonical JSON, where moments are milliseconds."""
+    if isinstance(value, list | dict):
+        return _typed(value, UnionType(of=tuple(types)))
+    for one in types:
+        with suppress(Rejected):
+            return _state_in(value, Field(name="", steps=(), type=one))
+    raise Rejected(Code.OPEN_VALUE, "value", "a value of one of the types", value)
 
 
 def _plain(value: Any) -> State:

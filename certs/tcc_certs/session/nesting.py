@@ -26,6 +26,7 @@ from tcc_certs.values.fields import (
     NullableType,
     RecordType,
     TimeType,
+    UnionType,
 )
 from tcc_certs.values.places import NONE, UNKNOWN, Missing, State, Wrong, at, read
 
@@ -213,6 +214,8 @@ def _walk(state: State, kind: FieldType | None, steps: Sequence[str], field: Fie
                         raise Untold  # there may be a null
                     return _walk(inner_state, member.type, steps[size:], field)
             raise Untold
+        case UnionType():
+            raise Untold
         case JsonType():
             value = state if state[0] != "d" else state[1].value
             if value is None:
@@ -249,7 +252,7 @@ def _alike(one: FieldType | None, other: FieldType) -> bool:
         return isinstance(other, TextType | NumberType | FlagType)
     if isinstance(one, ListType) and isinstance(other, ListType):
         return _alike(_stripped(one.of)[0], _stripped(other.of)[0])
-    if isinstance(one, TimeType | DateType | RecordType):
+    if isinstance(one, TimeType | DateType | RecordType | UnionType):
         return one == other
     kinds = (TextType, NumberType, FlagType, JsonType, PathType, UrlType)
     return any(isinstance(one, kind) and isinstance(other, kind) for kind in kinds)

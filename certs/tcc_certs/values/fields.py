@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tcc_certs.errors import Code, ensure
-from tcc_certs.values.declared import OpenType
+from tcc_certs.values.declared import JsonType, NumberType, OpenType, PathType, TextType, UrlType
 
 MOST_ELEMENTS = 1000  # of a list
 _MOST_STEPS = 64
@@ -60,7 +60,50 @@ class NullableType:
     of: FieldType
 
 
-FieldType: TypeAlias = "OpenType | TimeType | DateType | ListType | RecordType | NullableType"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnionType:
+    """A value of the first of these types that has it: at most one of them a list, one an object.
+
+    A list or an object is compared as a whole, like a value of the type `json`.
+    """
+
+    of: tuple[FieldType, ...]
+
+
+FieldType: TypeAlias = (
+    "OpenType | TimeType | DateType | ListType | RecordType | NullableType | UnionType"
+)
+
+
+def fits_union(types: Sequence[FieldType]) -> bool:
+    """Return whether a union may have these types, which no value of another one hides."""
+    plain = not any(isinstance(one, JsonType | NullableType | UnionType) for one in types)
+    structures = [type(one) for one in types if isinstance(one, ListType | RecordType)]
+    distinct = len(set(types)) == len(types) and len(set(structures)) == len(structures)
+    return len(types) > 1 and plain and distinct
+
+
+def hides(kind: FieldType | None, inside: bool = False) -> bool:
+    """Return whether a union inside a list or object has values that canonical JSON writes alike.
+
+    Texts, paths and URLs are strings there, and numbers and moments are numbers.
+    """
+    match kind:
+        case NullableType(of=of):
+            return hides(of, inside)
+        case ListType(of=of):
+            return hides(of, True)
+        case RecordType(fields=fields):
+            return any(hides(one.type, True) for one in fields)
+        case UnionType(of=types):
+            kinds = {_VALUE_KINDS.get(type(one), type(one)) for one in types}
+            alike = any(len(kinds & group) > 1 for group in _WRITTEN_ALIKE)
+            return (inside and alike) or any(hides(one, inside) for one in types)
+    return False
+
+
+_VALUE_KINDS: dict[type, type] = {DateType: TimeType}
+_WRITTEN_ALIKE = ({TextType, PathType, UrlType}, {NumberType, TimeType})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

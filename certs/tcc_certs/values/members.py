@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any
 
 from tcc_certs.values.canonical import MAX_DEPTH
-from tcc_certs.values.fields import Field, FieldType, ListType, NullableType, RecordType
+from tcc_certs.values.fields import Field, FieldType, ListType, NullableType, RecordType, UnionType
 
 _INDEX = re.compile(r"\*|-1|0|[1-9][0-9]*", re.ASCII)
 
@@ -25,16 +25,20 @@ class Place:
 
     Attributes:
         whole: a declared value stands here, with all that is inside of it.
+        scalar: a value that is no list and no object may stand here.
+        arrays, objects: of a union, the places of its list and of its object.
         null: a null here counts as left out.
         inner: the places inside, by the steps of pointers.
         plain: names of members, if all of them are whole; None if they have to be looked at, or
             need not be.
     """
 
-    __slots__ = ("inner", "null", "plain", "whole")
+    __slots__ = ("arrays", "inner", "null", "objects", "plain", "scalar", "whole")
 
     def __init__(self) -> None:
-        self.whole = self.null = False
+        self.whole = self.null = self.scalar = False
+        self.arrays: Place | None = None
+        self.objects: Place | None = None
         self.inner: dict[str, Place] = {}
         self.plain: frozenset[str] | None = None
 
@@ -58,13 +62,23 @@ class Place:
                     self.declare(one.steps, one.type, null=one.null)
             case NullableType(of=of):
                 self._hold(of, null=True)
+            case UnionType(of=types):
+                self.scalar = True
+                for part in types:
+                    if isinstance(part, ListType):
+                        self.arrays = self.arrays or Place()
+                        self.arrays._hold(part, null=False)
+                    elif isinstance(part, RecordType):
+                        self.objects = self.objects or Place()
+                        self.objects._hold(part, null=False)
             case _:
                 self.whole = True
 
     def close(self) -> None:
         """Finish a tree of places: no more are added."""
-        for one in self.inner.values():
-            one.close()
+        for one in (*self.inner.values(), self.arrays, self.objects):
+            if one is not None:
+                one.close()
         inner = self.inner
         if not self.whole and "*" not in inner and all(one.whole for one in inner.values()):
             self.plain = frozenset(self.inner)
@@ -88,6 +102,8 @@ def has_record(kind: FieldType | None) -> bool:
     """Whether a value of the type may have a record in it."""
     if isinstance(kind, ListType | NullableType):
         return has_record(kind.of)
+    if isinstance(kind, UnionType):
+        return any(map(has_record, kind.of))
     return isinstance(kind, RecordType)
 
 
@@ -100,8 +116,11 @@ def is_declared(value: object, places: Sequence[Place], depth: int = MAX_DEPTH) 
     for place in places:
         if place.whole or (value is None and place.null):
             return True
+        if place.scalar and type(value) not in (dict, list, tuple):
+            return True
     if depth <= 0:
         return False
+    places = _of_kind(places, type(value))
     if type(value) is dict:
         if set(map(type, value)) - {str}:
             return False
@@ -126,6 +145,14 @@ def is_declared(value: object, places: Sequence[Place], depth: int = MAX_DEPTH) 
         is_declared(item, inner, depth - 1) if (inner := _at(places, at, len(many))) else False
         for at, item in enumerate(many)
     )
+
+
+def _of_kind(places: Sequence[Place], kind: type) -> Sequence[Place]:
+    """The places, with those that a union has for lists or objects in place of its own."""
+    if not any(place.scalar for place in places):
+        return places
+    own = [place.objects if kind is dict else place.arrays for place in places if place.scalar]
+    return [place for place in places if place.inner] + [one for one in own if one is not None]
 
 
 def _inside(places: Sequence[Place], name: str) -> list[Place]:

@@ -37,6 +37,7 @@ from tcc_certs.values.fields import (
     NullableType,
     RecordType,
     TimeType,
+    UnionType,
     zone_of,
 )
 from tcc_certs.values.numbers import LEAST_WHOLE, MOST_WHOLE, canonical_number
@@ -57,10 +58,11 @@ class Digested:
 
     Attributes:
         value: the state of the value, if the ledger shows it.
+        kind: the type byte of the value, if the ledger has it without the value; else empty.
         marks: for each pattern, and each constant after `under`, whether the value passes it.
     """
 
-    __slots__ = ("constants", "digest", "marks", "value")
+    __slots__ = ("constants", "digest", "kind", "marks", "value")
 
     def __init__(self, digest: str = "", constants: Container[State] = ()) -> None:
         """A value whose digest is the digest of no constant.
@@ -72,6 +74,7 @@ class Digested:
         self.digest = digest
         self.constants = constants
         self.value: State | None = None
+        self.kind = ""
         self.marks: dict[object, bool | None] = {}
 
 
@@ -288,6 +291,8 @@ def typed(value: object, kind: FieldType) -> State:
             return "s", value
         case NullableType(of=of):
             return ("z", None) if value is None else typed(value, of)
+        case UnionType(of=types):
+            return _one_of(value, types)
         case NumberType(low=low, high=high) if (
             type(value) is int and LEAST_WHOLE <= value <= MOST_WHOLE
         ):
@@ -321,6 +326,19 @@ def typed(value: object, kind: FieldType) -> State:
             return plain(value)
 
 
+def _one_of(value: object, types: Sequence[FieldType]) -> State:
+    """The value of the first type that has it."""
+    code = Code.OPEN_VALUE
+    for kind in types:
+        try:
+            state = typed(value, kind)
+        except (Wrong, Rejected) as refusal:
+            code = Code.NO_VALUE if refusal.code is Code.NO_VALUE else code
+        else:
+            return ("j", json_text(value)) if state[0] in ("l", "r") else state
+    raise Wrong(code)
+
+
 @cache
 def ends_of(low: str, high: str) -> tuple[int | Fraction, int | Fraction]:
     """The bounds of a number."""
@@ -350,6 +368,8 @@ def texts_in(kind: FieldType | None) -> tuple[TextType, ...]:
             return texts_in(of)
         case RecordType(fields=fields):
             return tuple([text for one in fields for text in texts_in(one.type)])
+        case UnionType(of=types):
+            return tuple([text for one in types for text in texts_in(one)])
     return ()
 
 
@@ -364,6 +384,8 @@ def _work(value: object, kind: FieldType) -> int:
     match kind:
         case TextType(pattern=str() as pattern) if type(value) is str:
             return len(value) * pattern_of(pattern).size
+        case UnionType(of=types):
+            return sum([_work(value, one) for one in types])
         case ListType(of=of) if type(value) is list or type(value) is tuple:
             return sum([_work(item, of) for item in value]) if _is_matched(of) else 0
         case RecordType(fields=fields):

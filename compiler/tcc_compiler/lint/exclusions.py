@@ -161,7 +161,7 @@ def _can_be(condition: Condition, found: set[str], needs: set[str]) -> bool:
                 return not asks or _has_call(left.of, found, needs)
             first, second = [_has_last(term, found, needs) for term in (left, right)]
             return first and second
-        case forms.Matches(of, _) | forms.Between(of, _, _):
+        case forms.Matches(of, _) | forms.Between(of, _, _) | forms.Under(of, _):
             return _has_last(of, found, needs)
     return True
 

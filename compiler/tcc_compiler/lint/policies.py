@@ -324,7 +324,7 @@ def _in_term(
         elif isinstance(one, forms.Choose):
             todo += [one.of, *[then for _, then in one.arms]]
             todo += [] if one.otherwise is None else [one.otherwise]
-        elif isinstance(one, forms.Get | forms.CallOf | forms.Clock):
+        elif isinstance(one, forms.Get | forms.CallOf | forms.Clock | forms.Host):
             todo.append(one.of)
 
 
@@ -376,6 +376,8 @@ def terms_of(condition: Condition) -> tuple[Term, ...]:
             return (of, low, high)
         case forms.Among(of, _) | forms.Matches(of, _):
             return (of,)
+        case forms.Under(of, scope):
+            return (of, scope)
     return ()
 
 

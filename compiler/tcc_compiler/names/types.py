@@ -22,6 +22,9 @@ from tcc_certs.values.fields import (
     NullableType,
     RecordType,
     TimeType,
+    UnionType,
+    fits_union,
+    hides,
     steps_of,
     zone_of,
 )
@@ -106,6 +109,9 @@ class Shapes:
         size, depth = 0, 0
         if isinstance(kind, ListType | NullableType):
             size, depth = self.measure(kind.of)
+        elif isinstance(kind, UnionType):
+            parts = [self.measure(one) for one in kind.of]
+            size, depth = sum([one[0] for one in parts]), max([one[1] for one in parts])
         elif isinstance(kind, RecordType):
             inside = [self.measure(one.type) for one in kind.fields]
             size = len(inside) + sum([one[0] for one in inside])
@@ -168,8 +174,7 @@ class Types:
             sound = False
         names.setdefault(name, tree)
         steps = self._steps(tree.tree("at"), name)
-        nullable = self._nullable(rest, domain)
-        if steps is None or nullable is None:
+        if steps is None or not self._may_have(rest, domain):
             sound = False
         optional = tree.has("?")
         if domain.kind in _LISTED:
@@ -178,15 +183,18 @@ class Types:
                 return None
             left_out = answers and optional and "null" not in values
             return Field(name=name, steps=steps, values=values, optional=optional, null=left_out)
-        kind = self.type(domain, answers, depth)
+        kind = self._joined([domain, *rest], answers, depth)
         if kind is None or not sound or steps is None:
             return None
         if "*" in steps and not isinstance(kind, ListType):
             message = "a place with `*` has many values"
             b.error("TCC317", domain, message, "give it the type `list of T`")
             return None
-        if nullable and not isinstance(kind, NullableType):
-            kind = NullableType(of=kind)
+        if hides(kind):
+            message = "inside a list or object, these types of an `or` are written alike"
+            hint = "leave one of text, path and url, and one of number and time or date"
+            self.b.error("TCC317", domain, message, hint)
+            return None
         if self.shapes.measure(kind)[1] > MAX_NESTED_TYPES:
             message = f"types are nested deeper than {MAX_NESTED_TYPES}"
             b.error("TCC106", domain, message, _FLATTER)
@@ -207,18 +215,34 @@ class Types:
             self.b.error("TCC317", at, message, hint)
             return None
 
-    def _nullable(self, others: Sequence[Tree], domain: Tree) -> bool | None:
-        """Return whether a field is `T or null`, or None after a mistake."""
-        for other in others:
-            if other.kind != "null":
-                hint = "declare it as `json`, or as two fields"
-                self.b.error("TCC490", other, "this release has no type `T or U`", hint)
-                return None
-        if others and domain.kind in _LISTED:
+    def _may_have(self, others: Sequence[Tree], domain: Tree) -> bool:
+        """Return whether a field may have the types after `or`."""
+        if not others or domain.kind not in _LISTED:
+            return True
+        if others[0].kind == "null":
             message = "a listed field has null as one of its values"
             self.b.error("TCC317", others[0], message, "list it: yes | no | null")
+        else:
+            message = "a listed field has no other type"
+            hint = f"write an open type: text {self.b.text(domain)} or {self.b.text(others[0])}"
+            self.b.error("TCC317", others[0], message, hint)
+        return False
+
+    def _joined(self, trees: Sequence[Tree], answers: bool, depth: int) -> FieldType | None:
+        """The type `T or U or null` of several trees, None after a mistake."""
+        found = [self.type(tree, answers, depth) for tree in trees if tree.kind != "null"]
+        types = [kind for kind in found if kind is not None]
+        if len(types) < len(found):
             return None
-        return bool(others)
+        kind = types[0]
+        if len(types) > 1:
+            if not fits_union(types):
+                message = "these types hide each other: a value has to show which one it has"
+                hint = "different types, at most one list and one object; `json` has every value"
+                self.b.error("TCC317", trees[-1], message, f"write {hint}")
+                return None
+            kind = UnionType(of=tuple(types))
+        return NullableType(of=kind) if len(found) < len(trees) else kind
 
     # Listed fields.
 
@@ -428,12 +452,7 @@ class Types:
 
     def alternatives(self, tree: Tree, answers: bool, depth: int) -> FieldType | None:
         """``(T or U)``, or ``(T or null)``."""
-        first, *others = tree.trees()
-        nullable = self._nullable(others, first)
-        of = self.type(first, answers, depth)
-        if nullable is None or of is None:
-            return None
-        return NullableType(of=of)
+        return self._joined(tree.trees(), answers, depth)
 
     # Bounds of types.
 

@@ -27,7 +27,7 @@ from tcc_certs.proof.ground import Ground, rewritten
 from tcc_certs.proof.reasons import renaming
 from tcc_certs.proof.rules import operands
 from tcc_certs.values import places
-from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, PathType, TextType, UrlType
 from tcc_certs.values.fields import (
     DateType,
     Field,
@@ -36,6 +36,7 @@ from tcc_certs.values.fields import (
     NullableType,
     RecordType,
     TimeType,
+    UnionType,
 )
 from tcc_certs.values.places import NONE, UNKNOWN, State, exact_number
 from tcc_runtime.exact.engine import Model
@@ -120,7 +121,11 @@ class Maker:
             self.is_timed = True
         for form in walk(rule):
             match form:
-                case forms.Constant(state) if state[0] in ("s", "n", "b", "t"):
+                case forms.Under(_, forms.Constant((letter, text))):
+                    inside = f"{text.replace('*.', 'x1.')}/x1".replace("//x1", "/x1")
+                    self._constants[letter, text.replace("*.", "x1.")] = None
+                    self._constants[letter, inside] = None
+                case forms.Constant(state) if state[0] in ("s", "n", "b", "t", "p", "u"):
                     self._constants[state] = None
                     if state[0] == "n" and state[1] >= 60_000:
                         self.spans[int(state[1])] = None
@@ -166,6 +171,11 @@ class Maker:
                     moments = [(one + kind.zone * 60_000) // day * day - kind.zone * 60_000
                                for one in (*moments, NOW_MS + day)]  # fmt: skip
                 return [*times, *[("t", one) for one in moments]]
+            case PathType(under=under) | UrlType(under=under):
+                return self._located("p" if isinstance(kind, PathType) else "u", under)
+            case UnionType(of=types):
+                plain = [one for one in types if not isinstance(one, ListType | RecordType)]
+                return [state for one in plain for state in self._of_type(one, turn)]
             case NullableType(of=of):
                 return [*self._of_type(of, turn), ("z", None)]
             case ListType(of=of):
@@ -175,6 +185,13 @@ class Maker:
             case JsonType():
                 return [("j", b"{}"), ("j", b'"x1"')]
         return []
+
+    def _located(self, letter: str, under: str | None) -> list[State]:
+        """Paths or URLs: fresh ones under a directory or scope, and the constants."""
+        first = under or ("/" if letter == "p" else "https://x1.example/")
+        root = first.replace("*.", "x1.").rstrip("/")
+        constants = [one for one in self._constants if one[0] == letter]
+        return [(letter, f"{root}/x1"), *constants, (letter, f"{root}/x2")]
 
     def _numbers(self, kind: NumberType) -> list[State]:
         low = Fraction(0) if kind.low is None else Fraction(exact_number(kind.low))

@@ -31,6 +31,7 @@ from tcc_certs.values.fields import (
     NullableType,
     RecordType,
     TimeType,
+    UnionType,
 )
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.gate.arguments import is_member, plain
@@ -263,6 +264,8 @@ def _schema(kind: FieldType) -> dict[str, Any]:
             return _record(fields)
         case NullableType(of=of):
             return {"anyOf": [_schema(of), {"type": "null"}]}
+        case UnionType(of=types):
+            return {"anyOf": [_schema(one) for one in types]}
         case JsonType():
             return {}
 

@@ -20,6 +20,7 @@ from tcc_certs.values.fields import (
     NullableType,
     RecordType,
     TimeType,
+    UnionType,
 )
 
 _NAMES = ("a", "order", "amount", "x y", "caf\u00e9", "no", "match", "f-1", "sum", "status", "who")
@@ -40,6 +41,7 @@ def _plain_types() -> st.SearchStrategy[FieldType]:
         st.booleans().map(lambda whole: NumberType(whole=whole, low="0", high="500")),
         st.just(FlagType()),
         st.integers(0, 1000).map(lambda most: JsonType(most=most)),
+        st.just(UnionType(of=(FlagType(), TextType(most=9), NumberType(whole=True)))),
         st.sampled_from((None, "/", "/srv/o ut")).map(lambda under: PathType(under=under)),
         st.sampled_from((None, "https://*.h/%20")).map(lambda under: UrlType(under=under)),
         st.sampled_from((None, 0, 90, -330)).map(lambda zone: TimeType(zone=zone)),

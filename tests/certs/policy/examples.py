@@ -29,6 +29,7 @@ from tcc_certs.values.fields import (
     NullableType,
     RecordType,
     TimeType,
+    UnionType,
 )
 
 
@@ -166,6 +167,8 @@ def everything() -> Core:
         "file": PathType(under="/srv"),
         "link": UrlType(under="https://*.example.com/docs"),
         "place": PathType(),
+        "either": UnionType(of=(NumberType(whole=True), TextType(), ListType(of=FlagType()))),
+        "null too": NullableType(of=UnionType(of=(FlagType(), record))),
         "at": TimeType(),
         "due": TimeType(zone=-330),
         "day": DateType(),

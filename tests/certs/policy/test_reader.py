@@ -170,6 +170,19 @@ RULES: dict[str, tuple[str, object, str, str]] = {
     "in without out": ("/tools/4/in", "a", "C801", "/tools/4/out"),
     # Types.
     "a kind of type": (f"{TEXT}/kind", "uri", "C801", f"{TEXT}/kind"),
+    "a union of one type": (
+        TEXT, {"kind": "or", "of": [{"kind": "flag"}]}, "C801", f"{TEXT}/of",
+    ),
+    "a union with json": (
+        TEXT, {"kind": "or", "of": [{"kind": "flag"}, {"kind": "json", "max": 9}]}, "C801",
+        f"{TEXT}/of",
+    ),
+    "a union inside a list whose strings are alike": (
+        TEXT,
+        {"kind": "list", "min": 0, "max": 9, "of":
+         {"kind": "or", "of": [{"kind": "path"}, {"kind": "url"}]}},
+        "C801", f"{TEXT}",
+    ),
     "a relative directory": (
         TEXT, {"kind": "path", "under": "srv"}, "C801", f"{TEXT}/under",
     ),

@@ -16,6 +16,7 @@ from tcc_certs.policy.meaning import policy_of
 from tcc_certs.policy.uses import Uses
 from tcc_certs.session.entries import Entries, EntryReader, EntryWriter, canonical_bytes, state_of
 from tcc_certs.values.canonical import digest, key_commitment, record_key, record_mac
+from tcc_certs.values.fields import UnionType
 from tcc_certs.values.places import NONE, UNKNOWN, State
 from tcc_compiler.names.compile import compile_source
 from tests.oracle_session.writer import KEY, SessionWriter, artifact_of
@@ -33,7 +34,8 @@ tool find(order: text, tags?: list max 9 of text,
          note?: text or null, state: open | closed | *, codes?: list of number)
 tool pay(order: text, amount: number 0 .. 500, part: half | full, urgent?: flag,
          memo?: text or null, tags?: list max 9 of text, file?: path, link?: url or null,
-         files?: list max 9 of path)
+         files?: list max 9 of path, ref?: text or number or null,
+         refs?: list max 9 of (text or number), deep?: object (a: text) or flag)
 """
 
 
@@ -59,6 +61,7 @@ def members(entries: Entries, tool: str, name: str) -> Any:
 
 def shape(form: Any) -> Any:
     found = ["digest"] * form.digest + ["value"] * (form.value or form.type is None)
+    found += ["type"] * isinstance(form.type, UnionType)
     found += [*form.patterns, *[f"under {text}" for _, text in form.scopes]]
     found += ["size"] * form.size
     if form.of is not None:
@@ -118,6 +121,14 @@ USES: list[tuple[str, str, str, Any]] = [
     ('before pay require file = "/a"', "pay", "file", ["digest"]),
     ('before pay require every files(it under "/a")', "pay", "files",
      ["digest", {"each": ["digest", "under /a"]}]),
+    # Values of one of several types.
+    ("", "pay", "ref", ["digest", "type"]),
+    ("before pay require ref = 5", "pay", "ref", ["digest", "type"]),
+    ("before pay require ref ~ \"a.*\"", "pay", "ref", ["digest", "type", "a.*"]),
+    ("before pay require no pay(same deep)", "pay", "deep", ["digest", "type"]),
+    ("before pay require every refs(it = 5)", "pay", "refs",
+     ["digest", {"each": ["digest", "type"]}]),
+    ("limit count(pay) per ref <= 2 across sessions", "pay", "ref", ["digest", "value", "type"]),
     # Lists and objects.
     ("before pay require count(last(find).items) < 3", "find", "items", ["size"]),
     ("before pay require no last(find).items", "find", "items", ["size"]),
@@ -254,6 +265,8 @@ def test_the_commitment_and_the_mac_are_those_of_the_text() -> None:
 # Reading.
 
 SHOWING = (
+    'before pay require ref = null or ref = 1 or ref ~ "x.*"\n'
+    "before pay require refs = null or every refs(it = 1)\n"
     'before pay require (file = null or file under "/a" or file under "/b") and link = null\n'
     'before pay require amount > 1 and order ~ "a.*" and order = "b" and memo = null\n'
     'before pay require every tags(it = "t") and count(last(find).items) < 3\n'
@@ -264,7 +277,7 @@ SHOWING = (
 GOOD: dict[str, State] = {
     "order": ("s", "abc"), "amount": ("n", 7), "part": ("s", "half"), "urgent": NONE,
     "memo": ("z", None), "tags": ("l", (("s", "t"), ("s", "u"))), "file": ("p", "/b/c"),
-    "link": NONE, "files": NONE,
+    "link": NONE, "files": NONE, "ref": ("s", "xy"), "refs": NONE, "deep": NONE,
 }  # fmt: skip
 
 
@@ -289,7 +302,11 @@ def refused(reader: EntryReader, found: dict[str, Any]) -> tuple[str, str]:
 def test_entries_are_written_as_the_table_says() -> None:
     writer, _ = reading()
     found = entry(writer)
-    assert found.keys() == {"order", "amount", "memo", "tags", "file"}
+    assert found.keys() == {"order", "amount", "memo", "tags", "file", "ref"}
+    assert found["ref"] == {"digest": writer.digest(("s", "xy")), "type": "s", "like": "1"}
+    assert entry(writer, ref=("n", 1))["ref"]["type"] == "n"
+    assert entry(writer, ref=("z", None))["ref"]["type"] == "z"
+    assert entry(writer, deep=("j", b'{"a":"b"}'))["deep"]["type"] == "j"
     assert found["file"] == {"digest": writer.digest(("p", "/b/c")), "under": "01"}
     assert found["order"].keys() == {"digest", "like"} and found["order"]["like"] == "1"
     assert found["amount"]["type"] == "n" and found["amount"]["value"] == "7"
@@ -349,6 +366,10 @@ MALFORMED: list[tuple[str, Any, str]] = [
     ("order", {"digest": "0" * 64, "like": "1", "size": 1}, "S203"),
     ("order", {"digest": "0" * 64, "like": "1", "type": "s", "value": "x"}, "S203"),
     ("order", "x", "S203"),
+    ("ref", {"digest": "0" * 64, "like": "1"}, "S203"),
+    ("ref", {"digest": "0" * 64, "type": "b", "like": "1"}, "S204"),
+    ("ref", {"digest": "0" * 64, "type": 5, "like": "1"}, "S204"),
+    ("refs", {"digest": "0" * 64, "of": [{"digest": "0" * 32, "type": "z"}]}, "S204"),
     ("file", {"digest": "0" * 64}, "S203"),
     ("file", {"digest": "0" * 64, "under": "0"}, "S203"),
     ("file", {"digest": "0" * 64, "under": "0?"}, "S203"),
@@ -393,6 +414,17 @@ def test_a_text_always_has_the_same_mark() -> None:
     constant = entry(writer, order=("s", "b"))
     constant["order"]["like"] = "1"
     assert refused(reader, constant) == ("S205", "open: pay.order")
+
+
+def test_a_value_always_has_the_same_type() -> None:
+    writer, reader = reading()
+    reader.arguments("pay", entry(writer))
+    other = entry(writer)
+    other["ref"]["type"] = "n"
+    assert refused(reader, other) == ("S205", "open: pay.ref")
+    constant = entry(writer, ref=("n", 1))
+    constant["ref"]["type"] = "s"
+    assert refused(reader, constant) == ("S205", "open: pay.ref")
 
 
 def test_a_path_always_has_the_same_mark() -> None:

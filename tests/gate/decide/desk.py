@@ -11,18 +11,27 @@ from tcc_certs.policy.core import Core, Tool
 from tcc_certs.policy.kinds import Fault, Kinds
 from tcc_certs.policy.plans import Call as PlanCall
 from tcc_certs.values.declared import FlagType, NumberType, PathType, TextType, UrlType
-from tcc_certs.values.fields import DateType, Field, FieldType, ListType, NullableType, RecordType
+from tcc_certs.values.fields import (
+    DateType,
+    Field,
+    FieldType,
+    ListType,
+    NullableType,
+    RecordType,
+    UnionType,
+)
 from tcc_certs.values.places import NONE, State, rest_of
 from tests.oracle_meaning.drawn import DAY, HOUR, START
 from tests.oracle_meaning.written import core_of
 
 TOOLS = """
-tool find(order: text, n: number 0 .. 9, kind?: a | b, note?: text, file?: path)
+tool find(order: text, n: number 0 .. 9, kind?: a | b, note?: text, file?: path,
+          ref?: text or number)
     gives (owner?: text, total: number, score: number or null, status: open | closed | *, at?: time,
            items?: list max 3 of (sku: text, price?: number), link?: url)
 tool approve(order: text, n: number 0 .. 9, note?: text) gives (answer: yes | no, who?: text)
 tool refund(order: text, n: number 0 .. 9, kind?: a | b, note?: text, tags?: list max 3 of text,
-            file?: path)
+            file?: path, ref?: text or number)
 tool login(note?: text) gives (user: text)
 given customer: text
 given root: path
@@ -104,6 +113,11 @@ _OTHERS = (
     'before refund require every find.link(it not under "https://a.b.com/a")',
     "before refund require host(last(find).link) = host(last(find(same order)).link)",
     "limit count(refund) per file <= 1 across sessions",
+    "limit count(refund) per ref <= 1 in session",
+    "before refund require unused find(same ref)",
+    'before refund require ref = null or ref = 1 | "a" or ref ~ "b.*"',
+    "before refund require ref in (find.ref | refund.ref) or count(distinct(find.ref)) < 3",
+    "before refund require no find(ref = this.order) and no find(ref = this.n)",
     "forbid refund(n > 2)",
     "forbid refund(find(same order, status = closed))",
     "forbid any(note = \"b\")",
@@ -310,6 +324,8 @@ def _typed(kind: FieldType, rng: random.Random) -> State:
             return "n", rng.choice(options)
         case FlagType():
             return "b", rng.random() < 0.5
+        case UnionType(of=types):
+            return _typed(rng.choice(types), rng)
         case DateType():
             return "t", START + rng.choice((0, DAY, 2 * DAY))
         case NullableType(of=of):

@@ -20,6 +20,7 @@ from tcc_certs.values.fields import (
     NullableType,
     RecordType,
     TimeType,
+    UnionType,
 )
 from tcc_certs.values.places import Missing, State, Wrong
 from tcc_runtime.gate.arguments.readers import answer_reader, member_reader
@@ -67,6 +68,8 @@ def drawn_type(rng: random.Random, depth: int = 2) -> FieldType:
         names = rng.sample("abcd", rng.randint(1, 3))
         return RecordType(fields=tuple([drawn_field(rng, name, depth - 1) for name in names]))
     kind = rng.choice(_TYPES)
+    if what > 0.95:
+        return UnionType(of=(kind, FlagType() if kind != FlagType() else TextType()))
     return NullableType(of=kind) if what < 0.45 else kind
 
 

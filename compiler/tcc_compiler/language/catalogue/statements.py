@@ -103,8 +103,8 @@ STATEMENTS: Mapping[str, Entry] = {
     ),
     "TCC490": Entry(
         "form of a later release",
-        "The form is part of the language, but this release does not have it yet: the type\n"
-        "`T or U`, time zones with names, and `ask`.",
+        "The form is part of the language, but this release does not have it yet: time zones with\n"
+        "names, and `ask`.",
         _HEAD + 'tool meet(start: time "Europe/Berlin")\n',
     ),
     "TCC491": Entry(
