@@ -18,6 +18,7 @@ plan = look+ write
 
 limit depth <= 6
 before write require look
+rule spare = look
 """
 
 
@@ -37,7 +38,7 @@ async def test_a_text_is_diagnosed_hovered_over_and_renamed(
     document = types.TextDocumentItem(uri=uri, language_id="tcg", version=1, text=TEXT)
     client.text_document_did_open(types.DidOpenTextDocumentParams(text_document=document))
     await client.wait_for_notification(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
-    assert [item.code for item in client.diagnostics[uri]] == ["TCC705"]
+    assert [item.code for item in client.diagnostics[uri]] == ["TCC702"]
     here = types.TextDocumentIdentifier(uri=uri)
     there = types.Position(line=3, character=8)
     shown = await client.text_document_hover_async(
