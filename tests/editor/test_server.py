@@ -383,7 +383,10 @@ def test_a_name_that_would_change_the_meaning_is_refused(
         ("before refund require 1 <= amount <= 5", "amount in 1 .. 5", "TCC238"),
         ("before refund require fnd", "find", "TCC202"),
         ("require find before refund", "before refund require find", "TCC242"),
-        ("before note require find(amount = 1)", None, "TCC204"),
+        ("before note require find(same ordr)", "order", "TCC204"),
+        ('before note require order ~ "a"', 'order = "a"', "TCC233"),
+        ("before note require find within 3 minutes", "m", "TCC101"),
+        ("limit note <= 3", None, "TCC225"),
     ],
 )
 def test_the_text_that_an_error_proposes_is_a_code_action(

@@ -443,9 +443,11 @@ def ends(source: Source, span: Span) -> tuple[int, int]:
 
 MOST = 4  # findings of one question whose fixes are read anew
 _MOST_PROPOSED = 3  # texts for one mistake
-_WRITE = re.compile(r"write: (?P<texts>.+)", re.DOTALL)
+_WRITE = re.compile(r"write:? (?P<texts>.+)", re.DOTALL)
 _MEANT = re.compile(r"did you mean '(?P<name>[^']+)'\?")
-_OR = re.compile(r"[,;] or:? | or (?=another name)")
+_OR = re.compile(r"[,;] or(?: [^:;,]*)?: | or (?=another name)")
+_WHY = re.compile(r"[,;] (?:or|if|so that|say)\b.*", re.DOTALL)  # what follows a proposed text
+_NAMED = re.compile(r"`(?P<text>[^`]+)`")
 _ALL = -1
 
 
@@ -509,36 +511,63 @@ def _corrections(
     source: Source,
     places: Places,
 ) -> Iterator[types.CodeAction]:
-    """Corrections that hints of errors propose, if the corrected text has fewer errors."""
+    """Texts that hints propose: of an error if fewer errors remain, of a lint if no more do."""
     if document.uri != diagnosed.document.uri:
         return
-    errors = [one.diagnostic for _, one in numbered if one.diagnostic.severity == "error"]
-    count = 0 if not errors else _errors(document, document.text, diagnosed.texts)
-    for error in errors[:MOST]:
-        if error.span is None or error.span.file != source.name:
-            continue
-        start, end = ends(source, error.span)
-        for text in _proposed(error)[:_MOST_PROPOSED]:
+    found = [one.diagnostic for _, one in numbered]
+    count = _errors(document, document.text, diagnosed.texts) if found else 0
+    for error in found[:MOST]:
+        wrong = error.severity == "error"
+        made = 0
+        for start, end, text in _proposals(error, source):
             whole = document.text[:start] + text + document.text[end:]
-            if _errors(document, whole, diagnosed.texts) < count:
+            left = _errors(document, whole, diagnosed.texts)
+            if left < count or (not wrong and left == count):
+                made += 1
                 edit = types.TextEdit(range=places.range(start, end), new_text=text)
                 kind = types.CodeActionKind.QuickFix
                 yield _action(f"Write {text}  ({error.code})", kind, document, edit)
+            if made == _MOST_PROPOSED:
+                break
+
+
+def _proposals(error: Diagnostic, source: Source) -> Iterator[tuple[int, int, str]]:
+    """Places of a text, and what the hint of a diagnostic proposes to write there."""
+    if error.span is None or error.span.file != source.name:
+        return
+    start, end = ends(source, error.span)
+    shown = source.text[start:end]
+    named = _NAMED.search(error.message)
+    part = -1 if named is None else shown.find(named["text"])
+    meant = _MEANT.match(error.hint or "")
+    if meant is not None:
+        text = name_text(meant["name"])
+        if named is not None and part >= 0:
+            yield start + part, start + part + len(named["text"]), text
+        yield start, end, text
+        return
+    for text in _proposed(error):
+        if error.severity != "error":
+            if named is not None and part >= 0:
+                yield start + part, start + part + len(named["text"]), text
+            continue
+        yield start, end, text
+        # A text for more than the part that is wrong begins at its own first word.
+        before = source.text.rfind(text.split(" ")[0], source.text.rfind("\n", 0, start) + 1, start)
+        if before >= 0:
+            yield before, end, text
 
 
 def _proposed(error: Diagnostic) -> list[str]:
-    """Texts that the hint of an error proposes to write at its place."""
-    hint = error.hint or ""
-    meant = _MEANT.match(hint)
-    if meant is not None:
-        return [name_text(meant["name"])]
-    write = _WRITE.match(hint)
+    """Texts that the hint of a diagnostic proposes to write."""
+    write = _WRITE.match(error.hint or "")
     if write is None:
         return []
-    texts = _OR.split(write["texts"])
+    texts = [_WHY.sub("", text) for text in _OR.split(write["texts"])]
     if error.code == "TCC234":
         texts = [one for text in texts for one in text.split(", ")]
-    return [text.strip() for text in texts if ".." not in text.replace(" .. ", "")]
+    texts = [text.strip().removeprefix("'").removesuffix("'") for text in texts]
+    return [text for text in texts if text and ".." not in text.replace(" .. ", "")]
 
 
 def _errors(document: Document, text: str, texts: Texts) -> int:
