@@ -275,6 +275,8 @@ class _Attributes:
             self.b.error("TCC216", tree, message, hint)
             return
         hint = suggest(name, known) or (f"it has {some(known)}" if known else "it has none")
+        line = self.b.file.source.text[: tree.start].rpartition("\n")[2]
+        hint = "comments start with '#'" if line.rstrip().endswith("--") else hint
         self.b.error("TCC204", tree, f"the tool has no field {quote(name)}", hint)
 
     def _arithmetic(self, tree: Tree, kind: str) -> Arithmetic | None:

@@ -64,7 +64,7 @@ _NAMES: Mapping[str, str] = {
 }
 _HIDDEN = {"QNAME"}  # a name in backticks fits where a name does
 _CLOSING = {"(": ")", "_ARGS": ")", "_FIELDS": ")", "{": "}"}
-_MOST_FORMS = 60
+_MOST_WORDS = 60  # of a line that are searched for the start of a comment
 
 
 @frozen
@@ -133,9 +133,24 @@ def expectation(kinds: Iterable[str]) -> str:
     return f"{', '.join(texts[:-1])} or {texts[-1]}"
 
 
+def _remark(stuck: Stuck) -> Region | None:
+    """A comment in the style of SQL or Lua, `-- text`, that the token is in."""
+    text, end = stuck.source.text, stuck.source.text.find("\n", stuck.token.start)
+    line = text.rfind("\n", 0, stuck.token.start)
+    tokens = [one for one in (*stuck.tokens[-_MOST_WORDS:], stuck.token) if one.start > line]
+    for one in tokens:
+        if one.text == "-" and text[one.start : one.start + 3] in ("-- ", "--\t"):
+            return Region(stuck.number, one.start, len(text) if end < 0 else end)
+    return None
+
+
 def report_stuck(stuck: Stuck, report: Report) -> None:
     """Report a token that does not fit."""
     token = stuck.token
+    remark = _remark(stuck) if token.kind != END else None
+    if remark is not None:
+        report.error("TCC102", remark, "'--' has no meaning here", "comments start with '#'")
+        return
     opened = _opened(stuck.tokens)
     closing = _CLOSING[opened[-1].kind] if opened else ""
     next_statement = token.kind == END or (stuck.begins_line and token.text in STARTERS)

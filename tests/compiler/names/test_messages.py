@@ -253,6 +253,8 @@ MISTAKES = [
     ("tool t(k: 1 | 2) { cost 2 ** k }", "TCC101", "*", "no power"),
     ("tool t { cost: 1 }", "TCC101", ":", "write: cost 0.5"),
     ("tool t { cost 1 } -- a comment", "TCC102", "-- a comment", "comments start with '#'"),
+    ("plan = find -- a comment", "TCC102", "-- a comment", "comments start with '#'"),
+    ("tool t { cost 1 -- comment\n}", "TCC204", "comment", "comments start with '#'"),
     ("plan = find\ntoool b { cost 1 }", "TCC101", "toool", "Write: tool b { cost 1 }"),
     ("plan = find\nlimti depth <= 3", "TCC101", "limti", "Write: limit depth <= 3"),
     ("limit count(refund) >= 3", "TCC101", ">=", "finally require count(..) >= n"),
