@@ -286,6 +286,7 @@ _PAGES = {
     "P": "docs/spec/artifact.md",
     "L": "docs/spec/ledger.md",
     "S": "docs/spec/session.md",
+    "T": "docs/spec/proof.md",
     "Q": "docs/ranges.md",
     "A": "docs/adapters.md",
     "K": "docs/budgets.md",

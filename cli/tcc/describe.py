@@ -24,6 +24,7 @@ from tcc_certs.policy.listing import (
     statements_json,
 )
 from tcc_certs.policy.nodes import definition_text
+from tcc_certs.policy.plans import OneCall, Repeat
 from tcc_certs.policy.type_texts import field_text, name_text
 from tcc_runtime.artifact.load import Artifact, CompilerDiagnostic
 from tcc_runtime.artifact.plans import cheapest_plan, plans_by_depth
@@ -176,8 +177,25 @@ def _counts(fields: dict[str, Any]) -> str:
     return f"{fields['counts']} ({'; '.join(reasons)})"
 
 
+def has_search(core: Core) -> bool:
+    """Whether a search for plans has something to prefer: a cost, or a plan expression."""
+    if any(tool.models for tool in core.tools):
+        return True
+    if any(
+        call.cost_low or call.cost_high or call.price or call.latency or call.epsilon
+        for call in core.calls
+    ):
+        return True
+    match core.plan:
+        case Repeat(body=OneCall(pattern=pattern), low=0, high=None):
+            return core.patterns[pattern] != ((0, len(core.calls)),)
+    return True
+
+
 def print_description(artifact: Artifact, fields: dict[str, Any], *, whole: bool = False) -> None:
-    """The same for people.
+    """Print the fields of `describe` for people.
+
+    The figures of the search are left out for a grammar with neither costs nor a plan.
 
     Args:
         whole: also list the tools and the shape of plans, and explain words of the statements.
@@ -198,6 +216,8 @@ def print_description(artifact: Artifact, fields: dict[str, Any], *, whole: bool
         ("root state", fields["root_state"]),
         ("digest", fields["digest"]),
     ]
+    if not has_search(artifact.core):
+        rows = [row for row in rows if row[0] not in ("counts", "cheapest", "race")]
     screen.print_fields(rows)
     lines = declared_lines(artifact.core, whole) + statement_lines(statements_of(artifact))
     for line in [*lines, *(word_lines(artifact.core) if whole else [])]:

@@ -194,6 +194,10 @@ class ResumeError(ValueError):
         super().__init__(f"{path}: {mismatch(self.expected, self.found)}")
 
 
+class SessionEnded(ResumeError):
+    """The session of the ledger has ended."""
+
+
 class GivenOtherwise(ResumeError):
     """A session that was given something else when it began."""
 

@@ -63,7 +63,9 @@ def test_a_plan_is_done_and_reopened(tcc, shop, tmp_path: Path) -> None:
     assert ended.code == 0 and "finished: the plan was done to its end" in ended.out
     assert len(called(tmp_path / "log")) == 4
     ended = tcc(*told)
-    assert ended.code == 2 and "expected a session that goes on, found its end" in ended.err
+    assert (
+        ended.code == 2 and "expected an open session, found its end: use another path" in ended.err
+    )
 
 
 DESK = """grammar desk version "1"

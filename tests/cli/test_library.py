@@ -106,6 +106,12 @@ def test_a_refused_grammar_carries_its_diagnostics() -> None:
     with pytest.raises(tcc.CompileError) as refused:
         tcc.compile_text('grammar g version "1"\ntool a\nplan = b')
     assert [d.severity for d in refused.value.diagnostics] == ["error"]
+    assert str(refused.value) == (
+        "<text>:3:8: error[TCC202]: no tool or rule is named 'b'\n"
+        "3 | plan = b\n"
+        "  |        ^\n"
+        "  help: the tools and rules are a"
+    )
 
 
 def test_a_callback_ends_a_run_without_a_claim() -> None:

@@ -413,3 +413,31 @@ def test_a_time_that_is_none_is_told(value: Any, tmp_path: Path) -> None:
     (tmp_path / "one").write_text(json.dumps({"calls": [], "given": [value]}))
     with pytest.raises(TraceError, match="given"):
         list(read_traces(tmp_path / "one"))
+
+
+def test_all_refused_calls_are_listed_in_json_and_with_all(
+    tcc: Tcc, grammar: Path, tmp_path: Path
+) -> None:
+    refund = {"tool": "refund", "arguments": {"part": "half", "order": "ord-1", "amount": 4}}
+    (tmp_path / "trace").write_text(json.dumps({"id": "s", "calls": [refund] * 5}))
+    [statement] = tcc("replay", grammar, tmp_path / "trace", "--json").json["statements"]
+    assert [one["position"] for one in statement["examples"]] == [1, 2, 3, 4, 5]
+    for options, shown in (((), 3), (("--all",), 5)):
+        text = tcc("replay", grammar, tmp_path / "trace", *options).out
+        assert text.count("        s, call ") == shown
+
+
+def test_limits_across_sessions_are_named_because_each_session_is_counted_alone(
+    tcc: Tcc, grammar: Path, tmp_path: Path
+) -> None:
+    limit = "limit count(refund) per order <= 1 across sessions"
+    look = {"tool": "find_order", "arguments": {"order": "ord-1"}, "answer": {"status": "open"}}
+    refund = {"tool": "refund", "arguments": {"part": "half", "order": "ord-1", "amount": 4}}
+    line = json.dumps({"calls": [look, {**refund, "answer": {}}]}) + "\n"
+    (tmp_path / "trace").write_text(line * 2)
+    assert tcc("replay", grammar, tmp_path / "trace", "--json").json["counted_per_session"] == []
+    grammar.write_text(f"{GRAMMAR}{limit}\n")
+    found = tcc("replay", grammar, tmp_path / "trace", "--json")
+    assert (found.code, found.json["counted_per_session"]) == (0, [limit])
+    text = tcc("replay", grammar, tmp_path / "trace").out
+    assert f"note: this limit counted each session alone: {limit}\n" in text

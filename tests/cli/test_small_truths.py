@@ -120,3 +120,25 @@ def test_results_become_plain_json(grammar: Path, tmp_path: Path, tcc: Tcc) -> N
 def test_the_version_is_that_of_the_package() -> None:
     assert isinstance(library.__version__, str) and library.__version__[0].isdigit()
     assert "__version__" in dir(library)
+
+
+@pytest.mark.parametrize(
+    ("more", "shown"),
+    [
+        ("tool b", False),
+        ("tool b { cost 0.1 }", True),
+        ("tool b { price 1 }", True),
+        ("tool b\nplan = a b", True),
+        ("tool b\nplan = any*", False),
+    ],
+)
+def test_the_figures_of_a_search_are_shown_only_with_costs_or_a_plan(
+    more: str, shown: bool, tmp_path: Path, tcc: Tcc
+) -> None:
+    grammar = tmp_path / "g.tcg"
+    grammar.write_text(f'grammar g version "1"\ntool a\n{more}\nlimit depth <= 3\n')
+    for command in ("compile", "inspect"):
+        names = {line.split()[0] for line in tcc(command, grammar).out.splitlines() if line.strip()}
+        assert {"plans", "states", "calls"} <= names
+        for name in ("counts", "cheapest", "race"):
+            assert (name in names) is shown, (command, name)

@@ -670,7 +670,7 @@ def test_a_process_is_killed_at_each_write_and_transaction(
 
 def test_without_its_account_nothing_is_let_through(tmp_path: Path, clock: Clock) -> None:
     shop = Shop(tmp_path, clock, MAIL)
-    with pytest.raises(SettingsError, match="account"):
+    with pytest.raises(SettingsError, match=r"expected account=tcc\.Account\(PATH\)"):
         shop.gate("x", account=None)
     assert not (tmp_path / "x.ledger").exists()
     with pytest.raises(SettingsError, match="account"):

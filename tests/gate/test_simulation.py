@@ -488,7 +488,7 @@ class World:
                 try:
                     found.get(session).close()
                 except ResumeError as error:
-                    assert "a session that goes on" in str(error), error  # it has ended
+                    assert "an open session" in str(error), error  # it has ended
             data = path.read_bytes()
             self._validate(data, found.key_of(session))
             recorded = self.recorded(session)

@@ -444,7 +444,7 @@ def test_a_finished_ledger_is_kept_beside_and_an_unfinished_one_never(tmp_path: 
     key = bytes.fromhex((tmp_path / "s.ledger.key").read_text().strip())
     for data in (before, path.read_bytes()):
         assert "Conformant" in validate(data, bytes_of(artifact(LONG)), key=key).claim_type
-    with pytest.raises(ResumeError, match="its end"):
+    with pytest.raises(ResumeError, match="its end: use another path, or rolls=True"):
         tcc.Gate(artifact(LONG), ledger=kept, key=key)
 
 

@@ -203,7 +203,8 @@ def _say(report: CheckReport, where: str, *, whole: bool = True) -> None:
 
 
 def _show_source(error: CompileError, source: str, shown: str) -> None:
-    screen.say(f"{source} has errors, so nothing can be made from it: {error}", err=True)
+    screen.say(f"{source} has errors, so no artifact can be its own:", err=True)
+    screen.say_lines(str(error), err=True)
     if shown != "text":
         print_diagnostics("check", error.diagnostics, {}, shown)
 

@@ -324,8 +324,10 @@ def _account(path: Path | None, artifact: Artifact) -> Account | None:
     if path is None:
         try:
             across_of(artifact.core, None, True)
-        except SettingsError as error:
-            raise click.UsageError(f"--account is missing: {error.expected}") from None
+        except SettingsError:
+            raise click.UsageError(
+                "--account is missing: the policy has a limit across sessions"
+            ) from None
         return None
     account = account_in(path, _ACCOUNT_MS)
     if across_of(artifact.core, account, True) is None:

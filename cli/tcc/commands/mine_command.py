@@ -57,7 +57,7 @@ def command(
     try:
         found = mine(traces, identifier(name or files[0].stem), tools)
     except CompileError as error:
-        raise click.ClickException(f"no grammar of these tools compiles: {error}") from None
+        raise click.ClickException(f"no grammar of these tools compiles:\n{error}") from None
     write_text(output, found.text, overwrite, None)
     if as_json:
         _print_output(found)

@@ -17,6 +17,8 @@ from tcc.traces import FORMATS, Trace, read_traces
 from tcc.traces.replaying import Replayed, replay
 from tcc_runtime.errors import GivenRefused
 
+_EXAMPLES = 3  # of a statement, without --all
+
 sessions_argument = click.argument(
     "files",
     metavar="FILE..",
@@ -39,6 +41,7 @@ form_option = click.option(
 @sessions_argument
 @form_option
 @click.option("--values", is_flag=True, help="show values in examples, instead of digests")
+@click.option("--all", "every", is_flag=True, help="show each refused call, instead of three")
 @click.option("--stop", is_flag=True, help="skip the rest of a session after a refused call")
 @given_option(
     "value that the grammar asks for when a session opens, for records without it; repeatable"
@@ -53,6 +56,7 @@ def command(
     files: tuple[Path, ...],
     form: str,
     values: bool,
+    every: bool,
     stop: bool,
     told: tuple[str, ...],
     as_json: bool,
@@ -61,13 +65,20 @@ def command(
     """Report what ARTIFACT (or a grammar) would have refused in the sessions recorded in FILE.
 
     FILE holds one session, or one per line. Each call is decided after the calls before it, with
-    the recorded answers. A refused call counts as not made, so that one mistake counts once. Exit
-    code 1: a call is refused.
+    the recorded answers. A refused call counts as not made, so that one mistake counts once. Limits
+    across sessions count each session alone. Exit code 1: a call is refused.
     """
     opened = open_artifact(artifact, command="replay", options=options_of(given))
     traces: Iterator[Trace] = chain.from_iterable(read_traces(path, form) for path in files)
     try:
-        found = replay(opened, traces, values=values, stop=stop, told=given_in(told, opened))
+        found = replay(
+            opened,
+            traces,
+            values=values,
+            stop=stop,
+            told=given_in(told, opened),
+            most=None if every or as_json else _EXAMPLES,
+        )
     except GivenRefused as error:
         raise click.BadParameter(str(error), param_hint="--given") from None
     if as_json:
@@ -83,6 +94,8 @@ def _print(found: Replayed) -> None:
         screen.say(f"{blamed.code}  {blamed.text}", f"refused {times}")
         for example in blamed.examples:
             screen.say(f"        {example.session}, call {example.position}: {example.call}")
+    for limit in found.counted_per_session:
+        screen.say(f"note: this limit counted each session alone: {limit}")
     told = f"{found.calls} calls of {found.sessions} sessions"
     if found.refused:
         screen.bad(f"{found.refused} of {told} would have been refused")
@@ -106,6 +119,10 @@ def _print_output(found: Replayed) -> None:
         for blamed in found.statements
     ]
     output = ReplayOutput(
-        sessions=found.sessions, calls=found.calls, refused=found.refused, statements=statements
+        sessions=found.sessions,
+        calls=found.calls,
+        refused=found.refused,
+        statements=statements,
+        counted_per_session=list(found.counted_per_session),
     )
     screen.print_output(output)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tcc_certs.kernel import CheckedArtifact
     from tcc_certs.report import CheckReport
     from tcc_compiler.language.diagnostics import Diagnostic
+    from tcc_compiler.language.source import Source
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
 
@@ -96,19 +97,26 @@ LARGE = 1 << 21
 class CompileError(Exception):
     """A grammar was refused.
 
+    Its text has each error as ``tcc compile`` prints it: place, code, message, line and help.
+
     Args:
         diagnostics: all diagnostics, in the order of the places.
+        sources: the texts by the names in the diagnostics; lines of other files are not shown.
 
     Attributes:
         declined: whether the only errors are limits of the compilation; the diagnostics then name
             the alternatives.
     """
 
-    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+    def __init__(
+        self, diagnostics: Sequence[Diagnostic], sources: Mapping[str, Source] | None = None
+    ) -> None:
+        from tcc_compiler.language.diagnostics import render
+
         self.diagnostics = tuple(diagnostics)
         self.declined = only_guards(self.diagnostics)
-        first = next((d for d in self.diagnostics if d.severity == "error"), None)
-        super().__init__("the grammar was refused" if first is None else first.message)
+        errors = [render(d, sources or {}) for d in self.diagnostics if d.severity == "error"]
+        super().__init__("\n".join(errors) or "the grammar was refused")
 
 
 # Diagnostics that say nothing of the grammar: a limit was reached, or the file cannot be read.
@@ -186,7 +194,7 @@ def format_text(text: str, *, name: str = "<text>") -> str:
 
     made = formatted(text, name)
     if made.text is None:
-        raise CompileError(made.diagnostics)
+        raise CompileError(made.diagnostics, {name: made.source})
     return made.text
 
 
@@ -228,7 +236,7 @@ def opened(compiled: Compiled) -> Artifact:
         CompileError: there is no artifact.
     """
     if compiled.artifact is None:
-        raise CompileError(compiled.diagnostics)
+        raise CompileError(compiled.diagnostics, compiled.sources)
     artifact = load_as(Artifact, compiled.artifact, checked=compiled.checked)
     artifact.diagnostics = compiled.diagnostics
     artifact.kept["written"] = compiled
@@ -375,7 +383,7 @@ def _core_in(source: str | Path | None) -> bytes | None:
 
     front = read_given(source if isinstance(source, Path) else Path(source))
     if front.core is None:
-        raise CompileError(front.diagnostics)
+        raise CompileError(front.diagnostics, front.sources)
     return core_bytes(front.core)
 
 

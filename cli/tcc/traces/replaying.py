@@ -19,6 +19,7 @@ from typing import Any, Final
 from tcc.traces import Trace, TraceCall
 from tcc_certs.errors import clip
 from tcc_certs.formats.codec import blake
+from tcc_certs.policy.nodes import Limit, statement_text
 from tcc_certs.values.fields import (
     DateType,
     Field,
@@ -37,7 +38,6 @@ from tcc_runtime.gate.session.records import now_ms
 from tcc_runtime.gate.session_access import Home
 from tcc_runtime.gate.wrapping import errors_failed
 
-_EXAMPLES: Final = 3  # of a statement
 _SHOWN: Final = 200  # characters of a value
 _MOST: Final = 1 << 20  # bytes of a value
 _UNRECORDED: Final = Home(recorded=False)
@@ -66,7 +66,7 @@ class Blamed:
         text: as the grammar has it; of what is no statement, what it is.
         code: of the refusals.
         count: how many calls it refused.
-        examples: the first of them.
+        examples: these calls; the first ones, if `replay` was asked for a number of them.
     """
 
     text: str
@@ -84,6 +84,8 @@ class Replayed:
         refused: how many calls would have been refused.
         statements: those that refused, by falling count, then in the order of their first refusal.
         refusing: the sessions with a call that is refused, by their numbers from 0.
+        counted_per_session: the texts of the limits across sessions.  No account was used, so each
+            session was counted alone.
     """
 
     sessions: int
@@ -91,6 +93,7 @@ class Replayed:
     refused: int
     statements: tuple[Blamed, ...]
     refusing: frozenset[int] = frozenset()
+    counted_per_session: tuple[str, ...] = ()
 
 
 class _Clock:
@@ -110,14 +113,16 @@ def replay(
     values: bool = False,
     stop: bool = False,
     told: Mapping[str, Any] | None = None,
+    most: int | None = None,
 ) -> Replayed:
-    """Hold recorded sessions to an artifact.
+    """Decide each call of recorded sessions by the policy of an artifact.
 
     Args:
         values: whether examples show values; else each is the start of its BLAKE3.
         stop: leave the rest of a session after its first refusal.
         told: what a session was given that does not say so itself; of a ledger, the attributes that
             it does not show.
+        most: how many examples to keep for each statement; None: all.
 
     Raises:
         GivenRefused: a session was not given what the grammar declares.
@@ -158,7 +163,7 @@ def replay(
                 for reason in _reasons(refusal):
                     found = blamed.setdefault(reason, Blamed(text=reason[0], code=reason[1]))
                     found.count += 1
-                    if len(found.examples) < _EXAMPLES:
+                    if most is None or len(found.examples) < most:
                         found.examples.append(example)
                 if stop:
                     break
@@ -169,6 +174,11 @@ def replay(
         refused=refused,
         statements=tuple(ordered),
         refusing=frozenset(refusing),
+        counted_per_session=tuple(
+            statement_text(one)
+            for one in core.statements
+            if isinstance(one, Limit) and one.scope == "across"
+        ),
     )
 
 

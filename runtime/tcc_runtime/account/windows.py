@@ -501,7 +501,7 @@ def across_of(core: Core, account: Account | None, recorded: bool) -> Across | N
     if not any(rule.across for rule in policy_of(core).rules):
         return None
     if account is None and recorded:
-        expected = "the account that limits across sessions are counted in"
+        expected = "account=tcc.Account(PATH), because the policy has a limit across sessions"
         raise SettingsError("account", expected, "none")
     if account is not None and not isinstance(account, Account):
         raise SettingsError("account", "an opened account: tcc.Account(PATH)", account)

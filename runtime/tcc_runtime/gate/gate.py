@@ -18,7 +18,7 @@ from tcc_certs.errors import Code
 from tcc_runtime.account.account import Account
 from tcc_runtime.account.windows import across_of
 from tcc_runtime.artifact.load import Artifact, load
-from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
+from tcc_runtime.errors import LedgerError, ResumeError, SessionEnded, SettingsError
 from tcc_runtime.gate import keys
 from tcc_runtime.gate.answers import Outcome
 from tcc_runtime.gate.calls import GateCalls, Observer
@@ -74,7 +74,8 @@ class Gate(GateCalls):
         parent, proof: refused, because this release cannot prove a delegation (TCC491).
 
     Raises:
-        ResumeError: the ledger has another artifact or key, has ended, was changed, belongs to a
+        SessionEnded: the session of the ledger has ended, and `rolls` is False.
+        ResumeError: the ledger has another artifact or key, was changed, belongs to a
             delegated session, or has other attributes than `given`.
         GivenRefused: R102, R103, R105, R106: the grammar declares other attributes.
         Rejected: the check refuses the artifact; L1xx: the lines of the ledger are no chain.
@@ -134,8 +135,11 @@ class Gate(GateCalls):
         self._observer = Observer(access.follower.session_id, grammar)
         if access.session.ended:
             self.close()
+            remedy = "open a new session"
+            if not kept.private:
+                remedy = "use another path, or rolls=True to rename this ledger and begin a new one"
             line = f"line {access.journal.records}"
-            raise ResumeError(line, "a session that goes on", "its end")
+            raise SessionEnded(line, "an open session", f"its end: {remedy}")
         if show and access.follower.shown != shown:
             self.close()
             raise ResumeError("line 1: arguments", list(shown), list(access.follower.shown))

@@ -34,7 +34,7 @@ from tcc_certs.session.validation import SessionReplay
 from tcc_runtime.account.account import Account
 from tcc_runtime.account.windows import across_of
 from tcc_runtime.artifact.load import Artifact, load
-from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
+from tcc_runtime.errors import LedgerError, ResumeError, SessionEnded, SettingsError
 from tcc_runtime.gate import keys
 from tcc_runtime.gate.gate import Gate, opened
 from tcc_runtime.gate.journal import private_files
@@ -274,7 +274,7 @@ class Sessions:
         """The session of a principal, where it goes on; one that is to be renewed is ended."""
         try:
             gate = self._gate(session_id, "principal", given)
-        except _Ended:
+        except SessionEnded:
             return None
         try:
             if gate.principal != named:
@@ -403,27 +403,22 @@ class Sessions:
         artifact = self.artifact.digest.hex()
         if header.get("artifact") != artifact:
             raise ResumeError(f"{path.name}: artifact", artifact, header.get("artifact"))
-        try:
-            return Gate(
-                self.artifact,
-                ledger=path,
-                key=self._key_of(str(header["nonce"])),
-                durable=self.durable,
-                clock=self._clock,
-                wait=self._wait,
-                home=Home(
-                    private=True,
-                    begun=kind == "new",
-                    way_on=_WAYS_ON[kind],
-                    shadow="shadow" in header if self._shadow is None else self._shadow,
-                ),
-                given=given,
-                account=self._account,
-            )
-        except ResumeError as error:
-            if error.found == "its end":
-                raise _Ended(path.name, error.expected, error.found) from None
-            raise
+        return Gate(
+            self.artifact,
+            ledger=path,
+            key=self._key_of(str(header["nonce"])),
+            durable=self.durable,
+            clock=self._clock,
+            wait=self._wait,
+            home=Home(
+                private=True,
+                begun=kind == "new",
+                way_on=_WAYS_ON[kind],
+                shadow="shadow" in header if self._shadow is None else self._shadow,
+            ),
+            given=given,
+            account=self._account,
+        )
 
     def _header(self, path: Path) -> ledger.Record:
         """The first record of a ledger, as far as it has a nonce; the gate looks at the rest."""
@@ -513,10 +508,6 @@ class Sessions:
 
     def _is_spent(self, course: Course) -> bool:
         return course.lost or not self._policy.next_offers(course.held)
-
-
-class _Ended(ResumeError):
-    """A session of the store that has ended."""
 
 
 def _go_through(replay: SessionReplay, file: Any, path: Path) -> None:
