@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tcc_certs.policy import forms, nodes as n
+from tcc_certs.policy.kinds import walk
+from tcc_certs.values.declared import json_of
 from tcc_certs.values.fields import Field
 from tcc_compiler.lint.finding import LintFinding, listed
 from tcc_compiler.lint.policies import (
@@ -42,12 +44,32 @@ def approvals(policy: Policy) -> Iterator[LintFinding]:
             verdict = policy.verdict_of(use) if use.wanted and use.kind in _WANTED else None
             if verdict is None or set(use.tools) & set(stated.tools):
                 continue
+            if _asks_for_no(use, *verdict) or (use.kind == "count" and _least(use) < 1):
+                continue
             if tuple(use.tools) not in seen:
                 seen.add(tuple(use.tools))
                 yield from _unread(policy, stated, use, *verdict)
                 yield from _endless(policy, stated, use, *verdict)
                 yield from _left_out(policy, stated, use)
             yield from _counted_twice(policy, stated, use, verdict[0])
+
+
+def _asks_for_no(use: Use, answer: str, good: str) -> bool:
+    """Return whether conditions compare the answer, and only with values other than the yes."""
+    own = (forms.Element(use.source.level), forms.Last(use.source))
+    compared = [
+        one
+        for condition in (*use.source.conditions, use.around)
+        for one in walk(condition)
+        if isinstance(one, forms.Compare)
+        and isinstance(one.left, forms.Get)
+        and one.left.name == answer
+        and one.left.of in own
+    ]
+    states = [
+        term.state for one in compared for term in one.options if isinstance(term, forms.Constant)
+    ]
+    return bool(states) and all(json_of(good) != state[1] for state in states)
 
 
 def _reads(policy: Policy, stated: Stated, use: Use, field: str) -> bool:
@@ -142,7 +164,7 @@ def _counted_twice(policy: Policy, stated: Stated, use: Use, answer: str) -> Ite
     around = use.around
     if use.kind != "count" or not isinstance(around, forms.Compare):
         return
-    least = _least(around, use)
+    least = _least(use)
     term = around.left if isinstance(around.left, forms.Count) else around.options[0]
     if least < 2 or not isinstance(term, forms.Count) or term.distinct:
         return
@@ -160,8 +182,11 @@ def _counted_twice(policy: Policy, stated: Stated, use: Use, answer: str) -> Ite
     )
 
 
-def _least(around: forms.Compare, use: Use) -> int:
+def _least(use: Use) -> int:
     """The least count that a comparison asks for; 0 if it asks for none."""
+    around = use.around
+    if not isinstance(around, forms.Compare):
+        return 0
     for one, other, signs in (
         (around.left, around.options[0], {">=": 0, ">": 1, "=": 0}),
         (around.options[0], around.left, {"<=": 0, "<": 1, "=": 0}),

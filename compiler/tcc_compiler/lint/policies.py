@@ -15,7 +15,7 @@ from tcc_certs.policy import forms, nodes as n
 from tcc_certs.policy.core import Core, Tool
 from tcc_certs.policy.forms import Condition, Source, Term
 from tcc_certs.policy.kinds import Kinds, walk
-from tcc_certs.values.declared import FlagType, NumberType, TextType
+from tcc_certs.values.declared import FlagType, NumberType, TextType, json_of
 from tcc_certs.values.fields import DateType, Field, NullableType, TimeType
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Span
@@ -482,7 +482,7 @@ def value_node(value: str) -> n.Node:
     if value in ("true", "false"):
         return n.Flag(value == "true")
     if value[:1] == '"':
-        return n.Word(value)
+        return n.Text(str(json_of(value)))
     return n.Number(value) if value[:1] in "-0123456789" else n.Word(value)
 
 
