@@ -53,10 +53,11 @@ def unnamed(policy: Policy, declared: Declared) -> Iterator[LintFinding]:
     if missing:
         names = [name_of(tool.name) for tool in missing]
         first = n.text_of(n.Word(names[0]))
+        them = "it" if len(names) == 1 else "them"
         yield LintFinding(
             diagnostic=Diagnostic(
                 code="TCC745", severity="note", span=declared.span(missing[0].name),
-                message=f"no statement names {listed(names)}: every call of it is allowed",
+                message=f"no statement names {listed(names)}, so none restricts {them}",
                 hint=f"if that is not meant, write: before {first} require ..",
             )
         )  # fmt: skip

@@ -215,8 +215,8 @@ LINTS: Mapping[str, Entry] = {
     ),
     "TCC745": Entry(
         "tool that no statement names",
-        "A note, and no finding: the policy restricts other tools, and every call of this one is\n"
-        "allowed. `plan` may name it as well.",
+        "A note, and no finding: the policy has statements, and none of them names this tool. If\n"
+        "`plan` names the tool, there is no note.",
         _DESK
         + "tool reply(message: text)\nbefore refund require last(find(same order)).status = open\n"
         "forbid approve(amount > 500)\n",
