@@ -11,6 +11,7 @@ from tcc_certs.policy.kinds import Kinds
 from tcc_compiler.editing.completion import completion
 from tcc_compiler.editing.project import Project, read_project
 from tcc_compiler.editing.words import NotedKinds
+from tcc_compiler.syntax.tree import tokens_of
 from tests.compiler.names.corpus import SHIPPED
 
 DECLARED = """grammar g version "1"
@@ -151,20 +152,31 @@ def test_every_offered_name_is_one_that_the_compiler_takes_there() -> None:
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_what_the_author_of_a_shipped_policy_wrote_is_offered_at_its_place(path: Path) -> None:
+def test_each_name_and_word_of_a_shipped_policy_is_offered_at_its_place(path: Path) -> None:
     text = path.read_text("utf-8")
     project = read_project(text, path, "g.tcg")
     assert project is not None
-    places = [
-        one for one in project.occurrences
+    names = [
+        one.region for one in project.occurrences
         if one.region.source == 0 and not one.defines and one.kind not in ("file", "state")
     ]  # fmt: skip
-    for one in places:
-        start, end = one.region.start, one.region.end
-        begun, offers = completion(text[:start], start, project)
+    words = [
+        token
+        for one in project.statements
+        if one.number == 0
+        for token in tokens_of(one.tree)
+        if token.kind == token.text and token.text.isalpha() and token.text not in ONCE
+    ]
+    assert len(names) > 3 or not project.words.stated
+    for one in (*names, *words):
+        begun, offers = completion(text[: one.start], one.start, project)
         found = {offer.text.removeprefix("session.") for offer in offers}
-        assert begun == start
-        assert text[start:end] in found, (text[:start].splitlines()[-1], text[start:end], found)
+        found |= {offer.text.partition(" ")[2] for offer in offers}  # the unit of `30 d`
+        assert begun == one.start
+        assert text[one.start : one.end] in found, (text[: one.start].splitlines()[-1], found)
+
+
+ONCE = ("grammar", "currency", "plan", "start", "goal")  # statements that the grammar has
 
 
 @pytest.mark.parametrize(

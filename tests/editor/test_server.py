@@ -355,6 +355,30 @@ def test_names_of_policies_are_renamed_in_their_scope(
     assert {spot(one.range) for one in found} <= {spot(one.range) for one in edit.changes[uri]}
 
 
+def test_fields_of_several_files_that_one_word_names_are_renamed_together(
+    client: Client, file: Path
+) -> None:
+    parts = {
+        "find.tcg": "tool find(order: text)\n",
+        "pay.tcg": "tool pay(order: text)\n",
+        "two.tcg": 'grammar two version "1"\nuse "pay.tcg"\nlimit depth <= 3\n'
+        "limit count(pay) per order <= 1 in session\n",
+    }
+    for name, text in parts.items():
+        file.with_name(name).write_text(text)
+    text = (
+        'grammar one version "1"\nuse "find.tcg"\nuse "pay.tcg"\nlimit depth <= 3\n'
+        "before pay require find(same order)\n"
+    )
+    uri = client.open(file.as_uri(), text)
+    edit = renamed(client, uri, types.Position(line=4, character=30), "number")
+    parts[file.name] = text
+    assert edit.changes.keys() == {file.with_name(name).as_uri() for name in parts}
+    for name, before in parts.items():
+        after = changed(before, edit.changes[file.with_name(name).as_uri()])
+        assert after == before.replace("order", "number")
+
+
 @pytest.mark.parametrize(
     ("mark", "name", "why"),
     [

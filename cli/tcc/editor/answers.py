@@ -303,10 +303,24 @@ def rename(
     Raises:
         NotRenamed: the reason why it cannot be renamed.
     """
-    rooted, complete = grammars_with(mine, _home(mine, found), texts, budget)
-    if not complete:
-        raise NotRenamed("too many files may have this name; rename it with your own tools")
-    edits = renamed([one.project for one in rooted], found, name)
+    homes: list[Path | None] = [_home(mine, found)]
+    searched: set[Path | None] = {None}
+    rooted: dict[str, Rooted] = {}
+    while True:
+        searched.update(homes)
+        for home in homes:
+            more, complete = grammars_with(mine, home, texts, budget)
+            if not complete:
+                raise NotRenamed("too many files may have this name; rename it with your own tools")
+            rooted |= {one.document.uri: one for one in more}
+        edits = renamed([one.project for one in rooted.values()], found, name)
+        # Fields that are renamed together may be declared in several files.
+        files = {edit.source.path for edit in edits} - {
+            one.document.path for one in rooted.values()
+        }
+        if files <= set(homes):
+            break
+        homes += sorted(path for path in files - set(homes) if path is not None)
     changes: dict[str, list[types.TextEdit]] = {}
     for edit in edits:
         uri = texts.uri(edit.source, mine.document)

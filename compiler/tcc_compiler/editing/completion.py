@@ -160,7 +160,7 @@ def _words(here: Unfinished, project: Project, is_first: bool) -> list[str]:
         case ["limit"]:
             words = _limit_words(texts, words)
         case ["given"] if "from" in texts:
-            return []
+            words = [word for word in words if word in STARTERS]
         case ["finally"]:
             words = [word for word in words if word != "ask"]
     if not is_first and texts[:1] != ["expect"]:
