@@ -113,6 +113,22 @@ def mail(gate: tcc.Gate, outcome: str = "done") -> str:
     return make(gate, "mail", {"to": "x"}, outcome)
 
 
+def test_what_is_left_counts_other_sessions(tmp_path: Path, clock: Clock) -> None:
+    text = HEAD + "limit count(mail) <= 5 across sessions\n" + MAIL.removeprefix(HEAD)
+    shop = Shop(tmp_path, clock, text)
+    in_all, of_user = text.removeprefix(HEAD).splitlines()
+    with shop.gate("a") as gate, shop.gate("b") as other, shop.gate("c", "bob") as third:
+        assert gate.remaining == {in_all: 5, of_user: {"ann": 3}}
+        assert mail(gate) == mail(other) == "done"
+        for one in (gate, other):
+            assert one.remaining == {in_all: 3, of_user: {"ann": 1}}
+        assert third.remaining == {in_all: 3, of_user: {"bob": 3}}
+        assert (mail(gate), mail(gate)) == ("done", "R202")
+        (reason,) = gate.check("mail", {"to": "x"}).because
+        assert (reason["text"], gate.remaining[of_user]) == (of_user, {"ann": 0})
+        assert mail(third, "failed") == "failed" and third.remaining[in_all] == 2
+
+
 FOR_VALUES: dict[str, tuple[str, list[Any], Any]] = {
     "time": (
         "time utc",

@@ -140,6 +140,17 @@ class Windows:
                     return draw
         return None
 
+    def used(self, draws: Sequence[AcrossDraw], now: int) -> list[Fraction]:
+        """What counts for each draw now, without the draw.
+
+        Raises:
+            Rejected: K101 to K104 of the account.
+        """
+        with self.account.transaction() as database:
+            secret, last = self._opened(database)
+            at_ms = max(now, last)
+            return [_total(database, draw, key_text(secret, draw), at_ms) for draw in draws]
+
     def give_back(self, session: str, calls: Collection[tuple[int, int]]) -> None:
         """Calls that are known to have had no effect count no more; others stay as they are.
 
@@ -460,6 +471,21 @@ class Across:
             Rejected: K101, K103, K104 of the account.
         """
         return None if self._windows is None or not draws else self._windows.lacks(draws, now)
+
+    def used(
+        self, number: int, keys: Sequence[tuple[State, ...]], now: int
+    ) -> list[Fraction] | None:
+        """What all sessions have used of a limit, for each key; None without an account.
+
+        Raises:
+            Rejected: K101, K103, K104 of the account.
+        """
+        if self._windows is None:
+            return None
+        limit = self._limits[number]
+        shown_keys = [tuple(map(shown, key)) for key in keys]
+        draws = [AcrossDraw(limit=limit, amount=0, bound=0, key=key) for key in shown_keys]
+        return self._windows.used(draws, now)
 
     def forget(self, drawer: Drawer, counting: Counting) -> None:
         """Give back a call that was counted, if it is not made and has no record."""

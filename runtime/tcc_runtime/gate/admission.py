@@ -19,6 +19,7 @@ from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger_schema import MAX_TIME
 from tcc_certs.policy.history import Call
+from tcc_certs.policy.meaning import shown
 from tcc_certs.session.across import AcrossDraw
 from tcc_certs.session.machine import Offer
 from tcc_runtime.account.windows import Counting
@@ -228,9 +229,12 @@ def no_room(session: Session, limit: int, found: Permitted) -> Decision:
         limit: the number of the statement.
     """
     policy = session.policy
+    values = {name: shown(state) for name, state in found.call.arguments.items()}
+    arguments = policy.remedies.arguments(limit, found.call.tool, values)
+    reason = statement_reason(policy, limit, arguments=arguments)
     return decision(
         session, Code.STATEMENT_REFUSES, policy.texts[limit], offer=found.offer, statement=limit,
-        because=lambda: [statement_reason(policy, limit)], at_ms=found.call.at_ms,
+        because=lambda: [reason], at_ms=found.call.at_ms,
     )  # fmt: skip
 
 

@@ -172,7 +172,8 @@ class Inspection:
         """The remainder of each limit, by the text of its statement (:mod:`.remaining`)."""
         self._looked_at()
         with self._access.lock:
-            return remaining(self._access.session, self._access.clock())
+            access = self._access
+            return remaining(access.session, access.clock(), access.across)
 
     @property
     def owed(self) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
+from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import format_decimal
 from tcc_certs.policy import forms
 from tcc_certs.policy.forms import Rule
@@ -20,11 +21,13 @@ from tcc_certs.policy.meaning import Evaluation
 from tcc_certs.policy.plans import Call
 from tcc_certs.session.entries import canonical_bytes
 from tcc_certs.session.machine import agrees
-from tcc_certs.values.places import NONE, State, decimal_of, exact_number
+from tcc_certs.values.places import NONE, UNKNOWN, State, decimal_of, exact_number
+from tcc_runtime.account.windows import Across
 from tcc_runtime.gate.session import Made, Session
 
 Amount: TypeAlias = "int | Decimal"
-# For a limit with `per`, by the texts of its keys; None: the bound depends on the call.
+# For a limit with `per`, by the texts of its keys; None: the bound depends on the call, or the
+# account cannot be read.
 Remainder: TypeAlias = "Amount | dict[str, Amount] | None"
 
 _PLACES: Final = 9  # of costs and epsilons
@@ -37,8 +40,12 @@ _OF: Final[Mapping[str, Callable[[Call], int]]] = {
 }
 
 
-def remaining(session: Session, now_ms: int) -> dict[str, Remainder]:
-    """What each limit still leaves, by the text of its statement."""
+def remaining(session: Session, now_ms: int, across: Across | None) -> dict[str, Remainder]:
+    """What each limit still leaves, by the text of its statement.
+
+    Args:
+        across: counts the limits across sessions; None: there are none.
+    """
     found: dict[str, Remainder] = {}
     for text, (number, rule) in zip(
         session.policy.texts, enumerate(session.policy.decider.rules), strict=True
@@ -46,7 +53,7 @@ def remaining(session: Session, now_ms: int) -> dict[str, Remainder]:
         if rule.kind == "total":
             found[text] = _left_of_total(session, rule)
         elif rule.kind == "limit":
-            found[text] = _left_of_limit(session, number, rule, session.at(now_ms))
+            found[text] = _left_of_limit(session, number, rule, session.at(now_ms), across)
     return found
 
 
@@ -69,7 +76,9 @@ def _fitting(session: Session, made: Made) -> list[int]:
     return [at for known, at in calls if agrees(known, answer)]
 
 
-def _left_of_limit(session: Session, number: int, rule: Rule, now_ms: int) -> Remainder:
+def _left_of_limit(
+    session: Session, number: int, rule: Rule, now_ms: int, across: Across | None
+) -> Remainder:
     if rule.most is None or any(form == forms.Element(0) for form in walk(rule.most)):
         return None
     history = session.course.history
@@ -86,9 +95,18 @@ def _left_of_limit(session: Session, number: int, rule: Rule, now_ms: int) -> Re
             unknown += draw.amount
         else:
             sums[draw.key] = sums.get(draw.key, 0) + draw.amount
-    if not rule.per:
-        return _amount(most - unknown - sums.get((), 0))
-    return {key_text(key): _amount(most - unknown - taken) for key, taken in sums.items()}
+    if not any(form == forms.Element(0) for term in rule.per for form in walk(term)):
+        key = tuple([Evaluation(history, None, now_ms).key(term) for term in rule.per])
+        if UNKNOWN not in key:
+            sums.setdefault(key, 0)  # the key of every call: it does not depend on the call
+    taken = [unknown + amount for amount in sums.values()]
+    if rule.across and across is not None:
+        try:
+            taken = across.used(number, list(sums), now_ms) or taken
+        except Rejected:
+            return None  # the account cannot be read
+    left = {key: _amount(most - amount) for key, amount in zip(sums, taken, strict=True)}
+    return {key_text(key): amount for key, amount in left.items()} if rule.per else left[()]
 
 
 def _least(state: State) -> Any:
