@@ -311,3 +311,17 @@ def test_each_word_of_the_language_may_be_a_name() -> None:
     assert compiled.core is not None, compiled.diagnostics
     assert [one.name for one in compiled.core.tools] == sorted(names)
     assert all([f.name for f in one.arguments] == names for one in compiled.core.tools)
+
+
+def test_each_word_of_the_language_may_be_a_listed_value() -> None:
+    words = [*WORDS.split(), "a b", "", "1", "x-y"]
+    tools = [tool(f"t{at}", k={"enum": [word, "other"]}) for at, word in enumerate(words)]
+    found = skeleton_of(tools, "g")
+    assert said(found) == []
+    assert format_text(found.text).text == found.text
+    artifact = tcc.compile_text(found.text)
+    gate = Gate(artifact)
+    for at, word in enumerate(words):
+        assert gate.check(f"t{at}", {"k": word})
+        assert gate.check(f"t{at}", {"k": "other"})
+        assert not gate.check(f"t{at}", {"k": f"{word}_"})
