@@ -26,7 +26,7 @@ from tcc_runtime.analysis.statements import PlanTexts
 
 
 def declared_lines(core: Core, whole: bool) -> list[str]:
-    """What the statements of a core speak of, for people.
+    """Return lines about tools, plans, attributes and names of a core, for people.
 
     Args:
         whole: also tools and the shape of plans.
@@ -95,7 +95,7 @@ _WORDS: Mapping[str, str] = {
 
 
 def word_lines(core: Core) -> list[str]:
-    """What words of the language mean that statements of a core use, for people."""
+    """Return lines that explain the words of the language that a core uses, for people."""
     used: set[str] = set()
     for node in [*_nodes(core), *[let.body for let in core.lets]]:
         used |= {_word_of(part) for part in walk(node)}

@@ -24,10 +24,10 @@ class ListedStatement:
     """A statement of a core, as listings show it.
 
     Attributes:
-        text: its canonical text, without the reason.
-        because: the reason that its author gives.
-        place: what holds the statement in plans.
-        holds: of ``both`` the text with ``_`` in place of what the automaton does not hold.
+        text: canonical text, without `because`.
+        because: the author's sentence, or None.
+        place: ``automaton``, ``gate`` or ``both``.
+        holds: for ``both``, the text with ``_`` in place of each part that plans leave open.
         relaxed: whether this artifact leaves to a run what its automaton could hold.
     """
 
@@ -61,10 +61,10 @@ def listed_statements(core: Core, relaxed: Collection[int] = ()) -> tuple[Listed
 def statements_json(
     statements: Sequence[ListedStatement], lines: Sequence[int | None] = ()
 ) -> list[Any]:
-    """The member `statements` of reports.
+    """Return the member `statements` of reports.
 
     Args:
-        lines: of the statements in the grammar; empty if only the artifact is known.
+        lines: line of each statement in the grammar; empty if only the artifact is known.
     """
     found: list[Any] = []
     for number, one in enumerate(statements):
@@ -82,9 +82,9 @@ def relaxed_texts(core: Core, relaxed: Iterable[int]) -> tuple[str, ...]:
 
 
 def enforced_json(statements: Sequence[ListedStatement]) -> dict[str, Any]:
-    """The member `enforced` of reports: texts of statements by what holds them.
+    """Return the member `enforced` of reports: texts of statements by place.
 
-    A statement that the automaton and the gate hold is in both lists.
+    A statement of place ``both`` is in two lists.
     """
     kept = [one for one in statements if not one.relaxed]
     return {
@@ -95,7 +95,7 @@ def enforced_json(statements: Sequence[ListedStatement]) -> dict[str, Any]:
 
 
 def statement_lines(statements: Sequence[ListedStatement]) -> list[str]:
-    """The statements for people, one after another, and what the words for their places mean."""
+    """Return lines for people: each statement, then the meaning of each place that occurs."""
     found = [f"statements: {len(statements)}"] if statements else []
     for one in statements[:_LISTED]:
         place = _place_of(one)
@@ -126,6 +126,6 @@ def _place_of(one: ListedStatement) -> str:
 
 
 def shortened(texts: tuple[str, ...]) -> str:
-    """The first texts on one line, and how many more there are."""
+    """Return the first texts on one line, and the number of the others."""
     more = [f"and {len(texts) - _SHOWN} more"] if len(texts) > _SHOWN else []
     return ", ".join([*(clip(text, _WIDEST) for text in texts[:_SHOWN]), *more])

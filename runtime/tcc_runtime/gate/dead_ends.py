@@ -1,4 +1,4 @@
-"""Why no plan continues with a call: restrictions that together exclude it.
+"""Reasons of dead ends: restrictions that together exclude every plan with a call.
 
 A restriction is the plan expression, the states of signatures, a strict tool, or a statement.
 Trials omit restrictions and follow the calls through the residuals of the core.  The residuals of a
@@ -95,12 +95,12 @@ def _reason(policy: Policy, one: WrittenStatement) -> Reason:
 
 
 def restrictions_of(policy: Policy) -> Sequence[WrittenStatement]:
-    """What restricts the plans of an artifact; not the statements that it leaves to a run."""
+    """Return the restrictions of an artifact, without the statements that it leaves to a run."""
     return trials_of(policy).restrictions
 
 
 def trials_of(policy: Policy) -> Trials:
-    """The trials of a policy, kept with it."""
+    """Return the trials of a policy, which its artifact keeps."""
     found = policy.artifact.kept.get("trials")
     if not isinstance(found, Trials):
         found = policy.artifact.kept["trials"] = Trials(policy)
@@ -118,7 +118,7 @@ class RenewedBudget(WorkBudget):
 
 
 class Trials:
-    """Whether plans that satisfy some restrictions begin with calls, or consist of them.
+    """Decides whether a plan that satisfies some of the restrictions begins with given calls.
 
     Attributes:
         restrictions: of the artifact, in the order of the core.
@@ -152,7 +152,7 @@ class Trials:
         return self._tried(frozenset(parts), word, ends=True)
 
     def _tried(self, parts: frozenset[Part], word: Sequence[int], *, ends: bool) -> bool:
-        # A lock that another thread held at a fork is never given back: nobody waits for it.
+        # Do not wait: after a fork the lock may belong to a thread that no longer exists.
         if not self._lock.acquire(blocking=False):
             return self._new_walk(parts)[0].lets_through(word, ends=ends)
         try:

@@ -33,12 +33,12 @@ _MOST_DRAWS: Final = 1000
 def statement_reason(
     policy: Policy, number: int, *, relation: str = "", arguments: str = "", remedy: str = ""
 ) -> Reason:
-    """The reason that names a statement; what is empty is left out.
+    """Return the reason that names a statement; empty texts are left out.
 
     Args:
         relation: the part of the statement that is not true.
-        arguments: those that the statement reads, with their values.
-        remedy: what would be allowed.
+        arguments: the arguments that the statement reads, with their values.
+        remedy: the condition under which the call would be allowed.
     """
     reason: dict[str, str | None] = {
         "kind": policy.decider.rules[number].kind,
@@ -52,10 +52,10 @@ def statement_reason(
 def refusal_reasons(
     session: Session, call: Call, values: Mapping[str, State], statements: Sequence[int]
 ) -> list[Reason]:
-    """The reasons of a call that these statements refuse, as the session is now.
+    """Return a reason for each statement that refuses the call, for the session as it is now.
 
     Args:
-        values: of the arguments of the call.
+        values: the arguments of the call.
     """
     found = []
     for number in statements:
@@ -68,7 +68,7 @@ def refusal_reasons(
 def _refusing(
     session: Session, call: Call, values: Mapping[str, State], number: int
 ) -> dict[str, str]:
-    """What is not true of a call, and what would be allowed."""
+    """Return `relation`, `remedy` and, for an `owe`, `arguments` of a refusal."""
     policy, history = session.policy, session.course.history
     remedies, decider = policy.remedies, policy.decider
     statement, rule = policy.core.statements[number], decider.rules[number]
@@ -92,7 +92,7 @@ def _refusing(
 
 
 def _conjuncts_text(then: nodes.Node, failing: Sequence[int]) -> str:
-    """The author's text of the parts of a condition."""
+    """Return the author's text of these parts of a condition."""
     if not isinstance(then, nodes.And):
         return text_of(then)
     parts = [then.parts[at] for at in failing]
@@ -100,7 +100,7 @@ def _conjuncts_text(then: nodes.Node, failing: Sequence[int]) -> str:
 
 
 def _over(session: Session, call: Call, number: int, rule: forms.Rule) -> dict[str, str]:
-    """By how much a call exceeds a limit, and what would be in it."""
+    """Return the numbers that exceed a limit, and what the limit would allow."""
     decider, history = session.policy.decider, cast(FastHistory, session.course.history)
     draw = decider.draw(number, history, call, call.at_ms)
     most = decider.bound(number, history, call, call.at_ms)
@@ -122,7 +122,7 @@ def _over(session: Session, call: Call, number: int, rule: forms.Rule) -> dict[s
 
 
 def _later(rule: forms.Rule, earlier: Sequence[Draw], over: Any) -> str:
-    """When so many calls are older than the window of a limit."""
+    """Return the condition that `over` of the earlier calls have left the window."""
     times = sorted([one.call.at_ms for one in earlier if one.call.outcome not in NO_EFFECT])
     if rule.within is None or not 1 <= over <= len(times):
         return ""
@@ -140,7 +140,7 @@ def _number_text(number: Any) -> str:
 
 
 def _owing(session: Session, debt: Debt) -> dict[str, str]:
-    """The call that owes, and the call that would pay."""
+    """Return the call that opened a debt, its arguments, and the call that would pay."""
     values = {name: shown(state) for name, state in debt.call.arguments.items()}
     known = {name: state for name, state in values.items() if state != UNKNOWN}
     remedies, tool = session.policy.remedies, debt.call.tool
@@ -152,7 +152,7 @@ def _owing(session: Session, debt: Debt) -> dict[str, str]:
 
 
 def end_reasons(session: Session, now_ms: int) -> list[Reason]:
-    """The reasons why a session may not finish."""
+    """Return the reasons why the session may not finish."""
     course, policy = session.course, session.policy
     found = list(_unmet(session, now_ms))
     if all(map(policy.machine.accepts, course.held)):
@@ -171,7 +171,7 @@ def end_reasons(session: Session, now_ms: int) -> list[Reason]:
 
 
 def _unmet(session: Session, now_ms: int) -> Iterator[Reason]:
-    """A reason for each `finally` and each `owe` that is not met."""
+    """Yield a reason for each unmet `finally` and each `owe` with an open debt."""
     policy, history = session.policy, session.course.history
     for number in session.course.unmet(now_ms):
         statement = policy.core.statements[number]

@@ -41,11 +41,11 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """That nothing more can be called in a session.
+    """A session that allows no further call.
 
     Attributes:
-        session: its id.
-        way_on: what whoever wants to go on can do.
+        session: id of the session.
+        way_on: advice for a caller who wants to continue.
     """
 
     session: str
@@ -57,7 +57,7 @@ def _not_spent() -> Spent | None:
 
 
 class Decision:
-    """What a gate says of one call; it has no effect.
+    """Decision of a gate about one call; it has no effect.
 
     Attributes:
         allowed: whether the call may be made.
@@ -96,7 +96,7 @@ class Decision:
 
     @property
     def spent(self) -> Spent | None:
-        """Where it is refused in a session that allows nothing any more: which, and the way on."""
+        """The session, if it refused the call and allows no further call."""
         if self._find_spent is not None:
             self._spent, self._find_spent = self._find_spent(), None
         return self._spent
@@ -105,9 +105,10 @@ class Decision:
     def because(self) -> list[Reason]:
         """The reasons of a refusal; empty where the call is allowed.
 
-        Each is ``{"kind": .., "text": .., "because": ..}``, and may have `relation` (what is not
-        true), `arguments` (those that matter) and `remedy` (what would be allowed). `kind` is that
-        of a statement, or ``plan``, ``argument``, ``tool`` or ``gate``.
+        A reason is ``{"kind": .., "text": .., "because": ..}``. It may have `relation` (the part
+        that is not true), `arguments` (the arguments that matter) and `remedy` (the condition under
+        which the call would be allowed). `kind` is that of a statement, or ``plan``, ``argument``,
+        ``tool`` or ``gate``.
         """
         if self._reasons is None:
             self._reasons = self._because()
@@ -115,7 +116,7 @@ class Decision:
 
     @property
     def allowed_next(self) -> tuple[Allowed, ...]:
-        """The calls that plans allowed when this was decided."""
+        """The calls that plans allowed at the time of the decision."""
         if self._next is None:
             self._next = self._allowed_next()
         return self._next
@@ -128,11 +129,11 @@ class Decision:
 
 
 class Refused(Exception):
-    """A call, or an end, that is not allowed.  Nothing was done.
+    """A refused call, or a refused end.  The gate did nothing.
 
     Args:
         decision: the refusal.
-        tool: what was to be called; empty for an end.
+        tool: name of the tool; empty for an end.
 
     Attributes:
         code: why, R101 to R308.
@@ -175,7 +176,7 @@ class Refused(Exception):
 
 
 def _said(decision: Decision, code: Code) -> tuple[str, str]:
-    """Why a call is refused: the sentence of the policy if a statement has one, and the place."""
+    """Return the parts of the message: the sentence of the policy comes first."""
     if code is Code.MAY_NOT_FINISH and decision.because:
         first = decision.because[0]
         return REFUSALS[code], first["because"] or first["text"] or ""
@@ -186,7 +187,7 @@ def _said(decision: Decision, code: Code) -> tuple[str, str]:
 
 
 class AlreadyDone(Refused):
-    """The ledger has a call with this id: it is not made again.
+    """The ledger already has a call with this id.
 
     Attributes:
         seq: the number of that call.
@@ -220,7 +221,7 @@ def _again(
 
 
 def _shown(text: str) -> str:
-    """A name that came from outside, on one line and not too long."""
+    """Return a name from outside, on one line and shortened."""
     return clip(text, 80) if text else ""
 
 
@@ -231,7 +232,7 @@ _WIDEST: Final = 1000
 
 
 def argument_reason(core: Core, tool: Tool | None, code: Code, name: str) -> Reason:
-    """The reason of a refusal by the name of a tool or by an argument.
+    """Return the reason of a refusal because of the tool's name or an argument.
 
     Args:
         tool: None: the grammar has no such tool.
@@ -245,7 +246,7 @@ def argument_reason(core: Core, tool: Tool | None, code: Code, name: str) -> Rea
 
 
 def _argument_remedy(core: Core, tool: Tool | None, code: Code, name: str) -> str:
-    """The tools, the arguments, or the type of the argument, that the grammar has instead."""
+    """Return the declared tools, the declared arguments, or the type of the argument."""
     if tool is None:
         return _some([name_text(one.name) for one in core.tools])
     if code is Code.UNDECLARED_ARGUMENT:

@@ -1,4 +1,4 @@
-"""What limits leave of a session, and which obligations are open.
+"""The remainder of each limit of a session, and its open obligations.
 
 Text: docs/gate.md.  A call whose outcome is unknown counts with the most that it may have taken.
 Cost: linear in the calls of the session.
@@ -41,10 +41,10 @@ _OF: Final[Mapping[str, Callable[[Call], int]]] = {
 
 
 def remaining(session: Session, now_ms: int, across: Across | None) -> dict[str, Remainder]:
-    """What each limit still leaves, by the text of its statement.
+    """Return the remainder of each limit, by the text of its statement.
 
     Args:
-        across: counts the limits across sessions; None: there are none.
+        across: counts the limits across sessions, if the grammar has any.
     """
     found: dict[str, Remainder] = {}
     for text, (number, rule) in zip(
@@ -70,7 +70,7 @@ def _left_of_total(session: Session, rule: Rule) -> Amount:
 
 
 def _fitting(session: Session, made: Made) -> list[int]:
-    """The calls of the core that a call may have been, by its listed answers."""
+    """Return the calls of the core that fit a call's known listed answers."""
     answer = session.answer(made) if made.outcome == "done" else (None,) * len(made.offer.sizes)
     calls = session.policy.calls_of(made.offer.tool, made.offer.values)
     return [at for known, at in calls if agrees(known, answer)]
@@ -110,7 +110,7 @@ def _left_of_limit(
 
 
 def _least(state: State) -> Any:
-    """The least number that a bound may be; None: it may be any."""
+    """Return the least number that a bound may be; None if any number is possible."""
     if state[0] == "d":
         state = state if state[1].value is None else state[1].value
     if state[0] == "between":
@@ -123,7 +123,7 @@ def _amount(number: int | Fraction) -> Amount:
 
 
 def key_text(key: tuple[State, ...]) -> str:
-    """The values of a key; of a value that the ledger hides its digest."""
+    """Return the values of a key, or digests of values that the ledger hides."""
     return ", ".join(map(_value_text, key))
 
 
@@ -135,7 +135,7 @@ def _value_text(state: State) -> str:
 
 
 def owed(session: Session, now_ms: int) -> list[dict[str, Any]]:
-    """The obligations that may be open: text, because, the call's number, and the deadline."""
+    """Return the obligations that may be open: text, because, number of the call, deadline."""
     core, texts = session.policy.core, session.policy.texts
     found: list[dict[str, Any]] = []
     for debt in session.course.debts(session.at(now_ms)):

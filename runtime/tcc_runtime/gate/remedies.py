@@ -1,9 +1,9 @@
-"""What a refusal says beside a statement: what is not true, and what would be allowed.
+"""Texts that explain a refusal: the arguments that matter, and what would be allowed.
 
-The texts are in the language, with the values of the refused call in place of ``same f``, of
-``this.f``, and of arguments inside a filter.  Names of `let`s are replaced by what they stand for.
-Text: docs/gate.md.  Cost: a text is made once for each statement, tool and set of failing parts;
-a refusal fills in its values.
+The texts are in the language.  Values of the refused call replace ``same f``, ``this.f`` and
+arguments inside a filter.  The body of a `let` replaces its name.
+Text: docs/gate.md.  Cost: :class:`Remedies` makes a text once for each statement, tool and set of
+failing parts; a refusal fills in its values.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST_TEXTS: Final = 1 << 12
 
 
 class Remedies:
-    """The texts of the statements of a core, made when they are asked for.
+    """Texts for the refusals of a core, each made on first use.
 
     Args:
         rules: the statements, resolved.
@@ -41,7 +41,7 @@ class Remedies:
         self._names: dict[tuple[int, str], tuple[Field, ...]] = {}
 
     def arguments(self, number: int, tool: str, values: Mapping[str, State]) -> str:
-        """The arguments of a call that a statement reads, such as ``amount = 60``."""
+        """Return the arguments that a statement reads, such as ``amount = 60``."""
         found = self._names.get((number, tool))
         if found is None:
             found = self._names[number, tool] = self._read(number, tool)
@@ -56,7 +56,7 @@ class Remedies:
         return tuple([one for one in self._tools[tool].arguments if one.name in names])
 
     def require(self, number: int, tool: str, failing: Sequence[int]) -> Filling:
-        """What would let a call through that a `require` refuses.
+        """Return the condition under which a `require` would allow the call.
 
         Args:
             failing: the parts of the condition that are not true.
@@ -64,11 +64,11 @@ class Remedies:
         return self._text(number, tool, tuple(failing))
 
     def forbid(self, number: int, tool: str) -> Filling:
-        """What would let a call through that a `forbid` refuses."""
+        """Return the condition under which a `forbid` would allow the call."""
         return self._text(number, tool, ())
 
     def owe(self, number: int, tool: str) -> Filling:
-        """The call that pays what a call of a tool owes."""
+        """Return the call that pays a debt of a call of `tool`."""
         return self._text(number, tool, ())
 
     def _text(self, number: int, tool: str, failing: tuple[int, ...]) -> Filling:
@@ -105,7 +105,7 @@ class Remedies:
         return Filling(text_of(node), {one.name: one for one in tool.arguments})
 
     def _opened_in(self, number: int) -> Mapping[int, nodes.Definition]:
-        """The `let` that each word of a statement names, by the id of the word."""
+        """Return, by the id of a word of a statement, the `let` that the word names."""
         found = self._opened.get(number)
         if found is None:
             if self._kinds is None:
@@ -117,7 +117,7 @@ class Remedies:
 
 
 class Filling:
-    """A text with places for the values of arguments.
+    """Text with places for the values of arguments.
 
     Args:
         text: with the name of an argument between two U+0000 in each place, and ``=`` before it if
@@ -132,10 +132,10 @@ class Filling:
         self._fields = fields
 
     def text(self, values: Mapping[str, State]) -> str:
-        """The text of a call with these arguments; ``same f`` and ``this.f`` stay without a value.
+        """Return the text with values; ``same f`` and ``this.f`` stay where a value is unknown.
 
         Args:
-            values: those that are known.
+            values: the known arguments.
         """
         parts = self._parts
         if len(parts) == 1:
@@ -164,7 +164,7 @@ class _Hole(Node):
 
 
 class _Writer:
-    """Nodes of a statement as a refusal of a call shows them.
+    """Rewrites nodes of a statement for the refusal of a call.
 
     Args:
         tool: of the call.
@@ -181,7 +181,7 @@ class _Writer:
         self._block = {id(let.body) for let in lets}
 
     def node(self, node: Node, inside: bool = False, bare: bool = True) -> Node:
-        """The node with values of the call where its arguments are not in scope.
+        """Return the node, with a place for each argument that is not in scope where it stands.
 
         Args:
             inside: whether the node is in a filter.
@@ -210,7 +210,7 @@ class _Writer:
         return nodes.with_parts(node, [self.node(part, inside, bare) for part in parts])
 
     def filter(self, conditions: Sequence[Node]) -> tuple[Node, ...]:
-        """The conditions of a filter, with a comparison for each field of `same`."""
+        """Return the conditions of a filter, with one comparison for each field of `same`."""
         found: list[Node] = []
         for condition in conditions:
             if isinstance(condition, nodes.Same):
@@ -230,7 +230,7 @@ class _Writer:
         inside: bool,
         bare: bool,
     ) -> Node:
-        """The body of a `let` with its arguments, if these mean the same there."""
+        """Return the body of a `let` with its arguments, or the node if they mean others there."""
         if inside and any(
             isinstance(part, nodes.Word | nodes.It) for one in arguments for part in nodes.walk(one)
         ):
@@ -269,12 +269,12 @@ def _negated(node: Node) -> Node:
 
 
 def _flat(some: Sequence[Node]) -> tuple[Node, ...]:
-    """The alternatives, those inside `or` one by one."""
+    """Return the alternatives, with those inside an `or` as separate items."""
     return tuple([part for one in some for part in (one.parts if isinstance(one, Or) else [one])])
 
 
 def _value_text(field: Field, state: State | None) -> str:
-    """A value as the language writes it; empty if it has no short text."""
+    """Return a value in the language, or an empty text if that would be long or is unknown."""
     if state is None:
         return ""
     if state == NONE:
@@ -304,7 +304,7 @@ def _moment_text(ms: Any, of: FieldType | None) -> str:
 
 
 def time_text(ms: Any) -> str:
-    """A time as the language writes it; empty if the calendar does not have it."""
+    """Return a time in the language, or an empty text if the calendar does not have it."""
     try:
         return datetime.fromtimestamp(int(ms) / 1000, UTC).isoformat(timespec="milliseconds")
     except (OverflowError, ValueError, OSError):
