@@ -29,7 +29,6 @@ TABLES = (
     "races",
     "predicted",
     "mcp",
-    "relay",
     "http_load",
     "gate",
     "reasons",

@@ -75,6 +75,7 @@ TESTS: Sequence[tuple[str, Suites]] = (
     ("formats/ledger", [["certs/test_ledger.py", "certs/test_ledger_forms.py", *REPLAYS[0]],
                         *REPLAYS[1:]]),
     ("replay/", REPLAYS),
+    ("proof/", [["exact/test_forged.py"], ["exact/test_asked.py"], ["exact/test_oracle.py"]]),
     ("core/", [["certs/test_core_later.py", "certs/test_core_places.py"],
                ["certs/test_core.py", "certs/test_corecheck_later.py"]]),
     ("", [["certs/test_core_places.py", "certs/test_core.py"]]),
@@ -82,7 +83,7 @@ TESTS: Sequence[tuple[str, Suites]] = (
 OTHERS = ("certs/rules", "certs/test_state_rules.py", *WHOLE, "certs/test_core.py", "forgery")
 KERNEL = ("formats/container", "formats/codec", "formats/artifact", "formats/schema",
           "call_rules", "state_rules", "rounded", "strict", "kernel", "core/",
-          "corecheck/", "report")  # fmt: skip
+          "corecheck/", "proof/", "report")  # fmt: skip
 MEMORY = 4 << 30
 
 

@@ -18,9 +18,11 @@ grammar drawn version "1"
 
 given g: text
 given l from look.w
-tool look(k: text, n: integer 0 .. 2) gives (v: yes | no, m: integer 0 .. 2, w: text)
+tool look(k: text, n: integer 0 .. 2) gives (v: yes | no, m: integer 0 .. 2, w: text) {
+  errors mean failed
+}
 tool ok(k: text) gives (v: yes | no)
-tool act(k: text, n: integer 0 .. 2, z?: text, e: x | y)
+tool act(k: text, n: integer 0 .. 2, z?: text, e: x | y) { errors mean failed }
 tool over
 limit depth <= 40
 """
@@ -237,6 +239,8 @@ def drawn_step(rng: random.Random) -> Step:
     """A random call with its outcome."""
     tool = rng.choice(TOOLS[:3] if rng.random() < 0.93 else TOOLS)
     outcome = rng.choice(("done", "done", "done", "done", "done", "unknown", "failed", "answered"))
+    if outcome == "answered" and tool not in ("look", "act"):
+        outcome = "failed"
     answers = {"look": "vmw", "ok": "v"}.get(tool, "")
     answer = {name: rng.choice(_ANSWERS[name]) for name in answers if rng.random() < 0.95}
     later = rng.choice((0, 0, 1, HOUR // 2, HOUR, HOUR + 1))

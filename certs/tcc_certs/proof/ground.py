@@ -125,9 +125,19 @@ def _source(source: forms.Source, levels: Levels, depth: int) -> Ground:
             base = "items", ground(of, levels, depth), most
         case forms.Pairs(left, right):
             base = "pairs", ground(left, levels, depth), ground(right, levels, depth)
-    conditions = tuple([ground(one, bound, depth + 1) for one in source.conditions])
+    found = [ground(one, bound, depth + 1) for one in source.conditions]
+    conditions = tuple([part for one in found for part in _conjuncts(one)])
     marks = tuple([ground(mark, levels, depth) for mark in source.marks])
     return "source", levels[VIEW], base, conditions, source.within, marks
+
+
+def _conjuncts(condition: Ground) -> Iterator[Ground]:
+    """The conditions that a conjunction joins."""
+    if condition[0] == "all":
+        for part in condition[1]:
+            yield from _conjuncts(part)
+    else:
+        yield condition
 
 
 def rewritten(of: Ground, leaf: Callable[[Ground, int], Ground | None], depth: int = 0) -> Ground:

@@ -130,6 +130,8 @@ def facts_of(scene: Scene, literal: Ground, truth: bool) -> list[Fact]:
         case ("eq", left, right) if truth:
             if scene.kind(left) is None or scene.kind(left) != scene.kind(right):
                 return []
+            if scene.is_nullable(left) and scene.is_nullable(right):
+                return []
             one, other = ends_of(scene, left), ends_of(scene, right)
             return [_at_most(one.high, other.low, False), _at_most(other.high, one.low, False)]
         case ("before", one_call, other_call):
@@ -139,7 +141,7 @@ def facts_of(scene: Scene, literal: Ground, truth: bool) -> list[Fact]:
             return [_at_most(ends[0].high, ends[1].low, False)]
         case ("known", term) if truth:
             declared = scene.declared(term)
-            if declared is None or scene.kind(term) is None:
+            if declared is None or scene.kind(term) is None or scene.is_nullable(term):
                 return []
             found = ends_of(scene, term)
             return [_at_most(found.high, found.low, False), *_bounds(scene, term, declared)]

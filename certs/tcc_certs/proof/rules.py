@@ -13,7 +13,16 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tcc_certs.policy.core import Learned
 from tcc_certs.proof.ground import MISSING, Ground, constant, direct_parts, parts, picked, picks
-from tcc_certs.proof.scene import Formula, Scene, both, either, implies, is_plain, opposite
+from tcc_certs.proof.scene import (
+    Formula,
+    Scene,
+    both,
+    either,
+    implies,
+    is_plain,
+    may_be_null,
+    opposite,
+)
 from tcc_certs.values.declared import FlagType, TextType
 from tcc_certs.values.fields import Field, NullableType
 from tcc_certs.values.places import NONE, listed_states, rest_of
@@ -118,14 +127,19 @@ def _at(call: int | None) -> int:
 
 
 def entered(scene: Scene, call: int) -> list[Formula]:
-    """What holds of every call: it has at most one outcome."""
+    """What holds of every call: it has at most one outcome.
+
+    Only of a tool whose errors mean failed can an error be read that changed nothing.
+    """
     done, failed, answered = [
         scene.lit(outcome, ("call", call)) for outcome in ("done", "failed", "answered")
     ]
+    tool = scene.policy.core.tool_of.get(scene.actors[call].tool or "")
+    never = tool is not None and not tool.errors_failed
     return [
         either([opposite(done), opposite(failed)]),
         either([opposite(done), opposite(answered)]),
-        either([opposite(failed), opposite(answered)]),
+        opposite(answered) if never else either([opposite(failed), opposite(answered)]),
     ]
 
 
@@ -205,10 +219,34 @@ def missing(scene: Scene, literal: Ground) -> Formula:
     match literal:
         case ("truth", condition, negative, wanted) if picks(condition):
             source = picks(condition)[0]
-            if source[2][0] != "calls":
-                raise Wrong
             inner = scene.truth(picked(condition, source, MISSING), negative, wanted)
-            return implies(scene.lit(*literal), either([scene.lit("some", source, False), inner]))
+            some = [scene.lit("some", one, False) for one in calls_of(source)]
+            return implies(scene.lit(*literal), either([*some, inner]))
+    raise Wrong
+
+
+def calls_of(source: Ground) -> list[Ground]:
+    """The sources of calls of which a source has rows; one has a call if the source has a row.
+
+    Raises:
+        Wrong: it has elements of a list.
+    """
+    match source[2]:
+        case ("calls", _):
+            return [source]
+        case ("rows", of, _, _):
+            return calls_of(of)
+        case ("merged", inner):
+            return [one for part in inner for one in calls_of(part)]
+    raise Wrong
+
+
+def inside(scene: Scene, literal: Ground) -> Formula:
+    """A row, or a value that is among rows, is of a call."""
+    match literal:
+        case ("truth", ("some", source) | ("among", _, source), negative, True):
+            some = [scene.lit("some", one, negative) for one in calls_of(source)]
+            return implies(scene.lit(*literal), either(some))
     raise Wrong
 
 
@@ -281,6 +319,8 @@ def apart(scene: Scene, literal: Ground) -> Formula:
         case ("eq" | "ne" | "lt" | "le", left, right):
             if scene.kind(left) is None or scene.kind(left) != scene.kind(right):
                 raise Wrong
+            if scene.is_nullable(left) or scene.is_nullable(right):
+                raise Wrong
             less, more = scene.lit("lt", left, right), scene.lit("lt", right, left)
             found: list[Formula] = []
             if scene.is_exact(left) and scene.is_exact(right):
@@ -352,7 +392,7 @@ def absent(scene: Scene, literal: Ground) -> Formula:
         raise Wrong
     null, nonnull = scene.lit("null", term), scene.lit("nonnull", term)
     found = [implies(nonnull, scene.lit("known", term)), either([null, nonnull])]
-    if not isinstance(declared.type, NullableType) and "null" not in declared.values:
+    if not may_be_null(declared):
         found.append(implies(null, opposite(scene.lit("known", term))))
     return both(found)
 
@@ -360,11 +400,24 @@ def absent(scene: Scene, literal: Ground) -> Formula:
 def count(scene: Scene, literal: Ground, position: int) -> Formula:
     """A count is at least 1 if a call is surely counted, and 0 if no call may be."""
     counts = [part for part in direct_parts(literal) if part[0] == "count" and not part[2]]
-    if not 0 <= position < len(counts) or counts[position][1][2][0] != "calls":
+    if not 0 <= position < len(counts):
         raise Wrong
-    term = counts[position]
+    return _counted(scene, counts[position][1])
+
+
+def counts(scene: Scene, literal: Ground) -> Formula:
+    """The same of a source that is empty or not."""
+    if literal[0] not in ("some", "none"):
+        raise Wrong
+    return _counted(scene, literal[1])
+
+
+def _counted(scene: Scene, source: Ground) -> Formula:
+    if source[2][0] != "calls":
+        raise Wrong
+    term = ("count", source, False)
     one, zero = constant(("n", 1)), constant(("n", 0))
-    some, none = scene.lit("some", term[1], False), scene.lit("none", term[1], False)
+    some, none = scene.lit("some", source, False), scene.lit("none", source, False)
     at_least, at_most = scene.lit("le", one, term), scene.lit("le", term, zero)
     return both([
         implies(some, at_least), implies(at_least, some),
@@ -375,12 +428,16 @@ def count(scene: Scene, literal: Ground, position: int) -> Formula:
 def polarity(scene: Scene, literal: Ground) -> Formula:
     """Under `no` a source may also have calls whose errors were read."""
     match literal:
-        case ("some" | "none", source, _) if not _has_sources(source):
+        case ("some" | "none", source, _) if source[2][0] == "calls" and not _has_sources(source):
             found = []
             some = scene.lit("some", source, False), scene.lit("some", source, True)
             found += [implies(some[0], some[1]), implies(some[1], some[0])]
             none = scene.lit("none", source, False), scene.lit("none", source, True)
-            return both([*found, implies(none[1], none[0])])
+            found.append(implies(none[1], none[0]))
+            tools = [scene.policy.core.tool_of[tool] for tool in source[2][1]]
+            if not any(tool.errors_failed for tool in tools):  # no error of theirs can be read
+                found.append(implies(none[0], none[1]))
+            return both(found)
     raise Wrong
 
 
@@ -436,5 +493,7 @@ LEMMAS: Mapping[str, Callable[[Scene, Ground], Formula]] = {
     "apart": apart,
     "absent": absent,
     "polarity": polarity,
+    "counts": counts,
     "missing": missing,
+    "inside": inside,
 }

@@ -26,7 +26,17 @@ from tcc_certs.policy import meaning
 from tcc_certs.policy.core import Learned
 from tcc_certs.policy.forms import Rule, Tools
 from tcc_certs.policy.meaning import MAX_STEPS, NO_VALUE, Policy
-from tcc_certs.proof.ground import PAIRED, VIEW, Ground, at_call, constant, ground, parts, picks
+from tcc_certs.proof.ground import (
+    MISSING,
+    PAIRED,
+    VIEW,
+    Ground,
+    at_call,
+    constant,
+    ground,
+    parts,
+    picks,
+)
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, PathType, TextType, UrlType
 from tcc_certs.values.fields import (
     DateType,
@@ -235,7 +245,17 @@ class Scene:
 
     def is_number(self, term: Ground) -> bool:
         """Whether a term surely is a known number or time."""
-        return self.is_exact(term) and self.kind(term) is not None
+        exact = self.is_exact(term) and self.kind(term) is not None
+        return exact and not self.is_nullable(term)
+
+    def is_nullable(self, term: Ground) -> bool:
+        """Whether a known value of a term may be null."""
+        if term[0] == "attr":
+            found = self.declarations(term)
+        else:
+            declared = self.declared(term)
+            found = [] if declared is None else [declared]
+        return any(isinstance(one.type, NullableType) for one in found)
 
     def may_lack(self, term: Ground) -> bool:
         """Whether a term may be absent."""
@@ -267,6 +287,8 @@ class Scene:
                 _, element, tools = condition
                 is_in = element[0] == "call" and self.actors[element[1]].tool in tools
                 return is_in == wanted
+        if condition[0] in ("some", "every", "among") and is_missing(condition):
+            return False
         if picks(condition):
             negative = negative and condition[0] in ("some", "every", "among")
             return self.lit("truth", condition, negative, wanted)
@@ -322,10 +344,9 @@ class Scene:
         if of[0] == "const":
             return meaning.is_null(of[1]) is wanted
         declared = self.declared(of)
-        if declared is not None and self.is_argument(of) and not self.may_lack(of):
-            never = not isinstance(declared.type, NullableType | JsonType) and is_plain(declared)
-            if never and "null" not in declared.values:
-                return not wanted
+        is_there = self.is_argument(of) and not self.may_lack(of)
+        if declared is not None and is_there and is_plain(declared) and not may_be_null(declared):
+            return not wanted
         return self.lit("null" if wanted else "nonnull", of)
 
     def _same(self, left: Ground, right: Ground, wanted: bool) -> Formula:
@@ -444,6 +465,12 @@ class Scene:
         return either([excluded, self.truth(ground(rule.then, levels), False, True)])
 
 
+def is_missing(condition: Ground) -> bool:
+    """Whether the list of a quantifier or of `in` is missing, so that the condition is unsure."""
+    base = condition[-1 if condition[0] == "among" else 1][2]
+    return base[0] in ("items", "pairs") and MISSING in base[1:3]
+
+
 def order(term: Ground) -> str:
     """A key that orders the two operands of a literal.
 
@@ -482,6 +509,13 @@ def is_plain(declared: Field) -> bool:
     return _is_plain(declared.type)
 
 
+def may_be_null(declared: Field) -> bool:
+    """Whether null may be a value of a field."""
+    if declared.type is None:
+        return "null" in declared.values
+    return isinstance(declared.type, NullableType | UnionType | JsonType)
+
+
 @cache
 def _is_plain(kind: Any) -> bool:
     match kind:
@@ -495,7 +529,8 @@ def _is_plain(kind: Any) -> bool:
 
 
 def _kind(declared: Field) -> str | None:
-    match declared.type:
+    kind = declared.type.of if isinstance(declared.type, NullableType) else declared.type
+    match kind:
         case NumberType():
             return "n"
         case TimeType() | DateType():

@@ -9,11 +9,11 @@ here has to be complete or trusted.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from itertools import islice
+from itertools import zip_longest
 from typing import Any, TypeAlias
 
 from tcc_certs.errors import Rejected
@@ -103,6 +103,7 @@ class Maker:
         self.core: Core = policy.core
         self.policy = policy
         self._constants: dict[State, None] = {}
+        self._compared: dict[str, dict[State, None]] = {}  # by the names of fields
         self._patterns: dict[str, None] = {}
         self.spans: dict[int, None] = {}
         self.is_timed = False
@@ -136,6 +137,10 @@ class Maker:
                     self.is_timed = True
                 case forms.Now():
                     self.is_timed = True
+                case forms.Compare(_, forms.Get(_, name), options):
+                    for option in options:
+                        if isinstance(option, forms.Constant):
+                            self._compared.setdefault(name, {})[option.state] = None
 
     # Candidates.
 
@@ -144,7 +149,9 @@ class Maker:
         if declared.type is None:
             states = list(places.listed_states(declared))
             return [one for one in states if one != NONE]
-        found = [*also, *self._of_type(declared.type, turn)]
+        plain, *others = self._of_type(declared.type, turn) or [NONE]
+        compared = self._compared.get(declared.name, {})
+        found = [plain, *compared, *also, *others]
         return [one for one in dict.fromkeys(found) if is_of(one, declared)]
 
     def _of_type(self, kind: FieldType, turn: int) -> list[State]:
@@ -204,24 +211,22 @@ class Maker:
         return [("n", int(one) if one.denominator == 1 else one) for one in dict.fromkeys(found)]
 
     def _lists(self, kind: ListType, of: FieldType, turn: int) -> list[State]:
-        items = [one for one in self._of_type(of, turn) if _typed(one, of)][:12]
-        found: list[State] = []
-        for one in items:
-            found.append(("l", (one,) * max(1, kind.least)))
-        if kind.least <= 1:
-            found = [("l", ()), *found]
-        if len(items) > 1:
-            found += [("l", tuple(items[:2])), ("l", tuple(items[:5])), ("l", tuple(items))]
+        items = [one for one in self._of_type(of, turn) if _typed(one, of)][:40]
+        least = max(1, kind.least)
+        found: list[State] = [("l", tuple(items[:least]))]
+        found += [("l", ())] if kind.least == 0 else []
+        found += [("l", (one,) * least) for one in items[:3]]
         for many in (2, 4, 6, 12):
-            found += [("l", (one,) * many) for one in items[:8]]
-        return found[1:3] + found[:1] + found[3:]
+            found += [("l", tuple(items[:many])), ("l", tuple(items[:1]) * many)]
+        found += [("l", (one,) * least) for one in items[3:]]
+        return [*found, *[("l", (one,) * many) for many in (2, 4) for one in items[1:6]]]
 
     def _records(self, fields: Sequence[Field], turn: int) -> list[State]:
-        columns = [self.candidates(one, (), turn)[:8] or [NONE] for one in fields]
+        columns = [self.candidates(one, (), turn)[:30] or [NONE] for one in fields]
         first = [column[0] for column in columns]
         rows = [first]
-        for at, column in enumerate(columns):
-            rows += [[*first[:at], one, *first[at + 1 :]] for one in column[1:]]
+        for row in zip_longest(*[column[1:] for column in columns]):
+            rows += [[*first[:at], one, *first[at + 1 :]] for at, one in enumerate(row) if one]
         return [("r", tuple(zip([one.name for one in fields], row, strict=True))) for row in rows]
 
 
@@ -531,9 +536,12 @@ class _Values:
                     yield from go(at + 1)
                 del states[rep]
 
-        for _ in islice(go(0), 3):
-            full = {term: states[rep] for rep, terms in self._groups.items() for term, _ in terms}
-            yield Draft(self._tools, self._order, full, dict(self._outcomes))
+        if next(go(0), "none") == "none":  # the local search begins with plain values
+            for rep in groups:
+                found = self._candidates(rep, turn[rep], False, states)
+                states[rep] = found[0] if found else NONE
+        full = {term: states[rep] for rep, terms in self._groups.items() for term, _ in terms}
+        yield Draft(self._tools, self._order, full, dict(self._outcomes))
 
     def _reps(self, literal: Ground) -> list[Ground]:
         found: list[Ground] = []
@@ -686,7 +694,7 @@ def replayed(policy: Policy, kind: str, session: Session) -> Replayed:
         if is_refused:
             return Replayed(None, at, others, is_it, len(session.calls))
         if is_it:
-            return Replayed(at + 1)
+            return Replayed(at + 1, is_asked=True)
         call = course.call(one.tool, one.arguments, now)
         if one.outcome:
             course.record(call, one.outcome, one.answer)
@@ -694,7 +702,7 @@ def replayed(policy: Policy, kind: str, session: Session) -> Replayed:
         now = session.calls[-1].at_ms or 0 if session.calls else 0
         unmet = course.unmet(now)
         if unmet == [asked]:
-            return Replayed(len(session.calls))
+            return Replayed(len(session.calls), is_asked=True)
         others = tuple([Refusal(one, "R204") for one in unmet if one != asked])
         if not others:
             return Replayed(None)
@@ -719,7 +727,7 @@ def repaired(
                 break
             changed = other.session(maker)
             found = replayed(maker.policy, kind, changed)
-            if _score(found) > _score(best):
+            if _score(found) > _score(best) and (found.is_asked or best.refused is not None):
                 draft, session, best, moved = other, changed, found, True
                 break
     return session, best
@@ -743,9 +751,20 @@ def _changes(maker: Maker, draft: Draft, found: Replayed) -> Iterator[Draft]:
         for many in (1, 2, 3, 5):
             for number in reversed(order):
                 yield _repeated(draft, number, many)
-    else:
-        yield from _supported(maker, draft, order[at], found.refusals)
-    yield from _revalued(maker, draft, order[: at + 1])
+    more: Iterator[Draft] = iter(())
+    if found.refused is not None:
+        more = _supported(maker, draft, order[at], found.refusals)
+    for number in order[at + 1 : -1]:
+        left = [one for one in draft.order if one != number]
+        place = left.index(order[at])
+        yield replace(draft, order=(*left[:place], number, *left[place:]))
+    rules = [maker.policy.rules[refusal.statement] for refusal in found.refusals]
+    if found.refused is None:
+        rules = [maker.policy.rules[-1]]
+    named = {form.name for rule in rules for form in walk(rule) if isinstance(form, forms.Get)}
+    named |= {rule.field or "" for rule in rules}
+    for pair in zip_longest(_revalued(maker, draft, order[: at + 1], named), more):
+        yield from [one for one in pair if one is not None]
     for number in order[:-1]:
         yield replace(draft, order=tuple([one for one in draft.order if one != number]))
         for outcome in ("done", "unknown", "failed", "answered"):
@@ -753,29 +772,50 @@ def _changes(maker: Maker, draft: Draft, found: Replayed) -> Iterator[Draft]:
                 yield replace(draft, outcomes={**draft.outcomes, number: outcome})
 
 
-def _revalued(maker: Maker, draft: Draft, order: Sequence[int]) -> Iterator[Draft]:
+def _revalued(
+    maker: Maker, draft: Draft, order: Sequence[int], named: Collection[str]
+) -> Iterator[Draft]:
+    """Drafts with another value of a field: of fields that refusing statements name first."""
     seen = [state for state in draft.states.values() if state[0] in ("s", "n", "t", "l")]
     items = [one for state in seen if state[0] == "l" for one in state[1]]
     lists = [("l", (one,)) for one in dict.fromkeys([*seen, *items]) if one[0] in ("s", "n")]
+    columns: list[list[Draft]] = []
+    others: list[list[Draft]] = []
     for number in reversed(order):
         tool: Tool = maker.core.tool_of[draft.tools[number] or ""]
         answers = tool.answers if draft.outcomes.get(number) == "done" else ()
         for one in (*tool.arguments, *answers):
             term = ("get", ("call", number), one.name)
-            states = maker.candidates(one, [*seen, *items, *lists], number)
+            states = maker.candidates(one, [*seen, *items, *lists], number)[:100]
             if one.optional or one.null:
                 states.append(NONE)
-            for state in states[:60]:
-                if state != draft.states.get(term):
-                    yield replace(draft, states={**draft.states, term: state})
+            changed = [
+                replace(draft, states={**draft.states, term: state})
+                for state in states
+                if state != draft.states.get(term)
+            ]
+            (columns if one.name in named else others).append(changed)
         if maker.is_timed and number != order[-1]:
-            for span in maker.spans:
-                for more in (-1, 0, 1):
-                    yield _at_time(draft, order, number, NOW_MS - span - more)
+            columns.append(
+                [
+                    _at_time(draft, order, number, NOW_MS - span - more)
+                    for span in maker.spans
+                    for more in (-1, 0, 1)
+                ]
+            )
     for given in maker.core.given:
         if not isinstance(given, Learned):
-            for state in [*maker.candidates(given, seen)[:12], *([NONE] if given.optional else [])]:
-                yield replace(draft, states={**draft.states, ("attr", given.name): state})
+            states = maker.candidates(given, seen)[:12]
+            states += [NONE] if given.optional else []
+            columns.append(
+                [
+                    replace(draft, states={**draft.states, ("attr", given.name): state})
+                    for state in states
+                ]
+            )
+    for some in (columns, others):
+        for row in zip_longest(*some):
+            yield from [one for one in row if one is not None]
 
 
 def _at_time(draft: Draft, order: Sequence[int], number: int, ms: int) -> Draft:
@@ -830,11 +870,25 @@ def _supported(
         for form in walk(maker.policy.rules[refusal.statement]):
             if isinstance(form, forms.Calls):
                 tools |= dict.fromkeys(sorted(form.tools))
+            elif isinstance(form, forms.Attribute):
+                for given in maker.core.given:
+                    if isinstance(given, Learned) and given.name == form.name:
+                        tools |= dict.fromkeys([tool for tool, _ in given.sources])
     states = [state for state in draft.states.values() if state[0] in ("s", "n", "t")]
     states += [one for state in draft.states.values() if state[0] == "l" for one in state[1]]
+    here = [state for term, state in draft.states.items() if term[1:2] == (("call", number),)]
+    items = [one for state in here if state[0] == "l" for one in state[1]]
     for name in list(tools)[:6]:
         tool = maker.core.tool_of[name]
         fields = (*tool.arguments, *tool.answers)
+        for key in tool.arguments if items else ():
+            many = draft
+            for item in dict.fromkeys(items):
+                if is_of(item, key):
+                    values = {one.name: (maker.candidates(one) or [NONE])[0] for one in fields}
+                    many = _inserted(many, number, name, {**values, key.name: item})
+            if many is not draft:
+                yield many
         columns = []
         for one in fields:
             same = draft.states.get(("get", ("call", number), one.name))
@@ -846,7 +900,7 @@ def _supported(
         for at, column in enumerate(columns):
             rows += [[*first[:at], state, *first[at + 1 :]] for state in column[1:]]
         names = [one.name for one in fields]
-        for row in rows[:24]:
+        for row in rows[:10]:
             yield _inserted(draft, number, name, dict(zip(names, row, strict=True)))
 
 

@@ -435,6 +435,7 @@ class Search:
         """Lemmas about the literals of the branch."""
         literals = self.scene.literals
         sources: dict[int, Ground] = {}
+        limited: set[Ground] = set()  # calls that a limit counts for
         for number in list(self._order):
             truth, literal = self.truths[number], literals[number]
             tag = literal[0]
@@ -451,6 +452,7 @@ class Search:
                 if tag in ("lt", "le"):
                     for at, _ in enumerate(_counts(literal)):
                         yield "count", number, at
+                    limited |= {part[2] for part in parts(literal) if part[0] == "counted"}
             elif tag in ("same", "differ"):
                 yield "same", number
                 yield "sure", number
@@ -458,9 +460,15 @@ class Search:
                 yield "absent", number
             elif tag in ("some", "none"):
                 sources[number] = literal
-            elif tag == "truth" and truth and picks(literal[1]):
-                yield "missing", number
+            elif tag == "truth" and truth:
+                if picks(literal[1]):
+                    yield "missing", number
+                if literal[3]:
+                    yield "inside", number
         for number, literal in sources.items():
+            if literal[1][1] in limited:
+                yield "counts", number
+                yield "polarity", number
             for other, second in sources.items():
                 if number == other:
                     continue

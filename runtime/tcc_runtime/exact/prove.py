@@ -194,6 +194,8 @@ def _argued(work: _Work, policy: Policy, part: Part) -> str:
         try:
             closed: Closed | None = search.run()
         except Deeper:
+            if most == 1:
+                _wandered(work, maker, part)
             continue
         except OutOfTime:
             return work.nearest or "the time is over"
@@ -206,11 +208,11 @@ def _argued(work: _Work, policy: Policy, part: Part) -> str:
         tool = "" if part.tool is None else part.tool
         work.arguments.append({"tool": tool, "statements": used, "steps": steps})
         return ""
-    _wandered(work, maker, part, policy)
+    _wandered(work, maker, part)
     return work.nearest or "no proof and no session was found"
 
 
-def _wandered(work: _Work, maker: Maker, part: Part, policy: Policy) -> None:
+def _wandered(work: _Work, maker: Maker, part: Part) -> None:
     """Search with the definition alone, from the deciding call on."""
     tools = [tool.name for tool in work.core.tools]
     others = [()] if part.tool is not None else [(), *[(tool,) for tool in tools]]
@@ -224,7 +226,7 @@ def _wandered(work: _Work, maker: Maker, part: Part, policy: Policy) -> None:
 def _tried(work: _Work, maker: Maker, model: Model) -> None:
     for draft in drafts(maker, model):
         work.tick()
-        _try(work, maker, draft, 200 if model.is_whole else 40)
+        _try(work, maker, draft, 300 if model.is_whole else 150)
 
 
 def _try(work: _Work, maker: Maker, draft: Draft, most: int = MAX_REPAIRS) -> None:
