@@ -159,6 +159,15 @@ def test_past_the_bound_nothing_is_blamed(monkeypatch: pytest.MonkeyPatch) -> No
     assert reason["kind"] == "gate" and "more work than a reason is worth" in str(reason["text"])
 
 
+def test_a_reason_waits_for_no_other_thread() -> None:
+    session = gate(f"{ABC}plan = a | b c\nlimit count(c) <= 0\n")
+    expected = session.check("b").because
+    with dead_ends.trials_of(session._policy)._lock:  # as a thread that a fork left behind has it
+        assert session.check("b").because == expected == [
+            PLAN, {"kind": "limit", "text": "limit count(c) <= 0", "because": None},
+        ]  # fmt: skip
+
+
 def test_what_is_named_excludes_every_plan_and_no_part_of_it_does() -> None:
     seen = 0
     for at in range(40):
