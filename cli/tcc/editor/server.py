@@ -486,7 +486,7 @@ def _answer_texts(server: LanguageServer, editor: Editor) -> None:
 
     @server.feature(
         types.TEXT_DOCUMENT_COMPLETION,
-        types.CompletionOptions(trigger_characters=["(", "=", "|", ",", ".", " "]),
+        types.CompletionOptions(trigger_characters=["(", "=", "|", ",", "."]),
     )
     async def complete(params: types.CompletionParams) -> list[types.CompletionItem]:
         rooted = await editor.names(params.text_document.uri)
