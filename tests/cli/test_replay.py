@@ -441,3 +441,18 @@ def test_limits_across_sessions_are_named_because_each_session_is_counted_alone(
     assert (found.code, found.json["counted_per_session"]) == (0, [limit])
     text = tcc("replay", grammar, tmp_path / "trace").out
     assert f"note: this limit counted each session alone: {limit}\n" in text
+
+
+def test_sessions_without_a_refused_call_are_counted(
+    tcc: Tcc, grammar: Path, tmp_path: Path
+) -> None:
+    look = {"tool": "find_order", "arguments": {"order": "ord-1"}, "answer": {"status": "open"}}
+    refund = {"tool": "refund", "arguments": {"part": "half", "order": "ord-2", "amount": 4}}
+    lines = [{"calls": [look]}, {"calls": [look, refund, refund]}, {"calls": [refund]}]
+    (tmp_path / "trace").write_text("".join(json.dumps(one) + "\n" for one in lines))
+    found = tcc("replay", grammar, tmp_path / "trace")
+    assert (found.code, found.out.splitlines()[-1]) == (
+        1, "refused: 3 of 5 calls, in 2 of 3 sessions",
+    )  # fmt: skip
+    found = tcc("replay", grammar, tmp_path / "trace", "--json")
+    assert (found.json["refused"], found.json["refused_sessions"]) == (3, 2)

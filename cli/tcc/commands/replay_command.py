@@ -96,11 +96,11 @@ def _print(found: Replayed) -> None:
             screen.say(f"        {example.session}, call {example.position}: {example.call}")
     for limit in found.counted_per_session:
         screen.say(f"note: this limit counted each session alone: {limit}")
-    told = f"{found.calls} calls of {found.sessions} sessions"
     if found.refused:
-        screen.bad(f"{found.refused} of {told} would have been refused")
+        sessions = f"{len(found.refusing)} of {found.sessions} sessions"
+        screen.bad(f"refused: {found.refused} of {found.calls} calls, in {sessions}")
     else:
-        screen.good(f"{told}: none would have been refused")
+        screen.good(f"refused: none of {found.calls} calls of {found.sessions} sessions")
 
 
 def _print_output(found: Replayed) -> None:
@@ -122,6 +122,7 @@ def _print_output(found: Replayed) -> None:
         sessions=found.sessions,
         calls=found.calls,
         refused=found.refused,
+        refused_sessions=len(found.refusing),
         statements=statements,
         counted_per_session=list(found.counted_per_session),
     )

@@ -230,12 +230,14 @@ class MineOutput(outputs.Output, frozen=True, kw_only=True):
 class ReplayOutput(outputs.Output, frozen=True, kw_only=True):
     """What an artifact would have refused in recorded sessions.
 
-    `counted_per_session` has the limits across sessions: the replay counts each session alone.
+    `refused_sessions` is the number of sessions with a refused call.  `counted_per_session` has the
+    limits across sessions: the replay counts each session alone.
     """
 
     document: ClassVar[str] = "replay"
     sessions: outputs.Whole
     calls: outputs.Whole
     refused: outputs.Whole
+    refused_sessions: outputs.Whole
     statements: list[ReplayedStatementJson]
     counted_per_session: list[str]
