@@ -80,7 +80,8 @@ class Place:
             if one is not None:
                 one.close()
         inner = self.inner
-        if not self.whole and "*" not in inner and all(one.whole for one in inner.values()):
+        is_plain = not (self.whole or self.scalar or "*" in inner)
+        if is_plain and all(one.whole for one in inner.values()):
             self.plain = frozenset(self.inner)
 
 

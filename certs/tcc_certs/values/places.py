@@ -308,8 +308,7 @@ def typed(value: object, kind: FieldType) -> State:
         case ListType():
             return _list(value, kind)
         case RecordType(fields=fields):
-            # A field at "" may stand for the whole of anything.
-            if type(value) not in (dict, list, tuple) and any(one.steps for one in fields):
+            if type(value) is not dict and not _may_hold(fields, type(value)):
                 raise Wrong
             try:
                 return "r", tuple([(one.name, read(value, one)) for one in fields])
@@ -324,6 +323,18 @@ def typed(value: object, kind: FieldType) -> State:
         case _:
             encoded(kind, value)
             return plain(value)
+
+
+def _may_hold(fields: Sequence[Field], kind: type) -> bool:
+    """Whether a value that is no object may have fields: an array, or anything that is a field."""
+    if kind is list or kind is tuple:
+        return any(one.steps and _POSITION.fullmatch(one.steps[0]) for one in fields) or not any(
+            one.steps for one in fields
+        )
+    return not any(one.steps for one in fields)
+
+
+_POSITION = re.compile(r"\*|-1|0|[1-9][0-9]*", re.ASCII)
 
 
 def _one_of(value: object, types: Sequence[FieldType]) -> State:

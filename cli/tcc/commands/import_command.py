@@ -1,4 +1,4 @@
-"""``tcc import mcp``: makes a grammar, and a lock, from the tools of an MCP server."""
+"""``tcc import``: makes a grammar from the tools of an MCP server, or of a Python module."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,7 +18,9 @@ from tcc.files import is_regular, same_file
 from tcc.opening import writing
 from tcc.screen import CLEAN
 from tcc.serving import one_server, servers_in
-from tcc_compiler.imports.mcp_grammar import Skeleton, skeleton_of
+from tcc_compiler.imports.mcp_grammar import Skeleton, declarations_of, skeleton_of
+from tcc_compiler.imports.refresh import refreshed
+from tcc_compiler.language.source import Unreadable, decode, read_bytes, source_of
 from tcc_runtime.errors import ServerError
 from tcc_runtime.ledger.outputs import write_whole
 from tcc_runtime.mcp import upstream
@@ -27,6 +29,14 @@ from tcc_runtime.mcp.upstream.lock import DEEPEST_TOOL, lock_text
 from tcc_runtime.mcp.wire import MalformedMessage, is_deeper, read_json
 
 _MOST_BYTES = 64 << 20
+
+
+update_option = click.option(
+    "--update",
+    type=options.INPUT,
+    callback=options.is_regular_file,
+    help="add to this grammar what came to the tools, and tell what came, went or changed",
+)
 
 
 class NotListed(Exception):
@@ -62,6 +72,7 @@ def command() -> None:
     type=options.OUTPUT,
     help="also write that configuration with the gate in place of its servers",
 )
+@update_option
 @options.upstream_header_option
 @click.option("--name", help="name of the grammar; by default that of the server or of FILE")
 @options.overwrite_option
@@ -84,6 +95,7 @@ def mcp(
     lock: Path | None,
     config: Path | None,
     rewrite: Path | None,
+    update: Path | None,
     upstream_headers: Mapping[str, str],
     name: str | None,
     overwrite: bool,
@@ -101,7 +113,7 @@ def mcp(
         raise click.UsageError("give a file, --config, or the command of a server behind --")
     if rewrite is not None and (config is None or output is None):
         raise click.UsageError("--rewrite is for --config, and needs the grammar, -o")
-    _require_apart({"-o": output, "--lock": lock, "--rewrite": rewrite})
+    _require_apart({"-o": output or update, "--lock": lock, "--rewrite": rewrite})
     bound: dict[str, tuple[str, str]] = {}
     try:
         if config is not None:
@@ -116,8 +128,12 @@ def mcp(
         locked = lock_text(tools)
     except ServerError as error:
         raise NotListed(f"TCC611: {error}") from None
-    skeleton = skeleton_of(tools, identifier(name or known), bound)
     read = config or file
+    if update is not None:
+        write_text(lock, locked, overwrite, read)
+        _update(update, output, tools, bound, overwrite, as_json)
+        ctx.exit(CLEAN)
+    skeleton = skeleton_of(tools, identifier(name or known), bound)
     if rewrite is not None and read is not None and same_file(rewrite, [read]):
         raise click.ClickException(f"{rewrite} is what is read")
     write_text(output, skeleton.text, overwrite, read)
@@ -126,6 +142,60 @@ def mcp(
         _rewrite(rewrite, output, config, lock, overwrite)
     _report(skeleton, tools, output, as_json)
     ctx.exit(CLEAN)
+
+
+def _update(
+    path: Path,
+    output: Path | None,
+    tools: Sequence[Mapping[str, Any]],
+    bound: Mapping[str, tuple[str, str]],
+    overwrite: bool,
+    as_json: bool,
+) -> None:
+    """Write a grammar with what came to its tools, and tell what changed.
+
+    Raises:
+        click.ClickException: the grammar has mistakes of syntax.
+    """
+    declared, warnings = declarations_of(tools, bound)
+    data = read_bytes(path)
+    text = decode(data) if isinstance(data, bytes) else data
+    if isinstance(text, Unreadable):
+        raise click.ClickException(f"{path}: {text.code}: {text.message}")
+    found = refreshed(source_of(text, str(path), path), declared)
+    for item in found.diagnostics:
+        raise click.ClickException(f"{path}: {item.code}: {item.message}")
+    if output is None:
+        with writing(path):
+            write_whole(path, found.text.encode())
+    else:
+        write_text(output, found.text, overwrite, path)
+    if as_json:
+        from tcc.outputs.grammars import ImportOutput, SkeletonWarningJson, ToolChangeJson
+
+        screen.print_output(
+            ImportOutput(
+                tools=len(tools),
+                diagnostics=[
+                    SkeletonWarningJson(code=item.code, place=item.place, message=item.message)
+                    for item in warnings
+                ],
+                grammar=found.text,
+                changes=[
+                    ToolChangeJson(
+                        kind=one.kind, tool=one.tool, field=one.field or None, old=one.old or None,
+                        new=one.new or None,
+                    )
+                    for one in found.changes
+                ],
+            )
+        )  # fmt: skip
+        return
+    for one in found.changes:
+        place = f"{one.tool}.{one.field}" if one.field else one.tool
+        texts = " -> ".join(text for text in (one.old, one.new) if text and one.kind == "changed")
+        screen.say(f"{one.kind}: {place}{f': {texts}' if texts else ''}")
+    screen.good(f"{output or path}: {len(found.changes)} changes of {len(tools)} tools")
 
 
 def _tools_of_all(
@@ -226,9 +296,21 @@ def tools_in(path: Path) -> Sequence[Mapping[str, Any]]:
     if any(is_deeper(tool, DEEPEST_TOOL) for tool in tools):
         raise ServerError(f"{path} has a tool that is nested too deeply")
     names = [tool["name"] for tool in tools]
-    if len(set(names)) != len(names):
-        raise ServerError(f"{path} lists a tool twice")
+    require_distinct(names, str(path))
     return tools
+
+
+def require_distinct(names: Iterable[str], where: str) -> None:
+    """Check that no tool has the name of another one.
+
+    Raises:
+        ServerError: two tools have one name.
+    """
+    known: set[str] = set()
+    for name in names:
+        if name in known:
+            raise ServerError(f"{where} lists the tool {name!r} twice: rename or remove one")
+        known.add(name)
 
 
 def _described(tool: Any) -> Any:
@@ -293,3 +375,51 @@ def _report(
         screen.say_lines(skeleton.text.rstrip("\n"))
     else:
         screen.good(f"{len(tools)} tools to {output}; now narrow it")
+
+
+@command.command("python")
+@click.argument("place", metavar="MODULE:NAME")
+@click.option(
+    "-o",
+    "--output",
+    type=options.OUTPUT,
+    help="file of the grammar; by default the grammar is printed",
+)
+@update_option
+@click.option("--name", help="name of the grammar; by default that of the module")
+@options.overwrite_option
+@options.json_option
+@click.pass_context
+def python(
+    ctx: click.Context,
+    /,
+    place: str,
+    output: Path | None,
+    update: Path | None,
+    name: str | None,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
+    """Write a grammar of the tools that a Python module has.
+
+    NAME is a tool of LangChain, OpenAI Agents or Pydantic AI, a function with annotations, or a
+    list, mapping or toolset of these. The library of a tool derives its schema, and pydantic that
+    of a function. The module is imported, and no tool is called.
+    """
+    from tcc.importing import tools_of_module
+
+    try:
+        tools = tools_of_module(place)
+        require_distinct([str(tool["name"]) for tool in tools], place)
+        if any(is_deeper(tool, DEEPEST_TOOL) for tool in tools):
+            raise ServerError(f"{place} has a tool that is nested too deeply")
+    except ServerError as error:
+        raise NotListed(f"TCC611: {error}") from None
+    if update is not None:
+        _update(update, output, tools, {}, overwrite, as_json)
+        ctx.exit(CLEAN)
+    module = place.partition(":")[0].rpartition(".")[2]
+    skeleton = skeleton_of(tools, identifier(name or module), source="the module")
+    write_text(output, skeleton.text, overwrite, None)
+    _report(skeleton, tools, output, as_json)
+    ctx.exit(CLEAN)

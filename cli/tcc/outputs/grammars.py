@@ -221,6 +221,16 @@ class SkeletonWarningJson(outputs.DocumentPart, frozen=True, kw_only=True):
     message: str
 
 
+class ToolChangeJson(outputs.DocumentPart, frozen=True, kw_only=True):
+    """A difference between a grammar and the tools as they are now."""
+
+    kind: Literal["came", "went", "changed"]
+    tool: str
+    field: str | None
+    old: str | None
+    new: str | None
+
+
 class ImportOutput(outputs.Output, frozen=True, kw_only=True):
     """A grammar made from tools."""
 
@@ -228,6 +238,7 @@ class ImportOutput(outputs.Output, frozen=True, kw_only=True):
     tools: outputs.Whole
     diagnostics: list[SkeletonWarningJson]
     grammar: str
+    changes: list[ToolChangeJson] | UnsetType = UNSET
 
 
 class GraphHeadJson(outputs.DocumentPart, frozen=True, kw_only=True):

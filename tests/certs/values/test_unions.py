@@ -88,3 +88,6 @@ def test_types_that_json_writes_alike_are_hidden_inside_lists(
 def test_an_object_has_only_declared_members(value: Any, declared: bool) -> None:
     places = declared_in([Field(name="u", steps=("u",), type=_UNION)])
     assert is_declared(value, places["u"]) is declared
+    many = declared_in([Field(name="u", steps=("u",), type=ListType(of=_UNION))])
+    assert is_declared([value], many["u"]) is declared
+    assert is_declared([value, "x"], many["u"]) is declared

@@ -95,7 +95,6 @@ NO_NAME = "left out: a name has 1 to 128 characters, none of them hidden or a ba
             "left out: its schema does not list its arguments",
         ),
         (tool("a", ["b"], b=False), '"a"', 'left out: its argument "b" cannot be given'),
-        (tool("a", ["c"]), '"a"', "left out: an argument that it requires is not described"),
     ],
 )
 def test_a_tool_that_cannot_be_said_is_left_out(
@@ -108,17 +107,17 @@ def test_a_tool_that_cannot_be_said_is_left_out(
 
 
 def test_what_is_lost_stands_beside_the_tool() -> None:
-    given = tool("a", x={"type": "object"}, y=False)
+    given = tool("a", x={"minimum": 5}, y=False)
     given["inputSchema"] |= {"anyOf": [], "additionalProperties": True}
     given["description"] = 'says "x"\n and \u202e more'
     found = skeleton_of([given], "g")
     assert said(found) == [
         ("TCC613", '"a"', "arguments that its schema does not name are refused"),
-        ("TCC613", '"a"', "not held of its schema: anyOf"),
-        ("TCC613", '"a" "x"', 'its shape is not held: "object"'),
+        ("TCC613", '"a"', "which arguments go together is not held: anyOf"),
+        ("TCC613", '"a" "x"', "its shape is not held: minimum"),
         ("TCC613", '"a" "y"', "left out: it has no value"),
     ]
-    assert '# x: its shape is not held: "object"\n' in found.text
+    assert "# x: its shape is not held: minimum\n" in found.text
     assert 'tool a(x?: json) { doc "says \\"x\\" and \\u202e more" }' in found.text
     assert found.text.isascii()
     tcc.compile_text(found.text)
@@ -175,7 +174,12 @@ def test_the_tools_of_github_are_imported_and_compiled(
     found = skeleton_of(tools, "github")
     assert len(statements(found)) == 117
     assert {item.code for item in found.warnings} == {"TCC613"}
-    assert all("its shape is not held" in item.message for item in found.warnings)
+    said_of_all = {item.message for item in found.warnings}
+    assert said_of_all == {
+        "members of objects that its schema leaves open are refused",
+        "its shape is not held: several kinds of arrays or objects",
+        "a value of several of its choices is let through",
+    }
     assert [tool.name for tool in github.core.tools] == sorted(tool["name"] for tool in tools)
     assert found == skeleton_of(list(reversed(tools)), "github")
 
@@ -242,11 +246,20 @@ def is_by_design(arguments: Mapping[str, Any], schema: Mapping[str, Any], code: 
 
 
 def _has_other_members(schema: Any, value: Any) -> bool:
-    """Whether an element of a list has a member that its schema does not name."""
-    items = schema.get("items") if isinstance(schema, dict) else None
-    names = items.get("properties", {}) if isinstance(items, dict) else {}
-    rows = value if isinstance(value, list) and names else []
-    return any(set(row) - set(names) for row in rows if isinstance(row, dict))
+    """Whether an object in a value has a member that its schema does not name."""
+    if not isinstance(schema, dict):
+        return False
+    if isinstance(value, list):
+        return any(_has_other_members(schema.get("items"), one) for one in value)
+    choices = [*schema.get("oneOf", []), *schema.get("anyOf", [])]
+    if choices:
+        return any(_has_other_members(one, value) for one in choices)
+    names = schema.get("properties", {})
+    if not isinstance(value, dict) or not names:
+        return False
+    if set(value) - set(names):
+        return True
+    return any(_has_other_members(names[name], one) for name, one in value.items())
 
 
 def is_left_to_the_server(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> bool:

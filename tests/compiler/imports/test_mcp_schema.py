@@ -7,9 +7,13 @@ from typing import Any
 
 import pytest
 
-from tcc_compiler.imports.mcp_schema import domain_of
+from tcc_compiler.imports.mcp_schema import ArgumentDomain, Schemas, Spellings
 
 LEAST, TOP = -(2**63), 2**64 - 1
+
+
+def domain_of(schema: Any) -> ArgumentDomain | None:
+    return Schemas({}, Spellings()).domain(schema)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +61,7 @@ LEAST, TOP = -(2**63), 2**64 - 1
         (
             {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
             "number 0 .. 1",
-            ("a bound that is exclusive is let through",),
+            (),
         ),
         (
             {"type": "number", "minimum": Decimal("1e400")},
@@ -97,17 +101,17 @@ LEAST, TOP = -(2**63), 2**64 - 1
             ('the pattern "^[ab]*a[ab]{900}$" is not held',),
         ),
         ({"type": "string", "format": "uri"}, "text", ("not held: format",)),
-        ({"type": ["string", "null"]}, "text", ("null is refused",)),
+        ({"type": ["string", "null"]}, "text or null", ()),
         (
             {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None},
-            "integer",
-            ("null is refused",),
+            "integer or null",
+            (),
         ),
         ({"type": ["text", "flag"]}, "json", ('its shape is not held: ["text", "flag"]',)),
-        ({"oneOf": [{"type": "string"}]}, "json", ("its shape is not held: oneOf",)),
+        ({"oneOf": [{"type": "string"}]}, "text", ()),
         ({"$ref": "#/$defs/x"}, "json", ("its shape is not held: $ref",)),
-        ({"type": "object"}, "json", ('its shape is not held: "object"',)),
-        ({"type": "array", "items": {}}, "json", ('its shape is not held: "array", items',)),
+        ({"type": "object"}, 'object (all: json at "", member?: json)', ()),
+        ({"type": "array", "items": {}}, "list of json", ()),
         ({}, "json", ()),
         (True, "json", ()),
         ({"description": "x", "title": "y", "default": 5}, "json", ()),
@@ -144,8 +148,8 @@ def test_a_schema_that_no_value_has_is_no_domain(schema: Any) -> None:
         ({"type": "boolean"}, "flag"),
         ({"enum": [True]}, "flag"),
         ({"enum": [3, 1, 2]}, "integer 1 .. 3"),
-        ({"enum": [3, Decimal("1.5")]}, "number 1.5 .. 3"),
-        ({"enum": ["a", 1]}, "json"),
+        ({"enum": [3, Decimal("1.5")]}, "number 1.5 .. 1.5 or integer 3 .. 3"),
+        ({"enum": ["a", 1]}, 'text "a" or integer 1 .. 1'),
         ({"type": "integer", "minimum": 1, "maximum": 9}, "integer 1 .. 9"),
     ],
 )
@@ -153,4 +157,4 @@ def test_what_is_listed_may_be_open_instead(schema: Any, text: str) -> None:
     found = domain_of(schema)
     assert found is not None
     assert found.opened is not None
-    assert (found.opened.text, found.opened.values) == (text, 0)
+    assert (found.opened.text, found.opened.values) == (text, ())
