@@ -6,8 +6,8 @@ calls, and for one statement a check written by hand with a dictionary, and ceda
 installed.  The request of cedarpy has the one earlier call that matters as context, so cedarpy gets
 what the gate has to find.
 Recorded: reading and remembering an answer with 1,000 elements; the same through a gate, with its
-ledger entries, the digest of the result and the record.  Memory: bytes that a remembered call adds,
-its fields included, and bytes for each element of an answer that a gate remembers.
+record.  Memory: bytes that a remembered call adds, with the answers that the statement uses, and
+bytes for each element of an answer that a gate remembers.
 Processor time of this thread; the least of 7 rounds.
 """
 
@@ -26,6 +26,8 @@ from tcc_certs.policy.core import Core
 from tcc_certs.policy.course import answer_states, argument_states
 from tcc_certs.policy.history import DONE, Call, DictHistory
 from tcc_certs.policy.meaning import Policy
+from tcc_certs.policy.uses import Uses
+from tcc_runtime.gate.arguments.readers import answer_reader
 from tcc_runtime.gate.decide import FastHistory, FastPolicy
 
 SIZES = (10, 1_000, 100_000)
@@ -106,12 +108,15 @@ class Session:
     def __init__(self, core: Core, size: int, policy: Policy, history: Any) -> None:
         self.policy, self.history = policy, history
         self._tools = core.tool_of
+        used = Uses(core, policy.rules).answers("read")  # a gate reads no others
+        fields = [one for one in core.tool_of["read"].answers if one.name in used]
+        readers = [(one.name, answer_reader(one)) for one in fields]
         draw = random.Random(1)
         for number in range(size):
             arguments, answer = _read(number, draw)
             call = self.call("read", arguments, number * 10)
             history.add(call, policy.draws(history, call, call.at_ms))
-            history.record(call, DONE, answer_states(self._tools["read"], answer))
+            history.record(call, DONE, {name: read(answer) for name, read in readers})
 
     def call(self, tool: str, arguments: dict[str, Any], at_ms: int) -> Call:
         """A call that is to be decided."""
@@ -231,7 +236,7 @@ def _recorded() -> Iterator[str]:
         yield row(f"all of it by a gate, {name}", f"{taken * 1e6:.0f}")
     yield ""
     yield from head("bytes a remembered call", "")
-    for _, statement in (KINDS[0], KINDS[2], KINDS[3]):
+    for _, statement in (KINDS[0], KINDS[2], KINDS[3], KINDS[7]):
         core = _core(statement)
         gc.collect()
         tracemalloc.start()

@@ -1100,5 +1100,8 @@ def _member(held: Row | State, name: str) -> State:
     """The member of a record."""
     state = held.value if isinstance(held, Row) else held
     if state[0] == "r":
-        return next((value for member, value in state[1] if member == name), NONE)
+        for member, value in state[1]:
+            if member == name:
+                return value  # type: ignore[no-any-return]
+        return NONE
     return state if state[0] in NO_VALUE else UNKNOWN

@@ -98,7 +98,9 @@ class Frame(Evaluation):
             for layer in layers:
                 base, _ = self._base_of(layer, items)
                 size += sum([max(1, member.many) for member in base.items])
-                items = self._filtered(layer, base, len(base.items), False)
+                items = base.items
+                if layer.conditions:
+                    items = self._filtered(layer, base, len(items), False)
         finally:
             self.bound = bound
         return items, size

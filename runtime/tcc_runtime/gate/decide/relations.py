@@ -403,6 +403,10 @@ class Related(Bucket):
         self.failed: list[int] = []
         self.answered: list[int] = []
 
+    def value(self, state: State) -> Any:
+        """The value that the index has of a state; None: it has none."""
+        raise NotImplementedError
+
     def sorted_out(self, states: Iterable[State]) -> tuple[set[Any], set[State], bool]:
         """The values that the index has, the other states, and whether it knows all of them."""
         raise NotImplementedError
@@ -416,9 +420,15 @@ class Related(Bucket):
         mixed = many_rows = 0
         for element, sure, many, _ in members:
             frame.elements[stream.level] = call if stream.on_call else element
-            values, odd, known = self.sorted_out(stream.term(frame))
-            mixed += not known or len(odd) > 1 or bool(values and (odd or many))
+            states = stream.term(frame)
             index = self.sure if sure else self.read if read else self.maybe
+            only = self.value(states[0]) if len(states) == 1 and not many else None
+            if only is not None:
+                index.add(call.at, only)
+                entry.append((index, only))
+                continue
+            values, odd, known = self.sorted_out(states)
+            mixed += not known or len(odd) > 1 or bool(values and (odd or many))
             for value in values:
                 index.add(call.at, value)
                 entry.append((index, value))
@@ -464,6 +474,11 @@ class Ordered(Related):
         super().__init__()
         self.kind = ""
 
+    def value(self, state: State) -> Any:
+        """See :class:`Related`."""
+        kind, value = shown(state)
+        return value if kind == self.kind else None
+
     def sorted_out(self, states: Iterable[State]) -> tuple[set[Any], set[State], bool]:
         """See :class:`Related`; a state that is no number is unsure of every order."""
         kind, value = shown(next(iter(states)))
@@ -475,6 +490,10 @@ class Ordered(Related):
 
 class Listed(Related):
     """The members of a source by their values, or by the values of the elements of a list."""
+
+    def value(self, state: State) -> Any:
+        """See :class:`Related`."""
+        return state if state[0] in EXACT else None
 
     def sorted_out(self, states: Iterable[State]) -> tuple[set[Any], set[State], bool]:
         """See :class:`Related`."""
