@@ -1,7 +1,7 @@
 """Statements: a decision after so many remembered calls, for each kind of relation.
 
 The gate's version of the definition (`tcc_runtime.gate.decide`) decides a call of `act` after 10,
-1,000 and 100,000 calls of `read` that are done.  Beside it are the definition itself, after 1,000
+1,000 and 10,000 calls of `read` that are done.  Beside it are the definition itself, after 1,000
 calls, and for one statement a check written by hand with a dictionary, and cedarpy if it is
 installed.  The request of cedarpy has the one earlier call that matters as context, so cedarpy gets
 what the gate has to find.
@@ -30,7 +30,7 @@ from tcc_certs.policy.uses import Uses
 from tcc_runtime.gate.arguments.readers import answer_reader
 from tcc_runtime.gate.decide import FastHistory, FastPolicy
 
-SIZES = (10, 1_000, 100_000)
+SIZES = (10, 1_000, 10_000)
 DEFINED = 1_000  # calls that the definition remembers
 HOUR = 3_600_000
 TOOLS = """grammar bench version "1"
@@ -143,7 +143,7 @@ def least(work: Callable[[], object], times: int) -> float:
     return min(found)
 
 
-def _decided(session: Session, size: int, times: int = 300) -> float:
+def _decided(session: Session, size: int, times: int = 100) -> float:
     """Seconds of a decision about a call of `act`."""
     draw, turn = random.Random(2), 0
     asked = [
@@ -176,7 +176,7 @@ def _decisions() -> Iterator[str]:
     for remark, statement in KINDS:
         core = _core(statement)
         taken = [_decided(_fast(core, size), size) for size in SIZES]
-        taken.append(_decided(_defined(core, DEFINED), DEFINED, 20))
+        taken.append(_decided(_defined(core, DEFINED), DEFINED, 3))
         name = f"`{statement}`{f', {remark}' * bool(remark)}".replace("|", "\\|")
         yield row(name, *(f"{one * 1e6:.1f}" for one in taken))
 
@@ -188,7 +188,7 @@ def _beside() -> Iterator[str]:
     taken = _decided(_fast(_core(statement), SIZES[-1]), SIZES[-1])
     yield row(f"the gate's version, after {SIZES[-1]:,} calls", f"{taken * 1e6:.1f}")
     status = {f"#W{number}": "open" for number in range(SIZES[-1])}
-    call = {"order": "#W99999"}
+    call = {"order": f"#W{SIZES[-1] - 1}"}
     by_hand = least(lambda: status.get(call["order"]) == "open", 10_000)
     yield row(f"by hand, a dictionary of {SIZES[-1]:,}", f"{by_hand * 1e6:.2f}")
     try:
