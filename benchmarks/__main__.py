@@ -29,6 +29,7 @@ TABLES = (
     "races",
     "predicted",
     "mcp",
+    "relay",
     "http_load",
     "gate",
     "reasons",

@@ -108,6 +108,16 @@ class Peer:
         assert found["id"] == self._last, found
         return found
 
+    def ask_all(self, method: str, asked: list[dict[str, Any]]) -> None:
+        """Send requests at once, and wait for all answers."""
+        for params in asked:
+            self._last += 1
+            self._send({"id": self._last, "method": method, "params": params})
+        assert self._process.stdout is not None
+        for _ in asked:
+            found = json.loads(self._process.stdout.readline())
+            assert not found["result"].get("isError"), found
+
     def _send(self, message: dict[str, Any]) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")

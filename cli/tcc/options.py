@@ -407,7 +407,7 @@ def upstream_headers(
     _ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> dict[str, str]:
     """Headers for servers behind a URL, `NAME=env:VAR`; no value stands in an argument."""
-    from tcc_runtime.mcp.remote import check_header
+    from tcc_runtime.mcp.links.http_client import check_header
 
     found: dict[str, str] = {}
     for value in values:

@@ -19,10 +19,11 @@ import click
 from tcc.files import is_regular
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.executor.binding import declared_bindings
-from tcc_runtime.mcp.hub import Servers
-from tcc_runtime.mcp.remote import Remote, check_header, check_url, is_url
-from tcc_runtime.mcp.sharing import SharedServer
-from tcc_runtime.mcp.upstream import Command, ServerProgram
+from tcc_runtime.mcp.links import Target
+from tcc_runtime.mcp.links.fan_out import Servers
+from tcc_runtime.mcp.links.http_client import Remote, check_header, check_url, is_url
+from tcc_runtime.mcp.links.shared import SharedServer
+from tcc_runtime.mcp.links.stdio import Program
 from tcc_runtime.mcp.wire import MalformedMessage, read_json
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _MEMBERS = frozenset(("command", "args", "env", "cwd", "url", "headers"))
 _PASSED = frozenset(("type", "transport", "disabled", "timeout", "autoApprove", "description"))
 
 
-def one_server(server: Sequence[str], headers: Mapping[str, str], seconds: float) -> Command:
+def one_server(server: Sequence[str], headers: Mapping[str, str], seconds: float) -> Target:
     """The server behind ``--``: a program with its arguments, or one URL.
 
     Raises:
@@ -45,7 +46,7 @@ def one_server(server: Sequence[str], headers: Mapping[str, str], seconds: float
     if len(server) > 1 or not is_url(server[0]):
         if headers:
             raise click.UsageError("--upstream-header is for a server behind a URL")
-        return tuple(server)
+        return Program(command=tuple(server))
     return _remote(server[0], headers, seconds)
 
 
@@ -59,13 +60,13 @@ def _remote(url: str, headers: Mapping[str, str], seconds: float) -> Remote:
 
 def named_servers(
     given: Sequence[str], headers: Mapping[str, str], seconds: float
-) -> dict[str, Command]:
+) -> dict[str, Target]:
     """The servers of ``--server NAME=URL|COMMAND``.
 
     Raises:
         click.UsageError: one is malformed, or a name is given twice.
     """
-    found: dict[str, Command] = {}
+    found: dict[str, Target] = {}
     for one in given:
         name, equals, told = one.partition("=")
         if not (name and equals and told.strip()):
@@ -79,11 +80,11 @@ def named_servers(
             command = shlex.split(told)
         except ValueError as error:
             raise click.UsageError(f"--server {name}: {error}") from None
-        found[name] = tuple(command)
+        found[name] = Program(command=tuple(command))
     return found
 
 
-def servers_in(path: Path, headers: Mapping[str, str], seconds: float) -> dict[str, Command]:
+def servers_in(path: Path, headers: Mapping[str, str], seconds: float) -> dict[str, Target]:
     """The servers of a client's configuration, the member `mcpServers`.
 
     Raises:
@@ -104,7 +105,7 @@ def servers_in(path: Path, headers: Mapping[str, str], seconds: float) -> dict[s
     }
 
 
-def _server(place: str, told: Any, headers: Mapping[str, str], seconds: float) -> Command:
+def _server(place: str, told: Any, headers: Mapping[str, str], seconds: float) -> Target:
     if not isinstance(told, dict):
         raise click.UsageError(f"{place} is no object")
     strange = sorted(set(told) - _MEMBERS - _PASSED)
@@ -131,14 +132,14 @@ def _server(place: str, told: Any, headers: Mapping[str, str], seconds: float) -
         raise click.UsageError(f"{place}: cwd is a text")
     if any("\0" in one for one in (command, *args, *env, *env.values(), folder or "")):
         raise click.UsageError(f"{place}: a text with a zero byte")
-    return ServerProgram(command=(command, *args), env=env, folder=folder)
+    return Program(command=(command, *args), env=env, folder=folder)
 
 
 def _is_texts(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
 
 
-def several_servers(server: tuple[str, ...], given: Mapping[str, Any]) -> Mapping[str, Command]:
+def several_servers(server: tuple[str, ...], given: Mapping[str, Any]) -> Mapping[str, Target]:
     """Several servers by name; empty where there is one, behind ``--``.
 
     Raises:
@@ -153,28 +154,22 @@ def several_servers(server: tuple[str, ...], given: Mapping[str, Any]) -> Mappin
     return named_servers(given["named"], headers, seconds)
 
 
-def shared_servers(command: Command) -> tuple[Command, tuple[SharedServer, ...]]:
+def shared_servers(target: Target) -> tuple[Target, tuple[SharedServer, ...]]:
     """The same servers, each program of them one process for all sessions.
 
     Raises:
         click.UsageError: none of them is a program.
     """
-    several = dict(command.commands) if isinstance(command, Servers) else {"": command}
-    made = {
-        name: SharedServer(one)
-        for name, one in several.items()
-        if isinstance(one, Sequence | ServerProgram)
-    }
+    several = dict(target.targets) if isinstance(target, Servers) else {"": target}
+    made = {name: SharedServer(one) for name, one in several.items() if isinstance(one, Program)}
     if not made:
         raise click.UsageError("--share-server is for servers that are programs")
-    if isinstance(command, Servers):
-        command = replace(command, commands={**several, **made})
-    else:
-        command = made[""]
-    return command, tuple(made.values())
+    if isinstance(target, Servers):
+        return replace(target, targets={**several, **made}), tuple(made.values())
+    return made[""], tuple(made.values())
 
 
-def bound_tools(artifact: Artifact, servers: Mapping[str, Command]) -> dict[str, tuple[str, str]]:
+def bound_tools(artifact: Artifact, servers: Mapping[str, Target]) -> dict[str, tuple[str, str]]:
     """The server that each tool of a grammar is bound to, and the name of the tool there.
 
     Raises:
@@ -234,5 +229,5 @@ async def serve_http(
     await asked.wait()
     tending.cancel()
     await hosting.stop(_GRACE)
-    await listener.close()
+    listener.close()
     watched.close()

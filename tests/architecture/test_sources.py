@@ -59,7 +59,7 @@ SUBPACKAGES = {
         # Values of pydantic: `gate/arguments/pydantic_values.py`, which only its doors import.
         "gate": {"msgspec", "pydantic", "pydantic_core"},
         "langchain": {"langchain", "langchain_core", "langgraph", "pydantic", "pydantic_core"},
-        "mcp": {"cryptography", "h11", "jwt"},
+        "mcp": {"cryptography", "h11", "httpx2", "jwt", "starlette", "uvicorn"},
     },
     "tcc": {"editor": {"lsprotocol", "pygls"}, "outputs": {"msgspec"}},
 }

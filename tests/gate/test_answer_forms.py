@@ -21,7 +21,7 @@ from tcc.traces.replaying import replay
 from tcc_certs.policy.core import Tool
 from tcc_runtime.gate.answers import ToolAnswer, answer_of, outcome_of
 from tcc_runtime.gate.arguments.json_reader import UNREADABLE, answer_in
-from tcc_runtime.mcp.calls import ToolTraits, ending_of
+from tcc_runtime.mcp.deciding import ToolTraits, ending_of
 from tcc_runtime.mcp.wire import read_line
 from tests.answer_forms import ERROR, FINE, FORMS, GRAMMAR, LONG, LONGER, SHORT, TIMES, Form, texts
 from tests.doubling import doubles

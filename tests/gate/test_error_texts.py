@@ -15,7 +15,7 @@ from tcc.traces import Trace, TraceCall
 from tcc.traces.replaying import replay
 from tcc_runtime.gate.answers import matched
 from tcc_runtime.gate.wrapping import wrap
-from tcc_runtime.mcp.calls import ToolTraits, ending_of
+from tcc_runtime.mcp.deciding import ToolTraits, ending_of
 from tcc_runtime.mcp.wire import Member, Response
 from tests.gate.conftest import validated
 from tests.gate.grammars import artifact

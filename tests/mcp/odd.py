@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -14,11 +16,16 @@ class Odd:
     def __init__(self) -> None:
         self.seen: list[tuple[str, dict[str, str], Any]] = []
         self.how: dict[str, Any] = {}
+        self.connections: list[socket.socket] = []
         self.session = "s1"
         odd = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+
+            def setup(self) -> None:
+                super().setup()
+                odd.connections.append(self.connection)
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -74,3 +81,6 @@ class Odd:
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
+        for connection in self.connections:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)

@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import tcc
-from tcc_runtime.mcp.door import ClientCall, WaitingCalls
-from tcc_runtime.mcp.upstream import Upstream
-from tcc_runtime.mcp.upstream.pipes import MAX_CLIENT_LINE
-from tcc_runtime.mcp.wire import Request
+from tcc_runtime.mcp.client import Client, ClientCall
+from tcc_runtime.mcp.links import Stop
+from tcc_runtime.mcp.links.http_server import Exchange
+from tcc_runtime.mcp.links.stdio import MAX_CLIENT_LINE, Program
+from tcc_runtime.mcp.relay import Relay
+from tcc_runtime.mcp.server import Server
+from tcc_runtime.mcp.wire import Request, Response
+from tests.mcp.behind import run
 from tests.mcp.speaking import Relayed
 
 _DIGITS = """grammar g version "1"
@@ -38,24 +42,52 @@ def test_a_listed_number_is_passed_on_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_server_that_asks_and_does_not_read_fills_no_memory() -> None:
-    upstream = Upstream(["sleep", "60"], seconds=1, version="0")
-    try:
-        for number in range(40_000):
-            upstream.refuse(Request(identity=number, method="ping", params={}))
-        assert 1 << 20 <= upstream.pipe.waiting < 2 << 20
-    finally:
-        upstream.close()
+    async def whole() -> int:
+        link = await Program(command=["sleep", "60"]).open(Stop(), lambda _: None)
+        try:
+            server = Server(link, seconds=1, version="0")
+            asks = iter(range(40_000))
+
+            async def receive() -> Request:
+                number = next(asks, None)
+                if number is None:
+                    raise EOFError
+                return Request(identity=number, method="ping", params={})
+
+            link.receive = receive  # type: ignore[method-assign]
+            await server.listen(lambda _: None)
+            return link.waiting
+        finally:
+            await link.close()
+
+    assert 1 << 20 <= run(whole()) < 2 << 20
 
 
 def test_what_waits_is_bounded_by_its_bytes() -> None:
-    def call(identity: int) -> ClientCall:
-        return ClientCall(identity=identity, tool="t", arguments={}, token=None)
+    async def whole() -> None:
+        relay, exchange = Relay(seconds=1, note=lambda _: None), Exchange()
+        client = Client(exchange)
 
-    waiting = WaitingCalls()
-    assert waiting.add(call(1), MAX_CLIENT_LINE, ()) is None
-    assert waiting.add(call(2), MAX_CLIENT_LINE, ()) is None
-    assert waiting.add(call(3), 1, ()) == "too many calls wait; not called"
-    assert waiting.drop(2)
-    assert waiting.add(call(3), 1, ()) is None
-    assert [waiting.take().identity, waiting.take().identity] == [1, 3]
-    assert waiting.add(call(4), 2 * MAX_CLIENT_LINE, ()) is None
+        def wait(identity: int, size: int) -> None:
+            relay.take(
+                ClientCall(client=client, identity=identity, tool="t", arguments={}, size=size)
+            )
+
+        async def refused() -> str:
+            answer = await exchange.receive()
+            assert isinstance(answer, Response) and answer.busy and answer.error is not None
+            return answer.error[1]
+
+        wait(1, MAX_CLIENT_LINE)
+        wait(2, MAX_CLIENT_LINE)
+        wait(3, 1)
+        assert await refused() == "too many calls wait; not called"
+        relay.cancel(2)
+        wait(3, 1)
+        wait(1, 1)
+        assert await refused() == "a call has this id already"
+        for identity in range(4, 4 + 255):
+            wait(identity, 1)
+        assert await refused() == "too many calls wait; not called"
+
+    run(whole())

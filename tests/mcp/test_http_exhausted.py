@@ -10,12 +10,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import h11
 import pytest
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 import tcc
-from tcc_runtime.mcp.http import connection
-from tcc_runtime.mcp.http.connection import Answered, Connection
+from tcc_runtime.mcp.links.http_server import Connection, Limits, listen
 from tests.mcp.speaking import GRAMMAR
 from tests.mcp.test_http import GREETING, KEYS, pem, signed, web
 
@@ -87,18 +87,17 @@ def test_sessions_take_no_descriptor_that_connections_need(tmp_path: Path, compi
     assert set(found.verdicts()) <= {"ConformantPrefix", "Conformant"}
 
 
-def test_a_head_has_its_time_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_head_has_its_time_in_all() -> None:
     """Bytes that come one by one do not make it longer, and those of a body have what is left."""
-    monkeypatch.setattr(connection, "SECONDS", 1.0)
 
-    async def answer(of: Connection, head: h11.Request, limit: asyncio.Timeout) -> None:
-        async for _ in of.body():
-            pass
-        raise Answered(202)
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await Connection(reader, writer, answer=answer, count=lambda _: None).run()
-        writer.close()
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        connection: Connection = scope["state"]["connection"]
+        try:
+            async with asyncio.timeout_at(connection.until):
+                while (await receive()).get("more_body"):
+                    pass
+        except TimeoutError:
+            await Response(status_code=408, headers={"connection": "close"})(scope, receive, send)
 
     async def dripped(server: asyncio.Server, first: bytes, rest: bytes) -> tuple[bytes, float]:
         port = server.sockets[0].getsockname()[1]
@@ -117,7 +116,10 @@ def test_a_head_has_its_time_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
         return found, clock() - began
 
     async def talk() -> list[tuple[bytes, float]]:
-        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        limits = Limits(16, lambda _: None)
+        limits.seconds = 1.0
+        server, _, _ = await listen(app, "127.0.0.1", 0, limits)
+        async with server:
             head = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 40\r\n"
             ways = [(b"P", head[1:] + b"\r\n"), (head, b"\r\n" + b"x" * 40)]
             return list(await asyncio.gather(*[dripped(server, *way) for way in ways]))

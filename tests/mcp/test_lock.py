@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tcc_runtime.errors import ServerDrift, ServerError
-from tcc_runtime.mcp.upstream.lock import check_tools, lock_text, read_lock, tool_digest
+from tcc_runtime.mcp.lock import check_tools, lock_text, read_lock, tool_digest
 from tcc_runtime.mcp.wire import read_json
 from tests.mcp.speaking import SERVERS, Relayed, tcc
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import tcc
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.permit import Ticket
-from tcc_runtime.mcp.door import ClientConnection
-from tcc_runtime.mcp.relay import Relay, Served
-from tcc_runtime.mcp.upstream import Steps, Upstream
-from tcc_runtime.mcp.upstream.pipes import Pipe, Stopping, ready
-from tests.mcp.speaking import Relayed, locked
+from tcc_runtime.mcp.client import Cancelled, Client, ClientCall
+from tcc_runtime.mcp.deciding import Decisions
+from tcc_runtime.mcp.links import Stop
+from tcc_runtime.mcp.links.stdio import PipeLink, Program
+from tcc_runtime.mcp.relay import Relay
+from tcc_runtime.mcp.server import Server
+from tests.mcp.speaking import GRAMMAR, Relayed, locked
 
 PING_MS = 50
 STOP_SECONDS = 1.0
@@ -333,13 +337,17 @@ def test_a_call_that_failed_is_no_warning(tmp_path: Path, artifact: Path) -> Non
 
 @pytest.mark.parametrize("ends", [False, True])
 def test_the_client_is_read_with_the_turn_in_hand(ends: bool) -> None:
-    """The cancellation, or the end, comes at the latest moment: while the lock is taken."""
+    """The cancellation, or the end, comes at the latest moment: while the turn is taken."""
     reads, says = os.pipe()
     hears, writes = os.pipe()
-    turn, given_back, made = Ticket(None), [], []
+    artifact = tcc.compile_text(GRAMMAR)
 
-    class Session:
-        def try_turn(self) -> Ticket:
+    class Late(Gate):
+        turns = 0
+
+        def try_turn(self) -> Ticket | None:
+            turn = super().try_turn()
+            self.turns += 1
             if ends:
                 os.close(says)
             else:
@@ -347,60 +355,46 @@ def test_the_client_is_read_with_the_turn_in_hand(ends: bool) -> None:
                 os.write(says, json.dumps({"jsonrpc": "2.0", **told}).encode() + b"\n")
             return turn
 
-        def give_back(self, ticket: Ticket) -> None:
-            given_back.append(ticket)
-            if not ends:
-                os.close(says)
+    gate = Late(artifact)
 
-        def call(self, *call: object, **_: object) -> Any:
-            made.append(call)
-            raise AssertionError("decided")
+    async def whole() -> None:
+        link = PipeLink(reads, writes, 1000)
+        client = Client(link, info={})
+        relay = Relay(seconds=1, note=lambda text: None)
+        behind = await Program(command=["sleep", "60"]).open(Stop(), lambda _: None)
+
+        async def start() -> tuple[Decisions, Any]:
+            return Decisions(gate, lambda text: None), None
+
+        async def listen() -> None:
+            with suppress(EOFError):
+                while True:
+                    taken = client.take(await link.receive())
+                    if isinstance(taken, Cancelled):
+                        relay.cancel(taken.identity)
+                    elif isinstance(taken, ClientCall):
+                        relay.take(taken)
+            relay.leave()
+
+        server = Server(behind, seconds=1, version="0")
+        running = asyncio.ensure_future(relay.run(server, start))
+        listening = asyncio.ensure_future(listen())
+        try:
+            while relay.is_busy or not gate.turns:
+                await asyncio.sleep(0.01)
+        finally:
+            for task in (running, listening):
+                task.cancel()
+            await asyncio.wait((running, listening))
+            await behind.close()
+            await link.close()
 
     for identity, method, params in (
         (1, "initialize", {"protocolVersion": "2025-11-25"}),
-        (2, "tools/call", {"name": "t", "arguments": {}}),
+        (2, "tools/call", {"name": "open_case", "arguments": {"id": "c-1"}}),
     ):
         message = {"jsonrpc": "2.0", "id": identity, "method": method, "params": params}
         os.write(says, json.dumps(message).encode() + b"\n")
-    stopping = Stopping()
-    relay = Relay(
-        client=Pipe(reads, writes, 1000),
-        door=ClientConnection(info={}, instructions=""),
-        stopping=stopping,
-        seconds=1,
-        note=lambda text: None,
-    )
-    upstream = Upstream(["sleep", "60"], seconds=1, version="0")
-
-    def start() -> Steps[None]:
-        relay.upstream = upstream
-        session: Any = Session()
-        relay.serve(Served(session=session, tools={}, masked=None, look=upstream.listing))  # type: ignore[arg-type]
-        return
-        yield
-
-    try:
-        assert relay.run(start()) is None
-    finally:
-        upstream.close()
-    assert (made, given_back) == ([], [turn])
+    asyncio.run(asyncio.wait_for(whole(), 20))
+    assert gate.turns == 1 and gate.history == ()
     os.close(hears)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "told"), [(0.0, 0), (-1.0, 0), (0.0002, 1), (0.001, 1), (0.0011, 2), (None, None)]
-)
-def test_a_wait_of_nothing_waits_for_nothing(
-    seconds: float | None, told: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The client is read right before each permit: a wait of a millisecond there is one a call."""
-    waits: list[int | None] = []
-
-    class Poll:
-        def poll(self, wait: int | None) -> list[tuple[int, int]]:
-            waits.append(wait)
-            return []
-
-    monkeypatch.setattr("tcc_runtime.mcp.upstream.pipes.select.poll", Poll)
-    assert ready((), seconds) == []
-    assert waits == [told]

@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 
 from tcc_runtime.errors import ServerError
-from tcc_runtime.mcp.remote import Remote, check_header, check_url
-from tcc_runtime.mcp.upstream import Upstream
-from tcc_runtime.mcp.upstream.pipes import ready
-from tcc_runtime.mcp.wire import Response, read_line
+from tcc_runtime.mcp.links.http_client import Remote, check_header, check_url
+from tcc_runtime.mcp.wire import Request, Response
+from tests.mcp.behind import Behind, pause
 from tests.mcp.odd import Odd
 from tests.mcp.speaking import SERVERS, environment, judged
 from tests.mcp.test_servers import executed, talk
@@ -76,38 +75,20 @@ def odd() -> Iterator[Odd]:
     found.close()
 
 
-@contextlib.contextmanager
-def connected(odd: Odd, protocol: Any = "handshake", **headers: str) -> Iterator[Upstream]:
-    remote = Remote(url=odd.url, headers=headers, seconds=10)
-    upstream = Upstream(remote, seconds=10, version="0")
-    try:
-        upstream.connect(protocol)
-        yield upstream
-    finally:
-        upstream.close()
+def connected(odd: Odd, protocol: Any = "handshake", **headers: str) -> Behind:
+    return Behind(Remote(url=odd.url, headers=headers, seconds=10), protocol)
 
 
-def answer(upstream: Upstream, identity: int) -> Response:
-    until = time.monotonic() + 10
-    while time.monotonic() < until:
-        if ready([upstream.pipe], 0.5):
-            for line in upstream.pipe.read():
-                found = read_line(line or b"")
-                if isinstance(found, Response) and found.identity == identity:
-                    return found
-    raise AssertionError("no answer")
-
-
-def call(upstream: Upstream, **arguments: Any) -> Response:
-    return answer(upstream, upstream.request("tools/call", {"name": "t", "arguments": arguments}))
+def call(behind: Behind, **arguments: Any) -> Response:
+    return behind.answer(behind.call(**arguments))
 
 
 def test_a_redirect_is_not_followed_and_no_header_goes_along(odd: Odd) -> None:
     other = Odd()
     try:
         odd.how["tools/call"] = lambda to, _: to.say(307, b"", ("Location", other.url))
-        with connected(odd, Authorization="Bearer owner") as upstream:
-            error = call(upstream).error
+        with connected(odd, Authorization="Bearer owner") as behind:
+            error = call(behind).error
         assert error == (-32603, "the server answers with status 307")
         assert other.seen == []
         assert odd.seen[-1][0] == "DELETE"
@@ -118,16 +99,16 @@ def test_a_redirect_is_not_followed_and_no_header_goes_along(odd: Odd) -> None:
 
 
 def test_a_session_that_is_forgotten_is_begun_again_and_nothing_sent_twice(odd: Odd) -> None:
-    with connected(odd) as upstream:
-        assert call(upstream, n=1).error is None
+    with connected(odd) as behind:
+        assert call(behind, n=1).error is None
         odd.session = "s2"
-        error = call(upstream, n=2).error
+        error = call(behind, n=2).error
         assert error == (-32603, "the server has forgotten its session")
         until = time.monotonic() + 10
         while odd.methods().count("notifications/initialized") < 2:
             assert time.monotonic() < until
-            time.sleep(0.01)
-        assert call(upstream, n=3).error is None
+            pause(0.01)
+        assert call(behind, n=3).error is None
     sent = [
         (body["params"]["arguments"]["n"], told.get("Mcp-Session-Id"))
         for _, told, body in odd.seen
@@ -137,41 +118,28 @@ def test_a_session_that_is_forgotten_is_begun_again_and_nothing_sent_twice(odd: 
     assert odd.seen[-1][0] == "DELETE"
 
 
-def lines_until(upstream: Upstream, identity: int) -> list[Any]:
-    """What the server says, up to the answer."""
-    found: list[Any] = []
-    until = time.monotonic() + 10
-    while time.monotonic() < until:
-        if ready([upstream.pipe], 0.5):
-            found += [json.loads(line or b"") for line in upstream.pipe.read()]
-        if any(one.get("id") == identity for one in found):
-            return found
-    raise AssertionError("no answer")
-
-
 def test_tools_are_looked_at_again_before_the_call_that_was_forgotten_is_answered(
     odd: Odd,
 ) -> None:
-    with connected(odd) as upstream:
-        assert call(upstream).error is None
+    with connected(odd) as behind:
+        assert call(behind).error is None
         odd.session = "s2"
-        sent = upstream.request("tools/call", {"name": "t", "arguments": {}})
-        said = lines_until(upstream, sent)
-    assert [one.get("method", "answer") for one in said] == [
-        "notifications/tools/list_changed",
-        "answer",
-    ]
+        behind.heard.clear()
+        call(behind)
+        changed, answer = behind.heard
+    assert isinstance(changed, Request) and isinstance(answer, Response)
+    assert changed.method == "notifications/tools/list_changed"
 
 
 def test_a_session_that_cannot_be_begun_again_is_begun_at_a_later_call(odd: Odd) -> None:
-    with connected(odd) as upstream:
-        assert call(upstream).error is None
+    with connected(odd) as behind:
+        assert call(behind).error is None
         odd.session = "s2"
         odd.how["initialize"] = lambda to, _: to.say(503, b"")
-        assert "forgotten" in str(call(upstream).error)
+        assert "forgotten" in str(call(behind).error)
         del odd.how["initialize"]
-        assert "forgotten" in str(call(upstream).error)
-        assert call(upstream).error is None
+        assert "forgotten" in str(call(behind).error)
+        assert call(behind).error is None
     sent = [told.get("Mcp-Session-Id") for _, told, body in odd.seen if method_of(body) == CALL]
     assert sent == ["s1", "s1", "s1", "s2"]
 
@@ -200,20 +168,9 @@ def test_a_request_of_the_server_under_the_id_of_a_call_is_not_its_answer(odd: O
         to.close_connection = True
 
     odd.how[CALL] = stream
-    with connected(odd) as upstream:
-        sent = upstream.request(CALL, {"name": "t", "arguments": {}})
-        until = time.monotonic() + 10
-        found: Response | None = None
-        while found is None and time.monotonic() < until:
-            for line in (
-                upstream.pipe.read() if upstream.pipe in ready([upstream.pipe], 0.5) else ()
-            ):
-                message = read_line(line or b"")
-                if isinstance(message, Response):
-                    found = message
-                else:
-                    upstream.refuse(message)
-    assert found is not None
+    with connected(odd) as behind:
+        sent = behind.call()
+        found = behind.answer(sent)
     assert (found.identity, found.error) == (sent, None)
 
 
@@ -229,9 +186,9 @@ def test_headers_of_a_call_are_made_from_the_call(odd: Odd) -> None:
     odd.how["server/discover"] = lambda to, body: to.result(body, told)
     tools = [{"name": "t", "inputSchema": schema}]
     odd.how["tools/list"] = lambda to, body: to.result(body, {"tools": tools})
-    with connected(odd, VERSION) as upstream:
-        upstream.tools()
-        assert call(upstream, who="é\r\nX-Evil: 1", n=5).error is None
+    with connected(odd, VERSION) as behind:
+        behind.tools()
+        assert call(behind, who="é\r\nX-Evil: 1", n=5).error is None
     headers = next(h for _, h, body in odd.seen if body and body["method"] == "tools/call")
     assert headers["MCP-Protocol-Version"] == VERSION
     assert (headers["Mcp-Method"], headers["Mcp-Name"]) == ("tools/call", "t")
@@ -252,8 +209,8 @@ def test_a_stream_has_progress_and_ends_with_the_answer(odd: Odd) -> None:
         to.say(200, text.encode(), kind="text/event-stream")
 
     odd.how["tools/call"] = stream
-    with connected(odd) as upstream:
-        found = call(upstream)
+    with connected(odd) as behind:
+        found = call(behind)
         assert found.result is not None and found.result["content"].value == []
 
 
@@ -271,8 +228,8 @@ def test_a_stream_has_progress_and_ends_with_the_answer(odd: Odd) -> None:
 )
 def test_whatever_is_no_answer_is_an_error_of_the_call(odd: Odd, how: Any, said: str) -> None:
     odd.how["tools/call"] = how
-    with connected(odd) as upstream:
-        error = call(upstream).error
+    with connected(odd) as behind:
+        error = call(behind).error
     assert error is not None and said in error[1]
 
 

@@ -22,11 +22,10 @@ from mcp.shared.exceptions import MCPError
 
 import tcc as library
 from tcc_runtime.errors import ServerError
-from tcc_runtime.mcp.hub import AWAY_ERROR, Servers
-from tcc_runtime.mcp.remote import Remote
-from tcc_runtime.mcp.upstream import Upstream
-from tcc_runtime.mcp.upstream.pipes import ready
-from tcc_runtime.mcp.wire import Response, read_line
+from tcc_runtime.mcp.links.fan_out import Servers
+from tcc_runtime.mcp.links.http_client import Remote
+from tcc_runtime.mcp.links.stdio import Program
+from tests.mcp.behind import Behind
 from tests.mcp.odd import Odd
 from tests.mcp.speaking import SERVERS, environment, judged, tcc
 
@@ -187,46 +186,23 @@ for line in sys.stdin:
 """
 
 
-def answers(upstream: Upstream, *sent: int) -> list[Response]:
-    found: dict[Any, Response] = {}
-    until = time.monotonic() + 20
-    while not found.keys() >= set(sent) and time.monotonic() < until:
-        for line in upstream.pipe.read() if ready([upstream.pipe], 0.5) else ():
-            message = read_line(line or b"")
-            if isinstance(message, Response):
-                found[message.identity] = message
-    return [found[one] for one in sent]
-
-
-def hub(commands: dict[str, Any], tools: dict[str, tuple[str, str]], **more: Any) -> Upstream:
+def fan_out(targets: dict[str, Any], tools: dict[str, tuple[str, str]], **more: Any) -> Behind:
     told: dict[str, Any] = {"locked": None, "seconds": 10, "protocol": "handshake", **more}
-    servers = Servers(commands=commands, tools=tools, version="0", **told)
-    found = Upstream(servers, seconds=20, version="0")
-    found.connect("handshake")
-    return found
-
-
-def ask(upstream: Upstream, tool: str, n: int) -> int:
-    return upstream.request("tools/call", {"name": tool, "arguments": {"n": n}})
+    return Behind(Servers(targets=targets, tools=tools, version="0", **told))
 
 
 def test_no_call_is_sent_while_it_is_in_doubt_whether_tools_are_those(tmp_path: Path) -> None:
     (tmp_path / "s.py").write_text(CHANGES)
     ran = tmp_path / "ran"
     command = [sys.executable, str(tmp_path / "s.py"), str(ran)]
-    upstream = hub({"a": command}, {"t": ("a", "t")})
-    try:
-        upstream.tools()
-        first = ask(upstream, "t", 1)
-        assert answers(upstream, first)[0].error is None
+    with fan_out({"a": Program(command=command)}, {"t": ("a", "t")}) as behind:
+        behind.tools()
+        assert behind.answer(behind.call(n=1)).error is None
         # Held until the list was looked at, and then sent.
-        assert answers(upstream, ask(upstream, "t", 2))[0].error is None
-        last = answers(upstream, ask(upstream, "t", 3))[0]
-        assert last.error is not None
-        assert last.error[0] == AWAY_ERROR
+        assert behind.answer(behind.call(n=2)).error is None
+        last = behind.answer(behind.call(n=3))
+        assert last.error is not None and last.unsent
         assert "is not the one that was locked" in last.error[1]
-    finally:
-        upstream.close()
     assert ran.read_text().split() == ["1", "2"]
 
 
@@ -249,62 +225,46 @@ for line in sys.stdin:
 
 def test_a_number_beyond_all_floats_takes_no_server_away(tmp_path: Path) -> None:
     (tmp_path / "s.py").write_text(HUGE)
-    upstream = hub({"a": [sys.executable, str(tmp_path / "s.py")]}, {"t": ("a", "t")})
-    try:
-        schema = upstream.tools()[0]["inputSchema"]
+    program = Program(command=[sys.executable, str(tmp_path / "s.py")])
+    with fan_out({"a": program}, {"t": ("a", "t")}) as behind:
+        schema = behind.tools()[0]["inputSchema"]
         most = sys.float_info.max
         assert (float(schema["most"]), float(schema["least"])) == (most, -most)
-        meta = {"progressToken": upstream.next_identity}
-        sent = upstream.request("tools/call", {"name": "t", "arguments": {}, "_meta": meta})
-        assert answers(upstream, sent)[0].error is None
-    finally:
-        upstream.close()
+        meta = {"progressToken": behind.server.next_identity}
+        sent = behind.request("tools/call", {"name": "t", "arguments": {}, "_meta": meta})
+        assert behind.answer(sent).error is None
 
 
 def test_a_server_that_does_not_read_is_sent_no_further_call(tmp_path: Path) -> None:
     call = '    elif method == "tools/call":'
     deaf = CHANGES.replace(call, f"        import time; time.sleep(60)\n{call}")
     (tmp_path / "s.py").write_text(deaf)
-    upstream = hub({"a": [sys.executable, str(tmp_path / "s.py")]}, {"t": ("a", "t")})
-    try:
-        given = {"name": "t", "arguments": {"n": "x" * (3 << 20)}}
-        sent = [upstream.request("tools/call", given) for _ in range(2)]
-        unsent = answers(upstream, sent[1])[0]
-        assert unsent.error == (AWAY_ERROR, "it does not read what was sent to it")
-    finally:
-        upstream.close()
+    program = Program(command=[sys.executable, str(tmp_path / "s.py")])
+    with fan_out({"a": program}, {"t": ("a", "t")}) as behind:
+        behind.call(n="x" * (3 << 20))
+        answer = behind.answer(behind.call(n="x" * (3 << 20)))
+        assert answer.error is not None and answer.unsent
+        assert answer.error[1] == "it does not read what was sent to it"
 
 
 def test_tools_that_were_seen_before_have_to_be_those(tmp_path: Path) -> None:
     (tmp_path / "s.py").write_text(CHANGES)
     command = [sys.executable, str(tmp_path / "s.py"), str(tmp_path / "ran")]
     with pytest.raises(ServerError, match="is not the one that was locked"):
-        hub({"a": command}, {"t": ("a", "t")}, seen={"t": "0" * 64})
+        fan_out({"a": Program(command=command)}, {"t": ("a", "t")}, seen={"t": "0" * 64})
 
 
 def test_a_call_to_a_url_that_is_not_reached_was_not_sent() -> None:
     odd = Odd()
     tool = {"name": "t", "inputSchema": {"type": "object"}}
     odd.how["tools/list"] = lambda to, body: to.result(body, {"tools": [tool]})
-    upstream = hub({"a": Remote(url=odd.url, seconds=10)}, {"t": ("a", "t")})
-    try:
-        assert answers(upstream, ask(upstream, "t", 1))[0].error is None
-        # What the server says itself is no word of ours.
-        odd.how["tools/call"] = lambda to, body: to.say(
-            200,
-            json.dumps(
-                {"jsonrpc": "2.0", "id": body["id"], "error": {"code": AWAY_ERROR, "message": ""}}
-            ).encode(),
-        )
-        forged = answers(upstream, ask(upstream, "t", 2))[0]
-        assert forged.error is not None
-        assert forged.error[0] != AWAY_ERROR
+    with fan_out({"a": Remote(url=odd.url, seconds=10)}, {"t": ("a", "t")}) as behind:
+        assert behind.answer(behind.call(n=1)).error is None
         odd.close()
-        for n in (3, 4):  # not reached; then it is away
-            unsent = answers(upstream, ask(upstream, "t", n))[0]
-            assert unsent.error == (AWAY_ERROR, "it cannot be reached")
-    finally:
-        upstream.close()
+        for n in (2, 3):  # not reached; then it is away
+            answer = behind.answer(behind.call(n=n))
+            assert answer.error is not None and answer.unsent
+            assert answer.error[1] == "it cannot be reached"
 
 
 @pytest.mark.parametrize(

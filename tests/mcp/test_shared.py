@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import os
 import signal
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,12 @@ from typing import Any
 import pytest
 
 from tcc_runtime.errors import ServerError
+from tcc_runtime.mcp.links import Stop
+from tcc_runtime.mcp.links.shared import SharedServer
+from tcc_runtime.mcp.links.stdio import Program
 from tcc_runtime.mcp.metrics import Meter
-from tcc_runtime.mcp.sharing import SharedServer
-from tcc_runtime.mcp.upstream import Upstream
-from tcc_runtime.mcp.upstream.pipes import ready
-from tcc_runtime.mcp.wire import Response, read_line
+from tcc_runtime.mcp.wire import MalformedMessage, Request
+from tests.mcp.behind import Behind, pause, run
 from tests.mcp.speaking import environment, tcc
 from tests.mcp.test_http import Web
 
@@ -66,101 +66,65 @@ for line in sys.stdin:
 def shared(tmp_path: Path) -> Iterator[SharedServer]:
     path = tmp_path / "server.py"
     path.write_text(SERVER)
-    found = SharedServer((sys.executable, str(path)))
+    found = SharedServer(Program(command=(sys.executable, str(path))))
     yield found
-    found.close()
+    run(found.close())
 
 
-def connected(shared: SharedServer) -> Upstream:
-    upstream = Upstream(shared, seconds=20, version="0")
-    upstream.connect("handshake")
-    return upstream
-
-
-def lines(upstream: Upstream, seconds: float = 20) -> Iterator[Any]:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until and not upstream.pipe.ended:
-        if ready([upstream.pipe], 0.05):
-            yield from upstream.pipe.read()
-
-
-def call(upstream: Upstream, **arguments: Any) -> dict[str, Any]:
+def call(behind: Behind, **arguments: Any) -> dict[str, Any]:
     """What the server says of itself in its answer to a call."""
-    identity = upstream.request("tools/call", {"name": "add", "arguments": arguments})
-    for line in lines(upstream):
-        told = read_line(line)
-        if isinstance(told, Response):
-            assert told.identity == identity and told.result is not None
-            found: dict[str, Any] = json.loads(told.result["content"].value[0]["text"])
-            return found
-    raise AssertionError("no answer")
-
-
-def asks(upstream: Upstream, do: str) -> int:
-    """A call that is sent, and not waited for; its id."""
-    identity = upstream.request("tools/call", {"name": "add", "arguments": {"do": do}})
-    while upstream.pipe.waiting:
-        ready([upstream.pipe], 0.01)
-    return identity
+    answer = behind.answer(behind.call("add", **arguments))
+    assert answer.result is not None, answer
+    found: dict[str, Any] = json.loads(answer.result["content"].value[0]["text"])
+    return found
 
 
 def test_all_have_one_process_and_one_handshake(shared: SharedServer) -> None:
-    one, other = connected(shared), connected(shared)
+    one, other = Behind(shared), Behind(shared)
     assert [tool["name"] for tool in other.tools()] == ["add"]
     first, second, third = call(one), call(other), call(one)
     assert first["pid"] == second["pid"] == third["pid"]
     assert [first["n"], second["n"], third["n"]] == [1, 2, 3]
-    assert third["greeted"] == 1 and one.info == other.info
+    assert third["greeted"] == 1 and one.server.info == other.server.info
     one.close()
     assert call(other)["n"] == 4  # it goes on for others
 
 
 def test_answers_go_to_who_asked(shared: SharedServer) -> None:
-    many = [connected(shared) for _ in range(8)]
-    found: dict[int, list[int]] = {}
-
-    def work(at: int) -> None:
-        found[at] = [call(many[at])["n"] for _ in range(20)]
-
-    threads = [threading.Thread(target=work, args=(at,)) for at in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert sorted(n for ns in found.values() for n in ns) == list(range(1, 161))
+    many = [Behind(shared) for _ in range(8)]
+    sent = [(one, one.call("add")) for _ in range(20) for one in many]
+    found = []
+    for one, identity in sent:
+        result = one.answer(identity).result
+        assert result is not None
+        found.append(json.loads(result["content"].value[0]["text"])["n"])
+    assert found == list(range(1, 161))
 
 
 def test_a_session_that_ends_takes_no_answer_of_others(shared: SharedServer) -> None:
-    one, other = connected(shared), connected(shared)
-    asks(one, "wait")
+    one, other = Behind(shared), Behind(shared)
+    one.call("add", do="wait")
     one.close()
     assert call(other)["n"] == 1
 
 
 def test_progress_comes_under_the_sessions_token(shared: SharedServer) -> None:
-    one, other = connected(shared), connected(shared)
+    one, other = Behind(shared), Behind(shared)
     call(other)
+    other.heard.clear()
     asked = {"name": "add", "arguments": {}, "_meta": {"progressToken": "mine"}}
-    one.request("tools/call", asked)
-    told = [json.loads(line) for line in _until_answer(one)]
-    assert told[0]["params"]["progressToken"] == "mine"
-    assert not ready([other.pipe], 0.05)
-
-
-def _until_answer(upstream: Upstream) -> list[bytes]:
-    found = []
-    for line in lines(upstream):
-        found.append(line)
-        if isinstance(read_line(line), Response):
-            return found
-    raise AssertionError("no answer")
+    one.answer(one.request("tools/call", asked))
+    [progress] = [message for message in one.heard if isinstance(message, Request)]
+    assert progress.params["progressToken"] == "mine"
+    pause(0.05)
+    assert other.heard == []
 
 
 def test_cancelled_is_under_the_servers_id(
     shared: SharedServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    one, other = connected(shared), connected(shared)
-    waited = asks(other, "wait")
+    one, other = Behind(shared), Behind(shared)
+    waited = other.call("add", do="wait")
     call(one)
     one.notify("notifications/cancelled", {"requestId": waited})  # another's: nothing
     call(one)
@@ -171,57 +135,64 @@ def test_cancelled_is_under_the_servers_id(
 
 
 def test_a_changed_list_is_told_to_all(shared: SharedServer) -> None:
-    one, other = connected(shared), connected(shared)
+    one, other = Behind(shared), Behind(shared)
     call(one, do="changed")
-    assert json.loads(next(lines(other)))["method"] == "notifications/tools/list_changed"
+    [changed] = other.heard
+    assert isinstance(changed, Request)
+    assert changed.method == "notifications/tools/list_changed"
 
 
 def test_a_line_that_is_refused_reaches_all_who_wait(shared: SharedServer) -> None:
-    one, other, third = connected(shared), connected(shared), connected(shared)
-    asks(other, "wait")
+    one, other, third = Behind(shared), Behind(shared), Behind(shared)
+    other.call("add", do="wait")
     call(third)
-    asks(one, "garbage")
-    for waits in (one, other):
-        assert next(lines(waits)).startswith(b"{")
-    assert not ready([third.pipe], 0.05)
+    third.heard.clear()
+    one.call("add", do="garbage")
+    while not one.heard:
+        pause(0.01)
     assert call(third)["n"] == 2
+    for waits in (one, other):
+        assert [type(message) for message in waits.heard] == [MalformedMessage]
+    assert len(third.heard) == 1
 
 
 def test_a_server_that_ends_is_started_by_who_comes_next(shared: SharedServer) -> None:
-    one, other = connected(shared), connected(shared)
+    one, other = Behind(shared), Behind(shared)
     pid = call(one)["pid"]
-    asks(one, "die")
-    for session in (one, other):
-        assert list(lines(session, 20)) == [] and session.pipe.ended
-    assert call(connected(shared))["pid"] != pid
+    one.call("add", do="die")
+    assert one.ended() and other.ended()
+    assert call(Behind(shared))["pid"] != pid
 
 
 def test_who_waits_is_greeted_though_the_first_has_gone(tmp_path: Path) -> None:
     path = tmp_path / "slow.py"
     path.write_text(SERVER.replace("greeted += 1", "greeted += 1; time.sleep(0.6)"))
-    shared = SharedServer((sys.executable, str(path)))
+    shared = SharedServer(Program(command=(sys.executable, str(path))))
+
+    async def leave() -> None:
+        first = await shared.open(Stop(), lambda _: None)
+        first.send(Request(identity=1, method="initialize", params={}))
+        await asyncio.sleep(0.3)
+        await first.close()
+
+    async def both() -> None:
+        leaving.append(asyncio.ensure_future(leave()))
+        await asyncio.sleep(0.15)
+
+    leaving: list[asyncio.Task[None]] = []
     try:
-        first = shared.start(1 << 20)
-        first.pipe.send(b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}\n')
-        while first.pipe.waiting:
-            ready([first.pipe], 0.01)
-        leaving = threading.Timer(0.3, first.close)
-        leaving.start()
-        time.sleep(0.15)
-        other = Upstream(shared, seconds=3, version="0")
-        other.connect("handshake")
-        leaving.join()
-        assert call(other)["greeted"] == 1
-        other.close()
+        run(both())
+        assert call(Behind(shared))["greeted"] == 1
+        assert leaving[0].done()
     finally:
-        shared.close()
+        run(shared.close())
 
 
 def test_after_its_end_nothing_starts(shared: SharedServer) -> None:
-    pid = call(connected(shared))["pid"]
-    shared.close()
+    pid = call(Behind(shared))["pid"]
+    run(shared.close())
     with pytest.raises(ServerError):
-        shared.start(1 << 20)
+        run(shared.open(Stop(), lambda _: None))
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 

@@ -12,15 +12,16 @@ from hypothesis import given, settings, strategies as st
 
 from tcc_runtime.gate.arguments import is_kept, plain
 from tcc_runtime.mcp import wire
-from tcc_runtime.mcp.upstream.pipes import Lines
+from tcc_runtime.mcp.links.stdio import Lines
 from tcc_runtime.mcp.wire import (
     MalformedMessage,
+    Member,
     Request,
     Response,
     is_deeper,
     read_json,
     read_line,
-    write_line,
+    write,
 )
 
 JSON = st.recursive(
@@ -202,13 +203,15 @@ def test_requests_and_answers_are_told_apart() -> None:
     )
     failed = read_line(b'{"jsonrpc":"2.0","id":1,"error":{"code":"x","message":5}}')
     assert failed == Response(identity=1, error=(-32603, ""))
-    assert write_line({"a": "é\u2028\ud800"}) == b'{"a":"\\u00e9\\u2028\\ud800"}\n'
+    told = Response(identity=1, result={"a": "é\u2028\ud800"})
+    assert write(told) == b'{"jsonrpc":"2.0","id":1,"result":{"a":"\\u00e9\\u2028\\ud800"}}\n'
 
 
 def test_a_result_is_one_line_for_whoever_reads_it() -> None:
     inner = '{"jsonrpc":"2.0","id":7,"result":{}}'
     found = read_line(f'{{"jsonrpc":"2.0","id":1,"result":{{"a":\r{inner}\r}}}}'.encode())
     assert isinstance(found, Response) and found.result is not None
-    line = write_line({"id": 1}, result='{"a":\r' + inner + "\r}")
+    text = "[\r" + inner + "\n]"
+    line = write(Response(identity=1, result={"a": Member(value=None, text=text)}))
     assert line.splitlines() == [line.rstrip(b"\n")]
-    assert json.loads(line)["result"]["a"] == json.loads(inner)
+    assert json.loads(line)["result"]["a"] == [json.loads(inner)]

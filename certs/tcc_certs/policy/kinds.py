@@ -1371,8 +1371,7 @@ class Kinds:
             for part in arm.values:
                 test = self._value(part, scope, of.kind if of.kind.listed else None)
                 if not _comparable(of.kind, test.kind) and not _reads_as(of.kind, test):
-                    message = f"A {of.kind.name} is compared with a {test.kind.name}."
-                    raise Fault("TCC225", part, message)
+                    raise self._unlike(part, of.kind, test.kind)
                 term = self._constant_for(test, of.kind, part)
                 if not isinstance(term, forms.Constant):
                     raise Fault("TCC225", part, "An arm of `match` has constant values.")
@@ -1491,8 +1490,7 @@ class Kinds:
             read = _reads_as(left.kind, value) or _reads_as(value.kind, left)
             constant = beside is not None and isinstance(value.term, forms.Constant)
             if not (read or constant) and not _comparable(left.kind, value.kind):
-                message = f"A {left.kind.name} is compared with a {value.kind.name}."
-                raise Fault("TCC225", part, message)
+                raise self._unlike(part, left.kind, value.kind)
             kind = left.kind if operator in ("=", "!=") else replace(left.kind, listed=_NO_VALUES)
             terms.append(self._constant_for(value, kind, part))
         if operator in ("=", "!="):
@@ -1504,6 +1502,10 @@ class Kinds:
         for value, part in ((left, one), options[0]):
             self._ensure_number(value, part, spans=True, times=True, constants=moments)
         return forms.Compare(operator, self._read_left(operator, left, options, one), tuple(terms))
+
+    def _unlike(self, node: Node, one: Kind, other: Kind) -> Fault:
+        message = f"A {one.name} is compared with a {other.name}."
+        return Fault("TCC225", node, message, known=(one.name, other.name), about="types")
 
     def _side(self, node: Node, other: Node, scope: _Scope) -> _Value:
         """The left side; a word that means nothing may be a value of the listed right side."""
@@ -1655,8 +1657,7 @@ class Kinds:
         beside = draft.own if draft.own.listed else None
         left = self._value(node.left, scope, beside)
         if not _comparable(left.kind, draft.own) and not _reads_as(draft.own, left):
-            message = f"A {left.kind.name} is compared with a {draft.own.name}."
-            raise Fault("TCC225", node, message)
+            raise self._unlike(node, left.kind, draft.own)
         term = self._constant_for(left, draft.own, node.left)
         among = forms.Among(term, self._finished(draft, node.right))
         return among if node.operator == "in" else forms.Not(among)

@@ -66,6 +66,12 @@ class Form:
     members: tuple[Form, ...] | None = None
 
     @property
+    def takes_work(self) -> bool:
+        """Whether the number of elements or steps in an entry is bounded: of lists and patterns."""
+        inner = any(member.takes_work for member in self.members or ())
+        return bool(self.patterns) or self.of is not None or inner
+
+    @property
     def has_marks(self) -> bool:
         """Whether a text in the value is compared with a pattern, or with a constant by `under`."""
         inner = [*(self.members or ()), *([] if self.of is None else [self.of])]

@@ -185,15 +185,7 @@ class EntryWriter:
     def __init__(self, entries: Entries, key: bytes) -> None:
         self._entries = entries
         self._key = key
-        self._refusing: dict[str, bool] = {}
-
-    def may_refuse(self, tool: str) -> bool:
-        """Whether :meth:`arguments` can raise for some call of a tool: it has lists or patterns."""
-        found = self._refusing.get(tool)
-        if found is None:
-            forms = self._entries.arguments(tool).values()
-            found = self._refusing[tool] = any(map(_takes_work, forms))
-        return found
+        self._working: dict[str, list[tuple[str, Form]]] = {}
 
     def constants(self) -> list[str]:
         """The member `constants` of the header."""
@@ -214,6 +206,21 @@ class EntryWriter:
             Rejected: R105: a value has too many elements, or takes too many steps to match.
         """
         return self._of(self._entries.arguments(tool), states)
+
+    def check_arguments(self, tool: str, states: Mapping[str, State]) -> None:
+        """Raise as :meth:`arguments` does, without making entries."""
+        working = self._working.get(tool)
+        if working is None:
+            forms = self._entries.arguments(tool).items()
+            working = self._working[tool] = [(name, one) for name, one in forms if one.takes_work]
+        budget = _Budget()
+        for name, form in working:
+            if states[name] != NONE:
+                budget.steps = MOST_WORK
+                try:
+                    _check(form, states[name], budget)
+                except Rejected as refusal:
+                    raise Rejected(refusal.code, name, refusal.expected, refusal.found) from None
 
     def _of(self, forms: Mapping[str, Form], states: Mapping[str, State]) -> dict[str, Json]:
         budget = _Budget()
@@ -254,6 +261,27 @@ class EntryWriter:
                 budget.elements = left
                 found[name], seen[name] = dict(_UNKNOWN), UNKNOWN
         return found, seen
+
+    def answers_seen(self, tool: str, states: dict[str, State]) -> tuple[dict[str, State], bool]:
+        """The states that :meth:`answers` gives, and whether an entry would be unknown.
+
+        A session without a ledger has no entries, and decides alike.
+        """
+        budget = _Budget()
+        seen, lacks_one = states, False
+        for name, form in self._entries.answers(tool).items():
+            state = states[name]
+            if state == UNKNOWN:
+                lacks_one = True
+            elif form.takes_work and state != NONE:
+                budget.steps = MOST_WORK
+                left = budget.elements
+                try:
+                    _check(form, state, budget)
+                except Rejected:
+                    budget.elements = left
+                    seen, lacks_one = {**seen, name: UNKNOWN}, True
+        return seen, lacks_one
 
     def digest(self, state: State, length: int = 32) -> str:
         """The digest of a value, hex."""
@@ -330,8 +358,28 @@ class _Budget:
         return "".join([_MARKS[mark_of(state, pattern)] for pattern in patterns])
 
 
-def _takes_work(form: Form) -> bool:
-    return bool(form.patterns) or form.of is not None or form.members is not None
+def _check(form: Form, state: State, budget: _Budget) -> None:
+    """Take what the entry of a value takes.
+
+    Raises:
+        Rejected: R105.
+    """
+    if form.type is None:
+        return
+    if form.patterns:
+        budget.marks(form.patterns, state)
+    if state == NULL:
+        return
+    if form.of is not None:
+        budget.take(len(state[1]))
+        if form.of.takes_work:
+            for one in state[1]:
+                _check(form.of, one, budget)
+    if form.members is not None:
+        members = dict(state[1])
+        for member in form.members:
+            if member.takes_work and members[member.name] != NONE:
+                _check(member, members[member.name], budget)
 
 
 def mark_of(state: State, test: Test) -> bool | None:

@@ -29,11 +29,11 @@ from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.session_access.reopening import begun_with
 from tcc_runtime.gate.store import Sessions, local_principal, session_id_of
-from tcc_runtime.mcp.guarding import Guarded, guard, probe
-from tcc_runtime.mcp.hub import Servers
-from tcc_runtime.mcp.relay import STOPPED
-from tcc_runtime.mcp.upstream import Command, Protocol
-from tcc_runtime.mcp.upstream.lock import read_lock
+from tcc_runtime.mcp.guarding import STOPPED, Guarded, guard, probe
+from tcc_runtime.mcp.links import Target
+from tcc_runtime.mcp.links.fan_out import Servers
+from tcc_runtime.mcp.lock import read_lock
+from tcc_runtime.mcp.server import Protocol
 
 if TYPE_CHECKING:
     from tcc_runtime.account.account import Account
@@ -260,8 +260,8 @@ def command(
         said = f"the grammar says `pass {', '.join(unread)}`: which of several servers is asked?"
         raise click.UsageError(said)
     if several:
-        command_of: Command = Servers(
-            commands=several,
+        target: Target = Servers(
+            targets=several,
             tools=bound_tools(opened, several),
             locked=locked,
             seconds=_CONNECT,
@@ -269,9 +269,9 @@ def command(
             version=tcc.__version__,
         )
     else:
-        command_of = one_server(server, given["upstream_headers"], given["deadline"])
+        target = one_server(server, given["upstream_headers"], given["deadline"])
     how = Guarded(
-        command=command_of,
+        target=target,
         locked=locked,
         seconds=given["deadline"],
         finishes=finish or kind == "new",
@@ -459,7 +459,7 @@ def _served(
             sessions.get(kind, values or None).close()
         elif not claims:
             begun_with(policy_of(artifact), values)  # it is the same for every session
-        probed = probe(artifact, how)
+        probed = asyncio.run(probe(artifact, how))
     except SettingsError as error:
         raise click.BadParameter(str(error), param_hint=f"--{error.field}") from None
     except ResumeError as error:
@@ -472,14 +472,14 @@ def _served(
     if kind == "new" and _bounds(artifact) and not how.shadow:
         screen.say(f"tcc gate: {_ONE_SESSION}", err=True)
 
-    command, shared = (how.command, ()) if not web.shares else shared_servers(how.command)
-    if isinstance(command, Servers):
-        command = replace(command, seen=probed.locked)
+    target, shared = (how.target, ()) if not web.shares else shared_servers(how.target)
+    if isinstance(target, Servers):
+        target = replace(target, seen=probed.locked)
 
     async def run() -> None:
         hosting = Hosting(
             store=sessions,
-            how=replace(how, command=command, locked=probed.locked),
+            how=replace(how, target=target, locked=probed.locked),
             probed=probed,
             terms=HostingTerms(
                 kind=kind, idle=web.idle, given=lambda who: _of_claims(who, values, claims)
@@ -493,16 +493,16 @@ def _served(
         listening = Listening(
             host=host, port=port, names=web.names, origins=web.origins, tls=tls, tokens=tokens
         )
-        await serve_http(listening, hosting, screen.say, web.metrics)
+        try:
+            await serve_http(listening, hosting, screen.say, web.metrics)
+        finally:
+            for server in shared:
+                await server.close()
 
-    # A call passes through four threads of this process, and each of them may wait for its turn.
-    # Of Python's own 5 ms two turns are already all that a call at 500 a second may take.
+    # The loop shares the interpreter with threads that wait for the disk: with Python's own 5 ms
+    # two switches take longer than a call may take at 500 calls a second.
     sys.setswitchinterval(_TURN)
-    try:
-        asyncio.run(run())
-    finally:
-        for server in shared:
-            server.close()
+    asyncio.run(run())
     return CLEAN
 
 

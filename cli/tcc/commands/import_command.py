@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -23,9 +24,11 @@ from tcc_compiler.imports.refresh import refreshed
 from tcc_compiler.language.source import Unreadable, decode, read_bytes, source_of
 from tcc_runtime.errors import ServerError
 from tcc_runtime.ledger.outputs import write_whole
-from tcc_runtime.mcp import upstream
-from tcc_runtime.mcp.remote import Remote
-from tcc_runtime.mcp.upstream.lock import DEEPEST_TOOL, lock_text
+from tcc_runtime.mcp.links import Target
+from tcc_runtime.mcp.links.http_client import Remote
+from tcc_runtime.mcp.links.stdio import Program
+from tcc_runtime.mcp.lock import DEEPEST_TOOL, lock_text
+from tcc_runtime.mcp.server import Protocol, connected
 from tcc_runtime.mcp.wire import MalformedMessage, is_deeper, read_json
 
 _MOST_BYTES = 64 << 20
@@ -118,13 +121,13 @@ def mcp(
     try:
         if config is not None:
             servers = servers_in(config, upstream_headers, deadline)
-            tools, bound = _tools_of_all(servers, deadline, cast(upstream.Protocol, protocol))
+            tools, bound = _tools_of_all(servers, deadline, cast(Protocol, protocol))
             known = config.stem
         elif file is not None:
             tools, known = tools_in(file), file.stem
         else:
             command = one_server(server, upstream_headers, deadline)
-            tools, known = _tools_of(command, deadline, cast(upstream.Protocol, protocol))
+            tools, known = _tools_of(command, deadline, cast(Protocol, protocol))
         locked = lock_text(tools)
     except ServerError as error:
         raise NotListed(f"TCC611: {error}") from None
@@ -199,7 +202,7 @@ def _update(
 
 
 def _tools_of_all(
-    servers: Mapping[str, upstream.Command], seconds: float, protocol: upstream.Protocol
+    servers: Mapping[str, Target], seconds: float, protocol: Protocol
 ) -> tuple[Sequence[Mapping[str, Any]], dict[str, tuple[str, str]]]:
     """Tools of several servers, each with its own name; equal names become SERVER_TOOL."""
     found: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
@@ -218,12 +221,11 @@ def _tools_of_all(
     return tools, bound
 
 
-def _shown(command: upstream.Command) -> str:
+def _shown(target: Target) -> str:
     """The command that is started, without environment and headers."""
-    if isinstance(command, Remote):
-        return command.url
-    words = command.command if isinstance(command, upstream.ServerProgram) else command
-    return shlex.join(words) if isinstance(words, Sequence) else "a server"
+    if isinstance(target, Remote):
+        return target.url
+    return shlex.join(target.command) if isinstance(target, Program) else "a server"
 
 
 def _require_apart(written: Mapping[str, Path | None]) -> None:
@@ -263,16 +265,15 @@ def _rewrite(path: Path, grammar: Path, config: Path, lock: Path | None, overwri
 
 
 def _tools_of(
-    server: upstream.Command, seconds: float, protocol: upstream.Protocol
+    target: Target, seconds: float, protocol: Protocol
 ) -> tuple[Sequence[Mapping[str, Any]], str]:
-    asked = upstream.Upstream(server, seconds=seconds, version=tcc.__version__)
-    try:
-        asked.connect(protocol)
-        tools = asked.tools()
-    finally:
-        asked.close()
-    known = asked.info.get("name")
-    return tools, known if isinstance(known, str) else "server"
+    async def look() -> tuple[Sequence[Mapping[str, Any]], str]:
+        version = tcc.__version__
+        async with connected(target, protocol, seconds=seconds, version=version) as server:
+            known = server.info.get("name")
+            return await server.tools(), known if isinstance(known, str) else "server"
+
+    return asyncio.run(look())
 
 
 def tools_in(path: Path) -> Sequence[Mapping[str, Any]]:

@@ -28,7 +28,7 @@ from tcc_runtime.gate.arguments import plain
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.session_access import Home
-from tcc_runtime.mcp.gate_interface import refusal_result
+from tcc_runtime.mcp.deciding import refusal_result
 from tcc_runtime.mcp.serving import serve
 
 

@@ -315,12 +315,11 @@ def rename(
             rooted |= {one.document.uri: one for one in more}
         edits = renamed([one.project for one in rooted.values()], found, name)
         # Fields that are renamed together may be declared in several files.
-        files = {edit.source.path for edit in edits} - {
-            one.document.path for one in rooted.values()
-        }
-        if files <= set(homes):
+        roots = {one.document.path for one in rooted.values()}
+        files = {edit.source.path for edit in edits} - {*roots, *homes, None}
+        if not files:
             break
-        homes += sorted(path for path in files - set(homes) if path is not None)
+        homes += sorted(path for path in files if path is not None)
     changes: dict[str, list[types.TextEdit]] = {}
     for edit in edits:
         uri = texts.uri(edit.source, mine.document)

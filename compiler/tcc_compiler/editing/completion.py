@@ -10,14 +10,14 @@ and one trial for each name.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal, TypeAlias
 
 from tcc_certs.policy.kinds import Fault
 from tcc_certs.policy.nodes import FUNCTIONS, TOTALS, UNITS, Name, written
 from tcc_certs.policy.plans import PASSABLE
-from tcc_certs.values.fields import Field
+from tcc_certs.values.fields import Field, ListType
 from tcc_compiler.editing.project import Project
 from tcc_compiler.editing.words import (
     HOLE,
@@ -61,7 +61,7 @@ _FIRST = (
 # Words of conditions, by what belongs at their place.
 _PREFIXES = frozenset({"not", "no", "every", "unused"})
 _TERMS = frozenset({"condition", "any", "term", "operand"})
-_CLOCKS = ("hour", "weekday", "day")
+_SCALARS = ("hour", "weekday", "day", "host")
 _SPANS = ("10 m", "1 h", "24 h", "30 d")
 _AGGREGATES = ("last", "count", "sum", "min", "max")
 
@@ -247,7 +247,10 @@ def _in_policy(here: Unfinished, hole: Hole | None, project: Project) -> Iterato
     if "same" in accepted and _word_fits("same", hole):
         yield Completion("word", "same")
     for offer in hole.offers:
-        text = _written(offer.text, accepted) if offer.name else offer.text
+        plain = offer.field is not None and not isinstance(offer.field.type, ListType)
+        text = _written(offer.text, accepted, FUNCTIONS) if offer.name else offer.text
+        if offer.name and plain:  # no bracket can follow it, so it is no function
+            text = _written(offer.text, accepted)
         about = "" if offer.field is None or offer.what == "value" else described(offer.field)
         yield Completion(offer.what, text, about)
     if hole.wants <= {"member", "pattern"}:
@@ -261,7 +264,7 @@ def _in_policy(here: Unfinished, hole: Hole | None, project: Project) -> Iterato
         if word in accepted and _word_fits(word, hole):
             yield Completion("word", word)
     if hole.wants & _TERMS:
-        yield from (Completion("word", word) for word in (*_AGGREGATES, *_CLOCKS))
+        yield from (Completion("word", word) for word in (*_AGGREGATES, *_SCALARS))
     if hole.wants & {"source", "condition", "any"}:
         yield Completion("word", "any")
         yield Completion("word", "pairs")
@@ -277,10 +280,10 @@ def _in_policy(here: Unfinished, hole: Hole | None, project: Project) -> Iterato
         yield Completion("word", "now")
 
 
-def _written(name: str, accepted: frozenset[str]) -> str:
+def _written(name: str, accepted: frozenset[str], functions: Collection[str] = ()) -> str:
     """A name as it is written where these terminals fit; a keyword there is in backticks."""
     text = written([Name(name)])
-    taken = name in accepted or name in FUNCTIONS
+    taken = name in accepted or name in functions
     return f"`{name}`" if text == name and taken else text
 
 
@@ -316,7 +319,8 @@ def _in_given(tokens: Sequence[Token], project: Project) -> Iterator[Completion]
 def _all_of(
     kind: Literal["tool", "rule", "let", "shape"], project: Project, accepted: frozenset[str]
 ) -> Iterator[Completion]:
-    yield from (Completion(kind, _written(name, accepted)) for (name,) in project.defined(kind))
+    names = [name for (name,) in project.defined(kind)]
+    yield from (Completion(kind, _written(name, accepted)) for name in names)
 
 
 def _in_plan(

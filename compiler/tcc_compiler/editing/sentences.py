@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tcc_certs.policy import nodes as n
+from tcc_certs.values.fields import ListType
 from tcc_compiler.editing.words import Meaning
 
 _Meanings = Callable[[int], Iterable[Meaning]]
@@ -136,7 +137,9 @@ class _Sayer:
                 return f"{self.source(of, plural)} in the last {_span(node)}"
             case n.Since(of, mark):
                 return f"{self.source(of, plural)} since the last {self.set(mark)}"
-            case n.Get(of, name) if not isinstance(of, n.This | n.It | n.Apply):
+            case n.Get(of, name) if not (
+                isinstance(of, n.This | n.It | n.Apply) or self._is_single(of)
+            ):  # fmt: skip
                 values = "the values" if plural else "a value"
                 return f"{values} `{name}` of {self.source(of, True)}"
             case n.Union(parts):
@@ -146,9 +149,17 @@ class _Sayer:
             case n.Word() if self._means(node) in ("tool", "let") and self._is_set(node):
                 return f"{article}earlier call{'s' * plural} of `{node.name}`"
             case n.Apply("pairs", (left, right)):
-                return f"the pairs of {self.term(left)} and {self.term(right)}"
+                pairs = "the pairs" if plural else "a pair"
+                return f"{pairs} of {self.term(left)} and {self.term(right)}"
         return (
             f"the elements of {self.term(node)}" if plural else f"an element of {self.term(node)}"
+        )
+
+    def _is_single(self, node: n.Node) -> bool:
+        """Return whether a word is a field that is no list."""
+        fields = [meaning.field for meaning in self._meanings(id(node))]
+        return bool(fields) and all(
+            one is not None and not isinstance(one.type, ListType) for one in fields
         )
 
     def _is_let(self, node: n.Node) -> bool:
@@ -180,18 +191,16 @@ class _Sayer:
             case n.Not(of):
                 return f"it is not so that {self.condition(of)}"
             case n.No(of):
-                return f"there is no {self.source(of).removeprefix('an ').removeprefix('a ')}"
+                return f"there is no {self._one(of)}"
             case n.Every(n.Where(of, conditions)):
-                return f"for each of {self.source(of, True)}: {self._filters(conditions)}"
+                return f"for each {self._one(of)}: {self._filters(conditions)}"
             case n.Every(of):
                 if isinstance(of, n.Since | n.Within) and isinstance(of.of, n.Where):
                     around = n.with_parts(of, (of.of.of, *n.parts_of(of)[1:]))
-                    filters = self._filters(of.of.conditions)
-                    return f"for each of {self.source(around, True)}: {filters}"
+                    return f"for each {self._one(around)}: {self._filters(of.of.conditions)}"
                 return _code(node)
             case n.Unused(of):
-                one = self.source(of).removeprefix("an ").removeprefix("a ")
-                return f"there is an {one}, which no such call has used"
+                return f"there is {self.source(of)}, which no earlier call has used"
             case n.And(parts):
                 return _joined([self._nested(part) for part in parts], "and")
             case n.Or(parts):
@@ -263,6 +272,10 @@ class _Sayer:
             case n.Times(left, right):
                 return f"{self.term(left)} * {self.term(right)}"
         return _code(node)
+
+    def _one(self, of: n.Node) -> str:
+        """An element of a source, without its article."""
+        return self.source(of).removeprefix("an ").removeprefix("a ")
 
     def _bare(self, of: n.Node) -> str:
         said = self.source(of)

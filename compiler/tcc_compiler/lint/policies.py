@@ -15,7 +15,7 @@ from tcc_certs.policy import forms, nodes as n
 from tcc_certs.policy.core import Core, Tool
 from tcc_certs.policy.forms import Condition, Source, Term
 from tcc_certs.policy.kinds import Kinds, walk
-from tcc_certs.values.declared import FlagType, NumberType, TextType, json_of
+from tcc_certs.values.declared import FlagType, NumberType, PathType, TextType, UrlType, json_of
 from tcc_certs.values.fields import DateType, Field, NullableType, TimeType
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Span
@@ -439,7 +439,7 @@ def plain_type(field: Field) -> type | None:
 
 
 def _is_key(field: Field) -> bool:
-    kinds = (TextType, NumberType, DateType, TimeType)
+    kinds = (TextType, NumberType, DateType, TimeType, PathType, UrlType)
     return not field.optional and field.name not in _NO_KEYS and plain_type(field) in kinds
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tcc_certs.policy import forms, nodes as n
 from tcc_certs.policy.forms import Condition
-from tcc_certs.values.declared import TextType
+from tcc_certs.values.declared import PathType, TextType, UrlType
 from tcc_certs.values.fields import Field, ListType
 from tcc_compiler.lint.finding import LintFinding
 from tcc_compiler.lint.policies import Policy, Stated, finding, is_null, plain_type, shown, terms_of
@@ -177,7 +177,7 @@ def _one_of_several(
 
 def _are_alike(field: Field, other: Field) -> bool:
     """Return whether two texts, or lists of texts, have names of one family."""
-    if not {plain_type(field), plain_type(other)} <= {TextType, ListType}:
+    if not {plain_type(field), plain_type(other)} <= {TextType, ListType, PathType, UrlType}:
         return False
     one, two = field.name.casefold(), other.name.casefold()
     if any(one in family and two in family for family in _FAMILIES):
@@ -232,19 +232,36 @@ def _located(policy: Policy, atom: _Atom, told: set[tuple[str, str]]) -> Iterato
     key = ("TCC740", f"{tool}.{atom.field}")
     if key in told or (tool, atom.field) in policy.dotless or not _is_loose(pattern, atom.asked):
         return
+    field = policy.field(tool, atom.field)
+    if field is None or plain_type(field) is not TextType:
+        return  # a path or URL is compared in its normal form
     told.add(key)
     is_url = "url" in atom.field.casefold() or "://" in pattern
-    if is_url:
-        why = "a host may stand in its query, or behind an `@`"
-        hint = f"list what is allowed, without `.` in the host: {atom.field} ~ "
-        hint += '"https://[a-z0-9-]+\\\\.example\\\\.com/[a-z0-9/_-]*"'
-    else:
-        why = "`/srv/../etc` and `//etc` are other spellings"
-        on = getattr(atom.stated.statement, "on", None) or n.AnyTool()
-        dots = n.Compare("~", n.Word(atom.field), n.Text(".*([.][.]|//).*"))
-        hint = f"also refuse `..` and `//`: forbid {shown(n.Where(on, (dots,)))}"
-    message = f"`{atom.text}` compares a {'URL' if is_url else 'path'} as a text: {why}"
-    yield finding("TCC740", atom.stated, message, hint)
+    kind, known = ("url", "https://") if is_url else ("path", "/")
+    found = _PREFIX[kind].match(pattern)
+    inside = found[0].replace("\\", "").rstrip("/") if found else ""
+    if len(inside) <= len(known):
+        inside = "https://*.example.com" if is_url else "/srv"
+    name = n.text_of(n.Word(atom.field))
+    under = f'{name} {"under" if _is_like(atom) else "not under"} "{inside}"'
+    why = "a host may stand in its query" if is_url else "`/srv/../etc` and `//etc` are spellings"
+    yield finding(
+        "TCC740",
+        atom.stated,
+        f"`{atom.text}` compares a {kind.upper() if is_url else kind} as a text: {why}, too",
+        f"declare `{name}: {kind}` in `tool {tool}`, and write: {under}",
+    )
+
+
+_PREFIX = {
+    "url": re.compile(r"https?://[A-Za-z0-9/_-]+(?:\\?\.[A-Za-z0-9/_-]+)*(?=/|$)"),
+    "path": re.compile(r"(?:/[A-Za-z0-9_-]+)+(?=/|$)"),
+}
+
+
+def _is_like(atom: _Atom) -> bool:
+    """Return whether the author wrote ``~``, and not ``!~``."""
+    return not isinstance(atom.node, n.Compare) or atom.node.operator == "~"
 
 
 def _is_loose(pattern: str, asked: bool) -> bool:
@@ -264,7 +281,7 @@ def _patterns(policy: Policy, atom: _Atom) -> Iterator[LintFinding]:
         name = n.text_of(atom.node.left)
     if not atom.asked:
         ends = body.startswith(_ANYTHING) or body.endswith(_ANYTHING)
-        if ends or _has_pattern(policy, atom):
+        if ends or _has_pattern(policy, atom) or _is_located(policy, atom):
             return
         inner = f"({body})" if "|" in body else body
         meant = n.quoted(f"{flag}{_ANYTHING}{inner}{_ANYTHING}")
@@ -274,6 +291,8 @@ def _patterns(policy: Policy, atom: _Atom) -> Iterator[LintFinding]:
             f"`{atom.text}` refuses only a text that is all of the pattern, with nothing around it",
             f"write: {name} {operator} {meant}",
         )
+    elif _is_located(policy, atom):
+        return
     elif _has_dot(body) and not any(_lists(one, atom.form) for one in atom.beside):
         meant = n.quoted(flag + _without_dots(body))
         yield finding(
@@ -282,6 +301,12 @@ def _patterns(policy: Policy, atom: _Atom) -> Iterator[LintFinding]:
             f"`.` in `{atom.text}` matches line feeds, too: a second line may hold anything",
             f"write: {name} {operator} {meant}",
         )
+
+
+def _is_located(policy: Policy, atom: _Atom) -> bool:
+    """Return whether the field is a path or URL: all of it has one meaning."""
+    fields = [policy.field(tool, atom.field) for tool in atom.stated.tools]
+    return any(one is not None and plain_type(one) in (PathType, UrlType) for one in fields)
 
 
 def _has_pattern(policy: Policy, atom: _Atom) -> bool:

@@ -269,6 +269,28 @@ def _scalar(case: _Case) -> str:
     return f"write: {case.text} = {value}"
 
 
+_EXAMPLES: Mapping[str, str] = {
+    "text": '"text"', "number": "5", "flag": "true", "time": '"2026-01-31T12:00:00Z"',
+    "date": '"2026-01-31"', "span": "30 d", "path": '"/srv/file"', "url": '"https://example.com"',
+}  # fmt: skip
+
+
+def _types(case: _Case) -> str:
+    """A constant of the type of the other side; membership for a list."""
+    wanted, found = case.fault.known
+    if wanted == "list":
+        return f"a list is compared by an element: {case.text} in LIST"
+    if found == "list":
+        return f"write: value in {case.text}"
+    node = case.fault.node
+    if isinstance(node, n.Text) and wanted == "number":
+        return f"write the number without quotes: {node.value}"
+    if isinstance(node, n.Number) and wanted == "text":
+        return f'write it in quotes: "{node.value}"'
+    example = _EXAMPLES.get(wanted)
+    return f"compare it with a {wanted}" + (f", such as {example}" if example else "")
+
+
 def _unfit_word(case: _Case) -> str:
     tool = case.core.tool_of.get(case.word)
     if tool is None:
@@ -308,6 +330,7 @@ _ABOUT: Mapping[str, str | Callable[[_Case], str]] = {
     "set": "write a tool, a | b, any - a, or a `let` of these",
     "source": "write a set of calls, a field of calls as in find.items, or a list",
     "unfit": _unfit_word,
+    "types": _types,
     "union": _union,
     "unused": "write it in: before CALLS require ..",
     "url": "declare the field as `url`",

@@ -86,10 +86,8 @@ def _refusing(
             total = decider.total(number, history, call)
             return {"relation": f"{what}: {decimal_of(Fraction(total))} <= {most}"}
         case nodes.Owe():
-            for debt in decider.debts(history, call.at_ms):
-                due = None if debt.statement != number else debt.due_ms
-                if due is not None and due < call.at_ms:
-                    return _owing(session, debt)
+            debt = decider.oldest_debt(number, history, call.at_ms)
+            return {} if debt is None else _owing(session, debt)
     return {}
 
 
@@ -117,11 +115,9 @@ def _over(session: Session, call: Call, number: int, rule: forms.Rule) -> dict[s
     relation = f"{_number_text(used)} + {_number_text(draw.amount)} <= {_number_text(most)}"
     if rule.field is not None and left >= 0:
         return {"relation": relation, "remedy": f"{name_text(rule.field)} <= {_number_text(left)}"}
-    if rule.field is not None or since is None:
+    if rule.field is not None or since is None or used > _MOST_DRAWS:
         return {"relation": relation}
     earlier = tally.draws(draw.key, since)
-    if len(earlier) > _MOST_DRAWS:
-        return {"relation": relation}
     return {"relation": relation, "remedy": _later(rule, earlier, used + draw.amount - most)}
 
 
@@ -177,13 +173,14 @@ def end_reasons(session: Session, now_ms: int) -> list[Reason]:
 def _unmet(session: Session, now_ms: int) -> Iterator[Reason]:
     """Yield a reason for each unmet `finally` and each `owe` with an open debt."""
     policy, history = session.policy, session.course.history
-    debts = {debt.statement: debt for debt in reversed(session.course.debts(now_ms))}
     for number in session.course.unmet(now_ms):
-        if number in debts:
-            yield statement_reason(policy, number, **_owing(session, debts[number]))
-            continue
         statement = policy.core.statements[number]
         relation = ""
+        if isinstance(statement, nodes.Owe):
+            debt = policy.decider.oldest_debt(number, history, now_ms)
+            owing = {} if debt is None else _owing(session, debt)
+            yield statement_reason(policy, number, **owing)
+            continue
         if isinstance(statement, nodes.Require):
             failing = policy.decider.failing(number, history, None, now_ms)
             relation = _conjuncts_text(statement.then, failing)

@@ -1,1 +1,25 @@
-"""The Model Context Protocol over stdio and HTTP: relay, calls and late answers, lock, metrics."""
+"""The Model Context Protocol: a gate between clients and servers, in one asyncio event loop.
+
+    client  <-- Link -->  Client  -->  Relay  -->  Server  <-- Link -->  server
+                                         |
+                                     Decisions (the gate)
+
+- A **Link** (:mod:`~tcc_runtime.mcp.links`) sends and receives whole messages, and does all I/O.
+  Links to servers: a program (`stdio`), a URL (`http_client`), several servers as one (`fan_out`),
+  one program for several sessions (`shared`).  Links to clients: our own standard input and output
+  (`stdio`), one posted message (`http_server`).
+- **Client** and **Server** know the two forms of the protocol, and have no I/O.
+- **Relay** has the calls of one session: those that wait, those under way, their time limits and
+  their cancellation.  It has neither I/O nor policy.
+- **Decisions** (:mod:`~tcc_runtime.mcp.deciding`) asks the gate about a call, and records how it
+  ended.
+
+:mod:`~tcc_runtime.mcp.guarding` puts these together for one client over stdio,
+:mod:`~tcc_runtime.mcp.hosting` and :mod:`~tcc_runtime.mcp.http` for many over HTTP.
+
+Everything is a task of one loop, so state needs no locks.  Three rules keep it so.  Nothing waits
+outside of the loop: whatever waits for a file (a ledger to open, the disk) does so in a thread that
+touches no state of the relay.  `Link.send` never waits: who sends looks at `Link.waiting`, and what
+a peer has not read is bounded.  A task that is cancelled gives back what it has: the turn of the
+session, a connection, a process.
+"""

@@ -1,36 +1,46 @@
-"""Puts a gate before a real server: connects, checks the tools against the lock, relays.
+"""A gate in front of a server: connects, checks the tools against the lock, relays.
 
-Nothing is passed on before the server's tools are known to be those that were locked, and to have
-every tool of the grammar.  A client is shown the tools of the grammar, their schemas narrowed to
-it: a help for models and clients, while the gate decides what may be called.  Values of listed
-parameters are those that some call of the automaton has; descriptions of parameters, and schemas of
-`json` parameters, are the server's.
-Cost: that of the server's start, linear in calls and schemas; then the relay's.
+Nothing is forwarded before the server's tools are known to be those that were locked, and to have
+every tool of the grammar.  A client sees the tools of the grammar, with narrowed schemas: a help
+for models, while the gate decides what may be called.
+Text: docs/mcp.md.  Cost: that of the server's start, linear in calls and schemas; then the relay's.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import asyncio
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from tcc_certs.policy.core import Core
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.schemas import all_of, tools_of
-from tcc_runtime.mcp.calls import ToolTraits
-from tcc_runtime.mcp.door import ClientConnection
-from tcc_runtime.mcp.passing import passes_of
-from tcc_runtime.mcp.relay import POLL, Relay, Served
-from tcc_runtime.mcp.upstream import Command, Protocol, Steps, Upstream
-from tcc_runtime.mcp.upstream.lock import check_tools, tool_digest
-from tcc_runtime.mcp.upstream.pipes import MAX_CLIENT_LINE, Pipe, Stopping
+from tcc_runtime.mcp import wire
+from tcc_runtime.mcp.client import Cancelled, Client, passes_of
+from tcc_runtime.mcp.deciding import Decisions
+from tcc_runtime.mcp.links import Link, Stop, Target
+from tcc_runtime.mcp.links.stdio import MAX_CLIENT_LINE, PipeLink, new_loop
+from tcc_runtime.mcp.lock import check_tools, tool_digest
+from tcc_runtime.mcp.relay import GONE, POLL, Look, Relay
+from tcc_runtime.mcp.server import Protocol, Server, Tool, connected
 
-_CONNECT_SECONDS = 60.0
-_LAST = 0.7  # seconds after we were asked to stop, for the end of the session
+STOPPED: Final = "asked to stop"
+_CONNECT_SECONDS: Final = 60.0
+_LAST: Final = 0.7  # seconds after we were asked to stop, for the end of the session
+_FLUSH: Final = (1.0, 0.2)  # seconds for the last answers; after we were asked to stop
+_MAX_EARLY: Final = 256
+_MAX_BYTES: Final = 8 << 20
+_BEHIND: Final = 32 << 20  # bytes that a client has not read, with which the server is not read
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,21 +48,21 @@ class Guarded:
     """How a server is relayed.
 
     Attributes:
-        command: the program of the server and its arguments, or what is started in place of one.
+        target: the server.
         locked: digests of its tools by name; None takes them as they are at the start.
-        seconds: how long a call may take before its outcome is unknown.
-        finishes: whether the session ends with the connection, where a plan may end.
-        of_connection: whether the session is the connection's own: one that nothing was called in
-            is taken back with it.
-        idle: as of :class:`tcc_runtime.mcp.relay.Relay`.
-        shadow: whether calls that the grammar forbids are made all the same; then clients see all
-            tools of the server.
-        masks: whether clients of the handshake see only the tools that may be called now.
-        protocol: how the server is spoken to.
+        seconds: limit on each call, after which its outcome is unknown.
+        finishes: whether the session ends with the connection, if a plan may end there.
+        of_connection: whether the session began with the connection: if nothing was called in it,
+            it is taken back.
+        idle: seconds without a message of the client, with nothing under way, after which it is
+            taken to be gone.
+        shadow: whether forbidden calls are made all the same; clients then see all tools.
+        masks: whether clients of the handshake see only tools that may be called now.
+        protocol: the form of the protocol.
         version: ours, which both sides are told.
     """
 
-    command: Command
+    target: Target
     locked: Mapping[str, str] | None
     seconds: float
     finishes: bool
@@ -63,142 +73,404 @@ class Guarded:
     idle: float | None = None
     shadow: bool = False
 
+    def server(self, link: Link) -> Server:
+        """Return the server behind a link."""
+        return Server(link, seconds=_CONNECT_SECONDS, version=self.version)
+
+    def shown(self, artifact: Artifact, listed: Sequence[Tool], several: bool) -> Shown:
+        """Check the tools of a server, and return what clients see.
+
+        Raises:
+            ServerDrift: a tool of the grammar is missing, or is not the one that was locked.
+        """
+        narrowed = tools_of(artifact.core, artifact.texts, listed)
+        if not several:  # the fan-out checks each of its servers
+            check_tools(tuple(narrowed), listed, self.locked)
+        used = [tool for tool in listed if tool["name"] in narrowed]
+        return Shown(
+            tools=all_of(listed) if self.shadow else narrowed,
+            needed=tuple(narrowed),
+            locked={tool["name"]: tool_digest(tool) for tool in used},
+        )
+
+    async def start(self, server: Server, gate: Gate, note: Callable[[str], None]) -> Started:
+        """Connect to a server, check its tools, and return what a relay needs.
+
+        Raises:
+            ServerError: the server is not understood.
+            ServerDrift: as of :meth:`shown`.
+        """
+        await server.connect(self.protocol)
+        shown = self.shown(gate.artifact, await server.tools(), server.link.away is not None)
+
+        async def look() -> None:
+            check_tools(shown.needed, await server.tools(), shown.locked)
+
+        return Started(decisions=Decisions(gate, note), look=look, shown=shown)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """Tools that clients see, those that the grammar needs, and the digests of these."""
+
+    tools: Mapping[str, Mapping[str, Any]]
+    needed: tuple[str, ...]
+    locked: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """What the start of a relay gives."""
+
+    decisions: Decisions
+    look: Look
+    shown: Shown
+
 
 def guard(
     open_gate: Callable[[], Gate | None], how: Guarded, note: Callable[[str], None]
 ) -> str | None:
-    """Relay the server over our own standard input and output, until the client is gone.
-
-    A session that nothing was relayed for is taken back, where it was begun here.
+    """Relay a server over our own standard input and output, until the client is gone.
 
     Args:
         open_gate: reopens the ledger; None while another process has its lock.
-        note: is told, for people, what went wrong.
+        note: is told what people should know.
 
     Returns:
-        why it ended early, where it did.
+        why it ended early; None: it did not.
 
     Raises:
         ServerError: the server cannot be started, or is not understood.
         ServerDrift: its tools are not those that were locked, or that the grammar names.
     """
-    door = ClientConnection(instructions="", changes=how.masks)
-    with Stopping() as stopping:
-        relay = Relay(
-            client=Pipe(0, 1, MAX_CLIENT_LINE),
-            door=door,
-            stopping=stopping,
-            seconds=how.seconds,
-            note=note,
-            idle=how.idle,
-        )
-        start = Start(relay, door, how, stopping)
-        try:
-            return relay.run(start.steps(open_gate))
-        finally:
-            if relay.upstream is not None:
-                relay.upstream.close(stopping)
-            start.end()
+
+    async def whole() -> str | None:
+        stop = Stop()
+        with signals(stop.ask):
+            link = PipeLink(0, 1, MAX_CLIENT_LINE)
+            return await Guarding(link, stop, open_gate, how, note).run()
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        return runner.run(whole())
 
 
-class Start:
-    """What a relay begins with: the session, then the server, then its tools."""
+class Guarding:
+    """One client behind a link, and its session.
+
+    Args:
+        link: to the client.
+        stop: ends it soon.
+        open_gate, how, note: as of :func:`guard`.
+    """
 
     def __init__(
-        self, relay: Relay, door: ClientConnection, how: Guarded, stopping: Stopping
+        self,
+        link: Link,
+        stop: Stop,
+        open_gate: Callable[[], Gate | None],
+        how: Guarded,
+        note: Callable[[str], None],
     ) -> None:
-        self._relay = relay
-        self._door = door
-        self._how = how
-        self._stopping = stopping
+        self._link, self._stop = link, stop
+        self._open_gate, self._how, self._note = open_gate, how, note
+        self._client = Client(link, changes=how.masks)
+        self._relay = Relay(seconds=how.seconds, note=note)
+        self._heard = asyncio.get_running_loop().time()
         self._gate: Gate | None = None
+        self._opening: asyncio.Future[Gate | None] | None = None
+        self._server: Server | None = None
+        self._started: Started | None = None
+        self._is_locked_out = False  # another process has the lock of the ledger
+        self._masked: Sequence[str] | None = None
+        self._early: deque[wire.Request] = deque()  # until the server is known
 
-    def steps(self, open_gate: Callable[[], Gate | None]) -> Steps[None]:
-        """Go through it; what waits is waited for in the relay's loop."""
-        relay, how = self._relay, self._how
+    async def run(self) -> str | None:
+        """Relay until the client is gone; return why it ended early."""
+        try:
+            return await self._until_end()
+        finally:
+            if self._server is not None:
+                await self._server.link.close()
+            await self._let_go()
+
+    async def _until_end(self) -> str | None:
+        """Relay; then settle what is open, and answer what waits."""
+        stopping, listening, relaying, leaving, idling = tasks = [
+            asyncio.ensure_future(work)
+            for work in (
+                self._stop.wait(), self._listen(), self._serve(), self._leave(), self._idle()
+            )
+        ]  # fmt: skip
+        trouble: str | None = None
+        reason = "the server cannot be relayed"
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if listening.done():
+                await asyncio.wait(
+                    (stopping, relaying, leaving, idling), return_when=asyncio.FIRST_COMPLETED
+                )
+            for task in tasks:
+                if task.done():
+                    task.result()
+            if stopping.done():
+                trouble = STOPPED
+            elif relaying.done():
+                trouble = "the server ended"
+            reason = trouble or GONE
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            await self._relay.end(reason)
+            for request in self._early:
+                self._link.send(
+                    wire.error(request.identity, wire.INTERNAL_ERROR, f"not called: {reason}")
+                )
+            until = self._stop.until(*_FLUSH)
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(until):
+                    await self._link.drained(0)
+        return trouble
+
+    # The client.
+
+    async def _listen(self) -> None:
+        """Take what the client says, until it says nothing more."""
+        number = 0
         while True:
-            with self._stopping.at_once():
-                gate = self._gate = open_gate()
-            if gate is not None:
-                break
-            yield None
-        upstream = Upstream(how.command, seconds=_CONNECT_SECONDS, version=how.version)
-        relay.upstream = upstream
-        yield from upstream.connecting(how.protocol)
-        listed = yield from upstream.listing()
-        artifact = gate.artifact
-        shown = tools_of(artifact.core, artifact.texts, listed)
-        if not upstream.several:  # each of several is held to its tools by itself
-            check_tools(tuple(shown), listed, how.locked)
-        locked = {tool["name"]: tool_digest(tool) for tool in listed if tool["name"] in shown}
+            number += 1
+            if number % 64 == 0:
+                await asyncio.sleep(0)
+            # A client that does not read its answers is not read either.
+            await self._link.drained()
+            try:
+                message = await self._link.receive()
+            except wire.MalformedMessage as error:
+                self._link.send(wire.error(error.identity, error.code, str(error), error.data))
+            except EOFError:
+                self._relay.leave()
+                return
+            else:
+                self._take(message)
+            self._heard = asyncio.get_running_loop().time()
 
-        def look() -> Steps[None]:
-            check_tools(tuple(shown), (yield from upstream.listing()), locked)
+    def _take(self, message: wire.Message) -> None:
+        if self._client.is_early(message) and isinstance(message, wire.Request):
+            size = sum(one.size for one in self._early) + message.size
+            if len(self._early) < _MAX_EARLY and size <= _MAX_BYTES:
+                self._early.append(message)
+            elif message.identity is not None:
+                said = "too many calls wait; not called"
+                self._link.send(wire.busy(message.identity, said))
+            return
+        taken = self._client.take(message)
+        if isinstance(taken, wire.Response):
+            self._link.send(taken)
+        elif isinstance(taken, Cancelled):
+            self._early = deque(one for one in self._early if one.identity != taken.identity)
+            self._relay.cancel(taken.identity)
+        elif taken is not None:
+            self._relay.take(taken)
 
-        self._present(gate, upstream, all_of(listed) if how.shadow else shown)
-        masked = gate.tools if how.masks else None
-        tools = _known(artifact.core)
-        relay.serve(Served(session=gate, tools=tools, masked=masked, look=look))
+    async def _leave(self) -> None:
+        """Wait until the client is gone, and what it still waits for is answered."""
+        await self._link.gone()
+        while not self._link.broken:
+            if self._started is None:
+                # Nobody waits for a ledger; a server that was started is looked at to the end.
+                if self._is_locked_out:
+                    return
+            elif not (self._relay.is_busy or self._early or self._link.waiting):
+                return
+            await asyncio.sleep(2 * POLL)
 
-    def _present(
-        self, gate: Gate, upstream: Upstream, shown: Mapping[str, Mapping[str, Any]]
-    ) -> None:
-        """Say at the door who is behind it."""
-        door, masks = self._door, self._how.masks
+    async def _idle(self) -> None:
+        """Wait until the client has said nothing for so long that it is taken to be gone."""
+        loop, idle = asyncio.get_running_loop(), self._how.idle
+        left = idle if idle is not None else 1e9
+        while left > 0:
+            await asyncio.sleep(left)
+            if idle is not None:
+                heard = max(self._heard, self._relay.heard)
+                is_busy = self._relay.is_busy or self._started is None
+                left = idle if is_busy else heard + idle - loop.time()
+
+    # The server.
+
+    async def _serve(self) -> None:
+        """Open the ledger, start the server, and relay until it ends."""
+        gate: Gate | None = None
+        while gate is None:
+            self._opening = asyncio.ensure_future(aside(self._open_gate, _drop_gate))
+            gate = await asyncio.shield(self._opening)
+            self._is_locked_out = gate is None
+            if gate is None:
+                await asyncio.sleep(POLL)
+        self._gate = gate
+        how = self._how
+        self._server = server = how.server(await how.target.open(self._stop, self._note))
+
+        async def start() -> tuple[Decisions, Look]:
+            self._started = started = await how.start(server, gate, self._note)
+            self._present(gate, server, started.shown)
+            asyncio.get_running_loop().call_soon(self._take_early)
+            return started.decisions, started.look
+
+        await self._relay.run(
+            server, start, ready=lambda: self._link.drained(_BEHIND), settled=self._tell_changes,
+            forward=self._forward,
+        )  # fmt: skip
+
+    def _take_early(self) -> None:
+        early, self._early = self._early, deque()
+        for request in early:
+            self._take(request)
+        if self._link.is_ended:
+            self._relay.leave()
+
+    def _present(self, gate: Gate, server: Server, shown: Shown) -> None:
+        """Tell the client's side what the server is."""
+        client, core, how = self._client, gate.artifact.core, self._how
+        self._masked = gate.tools() if how.masks else None
 
         def tools() -> Sequence[Mapping[str, Any]]:
-            if door.stateless:
-                return tuple(shown.values())
-            visible = frozenset(gate.tools()) if masks else shown.keys()
-            return [_older(tool) for tool in shown.values() if tool["name"] in visible]
+            if client.stateless:
+                return tuple(shown.tools.values())
+            visible = frozenset(gate.tools()) if how.masks else shown.tools.keys()
+            return [older(tool) for tool in shown.tools.values() if tool["name"] in visible]
 
-        door.instructions = _instructions(gate.artifact.core, self._how.shadow)
-        door.tools = tools
-        door.passes = passes_of(
-            gate.artifact.core.passed, upstream.capabilities, hears=upstream.hears
-        )
-        door.rounds = "input" in gate.artifact.core.passed
-        door.info = _info(upstream.info)
+        client.instructions = instructions(core, how.shadow)
+        client.tools = tools
+        client.passes = passes_of(core.passed, server.capabilities, hears=server.link.hears)
+        client.rounds = "input" in core.passed
+        client.info = info_of(server.info)
 
-    def end(self) -> None:
-        """Let go of the session: taken back, ended, or to be gone on with."""
+    def _tell_changes(self) -> None:
+        if self._masked is not None and self._gate is not None:
+            masked = self._gate.tools()
+            if masked != self._masked:
+                self._masked = masked
+                self._client.notify_changed()
+
+    def _forward(self, message: wire.Request) -> None:
+        if self._link.waiting <= _MAX_BYTES:
+            self._client.forward(message)
+
+    # The session.
+
+    async def _let_go(self) -> None:
+        """Let go of the session: it is taken back, ended, or left to be gone on with."""
         gate = self._gate
+        if gate is None and self._opening is not None:
+            await asyncio.wait((self._opening,), timeout=_LAST)
+            if self._opening.done() and self._opening.exception() is None:
+                gate = self._opening.result()
         if gate is None:
             return
         try:
-            if self._relay.served is None or (self._how.of_connection and gate.untouched):
+            if self._started is None or (self._how.of_connection and gate.untouched):
                 gate.withdraw()
             elif self._how.finishes:
-                self._finish(gate)
+                await self._finish(gate)
         finally:
             gate.close()
 
-    def _finish(self, gate: Gate) -> None:
-        """End the session where it may end; another's lock is waited for until we have to stop."""
+    async def _finish(self, gate: Gate) -> None:
+        """End the session if it may end; wait for the lock until we have to stop."""
         while gate.may_finish:
             with suppress(Refused):
                 turn = gate.try_turn()
                 if turn is not None:
                     gate.finish(turn=turn)
                     return
-            if time.monotonic() >= self._stopping.until(POLL, _LAST):
+            asked = self._stop.since
+            if asked is not None and asyncio.get_running_loop().time() >= asked + _LAST:
                 return
-            time.sleep(POLL)
+            await asyncio.sleep(POLL)
+
+
+@contextmanager
+def signals(asked: Callable[[], None]) -> Iterator[None]:
+    """A block in which SIGTERM and SIGINT call `asked`; a second signal ends the process."""
+    loop = asyncio.get_running_loop()
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    came: list[int] = []
+
+    def note(number: int) -> None:
+        if came:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        came.append(number)
+        asked()
+
+    for number in numbers:
+        loop.add_signal_handler(number, note, number)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+
+async def aside(work: Callable[[], T], drop: Callable[[T], None]) -> T:
+    """Do work that waits for files in a thread of its own.
+
+    A pool would keep new work waiting for the work of others, and the process at its end.
+
+    Args:
+        drop: gets the result if nobody waits for it any longer.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def tell(result: T | None, error: BaseException | None) -> None:
+        if done.cancelled():
+            if error is None:
+                threading.Thread(target=drop, args=(result,), daemon=True).start()
+        elif error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(result)  # type: ignore[arg-type]
+
+    def run() -> None:
+        result, error = None, None
+        try:
+            result = work()
+        except BaseException as caught:  # noqa: BLE001 - raised where the result is waited for
+            error = caught
+        with suppress(RuntimeError):  # the loop is closed: the process ends
+            loop.call_soon_threadsafe(tell, result, error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await done
+
+
+def _drop_gate(gate: Gate | None) -> None:
+    if gate is not None:
+        drop_gate(gate)
+
+
+def drop_gate(gate: Gate) -> None:
+    """Let go of a gate that nobody waits for; one that began nothing leaves no file."""
+    if gate.untouched:
+        gate.withdraw()
+    else:
+        gate.close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probed:
-    """What a server is, as it was seen before anything was relayed.
+    """What a server was like before anything was relayed.
 
     Attributes:
-        artifact: the digest of the artifact that it is held to.
-        info: its name and version, as clients are told them.
+        artifact: the digest of the artifact that its calls are compared with.
+        info: its name and version, as clients see them.
         instructions: what a model is told.
-        shown: its tools by name, as clients are shown them.
-        headers: of each tool, the parameters that are told in headers, by the header's token.
+        shown: its tools by name, as clients see them.
+        headers: of each tool, the parameters that headers repeat, by the header's token.
         locked: the digests of its tools.
-        passes: the capabilities that pass; over HTTP without what a server says by itself.
-        rounds: whether a server may ask for more before it answers a call.
+        passes: the capabilities that pass over HTTP.
+        rounds: whether a server may ask for input during a call.
     """
 
     artifact: bytes
@@ -211,42 +483,37 @@ class Probed:
     rounds: bool
 
     def tools(self, *, modern: bool) -> Sequence[Mapping[str, Any]]:
-        """The tools, as clients of either way are shown them."""
+        """Return the tools, as clients of either form see them."""
         tools = tuple(self.shown.values())
-        return tools if modern else [_older(tool) for tool in tools]
+        return tools if modern else [older(tool) for tool in tools]
 
 
-def probe(artifact: Artifact, how: Guarded) -> Probed:
+async def probe(artifact: Artifact, how: Guarded) -> Probed:
     """Start the server once, look at its tools, and end it.
 
     Raises:
         ServerError, ServerDrift: as of :func:`guard`.
     """
-    upstream = Upstream(how.command, seconds=_CONNECT_SECONDS, version=how.version)
-    try:
-        upstream.connect(how.protocol)
-        listed = upstream.tools()
-        shown = tools_of(artifact.core, artifact.texts, listed)
-        if not upstream.several:
-            check_tools(tuple(shown), listed, how.locked)
-        used = [tool for tool in listed if tool["name"] in shown]
-        told = listed if how.shadow else used
+    look = connected(how.target, how.protocol, seconds=_CONNECT_SECONDS, version=how.version)
+    async with look as server:
+        listed = await server.tools()
+        shown = how.shown(artifact, listed, server.link.away is not None)
+        told = [tool for tool in listed if tool["name"] in shown.tools]
         return Probed(
             artifact=artifact.digest,
-            info=_info(upstream.info),
-            instructions=_instructions(artifact.core, how.shadow),
-            shown=all_of(listed) if how.shadow else shown,
-            headers={tool["name"]: _headers(tool.get("inputSchema")) for tool in told},
-            locked={tool["name"]: tool_digest(tool) for tool in used},
-            passes=passes_of(artifact.core.passed, upstream.capabilities, hears=False),
+            info=info_of(server.info),
+            instructions=instructions(artifact.core, how.shadow),
+            shown=shown.tools,
+            headers={tool["name"]: headers_of(tool) for tool in told},
+            locked=shown.locked,
+            passes=passes_of(artifact.core.passed, server.capabilities, hears=False),
             rounds="input" in artifact.core.passed,
         )
-    finally:
-        upstream.close()
 
 
-def _headers(schema: object) -> Mapping[str, str]:
-    """The parameters of a tool that go into headers, by the token of each."""
+def headers_of(tool: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the parameters of a tool that headers repeat, by token in lower case."""
+    schema = tool.get("inputSchema")
     properties = schema.get("properties") if isinstance(schema, dict) else None
     found = {}
     for name, told in properties.items() if isinstance(properties, dict) else ():
@@ -256,7 +523,8 @@ def _headers(schema: object) -> Mapping[str, str]:
     return found
 
 
-def _instructions(core: Core, shadow: bool) -> str:
+def instructions(core: Core, shadow: bool) -> str:
+    """Return what a model is told about the server."""
     if shadow:
         return (
             f"Calls are compared with the grammar {core.name}, and none is refused: this gate is "
@@ -268,20 +536,8 @@ def _instructions(core: Core, shadow: bool) -> str:
     )
 
 
-def _known(core: Core) -> Mapping[str, ToolTraits]:
-    return {
-        tool.name: ToolTraits(
-            observed=tuple(one.name for one in tool.answers if one.type is None),
-            errors_failed=tool.errors_failed,
-            error_text=tool.error_text,
-            parallel=tool.parallel,
-        )
-        for tool in core.tools
-    }
-
-
-def _info(told: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The server's name and version, as the client is to see them."""
+def info_of(told: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the server's name and version, as clients see them."""
     name, version = told.get("name"), told.get("version")
     return {
         "name": name if isinstance(name, str) else "server",
@@ -289,8 +545,8 @@ def _info(told: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-def _older(tool: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A tool as clients of the handshake know it: what it gives back is an object."""
+def older(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a tool as clients of the handshake know it: its result is an object."""
     schema = tool.get("outputSchema")
     if schema is None or (isinstance(schema, Mapping) and schema.get("type") == "object"):
         return tool

@@ -1,27 +1,28 @@
 """What a gate over HTTP counts, and the listener where a monitoring system reads it.
 
-Labels are tools of the grammar, codes and outcomes: no session, no principal, no argument, so that
-whoever may read it learns nothing of either.  A name that is no tool of the grammar is one label.
-Text: docs/http.md.  Cost: a lock and an addition for each call.
+Labels are tools of the grammar, codes and outcomes.  No session, principal or argument is in them,
+so its readers learn nothing about these.  All names of other tools are one label.
+Text: docs/http.md.  Cost: an addition for each call.
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from typing import Final
 
-import h11
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
-CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
+from tcc_runtime.mcp.links.http_server import Limits, listen
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 UNKNOWN_TOOL: Final = "unknown tool"
-_SECONDS: Final = 10.0
-_MOST_HEAD: Final = 8 << 10
-_MOST_CONNECTIONS: Final = 16
-_CHUNK: Final = 1 << 14
+_MAX_CONNECTIONS: Final = 16
 _HELP: Final = {
     "tcc_calls_total": "Calls that were let through, by how they ended.",
     "tcc_refusals_total": "Calls that were refused, and not made but in the shadow, by code.",
@@ -31,7 +32,7 @@ _Key = tuple[str, tuple[tuple[str, str], ...]]
 
 
 class Meter:
-    """Counts of what happened; threads share one.
+    """Counts of what happened.
 
     Args:
         tools: names of the grammar's tools.
@@ -39,30 +40,28 @@ class Meter:
 
     def __init__(self, tools: Iterable[str]) -> None:
         self._tools = frozenset(tools)
-        self._lock = threading.Lock()
         self._counts: Counter[_Key] = Counter()
 
     def ended(self, tool: str, outcome: str) -> None:
-        """A call that was let through has an outcome."""
+        """Count the outcome of a call that was made."""
         self._add("tcc_calls_total", ("tool", self._tool(tool)), ("outcome", outcome))
 
     def refused(self, tool: str, code: str) -> None:
-        """A call was refused."""
+        """Count a refused call."""
         self._add("tcc_refusals_total", ("tool", self._tool(tool)), ("code", code))
 
     def answered(self, status: int) -> None:
-        """A request was answered over HTTP."""
+        """Count an answer over HTTP."""
         self._add("tcc_http_answers_total", ("code", str(status)))
 
     def text(self, gauges: Iterable[tuple[str, str, int]]) -> bytes:
-        """All of it, in the text format of Prometheus.
+        """Return all counts, in the text format of Prometheus.
 
         Args:
-            gauges: name, help and value of what is not counted but looked at.
+            gauges: name, help and value of what is not counted.
         """
         lines = []
-        with self._lock:
-            counts = sorted(self._counts.items())
+        counts = sorted(self._counts.items())
         for name, told in _HELP.items():
             lines += [f"# HELP {name} {told}", f"# TYPE {name} counter"]
             lines += [
@@ -78,8 +77,7 @@ class Meter:
         return tool if tool in self._tools else UNKNOWN_TOOL
 
     def _add(self, name: str, *labels: tuple[str, str]) -> None:
-        with self._lock:
-            self._counts[name, labels] += 1
+        self._counts[name, labels] += 1
 
 
 def _quoted(value: str) -> str:
@@ -88,10 +86,10 @@ def _quoted(value: str) -> str:
 
 
 class MetricsListener:
-    """Answers `GET /metrics`, and nothing else, on an address of its own.
+    """Answers `GET /metrics`, and nothing else, at an address of its own.
 
     Args:
-        text: what is answered.
+        text: returns the answer.
         names: further names that a `Host` header may have.
     """
 
@@ -99,18 +97,17 @@ class MetricsListener:
         self._text = text
         self._names = tuple(names)
         self._hosts: frozenset[str] = frozenset()
+        self._limits = Limits(_MAX_CONNECTIONS, lambda _: None)
         self._server: asyncio.Server | None = None
-        self._open = 0
 
     async def listen(self, host: str, port: int) -> str:
-        """Begin to accept; the URL.
+        """Begin to accept; return the URL.
 
         Raises:
-            OSError: the address is not to be had.
+            OSError: the address is not available.
         """
-        self._server = await asyncio.start_server(self._connected, host, port, limit=_CHUNK)
-        port = self._server.sockets[0].getsockname()[1]
-        shown = f"[{host}]" if ":" in host else host
+        app = Starlette(routes=[Route("/metrics", _App(self._answer))])
+        self._server, shown, port = await listen(app, host, port, self._limits)
         names = (shown, "localhost", *self._names)
         self._hosts = frozenset(f"{name}:{port}".lower() for name in names) | frozenset(
             name.lower() for name in self._names
@@ -121,56 +118,28 @@ class MetricsListener:
         """Accept nothing more."""
         if self._server is not None:
             self._server.close()
+        self._limits.close()
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._open >= _MOST_CONNECTIONS:
-            writer.close()
-            return
-        self._open += 1
-        try:
-            with suppress(OSError, TimeoutError, h11.RemoteProtocolError):
-                async with asyncio.timeout(_SECONDS):
-                    await self._answer(reader, writer)
-        finally:
-            self._open -= 1
-            writer.close()
+    def _answer(self, request: Request) -> Response:
+        """Answer; a page in a browser may not read metrics."""
+        headers = {"cache-control": "no-store", "connection": "close"}
+        hosts = request.headers.getlist("host")
+        status = 200
+        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+            status = 421
+        elif "origin" in request.headers:
+            status = 403
+        elif request.method != "GET":
+            status = 405
+        body = self._text() if status == 200 else b""
+        return Response(body, status, headers, media_type=CONTENT_TYPE)
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        http = h11.Connection(h11.SERVER, max_incomplete_event_size=_MOST_HEAD)
-        while True:
-            event = http.next_event()
-            if isinstance(event, h11.Request):
-                break
-            if event is not h11.NEED_DATA:
-                return
-            http.receive_data(await reader.read(_CHUNK))
-        status, body = self._of(event)
-        fields = [
-            (b"content-type", CONTENT_TYPE),
-            (b"content-length", str(len(body)).encode()),
-            (b"cache-control", b"no-store"),
-            (b"connection", b"close"),
-        ]
-        parts = (
-            h11.Response(status_code=status, headers=fields),
-            h11.Data(data=body),
-            h11.EndOfMessage(),
-        )
-        for part in parts:
-            writer.write(http.send(part) or b"")
-        await writer.drain()
 
-    def _of(self, request: h11.Request) -> tuple[int, bytes]:
-        """Status and body; a page in a browser is none of those who may read it."""
-        hosts = [
-            value.decode("latin-1").lower() for name, value in request.headers if name == b"host"
-        ]
-        if request.target.partition(b"?")[0] != b"/metrics":
-            return 404, b""
-        if len(hosts) != 1 or hosts[0] not in self._hosts:
-            return 421, b""
-        if any(name == b"origin" for name, _ in request.headers):
-            return 403, b""
-        if request.method != b"GET":
-            return 405, b""
-        return 200, self._text()
+class _App:
+    """An application of all methods; a function would be one of GET alone."""
+
+    def __init__(self, answer: Callable[[Request], Response]) -> None:
+        self._answer = answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._answer(Request(scope))(scope, receive, send)

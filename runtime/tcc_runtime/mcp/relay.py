@@ -1,588 +1,692 @@
-"""The relay: a server held to a grammar, as a server of its own, in one loop.
+"""The relay: one session's calls, from the client's request to the recorded outcome.
 
-A turn of the loop reads what either side has sent and then does at most one thing: it goes on with
-what is asked of the server (its start, its list of tools), takes the turn of the session, decides
-one call.  Nothing waits outside of it: a lock that another process has is looked at again and
-again, the server's answers are waited for with everything else.  Right before a call is decided,
-with the session's turn in hand, the client is read once more, so that a call is not made that was
-cancelled, or whose client is gone, while it waited.
+It owns the calls that wait and those under way, their time limits and their cancellation.  It
+contains no I/O, which links do, and no policy, which :mod:`tcc_runtime.mcp.deciding` asks the gate
+for.  Everything runs as tasks of one event loop; only the disk is waited for in threads.
 
-What a client says is read strictly and taken from an allow-list; a call goes on only with a permit
-of the gate, written anew from the values that were checked, under an id of ours.  Calls are decided
-in their order; one that has to wait for another keeps those behind it waiting.  From its permit on,
-a call is of :mod:`tcc_runtime.mcp.calls`.  Whatever else either side sends changes nothing.
-Cost: a few system calls and the gate's, a message; memory is bounded by the longest line.
+Calls are decided in their order.  The task that decides takes the turn of the session, lets the
+client's link catch up, and only then decides, so a call is not made if its cancellation has
+arrived.  A call that depends on one under way keeps those behind it waiting.  From its permit on, a
+call is a task of its own.  A call of several rounds is one call: decided once, recorded once.
+Cost: that of the gate and of the messages; what waits is bounded in number and bytes.
 """
 
 from __future__ import annotations
 
-import time
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
 
-from tcc_certs.errors import Code
+from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_runtime.errors import ServerDrift, ServerError
-from tcc_runtime.gate.permit import NotYet, Ticket
+from tcc_runtime.gate.arguments import is_kept, plain
+from tcc_runtime.gate.permit import NotYet, Permit, Ticket
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.mcp import calls, door, passing, upstream, wire
-from tcc_runtime.mcp.door import ClientCall, ClientConnection, WaitingCalls
-from tcc_runtime.mcp.gate_interface import GateSession, refusal_result
-from tcc_runtime.mcp.hub import AWAY
-from tcc_runtime.mcp.upstream.pipes import MAX_CLIENT_LINE, Pipe, StopNow, Stopping, ready
+from tcc_runtime.mcp import deciding, rounds, wire
+from tcc_runtime.mcp.client import Client, ClientCall, PassedRequest
+from tcc_runtime.mcp.deciding import Decisions, Ending, unknown
+from tcc_runtime.mcp.server import Server, refused
 
-STOPPED = "asked to stop"
-POLL = 0.005  # seconds between two looks at a lock that another process has
-_GONE = "the client is gone"
-_FULL = 1 << 20
-_LINES = 64  # of the client, in one turn of the loop
-_READS = 16  # of 64 KiB: as much as a pipe holds
-_IN_A_ROW = 8  # calls, before the ledger is left to others for a while
-_FLUSH = (1.0, 0.2)  # seconds for the last answers; where we were asked to stop
-_MOST_EARLY = 256
-_MOST_BYTES = 2 * MAX_CLIENT_LINE
+POLL: Final = 0.005  # seconds between two looks at a lock that another process has
+GONE: Final = "the client is gone"
+_MAX_WAITING: Final = 256
+_MAX_BYTES: Final = 8 << 20  # of calls that wait
+_MAX_PASSED: Final = 64
+_CATCH_UP: Final = 16  # reads of 64 KiB, as much as a pipe holds
+_IN_A_ROW: Final = 8  # calls, before the ledger is left to others for a moment
+
+Look = Callable[[], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
-    """What the start of a relay gives.
+class CallMeter(Protocol):
+    """Counts what becomes of calls."""
+
+    def refused(self, tool: str, code: str) -> None:
+        """Count a refused call of the tool that the client named."""
+
+    def ended(self, tool: str, outcome: str) -> None:
+        """Count an outcome."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _OpenCall:
+    """A call under way.
 
     Attributes:
-        session: the gate's.
-        tools: those of the grammar by name.
-        masked: says which tools may be called now, where clients are told; else None.
-        look: whether the server's tools are still those that were there at the start.
+        identity: of the last request to the server.
+        ended: how it ended, and the server's answer, if that ended it.
+        asked: what the client is asked for; None: the server is asked.
+        rounds: how many the client has answered.
+        answers: whether the client waits for an answer.
     """
 
-    session: GateSession
-    tools: Mapping[str, calls.ToolTraits]
-    masked: Callable[[], Sequence[str]] | None
-    look: Callable[[], upstream.Steps[None]]
+    call: ClientCall
+    permit: Permit
+    ended: asyncio.Future[tuple[Ending, wire.Response | None]]
+    identity: int = 0
+    asked: rounds.Round | None = None
+    rounds: int = 0
+    answers: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Task:
-    """Steps that are gone through: what they wait for, under which id, until when."""
+class _OpenRequest:
+    """A request that was passed on, and the timer of its limit."""
 
-    steps: upstream.Steps[None]
-    ask: upstream.ServerRequest | None
-    identity: int
-    until: float
+    request: PassedRequest
+    timer: asyncio.TimerHandle
 
 
 class Relay:
-    """Between one client and one server.
+    """The calls of one session.
 
     Args:
-        client: the pipes to the client.
-        door: how the client is spoken to.
-        stopping: whether the process is asked to stop.
-        seconds: how long a call may take.
-        note: is told, for people, what went wrong.
-        idle: seconds without a word of the client, and nothing under way, after which it is gone.
-        meter: is told of each call that is refused or ends.
+        seconds: limit on each call.
+        note: is told what people should know.
+        meter: counts calls.
 
     Attributes:
-        upstream: the server; None before it is started.
-        served: what is relayed; None while the start is under way.
+        heard: when a call or a request ended last, by the clock of the loop.
     """
 
     def __init__(
         self,
         *,
-        client: Pipe,
-        door: ClientConnection,
-        stopping: Stopping,
         seconds: float,
         note: Callable[[str], None],
-        idle: float | None = None,
-        meter: calls.CallMeter | None = None,
+        meter: CallMeter | None = None,
     ) -> None:
-        self._idle = idle
-        self._heard = time.monotonic()  # when the client last said something, or was answered
-        self.upstream: upstream.Upstream | None = None
-        self.served: Served | None = None
-        self._client = client
-        self._door = door
-        self._stopping = stopping
         self._seconds = seconds
         self._note = note
-        self._lines: deque[bytes | None] = deque()
-        self._early: deque[tuple[wire.Id, bytes]] = deque()
-        self._waiting = WaitingCalls()
-        self._late: calls.LateAnswers | None = None
-        self._passing = passing.PassedRequests()
-        self._calls = calls.OpenCalls(
-            client=client,
-            door=door,
-            seconds=seconds,
-            note=note,
-            meter=meter,
-            settled=self._call_settled,
-        )
-        self._task: _Task | None = None
-        self._again = 0.0  # when the session's turn is asked for again
-        self._asked: float | None = None  # since when another has it; None: nobody waits for it
+        self._meter = meter
+        self._loop = asyncio.get_running_loop()
+        self.heard = self._loop.time()
+        self._server: Server | None = None
+        self._decisions: Decisions | None = None
+        self._look: Look | None = None
+        self._settled: Callable[[], None] = lambda: None
+        self._forward: Callable[[wire.Request], None] = lambda _: None
+        self._rounds: rounds.Rounds | None = None
+        self._early: list[PassedRequest] = []  # that came before the server was known
+        self._waiting: list[ClientCall] = []
+        self._under_way: set[_OpenCall] = set()  # until their outcomes are recorded
+        self._open: dict[int, _OpenCall] = {}  # by the ids of requests; until they have ended
+        self._passed: dict[int, _OpenRequest] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._changed = asyncio.Event()  # there may be something to decide
+        self._blocked: ClientCall | None = None  # waits for a call under way
+        self._asked_turn: float | None = None  # since when another process has the turn
         self._in_a_row = 0
-        self._shown: Sequence[str] | None = None
-        self._doubtful = False
-        self._looked: ClientCall | None = None  # the call for which the tools were looked at again
-        self._stopped: str | None = None
-        self._away: Mapping[str, str] = {}  # of tools whose servers are away: why
+        self._doubtful = False  # the server said that its tools have changed
+        self._looked: ClientCall | None = None  # the call for which the tools were looked at
+        self._stopped: str | None = None  # why no further call is made
+        self._fault: BaseException | None = None  # of the task of a call
 
-    def run(self, start: upstream.Steps[None]) -> str | None:
-        """Go through the start, then relay until the client is gone and answered.
+    async def run(
+        self,
+        server: Server,
+        start: Callable[[], Awaitable[tuple[Decisions, Look]]],
+        *,
+        ready: Callable[[], Awaitable[None]] | None = None,
+        settled: Callable[[], None] = lambda: None,
+        forward: Callable[[wire.Request], None] = lambda _: None,
+    ) -> None:
+        """Relay to a server until it ends.
 
         Args:
-            start: sets `upstream`, and ends with :meth:`serve`.
-
-        Returns:
-            why it ended early, where it did.
+            start: connects to the server; returns what decides, and what checks that the server's
+                tools are still the same.
+            ready: is awaited before each message of the server.
+            settled: is called after each outcome.
+            forward: gets notifications that belong to no request.
 
         Raises:
-            ServerError, ServerDrift: as the start does.
+            ServerError, ServerDrift: `start` fails.
         """
-        trouble: str | None = None
+        self._server, self._settled, self._forward = server, settled, forward
+        listening = asyncio.ensure_future(server.listen(self._hear, ready))
+        deciding: asyncio.Task[None] | None = None
         try:
-            self._begin_steps(start)
-            while trouble is None and not self._is_over():
-                self._hear(self._left())
-                trouble = self._trouble()
-                if trouble is None:
-                    self._step()
-        except StopNow:
-            trouble = STOPPED
-        except (ServerDrift, ServerError):
-            self._leave("the server cannot be relayed")
-            raise
-        self._leave(trouble or _GONE)
-        return trouble
-
-    def serve(self, served: Served) -> None:
-        """The start is over: what came early is answered now."""
-        self.served = served
-        self._late = calls.LateAnswers(served.session, served.tools, self._note)
-        if self.upstream is not None:
-            self._calls.serve(self.upstream, served.session, served.tools, self._late)
-        self._shown = None if served.masked is None else served.masked()
-        self._lines.extendleft(line for _, line in reversed(self._early))
-        self._early.clear()
+            self._decisions, self._look = await start()
+            self._rounds = rounds.Rounds(self._decisions.gate.session_id)
+            early, self._early = self._early, []
+            for request in early:
+                self.take(request)
+            deciding = asyncio.ensure_future(self._decide())
+            await asyncio.wait((listening, deciding), return_when=asyncio.FIRST_COMPLETED)
+            if deciding.done():
+                deciding.result()
+        finally:
+            for task in (listening, deciding):
+                if task is not None:
+                    task.cancel()
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([one for one in (listening, deciding) if one is not None])
 
     @property
     def is_busy(self) -> bool:
-        """Whether a call is under way; from any thread."""
-        return bool(self._calls)
+        """Whether a call or a request waits or is under way."""
+        return bool(self._waiting or self._under_way or self._passed or self._early)
 
-    def _is_over(self) -> bool:
-        if self._client.broken or self._idle_left() == 0:
-            return True
-        if not self._client.ended:
-            return False
-        if self.served is None:
-            # Who is gone waits for no ledger; a server that was started is looked at to the end.
-            return self.upstream is None
-        busy = (self._calls or self._waiting or self._passing.open) or (
-            self._lines or self._client.waiting
-        )
-        return not busy
+    @property
+    def is_calling(self) -> bool:
+        """Whether a call is under way, also one that waits for its client."""
+        return bool(self._under_way)
 
-    def _idle_left(self) -> float | None:
-        """Seconds until a client that says nothing is taken to be gone; None: it is not."""
-        if self._idle is None or self._calls or self._waiting or self._lines or self._task:
-            return None
-        if self._passing.open:
-            return None
-        return max(0.0, self._heard + self._idle - time.monotonic())
+    # What clients say.
 
-    def _is_full(self) -> bool:
-        """Whether the client does not read what was sent to it: then nothing is read of it."""
-        return self._client.waiting > _FULL
-
-    def _left(self) -> float | None:
-        """Seconds until something is to be done though nothing comes."""
-        times = self._calls.deadlines
-        times += [passed.until for passed in self._passing.open.values()]
-        if self._task is not None:
-            times.append(self._task.until)
-        if not self._is_full():
-            if self._lines:
-                return 0.0
-            if self._may_begin() and self._task is None and (self._waiting or self._late):
-                times.append(self._again)
-        idle = self._idle_left()
-        if idle is not None:
-            times.append(time.monotonic() + idle)
-        return max(0.0, min(times) - time.monotonic()) if times else None
-
-    def _trouble(self) -> str | None:
-        if self._stopping.asked:
-            return STOPPED
-        upstream = self.upstream
-        if upstream is None or not (upstream.pipe.ended or upstream.pipe.broken):
-            return None
-        if self._task is not None and self._task.ask is not None:
-            what = f"the server ended before it answered {self._task.ask.method}"
-            self._throw(ServerError(what))
-        return "the server ended"
-
-    def _leave(self, reason: str) -> None:
-        """Settle what is open, and answer what waits, as far as the client still takes it."""
-        self._calls.break_off(reason)
-        for passed in self._passing.open.values():
-            said = f"no answer: {reason}"
-            self._client.send(door.error_line(passed.request.identity, wire.INTERNAL_ERROR, said))
-        for identity, _ in self._early:
-            self._client.send(
-                door.error_line(identity, wire.INTERNAL_ERROR, f"not called: {reason}")
-            )
-        for call in self._waiting.empty():
-            self._refuse(call, wire.INTERNAL_ERROR, f"not called: {reason}")
-        if self.served is not None:
-            while self._late and (turn := self._turn(self.served.session)) is not None:
-                self._late.resolve(turn)
-        until = time.monotonic() + _FLUSH[0]
-        self._client.paused = True
-        while self._client.waiting and not self._client.broken:
-            left = min(until, self._stopping.until(*_FLUSH)) - time.monotonic()
-            if left <= 0:
-                break
-            ready((self._client,), min(left, 0.05))
-
-    # What comes.
-
-    def _hear(self, seconds: float | None) -> bool:
-        """Read what is there, `seconds` later at most; whether the client had sent something."""
-        client, pipes = self._client, [self._client]
-        client.paused = self._is_full() or len(self._lines) > _LINES
-        if self.upstream is not None:
-            self.upstream.pipe.paused = client.waiting > 32 * _FULL
-            pipes.append(self.upstream.pipe)
-        readable = ready(pipes, seconds, self._stopping.wakes)
-        for pipe in readable:
-            if pipe is client:
-                self._heard = time.monotonic()
-                self._lines.extend(pipe.read())
+    def take(self, request: ClientCall | PassedRequest) -> None:
+        """Take a request: it gets one answer, unless it is cancelled."""
+        client = request.client
+        if isinstance(request, ClientCall):
+            if request.state is None or self._is_other(request):
+                self._wait(replace(request, state=None, responses=None))
+        elif self._server is None or self._decisions is None:
+            if len(self._early) < _MAX_WAITING:
+                self._early.append(request)
             else:
-                for line in pipe.read():
-                    self._from_server(line)
-        for _ in range(_LINES):
-            if not self._lines or self._is_full():
+                client.put_off(request, "too many requests wait; not passed on")
+        else:
+            self._pass_on(request, self._server)
+
+    def _has_id(self, client: Client, identity: wire.Id, but: _OpenCall | None = None) -> bool:
+        """Return whether a client waits for something else under this id."""
+        requests: list[ClientCall | PassedRequest] = [*self._waiting, *self._early]
+        requests += [one.call for one in self._under_way if one is not but]
+        requests += [one.request for one in self._passed.values()]
+        return any(one.client is client and one.identity == identity for one in requests)
+
+    def _wait(self, call: ClientCall) -> None:
+        size = sum(one.size for one in self._waiting) + call.size
+        if self._has_id(call.client, call.identity):
+            call.client.put_off(call, "a call has this id already")
+        elif len(self._waiting) >= _MAX_WAITING or size > _MAX_BYTES:
+            call.client.put_off(call, "too many calls wait; not called")
+        else:
+            self._waiting.append(call)
+            self._changed.set()
+
+    def _pass_on(self, request: PassedRequest, server: Server) -> None:
+        client = request.client
+        if self._has_id(client, request.identity):
+            client.put_off(request, "a request has this id already")
+        elif len(self._passed) >= _MAX_PASSED or server.is_full:
+            client.put_off(request, "too many requests wait; not passed on")
+        elif wire.is_deeper(request.params, MAX_DEPTH) or not is_kept(request.params):
+            said = "not passed on: nested too deeply, or with a number that the server would lose"
+            client.refuse(request, said, wire.INVALID_PARAMS)
+        else:
+            params: dict[str, Any] = plain(dict(request.params))
+            if request.token is not None:
+                params["_meta"] = {"progressToken": server.next_identity}
+            identity = server.request(request.method, params)
+            timer = self._loop.call_later(self._seconds, self._give_up_passed, identity)
+            # The server has the parameters; they need no memory here.
+            self._passed[identity] = _OpenRequest(request=replace(request, params={}), timer=timer)
+
+    def _give_up_passed(self, identity: int, reason: str | None = None) -> None:
+        request = self._take_passed(identity)
+        if request is not None:
+            if self._server is not None:
+                self._server.cancel(identity)
+            said = reason or f"there was no answer in {self._seconds:g} s"
+            request.client.refuse(request, said)
+
+    def _take_passed(self, identity: object) -> PassedRequest | None:
+        found = self._passed.pop(identity, None) if isinstance(identity, int) else None
+        if found is None:
+            return None
+        found.timer.cancel()
+        self.heard = self._loop.time()
+        return found.request
+
+    def cancel(self, identity: wire.Id, client: Client | None = None) -> None:
+        """Cancel what a client waits for under an id: it gets no answer.
+
+        A call that waits is never made; the outcome of one under way is unknown.
+
+        Args:
+            client: None: any.
+        """
+
+        def is_meant(request: ClientCall | PassedRequest) -> bool:
+            return request.identity == identity and client in (None, request.client)
+
+        self._waiting = [call for call in self._waiting if not is_meant(call)]
+        self._early = [request for request in self._early if not is_meant(request)]
+        for number, one in tuple(self._passed.items()):
+            if is_meant(one.request) and self._server is not None:
+                self._take_passed(number)
+                self._server.cancel(number)
+        for opened in tuple(self._open.values()):
+            if is_meant(opened.call):
+                opened.answers = False
+                self._cancel_at_server(opened)
+                self._end(opened, unknown("the client cancelled it"))
+        self._changed.set()
+
+    def leave(self) -> None:
+        """The client is gone: calls that wait are not made, and rounds are not gone on with."""
+        self._refuse_waiting(f"not called: {GONE}")
+        for opened in tuple(self._open.values()):
+            if opened.asked is not None:
+                self._end(opened, unknown(GONE))
+
+    def _refuse_waiting(self, said: str) -> None:
+        waiting, self._waiting = self._waiting, []
+        for call in waiting:
+            call.client.refuse(call, said)
+        self._changed.set()
+
+    async def end(self, reason: str) -> None:
+        """End everything: calls under way are unknown, and clients get an answer."""
+        for opened in tuple(self._open.values()):
+            self._end(opened, unknown(reason))
+        passed = [self._take_passed(identity) for identity in tuple(self._passed)]
+        for request in (*passed, *self._early):
+            if request is not None:
+                request.client.refuse(request, f"no answer: {reason}")
+        self._early = []
+        self._refuse_waiting(f"not called: {reason}")
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        decisions = self._decisions
+        while decisions is not None and decisions.has_late(()):
+            turn = self._turn(decisions)
+            if turn is None:
                 break
-            self._from_client(self._lines.popleft())
-        return client in readable
+            decisions.resolve(turn)
 
-    def _from_client(self, line: bytes | None) -> None:
-        taken = self._door.take(line)
-        size = 0 if line is None else len(line)
-        if isinstance(taken, bytes):
-            self._client.send(taken)
-        elif isinstance(taken, door.Cancelled):
-            self._cancel(taken)
-        elif isinstance(taken, door.Early):
-            self._keep(taken.identity, line or b"")
-        elif isinstance(taken, door.PassedRequest):
-            self._pass_on(taken)
-        elif taken is not None:
-            self._call(taken, size)
+    # What the server says.
 
-    def _call(self, call: ClientCall, size: int) -> None:
-        """A call: to wait for its turn, or to go on with."""
-        if call.state is not None and not self._calls.go_on(call, self._other_ids()):
-            return
-        begun = replace(call, state=None, responses=None)
-        reason = self._waiting.add(begun, size, self._calls.identities | self._other_ids())
-        if reason is not None:
-            self._put_off(call, reason)
-
-    def _other_ids(self) -> set[wire.Id]:
-        """The ids under which the client waits for more than calls under way."""
-        passed = {passed.request.identity for passed in self._passing.open.values()}
-        return passed | self._waiting.identities
-
-    def _pass_on(self, request: door.PassedRequest) -> None:
-        """Pass a request on that is no call: it waits for nothing."""
-        if self.upstream is None:
-            return
-        until = time.monotonic() + self._seconds
-        taken = self._calls.identities | self._other_ids()
-        refusal = self._passing.send(request, self.upstream, taken, until)
-        if refusal is not None:
-            self._client.send(refusal)
-
-    def _keep(self, identity: wire.Id, line: bytes) -> None:
-        """Keep a request until the server is known; bounded as calls that wait are."""
-        size = sum(len(known) for _, known in self._early) + len(line)
-        if len(self._early) >= _MOST_EARLY or size > _MOST_BYTES:
-            self._client.send(door.busy_line(identity, "too many calls wait; not called"))
-        else:
-            self._early.append((identity, line))
-
-    def _cancel(self, cancelled: door.Cancelled) -> None:
-        """A call that waits is never made; one under way is unknown.  Neither is answered."""
-        identity = cancelled.identity
-        self._early = deque(early for early in self._early if early[0] != identity)
-        if self._waiting.drop(identity):
-            return
-        number = self._passing.drop(identity) if self._passing.open else None
-        if number is not None and self.upstream is not None:
-            self.upstream.cancel(number)
-        self._calls.cancel(identity)
-
-    def _from_server(self, line: bytes | None) -> None:
-        if line is None:
-            self._unreadable("an answer that is too long")
-            return
-        try:
-            message = wire.read_line(line)
-        except wire.MalformedMessage as error:
-            # What is no JSON object at all is noise of a server that prints where it should not.
-            if line.lstrip()[:1] in (b"{", b"["):
-                self._unreadable(f"a line that is refused: {error}")
-            return
-        if isinstance(message, wire.Request):
-            self._told(message)
-        elif self._task is not None and message.identity == self._task.identity:
-            self._go_on(self._task, message)
-        elif (opened := self._calls.of(message.identity)) is not None:
-            self._calls.answer(opened, message)
-        elif self._passing.open and (request := self._passing.take(message.identity)) is not None:
-            self._heard = time.monotonic()
-            self._client.send(passing.answer_line(self._door, request, message))
-        elif self._late is not None:
-            self._late.take(message)
-
-    def _told(self, message: wire.Request) -> None:
-        if message.identity is not None:
-            if self.upstream is not None:
-                self.upstream.refuse(message)
-        elif message.method == "notifications/tools/list_changed":
-            self._doubtful = True
-        elif message.method == AWAY and self.upstream is not None and self.upstream.several:
-            self._note_away(message.params["away"])
-        elif message.method == "notifications/progress":
-            number = message.params.get("progressToken")
-            opened = self._calls.of(number)
-            asked: ClientCall | door.PassedRequest | None = None if opened is None else opened.call
-            if asked is None and self._passing.open:
-                asked = self._passing.of(number)
-            if asked is not None and asked.token is not None:
-                self._client.send(self._door.progress(asked, message.params))
-        elif (line := self._door.forwarded(message)) is not None and not self._is_full():
-            self._client.send(line)
-
-    def _note_away(self, away: Mapping[str, str]) -> None:
-        """Some of several servers have come or gone."""
-        for reason in sorted(set(away.values()) - set(self._away.values())):
+    def _hear(self, message: wire.Message | wire.MalformedMessage) -> None:
+        if isinstance(message, wire.MalformedMessage):
+            # It may have been the answer to anything that is waited for.
+            reason = f"the server sent {refused(message)}"
             self._note(reason)
-        self._away = away
+            for opened in tuple(self._open.values()):
+                if opened.asked is None:
+                    self._end(opened, unknown(reason))
+            for identity in tuple(self._passed):
+                self._give_up_passed(identity, reason)
+        elif isinstance(message, wire.Request):
+            self._notified(message)
+        elif (answered := self._of(message.identity)) is not None:
+            self._answered(answered, message)
+        elif (request := self._take_passed(message.identity)) is not None:
+            request.client.pass_back(request, message)
+        elif self._decisions is not None:
+            self._decisions.take_late(message)
+            self._changed.set()
 
-    def _unreadable(self, what: str) -> None:
-        """A line that may have been the answer to whatever is waited for."""
-        if self._task is not None and self._task.ask is not None:
-            self._throw(ServerError(f"the server sent {what}"))
+    def _of(self, identity: object) -> _OpenCall | None:
+        return self._open.get(identity) if type(identity) is int else None
+
+    def _notified(self, message: wire.Request) -> None:
+        if message.method == "notifications/tools/list_changed":
+            self._doubtful = True
+        elif message.method == "notifications/progress":
+            token = message.params.get("progressToken")
+            opened = self._of(token)
+            passed = self._passed.get(token) if type(token) is int else None
+            if opened is not None:
+                opened.call.client.progress(opened.call, message.params)
+            elif passed is not None:
+                passed.request.client.progress(passed.request, message.params)
         else:
-            self._note(f"the server sent {what}")
-        self._calls.break_off(f"the server sent {what}", asked=False)
-        self._give_up_passed(float("inf"), f"the server sent {what}")
+            self._forward(message)
 
-    # Steps that ask the server: one thing at a time.
-
-    def _begin_steps(self, steps: upstream.Steps[None]) -> None:
-        self._go_on(_Task(steps=steps, ask=None, identity=0, until=0.0), None)
-
-    def _go_on(self, task: _Task, answer: wire.Response | None) -> None:
-        """Go on with the steps until they wait again, or are over."""
-        self._task = None
-        try:
-            ask = next(task.steps) if answer is None else task.steps.send(answer)
-        except StopIteration:
+    def _answered(self, opened: _OpenCall, answer: wire.Response) -> None:
+        """End a call with its answer, or ask its client for input first."""
+        server, result = self._server, answer.result
+        if server is None or self._decisions is None:
             return
-        identity, until = 0, time.monotonic() + POLL
-        if ask is not None and self.upstream is not None:
-            identity = self.upstream.request(ask.method, ask.params)
-            until = time.monotonic() + self.upstream.seconds
-        self._task = _Task(steps=task.steps, ask=ask, identity=identity, until=until)
-
-    def _throw(self, error: ServerError) -> None:
-        """The steps do not get the answer that they wait for."""
-        task, self._task = self._task, None
-        if task is not None:
-            try:
-                task.steps.throw(error)
-            except StopIteration:
-                return
-
-    def _look_again(self, served: Served) -> upstream.Steps[None]:
-        """After the server said that its list changed: is what was locked still there?"""
-        try:
-            yield from served.look()
-        except (ServerDrift, ServerError) as error:
-            self._stopped = f"the server's tools have changed: {error}"
-            self._note(self._stopped)
-
-    # What is done.
-
-    def _step(self) -> None:
-        """At most one thing, so that both sides are read before the next one."""
-        now = time.monotonic()
-        if self._client.ended and not self._lines:
-            for call in self._waiting.empty():
-                self._refuse(call, wire.INTERNAL_ERROR, f"not called: {_GONE}")
-            self._calls.break_off(_GONE, asked=True)
-        self._calls.give_up_overdue(now)
-        self._give_up_passed(now, f"there was no answer in {self._seconds:g} s")
-        if self._asked is not None and not (self._waiting or self._late):
-            self._asked = None
-            if self.served is not None:
-                self.served.session.stop_waiting()
-        if self._task is not None:
-            self._step_of_task(self._task, now)
-        elif not self._may_begin() or self.served is None or self._lines or now < self._again:
-            return
-        elif self._late or (self._waiting and not self._is_full() and self._is_ready()):
-            self._with_turn(self.served)
-
-    def _give_up_passed(self, now: float, reason: str) -> None:
-        if not self._passing.open:
-            return
-        for number, request in self._passing.due(now):
-            self._heard = time.monotonic()
-            if self.upstream is not None:
-                self.upstream.cancel(number)
-            self._client.send(door.error_line(request.identity, wire.INTERNAL_ERROR, reason))
-
-    def _may_begin(self) -> bool:
-        """Whether the first call that waits may be decided, for all that is under way."""
-        return self._calls.may_begin(self._waiting.first if self._waiting else None)
-
-    def _step_of_task(self, task: _Task, now: float) -> None:
-        if now < task.until:
-            return
-        if task.ask is None or self.upstream is None:
-            self._go_on(task, None)
+        if answer.unsent and answer.error is not None:
+            several = server.link.away is not None
+            reason = answer.error[1] if several else "the server cannot be reached"
+            # If an earlier round reached the server, nobody knows.
+            ending = unknown(reason) if opened.rounds else deciding.unsent(reason)
+            self._end(opened, ending)
+        elif opened.asked is not None:
+            return  # the server has answered this request
+        elif (
+            result is None
+            or opened.call.inputs is None
+            or not (server.stateless or server.link.away is not None)
+            or not wire.is_input_required(result)
+        ):
+            self._end(opened, self._decisions.ending(opened.call.tool, answer), answer)
         else:
-            self._throw(self.upstream.late(task.ask))
+            self._ask(opened, result, answer)
 
-    def _is_ready(self) -> bool:
-        """Whether the first call that waits is to be decided; else what is in its way is done."""
-        stopped = self._stopped or (None if self._late is None else self._late.trouble)
-        if stopped is not None:
-            self._refuse(self._waiting.take(), wire.INTERNAL_ERROR, f"not called: {stopped}")
+    # Rounds.
+
+    def _ask(
+        self, opened: _OpenCall, result: Mapping[str, wire.Member], answer: wire.Response
+    ) -> None:
+        if self._rounds is None:
+            return
+        place = opened.identity, opened.permit.seq, opened.rounds + 1
+        try:
+            asked = self._rounds.asked(result, opened.call.inputs or {}, place)
+        except rounds.NotAsked as reason:
+            self._end(opened, unknown(str(reason)), answer)
+            return
+        opened.asked = asked
+        opened.call.client.ask(opened.call, result, asked.token)
+
+    def _is_other(self, call: ClientCall) -> bool:
+        """Go on with the call whose round a client answers; return whether it is another call."""
+        opened, server = self._of(rounds.identity_in(call.state or "")), self._server
+        asked = None if opened is None else opened.asked
+        if (
+            opened is None
+            or asked is None
+            or server is None
+            or not asked.has_token(call.state or "")
+        ):
+            said = "requestState is of no round of this session, or was used"
+            call.client.refuse(call, said, wire.INVALID_PARAMS)
             return False
-        if self.upstream is not None and self.upstream.pipe.waiting > _FULL:
-            what = "not called: the server does not read what was sent to it"
-            self._put_off(self._waiting.take(), what)
+        if not rounds.is_same(call, opened.call):
+            return True
+        answers = rounds.answers_of(call, asked)
+        if self._has_id(call.client, call.identity, opened):
+            call.client.put_off(call, "a call has this id already")
+        elif isinstance(answers, str):
+            call.client.refuse(call, answers, wire.INVALID_PARAMS)
+        elif server.is_full:
+            call.client.put_off(call, "the server does not read what was sent to it")
+        else:
+            more: dict[str, Any] = {} if call.responses is None else {"inputResponses": answers}
+            if asked.state is not None:
+                more["requestState"] = asked.state
+            opened.call = replace(call, arguments=opened.call.arguments, state=None, responses=None)
+            opened.asked = None
+            opened.rounds += 1
+            self._send(opened, server, more)
+        return False
+
+    # Decisions.
+
+    async def _decide(self) -> None:
+        """Decide calls, one after the other."""
+        while True:
+            self._changed.clear()
+            if not await self._step():
+                await self._changed.wait()
+
+    async def _step(self) -> bool:
+        """Do the next thing; return False if there is nothing to do until something changes."""
+        server, decisions = self._server, self._decisions
+        if self._fault is not None:
+            raise self._fault
+        if server is None or decisions is None:
             return False
-        if self._is_doubtful() and self.served is not None:
-            if self._calls:
-                # The tools are looked at with nothing under way.
-                self._calls.blocked = self._waiting.first
+        first = self._waiting[0] if self._waiting else None
+        late = decisions.has_late([one.permit.seq for one in self._under_way])
+        if first is None and not late:
+            self._stop_waiting(decisions)
+            return False
+        if not self._may_decide(first, decisions, late):
+            return False
+        stopped = self._stopped or decisions.trouble
+        if first is not None and stopped is not None:
+            self._drop(first)
+            first.client.refuse(first, f"not called: {stopped}")
+        elif first is not None and server.is_full:
+            self._drop(first)
+            first.client.put_off(first, "not called: the server does not read what was sent to it")
+        elif first is not None and not late and self._has_doubt(first):
+            if self._under_way:  # the tools are looked at with nothing under way
+                self._blocked = first
                 return False
-            self._doubtful = False
-            self._looked = self._waiting.first
-            self._begin_steps(self._look_again(self.served))
-            return False
+            self._looked, self._doubtful = first, False
+            await self._look_again()
+        else:
+            await self._take_turn(first, late, decisions)
         return True
 
-    def _is_doubtful(self) -> bool:
-        """Whether tools are to be looked at before this call; for one call they are once."""
-        return self._doubtful and bool(self._waiting) and self._looked is not self._waiting.first
+    def _may_decide(self, first: ClientCall | None, decisions: Decisions, late: bool) -> bool:
+        """Return whether the first call may be decided beside those under way."""
+        if not self._under_way:
+            return True
+        if not late and (first is None or first is self._blocked):
+            return False
+        return all(
+            decisions.is_parallel(one.call.tool) or bool(one.permit.shadowed)
+            for one in self._under_way
+        )
 
-    def _turn(self, session: GateSession) -> Ticket | None:
-        """The session's turn; None while another has it, or where the ledger has failed."""
+    def _has_doubt(self, first: ClientCall) -> bool:
+        """Return whether the tools have to be looked at before this call; at most once for it."""
+        return self._doubtful and self._looked is not first
+
+    async def _look_again(self) -> None:
+        if self._look is None:
+            return
         try:
-            return session.try_turn()
-        except Refused as refusal:
-            if self._waiting:
-                call = self._waiting.take()
-                self._client.send(self._door.answer(call, refusal_result(refusal)))
-            elif self._late is not None:
-                self._late.forget()
-            return None
+            await self._look()
+        except (ServerDrift, ServerError) as error:
+            if self._server is not None and not self._server.ended:
+                self._stopped = f"the server's tools have changed: {error}"
+                self._note(self._stopped)
 
-    def _with_turn(self, served: Served) -> None:
-        """Take the turn, and resolve what was answered late, or decide the first call."""
-        turn = self._turn(served.session)
-        if turn is None:
-            self._wait_for_turn()
-            return
-        self._asked = None
-        if self._late:
-            self._late.resolve(turn)
-            self._tell_changes()
-            return
-        for _ in range(_READS):
-            if not self._hear(0.0):
-                break
-        ends = self._client.ended or self._client.broken or self._trouble() is not None
-        if (
-            ends
-            or self._lines
-            or self._is_full()
-            or self._late
-            or self._is_doubtful()
-            or not self._waiting
-        ):
-            served.session.give_back(turn)
-        else:
-            self._begin(self._waiting.first, served.session, turn)
-
-    def _wait_for_turn(self) -> None:
-        """Another has the session; a call waits as long as one may take, and then is not made."""
-        now = time.monotonic()
-        self._again = now + POLL
-        if self._asked is None:
-            self._asked = now
-        elif self._waiting and now - self._asked >= self._seconds:
-            what = f"not called: another process had the session for {self._seconds:g} s"
-            self._put_off(self._waiting.take(), what)
-
-    def _begin(self, call: ClientCall, session: GateSession, turn: Ticket) -> None:
-        """Decide the first call that waits, and make it where it is allowed."""
-        if self.upstream is None:
-            return
-        leave = ExitStack()
-        try:
-            if call.tool in self._away:
-                session.refuse(Code.SERVER_AWAY, call.tool, self._away[call.tool], turn=turn)
-            permit = leave.enter_context(session.call(call.tool, call.arguments, turn=turn))
-        except NotYet:
-            self._calls.blocked = call
-            return
-        except Refused as refusal:
-            self._waiting.take()
-            self._calls.refuse(call, refusal)
-            return
-        self._waiting.take()
-        self._calls.begin(call, permit, leave)
-
-    def _call_settled(self) -> None:
-        """A call has an outcome, and its client knows."""
-        self._heard = time.monotonic()
-        self._tell_changes()
-        self._leave_to_others()
-
-    def _leave_to_others(self) -> None:
-        """After some calls without a pause: whoever else looks at the lock finds it free."""
-        self._in_a_row = self._in_a_row + 1 if self._waiting else 0
+    async def _take_turn(self, first: ClientCall | None, late: bool, decisions: Decisions) -> None:
+        """Take the turn of the session; then record a late answer, or decide the first call."""
         if self._in_a_row >= _IN_A_ROW:
             self._in_a_row = 0
-            self._again = time.monotonic() + 2 * POLL
-
-    def _refuse(self, call: ClientCall, code: int, message: str) -> None:
-        self._client.send(self._door.refused(call, code, message))
-
-    def _put_off(self, call: ClientCall, message: str) -> None:
-        """Refuse a call for now: it is not made, and may be sent again."""
-        self._client.send(door.busy_line(call.identity, message))
-
-    def _tell_changes(self) -> None:
-        """Tell a client of the handshake where other tools may be called than before."""
-        masked = None if self.served is None else self.served.masked
-        if masked is None or self._door.stateless is not False:
+            await asyncio.sleep(2 * POLL)
+        if first is not None:
+            await first.client.link.drained()
+        turn = self._turn(decisions)
+        if turn is None:
+            await self._wait_for_turn()
             return
-        shown = masked()
-        if shown != self._shown:
-            self._shown = shown
-            self._client.send(self._door.changed())
+        self._asked_turn = None
+        if late:
+            decisions.resolve(turn)
+            self._settled()
+            return
+        try:
+            ready = first is not None and await self._is_caught_up(first)
+        except BaseException:
+            decisions.gate.give_back(turn)
+            raise
+        if first is None or not ready:
+            decisions.gate.give_back(turn)
+            return
+        decided = self._loop.create_future()
+        task = asyncio.ensure_future(self._make(first, decisions, turn, decided))
+        self._tasks.add(task)
+        task.add_done_callback(self._made_one)
+        if not await asyncio.shield(decided):
+            self._blocked = first
+
+    def _made_one(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            self._fault = self._fault or task.exception()
+        self._changed.set()
+
+    async def _is_caught_up(self, first: ClientCall) -> bool:
+        """Receive what the client has sent; return whether the call may still be decided."""
+        link = first.client.link
+        for _ in range(_CATCH_UP):
+            await asyncio.sleep(0)
+            if link.is_quiet():
+                break
+        else:
+            return False
+        return first in self._waiting and not self._has_doubt(first)
+
+    def _turn(self, decisions: Decisions) -> Ticket | None:
+        """Return the turn; None if another has it, or the ledger has failed."""
+        try:
+            return decisions.gate.try_turn()
+        except Refused as refusal:
+            if self._waiting:
+                call = self._waiting.pop(0)
+                call.client.answer(call, deciding.refusal_result(refusal))
+            else:
+                decisions.forget_late()
+            return None
+
+    async def _wait_for_turn(self) -> None:
+        """Wait a moment; a call waits as long as a call may take, and then is not made."""
+        now = self._loop.time()
+        if self._asked_turn is None:
+            self._asked_turn = now
+        elif self._waiting and now - self._asked_turn >= self._seconds:
+            call = self._waiting.pop(0)
+            said = f"not called: another process had the session for {self._seconds:g} s"
+            call.client.put_off(call, said)
+        await asyncio.sleep(POLL)
+
+    def _stop_waiting(self, decisions: Decisions) -> None:
+        if self._asked_turn is not None:
+            self._asked_turn = None
+            decisions.gate.stop_waiting()
+
+    def _drop(self, call: ClientCall) -> bool:
+        """Take a call out of those that wait; return whether it was there."""
+        if call not in self._waiting:
+            return False
+        self._waiting.remove(call)
+        return True
+
+    # Calls under way.
+
+    async def _make(
+        self,
+        call: ClientCall,
+        decisions: Decisions,
+        turn: Ticket,
+        decided: asyncio.Future[bool],
+    ) -> None:
+        """Decide a call, make it if it is allowed, record how it ended, and answer.
+
+        Args:
+            decided: is set to whether the call waits no longer.
+        """
+        if not (call in self._waiting and call.client.link.is_quiet()):
+            decisions.gate.give_back(turn)
+            decided.set_result(True)
+            return
+        try:
+            away = (self._server.link.away or {}).get(call.tool) if self._server else None
+            async with decisions.permit(call.tool, call.arguments, away, turn) as permit:
+                opened = _OpenCall(call=call, permit=permit, ended=self._loop.create_future())
+                self._under_way.add(opened)
+                # The record may have waited for the disk, and the client may not wait any more.
+                is_wanted = self._drop(call)
+                decided.set_result(True)
+                ending, answer = await self._made(opened, decisions, is_wanted)
+                decisions.record(permit, ending)
+        except NotYet:
+            decided.set_result(False)
+            return
+        except Refused as refusal:
+            if self._drop(call):
+                self._refuse(call, refusal)
+            decided.set_result(True)
+            return
+        except BaseException:
+            if not decided.done():
+                decided.set_result(True)
+            raise
+        self._under_way.discard(opened)
+        self._blocked = None
+        self._finish(opened, ending, answer)
+        self._in_a_row = self._in_a_row + 1 if self._waiting else 0
+
+    async def _made(
+        self, opened: _OpenCall, decisions: Decisions, is_wanted: bool
+    ) -> tuple[Ending, wire.Response | None]:
+        """Send a call that is allowed, and wait until it has ended."""
+        permit, server = opened.permit, self._server
+        if permit.shadowed:
+            self._count_refusal(opened.call, permit.shadowed)
+        if not is_wanted or server is None:
+            opened.answers = False
+            return deciding.unsent("the client did not want it any more: not sent"), None
+        what = decisions.unsendable(permit)
+        if what is not None:
+            opened.answers = False
+            opened.call.client.refuse(opened.call, f"not called: {what}", wire.INVALID_PARAMS)
+            return deciding.unsent(what), None
+        self._send(opened, server, {})
+        timer = self._loop.call_later(self._seconds, self._overdue, opened)
+        try:
+            return await opened.ended
+        finally:
+            timer.cancel()
+
+    def _send(self, opened: _OpenCall, server: Server, more: Mapping[str, Any]) -> None:
+        """Send a call, or a round of it, with the arguments that the gate decided on."""
+        call, permit = opened.call, opened.permit
+        arguments = plain(permit.arguments)
+        params: dict[str, Any] = {"name": call.tool, "arguments": arguments, **plain(more)}
+        meta: dict[str, Any] = {}
+        if call.token is not None:
+            meta["progressToken"] = server.next_identity
+        if permit.model:
+            # A session with a budget: the ledger names the model that makes the call.
+            meta["tcc/model"] = permit.model
+        if call.inputs:
+            meta[wire.CAPABILITIES_KEY] = call.inputs
+        if meta:
+            params["_meta"] = meta
+        self._open.pop(opened.identity, None)
+        opened.identity = server.next_identity
+        self._open[opened.identity] = opened
+        server.request("tools/call", params)
+
+    def _overdue(self, opened: _OpenCall) -> None:
+        self._cancel_at_server(opened)
+        self._end(opened, unknown(f"there was no answer in {self._seconds:g} s"))
+
+    def _cancel_at_server(self, opened: _OpenCall) -> None:
+        if opened.asked is None and self._server is not None:
+            self._server.cancel(opened.identity)
+
+    def _end(self, opened: _OpenCall, ending: Ending, answer: wire.Response | None = None) -> None:
+        """End a call; its task records that and answers the client."""
+        if self._open.pop(opened.identity, None) is None:
+            return
+        permit = opened.permit
+        known = answer is not None or opened.asked is not None or bool(permit.shadowed)
+        if not known and ending.outcome == "unknown" and self._decisions is not None:
+            self._decisions.expect(opened.identity, permit.seq, opened.call.tool)
+        if opened.asked is not None:
+            opened.answers = False  # the client has an answer, which asks for input
+        opened.ended.set_result((ending, answer))
+
+    def _finish(self, opened: _OpenCall, ending: Ending, answer: wire.Response | None) -> None:
+        """Answer the client of a call whose outcome is recorded."""
+        call, permit = opened.call, opened.permit
+        self.heard = self._loop.time()
+        if ending.unsent and opened.answers:
+            self._refuse(call, deciding.away(call.tool, ending.reason))
+            return
+        if self._meter is not None and not permit.shadowed and not ending.unsent:
+            self._meter.ended(call.tool, ending.outcome)
+        if opened.answers:
+            if ending.result is not None:
+                call.client.relay(call, ending.result)
+            elif answer is not None and answer.error is not None:
+                code, said = answer.error
+                call.client.refuse(call, said, code, deciding.unknown_data(permit, ending))
+            else:
+                call.client.answer(call, deciding.unknown_result(permit, ending))
+        self._settled()
+
+    def _refuse(self, call: ClientCall, refusal: Refused) -> None:
+        self._count_refusal(call, str(refusal.code))
+        call.client.answer(call, deciding.refusal_result(refusal))
+
+    def _count_refusal(self, call: ClientCall, code: str) -> None:
+        if self._meter is not None:
+            self._meter.refused(call.tool, code)

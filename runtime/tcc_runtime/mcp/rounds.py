@@ -22,8 +22,8 @@ from blake3 import blake3
 from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_runtime.gate.arguments import is_kept
 from tcc_runtime.mcp import wire
-from tcc_runtime.mcp.door import ClientCall
-from tcc_runtime.mcp.upstream.lock import canonical_text
+from tcc_runtime.mcp.client import ClientCall
+from tcc_runtime.mcp.lock import canonical_text
 
 Announced: TypeAlias = Mapping[str, Mapping[str, Any]]  # kinds, with their parts
 

@@ -1,25 +1,25 @@
-"""An MCP server of our own, over lines: calls one after the other, and a client that is heard.
+"""An MCP server of our own over stdio: it makes calls one after the other, and hears the client.
 
-A call is made in a thread of its own, so that pings, cancellations and signals are not kept waiting
-by a search; one that is cancelled before its turn is not made.  A client that ended its input is
-answered all the same: calls have no effect.
-Cost: that of the tools; memory is bounded by what may wait.
+A call is made in a thread, so pings, cancellations and signals do not wait for a search.  A call
+that is cancelled before its turn is not made.  A client that has ended its input is answered all
+the same: calls have no effect.
 """
 
 from __future__ import annotations
 
-import os
-import threading
+import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from tcc_runtime.mcp.door import Cancelled, ClientCall, ClientConnection, WaitingCalls, busy_line
-from tcc_runtime.mcp.upstream.pipes import MAX_CLIENT_LINE, Pipe, Stopping, ready
-from tcc_runtime.mcp.wire import INTERNAL_ERROR
+from tcc_runtime.mcp import wire
+from tcc_runtime.mcp.client import Cancelled, Client, ClientCall
+from tcc_runtime.mcp.guarding import aside, signals
+from tcc_runtime.mcp.links import Stop
+from tcc_runtime.mcp.links.stdio import MAX_CLIENT_LINE, PipeLink, new_loop
 
-_FULL = 1 << 20
-_LINES = 64  # of the client, in one turn of the loop
+_MAX_WAITING = 256
+_MAX_BYTES = 8 << 20
 
 Answering: TypeAlias = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
@@ -35,89 +35,93 @@ def serve(
 
     Args:
         tools: as they are listed.
-        call: gives the result of a tool; what cannot be answered is a result, too.
+        call: returns the result of a tool, also for a wrong call.
         info: our name and version.
-        instructions: what a model is told about all of them.
+        instructions: what a model is told about all tools.
     """
-    door = ClientConnection(info=info, instructions=instructions, tools=lambda: tools)
-    with Stopping() as stopping:
-        _Serving(door, call, Pipe(0, 1, MAX_CLIENT_LINE), stopping).run()
+
+    async def whole() -> None:
+        link, stop = PipeLink(0, 1, MAX_CLIENT_LINE), Stop()
+        client = Client(link, info=info, instructions=instructions, tools=lambda: tools)
+        with signals(stop.ask):
+            works = (stop.wait(), _Serving(client, link, call).run())
+            tasks = [asyncio.ensure_future(work) for work in works]
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(whole())
 
 
 class _Serving:
-    """The loop: the client is read, the call that was made is answered, the next one is begun."""
+    def __init__(self, client: Client, link: PipeLink, call: Answering) -> None:
+        self._client, self._link, self._call = client, link, call
+        self._waiting: deque[ClientCall] = deque()
+        self._open: ClientCall | None = None  # None also if nobody waits for its answer
+        self._changed = asyncio.Event()
 
-    def __init__(
-        self, door: ClientConnection, call: Answering, client: Pipe, stopping: Stopping
-    ) -> None:
-        self._door = door
-        self._call = call
-        self._client = client
-        self._stopping = stopping
-        self._lines: deque[bytes | None] = deque()
-        self._waiting = WaitingCalls()
-        self._open: ClientCall | None = None
-        self._wanted = False  # whether the answer to it is still waited for
-        reads, self._writes = os.pipe()
-        self._worker = Pipe(reads, self._writes, 1)
-        self._line = b""
-
-    def run(self) -> None:
-        """Until the client is gone and answered, or we are asked to stop."""
-        client = self._client
-        while not (self._stopping.asked or client.broken or self._is_idle()):
-            client.paused = client.waiting > _FULL or len(self._lines) > _LINES
-            next_one = self._waiting and self._open is None
-            more = next_one or (self._lines and client.waiting <= _FULL)
-            readable = ready((client, self._worker), 0.0 if more else None, self._stopping.wakes)
-            if self._worker in readable:
-                self._worker.read()
-                self._end()
-            heard = client in readable
-            if heard:
-                self._lines.extend(client.read())
-            for _ in range(_LINES):
-                if not self._lines or client.waiting > _FULL:
-                    break
-                self._take(self._lines.popleft())
-            if not heard and not self._lines:
-                self._begin()
-
-    def _is_idle(self) -> bool:
-        """Whether the client is gone, and has what it waited for."""
-        busy = self._client.waiting or self._lines or (self._open is not None and self._wanted)
-        return self._client.ended and not (busy or self._waiting)
-
-    def _take(self, line: bytes | None) -> None:
-        taken = self._door.take(line)
-        if isinstance(taken, bytes):
-            self._client.send(taken)
-        elif isinstance(taken, Cancelled):
-            if not self._waiting.drop(taken.identity) and self._open is not None:
-                self._wanted = self._wanted and self._open.identity != taken.identity
-        elif isinstance(taken, ClientCall):
-            ids = {self._open.identity} if self._open is not None and self._wanted else set()
-            reason = self._waiting.add(taken, 0 if line is None else len(line), ids)
-            if reason is not None:
-                self._client.send(busy_line(taken.identity, reason))
-
-    def _begin(self) -> None:
-        """Make the first call that waits; nothing stands in the pipe that could cancel it."""
-        if self._open is None and self._waiting:
-            self._open, self._wanted = self._waiting.take(), True
-            threading.Thread(target=self._make, args=(self._open,), daemon=True).start()
-
-    def _make(self, call: ClientCall) -> None:
-        """In the thread: the line of the answer, whatever the tool raises."""
+    async def run(self) -> None:
+        """Serve until the client is gone and answered."""
+        listening = asyncio.ensure_future(self._listen())
         try:
-            line = self._door.answer(call, self._call(call.tool, call.arguments))
-        except Exception:  # noqa: BLE001 - what one call runs into ends no server
-            line = self._door.refused(call, INTERNAL_ERROR, "this tool has failed")
-        self._line = line
-        os.write(self._writes, b"\n")
+            while self._waiting or not listening.done():
+                if self._waiting and self._link.is_quiet():
+                    await self._make(self._waiting.popleft())
+                elif self._waiting:
+                    await asyncio.sleep(0)
+                else:
+                    self._changed.clear()
+                    await self._changed.wait()
+            await self._link.drained(0)
+        finally:
+            listening.cancel()
 
-    def _end(self) -> None:
-        """The call is over, and answered where that is still wanted."""
-        if self._wanted:
-            self._client.send(self._line)
-        self._open, self._wanted = None, False
+    async def _listen(self) -> None:
+        try:
+            while not self._link.broken:
+                await self._link.drained()
+                try:
+                    taken = self._client.take(await self._link.receive())
+                except wire.MalformedMessage as error:
+                    taken = wire.error(error.identity, error.code, str(error), error.data)
+                self._take(taken)
+                self._changed.set()
+        except EOFError:
+            pass
+        finally:
+            self._changed.set()
+            asyncio.get_running_loop().call_soon(self._changed.set)
+
+    def _take(self, taken: object) -> None:
+        if isinstance(taken, wire.Response):
+            self._link.send(taken)
+        elif isinstance(taken, Cancelled):
+            self._waiting = deque(one for one in self._waiting if one.identity != taken.identity)
+            if self._open is not None and self._open.identity == taken.identity:
+                self._open = None
+        elif isinstance(taken, ClientCall):
+            waiting = [*self._waiting, *([self._open] if self._open else [])]
+            if any(one.identity == taken.identity for one in waiting):
+                self._client.put_off(taken, "a call has this id already")
+            elif (
+                len(waiting) >= _MAX_WAITING
+                or sum(one.size for one in waiting) + taken.size > _MAX_BYTES
+            ):
+                self._client.put_off(taken, "too many calls wait; not called")
+            else:
+                self._waiting.append(taken)
+
+    async def _make(self, call: ClientCall) -> None:
+        """Make a call, and answer it if the client still waits."""
+        self._open = call
+        try:
+            result = await aside(lambda: self._call(call.tool, call.arguments), lambda _: None)
+        except Exception:  # noqa: BLE001 - what a tool raises ends one call, and no server
+            if self._open is call:
+                self._client.refuse(call, "this tool has failed")
+        else:
+            if self._open is call:
+                self._client.answer(call, result)
+        self._open = None

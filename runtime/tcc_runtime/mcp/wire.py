@@ -1,15 +1,14 @@
-"""Reads and writes a line of the protocol, strictly: JSON-RPC 2.0 as MCP narrows it, both versions.
+"""Messages of MCP (JSON-RPC 2.0), read strictly and written, in both forms of the protocol.
 
-Until 2025-11-25 a connection begins with `initialize`; since 2026-07-28 every request carries its
-version and its client's capabilities in `_meta`, and there is no handshake.
+Until 2025-11-25 a connection begins with `initialize`.  Since 2026-07-28 every request carries its
+version and its client's capabilities in `_meta`, and no handshake is made.
 
-Why not the MCP SDK: a gate decides on exactly what the server gets, so a text that two readers may
-take for two different values is rejected here: duplicate members, NaN and infinities, batches,
-bytes that are not UTF-8.  Numbers are exact (int or Decimal), and the text of each member of an
-answer's result is kept, so that it goes on to the client as the server wrote it.  The SDK parses
-into models: it takes the last of duplicate members, rounds numbers to floats, and writes anew; and
-the relay is the process that has to start and answer fast.
-Cost: linear in the line.
+Why not the types of the MCP SDK: the gate decides on exactly what the server gets.  A text that
+two readers may take for two different values is therefore rejected: duplicate members, NaN and
+infinities, batches, bytes that are not UTF-8.  Numbers are exact (int or Decimal).  The text of
+each member of a result is kept, so the client gets it as the server wrote it.  The SDK takes the
+last of duplicate members, rounds numbers to floats, and writes results anew.
+Cost: linear in the message.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn, TypeAlias, TypeGuard
 
@@ -50,13 +49,13 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class MalformedMessage(Exception):
-    """A line that is no message.
+    """Bytes that are not a message.
 
     Args:
         code: of JSON-RPC.
-        message: what is wrong with it, in words of our own.
-        identity: of the request, where it could be read.
-        data: more of it, for programs.
+        message: what is wrong.
+        identity: of the request, if it could be read.
+        data: further members for programs.
     """
 
     def __init__(
@@ -71,7 +70,7 @@ class MalformedMessage(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A member of an object: its value, and the text that it was written as."""
+    """A member of an object: its value, and its text."""
 
     value: Any
     text: str
@@ -79,31 +78,43 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A request; `identity` None for a notification."""
+    """A request; `identity` is None for a notification; `size` is that of its text in bytes."""
 
     identity: Id | None
     method: str
     params: Mapping[str, Any]
+    size: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
-    """An answer: the members of its result, or its error as (code, message).
+    """An answer.
 
     Attributes:
-        result: None with an error, or where the result is no object.
+        result: its members.  Those that were read are of class Member; None with an error, or if
+            the result is not an object.
+        error: code and message.
+        data: of the error.
+        busy: the gate did not do what was asked, and the client may ask again.
+        unsent: the request did not reach the server.  A server cannot say so: only a link sets it.
     """
 
     identity: Id | None
-    result: Mapping[str, Member] | None = None
+    result: Mapping[str, Any] | None = None
     error: tuple[int, str] | None = None
+    data: Any = None
+    busy: bool = False
+    unsent: bool = False
 
 
-def read_line(line: bytes) -> Request | Response:
-    """The message that a line holds.
+Message: TypeAlias = Request | Response
+
+
+def read_line(line: bytes) -> Message:
+    """Return the message in a line.
 
     Raises:
-        Unreadable: it holds none.
+        MalformedMessage: it has none.
     """
     text = _text(line)
     members: Mapping[str, Member] = {}
@@ -117,15 +128,15 @@ def read_line(line: bytes) -> Request | Response:
     if values.get("jsonrpc") != "2.0":
         raise MalformedMessage(INVALID_REQUEST, 'no member "jsonrpc" that is "2.0"', identity)
     if "method" in values:
-        return _request(identity, values, members)
+        return _request(identity, values, members, len(line))
     return _answer(identity, values, members.get("result"))
 
 
 def read_json(data: bytes) -> Any:
-    """A whole JSON text, read as strictly as a line.
+    """Return the value of a JSON text, read as strictly as a message.
 
     Raises:
-        Unreadable: it is none.
+        MalformedMessage: it is not JSON.
     """
     text = _text(data)
     try:
@@ -138,22 +149,51 @@ def read_json(data: bytes) -> Any:
     return value
 
 
-def write_line(message: Mapping[str, Any], result: str | None = None) -> bytes:
-    """The line of a message; `result` is the JSON text of one that is written already."""
-    if result is None:
-        return dumps(message).encode("ascii") + b"\n"
-    # A carriage return stands between tokens alone, and ends a line for some that read it.
-    result = result.replace("\r", " ")
-    return f'{dumps(message)[:-1]},"result":{result}}}\n'.encode()
+def write(message: Message) -> bytes:
+    """Return the line of a message; members of a result that were read keep their text."""
+    if isinstance(message, Request):
+        named = {} if message.identity is None else {"id": message.identity}
+        told = {"jsonrpc": "2.0", **named, "method": message.method, "params": message.params}
+        return f"{dumps(told)}\n".encode("ascii")
+    head = f'{{"jsonrpc":"2.0","id":{dumps(message.identity)},'
+    if message.error is not None:
+        error: dict[str, Any] = {"code": message.error[0], "message": message.error[1]}
+        if message.data is not None:
+            error["data"] = message.data
+        return f'{head}"error":{dumps(error)}}}\n'.encode("ascii")
+    if message.result is None:
+        return f'{head}"result":0}}\n'.encode("ascii")
+    parts = [f"{dumps(name)}:{_written(value)}" for name, value in message.result.items()]
+    return f'{head}"result":{{{",".join(parts)}}}}}\n'.encode()
+
+
+def _written(value: Any) -> str:
+    if not isinstance(value, Member):
+        return _encoder.encode(value)
+    # Between tokens these are spaces, and some readers end a line there; texts have them escaped.
+    return value.text.replace("\r", " ").replace("\n", " ")
+
+
+def error(identity: Id | None, code: int, message: str, data: Any = None) -> Response:
+    """Return the answer that is an error."""
+    # JSON-RPC requires the id null if no id could be read.
+    if identity is None and code not in (PARSE_ERROR, INVALID_REQUEST):
+        code = INVALID_REQUEST
+    return Response(identity=identity, error=(code, message), data=data)
+
+
+def busy(identity: Id, message: str) -> Response:
+    """Return the answer to a request that is not taken now; nothing was done for it."""
+    return Response(identity=identity, error=(BUSY, message), busy=True)
 
 
 def dumps(value: object) -> str:
-    """JSON on one line, in ASCII."""
+    """Return JSON on one line, in ASCII."""
     return _encoder.encode(value)
 
 
 def envelope(version: str) -> dict[str, Any]:
-    """The `_meta` of a stateless request of ours: no capabilities, so no server may ask back."""
+    """Return `_meta` of our requests since 2026-07-28: no capabilities, so servers may not ask."""
     return {
         VERSION_KEY: STATELESS,
         CAPABILITIES_KEY: {},
@@ -162,22 +202,24 @@ def envelope(version: str) -> dict[str, Any]:
 
 
 def stamped(result: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, Any]:
-    """`result` with what a stateless answer carries beside it."""
+    """Return `result` with the further members of an answer since 2026-07-28."""
     return {**result, "resultType": "complete", "_meta": {SERVER_KEY: dict(server)}}
 
 
 def cacheable(result: Mapping[str, Any]) -> dict[str, Any]:
-    """`result` with the hint that it holds for as long as the process does."""
+    """Return `result` with the hint that it holds for five minutes, for this client."""
     return {**result, "ttlMs": _LISTED_FOR_MS, "cacheScope": "private"}
 
 
-def _request(identity: Id | None, values: Mapping[str, Any], members: Mapping[str, Any]) -> Request:
+def _request(
+    identity: Id | None, values: Mapping[str, Any], members: Mapping[str, Any], size: int
+) -> Request:
     method, params = values["method"], values.get("params", {})
     if not isinstance(method, str) or "result" in members or "error" in values:
         raise MalformedMessage(INVALID_REQUEST, "neither a request nor an answer", identity)
     if not isinstance(params, dict):
         raise MalformedMessage(INVALID_REQUEST, "params is no object", identity)
-    return Request(identity=identity, method=method, params=params)
+    return Request(identity=identity, method=method, params=params, size=size)
 
 
 def _answer(identity: Id | None, values: Mapping[str, Any], result: Member | None) -> Response:
@@ -190,7 +232,7 @@ def _answer(identity: Id | None, values: Mapping[str, Any], result: Member | Non
 
 
 def _error(error: object) -> tuple[int, str]:
-    """The code and the message of an error, as far as they are what they should be."""
+    """Return code and message of an error; a wrong type becomes the default."""
     said = error if isinstance(error, dict) else {}
     code, message = said.get("code"), said.get("message")
     known = isinstance(code, int) and not isinstance(code, bool) and abs(code) < 1 << 31
@@ -199,21 +241,21 @@ def _error(error: object) -> tuple[int, str]:
 
 
 def is_id(value: object) -> TypeGuard[Id]:
-    """Whether it names a request: a text of at most 1,024 characters, or 64 bits."""
+    """Return whether a value is an id: a text of at most 1,024 characters, or 64 bits."""
     if isinstance(value, str):
         return len(value) <= 1024
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63
 
 
 def is_input_required(result: Mapping[str, Member]) -> bool:
-    """Whether a result asks for more before there is one."""
+    """Return whether a result asks the client for input."""
     return "resultType" in result and result["resultType"].value == "input_required"
 
 
 def _at_once(text: str) -> Mapping[str, Any] | None:
-    """The members of a message without a result, whose texts nobody asks for, in one reading.
+    """Return the members of a message without a result; None for any other, and for errors.
 
-    None for any other, and for what is wrong: that is told by who reads it member by member.
+    Faster than reading member by member, which keeps texts and finds out what is wrong.
     """
     if '"result"' in text:
         return None
@@ -244,10 +286,10 @@ def _members_of(text: str) -> Mapping[str, Member]:
 
 
 def _walk(text: str, at: int, opened: str | None = None) -> tuple[dict[str, Member], int]:
-    """The members of the object that begins at `at`, and where it ends.
+    """Return the members of the object at `at`, and where it ends.
 
     Args:
-        opened: the member whose own members keep their texts, too, where it is an object.
+        opened: the member whose members are read, too, if it is an object.
     """
     found: dict[str, Member] = {}
     at = _skip(text, at + 1)
@@ -287,7 +329,7 @@ def _text(data: bytes) -> str:
 
 
 def _ensure_shallow(text: str, value: Any) -> None:
-    # Brackets are counted first: that is what nearly every line costs.
+    # Counting brackets is cheap, and enough for nearly every message.
     if text.count("[") + text.count("{") > DEEPEST and is_deeper(value, DEEPEST):
         raise MalformedMessage(PARSE_ERROR, "nested too deeply")
 

@@ -138,6 +138,10 @@ MISTAKES = [
     ("tool t { latency 10 }", "TCC225", "10", "write: latency 10 ms"),
     ("tool t { cost 3 ms }", "TCC225", "3 ms", "take the unit away"),
     ("before refund require last(find, read).owner = 3", "TCC225", "last(find, read)", "last"),
+    ('before refund require amount = "5"', "TCC225", '"5"', "without quotes: 5"),
+    ("before refund require order = 5", "TCC225", "5", 'in quotes: "5"'),
+    ("before refund require now > 5", "TCC225", "5", "compare it with a time"),
+    ("before refund require to = order", "TCC225", "order", "order in LIST"),
     # Names.
     ("before refund require fnd", "TCC202", "fnd", "did you mean 'find'?"),
     ("before refund require ordr = 3", "TCC202", "ordr", "did you mean 'order'?"),

@@ -184,9 +184,8 @@ LINTS: Mapping[str, Entry] = {
     "TCC740": Entry(
         "pattern for a path or URL",
         "A pattern compares characters. `/srv/../etc/passwd` and `//etc/passwd` are the file\n"
-        "`/etc/passwd`, and `https://a.example.com@b.com/` is on `b.com`. List what is allowed\n"
-        "with narrow characters, and refuse `..` and `//`. The types `path` and `url`, which\n"
-        "compare normal forms, come with a later release (TCC490).",
+        "`/etc/passwd`, and `https://a.example.com@b.com/` is on `b.com`. Declare the field as\n"
+        "`path` or `url`, and compare it by `under`: these types are compared in normal form.",
         _MAIL + 'forbid read(path ~ "/etc/.*")\n',
     ),
     "TCC741": Entry(

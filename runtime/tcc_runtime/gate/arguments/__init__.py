@@ -11,7 +11,7 @@ Cost: linear in the arguments.  The table of a tool is made when it is first use
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
@@ -209,7 +209,9 @@ class ToolTable:
         self.observed = tuple([one for one in self.tool.answers if one.type is None])
         self._machine = machine
         self._reader = FieldReader(self.tool.arguments)
-        self._answers = [(one.name, answer_reader(one)) for one in self.tool.answers]
+        self._answers = [
+            (one.name, one.type is None, answer_reader(one)) for one in self.tool.answers
+        ]
         self._shown = [
             (one, [None] * one.optional + [_scalar(text) for text in one.values if text])
             for one in self.tool.arguments
@@ -225,11 +227,16 @@ class ToolTable:
             return found
         return Asked(self, found, self._machine.offer_for(self.number, found))
 
-    def answers(self, answer: object) -> dict[str, State]:
-        """The states of all answers; of an answer that nobody reported none is known."""
-        if answer is None:
-            return {one.name: UNKNOWN for one in self.tool.answers}
-        return {name: read(answer) for name, read in self._answers}
+    def answers(self, answer: object, used: Container[str]) -> dict[str, State]:
+        """The states of the listed answers and of those that are used.
+
+        If nobody reported an answer, each of them is unknown.
+        """
+        return {
+            name: UNKNOWN if answer is None else read(answer)
+            for name, is_listed, read in self._answers
+            if is_listed or name in used
+        }
 
     def allowed(self, offer: Offer) -> Allowed:
         """The call as JSON values."""

@@ -638,20 +638,24 @@ class Compiler(Closures):
         other, level = self._equal_to(source), source.level
 
         def has(frame: Frame) -> Truth:
+            found: Truth
             value = items(frame)
-            kept = frame.bound
-            if value[0] != "l" or len(value[1]) > (kept or bound):
+            if value[0] != "l":
                 return looked(frame)
+            many, kept = value[1], frame.bound
+            limit, found = kept or bound, False
+            if len(many) > limit:
+                # The first elements are not looked at: they are maybe in the source.
+                frame.cut, many, found = True, many[-limit:], None
             if test is None:
-                return len(value[1]) > 0
-            if other is not None and value[1]:
+                return len(many) > 0
+            if other is not None and many:
                 state = other(frame)
-                if _are_like(value[1], (state,)):
-                    return state in value[1]
-            found: Truth = False
-            frame.bound = kept or bound
+                if _are_like(many, (state,)):
+                    return state in many or found
+            frame.bound = limit
             try:
-                for one in value[1]:
+                for one in many:
                     frame.elements[level] = Row(one)
                     truth = test(frame)
                     if truth is True:
@@ -734,12 +738,14 @@ class Compiler(Closures):
         bound, items = meaning.BOUNDS[source.height], self.term(base.of)
 
         def among(frame: Frame) -> Truth:
-            state, many = value(frame), items(frame)
-            if many[0] != "l" or len(many[1]) > (frame.bound or bound):
+            state, (kind, many) = value(frame), items(frame)
+            if kind != "l" or not _are_like(many, (state,)):
                 return looked(frame)
-            if _are_like(many[1], (state,)):
-                return state in many[1]
-            return looked(frame)
+            limit = frame.bound or bound
+            if len(many) > limit:
+                frame.cut = True  # the first elements are maybe in the source
+                return state in many[-limit:] or (None if state in many else False)
+            return state in many
 
         return among
 

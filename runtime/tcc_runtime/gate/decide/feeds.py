@@ -1,9 +1,10 @@
 """Indexes of sources: what a history has of a source, by its keys.
 
 A *stream* is a source of calls, or of their fields, whose conditions depend only on the call itself
-and on its keys; one more condition has an index of :mod:`tcc_runtime.gate.decide.relations`. The
-*feed* of a stream has a *bucket* for each choice of keys. A bucket knows how many calls surely and
-maybe belong to the source, their positions, or what an aggregate needs.
+and on its keys.  One more condition may compare it with the decided call: such a stream has buckets
+of :mod:`tcc_runtime.gate.decide.relations`.  The *feed* of a stream has a *bucket* for each choice
+of keys.  A bucket knows how many calls surely and maybe belong to the source, their positions, or
+what an aggregate needs.
 
 A feed answers only if the definition would look at all candidates, and if the keys decide which
 these are.  Otherwise the definition looks at the candidates, one by one.

@@ -49,6 +49,14 @@ class Owe:
             for call in self._caught_up(frame).open.values()
         ]
 
+    def oldest(self, frame: Frame) -> Debt | None:
+        """The first obligation that may be open."""
+        call = self._caught_up(frame).first()
+        if call is None:
+            return None
+        within = self._within
+        return Debt(self._number, call, None if within is None else call.at_ms + within)
+
     def is_open(self, frame: Frame) -> bool:
         """Whether an obligation may be open."""
         return bool(self._caught_up(frame).open)

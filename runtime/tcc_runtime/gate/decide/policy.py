@@ -112,6 +112,10 @@ class FastPolicy(Policy):
         frame = Frame(self._compiler, history, None, now_ms)
         return [debt for owe in self._owes.values() for debt in owe.debts(frame)]
 
+    def oldest_debt(self, number: int, history: Any, now_ms: int) -> Debt | None:
+        """The first obligation of an `owe` that may be open."""
+        return self._owes[number].oldest(Frame(self._compiler, history, None, now_ms))
+
     def unmet(self, history: Any, now_ms: int) -> list[int]:
         """The numbers of the statements that keep the session from finishing, in order."""
         if self._ends is None:

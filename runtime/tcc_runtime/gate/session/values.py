@@ -25,7 +25,7 @@ class Answers(NamedTuple):
     """The answers of a call that is done.
 
     Attributes:
-        states: of all answers, for the definition.
+        states: of the answers that statements use, and of all listed answers.
         observed: the texts of the listed answers that are known, by name; None: the tool has none.
         entries: of the open answers that the ledger has.
         unlisted: the names of the listed answers that are not known.
@@ -60,7 +60,7 @@ class Values:
         constants: Sequence[str] | None,
     ) -> None:
         self._policy = policy
-        entries = Entries(policy.core, policy.uses, shown)
+        entries = self._entries = Entries(policy.core, policy.uses, shown)
         self._writer = EntryWriter(entries, key)
         self._reader = None if constants is None else EntryReader(entries, constants, key)
 
@@ -80,8 +80,7 @@ class Values:
         """
         name = asked.table.tool.name
         if self._reader is None:
-            if self._writer.may_refuse(name):
-                self._writer.arguments(name, asked.states)
+            self._writer.check_arguments(name, asked.states)
             return _NO_ENTRIES, asked.states
         entries = self._writer.arguments(name, asked.states)
         if not entries:
@@ -91,10 +90,16 @@ class Values:
     def answers(self, tool: int, answer: object) -> Answers:
         """The answers of a call that is done, from what it returned."""
         table = self._policy.tables.numbered(tool)
-        name, states = table.tool.name, table.answers(answer)
-        entries, seen = self._writer.answers(name, states)
-        if self._reader is not None and entries:
-            seen |= self._reader.answers(name, entries)
+        name = table.tool.name
+        # A field that no statement uses, and that the ledger does not have, is not read.
+        states = table.answers(answer, self._entries.answers(name))
+        entries: Mapping[str, Json] = _NO_ENTRIES
+        if self._reader is None:
+            seen, lacks_one = self._writer.answers_seen(name, states)
+        else:
+            entries, seen = self._writer.answers(name, states)
+            seen |= self._reader.answers(name, entries) if entries else {}
+            lacks_one = any("unknown" in one for one in entries.values() if isinstance(one, dict))
         observed: dict[str, Json] = {}
         unlisted = []
         for field in table.observed:
@@ -103,11 +108,8 @@ class Values:
                 unlisted.append(field.name)
             else:
                 observed[field.name] = "" if state == NONE else listed_text(field.values, state)
-        lacks = bool(unlisted) or any(
-            "unknown" in one for one in entries.values() if isinstance(one, dict)
-        )
         texts = observed if table.observed else None
-        return Answers(seen, texts, entries, tuple(unlisted), lacks_one=lacks)
+        return Answers(seen, texts, entries, tuple(unlisted), bool(unlisted) or lacks_one)
 
     def forget(self) -> None:
         """Values that were read for a call that is not made need not be kept."""

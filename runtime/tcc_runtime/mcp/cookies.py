@@ -52,12 +52,12 @@ class ClientCookies:
 NO_COOKIES: Final = ClientCookies()
 
 
-def read_cookies(headers: Iterable[bytes]) -> ClientCookies:
+def read_cookies(headers: Iterable[str]) -> ClientCookies:
     """Read our cookies from the values of the `Cookie` headers of a request."""
     sessions: set[str] = set()
     begins: list[tuple[str, str]] = []
     for header in headers:
-        for part in header.decode("latin-1").split(";"):
+        for part in header.split(";"):
             name, _, value = part.strip().partition("=")
             if name == SESSION:
                 sessions.add(value)
@@ -66,7 +66,7 @@ def read_cookies(headers: Iterable[bytes]) -> ClientCookies:
     return ClientCookies(sessions=frozenset(sessions), begins=tuple(begins))
 
 
-def set_cookie(name: str, value: str, *, secure: bool) -> tuple[bytes, bytes]:
+def set_cookie(name: str, value: str, *, secure: bool) -> tuple[str, str]:
     """Return the header that gives a client a cookie; an empty value takes it away.
 
     Args:
@@ -75,7 +75,7 @@ def set_cookie(name: str, value: str, *, secure: bool) -> tuple[bytes, bytes]:
     parts = [f"{name}={value}", "Path=/mcp", "HttpOnly", "SameSite=Strict"]
     parts += ["Max-Age=0"] if not value else []
     parts += ["Secure"] if secure else []
-    return b"set-cookie", "; ".join(parts).encode("ascii")
+    return "set-cookie", "; ".join(parts)
 
 
 class Begins:

@@ -1,0 +1,274 @@
+"""Decisions on calls, and what their answers mean, by the gate; without I/O.
+
+A call is decided once and recorded once: the server's answer, or unknown if none comes in time,
+the client cancels it, or its link ends.  Only a plain result means that a call is done.  An error
+may have come before the effect or after it, so it is unknown, unless the grammar says that errors
+of the tool mean failure.  An answer that comes after its call was given up resolves the call.
+Text: docs/mcp.md.  Cost: that of the gate's records.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tcc_certs.errors import Code
+from tcc_certs.policy.core import Core
+from tcc_runtime.errors import LedgerError
+from tcc_runtime.gate.answers import ToolAnswer, answer_of, outcome_of
+from tcc_runtime.gate.arguments import is_kept, plain
+from tcc_runtime.gate.gate import Gate
+from tcc_runtime.gate.permit import Permit, Ticket
+from tcc_runtime.gate.refusals import Decision, Refused
+from tcc_runtime.mcp import wire
+
+_MAX_NEXT = 24
+_MAX_TOOLS = 256
+_MAX_LATE = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolTraits:
+    """What the relay knows of a tool of the grammar.
+
+    Attributes:
+        observed: its observed parameters.
+        errors_failed: whether its errors mean that nothing happened.
+        error_text: the pattern of texts that are errors.
+        parallel: whether other calls may be under way at the same time.
+    """
+
+    observed: tuple[str, ...] = ()
+    errors_failed: bool = False
+    error_text: str | None = None
+    parallel: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a call ended.
+
+    Attributes:
+        answer: what the result says, of a call that is done.
+        result: members of the result, which the client gets.
+        reason: why it is not done, in the gate's words; logs have it.
+        said: the server's words, for the client only: they may quote the call.
+        unsent: whether the call did not reach the server.
+    """
+
+    outcome: Literal["done", "failed", "unknown"]
+    answer: ToolAnswer | None = None
+    result: Mapping[str, wire.Member] | None = None
+    reason: str = ""
+    said: str = ""
+    unsent: bool = False
+
+    @property
+    def because(self) -> str:
+        """The reason, as the client gets it."""
+        return f"{self.reason}: {self.said}" if self.said else self.reason
+
+
+def unknown(reason: str, said: str = "") -> Ending:
+    """Return an unknown outcome."""
+    return Ending(outcome="unknown", reason=reason, said=said)
+
+
+def unsent(reason: str) -> Ending:
+    """Return the end of a call that did not reach the server."""
+    return Ending(outcome="failed", reason=reason, unsent=True)
+
+
+def ending_of(answer: wire.Response, tool: ToolTraits) -> Ending:
+    """Return how a call of a tool ended that has this answer."""
+    if answer.error is not None:
+        return unknown(f"the server answered with error {answer.error[0]}", answer.error[1])
+    members = answer.result
+    if members is None:
+        return unknown("the server answered with a result that is no object")
+    kind = members["resultType"].value if "resultType" in members else "complete"
+    if wire.is_input_required(members):
+        return unknown("the server asks for more, and nothing may be asked here")
+    if kind != "complete":
+        return unknown("the server answered with a result of an unknown type")
+    error = members["isError"].value if "isError" in members else False
+    if not isinstance(error, bool) or not _is_content(members.get("content")):
+        return unknown("the server answered with something that is not the result of a tool")
+    structured = members["structuredContent"].value if "structuredContent" in members else None
+    found = answer_of(members["content"].value, structured=structured, error=error, blocks=True)
+    outcome, reason = outcome_of(tool, found)
+    answered = found if outcome == "done" else None
+    return Ending(outcome=outcome, answer=answered, result=members, reason=reason)
+
+
+def _is_content(member: wire.Member | None) -> bool:
+    blocks = None if member is None else member.value
+    return isinstance(blocks, list) and all(isinstance(block, dict) for block in blocks)
+
+
+def traits_of(core: Core) -> Mapping[str, ToolTraits]:
+    """Return the traits of the tools of a grammar."""
+    return {
+        tool.name: ToolTraits(
+            observed=tuple(one.name for one in tool.answers if one.type is None),
+            errors_failed=tool.errors_failed,
+            error_text=tool.error_text,
+            parallel=tool.parallel,
+        )
+        for tool in core.tools
+    }
+
+
+class Decisions:
+    """The decisions of one session.
+
+    Args:
+        gate: of the session.
+        note: is told what people should know.
+
+    Attributes:
+        trouble: why no further call is made; None: calls may be made.
+    """
+
+    def __init__(self, gate: Gate, note: Callable[[str], None]) -> None:
+        self.gate = gate
+        self.trouble: str | None = None
+        self._tools = traits_of(gate.artifact.core)
+        self._note = note
+        # Calls whose answers may still come, by the ids of their requests; and answers that came.
+        self._expected: dict[int, tuple[int, str]] = {}
+        self._late: deque[tuple[int, Ending]] = deque()
+
+    def is_parallel(self, tool: str) -> bool:
+        """Return whether other calls may be under way beside one of this tool."""
+        return tool in self._tools and self._tools[tool].parallel
+
+    def permit(
+        self, tool: str, arguments: Mapping[str, Any], away: str | None, turn: Ticket
+    ) -> AbstractAsyncContextManager[Permit]:
+        """Return the block of a call; entering it decides.
+
+        Args:
+            away: why its server is away; None: it is there.
+
+        Raises:
+            Refused: the call is not allowed; here, or as the block is entered.
+            NotYet: as the block is entered: it depends on a call under way.
+        """
+        if away is not None:
+            self.gate.refuse(Code.SERVER_AWAY, tool, away, turn=turn)
+        return self.gate.call(tool, arguments, turn=turn)
+
+    def unsendable(self, permit: Permit) -> str | None:
+        """Return why a call that is allowed cannot be sent as it was decided; None: it can."""
+        if is_kept(permit.arguments):
+            return None
+        return "a number of which the server would get another one"
+
+    def record(self, permit: Permit, ending: Ending) -> None:
+        """Record how a call ended; if that fails it is noted, and the gate allows nothing more."""
+        try:
+            if ending.outcome == "done" and ending.result is not None:
+                whole = {name: member.value for name, member in ending.result.items()}
+                permit.done(whole, observed=ending.answer)
+            elif ending.outcome == "failed":
+                # A client that gets an error has read it.
+                permit.failed(ending.reason, answered=not ending.unsent)
+            else:
+                permit.unknown(ending.reason)
+        except LedgerError as error:
+            self._note(f"the outcome of call {permit.seq} is not recorded: {error}")
+
+    def ending(self, tool: str, answer: wire.Response) -> Ending:
+        """Return how a call of a tool ended that has this answer."""
+        return ending_of(answer, self._tools.get(tool, ToolTraits()))
+
+    # Late answers.  The oldest call is forgotten first, and stays unknown.
+
+    def expect(self, identity: int, seq: int, tool: str) -> None:
+        """Note that an answer to a call that was given up may still come."""
+        self._expected[identity] = (seq, tool)
+        if len(self._expected) > _MAX_LATE:
+            del self._expected[next(iter(self._expected))]
+
+    def take_late(self, answer: wire.Response) -> None:
+        """Take an answer to no call under way; an unexpected one is ignored."""
+        if not isinstance(answer.identity, int):
+            return
+        seq, tool = self._expected.pop(answer.identity, (0, ""))
+        if seq:
+            ending = self.ending(tool, answer)
+            if ending.outcome != "unknown":
+                self._late.append((seq, ending))
+
+    def has_late(self, under_way: Collection[int]) -> bool:
+        """Return whether an answer can be recorded; `under_way` has the numbers of other calls."""
+        return bool(self._late) and self._late[0][0] not in under_way
+
+    def resolve(self, turn: Ticket) -> None:
+        """Record the first late answer, and give the turn back."""
+        seq, ending = self._late.popleft()
+        if self.gate.history[seq - 1].outcome != "unknown":
+            self.gate.give_back(turn)  # the owner has resolved it
+            return
+        outcome: Literal["done", "failed"] = "done" if ending.outcome == "done" else "failed"
+        observed = None if ending.answer is None else ending.answer.value
+        try:
+            self.gate.resolve(seq, outcome, observed, turn=turn)
+        except (LedgerError, Refused, ValueError) as error:
+            # The grammar does not allow such an answer of an unknown call.
+            self.trouble = f"call {seq} was answered late, and stays unknown: {error}"
+            self._note(self.trouble)
+
+    def forget_late(self) -> None:
+        """Forget late answers: the ledger has failed."""
+        self._late.clear()
+
+
+def away(tool: str, reason: str) -> Refused:
+    """Return the refusal of a call whose server is away."""
+    return Refused(Decision(Code.SERVER_AWAY, reason, list, tuple), tool)
+
+
+def refusal_result(refusal: Refused) -> dict[str, Any]:
+    """Return the result that tells a model of a refusal, and of what is allowed instead."""
+    following = refusal.allowed_next
+    told: dict[str, Any] = {
+        "code": str(refusal.code),
+        "because": [dict(reason) for reason in refusal.because],
+        "allowed_next": [
+            {"tool": call.tool, "arguments": plain(dict(call.arguments))}
+            for call in following[:_MAX_NEXT]
+        ],
+    }
+    spent = refusal.spent
+    if spent is not None:
+        told |= {"spent": True, "session": spent.session, "way_on": spent.way_on}
+    if len(following) > _MAX_NEXT:
+        told["allowed_next_left_out"] = len(following) - _MAX_NEXT
+        told["allowed_tools"] = list(dict.fromkeys(call.tool for call in following))[:_MAX_TOOLS]
+    text = f"Not allowed, and nothing was called. {refusal}. {wire.dumps(told)}"
+    return error_result(text, told)
+
+
+def unknown_result(permit: Permit, ending: Ending) -> dict[str, Any]:
+    """Return the result that tells a model that nobody knows whether its call happened."""
+    said = f"It is not known whether this call happened: {ending.because}. Do not repeat it."
+    return error_result(said, unknown_data(permit, ending))
+
+
+def unknown_data(permit: Permit, ending: Ending) -> dict[str, Any]:
+    """Return what programs get of an outcome."""
+    return {"outcome": ending.outcome, "seq": permit.seq, "because": ending.because}
+
+
+def error_result(said: str, told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a result of a tool that is an error."""
+    return {
+        "content": [{"type": "text", "text": said}],
+        "structuredContent": dict(told),
+        "isError": True,
+    }

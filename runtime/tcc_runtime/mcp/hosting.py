@@ -1,0 +1,576 @@
+"""Sessions behind an HTTP server: which client has which, and how many exist.
+
+The name of a session is its handle: its id and a keyed hash of the artifact, the principal and the
+id, which only this gate can make.  A made-up handle, another principal's and an ended one get the
+same answer.  If principals are known, a handle is no credential: a token authorises each request.
+If they are not, a client has the session whose handle it sends.  Clients of the handshake send it
+in a header, others in a cookie (:mod:`tcc_runtime.mcp.cookies`).
+A session that calls has a relay and a connection to the server, 64 at most; any other is an entry
+of a table.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hmac
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+from weakref import WeakValueDictionary
+
+from blake3 import blake3
+
+from tcc_certs.errors import Rejected
+from tcc_runtime import errors
+from tcc_runtime.gate.gate import Gate
+from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.gate.store import Sessions
+from tcc_runtime.mcp import wire
+from tcc_runtime.mcp.client import Client, ClientCall, PassedRequest
+from tcc_runtime.mcp.cookies import Begins, ClientCookies
+from tcc_runtime.mcp.deciding import Decisions
+from tcc_runtime.mcp.guarding import STOPPED, Guarded, Probed, aside, drop_gate
+from tcc_runtime.mcp.links import Link, Stop
+from tcc_runtime.mcp.metrics import Meter
+from tcc_runtime.mcp.relay import GONE, POLL, Look, Relay
+from tcc_runtime.mcp.tokens import MissingClaim, Principal
+
+MAX_SESSIONS: Final = 10_000
+MAX_OF_PRINCIPAL: Final = 16
+MAX_SERVERS: Final = 64
+MAX_STREAMS: Final = 64
+MAX_OPENING: Final = 256
+_DESCRIPTORS: Final = 1 << 15  # for as many sessions and connections as there may be
+_CONTEXT: Final = "tcc.store/1.0 handle"
+_LAST_CALLS: Final = 10.0  # seconds for calls under way when their connection is over
+_MAC: Final = 16
+_NOBODY: Final = bytes(32)
+
+
+def descriptors() -> int:
+    """Return how many files and connections may be open; the limit is raised as far as it goes.
+
+    Each connection and each live session has one.  If connections took the last one, nobody else
+    could connect, so both together always get fewer than there are.
+    """
+    if sys.platform == "win32":
+        return _DESCRIPTORS
+    import resource
+
+    found, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if found == resource.RLIM_INFINITY or found >= _DESCRIPTORS:
+        return _DESCRIPTORS
+    wanted = _DESCRIPTORS if most == resource.RLIM_INFINITY else min(most, _DESCRIPTORS)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+class NotFound(Exception):
+    """The handle is unknown, belongs to another principal, or its session has ended."""
+
+
+class HostFull(Exception):
+    """A limit is reached for now; `status` is 429 or 503."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+        super().__init__(str(status))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostingTerms:
+    """Which sessions clients have.
+
+    Attributes:
+        kind: `new`, a session for each connection; `principal`, one for each principal; else the
+            id of the one that all connections share.
+        idle: seconds without a request after which a connection is over.
+        given: returns what the session of a principal is given.
+    """
+
+    kind: str
+    idle: float
+    given: Callable[[Principal | None], Mapping[str, Any]] = lambda _: {}
+
+
+class Session:
+    """A live session: its gate, and from the first call on its relay.
+
+    Attributes:
+        gate: of the session.
+        principal: whose it is; None: nobody is known.
+        handle: its name.
+        last: when it was last used.
+    """
+
+    def __init__(
+        self, hosting: Hosting, gate: Gate, principal: Principal | None, given: Mapping[str, Any]
+    ) -> None:
+        self.gate, self.principal = gate, principal
+        self.handle = hosting.handle(gate.session_id, principal)
+        self.last = time.monotonic()
+        self._hosting, self._given = hosting, given
+        self._looked = 0.0
+        self._relay: Relay | None = None
+        self._stop = Stop()
+        self._reason = "the server is away"
+        self._running: asyncio.Task[None] | None = None
+        self.under_way = 0  # requests that have no answer yet
+
+    @property
+    def identity(self) -> str:
+        """The id of the session."""
+        return self.gate.session_id
+
+    @property
+    def relays(self) -> bool:
+        """Whether it has a connection to the server."""
+        return self._relay is not None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a call waits or is under way, also one that waits for its client."""
+        return bool(self.under_way) or (self._relay is not None and self._relay.is_calling)
+
+    def use(self, given: Mapping[str, Any]) -> None:
+        """Use it now; a client brings what the session was given when it began.
+
+        Raises:
+            MissingClaim: it brings something else.
+        """
+        for name in {*given, *self._given}:
+            if repr(given.get(name)) != repr(self._given.get(name)):
+                raise MissingClaim(name)
+        self.last = time.monotonic()
+
+    async def has_ended(self) -> bool:
+        """Return whether the session had ended in the last second, as its ledger has it."""
+        now = time.monotonic()
+        if not self.under_way and now - self._looked >= 1.0:
+            self._looked = now
+            return await asyncio.to_thread(lambda: self.gate.ended)
+        return False
+
+    def take(self, request: ClientCall | PassedRequest) -> None:
+        """Hand a request to the relay, which is begun with the first one.
+
+        Raises:
+            HostFull: a limit is reached.
+        """
+        self._hosting.check_room_for_call(self)
+        if self._relay is None:
+            hosting = self._hosting
+            self._relay = Relay(seconds=hosting.how.seconds, note=hosting.note, meter=hosting.meter)
+            self._running = asyncio.ensure_future(self._run(self._relay))
+        self._relay.take(request)
+
+    def cancel(self, identity: wire.Id, client: Client | None = None) -> None:
+        """Cancel what is asked for under an id; `client` None: by any client."""
+        if self._relay is not None:
+            self._relay.cancel(identity, client)
+
+    async def _run(self, relay: Relay) -> None:
+        """Relay until the server ends."""
+        how, note = self._hosting.how, self._hosting.note
+        prefix = f"session {self.identity}"
+        server = None
+        try:
+            server = how.server(await how.target.open(self._stop, note))
+
+            async def start() -> tuple[Decisions, Look]:
+                started = await how.start(server, self.gate, note)
+                return started.decisions, started.look
+
+            await relay.run(server, start)
+            note(f"{prefix}: the server ended")
+        except errors.ServerDrift as drift:
+            for finding in drift.findings:
+                note(f"{prefix}: {finding}")
+        except errors.ServerError as error:
+            note(f"{prefix}: {error}")
+        finally:
+            if self._relay is relay:
+                self._relay = None
+            await relay.end(self._reason)
+            if server is not None:
+                await server.link.close()
+
+    async def close(self, *, ends: bool) -> None:
+        """Let go of the session.
+
+        Args:
+            ends: whether it ends, if its plan may end; else it is left as it is.
+        """
+        if not ends:
+            self._reason = STOPPED
+            self._stop.ask()
+        elif self._relay is not None:
+            self._reason = GONE
+            self._relay.leave()
+            until = time.monotonic() + _LAST_CALLS
+            while self._relay is not None and self._relay.is_busy and time.monotonic() < until:
+                await asyncio.sleep(4 * POLL)
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.wait((self._running,))
+        await asyncio.to_thread(self._let_go, ends)
+
+    def _let_go(self, ends: bool) -> None:
+        if self._hosting.begins_new and self.gate.untouched:
+            self.gate.withdraw()
+            return
+        if ends and self.gate.may_finish:
+            try:
+                self.gate.finish()
+            except (Refused, errors.LedgerError) as error:
+                self._hosting.note(f"session {self.identity} is not ended: {error}")
+        self.gate.close()
+
+
+class Hosting:
+    """The sessions of one gate over HTTP.
+
+    Args:
+        store: of the sessions.
+        how: how the server is relayed.
+        probed: what the server was like at the start.
+        terms: which sessions clients have.
+        note: is told what people should know.
+        meter: counts what happens.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Sessions,
+        how: Guarded,
+        probed: Probed,
+        terms: HostingTerms,
+        note: Callable[[str], None],
+        meter: Meter | None = None,
+    ) -> None:
+        self.how, self.note, self.meter = how, note, meter
+        self.stopping = False
+        self.begins_new = terms.kind == "new"  # a session ends with its connection
+        self._most = min(MAX_SESSIONS, descriptors() // 2)
+        self._store, self._probed, self._terms = store, probed, terms
+        self._key = blake3(store.key, derive_key_context=_CONTEXT).digest()
+        self._live: dict[tuple[str, bytes], Session] = {}
+        self._of_principals: dict[bytes, Session] = {}
+        self._over: dict[str, None] = {}  # connections that are over, the latest of them
+        self._begins = Begins()
+        self._beginning = asyncio.Lock()  # of new sessions, which wait for no ledger
+        self._by_cookie = asyncio.Lock()
+        # A principal's session waits for its ledger, and no other session waits with it.
+        self._taking: WeakValueDictionary[str | bytes, asyncio.Lock] = WeakValueDictionary()
+        self._opening: set[object] = set()
+
+    def client(self, link: Link) -> Client:
+        """Return the client's side of a link."""
+        probed = self._probed
+        made = Client(link, instructions=probed.instructions, info=probed.info)
+        made.tools = lambda: probed.tools(modern=bool(made.stateless))
+        made.passes, made.rounds = probed.passes, probed.rounds
+        return made
+
+    def headers_of(self, tool: str) -> Mapping[str, str]:
+        """Return the parameters that `Mcp-Param` headers of a tool repeat, by token."""
+        return self._probed.headers.get(tool, {})
+
+    # Which session.
+
+    async def begin(self, principal: Principal | None) -> Session:
+        """Return the session of a handshake.
+
+        Raises:
+            HostFull: a limit is reached.
+            MissingClaim: the principal lacks what a session is given.
+        """
+        if self._terms.kind == "principal" and principal is not None:
+            return await self._of_principal(principal, connects=True)
+        given = self._terms.given(principal)
+        if self._terms.kind not in ("new", "principal"):
+            return await self._reopened(self._terms.kind, principal)
+        async with self._beginning:
+            self._check_room(principal)
+            gate = await self._opened(given, None)
+            try:
+                self._check_room(principal)
+            except HostFull:  # it stops
+                gate.withdraw()
+                raise
+            return self._add(gate, principal, given)
+
+    def is_named(self, cookies: ClientCookies, principal: Principal | None) -> bool:
+        """Return whether cookies name a session or a nonce of this principal; it may be over."""
+        for handle in cookies.sessions:
+            with suppress(NotFound):
+                self._identity(handle, principal)
+                return True
+        return bool(self._begins.nonces(cookies, self._of(principal)))
+
+    def begin_cookie(self, principal: Principal | None) -> tuple[str, str]:
+        """Return the name and the value of the cookie with which a session may begin."""
+        return self._begins.draw(self._of(principal))
+
+    async def without_handshake(
+        self, cookies: ClientCookies, principal: Principal | None
+    ) -> Session | None:
+        """Return the session of a request without a handshake; None: no cookie names one.
+
+        Raises:
+            NotFound: the session is over, or the handle in the cookie was not made here for this
+                principal.
+            HostFull, MissingClaim: as of :meth:`begin`.
+        """
+        if self._terms.kind == "principal" and principal is not None:
+            return await self._of_principal(principal)
+        if not self.begins_new:
+            return await self.find(self.handle(self._terms.kind, principal), principal)
+        if cookies.sessions:
+            if len(cookies.sessions) > 1:
+                raise NotFound
+            return await self.find(next(iter(cookies.sessions)), principal)
+        nonces = self._begins.nonces(cookies, self._of(principal))
+        if not nonces:
+            return None
+        async with self._by_cookie:
+            handle = self._begins.handle(nonces)
+            if handle is None:
+                handle = (await self.begin(principal)).handle
+            self._begins.link(nonces, handle)
+        return await self.find(handle, principal)
+
+    async def _of_principal(self, principal: Principal, *, connects: bool = False) -> Session:
+        """Return the session of a principal, which may begin now.
+
+        Args:
+            connects: whether a connection begins, which renews an old session.
+        """
+        given, whose = self._terms.given(principal), self._of(principal)
+        async with self._alone(whose):
+            known = self._of_principals.get(whose)
+            # A session with a call under way is not renewed: its ledger is locked until then.
+            stays = known is not None and (known.is_busy or not connects)
+            if known is not None and stays and not await known.has_ended():
+                known.use(given)
+                return known
+            gate = await self._opened(given, (principal.issuer, principal.subject))
+            # A session that a handle had reopened is live, too: one ledger has one session here.
+            same = self._live.get((gate.session_id, whose))
+            if same is not None:
+                gate.close()
+                same.use(given)
+                self._of_principals[whose] = same
+                return same
+            try:
+                if known is not None:
+                    await self.end(known)
+                self._check_room(principal)
+            except HostFull:
+                gate.close()
+                raise
+            session = self._of_principals[whose] = self._add(gate, principal, given)
+            return session
+
+    async def find(self, handle: str, principal: Principal | None) -> Session:
+        """Return the session of a handle.
+
+        Raises:
+            NotFound: there is none.
+            HostFull, MissingClaim: as of :meth:`begin`.
+        """
+        identity = self._identity(handle, principal)
+        known = self._live.get((identity, self._of(principal)))
+        if known is None:
+            if identity in self._over:
+                raise NotFound
+            known = await self._reopened(identity, principal)
+        known.use(self._terms.given(principal))  # before the look: meanwhile it is not idle
+        if await known.has_ended():
+            await self.end(known)
+            raise NotFound
+        return known
+
+    async def _reopened(self, identity: str, principal: Principal | None) -> Session:
+        """Return a session of the store that may not be live here."""
+        given, whose = self._terms.given(principal), self._of(principal)
+        async with self._alone(identity if principal is None else whose):
+            known = self._live.get((identity, whose))
+            if known is not None:
+                known.use(given)
+                return known
+            self._check_room(principal)
+            try:
+                gate = await self._waits(lambda: self._store.get(identity, given or None))
+            except (errors.GivenOtherwise, errors.GivenRefused):
+                raise MissingClaim(identity) from None
+            except (errors.SettingsError, errors.ResumeError):
+                raise NotFound from None
+            except (Rejected, OSError) as error:
+                raise self._not_opened(error) from None
+            try:
+                self._check_room(principal)
+            except HostFull:
+                gate.close()
+                raise
+            return self._add(gate, principal, given)
+
+    async def _opened(self, given: Mapping[str, Any], name: tuple[str, str] | None) -> Gate:
+        """Return a gate of a new session, or of that of a principal.
+
+        Raises:
+            MissingClaim: the grammar requires something else than what is given, or the session
+                was given something else.
+            HostFull: its ledger cannot be written, or gone on with; the owner is told.
+        """
+        try:
+            return await self._waits(lambda: self._store.open(given or None, name))
+        except errors.GivenRefused as refused:
+            raise MissingClaim(refused.name) from None
+        except errors.GivenOtherwise as refused:
+            raise MissingClaim(refused.path) from None
+        except (Rejected, errors.ResumeError, OSError) as error:
+            raise self._not_opened(error) from None
+
+    def _not_opened(self, error: Exception) -> HostFull:
+        self.note(f"a session is not to be had: {error}")
+        return HostFull(503)
+
+    async def _waits(self, opens: Callable[[], Gate]) -> Gate:
+        """Open a gate, for which another process may have to let go of a ledger first."""
+        if len(self._opening) >= MAX_OPENING:
+            raise HostFull(503)
+        mine = object()
+        self._opening.add(mine)
+
+        def counted() -> Gate:
+            try:
+                return opens()
+            finally:
+                self._opening.discard(mine)
+
+        return await aside(counted, drop_gate)
+
+    def _alone(self, whose: str | bytes) -> asyncio.Lock:
+        """Return the lock under which a principal's session, or that of an id, is opened once."""
+        return self._taking.setdefault(whose, asyncio.Lock())
+
+    def _add(self, gate: Gate, principal: Principal | None, given: Mapping[str, Any]) -> Session:
+        session = Session(self, gate, principal, given)
+        self._live[gate.session_id, self._of(principal)] = session
+        return session
+
+    # How many.
+
+    def _check_room(self, principal: Principal | None) -> None:
+        if self.stopping or len(self._live) >= self._most:
+            raise HostFull(503)
+        if principal is not None:
+            mine = sum(1 for session in self._live.values() if session.principal == principal)
+            if mine >= MAX_OF_PRINCIPAL:
+                raise HostFull(429)
+
+    def check_room_for_call(self, session: Session) -> None:
+        """Require room for another call.
+
+        Raises:
+            HostFull: there is none.
+        """
+        if self.stopping:
+            raise HostFull(503)
+        live = self._live.values()
+        if not session.relays and sum(1 for other in live if other.relays) >= MAX_SERVERS:
+            raise HostFull(503)
+        if session.principal is not None:
+            mine = [other.under_way for other in live if other.principal == session.principal]
+            if sum(mine) >= MAX_STREAMS:
+                raise HostFull(429)
+
+    # Ends.
+
+    async def end(self, session: Session) -> None:
+        """End the connection of a session; a principal's session itself goes on."""
+        principal = self._of(session.principal)
+        self._live.pop((session.identity, principal), None)
+        if self._of_principals.get(principal) is session:
+            del self._of_principals[principal]
+        if self.begins_new:
+            self._over[session.identity] = None
+            if len(self._over) > MAX_SESSIONS:
+                del self._over[next(iter(self._over))]
+        await session.close(ends=self.begins_new)
+
+    async def tend(self) -> None:
+        """End idle connections, until this is cancelled."""
+        while True:
+            await asyncio.sleep(min(1.0, self._terms.idle / 4))
+            now = time.monotonic()
+            for session in tuple(self._live.values()):
+                if not session.under_way and now - session.last >= self._terms.idle:
+                    await self.end(session)
+
+    async def stop(self, seconds: float) -> None:
+        """Begin nothing more, give calls under way `seconds`, and let go of everything."""
+        self.stopping = True
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and any(one.under_way for one in self._live.values()):
+            await asyncio.sleep(0.02)
+        closing = [session.close(ends=False) for session in tuple(self._live.values())]
+        await asyncio.gather(*closing)
+
+    def metrics(self) -> bytes:
+        """Return what a monitoring system reads."""
+        if self.meter is None:
+            return b""
+        live = tuple(self._live.values())
+        calls = "Calls that wait or are under way."
+        servers = "Sessions that have a server started for them."
+        return self.meter.text(
+            [
+                ("tcc_sessions_live", "Sessions that are live here.", len(live)),
+                ("tcc_calls_under_way", calls, sum(one.under_way for one in live)),
+                ("tcc_server_processes", servers, sum(1 for one in live if one.relays)),
+            ]
+        )
+
+    # Handles.
+
+    def _of(self, principal: Principal | None) -> bytes:
+        """Return 32 bytes that stand for a principal."""
+        if principal is None:
+            return _NOBODY
+        return bytes.fromhex(self._store.name_of((principal.issuer, principal.subject)))
+
+    def _mac(self, identity: bytes, principal: Principal | None) -> bytes:
+        told = self._probed.artifact + self._of(principal) + identity
+        return blake3(told, key=self._key).digest()[:_MAC]
+
+    def handle(self, identity: str, principal: Principal | None) -> str:
+        """Return the handle of a session."""
+        name = UUID(identity).bytes
+        whole = name + self._mac(name, principal)
+        return base64.urlsafe_b64encode(whole).decode("ascii").rstrip("=")
+
+    def _identity(self, handle: str, principal: Principal | None) -> str:
+        """Return the id of the session that a handle names.
+
+        Raises:
+            NotFound: it was not made here for this principal.
+        """
+        if len(handle) != 43 or not handle.isascii():
+            raise NotFound
+        try:
+            whole = base64.b64decode(handle + "=", altchars=b"-_", validate=True)
+        except ValueError:
+            raise NotFound from None
+        name = whole[:16]
+        if not hmac.compare_digest(whole[16:], self._mac(name, principal)):
+            raise NotFound
+        return str(UUID(bytes=name))

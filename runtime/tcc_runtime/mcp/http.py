@@ -1,0 +1,573 @@
+"""The relay over HTTP: what a request has to be, in the order of the table in docs/http.md.
+
+A request is refused as early as possible: nothing of a body is read before path, Host, Origin,
+token, method and type are right.  A client is answered in JSON; a stream is opened only for
+progress.  starlette has the routes and the answers, uvicorn the connections
+(:mod:`tcc_runtime.mcp.links.http_server`).
+Cost: that of the message; memory is bounded by the body of each connection, 4 MiB.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import re
+import ssl
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, Final
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from tcc_certs.values.canonical import MAX_DEPTH
+from tcc_runtime.mcp import wire
+from tcc_runtime.mcp.client import Cancelled, ClientCall, PassedRequest
+from tcc_runtime.mcp.cookies import NO_COOKIES, SESSION, ClientCookies, read_cookies, set_cookie
+from tcc_runtime.mcp.hosting import HostFull, Hosting, NotFound, Session, descriptors
+from tcc_runtime.mcp.links.http_server import (
+    MAX_HEADERS,
+    SECONDS,
+    Connection,
+    Exchange,
+    Limits,
+    listen,
+)
+from tcc_runtime.mcp.links.stdio import MAX_CLIENT_LINE
+from tcc_runtime.mcp.tokens import InvalidToken, MissingClaim, Principal, Tokens
+
+HEADER_MISMATCH: Final = -32020
+_MAX_CONNECTIONS: Final = 4096
+_DEPTH: Final = MAX_DEPTH + 2  # of the parameters, the arguments in them, and a value in these
+_JSON: Final = "application/json"
+_STATUS: Final = {
+    wire.PARSE_ERROR: 400,
+    wire.INVALID_REQUEST: 400,
+    wire.INVALID_PARAMS: 400,
+    wire.UNSUPPORTED_VERSION: 400,
+    HEADER_MISMATCH: 400,
+    wire.METHOD_NOT_FOUND: 404,
+}
+# Requests that may be answered by "ask again", and the state with which the client asks again.  It
+# is public: it says only that a cookie was sent before.
+_ASKED_AGAIN: Final = frozenset(("tools/call", "resources/read", "prompts/get"))
+_ASK_AGAIN: Final = "tcc:with-cookie"
+_NO_COOKIE: Final = (
+    "this client returns no cookie, so its calls belong to no session; not called: use a version "
+    "of the protocol with a handshake, or a bearer token (--jwt-key)"
+)
+_OVER: Final = "this session is over, or was not begun here; not called: connect again"
+_ENCODED: Final = re.compile(r"=\?base64\?([A-Za-z0-9+/]*={0,2})\?=", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listening:
+    """Where and how to listen.
+
+    Attributes:
+        host, port: the address; port 0 is drawn.
+        names: further names that a `Host` header may have.
+        origins: of pages that may call from a browser, besides our own.
+        tls: None: without TLS.
+        tokens: that are accepted; None: nobody needs one.
+    """
+
+    host: str
+    port: int
+    names: Sequence[str] = ()
+    origins: Sequence[str] = ()
+    tls: ssl.SSLContext | None = None
+    tokens: Tokens | None = None
+
+
+class Listener:
+    """A server of HTTP in front of hosted sessions.
+
+    Args:
+        how: where and how it listens.
+        hosting: the sessions.
+
+    Attributes:
+        hosts: values that a `Host` header may have; origins: those of our own pages.
+    """
+
+    def __init__(self, how: Listening, hosting: Hosting) -> None:
+        self.how = how
+        self.hosting = hosting
+        self.hosts: frozenset[str] = frozenset()
+        self.origins: frozenset[str] = frozenset()
+        self.limits = Limits(min(_MAX_CONNECTIONS, descriptors() // 4), self._count)
+        self._server: asyncio.Server | None = None
+        self._app = Starlette(
+            routes=[Route("/healthz", _healthz, methods=["GET"]), Route("/mcp", _Endpoint(self))]
+        )
+        self._app.router.redirect_slashes = False
+
+    async def listen(self) -> str:
+        """Begin to accept; return the URL.
+
+        Raises:
+            OSError: the address is not available.
+        """
+        how = self.how
+        self._server, shown, port = await listen(
+            self._app, how.host, how.port, self.limits, how.tls
+        )
+        scheme = "http" if how.tls is None else "https"
+        names = {shown, "localhost", *how.names}
+        self.hosts = frozenset(f"{name}:{port}".lower() for name in names) | frozenset(
+            name.lower() for name in ("localhost", *how.names)
+        )
+        if port == (80 if how.tls is None else 443):
+            self.hosts |= {shown.lower()}
+        self.origins = frozenset(f"{scheme}://{host}" for host in self.hosts)
+        return f"{scheme}://{shown}:{port}/mcp"
+
+    def close(self) -> None:
+        """Accept nothing more, and end the connections."""
+        if self._server is not None:
+            self._server.close()
+        self.limits.close()
+
+    def _count(self, status: int) -> None:
+        if self.hosting.meter is not None:
+            self.hosting.meter.answered(status)
+
+
+def _healthz(_: Request) -> Response:
+    return PlainTextResponse("ok")
+
+
+class _Endpoint:
+    """The application at `/mcp`."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        posted = _Posted(self._listener, scope, receive, send)
+        try:
+            await posted.answer()
+        except _Answered as told:
+            await posted.reply(told.status, headers=told.headers)
+        except (ConnectionResetError, TimeoutError):
+            scope["state"]["connection"].drop()  # the client is gone, or reads nothing
+
+
+class _Answered(Exception):
+    """A request is answered before its message is taken."""
+
+    def __init__(self, status: int, *headers: tuple[str, str]) -> None:
+        self.status, self.headers = status, headers
+        super().__init__(str(status))
+
+
+class _Posted:
+    """One request and its answer."""
+
+    def __init__(self, listener: Listener, scope: Scope, receive: Receive, send: Send) -> None:
+        self._listener, self._hosting = listener, listener.hosting
+        self._receive, self._send, self._scope = receive, send, scope
+        self._connection: Connection = scope["state"]["connection"]
+        self._request = Request(scope)
+        self._headers = self._request.headers
+        self._method: str = scope["method"]
+        self._cors: tuple[tuple[str, str], ...] = ()
+        self._set_cookies: tuple[tuple[str, str], ...] = ()
+        self._streams = False
+
+    def _header(self, name: str) -> str | None:
+        """Return the one value of a header; of a repeated one, a value that equals nothing."""
+        found = self._headers.getlist(name)
+        if len(found) > 1:
+            return "\0"
+        return found[0] if found else None
+
+    async def answer(self) -> None:
+        """Check the request in order, and answer it.
+
+        Raises:
+            _Answered: it is refused.
+        """
+        principal = self.check()
+        if self._method == "DELETE":
+            self._connection.answered_by_app()
+            session = await self._session(principal)
+            await self._hosting.end(session)
+            await self.reply(204)
+            return
+        try:
+            async with asyncio.timeout_at(self._connection.until):
+                body = await self._body()
+        except TimeoutError:
+            raise _Answered(408, ("connection", "close")) from None
+        self._connection.answered_by_app()
+        await self._take(body, principal)
+
+    def check(self) -> Principal | None:
+        """Check Host, Origin, token, method, type and length, in this order.
+
+        Raises:
+            _Answered: one of them is wrong.
+        """
+        size = sum(len(name) + len(value) for name, value in self._scope["headers"])
+        if size > MAX_HEADERS:
+            raise _Answered(431, ("connection", "close"))
+        if (self._header("host") or "").lower() not in self._listener.hosts:
+            raise _Answered(421)
+        self._check_origin()
+        principal = self._principal()
+        if self._method not in ("POST", "DELETE"):
+            raise _Answered(405, ("allow", "POST, DELETE"))
+        if self._method == "POST":
+            self._check_types()
+        length = self._header("content-length")
+        if length is not None and (not length.isdigit() or int(length[:20]) > MAX_CLIENT_LINE):
+            raise _Answered(413)
+        return principal
+
+    def _check_origin(self) -> None:
+        origin = self._header("origin")
+        if origin is None:
+            return
+        if origin in self._listener.how.origins:
+            self._cors = (
+                ("access-control-allow-origin", origin),
+                ("access-control-expose-headers", "mcp-session-id"),
+                ("vary", "origin"),
+            )
+            if self._method == "OPTIONS":
+                raise _Answered(
+                    204,
+                    ("access-control-allow-methods", "POST, DELETE"),
+                    (
+                        "access-control-allow-headers",
+                        self._header("access-control-request-headers") or "",
+                    ),
+                    ("access-control-max-age", "600"),
+                )
+        elif origin.lower() not in self._listener.origins:
+            raise _Answered(403)
+
+    def _principal(self) -> Principal | None:
+        tokens = self._listener.how.tokens
+        if tokens is None:
+            return None
+        told = self._header("authorization")
+        try:
+            return tokens.principal(None if told is None else told.encode("latin-1"))
+        except InvalidToken:
+            challenge = ("www-authenticate", 'Bearer error="invalid_token"')
+            raise _Answered(401, challenge) from None
+
+    def _check_types(self) -> None:
+        kind = (self._header("content-type") or "").split(";")[0].strip().lower()
+        if kind != _JSON:
+            raise _Answered(415)
+        accepted = ",".join(self._headers.getlist("accept") or ["*/*"])
+        kinds = {part.split(";")[0].strip().lower() for part in accepted.split(",")}
+        if not kinds & {_JSON, "*/*", "application/*"}:
+            raise _Answered(406)
+        self._streams = bool(kinds & {"text/event-stream", "*/*", "text/*"})
+
+    async def _body(self) -> bytes:
+        body, more = bytearray(), True
+        while more:
+            message = await self._receive()
+            if message["type"] != "http.request":
+                raise ConnectionResetError
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) > MAX_CLIENT_LINE:
+                raise _Answered(413)
+        return bytes(body)
+
+    # The message.
+
+    async def _take(self, body: bytes, principal: Principal | None) -> None:
+        try:
+            message = wire.read_line(body)
+            if isinstance(message, wire.Request) and wire.is_deeper(message.params, _DEPTH):
+                raise wire.MalformedMessage(wire.PARSE_ERROR, "nested too deeply", message.identity)
+        except wire.MalformedMessage as error:
+            told = wire.error(error.identity, error.code, str(error), error.data)
+            await self._respond(told, 400)
+            return
+        if isinstance(message, wire.Response):
+            await self.reply(202)
+            return
+        try:
+            if self._is_modern(message):
+                await self._modern(message, principal)
+            else:
+                await self._handshake(message, principal)
+        except MissingClaim:
+            raise _Answered(403) from None
+        except HostFull as error:
+            raise _Answered(error.status, ("retry-after", "1")) from None
+
+    def _is_modern(self, message: wire.Request) -> bool:
+        meta = message.params.get("_meta")
+        enveloped = isinstance(meta, dict) and wire.VERSION_KEY in meta
+        return enveloped or self._header("mcp-protocol-version") == wire.STATELESS
+
+    async def _modern(self, message: wire.Request, principal: Principal | None) -> None:
+        """Take a request since 2026-07-28: its headers repeat what it is."""
+        what = self._mismatch(message)
+        if what is not None:
+            await self._respond(wire.error(message.identity, HEADER_MISMATCH, what), 400)
+            return
+        if message.identity is None:
+            await self.reply(202)
+            return
+        hosting, cookies = self._hosting, self._cookies()
+        again = False
+        if hosting.begins_new:
+            message, again = _without_state(message)
+        exchange = Exchange()
+        client = hosting.client(exchange)
+        if hosting.begins_new and not hosting.is_named(cookies, principal):
+            # A client that keeps no cookies and knows both forms gets a session by the handshake.
+            client.versions = wire.HANDSHAKE
+        taken = client.take(message)
+        if not isinstance(taken, ClientCall | PassedRequest):
+            await self._told(taken, modern=True)
+            return
+        try:
+            session = await hosting.without_handshake(cookies, principal)
+            if session is not None:
+                self._set_cookies = self._cookies_of(session, cookies)
+                await self._call(session, taken, exchange, modern=True)
+            elif message.method not in _ASKED_AGAIN:
+                # A list that passes belongs to no session: a new one that ends with it.
+                session = await hosting.begin(principal)
+                try:
+                    await self._call(session, taken, exchange, modern=True)
+                finally:
+                    await hosting.end(session)
+            elif "origin" in self._headers or (again and not cookies.begins):
+                data = {"supported": list(wire.HANDSHAKE), "requested": wire.STATELESS}
+                code = wire.UNSUPPORTED_VERSION
+                await self._respond(wire.error(taken.identity, code, _NO_COOKIE, data), 400)
+            else:
+                self._set_cookies = (self._set_cookie(*hosting.begin_cookie(principal)),)
+                client.ask(taken, {}, _ASK_AGAIN)
+                await self._told(await exchange.receive(), modern=True)
+        except NotFound:
+            await self._respond(wire.error(taken.identity, wire.INVALID_REQUEST, _OVER), 404)
+
+    def _cookies(self) -> ClientCookies:
+        """Return our cookies of the request.
+
+        Those of a page in a browser do not count: browsers show them to every port of this host.
+        """
+        if "origin" in self._headers or not self._hosting.begins_new:
+            return NO_COOKIES
+        return read_cookies(self._headers.getlist("cookie"))
+
+    def _cookies_of(self, session: Session, cookies: ClientCookies) -> tuple[tuple[str, str], ...]:
+        """Return headers that give the client its handle, and take its nonces away."""
+        if not self._hosting.begins_new:
+            return ()
+        given = () if cookies.sessions else (self._set_cookie(SESSION, session.handle),)
+        return (*given, *[self._set_cookie(name, "") for name, _ in cookies.begins])
+
+    def _set_cookie(self, name: str, value: str) -> tuple[str, str]:
+        return set_cookie(name, value, secure=self._listener.how.tls is not None)
+
+    def _mismatch(self, message: wire.Request) -> str | None:
+        """Return which header differs from the body; None: none does."""
+        params = message.params
+        meta = params.get("_meta")
+        version = meta.get(wire.VERSION_KEY) if isinstance(meta, dict) else None
+        if self._text("mcp-protocol-version") != version or version is None:
+            return "MCP-Protocol-Version is not the version of the request"
+        if self._text("mcp-method") != message.method:
+            return "Mcp-Method is not the method of the request"
+        name = params.get("name")
+        named = wire.NAMED.get(message.method)
+        if named is not None and self._text("mcp-name") != params.get(named):
+            return "Mcp-Name is not what the request names"
+        if message.method != "tools/call":
+            return None
+        arguments = params.get("arguments", {})
+        arguments = arguments if isinstance(arguments, dict) else {}
+        told = {str(key).lower(): value for key, value in arguments.items()}
+        declared = self._hosting.headers_of(name if isinstance(name, str) else "")
+        for header in self._headers:
+            if header.startswith("mcp-param-"):
+                token = header[len("mcp-param-") :]
+                value = told.get(declared.get(token, token).lower())
+                if not _is_same(self._text(header), value):
+                    return f"Mcp-Param-{token} is not the argument of the call"
+        return None
+
+    def _text(self, name: str) -> str | None:
+        """Return the value of a header, decoded if it was encoded."""
+        text = self._header(name)
+        found = None if text is None else _ENCODED.fullmatch(text)
+        if found is None:
+            return text
+        try:
+            return base64.b64decode(found[1], validate=True).decode("utf-8")
+        except (binascii.Error, UnicodeDecodeError):
+            return "\0"
+
+    async def _handshake(self, message: wire.Request, principal: Principal | None) -> None:
+        """Take a request of a version with a handshake."""
+        version = self._header("mcp-protocol-version")
+        if version is not None and version not in wire.HANDSHAKE:
+            said = "no such version of the protocol"
+            await self._respond(wire.error(message.identity, wire.INVALID_REQUEST, said), 400)
+            return
+        exchange = Exchange()
+        client = self._hosting.client(exchange)
+        if message.method == "initialize" and message.identity is not None:
+            answer = client.take(message)
+            if isinstance(answer, wire.Response) and answer.error is None:
+                session = await self._hosting.begin(principal)
+                await self._respond(answer, 200, ("mcp-session-id", session.handle))
+            else:
+                await self._told(answer, modern=False)
+            return
+        session = await self._session(principal)
+        client.open, client.stateless = True, False
+        taken = client.take(message)
+        if isinstance(taken, ClientCall | PassedRequest):
+            await self._call(session, taken, exchange, modern=False)
+            return
+        if isinstance(taken, Cancelled):
+            session.cancel(taken.identity)
+        await self._told(taken, modern=False)
+
+    async def _session(self, principal: Principal | None) -> Session:
+        """Return the session of the handle.
+
+        Raises:
+            _Answered: there is no handle, or it is none of this principal's.
+        """
+        handle = self._header("mcp-session-id")
+        if handle is None:
+            raise _Answered(400)
+        try:
+            return await self._hosting.find(handle, principal)
+        except NotFound:
+            raise _Answered(404) from None
+        except MissingClaim:
+            raise _Answered(403) from None
+        except HostFull as error:
+            raise _Answered(error.status, ("retry-after", "1")) from None
+
+    async def _call(
+        self,
+        session: Session,
+        call: ClientCall | PassedRequest,
+        exchange: Exchange,
+        *,
+        modern: bool,
+    ) -> None:
+        """Hand a call to its session, and wait for its answer or the end of the client."""
+        session.take(call)
+        session.under_way += 1
+        gone = asyncio.ensure_future(self._gone())
+        streaming, answered = False, False
+        try:
+            while True:
+                coming = asyncio.ensure_future(exchange.receive())
+                await asyncio.wait((coming, gone), return_when=asyncio.FIRST_COMPLETED)
+                if not coming.done():
+                    coming.cancel()
+                    raise ConnectionResetError
+                message = coming.result()
+                if isinstance(message, wire.Response):
+                    answered = True
+                    break
+                if self._streams:
+                    if not streaming:
+                        streaming = True
+                        await self._stream()
+                    await self._event(message)
+        finally:
+            gone.cancel()
+            session.under_way -= 1
+            session.last = asyncio.get_running_loop().time()
+            if modern and not answered:
+                # Since 2026-07-28 a client cancels a call by closing its connection.
+                session.cancel(call.identity, call.client)
+        if streaming:
+            await self._event(message, more=False)
+        elif message.busy:
+            await self._respond(message, 503, ("retry-after", "1"))
+        else:
+            await self._told(message, modern=modern)
+
+    async def _gone(self) -> None:
+        """Wait until the client has closed its connection."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    # Answers.
+
+    async def _told(self, answer: object, *, modern: bool) -> None:
+        """Answer with a message; without a body if there is none."""
+        if not isinstance(answer, wire.Response):
+            await self.reply(202)
+            return
+        status, code = 200, None if answer.error is None else answer.error[0]
+        if code is not None and (modern or code in (wire.PARSE_ERROR, wire.INVALID_REQUEST)):
+            status = _STATUS.get(code, 200)
+        await self._respond(answer, status)
+
+    async def _respond(self, answer: wire.Response, status: int, *headers: tuple[str, str]) -> None:
+        await self.reply(status, wire.write(answer).strip(), headers)
+
+    async def reply(
+        self, status: int, body: bytes = b"", headers: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        """Answer."""
+        response = Response(body, status, media_type=_JSON if body else None)
+        for name, value in (*headers, *self._cors, *self._set_cookies, _NO_STORE):
+            response.headers.append(name, value)
+        async with asyncio.timeout(SECONDS):
+            await response(self._scope, self._receive, self._send)
+
+    async def _stream(self) -> None:
+        """Begin an answer that is a stream of events."""
+        more = (*self._cors, *self._set_cookies, _NO_STORE, ("content-type", "text/event-stream"))
+        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in more]
+        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+
+    async def _event(self, message: wire.Message, *, more: bool = True) -> None:
+        data = b"event: message\ndata: " + wire.write(message).strip() + b"\n\n"
+        async with asyncio.timeout(SECONDS):
+            await self._send({"type": "http.response.body", "body": data, "more_body": more})
+
+
+_NO_STORE: Final = ("cache-control", "no-store")
+
+
+def _without_state(message: wire.Request) -> tuple[wire.Request, bool]:
+    """Return a request without the state that asked for a cookie, and whether it had that."""
+    params = message.params
+    if params.get("requestState") != _ASK_AGAIN or params.get("inputResponses"):
+        return message, False
+    dropped = ("requestState", "inputResponses")
+    kept = {name: value for name, value in params.items() if name not in dropped}
+    return replace(message, params=kept), True
+
+
+def _is_same(header: str | None, value: Any) -> bool:
+    """Return whether a header has the value of an argument."""
+    if isinstance(value, bool):
+        return header == ("true" if value else "false")
+    if isinstance(value, int | Decimal):
+        try:
+            return header is not None and Decimal(header) == Decimal(value)
+        except ArithmeticError:
+            return False
+    return isinstance(value, str) and header == value

@@ -1,0 +1,152 @@
+"""Links: connections to a client or a server, in whole messages.
+
+| module | a link to |
+| --- | --- |
+| `stdio` | a client over our own standard input and output; a server that is a program |
+| `http_client` | a server behind a URL |
+| `http_server` | a client that posts one message |
+| `fan_out` | several servers as one; `shared`: one program, used by several sessions |
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
+
+from tcc_runtime.mcp.wire import MalformedMessage, Message
+
+FULL: Final = 1 << 20  # bytes that a peer has not read, with which it gets nothing new
+
+
+class Link:
+    """A connection to a client or a server.
+
+    Attributes:
+        hears: of a server, whether notifications arrive that belong to no request.
+        broken: whether the peer reads nothing more.
+        is_ended: whether the end of what the peer sends was received.
+    """
+
+    hears = False
+    broken = False
+    is_ended = False
+
+    @property
+    def waiting(self) -> int:
+        """Bytes that were sent and that the peer has not read."""
+        return 0
+
+    @property
+    def away(self) -> Mapping[str, str] | None:
+        """Of several servers, the tools of those that are away, and why; else None."""
+        return None
+
+    def send(self, message: Message) -> None:
+        """Send a message, without waiting; it is lost if the peer is gone."""
+        raise NotImplementedError
+
+    async def receive(self) -> Message:
+        """Wait for the next message.
+
+        Raises:
+            EOFError: the peer sends nothing more.
+            MalformedMessage: it sent something else than a message.
+        """
+        raise NotImplementedError
+
+    async def drained(self, below: int = FULL) -> None:
+        """Wait until at most `below` bytes wait, or the peer is gone."""
+
+    def is_quiet(self) -> bool:
+        """Return whether everything that has arrived was received."""
+        return True
+
+    async def gone(self) -> None:
+        """Wait until the peer has ended, or reads nothing more."""
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """End the connection."""
+
+
+class Stop:
+    """Whether, and since when, a connection has to end soon; `wait` returns then.
+
+    Attributes:
+        since: by the clock of the loop; None: it was not asked for.
+    """
+
+    def __init__(self) -> None:
+        self.since: float | None = None
+        self._asked = asyncio.Event()
+
+    def ask(self) -> None:
+        """Ask for it."""
+        if self.since is None:
+            self.since = asyncio.get_running_loop().time()
+            self._asked.set()
+
+    async def wait(self) -> None:
+        """Wait until it is asked for."""
+        await self._asked.wait()
+
+    def until(self, seconds: float, asked: float) -> float:
+        """Return when to give up: `seconds` from now, or `asked` after it was asked for."""
+        now = asyncio.get_running_loop().time()
+        return now + seconds if self.since is None else min(now + seconds, self.since + asked)
+
+
+class Target(Protocol):
+    """A server that can be connected to."""
+
+    async def open(self, stop: Stop, note: Callable[[str], None]) -> Link:
+        """Connect to it.
+
+        Args:
+            stop: shortens the end of the connection.
+            note: is told what people should know.
+
+        Raises:
+            ServerError: it cannot be started.
+        """
+
+
+class Inbox:
+    """Messages that have arrived and were not received."""
+
+    def __init__(self) -> None:
+        self._items: deque[Message | MalformedMessage] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+        self._ended = False
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def put(self, item: Message | MalformedMessage) -> None:
+        """Add a message, or what was sent instead of one."""
+        if not self._ended:
+            self._items.append(item)
+            self._wake()
+
+    def end(self) -> None:
+        """Nothing more arrives."""
+        self._ended = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def get(self) -> Message:
+        """Wait for the first one; raises as :meth:`Link.receive` does."""
+        while not self._items:
+            if self._ended:
+                raise EOFError
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+        item = self._items.popleft()
+        if isinstance(item, MalformedMessage):
+            raise item
+        return item

@@ -1,0 +1,319 @@
+"""A link to several servers, which the relay sees as one.
+
+Its tools are those of the grammar, each bound to a tool of a server.  A server that is missing, has
+ended, or lists other tools than it should is *away*: the relay refuses calls of its tools, and
+nothing is sent.  The link tries it again, after pauses of 1 to 60 seconds.  A call under way at a
+server that ends has an error for an answer, so its outcome is unknown; nothing is sent twice.
+Text: docs/mcp.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final
+
+from tcc_runtime.errors import ServerDrift, ServerError
+from tcc_runtime.gate.arguments import plain
+from tcc_runtime.mcp import wire
+from tcc_runtime.mcp.links import Inbox, Link, Stop, Target
+from tcc_runtime.mcp.lock import check_tools, tool_digest
+from tcc_runtime.mcp.server import Protocol, Server
+
+_AGAIN: Final = (1.0, 60.0)  # seconds between two tries
+_MAX_PROGRESS: Final = 1 << 10  # messages that the relay has not read, with which none is sent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Servers:
+    """The servers of a policy.
+
+    Attributes:
+        targets: by their names.
+        tools: of each tool of the grammar, its server's name and the tool's name there.
+        locked: digests of the grammar's tools; None takes them as they are first seen.
+        seconds: limit on each answer while a connection is made.
+        protocol: the form that they are asked for.
+        version: ours.
+        seen: digests of tools that were seen before, by a start of the same servers.
+    """
+
+    targets: Mapping[str, Target]
+    tools: Mapping[str, tuple[str, str]]
+    locked: Mapping[str, str] | None
+    seconds: float
+    protocol: Protocol
+    version: str
+    seen: Mapping[str, str] = field(default_factory=dict)
+
+    async def open(self, stop: Stop, note: Callable[[str], None]) -> FanOut:
+        return FanOut(self, stop, note)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Peer:
+    """One server.
+
+    Attributes:
+        link: the last one; server: the connection, None while there is none.
+        is_there: whether its tools may be called; reason: why not.
+        tried: is set once the first try has ended.
+        doubt: is set if its list of tools may have changed, or it is lost.
+        lost: why it is lost although it has not ended.
+        calls: those under way, by the ids at the server.
+        held: calls that wait until its list was looked at.
+    """
+
+    name: str
+    link: Link | None = None
+    server: Server | None = None
+    is_there: bool = False
+    reason: str = "it is being started"
+    lost: str = ""
+    pause: float = _AGAIN[0]
+    tried: asyncio.Event = field(default_factory=asyncio.Event)
+    doubt: asyncio.Event = field(default_factory=asyncio.Event)
+    calls: dict[int, wire.Request] = field(default_factory=dict)
+    held: list[wire.Request] = field(default_factory=list)
+
+
+class FanOut(Link):
+    """See the module."""
+
+    def __init__(self, servers: Servers, stop: Stop, note: Callable[[str], None]) -> None:
+        self._servers, self._stop, self._note = servers, stop, note
+        self._inbox = Inbox()
+        self._peers = {name: _Peer(name=name) for name in servers.targets}
+        self._digests: dict[str, str] = {**servers.seen, **(servers.locked or {})}
+        self._tools: dict[str, Mapping[str, Any]] = {}
+        self._is_open = False
+        self._away: dict[str, str] = {}
+        self._tasks = [asyncio.ensure_future(self._tend(peer)) for peer in self._peers.values()]
+        self._answering: set[asyncio.Task[None]] = set()
+
+    @property
+    def away(self) -> Mapping[str, str]:
+        return self._away
+
+    def send(self, message: wire.Message) -> None:
+        if not isinstance(message, wire.Request):
+            return
+        if message.method == "notifications/cancelled":
+            self._cancel(message.params.get("requestId"))
+        elif message.method == "tools/call":
+            self._call(message)
+        elif message.identity is not None:
+            task = asyncio.ensure_future(self._answer(message))
+            self._answering.add(task)
+            task.add_done_callback(self._answering.discard)
+
+    async def receive(self) -> wire.Message:
+        return await self._inbox.get()
+
+    async def close(self) -> None:
+        """End all servers at the same time."""
+        tasks = [*self._tasks, *self._answering]
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        links = [peer.link for peer in self._peers.values() if peer.link is not None]
+        await asyncio.gather(*[link.close() for link in links])
+        self._inbox.end()
+
+    # Servers come and go.
+
+    async def _tend(self, peer: _Peer) -> None:
+        """Keep a server connected."""
+        while True:
+            await self._connected(peer)
+            pause = peer.pause
+            peer.pause = min(2 * pause, _AGAIN[1])
+            await asyncio.sleep(pause)
+
+    async def _connected(self, peer: _Peer) -> None:
+        """Connect to a server, and look at its tools when they may have changed, until it ends."""
+        servers, link, reason = self._servers, None, "it has ended"
+        listening: asyncio.Task[None] | None = None
+        try:
+            link = peer.link = await servers.targets[peer.name].open(self._stop, self._note)
+            server = Server(link, seconds=servers.seconds, version=servers.version)
+            hear = partial(self._hear, peer)
+            listening = asyncio.ensure_future(server.listen(hear))
+            await server.connect(servers.protocol)
+            peer.server, peer.pause, peer.lost = server, _AGAIN[0], ""
+            peer.doubt.set()
+            while not server.ended:
+                doubt = asyncio.ensure_future(peer.doubt.wait())
+                try:
+                    await asyncio.wait((doubt, listening), return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    doubt.cancel()
+                if peer.lost:
+                    raise ServerError(peer.lost)
+                if peer.doubt.is_set():
+                    peer.doubt.clear()
+                    self._take(peer, await server.tools())
+        except ServerDrift as drift:
+            reason = drift.findings[0]
+        except ServerError as error:
+            reason = str(error)
+        finally:
+            self._lose(peer, reason)  # before its end, which may take seconds
+            if listening is not None:
+                listening.cancel()
+            if link is not None:
+                await link.close()
+
+    def _take(self, peer: _Peer, listed: Sequence[Mapping[str, Any]]) -> None:
+        """Check the tools of a server, and name them as the grammar does.
+
+        Raises:
+            ServerDrift: one is missing, or is another one than it was.
+        """
+        there = {tool["name"]: tool for tool in listed}
+        bound = self._servers.tools.items()
+        own = {name: tool for name, (server, tool) in bound if server == peer.name}
+        found = [{**there[tool], "name": name} for name, tool in own.items() if tool in there]
+        known = {name: self._digests[name] for name in own if name in self._digests}
+        locked = known if known or self._servers.locked is not None else None
+        check_tools(tuple(own), found, locked)
+        for tool in found:
+            self._digests[tool["name"]] = tool_digest(tool)
+            self._tools[tool["name"]] = tool
+        peer.is_there = True
+        peer.tried.set()
+        self._note_away()
+        if not peer.doubt.is_set():
+            held, peer.held = peer.held, []
+            for call in held:
+                self._call(call)
+
+    def _lose(self, peer: _Peer, reason: str) -> None:
+        """Note that a server is away: what is under way there is unknown."""
+        peer.server, peer.is_there, peer.reason = None, False, reason
+        peer.tried.set()
+        peer.doubt.clear()
+        calls, peer.calls = peer.calls, {}
+        held, peer.held = peer.held, []
+        self._note_away()
+        for call in held:
+            self._unsent(call, reason)
+        for call in calls.values():
+            self._error(call, wire.INTERNAL_ERROR, f"the server {peer.name} is away")
+
+    def _note_away(self) -> None:
+        if not self._is_open:
+            return
+        before, self._away = self._away, {
+            name: f"the server {server} is away: {self._peers[server].reason}"
+            for name, (server, _) in self._servers.tools.items()
+            if not self._peers[server].is_there
+        }  # fmt: skip
+        for reason in sorted(set(self._away.values()) - set(before.values())):
+            self._note(reason)
+
+    # What the relay says.
+
+    async def _answer(self, message: wire.Request) -> None:
+        """Answer a request that is no call, when each server was tried once."""
+        for peer in self._peers.values():
+            await peer.tried.wait()
+        identity = message.identity
+        if not self._is_open and not any(peer.is_there for peer in self._peers.values()):
+            said = "; ".join(f"{one.name}: {one.reason}" for one in self._peers.values())
+            self._error(message, wire.INTERNAL_ERROR, f"no server is there: {said}")
+        elif message.method == "initialize":
+            self._is_open = True
+            self._note_away()
+            info = {"name": "tcc", "version": self._servers.version}
+            told = {"protocolVersion": wire.HANDSHAKE[-1], "capabilities": {"tools": {}}}
+            self._say(identity, {**told, "serverInfo": info})
+        elif message.method == "tools/list":
+            self._say(identity, {"tools": [self._tools[name] for name in sorted(self._tools)]})
+        else:
+            self._error(message, wire.METHOD_NOT_FOUND, "no such method here")
+
+    def _call(self, message: wire.Request) -> None:
+        name = str(message.params.get("name"))
+        if name not in self._servers.tools:  # in the shadow: one that the grammar does not have
+            self._error(message, wire.INVALID_PARAMS, "no such tool here")
+            return
+        bound, tool = self._servers.tools[name]
+        peer = self._peers[bound]
+        server = peer.server
+        if not peer.is_there or server is None:
+            self._unsent(message, peer.reason)
+        elif peer.doubt.is_set() or server.is_looking:
+            peer.held.append(message)
+        elif server.is_full:
+            self._unsent(message, "it does not read what was sent to it")
+        else:
+            params = {**message.params, "name": tool}
+            if _token_of(message) is not None:
+                meta = message.params["_meta"]
+                params["_meta"] = {**meta, "progressToken": server.next_identity}
+            peer.calls[server.request("tools/call", plain(params))] = message
+
+    def _cancel(self, identity: Any) -> None:
+        for peer in self._peers.values():
+            peer.held = [call for call in peer.held if call.identity != identity]
+            for sent, call in peer.calls.items():
+                if call.identity == identity and peer.server is not None:
+                    peer.server.cancel(sent)
+
+    # What a server says.
+
+    def _hear(self, peer: _Peer, message: wire.Message | wire.MalformedMessage) -> None:
+        if isinstance(message, wire.MalformedMessage):
+            # It may have been the answer to any call.
+            calls, peer.calls = peer.calls, {}
+            for call in calls.values():
+                said = f"the server {peer.name} sent a line that is refused"
+                self._error(call, wire.INTERNAL_ERROR, said)
+        elif isinstance(message, wire.Request):
+            self._notified(peer, message)
+        elif isinstance(message.identity, int) and message.identity in peer.calls:
+            call = peer.calls.pop(message.identity)
+            is_asking = wire.is_input_required(message.result or {})
+            if message.unsent:
+                self._unsent(call, "it cannot be reached")
+                if not peer.calls:  # else the server is there for others
+                    peer.lost = "it cannot be reached"
+                    peer.doubt.set()
+            elif is_asking and peer.server is not None and not peer.server.stateless:
+                # A server of the handshake knows of no capability of the client.
+                said = "the server asks for more, and nothing may be asked here"
+                self._error(call, wire.INTERNAL_ERROR, said)
+            else:
+                self._inbox.put(replace(message, identity=call.identity))
+
+    def _notified(self, peer: _Peer, message: wire.Request) -> None:
+        if message.method == "notifications/tools/list_changed":
+            peer.doubt.set()
+        elif message.method == "notifications/progress":
+            sent = message.params.get("progressToken")
+            call = peer.calls.get(sent) if isinstance(sent, int) else None
+            token = None if call is None else _token_of(call)
+            if token is not None and len(self._inbox) < _MAX_PROGRESS:
+                params = plain({**message.params, "progressToken": token})
+                self._inbox.put(replace(message, params=params))
+
+    # What the relay hears.
+
+    def _say(self, identity: wire.Id | None, result: Mapping[str, Any]) -> None:
+        members = {name: wire.Member(value=value, text="") for name, value in plain(result).items()}
+        self._inbox.put(wire.Response(identity=identity, result=members))
+
+    def _error(self, request: wire.Request, code: int, said: str) -> None:
+        self._inbox.put(wire.Response(identity=request.identity, error=(code, said)))
+
+    def _unsent(self, request: wire.Request, reason: str) -> None:
+        error = (wire.INTERNAL_ERROR, reason)
+        self._inbox.put(wire.Response(identity=request.identity, error=error, unsent=True))
+
+
+def _token_of(call: wire.Request) -> Any:
+    meta = call.params.get("_meta")
+    return meta.get("progressToken") if isinstance(meta, dict) else None
