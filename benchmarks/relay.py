@@ -99,7 +99,7 @@ def table() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
         for file, text in (
-            ("copy", COPY), ("http", COPY_HTTP), ("slow", SLOW), ("bare", http_load.BARE)
+            ("copying", COPY), ("copying_http", COPY_HTTP), ("slow", SLOW), ("bare", http_load.BARE)
         ):  # fmt: skip
             (home / f"{file}.py").write_text(text)
         artifact = home / "echo.tcca"
@@ -116,7 +116,7 @@ def _relays(home: Path, artifact: Path, server: str) -> dict[str, list[str]]:
     gate = [sys.executable, "-m", "tcc", "gate", str(artifact), "--ledger"]
     return {
         "nothing": direct,
-        "a relay that only copies": [sys.executable, str(home / "copy.py"), *direct],
+        "a relay that only copies": [sys.executable, str(home / "copying.py"), *direct],
         "tcc gate": [*gate, str(home / f"{server}-s"), "--", *direct],
         "tcc gate --no-durable": [*gate, str(home / f"{server}-t"), "--no-durable", "--", *direct],
     }
@@ -171,7 +171,7 @@ def _http(home: Path, artifact: Path) -> Iterator[str]:
     yield "| --- " * len(http_load.COLUMNS) + "|"
     yield f"| fdatasync of 300 bytes, alone | {http_load._floor(home)} | | |"
     port = http_load._port()
-    copy = [sys.executable, str(home / "http.py"), str(port), *server]
+    copy = [sys.executable, str(home / "copying_http.py"), str(port), *server]
     yield http_load._row("a relay that only copies", copy, {}, port)
     for durable in ("--no-durable", "--durable"):
         port = http_load._port()
