@@ -160,12 +160,14 @@ def _proof_of(core: Core, found: Answer, kind: Kind, text: str | None) -> Proof:
 
 def gate_of(artifact: Artifact) -> Gate:
     """A gate for the engine: it replays sessions of an artifact, each in a gate of its own."""
-    from tcc_runtime.exact.prove import GateRefusal
-    from tcc_runtime.gate.gate import Gate as OneGate
-    from tcc_runtime.gate.refusals import Refused
-    from tcc_runtime.gate.session_access import Home
 
     def replay(session: Session) -> GateRefusal | None:
+        # Imported with the first session: a proof needs no gate.
+        from tcc_runtime.exact.prove import GateRefusal
+        from tcc_runtime.gate.gate import Gate as OneGate
+        from tcc_runtime.gate.refusals import Refused
+        from tcc_runtime.gate.session_access import Home
+
         now = [0]
         home = Home(recorded=False)
         with (

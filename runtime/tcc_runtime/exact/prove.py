@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import Json
 from tcc_certs.policy.core import Core
+from tcc_certs.policy.forms import Rule
 from tcc_certs.policy.meaning import Policy, policy_of
 from tcc_certs.policy.nodes import statement_text
 from tcc_certs.proof.check import check_proof
@@ -157,7 +158,7 @@ def _answered(work: _Work) -> Answer:
     is_open = ""
     for part in parts:
         try:
-            found = _argued(work, policy, part)
+            found = _argued(work, policy, rules[part.statement], part)
         except _Refuted as refuted:
             is_reached = work.question.kind == "reachable"
             verdict: Verdict = "reachable" if is_reached else "refuted"
@@ -172,7 +173,7 @@ def _answered(work: _Work) -> Answer:
     return Answer(verdict=verdict, used=checked.used, proof=proof)
 
 
-def _argued(work: _Work, policy: Policy, part: Part) -> str:
+def _argued(work: _Work, policy: Policy, rule: Rule, part: Part) -> str:
     """Argue about a part of a question.
 
     Returns:
@@ -181,11 +182,15 @@ def _argued(work: _Work, policy: Policy, part: Part) -> str:
     Raises:
         _Refuted: a session breaks the statement.
     """
-    rule = rules_of(work.question, work.core)[part.statement]
-    maker = Maker(Policy(work.core, [rule]))
+    makers: list[Maker] = []  # made with the first model: proofs need no values
+
+    def maker() -> Maker:
+        if not makers:
+            makers.append(Maker(Policy(work.core, [rule])))
+        return makers[0]
 
     def on_model(model: Model) -> None:
-        _tried(work, maker, model)
+        _tried(work, maker(), model)
 
     for most in range(ROUNDS + 1):
         work.rounds = max(work.rounds, most + 1)
@@ -195,7 +200,7 @@ def _argued(work: _Work, policy: Policy, part: Part) -> str:
             closed: Closed | None = search.run()
         except Deeper:
             if most == 1:
-                _wandered(work, maker, part)
+                _wandered(work, maker(), part)
             continue
         except OutOfTime:
             return work.nearest or "the time is over"
@@ -208,7 +213,7 @@ def _argued(work: _Work, policy: Policy, part: Part) -> str:
         tool = "" if part.tool is None else part.tool
         work.arguments.append({"tool": tool, "statements": used, "steps": steps})
         return ""
-    _wandered(work, maker, part)
+    _wandered(work, maker(), part)
     return work.nearest or "no proof and no session was found"
 
 
