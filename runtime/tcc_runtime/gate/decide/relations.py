@@ -197,7 +197,7 @@ def _membership(of: Term, source: Source, level: int) -> Relation | None:
 
 
 def _is_of(term: Term, level: int) -> bool:
-    """Whether a term is one of the element of a level."""
+    """Return whether a term depends on the element of a level, and on no other."""
     return is_own(term, level) and forms.Element(level) in walk(term)
 
 
@@ -553,7 +553,7 @@ class View:
     def latest(self) -> Iterator[tuple[int, bool]]:
         """The positions of members, from the last one, and whether they are surely in the source.
 
-        Candidates that are not looked at follow, also those that have failed.
+        The candidates beyond the bound follow, also those that have failed.
         """
         bucket, begin = self._bucket, self.begin
         odd = [reversed(bucket.odd[state]) for state in self._odd if state in bucket.odd]
@@ -610,9 +610,3 @@ def is_decided(bucket: Related, state: State) -> bool:
     """Whether the equality of a value with each value of a bucket is known."""
     tables: Any = (bucket.sure, bucket.maybe, bucket.read)
     return all(table.decides(state) for table in tables)
-
-
-__all__ = [
-    "Listed", "Ordered", "Ranks", "Related", "Relation", "Tokens", "View", "fitting",
-    "is_decided", "is_other", "odd_states", "relation_of",
-]  # fmt: skip
