@@ -103,3 +103,27 @@ def test_an_owner_who_says_no_values_leaves_them_unknown() -> None:
     assert listed.check("sell", {"order": "a"}).allowed
     opened.resolve(1, "done")
     assert not opened.check("sell", {"order": "a"}).allowed
+
+
+@pytest.mark.parametrize(
+    ("answer", "label"),
+    [
+        ({"type": "text", "text": '{"label": "public"}'}, "public"),
+        ([{"type": "text", "text": '{"label": "public"}', "id": "b1"}], "public"),
+        ({"type": "text", "text": '{"label": "public"}', "label": "private"}, "private"),
+        ({"type": "resource", "resource": {"text": '{"label": "public"}'}, "label": "private"},
+         "private"),
+        ([{"type": "text", "text": '{"label": "public"}', "label": "private"}], None),
+        ({"content": [{"type": "text", "text": '{"label": "public"}', "label": "private"}],
+          "isError": False}, None),
+    ],
+)  # fmt: skip
+def test_a_text_in_an_answer_replaces_no_member_of_it(answer: Any, label: str | None) -> None:
+    gate = tcc.Gate(
+        tcc.compile_text(
+            'grammar g version "1"\ntool read gives (label: public | private)\nlimit depth <= 9'
+        )
+    )
+    with gate.call("read") as permit:
+        permit.done(answer)
+    assert gate.history[0].observed.get("label") == label

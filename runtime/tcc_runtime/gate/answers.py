@@ -64,6 +64,12 @@ _TEXTS: Final = frozenset({"text", "input_text", "output_text"})
 _MEDIA: Final = frozenset(
     {"audio", "file", "image", "image_url", "input_file", "input_image", "video"}
 )
+# The members of a block that holds a text.  An object with another member is an answer of the tool
+# itself: its text must not replace its members.
+_OF_TEXT: Final = frozenset({"type", "text", "resource", "annotations", "_meta", "meta"})
+_OF_TEXT_IN_LISTS: Final = _OF_TEXT | {
+    "cache_control", "citations", "extras", "id", "index", "logprobs",
+}  # fmt: skip
 _PLAIN: Final = frozenset({str, bool, int, float, type(None), dict, list, tuple})
 _BLOCKS: Final = _TEXTS | _MEDIA | {"document", "resource", "resource_link", "search_result"}
 
@@ -162,14 +168,21 @@ def _is_result(value: Any) -> bool:
     return isinstance(content, list | str) and not _MARKS.isdisjoint(value)
 
 
-def _is_block(value: Any) -> bool:
+def _is_block(value: Any, members: frozenset[str] = _OF_TEXT_IN_LISTS) -> bool:
+    """Return whether a value is a block of content.
+
+    Args:
+        members: those that a block with a text may have.
+    """
     value = _opened(value)
     if type(value) is not dict:
         return False
     kind = value.get("type")
     if type(kind) is not str or kind not in _BLOCKS:
         return False
-    return kind not in _TEXTS or isinstance(value.get("text"), str)
+    if kind in _TEXTS:
+        return isinstance(value.get("text"), str) and value.keys() <= members
+    return kind != "resource" or value.keys() <= members
 
 
 def _parts(said: Any, blocks: bool) -> list[Any] | None:
@@ -178,7 +191,7 @@ def _parts(said: Any, blocks: bool) -> list[Any] | None:
         return [part for one in said for part in _read(_opened(one))]
     if isinstance(said, list | tuple) and said and all(map(_is_block, said)):
         return [part for one in said for part in _read(_opened(one))]
-    return _read(said) if _is_block(said) else None
+    return _read(said) if _is_block(said, _OF_TEXT) else None
 
 
 def _read(block: Any) -> list[Any]:
