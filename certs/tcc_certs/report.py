@@ -100,8 +100,8 @@ def check_artifact(
 
 
 def is_proof(data: bytes | memoryview) -> bool:
-    """Whether bytes look like a proof of an exact question, and not like an artifact."""
-    return bytes(data[:13]) == b'{"arguments":'
+    """Whether bytes start like a proof of an exact question: no artifact or ledger does."""
+    return bytes(data[:14]) == b'{"arguments":['
 
 
 def report_proof(data: bytes, artifact: bytes | memoryview) -> CheckReport:

@@ -51,7 +51,7 @@ OUTSIDE = {
 EXTRAS = {
     "tcc_runtime": {"mcp", "safetensors"},
     "tcc_experiments": {"safetensors"},
-    "tcc": {"cryptography", "distributed", "pyarrow"},
+    "tcc": {"cryptography", "distributed", "pyarrow", "pydantic"},
 }
 # Dependencies that one subpackage may import anywhere, because nothing else loads it unasked.
 SUBPACKAGES = {
