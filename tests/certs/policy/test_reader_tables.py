@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.errors import Rejected
+from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import encode
 from tcc_certs.policy import reader
-from tcc_certs.policy.reader import _core_of, core_json
+from tcc_certs.policy.reader import _core_of, core_json, read_question
 from tests.certs.policy.examples import desk, everything
 from tests.certs.table_mutants import changes, unseen
 
@@ -19,6 +19,8 @@ Document = dict[str, Any]
 
 def outcome(document: Document) -> str:
     try:
+        if "question" in document:
+            return repr(read_question(document["question"], "question", Code.PROOF_SCHEMA))
         return repr(_core_of(document))
     except Rejected as refusal:
         return str(refusal)
@@ -49,9 +51,14 @@ def corpus() -> list[tuple[str, Document]]:
     found = [("", document) for document in (*whole, *statements, *sized, *unused)]
     for document in (*whole, *statements):
         found += changes(document if document in whole else {"statements": document["statements"]})
+    question = {"kind": "statement", "statements": [STATEMENTS[0]], "lets": whole[1]["lets"]}
+    questions = [("", question), *changes(question)]
     return [
-        (member, document if "tools" in document else {**whole[0], **document})
-        for member, document in found
+        *[
+            (member, document if "tools" in document else {**whole[0], **document})
+            for member, document in found
+        ],
+        *[(member, {"question": one}) for member, one in questions],
     ]
 
 
