@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -211,12 +212,13 @@ def _text(found: Sequence[Diagnostic], sources: Mapping[str, Source]) -> None:
         screen.say("", err=True)
     if not found:
         return
-    errors = sum(d.severity == "error" for d in found)
-    warnings = len(found) - errors
+    counts = Counter(diagnostic.severity for diagnostic in found)
     parts = [
-        f"{n} {w}{'s' if n > 1 else ''}" for n, w in ((errors, "error"), (warnings, "warning"))
+        f"{counts[word]} {word}{'s' if counts[word] > 1 else ''}"
+        for word in ("error", "warning", "note")
+        if counts[word]
     ]
-    screen.say(", ".join(p for p, n in zip(parts, (errors, warnings), strict=True) if n), err=True)
+    screen.say(", ".join(parts), err=True)
 
 
 def annotation(found: ReportedFinding) -> str:
