@@ -99,7 +99,7 @@ def folder(tcc: Tcc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "tools.py": TOOLS,
         "trace.jsonl": json.dumps(TRACE),
         "atoms.json": json.dumps(ATOMS),
-        "arguments.json": '{"find": {"order": "a"}}',
+        "arguments.json": '{"find": {"order": "a"}, "pay": {"order": "a", "amount": 1}}',
         "requests.jsonl": json.dumps({"seed": SEED}),
         "tools.json": '[{"name": "a", "inputSchema": {"type": "object", "properties": {}}}]',
     }.items():

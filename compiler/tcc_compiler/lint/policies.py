@@ -8,7 +8,6 @@ Cost: linear in the expanded statements.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from tcc_certs.policy import forms, nodes as n
@@ -17,6 +16,7 @@ from tcc_certs.policy.forms import Condition, Source, Term
 from tcc_certs.policy.kinds import Kinds, walk
 from tcc_certs.values.declared import FlagType, NumberType, PathType, TextType, UrlType, json_of
 from tcc_certs.values.fields import DateType, Field, NullableType, TimeType
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Span
 from tcc_compiler.lint.finding import LintFinding
@@ -50,7 +50,7 @@ _NO_KEYS = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Use:
     """A source in a statement.
 
@@ -81,7 +81,7 @@ class Use:
         return shown(self.node)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Stated:
     """A statement of the core with its rule.
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tcc_certs.policy import forms, nodes as n
 from tcc_certs.policy.forms import Condition
 from tcc_certs.values.declared import PathType, TextType, UrlType
 from tcc_certs.values.fields import Field, ListType
+from tcc_compiler.frozen import frozen
 from tcc_compiler.lint.finding import LintFinding
 from tcc_compiler.lint.policies import Policy, Stated, finding, is_null, plain_type, shown, terms_of
 
@@ -49,7 +49,7 @@ def values(policy: Policy) -> Iterator[LintFinding]:
                 yield from _patterns(policy, one)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Atom:
     """A comparison of a field of the decided call, or of its elements.
 

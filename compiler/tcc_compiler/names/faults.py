@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 from tcc_certs.policy import nodes as n
 from tcc_certs.policy.core import Core, Tool
 from tcc_certs.policy.kinds import Fault
 from tcc_certs.values.fields import Field
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Report, some, suggest
 from tcc_compiler.language.source import Region
 from tcc_compiler.names.nodes import Spans
@@ -50,7 +50,7 @@ def _sentence(message: str) -> str:
     return text[:1].lower() + text[1:] if re.match("[A-Z][a-z ]", text) else text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Case:
     """A fault with the core and the statement that have it."""
 
