@@ -197,6 +197,8 @@ def test_random_values_are_decided_alike(name: str) -> None:
     drawn = JSON | st.sampled_from(values)
     if not any(word in repr(schema) for word in ("$ref", "'object'", "additionalItems", "True")):
         drawn |= from_schema(schema)
+    if name == "draft 4":  # to draft 4 the number 1.0 is no integer; to JSON it is 1
+        drawn = drawn.filter(lambda value: not (isinstance(value, float) and value.is_integer()))
 
     @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
     @given(drawn.filter(is_usual))
