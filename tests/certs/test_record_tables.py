@@ -138,7 +138,7 @@ SESSION: Mapping[str, Fields] = {
         "kind seq outcome ms mac",
         "observed unforeseen result answered answers at_ms took",
     ),
-    "resolve": ("kind seq outcome mac", "observed answers who at_ms"),
+    "resolve": ("kind seq outcome mac", "observed answered answers who at_ms"),
     "refusal": ("kind tool code mac", "statement made"),
     "ask": ("kind id statement who tool call open at_ms expires_ms mac", ""),
     "approval": ("kind id verdict who at_ms mac", ""),

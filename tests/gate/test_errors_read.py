@@ -36,6 +36,32 @@ def failed(session: tcc.Gate, tool: str, arguments: Any = None, *, answered: boo
 SEND = {"to": "out", "id": "x"}
 
 
+def test_an_unknown_call_turns_out_to_have_failed_with_an_error_that_was_read(
+    tmp_path: Path,
+) -> None:
+    compiled = artifact(TOOLS + "before send require no read(same id)")
+    ledger = tmp_path / "s"
+    with tcc.Gate(compiled, ledger=ledger) as session:
+        for answered in (True, False):
+            with session.call("read", {"id": "x" if answered else "y"}) as permit:
+                permit.unknown()
+            session.resolve(permit.seq, "failed", answered=answered)
+        with session.call("other") as permit:
+            permit.unknown()
+        with pytest.raises(ValueError, match="errors mean failed"):
+            session.resolve(permit.seq, "failed", answered=True)
+        with pytest.raises(ValueError, match="of a failed call"):
+            session.resolve(permit.seq, "done", answered=True)
+    with tcc.Gate(compiled, ledger=ledger) as session:
+        refused = session.check("send", {"to": "out", "id": "x"})
+        assert (refused.code, refused.statement) == ("R202", 1)
+        assert session.check("send", {"to": "out", "id": "y"}).allowed
+        session.finish(abandon=True)
+    found = validated(ledger)
+    assert found.claim_upheld
+    assert "1 calls that were answered with an error changed nothing" in found.asserted
+
+
 @pytest.mark.parametrize(
     ("statement", "tool", "arguments"),
     [

@@ -95,6 +95,11 @@ def _asked() -> SessionWriter:
     writer.ask("pay", "3" * 32, 2, id="a", amount=60)
     writer.approval("3" * 32, "denied")
     writer.refusal("pay", "R209", statement=2)
+    writer.ask("pay", "4" * 32, 2, id="a", amount=40)
+    writer.approval("4" * 32)
+    writer.call("pay", approvals=["4" * 32], id="a", amount=40)
+    writer.unknown()
+    writer.resolve(3, "answered")
     writer.end()
     return writer
 

@@ -187,6 +187,8 @@ class SessionWriter:
     def resolve(self, seq: int, outcome: str, answer: Any = None, who: str | None = None) -> None:
         """An unknown outcome becomes known."""
         record: dict[str, Any] = {"kind": "resolve", "seq": seq, "outcome": _OUTCOMES[outcome]}
+        if outcome == ANSWERED:
+            record["answered"] = True
         if who is not None:
             record |= {"who": who, "at_ms": self.now}
         record = self._timed(record)

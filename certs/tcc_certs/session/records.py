@@ -139,7 +139,9 @@ _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
         "observed": OBSERVED, "unforeseen": TRUE, "result": HEX, "answered": TRUE,
         "answers": ANSWERS, "at_ms": TIME,
     },
-    "resolve": {"observed": OBSERVED, "answers": ANSWERS, "who": WHO, "at_ms": TIME},
+    "resolve": {
+        "observed": OBSERVED, "answered": TRUE, "answers": ANSWERS, "who": WHO, "at_ms": TIME,
+    },
     "refusal": {"statement": SIZE, "made": TRUE},
     "end": {"at_ms": TIME},
 }  # fmt: skip

@@ -339,12 +339,9 @@ class ReplayedSession:
         outcome = record["outcome"]
         tool = self.core.tools[offer.tool]
         answers = self._answers(offer, tool, record, outcome, whole=False)
-        answered = "answered" in record
+        answered = _answered(record, tool, outcome)
         if outcome != "done":
             ensure("result" not in record, Code.SESSION_OUTCOME, "result", "no member", outcome)
-        if answered and not (outcome == "failed" and tool.errors_failed):
-            expected = "no member, except for a failed call of a tool with errors"
-            raise Rejected(Code.SESSION_OUTCOME, "answered", expected, outcome)
         self.makers.outcome(record, line)
         tally = self.tally
         tally.outcomes += 1
@@ -369,13 +366,16 @@ class ReplayedSession:
         outcome = text(record, "outcome")
         tool = self.core.tools[offer.tool]
         answers = self._answers(offer, tool, record, outcome, whole=True)
-        self.course.resolve(seq, _OUTCOMES[outcome, False], answers)
+        answered = _answered(record, tool, outcome)
+        self.course.resolve(seq, _OUTCOMES[outcome, answered], answers)
         del self._unknown[seq]
         self.tally.unknown -= 1
         self.tally.resolved += 1
+        self.tally.answered += answered
         if outcome == "failed":
             self.tally.failed += 1
-            self.approvals.give_back(seq)
+            if not answered:
+                self.approvals.give_back(seq)
 
     def _answers(
         self, offer: Offer, tool: Tool, record: Record, outcome: str, *, whole: bool
@@ -545,6 +545,19 @@ class ReplayedSession:
             raise Rejected(Code.SESSION_SEQ, "at_ms", expected, "none" if found is None else found)
         self.last_ms = found
         return found
+
+
+def _answered(record: Record, tool: Tool, outcome: str) -> bool:
+    """Whether the agent has read the error of a call.
+
+    Raises:
+        Rejected: S209: the call did not fail, or errors of its tool do not mean failure.
+    """
+    answered = "answered" in record
+    if answered and not (outcome == "failed" and tool.errors_failed):
+        expected = "no member, except for a failed call of a tool with errors"
+        raise Rejected(Code.SESSION_OUTCOME, "answered", expected, outcome)
+    return answered
 
 
 class _ListedAnswers:

@@ -122,6 +122,7 @@ def list_command(ctx: click.Context, /, store: Path, as_json: bool) -> None:
     required=True,
     help="who reports the outcome; the ledger records the name",
 )
+@click.option("--answered", is_flag=True, help="the call failed, and the agent has read its error")
 @_account_option
 def resolve_command(
     store: Path,
@@ -130,6 +131,7 @@ def resolve_command(
     outcome: Literal["done", "failed"],
     observed: str | None,
     who: str,
+    answered: bool,
     account: Path | None,
 ) -> None:
     """Report the outcome of call SEQ of session ID, which was unknown.
@@ -145,7 +147,7 @@ def resolve_command(
             turn = gate.try_turn()
             if turn is None:
                 raise click.ClickException("a call of this session is under way: try again")
-            gate.resolve(seq, outcome, given, turn=turn, who=who)
+            gate.resolve(seq, outcome, given, turn=turn, who=who, answered=answered)
         except (Refused, ValueError) as error:
             screen.say(f"{session_id}: {error}", err=True)
             raise click.exceptions.Exit(FINDINGS) from None

@@ -214,6 +214,7 @@ class Gate(GateCalls):
         *,
         turn: Ticket | None = None,
         who: str | None = None,
+        answered: bool = False,
     ) -> None:
         """Record what an unknown outcome turned out to be; the gate trusts the caller.
 
@@ -223,6 +224,8 @@ class Gate(GateCalls):
             observed: the values of the answer of a call that is done.
             turn: a turn of :meth:`try_turn`; None: wait for one.
             who: the person who says so, 1 to 255 characters; the ledger has the name and the time.
+            answered: whether the agent has read the error of a call that failed.  Only for tools
+                with `errors mean failed`.
 
         Raises:
             ValueError: no call of this number is unknown; the outcome or a value is invalid; `who`
@@ -237,14 +240,14 @@ class Gate(GateCalls):
                 inside = bool(access.pending)
                 if inside:
                     try:
-                        changes.resolve(access, seq, outcome, observed, who)
+                        changes.resolve(access, seq, outcome, observed, who, answered=answered)
                     finally:
                         access.turns.changed()
         if not inside:
             ticket = access.enter("") if turn is None else turn
             try:
                 with access.lock:
-                    changes.resolve(access, seq, outcome, observed, who)
+                    changes.resolve(access, seq, outcome, observed, who, answered=answered)
             finally:
                 self.give_back(ticket)
         self._observer.resolved(seq, outcome)

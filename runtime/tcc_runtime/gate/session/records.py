@@ -247,10 +247,23 @@ def refusal_parts(
 
 
 def resolve_record(
-    seq: int, outcome: str, answers: Answers, who: str | None, at_ms: int | None
+    seq: int,
+    outcome: str,
+    answers: Answers,
+    who: str | None,
+    at_ms: int | None,
+    *,
+    read: bool = False,
 ) -> dict[str, Json]:
-    """`resolve`; `who` is the person who says so."""
+    """`resolve`.
+
+    Args:
+        who: the person who says so.
+        read: whether the agent read the error of a call that failed.
+    """
     record: dict[str, Json] = {"kind": "resolve", "seq": seq, "outcome": outcome}
+    if read:
+        record["answered"] = True
     if answers.observed is not None:
         record["observed"] = dict(answers.observed)
     if answers.entries:

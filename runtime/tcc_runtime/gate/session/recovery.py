@@ -132,7 +132,8 @@ class Follower:
             self._begin(record)
         elif kind == "resolve":
             seq = size(record, "seq")
-            outcome = DONE if record["outcome"] == DONE else FAILED
+            failed = ANSWERED if "answered" in record else FAILED
+            outcome = DONE if record["outcome"] == DONE else failed
             session.resolve(seq, outcome, self._answers(seq, record))
             self.returned(seq)
         elif kind == "budget":

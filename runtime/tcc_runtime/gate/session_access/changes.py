@@ -14,6 +14,7 @@ from typing import Any
 from tcc_certs.errors import Code, clip
 from tcc_certs.limits import MAX_REFOLDED
 from tcc_certs.policy.atoms import Atom
+from tcc_certs.policy.history import ANSWERED, DONE, FAILED
 from tcc_certs.replay.amounts import SpentAmounts
 from tcc_runtime.account.account import Account
 from tcc_runtime.errors import ResumeError
@@ -80,10 +81,13 @@ def resolve(
     outcome: Outcome,
     observed: Mapping[str, Any] | None,
     who: str | None = None,
+    *,
+    answered: bool = False,
 ) -> None:
     """Record what an unknown outcome turned out to be.
 
     Args:
+        answered: whether the agent has read the error of a call that failed.
         who: the person who says so; None: the ledger names nobody.
 
     Raises:
@@ -99,6 +103,9 @@ def resolve(
         raise ValueError(f"no unknown call {clip(seq, 20)} that can be {clip(outcome, 20)}")
     if outcome == "failed" and observed:
         raise ValueError("observed: nothing, of a call that failed")
+    errors_failed = session.policy.core.tools[made.offer.tool].errors_failed
+    if answered and not (outcome == "failed" and errors_failed):
+        raise ValueError("answered: only of a failed call of a tool with errors mean failed")
     if session.course.repeated(seq) > MAX_REFOLDED:
         # Validators decline such a ledger, and it would never be reopened.
         raise ValueError(f"late outcomes: more than {MAX_REFOLDED} calls to go through again")
@@ -111,11 +118,12 @@ def resolve(
         names = ", ".join(answers.unlisted)
         raise ValueError(f"observed: one of its values for each of {names}")
     at_ms = access.record_time(always=who is not None)
-    record = records.resolve_record(seq, outcome, answers, who, at_ms)
+    record = records.resolve_record(seq, outcome, answers, who, at_ms, read=answered)
+    known = DONE if outcome == "done" else ANSWERED if answered else FAILED
 
     def resolved() -> None:
         session.note_time(at_ms)
-        session.resolve(seq, outcome, answers.states)
+        session.resolve(seq, known, answers.states)
         follower.values.keep()
 
     access.write(record, resolved)
