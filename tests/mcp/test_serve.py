@@ -205,6 +205,14 @@ class Busy:
         found: dict[str, Any] = json.loads(self.process.stdout.readline())
         return found
 
+    def begin(self, identity: object, tool: str, seconds: float) -> None:
+        """Call a tool, and wait until it has begun."""
+        self.call(identity, tool, seconds)
+        until = time.monotonic() + 20
+        while tool not in self.made:
+            assert time.monotonic() < until, f"{tool} does not begin"
+            time.sleep(0.01)
+
     @property
     def made(self) -> list[str]:
         return self._log.read_text().split() if self._log.exists() else []
@@ -222,7 +230,7 @@ class Busy:
 
 def test_a_call_that_takes_long_keeps_no_ping_and_no_signal_waiting(tmp_path: Path) -> None:
     with Busy(tmp_path) as busy:
-        busy.call(1, "long", 60)
+        busy.begin(1, "long", 60)
         took = []
         for number in range(10):
             began = time.perf_counter()
@@ -239,7 +247,7 @@ def test_a_call_that_takes_long_keeps_no_ping_and_no_signal_waiting(tmp_path: Pa
 
 def test_a_call_that_is_cancelled_is_not_made_or_not_answered(tmp_path: Path) -> None:
     with Busy(tmp_path) as busy:
-        busy.call(1, "first", 0.5)
+        busy.begin(1, "first", 2)
         busy.call(2, "second")
         busy.call(3, "third")
         busy.call(3, "twin")

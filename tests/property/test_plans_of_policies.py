@@ -124,7 +124,7 @@ def compare(seeds: range) -> None:
             places[kind] += 1
         if kinds == {"automaton"}:
             assert wanted == found, (seed, texts, sorted(found - wanted)[:3])
-    assert min(places.values()) > len(seeds) // 50, places
+    assert min(places.values()) >= len(seeds) // 50, places
 
 
 @pytest.mark.parametrize("block", range(4))
