@@ -124,7 +124,7 @@ def _gate_seconds(gate: tcc.Gate, calls: list[Asked]) -> tuple[float, float]:
     The calls of each tool are checked, and then made, so that every check is of an allowed call.
     """
     check = call = 0.0
-    for tool in dict.fromkeys([asked.tool for asked in calls]):
+    for tool in [one.name for one in gate.artifact.core.tools]:
         some = [asked for asked in calls if asked.tool == tool]
         answer = {"decision": "yes"} if tool == "ask_owner" else None
         begin = time.process_time()
