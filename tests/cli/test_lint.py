@@ -76,6 +76,7 @@ def test_a_question_without_its_engine_is_a_note_and_no_finding(tcc: Tcc, idle: 
     assert (note["code"], note["place"]["line"]) == ("TCC491", 6)
     assert (note["statement"], note["question"]) == ("always before b require a", "always")
     assert note["missing"] == "this question is not answered yet"
+    assert tcc("lint", idle).err.splitlines()[-1] == "1 note"
 
 
 POLICY = """grammar g version "1"
