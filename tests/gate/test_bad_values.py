@@ -299,3 +299,17 @@ def test_few_elements_are_all_looked_at() -> None:
         assert gate.check("act", few).allowed
         assert gate.check("act", {**few, "n": ["a", "b"]}).code == "R202"
         assert gate.check("act", {**few, "m": []}).allowed
+
+
+def test_a_gate_in_memory_refuses_as_many_elements_as_one_with_a_ledger(tmp_path: Path) -> None:
+    text = (
+        'grammar g version "1"\ntool t(rows: list max 200 of (xs: list max 200 of text))\n'
+        "before t require no t(same rows)\nlimit depth <= 9"
+    )
+    compiled = tcc.compile_text(text)
+    arguments = {"rows": [{"xs": ["a"] * 100}] * 200}
+    for ledger in (None, tmp_path / "s"):
+        with tcc.Gate(compiled, ledger=ledger) as session:
+            found = session.check("t", arguments)
+            assert (found.code, found.place) == ("R105", "rows")
+            assert session.check("t", {"rows": [{"xs": ["a"] * 100}] * 20}).allowed
