@@ -195,7 +195,8 @@ TEXTS: Mapping[Code, str] = {
     Code.SESSION_APPROVAL: "A verdict belongs to no open question, or comes after its term.",
     Code.SESSION_APPROVALS: "A call lacks an approval that it needs, or names one that is used, "
     "expired, denied or for another call.",
-    Code.SESSION_CONTINUES: "The file does not continue the previous file of the session.",
+    Code.SESSION_CONTINUES: "A file of the ledger is missing, cut, doubled, of another session "
+    "or in another place.",
     Code.SESSION_PLANS: "A call was made although no plan continues with it.",
     Code.SESSION_STATEMENT: "A call was made that a statement refuses.",
     Code.SESSION_POSITIONS: "A call was made after which the session may hold more than 64 "

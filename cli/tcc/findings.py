@@ -27,6 +27,7 @@ from urllib.parse import quote
 
 from tcc import screen
 from tcc.screen import version
+from tcc_certs.session.files import place_of
 from tcc_runtime.errors import mismatch
 
 if TYPE_CHECKING:
@@ -113,16 +114,26 @@ def of_check(found: Iterable[RuleFinding], artifact: Path) -> list[ReportedFindi
     ]
 
 
-def of_validation(found: Iterable[LineFinding], ledger: Path) -> list[ReportedFinding]:
-    """The findings of the validation of a ledger, each at its line."""
-    return [
-        ReportedFinding(
-            code=one.code.value,
-            message=f"{one.field}: {mismatch(one.expected, one.found)}",
-            place=Place(file=str(ledger), line=one.line if one.line > 0 else None),
+def of_validation(
+    found: Iterable[LineFinding], files: Sequence[Path], lines: Sequence[int] = ()
+) -> list[ReportedFinding]:
+    """The findings of the validation of a ledger, each at its line.
+
+    Args:
+        files: of the ledger.
+        lines: how many lines each has.
+    """
+    findings = []
+    for one in found:
+        file, line = place_of(files, lines, one.line)
+        findings.append(
+            ReportedFinding(
+                code=one.code.value,
+                message=f"{one.field}: {mismatch(one.expected, one.found)}",
+                place=Place(file=str(file), line=line if line > 0 else None),
+            )
         )
-        for one in found
-    ]
+    return findings
 
 
 def of_refusal(refusal: Rejected, path: Path) -> ReportedFinding:

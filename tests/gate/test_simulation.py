@@ -200,13 +200,15 @@ class World:
         # Most are short: what goes wrong mostly does in few steps, so that many begin anew.
         long = self.rng.random() < 0.04
         self.steps_left = self.rng.randint(100, 250) if long else self.rng.randint(12, 40)
+        self.roll_bytes = self.rng.choice((None, 1, 2_000, 4_000))
         self.processes = [self._process() for _ in range(self.rng.randint(2, 3))]
 
     def _process(self) -> Process:
         clock = [1_700_000_000_000 + self.rng.randrange(5_000)]
         found = tcc.Sessions(
-            artifact(TEXT), self.folder, clock=lambda: clock[0], renew_ms=20_000, wait=False
-        )
+            artifact(TEXT), self.folder, clock=lambda: clock[0], renew_ms=20_000, wait=False,
+            roll_bytes=self.roll_bytes if self.rng.random() < 0.8 else None,
+        )  # fmt: skip
         return Process(store=found, clock=clock)
 
     def run(self) -> None:
@@ -335,7 +337,7 @@ class World:
     def kills(self, process: Process) -> None:
         self.counts["killed"] += 1
         torn = [
-            gate._access.journal.path
+            self.files(gate.session_id)[-1]
             for gate, _, _ in process.open
             if self.rng.random() < 0.5  # it has the lock: it was just writing
         ]
@@ -359,12 +361,13 @@ class World:
         for process in self.processes:
             self.die(process)
         for path in sorted(self.folder.glob("*.ledger")):
-            found = path.stat()
-            surely = min(self.disk.synced.get(found.st_ino, 0), found.st_size)
-            cut = self.rng.randint(surely, found.st_size)
-            self.counts["bytes lost"] += found.st_size - cut
-            os.truncate(path, cut)
-            self.disk.synced[found.st_ino] = cut
+            for file in self.files(path.stem):
+                found = file.stat()
+                surely = min(self.disk.synced.get(found.st_ino, 0), found.st_size)
+                cut = self.rng.randint(surely, found.st_size)
+                self.counts["bytes lost"] += found.st_size - cut
+                os.truncate(file, cut)
+                self.disk.synced[found.st_ino] = cut
             made = self.made.get(path.stem)
             if made is None:
                 continue
@@ -392,9 +395,9 @@ class World:
     def die(self, process: Process) -> None:
         for gate in {*process.gates, *[gate for gate, _, _ in process.open]}:
             journal: Any = gate._access.journal
-            if journal._handle >= 0:
-                os.close(journal._handle)
-                journal._handle = -1
+            for handle in {journal._handle, journal._last} - {-1}:
+                os.close(handle)
+            journal._handle = journal._last = -1
         process.gates, process.open = [], []
 
     def steps(self, process: Process) -> None:
@@ -464,11 +467,22 @@ class World:
                 assert pays[told.p] <= approved[told.p], "a payment without approval"
                 self.counts["at a cap"] += pays[told.p] == 1 or pays.total() == 2
 
+    def files(self, session: str) -> list[Path]:
+        """The files of a ledger, in order."""
+        first = self.folder / f"{session}.ledger"
+        found = [first]
+        while (path := first.with_name(f"{first.name}.{len(found)}")).exists():
+            found.append(path)
+        return found
+
     def recorded(self, session: str) -> list[list[str]]:
         """Tool and outcome of each call that the ledger has, from its whole lines."""
         found: list[list[str]] = []
-        data = (self.folder / f"{session}.ledger").read_bytes()
-        for line in data[: data.rfind(b"\n") + 1].splitlines():
+        lines: list[bytes] = []
+        for file in self.files(session):
+            data = file.read_bytes()
+            lines += data[: data.rfind(b"\n") + 1].splitlines()
+        for line in lines:
             record = json.loads(line)
             if record["kind"] == "call":
                 found.append([record["call"].partition("(")[0], "none"])
@@ -484,29 +498,36 @@ class World:
             # Reopened once more: what was under way is unknown, and what is left of a line cut off.
             # Of those that have neither some are.
             left = any(outcome == "none" for _, outcome in self.recorded(session))
-            if left or path.read_bytes()[-1:] != b"\n" or self.rng.random() < 0.1:
+            last = self.files(session)[-1]
+            if left or last.read_bytes()[-1:] != b"\n" or self.rng.random() < 0.1:
                 try:
                     found.get(session).close()
                 except ResumeError as error:
                     assert "an open session" in str(error), error  # it has ended
-            data = path.read_bytes()
-            self._validate(data, found.key_of(session))
+            files = [file.read_bytes() for file in self.files(session)]
+            self.counts["continued"] += len(files) > 1
+            self._validate(files, found.key_of(session))
             recorded = self.recorded(session)
             assert [name for name, _ in recorded] == [one.tool for one in made], "a call was lost"
             for (_, outcome), told in zip(recorded, made, strict=True):
                 due = "unknown" if told.outcome == "none" else told.outcome
                 assert outcome == due, "an outcome was lost"
-            first, last = (json.loads(data.splitlines()[at]) for at in (0, -1))
-            if made and last["kind"] != "end" and "principal" in first:
-                going[first["principal"]] += 1
+            header, end = (
+                json.loads(files[0].splitlines()[0]),
+                json.loads(files[-1].splitlines()[-1]),
+            )
+            if made and end["kind"] != "end" and "principal" in header:
+                going[header["principal"]] += 1
         assert not going or max(going.values()) == 1, "a principal has two sessions"
         self.counts["sessions"] += len(self.made)
 
-    def _validate(self, data: bytes, key: bytes) -> None:
+    def _validate(self, files: list[bytes], key: bytes) -> None:
         checked, machine = _judged()
-        reader, replay = LedgerReader((data,)), SessionReplay(checked, machine, key)
+        replay = SessionReplay(checked, machine, key)
         try:
-            _read(replay, reader, None, last=True)
+            for number, data in enumerate(files, 1):
+                reader = LedgerReader((data,))
+                _read(replay, reader, None, last=number == len(files))
         except Rejected as refusal:
             replay.findings.refuse(refusal, replay.line)
         said = conclude(replay.findings, replay.session, reader.head)
@@ -559,7 +580,7 @@ def test_schedules_keep_limits_and_lose_nothing(part: int) -> None:
     counts = schedules(part * 100, lambda done: done < 60)
     for what in (
         "made", "under way together", "killed", "killed inside", "came between", "waits", "refused",
-        "resolved", "outages", "at a cap",
+        "resolved", "outages", "at a cap", "continued",
     ):  # fmt: skip
         assert counts[what] > 0, counts
 

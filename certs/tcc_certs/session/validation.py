@@ -17,6 +17,7 @@ Cost: linear in the ledger, and the decisions of its calls.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -55,8 +56,9 @@ class SessionValidation:
         asserted: what the ledger says and cannot prove.
         checked: how many calls, outcomes and refusals there are, and of which kinds.
         findings: in the order of the lines, at most 100.
-        head: the chain's head after the verified prefix, hex.
+        head: the chain's head after the verified prefix of the last file, hex.
         summary: the result in plain words.
+        lines: how many lines of each file were read; findings number the lines of all files.
         core: of the artifact; None before the first record.
     """
 
@@ -67,6 +69,7 @@ class SessionValidation:
     findings: tuple[Finding, ...]
     head: str
     summary: str
+    lines: tuple[int, ...] = ()
     core: Core | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -102,7 +105,8 @@ def validate(
 
     Args:
         ledger: the whole file, or chunks of it.
-        more: the files that continue the ledger, in their order.
+        more: the files that continue the ledger, in their order.  If one is missing or in another
+            place, all are read once more to say so.
         pin: the digest that the artifact must have, hex.
         key: 32 bytes, of the session; with it digests, idempotency keys and MACs are derived.
         tell: called with each record that passes, and the session after it.
@@ -117,24 +121,50 @@ def validate(
         findings.refuse(refusal, 0)
         return conclude(findings, None, FIRST_HEAD)
     replay = SessionReplay(checked, machine_of(checked), key)
-    head = FIRST_HEAD
+    files, lines, head = (ledger, *more), list[int](), FIRST_HEAD
     try:
-        for number, file in enumerate((ledger, *more)):
+        for number, file in enumerate(files, 1):
             reader = LedgerReader((file,) if isinstance(file, bytes) else file)
+            before = replay.line
             try:
-                _read(replay, reader, tell, last=number == len(more))
+                _read(replay, reader, tell, last=number == len(files))
             finally:
                 head = reader.head
+                lines.append(replay.line - before)
     except Rejected as refusal:
+        if refusal.code is Code.SESSION_CONTINUES and refusal.path == "continues":
+            refusal = _misplaced(files, len(lines), refusal)
         replay.findings.refuse(refusal, replay.line)
-    return conclude(replay.findings, replay.session, head)
+    return conclude(replay.findings, replay.session, head, lines)
+
+
+def _misplaced(files: Sequence[Ledger], number: int, refusal: Rejected) -> Rejected:
+    """The refusal of a file that does not continue the one before, with what is wrong.
+
+    Args:
+        number: of the file, from 1.
+    """
+    for other, file in enumerate(files, 1):
+        reader = LedgerReader((file,) if isinstance(file, bytes) else file)
+        with suppress(Rejected):
+            for _ in reader.lines():
+                pass
+        if reader.records and reader.head.hex() == refusal.found:
+            too = f", as file {other + 1} does" if other < number else ""
+            why = f"file {number} continues file {other}{too}"
+            break
+    else:
+        why = f"the file that file {number} continues is missing"
+    found = f"{refusal.found}: {why}"
+    return Rejected(refusal.code, refusal.path, refusal.expected, found)
 
 
 def _read(replay: SessionReplay, reader: LedgerReader, tell: Tell | None, *, last: bool) -> None:
     """Read the records of a file, and check its end.
 
     Raises:
-        Rejected: what ends the replay.  D301: the ledger has no end.
+        Rejected: what ends the replay.  D301: the ledger has no end.  S217: the file has no `roll`
+            at its end, and another file follows.
     """
     for line in reader.unverified():
         previous = reader.head
@@ -148,22 +178,22 @@ def _read(replay: SessionReplay, reader: LedgerReader, tell: Tell | None, *, las
             replay.next(record, str(record["kind"]), previous, body, rest)
         if tell is not None and replay.session is not None:
             tell(record, replay.session)
-    replay.line += 1
-    ended = replay.session is not None and replay.session.ended
-    if (ended or replay.rolled) and reader.tail:
-        raise Rejected(Code.LEDGER_ORDER, "line", "nothing after the last record", reader.tail[:40])
-    if replay.rolled and not last:
-        replay.line -= 1
+    if replay.rolled and not last and not reader.tail:
         replay.roll(reader.head)
         return
-    if not ended:
-        known = f"{reader.records} verified records, head {reader.head.hex()}"
-        if reader.tail:
-            known += f", then {len(reader.tail)} bytes without an LF"
-        raise Rejected(Code.INCOMPLETE, "end", "an end record", known)
+    ended = replay.session is not None and replay.session.ended
+    if ended and last and not reader.tail:
+        return
+    replay.line += 1
+    if (ended or replay.rolled) and reader.tail:
+        raise Rejected(Code.LEDGER_ORDER, "line", "nothing after the last record", reader.tail[:40])
+    known = f"{reader.records} verified records, head {reader.head.hex()}"
+    if reader.tail:
+        known += f", then {len(reader.tail)} bytes without an LF"
     if not last:
-        replay.line -= 1
-        raise Rejected(Code.SESSION_CONTINUES, "file", "no file after the end", "another file")
+        expected = "no file after the end" if ended else "a roll record, as another file follows"
+        raise Rejected(Code.SESSION_CONTINUES, "file", expected, known)
+    raise Rejected(Code.INCOMPLETE, "end", "an end record", known)
 
 
 class SessionReplay:
@@ -347,11 +377,14 @@ def _checked(artifact: bytes | CheckedArtifact, pin: str | None) -> CheckedArtif
 # The verdict.
 
 
-def conclude(findings: Findings, session: ReplayedSession | None, head: bytes) -> SessionValidation:
+def conclude(
+    findings: Findings, session: ReplayedSession | None, head: bytes, lines: Sequence[int] = ()
+) -> SessionValidation:
     """The validation of these findings and this session.
 
     Args:
         head: the chain's head after the verified prefix of the last file.
+        lines: how many lines of each file were read.
     """
     claim = _claim(findings, session)
     tally = Tally() if session is None else session.tally
@@ -373,6 +406,7 @@ def conclude(findings: Findings, session: ReplayedSession | None, head: bytes) -
         findings=tuple(findings.items),
         head=head.hex(),
         summary=_summary(findings, session, claim),
+        lines=tuple(lines),
         core=None if session is None else session.core,
     )
 

@@ -11,6 +11,7 @@ from tcc_certs.formats.codec import Json
 from tcc_certs.policy.listing import statement_lines, statements_json
 from tcc_certs.replay.findings import INVALID
 from tcc_certs.session import SessionValidation
+from tcc_certs.session.files import files_of
 from tcc_certs.verbs.answer import VerbResult, regular
 from tcc_certs.verbs.validate import VERB, LedgerInput, finding_documents, octets, validation_lines
 
@@ -28,6 +29,7 @@ def session_document(found: SessionValidation) -> dict[str, Json]:
         "findings": finding_documents(found.findings),
         "checked": found.checked,
         "ledger_head": found.head,
+        "lines": list(found.lines),
         "summary": found.summary,
     }
 
@@ -38,7 +40,9 @@ def run(arguments: Namespace) -> VerbResult:
     Raises:
         OSError: a file cannot be read.
     """
-    ledger, artifact = LedgerInput(arguments.ledger), regular(arguments.artifact).read_bytes()
+    files = [arguments.ledger, *arguments.more] if arguments.more else files_of(arguments.ledger)
+    ledger, *more = [LedgerInput(regular(file)) for file in files]
+    artifact = regular(arguments.artifact).read_bytes()
     key, above = octets(arguments.key), (arguments.parent, arguments.parent_artifact)
     if any(above):
         if key is None or not all(above):
@@ -47,18 +51,21 @@ def run(arguments: Namespace) -> VerbResult:
             return VerbResult(exit_code=2, lines=[line], document=document)
         from tcc_certs.session.delegation import validate_delegated
 
+        parent, *parent_more = [LedgerInput(regular(file)) for file in files_of(above[0])]
         found = validate_delegated(
             ledger,
             artifact,
-            LedgerInput(regular(above[0])),
+            parent,
             regular(above[1]).read_bytes(),
             key=key,
+            more=more,
+            parent_more=parent_more,
             pin=arguments.pin,
         )
     else:
         from tcc_certs.session import validate
 
-        found = validate(ledger, artifact, pin=arguments.pin, key=key)
+        found = validate(ledger, artifact, more=more, pin=arguments.pin, key=key)
     lines = [
         *validation_lines(found),
         *(f"asserted: {text}" for text in found.asserted),

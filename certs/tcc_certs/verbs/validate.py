@@ -57,6 +57,12 @@ def is_session(ledger: bytes | Iterable[bytes]) -> bool:
 def add(parser: ArgumentParser) -> None:
     """The arguments of the verb."""
     parser.add_argument("ledger", type=Path, help="the ledger of a run or of a session")
+    parser.add_argument(
+        "more",
+        type=Path,
+        nargs="*",
+        help="of a session: the files that continue it, in order (else LEDGER.1, LEDGER.2 ..)",
+    )
     parser.add_argument("--artifact", type=Path, required=True, help="the artifact that was run")
     parser.add_argument("--pin", type=_digest, metavar="HEX64", help="digest of that artifact")
     parser.add_argument(
@@ -92,7 +98,10 @@ def run(arguments: Namespace) -> VerbResult:
     session = is_session(LedgerInput(regular(arguments.ledger)))
     stray = [name for name in (_OF_RUNS if session else _OF_SESSIONS) if getattr(arguments, name)]
     if stray:
-        return _misused(stray, "a session" if session else "a run")
+        options = [f"--{name.replace('_', '-')}" for name in stray]
+        return _misused(options, "a session" if session else "a run")
+    if arguments.more and not session:
+        return _misused(["more files"], "a run")
     if session:
         from tcc_certs.verbs.session import run as run_session
 
@@ -134,8 +143,7 @@ def document(found: Validation) -> dict[str, Json]:
 
 
 def _misused(names: Sequence[str], kind: str) -> VerbResult:
-    options = ", ".join(f"--{name.replace('_', '-')}" for name in names)
-    line = f"DECLINED: this is the ledger of {kind}, which has no use for {options}"
+    line = f"DECLINED: this is the ledger of {kind}, which has no use for {', '.join(names)}"
     return VerbResult(exit_code=2, lines=[line], document={"verdict": "DECLINED", "summary": line})
 
 

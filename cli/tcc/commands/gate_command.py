@@ -154,6 +154,12 @@ def _address(
     is_flag=True,
     help="refuse nothing, and record what would be refused; such ledgers prove nothing",
 )
+@click.option(
+    "--roll",
+    type=click.IntRange(min=1),
+    metavar="BYTES",
+    help="size at which a ledger NAME continues in NAME.1, then in NAME.2",
+)
 @options.input_option(
     "--account",
     "account that counts what limits across sessions bound, shared by all gates that use it",
@@ -242,7 +248,7 @@ def command(
     if session is None and web is not None and web.tokens is not None:
         session = "principal"
     kind = _kind_of(ledger, store, session, renew, finish)
-    shadow = given["shadow"]
+    shadow, roll = given["shadow"], given["roll"]
     if shadow and given["mask"]:
         raise click.UsageError("--mask hides tools, and --shadow refuses nothing: one of them")
     if web is not None:
@@ -284,7 +290,7 @@ def command(
     )
     told: tuple[str, ...] = given["told"]
     if web is not None and store is not None:
-        served = opened, store, kind, how, show, renew, given["durable"], told, account
+        served = opened, store, kind, how, show, renew, given["durable"], told, account, roll
         ctx.exit(_served(web, *served))
     shown = () if show is None else tuple(part.strip() for part in show.split(","))
     durable = given["durable"]
@@ -302,11 +308,11 @@ def command(
         if store is None:
             return Gate(
                 opened, ledger=ledger, show=shown, durable=durable, wait=False, rolls=True,
-                shadow=shadow, given=values, account=account,
+                shadow=shadow, given=values, account=account, roll_bytes=roll,
             )  # fmt: skip
         sessions = Sessions(
             opened, store, durable, show=shown, renew_ms=renew, wait=False, shadow=shadow,
-            account=account,
+            account=account, roll_bytes=roll,
         )  # fmt: skip
         if kind == "principal":
             return sessions.open(values, local_principal())
@@ -423,6 +429,7 @@ def _served(
     durable: bool,
     told: tuple[str, ...],
     account: Account | None,
+    roll: int | None,
 ) -> int:
     """Serve over HTTP until a signal ends it, and return the exit code."""
     import asyncio
@@ -452,8 +459,9 @@ def _served(
             key, audience, issuer = web.tokens
             tokens = Tokens(key, audience=audience, issuer=issuer)
         sessions = Sessions(
-            artifact, store, durable, show=shown, renew_ms=renew, shadow=how.shadow, account=account
-        )
+            artifact, store, durable, show=shown, renew_ms=renew, shadow=how.shadow,
+            account=account, roll_bytes=roll,
+        )  # fmt: skip
         values, claims = _given(told, artifact, tokens is not None)
         if kind not in ("new", "principal"):
             sessions.get(kind, values or None).close()

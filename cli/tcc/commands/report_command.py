@@ -26,6 +26,7 @@ from tcc_certs.formats.ledger import Record
 from tcc_certs.replay import Validation
 from tcc_certs.report import VALID, VERDICTS, CheckReport, check_artifact
 from tcc_certs.session import SessionValidation
+from tcc_certs.session.files import files_of
 from tcc_certs.session.replay import ReplayedSession
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.ledger.outputs import write_whole
@@ -161,7 +162,8 @@ def _told(
 
 
 def _untold(ledger: Path, found: Validation | SessionValidation, kind: str) -> pages.Page:
-    named = lines_named(ledger, [finding.line for finding in found.findings])
+    files = files_of(ledger) if kind == "session" else [ledger]
+    named = lines_named(files, [finding.line for finding in found.findings])
     return pages.Page(
         kind=kind,
         title=_UNTOLD[found.word].format(f"{kind}'s ledger"),

@@ -19,6 +19,7 @@ from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.report import VALID
 from tcc_certs.session import SessionValidation
+from tcc_certs.session.files import files_of
 from tcc_certs.verbs.validate import LedgerInput, is_session
 from tcc_runtime.ledger.outputs import write_whole
 
@@ -63,6 +64,8 @@ def statement_of(
     if not is_ledger:
         return _of_artifact(path, core)
     kind = "session" if is_session(LedgerInput(path)) else "ledger"
+    if kind == "session" and len(files_of(path)) > 1:
+        raise NotValid(f"{path} has several files, and a statement is about one file", 2)
     predicate: dict[str, Any] = {"kind": kind, "tcc": version(), "verdict": None}
     head = None
     if artifact is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
@@ -11,7 +11,7 @@ import click
 
 from tcc import options, screen
 from tcc.describe import to_json
-from tcc.files import same_file
+from tcc.files import is_regular, same_file
 from tcc.findings import of_validation, print_found
 from tcc.library.validation import validate
 from tcc.opening import account_in, refuse, require_artifact, require_ledger
@@ -21,6 +21,8 @@ from tcc_certs.formats.codec import encode
 from tcc_certs.policy.listing import statement_lines, statements_json
 from tcc_certs.replay import Validation
 from tcc_certs.session import SessionValidation
+from tcc_certs.session.files import files_of, place_of
+from tcc_certs.verbs.validate import LedgerInput, is_session
 from tcc_runtime.errors import OutputRefused, mismatch
 from tcc_runtime.ledger.outputs import target_of
 
@@ -29,6 +31,7 @@ _Tell: TypeAlias = Callable[[Mapping[str, Any]], None]
 
 @click.command("validate")
 @options.ledger_argument
+@click.argument("more", metavar="[FILE]...", nargs=-1, type=options.INPUT)
 @options.input_option("--artifact", "artifact of the run or of the session", required=True)
 @options.pin_option
 @options.audit_options
@@ -49,6 +52,7 @@ def command(
     ctx: click.Context,
     /,
     ledger: Path,
+    more: tuple[Path, ...],
     artifact: Path,
     pin: bytes | None,
     output_format: str,
@@ -57,7 +61,11 @@ def command(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Derive every record of LEDGER again, and report what the run or the session has proved."""
+    """Derive every record of LEDGER again, and report what the run or the session has proved.
+
+    A ledger of several files is named by its first file: LEDGER.1, LEDGER.2 and so on beside it are
+    read, too. Or name all of them, in their order.
+    """
     shown = options.chosen(output_format, as_json)
     above = given["parent"], given["parent_artifact"]
     if any(above) and not (all(above) and given["key"]):
@@ -67,29 +75,41 @@ def command(
     if all(above):
         require_artifact(above[1])
         require_ledger(above[0])
+    of_session = is_session(LedgerInput(ledger))
+    files = files_of(ledger) if of_session and not more else [ledger, *more]
+    for file in files:
+        if not is_regular(file):
+            raise click.BadParameter(f"{str(file)!r} is not a regular file", param_hint="FILE")
     pinned = None if pin is None else pin.hex()
     drawn_on = None if account is None else account_in(account)
     try:
-        with _nodes_file(nodes, [ledger, artifact, given["counts"]]) as tell:
-            found = validate(ledger, artifact, pin=pinned, nodes=tell, account=drawn_on, **given)
+        with _nodes_file(nodes, [*files, artifact, given["counts"]]) as tell:
+            found = validate(
+                ledger, artifact, more=files[1:], pin=pinned, nodes=tell, account=drawn_on, **given
+            )
     except Rejected as refusal:
         of_account = refusal.code.value[0] == "K"
         refuse((account if of_account else given["adapters"]) or ledger, refusal)
     if shown == "json":
         screen.print_document(to_json(found))
     elif shown == "text":
-        _print(found, ledger)
+        _print(found, files)
     else:
-        of_session = found.statements if isinstance(found, SessionValidation) else ()
-        listed = {str(artifact): statements_json(of_session)} if of_session else None
-        print_found(of_validation(found.findings, ledger), shown, listed=listed)
+        decided = found.statements if isinstance(found, SessionValidation) else ()
+        listed = {str(artifact): statements_json(decided)} if decided else None
+        print_found(of_validation(found.findings, files, _lines(found)), shown, listed=listed)
     ctx.exit(found.verdict)
 
 
-def _print(found: Validation | SessionValidation, ledger: Path) -> None:
+def _lines(found: Validation | SessionValidation) -> tuple[int, ...]:
+    return found.lines if isinstance(found, SessionValidation) else ()
+
+
+def _print(found: Validation | SessionValidation, files: Sequence[Path]) -> None:
     for item in found.findings:
         what = mismatch(item.expected, item.found)
-        screen.say(f"{ledger}:{item.line}: {item.code} {item.field}: {what}")
+        file, number = place_of(files, _lines(found), item.line)
+        screen.say(f"{file}:{number}: {item.code} {item.field}: {what}")
     checked = ", ".join(f"{count} {name}" for name, count in found.checked.items())
     screen.print_fields([("checked", checked), ("claim", found.claim_type or "none")])
     if isinstance(found, Validation) and found.privacy is not None:

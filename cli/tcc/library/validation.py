@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from tcc.library import artifact_bytes
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json, parse_decimal
-from tcc_certs.formats.ledger import LedgerReader
+from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader
 from tcc_certs.formats.ledger_schema import size
 from tcc_certs.replay.findings import INVALID, VALID, Findings
 from tcc_certs.replay.header import taken_of
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from tcc_certs.session.replay import ReplayedSession
 
 Found = TypeVar("Found", "Validation", "SessionValidation")
+Files: TypeAlias = "Sequence[bytes | Iterable[bytes]]"  # of a ledger, in their order
 
 
 def passed(found: Validation | SessionValidation) -> bool:
@@ -62,19 +63,19 @@ def unheld(found: Found, findings: Findings, summary: str) -> Found:
     return replace(found, **fields)  # type: ignore[arg-type]  # fields of either
 
 
-def held_to_registry(found: Found, ledger: Iterable[bytes], registry: Iterable[Adapter]) -> Found:
+def held_to_registry(found: Found, files: Files, registry: Iterable[Adapter]) -> Found:
     """The validation, with a finding for each adapter that is not the one of the registry.
 
     Args:
         found: the result of the validator.
-        ledger: its bytes, in chunks.
+        files: of the ledger.
     """
     if not passed(found):
         return found
     known = {adapter.name: adapter.listed for adapter in registry}
     findings = Findings()
     try:
-        for line, item in _listed(validated_records(found, LedgerReader(iter(ledger)))):
+        for line, item in _listed(validated_records(found, files)):
             expected = known.get(str(item["name"]), "an adapter of the registry")
             if item != expected:
                 findings.add(Code.ADAPTER_LEDGER, line, "adapters", expected, item)
@@ -83,21 +84,32 @@ def held_to_registry(found: Found, ledger: Iterable[bytes], registry: Iterable[A
     return unheld(found, findings, "it replays, but an adapter of it is not the registry's")
 
 
-def validated_records(
-    found: Validation | SessionValidation, reader: LedgerReader
-) -> Iterator[Record]:
-    """The validated records of a ledger that is read again.
+def validated_records(found: Validation | SessionValidation, files: Files) -> Iterator[Record]:
+    """The validated records of a ledger that is read again, of all its files.
 
     Raises:
         Rejected: L101, L102, D201: what is read now is not that ledger.
     """
-    head = bytes.fromhex(found.head)
-    for record in reader:
+    for _, _, record in _validated_lines(found, files):
         yield record
-        if reader.head == head:
-            return
-    path = f"line {reader.records}: the ledger as it is read again"
-    raise Rejected(Code.LEDGER_CHAIN, path, found.head, reader.head.hex())
+
+
+def _validated_lines(
+    found: Validation | SessionValidation, files: Files
+) -> Iterator[tuple[int, bytes, Record]]:
+    """The number of the file, the hash of the record before it in this file, and the record."""
+    head, lines = bytes.fromhex(found.head), 0
+    for number, file in enumerate(files):
+        reader = LedgerReader((file,) if isinstance(file, bytes) else iter(file))
+        previous = reader.head
+        for record in reader:
+            yield number, previous, record
+            previous = reader.head
+            if number == len(files) - 1 and reader.head == head:
+                return
+        lines += reader.records
+    path = f"line {lines}: the ledger as it is read again"
+    raise Rejected(Code.LEDGER_CHAIN, path, found.head, previous.hex())
 
 
 def _listed(records: Iterable[Record]) -> Iterator[tuple[int, Mapping[str, Json]]]:
@@ -111,12 +123,12 @@ def _listed(records: Iterable[Record]) -> Iterator[tuple[int, Mapping[str, Json]
         lists = lists and kind not in ("open", "budget")
 
 
-def held_to_account(found: Found, ledger: Iterable[bytes], account: Account) -> Found:
+def held_to_account(found: Found, files: Files, account: Account) -> Found:
     """The validation, with a finding for each reservation that differs from the account.
 
     Args:
         found: the result of the validator.
-        ledger: its bytes, in chunks.
+        files: of the ledger.
 
     Raises:
         Rejected: K101 to K104 of the account.
@@ -125,9 +137,9 @@ def held_to_account(found: Found, ledger: Iterable[bytes], account: Account) -> 
         return found
     findings = Findings()
     try:
-        if _counts_across(validated_records(found, LedgerReader(iter(ledger)))):
+        if _counts_across(validated_records(found, files)):
             return found
-        records = validated_records(found, LedgerReader(iter(ledger)))
+        records = validated_records(found, files)
         _compare(next(records), records, account, findings)
     except Rejected as limit:
         if limit.code.value[0] == "K":
@@ -149,7 +161,7 @@ def _counts_across(records: Iterator[Record]) -> bool:
 
 def _held_across(
     found: SessionValidation,
-    ledger: bytes | Iterable[bytes],
+    files: Files,
     artifact: bytes,
     key: bytes | None,
     account: Account | None,
@@ -164,7 +176,7 @@ def _held_across(
         return found
     findings = Findings()
     try:
-        loose = _compare_across(found, ledger, artifact, key, account, findings)
+        loose = _compare_across(found, files, artifact, key, account, findings)
     except Rejected as limit:
         if limit.code.value[0] == "K":
             raise
@@ -180,7 +192,7 @@ def _held_across(
 
 def _compare_across(
     found: SessionValidation,
-    ledger: bytes | Iterable[bytes],
+    files: Files,
     artifact: bytes,
     key: bytes | None,
     account: Account,
@@ -193,13 +205,13 @@ def _compare_across(
 
     checked = check(artifact)
     replay = SessionReplay(checked, machine_of(checked), key)
-    reader = LedgerReader((ledger,) if isinstance(ledger, bytes) else iter(ledger))
     windows, failed = Windows(account), set[int]()
     made: list[tuple[int, int, Any, Sequence[AcrossDraw]]] = []
-    head, name = reader.head, ""
-    for line, record in enumerate(validated_records(found, reader), 1):
-        replay.step(record, head)
-        head = reader.head
+    name = ""
+    for line, (number, previous, record) in enumerate(_validated_lines(found, files), 1):
+        if previous == FIRST_HEAD and number:
+            replay.roll(bytes.fromhex(str(record["continues"])))
+        replay.step(record, previous)
         session = replay.session
         if session is None:
             continue
@@ -358,6 +370,7 @@ def validate(
     parent_artifact: RuntimeArtifact | str | Path | bytes | None = None,
     nodes: Callable[[Mapping[str, Any]], None] | None = None,
     tell: Callable[[Record, ReplayedSession], None] | None = None,
+    more: Sequence[str | Path | bytes] | None = None,
 ) -> Validation | SessionValidation:
     """Validate the ledger of a run, by deriving every number again, or the ledger of a session.
 
@@ -380,6 +393,8 @@ def validate(
             verdict rests.
         tell: for a session without `parent`: called with each record that passes, and the session
             after it.
+        more: of a session, the files that continue the ledger, in their order.  None: those beside
+            it, LEDGER.1, LEDGER.2 and so on.
 
     Raises:
         OSError: a file cannot be read.
@@ -397,10 +412,11 @@ def validate(
             expected = "a run, for seed, opening, beacon, nonce, counts and nodes"
             raise SettingsError("ledger", expected, "a session")
         data = artifact_bytes(artifact)
+        files = [chunks, *_continuing(ledger, more)]
         if parent is None and parent_artifact is None:
             with collection_put_off(True):
-                gone = go_through(chunks, data, pin=pin, key=key, tell=tell)
-            return _held(_held_across(gone, chunks, data, key, account), chunks, adapters, account)
+                gone = go_through(chunks, data, more=files[1:], pin=pin, key=key, tell=tell)
+            return _held(_held_across(gone, files, data, key, account), files, adapters, account)
         if parent is None or parent_artifact is None or key is None:
             expected = "parent, parent_artifact and key together"
             raise SettingsError("parent", expected, "some of them")
@@ -412,9 +428,13 @@ def validate(
             parent if isinstance(parent, bytes) else LedgerInput(Path(parent)),
             artifact_bytes(parent_artifact),
             key=key,
+            more=files[1:],
+            parent_more=_continuing(parent, None),
             pin=pin,
         )
-        return _held(_held_across(gone, chunks, data, key, account), chunks, adapters, account)
+        return _held(_held_across(gone, files, data, key, account), files, adapters, account)
+    if more:
+        raise SettingsError("more", "no files: the ledger of a run is one file", len(more))
     if key is not None or parent is not None or parent_artifact is not None:
         raise SettingsError("ledger", "a session, for its key and its parent", "a run")
 
@@ -431,21 +451,32 @@ def validate(
             counts=None if counts is None else artifact_bytes(counts),
             tell=nodes,
         )
-    return _held(found, chunks, adapters, account)
+    return _held(found, [chunks], adapters, account)
+
+
+def _continuing(
+    ledger: str | Path | bytes, more: Sequence[str | Path | bytes] | None
+) -> Sequence[bytes | Iterable[bytes]]:
+    """The files that continue a ledger: those that are given, or those beside it."""
+    from tcc_certs.session.files import files_of
+    from tcc_certs.verbs.validate import LedgerInput
+
+    if more is None:
+        more = [] if isinstance(ledger, bytes) else files_of(Path(ledger))[1:]
+    return [one if isinstance(one, bytes) else LedgerInput(Path(one)) for one in more]
 
 
 def _held(
     found: Found,
-    ledger: bytes | Iterable[bytes],
+    files: Files,
     adapters: str | Path | None,
     account: Account | None,
 ) -> Found:
     """The validation, held to a registry and to an account as well."""
-    whole = (ledger,) if isinstance(ledger, bytes) else ledger
     if account is not None:
-        found = held_to_account(found, whole, account)
+        found = held_to_account(found, files, account)
     if adapters is None:
         return found
     from tcc_runtime.adapters.registry import read_registry
 
-    return held_to_registry(found, whole, read_registry(Path(adapters)))
+    return held_to_registry(found, files, read_registry(Path(adapters)))

@@ -110,6 +110,8 @@ class SessionValidationOutput(outputs.Output, frozen=True, kw_only=True):
     claim_type: SessionClaim
     asserted: list[str]
     statements: list[outputs.ListedStatementJson]
+    # Of each file; findings number the lines of all files.
+    lines: list[outputs.Whole]
 
 
 class LockedPinJson(outputs.DocumentPart, frozen=True, kw_only=True):

@@ -56,22 +56,24 @@ def records(ledger: Path | bytes, head: str) -> Iterator[Record]:
     raise Changed
 
 
-def lines_named(ledger: Path, numbers: Sequence[int], most: int = 20) -> list[tuple[int, str]]:
-    """Some lines as they stand, clipped; whatever they are.
+def lines_named(
+    files: Sequence[Path], numbers: Sequence[int], most: int = 20
+) -> list[tuple[int, str]]:
+    """Some lines of the files of a ledger as they stand, clipped; whatever they are.
 
     Args:
-        numbers: of lines, from 1; the first `most` different ones count.
+        numbers: of lines, from 1 over all files; the first `most` different ones count.
     """
     wanted = sorted({number for number in numbers if number > 0})[:most]
     found: list[tuple[int, str]] = []
-    with ledger.open("rb") as file:
-        for number in range(1, max(wanted, default=0) + 1):
-            line = file.readline(MAX_LINE_BYTES)
-            if not line:
-                break
-            if number in wanted:
-                text = line[:2000].decode("utf-8", "backslashreplace").removesuffix("\n")
-                found.append((number, clip(text, 600)))
+    number = 0
+    for path in files:
+        with path.open("rb") as file:
+            while number < max(wanted, default=0) and (line := file.readline(MAX_LINE_BYTES)):
+                number += 1
+                if number in wanted:
+                    text = line[:2000].decode("utf-8", "backslashreplace").removesuffix("\n")
+                    found.append((number, clip(text, 600)))
     return found
 
 

@@ -162,7 +162,7 @@ class Teller:
             if self._parallel:
                 self._look(session)
             return
-        if kind == "session":
+        if kind == "session" and self._header is None:
             self._header, self._session = record, session
             given = session.core.given
             self._attributes = [one.name for one in given if isinstance(one, Learned)]

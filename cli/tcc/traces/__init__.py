@@ -19,6 +19,7 @@ from typing import Any, Final, TypeAlias
 
 from tcc_certs.errors import Rejected, clip
 from tcc_certs.formats.ledger_schema import MAX_TIME
+from tcc_certs.session.files import files_of
 from tcc_certs.values.declared import json_of
 from tcc_runtime.mcp.wire import MalformedMessage, is_deeper, read_json
 
@@ -115,6 +116,8 @@ def read_traces(path: Path, form: str = "auto") -> Iterator[Trace]:
     try:
         yield from _of_spans(spans)
         if pending:
+            for file in files_of(path)[1:]:
+                pending += _values(file)
             yield _of_ledger([record for _, record in pending])
     except Unfit as error:
         raise TraceError(path, 0, str(error)) from None
@@ -445,6 +448,8 @@ def _of_ledger(records: Sequence[Any]) -> Trace:
         if not isinstance(record, dict):
             raise Unfit("a record of a ledger is an object")
         kind, number = record.get("kind"), record.get("seq")
+        if kind == "session" and "continues" in record and not name:
+            raise Unfit("this file continues a ledger: name its first file, without a number")
         if kind == "session":
             name = str(record.get("session_id", ""))
             given = _values_of(record.get("given"))

@@ -332,7 +332,7 @@ def _require_bound(access: Access, tool: str, takes_model: bool) -> None:
 def _waits(access: Access, found: Permitted) -> bool:
     """Whether a call that is allowed may not begin beside those that are under way."""
     session, executions, offer = access.session, access.follower.executions, found.offer
-    if session.waits(offer, access.journal.records):
+    if session.waits(offer, access.records_before_next()):
         return True
     tools = {offer.tool, *[session.made[seq - 1].offer.tool for seq in session.under_way]}
     return executions is not None and any(map(executions.makes, tools))

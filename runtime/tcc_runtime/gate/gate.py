@@ -44,6 +44,17 @@ def opened(artifact: Artifact | str | Path, checked: str | None) -> Artifact:
     return found
 
 
+def roll_bytes_of(given: object) -> int | None:
+    """The size at which a ledger continues in another file.
+
+    Raises:
+        SettingsError: it is no size.
+    """
+    if given is not None and (type(given) is not int or given < 1):
+        raise SettingsError("roll", "bytes, at least 1", given)
+    return given
+
+
 class Gate(GateCalls):
     """A gate enforces the policy of an artifact in one session of an agent.
 
@@ -66,6 +77,8 @@ class Gate(GateCalls):
             must have the same.  None: those of the ledger; a new session gets none.
         rolls: whether an ended ledger is renamed (the session's id is appended to its name) and a
             new session begins; False: an ended ledger is refused.
+        roll_bytes: the size at which a ledger NAME continues in NAME.1, then in NAME.2; None: the
+            ledger is one file.
         home: set by :class:`tcc_runtime.gate.store.Sessions` for the ledgers of a store.
         shadow: whether calls that the policy refuses are recorded as refused, and made.  The
             attribute `shadowed` of the permit is the code of the refusal.  Statements do not count
@@ -97,6 +110,7 @@ class Gate(GateCalls):
         nonce: bytes | None = None,
         wait: bool = True,
         rolls: bool = False,
+        roll_bytes: int | None = None,
         home: Home | None = None,
         shadow: bool = False,
         parent: Gate | None = None,
@@ -110,23 +124,29 @@ class Gate(GateCalls):
         policy = policy_of(opened(artifact, checked))
         shown = reopening.shown_of(policy, show)
         begun = reopening.begun_with(policy, given)
-        kept = home or Home(rolls=rolls, shadow=shadow)
-        across = across_of(policy.core, account, kept.recorded)
+        if home is None:
+            home = Home(rolls=rolls, shadow=shadow, roll_bytes=roll_bytes_of(roll_bytes))
+        across = across_of(policy.core, account, home.recorded)
         access = None
         while access is None:
             with suppress(reopening.Rolled):
                 access = reopening.open_session(
                     policy,
                     memory.InMemory()
-                    if ledger is None or not kept.recorded
-                    else ledger_file.InFile(Path(ledger), durable=durable, private=kept.private),
+                    if ledger is None or not home.recorded
+                    else ledger_file.InFile(
+                        Path(ledger),
+                        durable=durable,
+                        private=home.private,
+                        roll_bytes=home.roll_bytes,
+                    ),
                     key=keys.given_key(key),
                     shown=shown,
                     durable=durable,
                     clock=records.now_ms if clock is None else clock,
                     nonce=keys.given_nonce(nonce),
                     wait=wait,
-                    home=kept,
+                    home=home,
                     given=begun,
                     across=across,
                 )
@@ -136,7 +156,7 @@ class Gate(GateCalls):
         if access.session.ended:
             self.close()
             remedy = "open a new session"
-            if not kept.private:
+            if not home.private:
                 remedy = "use another path, or rolls=True to rename this ledger and begin a new one"
             line = f"line {access.journal.records}"
             raise SessionEnded(line, "an open session", f"its end: {remedy}")

@@ -20,6 +20,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 from uuid import UUID
@@ -29,6 +30,7 @@ from blake3 import blake3
 from tcc_certs.errors import Rejected, clip
 from tcc_certs.formats import codec, container, ledger
 from tcc_certs.formats.ledger_schema import size, text
+from tcc_certs.session.files import file_name
 from tcc_certs.session.machine import Course
 from tcc_certs.session.validation import SessionReplay
 from tcc_runtime.account.account import Account
@@ -36,7 +38,7 @@ from tcc_runtime.account.windows import across_of
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import LedgerError, ResumeError, SessionEnded, SettingsError
 from tcc_runtime.gate import keys
-from tcc_runtime.gate.gate import Gate, opened
+from tcc_runtime.gate.gate import Gate, opened, roll_bytes_of
 from tcc_runtime.gate.journal import private_files
 from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.refusals import Refused
@@ -112,6 +114,7 @@ class Sessions:
         account: as of :class:`tcc.Gate`; of who only looks at sessions None will do.
         shadow: as of :class:`tcc.Gate`; a session that is enforced is never reopened in the shadow,
             and the other way round.
+        roll_bytes: as of :class:`tcc.Gate`, of each ledger.
 
     Raises:
         ResumeError: the folder is no store, another artifact's, open to others, or has links where
@@ -134,6 +137,7 @@ class Sessions:
         wait: bool = True,
         shadow: bool = False,
         account: Account | None = None,
+        roll_bytes: int | None = None,
     ) -> None:
         self.artifact = opened(artifact, checked)
         self.folder = Path(store)
@@ -145,6 +149,7 @@ class Sessions:
             raise SettingsError("renew", "milliseconds, above 0", renew_ms)
         self._renew_ms = renew_ms
         self._wait = wait
+        self._roll_bytes = roll_bytes_of(roll_bytes)
         self._account = account
         self._shadow: bool | None = shadow  # None, of who looks after them: as each was begun
         with _as_ledger_error(self.folder):
@@ -415,6 +420,7 @@ class Sessions:
                 begun=kind == "new",
                 way_on=_WAYS_ON[kind],
                 shadow="shadow" in header if self._shadow is None else self._shadow,
+                roll_bytes=self._roll_bytes,
             ),
             given=given,
             account=self._account,
@@ -480,9 +486,7 @@ class Sessions:
                 self._key_of(str(header["nonce"])),
                 self._policy.statements,
             )
-            handle = private_files.open_private(path, os.O_RDONLY)
-            with os.fdopen(handle, "rb") as file:
-                _go_through(replay, file, path)
+            _go_through(replay, path)
         session = replay.session
         if session is None or session.header.name != session_id:
             raise ResumeError(path.name, session_id, header.get("session_id"))
@@ -510,19 +514,28 @@ class Sessions:
         return course.lost or not self._policy.next_offers(course.held)
 
 
-def _go_through(replay: SessionReplay, file: Any, path: Path) -> None:
-    """All whole records; the remainder of a line is being written, or was cut off."""
-    reader = ledger.LedgerReader(iter(lambda: file.read(1 << 16), b""))
-    head = reader.head
-    try:
-        for record in reader:
-            replay.step(record, head)
+def _go_through(replay: SessionReplay, path: Path) -> None:
+    """Follow all whole records of a ledger; the rest of a line is being written, or was cut off."""
+    number, name = 0, path
+    while True:
+        handle = private_files.open_private(name, os.O_RDONLY)
+        with os.fdopen(handle, "rb") as file:
+            reader = ledger.LedgerReader(iter(partial(file.read, 1 << 16), b""))
             head = reader.head
-    except Rejected as refusal:
-        replay.findings.refuse(refusal, replay.line)
-    for finding in replay.findings.items:
-        place = f"{path.name}: line {finding.line}: {finding.field}: {finding.code.value}"
-        raise ResumeError(place, finding.expected, finding.found)
+            try:
+                for record in reader:
+                    replay.step(record, head)
+                    head = reader.head
+            except Rejected as refusal:
+                replay.findings.refuse(refusal, replay.line)
+        for finding in replay.findings.items:
+            place = f"{path.name}: line {finding.line}: {finding.field}: {finding.code.value}"
+            raise ResumeError(place, finding.expected, finding.found)
+        number += 1
+        name = file_name(path, number)
+        if not (replay.rolled and os.path.lexists(name)):
+            return
+        replay.roll(head)
 
 
 def _is_nonce(nonce: str) -> bool:

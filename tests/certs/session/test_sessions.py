@@ -570,14 +570,29 @@ def test_files_are_in_their_order_and_continue_each_other() -> None:
     assert first(validate(one, desk(), more=[three, two])) == ("S217", 6, "continues")
     assert first(validate(two, desk(), more=[three])) == ("S217", 1, "continues")
     assert first(validate(one, desk(), more=[two, three, three]))[0] == "S217"
-    assert first(validate(one[: one.rindex(b'{"kind":"roll"')], desk(), more=[two])) == (
-        "D301", 5, "end",
-    )  # fmt: skip
+    cut = one[: one.rindex(b'{"kind":"roll"')]
+    assert first(validate(cut, desk(), more=[two])) == ("S217", 5, "file")
+    assert first(validate(one, desk(), more=[two, three, two])) == ("S217", 13, "file")
     assert first(validate(one + two, desk()))[0] == "L102"
     other = [{**writer.files[1][0], "nonce": "0" * 32}, *writer.files[1][1:]]
     assert first(validate(one, desk(), more=[sealed(other)])) == ("S217", 6, "nonce")
     shadow = [{**writer.files[1][0], "shadow": True}, *writer.files[1][1:]]
     assert first(validate(one, desk(), more=[sealed(shadow)])) == ("S217", 6, "shadow")
+
+
+@pytest.mark.parametrize(
+    ("order", "why"),
+    [
+        ((0, 2), "the file that file 2 continues is missing"),
+        ((0, 2, 1), "file 2 continues file 3"),
+        ((0, 1, 1), "file 3 continues file 1, as file 2 does"),
+    ],
+)
+def test_a_finding_says_what_is_wrong_with_the_files(order: tuple[int, ...], why: str) -> None:
+    files = rolled().ledgers()
+    found = validate(files[order[0]], desk(), more=[files[at] for at in order[1:]])
+    assert found.findings[0].found.endswith(why), found.findings
+    assert found.findings[0].line == sum(found.lines[:-1]) + 1
 
 
 def test_nothing_follows_a_roll_in_its_file() -> None:

@@ -38,7 +38,7 @@ class Journal(Protocol):
     """The records of one session.
 
     Attributes:
-        records: the number of records.
+        records: the number of records, in all files.
         doubtful: whether the disk may lack records of other processes that were read.
     """
 
@@ -83,6 +83,18 @@ class Journal(Protocol):
 
         Args:
             render: from the head of the chain to the canonical bytes of the record.
+        """
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the next record belongs into another file: call :meth:`roll` first."""
+
+    def roll(self, roll: Callable[[bytes], bytes], first: Callable[[bytes], bytes]) -> None:
+        """Continue in another file.
+
+        Args:
+            roll: from the head of the chain to the canonical bytes of the `roll` record.
+            first: from the hash of that record to the bytes of the first record of the next file.
         """
 
     def sync(self) -> None:

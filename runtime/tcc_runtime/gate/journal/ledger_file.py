@@ -1,12 +1,16 @@
-"""The file of a session's ledger: it is locked, read and appended to.
+"""The files of a session's ledger: they are locked, read and appended to.
 
-docs/spec/ledger.md defines the chain.  A process locks the file while a call is under way.  After
-taking the lock it reads new records.  A crash may leave a *torn* last line, of which only the start
-was written: the process that holds the lock cuts it off.  If another process has written, this one
-reads its own records again, too, in one pass in the order of the file.  After an error of the
-system the file is not written any more, because nobody knows what the disk has.
+docs/spec/ledger.md defines the chain.  A process locks the first file while a call is under way.
+After taking the lock it reads new records.  A crash may leave a *torn* last line, of which only the
+start was written: the process that holds the lock cuts it off.  If another process has written,
+this one reads its own records again, too, in one pass in their order.  After an error of the
+system the ledger is not written any more, because nobody knows what the disk has.
 
-Text: docs/gate.md; docs/spec/session.md, sections 1 and 2.
+A ledger NAME that reaches its size continues in NAME.1, then in NAME.2.  The disk has the `roll`
+record before the next file, which gets its name whole.  So a crash leaves a ledger that ends with
+`roll`, or one with a next file: both continue.  The lock of the first file covers all of them.
+
+Text: docs/gate.md; docs/spec/session.md, sections 1, 2 and 4.
 Cost: a hash and a write for each record; an fdatasync if it has to be durable; one thread of the
 process, which syncs records that no later call has synced.
 """
@@ -20,56 +24,89 @@ import threading
 import time
 from binascii import hexlify
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from weakref import ref
 
 from blake3 import blake3
 
-from tcc_certs.errors import clip
-from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Line
+from tcc_certs.errors import Code, Rejected, clip
+from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Line, parsed, seal
+from tcc_certs.session.files import file_name
 from tcc_runtime.errors import LedgerError, OutputRefused, ResumeError
 from tcc_runtime.gate.journal import News, Passes
-from tcc_runtime.gate.journal.private_files import open_private
+from tcc_runtime.gate.journal.private_files import open_private, put_whole
 from tcc_runtime.ledger.outputs import sync_folder, target_of
 from tcc_runtime.process import process_number
 
 _CHUNK: Final = 1 << 16
 _FLAGS: Final = os.O_RDWR | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
 _BEGINS: Final = b'{"arguments":{"show":['
+_ROLL: Final = b'{"kind":"roll"'  # no other record starts so
+_MOST_PROBED: Final = 8  # probed file names after a missing file
 _sync = getattr(os, "fdatasync", os.fsync)
+
+
+class _Place(NamedTuple):
+    """A place in a ledger.
+
+    Attributes:
+        number: of the file.
+        size: bytes of the file before the place.
+        records: of all files before the place.
+        head: the hash of the last record in the file.
+        rolled: whether that record is a `roll`.
+    """
+
+    number: int = 0
+    size: int = 0
+    records: int = 0
+    head: bytes = FIRST_HEAD
+    rolled: bool = False
 
 
 class InFile:
     """A ledger on disk.
 
     Args:
-        private: whether the file belongs to a store: it exists, is no link, and only its owner
-            may read it.
+        private: whether the files belong to a store: the first one exists, none is a link, and only
+            their owner may read them.
+        roll_bytes: the size at which the ledger continues in another file; None: it never does.
 
     Attributes:
-        path: the file.
-        device, inode: the identity of the file, independent of its name.
+        path: the first file.
+        device, inode: the identity of the first file, independent of its name.
+        rolled: whether the last record is a `roll`, and no other file follows yet.
     """
 
-    def __init__(self, path: Path, *, durable: bool = True, private: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        durable: bool = True,
+        private: bool = False,
+        roll_bytes: int | None = None,
+    ) -> None:
         self.path = path
         self._durable = durable
         self.private = private
+        self._roll_bytes = roll_bytes
         self._hasher = blake3()
         self._disk = threading.Lock()  # held while waiting for the disk, and while closing
         self._synced = FIRST_HEAD
         self.doubtful = False
         self.unsynced_since: float | None = None
         self.queued = False
-        self._read_to = 0, 0, FIRST_HEAD  # bytes, records, head of what was read
+        self._read_to = _Place()
         self.head = FIRST_HEAD
         self.records = 0
-        self._size = 0
+        self.rolled = False
+        self._number = self._size = 0  # of the last file
+        self._records_before = 0  # in the other files
         self._broken = self._locked = self._waits = False
-        self._handle = -1
+        self._handle = self._last = -1  # the first file, which has the lock, and the last one
         self._pid = process_number()
         self._is_ours = not private and not path.exists()
         self._open()
@@ -79,11 +116,11 @@ class InFile:
     def _open(self) -> None:
         try:
             if self.private:
-                self._handle = open_private(self.path, _FLAGS)
+                self._handle = self._last = open_private(self.path, _FLAGS)
                 return
             target = target_of(self.path)
             new = not target.exists()
-            self._handle = os.open(target, _FLAGS | os.O_CREAT, 0o644)
+            self._handle = self._last = os.open(target, _FLAGS | os.O_CREAT, 0o644)
             if new and self._durable:
                 sync_folder(target.parent)
         except OutputRefused:
@@ -91,8 +128,32 @@ class InFile:
         except OSError as error:
             raise LedgerError(str(self.path), error) from error
 
+    def _name(self, number: int) -> Path:
+        """The path of a file of the ledger."""
+        return file_name(self.path if self.private else target_of(self.path), number)
+
+    def _open_file(self, number: int) -> int:
+        """Open a file of the ledger; return -1 if it is missing or has no whole line.
+
+        Raises:
+            OSError: the file cannot be opened.
+            ResumeError: the file may not belong to a store.
+        """
+        path = self._name(number)
+        if not os.path.lexists(path):
+            return -1
+        handle = open_private(path, _FLAGS) if self.private else os.open(path, _FLAGS)
+        try:
+            if self._has_line(handle):
+                return handle
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+        return -1
+
     def _require_own(self) -> None:
-        """Open the file again after a fork, which would share the lock of its parent.
+        """Open the files again after a fork, which would share the lock of its parent.
 
         Raises:
             LedgerError: an earlier write failed; or another file has the name now.
@@ -101,14 +162,22 @@ class InFile:
             raise LedgerError(str(self.path), OSError(0, "an earlier write has failed"))
         if process_number() == self._pid:
             return
-        with suppress(OSError):
-            os.close(self._handle)
+        for handle in {self._handle, self._last}:
+            with suppress(OSError):
+                os.close(handle)
         self._pid = process_number()
         self._locked = self.queued = self._waits = False
         self._disk = threading.Lock()
         self._open()
         found = os.fstat(self._handle)
-        if (found.st_dev, found.st_ino) != (self.device, self.inode):
+        is_same = (found.st_dev, found.st_ino) == (self.device, self.inode)
+        if is_same and self._number:
+            try:
+                self._last = self._open_file(self._number)
+            except OSError as error:
+                raise self._fail(error) from error
+            is_same = self._last >= 0
+        if not is_same:
             self._broken = True
             raise LedgerError(str(self.path), OSError(0, "another file has its name"))
 
@@ -167,21 +236,28 @@ class InFile:
             return False
 
     def is_new(self) -> bool:
-        """Whether there is no whole record yet.
+        """Whether the ledger has no whole record; if so, remove files of an earlier session.
 
         Raises:
             LedgerError: the file cannot be read, or was removed during the wait for its lock.
-            ResumeError: the file is no ledger of a session.
+            ResumeError: the file is no ledger of a session, or other files have the names in which
+                it would continue.
         """
         if os.fstat(self._handle).st_nlink == 0:
             raise self._fail(OSError(0, "the file was removed or cut"))
-        _require_session(self._piece(0), _BEGINS[: _BEGINS.index(b":") + 1])
-        at = 0
-        while piece := self._piece(at):
-            if b"\n" in piece:
-                return False
-            at += len(piece)
+        _require_session(self._piece(self._handle, 0), _BEGINS[: _BEGINS.index(b":") + 1])
+        if self._has_line(self._handle):
+            return False
+        self._remove_set_aside()
         return True
+
+    def _has_line(self, handle: int) -> bool:
+        at = 0
+        while piece := self._piece(handle, at):
+            if b"\n" in piece:
+                return True
+            at += len(piece)
+        return False
 
     def unlock(self) -> None:
         """See :class:`Journal`."""
@@ -194,72 +270,164 @@ class InFile:
         """See :class:`Journal`; with the lock a torn last line is cut off.
 
         Raises:
-            LedgerError: the file was removed or cut, or cannot be read or cut.
-            Rejected: L101, L102 or D201: the new lines do not continue the chain, or a record of
-                this process is missing.
+            LedgerError: a file was removed or cut, or cannot be read or cut.
+            Rejected: L101, L102, L104 or D201: the new lines do not continue the chain, or a record
+                of this process is missing.
+            ResumeError: a file of a ledger is cut, and another one continues it.
         """
         if not locked:  # taking the lock has checked this
             self._require_own()
-        found = os.fstat(self._handle)
+        found = os.fstat(self._last)
         size = found.st_size
-        if found.st_nlink == 0 or size < self._size:
+        is_gone = found.st_nlink == 0 or size < self._size
+        if is_gone or (self._number and os.fstat(self._handle).st_nlink == 0):
             raise self._fail(OSError(0, "the file was removed or cut"))
-        return () if size == self._size else self._read(locked, passes)
+        if size == self._size and not self.rolled:
+            return ()
+        return self._read(locked, passes)
 
     def _read(self, locked: bool, passes: Passes | None) -> Iterator[News]:
-        size, records, previous = self._read_to
-        reader = LedgerReader(self._chunks(size))
+        while True:
+            number = self._read_to.number
+            is_last = number == self._number
+            try:
+                handle = self._last if is_last else self._open_file(number)
+            except OSError as error:
+                raise self._fail(error) from error
+            if handle < 0:
+                raise self._fail(OSError(0, "a file of the ledger was removed or cut"))
+            try:
+                tail = yield from self._read_file(handle, passes)
+            finally:
+                if not is_last:
+                    os.close(handle)
+            if not self._begin_reading_next():
+                break
+        if self._read_to.records < self.records:
+            raise self._fail(OSError(0, "what was written is not there any more"))
+        if tail and locked:
+            self._cut_torn(tail)
+
+    def _begin_reading_next(self) -> bool:
+        """Move to the next file; return whether it exists.
+
+        Raises:
+            ResumeError: a file does not end with `roll`, or is missing, and a later one exists.
+        """
+        number, _, records, _, rolled = self._read_to
+        if not rolled:
+            later = self._later(number) if number == self._number else 0
+            if later:
+                self._require_no_other(later)
+            return False
+        if number == self._number:  # another process may have begun the next file
+            later = self._later(number + 1)  # before a look at the next file, which comes first
+            try:
+                handle = self._open_file(number + 1)
+                if handle < 0:
+                    if later:
+                        expected = f"the file that {self._name(later).name} follows"
+                        raise ResumeError(str(self._name(number + 1)), expected, "none")
+                    self.rolled = True
+                    return False
+                if self._durable:
+                    _sync(self._last)
+            except OSError as error:
+                raise self._fail(error) from error
+            self._take(handle, number + 1, records)
+        self._read_to = _Place(number + 1, 0, records)
+        return True
+
+    def _later(self, number: int) -> int:
+        """The first of the next files that exists; 0: none does."""
+        numbers = range(number + 1, number + 1 + _MOST_PROBED)
+        return next((one for one in numbers if os.path.lexists(self._name(one))), 0)
+
+    def _take(self, handle: int, number: int, records: int) -> None:
+        """Continue in another file.
+
+        Args:
+            records: in the files before it.
+        """
+        with self._disk:
+            last, self._last = self._last, handle
+            if last != self._handle:
+                os.close(last)
+        self._number, self._size, self._records_before = number, 0, records
+        self.head, self.rolled = FIRST_HEAD, False
+
+    def _read_file(self, handle: int, passes: Passes | None) -> Generator[News, None, bytes]:
+        """Read the new records of one file; return its torn last line."""
+        number, size, records, previous, rolled = self._read_to
+        reader = LedgerReader(self._chunks(handle, size))
         reader.head, reader.records = previous, records
         for raw in reader.unverified():
-            body, number, head = reader.body(raw), reader.records, reader.head
+            body, count, head = reader.body(raw), reader.records, reader.head
+            if rolled:
+                raise Rejected(Code.LEDGER_ORDER, f"line {count}", "nothing after roll", raw[:40])
             size += len(raw) + 1
-            own = number <= self.records
-            if own and number == self.records and head != self.head:
+            own = count <= self.records
+            if own and count == self.records and head != self.head:
                 raise self._fail(OSError(0, "what was written is not there any more"))
-            if own or passes is None or not passes(body, previous, number):
+            if own or passes is None or not passes(body, previous, count):
                 line = Line(reader, raw, previous, body)
                 yield News(record=line, previous=previous, body=body, own=own)
             # Advance only after the caller applied the record: an interrupted record is read
             # again.  An interrupt between these lines would mix up own records and others, so it
             # stops the ledger.
             self._broken = True
+            rolled = body.startswith(_ROLL)
             if not own:
-                self.head, self.records, self._size = head, number, size
+                self.head, self.records, self._size = head, count, size
+                self.rolled = rolled
                 self.doubtful = self._durable
-            self._read_to = size, number, head
+            self._read_to = _Place(number, size, count, head, rolled)
             self._broken = False
             previous = head
-        if reader.records < self.records:
-            raise self._fail(OSError(0, "what was written is not there any more"))
-        if reader.tail and locked:
-            self._cut_torn(reader.tail)
+        if reader.tail and rolled:
+            expected = f"line {reader.records + 1}"
+            raise Rejected(Code.LEDGER_ORDER, expected, "nothing after roll", reader.tail[:40])
+        return reader.tail
 
     def had(self, head: bytes) -> bool:
         """See :class:`Journal`.
 
         Raises:
-            LedgerError: the file cannot be read.
-            Rejected: L101, L102 or D201: the file was changed.
+            LedgerError: a file cannot be read.
+            Rejected: L101, L102 or D201: a file was changed.
         """
         self._require_own()
-        reader = LedgerReader(self._chunks(0))
-        for raw in reader.unverified():
-            reader.verified(raw)
-            if reader.head == head:
-                return True
-            if reader.records == self.records:
-                break
+        records = 0
+        for number in range(self._number + 1):
+            try:
+                handle = self._last if number == self._number else self._open_file(number)
+            except OSError as error:
+                raise self._fail(error) from error
+            if handle < 0:
+                return False
+            try:
+                reader = LedgerReader(self._chunks(handle, 0))
+                for raw in reader.unverified():
+                    reader.verified(raw)
+                    if reader.head == head:
+                        return True
+                    if records + reader.records == self.records:
+                        return False
+                records += reader.records
+            finally:
+                if number < self._number:
+                    os.close(handle)
         return False
 
-    def _chunks(self, at: int) -> Iterator[bytes]:
-        while chunk := self._piece(at):
+    def _chunks(self, handle: int, at: int) -> Iterator[bytes]:
+        while chunk := self._piece(handle, at):
             at += len(chunk)
             yield chunk
 
-    def _piece(self, at: int) -> bytes:
+    def _piece(self, handle: int, at: int) -> bytes:
         try:
-            os.lseek(self._handle, at, os.SEEK_SET)
-            return os.read(self._handle, _CHUNK)
+            os.lseek(handle, at, os.SEEK_SET)
+            return os.read(handle, _CHUNK)
         except OSError as error:
             raise self._fail(error) from error
 
@@ -268,9 +436,9 @@ class InFile:
         if not self.records:
             _require_session(tail, _BEGINS)
         try:
-            os.ftruncate(self._handle, self._size)
+            os.ftruncate(self._last, self._size)
             if self._durable:
-                _sync(self._handle)
+                _sync(self._last)
         except OSError as error:
             raise self._fail(error) from error
 
@@ -290,14 +458,57 @@ class InFile:
         # As `seal` of the format has it.
         line = b"".join((body[:-1], b',"~":"', hexlify(head), b'"}\n'))
         try:
-            put, whole = os.write(self._handle, line), len(line)
+            put, whole = os.write(self._last, line), len(line)
             while put < whole:
-                put += os.write(self._handle, line[put:])
+                put += os.write(self._last, line[put:])
         except OSError as error:
             raise self._fail(error) from error
         self.head = head
         self.records += 1
         self._size += whole
+
+    @property
+    def is_full(self) -> bool:
+        """See :class:`Journal`."""
+        if self.rolled:
+            return True
+        most = self._roll_bytes
+        return most is not None and self._size >= most and self.records > self._records_before + 1
+
+    def roll(self, roll: Callable[[bytes], bytes], first: Callable[[bytes], bytes]) -> None:
+        """See :class:`Journal`; the disk has the `roll` record before the next file.
+
+        Raises:
+            LedgerError: the system refuses to write.
+            ResumeError: another file has the name of the next one.
+        """
+        self._require_locked()
+        number = self._number + 1
+        path = self._name(number)
+        try:
+            other = self._open_file(number)
+            if other >= 0:
+                os.close(other)
+                self._broken = True
+                raise ResumeError(str(path), "no file: the ledger would continue there", "a file")
+            if not self.rolled:
+                self.append(roll)
+                self.rolled = True
+            if self._durable:
+                self._wait_for_disk()
+            line, first_head = seal(first(self.head), FIRST_HEAD)
+            mode = 0o600 if self.private else 0o644
+            put_whole(
+                path, line, durable=self._durable, beside=path.with_name(f"{path.name}.new"),
+                mode=mode,
+            )  # fmt: skip
+            handle = open_private(path, _FLAGS) if self.private else os.open(path, _FLAGS)
+        except OSError as error:
+            raise self._fail(error) from error
+        self._take(handle, number, self.records)
+        self.head, self._size = first_head, len(line)
+        self.records += 1
+        self._synced = first_head
 
     def sync(self) -> None:
         """See :class:`Journal`.
@@ -342,7 +553,7 @@ class InFile:
             self.unsynced_since = None  # before reading the head: a record in between is synced
             head = self.head
             try:
-                _sync(self._handle)
+                _sync(self._last)
             except OSError as error:
                 raise self._fail(error) from error
             self._synced = head
@@ -356,31 +567,66 @@ class InFile:
         found = os.lstat(self.path) if self.private else target_of(self.path).stat()
         return (found.st_dev, found.st_ino) == (self.device, self.inode)
 
-    def roll(self, session_id: str) -> None:
-        """Rename an ended ledger to its name and the session's id; the lock is needed.
+    def set_aside(self, session_id: str) -> None:
+        """Rename the files of an ended ledger: NAME.1 becomes NAME.ID.1; the lock is needed.
 
-        Another process may have done so already; then this does nothing.
+        Another process may have done so already; then this does nothing.  Later files keep their
+        old names as well, until the next session begins: as long as NAME exists, it has all files.
 
         Raises:
-            ResumeError: another file has that name.
+            ResumeError: another file has such a name.
             LedgerError: the system refuses.
         """
         self._require_locked()
         try:
             if not self.path.exists() or not self._has_name():
                 return
-            target = target_of(self.path)
-            kept = target.with_name(f"{target.name}.{session_id}")
-            try:
-                os.link(target, kept)  # it replaces nothing
-            except FileExistsError:
-                if not (os.path.lexists(kept) and kept.samefile(target)):
-                    raise ResumeError(str(kept), "a name that is free", "a file") from None
+            target = self._name(0)
+            other = target.with_name(f"{target.name}.{session_id}")
+            for number in range(self._number, -1, -1):
+                source, kept = self._name(number), file_name(other, number)
+                try:
+                    os.link(source, kept)  # it replaces nothing
+                except FileExistsError:
+                    if not (os.path.lexists(kept) and kept.samefile(source)):
+                        raise ResumeError(str(kept), "a name that is free", "a file") from None
             target.unlink()
             if self._durable:
                 sync_folder(target.parent)
         except OSError as error:
             raise self._fail(error) from error
+
+    def _remove_set_aside(self) -> None:
+        """Remove the old names of files that :meth:`set_aside` has renamed.
+
+        Raises:
+            ResumeError: a file has such a name, and was not renamed.
+            LedgerError: the system refuses.
+        """
+        last = 0
+        try:
+            while os.path.lexists(self._name(last + 1)):
+                last += 1
+                self._require_no_other(last)
+            for number in range(last, 0, -1):  # a crash leaves the first ones
+                self._name(number).unlink()
+        except OSError as error:
+            raise self._fail(error) from error
+
+    def _require_no_other(self, number: int) -> None:
+        """Require that a file has another name, too: it was set aside.
+
+        Raises:
+            ResumeError: it is a file of another ledger, or the ledger that it continues was cut.
+        """
+        path, target = self._name(number), self._name(0)
+        kept = path
+        with suppress(OSError, ValueError, Rejected), path.open("rb") as file:
+            name = parsed(file.readline().removesuffix(b"\n"), 1).get("session_id")
+            kept = file_name(target.with_name(f"{target.name}.{name}"), number)
+        if kept == path or not kept.exists() or not kept.samefile(path):
+            expected = f"no file, as {file_name(target, number - 1).name} does not end with roll"
+            raise ResumeError(str(path), expected, "a file")
 
     def emptied(self) -> bool:
         """Remove all records; False: that failed, or the path names another file."""
@@ -416,8 +662,9 @@ class InFile:
         with suppress(LedgerError):
             self.flush()
         with self._disk:
-            handle, self._handle = self._handle, -1
-            if handle >= 0:
+            handles = {self._handle, self._last}
+            self._handle = self._last = -1
+            for handle in handles - {-1}:
                 with suppress(OSError):
                     os.close(handle)
 

@@ -67,6 +67,14 @@ class InMemory:
         self.records += 1
 
     @property
+    def is_full(self) -> bool:
+        """See :class:`Journal`."""
+        return False
+
+    def roll(self, roll: Callable[[bytes], bytes], first: Callable[[bytes], bytes]) -> None:
+        """See :class:`Journal`; it has no files."""
+
+    @property
     def head(self) -> bytes:
         """See :class:`Journal`."""
         return blake3(self._first + self.records.to_bytes(8, "little")).digest()

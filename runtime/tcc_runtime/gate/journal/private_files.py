@@ -82,11 +82,22 @@ def bytes_of(path: Path, most: int) -> bytes:
         return file.read(most + 1)
 
 
-def put_whole(path: Path, data: bytes | memoryview, *, durable: bool) -> None:
-    """A whole file, of which nothing is there before all of it is; one at a time in its folder."""
-    beside = path.with_name(".new")
+def put_whole(
+    path: Path,
+    data: bytes | memoryview,
+    *,
+    durable: bool,
+    beside: Path | None = None,
+    mode: int = 0o600,
+) -> None:
+    """Write a whole file: it gets its name after all of it was written.
+
+    Args:
+        beside: its name until then, one writer at a time; None: `.new` in its folder.
+    """
+    beside = path.with_name(".new") if beside is None else beside
     beside.unlink(missing_ok=True)
-    handle = os.open(beside, NEW, 0o600)
+    handle = os.open(beside, NEW, mode)
     try:
         left = memoryview(data)
         while left:

@@ -13,10 +13,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.codec import Json
+from tcc_certs.formats.codec import Json, blake
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.policy.history import ANSWERED, DONE, FAILED, LOST
+from tcc_certs.session.records import MAC
 from tcc_certs.session.validation import SessionReplay
 from tcc_certs.values.places import State
 from tcc_runtime.errors import ResumeError
@@ -37,6 +38,7 @@ class Follower:
         writer: of the records that this session writes; values: their entries and states.
         key: of its digests.
         session_id: of its first record.
+        first: the first record, without its MAC.
         principal: whose session it is, hex; None: nobody's in particular.
         parent: the id of the parent of a delegated session.
         shadow: whether calls that are refused are made.
@@ -57,6 +59,7 @@ class Follower:
         self._policy = policy
         self.key = key
         self.session_id = ""
+        self.first: Mapping[str, Json] = {}
         self.principal: str | None = None
         self.parent: str | None = None
         self.shadow = False
@@ -74,6 +77,7 @@ class Follower:
         Args:
             given: what the session is given, if it is in memory; else its record has that.
         """
+        self.first = {name: value for name, value in record.items() if name != MAC}
         arguments = record["arguments"]
         names = arguments["show"] if isinstance(arguments, dict) else None
         self.shown = tuple(map(str, names if isinstance(names, list) else []))
@@ -120,6 +124,8 @@ class Follower:
         for finding in replay.findings.items:
             place = f"line {finding.line}: {finding.field}: {finding.code.value}"
             raise ResumeError(place, finding.expected, finding.found)
+        if replay.rolled:
+            replay.roll(blake(news.previous + news.body))
         return record, replay.line
 
     def _bring(self, record: Record, line: int) -> None:
@@ -128,7 +134,7 @@ class Follower:
             self._call(record, line)
         elif kind == "outcome":
             self._outcome(record, line)
-        elif kind == "session":
+        elif kind == "session" and "continues" not in record:
             self._begin(record)
         elif kind == "resolve":
             seq = size(record, "seq")
@@ -142,8 +148,6 @@ class Follower:
             self.executions.asked(*asked_in(record, line))
         elif kind == "end":
             session.ended = True
-        elif kind == "roll":
-            raise ResumeError(f"line {line}: kind", "a ledger that ends in this file", "roll")
         session.note_time(record.get("at_ms"))
         self.values.keep()
 

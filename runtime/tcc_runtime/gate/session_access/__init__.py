@@ -27,6 +27,7 @@ from typing import Final, NoReturn
 
 from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json
+from tcc_certs.formats.ledger import FIRST_HEAD
 from tcc_certs.session.machine import Offer
 from tcc_certs.session.records import RECORDED, REFUSALS, SHADOWED
 from tcc_runtime.account.windows import Across
@@ -50,6 +51,7 @@ class Home:
         begun: whether the store created the file for this gate.
         way_on: advice in refusals of a session that allows no call any more.
         shadow: whether calls that the grammar refuses are recorded as refused, and made.
+        roll_bytes: the size at which the ledger continues in another file; None: it never does.
         recorded: False: the session is in memory, and no account counts its calls.
     """
 
@@ -58,6 +60,7 @@ class Home:
     begun: bool = False
     way_on: str = "its owner ends it and opens another ledger"
     shadow: bool = False
+    roll_bytes: int | None = None
     recorded: bool = True
 
 
@@ -505,16 +508,30 @@ class Access:
         self._between = True
         journal, sealed = self.journal, self.follower.writer.sealed
         try:
+            if journal.is_full:
+                self._roll()
             journal.append(lambda head: sealed(make(), head))
             if self.durable:
                 if sync:
                     journal.sync()
                 else:
                     journal.sync_soon()
-        except LedgerError as error:
+        except (LedgerError, ResumeError) as error:
             self._fault = error
             return error
         return None
+
+    def _roll(self) -> None:
+        """Continue the ledger in another file."""
+        sealed, first = self.follower.writer.sealed, self.follower.first
+        self.journal.roll(
+            lambda head: sealed(parts_of({"kind": "roll"}), head),
+            lambda head: sealed(parts_of({**first, "continues": head.hex()}), FIRST_HEAD),
+        )
+
+    def records_before_next(self) -> int:
+        """The number of records before the next one, with those of a file that is begun for it."""
+        return self.journal.records + 2 * self.journal.is_full
 
     def record_time(self, *, always: bool = False) -> int | None:
         """The time of a record that is written now; None where the core does not use time.

@@ -225,7 +225,7 @@ def _reopen(
             raise ResumeError("line 1: parent", expected, follower.parent)
         elif follower.session.ended:
             if home.rolls:
-                journal.roll(follower.session_id)
+                journal.set_aside(follower.session_id)
                 raise Rolled
         elif follower.shadow != home.shadow:
             # One that was in the shadow has calls that no gate let through, and the other way.

@@ -1,0 +1,44 @@
+"""The files of a ledger: NAME, NAME.1, NAME.2 and so on.
+
+Normative text: docs/spec/session.md, sections 1 and 4.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+_is_number = re.compile("[1-9][0-9]{0,8}").fullmatch
+
+
+def file_name(first: Path, number: int) -> Path:
+    """The name of a file of a ledger; 0 is the first file."""
+    return first.with_name(f"{first.name}.{number}") if number else first
+
+
+def files_of(first: Path) -> list[Path]:
+    """The files of a ledger that exist, in their order; a number in between may be missing.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    stem = f"{first.name}."
+    names = [path.name for path in first.parent.iterdir() if path.name.startswith(stem)]
+    numbers = [name.removeprefix(stem) for name in names]
+    found = sorted([int(number) for number in numbers if _is_number(number)])
+    return [first, *[file_name(first, number) for number in found]]
+
+
+def place_of(files: Sequence[Path], lines: Sequence[int], line: int) -> tuple[Path, int]:
+    """The file of a line that is numbered over all files, and its number there.
+
+    Args:
+        lines: how many lines of each file were read.
+    """
+    last = max(0, len(lines) - 1)
+    for path, count in zip(files, lines[:last], strict=False):
+        if line <= count:
+            return path, line
+        line -= count
+    return files[last], line
