@@ -37,6 +37,7 @@ def declared_lines(core: Core, whole: bool) -> list[str]:
         ("shape of plans", _plan_texts(core) if whole else []),
         ("attributes of a session", [_attribute_text(one) for one in core.given]),
         ("names in statements", [definition_text(one).removeprefix("let ") for one in core.lets]),
+        ("zones", zone_texts(core)),
         ("passed to tools and not recorded", core.passed),
     ):
         if texts:
@@ -44,6 +45,11 @@ def declared_lines(core: Core, whole: bool) -> list[str]:
             if len(texts) > _LISTED:
                 found.append(f"  and {len(texts) - _LISTED} more lines")
     return found
+
+
+def zone_texts(core: Core) -> list[str]:
+    """The time zones that statements name, with what the core records of them."""
+    return [] if core.zones is None else [core.zones.text(name) for name in core.zones.of]
 
 
 _LISTED = 400  # lines

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tcc import screen
-from tcc.contents import declared_lines, word_lines
+from tcc.contents import declared_lines, word_lines, zone_texts
 from tcc_certs.formats.codec import format_decimal
 from tcc_certs.policy.core import Core, Given, Learned, Tool
 from tcc_certs.policy.listing import (
@@ -231,12 +231,13 @@ def print_description(artifact: Artifact, fields: dict[str, Any], *, whole: bool
 
 
 def declared(core: Core) -> dict[str, Any]:
-    """The JSON fields ``tools``, ``given``, ``lets`` and ``passed``, if the core declares some."""
+    """The JSON fields `tools`, `given`, `lets`, `passed` and `zones`, if the core has some."""
     tools = [fields for fields in map(_tool, core.tools) if len(fields) > 1]
     given = [_given_text(one) for one in core.given]
     lets = [definition_text(one) for one in core.lets]
     passed = list(core.passed)
-    fields = {"tools": tools, "given": given, "lets": lets, "passed": passed}
+    zones = zone_texts(core)
+    fields = {"tools": tools, "given": given, "lets": lets, "passed": passed, "zones": zones}
     return {name: found for name, found in fields.items() if found}
 
 

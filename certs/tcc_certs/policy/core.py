@@ -13,6 +13,7 @@ from typing import TypeAlias
 from tcc_certs.policy.nodes import Definition, Limit, Statement, Total, statement_text
 from tcc_certs.policy.plans import Call, CallSet, Expr, Model
 from tcc_certs.values.fields import Field
+from tcc_certs.values.zones import Zones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +76,7 @@ class Core:
     Attributes:
         calls: the calls of plans with their costs; the values of a call index the values of its
             tool's `listed` fields, absent first where a field is optional.
+        zones: those that the statements name; None if they name none.
     """
 
     name: str
@@ -89,6 +91,7 @@ class Core:
     passed: tuple[str, ...] = ()
     given: tuple[Given, ...] = ()
     lets: tuple[Definition, ...] = ()
+    zones: Zones | None = None
     statements: tuple[Statement, ...] = ()
 
     @cached_property

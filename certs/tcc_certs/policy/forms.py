@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tcc_certs.values.places import State
+from tcc_certs.values.zones import Zone
 
 # Sets of tools.
 
@@ -138,11 +139,11 @@ class Extreme:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """``hour``, ``weekday`` or ``day`` of a time, `zone` minutes ahead of UTC."""
+    """``hour``, ``weekday`` or ``day`` of a time in a zone: minutes ahead of UTC, or a record."""
 
     function: str
     of: Term
-    zone: int
+    zone: int | Zone
 
 
 @dataclass(frozen=True, slots=True)

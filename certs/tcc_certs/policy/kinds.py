@@ -46,6 +46,7 @@ from tcc_certs.values.fields import (
     zone_of,
 )
 from tcc_certs.values.places import State
+from tcc_certs.values.zones import DAY, Zone
 
 MAX_EXPANDED = 1 << 14  # nodes of a statement once its lets are expanded
 MAX_HEIGHT = 80  # nodes around one another, lets expanded
@@ -137,7 +138,8 @@ class Kind:
         of, most: of a list: its elements, and how many it has at most.
         listed: the values of a listed field.
         rest: whether a listed field also has values that are not listed.
-        minutes: the zone of a time or date without one.
+        minutes: the zone of a time or date without one: minutes ahead of UTC, or of a date a
+            recorded zone.
     """
 
     name: str
@@ -150,7 +152,7 @@ class Kind:
     most: int = 0
     listed: Listed = _NO_VALUES
     rest: bool = False
-    minutes: int | None = None
+    minutes: int | Zone | None = None
 
 
 _FLAG = Kind(name="flag")
@@ -1415,15 +1417,26 @@ class Kinds:
             return _Value(forms.Host(value.term), _TEXT)
         if value.kind.name not in ("time", "date"):
             raise Fault("TCC225", first, f"`{name}` takes a time or a date.")
-        zone = 0
-        if len(arguments) == 2:
-            second = arguments[1]
-            minutes = zone_of(second.value) if isinstance(second, nodes.Text) else None
-            if minutes is None:
-                raise Fault("TCC490", second, 'A zone is "utc" or an offset such as "+02:00".')
-            zone = minutes
+        zone = self._zone(arguments[1]) if len(arguments) == 2 else 0
         kind = Kind(name="date", minutes=zone) if name == "day" else _NUMBER
         return _Value(forms.Clock(name, value.term, zone), kind)
+
+    def _zone(self, node: Node) -> int | Zone:
+        """The zone that the second argument of a clock function is.
+
+        Raises:
+            Fault: TCC225: it is no constant; TCC205: no such zone is recorded.
+        """
+        if not isinstance(node, nodes.Text):
+            raise Fault("TCC225", node, "A zone is a text in quotes.", about="zone")
+        minutes = zone_of(node.value)
+        if minutes is not None:
+            return minutes
+        recorded = self._core.zones.of if self._core.zones else {}
+        if node.value not in recorded:
+            message = f"{nodes.text_of(node)} is no zone."
+            raise Fault("TCC205", node, message, about="zone")
+        return recorded[node.value]
 
     def _aggregate(self, node: nodes.Apply, scope: _Scope) -> _Value:
         name, first = node.function, node.arguments[0]
@@ -1576,7 +1589,7 @@ class Kinds:
             return term
         for one in readable:
             try:
-                return forms.Constant(places.typed(term.state[1], _read_as(one, term.state[1])))
+                return forms.Constant(_read_as(one, term.state[1]))
             except (places.Wrong, Rejected):
                 continue
         names = " or ".join([_NAMED.get(one.name, one.name) for one in readable])
@@ -1943,13 +1956,25 @@ def _reads_as(kind: Kind, value: _Value) -> bool:
     return text and bool(_readable(kind))
 
 
-def _read_as(kind: Kind, text: str) -> FieldType:
-    """The type by which a constant text beside a kind is read."""
+def _read_as(kind: Kind, text: str) -> State:
+    """The value of a constant text beside a kind.
+
+    Raises:
+        Wrong: it cannot be read.
+        Rejected: it is no path or URL.
+    """
     if kind.name in _LOCATED:
-        return PathType() if kind.name == "path" else UrlType()
+        return places.typed(text, PathType() if kind.name == "path" else UrlType())
+    zone = kind.minutes
     if len(text) > len("2026-01-31"):
-        return TimeType(zone=kind.minutes)
-    return DateType(zone=kind.minutes or 0)
+        # A local time of a zone that changes its offset may be two moments, or none.
+        return places.typed(text, TimeType(zone=None if isinstance(zone, Zone) else zone))
+    if not isinstance(zone, Zone):
+        return places.typed(text, DateType(zone=zone or 0))
+    start = zone.day_start(places.typed(text, DateType())[1] // DAY)
+    if start is None:
+        raise places.Wrong
+    return "t", start
 
 
 _SUMS: Mapping[tuple[str, str, str], str] = {

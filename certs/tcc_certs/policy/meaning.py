@@ -25,6 +25,7 @@ from tcc_certs.policy.kinds import Kinds
 from tcc_certs.values import paths, urls
 from tcc_certs.values.places import NONE, UNKNOWN, State, exact_number, listed_states
 from tcc_certs.values.text_pattern import pattern_of
+from tcc_certs.values.zones import DAY, Zone
 
 Truth: TypeAlias = "bool | None"
 
@@ -33,7 +34,6 @@ BOUNDS = (1 << 20, 1 << 10, 1 << 7)  # candidates, by the levels of sources in t
 MAX_COMBINATIONS = 1 << 10  # of the elements that may be the last ones
 MAX_STEPS = 1 << 20  # characters times positions of a pattern
 NANO = 10**9  # costs are in nano-units
-_DAY = 86_400_000
 NO_VALUE = frozenset({"none", "unknown", "missing"})
 TEXTS = frozenset({"s", "p", "u"})  # the kinds of values that are compared with patterns
 
@@ -772,17 +772,24 @@ def extreme(members: Members, greatest: bool) -> State:
     return between(kinds.pop(), *((near, far) if greatest else (far, near)))
 
 
-def clock(function: str, state: State, zone: int) -> State:
-    """``hour``, ``weekday`` or ``day`` of a time, `zone` minutes ahead of UTC."""
+def clock(function: str, state: State, zone: int | Zone) -> State:
+    """``hour``, ``weekday`` or ``day`` of a time in a zone: minutes ahead of UTC, or a record.
+
+    A moment outside of the recorded time is unknown.
+    """
     state = shown(state)
     if state[0] != "t":
         return UNKNOWN
-    days, of_day = divmod(state[1] + zone * 60_000, _DAY)
+    local = state[1] + zone * 60_000 if isinstance(zone, int) else zone.local(state[1])
+    if local is None:
+        return UNKNOWN
+    days, of_day = divmod(local, DAY)
     if function == "hour":
         return "n", of_day // 3_600_000
-    return (
-        ("n", (days + 3) % 7 + 1) if function == "weekday" else ("t", days * _DAY - zone * 60_000)
-    )
+    if function == "weekday":
+        return "n", (days + 3) % 7 + 1
+    start = days * DAY - zone * 60_000 if isinstance(zone, int) else zone.day_start(days)
+    return UNKNOWN if start is None else ("t", start)
 
 
 # Statements.

@@ -12,12 +12,13 @@ Nothing here recurses deeper than the reader's bound on nesting (`MAX_NESTED`).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from tcc_certs.errors import escaped_json
 from tcc_certs.formats.codec import Json, encode
+from tcc_certs.values.fields import zone_of
 
 MAX_NESTED = 80  # nodes inside one another, as a core may have them
 
@@ -25,6 +26,7 @@ MAX_NESTED = 80  # nodes inside one another, as a core may have them
 OR, NEGATED, COMPARED, MODIFIED, SUM, PRODUCT, UNION, SIGN, POSTFIX, ATOM = range(10)
 
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=", "~", "!~", "in", "not in", "under", "not under")
+CLOCKS = frozenset({"hour", "weekday", "day"})
 FUNCTIONS: Mapping[str, tuple[int, int]] = {  # the least and the most arguments of each
     "last": (1, 1),
     "count": (1, 1),
@@ -702,6 +704,28 @@ def walk(node: Node) -> Iterator[Node]:
         node = stack.pop()
         yield node
         stack += reversed(parts_of(node))
+
+
+def roots_of(statement: Statement) -> list[Node]:
+    """The nodes of a statement that are in no other of its nodes."""
+    found: list[Node] = []
+    for name in ("on", "of", "after", "calls", "then", "most"):
+        value = getattr(statement, name, None)
+        found += [value] if isinstance(value, Node) else []
+    for name in ("where", "pays", "per"):
+        found += getattr(statement, name, ())
+    return found + [let.body for let in getattr(statement, "lets", ())]
+
+
+def zone_names(roots: Iterable[Node]) -> set[str]:
+    """The texts that clock functions inside these nodes have as the name of a zone."""
+    found = set()
+    for root in roots:
+        for node in walk(root):
+            match node:
+                case Apply(function, (_, Text(value))) if function in CLOCKS:
+                    found.add(value)
+    return {name for name in found if zone_of(name) is None}
 
 
 def fold(node: Node, function: Callable[[Node, tuple[_T, ...]], _T]) -> _T:

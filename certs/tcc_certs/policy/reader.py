@@ -31,6 +31,7 @@ from tcc_certs.policy.kinds import Fault
 from tcc_certs.policy.meaning import Policy, policy_of
 from tcc_certs.policy.nodes import MAX_NESTED, NODES, Definition, Duration, Node, Statement
 from tcc_certs.policy.plans import Call, CallSet, Expr, Model
+from tcc_certs.policy.zone_records import read_zones, zones_json
 from tcc_certs.values import paths, places, urls
 from tcc_certs.values.declared import (
     FlagType,
@@ -1021,6 +1022,7 @@ _CORE: Table = (
     maybe("pass", schema.listed(schema.one_of(*model.PASSABLE), 1, rises=str), "passed", ()),
     maybe("given", _given, absent=()),
     maybe("lets", _lets, absent=()),
+    maybe("zones", read_zones),
     row("statements", schema.listed(_statement)),
 )
 
@@ -1029,7 +1031,6 @@ def _core_of(value: Json) -> Core:
     item = schema.as_mapping(value, "core", Code.CORE_SCHEMA)
     found = item.get("schema")
     ensure(found == SCHEMA, Code.UNKNOWN_VERSION, "core.schema", SCHEMA, _shown(found or "none"))
-    ensure("zones" not in item, Code.UNKNOWN_FEATURE, "core.zones", "no zones by name", "some")
     made = schema.read(_CORE, item, "core", Code.CORE_SCHEMA, {}, ("schema",))
     return Core(**made.pop("grammar"), **made)
 
@@ -1041,17 +1042,29 @@ def _policy_of(core: Core) -> Policy:
     try:
         policy = policy_of(core)
     except Fault as fault:
-        codes = {"D201": Code.LIMIT, "TCC490": Code.UNKNOWN_FEATURE}
+        codes = {"D201": Code.LIMIT}
         path = next((path for part, path in _places(core) if part is fault.node), "core")
         found = f"{fault.code}: {fault.message}"
         code = codes.get(fault.code, Code.CORE_SCHEMA)
         raise Rejected(code, path, "a statement that has a meaning", found) from None
+    if core.zones is not None:
+        unused = core.zones.of.keys() - nodes.zone_names(_roots(core))
+        expected = "zones that a statement names"
+        ensure(not unused, Code.CORE_SCHEMA, "core.zones.of", expected, sorted(unused))
     if policy.bare_texts:
         for part, path in _places(core):
             if id(part) in policy.bare_texts and isinstance(part, nodes.Text):
                 expected = f'the bare word ["name","{part.value}"]'
                 raise Rejected(Code.CORE_SCHEMA, path, expected, "the same as a quoted text")
     return policy
+
+
+def _roots(core: Core) -> Iterator[Node]:
+    """The nodes of a core that are in no other node."""
+    for let in core.lets:
+        yield let.body
+    for statement in core.statements:
+        yield from nodes.roots_of(statement)
 
 
 def _places(core: Core) -> Iterator[tuple[object, str]]:
@@ -1123,6 +1136,7 @@ def core_json(core: Core) -> dict[str, Json]:
         "plan": _expression_json(core.plan),
         "statements": [nodes.statement_json(statement) for statement in core.statements],
         **_present(**{"pass": list(core.passed)}),
+        **_present(zones=None if core.zones is None else zones_json(core.zones)),
     }
 
 

@@ -43,6 +43,7 @@ from tcc_certs.values.fields import (
 from tcc_certs.values.numbers import LEAST_WHOLE, MOST_WHOLE, canonical_number
 from tcc_certs.values.text_pattern import pattern_of
 from tcc_certs.values.types import encoded, located
+from tcc_certs.values.zones import DAY
 
 State: TypeAlias = "tuple[str, Any]"
 
@@ -80,7 +81,6 @@ class Digested:
 
 MOST_WORK = 1 << 23  # characters times positions of patterns, in a list or of a field
 _JSON = frozenset({str, bool, int, float, Decimal, dict, list, tuple})
-_DAY = 86_400_000
 
 
 class Missing(Exception):
@@ -474,15 +474,15 @@ def moment(value: object, zone: int | None) -> int:
     return _midnight(day) + clock + int((part or "0")[:3].ljust(3, "0"))
 
 
-_FIRST, _BEHIND = ((day - _EPOCH) * _DAY for day in (1, date.max.toordinal() + 1))
+_FIRST, _BEHIND = ((day - _EPOCH) * DAY for day in (1, date.max.toordinal() + 1))
 
 
 def is_moment(ms: int, kind: TimeType | DateType) -> bool:
     """Whether some text of the type stands for these UTC milliseconds."""
     if isinstance(kind, DateType):
         midnight = ms + kind.zone * 60_000
-        return _FIRST <= midnight < _BEHIND and midnight % _DAY == 0
-    return _FIRST - _DAY < ms < _BEHIND + _DAY  # a text says its own zone, of less than a day
+        return _FIRST <= midnight < _BEHIND and midnight % DAY == 0
+    return _FIRST - DAY < ms < _BEHIND + DAY  # a text says its own zone, of less than a day
 
 
 def _midnight(value: object) -> int:
@@ -492,4 +492,4 @@ def _midnight(value: object) -> int:
         day = date(int(value[:4]), int(value[5:7]), int(value[8:]))
     except ValueError:
         raise Wrong from None
-    return (day.toordinal() - _EPOCH) * _DAY
+    return (day.toordinal() - _EPOCH) * DAY

@@ -221,6 +221,10 @@ def _difference(core: Core, other: Core) -> str:
             return f"`errors mean failed` of `{tool.name}`"
     if core.given != other.given:
         return "attributes of sessions"
+    zones = {} if core.zones is None else core.zones.of
+    for name, zone in ({} if other.zones is None else other.zones.of).items():
+        if zones.get(name) != zone:
+            return f"record of the zone {name}"
     plans = "plan", "rules", "patterns", "calls", "start", "goals"
     if not _is_any(other) and any(getattr(core, name) != getattr(other, name) for name in plans):
         return "plans"

@@ -50,6 +50,7 @@ class _DescribedOutput(outputs.Output, frozen=True, kw_only=True):
     given: list[str] | UnsetType = UNSET
     lets: list[str] | UnsetType = UNSET
     passed: list[str] | UnsetType = UNSET
+    zones: list[str] | UnsetType = UNSET
 
 
 class InspectOutput(_DescribedOutput, frozen=True, kw_only=True):

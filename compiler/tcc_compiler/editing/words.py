@@ -26,6 +26,7 @@ from tcc_compiler.frozen import frozen
 from tcc_compiler.names.nodes import Builder, Spans
 from tcc_compiler.names.statements import Stated, calls_of, definition_of, policy_of
 from tcc_compiler.names.types import Shapes, Types
+from tcc_compiler.names.zones import recorded_zones
 from tcc_compiler.syntax.tree import Tree
 
 POLICIES = ("before", "finally_", "forbid", "owe", "limit")
@@ -517,11 +518,13 @@ def words_of(files: Sequence[Builder]) -> Words:
     for tree in root.file.statements:
         if tree.kind == "let":
             lets.setdefault(root.name(tree.trees()[0]), definition_of(root, tree))
+    stated = [(tree, one) for tree in root.file.statements for one in stated_in(root, tree)]
+    roots = [let.body for let in lets.values()]
+    roots += [part for _, one in stated for part in n.roots_of(one.statement)]
     core = Core(
         name="g", version="", tools=tuple(tools.values()), rules={}, plan=Empty(), given=given,
-        lets=tuple(lets.values()),
+        lets=tuple(lets.values()), zones=recorded_zones(roots),
     )  # fmt: skip
-    stated = [(tree, one) for tree in root.file.statements for one in stated_in(root, tree)]
     kinds = _noted(core, root, [one for _, one in stated])
     return Words(core=core, kinds=kinds, spans=root.spans, stated=tuple(stated))
 

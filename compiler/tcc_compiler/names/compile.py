@@ -36,6 +36,7 @@ from tcc_compiler.names.plans import Example, PlanSide, Trees, plan_side
 from tcc_compiler.names.statements import Stated, calls_of, definition_of, policy_of
 from tcc_compiler.names.tools import MAX_CALLS, DeclaredTool, tool_of
 from tcc_compiler.names.types import Shapes, Types, is_literal, literal_pattern, signed
+from tcc_compiler.names.zones import recorded_zones
 from tcc_compiler.syntax.tree import Token, Tree
 
 _POLICIES = ("before", "finally_", "forbid", "owe", "limit")
@@ -445,7 +446,7 @@ class _Compilation:
         """Report patterns without special characters."""
         nodes: list[n.Node] = [let.body for let in lets]
         for one in stated:
-            nodes += _roots(one.statement)
+            nodes += n.roots_of(one.statement)
             nodes += [let.body for let in one.lets]
         seen: set[int] = set()
         for root in nodes:
@@ -480,17 +481,21 @@ class _Compilation:
         header = self.single.get("header")
         name = header.tokens("NAME")[0].text if header else "g"
         version = self.root.string(header) if header else ""
+        roots = [let.body for let in lets]
+        roots += [root for one in stated for root in n.roots_of(one.statement)]
+        zones = recorded_zones(roots)
         if side is None:
             return Core(
                 name=name, version=version, tools=tuple([one.tool for one in tools]), rules={},
-                plan=Empty(), given=given, lets=tuple(lets),
+                plan=Empty(), given=given, lets=tuple(lets), zones=zones,
                 statements=tuple([one.statement for one in stated]),
             )  # fmt: skip
         return Core(
             name=name, version=version, tools=tuple([one.tool for one in tools]),
             calls=side.calls, patterns=side.patterns, rules=side.rules, plan=side.plan,
             start=side.start, goals=side.goals, passed=side.passed, given=given,
-            lets=tuple(lets), statements=tuple([one.statement for one in stated]),
+            lets=tuple(lets), zones=zones,
+            statements=tuple([one.statement for one in stated]),
         )  # fmt: skip
 
     def _check_kinds(
@@ -591,17 +596,6 @@ def _unused_lets(stated: Sequence[Stated]) -> set[int]:
 _QUESTIONS = ("expect_always", "expect_reachable", "expect_implies")
 
 
-def _roots(statement: n.Statement) -> list[n.Node]:
-    """The nodes of a statement that are in no other of its nodes."""
-    found: list[n.Node] = []
-    for name in ("on", "of", "after", "calls", "then", "most"):
-        value = getattr(statement, name, None)
-        found += [value] if isinstance(value, n.Node) else []
-    for name in ("where", "pays", "per"):
-        found += getattr(statement, name, ())
-    return found + [let.body for let in getattr(statement, "lets", ())]
-
-
 def with_bare_words(core: Core, texts: frozenset[int]) -> Core:
     """The core with bare words for the texts with these ids: a listed value has one form."""
     if not texts:
@@ -633,6 +627,6 @@ def with_bare_words(core: Core, texts: frozenset[int]) -> Core:
 def _mentions(statement: n.Statement, names: set[str]) -> bool:
     return any(
         isinstance(node, n.Word) and node.name in names
-        for root in _roots(statement)
+        for root in n.roots_of(statement)
         for node in n.walk(root)
     )

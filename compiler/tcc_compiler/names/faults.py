@@ -18,6 +18,7 @@ from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Report, some, suggest
 from tcc_compiler.language.source import Region
 from tcc_compiler.names.nodes import Spans
+from tcc_compiler.names.zones import zone_names
 
 _WORK = "name the inner parts by tools, fields or lists of fewer values, or split the statement"
 _CODES: Mapping[str, str] = {"D201": "TCC314"}  # a bound of work of certs, as the compiler names it
@@ -170,6 +171,8 @@ def _unknown_field(case: _Case) -> str:
 
 def _unknown_value(case: _Case) -> str:
     node, known = case.fault.node, case.fault.known
+    if case.fault.about == "zone":
+        return _unknown_zone(node.value if isinstance(node, n.Text) else "")
     if case.fault.about in _LOCATED:
         return f'write: "{_LOCATED[case.fault.about]}"'
     if case.fault.about in ("time", "date"):
@@ -177,6 +180,12 @@ def _unknown_value(case: _Case) -> str:
         return f'write: "{day}"' if case.fault.about == "date" else f'write: "{day}T12:00:00Z"'
     word = node.name if isinstance(node, n.Word) else node.value if isinstance(node, n.Text) else ""
     return suggest(word, known) or (f"write one of: {some(known, ' | ')}" if known else "")
+
+
+def _unknown_zone(name: str) -> str:
+    if name in zone_names():
+        return "a question can only name zones that a statement of the policy names"
+    return suggest(name, zone_names()) or 'write a zone such as "Europe/Berlin", or "+02:00"'
 
 
 def _last_element(case: _Case) -> str:
@@ -334,6 +343,7 @@ _ABOUT: Mapping[str, str | Callable[[_Case], str]] = {
     "union": _union,
     "unused": "write it in: before CALLS require ..",
     "url": "declare the field as `url`",
+    "zone": 'write a zone such as "Europe/Berlin", or "+02:00"',
     "values": "compare arguments, attributes of the session and constants",
 }
 _HINTS: Mapping[str, Callable[[_Case], str]] = {

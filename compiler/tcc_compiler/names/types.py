@@ -32,6 +32,7 @@ from tcc_certs.values.numbers import ensure_survives
 from tcc_compiler.language.diagnostics import quote, some, suggest
 from tcc_compiler.language.values import decimal_text, parse_decimal, string_value
 from tcc_compiler.names.nodes import Builder
+from tcc_compiler.names.zones import zone_names
 from tcc_compiler.syntax.tokens import name_value, string_value as characters_of
 from tcc_compiler.syntax.tree import Token, Tree
 
@@ -419,10 +420,10 @@ class Types:
             text = characters_of(token.text)
             zone = None if text in ("Z", "z") else zone_of(text)
             if zone is None:
-                named = re.fullmatch(r"[A-Za-z_]+(/[A-Za-z0-9_+-]+)+", text) is not None
-                code = "TCC490" if named else "TCC317"
-                what = "this release has no zones by name" if named else f"{quote(text)} is no zone"
-                self.b.error(code, token, what, 'write `utc`, or an offset: time "-05:00"')
+                what = f"{quote(text)} is no offset"
+                if text in zone_names():
+                    what = "a type has an offset: in a named zone, a time may mean two moments"
+                self.b.error("TCC317", token, what, 'write `utc`, or an offset: time "-05:00"')
                 return None
         return TimeType(zone=zone) if tree.has("time") else DateType(zone=zone or 0)
 

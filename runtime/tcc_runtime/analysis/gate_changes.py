@@ -38,6 +38,7 @@ from tcc_certs.policy.type_texts import domain_text, field_text, name_text, plac
 from tcc_certs.values import paths, urls
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, PathType, TextType, UrlType
 from tcc_certs.values.fields import Field, FieldType, ListType, NullableType, TimeType
+from tcc_certs.values.zones import Zone
 from tcc_runtime.analysis.statements import PlanTexts, kind_of
 
 Sense: TypeAlias = Literal["equal", "narrower", "wider", "incomparable", "cost", "other"]
@@ -52,7 +53,7 @@ _NUMBERS: Final = frozenset({"price", "latency_ms", "epsilon"})
 _COMPARED: Final = frozenset(  # compared as plans, as statements, or by the functions below
     {
         "calls", "given", "goals", "grammar", "lets", "pass", "patterns", "plan", "rules",
-        "schema", "start", "statements", "tools",
+        "schema", "start", "statements", "tools", "zones",
     }
 )  # fmt: skip
 
@@ -62,8 +63,9 @@ class Change:
     """One change.
 
     Attributes:
-        of: ``statement``, ``open``, ``field``, ``answers``, ``given`` or ``lets``; else the
-            member of the core or of a tool, such as ``bind``, ``grammar``, ``tool`` or ``calls``.
+        of: ``statement``, ``open``, ``field``, ``answers``, ``given``, ``lets`` or ``zones``;
+            else the member of the core or of a tool, such as ``bind``, ``grammar``, ``tool`` or
+            ``calls``.
         name: the kind of a statement, the field as ``tool.name``, the model as ``tool.name``, or
             the tool.
         old, new: the texts; None if there was, or is, none.
@@ -96,6 +98,7 @@ def statement_changes(old: Core, new: Core) -> list[Change]:
             found.append(after.change(text, gone=False))
     found += _because_changes(old, new)
     found += _let_changes(old, new)
+    found += _zone_changes(old, new)
     if not found and before.order != after.order:
         texts = [", ".join(side.order) for side in (before, after)]
         found.append(
@@ -194,6 +197,32 @@ def _let_changes(old: Core, new: Core) -> Iterator[Change]:
         yield from _told("lets", name_text(name), one, other, sense)
     if before == after and list(before) != list(after):
         yield from _told("lets", "order", ", ".join(before), ", ".join(after), "other")
+
+
+def _zone_changes(old: Core, new: Core) -> Iterator[Change]:
+    """Changed records of zones that both sides name.
+
+    A record that only ends later makes fewer times unknown, so it allows more.
+    """
+    before, after = old.zones, new.zones
+    if before is None or after is None:
+        return
+    end = min(before.until, after.until)
+    for name in sorted(before.of.keys() & after.of.keys()):
+        one, other = before.of[name], after.of[name]
+        if one == other:
+            continue
+        sense: Sense = "incomparable"
+        if _changes_until(one, end) == _changes_until(other, end):
+            sense = "wider" if after.until > before.until else "narrower"
+        yield Change(
+            of="zones", name=name, old=before.text(name), new=after.text(name), sense=sense
+        )
+
+
+def _changes_until(zone: Zone, end: int) -> list[tuple[int, int]]:
+    pairs = zip(zone.starts, zone.offsets, strict=True)
+    return [(start, offset) for start, offset in pairs if start < end]
 
 
 def _let_text(let: Definition | None) -> str | None:

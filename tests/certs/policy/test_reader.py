@@ -129,7 +129,6 @@ RULES: dict[str, tuple[str, object, str, str]] = {
     # The document.
     "another schema": ("/schema", "tcc.core/3", "D102", "/schema"),
     "no schema": ("/schema", GONE, "D102", "/schema"),
-    "zones": ("/zones", {}, "D101", "/zones"),
     "a member that nobody knows": ("/more", 1, "C801", ""),
     "no tools": ("/tools", GONE, "C801", ""),
     "the grammar's name": ("/grammar/name", "a b", "C801", "/grammar/name"),

@@ -103,9 +103,8 @@ STATEMENTS: Mapping[str, Entry] = {
     ),
     "TCC490": Entry(
         "form of a later release",
-        "The form is part of the language, but this release does not have it yet: time zones with\n"
-        "names, and `ask`.",
-        _HEAD + 'tool meet(start: time "Europe/Berlin")\n',
+        "The form is part of the language, but this release does not have it yet: `ask`.",
+        _HEAD + 'before refund ask "lead"\n',
     ),
     "TCC491": Entry(
         "question without its engine",

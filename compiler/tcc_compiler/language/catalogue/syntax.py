@@ -121,7 +121,9 @@ NAMES: Mapping[str, Entry] = {
     "TCC205": Entry(
         "value outside the domain",
         'A listed field has only the values of its domain. `abc` and `"abc"` are the\n'
-        'same value, and so are `5` and `5.0`; `5` and `"5"` are not.',
+        'same value, and so are `5` and `5.0`; `5` and `"5"` are not. A time, a date, a path,\n'
+        'a URL or a zone is compared with a text that can be read as one: "2026-01-31",\n'
+        '"Europe/Berlin".',
         _TOOLS + "plan = search(k=7)\n",
     ),
     "TCC206": Entry(

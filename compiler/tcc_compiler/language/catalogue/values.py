@@ -101,8 +101,8 @@ VALUES: Mapping[str, Entry] = {
     "TCC316": Entry(
         "word that looks like a type",
         "The field has one value, a word that is a type in other languages. The types are text,\n"
-        "integer, number, flag, json, list, object, time and date. If the word itself is meant,\n"
-        "as the one value, write it in quotes.",
+        "integer, number, flag, json, list, object, time, date, path and url. If the word itself\n"
+        "is meant, as the one value, write it in quotes.",
         _HEAD + "tool pay(order: string)\n",
     ),
     "TCC317": Entry(
@@ -111,7 +111,8 @@ VALUES: Mapping[str, Entry] = {
         "json has `max n`; a list has `min n`, `max n` and `distinct`. Lengths are whole\n"
         "numbers up to 1048576; without `max` a text has at most 65536 characters, and a json\n"
         "value as many bytes. The ends of a range are values of the type themselves: a whole\n"
-        "number from -2^63 to 2^64 - 1, or one that its nearest double prints back.",
+        "number from -2^63 to 2^64 - 1, or one that its nearest double prints back. A time or\n"
+        "date has `utc` or an offset: in a zone with a name, one local time can be two moments.",
         _HEAD + "tool pay(amount: number 500 .. 0)\n",
     ),
     "TCC318": Entry(
