@@ -34,7 +34,7 @@ class Zone:
     until: int = field(hash=False, repr=False)
 
     def local(self, ms: int) -> int | None:
-        """What the clocks of the zone show at a moment, as milliseconds since 1970 on the clocks.
+        """The local time at a moment, in milliseconds since 1970-01-01T00:00 on the same clocks.
 
         None: the moment is outside of the recorded time.
         """

@@ -1,4 +1,4 @@
-"""Zones: what their clocks show, and when their days start, beside a search of every minute."""
+"""Zones: local times, and starts of days, compared with a search of every quarter of an hour."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def drawn_zones(draw: st.DrawFn) -> Zone:
 
 
 def shown(zone: Zone, ms: int) -> int:
-    """What the clocks of a zone show, by trying each record from the last one."""
+    """The local time of a zone, by trying each record from the last one."""
     return next(
         ms + offset
         for start, offset in reversed([*zip(zone.starts, zone.offsets, strict=True)])

@@ -1,4 +1,4 @@
-"""Zones with a name: what a core records, beside `zoneinfo` with the data of the same package."""
+"""Zones with a name: the records of a core agree with `zoneinfo`, which reads the same package."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def of_the_library(name: str) -> ZoneInfo:
 
 
 def assert_agrees(zone: Zone, library: ZoneInfo, second: int) -> None:
-    """Compare hour, weekday and day at a second with those of `zoneinfo`."""
+    """Compare hour, weekday and day of a second with `zoneinfo`."""
     local = (EPOCH + second * SECOND).astimezone(library)
     moment = ("t", second * 1000)
     assert clock("hour", moment, zone) == ("n", local.hour), local
@@ -204,7 +204,7 @@ def test_gate_definition_and_zoneinfo_agree_at_changes() -> None:
             assert not gate.check("a", {"n": 1}).allowed
 
 
-# What a reader refuses: the member, its new value, the code and the place.
+# The changed member of `zones`, its new value, the code and the place.
 BAD = {
     "no version": ("tzdata", "latest", "C801", "/zones/tzdata"),
     "no zones": ("of", [], "C801", "/zones/of"),
