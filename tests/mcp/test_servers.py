@@ -25,7 +25,7 @@ from tcc_runtime.errors import ServerError
 from tcc_runtime.mcp.links.fan_out import Servers
 from tcc_runtime.mcp.links.http_client import Remote
 from tcc_runtime.mcp.links.stdio import Program
-from tests.mcp.behind import Behind
+from tests.mcp.behind import Behind, pause
 from tests.mcp.odd import Odd
 from tests.mcp.speaking import SERVERS, environment, judged, tcc
 
@@ -204,6 +204,30 @@ def test_no_call_is_sent_while_it_is_in_doubt_whether_tools_are_those(tmp_path: 
         assert last.error is not None and last.unsent
         assert "is not the one that was locked" in last.error[1]
     assert ran.read_text().split() == ["1", "2"]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_server_that_announces_a_change_at_every_list_holds_no_call(
+    tmp_path: Path, when: str
+) -> None:
+    changed = 'say({"method": "notifications/tools/list_changed"})'
+    listed = '        say({**to, "result": {"tools": tools}})'
+    around = f"        {changed}\n{listed}" if when == "before" else f"{listed}\n        {changed}"
+    noted = '        print("list", file=open(sys.argv[1], "a"))\n'
+    restless = CHANGES.replace(listed, noted + around).replace("n == 2", "False")
+    (tmp_path / "s.py").write_text(restless)
+    ran = tmp_path / "ran"
+    command = [sys.executable, str(tmp_path / "s.py"), str(ran)]
+    with fan_out({"a": Program(command=command)}, {"t": ("a", "t")}) as behind:
+        behind.tools()
+        for number in range(5):
+            assert behind.answer(behind.call(n=number)).error is None
+        calls = [behind.call(n=number) for number in range(5, 10)]
+        assert all(behind.answer(call).error is None for call in calls)
+        pause(0.2)
+    lines = ran.read_text().split()
+    assert [line for line in lines if line != "list"] == [str(number) for number in range(10)]
+    assert lines.count("list") <= 1 + 10, "at most one list at the start and one for each call"
 
 
 HUGE = """import json, sys

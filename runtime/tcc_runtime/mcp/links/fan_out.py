@@ -10,7 +10,7 @@ Text: docs/mcp.md.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
@@ -60,10 +60,11 @@ class _Peer:
         link: the last one; server: the connection, None while there is none.
         is_there: whether its tools may be called; reason: why not.
         tried: is set once the first try has ended.
-        doubt: is set if its list of tools may have changed, or it is lost.
+        doubt: whether it said that its list of tools has changed.
+        due: is set if its tools have to be listed, or it is lost.
         lost: why it is lost although it has not ended.
         calls: those under way, by the ids at the server.
-        held: calls that wait until its list was looked at.
+        held: calls that wait until its tools were listed.
     """
 
     name: str
@@ -74,7 +75,8 @@ class _Peer:
     lost: str = ""
     pause: float = _AGAIN[0]
     tried: asyncio.Event = field(default_factory=asyncio.Event)
-    doubt: asyncio.Event = field(default_factory=asyncio.Event)
+    doubt: bool = False
+    due: asyncio.Event = field(default_factory=asyncio.Event)
     calls: dict[int, wire.Request] = field(default_factory=dict)
     held: list[wire.Request] = field(default_factory=list)
 
@@ -133,7 +135,7 @@ class FanOut(Link):
             await asyncio.sleep(pause)
 
     async def _connected(self, peer: _Peer) -> None:
-        """Connect to a server, and look at its tools when they may have changed, until it ends."""
+        """Connect to a server, and list its tools when they may have changed, until it ends."""
         servers, link, reason = self._servers, None, "it has ended"
         listening: asyncio.Task[None] | None = None
         try:
@@ -143,18 +145,21 @@ class FanOut(Link):
             listening = asyncio.ensure_future(server.listen(hear))
             await server.connect(servers.protocol)
             peer.server, peer.pause, peer.lost = server, _AGAIN[0], ""
-            peer.doubt.set()
+            peer.due.set()
             while not server.ended:
-                doubt = asyncio.ensure_future(peer.doubt.wait())
+                due = asyncio.ensure_future(peer.due.wait())
                 try:
-                    await asyncio.wait((doubt, listening), return_when=asyncio.FIRST_COMPLETED)
+                    await asyncio.wait((due, listening), return_when=asyncio.FIRST_COMPLETED)
                 finally:
-                    doubt.cancel()
+                    due.cancel()
                 if peer.lost:
                     raise ServerError(peer.lost)
-                if peer.doubt.is_set():
-                    peer.doubt.clear()
+                if peer.due.is_set():
+                    peer.due.clear()
+                    peer.doubt = False
+                    before = {call.identity for call in peer.held}
                     self._take(peer, await server.tools())
+                    self._release(peer, before)
         except ServerDrift as drift:
             reason = drift.findings[0]
         except ServerError as error:
@@ -185,16 +190,30 @@ class FanOut(Link):
         peer.is_there = True
         peer.tried.set()
         self._note_away()
-        if not peer.doubt.is_set():
-            held, peer.held = peer.held, []
-            for call in held:
-                self._call(call)
+
+    def _release(self, peer: _Peer, before: Set[wire.Id | None]) -> None:
+        """Send the calls that waited for a list of the tools.
+
+        A call waits for one whole list at most.  So a server that announces a change during each
+        list does not hold its calls, and its tools are listed at most once for each call.
+
+        Args:
+            before: the ids of calls that waited when the list was asked for.
+        """
+        held, peer.held = peer.held, []
+        for call in held:
+            if peer.doubt and call.identity not in before:
+                peer.held.append(call)
+                peer.due.set()
+            else:
+                self._pass(peer, call)
 
     def _lose(self, peer: _Peer, reason: str) -> None:
         """Note that a server is away: what is under way there is unknown."""
         peer.server, peer.is_there, peer.reason = None, False, reason
         peer.tried.set()
-        peer.doubt.clear()
+        peer.doubt = False
+        peer.due.clear()
         calls, peer.calls = peer.calls, {}
         held, peer.held = peer.held, []
         self._note_away()
@@ -240,16 +259,25 @@ class FanOut(Link):
         if name not in self._servers.tools:  # in the shadow: one that the grammar does not have
             self._error(message, wire.INVALID_PARAMS, "no such tool here")
             return
-        bound, tool = self._servers.tools[name]
+        bound, _ = self._servers.tools[name]
         peer = self._peers[bound]
+        is_looking = peer.server is not None and peer.server.is_looking
+        if peer.is_there and (peer.doubt or is_looking):
+            peer.held.append(message)
+            if not is_looking:
+                peer.due.set()
+        else:
+            self._pass(peer, message)
+
+    def _pass(self, peer: _Peer, message: wire.Request) -> None:
+        """Send a call to its server, under the name that the tool has there."""
         server = peer.server
         if not peer.is_there or server is None:
             self._unsent(message, peer.reason)
-        elif peer.doubt.is_set() or server.is_looking:
-            peer.held.append(message)
         elif server.is_full:
             self._unsent(message, "it does not read what was sent to it")
         else:
+            _, tool = self._servers.tools[str(message.params.get("name"))]
             params = {**message.params, "name": tool}
             if _token_of(message) is not None:
                 meta = message.params["_meta"]
@@ -281,7 +309,7 @@ class FanOut(Link):
                 self._unsent(call, "it cannot be reached")
                 if not peer.calls:  # else the server is there for others
                     peer.lost = "it cannot be reached"
-                    peer.doubt.set()
+                    peer.due.set()
             elif is_asking and peer.server is not None and not peer.server.stateless:
                 # A server of the handshake knows of no capability of the client.
                 said = "the server asks for more, and nothing may be asked here"
@@ -291,7 +319,7 @@ class FanOut(Link):
 
     def _notified(self, peer: _Peer, message: wire.Request) -> None:
         if message.method == "notifications/tools/list_changed":
-            peer.doubt.set()
+            peer.doubt = True  # its tools are listed for the next call
         elif message.method == "notifications/progress":
             sent = message.params.get("progressToken")
             call = peer.calls.get(sent) if isinstance(sent, int) else None
