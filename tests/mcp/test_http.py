@@ -349,6 +349,28 @@ def test_a_session_that_called_nothing_leaves_no_file(tmp_path: Path, compiled: 
         assert found.ledgers() == []
 
 
+def test_a_delete_does_not_wait_for_the_call_under_way(tmp_path: Path, compiled: Path) -> None:
+    params = {"name": "run_tests", "arguments": {"suite": "all", "how": "late_pass:2"}}
+    slow = {"jsonrpc": "2.0", "id": "slow", "method": "tools/call", "params": params}
+    with web(tmp_path, compiled) as found:
+        handle = found.greet()
+        with socket.create_connection(("127.0.0.1", found.port)) as connection:
+            connection.sendall(request(found.port, slow, handle))
+            until = time.monotonic() + 10
+            while not found.executed_in.exists():
+                assert time.monotonic() < until
+                time.sleep(0.01)
+            began = time.monotonic()
+            assert found.ask(b"", handle, method="DELETE")[0] == 202
+            assert time.monotonic() - began < 1
+            assert found.ask(b"", handle, method="DELETE")[0] == 404
+            connection.settimeout(10)
+            assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200")
+        while found.verdicts() != ["Conformant"]:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+
+
 def test_idle_connections_are_over(tmp_path: Path, compiled: Path) -> None:
     with web(tmp_path, compiled, "--idle", "0.5") as found:
         handle = found.greet()

@@ -1,10 +1,12 @@
-"""Seeded schedules of a whole gate between links in memory, in virtual time.
+"""Seeded schedules of a whole gate in virtual time, over every link.
 
-A client sends calls, cancellations and garbage at random, and leaves or goes on; a server answers
-late, twice, wrongly, for others or never, and crashes; the session is another process's now and
+Clients send calls, cancellations and garbage at random, over stdio or HTTP, and leave or go on.
+Servers answer late, twice, wrongly, for others or never, and crash: a program, a URL, several
+behind a fan-out, or one program that all sessions share.  The ledger is another process's now and
 then.  Whatever they do: nothing is executed that the gate did not record, that was cancelled
-before, or beside a call that stands alone; every request has one answer or was cancelled; each
-outcome is what the server said; and everything ends.
+before, that was executed already, or beside a call that stands alone; every request has one answer
+or was cancelled; each outcome is what the server said; a ping is answered in 50 ms; every ledger is
+valid; and everything ends.
 """
 
 from __future__ import annotations
@@ -12,165 +14,174 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import random
-import selectors
-from collections.abc import Callable, Iterator
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tcc
+from tcc_certs import kernel
+from tcc_certs.formats import container
+from tcc_certs.session.validation import validate
 from tcc_runtime.errors import ServerError
-from tcc_runtime.gate.gate import Gate
-from tcc_runtime.gate.permit import Ticket
-from tcc_runtime.mcp import guarding, wire
-from tcc_runtime.mcp.guarding import Guarded, Guarding
-from tcc_runtime.mcp.links import Inbox, Link, Stop
+from tcc_runtime.gate import store
+from tcc_runtime.gate.store import Sessions
+from tcc_runtime.mcp import guarding, hosting, wire
+from tcc_runtime.mcp.guarding import Guarded, Guarding, Probed
+from tcc_runtime.mcp.hosting import Hosting, HostingTerms
+from tcc_runtime.mcp.http import Listener, Listening
+from tcc_runtime.mcp.links import Stop
+from tcc_runtime.mcp.links.fan_out import Servers
+from tcc_runtime.mcp.links.shared import SharedServer
+from tests.mcp.simulated import (
+    TOOLS,
+    Desk,
+    Locked,
+    Memory,
+    Program,
+    Socket,
+    Url,
+    Virtual,
+    World,
+    messages_of,
+)
 
 SECONDS = 5.0  # limit on a call
 GRAMMAR = """grammar desk version "1"
 
-tool open_case(id: text max 9, ref: integer 0 .. 999)
-tool pay(id: text max 9, ref: integer 0 .. 999, amount: integer 0 .. 9)
-tool look(id: text max 9, ref: integer 0 .. 999) { parallel }
-tool drop(id: text max 9, ref: integer 0 .. 999) { errors mean failed }
+tool open_case(id: text max 9, ref: integer 0 .. 9999)
+tool pay(id: text max 9, ref: integer 0 .. 9999, amount: integer 0 .. 9)
+tool look(id: text max 9, ref: integer 0 .. 9999) { parallel }
+tool drop(id: text max 9, ref: integer 0 .. 9999) { errors mean failed }
 
 limit depth <= 60
 limit count(pay) <= 3
 before pay require open_case(same id)
 before drop require no pay(same id)
 """
-TOOLS = [
-    {"name": name, "inputSchema": {"type": "object"}}
-    for name in ("drop", "look", "open_case", "pay")
-]
 ARTIFACT = tcc.compile_text(GRAMMAR)
+CHECKED = kernel.check(bytes(container.write_container(ARTIFACT.file.columns)))
+PROBED = Probed(
+    artifact=ARTIFACT.digest, info={}, instructions="", headers={}, locked={}, passes={},
+    rounds=False,
+    shown={name: {"name": name, "inputSchema": {"type": "object"}} for name in TOOLS},
+)  # fmt: skip
+HANDSHAKE, STATELESS = "2025-11-25", wire.STATELESS
+META = {wire.VERSION_KEY: STATELESS, wire.CAPABILITIES_KEY: {}}
 
 
-class Virtual(asyncio.SelectorEventLoop):
-    """A loop whose time passes when nothing else is to be done."""
+@dataclass(slots=True, kw_only=True)
+class Asked:
+    """A request of a client.
 
-    def __init__(self) -> None:
-        self.now = 0.0
-        super().__init__(_Never(self))
+    Attributes:
+        at: when the gate had all of it.
+        ref: of a call.
+        answers: that came.
+        is_cancelled: whether nobody waits for an answer any more.
+    """
 
-    def time(self) -> float:
-        return self.now
+    method: str
+    at: float
+    ref: int | None = None
+    answers: list[dict[str, Any]] = field(default_factory=list)
+    is_cancelled: bool = False
 
-
-class _Never(selectors.SelectSelector):
-    def __init__(self, loop: Virtual) -> None:
-        super().__init__()
-        self._loop = loop
-
-    def select(self, timeout: float | None = None) -> list[Any]:
-        assert timeout is not None, "everything waits, and nothing comes"
-        self._loop.now += max(0.0, timeout)
-        return []
-
-
-class Memory(Link):
-    """A link in memory: what is sent to it is taken by `takes` a moment later."""
-
-    hears = True
-
-    def __init__(self, takes: Callable[[wire.Message], None]) -> None:
-        self._takes = takes
-        self.inbox = Inbox()
-        self._gone = asyncio.Event()
-
-    def send(self, message: wire.Message) -> None:
-        # What is written is what the peer reads.
-        self._takes(wire.read_line(wire.write(message)))
-
-    async def receive(self) -> wire.Message:
-        try:
-            return await self.inbox.get()
-        except EOFError:
-            self.is_ended = True
-            self._gone.set()
-            raise
-
-    def is_quiet(self) -> bool:
-        return not len(self.inbox)
-
-    async def gone(self) -> None:
-        await self._gone.wait()
-
-    async def close(self) -> None:
-        self.inbox.end()
-
-
-class Locked(Gate):
-    """A session that another process has now and then."""
-
-    chance: random.Random
-    until = 0.0
-    meddle: Callable[[], None]
-
-    def try_turn(self) -> Ticket | None:
-        now = asyncio.get_running_loop().time()
-        if now < self.until:
-            return None
-        if self.chance.random() < 0.05:
-            self.until = now + self.chance.choice((0.01, 0.3, 6.0))
-            return None
-        turn = super().try_turn()
-        self.meddle()  # at the latest moment
-        return turn
+    def check(self, place: object, is_cut: bool) -> None:
+        assert len(self.answers) <= 1, (place, self)
+        assert self.answers or self.is_cancelled or is_cut, (place, self)
 
 
 class Schedule:
-    """One schedule, and what was seen of it."""
+    """One schedule of clients and servers."""
 
-    def __init__(self, seed: int) -> None:
-        self.chance = random.Random(seed)
-        self.loop = asyncio.get_running_loop()
-        self.asked: dict[Any, str] = {}  # requests of the client, by id
-        self.cancelled: set[Any] = set()
-        self.never: set[Any] = set()  # requests that were cancelled before the server had them
-        self.answers: dict[Any, list[wire.Response]] = {}
-        self.executed: list[tuple[Any, str, str, Any]] = []  # id at the server, tool, `id`, `ref`
-        self.plain: set[Any] = set()  # ids at the server of calls that had a plain result
-        self.notes: list[str] = []
-        self.crashed = False
+    def __init__(self, seed: int, folder: Path) -> None:
+        self.world = world = World(seed)
+        self.chance, self.loop, self.folder = world.chance, world.loop, folder
+
+    def target(self, kind: str) -> Any:
+        """Return a server that is reached in one way."""
+        crashes = 1.0 if kind == "fan-out" else 0.3  # behind a fan-out it is started again
+        desk = Desk(self.world, crashes)
+        if kind == "url":
+            return Url(self.world, desk, SECONDS)
+        if kind == "fan-out":
+            targets: dict[str, Any] = {
+                "a": Program(desk),
+                "b": Url(self.world, Desk(self.world, crashes), SECONDS),
+            }
+            tools = {name: ("ab"[number % 2], name) for number, name in enumerate(TOOLS)}
+            return Servers(
+                targets=targets, tools=tools, locked=None, seconds=SECONDS, protocol="handshake",
+                version="0",
+            )  # fmt: skip
+        return SharedServer(Program(desk)) if kind == "shared" else Program(desk)
+
+    def guarded(self, target: Any) -> Guarded:
+        forms: tuple[Any, ...] = ("handshake", "handshake", STATELESS)
+        form = "handshake" if isinstance(target, SharedServer) else self.chance.choice(forms)
+        return Guarded(
+            target=target, locked=None, seconds=SECONDS, finishes=False, masks=False,
+            protocol=form, version="0",
+        )  # fmt: skip
+
+    async def run(self) -> None:
+        raise NotImplementedError
+
+    def judge(self) -> None:
+        self.world.judge()
+        for path in self.folder.rglob("*.ledger"):
+            found = validate(path.read_bytes(), CHECKED)
+            assert found.verdict != 1, found.findings
+
+
+class Stdio(Schedule):
+    """One client over stdio."""
+
+    def __init__(self, seed: int, folder: Path, kind: str) -> None:
+        super().__init__(seed, folder)
+        self.asked: dict[Any, Asked] = {}
         self.number = 0
-        self.gate = Locked(ARTIFACT)
-        self.gate.chance, self.gate.meddle = self.chance, self.meddle
-        self.client, self.server = Memory(self.hear), Memory(self.serve)
-
-    def later(self, seconds: float, work: Callable[..., None], *given: Any) -> None:
-        self.loop.call_later(self.chance.random() * seconds, work, *given)
-
-    # The client.
+        self.kind = kind
+        Locked.world = self.world
+        self.gate = Locked(ARTIFACT, ledger=folder / "s.ledger", durable=False)
+        self.world.meddle = self.meddle
+        self.client = Memory(self.hear)
+        self.is_stateless = self.chance.random() < 0.3
 
     def hear(self, message: wire.Message) -> None:
         if isinstance(message, wire.Response) and message.identity is not None:
-            self.answers.setdefault(message.identity, []).append(message)
+            asked = self.asked[message.identity]
+            asked.answers.append({"error": message.error})
+            if asked.method == "ping":
+                assert self.loop.time() - asked.at < 0.05, "a ping that waited"
 
-    def ask(self, method: str, params: dict[str, Any]) -> None:
+    def ask(self, method: str, params: dict[str, Any], ref: int | None = None) -> None:
         self.number += 1
-        self.asked[self.number] = method
+        self.asked[self.number] = Asked(method=method, at=self.loop.time(), ref=ref)
+        params = {**params, "_meta": META} if self.is_stateless else params
         self.client.inbox.put(wire.Request(identity=self.number, method=method, params=params))
 
     def call(self) -> None:
-        tool = self.chance.choice(("open_case", "pay", "pay", "look", "look", "drop", "never"))
-        arguments: dict[str, Any] = {"id": self.chance.choice("ab"), "ref": self.number + 1}
-        if tool == "pay":
-            arguments["amount"] = self.chance.randrange(11)
-        self.ask("tools/call", {"name": tool, "arguments": arguments})
+        ref, params = self.world.draw_call()
+        self.ask("tools/call", params, ref)
 
     def cancel(self) -> None:
-        waits = [one for one in self.asked if one not in self.answers and one not in self.cancelled]
+        waits = [n for n, one in self.asked.items() if not (one.answers or one.is_cancelled)]
         if waits:
             identity = self.chance.choice(waits)
             told = {"requestId": identity}
-            self.client.inbox.put(
-                wire.Request(identity=None, method="notifications/cancelled", params=told)
-            )
-            self.cancelled.add(identity)
-            if identity not in [ref for _, _, _, ref in self.executed]:
-                self.never.add(identity)
+            method = "notifications/cancelled"
+            self.client.inbox.put(wire.Request(identity=None, method=method, params=told))
+            asked = self.asked[identity]
+            asked.is_cancelled = True
+            if asked.ref is not None and asked.ref not in self.world.sent:
+                self.world.never.add(asked.ref)
 
     def meddle(self) -> None:
         if self.chance.random() < 0.1:
@@ -183,7 +194,7 @@ class Schedule:
             case 6 | 7:
                 self.cancel()
             case 8:
-                self.ask("ping", {})
+                self.ask("tools/list" if self.is_stateless else "ping", {})
             case 9:
                 self.client.inbox.put(wire.MalformedMessage(wire.PARSE_ERROR, "no JSON"))
             case 10:
@@ -192,75 +203,10 @@ class Schedule:
                 for _ in range(self.chance.randrange(6)):
                     self.call()
 
-    # The server.
-
-    def serve(self, message: wire.Message) -> None:
-        if not isinstance(message, wire.Request) or message.identity is None:
-            return
-        identity, params = message.identity, message.params
-        if message.method == "initialize":
-            told = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}}
-            self.reply(0.2, identity, told)
-        elif message.method == "tools/list":
-            self.reply(1.0, identity, {"tools": TOOLS})
-        else:
-            self.execute(identity, params["name"], params["arguments"])
-
-    def reply(self, seconds: float, identity: Any, result: dict[str, Any]) -> None:
-        if "content" in result and "isError" not in result:
-            self.plain.add(identity)
-        line = wire.write(wire.Response(identity=identity, result=result))
-        self.later(seconds, self.server.inbox.put, wire.read_line(line))
-
-    def execute(self, identity: Any, tool: str, arguments: Any) -> None:
-        assert len(self.gate.history) == len(self.executed) + 1, "executed, and not recorded"
-        assert arguments["ref"] not in self.never, "executed, though it was cancelled before"
-        self.executed.append((identity, tool, arguments["id"], arguments["ref"]))
-        under_way = [one for one in self.gate.history if self.is_open(one)]
-        if len(under_way) > 1:
-            assert {one.call for one in under_way} == {"look"}, "two calls that stand alone"
-        how = self.chance.randrange(20)
-        fine: dict[str, Any] = {"content": [{"type": "text", "text": "ok"}]}
-        if how < 10:
-            self.reply(0.3, identity, fine)
-        elif how < 12:
-            self.reply(12.0, identity, fine)  # perhaps too late
-        elif how == 12:
-            self.reply(0.3, identity, {**fine, "isError": True})
-        elif how == 13:
-            for seconds in (0.2, 2.0):
-                self.reply(seconds, identity, fine)
-        elif how == 14:
-            self.later(0.5, self.server.inbox.put, wire.error(identity, -32050, "no luck"))
-        elif how == 15:
-            self.reply(0.3, self.chance.randrange(90), fine)  # perhaps another call's
-            self.reply(0.6, identity, fine)
-        elif how == 16:
-            broken = wire.MalformedMessage(wire.PARSE_ERROR, "no JSON")
-            self.later(0.3, self.server.inbox.put, broken)
-        elif how == 17:
-            changed = "notifications/tools/list_changed"
-            self.server.inbox.put(wire.Request(identity=None, method=changed, params={}))
-            self.reply(0.3, identity, fine)
-        elif how == 18 and self.chance.random() < 0.3:
-            self.crashed = True
-            self.later(0.3, self.server.inbox.end)
-
-    def is_open(self, call: Any) -> bool:
-        return call.outcome not in ("done", "failed", "unknown")
-
-    async def open_server(self, stop: Stop, note: Callable[[str], None]) -> Any:
-        return self.server
-
-    # All of it.
-
     async def run(self) -> None:
         stop, began = Stop(), self.loop.time()
-        how = Guarded(
-            target=_Target(self), locked=None, seconds=SECONDS, finishes=False, masks=False,
-            protocol="handshake", version="0",
-        )  # fmt: skip
-        self.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}})
+        if not self.is_stateless:
+            self.ask("initialize", {"protocolVersion": HANDSHAKE, "capabilities": {}})
         at = 0.0
         for _ in range(self.chance.randrange(1, 30)):
             at += self.chance.choice((0.0, 0.001, 0.1, 1.0))
@@ -268,80 +214,393 @@ class Schedule:
         ends = at + self.chance.choice((0.001, 0.5, 40.0))
         stopped = self.chance.random() < 0.3
         self.loop.call_later(ends, stop.ask if stopped else self.client.inbox.end)
-        work = Guarding(self.client, stop, lambda: self.gate, how, self.notes.append)
+        how = self.guarded(self.target(self.kind))
+        work = Guarding(self.client, stop, lambda: self.gate, how, self.world.notes.append)
         trouble = None
         try:
             trouble = await work.run()
         except ServerError:
-            assert self.crashed
+            assert self.world.crashed
         took = self.loop.time() - began - ends
         assert took < (1.5 if stopped else 20 * SECONDS), took
         assert trouble in (None, guarding.STOPPED, "the server ended"), trouble
-        self.judge(stopped or self.crashed)
-
-    def judge(self, is_cut: bool) -> None:
-        for identity, method in self.asked.items():
-            answers = self.answers.get(identity, [])
-            assert len(answers) <= 1, (identity, method, answers)
-            assert answers or identity in self.cancelled or is_cut, (identity, method)
-        history = self.gate.history
-        assert len(self.executed) == len(history)
-        assert all(not self.is_open(one) for one in history), history
-        assert [one[1] for one in self.executed].count("pay") <= 3, "more calls than the limit"
-        opened = set()
-        for (identity, tool, case, _), record in zip(self.executed, history, strict=True):
-            assert record.outcome != "done" or identity in self.plain, "done, and nobody said so"
-            if tool == "pay":
-                assert case in opened, "a call that the grammar forbids"
-            if tool == "open_case":
-                opened.add(case)
+        for identity, asked in self.asked.items():
+            asked.check(identity, stopped or trouble is not None or self.world.crashed)
 
 
-class _Target:
-    def __init__(self, schedule: Schedule) -> None:
-        self.open = schedule.open_server
+class HttpClient:
+    """A client over HTTP, of either form, with a session of its own.
+
+    Attributes:
+        handle: of the handshake; None before it, and after a DELETE.
+        cookies: of the other form.
+    """
+
+    def __init__(self, schedule: Http, name: str) -> None:
+        self.schedule, self.name = schedule, name
+        self.world, self.chance, self.loop = schedule.world, schedule.chance, schedule.loop
+        self.is_stateless = self.chance.random() < 0.4
+        self.streams = self.chance.random() < 0.5
+        self.handle: str | None = None
+        self.cookies: dict[str, str] = {}
+        self.asked: dict[str, Asked] = {}
+        self.sockets: dict[str, Socket] = {}
+        self.number = 0
+        self.is_gone = False
+
+    # Requests.
+
+    def headers(self, method: str, params: dict[str, Any]) -> dict[str, str]:
+        streams = ", text/event-stream" if self.streams else ""
+        found = {"Content-Type": "application/json", "Accept": f"application/json{streams}"}
+        if self.is_stateless:
+            found |= {"MCP-Protocol-Version": STATELESS, "Mcp-Method": method}
+            found |= {"Mcp-Name": str(params["name"])} if "name" in params else {}
+            if self.cookies:
+                told = [f"{name}={value}" for name, value in self.cookies.items()]
+                found["Cookie"] = "; ".join(told)
+        elif self.handle is not None:
+            found["Mcp-Session-Id"] = self.handle
+        return found
+
+    def post(
+        self,
+        method: str,
+        params: dict[str, Any],
+        *,
+        ref: int | None = None,
+        identity: str | None = None,
+        then: Callable[[int | None], None] = lambda _: None,
+        verb: str = "POST",
+    ) -> None:
+        """Post a message in one or two parts."""
+        if self.is_stateless and verb == "POST":
+            params = {**params, "_meta": META}
+        message = {"jsonrpc": "2.0", "method": method, "params": params}
+        if identity is None and not method.startswith("notifications/"):
+            self.number += 1
+            identity = f"{self.name}{self.number}"
+        if identity is not None and verb == "POST":
+            message["id"] = identity
+            self.asked.setdefault(identity, Asked(method=method, at=1e9, ref=ref))
+
+        def answered(status: int | None, headers: Any, body: bytes) -> None:
+            self.answered(identity, params, status, headers, body)
+            then(status)
+
+        socket = Socket(self.schedule.connection(), answered)
+        if identity is not None:
+            self.sockets[identity] = socket
+        body = wire.dumps(message).encode() if verb == "POST" else b""
+        head, data = socket.request(verb, self.headers(method, params), body)
+        pause = self.chance.choice((0.0, 0.0, 0.0, 0.02, 1.0))
+        half = self.chance.randrange(1 + len(head))
+
+        def rest() -> None:
+            if identity in self.asked:
+                self.asked[identity].at = self.loop.time()
+            socket.feed(head[half:] + data)
+
+        if pause:
+            socket.feed(head[:half])
+            self.loop.call_later(pause, rest)
+        else:
+            half = 0
+            rest()
+
+    def answered(
+        self, identity: str | None, params: Any, status: int | None, headers: Any, body: bytes
+    ) -> None:
+        """Take an answer."""
+        for cookie in headers.get("set-cookie", ()):
+            name, _, value = cookie.split(";")[0].partition("=")
+            self.cookies.pop(name, None)
+            if value:
+                self.cookies[name] = value
+        asked = self.asked.get(identity or "")
+        if asked is None:
+            return
+        if asked.method == "ping" and status == 200:
+            assert self.loop.time() - asked.at < 0.05, "a ping that waited"
+        if status is None:
+            # Only the client, or the end of the gate, closes a connection without an answer.
+            assert asked.is_cancelled or self.schedule.is_over, (identity, asked)
+            return
+        found = [one for one in messages_of(headers, body) if "id" in one]
+        assert status in (200, 404, 503) or not found, (status, body)
+        result = found[0].get("result") if found else None
+        if result is not None and result.get("resultType") == "input_required":
+            # The gate wants the cookie; the same request is posted again, under its id.
+            if not asked.is_cancelled:
+                again = {**params, "requestState": result["requestState"]}
+                again.pop("_meta")
+                self.post(asked.method, again, identity=identity)
+            return
+        if asked.method == "initialize" and status == 200:
+            self.handle = headers["mcp-session-id"][0]
+        if status == 404:
+            assert self.schedule.is_over or self.was_over, (asked, "a session that is lost")
+        asked.answers.append(found[0] if found else {"status": status})
+        if found:
+            assert found[0]["id"] == identity, (found, identity)
+
+    was_over = False
+
+    # What it does.
+
+    def greet(self) -> None:
+        if not self.is_stateless:
+            self.handle = None
+            self.post("initialize", {"protocolVersion": HANDSHAKE, "capabilities": {}})
+
+    def call(self) -> None:
+        ref, params = self.world.draw_call()
+        if self.chance.random() < 0.3:
+            params["_meta"] = {"progressToken": ref}
+        self.post("tools/call", params, ref=ref)
+
+    def waits(self) -> list[str]:
+        """Return ids of requests that the gate has, and that have no answer."""
+        now = self.loop.time()
+        return [
+            identity
+            for identity, one in self.asked.items()
+            if not (one.answers or one.is_cancelled) and one.at + 0.001 < now
+        ]
+
+    def is_waiting(self) -> bool:
+        return not all(one.answers or one.is_cancelled for one in self.asked.values())
+
+    def cancel(self) -> None:
+        """Cancel a request: by a notification, or since 2026-07-28 by the end of its connection."""
+        waits = self.waits()
+        if not waits:
+            return
+        identity = self.chance.choice(waits)
+        asked = self.asked[identity]
+
+        def never() -> None:
+            if asked.ref is not None and asked.ref not in self.world.sent:
+                self.world.never.add(asked.ref)
+
+        def accepted(status: int | None) -> None:
+            if status == 202:
+                never()
+                asked.is_cancelled = True
+                self.sockets[identity].leave()
+
+        if self.is_stateless:
+            asked.is_cancelled = True
+            self.sockets[identity].leave()
+            self.loop.call_later(0.0001, never)
+        else:
+            self.post("notifications/cancelled", {"requestId": identity}, then=accepted)
+
+    def drop(self) -> None:
+        """Close the connection of a request; with the handshake its call goes on."""
+        waits = self.waits()
+        if waits:
+            identity = self.chance.choice(waits)
+            self.asked[identity].is_cancelled = True
+            self.sockets[identity].leave()
+
+    def stall(self) -> None:
+        """Begin a request, and send nothing more: the gate gives it up in 10 s."""
+        began = self.loop.time()
+
+        def ended(status: int | None, headers: Any, body: bytes) -> None:
+            assert status in (408, None), status
+            assert self.loop.time() - began < 11 or self.schedule.is_over
+
+        socket = Socket(self.schedule.connection(), ended)
+        head, data = socket.request("POST", self.headers("ping", {}), b"{" * 100)
+        whole = head + data
+        socket.feed(whole[: self.chance.randrange(1, len(whole))])
+
+    def spoil(self) -> None:
+        """Send bytes that are no HTTP, or a body that is no JSON."""
+
+        def ended(status: int | None, headers: Any, body: bytes) -> None:
+            assert status in (400, None), (status, body)
+
+        socket = Socket(self.schedule.connection(), ended)
+        if self.chance.random() < 0.5:
+            socket.feed(b"\0\xff nonsense\r\n\r\n")
+        else:
+            head, data = socket.request("POST", self.headers("ping", {}), b'{"jsonrpc":')
+            socket.feed(head + data)
+
+    def delete(self) -> None:
+        """End the session, and begin another one."""
+        if self.handle is None or self.is_stateless or not self.schedule.begins_new:
+            return
+        began = self.loop.time()
+        self.was_over = True
+
+        def ended(status: int | None) -> None:
+            assert status in (202, 204, 404, None), status
+            assert self.loop.time() - began < 2.1, "a DELETE that waited"
+            self.greet()
+
+        self.post("notifications/delete", {}, verb="DELETE", then=ended)
+
+    def act(self) -> None:
+        if self.is_gone:
+            return
+        if self.handle is None and not self.is_stateless:
+            return
+        match self.chance.randrange(14):
+            case 0 | 1 | 2 | 3 | 4 | 5:
+                self.call()
+            case 6 | 7:
+                self.cancel()
+            case 8:
+                self.post("tools/list" if self.is_stateless else "ping", {})
+            case 9:
+                self.spoil()
+            case 10:
+                self.post("tools/list", {})
+            case 11:
+                (self.stall if self.chance.random() < 0.3 else self.drop)()
+            case 12:
+                if self.chance.random() < 0.3:
+                    self.delete()
+            case _:
+                for _ in range(self.chance.randrange(4)):
+                    self.call()
 
 
-def run(seeds: Iterator[int]) -> int:
-    """Run schedules; how many calls were executed."""
-    loop, executed = Virtual(), 0
+class Http(Schedule):
+    """Several clients over HTTP."""
 
-    async def one(seed: int) -> int:
-        schedule = Schedule(seed)
+    def __init__(self, seed: int, folder: Path, kind: str) -> None:
+        super().__init__(seed, folder)
+        self.kind = kind
+        self.is_over = False
+        self.begins_new = self.chance.random() < 0.8
+        self.protocols: Callable[[], Any] = lambda: None
+
+    def connection(self) -> Any:
+        return self.protocols()
+
+    async def run(self) -> None:
+        world, chance = self.world, self.chance
+        sessions = Sessions(ARTIFACT, self.folder / "store", durable=False)
+        kind = "new"
+        if not self.begins_new:
+            gate = sessions.open()
+            kind = gate.session_id
+            gate.close()
+        target = self.target(self.kind)
+        how = self.guarded(target)
+        terms = HostingTerms(kind=kind, idle=chance.choice((3.0, 3600.0)))
+        host = Hosting(store=sessions, how=how, probed=PROBED, terms=terms, note=world.notes.append)
+        listener = Listener(Listening(host="gate", port=80), host)
+        listener.hosts = frozenset(("gate",))
+        self.protocols = listener.limits.protocol(listener.app)
+        self.clients = [HttpClient(self, name) for name in "xyz"[: chance.randrange(1, 4)]]
+        tending = asyncio.ensure_future(host.tend())
+        at = 0.0
+        for client in self.clients:
+            client.was_over = terms.idle < 10
+            self.loop.call_soon(client.greet)
+        for _ in range(chance.randrange(1, 30)):
+            at += chance.choice((0.0, 0.001, 0.1, 1.0))
+            self.loop.call_later(at, chance.choice(self.clients).act)
+        await asyncio.sleep(at + chance.choice((0.001, 0.5, 40.0)))
+        stopped = chance.random() < 0.3
+        until = self.loop.time() + 30 * SECONDS
+        while not stopped and any(client.is_waiting() for client in self.clients):
+            assert self.loop.time() < until, [client.asked for client in self.clients]
+            await asyncio.sleep(0.2)
+        self.is_over = stopped
+        began = self.loop.time()
+        tending.cancel()
+        await host.stop(1.0)
+        if isinstance(target, SharedServer):
+            await target.close()
+        assert self.loop.time() - began < 3, "a stop that waited"
+        self.is_over = True
+        listener.close()
+        await asyncio.sleep(15)  # requests that were begun are given up
+        for client in self.clients:
+            for identity, asked in client.asked.items():
+                asked.check(identity, stopped)
+
+
+def kinds() -> Iterator[tuple[Callable[..., Schedule], str]]:
+    yield from ((Stdio, kind) for kind in ("program", "program", "url", "fan-out"))
+    yield from ((Http, kind) for kind in ("program", "shared", "url", "fan-out"))
+
+
+def run(seeds: Iterable[int]) -> Counter[str]:
+    """Run schedules; return how many of each kind, and how many calls were executed."""
+    loop, counts, every = Virtual(), Counter[str](), list(kinds())
+    root = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+
+    async def one(seed: int) -> None:
+        made, kind = every[seed % len(every)]
+        folder = root / str(seed)
+        folder.mkdir(mode=0o700)
+        schedule = made(seed, folder, kind)
+        Locked.world = schedule.world
         try:
             await schedule.run()
+            schedule.judge()
         except BaseException as error:
-            error.add_note(f"schedule {seed}")
+            error.add_note(f"schedule {seed}: {made.__name__}, {kind}")
             raise
+        for _ in range(3):
+            await asyncio.sleep(0)
         left = asyncio.all_tasks(loop) - {asyncio.current_task(loop)}
         assert not left, left
-        return len(schedule.executed)
+        shutil.rmtree(folder)
+        counts[f"{made.__name__} {kind}".lower()] += 1
+        counts["calls executed"] += len(schedule.world.executed)
 
+    loop.set_exception_handler(
+        lambda _, told: Locked.world.faults.append(f"{told['message']}: {told.get('exception')!r}")
+    )
     try:
         for seed in seeds:
-            executed += loop.run_until_complete(one(seed))
+            loop.run_until_complete(one(seed))
     finally:
         loop.close()
-    return executed
+        shutil.rmtree(root)
+    return counts
 
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No threads: time is virtual."""
+    prepare(monkeypatch)
+
+
+def prepare(patch: pytest.MonkeyPatch) -> None:
+    """No threads, because time is virtual; and each session is one that others have, too."""
 
     async def aside(work: Callable[[], Any], drop: Callable[[Any], None]) -> Any:
         return work()
 
-    monkeypatch.setattr(guarding, "aside", aside)
-    monkeypatch.setattr(logging.getLogger("tcc.gate"), "disabled", True)
+    patch.setattr(guarding, "aside", aside)
+    patch.setattr(hosting, "aside", aside)
+    patch.setattr(store, "Gate", Locked)
+    patch.setattr(logging.getLogger("tcc.gate"), "disabled", True)
+    patch.setattr(logging.getLogger("uvicorn.error"), "error", failed)
+
+
+def failed(message: str, *_: Any, **more: Any) -> None:
+    """Note an exception that nothing but the HTTP server caught."""
+    Locked.world.faults.append(f"{message}: {more.get('exc_info')!r}")
 
 
 def test_schedules_in_virtual_time() -> None:
-    assert run(iter(range(150))) > 300
+    counts = run(range(240))
+    assert counts["calls executed"] > 500
+    assert len(counts) == 1 + len(set(kinds()))
 
 
 @pytest.mark.campaign
 def test_many_schedules_in_virtual_time() -> None:
     first = int(os.environ.get("TCC_SCHEDULES_FIRST", "1000"))
     count = int(os.environ.get("TCC_SCHEDULES", "100000"))
-    print(f"{count} schedules, {run(iter(range(first, first + count)))} calls executed")
+    print(dict(run(range(first, first + count))))

@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from tcc_certs.policy.core import Core
@@ -371,22 +372,22 @@ class Guarding:
             if self._started is None or (self._how.of_connection and gate.untouched):
                 gate.withdraw()
             elif self._how.finishes:
-                await self._finish(gate)
+                await finish(gate, self._stop)
         finally:
             gate.close()
 
-    async def _finish(self, gate: Gate) -> None:
-        """End the session if it may end; wait for the lock until we have to stop."""
-        while gate.may_finish:
-            with suppress(Refused):
-                turn = gate.try_turn()
-                if turn is not None:
-                    gate.finish(turn=turn)
-                    return
-            asked = self._stop.since
-            if asked is not None and asyncio.get_running_loop().time() >= asked + _LAST:
+
+async def finish(gate: Gate, stop: Stop) -> None:
+    """End a session if it may end; wait for its ledger until 0.7 s after we were asked to stop."""
+    while gate.may_finish:
+        with suppress(Refused):
+            turn = gate.try_turn()
+            if turn is not None:  # the disk is waited for outside of the loop
+                await aside(partial(gate.finish, turn=turn), lambda _: None)
                 return
-            await asyncio.sleep(POLL)
+        if asyncio.get_running_loop().time() >= stop.until(1.0, _LAST):
+            return
+        await asyncio.sleep(POLL)
 
 
 @contextmanager

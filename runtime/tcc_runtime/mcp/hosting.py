@@ -15,7 +15,6 @@ import asyncio
 import base64
 import hmac
 import sys
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -34,7 +33,7 @@ from tcc_runtime.mcp import wire
 from tcc_runtime.mcp.client import Client, ClientCall, PassedRequest
 from tcc_runtime.mcp.cookies import Begins, ClientCookies
 from tcc_runtime.mcp.deciding import Decisions
-from tcc_runtime.mcp.guarding import STOPPED, Guarded, Probed, aside, drop_gate
+from tcc_runtime.mcp.guarding import STOPPED, Guarded, Probed, aside, drop_gate, finish
 from tcc_runtime.mcp.links import Link, Stop
 from tcc_runtime.mcp.metrics import Meter
 from tcc_runtime.mcp.relay import GONE, POLL, Look, Relay
@@ -48,6 +47,7 @@ MAX_OPENING: Final = 256
 _DESCRIPTORS: Final = 1 << 15  # for as many sessions and connections as there may be
 _CONTEXT: Final = "tcc.store/1.0 handle"
 _LAST_CALLS: Final = 10.0  # seconds for calls under way when their connection is over
+_LOOK: Final = 1.0  # seconds between two looks whether a ledger has the end of its session
 _MAC: Final = 16
 _NOBODY: Final = bytes(32)
 
@@ -114,9 +114,10 @@ class Session:
     ) -> None:
         self.gate, self.principal = gate, principal
         self.handle = hosting.handle(gate.session_id, principal)
-        self.last = time.monotonic()
+        self._loop = asyncio.get_running_loop()
+        self.last = self._loop.time()
         self._hosting, self._given = hosting, given
-        self._looked = 0.0
+        self._looked = self.last - _LOOK
         self._relay: Relay | None = None
         self._stop = Stop()
         self._reason = "the server is away"
@@ -147,14 +148,14 @@ class Session:
         for name in {*given, *self._given}:
             if repr(given.get(name)) != repr(self._given.get(name)):
                 raise MissingClaim(name)
-        self.last = time.monotonic()
+        self.last = self._loop.time()
 
     async def has_ended(self) -> bool:
         """Return whether the session had ended in the last second, as its ledger has it."""
-        now = time.monotonic()
-        if not self.under_way and now - self._looked >= 1.0:
+        now = self._loop.time()
+        if not self.under_way and now - self._looked >= _LOOK:
             self._looked = now
-            return await asyncio.to_thread(lambda: self.gate.ended)
+            return await aside(lambda: self.gate.ended, lambda _: None)
         return False
 
     def take(self, request: ClientCall | PassedRequest) -> None:
@@ -197,9 +198,16 @@ class Session:
         finally:
             if self._relay is relay:
                 self._relay = None
-            await relay.end(self._reason)
-            if server is not None:
-                await server.link.close()
+            try:
+                await relay.end(self._reason)
+            finally:
+                if server is not None:
+                    self._hosting.close_link(server.link, self._stop)
+
+    def hurry(self) -> None:
+        """Give the calls under way and the server no further time."""
+        self._reason = STOPPED
+        self._stop.ask()
 
     async def close(self, *, ends: bool) -> None:
         """Let go of the session.
@@ -208,29 +216,30 @@ class Session:
             ends: whether it ends, if its plan may end; else it is left as it is.
         """
         if not ends:
-            self._reason = STOPPED
-            self._stop.ask()
+            self.hurry()
         elif self._relay is not None:
             self._reason = GONE
             self._relay.leave()
-            until = time.monotonic() + _LAST_CALLS
-            while self._relay is not None and self._relay.is_busy and time.monotonic() < until:
-                await asyncio.sleep(4 * POLL)
+        until = self._loop.time() + _LAST_CALLS
+        while self._relay is not None and self._relay.is_busy and self._loop.time() < until:
+            if self._stop.since is not None:
+                break
+            await asyncio.sleep(4 * POLL)
         if self._running is not None:
             self._running.cancel()
             await asyncio.wait((self._running,))
-        await asyncio.to_thread(self._let_go, ends)
-
-    def _let_go(self, ends: bool) -> None:
-        if self._hosting.begins_new and self.gate.untouched:
-            self.gate.withdraw()
-            return
-        if ends and self.gate.may_finish:
+        if ends and not self.gate.untouched:
             try:
-                self.gate.finish()
+                await finish(self.gate, self._stop)
             except (Refused, errors.LedgerError) as error:
                 self._hosting.note(f"session {self.identity} is not ended: {error}")
-        self.gate.close()
+        await aside(self._let_go, lambda _: None)
+
+    def _let_go(self) -> None:
+        if self._hosting.begins_new and self.gate.untouched:
+            self.gate.withdraw()
+        else:
+            self.gate.close()
 
 
 class Hosting:
@@ -270,6 +279,8 @@ class Hosting:
         # A principal's session waits for its ledger, and no other session waits with it.
         self._taking: WeakValueDictionary[str | bytes, asyncio.Lock] = WeakValueDictionary()
         self._opening: set[object] = set()
+        self._ending: dict[asyncio.Task[None], Session] = {}
+        self._closing: dict[asyncio.Task[None], Stop] = {}  # links to servers
 
     def client(self, link: Link) -> Client:
         """Return the client's side of a link."""
@@ -371,7 +382,7 @@ class Hosting:
                 return same
             try:
                 if known is not None:
-                    await self.end(known)
+                    await asyncio.wait((self.end(known),))
                 self._check_room(principal)
             except HostFull:
                 gate.close()
@@ -394,7 +405,7 @@ class Hosting:
             known = await self._reopened(identity, principal)
         known.use(self._terms.given(principal))  # before the look: meanwhile it is not idle
         if await known.has_ended():
-            await self.end(known)
+            self.end(known)
             raise NotFound
         return known
 
@@ -486,7 +497,8 @@ class Hosting:
         if self.stopping:
             raise HostFull(503)
         live = self._live.values()
-        if not session.relays and sum(1 for other in live if other.relays) >= MAX_SERVERS:
+        servers = sum(1 for other in live if other.relays) + len(self._closing)
+        if not session.relays and servers >= MAX_SERVERS:
             raise HostFull(503)
         if session.principal is not None:
             mine = [other.under_way for other in live if other.principal == session.principal]
@@ -495,8 +507,12 @@ class Hosting:
 
     # Ends.
 
-    async def end(self, session: Session) -> None:
-        """End the connection of a session; a principal's session itself goes on."""
+    def end(self, session: Session) -> asyncio.Task[None]:
+        """End the connection of a session; a principal's session itself goes on.
+
+        Returns:
+            the task that waits for calls under way and closes the ledger.
+        """
         principal = self._of(session.principal)
         self._live.pop((session.identity, principal), None)
         if self._of_principals.get(principal) is session:
@@ -505,25 +521,52 @@ class Hosting:
             self._over[session.identity] = None
             if len(self._over) > MAX_SESSIONS:
                 del self._over[next(iter(self._over))]
-        await session.close(ends=self.begins_new)
+        task = asyncio.ensure_future(session.close(ends=self.begins_new))
+        self._ending[task] = session
+        task.add_done_callback(self._has_ended)
+        return task
+
+    def _has_ended(self, task: asyncio.Task[None]) -> None:
+        session = self._ending.pop(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self.note(f"session {session.identity} is not closed: {error}")
+
+    def close_link(self, link: Link, stop: Stop) -> None:
+        """End a server; no session waits for that.
+
+        Args:
+            stop: shortens it.
+        """
+        task = asyncio.ensure_future(link.close())
+        self._closing[task] = stop
+        task.add_done_callback(self._closing.pop)
 
     async def tend(self) -> None:
         """End idle connections, until this is cancelled."""
         while True:
             await asyncio.sleep(min(1.0, self._terms.idle / 4))
-            now = time.monotonic()
+            now = asyncio.get_running_loop().time()
             for session in tuple(self._live.values()):
                 if not session.under_way and now - session.last >= self._terms.idle:
-                    await self.end(session)
+                    self.end(session)
 
     async def stop(self, seconds: float) -> None:
         """Begin nothing more, give calls under way `seconds`, and let go of everything."""
         self.stopping = True
-        until = time.monotonic() + seconds
-        while time.monotonic() < until and any(one.under_way for one in self._live.values()):
-            await asyncio.sleep(0.02)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while loop.time() < until and any(
+            one.under_way for one in (*self._live.values(), *self._ending.values())
+        ):
+            await asyncio.sleep(4 * POLL)
+        for session in self._ending.values():
+            session.hurry()
         closing = [session.close(ends=False) for session in tuple(self._live.values())]
-        await asyncio.gather(*closing)
+        await asyncio.gather(*closing, *self._ending, return_exceptions=True)
+        for stop in self._closing.values():
+            stop.ask()
+        await asyncio.gather(*self._closing, return_exceptions=True)
 
     def metrics(self) -> bytes:
         """Return what a monitoring system reads."""

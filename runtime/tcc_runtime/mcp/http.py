@@ -44,6 +44,7 @@ from tcc_runtime.mcp.tokens import InvalidToken, MissingClaim, Principal, Tokens
 HEADER_MISMATCH: Final = -32020
 _MAX_CONNECTIONS: Final = 4096
 _DEPTH: Final = MAX_DEPTH + 2  # of the parameters, the arguments in them, and a value in these
+_END_SECONDS: Final = 1.0  # for the end of a session, before its client is answered
 _JSON: Final = "application/json"
 _STATUS: Final = {
     wire.PARSE_ERROR: 400,
@@ -103,10 +104,10 @@ class Listener:
         self.origins: frozenset[str] = frozenset()
         self.limits = Limits(min(_MAX_CONNECTIONS, descriptors() // 4), self._count)
         self._server: asyncio.Server | None = None
-        self._app = Starlette(
+        self.app = Starlette(
             routes=[Route("/healthz", _healthz, methods=["GET"]), Route("/mcp", _Endpoint(self))]
         )
-        self._app.router.redirect_slashes = False
+        self.app.router.redirect_slashes = False
 
     async def listen(self) -> str:
         """Begin to accept; return the URL.
@@ -115,9 +116,7 @@ class Listener:
             OSError: the address is not available.
         """
         how = self.how
-        self._server, shown, port = await listen(
-            self._app, how.host, how.port, self.limits, how.tls
-        )
+        self._server, shown, port = await listen(self.app, how.host, how.port, self.limits, how.tls)
         scheme = "http" if how.tls is None else "https"
         names = {shown, "localhost", *how.names}
         self.hosts = frozenset(f"{name}:{port}".lower() for name in names) | frozenset(
@@ -198,8 +197,11 @@ class _Posted:
         if self._method == "DELETE":
             self._connection.answered_by_app()
             session = await self._session(principal)
-            await self._hosting.end(session)
-            await self.reply(204)
+            # Calls under way end, and are recorded, after the answer.
+            seconds = 0 if session.is_busy else _END_SECONDS
+            ending = self._hosting.end(session)
+            await asyncio.wait((ending,), timeout=seconds)
+            await self.reply(204 if ending.done() else 202)
             return
         try:
             async with asyncio.timeout_at(self._connection.until):
@@ -349,7 +351,7 @@ class _Posted:
                 try:
                     await self._call(session, taken, exchange, modern=True)
                 finally:
-                    await hosting.end(session)
+                    hosting.end(session)
             elif "origin" in self._headers or (again and not cookies.begins):
                 data = {"supported": list(wire.HANDSHAKE), "requested": wire.STATELESS}
                 code = wire.UNSUPPORTED_VERSION
