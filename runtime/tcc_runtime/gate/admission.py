@@ -26,6 +26,7 @@ from tcc_certs.session.machine import Offer
 from tcc_runtime.account.windows import Counting
 from tcc_runtime.errors import NEEDS_MODEL, BindingError
 from tcc_runtime.gate.arguments import Asked
+from tcc_runtime.gate.asking import verdicts
 from tcc_runtime.gate.asking.questions import pending_of, reason_of
 from tcc_runtime.gate.budget import ModelCall
 from tcc_runtime.gate.dead_ends import plan_reasons
@@ -244,6 +245,8 @@ def admitted(access: Access, permit: Permit, *, sync: bool) -> tuple[Permitted, 
     tool, session = permit.tool, access.session
     reference = None if permit.ref is None else _reference(access, tool, permit.ref)
     found = decide(access.follower, tool, permit.arguments, access.clock)
+    if isinstance(found, Held) and found.question is not None and verdicts.take(access):
+        found = decide(access.follower, tool, permit.arguments, access.clock)
     if isinstance(found, Held):
         found = _ask(access, found, tool, sync=sync)
     if not isinstance(found, Permitted):
@@ -275,6 +278,7 @@ def _ask(access: Access, found: Held, tool: str, *, sync: bool) -> Decision:
         return pending_decision(session, found)
     if session.may_come(Code.PENDING, found.statement, found.offer):
         access.not_yet(tool)
+    verdicts.watch(access)
     pending = pending_of(found.question)
     if pending is not None:
         raise pending.again()

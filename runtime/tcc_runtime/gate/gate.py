@@ -165,6 +165,8 @@ class Gate(GateCalls):
         if show and access.follower.shown != shown:
             self.close()
             raise ResumeError("line 1: arguments", list(shown), list(access.follower.shown))
+        if access.session.questions.open(access.session.last_ms):
+            verdicts.watch(access)
 
     @property
     def session_id(self) -> str:
