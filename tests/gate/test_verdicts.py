@@ -15,6 +15,7 @@ import pytest
 
 import tcc
 from tcc_certs.formats.codec import encode
+from tcc_certs.session.files import files_of
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.asking import verdict_files, verdicts
 from tcc_runtime.gate.asking.places import Place, decide, places_of, questions_in
@@ -212,6 +213,24 @@ def test_a_torn_last_line_is_cut_before_a_verdict(tmp_path: Path) -> None:
     decided(desk, question)
     desk.gate = desk.opened()
     desk.make("refund", **BIG)
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_verdict_continues_a_ledger_of_several_files(tmp_path: Path, cut: bool) -> None:
+    desk = Desk(tmp_path, roll_bytes=1000)
+    question = desk.pending(**BIG)
+    before = len(files_of(place(desk).ledger))
+    while len(files_of(place(desk).ledger)) == before:
+        desk.make("note", text="x")
+    desk.gate.close()
+    if cut:  # as after a crash between a `roll` record and the next file
+        files_of(place(desk).ledger)[-1].unlink()
+    decided(desk, question)
+    assert len(files_of(place(desk).ledger)) >= before + 1
+    assert questions_in(place(desk)).verdicts == {question.id: "approved"}
+    desk.gate = desk.opened()
+    desk.make("refund", **BIG)
+    assert [one.ledger.name for one in places_of(str(tmp_path))] == ["s.ledger"]
 
 
 def test_a_lock_that_no_gate_gives_back_is_an_error(

@@ -11,13 +11,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json, encode
-from tcc_certs.formats.ledger import LedgerReader, Line, Record
+from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Line, Record
 from tcc_certs.formats.ledger_schema import MAX_TIME
+from tcc_certs.session.files import files_of
 from tcc_certs.session.records import KEY, MAC, SCHEMA, check_record
 from tcc_certs.values import canonical
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
@@ -44,7 +46,7 @@ class Place:
     """A ledger with questions, and the way to its key.
 
     Attributes:
-        ledger: its path.
+        ledger: the path of its first file.
         key: returns the key of the session; raises ResumeError or LedgerError.
         private: whether the ledger belongs to a store.
     """
@@ -70,12 +72,14 @@ class Asked:
     """The questions of one ledger.
 
     Attributes:
+        first: the first record, without its MAC.
         session_id: of the session; texts: its statements.
         asked: the questions, by their ids; verdicts: of those that have one.
         last_ms: the time of the last record that has one.
         ended: whether the session has ended.
     """
 
+    first: Mapping[str, Json] = field(default_factory=dict)
     session_id: str = ""
     texts: tuple[str, ...] = ()
     asked: dict[str, Listed] = field(default_factory=dict)
@@ -94,6 +98,7 @@ class Asked:
         if kind == "session":
             if found["schema"] != SCHEMA:
                 raise Rejected(Code.UNKNOWN_VERSION, "schema", SCHEMA, found["schema"])
+            self.first = self.first or {name: item for name, item in record.items() if name != MAC}
             self.session_id, self.texts = found["session_id"], tuple(found["statements"])
             self.last_ms = max(self.last_ms, found["started_ms"])
         elif kind == "ask":
@@ -169,8 +174,7 @@ def places_of(place: str, key: bytes | None = None) -> list[Place]:
     if (path / "store.json").exists():
         sessions = Sessions.of(path)
         return [_of_store(sessions, path, one) for one in sessions.ids()]
-    ledgers = sorted(one for one in path.iterdir() if _is_session(one))
-    return [_of_folder(one) for one in ledgers]
+    return [_of_folder(one) for one in sorted(path.iterdir()) if _is_session(one)]
 
 
 def _of_store(sessions: Sessions, folder: Path, session_id: str) -> Place:
@@ -183,8 +187,10 @@ def _of_folder(ledger: Path) -> Place:
 
 
 def _is_session(path: Path) -> bool:
+    """Whether a file is the first file of the ledger of a session."""
+    stem, _, number = path.name.rpartition(".")
     try:
-        if not path.is_file():
+        if not path.is_file() or (number.isdecimal() and path.with_name(stem).is_file()):
             return False
         with path.open("rb") as file:
             return file.read(len(_BEGINS)) == _BEGINS
@@ -201,10 +207,11 @@ def questions_in(place: Place) -> Asked:
     """
     found = Asked()
     try:
-        with place.ledger.open("rb") as file:
-            reader = LedgerReader(iter(lambda: file.read(_CHUNK), b""))
-            for record in reader:
-                found.add(record, reader.records)
+        for path in files_of(place.ledger):
+            with path.open("rb") as file:
+                reader = LedgerReader(iter(partial(file.read, _CHUNK), b""))
+                for record in reader:
+                    found.add(record, reader.records)
     except OSError as error:
         raise LedgerError(str(place.ledger), error) from error
     if not found.session_id:
@@ -306,8 +313,13 @@ def _record(journal: InFile, key: bytes, handed: Handed, clock: Callable[[], int
     if not 0 <= at_ms <= MAX_TIME:
         raise SettingsError("clock", "milliseconds below 2^48", at_ms)
     approval = records.approval_record(handed.id, handed.verdict, handed.who, at_ms)
-    writer = records.Writer(key, asked.session_id)
-    journal.append(lambda head: writer.sealed(records.parts_of(approval), head))
+    sealed, parts = records.Writer(key, asked.session_id).sealed, records.parts_of
+    if journal.is_full:  # the last file ends with `roll`
+        journal.roll(
+            lambda head: sealed(parts({"kind": "roll"}), head),
+            lambda head: sealed(parts({**asked.first, "continues": head.hex()}), FIRST_HEAD),
+        )
+    journal.append(lambda head: sealed(parts(approval), head))
     journal.sync()
 
 
