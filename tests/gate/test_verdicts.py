@@ -118,8 +118,11 @@ def test_a_verdict_that_is_not_made_with_the_key_is_ignored(
     tmp_path: Path, name: str, change: Callable[[dict[str, Any]], Any]
 ) -> None:
     desk = Desk(tmp_path)
-    path = verdict_files.hand_in(place(desk).ledger, KEY, handed(desk, desk.pending(**BIG)))
+    question = desk.pending(**BIG)
+    desk.gate.close()
+    path = verdict_files.hand_in(place(desk).ledger, KEY, handed(desk, question))
     path.write_bytes(encode(change(json.loads(path.read_bytes()))))
+    desk.gate = desk.opened()
     assert desk.code(**BIG) == "R211"
     assert not desk.pending(**BIG).is_new
     assert left(desk) == []
@@ -128,14 +131,14 @@ def test_a_verdict_that_is_not_made_with_the_key_is_ignored(
 def test_a_verdict_for_another_session_or_question_is_ignored(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     question, other = desk.pending(**BIG), desk.pending(**{**BIG, "amount": 300})
-    ledger = place(desk).ledger
-    foreign = "01a22b1f-6fb8-7dbb-82ee-1cf7e39d47bb"
-    verdict_files.hand_in(ledger, KEY, handed(desk, question, session_id=foreign))
-    desk.pending(**BIG)
-    renamed = verdict_files.hand_in(ledger, KEY, handed(desk, other))
-    renamed.rename(renamed.with_name(question.id))
-    desk.pending(**BIG)
-    assert left(desk) == []
+    ledger, foreign = place(desk).ledger, "01a22b1f-6fb8-7dbb-82ee-1cf7e39d47bb"
+    for told in (handed(desk, question, session_id=foreign), handed(desk, other)):
+        desk.gate.close()
+        path = verdict_files.hand_in(ledger, KEY, told)
+        path.rename(path.with_name(question.id))
+        desk.gate = desk.opened()
+        desk.pending(**BIG)
+        assert left(desk) == []
 
 
 @pytest.mark.parametrize("made", ["empty", "large", "link", "folder", "pipe", "other name"])
