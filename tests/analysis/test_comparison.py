@@ -266,12 +266,20 @@ STATEMENTS = [
 ]  # fmt: skip
 
 
+# Changes whose effect on sessions the texts of the statements do not show.
+ON_SESSIONS = {
+    "limit sum(a.m) <= 5\nlimit sum(a.m) <= 6": "equal",
+    "let s = a(m > 4)\nbefore b require no s": "wider",
+}
+
+
 @pytest.mark.parametrize(("old", "new", "sense"), STATEMENTS)
 def test_statements_that_a_gate_decides(old: str, new: str, sense: str) -> None:
     text = HEAD + "tool a(m: integer 0 .. 9)\ntool b(m: integer 0 .. 9)\nplan = a a? b?\n{}"
     found = tcc.diff(*(tcc.compile_text(text.format(more)) for more in (old, new)))
     assert found.plans == "equal"
     assert joined(change.sense for change in found.statements) == sense
+    sense = ON_SESSIONS.get(new, sense)
     assert found.breaks() is (sense in ("wider", "incomparable"))
     assert found.breaks("narrower") is (sense in ("narrower", "incomparable"))
 

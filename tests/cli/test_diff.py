@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import tcc as library
-from tcc.library.proving import MISSING
 from tests.cli.conftest import Tcc
 
 OLD = """grammar g version "1"
@@ -65,7 +64,15 @@ def test_wider_is_one_and_narrower_is_none(tcc: Tcc, sides: tuple[Path, Path]) -
         "statements": {"added": [], "removed": ["before a require b"], "changed": []},
         "fields": {"added": [], "removed": [], "changed": []},
         "members": [],
-        "sessions": {"verdict": None, "added": None, "removed": None, "missing": MISSING},
+        "sessions": {
+            "verdict": "wider",
+            "added": [{"tool": "a", "arguments": {"k": 1, "msg": "x2"}}],
+            "added_given": {},
+            "added_ends": False,
+            "added_because": "`before a require b`",
+            "removed": None,
+            "open": [],
+        },
         "breaking": True,
     }
     assert tcc("diff", old, new, "--breaking", "narrower").code == 0
@@ -185,12 +192,18 @@ tool b
     assert (found["added"], found["because"]["added"]) == ("1", [])
 
 
-def test_sessions_are_not_compared_and_the_report_says_so(
-    tcc: Tcc, sides: tuple[Path, Path]
+def test_a_session_that_one_side_allows_is_shown_with_the_statement_of_the_other(
+    tcc: Tcc, sides: tuple[Path, Path], tmp_path: Path
 ) -> None:
     old, new = sides
-    assert f"not compared: {MISSING}" in tcc("diff", old, new).out
-    assert tcc("diff", old, old, "--json").json["sessions"]["verdict"] is None
+    shown = tcc("diff", old, new).out
+    assert "wider: the new gate allows more sessions" in shown
+    [line] = [line for line in shown.splitlines() if "added session" in line]
+    assert re.search(r"old gate refuses it +`before a require b`", shown)
+    session = tmp_path / "session.json"
+    session.write_text(line.partition("session")[2])
+    assert (tcc("replay", new, session).code, tcc("replay", old, session).code) == (0, 1)
+    assert tcc("diff", old, old, "--json").json["sessions"]["verdict"] == "equal"
 
 
 def test_a_condition_that_changed_may_allow_more(tcc: Tcc, tmp_path: Path) -> None:
@@ -207,7 +220,9 @@ plan = (a | b){0,3}
     new.write_text(head + "before b require m <= 4 or a\n")
     found = tcc("diff", old, new, "--json")
     assert (found.code, found.json["plans"], found.json["breaking"]) == (1, "equal", True)
-    assert tcc("diff", new, old).code == 1  # that it is narrower is not decided
+    assert found.json["sessions"]["added_because"] == "`before b require m <= 3 or a`"
+    assert tcc("diff", new, old, "--json").json["sessions"]["verdict"] == "narrower"
+    assert tcc("diff", new, old).code == 0
 
 
 def test_sides_are_compared_whose_examples_fail(tcc: Tcc, sides: tuple[Path, Path]) -> None:

@@ -25,6 +25,8 @@ PUBLISHED = Path(__file__).parents[2] / "docs" / "schemas"
 OPEN = {
     ("verify", "predicate"), ("sign", "predicate"), ("schema", "additionalProperties"),
     ("prove", "arguments"), ("prove", "given"),
+    ("why", "arguments"), ("why", "given"),
+    ("diff", "arguments"), ("diff", "added_given"), ("diff", "removed_given"),
 }  # fmt: skip
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import tcc as library
-from tcc.library.proving import MISSING
 from tests.cli.conftest import Tcc
 
 TEXT = """grammar g version "1"
@@ -77,12 +76,52 @@ def test_a_clause_of_a_block_is_blamed_alone(tcc: Tcc, source: Path) -> None:
     assert (found["text"], found["place"]["line"]) == ("before a require no c", 12)
 
 
-def test_questions_about_all_sessions_are_undecided(tcc: Tcc, source: Path) -> None:
+def test_a_session_shows_that_a_call_and_an_end_are_possible(tcc: Tcc, source: Path) -> None:
     for question in (("--finish",), ("--reachable", "a")):
         found = tcc("why", source, *question, "--json")
-        assert (found.code, found.json["verdict"], found.json["missing"]) == (
-            2, "undecided", MISSING,
-        )  # fmt: skip
+        assert (found.code, found.json["verdict"], found.json["because"]) == (0, "reachable", [])
+    assert [one["tool"] for one in found.json["session"]][-1] == "a"
+
+
+NEVER = """grammar g version "1"
+tool find(order: text max 9) gives (owner: text)
+tool refund(order: text max 9, amount: integer 1 .. 20)
+tool reply(message: text)
+tool idle
+plan = (find | refund | reply){0,9}
+before refund require find(same order)
+before refund require amount <= 10
+before refund(amount > 5) require reply
+forbid refund(amount > 15) because "Never more."
+forbid reply
+"""
+
+
+@pytest.mark.parametrize(
+    ("calls", "texts"),
+    [
+        ("refund(amount = 6)", ["before refund(amount > 5) require reply", "forbid reply"]),
+        ("refund(amount > 15)", ["forbid refund(amount > 15)"]),
+        ("idle", ["plan = (find | refund | reply){0,9}"]),
+        ("refund(amount = 21)", []),
+    ],
+)
+def test_statements_that_exclude_a_call_are_named(
+    tcc: Tcc, tmp_path: Path, calls: str, texts: list[str]
+) -> None:
+    path = tmp_path / "g.tcg"
+    path.write_text(NEVER)
+    found = tcc("why", path, "--reachable", calls, "--json")
+    assert (found.code, found.json["verdict"]) == (1, "unreachable")
+    assert [one["text"] for one in found.json["because"]] == texts
+    shown = tcc("why", path, "--reachable", calls).out
+    assert shown.startswith(f"never possible: no session has {calls}")
+    assert all(text in shown for text in texts)
+
+
+def test_a_set_of_calls_with_a_mistake_is_bad_usage(tcc: Tcc, source: Path) -> None:
+    found = tcc("why", source, "--reachable", "nothing")
+    assert found.code == 2 and "TCC202" in found.err
 
 
 def test_an_artifact_has_no_places(tcc: Tcc, source: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import click
 from tcc import screen
 from tcc.findings import print_found
 from tcc.library import plan_questions
+from tcc.library.proving import TIMEOUT
 from tcc.opening import OutOfTime, at_most, open_artifact, options_of, refuse
 from tcc.options import FORMATS, GIVEN, chosen, compile_options, is_regular_file, json_option
 from tcc.screen import CLEAN, DECLINED, FINDINGS
@@ -57,11 +58,11 @@ def command(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Compare the plans of NEW with those of OLD; each is an artifact or a grammar.
+    """Compare the plans and sessions of NEW with those of OLD; each is an artifact or a grammar.
 
-    Reports the exact numbers of added and removed plans, with a shortest and a cheapest example,
-    and the statements, tools and fields that differ. Sessions are not compared (TCC491). Exit code
-    1: NEW may allow something that OLD refuses. 2: undecided.
+    Reports the exact numbers of added and removed plans, with a shortest and a cheapest example, a
+    session that only NEW allows and one that only OLD allows, and the statements, tools and fields
+    that differ. Exit code 1: NEW may allow something that OLD refuses. 2: undecided.
     """
     shown = chosen(output_format, as_json)
     options = options_of(given)
@@ -71,7 +72,10 @@ def command(
             before = _opened(old, new, options)
             left = _with_what_is_left(options, begun)
             after = _opened(new, old, left)
-            found = plan_questions.compare_written(before, after)
+            seconds = TIMEOUT
+            if options.timeout is not None:
+                seconds = min(TIMEOUT, max(options.timeout - (time.monotonic() - begun), 0.001))
+            found = plan_questions.compare_written(before, after, seconds)
     except OutOfTime:
         refuse(new, Rejected(Code.LIMIT, "diff", "an answer within --timeout", "more seconds"))
     broken = found.breaks(breaking)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -86,7 +87,7 @@ def command(
             timeout=timeout,
         )  # fmt: skip
     except CompileError as error:
-        _refuse(ctx, error, statement or reachable or "")
+        refuse_question(ctx, error, statement or reachable or "")
     except ValueError as error:
         raise click.UsageError(str(error), ctx) from None
     if proof is not None and found.proof is not None:
@@ -100,7 +101,7 @@ def command(
     ctx.exit(_CODES[found.verdict])
 
 
-def _refuse(ctx: click.Context, error: CompileError, text: str) -> None:
+def refuse_question(ctx: click.Context, error: CompileError, text: str) -> NoReturn:
     """Show the mistakes of a question."""
     screen.say(f"the question has mistakes: {text}", err=True)
     for one in error.diagnostics:

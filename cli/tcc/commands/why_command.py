@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from tcc import screen
-from tcc.library.plan_questions import Why, statement_line, why, why_output
-from tcc.library.proving import MISSING
+from tcc.commands.prove_command import refuse_question
+from tcc.library import CompileError
+from tcc.library.plan_questions import Why, statement_json, statement_line, why, why_output
+from tcc.library.proving import TIMEOUT
+from tcc.library.session_questions import WhySession, why_session
 from tcc.opening import open_artifact, options_of, refusing
 from tcc.options import artifact_argument, compile_options, json_option
 from tcc.screen import CLEAN, DECLINED, FINDINGS
@@ -50,8 +53,8 @@ def command(
     would be a plan; those of a grammar are shown as written, with their places. Exit code 1: PLAN
     is not allowed.
 
-    --reachable and --finish ask about all sessions, which this release cannot answer: the exit code
-    is 2 (TCC491).
+    --reachable and --finish ask about all sessions, with the engine of `tcc prove`: a session shows
+    that it is possible, or statements exclude it (exit code 1). Exit code 2: undecided.
     """
     asked = [plan is not None, reachable is not None, finish]
     if sum(asked) != 1:
@@ -76,21 +79,59 @@ def command(
 def _of_sessions(
     ctx: click.Context, path: Path, reachable: str | None, options: Options, as_json: bool
 ) -> NoReturn:
-    """Say that the question is undecided, and end the command."""
-    open_artifact(path, command="why", options=options)
+    """Answer a question about all sessions, and end the command."""
+    opened = open_artifact(path, command="why", options=options)
+    try:
+        with refusing(path):
+            seconds = TIMEOUT if options.timeout is None else options.timeout
+            found = why_session(opened, reachable, timeout=seconds)
+    except CompileError as error:
+        refuse_question(ctx, error, reachable or "")
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--reachable") from None
     if as_json:
-        from tcc.outputs import optional
-        from tcc.outputs.questions import WhySessionsOutput
-
-        output = WhySessionsOutput(
-            verdict="undecided", reachable=optional(reachable), missing=MISSING
-        )
-        screen.print_output(output)
+        _print_session_json(found, reachable)
     else:
-        what = "a session can finish" if reachable is None else f"a session has {reachable}"
-        screen.bad(f"undecided: {what}")
-        screen.say(f"  {MISSING}")
-    ctx.exit(DECLINED)
+        _print_session(found, reachable)
+    codes = {"reachable": CLEAN, "unreachable": FINDINGS, "undecided": DECLINED}
+    ctx.exit(codes[found.verdict])
+
+
+def _print_session_json(found: WhySession, reachable: str | None) -> None:
+    from tcc.outputs import optional
+    from tcc.outputs.questions import SessionCallJson, WhySessionsOutput
+
+    calls = found.session
+    output = WhySessionsOutput(
+        verdict=found.verdict,
+        reachable=optional(reachable),
+        session=optional(None if calls is None else [SessionCallJson(**call) for call in calls]),
+        given=optional(None if found.given is None else dict(found.given)),
+        because=[statement_json(one) for one in found.because],
+        missing=optional(found.missing or None),
+    )
+    screen.print_output(output)
+
+
+def _print_session(found: WhySession, reachable: str | None) -> None:
+    what = "can finish" if reachable is None else f"has {reachable}"
+    if found.verdict == "undecided":
+        screen.doubtful(f"undecided: whether a session {what}")
+        screen.say(f"  {found.missing}")
+    elif found.session is not None:
+        from tcc.outputs import json_line
+
+        screen.good(f"possible: a session {what}")
+        document = {"given": found.given, "calls": list(found.session)}
+        screen.say("  as `tcc replay` reads it:")
+        screen.say(json_line(document).decode())
+    else:
+        screen.bad(f"never possible: no session {what}")
+        rows = [
+            ("because" if at == 0 else "and", statement_line(one))
+            for at, one in enumerate(found.because)
+        ]
+        screen.print_fields(rows)
 
 
 def _print(found: Why, prefix: bool) -> None:

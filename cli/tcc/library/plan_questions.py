@@ -16,7 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from tcc.library import Given, artifact_of
-from tcc.library.proving import MISSING
+from tcc.library.proving import TIMEOUT, gate_of
 from tcc_certs.formats.codec import format_decimal
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.meaning import policy_of
@@ -49,25 +49,30 @@ from tcc_certs.policy.listing import shortened
 from tcc_runtime.analysis.comparison import CallChange, Comparison, compare
 from tcc_runtime.analysis.difference import OneSided
 from tcc_runtime.analysis.gate_changes import Change
+from tcc_runtime.analysis.sessions import Open, SessionChanges, Shown, Side, session_changes
 
 
-def diff(old: Given, new: Given) -> Comparison:
-    """Compare `new` with `old`: plans, exactly and without listing any, and all else.
+def diff(old: Given, new: Given, *, timeout: float = TIMEOUT) -> Comparison:
+    """Compare `new` with `old`: plans, exactly and without listing any, sessions, and all else.
 
     Args:
         old, new: artifacts, or files of artifacts or grammars.
+        timeout: seconds for the questions about sessions.
 
     Raises:
         CompileError: a grammar was refused, or a limit was reached.
         tcc_certs.errors.Rejected: an artifact is refused or declined.
         OSError: a file cannot be read.
     """
-    return compare_written(artifact_of(old), artifact_of(new))
+    return compare_written(artifact_of(old), artifact_of(new), timeout)
 
 
-def compare_written(old: Artifact, new: Artifact) -> Comparison:
+def compare_written(old: Artifact, new: Artifact, timeout: float = TIMEOUT) -> Comparison:
     """Compare two artifacts; statements as they were written, if that is known."""
-    return compare(old, new, written_of(old), written_of(new))
+    found = compare(old, new, written_of(old), written_of(new))
+    sides = [Side(artifact=one, gate=gate_of(one)) for one in (old, new)]
+    plans = (found.added, found.removed) if found.plans is not None else (None, None)
+    return found.with_sessions(session_changes(sides[0], sides[1], *plans, timeout=timeout))
 
 
 def diff_output(found: Comparison, breaking: bool) -> documents.DiffOutput:
@@ -106,11 +111,38 @@ def diff_output(found: Comparison, breaking: bool) -> documents.DiffOutput:
             None if calls is None else [_amounts(amounts) for amounts in calls.amounts]
         ),
         reason=optional(None if found.reason is None else str(found.reason)),
-        sessions=documents.SessionChangesJson(
-            verdict=None, added=None, removed=None, missing=MISSING
-        ),
+        sessions=_sessions(found.sessions),
         breaking=breaking,
     )
+
+
+def _sessions(found: SessionChanges | None) -> documents.SessionChangesJson:
+    from tcc.outputs import optional, questions as documents
+
+    if found is None:
+        return documents.SessionChangesJson(verdict=None, added=None, removed=None, open=[])
+    sides: dict[str, Any] = {}
+    for name, shown in (("added", found.added), ("removed", found.removed)):
+        sides[name] = None
+        if shown is not None:
+            calls = shown.session.json()
+            sides[name] = [documents.SessionCallJson(**call) for call in calls]
+            sides[f"{name}_given"] = dict(shown.session.given)
+            sides[f"{name}_ends"] = shown.session.ends
+            sides[f"{name}_because"] = shown.refused_by
+    missing = "; ".join(map(open_text, found.open))
+    opened = [
+        documents.OpenQuestionJson(statement=one.statement or None, missing=one.missing)
+        for one in found.open
+    ]
+    return documents.SessionChangesJson(
+        verdict=found.verdict, open=opened, missing=optional(missing or None), **sides
+    )
+
+
+def open_text(found: Open) -> str:
+    """A question that stayed open, in one line."""
+    return f"`{found.statement}`: {found.missing}" if found.statement else found.missing
 
 
 def _witnesses(side: OneSided) -> documents.WitnessesJson:
@@ -209,11 +241,41 @@ def rows(found: Comparison) -> Iterator[tuple[str, str]]:
         ):
             if texts:
                 yield name, shortened(texts)
-    yield "sessions", f"not compared: {MISSING}"
+    if found.sessions is not None:
+        yield from _session_rows(found.sessions)
     for change in (*found.statements, *found.fields, *found.members):
         what = "added" if change.old is None else "removed" if change.new is None else "changed"
         kind = _KINDS.get(change.of, change.of)
         yield f"{kind} {what}", f"{clip(change_text(change), _WIDEST)} ({change.sense})"
+
+
+_SESSIONS = {
+    "equal": "equal: both gates allow the same sessions",
+    "wider": "wider: the new gate allows more sessions",
+    "narrower": "narrower: the new gate allows fewer sessions",
+    "incomparable": "incomparable: each gate allows sessions that the other one refuses",
+}
+
+
+def _session_rows(found: SessionChanges) -> Iterator[tuple[str, str]]:
+    yield "sessions", _SESSIONS[found.verdict] if found.verdict else "not decided"
+    for name, side, shown in (
+        ("added session", "old", found.added),
+        ("removed session", "new", found.removed),
+    ):
+        if shown is not None:
+            yield f"  {name}", session_text(shown)
+            yield f"  {side} gate refuses it", shown.refused_by
+    for one in found.open:
+        yield "  not decided", open_text(one)
+
+
+def session_text(shown: Shown) -> str:
+    """A session as `tcc replay` reads it."""
+    from tcc.outputs import json_line
+
+    document = {"given": dict(shown.session.given), "calls": shown.session.json()}
+    return json_line(document).decode()
 
 
 def _witness_rows(side: OneSided) -> Iterator[tuple[str, str]]:

@@ -14,20 +14,17 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tcc.library import CompileError, Given, artifact_of
 from tcc_certs.policy.nodes import Forbid, statement_text
-from tcc_certs.policy.plans import OneCall, Repeat
 
 if TYPE_CHECKING:
     from tcc_certs.policy.core import Core
     from tcc_certs.policy.nodes import Statement
     from tcc_certs.proof.questions import Question
     from tcc_runtime.artifact.load import Artifact
-    from tcc_runtime.exact.concrete import Session, SessionCall
+    from tcc_runtime.exact.concrete import Session
     from tcc_runtime.exact.prove import Answer, Gate, GateRefusal
-    from tcc_runtime.gate.gate import Gate as RuntimeGate
 
 Kind = Literal["statement", "reachable", "implies", "finishable"]
 Verdict = Literal["proved", "refuted", "reachable", "unreachable", "undecided"]
-MISSING: Final = "TCC491: this release cannot answer this question about all sessions of a grammar"
 TIMEOUT: Final = 10.0  # seconds
 
 
@@ -108,15 +105,27 @@ def prove(
         question = Question(kind="implies", statements=other.statements, lets=other.lets)
         return _asked(artifact, question, "implies", None, timeout)
     if reachable is not None:
-        statements = read_statements(artifact.core, f"forbid {reachable}")
-        if len(statements) != 1 or not isinstance(statements[0], Forbid):
-            raise ValueError("--reachable takes one set of calls, such as refund(amount > 100)")
-        question = Question(kind="reachable", statements=statements)
+        question = calls_question(artifact.core, reachable)
         return _asked(artifact, question, "reachable", reachable, timeout)
     statements = read_statements(artifact.core, statement or "")
     kind = "statement" if len(statements) == 1 else "implies"
     question = Question(kind=kind, statements=statements)
     return _asked(artifact, question, "statement", statement, timeout)
+
+
+def calls_question(core: Core, calls: str) -> Question:
+    """The question whether a session can have a call in a set.
+
+    Raises:
+        ValueError: the text is not one set of calls.
+        CompileError: the text has mistakes.
+    """
+    from tcc_certs.proof.questions import Question
+
+    statements = read_statements(core, f"forbid {calls}")
+    if len(statements) != 1 or not isinstance(statements[0], Forbid):
+        raise ValueError("--reachable takes one set of calls, such as refund(amount > 100)")
+    return Question(kind="reachable", statements=statements)
 
 
 def read_statements(core: Core, text: str) -> tuple[Statement, ...]:
@@ -164,6 +173,7 @@ def gate_of(artifact: Artifact) -> Gate:
 
     def replay(session: Session) -> GateRefusal | None:
         # Imported with the first session: a proof needs no gate.
+        from tcc_runtime.errors import GivenRefused
         from tcc_runtime.exact.prove import GateRefusal
         from tcc_runtime.gate.gate import Gate as OneGate
         from tcc_runtime.gate.refusals import Refused
@@ -171,18 +181,23 @@ def gate_of(artifact: Artifact) -> Gate:
 
         now = [0]
         home = Home(recorded=False)
-        with (
-            _quiet(),
-            OneGate(
-                artifact, durable=False, given=session.given, clock=lambda: now[0], home=home
-            ) as gate,
-        ):
+        options: Any = {"durable": False, "clock": lambda: now[0], "home": home}
+        try:
+            opened = OneGate(artifact, given=session.given, **options)
+        except GivenRefused as refusal:
+            return GateRefusal(0, refusal.code, str(refusal))
+        with _quiet(), opened as gate:
             at = 0
             try:
                 for call in session.calls:
                     now[0] = now[0] if call.at_ms is None else call.at_ms
-                    while not _made(gate, call):
-                        pass
+                    with gate.call(call.tool, call.arguments) as permit:
+                        if call.outcome == "done":
+                            permit.done(call.answer)
+                        elif call.outcome in ("failed", "answered"):
+                            permit.failed(answered=call.outcome == "answered")
+                        else:
+                            permit.unknown()
                     at += 1
                 if session.ends:
                     gate.finish()
@@ -192,24 +207,6 @@ def gate_of(artifact: Artifact) -> Gate:
         return None
 
     return replay
-
-
-def _made(gate: RuntimeGate, call: SessionCall) -> bool:
-    """Make a call, or approve a question about it; return whether it was made."""
-    from tcc_runtime.gate.asking.questions import Pending
-
-    try:
-        with gate.call(call.tool, call.arguments) as permit:
-            if call.outcome == "done":
-                permit.done(call.answer)
-            elif call.outcome in ("failed", "answered"):
-                permit.failed(answered=call.outcome == "answered")
-            else:
-                permit.unknown()
-    except Pending as question:
-        gate.approve(question.id, who="question")
-        return False
-    return True
 
 
 @contextmanager
@@ -235,24 +232,16 @@ def _difference(core: Core, other: Core) -> str:
             return f"`errors mean failed` of `{tool.name}`"
     if core.given != other.given:
         return "attributes of sessions"
+    from tcc_runtime.analysis.joined import is_any
+
     zones = {} if core.zones is None else core.zones.of
     for name, zone in ({} if other.zones is None else other.zones.of).items():
         if zones.get(name) != zone:
             return f"record of the zone {name}"
     plans = "plan", "rules", "patterns", "calls", "start", "goals"
-    if not _is_any(other) and any(getattr(core, name) != getattr(other, name) for name in plans):
+    if not is_any(other) and any(getattr(core, name) != getattr(other, name) for name in plans):
         return "plans"
     return ""
-
-
-def _is_any(core: Core) -> bool:
-    """Whether the plan of a core is ``any*``."""
-    if core.start is not None or core.goals or any(tool.strict for tool in core.tools):
-        return False
-    match core.plan:
-        case Repeat(OneCall(pattern), 0, None):
-            return core.patterns[pattern] == ((0, len(core.calls)),)
-    return False
 
 
 def _finishable(artifact: Artifact) -> Proof:
@@ -260,12 +249,14 @@ def _finishable(artifact: Artifact) -> Proof:
 
     A session may end after every call if no statement binds its end and no plan does.
     """
+    from tcc_runtime.analysis.joined import is_any
+
     core = artifact.core
     ends = [one for one in core.statements if _binds_end(one)]
     missing = ""
     if ends:
         missing = f"whether a session can always satisfy `{statement_text(ends[0])}`"
-    elif not _is_any(core):
+    elif not is_any(core):
         missing = "whether a plan ends after every outcome of its calls"
     verdict: Verdict = "undecided" if missing else "proved"
     return Proof(kind="finishable", text=None, verdict=verdict, missing=missing)

@@ -24,15 +24,6 @@ class WhyOutput(outputs.Output, frozen=True, kw_only=True):
     hint: str | UnsetType = UNSET
 
 
-class WhySessionsOutput(outputs.Output, frozen=True, kw_only=True):
-    """Whether some session has such a call, or can finish."""
-
-    document: ClassVar[str] = "why"
-    verdict: Annotated[str, outputs.one_of("undecided")]
-    reachable: str | UnsetType = UNSET
-    missing: str
-
-
 class QuestionJson(outputs.DocumentPart, frozen=True, kw_only=True):
     """A question about all sessions."""
 
@@ -50,6 +41,18 @@ class SessionCallJson(outputs.DocumentPart, frozen=True, kw_only=True):
     )
     answer: Any = UNSET
     at_ms: outputs.Whole | UnsetType = UNSET
+
+
+class WhySessionsOutput(outputs.Output, frozen=True, kw_only=True):
+    """Whether some session has such a call, or can finish; and if none, why."""
+
+    document: ClassVar[str] = "why"
+    verdict: Annotated[str, outputs.one_of("reachable", "unreachable", "undecided")]
+    reachable: str | UnsetType = UNSET
+    session: list[SessionCallJson] | UnsetType = UNSET
+    given: dict[str, Any] | UnsetType = UNSET
+    because: list[outputs.StatementJson]
+    missing: str | UnsetType = UNSET
 
 
 class ProveOutput(outputs.Output, frozen=True, kw_only=True):
@@ -142,13 +145,32 @@ class CallAmountsJson(outputs.DocumentPart, frozen=True, kw_only=True):
     epsilon: AmountJson | UnsetType = UNSET
 
 
-class SessionChangesJson(outputs.DocumentPart, frozen=True, kw_only=True):
-    """The comparison of sessions: undecided, as `missing` says."""
+class OpenQuestionJson(outputs.DocumentPart, frozen=True, kw_only=True):
+    """A question about sessions that stayed open; without a statement, it is about plans."""
 
-    verdict: None
-    added: None
-    removed: None
+    statement: str | None
     missing: str
+
+
+class SessionChangesJson(outputs.DocumentPart, frozen=True, kw_only=True):
+    """The comparison of sessions, with one that was added and one that was removed.
+
+    `added` is allowed by the gate of NEW and refused by that of OLD.  `added_given` has the
+    attributes that it starts with, `added_because` the statement that refuses it, and `added_ends`
+    says whether OLD refuses only its end.  `removed` and the others, likewise.
+    """
+
+    verdict: Annotated[str, outputs.one_of("equal", "wider", "narrower", "incomparable")] | None
+    added: list[SessionCallJson] | None
+    added_given: dict[str, Any] | UnsetType = UNSET
+    added_ends: bool | UnsetType = UNSET
+    added_because: str | UnsetType = UNSET
+    removed: list[SessionCallJson] | None
+    removed_given: dict[str, Any] | UnsetType = UNSET
+    removed_ends: bool | UnsetType = UNSET
+    removed_because: str | UnsetType = UNSET
+    open: list[OpenQuestionJson]
+    missing: str | UnsetType = UNSET
 
 
 class DiffOutput(outputs.Output, frozen=True, kw_only=True):

@@ -9,8 +9,8 @@ Cost: that of :mod:`tcc_runtime.analysis.difference`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal
 
 from blake3 import blake3
 
@@ -26,6 +26,9 @@ from tcc_runtime.analysis.difference import OneSided, Plan, only_in
 from tcc_runtime.analysis.graph import PlanGraph, graph_of
 from tcc_runtime.analysis.statements import Written, WrittenStatement, statements_of
 from tcc_runtime.artifact.load import Artifact
+
+if TYPE_CHECKING:
+    from tcc_runtime.analysis.sessions import SessionChanges
 
 AMOUNTS: Final = ("cost", "price", "latency", "epsilon")
 
@@ -75,6 +78,7 @@ class Comparison:
             the new artifact lacks them; empty if calls or amounts are the reason.
         because_removed: the same for the new artifact and the shortest removed plan.
         reason: why only bounds are known; else None.
+        sessions: how the sessions differ; None: they were not compared.
     """
 
     verdict: gate_changes.Sense | None
@@ -90,17 +94,40 @@ class Comparison:
     because_added: tuple[WrittenStatement, ...] = ()
     because_removed: tuple[WrittenStatement, ...] = ()
     reason: Rejected | None = None
+    sessions: SessionChanges | None = None
+
+    def with_sessions(self, sessions: SessionChanges) -> Comparison:
+        """The comparison, with a verdict that uses what is known of sessions."""
+        verdict = self.verdict
+        if verdict is not None and sessions.verdict is not None:
+            amounts = bool(self.calls and self.calls.amounts)
+            changes = [*self.statements, *self.fields]
+            costs: list[gate_changes.Sense] = ["cost" for one in changes if one.sense == "cost"]
+            costs += ["cost"] * amounts
+            others: list[gate_changes.Sense] = ["other"] * bool(changes)
+            members = [change.sense for change in self.members]
+            plans = self.plans or "equal"
+            found = [plans, sessions.verdict, *costs, *others, *members]
+            verdict = gate_changes.joined(found)
+        return replace(self, verdict=verdict, sessions=sessions)
 
     def breaks(self, sense: Literal["wider", "narrower"] = "wider") -> bool:
         """Whether the new artifact may allow calls that the old one refuses; or the reverse.
 
-        Any change of what a gate carries breaks, whatever its sense.
+        Any change of what a gate carries breaks, whatever its sense.  The senses of statements and
+        fields count only if the sessions have no verdict.
         """
         broken: tuple[gate_changes.Sense, ...] = (sense, "incomparable")
-        return self.plans in broken or any(
-            change.sense in broken or change.of in gate_changes.CARRIED
-            for change in (*self.statements, *self.fields, *self.members)
-        )
+        changes = (*self.statements, *self.fields, *self.members)
+        if self.plans in broken or any(one.of in gate_changes.CARRIED for one in changes):
+            return True
+        if self.sessions is not None:
+            shown = self.sessions.added if sense == "wider" else self.sessions.removed
+            if shown is not None or self.sessions.verdict in broken:
+                return True
+            if self.sessions.verdict is not None:
+                changes = self.members
+        return any(one.sense in broken for one in changes)
 
 
 def compare(

@@ -237,7 +237,7 @@ def _decided_names(core: Core) -> set[str]:
         node
         for part in parts_of(core)
         if part.place != "automaton"
-        for node in _nodes(core.statements[part.number])
+        for node in nodes_of(core.statements[part.number])
     ]
     while todo:
         for node in walk(todo.pop()):
@@ -248,7 +248,7 @@ def _decided_names(core: Core) -> set[str]:
     return found
 
 
-def _nodes(statement: Statement) -> list[Node]:
+def nodes_of(statement: Statement) -> list[Node]:
     """The nodes of a statement."""
     match statement:
         case Require(on=on, where=where, lets=lets, then=then):
@@ -402,18 +402,18 @@ def _is_less(one: Field, other: Field) -> bool:
     if one.type is None or other.type is None:
         return one == other
     same_place = one.steps == other.steps and one.optional <= other.optional
-    return same_place and _within(one.type, other.type)
+    return same_place and is_within(one.type, other.type)
 
 
-def _within(one: FieldType, other: FieldType) -> bool:
+def is_within(one: FieldType, other: FieldType) -> bool:
     """Whether each value of `one` is surely a value of `other` that means the same."""
     if one == other:
         return True
     match one, other:
         case NullableType(of=inner), NullableType(of=outer):
-            return _within(inner, outer)
+            return is_within(inner, outer)
         case _, NullableType(of=outer):
-            return _within(one, outer)
+            return is_within(one, outer)
         case TextType(among=texts), TextType(among=others) if texts and others:
             return set(texts) <= set(others)
         case TextType(among=texts), TextType(among=others) if texts or others:
@@ -434,7 +434,7 @@ def _within(one: FieldType, other: FieldType) -> bool:
         case ListType(), ListType():
             sizes = other.least <= one.least and one.most <= other.most
             distinct = other.distinct <= one.distinct
-            return sizes and distinct and _within(one.of, other.of)
+            return sizes and distinct and is_within(one.of, other.of)
         case TimeType(), TimeType():
             return one.zone is None  # each text of `one` has a zone of its own
     return False

@@ -1,0 +1,133 @@
+"""Why no session has a call, or can finish: the statements that exclude it.
+
+The exact engine answers.  It proves with some of the statements; the smallest set that this module
+finds among them is to blame.
+Cost: that of a question, and of one more for each statement of its proof.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from tcc.library import Given, artifact_of
+from tcc.library.proving import TIMEOUT, calls_question, gate_of, read_statements
+
+if TYPE_CHECKING:
+    from tcc_certs.policy.core import Core
+    from tcc_certs.proof.questions import Question
+    from tcc_runtime.analysis.statements import WrittenStatement
+    from tcc_runtime.artifact.load import Artifact
+    from tcc_runtime.exact.concrete import Session
+
+_PLANS: Final = 8  # plans that are tried as sessions
+_EACH: Final = 0.5  # seconds to prove the same with one statement less
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhySession:
+    """Whether some session has a call, or can finish; and if none, why.
+
+    Attributes:
+        session: the calls of such a session, as `tcc replay` reads them; None: none is known.
+        given: what that session is given.
+        because: statements that exclude it; empty unless the verdict is ``unreachable``.
+        missing: of an undecided question, what would decide it; else empty.
+    """
+
+    verdict: Literal["reachable", "unreachable", "undecided"]
+    session: Sequence[Mapping[str, Any]] | None = None
+    given: Mapping[str, Any] | None = None
+    because: tuple[WrittenStatement, ...] = ()
+    missing: str = ""
+
+
+def why_session(source: Given, calls: str | None = None, *, timeout: float = TIMEOUT) -> WhySession:
+    """Whether some session has a call in a set, or, without one, can finish; and if none, why.
+
+    Args:
+        source: a grammar or an artifact.
+        calls: a set of calls such as ``refund(amount > 100)``.
+        timeout: seconds for the search.
+
+    Raises:
+        ValueError: `calls` is not one set of calls.
+        CompileError: a grammar is refused, or the set has mistakes.
+        tcc_certs.errors.Rejected: an artifact is refused or declined.
+        OSError: a file cannot be read.
+    """
+    from tcc_certs.proof.questions import Question
+    from tcc_runtime.analysis.joined import joined
+    from tcc_runtime.analysis.sessions import idle_tools
+    from tcc_runtime.exact.prove import answer
+
+    artifact = artifact_of(source)
+    if calls is None:
+        statements = read_statements(artifact.core, "finally require false")
+        question = Question(kind="statement", statements=statements)
+    else:
+        question = calls_question(artifact.core, calls)
+    core = joined(artifact.core, artifact.core, idle_tools(artifact)).core
+    found = answer(core, question, gate_of(artifact), timeout=timeout)
+    session = found.session
+    if session is None and found.proof is None and calls is None:
+        session = _finished(artifact)
+    if session is not None:
+        return WhySession(verdict="reachable", session=session.json(), given=dict(session.given))
+    if found.proof is None:
+        return WhySession(verdict="undecided", missing=found.missing)
+    used = _fewest(core, question, found.used, time.monotonic() + timeout)
+    return WhySession(verdict="unreachable", because=_blamed(artifact, used))
+
+
+def _finished(artifact: Artifact) -> Session | None:
+    """A session with the calls of a cheapest plan, if a gate lets it finish."""
+    from tcc_runtime.analysis.graph import graph_of
+    from tcc_runtime.analysis.sessions import plan_sessions
+    from tcc_runtime.artifact.plans import cheapest_in
+
+    graph, gate = graph_of(artifact), gate_of(artifact)
+    plans = () if graph.root is None else cheapest_in(graph, graph.root, _PLANS)
+    for _, plan in plans:
+        for session in plan_sessions(artifact, plan):
+            ended = replace(session, ends=True)
+            if gate(ended) is None:
+                return ended
+    return None
+
+
+def _fewest(core: Core, question: Question, used: Sequence[int], end: float) -> list[int]:
+    """Statements among those of a proof with which the same can be proved; one less is too few, as
+    far as the time allows to say."""
+    from tcc_runtime.exact.prove import answer
+
+    left = list(used)
+    for number in used:
+        if len(left) == 1 or time.monotonic() > end:
+            break
+        fewer = [one for one in left if one != number]
+        only = replace(core, statements=tuple([core.statements[one] for one in fewer]))
+        found = answer(only, question, _allows, timeout=_EACH)
+        if found.proof is not None:
+            left = [fewer[one] for one in found.used]
+            if not left:
+                break
+    return left
+
+
+def _allows(session: object) -> None:
+    """A gate that ends the search with the first session: there is no proof then."""
+
+
+def _blamed(artifact: Artifact, used: Sequence[int]) -> tuple[WrittenStatement, ...]:
+    """Statements of a core with further ones, which the plan expression explains."""
+    from tcc.library.plan_questions import written_of
+    from tcc_runtime.analysis.statements import statements_of
+
+    many = len(artifact.core.statements)
+    wanted = {("statements", one) if one < many else ("plan", 0) for one in used}
+    return tuple([
+        one for one in statements_of(artifact.core, written_of(artifact)) if one.part in wanted
+    ])  # fmt: skip
