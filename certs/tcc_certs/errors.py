@@ -282,6 +282,7 @@ class Code(StrEnum):
     NOT_WRITTEN = "R306"
     SERVER_AWAY = "R307"
     MANY_WAITING = "R308"
+    MANY_QUESTIONS = "R309"
 
     # T: proofs of exact questions.
     PROOF_SCHEMA = "T101"

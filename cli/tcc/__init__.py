@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tcc_runtime.analysis.comparison import Comparison
     from tcc_runtime.errors import BindingError, Failed
     from tcc_runtime.executor.execute import Execution, execute, execute_in_task
+    from tcc_runtime.gate.asking.questions import Pending, VerdictError
     from tcc_runtime.gate.gate import Gate
     from tcc_runtime.gate.permit import Took
     from tcc_runtime.gate.refusals import Allowed, AlreadyDone, Refused
@@ -62,12 +63,14 @@ __all__ = [
     "Failed",
     "Gate",
     "Linted",
+    "Pending",
     "Picked",
     "Proof",
     "Refused",
     "Run",
     "Sessions",
     "Took",
+    "VerdictError",
     "Why",
     "batch",
     "cheapest",
@@ -119,6 +122,7 @@ _MODULES: Final = {
     "tcc_runtime.account.account": ("Account",),
     "tcc_runtime.errors": ("BindingError", "Failed"),
     "tcc_runtime.executor.execute": ("Execution", "execute", "execute_in_task"),
+    "tcc_runtime.gate.asking.questions": ("Pending", "VerdictError"),
     "tcc_runtime.gate.gate": ("Gate",),
     "tcc_runtime.gate.refusals": ("Allowed", "AlreadyDone", "Refused"),
     "tcc_runtime.gate.permit": ("Took",),

@@ -248,8 +248,8 @@ TEXTS: Mapping[Code, str] = {
     Code.DENIED: "A person denied this call. It stays refused until the question expires.",
     Code.CLOCK_BEHIND: "The clock of the gate is more than 60 s behind the last record of the "
     "ledger. Set the clock.",
-    Code.PENDING: "A person has to decide this call first: `ask`. Make the same call again after "
-    "the approval.",
+    Code.PENDING: "A person has to decide this call first: `ask`. The call was not made. "
+    "Approve it with `gate.approve` or `tcc session approve`, and make the same call again.",
     Code.MANY_STATES: "So many outcomes are unknown that the session might hold more than 64"
     " positions. Resolve some of them first.",
     Code.ENDED: "The session has ended.",
@@ -261,6 +261,8 @@ TEXTS: Mapping[Code, str] = {
     "than it should. The call was not made. The gate tries the server "
     "again; tools of other servers stay available.",
     Code.MANY_WAITING: "The queue of calls that wait for those under way is full.",
+    Code.MANY_QUESTIONS: "10,000 questions of the session are open. Let persons decide about some "
+    "of them (`tcc session pending`), or wait until some expire.",
     Code.PROOF_SCHEMA: "The file is no proof of an exact question, or a member has another form.",
     Code.PROOF_QUESTION: "The question of the proof is no statement of this core, or no proof can "
     "be about it.",

@@ -3,20 +3,25 @@
 Normative text: docs/spec/session.md, section 6.  A gate and a validator both keep one
 :class:`Approvals` for a session, and ask it at the time of each decision.
 
-Cost: one look-up for each question, verdict and call; each question is kept.
+Cost: one look-up for each question, verdict and call.  A question that can have no effect any more
+is forgotten, so the memory follows the questions that are open or whose verdict still counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
 from tcc_certs.policy.forms import Rule
+from tcc_certs.policy.history import FAILED
 
 DEFAULT_TERM_MS = 7 * 86_400_000
+MAX_OPEN = 10_000  # open questions of a session
+_MIN_SWEPT = 1024  # questions
 
 
 class Asked(NamedTuple):
@@ -50,7 +55,8 @@ class Question:
 
     Attributes:
         statement: the number of the `ask` statement.
-        expires_ms: the last time at which the question is open.
+        who: the role of the statement.
+        expires_ms: the last time at which the question is open, or its denial counts.
         verdict: ``approved`` or ``denied``; empty: there is none yet.
         until_ms: the last time at which an approval allows the call.
         used: whether a call uses the approval.
@@ -65,6 +71,65 @@ class Question:
     until_ms: int = 0
     used: bool = False
 
+    def is_open(self, now_ms: int) -> bool:
+        """Whether a person may still decide."""
+        return not self.verdict and now_ms <= self.expires_ms
+
+    def allows(self, now_ms: int) -> bool:
+        """Whether it has an approval that a call may use."""
+        return self.verdict == "approved" and not self.used and now_ms <= self.until_ms
+
+    def denies(self, now_ms: int) -> bool:
+        """Whether it has a denial that counts."""
+        return self.verdict == "denied" and now_ms <= self.expires_ms
+
+    def has_ended(self, now_ms: int) -> bool:
+        """Whether it has no effect any more, also if its approval were given back."""
+        return now_ms > (self.until_ms if self.verdict == "approved" else self.expires_ms)
+
+
+class _About:
+    """The questions of one statement about one call.
+
+    Attributes:
+        latest: the question that was asked last, unless it was approved.  No other one is open or
+            denied, because a question is only asked if there is none.
+        approved: the unused approvals, by their ids.
+    """
+
+    __slots__ = ("approved", "latest")
+
+    def __init__(self) -> None:
+        self.latest: Question | None = None
+        self.approved: dict[str, Question] = {}
+
+    def usable(self, now_ms: int) -> Question | None:
+        """The first approval that a call may use."""
+        while self.approved:
+            question = next(iter(self.approved.values()))
+            if question.allows(now_ms):
+                return question
+            del self.approved[question.id]
+        return None
+
+
+class Standing(NamedTuple):
+    """What persons have decided about a call for which `ask` statements apply.
+
+    Exactly one of the four is set.
+
+    Attributes:
+        denied: the question that a person denied.  The call is refused.
+        waiting: the open question that the call waits for.
+        due: the number of the statement that a person has to be asked about now.
+        approvals: the ids of the approvals that let the call through, one for each statement.
+    """
+
+    denied: Question | None = None
+    waiting: Question | None = None
+    due: int | None = None
+    approvals: tuple[str, ...] = ()
+
 
 def term_of(rule: Rule) -> int:
     """How long a question of an `ask` statement is open, and an approval allows the call."""
@@ -74,65 +139,112 @@ def term_of(rule: Rule) -> int:
 class Approvals:
     """The questions of one session.
 
+    Times that are passed in never decrease.
+
     Args:
         rules: the statements of the core.
 
     Attributes:
-        questions: by their ids, in the order in which they were asked.
+        questions: by their ids, in the order in which they were asked.  Questions that have ended
+            are removed in passing.
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._rules = rules
         self.questions: dict[str, Question] = {}
-        # The latest questions of each statement about each call; older ones are expired or used.
-        self._latest: dict[tuple[int, Asked], list[Question]] = {}
+        self._about: dict[tuple[int, Asked], _About] = {}
         self._used: dict[int, Sequence[str]] = {}  # ids by the numbers of calls
+        self._open: dict[str, Question] = {}  # without a verdict; some may have expired
+        self._expiries: list[tuple[int, str]] = []  # a heap of the same
+        self._sweep_at = _MIN_SWEPT
 
-    def ask(self, question: Question) -> None:
-        """Keep a question."""
-        self.questions[question.id] = question
-        latest = self._latest.setdefault((question.statement, question.asked), [])
-        latest.append(question)
+    # Decisions.
+
+    def standing(self, asks: Sequence[int], asked: Asked, now_ms: int) -> Standing:
+        """What persons have decided about a call.
+
+        A denial refuses the call, whatever else was decided.  Otherwise the first statement without
+        an approval decides: the call waits for its open question, or a person is asked.
+
+        Args:
+            asks: the numbers of the `ask` statements that apply, in the order of the core.
+        """
+        about = [self._about.get((statement, asked), _NONE) for statement in asks]
+        for one in about:
+            if one.latest is not None and one.latest.denies(now_ms):
+                return Standing(denied=one.latest)
+        ids = []
+        for statement, one in zip(asks, about, strict=True):
+            approved = one.usable(now_ms)
+            if approved is not None:
+                ids.append(approved.id)
+            elif one.latest is not None and one.latest.is_open(now_ms):
+                return Standing(waiting=one.latest)
+            else:
+                return Standing(due=statement)
+        return Standing(approvals=tuple(ids))
+
+    def open(self, now_ms: int) -> list[Question]:
+        """The open questions, in the order in which they were asked."""
+        while self._expiries and self._expiries[0][0] < now_ms:
+            self._open.pop(heappop(self._expiries)[1], None)
+        return list(self._open.values())
+
+    def is_full(self, now_ms: int) -> bool:
+        """Whether so many questions are open that no further one may be asked."""
+        return len(self._open) >= MAX_OPEN and len(self.open(now_ms)) >= MAX_OPEN
+
+    # Records.
+
+    def ask(self, question: Question, now_ms: int) -> None:
+        """Keep a question that is asked now."""
+        if len(self.questions) >= self._sweep_at:
+            self._sweep(now_ms)
+        self.questions[question.id] = self._open[question.id] = question
+        heappush(self._expiries, (question.expires_ms, question.id))
+        self._about_of(question).latest = question
 
     def decide(self, question_id: str, verdict: str, at_ms: int) -> Question:
         """Keep a verdict.
 
         Raises:
-            Rejected: S215: there is no such question, it has a verdict, or it is expired.
+            Rejected: S215: there is no such question, it has a verdict, or it has expired.
         """
         question = self.questions.get(question_id)
         if question is None:
             raise Rejected(Code.SESSION_APPROVAL, "id", "the id of a question", question_id)
-        is_open = not question.verdict and at_ms <= question.expires_ms
         expected = "a question without a verdict, not expired"
-        ensure(is_open, Code.SESSION_APPROVAL, "id", expected, question_id)
+        ensure(question.is_open(at_ms), Code.SESSION_APPROVAL, "id", expected, question_id)
         question.verdict = verdict
         question.until_ms = at_ms + term_of(self._rules[question.statement])
+        self._open.pop(question_id, None)
+        if verdict == "approved":
+            about = self._about_of(question)
+            about.latest, about.approved[question_id] = None, question
         return question
-
-    def standing(self, statement: int, asked: Asked, now_ms: int) -> Question | None:
-        """The question that decides about a call now; None: the gate asks anew.
-
-        It is an approved question that the call may use, or else a denied or open question.
-        """
-        latest = self._latest.get((statement, asked), [])
-        kept = [question for question in latest if _counts(question, now_ms)]
-        if len(kept) < len(latest):
-            # Of the others, an approval may be given back: only used ones in term are kept.
-            latest[:] = [one for one in latest if _counts(one, now_ms) or _may_count(one, now_ms)]
-        approved = [question for question in kept if question.verdict == "approved"]
-        return next(iter([*approved, *kept]), None)
 
     def use(self, seq: int, ids: Sequence[str]) -> None:
         """A call uses approvals."""
         for question_id in ids:
-            self.questions[question_id].used = True
+            question = self.questions[question_id]
+            question.used = True
+            self._about_of(question).approved.pop(question_id, None)
         self._used[seq] = ids
 
-    def give_back(self, seq: int) -> None:
-        """A call failed, and no error was read: the approvals that it used can be used again."""
+    def settle(self, seq: int, outcome: str) -> None:
+        """The outcome of a call is known.
+
+        A call that failed, without an error that the agent read, gives the approvals back that it
+        used.
+
+        Args:
+            outcome: DONE, FAILED or ANSWERED of :mod:`tcc_certs.policy.history`.
+        """
         for question_id in self._used.pop(seq, ()):
-            self.questions[question_id].used = False
+            question = self.questions.get(question_id)
+            if outcome == FAILED and question is not None:
+                question.used = False
+                self._about_of(question).approved[question_id] = question
 
     def check(self, ids: Sequence[str], asks: Sequence[int], asked: Asked, now_ms: int) -> None:
         """The ids let a call through.
@@ -141,29 +253,42 @@ class Approvals:
             asks: the `ask` statements that apply to it.
 
         Raises:
-            Rejected: S216: an approval is missing, of another call, out of its term or used.
+            Rejected: S216: an approval is missing, of another call, out of its term or used; or a
+                person denied the call.
         """
         expected = f"{len(asks)} ids, one for each ask that applies" if asks else "no member"
         ensure(len(ids) == len(asks), Code.SESSION_APPROVALS, "approvals", expected, list(ids))
+        denied = self.standing(asks, asked, now_ms).denied
+        if denied is not None:
+            expected = "no call: a person denied it"
+            raise Rejected(Code.SESSION_APPROVALS, "approvals", expected, denied.id)
         for statement, question_id in zip(asks, ids, strict=True):
             question = self.questions.get(question_id)
             holds = (
                 question is not None
                 and (question.statement, question.asked) == (statement, asked)
-                and question.verdict == "approved"
-                and _counts(question, now_ms)
+                and question.allows(now_ms)
             )
             expected = f"an approval of this call for statement {statement}, in its term and unused"
             ensure(holds, Code.SESSION_APPROVALS, "approvals", expected, question_id)
 
+    def _about_of(self, question: Question) -> _About:
+        return self._about.setdefault((question.statement, question.asked), _About())
 
-def _counts(question: Question, now_ms: int) -> bool:
-    """Whether a question is open, denied, or has an approval that a call may use."""
-    if question.verdict == "approved":
-        return not question.used and now_ms <= question.until_ms
-    return now_ms <= question.expires_ms
+    def _sweep(self, now_ms: int) -> None:
+        """Forget the questions that have ended."""
+        kept = [one for one in self.questions.values() if not one.has_ended(now_ms)]
+        self.questions = {one.id: one for one in kept}
+        self._about = {}
+        for one in kept:
+            if one.verdict != "approved":
+                self._about_of(one).latest = one
+            elif not one.used:
+                self._about_of(one).approved[one.id] = one
+        self._open = {one.id: one for one in kept if not one.verdict}
+        self._expiries = [(one.expires_ms, one.id) for one in self._open.values()]
+        heapify(self._expiries)
+        self._sweep_at = max(_MIN_SWEPT, 2 * len(kept))
 
 
-def _may_count(question: Question, now_ms: int) -> bool:
-    """Whether an approval that is used would allow the call if it were given back."""
-    return question.verdict == "approved" and now_ms <= question.until_ms
+_NONE = _About()

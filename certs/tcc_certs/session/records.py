@@ -271,15 +271,16 @@ REFUSALS: Mapping[Code, str] = {
     Code.NOT_WRITTEN: "the ledger cannot be written",
     Code.SERVER_AWAY: "the server of this tool is away",
     Code.MANY_WAITING: "too many calls wait for calls that are under way",
+    Code.MANY_QUESTIONS: "too many questions to persons are open",
 }
 # A refusal record may have these codes.
 RECORDED = frozenset(REFUSALS) - {
     Code.MAY_NOT_FINISH, Code.ENDED, Code.NOT_WRITTEN, Code.PENDING,
 }  # fmt: skip
-# A shadow session makes calls that these codes refuse.
-SHADOWED = RECORDED - {
+# A shadow session makes calls that these codes refuse.  It asks nobody: it records R211.
+SHADOWED = (RECORDED | {Code.PENDING}) - {
     Code.NO_MODEL, Code.CLOCK_BEHIND, Code.ALREADY_DONE, Code.NESTED_CALL, Code.SERVER_AWAY,
-    Code.MANY_WAITING,
+    Code.MANY_WAITING, Code.MANY_QUESTIONS,
 }  # fmt: skip
 # The kinds of the statements that refuse with a code.
 REFUSING: Mapping[str, frozenset[str]] = {
@@ -288,6 +289,7 @@ REFUSING: Mapping[str, frozenset[str]] = {
     Code.TOTAL_EXCEEDED: frozenset({"total"}),
     Code.OVERDUE: frozenset({"owe"}),
     Code.DENIED: frozenset({"ask"}),
+    Code.PENDING: frozenset({"ask"}),
 }
 
 

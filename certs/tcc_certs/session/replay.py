@@ -23,7 +23,7 @@ from tcc_certs.policy.uses import Uses
 from tcc_certs.replay.findings import Findings
 from tcc_certs.session import records
 from tcc_certs.session.across import AcrossDraw, DrawRecords, limits_across
-from tcc_certs.session.approvals import Approvals, Asked, Question, asked_of, term_of
+from tcc_certs.session.approvals import MAX_OPEN, Approvals, Asked, Question, asked_of, term_of
 from tcc_certs.session.entries import Entries, EntryReader
 from tcc_certs.session.executions import Executions, read_budget
 from tcc_certs.session.machine import Course, Decider, Offer, SessionHistory, SessionMachine
@@ -190,6 +190,7 @@ class ReplayedSession:
         self._call_keys = None if header.key is None else CallKeys(header.key, header.name)
         self.keys: set[int] = set()
         self._references: set[str] = set()
+        self._questions: set[int] = set()  # ids of all questions, as numbers
         self._listed: dict[int, _ListedAnswers] = {}
 
     @property
@@ -348,13 +349,12 @@ class ReplayedSession:
         tally.answered += answered
         del self.open[seq]
         self.course.settle(seq, _OUTCOMES[outcome, answered], answers)
-        if outcome == "failed":
-            tally.failed += 1
-            if not answered:
-                self.approvals.give_back(seq)
-        elif outcome == "unknown":
+        if outcome == "unknown":
             self._unknown[seq] = offer
             tally.unknown += 1
+            return
+        self.approvals.settle(seq, _OUTCOMES[outcome, answered])
+        tally.failed += outcome == "failed"
 
     def resolve(self, record: Record, line: int) -> None:
         """An unknown outcome becomes known."""
@@ -372,10 +372,8 @@ class ReplayedSession:
         self.tally.unknown -= 1
         self.tally.resolved += 1
         self.tally.answered += answered
-        if outcome == "failed":
-            self.tally.failed += 1
-            if not answered:
-                self.approvals.give_back(seq)
+        self.tally.failed += outcome == "failed"
+        self.approvals.settle(seq, _OUTCOMES[outcome, answered])
 
     def _answers(
         self, offer: Offer, tool: Tool, record: Record, outcome: str, *, whole: bool
@@ -439,7 +437,7 @@ class ReplayedSession:
     def refusal(self, record: Record, line: int) -> None:
         """A call that was not made, or that a shadow session should not have made."""
         tool, code = text(record, "tool"), text(record, "code")
-        recorded = code in records.RECORDED
+        recorded = code in (records.SHADOWED if "made" in record else records.RECORDED)
         ensure(recorded, Code.SESSION_REFUSAL, "code", "a code that is recorded", code)
         unknown = code == Code.UNKNOWN_TOOL
         known = tool == records.UNKNOWN_TOOL if unknown else tool in self.machine.tools
@@ -482,14 +480,12 @@ class ReplayedSession:
         asks = self._decide(self.course.call(tool, arguments, now), offer)
         asked = self._asked(tool, record)
         question_id, statement = text(record, "id"), size(record, "statement")
-        is_new = question_id not in self.approvals.questions
+        is_new = int(question_id, 16) not in self._questions
         ensure(is_new, Code.SESSION_ASK, "id", "a new id", question_id)
-        due = None
-        for number in asks:
-            standing = self.approvals.standing(number, asked, now)
-            if standing is None or standing.verdict != "approved":
-                due = number if standing is None else None
-                break
+        self._questions.add(int(question_id, 16))
+        full = self.approvals.is_full(now)
+        ensure(not full, Code.SESSION_ASK, "id", f"at most {MAX_OPEN} open questions", "more")
+        due = self.approvals.standing(asks, asked, now).due
         expected = "no question" if due is None else f"{due}, the first ask without an approval"
         ensure(statement == due, Code.SESSION_ASK, "statement", expected, statement)
         rule = self.course.policy.rules[statement]
@@ -497,8 +493,7 @@ class ReplayedSession:
         ensure(who == expected, Code.SESSION_ASK, "who", expected, who)
         end, expires = now + term_of(rule), size(record, "expires_ms")
         ensure(expires == end, Code.SESSION_ASK, "expires_ms", end, expires)
-        question = Question(question_id, statement, who, asked, expires)
-        self.approvals.ask(question)
+        self.approvals.ask(Question(question_id, statement, who, asked, expires), now)
         self.tally.asked += 1
 
     def approval(self, record: Record, line: int) -> None:

@@ -26,8 +26,10 @@ from tcc_certs.verbs.session import session_document
 from tcc_runtime.artifact.load import load
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.arguments.json_reader import answer_in
+from tcc_runtime.gate.asking.places import Asked, Listed, decide, places_of, questions_in
+from tcc_runtime.gate.asking.questions import Verdict, VerdictError
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.gate.session.records import is_name
+from tcc_runtime.gate.session.records import is_name, now_ms
 from tcc_runtime.gate.store import ARTIFACT, Sessions, StoredSession, session_id_of
 
 _INCOMPLETE = 2
@@ -179,6 +181,133 @@ def end_command(store: Path, session_id: str, abandon: bool, account: Path | Non
                 raise click.exceptions.Exit(FINDINGS) from None
         sessions.forget(session_id)
     screen.say(f"{session_id} {'is abandoned' if abandon else 'has ended'}")
+
+
+_PLACE = click.argument("place", metavar="PLACE")
+_QUESTION = click.argument("question_id", metavar="ID")
+_PERSON = click.option(
+    "--who", metavar="NAME", required=True, help="name of the person; the ledger records it"
+)
+_key_option = digest_option("--key", "key of the session, if PLACE is a ledger without its key")
+
+
+@contextmanager
+def _place_errors(place: str) -> Iterator[None]:
+    """Context that reports an error of a place, and ends the command."""
+    try:
+        with _store_errors(Path(place)):
+            yield
+    except (VerdictError, ValueError) as error:
+        screen.say(f"{place}: {error}", err=True)
+        raise click.exceptions.Exit(FINDINGS) from None
+
+
+@command.command("pending")
+@_PLACE
+@json_option
+@click.pass_context
+def pending_command(ctx: click.Context, /, place: str, as_json: bool) -> None:
+    """List the open questions of PLACE: a ledger, or a folder of ledgers.
+
+    Exit code 1: a ledger cannot be read; the questions of the others are listed.
+    """
+    found: list[tuple[Path, Asked]] = []
+    broken = 0
+    with _place_errors(place):
+        for at in places_of(place):
+            try:
+                found.append((at.ledger, questions_in(at)))
+            except (Rejected, ResumeError, LedgerError) as error:
+                broken += 1
+                screen.say(f"{at.ledger}: {error}", err=True)
+    now = now_ms()
+    listed = [(path, asked, one) for path, asked in found for one in asked.open(now)]
+    if as_json:
+        from tcc.outputs.verdicts import PendingListOutput, PendingQuestionJson
+
+        screen.print_output(
+            PendingListOutput(
+                pending=[
+                    PendingQuestionJson(
+                        id=one.pending.id,
+                        who=one.pending.who,
+                        text=one.pending.text,
+                        expires_ms=one.pending.expires_ms,
+                        asked_ms=one.pending.asked_ms,
+                        tool=one.pending.tool,
+                        call=one.call,
+                        arguments=dict(one.pending.arguments),
+                        hidden=list(one.pending.hidden),
+                        session=asked.session_id,
+                        ledger=str(path),
+                    )
+                    for path, asked, one in listed
+                ]
+            )
+        )
+    else:
+        for path, asked, one in listed:
+            _print_question(path, asked, one)
+    ctx.exit(FINDINGS if broken else CLEAN)
+
+
+def _print_question(path: Path, asked: Asked, one: Listed) -> None:
+    question = one.pending
+    values = [f"{name}={value}" for name, value in question.arguments.items()]
+    values += [f"{name} hidden" for name in question.hidden]
+    shown = f" [{', '.join(values)}]" if values else ""
+    screen.say(f"{question.id}  {question.who}: {one.call}{shown}")
+    screen.print_fields(
+        [
+            ("statement", question.text),
+            ("asked", _time(question.asked_ms)),
+            ("open until", _time(question.expires_ms)),
+            ("session", f"{asked.session_id} in {path}"),
+        ]
+    )
+
+
+@command.command("approve")
+@_PLACE
+@_QUESTION
+@_PERSON
+@_key_option
+def approve_command(place: str, question_id: str, who: str, key: bytes | None) -> None:
+    """Approve the call of question ID in PLACE: it may be made once.
+
+    A gate that has the session open takes the verdict. Exit code 1: there is no such question, or
+    it has a verdict or has expired. 2: another process has the lock of the ledger.
+    """
+    _decide(place, question_id, "approved", who, "", key)
+
+
+@command.command("deny")
+@_PLACE
+@_QUESTION
+@_PERSON
+@click.option(
+    "--reason",
+    metavar="TEXT",
+    required=True,
+    help="reason for the agent, if a gate has the session open; no ledger records it",
+)
+@_key_option
+def deny_command(place: str, question_id: str, who: str, reason: str, key: bytes | None) -> None:
+    """Deny the call of question ID in PLACE: it is refused until the question expires.
+
+    Exit codes: see `tcc session approve`.
+    """
+    _decide(place, question_id, "denied", who, reason, key)
+
+
+def _decide(
+    place: str, question_id: str, verdict: Verdict, who: str, reason: str, key: bytes | None
+) -> None:
+    if not is_name(who):
+        raise click.BadParameter("1 to 255 characters that can be printed", param_hint="--who")
+    with _place_errors(place):
+        found = decide(places_of(place, key), question_id, verdict, who, reason)
+    screen.say(f"question {question_id} of {found.ledger} is {verdict}")
 
 
 def _object(given: str) -> dict[str, Any]:

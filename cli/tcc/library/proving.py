@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from tcc_certs.policy.nodes import Statement
     from tcc_certs.proof.questions import Question
     from tcc_runtime.artifact.load import Artifact
-    from tcc_runtime.exact.concrete import Session
+    from tcc_runtime.exact.concrete import Session, SessionCall
     from tcc_runtime.exact.prove import Answer, Gate, GateRefusal
+    from tcc_runtime.gate.gate import Gate as RuntimeGate
 
 Kind = Literal["statement", "reachable", "implies", "finishable"]
 Verdict = Literal["proved", "refuted", "reachable", "unreachable", "undecided"]
@@ -191,13 +192,8 @@ def gate_of(artifact: Artifact) -> Gate:
             try:
                 for call in session.calls:
                     now[0] = now[0] if call.at_ms is None else call.at_ms
-                    with gate.call(call.tool, call.arguments) as permit:
-                        if call.outcome == "done":
-                            permit.done(call.answer)
-                        elif call.outcome in ("failed", "answered"):
-                            permit.failed(answered=call.outcome == "answered")
-                        else:
-                            permit.unknown()
+                    while not _made(gate, call):
+                        pass
                     at += 1
                 if session.ends:
                     gate.finish()
@@ -207,6 +203,24 @@ def gate_of(artifact: Artifact) -> Gate:
         return None
 
     return replay
+
+
+def _made(gate: RuntimeGate, call: SessionCall) -> bool:
+    """Make a call, or approve a question about it; return whether it was made."""
+    from tcc_runtime.gate.asking.questions import Pending
+
+    try:
+        with gate.call(call.tool, call.arguments) as permit:
+            if call.outcome == "done":
+                permit.done(call.answer)
+            elif call.outcome in ("failed", "answered"):
+                permit.failed(answered=call.outcome == "answered")
+            else:
+                permit.unknown()
+    except Pending as question:
+        gate.approve(question.id, who="question")
+        return False
+    return True
 
 
 @contextmanager

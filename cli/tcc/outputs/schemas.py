@@ -66,6 +66,7 @@ DOCUMENTS: Final[Mapping[str, Sequence[type[outputs.Output]]]] = {
     "session": (
         verdicts.SessionOutput,
         verdicts.SessionListOutput,
+        verdicts.PendingListOutput,
         outputs.RefusedOutput,
     ),
     "report": (verdicts.ReportOutput, outputs.RefusedOutput),

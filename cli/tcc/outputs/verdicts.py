@@ -286,6 +286,33 @@ class SessionListOutput(outputs.Output, frozen=True, kw_only=True):
     sessions: list[StoredSessionJson]
 
 
+class PendingQuestionJson(outputs.DocumentPart, frozen=True, kw_only=True):
+    """An open question to a person.
+
+    `arguments` has texts of the open arguments whose values the ledger has, and `hidden` the names
+    of the others.  The listed arguments are in `call`.
+    """
+
+    id: str
+    who: str
+    text: str
+    expires_ms: outputs.Whole
+    asked_ms: outputs.Whole
+    tool: str
+    call: str
+    arguments: dict[str, str]
+    hidden: list[str]
+    session: str
+    ledger: str
+
+
+class PendingListOutput(outputs.Output, frozen=True, kw_only=True):
+    """The open questions of a ledger or of a folder of ledgers."""
+
+    document: ClassVar[str] = "session"
+    pending: list[PendingQuestionJson]
+
+
 class ReportOutput(outputs.Output, frozen=True, kw_only=True):
     """The page that was written, and the verdict on it."""
 

@@ -31,6 +31,7 @@ from tcc_certs.values.fields import (
 )
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.arguments.json_writer import json_bytes
+from tcc_runtime.gate.asking.questions import Pending
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.permit import Permit
 from tcc_runtime.gate.refusals import Refused
@@ -183,13 +184,20 @@ def replay(
 
 
 def _made(gate: Gate, call: TraceCall, failing: frozenset[str]) -> Refused | None:
-    """Make a call as it was recorded; its refusal, if it is refused."""
-    try:
-        with gate.call(call.tool, call.arguments) as permit:
-            _settle(permit, call, failing)
-    except Refused as refusal:
-        return refusal
-    return None
+    """Make a call as it was recorded; its refusal, if it is refused.
+
+    A call that a person has to decide about is taken as approved.
+    """
+    while True:
+        try:
+            with gate.call(call.tool, call.arguments) as permit:
+                _settle(permit, call, failing)
+        except Refused as refusal:
+            return refusal
+        except Pending as question:
+            gate.approve(question.id, who="replay")
+            continue
+        return None
 
 
 # A ledger has fields by their names; a gate reads them at their places.

@@ -360,6 +360,5 @@ _FALLBACK: Mapping[str, str] = {
     "TCC205": "write one of its values, or a name that is declared",
     "TCC225": "see `tcc explain TCC225` for what may be where",
     "TCC231": "compare it with a value, or with a field of the session",
-    "TCC490": "a later release has this form",
     "D201": _WORK,
 }

@@ -115,10 +115,6 @@ def _ask(
     if on is None:
         message = "a session that ends makes no call that a person could approve"
         b.error("TCC225", clause, message, "write: before CALLS ask ..")
-    else:
-        message = "this release cannot ask a person"
-        hint = "use a tool for approvals: before CALLS require unused approve(same key)"
-        b.error("TCC490", clause, message, hint)
     within = b.duration(clause) if clause.trees("unit") else None
     return n.Ask(
         on=n.AnyTool() if on is None else on, where=where, lets=_used(lets, where),

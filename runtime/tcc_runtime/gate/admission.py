@@ -8,7 +8,7 @@ Text: docs/gate.md; docs/spec/session.md, sections 3 to 8.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -19,18 +19,22 @@ from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger_schema import MAX_TIME
 from tcc_certs.policy.history import Call
-from tcc_certs.policy.meaning import shown
+from tcc_certs.policy.meaning import Refusal, shown
 from tcc_certs.session.across import AcrossDraw
+from tcc_certs.session.approvals import Asked as Subject, Question, asked_of
 from tcc_certs.session.machine import Offer
 from tcc_runtime.account.windows import Counting
 from tcc_runtime.errors import NEEDS_MODEL, BindingError
 from tcc_runtime.gate.arguments import Asked
+from tcc_runtime.gate.asking import verdicts
+from tcc_runtime.gate.asking.questions import pending_of, reason_of
 from tcc_runtime.gate.budget import ModelCall
 from tcc_runtime.gate.dead_ends import plan_reasons
 from tcc_runtime.gate.permit import Permit, Ticket
 from tcc_runtime.gate.reasons import refusal_reasons, statement_reason
 from tcc_runtime.gate.refusals import AlreadyDone, Decision, Refused, argument_reason
 from tcc_runtime.gate.session import Session
+from tcc_runtime.gate.session.records import parts_of
 from tcc_runtime.gate.session.recovery import Follower
 from tcc_runtime.gate.session_access import Access, decision
 
@@ -46,17 +50,38 @@ class Permitted(Struct, frozen=True, gc=False):
         offer: of its text.
         call: as the definition knows it.
         opened: the entries of its open arguments.
+        approvals: the ids of the approvals that let it through.
     """
 
     offer: Offer
     call: Call
     opened: Mapping[str, Json]
+    approvals: tuple[str, ...] = ()
+
+
+class Held(Struct, frozen=True, gc=False):
+    """A call that nothing refuses, and that a person has to decide about.
+
+    Attributes:
+        offer, call: as of :class:`Permitted`.
+        asked: the call as questions name it.
+        opened: the entries of its open arguments for a question.
+        statement: the number of the `ask` statement.
+        question: the open question; None: a person is asked now.
+    """
+
+    offer: Offer
+    call: Call
+    asked: Subject
+    opened: Mapping[str, Json]
+    statement: int
+    question: Question | None
 
 
 def decide(
     follower: Follower, tool: object, arguments: object, clock: Callable[[], int]
-) -> Permitted | Decision:
-    """The call if it is allowed, else the refusal.
+) -> Permitted | Held | Decision:
+    """The call if it is allowed, or if a person has to decide about it; else the refusal.
 
     Args:
         clock: UTC ms.
@@ -89,7 +114,8 @@ def decide(
         because = argument_reason(policy.core, table.tool, refusal.code, refusal.path)
         return decision(session, refusal.code, refusal.path, because=lambda: [because], at_ms=at_ms)
     call = session.course.call(table.tool.name, states, at_ms)
-    refused = _refused(session, call, asked)
+    refusals = policy.decider.refusals(session.course.history, call, at_ms)
+    refused = _refused(session, call, asked, refusals)
     if refused is not None:
         return refused
     if asked.offer is None:
@@ -97,14 +123,62 @@ def decide(
     makers = follower.executions
     if makers is not None and makers.makes(table.number) and makers.choice(table.number) is None:
         return decision(session, Code.NO_MODEL, "budget", offer=asked.offer, at_ms=at_ms)
-    return Permitted(asked.offer, call, opened)
+    if not refusals:
+        return Permitted(asked.offer, call, opened)
+    asks = [one.statement for one in refusals]
+    return _asked(follower, asks, call, asked.offer, opened)
 
 
-def _refused(session: Session, call: Call, asked: Asked) -> Decision | None:
-    """The refusal of a call by statements, the plan, or the positions; None: it is allowed."""
+def _asked(
+    follower: Follower, asks: Sequence[int], call: Call, offer: Offer, opened: Mapping[str, Json]
+) -> Permitted | Held | Decision:
+    """What persons have decided about a call that nothing else refuses.
+
+    Args:
+        asks: the `ask` statements that apply.
+    """
+    session = follower.session
+    policy, at_ms = session.policy, call.at_ms
+    entries = follower.values.question(call.tool, call.arguments, opened)
+    asked = asked_of(call.tool, offer.text, entries)
+    standing = session.questions.standing(asks, asked, at_ms)
+    if standing.denied is not None:
+        number = standing.denied.statement
+        reason = statement_reason(policy, number)
+        said = reason_of(standing.denied)
+        because = [{**reason, "reason": said} if said else reason]
+        return decision(
+            session, Code.DENIED, policy.texts[number], offer=offer, statement=number,
+            because=lambda: because, at_ms=at_ms,
+        )  # fmt: skip
+    if standing.waiting is not None:
+        number = standing.waiting.statement
+        return Held(offer, call, asked, entries, number, standing.waiting)
+    if standing.due is not None:
+        return Held(offer, call, asked, entries, standing.due, None)
+    return Permitted(offer, call, opened, standing.approvals)
+
+
+def pending_decision(session: Session, found: Held) -> Decision:
+    """The decision on a call that a person has to decide about."""
+    text = session.policy.texts[found.statement]
+    because = [statement_reason(session.policy, found.statement)]
+    return decision(
+        session, Code.PENDING, text, offer=found.offer, statement=found.statement,
+        because=lambda: because, at_ms=found.call.at_ms,
+    )  # fmt: skip
+
+
+def _refused(
+    session: Session, call: Call, asked: Asked, refusals: Sequence[Refusal]
+) -> Decision | None:
+    """The refusal of a call by statements, the plan, or the positions; None: there is none.
+
+    Args:
+        refusals: the statements that refuse it; `ask` statements are left aside.
+    """
     offer = asked.offer
     course, policy, at_ms = session.course, session.policy, call.at_ms
-    refusals = policy.decider.refusals(course.history, call, at_ms)
     found = [one for one in refusals if one.code != Code.PENDING]
     if found:
         first = found[0]
@@ -124,10 +198,6 @@ def _refused(session: Session, call: Call, asked: Asked) -> Decision | None:
         )  # fmt: skip
     if code is not None:
         return decision(session, code, offer=offer, at_ms=at_ms)
-    if refusals:
-        asks = [statement_reason(policy, one.statement) for one in refusals]
-        text = policy.texts[refusals[0].statement]
-        return decision(session, Code.PENDING, text, offer=offer, because=lambda: asks, at_ms=at_ms)
     return None
 
 
@@ -159,16 +229,26 @@ def _digests(opened: Mapping[str, Json]) -> dict[str, object]:
 # Calls that begin.  Callers have the turn, the lock of the file and that of the session.
 
 
-def admitted(access: Access, permit: Permit) -> tuple[Permitted, str | None]:
-    """A call that may begin now, and what stands for the caller's id; only a refusal is recorded.
+def admitted(access: Access, permit: Permit, *, sync: bool) -> tuple[Permitted, str | None]:
+    """A call that may begin now, and the reference of the caller's id.
+
+    Only refusals and questions are recorded.
+
+    Args:
+        sync: whether to wait until the disk has a question.
 
     Raises:
         Refused: it is not allowed; AlreadyDone: the session has the id.
+        Pending: a person has to decide about it.
         NotYet: it has to wait for an outcome of a call that is under way.
     """
     tool, session = permit.tool, access.session
     reference = None if permit.ref is None else _reference(access, tool, permit.ref)
     found = decide(access.follower, tool, permit.arguments, access.clock)
+    if isinstance(found, Held) and found.question is not None and verdicts.take(access):
+        found = decide(access.follower, tool, permit.arguments, access.clock)
+    if isinstance(found, Held):
+        found = _ask(access, found, tool, sync=sync)
     if not isinstance(found, Permitted):
         code = found.code
         if code is not None and session.may_come(code, found.statement, found.offer):
@@ -178,6 +258,58 @@ def admitted(access: Access, permit: Permit) -> tuple[Permitted, str | None]:
     if session.under_way and _waits(access, found):
         access.not_yet(tool)
     return found, reference
+
+
+def _ask(access: Access, found: Held, tool: str, *, sync: bool) -> Decision:
+    """Ask a person about a call, unless its question is open; or return the refusal.
+
+    Raises:
+        Pending: a person has to decide.
+        NotYet: an outcome of a call under way may show that no person has to.
+        Refused: R202, R306, R309.
+    """
+    session = access.session
+    refused = no_room_for(access, found)
+    if refused is not None:
+        if _may_get_room(session):
+            access.not_yet(tool)
+        return refused
+    if access.home.shadow:
+        return pending_decision(session, found)
+    if session.may_come(Code.PENDING, found.statement, found.offer):
+        access.not_yet(tool)
+    verdicts.watch(access)
+    pending = pending_of(found.question)
+    if pending is not None:
+        raise pending.again()
+    questions, now = session.questions, found.call.at_ms
+    if questions.is_full(now):
+        return decision(session, Code.MANY_QUESTIONS, offer=found.offer, at_ms=now)
+    record = questions.record(found.statement, found.asked, found.opened, now)
+    trouble = access.put(lambda: parts_of(record), sync=sync)
+    if trouble is not None:
+        access.broken(trouble, tool)
+    pending = access.follower.ask(record)
+    session.note_time(now)
+    access.follower.values.keep()
+    access.followed()
+    raise pending.again(is_new=True)
+
+
+def no_room_for(access: Access, found: Permitted | Held) -> Decision | None:
+    """The refusal of a call by a limit across sessions; None: it has room.
+
+    The account does not count the call.
+    """
+    if access.across is None:
+        return None
+    session = access.session
+    draws = access.across.draws(session.course, found.call)
+    try:
+        lacks = access.across.lacks(draws, found.call.at_ms or access.clock())
+    except Rejected as error:
+        return decision(session, Code.NOT_WRITTEN, clip(error, 200))
+    return None if lacks is None else no_room(session, lacks.limit.number, found)
 
 
 def counted(access: Access, found: Permitted, known: Counting | None = None) -> Counting | None:
@@ -215,14 +347,19 @@ def _has_room(access: Access, counting: Counting, found: Permitted, tool: str) -
     draw, session = counting.found, access.session
     if not isinstance(draw, AcrossDraw):
         return
-    if any(session.made[seq - 1].drawn is not None for seq in session.under_way):
+    if _may_get_room(session):
         access.not_yet(tool)
     refused = no_room(session, draw.limit.number, found)
     access.record_refusal(refused, tool)
     raise Refused(refused, tool)
 
 
-def no_room(session: Session, limit: int, found: Permitted) -> Decision:
+def _may_get_room(session: Session) -> bool:
+    """Whether a call under way has drawn on an account, and may give it back."""
+    return any(session.made[seq - 1].drawn is not None for seq in session.under_way)
+
+
+def no_room(session: Session, limit: int, found: Permitted | Held) -> Decision:
     """The refusal of a call for which a limit across sessions has no room.
 
     Args:
@@ -253,6 +390,7 @@ def admit(
 
     Raises:
         Refused: it is not allowed; AlreadyDone: the session has the id.
+        Pending: a person has to decide about it.
         NotYet: it has to wait for an outcome of a call that is under way.
         BindingError: what is called is not told the model that makes it, or has none to be told.
         Rejected: K101, K103, K104, K106 of the account.
@@ -260,7 +398,7 @@ def admit(
     tool, follower, session = permit.tool, access.follower, access.session
     if permit.takes_model is not None:
         _require_bound(access, tool, permit.takes_model)
-    found, reference = admitted(access, permit)
+    found, reference = admitted(access, permit, sync=sync)
     seq, offer = len(session.made) + 1, found.offer
     across = execute = execution = None
     if access.across is not None:
@@ -291,6 +429,7 @@ def admit(
             reference=reference,
             at_ms=found.call.at_ms if session.policy.timed else None,
             across=across,
+            approvals=found.approvals,
             execute=execute,
         ),
         sync=sync,
@@ -301,7 +440,9 @@ def admit(
                 executions.give_back(execution)
         access.broken(trouble, tool)
     line = access.journal.records
-    made = session.begin(found.call, offer, line=line, opened=found.opened, model=model)
+    made = session.begin(
+        found.call, offer, line=line, opened=found.opened, model=model, approvals=found.approvals
+    )
     follower.values.keep()
     if across is not None:
         follower.drew(made, across)

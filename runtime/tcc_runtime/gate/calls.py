@@ -23,6 +23,7 @@ from tcc_runtime.errors import LedgerError, SettingsError
 from tcc_runtime.gate.admission import admit, admitted, counted
 from tcc_runtime.gate.answers import Outcome, ToolAnswer, answer_of, outcome_of
 from tcc_runtime.gate.arguments import snapshot
+from tcc_runtime.gate.asking.questions import Pending
 from tcc_runtime.gate.inspection import Budgeted
 from tcc_runtime.gate.journal.ledger_file import InFile
 from tcc_runtime.gate.permit import NotYet, OverError, Permit, Ticket, Took
@@ -67,6 +68,7 @@ class GateCalls(Budgeted):
             NotYet: at the start of a block with `turn`: the call has to wait for the outcome of
                 another one.  Try again after that.
             Refused: at the start of the block: the call is not allowed, and was not made.
+            Pending: at the start of the block: a person has to decide, and nothing was made.
             AlreadyDone: at the start of the block: the session has a call with this id.
             BindingError: at the start of the block: a model would make the call, and the function
                 does not take its name; or the other way round.  Nothing was recorded.
@@ -115,6 +117,9 @@ class GateCalls(Budgeted):
             except BaseException:
                 access.leave(ticket)
                 raise
+        except Pending as pending:
+            self._observer.pending(permit.tool, pending)
+            raise
         except Refused as refusal:
             if not self._shadowed(permit, refusal.decision):
                 raise
@@ -133,6 +138,9 @@ class GateCalls(Budgeted):
         """See :class:`~tcc_runtime.gate.permit.Door`; another thread waits for the disk."""
         try:
             ticket = await self._enter_in_task(permit)
+        except Pending as pending:
+            self._observer.pending(permit.tool, pending)
+            raise
         except Refused as refusal:
             if not self._shadowed(permit, refusal.decision):
                 raise
@@ -149,6 +157,10 @@ class GateCalls(Budgeted):
                     counting = await self._count_in_task(permit)
                     self._admit_in_task(permit, ticket, counting)
                     break
+                except Pending as pending:
+                    if pending.is_new:
+                        await self.sync_in_task()
+                    raise
                 except NotYet:
                     if permit.turn is not None:
                         raise
@@ -182,7 +194,7 @@ class GateCalls(Budgeted):
         if access.across is None:
             return None
         with access.lock:
-            found, _ = admitted(access, permit)
+            found, _ = admitted(access, permit, sync=False)
         work = asyncio.ensure_future(asyncio.to_thread(counted, access, found))
         try:
             return await asyncio.shield(work)
@@ -410,6 +422,17 @@ class Observer:
         _log.log(level, "session %s: %s refused, %s", self.session_id, name or "end", code)
         if self._session is not None:
             self._session.add_event("tcc.refused", {"tcc.refusal.code": str(code)})
+
+    def pending(self, tool: str, found: Pending) -> None:
+        """Report that a call waits for a person."""
+        asked = "asked" if found.is_new else "waits for"
+        _log.info("session %s: %s %s %r", self.session_id, clip(tool, 80), asked, found.who)
+        if self._session is not None:
+            self._session.add_event("tcc.pending", {"tcc.question.id": found.id})
+
+    def decided(self, question_id: str, verdict: str) -> None:
+        """Report the verdict of a person."""
+        _log.info("session %s: question %s is %s", self.session_id, question_id, verdict)
 
     def resolved(self, seq: int, outcome: str) -> None:
         """Report that an unknown outcome became known."""

@@ -21,6 +21,8 @@ from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import LedgerError, ResumeError, SessionEnded, SettingsError
 from tcc_runtime.gate import keys
 from tcc_runtime.gate.answers import Outcome
+from tcc_runtime.gate.asking import verdicts
+from tcc_runtime.gate.asking.questions import Pending, Verdict
 from tcc_runtime.gate.calls import GateCalls, Observer
 from tcc_runtime.gate.journal import ledger_file, memory
 from tcc_runtime.gate.permit import NotYet, Ticket
@@ -163,6 +165,8 @@ class Gate(GateCalls):
         if show and access.follower.shown != shown:
             self.close()
             raise ResumeError("line 1: arguments", list(shown), list(access.follower.shown))
+        if access.session.questions.open(access.session.last_ms):
+            verdicts.watch(access)
 
     @property
     def session_id(self) -> str:
@@ -219,12 +223,16 @@ class Gate(GateCalls):
         injected: Sequence[str] = (),
         observe: Callable[[Any], Mapping[str, object]] | None = None,
         refused: Callable[[Refused], Any] | None = None,
+        pending: Callable[[Pending], Any] | None = None,
     ) -> Callable[..., Any]:
         """Return a function that calls `function` only if this gate allows the call.
 
         See :func:`tcc_runtime.gate.wrapping.wrap`.
         """
-        return wrap(self, function, name=name, injected=injected, observe=observe, refused=refused)
+        return wrap(
+            self, function, name=name, injected=injected, observe=observe, refused=refused,
+            pending=pending,
+        )  # fmt: skip
 
     def resolve(
         self,
@@ -252,6 +260,54 @@ class Gate(GateCalls):
                 is no name; or too many calls follow, so that validators would decline the ledger.
             Refused: R303, R305 or R306.
         """
+
+        def resolve() -> None:
+            changes.resolve(self._access, seq, outcome, observed, who, answered=answered)
+
+        self._change(resolve, turn)
+        self._observer.resolved(seq, outcome)
+
+    def approve(self, id: str, *, who: str, turn: Ticket | None = None) -> None:
+        """Record that a person approved the call of a question: it may be made once.
+
+        The gate trusts the caller that the person has the role which the question names.
+
+        Args:
+            id: of :class:`Pending`.
+            who: the name of the person, 1 to 255 characters; the ledger has it.
+            turn: a turn of :meth:`try_turn`; None: wait for one.
+
+        Raises:
+            VerdictError: there is no such question, it has a verdict, or it has expired.
+            ValueError: `who` is no name.
+            Refused: R303, R305 or R306.
+        """
+        self._decide(id, "approved", who, "", turn)
+
+    def deny(self, id: str, *, who: str, reason: str = "", turn: Ticket | None = None) -> None:
+        """Record that a person denied the call of a question: it is refused until that expires.
+
+        Args:
+            reason: a text of at most 1,000 characters for the refusals of this process; it is not
+                in the ledger.
+            id, who, turn: see :meth:`approve`.
+
+        Raises:
+            VerdictError, ValueError, Refused: as :meth:`approve`.
+        """
+        self._decide(id, "denied", who, reason, turn)
+
+    def _decide(
+        self, question_id: str, verdict: Verdict, who: str, reason: str, turn: Ticket | None
+    ) -> None:
+        def decide() -> None:
+            verdicts.record(self._access, question_id, verdict, who, reason)
+
+        self._change(decide, turn)
+        self._observer.decided(question_id, verdict)
+
+    def _change(self, change: Callable[[], None], turn: Ticket | None) -> None:
+        """Change the session in a turn; or beside a call of this process that is under way."""
         access = self._access
         inside = False
         if turn is None:
@@ -260,17 +316,16 @@ class Gate(GateCalls):
                 inside = bool(access.pending)
                 if inside:
                     try:
-                        changes.resolve(access, seq, outcome, observed, who, answered=answered)
+                        change()
                     finally:
                         access.turns.changed()
         if not inside:
             ticket = access.enter("") if turn is None else turn
             try:
                 with access.lock:
-                    changes.resolve(access, seq, outcome, observed, who, answered=answered)
+                    change()
             finally:
                 self.give_back(ticket)
-        self._observer.resolved(seq, outcome)
 
     def finish(self, *, abandon: bool = False, turn: Ticket | None = None) -> None:
         """End the session.

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.policy.atoms import Atom
 from tcc_certs.replay.amounts import SpentAmounts
 from tcc_certs.session.entries import listed_text
@@ -21,8 +20,9 @@ from tcc_runtime.account.account import Account
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate import schemas
-from tcc_runtime.gate.admission import Permitted, decide, is_call, no_room
+from tcc_runtime.gate.admission import Held, decide, is_call, no_room_for, pending_decision
 from tcc_runtime.gate.answers import Outcome
+from tcc_runtime.gate.asking.questions import Pending
 from tcc_runtime.gate.budget import adapters_in, atoms_in, budget_of
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.refusals import Allowed, Decision
@@ -102,22 +102,23 @@ class Inspection:
                 return trouble
             asked = {} if arguments is None else arguments
             found = decide(access.follower, tool, asked, access.clock)
-            if isinstance(found, Permitted):
-                lacks = self._of_account(found)  # a refusal is false
-                return decision(access.session, None) if lacks is None else lacks
-        return found
+            if isinstance(found, Decision):
+                return found
+            lacks = no_room_for(access, found)
+            if lacks is not None:
+                return lacks
+            if isinstance(found, Held):
+                return pending_decision(access.session, found)
+            return decision(access.session, None)
 
-    def _of_account(self, found: Permitted) -> Decision | None:
-        """The refusal of a call by a limit across sessions; None: it has room."""
-        access, session = self._access, self._access.session
-        if access.across is None:
-            return None
-        draws = access.across.draws(session.course, found.call)
-        try:
-            lacks = access.across.lacks(draws, found.call.at_ms or access.clock())
-        except Rejected as error:
-            return decision(session, Code.NOT_WRITTEN, clip(error, 200))
-        return None if lacks is None else no_room(session, lacks.limit.number, found)
+    @property
+    def pending(self) -> tuple[Pending, ...]:
+        """The open questions to persons, in the order in which they were asked."""
+        with self._access.lock:
+            session = self._session()
+            if session is None or session.ended:
+                return ()
+            return session.questions.open(session.at(self._access.clock()))
 
     def allowed(self) -> tuple[Allowed, ...]:
         """The listed calls that are allowed now, ordered by their texts.

@@ -136,7 +136,7 @@ class Refused(Exception):
         tool: name of the tool; empty for an end.
 
     Attributes:
-        code: why, R101 to R308.
+        code: why, R101 to R309.
         place: as of the decision.
     """
 
@@ -180,6 +180,10 @@ def _said(decision: Decision, code: Code) -> tuple[str, str]:
     if code is Code.MAY_NOT_FINISH and decision.because:
         first = decision.because[0]
         return REFUSALS[code], first["because"] or first["text"] or ""
+    if code is Code.DENIED:
+        reason = decision.because[0].get("reason")
+        said = f"{REFUSALS[code]}: {reason}" if reason else REFUSALS[code]
+        return f"{said} ({decision.place})", ""
     because = None if decision.statement is None else decision.because[0]["because"]
     if because is None:
         return decision.place, REFUSALS[code]

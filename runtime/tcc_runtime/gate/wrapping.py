@@ -19,6 +19,7 @@ from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import BindingError, Failed
 from tcc_runtime.gate.answers import answer_of
 from tcc_runtime.gate.arguments import is_member, snapshot
+from tcc_runtime.gate.asking.questions import Pending
 from tcc_runtime.gate.permit import Permit
 from tcc_runtime.gate.refusals import Allowed, Refused
 
@@ -111,6 +112,7 @@ def wrap(
     injected: Sequence[str] = (),
     observe: Callable[[Any], Mapping[str, object]] | None = None,
     refused: Callable[[Refused], Any] | None = None,
+    pending: Callable[[Pending], Any] | None = None,
 ) -> Callable[..., Any]:
     """The same function, which runs only where the gate lets the call through.
 
@@ -119,7 +121,8 @@ def wrap(
         injected: parameters that a framework fills in: no arguments of the call.
         observe: from what the function gives back to the observed values; None: those of its
             answer (:func:`tcc_runtime.gate.answers.answer_of`).
-        refused: gives what stands for the result of a refused call; None raises `Refused`.
+        refused: returns the result of a refused call; None raises `Refused`.
+        pending: returns the result of a call that waits for a person; None raises `Pending`.
 
     Raises:
         BindingError: the grammar has no such tool; or the function is a generator, or takes
@@ -145,6 +148,10 @@ def wrap(
             if refused is None or permit.outcome is not None:
                 raise
             return refused(refusal)
+        except Pending as question:
+            if pending is None or permit.outcome is not None:
+                raise
+            return pending(question)
 
     @functools.wraps(function)
     def in_thread(*args: Any, **keywords: Any) -> Any:
@@ -157,6 +164,10 @@ def wrap(
             if refused is None or permit.outcome is not None:
                 raise
             return refused(refusal)
+        except Pending as question:
+            if pending is None or permit.outcome is not None:
+                raise
+            return pending(question)
 
     found: Any = in_task if is_task else in_thread
     found.__signature__ = wrapped.shown

@@ -20,6 +20,7 @@ from tcc_certs.policy.core import Core
 from tcc_runtime.errors import LedgerError
 from tcc_runtime.gate.answers import ToolAnswer, answer_of, outcome_of
 from tcc_runtime.gate.arguments import is_kept, plain
+from tcc_runtime.gate.asking.questions import Pending
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.permit import Permit, Ticket
 from tcc_runtime.gate.refusals import Decision, Refused
@@ -156,6 +157,7 @@ class Decisions:
 
         Raises:
             Refused: the call is not allowed; here, or as the block is entered.
+            Pending: as the block is entered: a person has to decide.
             NotYet: as the block is entered: it depends on a call under way.
         """
         if away is not None:
@@ -252,6 +254,14 @@ def refusal_result(refusal: Refused) -> dict[str, Any]:
         told["allowed_tools"] = list(dict.fromkeys(call.tool for call in following))[:_MAX_TOOLS]
     text = f"Not allowed, and nothing was called. {refusal}. {wire.dumps(told)}"
     return error_result(text, told)
+
+
+def pending_result(question: Pending) -> dict[str, Any]:
+    """Return the result that tells a model that a person has to decide about its call."""
+    found = question.to_json()
+    shown = {name: found[name] for name in ("id", "who", "text", "expires_ms")}
+    told = {"code": question.code, "pending": shown}
+    return error_result(f"Not called yet. {question}.", told)
 
 
 def unknown_result(permit: Permit, ending: Ending) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from typing import Any, Final, Protocol
 from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_runtime.errors import ServerDrift, ServerError
 from tcc_runtime.gate.arguments import is_kept, plain
+from tcc_runtime.gate.asking.questions import Pending
 from tcc_runtime.gate.permit import NotYet, Permit, Ticket
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.mcp import deciding, rounds, wire
@@ -591,6 +592,12 @@ class Relay:
         except Refused as refusal:
             if self._drop(call):
                 self._refuse(call, refusal)
+            decided.set_result(True)
+            return
+        except Pending as question:
+            if self._drop(call):
+                self._count_refusal(call, question.code)
+                call.client.answer(call, deciding.pending_result(question))
             decided.set_result(True)
             return
         except BaseException:

@@ -10,7 +10,9 @@ import pytest
 
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.policy import nodes
-from tcc_certs.session import SessionValidation, validate
+from tcc_certs.session import SessionValidation, approvals, validate
+from tcc_certs.session.approvals import Approvals, Asked, Question
+from tcc_certs.session.validation import statements_of
 from tests.oracle_session.asking import ONE, asked, asking
 from tests.oracle_session.writer import KEY, START_MS, SessionWriter, artifact_of, named, sealed
 
@@ -773,3 +775,38 @@ def test_an_unused_approval_stays_valid_after_an_expired_one() -> None:
     writer.failed(2)  # and given back
     writer.ask("pay", THREE, 2, id="a", amount=50)
     assert first(judged(writer))[::2] == ("S214", "statement")
+
+
+def test_a_denial_stands_beside_an_approval_that_was_given_back() -> None:
+    writer = asked()
+    writer.approval(ONE)
+    writer.call("pay", approvals=[ONE], id="a", amount=50)
+    writer.unknown()
+    writer.ask("pay", TWO, 2, id="a", amount=50)
+    writer.approval(TWO, "denied")
+    writer.resolve(2, "failed")
+    writer.call("pay", approvals=[ONE], id="a", amount=50)
+    assert first(judged(writer))[::2] == ("S216", "approvals")
+    anew = asked(100)
+    anew.approval(ONE, "denied")
+    anew.ask("pay", TWO, 3, id="a", amount=100)
+    assert first(judged(anew))[::2] == ("S214", "statement")
+
+
+def test_so_many_questions_are_open_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(approvals, "MAX_OPEN", 20)
+    writer = asked()
+    for number in range(1, 20):
+        writer.ask("pay", f"{number:032x}", 2, id="a", amount=50 + number)
+    assert first(judged(writer))[0] == "D301"
+    writer.ask("pay", "f" * 32, 2, id="a", amount=90)
+    assert first(judged(writer)) == ("S214", 24, "id")
+
+
+def test_memory_follows_the_questions_that_still_count() -> None:
+    kept = Approvals(statements_of(asking()).policy.rules)
+    for number in range(20_000):
+        about = Asked("pay", "pay", ((f"{number}", ""),))
+        kept.ask(Question(f"{number:032x}", 2, "lead", about, number * HOUR + HOUR), number * HOUR)
+    assert len(kept.questions) < 2048
+    assert len(kept.open(number * HOUR)) == 2

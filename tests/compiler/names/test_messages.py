@@ -193,8 +193,6 @@ MISTAKES = [
     ("tool t(x: 1 | 2 | 1)", "TCC301", "1", "take one"),
     ("tool t(x: a | *)", "TCC317", "a | *", "type"),
     ('tool t(x: text ~ "(?=a)")', "TCC318", '~ "(?=a)"', "look-around"),
-    # Forms whose part has not landed.
-    ('before refund ask "boss" within 2 h', "TCC490", 'ask "boss" within 2 h', "unused approve"),
     # Paths and URLs.
     ('before read require path under "/srv"', "TCC225", "path", "declare the field as `path`"),
     ('before read require host(path) = "x"', "TCC225", "path", "declare the field as `url`"),

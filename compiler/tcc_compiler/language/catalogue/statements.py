@@ -101,11 +101,6 @@ STATEMENTS: Mapping[str, Entry] = {
         "`before approve require no refund`.",
         _HEAD + "require find before refund\n",
     ),
-    "TCC490": Entry(
-        "form of a later release",
-        "The form is part of the language, but this release does not have it yet: `ask`.",
-        _HEAD + 'before refund ask "lead"\n',
-    ),
     "TCC491": Entry(
         "question without its engine",
         "This release cannot answer `expect always`, `expect reachable` and `expect implies`.\n"

@@ -655,6 +655,11 @@ class InFile:
         self._broken = True
         return LedgerError(str(self.path), error)
 
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+        return self._handle < 0
+
     def close(self) -> None:
         """See :class:`Journal`; it waits until the disk has all records."""
         if process_number() != self._pid:

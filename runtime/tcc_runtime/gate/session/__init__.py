@@ -8,7 +8,7 @@ Text: docs/gate.md; docs/spec/session.md, sections 3 to 6.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -21,6 +21,7 @@ from tcc_certs.session.machine import Answer, Course, Offer, Positions
 from tcc_certs.session.records import MAX_BEHIND, MAX_UNDER_WAY
 from tcc_certs.values.places import UNKNOWN, State
 from tcc_runtime.gate.answers import Outcome
+from tcc_runtime.gate.asking.questions import Questions
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.refusals import Allowed
 
@@ -69,13 +70,14 @@ class Session:
         ended: no call may follow.
         identity: the session's id.
         way_on: what the owner of the session can do if no call is allowed any more.
+        questions: to persons, and their verdicts.
         last_ms: the time of the last record that has one, and of its start; UTC.
         changes: how many calls began, ended or were resolved.
     """
 
     __slots__ = (
-        "changes", "course", "ended", "identity", "last_ms", "made", "policy", "under_way",
-        "way_on",
+        "changes", "course", "ended", "identity", "last_ms", "made", "policy", "questions",
+        "under_way", "way_on",
     )  # fmt: skip
 
     def __init__(self, policy: Policy) -> None:
@@ -84,6 +86,9 @@ class Session:
         self.made: list[Made] = []
         self.under_way: tuple[int, ...] = ()
         self.ended = False
+        self.questions = Questions(
+            policy.decider.rules, policy.texts, [one.because for one in policy.core.statements]
+        )
         self.identity = self.way_on = ""
         self.last_ms = self.changes = 0
 
@@ -144,12 +149,19 @@ class Session:
         line: int = 0,
         opened: Mapping[str, Json] = _NOTHING,
         model: str = "",
+        approvals: Sequence[str] = (),
     ) -> Made:
-        """Add a call that is allowed; it is under way."""
+        """Add a call that is allowed; it is under way.
+
+        Args:
+            approvals: the ids of the approvals that it uses.
+        """
         self.course.begin(call, offer, draws)
         made = Made(offer, call, line, opened, model)
         self.made.append(made)
         self.under_way = (*self.under_way, len(self.made))
+        if approvals:
+            self.questions.use(len(self.made), approvals)
         self.changes += 1
         self.note_time(call.at_ms)
         return made
@@ -166,6 +178,7 @@ class Session:
         self.made[seq - 1].unforeseen = unforeseen
         self.under_way = tuple([other for other in self.under_way if other != seq])
         self.course.settle(seq, outcome, states)
+        self.questions.settle(seq, outcome)
         self.changes += 1
 
     def leave_unknown(self, seq: int) -> None:
@@ -179,6 +192,7 @@ class Session:
             Rejected: D201: too many calls would have to be computed again.
         """
         self.course.resolve(seq, outcome, states)
+        self.questions.settle(seq, outcome)
         self.changes += 1
 
     # Allowed calls.

@@ -156,6 +156,7 @@ class Writer:
         reference: str | None = None,
         at_ms: int | None = None,
         across: Mapping[str, Json] | None = None,
+        approvals: Sequence[str] = (),
         execute: Mapping[str, Json] | None = None,
     ) -> Parts:
         """`call`; a member that is None is absent.
@@ -165,10 +166,13 @@ class Writer:
             opened: the entries of its open arguments.
             key: its idempotency key.
             across: its draws on limits across sessions; execute: the model that makes it.
+            approvals: the ids of the approvals that let it through.
         """
         before = b"{"
         if across is not None:
             before += b'"across":%b,' % _canonical(across)
+        if approvals:
+            before += b'"approvals":%b,' % _canonical(approvals)
         if at_ms is not None:
             before += b'"at_ms":%d,' % at_ms
         behind = b""
@@ -271,6 +275,13 @@ def resolve_record(
     if who is not None:
         record["who"] = who
     return record if at_ms is None else {**record, "at_ms": at_ms}
+
+
+def approval_record(question_id: str, verdict: str, who: str, at_ms: int) -> dict[str, Json]:
+    """`approval`."""
+    return {
+        "kind": "approval", "id": question_id, "verdict": verdict, "who": who, "at_ms": at_ms,
+    }  # fmt: skip
 
 
 def is_name(who: object) -> bool:

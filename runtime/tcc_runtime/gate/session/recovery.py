@@ -17,10 +17,12 @@ from tcc_certs.formats.codec import Json, blake
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.policy.history import ANSWERED, DONE, FAILED, LOST
+from tcc_certs.session.approvals import asked_of
 from tcc_certs.session.records import MAC
 from tcc_certs.session.validation import SessionReplay
 from tcc_certs.values.places import State
 from tcc_runtime.errors import ResumeError
+from tcc_runtime.gate.asking.questions import Pending, argument_texts
 from tcc_runtime.gate.budget import Budget, ModelCalls, asked_in, budget_in
 from tcc_runtime.gate.journal import News
 from tcc_runtime.gate.policy import Policy
@@ -146,6 +148,11 @@ class Follower:
             self.begin_budget(budget_in(record, line))
         elif kind == "asked" and self.executions is not None:
             self.executions.asked(*asked_in(record, line))
+        elif kind == "ask":
+            self.ask(record)
+        elif kind == "approval":
+            at_ms = size(record, "at_ms")
+            session.questions.decide(text(record, "id"), text(record, "verdict"), at_ms)
         elif kind == "end":
             session.ended = True
         session.note_time(record.get("at_ms"))
@@ -174,7 +181,9 @@ class Follower:
         states = self.values.call_in(offer, opened)
         tool = self._policy.core.tools[offer.tool].name
         call = self.session.course.call(tool, states, at_ms if isinstance(at_ms, int) else 0)
-        made = self.session.begin(call, offer, line=line, opened=opened)
+        ids = record.get("approvals")
+        approvals = list(map(str, ids)) if isinstance(ids, list) else []
+        made = self.session.begin(call, offer, line=line, opened=opened, approvals=approvals)
         executions, execute = self.executions, record.get("execute")
         if executions is not None and isinstance(execute, dict):
             execution = executions.told(offer.tool, execute, line)
@@ -183,6 +192,18 @@ class Follower:
         if "ref" in record:
             self.refs[text(record, "ref")] = len(self.session.made)
         self.drew(made, record.get("across"))
+
+    def ask(self, record: Mapping[str, Json]) -> Pending:
+        """Keep the question of an `ask` record; return what callers see of it."""
+        machine, tool, call = self._policy.machine, text(record, "tool"), text(record, "call")
+        offer, found = machine.offer(call), record["open"]
+        if offer is None:
+            raise ResumeError("call", "a call of the grammar", call)
+        opened = found if isinstance(found, dict) else {}
+        table = self._policy.tables.numbered(offer.tool)
+        names = [one.name for one in table.tool.arguments]
+        texts, hidden = argument_texts(names, table.allowed(offer).arguments, opened)
+        return self.session.questions.ask(record, asked_of(tool, call, opened), texts, hidden)
 
     def drew(self, made: Made, across: object) -> None:
         """A call drew on limits across sessions, as its record has it."""

@@ -59,9 +59,10 @@ class Values:
         shown: frozenset[tuple[str, str]],
         constants: Sequence[str] | None,
     ) -> None:
-        self._policy = policy
+        self._policy, self._key = policy, key
         entries = self._entries = Entries(policy.core, policy.uses, shown)
         self._writer = EntryWriter(entries, key)
+        self._asks: EntryWriter | None = None  # of a session in memory
         self._reader = None if constants is None else EntryReader(entries, constants, key)
 
     def given(self, states: Mapping[str, State]) -> dict[str, Json]:
@@ -86,6 +87,24 @@ class Values:
         if not entries:
             return entries, asked.states
         return entries, {**asked.states, **self._reader.arguments(name, entries)}
+
+    def question(
+        self, tool: str, states: Mapping[str, State], entries: Mapping[str, Json]
+    ) -> Mapping[str, Json]:
+        """The entries of the open arguments of a call that a person is asked about.
+
+        A session in memory has no other entries.  These have all values, because it hides none.
+
+        Args:
+            entries: as of :meth:`arguments`.
+        """
+        if self._reader is not None:
+            return entries
+        if self._asks is None:
+            every = frozenset(self._policy.open_fields.values())
+            found = Entries(self._policy.core, self._policy.uses, every)
+            self._asks = EntryWriter(found, self._key)
+        return self._asks.arguments(tool, states)
 
     def answers(self, tool: int, answer: object) -> Answers:
         """The answers of a call that is done, from what it returned."""

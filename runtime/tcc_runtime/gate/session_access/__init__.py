@@ -556,8 +556,8 @@ class Access:
 
     def record_refusal(self, found: Decision, tool: str) -> None:
         """Record a decision, if a ledger has its code; an ended session has no more records."""
-        if not self.session.ended and found.code in RECORDED:
-            made = self.shadows(found)
+        made = self.shadows(found)
+        if not self.session.ended and (made or found.code in RECORDED):
             self.put_refusal(tool, str(found.code), found.statement, made=made)
 
     def followed(self) -> None:
