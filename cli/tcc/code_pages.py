@@ -306,7 +306,7 @@ def explain_code(text: str) -> str | None:
         return None
     verdict = "input is declined" if found.declines else "input is invalid"
     if text[0] == "R":
-        verdict = "call is refused"
+        verdict = "call waits" if found is Code.PENDING else "call is refused"
     return f"{text}: {title(found)}\n\n{TEXTS[found]}\n\nThe {verdict}; {_PAGES[text[0]]}."
 
 

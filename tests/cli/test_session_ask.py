@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,44 @@ def test_a_place_without_a_readable_ledger_is_told(tmp_path: Path, tcc: Tcc) -> 
     for place in (tmp_path, tmp_path / "s.ledger"):
         ended = tcc("session", "pending", place)
         assert (ended.code, "L101" in ended.err, ended.out) == (1, True, "")
+
+
+def test_show_has_the_call_of_a_question_and_the_person_who_decided(
+    gate: library.Gate, tmp_path: Path, tcc: Tcc
+) -> None:
+    gate.approve(asked(gate).id, who="Ann")
+    library.save(library.compile_text(DESK), tmp_path / "desk.tcca")
+    shown = tcc("session", "show", tmp_path / "s.ledger", "--artifact", tmp_path / "desk.tcca").out
+    assert "finance is asked about refund(way=card) [amount: 200; order: #" in shown
+    assert "Large refunds need finance. " + FINANCE in shown
+    assert "refund(way=card) is approved by Ann at " in shown
+
+
+def test_a_replay_takes_a_held_call_as_approved(tmp_path: Path, tcc: Tcc) -> None:
+    ledger, recorded = tmp_path / "s.ledger", tmp_path / "recorded.json"
+    artifact = library.compile_text(DESK)
+    with library.Gate(artifact, ledger=ledger, show=["refund.order"], durable=False) as gate:
+        gate.approve(asked(gate).id, who="Ann")
+        with gate.call("refund", BIG) as permit:
+            permit.done()
+    recorded.write_text(json.dumps({"calls": [{"tool": "refund", "arguments": BIG}]}))
+    grammar = tmp_path / "desk.tcg"
+    grammar.write_text(DESK)
+    for session in (recorded, ledger):
+        ended = tcc("replay", grammar, session)
+        assert ended.code == 0, ended
+
+
+def test_a_question_about_all_sessions_counts_a_held_call_as_possible(
+    tmp_path: Path, tcc: Tcc
+) -> None:
+    grammar = tmp_path / "desk.tcg"
+    grammar.write_text(DESK)
+    found = tcc("prove", grammar, "--reachable", "refund(amount > 100)", "--json").json
+    assert found["verdict"] == "reachable"
+    assert [one["tool"] for one in found["session"]] == ["refund"]
+
+
+def test_explain_says_that_a_held_call_waits(tcc: Tcc) -> None:
+    assert "The call waits; " in tcc("explain", "R211").out
+    assert "The call is refused; " in tcc("explain", "R209").out

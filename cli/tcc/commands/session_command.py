@@ -459,8 +459,10 @@ def _line(event: TranscriptEvent) -> str:
     told += "".join(f", session.{name}={value}" for name, value in event.learned.items())
     if event.kind == "refusal":
         return f"     refused {event.tool}: {event.outcome}, {_reason(event)}"
+    opened = "; ".join(f"{name}: {value}" for name, value in event.opened.items())
+    given = f" [{opened}]" if opened else ""
     if event.kind == "ask":
-        return f"     {event.who} is asked about {event.why}: {_reason(event)}"
+        return f"     {event.who} is asked about {event.why}{given}: {_reason(event)}"
     if event.kind == "approval":
         return f"     {event.text} is {event.outcome} by {event.who} at {_time(event.at_ms or 0)}"
     if event.kind == "resolve":
@@ -470,9 +472,7 @@ def _line(event: TranscriptEvent) -> str:
         return f"     end, {event.text}"
     if event.kind in ("budget", "asked"):
         return f"     {event.kind}: {event.text}{_took(event)}"
-    opened = "; ".join(f"{name}: {value}" for name, value in event.opened.items())
     took = "" if event.ms is None else f", {event.ms} ms"
-    given = f" [{opened}]" if opened else ""
     by = f" by {event.model}" if event.model else ""
     came = f"{event.outcome}{told}{took}{_took(event)}"
     at = "" if event.at_ms is None else f" at {_time(event.at_ms)}"

@@ -143,9 +143,10 @@ def _row(event: TranscriptEvent) -> tuple[object, ...]:
     if event.kind == "refusal":
         why = joined([badge("refused", "bad"), " ", code(event.outcome), " ", *_reason(event)])
         return ("", call(event.tool, wrong=True), "", why, "", path)
+    given = [element("div", code(f"{name}: {value}")) for name, value in event.opened.items()]
     if event.kind == "ask":
         asks = joined([badge("asked", "doubtful"), " ", event.who, " ", *_reason(event)])
-        return ("", call(event.why), "", asks, "", path)
+        return ("", call(event.why), joined(given[:20]), asks, "", path)
     if event.kind == "approval":
         return ("", call(event.text), f"by {event.who}", event.outcome, "", path)
     if event.kind == "end":
@@ -155,7 +156,6 @@ def _row(event: TranscriptEvent) -> tuple[object, ...]:
         return ("", element("b", event.kind), event.text, took, "", "")
     outcome = badge(clip(event.outcome, 60), _MOODS.get(event.outcome, "doubtful"))
     came = [joined([" ", code(f"{name}={value}")]) for name, value in event.observed.items()]
-    given = [element("div", code(f"{name}: {value}")) for name, value in event.opened.items()]
     if event.kind == "resolve":
         what: Html = joined([element("em", "told later: "), call(event.text)])
     else:

@@ -256,7 +256,8 @@ class Teller:
         statement = core.statements[number] if isinstance(number, int) else None
         text = why if statement is None else statement_text(statement)
         because = "" if statement is None else statement.because or ""
-        self._add(kind, None, text, code, why=why, who=str(record.get("who", "")))
+        opened = _shown(record.get("open"))
+        self._add(kind, None, text, code, why=why, who=str(record.get("who", "")), opened=opened)
         self._events[-1] = self._events[-1]._replace(
             tool=tool,
             statement=number if isinstance(number, int) else None,
