@@ -34,6 +34,7 @@ TABLES = (
     "gate",
     "reasons",
     "sessions",
+    "arguments",
     "decide",
     "policies",
     "reading",

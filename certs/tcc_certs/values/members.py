@@ -122,6 +122,8 @@ def is_declared(value: object, places: Sequence[Place], depth: int = MAX_DEPTH) 
     if depth <= 0:
         return False
     places = _of_kind(places, type(value))
+    if any(place.whole for place in places):  # the object of a union has a field for all of it
+        return True
     if type(value) is dict:
         if set(map(type, value)) - {str}:
             return False

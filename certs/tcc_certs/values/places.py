@@ -27,7 +27,15 @@ from typing import Any, TypeAlias
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import format_decimal
 from tcc_certs.values.canonical import json_text
-from tcc_certs.values.declared import JsonType, NumberType, PathType, TextType, UrlType, json_of
+from tcc_certs.values.declared import (
+    FlagType,
+    JsonType,
+    NumberType,
+    PathType,
+    TextType,
+    UrlType,
+    json_of,
+)
 from tcc_certs.values.fields import (
     MOST_ELEMENTS,
     DateType,
@@ -340,7 +348,10 @@ _POSITION = re.compile(r"\*|-1|0|[1-9][0-9]*", re.ASCII)
 def _one_of(value: object, types: Sequence[FieldType]) -> State:
     """The value of the first type that has it."""
     code = Code.OPEN_VALUE
+    others = _NO_TEXTS if isinstance(value, str) else _TEXTS
     for kind in types:
+        if type(kind) in others:
+            continue
         try:
             state = typed(value, kind)
         except (Wrong, Rejected) as refusal:
@@ -348,6 +359,10 @@ def _one_of(value: object, types: Sequence[FieldType]) -> State:
         else:
             return ("j", json_text(value)) if state[0] in ("l", "r") else state
     raise Wrong(code)
+
+
+_TEXTS = frozenset({TextType, PathType, UrlType, TimeType, DateType})
+_NO_TEXTS = frozenset({NumberType, FlagType})
 
 
 @cache

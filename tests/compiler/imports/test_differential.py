@@ -79,6 +79,13 @@ HELD: dict[str, tuple[Any, list[Any], list[Any]]] = {
         {**POINT, "required": []}, [{}, {"y": 1}], [[], None, {"z": 1}]),
     "any object": ({"type": "object"}, [{}, {"a": [1], "member": 2}], [5, [], [1], "a", None]),
     "any object or null": ({"type": ["object", "null"]}, [{}, {"a": 1}, None], [5, []]),
+    "any object, text or null": (
+        {"anyOf": [{"type": "object", "properties": {}, "additionalProperties": True}, TEXT,
+                   {"type": "null"}]},
+        [{"a": [1]}, {}, {"member": 2}, "a", None], [5, [], [{}], True]),
+    "any object in arrays": (
+        {"type": "array", "items": {"type": ["object", "string"]}}, [[{"a": 1}, "b"], [{}]],
+        [[1], {}, [[]]]),
     "an object with a listed member": (
         {"type": "object", "properties": {"k": {"enum": ["a", 1, None]}}, "required": ["k"],
          "additionalProperties": False},
