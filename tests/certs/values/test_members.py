@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tcc_certs.values.declared import JsonType, NumberType, TextType
-from tcc_certs.values.fields import Field, ListType, NullableType, RecordType
+from tcc_certs.values.fields import Field, ListType, NullableType, RecordType, UnionType
 from tcc_certs.values.members import declared_in, has_record, is_declared
 from tests.oracle_values import language as l, members as slow
 from tests.oracle_values.fields import field_of
@@ -58,6 +58,16 @@ def test_a_name_that_only_looks_like_a_declared_one_is_none() -> None:
     inside = declared_in([field("rows", ListType(of=record(field("a"))))])
     assert is_declared([{"a": 1}], inside["rows"])
     assert not is_declared([{Name("secret"): 1}], inside["rows"])
+
+
+def test_the_object_of_a_union_may_have_a_field_for_all_of_it() -> None:
+    whole = Field(name="all", steps=(), type=JSON)
+    kinds = UnionType(of=(record(whole, field("a")), TEXT, ListType(of=TEXT)))
+    inside = declared_in([field("x", kinds), field("rows", ListType(of=kinds))])
+    for value in ({"b": [1]}, {}, {"a": "x"}, "x", ["x"]):
+        assert is_declared(value, inside["x"]) and is_declared([value], inside["rows"])
+    strict = UnionType(of=(record(field("a")), TEXT))
+    assert not is_declared({"b": 1}, declared_in([field("x", strict)])["x"])
 
 
 def test_other_arguments_declare_members_too() -> None:
