@@ -27,11 +27,12 @@ class Call:
     """A call that was decided.
 
     Attributes:
-        at: its place among the decided calls, from 0.
+        at: its place among the calls that the history has, from 0.
         at_ms: when it was decided, UTC milliseconds; 0 where no statement needs times.
         arguments: the states of all declared arguments.
         outcome: OPEN, DONE, FAILED, ANSWERED (failed with an error that the agent has read), LOST.
         answers: of a call that is done, the states of all declared answers.
+        number: its place among all calls of its session, from 0.
     """
 
     tool: str
@@ -40,6 +41,7 @@ class Call:
     arguments: Mapping[str, State]
     outcome: str = OPEN
     answers: Mapping[str, State] = field(default_factory=dict)
+    number: int = -1
 
     def state(self, name: str) -> State:
         """The state of a field; an answer of a call that is not done is UNKNOWN."""

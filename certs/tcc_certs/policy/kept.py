@@ -16,8 +16,9 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tcc_certs.policy import forms
+from tcc_certs.policy import forgetting, forms
 from tcc_certs.policy.core import Core, Learned
+from tcc_certs.policy.forgetting import Forgetting
 from tcc_certs.policy.forms import Rule, Source, Tools
 from tcc_certs.policy.history import ANSWERED, DONE, FAILED, Call, DictHistory, Draw, History
 from tcc_certs.policy.kept_sources import Feed, KeptEvaluation, Plain
@@ -46,6 +47,7 @@ class KeptPolicy(Policy):
         self.learned = frozenset(one.name for one in core.given if isinstance(one, Learned))
         self.plain: dict[int, Plain] = {}  # by the ids of sources
         self.owes = {at: rule for at, rule in enumerate(self.rules) if rule.kind == "owe"}
+        self.forgetting = forgetting_of(core, self.rules)
 
     def history(self, core: Core, given: Mapping[str, State]) -> KeptHistory:
         """A new history of a session of this core."""
@@ -106,6 +108,11 @@ class KeptPolicy(Policy):
         what = self.rules[number].what
         return history.totals.of(what) + amount_of(call, what, self._amounts, min)
 
+    def forget(self, history: Any, now_ms: int) -> None:
+        """See :class:`Policy`; a history is looked through when its calls have doubled."""
+        if len(history.calls) >= history.next_look:
+            history.forget(now_ms)
+
     def debts_of(self, number: int, history: Any, now_ms: int) -> list[Debt]:
         """See :class:`Policy`."""
         within = self.rules[number].within
@@ -148,6 +155,28 @@ class KeptHistory(DictHistory):
         self._feeds: dict[int, tuple[Plain, Feed]] = {}
         self._feeds_of: dict[str, list[Feed]] = {}  # by the tools whose calls they have
         self._drawing: tuple[Call | None, dict[int, Draw | None]] = (None, {})
+        self.next_look = forgetting.next_look(0)
+
+    def forget(self, now_ms: int) -> None:
+        """Forget the calls that no later decision needs; the others get new places."""
+        debts = {number: found.open.values() for number, found in self.owed.items()}
+        needed = self._policy.forgetting.needed(self.calls, now_ms, debts)
+        self.next_look = forgetting.next_look(len(needed))
+        for found in self.sums.values():
+            found.forget(now_ms)
+        if len(needed) == len(self.calls):
+            return
+        places = {call.at: at for at, call in enumerate(needed)}
+        for call in needed:
+            call.at = places[call.at]
+        self.totals.move(places)
+        for total in self.sums.values():
+            total.move(places)
+        for debts_of in self.owed.values():
+            debts_of.move(places)
+        self.calls = needed
+        for kept in (self._indices, self._of_tool, self._feeds, self._feeds_of):
+            kept.clear()
 
     def drawn(self, call: Call) -> dict[int, Draw | None]:
         """The draws that were made for a call that is being decided."""
@@ -181,6 +210,7 @@ class KeptHistory(DictHistory):
 
     def add(self, call: Call, draws: Mapping[int, Draw]) -> None:
         """See :class:`DictHistory`."""
+        call.at = len(self.calls)
         self.calls.append(call)
         self._add_to_indices(call)
         for feed in self._feeds_with(call.tool):
@@ -245,6 +275,17 @@ class _Sum:
                 self._sums[key] -= item[1]
                 item[1] = 0
 
+    def forget(self, now_ms: int) -> None:
+        """Forget the keys that have no draws in the window."""
+        for key in list(self._draws):
+            self._sum(key, now_ms)
+            if not self._draws[key]:
+                del self._draws[key], self._sums[key]
+
+    def move(self, places: Mapping[int, int]) -> None:
+        """The calls that are left have new places."""
+        self.drawn = {places[at]: draw for at, draw in self.drawn.items()}
+
     def of(self, key: tuple[State, ...] | None, now_ms: int) -> Any:
         """The sum of the draws with a key or an unknown key; of an unknown key the greatest."""
         unknown = self._sum(None, now_ms)
@@ -291,6 +332,10 @@ class _Totals:
                 {what: amount_of(call, what, self._amounts, max) for what in self._sums}, 1
             )
 
+    def move(self, places: Mapping[int, int]) -> None:
+        """The calls that are left have new places."""
+        self._open = {places[at]: amounts for at, amounts in self._open.items()}
+
     def _change(self, amounts: Mapping[str, Any], sign: int) -> None:
         for what, amount in amounts.items():
             self._sums[what] += sign * amount
@@ -327,6 +372,14 @@ class _Debts:
             self._look_again(history, call)
         if call.outcome == DONE and call.tool in self._rule.pays:
             self._pay(history, call)
+
+    def move(self, places: Mapping[int, int]) -> None:
+        """The calls that are left have new places."""
+        for calls in (self.open, self._loose, *self._keyed.values()):
+            moved = {places[at]: call for at, call in calls.items()}
+            calls.clear()
+            calls.update(moved)
+        self._key = {places[at]: key for at, key in self._key.items()}
 
     def _look(self, history: KeptHistory, call: Call) -> None:
         """Keep the debt of a first call by its keys, unless the filter is false."""
@@ -382,6 +435,15 @@ class _Debts:
         evaluation = self._policy.evaluation(history, call, call.at_ms)
         evaluation.bind(1, payer)
         return evaluation.all_of(self._rule.paying) is True
+
+
+def forgetting_of(core: Core, rules: Sequence[Rule]) -> Forgetting:
+    """What finds the calls that the statements of a core need."""
+    fields = {
+        tool.name: frozenset([one.name for one in (*tool.arguments, *tool.answers)])
+        for tool in core.tools
+    }
+    return Forgetting(rules, fields)
 
 
 def kept_policy_of(core: Core) -> KeptPolicy:

@@ -965,6 +965,13 @@ class Policy:
         most = self.rules[number].most
         return None if most is None else self.evaluation(history, call, now_ms).least(most)
 
+    def forget(self, history: Any, now_ms: int) -> None:
+        """Let a history forget the calls that no later decision needs; here it forgets none.
+
+        Args:
+            now_ms: no later decision is earlier.
+        """
+
     # Obligations and ends.
 
     def debts(self, history: History, now_ms: int) -> list[Debt]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
+from weakref import ref
 
 from blake3 import blake3
 
@@ -58,6 +59,7 @@ from tcc_certs.values.types import check_text
 Entry: TypeAlias = "dict[str, Json]"
 
 MOST_ELEMENTS = 1 << 14  # of all lists of one record
+_FIRST_SWEEP = 1 << 10  # digests at which forgotten ones are looked for
 HALF = 32  # hex digits of a digest that are compared
 NULL: State = ("z", None)
 _MARKS = {True: "1", False: "0", None: "-"}
@@ -440,7 +442,8 @@ class EntryReader:
     """Makes states from the entries of one session.
 
     A value whose digest is the digest of a constant is that constant.  Any other value is
-    ``("d", Digested)``, one object for each digest.
+    ``("d", Digested)``, one object for each digest.  With the key the reader forgets a digest that
+    no call has any more, unless the ledger has marks or the type byte of its value.
 
     Args:
         constants: the digests of `Entries.constants`, hex, in their order.
@@ -461,6 +464,8 @@ class EntryReader:
             )
         self._constants: frozenset[State] = frozenset(due)
         self._states: dict[str, State] = {}  # by the first half of the digest
+        self._refs: dict[str, ref[Digested]] = {}  # those that are forgotten
+        self._next_sweep = _FIRST_SWEEP
         self._digests: dict[State, str] = {}  # the first half, of values that the ledger shows
         self._whole: dict[str, str] = {}  # the digests of constants by their first halves
         self._prepared: dict[tuple[str, str], Sequence[_Prepared]] = {}
@@ -547,7 +552,7 @@ class EntryReader:
     def _known(self, place: _At, form: Form, digest: str) -> State:
         """The state of a value of which the ledger has the digest alone."""
         if form.compared:
-            state = self._states.get(digest[:HALF])
+            state = self._found(digest[:HALF])
             if state is not None and state[0] == "d" and state[1].digest == digest:
                 return state
             return self._value(place, digest, None)
@@ -669,6 +674,7 @@ class EntryReader:
         elif state[1].value is not None:
             before = canonical_bytes(state[1].value)[0].decode()
         else:
+            self._states[state[1].digest[:HALF]] = state
             before = state[1].kind = state[1].kind or kind
         if before != kind:
             raise Rejected(Code.SESSION_DIGEST, place.text, f"the type byte {before}", kind)
@@ -753,6 +759,28 @@ class EntryReader:
             found = self._writer.digest(state, HALF // 2)
         return found
 
+    def _found(self, half: str) -> State | None:
+        """The state of a digest that was read and not forgotten."""
+        state = self._states.get(half)
+        if state is None:
+            known = self._refs.get(half)
+            digested = None if known is None else known()
+            if digested is not None:
+                return "d", digested
+        return state
+
+    def _new(self, half: str, digest: str) -> State:
+        """The state of a digest that is no constant's."""
+        state: State = "d", Digested(digest, self._constants)
+        if self._writer is None:
+            self._states[half] = state
+            return state
+        if len(self._refs) >= self._next_sweep:
+            self._refs = {one: known for one, known in self._refs.items() if known() is not None}
+            self._next_sweep = max(_FIRST_SWEEP, 2 * len(self._refs))
+        self._refs[half] = ref(state[1])
+        return state
+
     def _value(self, place: _At, digest: str, value: State | None) -> State:
         """The state of a digest.
 
@@ -763,28 +791,26 @@ class EntryReader:
             Rejected: S205: another value has this digest, or the value has another digest.
         """
         half = digest[:HALF]
-        state = self._states.get(half)
+        state = self._found(half)
         if state is not None and len(digest) > HALF:
             self._check_whole(place, state, half, digest)
         if value is None:
-            if state is None:
-                state = self._states[half] = ("d", Digested(digest, self._constants))
-            return state
+            return self._new(half, digest) if state is None else state
         if self._writer is not None:
             expected = self._writer.digest(value, len(digest) // 2)
             if digest != expected:
                 raise Rejected(Code.SESSION_DIGEST, place.text, expected, digest)
-        expected = self._digests.setdefault(value, half)
-        if half != expected:
-            raise Rejected(Code.SESSION_DIGEST, place.text, f"{expected}.., as before", digest)
+        else:
+            expected = self._digests.setdefault(value, half)
+            if half != expected:
+                raise Rejected(Code.SESSION_DIGEST, place.text, f"{expected}.., as before", digest)
         if state is None:
             if value in self._constants:
-                state = value
+                state = self._states[half] = value
                 self._whole[half] = digest
             else:
-                state = ("d", Digested(digest, self._constants))
+                state = self._new(half, digest)
                 state[1].value = value
-            self._states[half] = state
             return state
         shown: State | None = state if state[0] != "d" else state[1].value
         if shown is None:
@@ -830,6 +856,7 @@ class EntryReader:
             elif state[1].value is not None:
                 before = mark_of(state[1].value, test)
             else:
+                self._states[state[1].digest[:HALF]] = state
                 before = state[1].marks.setdefault(test, truth)
             if before is not truth:
                 named = test if isinstance(test, str) else f"under {test[1]}"

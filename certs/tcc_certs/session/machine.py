@@ -341,6 +341,9 @@ class Decider(Protocol):
     def unmet(self, history: Any, now_ms: int) -> Sequence[int]:
         """The numbers of the statements that keep the session from finishing."""
 
+    def forget(self, history: Any, now_ms: int) -> None:
+        """Let a history forget calls that no later decision needs."""
+
 
 class SessionHistory(History, Protocol):
     """A history that the calls of a session are added to."""
@@ -396,6 +399,7 @@ class Course:
 
     Attributes:
         broken_off: a computation was interrupted, so the positions are not known.
+        calls: how many calls have begun.
     """
 
     def __init__(self, machine: SessionMachine, policy: Decider, history: SessionHistory) -> None:
@@ -403,6 +407,7 @@ class Course:
         self.policy = policy
         self.history = history
         self.broken_off = False
+        self.calls = 0
         self._held: Positions = machine.start
         self._steps: list[_Step] = []
         self._before: list[Positions] = []  # before each step that is computed
@@ -431,7 +436,8 @@ class Course:
         Args:
             arguments: the states of all declared arguments.
         """
-        return Call(tool, len(self.history.calls), at_ms, arguments)
+        at = len(self.history.calls)
+        return Call(tool, at, at_ms, arguments, number=self.calls)
 
     def decide(self, call: Call, offer: Offer | None) -> Decision:
         """Decide a call at its time.
@@ -464,6 +470,8 @@ class Course:
             draws: its draws, if the caller asked for them already.
         """
         self.history.add(call, self.draws(call) if draws is None else draws)
+        self.calls += 1
+        self.policy.forget(self.history, call.at_ms)
         self._reached = len(self._steps)
         self._steps.append(_Step(call, offer))
 
@@ -513,9 +521,9 @@ class Course:
         return all(map(self.machine.accepts, self.held)) and not self.unmet(now_ms)
 
     def _at(self, seq: int) -> int:
-        if self._steps and self._steps[-1].call.at == seq - 1:
+        if self._steps and self._steps[-1].call.number == seq - 1:
             return len(self._steps) - 1
-        return bisect_left(self._steps, seq - 1, key=lambda step: step.call.at)
+        return bisect_left(self._steps, seq - 1, key=lambda step: step.call.number)
 
     def _record(self, at: int, outcome: str, answers: Mapping[str, State]) -> None:
         step = self._steps[at]

@@ -154,7 +154,8 @@ class ReplayedSession:
         approvals: questions and verdicts.
         makers: the models that make calls.
         across: draws on limits across sessions.
-        keys: the idempotency keys of the calls, as numbers: these take half of the memory of texts.
+        keys: the idempotency keys of the calls that do not follow from the session's key, as
+            numbers: these take half of the memory of texts.
         last_ms: the time of the last record that has one.
     """
 
@@ -252,14 +253,14 @@ class ReplayedSession:
     def _check_names(self, record: Any, seq: int, line: int) -> None:
         """The idempotency key and the caller's reference; no two calls have the same."""
         key = record["key"]
-        if self._call_keys is not None:
-            expected = self._call_keys.of(seq)
-            if key != expected:
+        expected = None if self._call_keys is None else self._call_keys.of(seq)
+        if key != expected:
+            if expected is not None:
                 self.findings.add(Code.SESSION_CALL_KEY, line, "key", expected, key)
-        number = int(key, 16)
-        if number in self.keys:
-            raise Rejected(Code.SESSION_REPEATED, "key", "a new key", key)
-        self.keys.add(number)
+            number = int(key, 16)
+            if number in self.keys:
+                raise Rejected(Code.SESSION_REPEATED, "key", "a new key", key)
+            self.keys.add(number)
         if "ref" in record:
             ref = record["ref"]
             is_new = ref not in self._references

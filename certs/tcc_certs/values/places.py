@@ -71,7 +71,7 @@ class Digested:
         marks: for each pattern, and each constant after `under`, whether the value passes it.
     """
 
-    __slots__ = ("constants", "digest", "kind", "marks", "value")
+    __slots__ = ("__weakref__", "constants", "digest", "kind", "marks", "value")
 
     def __init__(self, digest: str = "", constants: Container[State] = ()) -> None:
         """A value whose digest is the digest of no constant.

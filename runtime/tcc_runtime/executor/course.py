@@ -121,7 +121,7 @@ class PlanCourse:
         texts = self._gate.word() if begun else ()
         if texts[: len(begun)] != tuple(begun):
             raise ValueError("the run begins after calls that this session has not made")
-        for happened in self._gate.history:
+        for happened in self._gate.kept_history:
             if len(self._made) == len(begun):
                 return
             self._seen += 1
@@ -130,12 +130,12 @@ class PlanCourse:
 
     def unknown(self) -> int | None:
         """The number of the first call with an unknown outcome, or None."""
-        found = [h.seq for h in self._gate.history if h.outcome in ("unknown", "open")]
+        found = [h.seq for h in self._gate.kept_history if h.outcome in ("unknown", "open")]
         return found[0] if found else None
 
     def next(self) -> PlanStep | ExecutionStop:
         """Return the next call, or why the execution ends; all outcomes must be known."""
-        history = self._gate.history
+        history = self._gate.kept_history
         try:
             texts = self._gate.word()
         except ValueError:
@@ -206,11 +206,11 @@ class PlanCourse:
         machine = policy_of(self._artifact).machine
         arguments = known.values[: machine.listed(known.tool).arguments]
         offer = machine.offers(known.tool)[arguments]
-        return self._of(offer, len(self._gate.history) + 1, call)
+        return self._of(offer, self._gate.call_count + 1, call)
 
     def made_step(self, seq: int) -> PlanStep:
         """Return the step of a call that was made."""
-        call = self._gate.history[seq - 1].call
+        call = self._gate.happened(seq).call
         offer = policy_of(self._artifact).machine.offer(call)
         if offer is None:
             raise ValueError(f"call {seq} is no call of the artifact")

@@ -503,7 +503,7 @@ class _Doing:
             if seq is not None:
                 if self._told(seq, resolve) or await self._again(seq):
                     continue
-                happened = self._gate.history[seq - 1]
+                happened = self._gate.happened(seq)
                 why = f": {self._reason}" if self._reason else ""
                 return ExecutionStop(kind="unknown", reason=f"call {seq}, {happened.call}{why}")
             step = self._course.next()
@@ -538,7 +538,7 @@ class _Doing:
 
     def _told(self, seq: int, resolve: Resolve | None) -> bool:
         """Resolve a call if the owner knows its outcome, and return whether that happened."""
-        said = None if resolve is None else resolve(self._gate.history[seq - 1])
+        said = None if resolve is None else resolve(self._gate.happened(seq))
         if said is None:
             return False
         outcome, observed = (said, None) if isinstance(said, str) else said
@@ -549,7 +549,7 @@ class _Doing:
         """Repeat a call with its key, if its tool acts once for each key."""
         step, gate = self._course.made_step(seq), self._gate
         bound = self._bindings.of(step.tool)
-        if gate.history[seq - 1].model:
+        if gate.happened(seq).model:
             self._reason = "a model made it, and the budget for another call is not reserved"
             return False
         if not bound.once or self._left <= 0:

@@ -205,9 +205,10 @@ def is_call(follower: Follower, seq: int, tool: object, arguments: object) -> bo
     """Whether a call of the session has these arguments: by its text and by its digests."""
     session = follower.session
     table = session.policy.tables.named(tool)
-    if not 1 <= seq <= len(session.made) or table is None:
+    made = session.made.get(seq)
+    if made is None or table is None:
         return False
-    asked, made = table.read(arguments), session.made[seq - 1]
+    asked = table.read(arguments)
     if not isinstance(asked, Asked) or asked.offer is not made.offer:
         return False
     try:
@@ -356,7 +357,7 @@ def _has_room(access: Access, counting: Counting, found: Permitted, tool: str) -
 
 def _may_get_room(session: Session) -> bool:
     """Whether a call under way has drawn on an account, and may give it back."""
-    return any(session.made[seq - 1].drawn is not None for seq in session.under_way)
+    return any(session.made.of(seq).drawn is not None for seq in session.under_way)
 
 
 def no_room(session: Session, limit: int, found: Permitted | Held) -> Decision:
@@ -441,7 +442,13 @@ def admit(
         access.broken(trouble, tool)
     line = access.journal.records
     made = session.begin(
-        found.call, offer, line=line, opened=found.opened, model=model, approvals=found.approvals
+        found.call,
+        offer,
+        line=line,
+        opened=found.opened,
+        model=model,
+        approvals=found.approvals,
+        has_ref=reference is not None,
     )
     follower.values.keep()
     if across is not None:
@@ -475,7 +482,7 @@ def _waits(access: Access, found: Permitted) -> bool:
     session, executions, offer = access.session, access.follower.executions, found.offer
     if session.waits(offer, access.records_before_next()):
         return True
-    tools = {offer.tool, *[session.made[seq - 1].offer.tool for seq in session.under_way]}
+    tools = {offer.tool, *[session.made.of(seq).offer.tool for seq in session.under_way]}
     return executions is not None and any(map(executions.makes, tools))
 
 
@@ -516,5 +523,5 @@ def _reference(access: Access, tool: str, ref: str) -> str:
     found = decision(access.session, Code.ALREADY_DONE, "ref")
     access.record_refusal(found, tool)
     error = AlreadyDone(found, tool)
-    error.seq, error.outcome = seq, access.session.made[seq - 1].outcome
+    error.seq, error.outcome = seq, access.session.made.outcome(seq)
     raise error

@@ -247,7 +247,7 @@ class GateCalls(Budgeted):
             if ticket not in access.pending or ticket.seq not in session.under_way:
                 raise OverError("the call is over, or its outcome was told already")
             seq = ticket.seq
-            made = session.made[seq - 1]
+            made = session.made.of(seq)
             tool = session.policy.core.tools[made.offer.tool]
             if outcome == "done" and (observed is None or isinstance(observed, ToolAnswer)):
                 found = answer_of(result) if observed is None else observed

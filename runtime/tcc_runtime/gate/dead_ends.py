@@ -9,7 +9,7 @@ Text: docs/gate.md.  Cost: of a trial bounded; it starts when somebody reads the
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice, product
 from typing import Final
 
@@ -20,7 +20,8 @@ from tcc_runtime.analysis.blame import Walk, restricted
 from tcc_runtime.analysis.statements import Part, WrittenStatement, statements_of
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.refusals import Reason
-from tcc_runtime.gate.session import Made, Session
+from tcc_runtime.gate.session import Session
+from tcc_runtime.gate.session.made import Made
 
 PLAN: Final[Reason] = {"kind": "plan", "text": "plan", "because": None}
 LONGEST: Final = 20_000  # calls
@@ -39,9 +40,9 @@ def plan_reasons(session: Session, made: int, calls: Sequence[int]) -> list[Reas
         calls: of the core, one for each of its answers.
     """
     policy = session.policy
-    if not calls or made > LONGEST:
+    if not calls or made > LONGEST or not session.made.is_complete:
         return [PLAN if not calls else _undecided()]
-    for run in islice(_runs(session, session.made[:made]), _MOST_RUNS):
+    for run in islice(_runs(session, islice(session.made, made)), _MOST_RUNS):
         position = policy.machine.start[0]
         for call in run:
             position = policy.machine.step(position, call)
@@ -57,7 +58,7 @@ def _undecided() -> Reason:
     return {"kind": "gate", "text": _UNDECIDED, "because": None}
 
 
-def _runs(session: Session, made: Sequence[Made]) -> Iterator[list[int]]:
+def _runs(session: Session, made: Iterable[Made]) -> Iterator[list[int]]:
     """The calls of the artifact that may have been done, for each choice of unknown outcomes."""
     choices: list[list[tuple[int, ...]]] = []
     for one in made:

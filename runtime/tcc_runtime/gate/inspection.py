@@ -27,7 +27,8 @@ from tcc_runtime.gate.budget import adapters_in, atoms_in, budget_of
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.refusals import Allowed, Decision
 from tcc_runtime.gate.remaining import Remainder, owed, remaining
-from tcc_runtime.gate.session import Made, Session
+from tcc_runtime.gate.session import Session
+from tcc_runtime.gate.session.made import MOST_TOLD, Made
 from tcc_runtime.gate.session_access import Access, changes, decision
 from tcc_runtime.outcome import Run
 from tcc_runtime.pricing.drawing import Drawing
@@ -59,8 +60,8 @@ class Happened:
 
 
 def history(session: Session) -> tuple[Happened, ...]:
-    """Return all calls of a session."""
-    return tuple([_happened(session, at, made) for at, made in enumerate(session.made, 1)])
+    """Return the last calls of a session."""
+    return tuple([_happened(session, seq, made) for seq, made in session.made.latest()])
 
 
 def _happened(session: Session, seq: int, made: Made) -> Happened:
@@ -185,10 +186,35 @@ class Inspection:
 
     @property
     def history(self) -> tuple[Happened, ...]:
-        """The calls so far."""
+        """The last 1,000 calls so far; the ledger has all."""
         self._looked_at()
         with self._access.lock:
             return history(self._access.session)
+
+    @property
+    def kept_history(self) -> tuple[Happened, ...]:
+        """The calls that this gate has: the last ones, and those whose outcome is unknown."""
+        self._looked_at()
+        with self._access.lock:
+            session = self._access.session
+            return tuple([_happened(session, seq, made) for seq, made in session.made.items()])
+
+    @property
+    def call_count(self) -> int:
+        """The number of calls so far."""
+        self._looked_at()
+        return len(self._access.session.made)
+
+    def happened(self, seq: int) -> Happened:
+        """A call by its number, from 1.
+
+        Raises:
+            KeyError: there is no such call, or it is older than those of :attr:`kept_history`.
+        """
+        self._looked_at()
+        with self._access.lock:
+            session = self._access.session
+            return _happened(session, seq, session.made.of(seq))
 
     @property
     def head(self) -> str:
@@ -220,7 +246,7 @@ class Inspection:
         """The outcome of the call with this `ref`; None: the session has no such call."""
         seq = self.seq_of(ref)
         with self._access.lock:
-            return None if seq is None else self._access.session.made[seq - 1].outcome
+            return None if seq is None else self._access.session.made.outcome(seq)
 
     def seq_of(self, ref: str) -> int | None:
         """The number of the call with this `ref`; None: the session has no such call."""
@@ -233,11 +259,15 @@ class Inspection:
         """The canonical texts of the calls that were done, in order: a search continues them.
 
         Raises:
-            ValueError: an outcome is unknown, so the position of the session is unknown, too.
+            ValueError: an outcome is unknown, so the position of the session is unknown, too; or
+                the session has so many calls that the gate does not have all of them.
         """
         with self._access.lock:
             session = self._session()
             word = None if session is None else session.word()
+            is_long = session is not None and not session.made.is_complete
+        if is_long:
+            raise ValueError(f"a session of more than {MOST_TOLD} calls is not planned")
         if word is None:
             raise ValueError("an outcome is unknown: resolve it first")
         return tuple([self.artifact.texts[call] for call in word])
@@ -352,7 +382,8 @@ class Budgeted(Inspection):
                 and in a session with a budget the caps, `delta` and `atoms` are those of that.
 
         Raises:
-            ValueError: an outcome is unknown, so the position of the session is unknown, too.
+            ValueError: an outcome is unknown, so the position of the session is unknown, too; or
+                the session has so many calls that the gate does not have all of them.
             SettingsError: a setting is out of its range.
             Rejected: A101 to A107, of the registry; E101 to E104, of atoms.
         """

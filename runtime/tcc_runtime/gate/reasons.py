@@ -139,13 +139,18 @@ def _number_text(number: Any) -> str:
     return decimal_of(Fraction(number))
 
 
+def _call_text(session: Session, call: Call) -> str:
+    made = session.made.get(call.number + 1)
+    return name_text(call.tool) if made is None else made.offer.text
+
+
 def _owing(session: Session, debt: Debt) -> dict[str, str]:
     """Return the call that opened a debt, its arguments, and the call that would pay."""
     values = {name: shown(state) for name, state in debt.call.arguments.items()}
     known = {name: state for name, state in values.items() if state != UNKNOWN}
     remedies, tool = session.policy.remedies, debt.call.tool
     return {
-        "relation": f"call {debt.call.at + 1}, {session.made[debt.call.at].offer.text}",
+        "relation": f"call {debt.call.number + 1}, {_call_text(session, debt.call)}",
         "arguments": remedies.arguments(debt.statement, tool, known),
         "remedy": remedies.owe(debt.statement, tool).text(known),
     }

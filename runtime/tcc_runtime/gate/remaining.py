@@ -1,12 +1,11 @@
 """The remainder of each limit of a session, and its open obligations.
 
 Text: docs/gate.md.  A call whose outcome is unknown counts with the most that it may have taken.
-Cost: linear in the calls of the session.
+Cost: linear in the draws and keys of limits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
@@ -18,12 +17,10 @@ from tcc_certs.policy.forms import Rule
 from tcc_certs.policy.history import ANSWERED, FAILED
 from tcc_certs.policy.kinds import walk
 from tcc_certs.policy.meaning import Evaluation
-from tcc_certs.policy.plans import Call
 from tcc_certs.session.entries import canonical_bytes
-from tcc_certs.session.machine import agrees
 from tcc_certs.values.places import NONE, UNKNOWN, State, decimal_of, exact_number
 from tcc_runtime.account.windows import Across
-from tcc_runtime.gate.session import Made, Session
+from tcc_runtime.gate.session import Session
 
 Amount: TypeAlias = "int | Decimal"
 # For a limit with `per`, by the texts of its keys; None: the bound depends on the call, or the
@@ -31,13 +28,6 @@ Amount: TypeAlias = "int | Decimal"
 Remainder: TypeAlias = "Amount | dict[str, Amount] | None"
 
 _PLACES: Final = 9  # of costs and epsilons
-_OF: Final[Mapping[str, Callable[[Call], int]]] = {
-    "depth": lambda _: 1,
-    "price": lambda call: call.price,
-    "latency": lambda call: call.latency,
-    "cost": lambda call: call.cost_high,
-    "epsilon": lambda call: call.epsilon,
-}
 
 
 def remaining(session: Session, now_ms: int, across: Across | None) -> dict[str, Remainder]:
@@ -58,22 +48,11 @@ def remaining(session: Session, now_ms: int, across: Across | None) -> dict[str,
 
 
 def _left_of_total(session: Session, rule: Rule) -> Amount:
-    core, of = session.policy.core, _OF[rule.what]
-    taken = 0
-    for made in session.made:
-        if made.outcome != "failed":
-            taken += max([of(core.calls[at]) for at in _fitting(session, made)], default=0)
+    taken = session.policy.decider.taken(rule.what, session.course.history)
+    left = exact_number(rule.total) - taken
     if rule.what in ("cost", "epsilon"):
-        most = Fraction(exact_number(rule.total)) * 10**_PLACES
-        return Decimal(format_decimal(int(most) - taken, _PLACES))
-    return int(exact_number(rule.total)) - taken
-
-
-def _fitting(session: Session, made: Made) -> list[int]:
-    """Return the calls of the core that fit a call's known listed answers."""
-    answer = session.answer(made) if made.outcome == "done" else (None,) * len(made.offer.sizes)
-    calls = session.policy.calls_of(made.offer.tool, made.offer.values)
-    return [at for known, at in calls if agrees(known, answer)]
+        return Decimal(format_decimal(int(left * 10**_PLACES), _PLACES))
+    return int(left)
 
 
 def _left_of_limit(
@@ -142,7 +121,7 @@ def owed(session: Session, now_ms: int) -> list[dict[str, Any]]:
         item = {
             "text": texts[debt.statement],
             "because": core.statements[debt.statement].because,
-            "call": debt.call.at + 1,
+            "call": debt.call.number + 1,
         }
         found.append(item if debt.due_ms is None else {**item, "due_ms": debt.due_ms})
     return found

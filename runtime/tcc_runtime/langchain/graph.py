@@ -124,7 +124,7 @@ class Route:
         return {**found, "tcc_head": self.gate.head}
 
     def _account(self, state: RouteState) -> dict[str, Any]:
-        if len(self.gate.history) >= state.get("seq", 0):
+        if self.gate.call_count >= state.get("seq", 0):
             return {}
         last = state["messages"][-1]
         artifact = last.artifact if isinstance(last, ToolMessage) else None
@@ -149,7 +149,7 @@ class Route:
         while (seq := course.unknown()) is not None:
             if not self._told(seq):
                 return ExecutionStop(
-                    kind="unknown", reason=f"call {seq}, {self.gate.history[seq - 1].call}"
+                    kind="unknown", reason=f"call {seq}, {self.gate.happened(seq).call}"
                 )
         found = course.next()
         if isinstance(found, PlanStep) and found.call == refused:
@@ -162,7 +162,7 @@ class Route:
 
     def _told(self, seq: int) -> bool:
         """Whether the owner knows what became of a call."""
-        said = None if self.resolve is None else self.resolve(self.gate.history[seq - 1])
+        said = None if self.resolve is None else self.resolve(self.gate.happened(seq))
         if said is None:
             return False
         outcome, observed = (said, None) if isinstance(said, str) else said

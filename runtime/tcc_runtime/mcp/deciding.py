@@ -213,7 +213,7 @@ class Decisions:
     def resolve(self, turn: Ticket) -> None:
         """Record the first late answer, and give the turn back."""
         seq, ending = self._late.popleft()
-        if self.gate.history[seq - 1].outcome != "unknown":
+        if self.gate.happened(seq).outcome != "unknown":
             self.gate.give_back(turn)  # the owner has resolved it
             return
         outcome: Literal["done", "failed"] = "done" if ending.outcome == "done" else "failed"

@@ -16,6 +16,7 @@ from itertools import product
 from operator import attrgetter
 from typing import Any, TypeAlias
 
+from tcc_certs.policy import forgetting
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.forms import Tools
 from tcc_certs.policy.history import (
@@ -55,6 +56,7 @@ class FastHistory(ListHistory):
         dependent: those of `feeds` that depend on attributes that are still to be learned.
         watched: the positions of calls that some index has while their outcome is unknown.
         log: watched calls whose outcome became known, in the order of the records.
+        next_look: the number of calls at which unneeded ones are forgotten.
     """
 
     def __init__(
@@ -76,9 +78,11 @@ class FastHistory(ListHistory):
         self._drawn: dict[int, Mapping[int, Draw]] = {}
         self._runs: dict[tuple[Tools, tuple[str, ...]], _Runs] = {}
         self._still = dict(self._learned)  # attributes that are still to be learned
+        self.next_look = forgetting.next_look(0)
 
     def add(self, call: Call, draws: Mapping[int, Draw]) -> None:
         """Add a call that was decided, with what it draws under each limit."""
+        call.at = len(self.calls)
         self.calls.append(call)
         self.times.append(call.at_ms)
         of_tool = self.of_tool.get(call.tool)
@@ -131,6 +135,33 @@ class FastHistory(ListHistory):
         self.dependent.clear()
         self.watched.clear()
         self.log.clear()
+
+    def forget(self, needed: Sequence[Call], complete: Sequence[object]) -> None:
+        """Forget all calls but those that are needed, which get new places.
+
+        Args:
+            complete: what feeds are for that are complete, and stay; all others start anew.
+        """
+        places = {call.at: at for at, call in enumerate(needed)}
+        feeds = {one: self.feeds[one] for one in complete if one in self.feeds}
+        dependent = [one for one in self.dependent if one in feeds]
+        watched = {places[at] for at in self.watched}
+        drawn = {places[at]: draws for at, draws in self._drawn.items()
+                 if at in places and self.calls[at].outcome in UNSETTLED}  # fmt: skip
+        self._forget()
+        for call in needed:
+            call.at = places[call.at]
+        self.calls = list(needed)
+        self.times = [call.at_ms for call in needed]
+        self.of_tool = {}
+        for call in needed:
+            self.calls_of(call.tool).append(call)
+        self._runs.clear()
+        self._drawn, self.watched = drawn, watched
+        for one, feed in feeds.items():
+            feed.move(places)
+            self.feeds[one] = feed
+        self.dependent += dependent
 
     def _count(self, call: Call, counts: bool) -> None:
         """Let a call count, or give back what it counted."""
@@ -219,7 +250,20 @@ class Tally:
 
     def change(self, draw: Draw, counts: bool) -> None:
         """Let a draw count again, or no longer; the outcome of its call has changed already."""
-        self._lines[draw.key].change(draw, counts)
+        line = self._lines.get(draw.key)
+        if line is not None:  # else no window has the draw any more
+            line.change(draw, counts)
+
+    def forget(self, since_ms: int | None) -> None:
+        """Forget draws that no later question counts, and keys without others.
+
+        Args:
+            since_ms: the begin of the window; None: there is none, and settled draws become one.
+        """
+        for key, line in list(self._lines.items()):
+            line.forget(since_ms)
+            if since_ms is not None and not line.draws:
+                del self._lines[key]
 
     def amount(self, key: Key | None, since_ms: int | None) -> Any:
         """The amounts that count for a key; for an unknown one, the most that any key has."""
@@ -273,6 +317,21 @@ class _Line:
             self.begin += 1
         else:
             self.windowed += amount
+
+    def forget(self, since_ms: int | None) -> None:
+        """Forget draws before the window; without a window, put settled ones together."""
+        if since_ms is not None:
+            self.draws = [draw for draw in self.draws if draw.call.at_ms >= since_ms]
+            self.times = None
+            return
+        settled = [draw for draw in self.draws if draw.call.outcome not in UNSETTLED]
+        if len(settled) > 1:
+            last = settled[-1]
+            amount = sum([draw.amount for draw in settled if _counts(draw)])
+            done = Call(last.call.tool, last.call.at, last.call.at_ms, {}, DONE)
+            rest = [draw for draw in self.draws if draw.call.outcome in UNSETTLED]
+            self.draws = [Draw(done, last.key, amount), *rest]
+            self.times = None
 
     def change(self, draw: Draw, counts: bool) -> None:
         """Let a draw count again, or no longer."""

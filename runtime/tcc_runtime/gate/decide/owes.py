@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
 from tcc_certs.policy.forms import Rule
@@ -38,7 +39,7 @@ class Owe:
             return ""
         if self._within is None:
             return ""
-        first = self._caught_up(frame).first()
+        first = self.caught_up(frame).first()
         return "R208" if first is not None and first.at_ms + self._within < frame.now else ""
 
     def debts(self, frame: Frame) -> list[Debt]:
@@ -46,12 +47,12 @@ class Owe:
         within = self._within
         return [
             Debt(self._number, call, None if within is None else call.at_ms + within)
-            for call in self._caught_up(frame).open.values()
+            for call in self.caught_up(frame).open.values()
         ]
 
     def oldest(self, frame: Frame) -> Debt | None:
         """The first obligation that may be open."""
-        call = self._caught_up(frame).first()
+        call = self.caught_up(frame).first()
         if call is None:
             return None
         within = self._within
@@ -59,13 +60,14 @@ class Owe:
 
     def is_open(self, frame: Frame) -> bool:
         """Whether an obligation may be open."""
-        return bool(self._caught_up(frame).open)
+        return bool(self.caught_up(frame).open)
 
-    def _caught_up(self, frame: Frame) -> _Debts:
+    def caught_up(self, frame: Frame) -> Debts:
+        """The debts of the history, complete."""
         history = frame.history
-        debts: _Debts | None = history.feeds.get(self)
+        debts: Debts | None = history.feeds.get(self)
         if debts is None:
-            debts = _Debts()
+            debts = Debts()
             if self._depends:
                 history.dependent.append(self)
         elif debts.added == len(history.calls) and debts.logged == len(history.log):
@@ -83,7 +85,7 @@ class Owe:
         history.feeds[self] = debts  # now that it is complete
         return debts
 
-    def _entered(self, frame: Frame, debts: _Debts, call: Call) -> None:
+    def _entered(self, frame: Frame, debts: Debts, call: Call) -> None:
         """Take a call that is new."""
         if call.tool in self._pays:
             self._pay(frame, debts, call)
@@ -94,7 +96,7 @@ class Owe:
         if call.outcome in UNSETTLED:
             frame.history.watched.add(call.at)
 
-    def _changed(self, frame: Frame, debts: _Debts, call: Call) -> None:
+    def _changed(self, frame: Frame, debts: Debts, call: Call) -> None:
         """Take the outcome of a call that became known."""
         if call.at in debts.open:
             if self._may_owe(frame, call) and not self._is_paid(frame, call, debts.added):
@@ -108,7 +110,7 @@ class Owe:
         frame.elements[0] = call
         return call.outcome not in NO_EFFECT and self._where(frame) is not False
 
-    def _pay(self, frame: Frame, debts: _Debts, later: Call) -> None:
+    def _pay(self, frame: Frame, debts: Debts, later: Call) -> None:
         """Close the debts that a call pays."""
         if later.outcome != DONE:
             return
@@ -145,7 +147,7 @@ class Owe:
         return tuple([state for state, _ in states]) if usable else None
 
 
-class _Debts:
+class Debts:
     """The open debts of a statement in one session.
 
     Attributes:
@@ -184,6 +186,17 @@ class _Debts:
         """Let an open debt have another key."""
         self._take(call.at)
         self._put(call, key)
+
+    def move(self, places: Mapping[int, int]) -> None:
+        """The calls that are left have new places."""
+        self.added, self.logged = len(places), 0
+        keys = {at: self._keys[at] for at in self.open}
+        calls = list(self.open.values())
+        self.open, self._keys, self._of_key = {}, {}, {}
+        self._order = deque(calls)
+        for call, key in zip(calls, keys.values(), strict=True):
+            self.open[call.at] = call
+            self._put(call, key)
 
     def remove(self, at: int) -> None:
         """Close a debt."""

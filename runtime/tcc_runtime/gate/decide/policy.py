@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from tcc_certs.policy import forgetting
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.forms import All, Rule, Term, is_computed
 from tcc_certs.policy.history import Call, Draw
+from tcc_certs.policy.kept import forgetting_of
 from tcc_certs.policy.meaning import Debt, Policy, Refusal, policy_of, shown
 from tcc_certs.values.places import UNKNOWN, exact_number
 from tcc_runtime.gate.decide.conditions import Compiler
@@ -34,6 +36,9 @@ class FastPolicy(Policy):
 
     def __init__(self, core: Core) -> None:
         vars(self).update(vars(policy_of(core)))  # its words are resolved once
+        self._forgetting = forgetting_of(core, self.rules)
+        self._windows = {at: rule.within for at, rule in enumerate(self.rules)
+                         if rule.kind == "limit"}  # fmt: skip
         self._compiler = Compiler(core, decided=True)
         owing = Compiler(core, decided=False)
         numbered = list(enumerate(self.rules))
@@ -89,6 +94,10 @@ class FastPolicy(Policy):
         sums = self._sums[self.rules[number].what]
         return sums.least(Frame(self._compiler, history, call, call.at_ms))
 
+    def taken(self, what: str, history: Any) -> Any:
+        """The total of all calls so far; a call whose answers are unknown counts the most."""
+        return self._sums[what].taken(history)
+
     def draws(self, history: Any, call: Call, now_ms: int) -> Mapping[int, Draw]:
         """What a call counts, by the number of each limit that counts it."""
         drawers = self._drawers.get(call.tool)
@@ -104,6 +113,23 @@ class FastPolicy(Policy):
                 if draw is not None:
                     found[number] = draw
         return found
+
+    def forget(self, history: Any, now_ms: int) -> None:
+        """See :class:`tcc_certs.policy.meaning.Policy`."""
+        if len(history.calls) < history.next_look:
+            return
+        frame = Frame(self._compiler, history, None, now_ms)
+        debts = {at: owe.caught_up(frame) for at, owe in self._owes.items()}
+        totals = [one for one in self._sums.values() if one.what != "depth"]
+        for one in totals:
+            one.caught_up(history)
+        firsts = {at: found.open.values() for at, found in debts.items()}
+        needed = self._forgetting.needed(history.calls, now_ms, firsts)
+        history.next_look = forgetting.next_look(len(needed))
+        if len(needed) < len(history.calls):
+            history.forget(needed, [*self._owes.values(), *totals])
+        for number, within in self._windows.items():
+            history.tally(number).forget(None if within is None else now_ms - within)
 
     # Obligations and ends.
 

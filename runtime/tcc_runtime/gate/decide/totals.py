@@ -21,23 +21,28 @@ class Totals:
     """
 
     def __init__(self, what: str, amounts: Mapping[str, AmountTable]) -> None:
-        self._what = what
+        self.what = what
         self._amounts = amounts
         # By tool, and by which listed fields are known: the ends of the amounts by known values.
         self._ends: dict[tuple[str, tuple[bool, ...]], dict[tuple[State, ...], _Ends]] = {}
 
     def least(self, frame: Frame) -> Any:
         """The least total with the call being decided."""
-        if self._what == "depth":
+        if self.what == "depth":
             return frame.history.alive + 1
         history = frame.history
         total = history.feeds.get(self)
         if total is None or total.added != len(history.calls) or total.logged != len(history.log):
-            total = self._caught_up(history)
+            total = self.caught_up(history)
         return total.amount + self._ends_of(frame.call)[0]
 
-    def _caught_up(self, history: FastHistory) -> _Total:
-        total = history.feeds.pop(self, None) or _Total()
+    def taken(self, history: FastHistory) -> Any:
+        """The greatest total of all calls so far."""
+        return history.alive if self.what == "depth" else self.caught_up(history).amount
+
+    def caught_up(self, history: FastHistory) -> Total:
+        """The total of the history, complete."""
+        total = history.feeds.pop(self, None) or Total()
         for call in history.log[total.logged :]:
             if call.at in total.unsettled:
                 total.amount -= total.unsettled.pop(call.at)
@@ -49,7 +54,7 @@ class Totals:
         history.feeds[self] = total  # now that it is complete
         return total
 
-    def _put(self, history: FastHistory, total: _Total, call: Call) -> None:
+    def _put(self, history: FastHistory, total: Total, call: Call) -> None:
         amount = 0 if call.outcome in NO_EFFECT else self._ends_of(call)[1]
         total.amount += amount
         if call.outcome in UNSETTLED:
@@ -72,7 +77,7 @@ class Totals:
         found: dict[tuple[State, ...], _Ends] = {}
         for values, amounts in table.rows:
             key = tuple([value for value, is_known in zip(values, known, strict=True) if is_known])
-            amount = amounts[self._what]
+            amount = amounts[self.what]
             least, most = found.get(key, (amount, amount))
             found[key] = min(least, amount), max(most, amount)
         return found
@@ -82,7 +87,7 @@ _Ends = tuple[Any, Any]
 _NOTHING: _Ends = 0, 0  # no call of the core fits
 
 
-class _Total:
+class Total:
     """What the calls of a history have in all, so far."""
 
     __slots__ = ("added", "amount", "logged", "unsettled")
@@ -92,3 +97,8 @@ class _Total:
         self.logged = 0
         self.amount: Any = 0
         self.unsettled: dict[int, Any] = {}  # amounts of calls whose outcome is unknown
+
+    def move(self, places: Mapping[int, int]) -> None:
+        """The calls that are left have new places."""
+        self.added, self.logged = len(places), 0
+        self.unsettled = {places[at]: amount for at, amount in self.unsettled.items()}

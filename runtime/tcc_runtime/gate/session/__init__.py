@@ -12,51 +12,19 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from msgspec import Struct
-
 from tcc_certs.errors import Code
 from tcc_certs.formats.codec import Json
-from tcc_certs.policy.history import ANSWERED, DONE, FAILED, LOST, OPEN, Call, Draw
+from tcc_certs.policy.history import LOST, Call, Draw
 from tcc_certs.session.machine import Answer, Course, Offer, Positions
 from tcc_certs.session.records import MAX_BEHIND, MAX_UNDER_WAY
 from tcc_certs.values.places import UNKNOWN, State
-from tcc_runtime.gate.answers import Outcome
 from tcc_runtime.gate.asking.questions import Questions
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.refusals import Allowed
+from tcc_runtime.gate.session.made import NOTHING, Made, MadeCalls
 
 _MOST_ASKED: Final = 1 << 10  # calls that statements are asked about
-_NOTHING: Final[Mapping[str, Json]] = MappingProxyType({})
 _NO_STATES: Final[Mapping[str, State]] = MappingProxyType({})
-_OUTCOMES: Final[Mapping[str, Outcome]] = {
-    OPEN: "unknown", LOST: "unknown", DONE: "done", FAILED: "failed", ANSWERED: "failed",
-}  # fmt: skip
-
-
-class Made(Struct):
-    """A call that was made.
-
-    Attributes:
-        call: as the definition knows it.
-        line: of its record.
-        opened: what the ledger has of its open arguments.
-        model: that makes it; empty where none does.
-        unforeseen: a part of its answer is not known.
-        drawn: the attempt by which an account counted it; None: none did.
-    """
-
-    offer: Offer
-    call: Call
-    line: int = 0
-    opened: Mapping[str, Json] = _NOTHING
-    model: str = ""
-    unforeseen: bool = False
-    drawn: int | None = None
-
-    @property
-    def outcome(self) -> Outcome:
-        """Its outcome; unknown while it is under way."""
-        return _OUTCOMES[self.call.outcome]
 
 
 class Session:
@@ -65,7 +33,7 @@ class Session:
     Attributes:
         policy: of its artifact.
         course: its calls by the definition, and the positions that it holds.
-        made: every call, in order.
+        made: the calls.
         under_way: the numbers of the calls that have no outcome yet, in order.
         ended: no call may follow.
         identity: the session's id.
@@ -83,7 +51,7 @@ class Session:
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
         self.course: Course = policy.course({})
-        self.made: list[Made] = []
+        self.made = MadeCalls()
         self.under_way: tuple[int, ...] = ()
         self.ended = False
         self.questions = Questions(
@@ -122,7 +90,7 @@ class Session:
 
     def word(self) -> list[int] | None:
         """The calls of the artifact that were done; None where that is not known."""
-        if self.under_way or len(self.held) != 1 or self.lost:
+        if self.under_way or len(self.held) != 1 or self.lost or not self.made.is_complete:
             return None
         found = []
         for made in self.made:
@@ -147,9 +115,10 @@ class Session:
         draws: Mapping[int, Draw] | None = None,
         *,
         line: int = 0,
-        opened: Mapping[str, Json] = _NOTHING,
+        opened: Mapping[str, Json] = NOTHING,
         model: str = "",
         approvals: Sequence[str] = (),
+        has_ref: bool = False,
     ) -> Made:
         """Add a call that is allowed; it is under way.
 
@@ -157,9 +126,8 @@ class Session:
             approvals: the ids of the approvals that it uses.
         """
         self.course.begin(call, offer, draws)
-        made = Made(offer, call, line, opened, model)
-        self.made.append(made)
-        self.under_way = (*self.under_way, len(self.made))
+        made = Made(offer, call, line, opened, model, has_ref=has_ref)
+        self.under_way = (*self.under_way, self.made.append(made))
         if approvals:
             self.questions.use(len(self.made), approvals)
         self.changes += 1
@@ -175,7 +143,7 @@ class Session:
             outcome: as of :mod:`tcc_certs.policy.history`.
             states: of the answers of a call that is done.
         """
-        self.made[seq - 1].unforeseen = unforeseen
+        self.made.of(seq).unforeseen = unforeseen
         self.under_way = tuple([other for other in self.under_way if other != seq])
         self.course.settle(seq, outcome, states)
         self.questions.settle(seq, outcome)
@@ -228,7 +196,7 @@ class Session:
             return False
         if len(self.under_way) >= MAX_UNDER_WAY:
             return True
-        if records - self.made[self.under_way[0] - 1].line >= MAX_BEHIND:
+        if records - self.made.of(self.under_way[0]).line >= MAX_BEHIND:
             return True
         commute = self.policy.machine.commute
         return not all(commute(offer.tool, tool) for tool in self._tools_under_way())
@@ -256,4 +224,4 @@ class Session:
         return code is Code.MANY_STATES
 
     def _tools_under_way(self) -> set[int]:
-        return {self.made[seq - 1].offer.tool for seq in self.under_way}
+        return {self.made.of(seq).offer.tool for seq in self.under_way}

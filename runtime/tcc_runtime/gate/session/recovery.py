@@ -26,7 +26,8 @@ from tcc_runtime.gate.asking.questions import Pending, argument_texts
 from tcc_runtime.gate.budget import Budget, ModelCalls, asked_in, budget_in
 from tcc_runtime.gate.journal import News
 from tcc_runtime.gate.policy import Policy
-from tcc_runtime.gate.session import Made, Session, records
+from tcc_runtime.gate.session import Session, records
+from tcc_runtime.gate.session.made import Made
 from tcc_runtime.gate.session.values import Values
 
 
@@ -169,7 +170,7 @@ class Follower:
     def _answers(self, seq: int, record: Record) -> Mapping[str, State]:
         if record["outcome"] != DONE:
             return {}
-        tool = self._policy.core.tools[self.session.made[seq - 1].offer.tool]
+        tool = self._policy.core.tools[self.session.made.of(seq).offer.tool]
         return self.values.answers_in(tool, record)
 
     def _call(self, record: Record, line: int) -> None:
@@ -182,8 +183,10 @@ class Follower:
         tool = self._policy.core.tools[offer.tool].name
         call = self.session.course.call(tool, states, at_ms if isinstance(at_ms, int) else 0)
         ids = record.get("approvals")
-        approvals = list(map(str, ids)) if isinstance(ids, list) else []
-        made = self.session.begin(call, offer, line=line, opened=opened, approvals=approvals)
+        made = self.session.begin(
+            call, offer, line=line, opened=opened, has_ref="ref" in record,
+            approvals=list(map(str, ids)) if isinstance(ids, list) else [],
+        )  # fmt: skip
         executions, execute = self.executions, record.get("execute")
         if executions is not None and isinstance(execute, dict):
             execution = executions.told(offer.tool, execute, line)
@@ -212,7 +215,7 @@ class Follower:
 
     def returned(self, seq: int) -> None:
         """The outcome of a call is known: if it had no effect, it counts no more."""
-        made = self.session.made[seq - 1]
+        made = self.session.made.of(seq)
         if made.call.outcome == FAILED and made.drawn is not None:
             self.returns.append((seq, made.drawn))
 
@@ -232,7 +235,5 @@ class Follower:
 
     def unknown(self, seq: int) -> Made | None:
         """The call of that number, if its outcome is unknown and it is not under way."""
-        made = self.session.made
-        if not 1 <= seq <= len(made) or made[seq - 1].call.outcome != LOST:
-            return None
-        return made[seq - 1]
+        made = self.session.made.get(seq)
+        return None if made is None or made.call.outcome != LOST else made

@@ -369,7 +369,7 @@ class Access:
 
     def pass_on(self, ticket: Ticket) -> None:
         """Pass the turn on if the call of this turn, which is under way, is `parallel`."""
-        made = self.session.made[ticket.seq - 1]
+        made = self.session.made.of(ticket.seq)
         if self.policy.core.tools[made.offer.tool].parallel:
             self._row += 1
             self.turns.pass_on(ticket)

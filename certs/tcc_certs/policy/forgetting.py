@@ -1,0 +1,157 @@
+"""Which calls of a session no later decision needs.
+
+A history without them decides every later call as one that has them, apart from the bounds of work
+(docs/spec/core.md, section 9.16).  A settled call is needed by
+
+- a source that is counted or summed, while the call is in the window of the source;
+- any other source with the call in its window, unless a later call looks the same to it: same tool
+  and outcome, and equal states of all fields that the statements use of elements;
+- an `owe`: a first call while its debt is open, and a paying call while an older debt is open.
+
+Two calls that look the same are equally sure in a source, and the later one is after each mark and
+in each window that the earlier one is after or in.  So whether a source has an element, each and
+the last element, the least and the greatest do not change without the earlier one.
+
+Cost: one pass over the calls that are left, when their number has doubled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tcc_certs.policy import forms
+from tcc_certs.policy.forms import Rule, Source
+from tcc_certs.policy.history import FAILED, LOST, OPEN, Call
+from tcc_certs.policy.kinds import walk
+
+FIRST = 1 << 10  # calls that a history has before it forgets any
+NEVER, ALWAYS = -1 << 62, 1 << 62  # as windows
+
+
+def next_look(kept: int) -> int:
+    """The number of calls at which a history is looked through again."""
+    return max(FIRST, 2 * kept)
+
+
+@dataclass(slots=True)
+class _Need:
+    """What statements need of the calls of a tool.
+
+    Attributes:
+        counted: the longest window of the sources that are counted or summed, in milliseconds.
+        looked: the same of all other sources.
+        names: the fields of the tool that statements use of elements.
+        pays: the numbers of the `owe` statements that its calls pay.
+    """
+
+    counted: int = NEVER
+    looked: int = NEVER
+    names: dict[str, None] = field(default_factory=dict)
+    pays: list[int] = field(default_factory=list)
+
+
+class Forgetting:
+    """Finds the calls that are needed.
+
+    Args:
+        rules: the statements of a core.
+        fields: the names of the fields of each tool.
+    """
+
+    def __init__(self, rules: Sequence[Rule], fields: Mapping[str, frozenset[str]]) -> None:
+        self._fields = fields
+        self._needs = {tool: _Need() for tool in fields}
+        for number, rule in enumerate(rules):
+            self._rule(number, rule)
+
+    def needed(
+        self, calls: Sequence[Call], now_ms: int, debts: Mapping[int, Iterable[Call]]
+    ) -> list[Call]:
+        """The calls that later decisions need, in order.
+
+        Args:
+            calls: those that the history has, in order.
+            now_ms: no later decision is earlier.
+            debts: the first calls of the open debts of each `owe`, by its number.
+        """
+        firsts = {number: [call.at for call in found] for number, found in debts.items()}
+        owing = {at for found in firsts.values() for at in found}
+        oldest = {number: min(found) for number, found in firsts.items() if found}
+        latest: set[tuple[Any, ...]] = set()
+        needed = []
+        for call in reversed(calls):
+            if self._is_needed(call, now_ms, oldest, latest) or call.at in owing:
+                needed.append(call)
+        needed.reverse()
+        return needed
+
+    def _is_needed(
+        self, call: Call, now_ms: int, oldest: Mapping[int, int], latest: set[tuple[Any, ...]]
+    ) -> bool:
+        if call.outcome in (OPEN, LOST):
+            return True
+        if call.outcome == FAILED:
+            return False
+        need, age = self._needs[call.tool], now_ms - call.at_ms
+        is_paying = any(oldest.get(number, call.at) < call.at for number in need.pays)
+        is_last = False
+        if need.looked >= age or is_paying:
+            looks = (call.tool, call.outcome, *[call.state(name) for name in need.names])
+            is_last = looks not in latest
+            latest.add(looks)
+        return is_last or need.counted >= age
+
+    # What statements need.
+
+    def _rule(self, number: int, rule: Rule) -> None:
+        parts = (*rule.where, *rule.paying, *rule.per, rule.then, rule.most)
+        sources = list(_sources(parts))
+        tools = {tool: None for source, _ in sources for tool in _tools(source)}
+        tools |= dict.fromkeys(rule.pays)
+        element = forms.Element(0)  # in an `owe`, the first call, which is needed as it is
+        names = {form.name for form in walk(parts) if isinstance(form, forms.Get)
+                 and form.of != element}  # fmt: skip
+        for form in walk(parts):
+            if isinstance(form, Source):
+                names |= {key.name for key in form.keys}
+        names |= {key.name for key in rule.keys}
+        for tool in tools:
+            used = sorted(names & self._fields[tool])
+            self._needs[tool].names |= dict.fromkeys(used)
+        for source, is_counted in sources:
+            window = ALWAYS if source.within is None else source.within
+            for tool in _tools(source):
+                need = self._needs[tool]
+                if is_counted:
+                    need.counted = max(need.counted, window)
+                else:
+                    need.looked = max(need.looked, window)
+        for tool in rule.pays:
+            self._needs[tool].pays.append(number)
+
+
+def _tools(source: Source) -> Iterable[str]:
+    return source.base.tools if isinstance(source.base, forms.Calls) else ()
+
+
+def _sources(parts: object) -> Iterable[tuple[Source, bool]]:
+    """The sources of calls inside forms, and whether each is counted or summed."""
+    for form in walk(parts):
+        if isinstance(form, forms.Count | forms.Sum):
+            yield from ((source, True) for source in _collected(form.of))
+        elif isinstance(form, Source):
+            yield form, False
+
+
+def _collected(source: Source) -> Iterable[Source]:
+    """The sources of calls whose elements or rows are the elements of a source."""
+    match source.base:
+        case forms.Calls():
+            yield source
+        case forms.Rows(of):
+            yield from _collected(of)
+        case forms.Merged(parts):
+            for part in parts:
+                yield from _collected(part)

@@ -1,0 +1,120 @@
+"""The calls of a session that its gate still needs: the latest ones, and those without an outcome.
+
+Text: docs/gate.md.  Cost: constant for each call; the oldest calls are dropped some at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from msgspec import Struct
+
+from tcc_certs.formats.codec import Json
+from tcc_certs.policy.history import ANSWERED, DONE, FAILED, LOST, OPEN, Call
+from tcc_certs.session.machine import Offer
+from tcc_runtime.gate.answers import Outcome
+
+MOST_TOLD: Final = 1_000  # calls in `gate.history`
+NOTHING: Final[Mapping[str, Json]] = MappingProxyType({})
+_OUTCOMES: Final[Mapping[str, Outcome]] = {
+    OPEN: "unknown", LOST: "unknown", DONE: "done", FAILED: "failed", ANSWERED: "failed",
+}  # fmt: skip
+
+
+class Made(Struct):
+    """A call that was made.
+
+    Attributes:
+        call: as the definition knows it.
+        line: of its record.
+        opened: what the ledger has of its open arguments.
+        model: that makes it; empty where none does.
+        unforeseen: a part of its answer is not known.
+        drawn: the attempt by which an account counted it; None: none did.
+        has_ref: whether its caller gave an id.
+    """
+
+    offer: Offer
+    call: Call
+    line: int = 0
+    opened: Mapping[str, Json] = NOTHING
+    model: str = ""
+    unforeseen: bool = False
+    drawn: int | None = None
+    has_ref: bool = False
+
+    @property
+    def outcome(self) -> Outcome:
+        """Its outcome; unknown while it is under way."""
+        return _OUTCOMES[self.call.outcome]
+
+
+class MadeCalls:
+    """The calls of one session; the length counts all of them, also those that were dropped."""
+
+    __slots__ = ("_count", "_of", "_outcomes", "_trim_at")
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._of: dict[int, Made] = {}  # by the numbers of the calls, from 1
+        self._outcomes: dict[int, Outcome] = {}  # of dropped calls whose callers gave ids
+        self._trim_at = 2 * MOST_TOLD
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no call was dropped."""
+        return len(self._of) == self._count
+
+    def append(self, made: Made) -> int:
+        """Add a call; return its number."""
+        self._count += 1
+        self._of[self._count] = made
+        if len(self._of) > self._trim_at:
+            self._trim()
+        return self._count
+
+    def _trim(self) -> None:
+        """Drop the oldest calls whose outcomes are known."""
+        for seq in [seq for seq in self._of if seq <= self._count - MOST_TOLD]:
+            made = self._of[seq]
+            if made.call.outcome in (OPEN, LOST):
+                continue
+            if made.has_ref:
+                self._outcomes[seq] = made.outcome
+            del self._of[seq]
+        self._trim_at = len(self._of) + MOST_TOLD
+
+    def of(self, seq: int) -> Made:
+        """A call by its number, from 1.
+
+        Raises:
+            KeyError: there is no such call, or it was dropped.
+        """
+        return self._of[seq]
+
+    def get(self, seq: int) -> Made | None:
+        """A call by its number; None: there is no such call, or it was dropped."""
+        return self._of.get(seq)
+
+    def outcome(self, seq: int) -> Outcome:
+        """The outcome of a call whose caller gave an id."""
+        made = self._of.get(seq)
+        return self._outcomes[seq] if made is None else made.outcome
+
+    def latest(self) -> Iterator[tuple[int, Made]]:
+        """The numbers of the last calls, and the calls, in order."""
+        first = self._count - MOST_TOLD
+        return ((seq, made) for seq, made in self._of.items() if seq > first)
+
+    def items(self) -> Iterator[tuple[int, Made]]:
+        """The numbers of the calls that were not dropped, and the calls, in order."""
+        return iter(self._of.items())
+
+    def __iter__(self) -> Iterator[Made]:
+        """The calls that were not dropped, in order."""
+        return iter(self._of.values())
