@@ -107,6 +107,7 @@ def options_of(given: dict[str, Any]) -> Options:
     Raises:
         click.ClickException: beta is no exact decimal of at least 0.
     """
+    from tcc.library import answers
     from tcc_certs.errors import Code
     from tcc_certs.formats.codec import parse_decimal
     from tcc_compiler.options import Options
@@ -120,7 +121,7 @@ def options_of(given: dict[str, Any]) -> Options:
         numerator = -1
     if numerator < 0:
         raise click.BadParameter(f"{beta!r} is no decimal such as 0.5", param_hint="--beta")
-    return Options(check=fast, **chosen)
+    return Options(check=fast, answers=answers, **chosen)
 
 
 def show_or_exit(

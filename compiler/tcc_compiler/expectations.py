@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from tcc_certs.formats.codec import format_decimal
 from tcc_certs.policy import plans
@@ -117,7 +117,7 @@ def compare(
     found = [_example(made, walk, example, options, places or {}) for example in examples]
     unmet = tuple([one for one in found if isinstance(one, Unmet)])
     of_examples = [one.diagnostic if isinstance(one, Unmet) else one for one in found]
-    of_expectations = [_expect(made, expect) for expect in expects]
+    of_expectations = [_expect(made, expect, options) for expect in expects]
     outcomes = (of_examples, of_expectations)
     diagnostics = [one for some in outcomes for one in some if one is not None]
     first, second = [
@@ -407,17 +407,61 @@ def _trace(came: _Came, last: _Triple) -> list[int]:
     return plan[::-1]
 
 
-UNANSWERED = "this question is not answered yet"
+@frozen
+class Answered:
+    """The answer to an expectation about all sessions.
+
+    Attributes:
+        holds: None: it is not known.
+        session: of one that does not hold: a session that shows it, as `tcc replay` reads it;
+            empty: no session is needed.
+        because: what refuses the session, or excludes the calls; texts of statements.
+        missing: of one that is not known: what would decide it.
+    """
+
+    holds: bool | None
+    session: str = ""
+    because: tuple[str, ...] = ()
+    missing: str = ""
 
 
-def _expect(made: Built, expect: Expectation) -> Diagnostic | None:
-    if expect.op is None:
+_NO_ENGINE = "the compiler alone does not answer questions about sessions"
+
+
+def _expect_sessions(made: Built, expect: Expectation, options: Options) -> Diagnostic | None:
+    found = Answered(holds=None, missing=_NO_ENGINE)
+    if options.answers is not None:
+        found = cast("Answered", options.answers(made, expect))
+    if found.holds:
+        return None
+    if found.holds is None:
         return Diagnostic(
-            code="TCC491",
+            code="TCC506",
             severity="note",
-            message=f"`expect {expect.text}` was not looked at: {UNANSWERED}",
+            message=f"`expect {expect.text}` was not decided",
             span=expect.span,
+            notes=(Note(message=found.missing),),
         )
+    notes = [Note(message=f"by `{text}`") for text in found.because]
+    if found.session:
+        notes.append(Note(message=f"a session that the gate allows: {found.session}"))
+    what = {
+        "always": "a session breaks the statement",
+        "reachable": "no session has such a call",
+        "implies": "the other grammar refuses a session of this one",
+    }[expect.what]
+    return Diagnostic(
+        code="TCC505",
+        message=f"`expect {expect.text}` does not hold: {what}",
+        span=expect.span,
+        hint="correct the grammar, or take the expectation away",
+        notes=tuple(notes),
+    )
+
+
+def _expect(made: Built, expect: Expectation, options: Options) -> Diagnostic | None:
+    if expect.op is None:
+        return _expect_sessions(made, expect, options)
     figure = {"plans": made.plans, "min_cost": made.min_cost, "max_depth": made.max_depth}[
         expect.what
     ]

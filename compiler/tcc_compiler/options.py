@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import field
-from typing import Literal
+from typing import Any, Literal
 
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_compiler.frozen import frozen
@@ -45,6 +45,8 @@ class Options:
         check: the kernel that checks every certificate of the finished artifact, once, before it
             is handed out; raises Rejected.  What it returns names the bytes that it checked; None
             where it checked nothing, and then whoever opens the artifact checks it.
+        answers: answers an `expect always`, `reachable` or `implies`.  Takes a `Built` and an
+            `Expectation`, and returns an `Answered`.  None: these lines stay open.
         progress: called with the pass and its states so far, a few times a second at most.
     """
 
@@ -100,6 +102,7 @@ class Options:
     )
     clock: Callable[[], float] = time.monotonic
     check: Callable[[bytes], CheckedArtifact | None] = check
+    answers: Callable[[Any, Any], Any] | None = None
     progress: Callable[[str, int], None] | None = None
 
     @property

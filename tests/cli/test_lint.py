@@ -68,14 +68,14 @@ def test_what_limits_leave_open_is_a_note_and_exit_code_0(tcc: Tcc, idle: Path) 
     assert ended.json["grammars"][0]["clean"] is False
 
 
-def test_a_question_without_its_engine_is_a_note_and_no_finding(tcc: Tcc, idle: Path) -> None:
+def test_an_expectation_that_is_not_decided_is_a_note_and_no_finding(tcc: Tcc, idle: Path) -> None:
     idle.write_text(HEAD + "plan = a b\nexpect always before b require a\n", "utf-8")
     ended = tcc("lint", idle, "--json")
     assert (ended.code, ended.json["findings"]) == (0, [])
     (note,) = ended.json["notes"]
-    assert (note["code"], note["place"]["line"]) == ("TCC491", 6)
+    assert (note["code"], note["place"]["line"]) == ("TCC506", 6)
     assert (note["statement"], note["question"]) == ("always before b require a", "always")
-    assert note["missing"] == "this question is not answered yet"
+    assert note["missing"] == "the gate refuses each session that was tried: `plan`"
     assert tcc("lint", idle).err.splitlines()[-1] == "1 note"
 
 

@@ -87,11 +87,12 @@ def test_what_was_not_decided_does_not_hold(tcc: Tcc, tmp_path: Path) -> None:
         'grammar g version "1"\ntool a\ntool b\nbefore b require a\nlimit depth <= 3\n'
         'accept a b\nexpect plans <= 100\nexpect implies "other.tcg"\n'
     )
+    (tmp_path / "other.tcg").write_text("nothing")
     ended = tcc("test", grammar)
     assert ended.out == f"{grammar}: 1 example and 1 expectation hold; 1 is not decided\n"
     (found,) = tcc("test", grammar, "--json").json["grammars"]
     assert (found["examples"], found["expectations"], found["undecided"]) == (1, 2, 1)
-    assert [one["code"] for one in found["diagnostics"]] == ["TCC491"]
+    assert [one["code"] for one in found["diagnostics"]] == ["TCC506"]
 
 
 def test_results_become_plain_json(grammar: Path, tmp_path: Path, tcc: Tcc) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tcc_compiler.options import Options
-from tcc_compiler.pipeline import compile_text
+from tcc_compiler.pipeline import compile_file, compile_text
 
 GRAMMAR = """grammar g version "1"
 tool a(k: 1 | 2) { cost 0.5 }
@@ -89,15 +91,27 @@ def test_an_example_is_any_expression(line: str, code: str, message: str) -> Non
     assert not found or message in found[0][1]
 
 
-@pytest.mark.parametrize(
-    "question", ["always forbid b", "reachable c", 'implies "x.tcg"', "always limit count(c) <= 2"]
-)
-def test_a_question_is_a_note_and_leaves_the_artifact(question: str) -> None:
+@pytest.mark.parametrize("question", ["always forbid b", "reachable c"])
+def test_a_question_without_an_engine_is_a_note_and_leaves_the_artifact(question: str) -> None:
     result = compile_text(HOLDING + f"expect {question}\n", Options())
     assert result.artifact is not None
     (note,) = result.diagnostics
-    assert (note.code, note.severity) == ("TCC491", "note")
+    assert (note.code, note.severity) == ("TCC506", "note")
     assert note.span is not None and note.span.line == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [("other.tcg", "TCC221"), ("../g.tcg", "TCC222"), ("/g.tcg", "TCC222"), ("g.tcg", "")],
+)
+def test_the_file_of_an_expectation_is_beside_the_grammar(
+    tmp_path: Path, name: str, code: str
+) -> None:
+    path = tmp_path / "g.tcg"
+    path.write_text(HOLDING + f'expect implies "{name}"\n')
+    found = [one.code for one in compile_file(path, Options()).diagnostics]
+    assert found == [code or "TCC506"]
+    assert compile_text(path.read_text(), Options()).diagnostics[0].code == "TCC506"
 
 
 def test_accept_that_stops_too_early() -> None:

@@ -69,6 +69,7 @@ def folder(tmp_path: Path) -> Path:
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, "utf-8")
+    (tmp_path / "parent.tcg").write_text(DESK, "utf-8")
     return tmp_path
 
 
@@ -98,13 +99,14 @@ def test_a_used_file_has_no_mistakes(folder: Path) -> None:
 
 
 def test_the_page_has_an_example_of_each_code() -> None:
-    """The page names some codes of files, sizes and questions without an example."""
+    """The page names some codes of files, sizes and sessions without an example."""
     page = (FOLDER / "language.md").read_text("utf-8")
     named = set(re.findall(r"TCC[0-9]+", page))
     sizes = {"TCC105", "TCC106", "TCC107", "TCC113", "TCC303", "TCC304", "TCC307", "TCC314"}
     files = {"TCC213", "TCC214", "TCC221", "TCC222", "TCC223", "TCC224"}
+    sessions = {"TCC505", "TCC506"}
     lines = [line for _, _, block in BLOCKS for line in block.splitlines()]
-    assert named - sizes - files - {"TCC491"} == {code for line in lines if (code := code_of(line))}
+    assert named - sizes - files - sessions == {code for line in lines if (code := code_of(line))}
 
 
 def test_the_syntax_has_the_words_and_marks_of_the_grammar() -> None:

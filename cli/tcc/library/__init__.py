@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 
     from tcc_certs.kernel import CheckedArtifact
     from tcc_certs.report import CheckReport
+    from tcc_compiler.expectations import Answered, Built
     from tcc_compiler.language.diagnostics import Diagnostic
     from tcc_compiler.language.source import Source
+    from tcc_compiler.names.compile import Expectation
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
 
@@ -206,7 +208,14 @@ def _options(function: str, told: OptionsByName) -> Options:
     # One name is a sequence of names, too.
     relax = told.get("relax", ())
     chosen = {**told, "relax": (relax,) if isinstance(relax, str) else tuple(relax)}
-    return Options(check=check_for_use, **chosen)  # type: ignore[arg-type]
+    return Options(check=check_for_use, answers=answers, **chosen)  # type: ignore[arg-type]
+
+
+def answers(made: Built, expect: Expectation) -> Answered:
+    """Answer an expectation about all sessions; the engine is imported with the first one."""
+    from tcc.library.expecting import answers as answered
+
+    return answered(made, expect)
 
 
 def check_for_use(data: bytes) -> CheckedArtifact:

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from tcc.configuration import LINTS, config_for
 from tcc.files import STDIN, read_given
-from tcc.library import GUARDS, OptionsByName, check_for_use, only_guards, opened, require_known
+from tcc.library import (
+    GUARDS,
+    OptionsByName,
+    answers,
+    check_for_use,
+    only_guards,
+    opened,
+    require_known,
+)
 from tcc.options import Config
 
 if TYPE_CHECKING:
@@ -93,7 +101,7 @@ def lint(
     told: dict[str, Any] = {**found.compile, **options}
     relax = told.get("relax", ())
     told["relax"] = (relax,) if isinstance(relax, str) else tuple(relax)
-    return lint_file(file, Options(check=check_for_use, **told), found)
+    return lint_file(file, Options(check=check_for_use, answers=answers, **told), found)
 
 
 def lint_file(path: Path, options: Options, config: Config) -> Linted:
@@ -181,8 +189,6 @@ class _Linting:
 
     def _take(self, diagnostics: Sequence[Diagnostic]) -> None:
         """Take errors and warnings; notes and reached limits are no findings."""
-        from tcc_compiler.expectations import UNANSWERED
-
         expects = {expect.span: expect for expect in self._front.expects}
         for diagnostic in diagnostics:
             asked = expects.get(diagnostic.span) if diagnostic.span is not None else None
@@ -190,7 +196,7 @@ class _Linting:
                 self.notes.append(
                     self._note(
                         diagnostic=diagnostic, statement=asked.text, question=asked.what,
-                        missing=UNANSWERED,
+                        missing=diagnostic.notes[0].message if diagnostic.notes else "",
                     )
                 )  # fmt: skip
             elif diagnostic.severity == "note":

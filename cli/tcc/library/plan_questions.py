@@ -16,6 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from tcc.library import Given, artifact_of
+from tcc.library.expecting import session_line
 from tcc.library.proving import TIMEOUT, gate_of
 from tcc_certs.formats.codec import format_decimal
 from tcc_certs.policy.core import Core
@@ -49,7 +50,7 @@ from tcc_certs.policy.listing import shortened
 from tcc_runtime.analysis.comparison import CallChange, Comparison, compare
 from tcc_runtime.analysis.difference import OneSided
 from tcc_runtime.analysis.gate_changes import Change
-from tcc_runtime.analysis.sessions import Open, SessionChanges, Shown, Side, session_changes
+from tcc_runtime.analysis.sessions import Open, SessionChanges, Side, session_changes
 
 
 def diff(old: Given, new: Given, *, timeout: float = TIMEOUT) -> Comparison:
@@ -264,18 +265,10 @@ def _session_rows(found: SessionChanges) -> Iterator[tuple[str, str]]:
         ("removed session", "new", found.removed),
     ):
         if shown is not None:
-            yield f"  {name}", session_text(shown)
+            yield f"  {name}", session_line(shown.session)
             yield f"  {side} gate refuses it", shown.refused_by
     for one in found.open:
         yield "  not decided", open_text(one)
-
-
-def session_text(shown: Shown) -> str:
-    """A session as `tcc replay` reads it."""
-    from tcc.outputs import json_line
-
-    document = {"given": dict(shown.session.given), "calls": shown.session.json()}
-    return json_line(document).decode()
 
 
 def _witness_rows(side: OneSided) -> Iterator[tuple[str, str]]:

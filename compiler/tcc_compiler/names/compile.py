@@ -54,7 +54,8 @@ class Expectation:
         what: ``plans``, ``min_cost``, ``max_depth``; ``always``, ``reachable`` or ``implies``.
         op, value: of a number, in nano-units for a cost.
         statements: of ``always``; of ``reachable`` a `forbid` of the calls.
-        text: the author's text after ``expect``; of ``implies`` the name of the file.
+        text: the author's text after ``expect``.
+        path: of ``implies`` the file; None: the grammar is in no file.
     """
 
     what: str
@@ -63,6 +64,7 @@ class Expectation:
     op: Literal["=", "<=", ">="] | None = None
     value: int = 0
     statements: tuple[n.Statement, ...] = ()
+    path: Path | None = None
 
 
 @frozen
@@ -415,7 +417,8 @@ class _Compilation:
                 sign: Literal["=", "<=", ">="] = "=" if op == "=" else "<=" if op == "<=" else ">="
                 return Expectation(what=what, text=text, span=span, op=sign, value=value), []
             case "expect_implies":
-                return Expectation(what="implies", text=b.string(tree), span=span), []
+                path = self._beside(b.string(tree), tree)
+                return Expectation(what="implies", text=text, span=span, path=path), []
             case "expect_always":
                 stated = policy_of(b, tree.trees()[0])
             case _:
@@ -427,6 +430,26 @@ class _Compilation:
         statements = tuple([one.statement for one in stated])
         what = tree.kind.removeprefix("expect_")
         return Expectation(what=what, text=text, span=span, statements=statements), stated
+
+    def _beside(self, name: str, tree: Tree) -> Path | None:
+        """The file of an `expect implies`, in the folder of the grammar or below; None: a text
+        that comes from no file can name none."""
+        source = self.sources[0]
+        folder = source.folder if source.path is None else source.path.parent
+        hint = "name a grammar in the folder of this one or below, by its relative path"
+        if folder is None:
+            return None
+        try:
+            path = Path(os.path.realpath(folder / name))
+            is_file = path.is_file()
+        except (OSError, ValueError):
+            path, is_file = folder, False
+        if Path(name).is_absolute() or not path.is_relative_to(folder):
+            message = f"{quote(name)} is outside the folder of the grammar"
+            self.root.error("TCC222", tree, message, hint)
+        elif not is_file:
+            self.root.error("TCC221", tree, f"{quote(name)} is no file", hint)
+        return path
 
     def _number(self, tree: Tree, what: str) -> int:
         value = signed(tree) * (10**9 if what == "min_cost" else 1)

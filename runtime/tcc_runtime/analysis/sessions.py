@@ -159,6 +159,39 @@ def session_changes(
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowed:
+    """Whether a gate allows every session of another one.
+
+    Attributes:
+        holds: None: it is not known.
+        shown: a session that it refuses.
+        open: what is not decided.
+    """
+
+    holds: bool | None
+    shown: Shown | None = None
+    open: tuple[Open, ...] = ()
+
+
+def allows_all(
+    side: Side,
+    other: Side,
+    plans: OneSided | None,
+    *,
+    timeout: float = SECONDS,
+    clock: Callable[[], float] = time.monotonic,
+) -> Allowed:
+    """Whether `other` allows every session of `side`.
+
+    Args:
+        plans: the plans that only `side` has; None: only bounds are known.
+    """
+    found = _Asking(side, other, plans, clock() + timeout, clock).direction()
+    holds = True if found.holds else False if found.shown is not None else None
+    return Allowed(holds=holds, shown=found.shown, open=tuple(found.open))
+
+
 def _verdict(more: _Direction, less: _Direction) -> Verdict | None:
     """The verdict about the new side.
 

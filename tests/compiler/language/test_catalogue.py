@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import tcc
+from tcc.library import answers
 from tcc_compiler.imports.graph_grammar import read_graph
 from tcc_compiler.language.catalogue import CATALOGUE, explain, page
 from tcc_compiler.language.catalogue.lints import LINTS
@@ -47,7 +48,7 @@ def test_the_front_end_reads_the_example_of_a_later_error(code: str, tmp_path: P
 
 @pytest.mark.parametrize("code", BEHIND)
 def test_compiling_the_example_of_a_later_error_gives_it_alone(code: str) -> None:
-    found = compile_text(CATALOGUE[code].example, Options()).diagnostics
+    found = compile_text(CATALOGUE[code].example, Options(answers=answers)).diagnostics
     assert [item.code for item in found] == [code]
 
 

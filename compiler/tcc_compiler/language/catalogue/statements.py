@@ -101,9 +101,4 @@ STATEMENTS: Mapping[str, Entry] = {
         "`before approve require no refund`.",
         _HEAD + "require find before refund\n",
     ),
-    "TCC491": Entry(
-        "question without its engine",
-        "This release cannot answer `expect always`, `expect reachable` and `expect implies`.\n"
-        "A note says so, and the exit code stays 0.",
-    ),
 }

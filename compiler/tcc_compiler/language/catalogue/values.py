@@ -306,4 +306,18 @@ EXAMPLES: Mapping[str, Entry] = {
         "decide whether this line holds: an upper bound on a number of plans says\n"
         "nothing about `=`. Compile without `--relax` and with larger limits to decide it.",
     ),
+    "TCC505": Entry(
+        "expectation about sessions that does not hold",
+        "`expect always` names a statement that every session satisfies, `expect reachable`\n"
+        "calls that some session has, `expect implies` a grammar that allows every session. A\n"
+        "note shows a session that a gate has allowed, or the statements that exclude the calls.\n"
+        "Either the expectation or the grammar is wrong.",
+        _HEAD + "tool a\ntool b\nlimit depth <= 3\nexpect always before b require a\n",
+    ),
+    "TCC506": Entry(
+        "expectation about sessions that was not decided",
+        "A note; the exit code stays 0. The engine of `tcc prove` found neither a proof nor a\n"
+        "session within ten seconds. The note says what stood in the way, often the statement\n"
+        "that refused each session that was tried. `tcc prove --timeout` searches longer.",
+    ),
 }
