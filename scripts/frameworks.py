@@ -49,6 +49,15 @@ plan = (approve | refund | probe | say){0,60}
 
 before refund require approve(same order)
 """
+ASKING = """grammar desk version "1"
+
+tool pay(amount: number 0 .. 500)
+
+plan = pay{0,9}
+
+before pay(amount > 100) ask "finance"
+"""
+PAYMENTS = (30, 200, 300, 400)  # the model asks for these, one after the other
 REFUND = {"part": "half", "order": "ord-17", "amount": 30}
 ERROR, FINE = "Error: no such order", "all is well"
 AT = f"2024-02-29T12:30:15.123{'4' * 100}Z"  # further digits are cut
@@ -250,6 +259,142 @@ async def openai_agents_texts() -> dict[str, bool]:
             answer = str(await tool.on_invoke_tool(context, text))
             found[f"{case}: {code}"] = str(code) in answer
     return {**found, "nothing reached the tool": not ran}
+
+
+async def openai_agents_asked() -> dict[str, bool]:
+    """The OpenAI Agents SDK: a call that waits for a person, and the SDK's own approvals."""
+    from agents import Agent, RunConfig, Runner, Usage, function_tool
+    from agents.items import ModelResponse
+    from agents.models.interface import Model
+    from openai.types.responses import ResponseFunctionToolCall
+
+    import tcc
+    from tcc.integrations.openai_agents import approve, deny, guard
+
+    paid: list[float] = []
+    told: list[str] = []
+
+    class Paying(Model):
+        """Asks for the payments, one after the other, and then for nothing more."""
+
+        turn = 0
+
+        async def get_response(self, **given: Any) -> Any:
+            items = given["input"]
+            told[:] = [
+                str(item["output"])
+                for item in (items if isinstance(items, list) else ())
+                if item.get("type") == "function_call_output"
+            ]
+            self.turn += 1
+            said: Any = ResponseFunctionToolCall(
+                type="function_call", call_id=f"c{self.turn}", name="pay",
+                arguments=json.dumps({"amount": PAYMENTS[self.turn - 1]}),
+            ) if self.turn <= len(PAYMENTS) else _said()  # fmt: skip
+            return ModelResponse(output=[said], usage=Usage(), response_id=None)
+
+        def stream_response(self, **_: Any) -> Any:
+            raise NotImplementedError
+
+    def _said() -> Any:
+        from openai.types.responses import ResponseOutputMessage, ResponseOutputText
+
+        text = ResponseOutputText(type="output_text", text="done", annotations=[])
+        return ResponseOutputMessage(
+            id="m", type="message", role="assistant", status="completed", content=[text]
+        )
+
+    def pay(amount: float) -> str:
+        """Pay."""
+        paid.append(amount)
+        return "paid"
+
+    config = RunConfig(tracing_disabled=True)
+    with tcc.Gate(tcc.compile_text(ASKING)) as gate:
+        agent = Agent(name="desk", tools=guard([function_tool(pay)], gate, pending="interrupt"))
+        agent.model = Paying()
+        found = await Runner.run(agent, "go on", run_config=config)
+        stopped = list(paid)
+        state = found.to_state()
+        approve(state, found.interruptions[0], gate, who="Ann")
+        found = await Runner.run(agent, state, run_config=config)
+        approved = list(paid)
+        state = found.to_state()
+        deny(state, found.interruptions[0], gate, who="Ann", reason="Too much.")
+        found = await Runner.run(agent, state, run_config=config)
+        denied = list(told)
+        state = found.to_state()
+        state.approve(found.interruptions[0])  # the gate knows nothing of it
+        await Runner.run(agent, state, run_config=config)
+    return {
+        f"a call that waits interrupts the run: {stopped}": stopped == [30],
+        f"an approval lets it through: {approved}": approved == [30, 200],
+        f"a denial is told: {denied[-1:]}": denied[-1:] == ["Too much."],
+        f"an approval of the SDK alone lets nothing through: {paid}": paid == [30, 200],
+        f"the model reads the question: {told[-1:]}": "R211" in told[-1],
+    }
+
+
+async def pydantic_ai_asked() -> dict[str, bool]:
+    """Pydantic AI: a call that waits for a person, and its deferred tools."""
+    from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ToolDenied
+    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+    from pydantic_ai.models.function import FunctionModel
+
+    import tcc
+    from tcc.integrations.pydantic_ai import guard
+
+    paid: list[float] = []
+    told: list[str] = []
+
+    def pay(amount: float) -> str:
+        """Pay."""
+        paid.append(amount)
+        return "paid"
+
+    def model(messages: Any, _info: Any) -> Any:
+        parts = [part for message in messages for part in message.parts]
+        told[:] = [str(part.content) for part in parts if part.part_kind == "tool-return"]
+        at = sum(part.part_kind == "tool-call" for part in parts)
+        if at >= len(PAYMENTS):
+            return ModelResponse(parts=[TextPart("done")])
+        return ModelResponse(parts=[ToolCallPart("pay", {"amount": PAYMENTS[at]})])
+
+    with tcc.Gate(tcc.compile_text(ASKING)) as gate:
+        agent: Any = Agent(
+            FunctionModel(model),
+            toolsets=[guard([pay], gate, pending="interrupt")],
+            output_type=[str, DeferredToolRequests],
+        )
+
+        async def resumed(found: Any, verdict: Any) -> Any:
+            (call,) = found.output.approvals
+            results = DeferredToolResults(approvals={call.tool_call_id: verdict})
+            return await agent.run(
+                message_history=found.all_messages(), deferred_tool_results=results
+            )
+
+        def asked(found: Any) -> str:
+            (call,) = found.output.approvals
+            return str(found.output.metadata[call.tool_call_id]["tcc_pending"]["id"])
+
+        found = await agent.run("go on")
+        stopped = list(paid)
+        found = await resumed(found, True)  # the gate knows nothing of it
+        alone = list(paid)
+        gate.approve(asked(found), who="Ann")
+        found = await resumed(found, True)
+        approved = list(paid)
+        gate.deny(asked(found), who="Ann")
+        found = await resumed(found, ToolDenied("Too much."))
+        denied = list(told)
+    return {
+        f"a call that waits ends the run: {stopped}": stopped == [30],
+        f"an approval of the framework alone lets nothing through: {alone}": alone == [30],
+        f"an approval lets it through: {approved}": approved == [30, 200],
+        f"a denial is told: {denied[-1:]}": "Too much." in denied[-1],
+        "the next call waits, too": isinstance(found.output, DeferredToolRequests),
+    }
 
 
 async def pydantic_ai(gate: Any, desk: Desk) -> None:
@@ -546,9 +691,9 @@ def inside(name: str) -> int:
     """In the environment of a framework: run it, and compare what came."""
     checks = {**ran_as_told(name), **doors(name)}
     if name == "pydantic_ai":
-        checks |= asyncio.run(pydantic_ai_models())
+        checks |= asyncio.run(pydantic_ai_models()) | asyncio.run(pydantic_ai_asked())
     if name == "openai_agents":
-        checks |= asyncio.run(openai_agents_texts())
+        checks |= asyncio.run(openai_agents_texts()) | asyncio.run(openai_agents_asked())
     for said, holds in checks.items():
         say(f"  {'ok  ' if holds else 'NOT '} {said}")
     return 0 if all(checks.values()) else 1

@@ -118,7 +118,8 @@ class World:
     def agent(self, script: list[Any], **more: Any) -> Any:
         """An agent over the guarded tools."""
         tools = more.pop("tools", None)
-        settings = {k: more.pop(k) for k in ("results", "observe", "interrupts") if k in more}
+        names = ("results", "observe", "interrupts", "pending")
+        settings = {name: more.pop(name) for name in names if name in more}
         guarded = guard(self.tools() if tools is None else tools, self.gate, **settings)
         model = more.pop("model", None) or Scripted(script=script)
         return create_agent(model, guarded, **more)

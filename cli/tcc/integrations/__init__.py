@@ -6,15 +6,19 @@ What has no module here takes :meth:`tcc.Gate.wrap`.  Text: docs/frameworks.md.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from tcc_runtime.errors import BindingError
 from tcc_runtime.gate.answers import ToolAnswer, answer_of
+from tcc_runtime.gate.asking.questions import Pending
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.wrapping import errors_failed, raised, refusal_text
 
 GateSource: TypeAlias = "Gate | Callable[[Any], Gate]"
+# What happens to a call that waits for a person: the framework stops and asks, or the model reads
+# the question.
+WhenPending: TypeAlias = Literal["interrupt", "tell"]
 
 
 def of_one_artifact(source: GateSource) -> GateSource:
@@ -80,13 +84,17 @@ async def made(
     ref: str | None,
     read: Callable[[Any], ToolAnswer] = answer_of,
 ) -> Any:
-    """Make a call inside a permit; of one that is refused, the text that says so to a model.
+    """Make a call inside a permit, and return its result.
 
     Args:
         arguments: JSON values by name; anything else is refused with R106.
         run: runs the tool with the copy of the arguments that was decided on.
         ref: the framework's id of the call.
         read: the answer in a result, without what the framework puts around it.
+
+    Returns:
+        the result of the tool; or a :class:`Refusal`, a text for the model: the call is refused, or
+        waits for a person.
     """
     failing = errors_failed(gate.artifact)
     permit = gate.call(tool, arguments, ref=ref, takes_model=False)
@@ -103,7 +111,28 @@ async def made(
         if permit.outcome is not None:  # of something else that the tool asked for inside
             raise
         return Refusal(refusal_text(refusal))
+    except Pending as question:
+        if permit.outcome is not None:
+            raise
+        return Refusal(pending_text(question), question)
+
+
+def pending_text(question: Pending) -> str:
+    """Return what a model reads about a call that waits for a person."""
+    return f"Not called. {question}."
 
 
 class Refusal(str):
-    """The text of a refusal, told from results."""
+    """A text for the model about a call that was not made, in place of a result.
+
+    Attributes:
+        question: what the call waits for; None: it is refused.
+    """
+
+    question: Pending | None
+
+    def __new__(cls, text: str, question: Pending | None = None) -> Refusal:
+        """A text about a call."""
+        made = super().__new__(cls, text)
+        made.question = question
+        return made

@@ -14,9 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from tcc.integrations import Refusal, made, require_tools
+from tcc.integrations import Refusal, made, pending_text, require_tools
 from tcc_runtime.errors import LedgerError
 from tcc_runtime.gate.answers import ToolAnswer, answer_of
+from tcc_runtime.gate.asking.questions import Pending
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.permit import OverError, Permit
 from tcc_runtime.gate.refusals import Refused
@@ -126,6 +127,8 @@ class _Hooks:
             await asyncio.wait_for(permit.__aenter__(), self._deadline)
         except Refused as refusal:
             return _denied(refusal_text(refusal))
+        except Pending as question:
+            return _denied(pending_text(question))
         except Exception as error:  # noqa: BLE001  # an error of a hook would let the call through
             return _denied(f"Refused, and not called: {type(error).__name__}.")
         timer = asyncio.get_running_loop().call_later(self._deadline, self._late, identity)

@@ -7,24 +7,37 @@ Text: docs/frameworks.md.
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from tcc.integrations import GateSource, gate_of, made, of_one_artifact, require_tools
+from tcc.integrations import GateSource, WhenPending, gate_of, made, of_one_artifact, require_tools
 from tcc_runtime.errors import BindingError
 from tcc_runtime.gate.arguments import is_kept, plain
+from tcc_runtime.gate.gate import Gate
+from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.mcp.wire import MalformedMessage, dumps, read_json
 
 
-def guard(tools: Sequence[Any], gate: GateSource, *, mask: bool = False) -> list[Any]:
-    """The same tools, each of which asks the gate before it runs.
+def guard(
+    tools: Sequence[Any],
+    gate: GateSource,
+    *,
+    mask: bool = False,
+    pending: WhenPending = "tell",
+) -> list[Any]:
+    """Return the same tools, each of which asks the gate before it runs.
 
     Args:
         tools: `FunctionTool`s; their names are those of the grammar's tools.
         gate: of the session, or what gives it for the `ToolContext` of a call.
         mask: show a tool only while some plan allows a call of it (`is_enabled`).
+        pending: what happens to a call that waits for a person.  ``interrupt`` stops the run
+            (`needs_approval`): pass each of its `interruptions` to :func:`approve` or :func:`deny`,
+            and then run the state.  An approval that only the SDK knows lets nothing through.
+            ``tell`` gives the model the question.
 
     Raises:
         BindingError: a tool that is no function tool, or that the grammar does not have.
@@ -35,10 +48,42 @@ def guard(tools: Sequence[Any], gate: GateSource, *, mask: bool = False) -> list
             raise BindingError(str(getattr(tool, "name", tool))[:80], "it is no FunctionTool")
     require_tools(gate, [tool.name for tool in tools])
     source = of_one_artifact(gate)
-    return [_guarded(sdk, tool, source, mask) for tool in tools]
+    return [_guarded(sdk, tool, source, mask, pending) for tool in tools]
 
 
-def _guarded(sdk: Any, tool: Any, source: GateSource, mask: bool) -> Any:
+def approve(state: Any, item: Any, gate: Gate, *, who: str) -> None:
+    """Approve a call that an interrupted run waits for, in the gate and in the state of the run.
+
+    Args:
+        state: the `RunState` of the run; item: one of its interruptions.
+        gate: of the session; who: the name of the person, for the ledger.
+
+    Raises:
+        Refused: the gate refuses the call, or the session has ended.
+        VerdictError, ValueError: as of :meth:`tcc.Gate.approve`.
+    """
+    question = gate.ask(str(item.tool_name), _arguments_in(item.raw_item.arguments))
+    if question is not None:
+        gate.approve(question.id, who=who)
+    state.approve(item)
+
+
+def deny(state: Any, item: Any, gate: Gate, *, who: str, reason: str = "") -> None:
+    """Deny a call that an interrupted run waits for, in the gate and in the state of the run.
+
+    Args:
+        reason: for the model; see :func:`approve` for the others.
+
+    Raises:
+        Refused, VerdictError, ValueError: as of :func:`approve`.
+    """
+    question = gate.ask(str(item.tool_name), _arguments_in(item.raw_item.arguments))
+    if question is not None:
+        gate.deny(question.id, who=who, reason=reason)
+    state.reject(item, rejection_message=reason or None)
+
+
+def _guarded(sdk: Any, tool: Any, source: GateSource, mask: bool, pending: WhenPending) -> Any:
     # What the tool raises is to come here: its own function would make a plain text of it.
     inner = sdk.set_function_tool_failure_error_function(copy.copy(tool), None)
 
@@ -67,6 +112,8 @@ def _guarded(sdk: Any, tool: Any, source: GateSource, mask: bool) -> Any:
     guarded.on_invoke_tool = invoke
     if mask:
         guarded.is_enabled = _enabled(tool, source)
+    if pending == "interrupt":
+        guarded.needs_approval = _needs_approval(tool, source)
     return guarded
 
 
@@ -85,6 +132,22 @@ def _arguments_in(text: str) -> Any:
 def _written(arguments: Any) -> str:
     """The JSON of arguments that were decided on; of a text, in the shadow, the text."""
     return arguments if isinstance(arguments, str) else dumps(plain(arguments))
+
+
+def _needs_approval(tool: Any, source: GateSource) -> Any:
+    async def needs_approval(context: Any, arguments: dict[str, Any], call_id: str) -> bool:
+        own = tool.needs_approval
+        if callable(own):
+            own = await own(context, arguments, call_id)
+        if own:
+            return True
+        try:
+            gate = gate_of(source, context, tool.name)
+            return await asyncio.to_thread(gate.ask, tool.name, arguments) is not None
+        except (Refused, BindingError):
+            return False  # the tool itself reports it
+
+    return needs_approval
 
 
 def _enabled(tool: Any, source: GateSource) -> Any:

@@ -11,17 +11,34 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from tcc.integrations import GateSource, gate_of, made, of_one_artifact, require_tools
+from tcc.integrations import (
+    GateSource,
+    Refusal,
+    WhenPending,
+    gate_of,
+    made,
+    of_one_artifact,
+    require_tools,
+)
 from tcc_runtime.gate.answers import ToolAnswer, answer_of
 
+QUESTION = "tcc_pending"
 
-def guard(tools: Any, gate: GateSource, *, mask: bool = False) -> Any:
-    """A toolset of the same tools, each of which asks the gate before it runs.
+
+def guard(
+    tools: Any, gate: GateSource, *, mask: bool = False, pending: WhenPending = "tell"
+) -> Any:
+    """Return a toolset of the same tools, each of which asks the gate before it runs.
 
     Args:
         tools: a toolset, or a sequence of functions and `Tool`s; the names are the grammar's.
         gate: of the session, or what gives it for the `RunContext` of a call.
         mask: show a tool only while some plan allows a call of it.
+        pending: what happens to a call that waits for a person.  ``interrupt`` ends the run with
+            `DeferredToolRequests`, which has to be an output type of the agent.  Its
+            `metadata[tool_call_id]["tcc_pending"]` is the question: give its `id` to
+            `gate.approve` or `gate.deny`, and then resume the run.  An approval that only the
+            framework knows lets nothing through.  ``tell`` gives the model the question.
 
     Raises:
         BindingError: a tool that the grammar does not have; of a toolset, at its first call.
@@ -32,7 +49,8 @@ def guard(tools: Any, gate: GateSource, *, mask: bool = False) -> Any:
         known = [tool if isinstance(tool, named) else named(tool) for tool in tools]
         require_tools(gate, [tool.name for tool in known])
         tools = toolsets.FunctionToolset(known)
-    return _class(toolsets)(wrapped=tools, source=of_one_artifact(gate), mask=mask)
+    source = of_one_artifact(gate)
+    return _class(toolsets)(wrapped=tools, source=source, mask=mask, pending=pending)
 
 
 _made: dict[Any, Any] = {}
@@ -57,7 +75,8 @@ def _new_class(base: Any) -> Any:
     from tcc_runtime.gate.arguments.pydantic_values import json_and_copy
 
     to_json: Any = import_module("pydantic_core").to_jsonable_python
-    returned: Any = import_module("pydantic_ai").ToolReturn
+    library: Any = import_module("pydantic_ai")
+    returned, required = library.ToolReturn, library.ApprovalRequired
 
     def read(result: Any) -> ToolAnswer:
         if isinstance(result, returned):
@@ -71,6 +90,7 @@ def _new_class(base: Any) -> Any:
 
         source: Any = None
         mask: bool = False
+        pending: WhenPending = "tell"
 
         async def get_tools(self, ctx: Any) -> Any:
             found = await super().get_tools(ctx)
@@ -91,6 +111,9 @@ def _new_class(base: Any) -> Any:
                 ref=getattr(ctx, "tool_call_id", None),
                 read=read,
             )
+            question = found.question if isinstance(found, Refusal) else None
+            if question is not None and self.pending == "interrupt":
+                raise required(metadata={QUESTION: question.to_json()})
             return str(found) if isinstance(found, str) else found
 
     return GuardedToolset

@@ -76,6 +76,32 @@ class GateCalls(Budgeted):
         given = {} if arguments is None else snapshot(arguments, exact=True)
         return Permit(self, tool, given, ref, takes_model, turn)
 
+    def ask(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Pending | None:
+        """Ask a person about a call without making it; None: the call waits for no person.
+
+        For frameworks that stop before a tool runs.  Waits for its turn.
+
+        Raises:
+            Refused: the call is not allowed.
+        """
+        access = self._access
+        permit = self.call(tool, arguments)
+        ticket = access.enter(tool)
+        try:
+            while True:
+                changes = access.turns.changes
+                try:
+                    with access.lock:
+                        admitted(access, permit, sync=True)
+                    return None
+                except NotYet:
+                    access.wait(ticket, changes)
+        except Pending as pending:
+            self._observer.pending(tool, pending)
+            return pending
+        finally:
+            access.leave(ticket)
+
     def try_turn(self) -> Ticket | None:
         """Take the turn and the ledger's lock if both are free now; else return None.
 

@@ -121,6 +121,13 @@ class Inspection:
                 return ()
             return session.questions.open(session.at(self._access.clock()))
 
+    def is_only_question(self, id: str) -> bool:
+        """Whether a verdict that names no question can mean the one with this id only."""
+        with self._access.lock:
+            session = self._session()
+            now_ms = 0 if session is None else session.at(self._access.clock())
+            return session is not None and session.questions.is_only(id, now_ms)
+
     def allowed(self) -> tuple[Allowed, ...]:
         """The listed calls that are allowed now, ordered by their texts.
 

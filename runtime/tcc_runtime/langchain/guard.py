@@ -9,6 +9,7 @@ Text: docs/langgraph.md.  Cost: linear in the arguments, one decision of the gat
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -23,6 +24,7 @@ from pydantic import PrivateAttr
 from tcc_certs.policy.plans import executing
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import NEEDS_MODEL, OWN_MODEL, BindingError
+from tcc_runtime.gate.asking.questions import Pending
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.wrapping import MODEL
@@ -48,8 +50,9 @@ def guard(
     results: middleware.Results | None = None,
     observe: middleware.Observe | None = None,
     interrupts: middleware.Interrupts = "unknown",
+    pending: middleware.WhenPending = "interrupt",
 ) -> list[BaseTool]:
-    """The same tools, each of which asks `gate` before it runs.
+    """Return the same tools, each of which asks `gate` before it runs.
 
     Args:
         tools: tools of LangChain; their names are those of the grammar's tools.
@@ -67,6 +70,9 @@ def guard(
         interrupts: what an interrupt raised inside a tool means: ``unknown``, for it may have
             acted; or ``failed``, where your tools interrupt before they act, and then the call is
             made when the graph is resumed.
+        pending: what happens to a call that waits for a person: ``interrupt`` stops the graph with
+            the question, and `Command(resume={"id": .., "verdict": .., "who": ..})` answers it;
+            ``tell`` gives the model the question as the answer of its call.
 
     Raises:
         BindingError: a tool that the grammar does not have, one that is given twice, or one whose
@@ -91,6 +97,7 @@ def guard(
         results=results,
         observe=observe,
         interrupts=interrupts,
+        pending=pending,
     )
     own = {} if declared is None else declared
     known = [(tool, parameters_of(tool, own.get(tool.name))) for tool in tools]
@@ -268,24 +275,37 @@ class GuardedTool(BaseTool):
         config: RunnableConfig,
         run_manager: CallbackManagerForToolRun | None = None,
     ) -> Any:
-        """Asks, runs the tool inside, records its outcome."""
-        inner = self._inner
+        """Ask the gate, run the tool inside, record its outcome."""
         recorder, call = self._at_gate(call, config)
+        more = self._takes.given(config, run_manager)
+        made = self._make(recorder, call, more)
+        if not isinstance(made, Pending):
+            return made
+        answer = recorder.asked(call, made)
+        if isinstance(answer, str):
+            return recorder.waiting(call, made, answer)
+        failed = answer.record(recorder.gate, made)
+        again = self._make(recorder, call, more)
+        return recorder.waiting(call, again, failed) if isinstance(again, Pending) else again
+
+    def _make(
+        self, recorder: middleware.CallRecorder, call: middleware.GuardedCall, more: dict[str, Any]
+    ) -> Any:
+        """Make the call if the gate allows it; return its answer, or the question it waits for."""
         permit = recorder.permit(call)
         try:
             with permit:
                 try:
-                    more = self._takes.given(config, run_manager)
-                    output = inner._run(*call.args, **{**call.given(permit), **more})
+                    output = self._inner._run(*call.args, **{**call.given(permit), **more})
                 except Exception as error:
                     recorder.raised(permit, call, error)
                     raise
                 recorder.answered(permit, call, output)
                 return output
-        except Refused as refusal:
+        except (Refused, Pending) as error:
             if permit.outcome is not None:  # of something else that the tool asked for inside
                 raise
-            return recorder.refused(call, refusal)
+            return error if isinstance(error, Pending) else recorder.refused(call, error)
 
     async def _arun(
         self,
@@ -295,23 +315,36 @@ class GuardedTool(BaseTool):
         run_manager: AsyncCallbackManagerForToolRun | None = None,
     ) -> Any:
         """As :meth:`_run`; waits for its turn without holding up the loop."""
-        inner = self._inner
         recorder, call = self._at_gate(call, config)
+        more = self._takes_in_task.given(config, run_manager)
+        made = await self._amake(recorder, call, more)
+        if not isinstance(made, Pending):
+            return made
+        answer = recorder.asked(call, made)
+        if isinstance(answer, str):
+            return recorder.waiting(call, made, answer)
+        failed = await asyncio.to_thread(answer.record, recorder.gate, made)
+        again = await self._amake(recorder, call, more)
+        return recorder.waiting(call, again, failed) if isinstance(again, Pending) else again
+
+    async def _amake(
+        self, recorder: middleware.CallRecorder, call: middleware.GuardedCall, more: dict[str, Any]
+    ) -> Any:
+        """As :meth:`_make`."""
         permit = recorder.permit(call)
         try:
             async with permit:
                 try:
-                    more = self._takes_in_task.given(config, run_manager)
-                    output = await inner._arun(*call.args, **{**call.given(permit), **more})
+                    output = await self._inner._arun(*call.args, **{**call.given(permit), **more})
                 except Exception as error:
                     recorder.raised(permit, call, error)
                     raise
                 recorder.answered(permit, call, output)
                 return output
-        except Refused as refusal:
+        except (Refused, Pending) as error:
             if permit.outcome is not None:
                 raise
-            return recorder.refused(call, refusal)
+            return error if isinstance(error, Pending) else recorder.refused(call, error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

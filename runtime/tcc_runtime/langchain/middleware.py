@@ -30,16 +30,20 @@ from tcc_runtime.errors import BindingError
 from tcc_runtime.gate import wrapping
 from tcc_runtime.gate.answers import ToolAnswer, answer_of
 from tcc_runtime.gate.arguments.json_reader import UNREADABLE
+from tcc_runtime.gate.asking.questions import Pending
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.permit import Permit
 from tcc_runtime.gate.refusals import AlreadyDone, Refused
+from tcc_runtime.langchain import asking
 
 # One call of a guarded tool.
 
 Observe: TypeAlias = "Callable[[str, Any], Mapping[str, object]]"
 Results: TypeAlias = "MutableMapping[str, Any]"
 Interrupts: TypeAlias = Literal["unknown", "failed"]
+WhenPending: TypeAlias = Literal["interrupt", "tell"]
 REFUSAL: Final = "tcc_refusal"
+PENDING: Final = "tcc_pending"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,12 +137,14 @@ class PermitRecorder:
         results: the owner's store of answers by tool-call id.
         observe: what an answer of a tool says; None: as :mod:`tcc_runtime.gate.answers` reads it.
         interrupts: what an interrupt means.
+        pending: what happens to a call that waits for a person.
     """
 
     source: GateSource
     results: Results | None
     observe: Observe | None
     interrupts: Interrupts
+    pending: WhenPending
 
     def of(self, gate: Gate) -> CallRecorder:
         """What asks and tells that gate."""
@@ -195,20 +201,49 @@ class CallRecorder:
             raise refusal
         if isinstance(refusal, AlreadyDone) and self._has_answer(call, refusal):
             return (self.told.results or {})[call.ref]
-        message = ToolMessage(
-            content=wrapping.refusal_text(refusal),
-            name=call.tool.name,
-            tool_call_id=call.ref,
-            status="error",
-            artifact={REFUSAL: refusal.code},
-        )
-        return (message, None) if call.in_pair else message
+        return _told(call, wrapping.refusal_text(refusal), {REFUSAL: refusal.code})
+
+    def asked(self, call: GuardedCall, question: Pending) -> asking.Answer | str:
+        """Ask the caller of the graph, or return why nobody is asked here.
+
+        Raises:
+            GraphInterrupt: the graph stops, and resumes with a verdict.
+            Pending: a program made the call by hand.
+        """
+        if call.ref is None:
+            raise question
+        if self.told.pending == "tell":
+            return ""
+        return asking.ask(self.gate, question)
+
+    def waiting(self, call: GuardedCall, question: Pending, why: str = "") -> Any:
+        """Return what stands for the answer of a call that waits for a person.
+
+        Raises:
+            Pending: a program made the call by hand.
+        """
+        if call.ref is None:
+            raise question
+        text = f"Not called. {question}." + (f" Nothing is decided: {why}." if why else "")
+        return _told(call, text, {REFUSAL: question.code, PENDING: question.to_json()})
 
     def _has_answer(self, call: GuardedCall, refusal: AlreadyDone) -> bool:
         """Whether the store has the answer of this very call: an id alone is easily given twice."""
         if self.told.results is None or call.ref not in self.told.results:
             return False
         return self.gate.is_call(refusal.seq, call.tool.name, call.arguments)
+
+
+def _told(call: GuardedCall, text: str, artifact: dict[str, Any]) -> Any:
+    """Return an error for the model, as a tool of this kind answers."""
+    message = ToolMessage(
+        content=text,
+        name=call.tool.name,
+        tool_call_id=call.ref or "",
+        status="error",
+        artifact=artifact,
+    )
+    return (message, None) if call.in_pair else message
 
 
 def read_answer(output: Any, in_pair: bool) -> ToolAnswer:

@@ -173,12 +173,13 @@ def places_of(place: str, key: bytes | None = None) -> list[Place]:
         return [Place(ledger=path, key=lambda: key or keys.read_key(path))]
     if (path / "store.json").exists():
         sessions = Sessions.of(path)
-        return [_of_store(sessions, path, one) for one in sessions.ids()]
+        return [of_store(sessions, one) for one in sessions.ids()]
     return [_of_folder(one) for one in sorted(path.iterdir()) if _is_session(one)]
 
 
-def _of_store(sessions: Sessions, folder: Path, session_id: str) -> Place:
-    ledger = folder / f"{session_id}.ledger"
+def of_store(sessions: Sessions, session_id: str) -> Place:
+    """The ledger of a session of a store."""
+    ledger = sessions.folder / f"{session_id}.ledger"
     return Place(ledger=ledger, key=lambda: sessions.key_of(session_id), private=True)
 
 

@@ -159,6 +159,16 @@ class Questions:
         found = map(pending_of, self._approvals.open(now_ms))
         return tuple([one for one in found if one is not None])
 
+    def is_only(self, question_id: str, now_ms: int) -> bool:
+        """Whether a verdict that names no question can mean this one only.
+
+        No other question is open, and no person has approved the same call for another statement.
+        """
+        asked = self._approvals.questions[question_id].asked
+        return [one.id for one in self._approvals.open(now_ms)] == [question_id] and not any(
+            one.asked == asked and one.allows(now_ms) for one in self._approvals.questions.values()
+        )
+
     def why_not(self, question_id: object, now_ms: int) -> Why | None:
         """Why a verdict on a question cannot be recorded now; None: it can."""
         known = self._approvals.questions
