@@ -21,7 +21,7 @@ from tcc.opening import CLAIM, account_in, given_in, open_artifact, refuse
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc.serving import bound_tools, one_server, serve_http, several_servers, shared_servers
 from tcc_certs.errors import Rejected
-from tcc_certs.policy.nodes import Limit, Total
+from tcc_certs.policy.nodes import Ask, Limit, Total
 from tcc_runtime.account.windows import across_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import LedgerError, ResumeError, ServerDrift, ServerError, SettingsError
@@ -33,6 +33,7 @@ from tcc_runtime.mcp.guarding import STOPPED, Guarded, guard, probe
 from tcc_runtime.mcp.links import Target
 from tcc_runtime.mcp.links.fan_out import Servers
 from tcc_runtime.mcp.lock import read_lock
+from tcc_runtime.mcp.notify import Notifier
 from tcc_runtime.mcp.server import Protocol
 
 if TYPE_CHECKING:
@@ -165,6 +166,19 @@ def _address(
     "account that counts what limits across sessions bound, shared by all gates that use it",
 )
 @click.option(
+    "--elicit",
+    "elicits",
+    metavar="ROLE",
+    multiple=True,
+    help="role of the person at the client: calls that wait for this role are asked about there; "
+    "repeatable",
+)
+@click.option(
+    "--notify",
+    metavar="COMMAND|URL",
+    help="run a command, or post to a URL, once for each question to a person",
+)
+@click.option(
     "--finish", is_flag=True, help="end the session with the connection, if a plan may end there"
 )
 @options.digest_option(
@@ -276,8 +290,11 @@ def command(
         )
     else:
         target = one_server(server, given["upstream_headers"], given["deadline"])
+    elicits, notifier = _asking(opened, given["elicits"], given["notify"])
     how = Guarded(
         target=target,
+        elicits=elicits,
+        notify=None if notifier is None else notifier.tell,
         locked=locked,
         seconds=given["deadline"],
         finishes=finish or kind == "new",
@@ -319,6 +336,31 @@ def command(
         return sessions.open(values) if kind == "new" else sessions.get(kind, values)
 
     ctx.exit(_guarded(lambda: _gate(open_gate, store or ledger or Path()), how))
+
+
+def _asking(
+    artifact: Artifact, elicits: Sequence[str], notify: str | None
+) -> tuple[frozenset[str], Notifier | None]:
+    """Return the roles of the person at the client, and who is told of questions.
+
+    Raises:
+        click.UsageError: no statement asks this role, or nobody; or the receiver is none.
+    """
+    asked = sorted({one.who for one in artifact.core.statements if isinstance(one, Ask)})
+    known = ", ".join(map(repr, asked)) or "none"
+    for role in elicits:
+        if role not in asked:
+            raise click.UsageError(
+                f"--elicit {role!r}: no `ask` of the grammar names this role; roles: {known}"
+            )
+    if notify is None:
+        return frozenset(elicits), None
+    if not asked:
+        raise click.UsageError("--notify is for questions to persons: the grammar has no `ask`")
+    try:
+        return frozenset(elicits), Notifier(notify, lambda text: screen.say(text, err=True))
+    except ValueError as error:
+        raise click.UsageError(f"--notify: {error}") from None
 
 
 def _account(path: Path | None, artifact: Artifact) -> Account | None:

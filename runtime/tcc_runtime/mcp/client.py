@@ -11,6 +11,7 @@ Text: docs/mcp.md.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -55,6 +56,7 @@ class ClientCall:
         client: gets the answer.
         token: of progress, if the client wants it.
         inputs: what the client can be asked for, kinds with their parts; None: nothing.
+        elicits: whether the client can show a form to its user.
         state: of the round that the client answers; None begins a call.
         responses: the client's answers in that round.
         size: of the request in bytes.
@@ -66,6 +68,7 @@ class ClientCall:
     arguments: Mapping[str, Any]
     token: wire.Id | None = None
     inputs: Mapping[str, Mapping[str, Any]] | None = None
+    elicits: bool = False
     state: str | None = None
     responses: Mapping[str, Any] | None = None
     size: int = 0
@@ -125,6 +128,8 @@ class Client:
         versions: that `server/discover` lists.
         passes: the capabilities that pass, with their flags.
         rounds: whether a server may ask for input during a call.
+        asks: whether the gate may ask for input before a call.
+        elicits: whether a client of the handshake can show a form to its user.
         stateless: whether the form is that of 2026-07-28; None before the first request.
         open: whether calls may be made: with the handshake, after it.
     """
@@ -144,7 +149,7 @@ class Client:
         self.instructions = instructions
         self.versions: Sequence[str] = (wire.STATELESS,)
         self.passes: Mapping[str, Mapping[str, Any]] = {}
-        self.rounds = False
+        self.rounds = self.asks = self.elicits = False
         self._changes = changes
         self.stateless: bool | None = None
         self.open = False
@@ -158,7 +163,7 @@ class Client:
     def take(self, message: wire.Message) -> Taken:
         """Return what a message of the client is; None needs nothing."""
         if isinstance(message, wire.Response):
-            return None  # the gate asked for nothing
+            return None  # :meth:`tcc_runtime.mcp.relay.Relay.answered` takes it
         try:
             if message.identity is None:
                 return _notified(message)
@@ -196,6 +201,13 @@ class Client:
         if "inputRequests" in result and result["inputRequests"].value is not None:
             asked["inputRequests"] = result["inputRequests"]
         self.link.send(wire.Response(identity=call.identity, result=asked))
+
+    def elicit(self, params: Mapping[str, Any]) -> str:
+        """Send a form for the user of a client of the handshake; return the id of the request."""
+        identity = f"tcc-{os.urandom(16).hex()}"
+        method = "elicitation/create"
+        self.link.send(wire.Request(identity=identity, method=method, params=params))
+        return identity
 
     def pass_back(self, request: PassedRequest, answer: wire.Response) -> None:
         """Answer a request that passed with the server's answer."""
@@ -310,7 +322,8 @@ class Client:
             return wire.MalformedMessage(wire.INVALID_PARAMS, said, identity)
 
         params, rounds = message.params, self.rounds and bool(self.stateless)
-        known = _CALL_MEMBERS | _ROUND_MEMBERS if rounds else _CALL_MEMBERS
+        again = rounds or (self.asks and bool(self.stateless))
+        known = _CALL_MEMBERS | _ROUND_MEMBERS if again else _CALL_MEMBERS
         if not params.keys() <= known:
             raise wrong("a call with more than name and arguments")
         name, arguments = params.get("name"), params.get("arguments", {})
@@ -323,10 +336,11 @@ class Client:
         if not (responses is None or isinstance(responses, dict)):
             raise wrong("inputResponses is no object")
         meta = params.get("_meta")
+        elicits = shows_forms(_capabilities_of(meta)) if self.stateless else self.elicits
         return ClientCall(
             client=self, identity=identity, tool=name, arguments=arguments, token=_token_of(meta),
-            inputs=_inputs_of(meta) if rounds else None, state=state, responses=responses,
-            size=message.size,
+            inputs=_inputs_of(meta) if rounds else None,
+            elicits=self.asks and elicits, state=state, responses=responses, size=message.size,
         )  # fmt: skip
 
     def _lets(self, part: str, flag: str) -> bool:
@@ -379,6 +393,7 @@ class Client:
             said = "protocolVersion is no text"
             raise wire.MalformedMessage(wire.INVALID_PARAMS, said, message.identity)
         self.open = True
+        self.elicits = shows_forms(message.params.get("capabilities"))
         return {
             "protocolVersion": wanted if wanted in wire.HANDSHAKE else wire.HANDSHAKE[-1],
             "capabilities": self._capabilities({"listChanged": True} if self._changes else {}),
@@ -396,13 +411,23 @@ def _notified(message: wire.Request) -> Cancelled | None:
 
 def _inputs_of(meta: object) -> Mapping[str, Mapping[str, Any]]:
     """Return what a client can be asked for, of what the gate knows."""
-    told = meta.get(wire.CAPABILITIES_KEY) if isinstance(meta, dict) else None
+    told = _capabilities_of(meta)
     found: dict[str, Mapping[str, Any]] = {}
     for kind, parts in _INPUTS.items():
         said = told.get(kind) if isinstance(told, dict) else None
         if isinstance(said, dict):
             found[kind] = {part: {} for part in parts if isinstance(said.get(part), dict)}
     return found
+
+
+def _capabilities_of(meta: object) -> object:
+    return meta.get(wire.CAPABILITIES_KEY) if isinstance(meta, dict) else None
+
+
+def shows_forms(capabilities: object) -> bool:
+    """Return whether capabilities of a client say that it can show a form to its user."""
+    told = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
+    return isinstance(told, dict) and (not told or "form" in told)
 
 
 def _token_of(meta: object) -> wire.Id | None:

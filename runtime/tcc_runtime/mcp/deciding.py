@@ -20,11 +20,12 @@ from tcc_certs.policy.core import Core
 from tcc_runtime.errors import LedgerError
 from tcc_runtime.gate.answers import ToolAnswer, answer_of, outcome_of
 from tcc_runtime.gate.arguments import is_kept, plain
-from tcc_runtime.gate.asking.questions import Pending
+from tcc_runtime.gate.asking.questions import Pending, VerdictError
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.permit import Permit, Ticket
 from tcc_runtime.gate.refusals import Decision, Refused
 from tcc_runtime.mcp import wire
+from tcc_runtime.mcp.asking import Told
 
 _MAX_NEXT = 24
 _MAX_TOOLS = 256
@@ -224,6 +225,19 @@ class Decisions:
             # The grammar does not allow such an answer of an unknown call.
             self.trouble = f"call {seq} was answered late, and stays unknown: {error}"
             self._note(self.trouble)
+
+    def decide(self, told: Told, who: str, turn: Ticket) -> None:
+        """Record the verdict of the person at the client, and give the turn back.
+
+        A verdict that cannot be recorded changes nothing: the call is decided without it.
+        """
+        try:
+            if told.verdict == "approved":
+                self.gate.approve(told.question, who=who, turn=turn)
+            else:
+                self.gate.deny(told.question, who=who, turn=turn)
+        except (VerdictError, Refused, LedgerError) as error:
+            self._note(f"the verdict on question {told.question} is not recorded: {error}")
 
     def forget_late(self) -> None:
         """Forget late answers: the ledger has failed."""

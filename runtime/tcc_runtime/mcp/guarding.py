@@ -21,10 +21,12 @@ from typing import Any, Final, TypeVar
 
 from tcc_certs.policy.core import Core
 from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.gate.asking.questions import Pending
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.schemas import all_of, tools_of
 from tcc_runtime.mcp import wire
+from tcc_runtime.mcp.asking import Asking
 from tcc_runtime.mcp.client import Cancelled, Client, passes_of
 from tcc_runtime.mcp.deciding import Decisions
 from tcc_runtime.mcp.links import Link, Stop, Target
@@ -61,6 +63,8 @@ class Guarded:
         masks: whether clients of the handshake see only tools that may be called now.
         protocol: the form of the protocol.
         version: ours, which both sides are told.
+        elicits: roles of the person at the client.
+        notify: is told of each question to a person, with the id of its session.
     """
 
     target: Target
@@ -73,6 +77,24 @@ class Guarded:
     of_connection: bool = False
     idle: float | None = None
     shadow: bool = False
+    elicits: frozenset[str] = frozenset()
+    notify: Callable[[Pending, str], None] | None = None
+
+    def persons(self, gate: Callable[[], Gate | None], who: str = "") -> Asking:
+        """Return who decides about calls of a session that wait for a person.
+
+        Args:
+            gate: returns the gate of the session.
+            who: the name of the person at the client, if it is known.
+        """
+
+        def asked(question: Pending) -> None:
+            of = gate()
+            if question.is_new and self.notify is not None and of is not None:
+                self.notify(question, of.session_id)
+
+        name = who or f"{', '.join(sorted(self.elicits))} at the client"
+        return Asking(roles=self.elicits, who=name, asked=asked)
 
     def server(self, link: Link) -> Server:
         """Return the server behind a link."""
@@ -175,7 +197,8 @@ class Guarding:
         self._link, self._stop = link, stop
         self._open_gate, self._how, self._note = open_gate, how, note
         self._client = Client(link, changes=how.masks)
-        self._relay = Relay(seconds=how.seconds, note=note)
+        persons = how.persons(lambda: self._gate)
+        self._relay = Relay(seconds=how.seconds, note=note, persons=persons)
         self._heard = asyncio.get_running_loop().time()
         self._gate: Gate | None = None
         self._opening: asyncio.Future[Gate | None] | None = None
@@ -264,6 +287,9 @@ class Guarding:
                 said = "too many calls wait; not called"
                 self._link.send(wire.busy(message.identity, said))
             return
+        if isinstance(message, wire.Response):
+            self._relay.answered(message)
+            return
         taken = self._client.take(message)
         if isinstance(taken, wire.Response):
             self._link.send(taken)
@@ -344,6 +370,7 @@ class Guarding:
         client.tools = tools
         client.passes = passes_of(core.passed, server.capabilities, hears=server.link.hears)
         client.rounds = "input" in core.passed
+        client.asks = bool(how.elicits)
         client.info = info_of(server.info)
 
     def _tell_changes(self) -> None:

@@ -17,7 +17,7 @@ import hmac
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import UUID
 from weakref import WeakValueDictionary
@@ -26,10 +26,13 @@ from blake3 import blake3
 
 from tcc_certs.errors import Rejected
 from tcc_runtime import errors
+from tcc_runtime.gate.asking.questions import Pending
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.store import Sessions
 from tcc_runtime.mcp import wire
+from tcc_runtime.mcp.approvals import Desk
+from tcc_runtime.mcp.asking import Asking
 from tcc_runtime.mcp.client import Client, ClientCall, PassedRequest
 from tcc_runtime.mcp.cookies import Begins, ClientCookies
 from tcc_runtime.mcp.deciding import Decisions
@@ -123,6 +126,7 @@ class Session:
         self._reason = "the server is away"
         self._running: asyncio.Task[None] | None = None
         self.under_way = 0  # requests that have no answer yet
+        self.elicits = False  # whether the client said in its handshake that it can show forms
 
     @property
     def identity(self) -> str:
@@ -167,9 +171,17 @@ class Session:
         self._hosting.check_room_for_call(self)
         if self._relay is None:
             hosting = self._hosting
-            self._relay = Relay(seconds=hosting.how.seconds, note=hosting.note, meter=hosting.meter)
+            persons = hosting.persons(self.gate, self.principal)
+            self._relay = Relay(
+                seconds=hosting.how.seconds, note=hosting.note, meter=hosting.meter, persons=persons
+            )
             self._running = asyncio.ensure_future(self._run(self._relay))
         self._relay.take(request)
+
+    def answered(self, answer: wire.Response) -> None:
+        """Take a client's answer to a request of the gate."""
+        if self._relay is not None:
+            self._relay.answered(answer)
 
     def cancel(self, identity: wire.Id, client: Client | None = None) -> None:
         """Cancel what is asked for under an id; `client` None: by any client."""
@@ -269,6 +281,7 @@ class Hosting:
         self.begins_new = terms.kind == "new"  # a session ends with its connection
         self._most = min(MAX_SESSIONS, descriptors() // 2)
         self._store, self._probed, self._terms = store, probed, terms
+        self.desk = Desk(store)
         self._key = blake3(store.key, derive_key_context=_CONTEXT).digest()
         self._live: dict[tuple[str, bytes], Session] = {}
         self._of_principals: dict[bytes, Session] = {}
@@ -288,7 +301,18 @@ class Hosting:
         made = Client(link, instructions=probed.instructions, info=probed.info)
         made.tools = lambda: probed.tools(modern=bool(made.stateless))
         made.passes, made.rounds = probed.passes, probed.rounds
+        made.asks = bool(self.how.elicits)
         return made
+
+    def persons(self, gate: Gate, principal: Principal | None) -> Asking:
+        """Return who decides about calls of a session that wait for a person."""
+        found = self.how.persons(lambda: gate, "" if principal is None else principal.subject)
+
+        def asked(question: Pending) -> None:
+            self.desk.asked(question, gate, principal)
+            found.asked(question)
+
+        return replace(found, asked=asked)
 
     def headers_of(self, tool: str) -> Mapping[str, str]:
         """Return the parameters that `Mcp-Param` headers of a tool repeat, by token."""
@@ -515,6 +539,7 @@ class Hosting:
         """
         principal = self._of(session.principal)
         self._live.pop((session.identity, principal), None)
+        self.desk.close(session.gate)
         if self._of_principals.get(principal) is session:
             del self._of_principals[principal]
         if self.begins_new:

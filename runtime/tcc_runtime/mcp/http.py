@@ -14,7 +14,7 @@ import base64
 import binascii
 import re
 import ssl
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Final
@@ -26,7 +26,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from tcc_certs.values.canonical import MAX_DEPTH
-from tcc_runtime.mcp import wire
+from tcc_runtime.mcp import approvals, wire
 from tcc_runtime.mcp.client import Cancelled, ClientCall, PassedRequest
 from tcc_runtime.mcp.cookies import NO_COOKIES, SESSION, ClientCookies, read_cookies, set_cookie
 from tcc_runtime.mcp.hosting import HostFull, Hosting, NotFound, Session, descriptors
@@ -105,7 +105,12 @@ class Listener:
         self.limits = Limits(min(_MAX_CONNECTIONS, descriptors() // 4), self._count)
         self._server: asyncio.Server | None = None
         self.app = Starlette(
-            routes=[Route("/healthz", _healthz, methods=["GET"]), Route("/mcp", _Endpoint(self))]
+            routes=[
+                Route("/healthz", _healthz, methods=["GET"]),
+                Route("/mcp", _Endpoint(self, _Posted)),
+                Route("/approvals", _Endpoint(self, _Listed)),
+                Route("/approvals/{id}", _Endpoint(self, _Decided)),
+            ]
         )
         self.app.router.redirect_slashes = False
 
@@ -143,13 +148,13 @@ def _healthz(_: Request) -> Response:
 
 
 class _Endpoint:
-    """The application at `/mcp`."""
+    """The application at a path, which answers each request with an object of a class."""
 
-    def __init__(self, listener: Listener) -> None:
-        self._listener = listener
+    def __init__(self, listener: Listener, answers: type[_Posted]) -> None:
+        self._listener, self._answers = listener, answers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        posted = _Posted(self._listener, scope, receive, send)
+        posted = self._answers(self._listener, scope, receive, send)
         try:
             await posted.answer()
         except _Answered as told:
@@ -168,6 +173,9 @@ class _Answered(Exception):
 
 class _Posted:
     """One request and its answer."""
+
+    _methods: tuple[str, ...] = ("POST", "DELETE")
+    _most_body = MAX_CLIENT_LINE
 
     def __init__(self, listener: Listener, scope: Scope, receive: Receive, send: Send) -> None:
         self._listener, self._hosting = listener, listener.hosting
@@ -224,12 +232,12 @@ class _Posted:
             raise _Answered(421)
         self._check_origin()
         principal = self._principal()
-        if self._method not in ("POST", "DELETE"):
-            raise _Answered(405, ("allow", "POST, DELETE"))
+        if self._method not in self._methods:
+            raise _Answered(405, ("allow", ", ".join(self._methods)))
         if self._method == "POST":
             self._check_types()
         length = self._header("content-length")
-        if length is not None and (not length.isdigit() or int(length[:20]) > MAX_CLIENT_LINE):
+        if length is not None and (not length.isdigit() or int(length[:20]) > self._most_body):
             raise _Answered(413)
         return principal
 
@@ -246,7 +254,7 @@ class _Posted:
             if self._method == "OPTIONS":
                 raise _Answered(
                     204,
-                    ("access-control-allow-methods", "POST, DELETE"),
+                    ("access-control-allow-methods", ", ".join(self._methods)),
                     (
                         "access-control-allow-headers",
                         self._header("access-control-request-headers") or "",
@@ -285,7 +293,7 @@ class _Posted:
                 raise ConnectionResetError
             body += message.get("body", b"")
             more = message.get("more_body", False)
-            if len(body) > MAX_CLIENT_LINE:
+            if len(body) > self._most_body:
                 raise _Answered(413)
         return bytes(body)
 
@@ -301,6 +309,9 @@ class _Posted:
             await self._respond(told, 400)
             return
         if isinstance(message, wire.Response):
+            # Only forms are asked for; an answer without a session answers nothing.
+            if self._hosting.how.elicits and self._header("mcp-session-id") is not None:
+                (await self._session(principal)).answered(message)
             await self.reply(202)
             return
         try:
@@ -433,12 +444,14 @@ class _Posted:
             answer = client.take(message)
             if isinstance(answer, wire.Response) and answer.error is None:
                 session = await self._hosting.begin(principal)
+                session.elicits = client.elicits
                 await self._respond(answer, 200, ("mcp-session-id", session.handle))
             else:
                 await self._told(answer, modern=False)
             return
         session = await self._session(principal)
         client.open, client.stateless = True, False
+        client.elicits = session.elicits and self._streams
         taken = client.take(message)
         if isinstance(taken, ClientCall | PassedRequest):
             await self._call(session, taken, exchange, modern=False)
@@ -529,10 +542,14 @@ class _Posted:
         await self.reply(status, wire.write(answer).strip(), headers)
 
     async def reply(
-        self, status: int, body: bytes = b"", headers: Sequence[tuple[str, str]] = ()
+        self,
+        status: int,
+        body: bytes = b"",
+        headers: Sequence[tuple[str, str]] = (),
+        media_type: str = _JSON,
     ) -> None:
         """Answer."""
-        response = Response(body, status, media_type=_JSON if body else None)
+        response = Response(body, status, media_type=media_type if body else None)
         for name, value in (*headers, *self._cors, *self._set_cookies, _NO_STORE):
             response.headers.append(name, value)
         async with asyncio.timeout(SECONDS):
@@ -550,6 +567,81 @@ class _Posted:
             await self._send({"type": "http.response.body", "body": data, "more_body": more})
 
 
+class _Listed(_Posted):
+    """The page of the approvals, or the open questions as JSON."""
+
+    _methods = ("GET",)
+
+    async def answer(self) -> None:
+        """Answer with the page, which needs no token; or, to a token, with the questions."""
+        if _JSON in (self._header("accept") or ""):
+            principal = self.check()
+            self._connection.answered_by_app()
+            if principal is None:
+                await self.say(403, _NO_TOKENS)
+                return
+            await _decided(self, self._list(principal))
+            return
+        if (self._header("host") or "").lower() not in self._listener.hosts:
+            raise _Answered(421)
+        if self._method != "GET":
+            raise _Answered(405, ("allow", "GET"))
+        self._connection.answered_by_app()
+        body, policy = approvals.page()
+        headers = (("content-security-policy", policy), *_PAGE_HEADERS)
+        await self.reply(200, body, headers, media_type="text/html; charset=utf-8")
+
+    async def _list(self, principal: Principal) -> None:
+        questions = await self._hosting.desk.listed(principal)
+        await self.reply(200, approvals.dumps({"questions": questions}))
+
+    async def say(self, status: int, text: str) -> None:
+        """Answer with an error that has a text."""
+        await self.reply(status, approvals.dumps({"error": text}))
+
+
+class _Decided(_Listed):
+    """A verdict on a question."""
+
+    _methods = ("POST",)
+    _most_body = approvals.MOST_BODY
+
+    async def answer(self) -> None:
+        """Check the request, and record the verdict."""
+        principal = self.check()
+        if principal is None:
+            self._connection.answered_by_app()
+            await self.say(403, _NO_TOKENS)
+            return
+        try:
+            async with asyncio.timeout_at(self._connection.until):
+                body = await self._body()
+        except TimeoutError:
+            raise _Answered(408, ("connection", "close")) from None
+        self._connection.answered_by_app()
+        await _decided(self, self._decide(body, principal))
+
+    async def _decide(self, body: bytes, principal: Principal) -> None:
+        question_id = self._request.path_params["id"]
+        told = approvals.told_in(body)
+        await self._hosting.desk.decide(question_id, principal, told)
+        found = {"id": question_id, "verdict": told.verdict, "who": principal.subject}
+        await self.reply(200, approvals.dumps(found))
+
+
+async def _decided(request: _Listed, work: Awaitable[None]) -> None:
+    try:
+        await work
+    except approvals.NoVerdict as error:
+        await request.say(error.status, str(error))
+
+
+_NO_TOKENS: Final = "the gate knows nobody: approvals over HTTP need --jwt-key"
+_PAGE_HEADERS: Final = (
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("x-frame-options", "DENY"),
+)
 _NO_STORE: Final = ("cache-control", "no-store")
 
 

@@ -25,7 +25,7 @@ from tcc_runtime.gate.arguments import is_kept, plain
 from tcc_runtime.gate.asking.questions import Pending
 from tcc_runtime.gate.permit import NotYet, Permit, Ticket
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.mcp import deciding, rounds, wire
+from tcc_runtime.mcp import asking, deciding, rounds, wire
 from tcc_runtime.mcp.client import Client, ClientCall, PassedRequest
 from tcc_runtime.mcp.deciding import Decisions, Ending, unknown
 from tcc_runtime.mcp.server import Server, refused
@@ -80,6 +80,15 @@ class _OpenRequest:
     timer: asyncio.TimerHandle
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Form:
+    """A call that waits for the answer of the person at its client, and the timer of its limit."""
+
+    call: ClientCall
+    question: Pending
+    timer: asyncio.TimerHandle
+
+
 class Relay:
     """The calls of one session.
 
@@ -87,6 +96,7 @@ class Relay:
         seconds: limit on each call.
         note: is told what people should know.
         meter: counts calls.
+        persons: who decides about calls that wait for a person.
 
     Attributes:
         heard: when a call or a request ended last, by the clock of the loop.
@@ -98,10 +108,16 @@ class Relay:
         seconds: float,
         note: Callable[[str], None],
         meter: CallMeter | None = None,
+        persons: asking.Asking = asking.NOBODY,
     ) -> None:
         self._seconds = seconds
         self._note = note
         self._meter = meter
+        self._persons = persons
+        self._forms: asking.Elicitation | None = None
+        # Calls whose client was sent a form, by the ids of these requests, with their questions.
+        self._asked: dict[str, _Form] = {}
+        self._verdicts: dict[ClientCall, asking.Told] = {}  # of calls that wait again
         self._loop = asyncio.get_running_loop()
         self.heard = self._loop.time()
         self._server: Server | None = None
@@ -152,6 +168,7 @@ class Relay:
         try:
             self._decisions, self._look = await start()
             self._rounds = rounds.Rounds(self._decisions.gate.session_id)
+            self._forms = asking.Elicitation(self._decisions.gate.session_id)
             early, self._early = self._early, []
             for request in early:
                 self.take(request)
@@ -169,7 +186,7 @@ class Relay:
     @property
     def is_busy(self) -> bool:
         """Whether a call or a request waits or is under way."""
-        return bool(self._waiting or self._under_way or self._passed or self._early)
+        return bool(self._waiting or self._under_way or self._passed or self._early or self._asked)
 
     @property
     def is_calling(self) -> bool:
@@ -182,7 +199,9 @@ class Relay:
         """Take a request: it gets one answer, unless it is cancelled."""
         client = request.client
         if isinstance(request, ClientCall):
-            if request.state is None or self._is_other(request):
+            if request.state is not None and asking.is_state(request.state):
+                self._take_form(request, request.state)
+            elif request.state is None or self._is_other(request):
                 self._wait(replace(request, state=None, responses=None))
         elif self._server is None or self._decisions is None:
             if len(self._early) < _MAX_WAITING:
@@ -197,6 +216,7 @@ class Relay:
         requests: list[ClientCall | PassedRequest] = [*self._waiting, *self._early]
         requests += [one.call for one in self._under_way if one is not but]
         requests += [one.request for one in self._passed.values()]
+        requests += [one.call for one in self._asked.values()]
         return any(one.client is client and one.identity == identity for one in requests)
 
     def _wait(self, call: ClientCall) -> None:
@@ -255,7 +275,10 @@ class Relay:
         def is_meant(request: ClientCall | PassedRequest) -> bool:
             return request.identity == identity and client in (None, request.client)
 
-        self._waiting = [call for call in self._waiting if not is_meant(call)]
+        for dropped in [call for call in self._waiting if is_meant(call)]:
+            self._drop(dropped)
+        for number_of_form in [key for key, one in self._asked.items() if is_meant(one.call)]:
+            self._take_asked(number_of_form)
         self._early = [request for request in self._early if not is_meant(request)]
         for number, one in tuple(self._passed.items()):
             if is_meant(one.request) and self._server is not None:
@@ -271,12 +294,14 @@ class Relay:
     def leave(self) -> None:
         """The client is gone: calls that wait are not made, and rounds are not gone on with."""
         self._refuse_waiting(f"not called: {GONE}")
+        self._refuse_asked()
         for opened in tuple(self._open.values()):
             if opened.asked is not None:
                 self._end(opened, unknown(GONE))
 
     def _refuse_waiting(self, said: str) -> None:
         waiting, self._waiting = self._waiting, []
+        self._verdicts.clear()
         for call in waiting:
             call.client.refuse(call, said)
         self._changed.set()
@@ -290,6 +315,7 @@ class Relay:
             if request is not None:
                 request.client.refuse(request, f"no answer: {reason}")
         self._early = []
+        self._refuse_asked()
         self._refuse_waiting(f"not called: {reason}")
         if self._tasks:
             await asyncio.wait(self._tasks)
@@ -410,6 +436,71 @@ class Relay:
             self._send(opened, server, more)
         return False
 
+    # Persons.
+
+    def _wait_for_person(self, call: ClientCall, question: Pending) -> None:
+        """Ask the person at the client if the person has the role; else tell the model."""
+        self._persons.asked(question)
+        if self._forms is None or question.who not in self._persons.roles or not call.elicits:
+            self._tell_question(call, question)
+        elif call.client.stateless:
+            asked = {"inputRequests": asking.requests(question)}
+            call.client.ask(call, asked, self._forms.state(question.id))
+        else:
+            identity = call.client.elicit(asking.form(question))
+            timer = self._loop.call_later(self._seconds, self._give_up_asked, identity)
+            self._asked[identity] = _Form(call=call, question=question, timer=timer)
+
+    def _tell_question(self, call: ClientCall, question: Pending) -> None:
+        self._count_refusal(call, question.code)
+        call.client.answer(call, deciding.pending_result(question))
+
+    def _take_form(self, call: ClientCall, state: str) -> None:
+        """Take a call that is made again, with the answer of the person at the client."""
+        question_id = None if self._forms is None else self._forms.question_of(state)
+        if question_id is None:
+            said = "requestState is of no question of this session"
+            call.client.refuse(call, said, wire.INVALID_PARAMS)
+            return
+        answer = (call.responses or {}).get(asking.KEY)
+        self._wait_with(replace(call, state=None, responses=None), question_id, answer)
+
+    def answered(self, answer: wire.Response) -> None:
+        """Take a client's answer to a request of the gate; one to nothing is ignored."""
+        identity = answer.identity
+        form = self._take_asked(identity) if isinstance(identity, str) else None
+        if form is not None:
+            result = asking.plain_result(answer)
+            if asking.verdict_in(result) is None:
+                self._tell_question(form.call, form.question)
+            else:
+                self._wait_with(form.call, form.question.id, result)
+
+    def _wait_with(self, call: ClientCall, question_id: str, answer: object) -> None:
+        """Let a call wait for its decision, after the verdict on its question."""
+        verdict = asking.verdict_in(answer)
+        if verdict is None:  # the person wants no form now, so the model is told
+            call = replace(call, elicits=False)
+        before = len(self._waiting)
+        self._wait(call)
+        if verdict is not None and len(self._waiting) > before:
+            self._verdicts[call] = asking.Told(question=question_id, verdict=verdict)
+
+    def _take_asked(self, identity: str) -> _Form | None:
+        form = self._asked.pop(identity, None)
+        if form is not None:
+            form.timer.cancel()
+        return form
+
+    def _give_up_asked(self, identity: str) -> None:
+        form = self._take_asked(identity)
+        if form is not None:
+            self._tell_question(form.call, form.question)
+
+    def _refuse_asked(self) -> None:
+        for identity in tuple(self._asked):
+            self._give_up_asked(identity)
+
     # Decisions.
 
     async def _decide(self) -> None:
@@ -499,6 +590,10 @@ class Relay:
         if first is None or not ready:
             decisions.gate.give_back(turn)
             return
+        told = self._verdicts.pop(first, None)
+        if told is not None:  # the call itself is decided in the next turn
+            decisions.decide(told, self._persons.who, turn)
+            return
         decided = self._loop.create_future()
         task = asyncio.ensure_future(self._make(first, decisions, turn, decided))
         self._tasks.add(task)
@@ -529,7 +624,8 @@ class Relay:
             return decisions.gate.try_turn()
         except Refused as refusal:
             if self._waiting:
-                call = self._waiting.pop(0)
+                call = self._waiting[0]
+                self._drop(call)
                 call.client.answer(call, deciding.refusal_result(refusal))
             else:
                 decisions.forget_late()
@@ -541,7 +637,8 @@ class Relay:
         if self._asked_turn is None:
             self._asked_turn = now
         elif self._waiting and now - self._asked_turn >= self._seconds:
-            call = self._waiting.pop(0)
+            call = self._waiting[0]
+            self._drop(call)
             said = f"not called: another process had the session for {self._seconds:g} s"
             call.client.put_off(call, said)
         await asyncio.sleep(POLL)
@@ -556,6 +653,7 @@ class Relay:
         if call not in self._waiting:
             return False
         self._waiting.remove(call)
+        self._verdicts.pop(call, None)
         return True
 
     # Calls under way.
@@ -596,8 +694,7 @@ class Relay:
             return
         except Pending as question:
             if self._drop(call):
-                self._count_refusal(call, question.code)
-                call.client.answer(call, deciding.pending_result(question))
+                self._wait_for_person(call, question)
             decided.set_result(True)
             return
         except BaseException:
