@@ -108,24 +108,33 @@ def report_proof(data: bytes, artifact: bytes | memoryview) -> CheckReport:
     """The verdict on a proof about the core of an artifact; never an exception.
 
     Args:
-        artifact: the whole file.  Its core is read; its other certificates are not checked.
+        artifact: the whole file.  Its core is read.  Its other certificates are checked if the
+            proof uses its automaton.
     """
     from tcc_certs.proof.check import check_proof
+    from tcc_certs.proof.plans import Plan
+
+    def plan() -> Plan:
+        whole = check(artifact)
+        relaxed = whole.file.manifest.relaxed
+        return Plan(whole.core, whole.automaton, whole.core_calls, relaxed)
 
     try:
         core = read_core(bytes(read_artifact(artifact).columns["core"].data))
-        checked = check_proof(data, core)
+        checked = check_proof(data, core, plan)
     except Rejected as refusal:
         return _refused(refusal)
     texts = [statement_text(one) for one in checked.question.statements]
+    of = "artifact" if checked.of_plans else "core"
     says = {
-        "statement": "every session of this core satisfies",
-        "implies": "every session of this core satisfies each of",
-        "reachable": "no session of this core has a call of",
+        "statement": f"every session of this {of} satisfies",
+        "implies": f"every session of this {of} satisfies each of",
+        "reachable": f"no session of this {of} has a call of",
+        "finishable": "every session of this artifact can be finished",
     }[checked.question.kind]
     asked = [text.removeprefix("forbid ") if checked.question.kind == "reachable" else text
              for text in texts]  # fmt: skip
-    lines = [f"VALID: {says} {'; '.join(asked)}"]
+    lines = [f"VALID: {says} {'; '.join(asked)}".rstrip()]
     lines += [f"by {statement_text(core.statements[number])}" for number in checked.used]
     counted = {"arguments": checked.arguments, "steps": checked.steps}
     return CheckReport(verdict=VALID, lines=tuple(lines), checked=counted, digest=core_digest(core))

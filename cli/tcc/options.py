@@ -193,7 +193,7 @@ def _click_option(option: Option) -> Decorator:
         return click.option(flag(option), option.name, is_flag=True, help=option.about)
     more: dict[str, Any] = {"multiple": True} if option.kind is tuple else {}
     if option.kind is float:
-        more["callback"] = _finite
+        more["callback"] = finite
     return click.option(
         flag(option),
         option.name,
@@ -215,7 +215,7 @@ def _type(option: Option) -> click.ParamType[Any] | type:
     return str if option.kind is tuple else option.kind
 
 
-def _finite(ctx: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+def finite(ctx: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
     if value is not None and not (math.isfinite(value) and value >= 0):
         raise click.BadParameter("a number of seconds is needed", ctx, parameter)
     return value

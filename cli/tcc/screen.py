@@ -31,6 +31,7 @@ DECLINED = 2
 INTERNAL = 3
 
 OnPass: TypeAlias = Callable[[str, int], None]
+OnSearch: TypeAlias = "Callable[[float, int, int], None]"
 OnExpand: TypeAlias = "Callable[[Progress], bool | None]"
 _REDRAW = 0.1  # seconds between two updates of the live line
 _Q64 = 1 << 64
@@ -223,6 +224,28 @@ def compile_line(*, quiet: bool) -> Iterator[OnPass | None]:
 def compiling_line(name: str, states: int) -> str:
     """Live line of a compilation: the pass, and the states so far."""
     return f"compiling: {name}" + (f", {states} states" if states else "")
+
+
+@contextmanager
+def prove_line(*, quiet: bool) -> Iterator[OnSearch | None]:
+    """Callback for the progress of a search; None where stderr is no terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
+        # The engine calls a few times a second.
+        yield lambda seconds, rounds, states: live.update(
+            Text(proving_line(seconds, rounds, states), style="dim"), refresh=True
+        )
+
+
+def proving_line(seconds: float, rounds: int, states: int) -> str:
+    """Live line of a search: the seconds so far, the round, and the branches."""
+    return f"proving: {seconds:.0f} s, round {rounds}, {states} branches"
 
 
 def version() -> str:

@@ -61,12 +61,43 @@ def test_a_grammar_implies_itself_and_a_looser_one(tcc: Tcc, shop: Path) -> None
     assert tcc("prove", looser, "--implies", shop).code == 1
 
 
-def test_sessions_end_where_nothing_binds_the_end(tcc: Tcc, shop: Path) -> None:
-    assert tcc("prove", shop, "--finishable").out == "proved: finishable\n"
+def test_sessions_that_can_be_finished_have_a_proof(tcc: Tcc, shop: Path) -> None:
     bound = shop.with_name("bound.tcg")
     bound.write_text(TEXT + "finally require over\n")
-    found = tcc("prove", bound, "--finishable")
-    assert found.code == 2 and "finally require over" in found.out
+    proof, artifact = shop.with_suffix(".proof"), shop.with_suffix(".tcca")
+    assert tcc("prove", bound, "--finishable", "-o", proof).out.startswith("proved: finishable\n")
+    assert tcc("compile", bound, "-o", artifact).code == 0
+    checked = tcc("check", proof, "--artifact", artifact)
+    assert checked.out.startswith("VALID: every session of this artifact can be finished\n")
+
+
+ENDLESS = (
+    ("plan = find approve(answer = yes) refund?", "approve"),
+    ("finally require approve(answer = yes)", "approve"),
+    (
+        "after refund owe approve(same order)\nbefore approve require no refund(same order)",
+        "refund",
+    ),
+)
+
+
+@pytest.mark.parametrize(("statements", "last"), ENDLESS)
+def test_a_session_that_can_never_end_refutes(
+    tcc: Tcc, shop: Path, statements: str, last: str
+) -> None:
+    shop.write_text(TEXT.replace("limit depth <= 40", f"limit depth <= 6\n{statements}"))
+    found = tcc("prove", shop, "--finishable", "--json")
+    assert (found.code, found.json["verdict"]) == (1, "refuted")
+    assert found.json["session"][-1]["tool"] == last
+    recorded = shop.with_suffix(".jsonl")
+    recorded.write_text(json.dumps({"given": found.json["given"], "calls": found.json["session"]}))
+    assert tcc("replay", shop, recorded).code == 0
+
+
+def test_an_end_that_is_not_decided_says_why(tcc: Tcc, shop: Path) -> None:
+    shop.write_text(TEXT + "after refund owe approve(same order)\n")
+    found = tcc("prove", shop, "--finishable")
+    assert found.code == 2 and "after refund owe approve(same order)" in found.out
 
 
 def test_mistakes_in_a_question_are_bad_usage(tcc: Tcc, shop: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import tcc
 from tcc_certs.proof.check import check_proof
+from tcc_runtime.exact.planned import plan_of
 from tests.exact.asked import ASKED
 
 GRAMMARS = Path(__file__).parents[2] / "grammars"
@@ -53,7 +54,9 @@ def test_a_question_has_its_answer(grammar: str, text: str, verdict: str) -> Non
     assert found.verdict == verdict, found.missing
     if verdict in ("proved", "unreachable"):
         assert found.proof is not None and len(found.proof) < 4000
-        assert check_proof(found.proof, artifact_of(grammar).core).steps > 0
+        artifact = artifact_of(grammar)
+        checked = check_proof(found.proof, artifact.core, lambda: plan_of(artifact))
+        assert checked.steps > 0 or checked.of_plans or text.startswith("limit")
     else:
         assert found.session is not None and found.proof is None
 

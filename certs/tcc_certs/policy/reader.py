@@ -472,7 +472,7 @@ def _statement(value: Json, path: str, code: Code, known: Known) -> Statement:
 
 
 _QUESTION: Table = (
-    row("kind", schema.one_of("statement", "implies", "reachable")),
+    row("kind", schema.one_of("statement", "implies", "reachable", "finishable")),
     row("statements", schema.listed(_statement)),
     maybe("lets", _lets),
 )

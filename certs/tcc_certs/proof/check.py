@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from tcc_certs.errors import Code, Rejected, ensure
@@ -22,20 +23,23 @@ from tcc_certs.policy.meaning import policy_of
 from tcc_certs.policy.reader import core_digest
 from tcc_certs.proof import rules
 from tcc_certs.proof.ground import Ground
+from tcc_certs.proof.plans import Plan, Plans, most_counted, walk_of
 from tcc_certs.proof.questions import Question, Unsupported, begun, parts_of, question_of, rules_of
 from tcc_certs.proof.reasons import (
     Fact,
     Variable,
     evaluated,
+    fact_at_most,
     fact_between,
     facts_about,
     facts_of,
     is_contradiction,
     renamed,
     renaming,
+    total_before,
     value_of,
 )
-from tcc_certs.proof.rules import Wrong
+from tcc_certs.proof.rules import Wrong, made
 from tcc_certs.proof.scene import Formula, Scene, calls_in, contradicts
 
 SCHEMA = "tcc.proof/2"
@@ -49,17 +53,22 @@ class CheckedProof:
     Attributes:
         question: what it proves.
         used: the numbers of the statements of the core that it used, increasing.
+        of_plans: whether it used the automaton of the artifact.
         arguments, steps: how many it has.
     """
 
     question: Question
     used: tuple[int, ...]
+    of_plans: bool
     arguments: int
     steps: int
 
 
-def check_proof(data: bytes, core: Core) -> CheckedProof:
-    """Return what a proof proves about a core.
+def check_proof(data: bytes, core: Core, plan: Callable[[], Plan] | None = None) -> CheckedProof:
+    """Return what a proof proves about a core, or about an artifact.
+
+    Args:
+        plan: makes the automaton of the artifact, for a proof that uses it.
 
     Raises:
         Rejected: B1xx the bytes are no canonical JSON; T101 another form; T102 the question is
@@ -78,8 +87,11 @@ def check_proof(data: bytes, core: Core) -> CheckedProof:
     question = question_of(item["question"])
     found = rules_of(question, core)
     policy = policy_of(core)
+    plans = Plans(plan)
+    if question.kind == "finishable":
+        _check_ends(plans)
     try:
-        parts = parts_of(found, policy)
+        parts = parts_of(found, policy, plans)
     except Unsupported as why:
         raise Rejected(Code.PROOF_QUESTION, "question", "a statement of a session", why) from None
     arguments = item["arguments"]
@@ -97,14 +109,33 @@ def check_proof(data: bytes, core: Core) -> CheckedProof:
         ensure(item["tool"] == wanted["tool"], Code.PROOF_ARGUMENT, f"{path}.tool", wanted["tool"],
                item["tool"])  # fmt: skip
         scene, formulas = begun(policy, found[part.statement], question.kind, part.tool)
-        argued = Argument(scene, formulas, path)
+        argued = Argument(scene, formulas, path, plans)
         steps += argued.run(item["steps"])
         ensure(item["statements"] == sorted(argued.used), Code.PROOF_ARGUMENT, f"{path}.statements",
                sorted(argued.used), item["statements"])  # fmt: skip
         used |= argued.used
     return CheckedProof(
-        question=question, used=tuple(sorted(used)), arguments=len(parts), steps=steps
+        question=question,
+        used=tuple(sorted(used)),
+        of_plans=plans.is_used,
+        arguments=len(parts),
+        steps=steps,
     )
+
+
+def _check_ends(plans: Plans) -> None:
+    """Check that every session can be finished: this needs no argument.
+
+    Raises:
+        Rejected: T105.
+    """
+    from tcc_certs.proof.ends import open_reason  # imported lazily: it makes tables of statements
+
+    try:
+        reason = open_reason(plans.get())
+    except Wrong:
+        reason = "the proof needs an artifact"
+    ensure(not reason, Code.PROOF_STEP, "question", "sessions that can be finished", reason)
 
 
 class _Branch(NamedTuple):
@@ -124,8 +155,11 @@ class Argument:
         used: the statements that were used.
     """
 
-    def __init__(self, scene: Scene, formulas: Sequence[Formula], path: str) -> None:
+    def __init__(
+        self, scene: Scene, formulas: Sequence[Formula], path: str, plans: Plans | None = None
+    ) -> None:
         self.scene = scene
+        self._plans = Plans(None) if plans is None else plans
         self.formulas = list(formulas)
         self.truths: dict[int, bool] = {}
         self.used: set[int] = set()
@@ -137,6 +171,7 @@ class Argument:
             "both": self._both,
             "equal": self._equal,
             "sum": self._sum,
+            "plan": self._plan,
         }
         self._adds: Mapping[str, Callable[..., Formula]] = {
             "use": self._use,
@@ -145,6 +180,9 @@ class Argument:
             "domain": lambda number, at: rules.domain(scene, self.literal(number), _number(at)),
             "count": lambda number, at: rules.count(scene, self.literal(number), _number(at)),
             "include": lambda one, other: rules.include(
+                scene, self.literal(one), self.literal(other)
+            ),
+            "nested": lambda one, other: rules.nested(
                 scene, self.literal(one), self.literal(other)
             ),
             "leads": lambda *calls: rules.leads(scene, *map(self._call, calls)),
@@ -307,6 +345,18 @@ class Argument:
         found = [(self._fact(*named), Fraction(_number(factor))) for *named, factor in facts]
         return is_contradiction(self.scene, found)
 
+    def _plan(self, calls: Any, literals: Any) -> bool:
+        """That the automaton has no path with calls that were made, and what literals say."""
+        scene = self.scene
+        chain = [self._call(call) for call in calls]
+        needed = [made(scene, call) for call in chain[:-1]]
+        needed += [scene.before(*pair) for pair in pairwise(chain)]
+        if any(value_of(formula, self.truths) is not True for formula in needed):
+            return False
+        named = [(self.literal(number), self.truths[number]) for number in literals]
+        plan = self._plans.get()
+        return plan.path(walk_of(plan, scene, chain, named)) is None
+
     def _fact(self, name: Any, *given: Any) -> Fact:
         if name == "literal":
             number, at = given
@@ -319,6 +369,13 @@ class Argument:
             fact = fact_between(self.scene, one, other)
             if fact is not None:
                 return fact
+        if name == "plan":
+            (one,) = map(self._variable, given)
+            return fact_at_most(one, most_counted(self._plans.get(), self.scene, one))
+        if name == "total":
+            one, statement = self._variable(given[0]), _number(given[1])
+            self.used.add(statement)
+            return fact_at_most(one, total_before(self.scene, one, statement))
         raise Wrong
 
     def _variable(self, named: Any) -> Variable:

@@ -20,6 +20,8 @@ from tcc_certs.policy.meaning import Policy
 from tcc_certs.policy.nodes import Definition, Forbid, Node, Statement
 from tcc_certs.policy.reader import read_question
 from tcc_certs.proof.ground import VIEW, ground
+from tcc_certs.proof.plans import Plans, is_total_of_plans
+from tcc_certs.proof.rules import Wrong
 from tcc_certs.proof.scene import Formula, Scene, opposite
 from tcc_certs.values.places import exact_number
 
@@ -30,8 +32,9 @@ class Question:
 
     Attributes:
         kind: ``statement`` (every session satisfies it), ``implies`` (every session satisfies all
-            statements), ``reachable`` (no session has such a call: a `forbid`).
-        statements: at least one; exactly one unless it is ``implies``.
+            statements), ``reachable`` (no session has such a call: a `forbid`), ``finishable``
+            (every session can be finished).
+        statements: none of ``finishable``, at least one of ``implies``, else one.
         lets: the `let`s that the statements may name; None: those of the core.
     """
 
@@ -72,8 +75,9 @@ def question_of(value: Json) -> Question:
         Rejected: T101.
     """
     kind, statements, lets = read_question(value, "question", Code.PROOF_SCHEMA)
-    one = kind == "implies" or len(statements) == 1
-    ensure(one, Code.PROOF_SCHEMA, "question.statements", "one statement", len(statements))
+    most = {"implies": len(statements), "finishable": 0}.get(kind, 1)
+    one = len(statements) == most and (kind != "implies" or most > 0)
+    ensure(one, Code.PROOF_SCHEMA, "question.statements", most, len(statements))
     reached = kind != "reachable" or isinstance(statements[0], Forbid)
     ensure(reached, Code.PROOF_SCHEMA, "question.statements[0]", "calls", "another statement")
     return Question(kind=kind, statements=statements, lets=lets)
@@ -108,8 +112,10 @@ class Unsupported(Exception):
     """No argument can be made about a statement: why."""
 
 
-def parts_of(rules: Sequence[Rule], policy: Policy) -> list[Part]:
+def parts_of(rules: Sequence[Rule], policy: Policy, plans: Plans) -> list[Part]:
     """The arguments that a question needs, in order.
+
+    A total needs none: the policy has one that is as tight, or the automaton has no path beyond it.
 
     Raises:
         Unsupported: the kernel has no argument about a statement of this form.
@@ -118,20 +124,22 @@ def parts_of(rules: Sequence[Rule], policy: Policy) -> list[Part]:
     for number, rule in enumerate(rules):
         match rule.kind:
             case "total":
-                if not _has_total(rule, policy):
-                    raise Unsupported(f"`limit {rule.what}` is compared with limits of its kind")
-            case "ask":
-                raise Unsupported("a person's approval is no property of a session")
-            case "owe" if rule.within is not None:
-                raise Unsupported("`owe .. within` needs the time of each call")
+                if not _has_total(rule, policy) and not _is_total_of_plans(rule, plans):
+                    raise Unsupported(f"whether `limit {rule.what}` always holds")
             case "owe":
                 found.append(Part(number, None))
+                if rule.within is not None:
+                    found += [Part(number, name) for name in _named(rule, policy)]
             case _ if rule.tools is None:
                 found.append(Part(number, None))
             case _:
-                names = [tool.name for tool in policy.core.tools if tool.name in rule.tools]
-                found += [Part(number, name) for name in names]
+                found += [Part(number, name) for name in _named(rule, policy)]
     return found
+
+
+def _named(rule: Rule, policy: Policy) -> list[str]:
+    """The tools of a rule, in the order of the core."""
+    return [tool.name for tool in policy.core.tools if tool.name in (rule.tools or ())]
 
 
 def _has_total(rule: Rule, policy: Policy) -> bool:
@@ -143,6 +151,28 @@ def _has_total(rule: Rule, policy: Policy) -> bool:
     )
 
 
+def _is_total_of_plans(rule: Rule, plans: Plans) -> bool:
+    try:
+        return is_total_of_plans(plans.get(), rule.what, rule.total)
+    except Wrong:
+        return False
+
+
+def stricter(policy: Policy, rule: Rule, tool: str | None) -> list[int]:
+    """The numbers of the policy's `ask`s that ask the same role for calls of a tool.
+
+    Their approvals are as fresh as those of `rule`, or fresher.
+    """
+    return [
+        number
+        for number, one in enumerate(policy.rules)
+        if one.kind == "ask"
+        and one.who == rule.who
+        and tool in (one.tools or ())
+        and (rule.within is None or (one.within is not None and one.within <= rule.within))
+    ]
+
+
 def begun(policy: Policy, rule: Rule, kind: str, tool: str | None) -> tuple[Scene, list[Formula]]:
     """The scene in which a call breaks a statement, and what holds of it."""
     scene = Scene(policy, rule)
@@ -151,8 +181,12 @@ def begun(policy: Policy, rule: Rule, kind: str, tool: str | None) -> tuple[Scen
     levels: Mapping[int, Any] = {0: this, VIEW: this}
     if kind == "reachable":
         return scene, [scene.where(-1, call, False, True)]
-    if rule.kind == "owe":
+    if rule.kind == "owe" and tool is None:
         return scene, [opposite(scene.lit("settled", -1, this))]
+    if rule.kind == "ask":
+        # No `ask` of the policy that is at least as strict asks for this call.
+        asked = [scene.where(number, call, True, False) for number in stricter(policy, rule, tool)]
+        return scene, [opposite(scene.where(-1, call, True, False)), *asked]
     if tool is None:
         return scene, [opposite(scene.truth(ground(rule.then, levels), False, True))]
     return scene, [opposite(scene.allows(-1, call))]

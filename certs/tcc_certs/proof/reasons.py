@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 from tcc_certs.policy import forms, meaning
 from tcc_certs.policy.kinds import walk
 from tcc_certs.proof.ground import VIEW, Ground, ground, rewritten
-from tcc_certs.proof.rules import includes
+from tcc_certs.proof.rules import Wrong, includes
 from tcc_certs.proof.scene import Formula, Scene, order
 from tcc_certs.values.declared import NumberType
 from tcc_certs.values.fields import Field
@@ -196,6 +196,37 @@ def fact_between(scene: Scene, one: Variable, other: Variable) -> Fact | None:
     if not holds:
         return None
     return _at_most(({one: Fraction(1)}, Fraction(0)), ({other: Fraction(1)}, Fraction(0)), False)
+
+
+def fact_at_most(variable: Variable, most: Any) -> Fact:
+    """That a variable is at most a number.
+
+    Raises:
+        Wrong: there is no such number.
+    """
+    if most is None:
+        raise Wrong
+    return Fact({variable: Fraction(1)}, Fraction(most), False)
+
+
+def total_before(scene: Scene, variable: Variable, statement: int) -> Any | None:
+    """The most calls that `limit depth` lets a count have; None: it is no such statement.
+
+    A total counts every call that may have had an effect, and so at least those of a count.
+    """
+    match variable:
+        case ("value", ("counted", limit, (_, view))):
+            counted = scene.rules[limit]
+            if counted.kind != "limit" or counted.field is not None or counted.across:
+                return None
+        case ("high", ("count", ("source", (_, view), ("calls", _), *_), _)):
+            pass
+        case _:
+            return None
+    rule = scene.rules.get(statement)
+    if statement < 0 or rule is None or rule.kind != "total" or rule.what != "depth":
+        return None
+    return exact_number(rule.total) - (scene.actors[view].tool is not None)
 
 
 def _counts_less(scene: Scene, one: int, other: int) -> bool:
@@ -416,6 +447,8 @@ def evaluated(literal: Ground, known: Collection[Ground]) -> bool | None:
             return meaning.compare("<" if literal[0] == "lt" else "<=", one, other) is True
         case ("match" | "unmatch", ("const", state), pattern):
             return meaning.matches(state, pattern) is (literal[0] == "match")
+        case ("under" | "outside", ("const", state), ("const", scope)):
+            return meaning.under(state, scope) is (literal[0] == "under")
         case ("null" | "nonnull", ("const", state)):
             return meaning.is_null(state) is (literal[0] == "null")
         case ("same" | "differ", ("const", one), ("const", other)):

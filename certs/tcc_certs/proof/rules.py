@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from tcc_certs.policy import meaning
 from tcc_certs.policy.core import Learned
 from tcc_certs.proof.ground import MISSING, Ground, constant, direct_parts, parts, picked, picks
 from tcc_certs.proof.scene import (
@@ -23,7 +24,7 @@ from tcc_certs.proof.scene import (
     may_be_null,
     opposite,
 )
-from tcc_certs.values.declared import FlagType, TextType
+from tcc_certs.values.declared import FlagType, PathType, TextType, UrlType
 from tcc_certs.values.fields import Field, NullableType
 from tcc_certs.values.places import NONE, listed_states, rest_of
 
@@ -63,7 +64,7 @@ def cases(scene: Scene, literal: Ground, truth: bool) -> list[Case]:
             return _cases_of(scene, source)
         case ("truth", condition, _, _) if not truth and picks(condition):
             return [*_cases_of(scene, picks(condition)[0]), Case(None, 0)]
-        case ("settled", statement, view) if not truth:
+        case ("settled" | "timely", statement, view) if not truth:
             return [
                 Case(one, view[1])
                 for one in scene.ordered(scene.rules[statement].tools or frozenset())
@@ -112,6 +113,9 @@ def witness(scene: Scene, literal: Ground, case: Case, call: int | None) -> Form
         case ("settled", statement, view):
             paid = scene.lit("paid", statement, this, view)
             return both([scene.is_open(statement, _at(call)), opposite(paid)])
+        case ("timely", statement, view):
+            paid = scene.lit("paid", statement, this, view)
+            return both([scene.is_due(statement, _at(call), view[1]), opposite(paid)])
         case ("paid", statement, one, _):
             return scene.pays(statement, one[1], _at(call))
         case ("known", attribute):
@@ -141,6 +145,13 @@ def entered(scene: Scene, call: int) -> list[Formula]:
         either([opposite(done), opposite(answered)]),
         opposite(answered) if never else either([opposite(failed), opposite(answered)]),
     ]
+
+
+def made(scene: Scene, call: int) -> Formula:
+    """That a call may have had its effect: then a choice of the unknown outcomes has it."""
+    this = ("call", call)
+    done, failed, answered = [scene.lit(one, this) for one in ("done", "failed", "answered")]
+    return either([done, both([opposite(failed), opposite(answered)])])
 
 
 # Formulas of literals, for calls.
@@ -200,6 +211,9 @@ def at(scene: Scene, literal: Ground, call: int) -> Formula:
         case ("latest", source, negative, one):
             member = scene.member(source, call, negative, True, False)
             return implies(both([lit, member]), opposite(scene.before(one[1], call)))
+        case ("timely", statement, view):
+            paid = scene.lit("paid", statement, this, view)
+            return implies(both([lit, scene.is_due(statement, call, view[1])]), paid)
         case ("paid", statement, one, view):
             pays = both([scene.pays(statement, one[1], call), scene.before(call, view[1])])
             return implies(opposite(lit), opposite(pays))
@@ -255,7 +269,7 @@ def inside(scene: Scene, literal: Ground) -> Formula:
 
 def operands(literal: Ground) -> list[Ground]:
     """The terms that a literal compares."""
-    if literal[0] in ("eq", "ne", "lt", "le", "same", "differ"):
+    if literal[0] in ("eq", "ne", "lt", "le", "same", "differ", "under", "outside"):
         return list(literal[1:])
     if literal[0] in ("match", "unmatch"):
         return [literal[1]]
@@ -264,7 +278,7 @@ def operands(literal: Ground) -> list[Ground]:
 
 def knows(scene: Scene, literal: Ground) -> Formula:
     """A comparison is sure only of values that are known."""
-    if literal[0] not in ("eq", "ne", "lt", "le", "match", "unmatch"):
+    if literal[0] not in ("eq", "ne", "lt", "le", "match", "unmatch", "under", "outside"):
         raise Wrong
     known = [known_of(scene, term) for term in operands(literal)]
     return implies(scene.lit(*literal), both(known))
@@ -382,6 +396,41 @@ def _values(declared: Field) -> Sequence[Any]:
     raise Wrong
 
 
+def scoped(scene: Scene, literal: Ground) -> Formula:
+    """A known path or URL is under the directory or scope of its type."""
+    match literal:
+        case ("under" | "outside" | "eq" | "ne" | "match" | "unmatch", *_):
+            found: list[Formula] = []
+            for term in operands(literal):
+                declared = None if term[0] == "const" else scene.declared(term)
+                kind = None if declared is None else declared.type
+                if isinstance(kind, PathType | UrlType) and kind.under is not None:
+                    scope = constant(("p" if isinstance(kind, PathType) else "u", kind.under))
+                    found.append(implies(known_of(scene, term), scene.lit("under", term, scope)))
+            return both(found)
+    raise Wrong
+
+
+def nested(scene: Scene, literal: Ground, other: Ground) -> Formula:
+    """A path or URL is under all scopes around one of its scopes, and under no separate one."""
+    match literal, other:
+        case (
+            ("under" | "outside", term, ("const", one)),
+            ("under" | "outside", second, ("const", two)),
+        ) if term == second and one[0] == two[0]:
+            under = scene.lit("under", term, literal[2])
+            if meaning.under(one, two) is True:
+                is_out = scene.lit("outside", term, other[2])
+                inner_out = scene.lit("outside", term, literal[2])
+                around = implies(under, scene.lit("under", term, other[2]))
+                return both([around, implies(is_out, inner_out)])
+            # A host with a wildcard may have URLs in common with a longer path of another host.
+            is_wild = one[0] == "u" and any("//*." in state[1] for state in (one, two))
+            if meaning.under(one, two) is meaning.under(two, one) is False and not is_wild:
+                return implies(under, scene.lit("outside", term, other[2]))
+    raise Wrong
+
+
 def absent(scene: Scene, literal: Ground) -> Formula:
     """A known argument is not absent, and an argument that is not null has a value."""
     if literal[0] not in ("null", "nonnull"):
@@ -496,4 +545,5 @@ LEMMAS: Mapping[str, Callable[[Scene, Ground], Formula]] = {
     "counts": counts,
     "missing": missing,
     "inside": inside,
+    "scoped": scoped,
 }

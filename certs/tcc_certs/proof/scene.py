@@ -17,10 +17,11 @@ Cost: linear in the statement that a formula is made of.
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from tcc_certs.policy import meaning
 from tcc_certs.policy.core import Learned
@@ -107,6 +108,28 @@ class Actor:
     is_first: bool = False
 
 
+class _Shared(NamedTuple):
+    """What all scenes of a policy share."""
+
+    rules: dict[int, Rule]
+    tools: list[str]
+    fields: dict[str, dict[str, tuple[Field, bool]]]
+
+
+def _shared(policy: Policy) -> _Shared:
+    found: _Shared | None = policy.__dict__.get("_of_scenes")
+    if found is None:
+        fields = {
+            tool.name: {one.name: (one, False) for one in tool.arguments}
+            | {one.name: (one, True) for one in tool.answers}
+            for tool in policy.core.tools
+        }
+        tools = [tool.name for tool in policy.core.tools]
+        found = _Shared(dict(enumerate(policy.rules)), tools, fields)
+        policy.__dict__["_of_scenes"] = found
+    return found
+
+
 class Scene:
     """The calls of a branch of an argument, and the literals of all branches.
 
@@ -121,19 +144,16 @@ class Scene:
 
     def __init__(self, policy: Policy, question: Rule | None) -> None:
         self.policy = policy
-        self.rules: Mapping[int, Rule] = dict(enumerate(policy.rules))
+        shared = _shared(policy)
+        self.rules: Mapping[int, Rule] = shared.rules
         if question is not None:
-            self.rules = {**self.rules, -1: question}
+            self.rules = ChainMap({-1: question}, shared.rules)
         self.actors: list[Actor] = []
         self.literals: list[Ground] = []
         self._numbers: dict[Ground, int] = {}
-        self._tools = [tool.name for tool in policy.core.tools]
+        self._tools = shared.tools
         self._given = {one.name: one for one in policy.core.given}
-        self._fields = {
-            tool.name: {one.name: (one, False) for one in tool.arguments}
-            | {one.name: (one, True) for one in tool.answers}
-            for tool in policy.core.tools
-        }
+        self._fields = shared.fields
 
     # Calls.
 
@@ -303,6 +323,8 @@ class Scene:
                 return self._same(left, right, wanted)
             case ("matches", of, pattern):
                 return self._matches(of, pattern, wanted)
+            case ("under", of, scope):
+                return self._under(of, scope, wanted)
             case ("some", source) if source[2][0] == "calls":
                 return self.lit("some" if wanted else "none", source, negative)
             case ("every", source, conditions) if source[2][0] == "calls":
@@ -365,6 +387,16 @@ class Scene:
             found = self.lit("match", of, pattern)
             return found if wanted else opposite(found)
         return self.lit("match" if wanted else "unmatch", of, pattern)
+
+    def _under(self, of: Ground, scope: Ground, wanted: bool) -> Formula:
+        if of[0] == scope[0] == "const":
+            return meaning.under(of[1], scope[1]) is wanted
+        declared = self.declared(of)
+        letter = {PathType: "p", UrlType: "u"}.get(type(declared and declared.type))
+        if scope[0] == "const" and scope[1][0] == letter and self.is_exact(of):
+            found = self.lit("under", of, scope)
+            return found if wanted else opposite(found)
+        return self.lit("under" if wanted else "outside", of, scope)
 
     def is_short(self, of: Ground, pattern: str) -> bool:
         """Whether a term surely is a text that can be compared with a pattern."""
@@ -429,6 +461,13 @@ class Scene:
             self.all_of(paying, False, True),
         ])  # fmt: skip
 
+    def is_due(self, statement: int, call: int, view: int) -> Formula:
+        """That a call opens an obligation of a statement that is due before another call."""
+        span = constant(("n", self.rules[statement].within))
+        due = "+", ("time", ("call", call)), span
+        late = self.lit("lt", due, ("time", ("call", view)))
+        return both([self.is_open(statement, call), self.before(call, view), late])
+
     # Statements.
 
     def where(self, statement: int, call: int, negative: bool, wanted: bool) -> Formula:
@@ -445,9 +484,13 @@ class Scene:
             if self.actors[call].tool is not None or rule.then is None:
                 return True
             return self.truth(ground(rule.then, {VIEW: this}), False, True)
-        if self.actors[call].tool not in rule.tools or rule.kind in ("ask", "owe", "total"):
+        if self.actors[call].tool not in rule.tools or rule.kind in ("ask", "total"):
             return True
         excluded = self.where(statement, call, True, False)
+        if rule.kind == "owe":
+            if rule.within is None:
+                return True
+            return either([excluded, self.lit("timely", statement, this)])
         if rule.kind == "forbid":
             return excluded
         levels = {0: this, VIEW: this}
@@ -497,6 +540,7 @@ def contradicts(literal: Ground) -> Ground | None:
 
 _PAIRS = (
     ("eq", "ne"), ("same", "differ"), ("match", "unmatch"), ("null", "nonnull"), ("some", "none"),
+    ("under", "outside"),
 )  # fmt: skip
 _OPPOSITES = {one: other for pair in _PAIRS for one, other in (pair, pair[::-1])}
 

@@ -11,7 +11,7 @@ from tcc import screen
 from tcc.library import CompileError
 from tcc.library.proving import TIMEOUT, Proof, prove
 from tcc.opening import open_artifact
-from tcc.options import GIVEN, artifact_argument, is_regular_file, json_option
+from tcc.options import GIVEN, artifact_argument, finite, is_regular_file, json_option
 from tcc.screen import BAD_USAGE, CLEAN, DECLINED, FINDINGS
 from tcc_compiler.options import Options
 
@@ -37,6 +37,7 @@ _CODES = {
 @click.option(
     "--timeout",
     type=click.FloatRange(0, min_open=True),
+    callback=finite,
     default=TIMEOUT,
     show_default=True,
     help="limit in seconds",
@@ -82,10 +83,11 @@ def command(
             other, command="prove", options=options, beside=artifact, bounds=bounds
         )
     try:
-        found = prove(
-            opened, statement, reachable=reachable, implies=implied, finishable=finishable,
-            timeout=timeout,
-        )  # fmt: skip
+        with screen.prove_line(quiet=as_json) as progress:
+            found = prove(
+                opened, statement, reachable=reachable, implies=implied, finishable=finishable,
+                timeout=timeout, progress=progress,
+            )  # fmt: skip
     except CompileError as error:
         refuse_question(ctx, error, statement or reachable or "")
     except ValueError as error:

@@ -16,6 +16,7 @@ from tcc.library import CompileError, Given, artifact_of
 from tcc_certs.policy.nodes import Forbid, statement_text
 
 if TYPE_CHECKING:
+    from tcc.screen import OnSearch
     from tcc_certs.policy.core import Core
     from tcc_certs.policy.nodes import Statement
     from tcc_certs.proof.questions import Question
@@ -72,6 +73,7 @@ def prove(
     implies: Given | None = None,
     finishable: bool = False,
     timeout: float = TIMEOUT,
+    progress: OnSearch | None = None,
 ) -> Proof:
     """Decide a question about every session that a gate allows.
 
@@ -82,9 +84,10 @@ def prove(
         implies: is every session of `source` a session of this grammar?
         finishable: can every session be finished?
         timeout: seconds for the search.
+        progress: called a few times a second with the seconds, the round and the branches so far.
 
     Raises:
-        ValueError: not exactly one question was asked.
+        ValueError: not exactly one question was asked, or the timeout is no number above 0.
         CompileError: a grammar is refused, or the statement has mistakes.
         tcc_certs.errors.Rejected: an artifact is refused or declined.
         OSError: a file cannot be read.
@@ -92,10 +95,14 @@ def prove(
     asked = [statement is not None, reachable is not None, implies is not None, finishable]
     if sum(asked) != 1:
         raise ValueError("ask one question: a statement, reachable, implies or finishable")
+    if not 0 < timeout < float("inf"):
+        raise ValueError(f"timeout has to be a number above 0, not {timeout}")
     artifact = artifact_of(source)
-    if finishable:
-        return _finishable(artifact)
     from tcc_certs.proof.questions import Question
+
+    if finishable:
+        question = Question(kind="finishable", statements=())
+        return _asked(artifact, question, "finishable", None, timeout, progress)
 
     if implies is not None:
         other = artifact_of(implies).core
@@ -104,14 +111,14 @@ def prove(
             missing = f"sessions are compared only of grammars with the same {differs}"
             return Proof(kind="implies", text=None, verdict="undecided", missing=missing)
         question = Question(kind="implies", statements=other.statements, lets=other.lets)
-        return _asked(artifact, question, "implies", None, timeout)
+        return _asked(artifact, question, "implies", None, timeout, progress)
     if reachable is not None:
         question = calls_question(artifact.core, reachable)
-        return _asked(artifact, question, "reachable", reachable, timeout)
+        return _asked(artifact, question, "reachable", reachable, timeout, progress)
     statements = read_statements(artifact.core, statement or "")
     kind = "statement" if len(statements) == 1 else "implies"
     question = Question(kind=kind, statements=statements)
-    return _asked(artifact, question, "statement", statement, timeout)
+    return _asked(artifact, question, "statement", statement, timeout, progress)
 
 
 def calls_question(core: Core, calls: str) -> Question:
@@ -144,11 +151,24 @@ def read_statements(core: Core, text: str) -> tuple[Statement, ...]:
 
 
 def _asked(
-    artifact: Artifact, question: Question, kind: Kind, text: str | None, timeout: float
+    artifact: Artifact,
+    question: Question,
+    kind: Kind,
+    text: str | None,
+    timeout: float,
+    progress: OnSearch | None,
 ) -> Proof:
+    from tcc_runtime.exact.planned import plan_of
     from tcc_runtime.exact.prove import answer
 
-    found = answer(artifact.core, question, gate_of(artifact), timeout=timeout)
+    found = answer(
+        artifact.core,
+        question,
+        gate_of(artifact),
+        plan=lambda: plan_of(artifact),
+        timeout=timeout,
+        progress=progress,
+    )
     return _proof_of(artifact.core, found, kind, text)
 
 
@@ -256,27 +276,3 @@ def _difference(core: Core, other: Core) -> str:
     if not is_any(other) and any(getattr(core, name) != getattr(other, name) for name in plans):
         return "plans"
     return ""
-
-
-def _finishable(artifact: Artifact) -> Proof:
-    """Whether every session can be finished.
-
-    A session may end after every call if no statement binds its end and no plan does.
-    """
-    from tcc_runtime.analysis.joined import is_any
-
-    core = artifact.core
-    ends = [one for one in core.statements if _binds_end(one)]
-    missing = ""
-    if ends:
-        missing = f"whether a session can always satisfy `{statement_text(ends[0])}`"
-    elif not is_any(core):
-        missing = "whether a plan ends after every outcome of its calls"
-    verdict: Verdict = "undecided" if missing else "proved"
-    return Proof(kind="finishable", text=None, verdict=verdict, missing=missing)
-
-
-def _binds_end(statement: Statement) -> bool:
-    from tcc_certs.policy.nodes import Owe, Require
-
-    return isinstance(statement, Owe) or (isinstance(statement, Require) and statement.on is None)

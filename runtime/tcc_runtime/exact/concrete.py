@@ -14,18 +14,21 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from itertools import zip_longest
-from typing import Any, TypeAlias
+from typing import Any
 
 from tcc_certs.errors import Rejected
 from tcc_certs.policy import forms, meaning
 from tcc_certs.policy.core import Core, Learned, Tool
-from tcc_certs.policy.course import Course, argument_states
+from tcc_certs.policy.course import Course, answer_states, argument_states
 from tcc_certs.policy.history import Call
 from tcc_certs.policy.kinds import walk
 from tcc_certs.policy.meaning import Policy, Refusal
+from tcc_certs.policy.nodes import And, Require, text_of
 from tcc_certs.proof.ground import Ground, rewritten
+from tcc_certs.proof.questions import stricter
 from tcc_certs.proof.reasons import renaming
 from tcc_certs.proof.rules import operands
+from tcc_certs.session.machine import NOWHERE, Offer, SessionMachine
 from tcc_certs.values import places
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, PathType, TextType, UrlType
 from tcc_certs.values.fields import (
@@ -45,8 +48,10 @@ from tcc_runtime.exact.samples import samples
 NOW_MS = 1_790_000_000_000  # of the last call of a session
 MAX_TRIES = 4000  # choices of a value for a model
 MAX_REPAIRS = 500  # sessions of a local search
+ROUTE_TRIES = 10  # that a route counts as
+MAX_ROUTES = 12  # drafts with another call for which a path is searched, for each refused session
 
-Value: TypeAlias = "State"
+PLAN = -1  # in place of the number of a statement: the automaton refuses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,10 +101,18 @@ class Maker:
     """Values for the fields of a core.
 
     Args:
-        policy: the statements of the core; the question is the last one of them if `asked`.
+        policy: the statements of the core, and after them that of the question.
+
+    Attributes:
+        machine: the automaton; None: it does not decide.
+        route: puts calls into a draft so that the automaton has a path; None where it has none.
+        routes: how many of them a local search has asked for.
     """
 
     def __init__(self, policy: Policy) -> None:
+        self.machine: SessionMachine | None = None
+        self.route: Callable[[Draft], Draft | None] | None = None
+        self.routes = 0
         self.core: Core = policy.core
         self.policy = policy
         self._constants: dict[State, None] = {}
@@ -329,12 +342,18 @@ class Draft:
         order: the calls by their numbers in the scene, the first one first.
         states: of each term: fields, attributes and times.
         outcomes: by the numbers of calls.
+        pairs: calls of which the first one has to be earlier.
+        fillers: calls that only the automaton needs.
+        ends: whether the session ends after its last call.
     """
 
     tools: Mapping[int, str | None]
     order: tuple[int, ...]
     states: dict[Ground, State]
     outcomes: dict[int, str]
+    pairs: frozenset[tuple[int, int]] = frozenset()
+    fillers: frozenset[int] = frozenset()
+    ends: bool = False
 
     def session(self, maker: Maker) -> Session:
         """The session of these values."""
@@ -364,7 +383,7 @@ class Draft:
                     at_ms=at_ms if maker.is_timed else None,
                 )
             )
-        ends = self.tools[0] is None
+        ends = self.ends or self.tools[0] is None
         return Session(given=object_of(fields, given), calls=tuple(calls), ends=ends)
 
     def _of(self, call: int, declared: Sequence[Field]) -> dict[str, State]:
@@ -400,7 +419,17 @@ def drafts(maker: Maker, model: Model) -> Iterator[Draft]:
                 else "unknown" if literals.get(("done", this)) is False
                 else "done"
             )  # fmt: skip
-    yield from _Values(maker, model, tools, order, outcomes, literals).drafts()
+    pairs = frozenset(
+        [
+            *above,
+            *[(one[1][1], one[2][1]) for one, truth in literals.items()
+              if one[0] == "before" and truth],
+            *[(one[2][1], one[1][1]) for one, truth in literals.items()
+              if one[0] == "before" and not truth],
+        ]
+    )  # fmt: skip
+    for draft in _Values(maker, model, tools, order, outcomes, literals).drafts():
+        yield replace(draft, pairs=pairs)
 
 
 def _merged(
@@ -477,7 +506,7 @@ class _Values:
             (one, truth)
             for one, truth in literals.items()
             if one[0] in ("eq", "ne", "lt", "le", "match", "unmatch", "null", "nonnull", "same",
-                          "differ", "known")
+                          "differ", "known", "under", "outside")
         ]  # fmt: skip
         self._groups: dict[Ground, list[tuple[Ground, Field | None]]] = {}
         for term, declared in self._terms():
@@ -633,6 +662,8 @@ def holds(literal: Ground, states: Sequence[State]) -> bool:
             return meaning.compare("<" if literal[0] == "lt" else "<=", *states) is True
         case "match" | "unmatch":
             return meaning.matches(states[0], literal[2]) is (literal[0] == "match")
+        case "under" | "outside":
+            return meaning.under(*states) is (literal[0] == "under")
         case "null" | "nonnull":
             return meaning.is_null(states[0]) is (literal[0] == "null")
         case "same" | "differ":
@@ -662,14 +693,15 @@ class Replayed:
     size: int = 0
 
 
-def replayed(policy: Policy, kind: str, session: Session) -> Replayed:
-    """Decide a session by the definition.
+def replayed(maker: Maker, kind: str, session: Session) -> Replayed:
+    """Decide a session by the definition, and by the automaton if the maker has one.
 
     Args:
-        policy: the statements, and after them that of the question.
         kind: as of the question.
     """
+    policy = maker.policy
     asked = len(policy.rules) - 1
+    position = None if maker.machine is None else _Position(maker.machine)
     try:
         course = Course(policy, session.given)
     except Rejected:
@@ -690,7 +722,12 @@ def replayed(policy: Policy, kind: str, session: Session) -> Replayed:
             evaluation = policy.evaluation(course.history, call, now)
             is_it = one.tool in (rule.tools or ()) and evaluation.all_of(rule.where) is True
         else:
+            asks = {refusal.statement for refusal in found if refusal.code == "R211"}
+            stronger = stricter(policy, policy.rules[asked], one.tool)
             is_it = any(refusal.statement == asked for refusal in found)
+            is_it = is_it and asks.isdisjoint([other for other in stronger if other != asked])
+        if not is_refused and position is not None and not position.allows(one):
+            others, is_refused = (Refusal(PLAN, "R201"),), True
         if is_refused:
             return Replayed(None, at, others, is_it, len(session.calls))
         if is_it:
@@ -698,35 +735,105 @@ def replayed(policy: Policy, kind: str, session: Session) -> Replayed:
         call = course.call(one.tool, one.arguments, now)
         if one.outcome:
             course.record(call, one.outcome, one.answer)
+        if position is not None:
+            position.record(one)
+    if kind == "finishable" and position is not None and position.is_lost():
+        return Replayed(len(session.calls), is_asked=True)
     if session.ends:
         now = session.calls[-1].at_ms or 0 if session.calls else 0
         unmet = course.unmet(now)
-        if unmet == [asked]:
-            return Replayed(len(session.calls), is_asked=True)
         others = tuple([Refusal(one, "R204") for one in unmet if one != asked])
+        if not others and position is not None and not position.accepts():
+            others = (Refusal(PLAN, "R201"),)
+        if unmet and not others:
+            return Replayed(len(session.calls), is_asked=True)
         if not others:
             return Replayed(None)
         return Replayed(None, len(session.calls), others, asked in unmet, len(session.calls))
     return Replayed(None)
 
 
+def refusing(maker: Maker, session: Session, found: Replayed) -> str:
+    """Return the condition of a `require` that refuses a session, as its author wrote it."""
+    at, number = found.refused, found.refusals[0].statement
+    statement, rule = maker.core.statements[number], maker.policy.rules[number]
+    if not isinstance(statement, Require) or rule.then is None or at is None:
+        return ""
+    course = Course(maker.policy, session.given)
+    for one in session.calls[:at]:
+        course.record(course.call(one.tool, one.arguments, one.at_ms or 0), one.outcome, one.answer)
+    call, now = None, 0
+    if at < len(session.calls):
+        last = session.calls[at]
+        now = last.at_ms or 0
+        states = argument_states(maker.core.tool_of[last.tool], last.arguments)
+        call = Call(last.tool, at, now, states)
+    evaluation = maker.policy.evaluation(course.history, call, now)
+    if not isinstance(rule.then, forms.All) or not isinstance(statement.then, And):
+        return text_of(statement.then)
+    if len(rule.then.parts) != len(statement.then.parts):
+        return text_of(statement.then)
+    pairs = zip(rule.then.parts, statement.then.parts, strict=True)
+    return next((text_of(node) for form, node in pairs if evaluation.truth(form) is not True), "")
+
+
+class _Position:
+    """Where a session is in the automaton."""
+
+    def __init__(self, machine: SessionMachine) -> None:
+        self._machine, self._held = machine, machine.start
+
+    def _offer(self, call: SessionCall) -> Offer | None:
+        at = self._machine.tools[call.tool]
+        states = argument_states(self._machine.core.tools[at], call.arguments)
+        return self._machine.offer_for(at, states)
+
+    def allows(self, call: SessionCall) -> bool:
+        """Whether a plan continues with a call."""
+        offer = self._offer(call)
+        return offer is not None and self._machine.look(self._held, offer).code is None
+
+    def record(self, call: SessionCall) -> None:
+        """Follow an allowed call."""
+        offer = self._offer(call)
+        if offer is None or call.outcome in ("failed", "answered"):
+            return
+        if call.outcome != "done":
+            self._held = self._machine.unknown(self._held, offer)
+            return
+        tool = self._machine.core.tools[offer.tool]
+        answer = self._machine.listed(offer.tool).answer(answer_states(tool, call.answer))
+        self._held = self._machine.done(self._held, offer, answer)
+
+    def is_lost(self) -> bool:
+        """Return whether no plan continues or ends, whatever the outcomes were."""
+        return self._held == (NOWHERE,)
+
+    def accepts(self) -> bool:
+        """Return whether a plan may end."""
+        return all(map(self._machine.accepts, self._held))
+
+
 def repaired(
     maker: Maker, kind: str, draft: Draft, tick: Callable[[], None], most: int = MAX_REPAIRS
 ) -> tuple[Session, Replayed]:
     """The best session that changes of a draft make, one after another."""
+    if maker.route is not None and not _is_planned(maker, draft):
+        draft = maker.route(draft) or draft
     session = draft.session(maker)
-    best = replayed(maker.policy, kind, session)
-    tries = 0
+    best = replayed(maker, kind, session)
+    tries, routes = 0, maker.routes
     moved = True
     while moved and best.breaks is None and tries < most:
         moved = False
         for other in _changes(maker, draft, best):
             tick()
-            tries += 1
+            tries += 1 + ROUTE_TRIES * (maker.routes - routes)
+            routes = maker.routes
             if tries >= most:
                 break
             changed = other.session(maker)
-            found = replayed(maker.policy, kind, changed)
+            found = replayed(maker, kind, changed)
             if _score(found) > _score(best) and (found.is_asked or best.refused is not None):
                 draft, session, best, moved = other, changed, found, True
                 break
@@ -747,18 +854,21 @@ def _changes(maker: Maker, draft: Draft, found: Replayed) -> Iterator[Draft]:
     if not order:
         return
     at = len(order) - 1 if found.refused is None else min(found.refused, len(order) - 1)
+    if maker.route is not None and [one.statement for one in found.refusals] == [PLAN]:
+        routed = maker.route(draft)
+        yield from () if routed is None else (routed,)
     if found.refused is None:
         for many in (1, 2, 3, 5):
             for number in reversed(order):
                 yield _repeated(draft, number, many)
     more: Iterator[Draft] = iter(())
     if found.refused is not None:
-        more = _supported(maker, draft, order[at], found.refusals)
+        more = _routed(maker, _supported(maker, draft, order[at], found.refusals))
     for number in order[at + 1 : -1]:
         left = [one for one in draft.order if one != number]
         place = left.index(order[at])
         yield replace(draft, order=(*left[:place], number, *left[place:]))
-    rules = [maker.policy.rules[refusal.statement] for refusal in found.refusals]
+    rules = [maker.policy.rules[one.statement] for one in found.refusals if one.statement != PLAN]
     if found.refused is None:
         rules = [maker.policy.rules[-1]]
     named = {form.name for rule in rules for form in walk(rule) if isinstance(form, forms.Get)}
@@ -770,6 +880,32 @@ def _changes(maker: Maker, draft: Draft, found: Replayed) -> Iterator[Draft]:
         for outcome in ("done", "unknown", "failed", "answered"):
             if draft.outcomes.get(number) != outcome:
                 yield replace(draft, outcomes={**draft.outcomes, number: outcome})
+
+
+def _routed(maker: Maker, drafts: Iterator[Draft]) -> Iterator[Draft]:
+    """Drafts for which the automaton has a path."""
+    routes = 0
+    for draft in drafts:
+        if maker.route is None or _is_planned(maker, draft):
+            yield draft
+        elif routes < MAX_ROUTES:
+            routes += 1
+            maker.routes += 1
+            found = maker.route(draft)
+            if found is not None:
+                yield found
+
+
+def _is_planned(maker: Maker, draft: Draft) -> bool:
+    """Return whether the automaton lets all calls of a draft through."""
+    if maker.machine is None:
+        return True
+    position = _Position(maker.machine)
+    for call in draft.session(maker).calls:
+        if not position.allows(call):
+            return False
+        position.record(call)
+    return True
 
 
 def _revalued(
@@ -790,7 +926,11 @@ def _revalued(
             if one.optional or one.null:
                 states.append(NONE)
             changed = [
-                replace(draft, states={**draft.states, term: state})
+                replace(
+                    draft,
+                    states={**draft.states, term: state},
+                    fillers=draft.fillers - {number},
+                )
                 for state in states
                 if state != draft.states.get(term)
             ]
@@ -858,6 +998,8 @@ def _inserted(draft: Draft, like: int, tool: str, states: Mapping[str, State]) -
         order=(*draft.order[:at], new, *draft.order[at:]),
         states={**draft.states, **values},
         outcomes={**draft.outcomes, new: draft.outcomes.get(like) or "done"},
+        pairs=draft.pairs | {(new, like)},
+        fillers=draft.fillers - {like},
     )
 
 
@@ -867,7 +1009,9 @@ def _supported(
     """Drafts with a call before a refused one, of a tool that a statement asks for."""
     tools: dict[str, None] = {}
     for refusal in refusals:
-        for form in walk(maker.policy.rules[refusal.statement]):
+        for form in (
+            () if refusal.statement == PLAN else walk(maker.policy.rules[refusal.statement])
+        ):
             if isinstance(form, forms.Calls):
                 tools |= dict.fromkeys(sorted(form.tools))
             elif isinstance(form, forms.Attribute):

@@ -23,6 +23,7 @@ from tcc_certs.proof.ground import Ground, parts, picks
 from tcc_certs.proof.reasons import value_of
 from tcc_certs.proof.rules import Wrong
 from tcc_certs.proof.scene import Formula, Scene, calls_in, contradicts
+from tcc_runtime.exact.planned import Paths, SearchedPlan
 from tcc_runtime.exact.theory import Theory
 
 Key: TypeAlias = "tuple[Any, ...]"  # names a formula: the step that adds it
@@ -80,6 +81,7 @@ class Search:
         most: generations of witnesses.
         on_model: called with each model; it raises to end the search.
         tick: called often; it raises `OutOfTime`.
+        plan: the automaton; None: arguments may not use it.
 
     Attributes:
         steps: how many branches were looked at.
@@ -92,11 +94,13 @@ class Search:
     most: int
     on_model: Callable[[Model], None]
     tick: Callable[[], None]
+    plan: SearchedPlan | None = None
     steps: int = 0
     models: int = 0
     partial: int = 0
     is_deeper: bool = False
     theory: Theory = field(init=False)
+    paths: Paths | None = field(init=False, default=None)
     truths: dict[int, bool] = field(default_factory=dict)
     generation: list[int] = field(default_factory=lambda: [0])
     _known: set[int] = field(default_factory=set)
@@ -104,7 +108,9 @@ class Search:
     _order: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.theory = Theory(self.scene)
+        self.theory = Theory(self.scene, self.statements, self.plan)
+        if self.plan is not None:
+            self.paths = Paths(self.plan, self.scene)
 
     def run(self) -> Closed | None:
         """Return an argument; None: a branch stays open.
@@ -224,6 +230,9 @@ class Search:
             steps = [step for step in makes() if step not in self._done]
             if steps:
                 return self._add(steps, active)
+        closed = self._without_path()
+        if closed is not None:
+            return closed
         looped = self._looped()
         if looped is not None:
             return self._first(looped, active)
@@ -242,6 +251,16 @@ class Search:
         if left:
             return self._witness(left[0], active)
         return None
+
+    def _without_path(self) -> Closed | None:
+        """The argument that the automaton has no path for the branch."""
+        found = None if self.paths is None else self.paths.conflict(self.truths)
+        if found is None:
+            return None
+        names = found.why | {-1 - call for call in found.chain}
+        return Closed(
+            ("close", ("plan", found.chain, found.literals)), found.why, frozenset(), names
+        )
 
     def _model(self, deeper: bool) -> None:
         """Hand over the branch as a model.
@@ -314,6 +333,8 @@ class Search:
                 return rules.count(scene, literals[literal], at)
             case ("include", one, other):
                 return rules.include(scene, literals[one], literals[other])
+            case ("nested", one, other):
+                return rules.nested(scene, literals[one], literals[other])
             case ("ordered", *calls):
                 return rules.ordered(scene, *calls)
             case ("distinct", *calls):
@@ -435,6 +456,7 @@ class Search:
         """Lemmas about the literals of the branch."""
         literals = self.scene.literals
         sources: dict[int, Ground] = {}
+        scopes: dict[int, Ground] = {}
         limited: set[Ground] = set()  # calls that a limit counts for
         for number in list(self._order):
             truth, literal = self.truths[number], literals[number]
@@ -453,6 +475,11 @@ class Search:
                     for at, _ in enumerate(_counts(literal)):
                         yield "count", number, at
                     limited |= {part[2] for part in parts(literal) if part[0] == "counted"}
+            elif tag in ("under", "outside"):
+                scopes[number] = literal
+                if truth and not all(map(self.scene.is_exact, rules.operands(literal))):
+                    yield "knows", number
+                yield "scoped", number
             elif tag in ("same", "differ"):
                 yield "same", number
                 yield "sure", number
@@ -465,6 +492,10 @@ class Search:
                     yield "missing", number
                 if literal[3]:
                     yield "inside", number
+        for number, literal in scopes.items():
+            for other, second in scopes.items():
+                if number != other and literal[1] == second[1]:
+                    yield "nested", number, other
         for number, literal in sources.items():
             if literal[1][1] in limited:
                 yield "counts", number
@@ -518,9 +549,10 @@ class Search:
                     if rule.tools is None and rule.then is not None:
                         yield "use", call, statement
                 elif rule.tools is not None and actor.tool in rule.tools:
-                    if rule.kind in ("require", "forbid", "limit"):
+                    is_timed = rule.kind == "owe" and rule.within is not None
+                    if rule.kind in ("require", "forbid", "limit") or is_timed:
                         yield "use", call, statement
-                    elif rule.kind == "owe" and self.scene.actors[0].tool is None and call:
+                    if rule.kind == "owe" and self.scene.actors[0].tool is None and call:
                         yield "settled", call, statement
 
     def _witnesses(self) -> Iterator[Key]:
@@ -539,7 +571,7 @@ _LATER = frozenset({"some", "known", "failed", "answered", "paid"})
 
 def _is_universal(literal: Ground, truth: bool) -> bool:
     match literal[0]:
-        case "none" | "clear" | "latest":
+        case "none" | "clear" | "latest" | "timely":
             return truth
         case "some" | "paid":
             return not truth
@@ -568,8 +600,8 @@ def _added(step: Key, new: frozenset[int], closed: Closed) -> Closed:
     if step not in closed.formulas and not (closed.names | closed.needs) & new:
         return closed
     names = closed.names - new | calls_named(step)
-    if step[0] in ("at", "domain", "count", "include") or step[0] in rules.LEMMAS:
-        numbers = step[1:3] if step[0] == "include" else step[1:2]
+    if step[0] in ("at", "domain", "count", "include", "nested") or step[0] in rules.LEMMAS:
+        numbers = step[1:3] if step[0] in ("include", "nested") else step[1:2]
         names |= frozenset(numbers)
     return Closed(("add", step, closed.tree), closed.needs - new, closed.formulas - {step}, names)
 

@@ -18,30 +18,41 @@ from typing import Literal, NamedTuple
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import Json
 from tcc_certs.policy.core import Core
-from tcc_certs.policy.forms import Rule
+from tcc_certs.policy.forms import Constant, Rule
 from tcc_certs.policy.meaning import Policy, policy_of
 from tcc_certs.policy.nodes import statement_text
 from tcc_certs.proof.check import check_proof
+from tcc_certs.proof.plans import Plan, Plans
 from tcc_certs.proof.questions import Part, Question, Unsupported, begun, parts_of, rules_of
+from tcc_certs.session.machine import SessionMachine
 from tcc_runtime.exact.concrete import (
     MAX_REPAIRS,
+    PLAN,
     Draft,
     Maker,
+    Replayed,
     Session,
     drafts,
     plain_draft,
+    refusing,
     repaired,
     replayed,
 )
-from tcc_runtime.exact.engine import Closed, Deeper, Model, OutOfTime, Search
+from tcc_runtime.exact.ends import unfinishable, why_open
+from tcc_runtime.exact.engine import Deeper, Model, OutOfTime, Search
+from tcc_runtime.exact.planned import SearchedPlan
+from tcc_runtime.exact.routes import Router
 from tcc_runtime.exact.writing import proof_bytes, written
 
 ROUNDS = 4
+PARTIAL_ROUND = 1  # from which models that lack calls become sessions
+REDRAW = 0.25  # seconds between two calls of `progress`
+MAX_COUNTED = 100  # calls of such a draft
 _DEPTH = 50_000  # Python calls inside one another; they take no stack of the machine
 
 
 class GateRefusal(NamedTuple):
-    """What a gate says of a session that it does not let through.
+    """The refusal of a session by a gate.
 
     Attributes:
         at: the call, from 0; the number of calls if the session may not end.
@@ -98,18 +109,40 @@ class _Work:
     core: Core
     question: Question
     gate: Gate
+    began: float
     end: float
     clock: Callable[[], float]
+    make_plan: Callable[[], Plan] | None
+    progress: Callable[[float, int, int], None] | None
+    plans: Plans = field(init=False)
+    router: Router | None = None
     states: int = 0
     rounds: int = 0
     nearest: str = ""
-    _ticks: int = 0
+    _shown: float = 0.0
     _reach: tuple[int, int] = (-1, 0)
     arguments: list[dict[str, Json]] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.plans = Plans(self.make_plan)
+
+    def plan(self) -> SearchedPlan | None:
+        """The automaton for a search; None: there is none, or it is too large."""
+        if self.make_plan is None:
+            return None
+        try:
+            return SearchedPlan(self.plans.get(), self.tick)
+        except Rejected:
+            self.make_plan = None
+            return None
+
     def tick(self) -> None:
-        if self.clock() > self.end:
+        now = self.clock()
+        if now > self.end:
             raise OutOfTime
+        if self.progress is not None and now >= self._shown + REDRAW:
+            self._shown = now
+            self.progress(now - self.began, self.rounds, self.states)
 
 
 def answer(
@@ -117,20 +150,25 @@ def answer(
     question: Question,
     gate: Gate,
     *,
+    plan: Callable[[], Plan] | None = None,
     timeout: float = 10.0,
     clock: Callable[[], float] = time.monotonic,
+    progress: Callable[[float, int, int], None] | None = None,
 ) -> Answer:
     """Return the answer to a question.
 
     Args:
         gate: replays a session.
+        plan: makes the automaton that the gate has (:func:`tcc_runtime.exact.planned.plan_of`);
+            None: the question is about the statements alone.
         timeout: seconds.
+        progress: called a few times a second with the seconds, the round and the branches so far.
 
     Raises:
         Rejected: T102 the question is wrong in this core.
     """
     began = clock()
-    work = _Work(core, question, gate, began + timeout, clock)
+    work = _Work(core, question, gate, began, began + timeout, clock, plan, progress)
     with _deep():
         found = _answered(work)
     found.states, found.rounds = work.states, work.rounds
@@ -149,10 +187,12 @@ def _deep() -> Iterator[None]:
 
 
 def _answered(work: _Work) -> Answer:
+    if work.question.kind == "finishable":
+        return _finishable(work)
     rules = rules_of(work.question, work.core)
     policy = policy_of(work.core)
     try:
-        parts = parts_of(rules, policy)
+        parts = parts_of(rules, policy, work.plans)
     except Unsupported as why:
         return Answer(verdict="undecided", missing=f"{why}")
     is_open = ""
@@ -168,9 +208,34 @@ def _answered(work: _Work) -> Answer:
     if is_open:
         return Answer(verdict="undecided", missing=is_open)
     proof = proof_bytes(work.core, work.question, work.arguments)
-    checked = check_proof(proof, work.core)
+    checked = check_proof(proof, work.core, work.make_plan)
     verdict = "unreachable" if work.question.kind == "reachable" else "proved"
     return Answer(verdict=verdict, used=checked.used, proof=proof)
+
+
+def _finishable(work: _Work) -> Answer:
+    plan = work.plan()
+    reason = why_open(plan)
+    if not reason:
+        proof = proof_bytes(work.core, work.question, [])
+        check_proof(proof, work.core, work.make_plan)
+        return Answer(verdict="proved", proof=proof)
+    if plan is None:
+        return Answer(verdict="undecided", missing=reason)
+
+    def ask(question: Question) -> Answer:
+        left = max(0.0, work.end - work.clock()) / 2
+        found = answer(
+            work.core, question, work.gate, plan=work.make_plan, timeout=left, clock=work.clock
+        )
+        work.states += found.states
+        return found
+
+    try:
+        found = unfinishable(work.core, work.gate, plan, work.tick, ask)
+    except OutOfTime:
+        found = None
+    return found or Answer(verdict="undecided", missing=reason)
 
 
 def _argued(work: _Work, policy: Policy, rule: Rule, part: Part) -> str:
@@ -186,46 +251,116 @@ def _argued(work: _Work, policy: Policy, rule: Rule, part: Part) -> str:
 
     def maker() -> Maker:
         if not makers:
-            makers.append(Maker(Policy(work.core, [rule])))
+            makers.append(_maker(work, rule))
         return makers[0]
 
     def on_model(model: Model) -> None:
-        _tried(work, maker(), model)
+        if model.is_whole or most >= PARTIAL_ROUND:
+            _tried(work, maker(), model)
 
+    most = 0
+    equal = [number for number, one in enumerate(policy.rules)
+             if one.kind == rule.kind and one.then == rule.then and one == rule]  # fmt: skip
+    if equal and _searched(work, policy, rule, part, 1, _ignored, None, equal) == "closed":
+        return ""
     for most in range(ROUNDS + 1):
         work.rounds = max(work.rounds, most + 1)
-        scene, start = begun(policy, rule, work.question.kind, part.tool)
-        search = Search(scene, start, range(len(policy.rules)), most, on_model, work.tick)
-        try:
-            closed: Closed | None = search.run()
-        except Deeper:
-            if most == 1:
-                _wandered(work, maker(), part)
-            continue
-        except OutOfTime:
-            return work.nearest or "the time is over"
-        finally:
-            work.states += search.steps
-        if closed is None:
+        for plan in _plans(work):
+            ends = _searched(work, policy, rule, part, most, on_model, plan)
+            if ends == "closed":
+                return ""
+            if ends == "time":
+                return work.nearest or f"more time than {work.end - work.began:g} s"
+        if ends == "open":
             break
-        new, formulas = begun(policy, rule, work.question.kind, part.tool)
-        steps, used = written(new, formulas, closed.tree, scene.literals)
-        tool = "" if part.tool is None else part.tool
-        work.arguments.append({"tool": tool, "statements": used, "steps": steps})
-        return ""
+        if most == 1:
+            _wandered(work, maker(), part)
     _wandered(work, maker(), part)
     return work.nearest or "no proof and no session was found"
+
+
+def _ignored(model: Model) -> None:
+    """Make no session of a model."""
+
+
+def _plans(work: _Work) -> Iterator[SearchedPlan | None]:
+    """The automata that a round uses: none, and then that of the artifact.
+
+    A proof about the core alone is better, because it holds for each artifact of the core.
+    """
+    yield None
+    plan = work.plan()
+    if plan is not None:
+        yield plan
+
+
+def _searched(
+    work: _Work,
+    policy: Policy,
+    rule: Rule,
+    part: Part,
+    most: int,
+    on_model: Callable[[Model], None],
+    plan: SearchedPlan | None,
+    statements: Sequence[int] = (),
+) -> Literal["closed", "open", "deeper", "time"]:
+    """Search for an argument; a closed one is added.
+
+    Args:
+        statements: that it may use; none: those of the policy.
+    """
+    scene, start = begun(policy, rule, work.question.kind, part.tool)
+    statements = statements or range(len(policy.rules))
+    search = Search(scene, start, statements, most, on_model, work.tick, plan)
+    try:
+        closed = search.run()
+    except Deeper:
+        return "deeper"
+    except OutOfTime:
+        return "time"
+    finally:
+        work.states += search.steps
+    if closed is None:
+        return "open"
+    new, formulas = begun(policy, rule, work.question.kind, part.tool)
+    steps, used = written(new, formulas, closed.tree, scene.literals, work.plans)
+    tool = "" if part.tool is None else part.tool
+    work.arguments.append({"tool": tool, "statements": used, "steps": steps})
+    return "closed"
+
+
+def _maker(work: _Work, rule: Rule) -> Maker:
+    maker = Maker(Policy(work.core, [rule]))
+    plan = work.plan()
+    if plan is not None:
+        machine = SessionMachine(work.core, plan.automaton, plan.core_calls)
+        router = work.router = Router(plan, machine)
+        maker.machine, maker.route = machine, lambda draft: router.routed(maker, draft)
+    return maker
 
 
 def _wandered(work: _Work, maker: Maker, part: Part) -> None:
     """Search with the definition alone, from the deciding call on."""
     tools = [tool.name for tool in work.core.tools]
     others = [()] if part.tool is not None else [(), *[(tool,) for tool in tools]]
-    for some in others:
-        try:
+    try:
+        for draft in _counted(work, maker, part):
+            _try(work, maker, draft)
+        for some in others:
             _try(work, maker, plain_draft(maker, part.tool, some))
-        except OutOfTime:
-            return
+    except OutOfTime:
+        return
+
+
+def _counted(work: _Work, maker: Maker, part: Part) -> Iterator[Draft]:
+    """Drafts with one call more than the limit of the question allows."""
+    rule = maker.policy.rules[-1]
+    if work.router is None or rule.kind != "limit" or not isinstance(rule.most, Constant):
+        return
+    many = int(rule.most.state[1])
+    if 0 <= many <= MAX_COUNTED and rule.tools is not None:
+        found = work.router.repeated(maker, plain_draft(maker, part.tool, ()), rule.tools, many)
+        yield from () if found is None else (found,)
 
 
 def _tried(work: _Work, maker: Maker, model: Model) -> None:
@@ -242,7 +377,7 @@ def _try(work: _Work, maker: Maker, draft: Draft, most: int = MAX_REPAIRS) -> No
     """
     session, found = repaired(maker, work.question.kind, draft, work.tick, most)
     if found.breaks is None:
-        _note(work, found.refused or 0, [one.statement for one in found.refusals])
+        _note(work, maker, session, found)
         return
     session = replace(session, calls=session.calls[: found.breaks])
     refusal = work.gate(session)
@@ -257,22 +392,27 @@ def _shortened(work: _Work, maker: Maker, session: Session) -> Session:
     while at >= 0:
         calls = (*session.calls[:at], *session.calls[at + 1 :])
         less = replace(session, calls=calls)
-        found = replayed(maker.policy, work.question.kind, less)
+        found = replayed(maker, work.question.kind, less)
         if found.breaks == len(calls) and work.gate(less) is None:
             session = less
         at -= 1
     return session
 
 
-def _note(work: _Work, reached: int, statements: Sequence[int]) -> None:
+def _note(work: _Work, maker: Maker, session: Session, found: Replayed) -> None:
     """Note what refuses a session, if it came further than those before."""
+    statements = [one.statement for one in found.refusals]
+    reached = found.refused or 0
     if (reached, -len(statements)) <= work._reach or not statements:
         return
     work._reach = reached, -len(statements)
-    texts = [statement_text(work.core.statements[one]) for one in statements
-             if one < len(work.core.statements)]  # fmt: skip
-    if texts:
-        work.nearest = f"each session that was tried is refused by `{texts[0]}`"
+    if statements[0] == PLAN:
+        work.nearest = "the automaton has no plan for a session that was tried"
+    elif statements[0] < len(work.core.statements):
+        text = statement_text(work.core.statements[statements[0]])
+        condition = refusing(maker, session, found)
+        why = f", because `{condition}` is not true" if condition else ""
+        work.nearest = f"each session that was tried is refused by `{text}`{why}"
 
 
 __all__ = ["Answer", "Gate", "GateRefusal", "Rejected", "answer"]

@@ -13,19 +13,23 @@ from fractions import Fraction
 from math import lcm
 from typing import Any, NamedTuple, TypeAlias
 
+from tcc_certs.errors import Rejected
 from tcc_certs.proof.ground import Ground, parts
+from tcc_certs.proof.plans import Plan, most_counted
 from tcc_certs.proof.reasons import (
     Fact,
     Variable,
     evaluated,
+    fact_at_most,
     fact_between,
     facts_about,
     facts_of,
     renamed,
     renaming,
     tightened,
+    total_before,
 )
-from tcc_certs.proof.scene import Scene, calls_in, contradicts
+from tcc_certs.proof.scene import Scene, calls_in, contradicts, order
 
 Truths: TypeAlias = "Mapping[int, bool]"
 Reason: TypeAlias = "tuple[Any, ...]"
@@ -34,8 +38,9 @@ Found: TypeAlias = "tuple[Reason, frozenset[int], frozenset[int]]"  # reason, ne
 MAX_ROWS = 600
 _LINEAR = frozenset({"lt", "le", "eq", "before", "known"})
 _DIRECT = frozenset(
-    {"eq", "ne", "lt", "le", "match", "unmatch", "null", "nonnull", "same", "differ", "known"}
-)
+    {"eq", "ne", "lt", "le", "match", "unmatch", "null", "nonnull", "same", "differ", "known",
+     "under", "outside"}
+)  # fmt: skip
 
 
 class _Row(NamedTuple):
@@ -50,8 +55,10 @@ class _Row(NamedTuple):
 class Theory:
     """Reasons about the literals of a scene."""
 
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
+    def __init__(self, scene: Scene, statements: Sequence[int], plan: Plan | None) -> None:
+        self._scene, self._plan = scene, plan
+        self._totals = [one for one in statements if scene.rules[one].kind == "total"]
+        self._most: dict[Any, int | None] = {}
         self._facts: dict[Any, list[Fact]] = {}
         self._inside: dict[int, frozenset[Ground]] = {}
         self._calls: dict[int, tuple[int, ...]] = {}
@@ -202,12 +209,14 @@ class Theory:
             if one in component:
                 named.append(("between", one, other))
                 facts.append(linking)
-        rows = []
-        for at, fact in enumerate(facts):
-            if fact.terms.keys() <= component or not fact.terms:
-                fact = tightened(self._scene, fact)
-                rows.append(_Row(dict(fact.terms), fact.most, fact.strict, {at: Fraction(1)}))
-        factors = _eliminated(rows)
+        factors = self._eliminated(facts, component)
+        if factors is None:
+            more = list(self._of_counts(component & places.keys()))
+            if not more:
+                return None
+            named += [reason for reason, _ in more]
+            facts += [fact for _, fact in more]
+            factors = self._eliminated(facts, component)
         if factors is None:
             return None
         scale = lcm(*[factor.denominator for factor in factors.values()])
@@ -218,14 +227,46 @@ class Theory:
             reason = named[at]
             if reason[0] == "literal":
                 needs.add(reason[1])
-            elif reason[0] == "about":
+            elif reason[0] in ("about", "total", "plan"):
                 names.add(places[reason[1]][0])
-                reason = "about", places[reason[1]], reason[2]
+                reason = reason[0], places[reason[1]], *reason[2:]
             else:
                 names |= {places[one][0] for one in reason[1:]}
                 reason = "between", places[reason[1]], places[reason[2]]
             combined.append((*reason, int(factor * scale)))
         return ("sum", tuple(combined)), frozenset(needs), frozenset(names)
+
+    def _eliminated(
+        self, facts: Sequence[Fact], component: set[Variable]
+    ) -> dict[int, Fraction] | None:
+        rows = []
+        for at, fact in enumerate(facts):
+            if fact.terms.keys() <= component or not fact.terms:
+                fact = tightened(self._scene, fact)
+                rows.append(_Row(dict(fact.terms), fact.most, fact.strict, {at: Fraction(1)}))
+        return _eliminated(rows)
+
+    def _of_counts(self, variables: Collection[Variable]) -> Iterator[tuple[Reason, Fact]]:
+        """What `limit depth` and the automaton say of counts."""
+        for variable in sorted(variables, key=order):
+            for statement in self._totals:
+                most = total_before(self._scene, variable, statement)
+                if most is not None:
+                    yield ("total", variable, statement), fact_at_most(variable, most)
+            most = self._most_on_paths(variable)
+            if most is not None:
+                yield ("plan", variable), fact_at_most(variable, most)
+
+    def _most_on_paths(self, variable: Variable) -> int | None:
+        if self._plan is None or variable[1][0] not in ("counted", "count"):
+            return None
+        key = variable, *[self._scene.actors[call].tool for call in sorted(calls_in(variable))]
+        if key not in self._most:
+            try:
+                self._most[key] = most_counted(self._plan, self._scene, variable)
+            except Rejected:
+                self._most[key] = None
+        return self._most[key]
 
     def _component(
         self,

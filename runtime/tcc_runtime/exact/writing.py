@@ -16,13 +16,18 @@ from tcc_certs.policy.reader import core_digest
 from tcc_certs.proof import rules
 from tcc_certs.proof.check import SCHEMA, Argument
 from tcc_certs.proof.ground import Ground, rewritten
+from tcc_certs.proof.plans import Plans
 from tcc_certs.proof.questions import Question, question_json
 from tcc_certs.proof.scene import Formula, Scene
 from tcc_runtime.exact.engine import Key
 
 
 def written(
-    scene: Scene, start: Sequence[Formula], tree: tuple[Any, ...], literals: Sequence[Ground]
+    scene: Scene,
+    start: Sequence[Formula],
+    tree: tuple[Any, ...],
+    literals: Sequence[Ground],
+    plans: Plans,
 ) -> tuple[list[Json], list[int]]:
     """Return the steps of an argument, and the statements that they use.
 
@@ -30,7 +35,7 @@ def written(
         scene: a new scene of the question, and `start` its formulas.
         literals: of the scene of the search.
     """
-    argument = Argument(scene, start, "argument")
+    argument = Argument(scene, start, "argument", plans)
     writer = _Writer(argument, literals)
     todo: list[tuple[Any, tuple[Key, ...], Mapping[int, int]]] = [
         (tree, tuple([("start", at) for at in range(len(start))]), {0: 0})
@@ -106,8 +111,8 @@ class _Writer:
                 return "at", self.literal(literal), self.calls[call]
             case ("domain" | "count", literal, at):
                 return key[0], self.literal(literal), at
-            case ("include", one, other):
-                return "include", self.literal(one), self.literal(other)
+            case ("include" | "nested", one, other):
+                return key[0], self.literal(one), self.literal(other)
             case ("ordered" | "distinct" | "leads", *calls):
                 return key[0], *[self.calls[call] for call in calls]
         return key[0], self.literal(key[1])
@@ -124,15 +129,21 @@ class _Writer:
                 self.step("equal", numbers, *[self.literal(one) for one in named])
             case ("sum", facts):
                 self.step("sum", [self._fact(*fact) for fact in facts])
+            case ("plan", calls, literals):
+                chain = [self.calls[call] for call in calls]
+                self.step("plan", chain, [self.literal(one) for one in literals])
 
     def _fact(self, name: str, *given: Any) -> list[Json]:
         match name:
             case "literal":
                 number, at, factor = given
                 return [name, self.literal(number), at, factor]
-            case "about":
+            case "about" | "total":
                 variable, at, factor = given
                 return [name, self._variable(variable), at, factor]
+            case "plan":
+                variable, factor = given
+                return [name, self._variable(variable), factor]
         one, other, factor = given
         return [name, self._variable(one), self._variable(other), factor]
 

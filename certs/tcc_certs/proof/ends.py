@@ -1,0 +1,137 @@
+"""Shows that every session of an artifact can be finished.
+
+A session can be finished if calls exist that the gate lets through, with outcomes and answers of
+our choice, after which the gate lets the session end.  Its unknown outcomes become known first, and
+each answer has a value of its type.  Then a session is in one state of the automaton, and
+
+1. no answer leads nowhere,
+2. the automaton holds every statement that binds the end,
+3. from each state calls of *free* tools lead to a state where a plan may end.
+
+A tool is free if the automaton holds every statement that restricts it.  Such a statement decides
+calls as the automaton does if the outcomes of its calls are known, and no error of a call that it
+looks at was read.
+Cost: one pass over the automaton, and the tables of the statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from math import prod
+from typing import Any, NamedTuple
+
+from tcc_certs.policy import forms
+from tcc_certs.policy.forms import Rule
+from tcc_certs.policy.kinds import walk
+from tcc_certs.policy.meaning import policy_of
+from tcc_certs.policy.places import parts_of
+from tcc_certs.proof.plans import Plan, labels_in, set_of
+from tcc_certs.values.places import State, listed_states
+
+
+class Stuck(NamedTuple):
+    """An answer that leads nowhere: no plan continues, and no plan ends.
+
+    Attributes:
+        state: of the automaton, where the call is made.
+        label: the same call with another answer.
+        answers: the listed answers that lead nowhere, by their names.
+    """
+
+    state: int
+    label: int
+    answers: dict[str, State]
+
+
+def stuck(plan: Plan) -> Iterator[Stuck]:
+    """The answers that lead nowhere, one for each state and call."""
+    for state in plan.reached():
+        found: dict[Any, set[Any]] = {}
+        first: dict[Any, int] = {}
+        for _, labels in plan.row(state):
+            for label in labels_in(labels):
+                tool, states = plan.tool(label), plan.states(label)
+                answers = [one.name for one in tool.answers if one.type is None]
+                if not answers:
+                    continue
+                key = (
+                    tool.name,
+                    *[(name, one) for name, one in states.items() if name not in answers],
+                )
+                found.setdefault(key, set()).add(tuple([states[name] for name in answers]))
+                first.setdefault(key, label)
+        for key, some in found.items():
+            listed = [one for one in plan.tool(first[key]).answers if one.type is None]
+            if len(some) < prod([len(listed_states(one)) for one in listed]):
+                combined = product(*[listed_states(one) for one in listed])
+                missing = next(one for one in combined if one not in some)
+                names = [one.name for one in listed]
+                yield Stuck(state, first[key], dict(zip(names, missing, strict=True)))
+
+
+def open_reason(plan: Plan) -> str:
+    """Return why this argument does not show that sessions can be finished; empty: it does."""
+    if _is_nondeterministic(plan):
+        return "the automaton may be in several states at once"
+    if next(stuck(plan), None) is not None:
+        return "an answer leads where no plan continues"
+    core = plan.core
+    rules = policy_of(core).rules
+    free = {tool.name for tool in core.tools}
+    for part, rule in zip(parts_of(core), rules, strict=True):
+        is_held = part.place == "automaton" and part.number not in plan.relaxed
+        if is_held and not _reads_errors(plan, rule):
+            continue
+        if rule.kind == "owe" and not any(map(plan.labels, rule.tools or ())):
+            continue  # no session has a call that owes
+        if rule.kind == "owe" or rule.kind == "total" or rule.tools is None:
+            return f"whether a session can always satisfy `{part.text}`"
+        free -= {tool for tool in free if tool in rule.tools}
+    labels = set_of([label for tool in sorted(free) for label in plan.labels(tool)])
+    if len(_finishing(plan, labels)) < len(plan.reached()):
+        return "each way to an end has a call that a statement may refuse"
+    return ""
+
+
+def _is_nondeterministic(plan: Plan) -> bool:
+    for state in plan.reached():
+        seen = 0
+        for _, labels in plan.row(state):
+            if seen & labels:
+                return True
+            seen |= labels
+    return False
+
+
+def _reads_errors(plan: Plan, rule: Rule) -> bool:
+    """Return whether a statement looks under `no` or `not` at calls whose errors may be read.
+
+    Only there a call may be in a source that had no effect.
+    """
+    negative = [form for form in walk(rule) if isinstance(form, forms.Not | forms.Every)]
+    return any(
+        isinstance(form, forms.Calls)
+        and any(plan.core.tool_of[tool].errors_failed for tool in form.tools)
+        for part in (*rule.where, *negative)
+        for form in walk(part)
+    )
+
+
+def _finishing(plan: Plan, labels: int) -> set[int]:
+    """The states from which these labels lead to a state where a plan may end."""
+    before: dict[int, list[int]] = {}
+    todo = []
+    for state in plan.reached():
+        if plan.accepts(state):
+            todo.append(state)
+        for target, some in plan.row(state):
+            if some & labels:
+                before.setdefault(target, []).append(state)
+    found = set(todo)
+    while todo:
+        for state in before.get(todo.pop(), ()):
+            if state not in found:
+                found.add(state)
+                todo.append(state)
+    return found

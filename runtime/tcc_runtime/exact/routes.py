@@ -1,0 +1,227 @@
+"""Puts calls into drafts of sessions so that the automaton of an artifact has a path for them.
+
+A draft has calls that a question or a statement needs, in a partial order.  The path has these
+calls and *fillers*, which another route replaces.  A path through tools without statements is
+preferred, because the definition refuses none of their calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from heapq import heappop, heappush
+from typing import TypeAlias
+
+from tcc_certs.errors import Rejected
+from tcc_certs.policy.forms import Tools
+from tcc_certs.proof.plans import Step, labels_in, set_of
+from tcc_certs.session.machine import SessionMachine
+from tcc_certs.values.places import NONE, UNKNOWN
+from tcc_runtime.exact.concrete import Draft, Maker
+from tcc_runtime.exact.planned import SearchedPlan
+
+MAX_CALLS = 10  # that a route puts in order; of more it keeps the order of the draft
+MAX_PLACES = 1 << 16
+
+_Links: TypeAlias = "dict[tuple[int, int], tuple[tuple[int, int], Step] | None]"
+
+
+class Router:
+    """Routes of the drafts of a question.
+
+    Args:
+        machine: the automaton as sessions use it.
+    """
+
+    def __init__(self, plan: SearchedPlan, machine: SessionMachine) -> None:
+        self.machine = machine
+        self._plan = plan
+        self._weights: list[tuple[int, int]] = []
+
+    def routed(self, maker: Maker, draft: Draft) -> Draft | None:
+        """The draft with other fillers, or with other listed values; None: no path was found."""
+        made = [
+            one
+            for one in draft.order
+            if draft.tools[one] is not None
+            and one not in draft.fillers
+            and draft.outcomes.get(one) not in ("failed", "answered")
+        ]
+        ends = draft.tools[draft.order[-1]] is None
+        last = None if ends else draft.order[-1]
+        pairs = {(made.index(one), made.index(other)) for one, other in draft.pairs
+                 if one in made and other in made}  # fmt: skip
+        if len(made) > MAX_CALLS:
+            pairs = {(at, at + 1) for at in range(len(made) - 1)}
+        if last is not None:
+            pairs |= {(at, len(made) - 1) for at in range(len(made) - 1)}
+        for exactly in (True, False):
+            labels = [self._labels(draft, one, exactly) for one in made]
+            steps = self._path(maker, labels, pairs, ends)
+            if steps is not None:
+                return self._with(maker, draft, made, steps)
+        return None
+
+    def repeated(self, maker: Maker, draft: Draft, tools: Tools, many: int) -> Draft | None:
+        """The draft of one call with so many calls of some tools before it."""
+        some = set_of([label for tool in tools for label in self._plan.labels(tool)])
+        ends = draft.tools[draft.order[-1]] is None
+        labels = [some] * many
+        if not ends:
+            labels.append(self._labels(draft, draft.order[-1], False))
+        pairs = {(at, at + 1) for at in range(len(labels) - 1)}
+        steps = self._path(maker, labels, pairs, ends)
+        if steps is None:
+            return None
+        steps = [Step(one.label, -1) for one in steps]
+        if not ends:
+            steps[-1] = Step(steps[-1].label, 0)
+        made = [] if ends else [draft.order[-1]]
+        found = self._with(maker, draft, made, steps)
+        return replace(found, fillers=frozenset())
+
+    def along(self, maker: Maker, draft: Draft, steps: Sequence[Step], label: int) -> Draft:
+        """The draft of one call with the calls of a path before it."""
+        last = draft.order[-1]
+        return self._with(maker, draft, [last], [*steps, Step(label, 0)])
+
+    def _path(
+        self, maker: Maker, named: Sequence[int], pairs: set[tuple[int, int]], ends: bool
+    ) -> list[Step] | None:
+        """A light path with all named calls, in an order that has the pairs."""
+        plan = self._plan
+        before = [0] * len(named)
+        for one, other in pairs:
+            before[other] |= 1 << one
+        everything = (1 << len(named)) - 1
+        try:
+            reach = plan.reach()
+            weights = self._weights_of(maker)
+            queue: list[tuple[int, int, int, int]] = [(0, 0, plan.root, 0)]
+            links: _Links = {(plan.root, 0): None}
+            best: dict[tuple[int, int], int] = {(plan.root, 0): 0}
+            done: set[tuple[int, int]] = set()
+            turn = 0
+            while queue and len(links) < MAX_PLACES:
+                weight, _, state, mask = heappop(queue)
+                here = state, mask
+                if here in done:
+                    continue
+                done.add(here)
+                if mask == everything and (not ends or plan.accepts(state)):
+                    return _steps(links, here)
+                open_calls = [at for at in range(len(named)) if not mask >> at & 1]
+                for target, labels in plan.row(state):
+                    moves = [(labels, mask, -1)]
+                    moves += [
+                        (labels & named[at], mask | 1 << at, at)
+                        for at in open_calls
+                        if before[at] & ~mask == 0
+                    ]
+                    for some, after, number in moves:
+                        there = target, after
+                        if not some or there in done:
+                            continue
+                        is_last = after == everything and not ends
+                        left = [at for at in open_calls if at != number]
+                        if not is_last and not all(reach[target] & named[at] for at in left):
+                            continue
+                        cost, chosen = self._lightest(weights, some)
+                        total = weight + (cost if number < 0 else 1)
+                        if total < best.get(there, total + 1):
+                            turn += 1
+                            best[there] = total
+                            links[there] = here, Step(chosen, number)
+                            heappush(queue, (total, turn, *there))
+        except Rejected:
+            pass
+        return None
+
+    def _weights_of(self, maker: Maker) -> list[tuple[int, int]]:
+        """The labels by the number of statements that restrict their tools."""
+        if not self._weights:
+            found: dict[int, int] = {}
+            for tool in self._plan.core.tools:
+                rules = [
+                    one
+                    for one in maker.policy.rules
+                    if one.tools is not None
+                    and tool.name in one.tools
+                    and one.kind in ("require", "forbid", "limit", "ask")
+                ]
+                weight = 1 + 2 * len(rules)
+                found[weight] = found.get(weight, 0) | set_of(self._plan.labels(tool.name))
+            self._weights = sorted(found.items())
+        return self._weights
+
+    @staticmethod
+    def _lightest(weights: Sequence[tuple[int, int]], labels: int) -> tuple[int, int]:
+        for weight, some in weights:
+            if labels & some:
+                return weight, next(labels_in(labels & some))
+        raise KeyError(labels)
+
+    def _labels(self, draft: Draft, call: int, exactly: bool) -> int:
+        """The labels that a call of a draft may have."""
+        name = draft.tools[call] or ""
+        tool = self._plan.core.tool_of[name]
+        labels = self._plan.labels(name)
+        if not exactly:
+            return set_of(labels)
+        is_done = draft.outcomes.get(call) == "done"
+        fields = [one.name for one in tool.listed if is_done or one in tool.arguments]
+        wanted = {name: draft.states.get(("get", ("call", call), name), NONE) for name in fields}
+        wanted = {name: state for name, state in wanted.items() if state != UNKNOWN}
+        return set_of(
+            [
+                label
+                for label in labels
+                if all(self._plan.states(label)[name] == state for name, state in wanted.items())
+            ]
+        )
+
+    def _with(
+        self, maker: Maker, draft: Draft, made: Sequence[int], steps: Sequence[Step]
+    ) -> Draft:
+        """The draft with the calls and the listed values of a path."""
+        tools, states, outcomes = dict(draft.tools), dict(draft.states), dict(draft.outcomes)
+        # Calls without effect, and the end.
+        kept = [one for one in draft.order if one not in made and one not in draft.fillers]
+        places = {call: at for at, call in enumerate(draft.order)}
+        order: list[int] = []
+        fillers: list[int] = []
+        for label, named in steps:
+            tool = self._plan.tool(label)
+            number = made[named] if named >= 0 else max(tools) + 1
+            if named < 0:
+                fillers.append(number)
+                tools[number], outcomes[number] = tool.name, "done"
+                for one in (*tool.arguments, *tool.answers):
+                    found = maker.candidates(one)
+                    lacks = one.optional and one in tool.arguments
+                    states["get", ("call", number), one.name] = (
+                        found[0] if found and not lacks else NONE
+                    )
+            for name, state in self._plan.states(label).items():
+                states["get", ("call", number), name] = state
+            while kept and named >= 0 and places[kept[0]] < places[number]:
+                order.append(kept.pop(0))
+            order.append(number)
+        return replace(
+            draft,
+            tools=tools,
+            order=(*order, *kept),
+            states=states,
+            outcomes=outcomes,
+            fillers=frozenset(fillers),
+        )
+
+
+def _steps(links: _Links, place: tuple[int, int]) -> list[Step]:
+    found: list[Step] = []
+    link = links[place]
+    while link is not None:
+        place, step = link
+        found.append(step)
+        link = links[place]
+    return found[::-1]
