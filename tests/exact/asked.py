@@ -1,6 +1,7 @@
 """Questions that owners of the shipped policies would ask, with their answers.
 
-A text that begins with ``reachable`` asks whether a session can have such a call.
+A text that begins with ``reachable`` asks whether a session can have such a call, and
+``finishable`` whether every session can be finished.
 """
 
 from __future__ import annotations
@@ -102,12 +103,24 @@ ASKED: dict[str, tuple[tuple[str, str], ...]] = {
         ("before answer require list_schemas", "refuted"),
         ("before list_schemas require no answer", "proved"),
         ("finally require answer", "proved"),
+        ("finishable", "proved"),
         ("before execute_sql require no execute_sql(same sql)", "undecided"),
     ),
     "support_refund": (
         ("before refund require approve", "proved"),
         ("before refund require no escalate", "proved"),
         ("after refund owe reply", "proved"),
+        ("before refund require classify", "proved"),
+        ("finally require reply or escalate", "proved"),
+        ("before reply require no reply", "proved"),
+        ("limit count(ask_customer) <= 1 in session", "refuted"),
+        ("before reply require find_customer", "refuted"),
+    ),
+    "data_pipeline": (
+        ("before publish require test_table since mask", "proved"),
+        ("before publish require mask", "proved"),
+        ("limit count(join) <= 2 in session", "refuted"),
+        ("finishable", "proved"),
     ),
     "coding_agent": (
         ("before edit require search_code", "proved"),
@@ -128,5 +141,9 @@ ASKED: dict[str, tuple[tuple[str, str], ...]] = {
     "incident_response": (
         ("before restart(scope = service) require post_status", "proved"),
         ("before page_human require no roll_back", "proved"),
+        ("before write_postmortem require confirm or page_human", "proved"),
+        ("limit count(restart) <= 1 in session", "refuted"),
+        ("before roll_back require confirm", "refuted"),
+        ("finishable", "proved"),
     ),
 }  # fmt: skip

@@ -39,6 +39,8 @@ def ask(grammar: str, text: str, timeout: float) -> tcc.Proof:
     if text.startswith("reachable "):
         calls = text.removeprefix("reachable ")
         return tcc.prove(artifact, reachable=calls, timeout=timeout)
+    if text == "finishable":
+        return tcc.prove(artifact, finishable=True, timeout=timeout)
     return tcc.prove(artifact, text, timeout=timeout)
 
 
