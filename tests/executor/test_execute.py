@@ -335,6 +335,27 @@ def test_the_grammar_binds_python_functions() -> None:
             library.execute(None, tools, gate=library.Gate(wrong))
 
 
+def test_a_plan_stops_at_a_call_that_waits_for_a_person_and_goes_on_after_the_approval() -> None:
+    artifact = library.compile_text(
+        'grammar g version "1"\ntool look\ntool pay(amount: number)\nplan = look pay\n'
+        'before pay ask "lead"\n'
+    )
+    made: list[str] = []
+    tools = {"look": lambda: made.append("look"), "pay": lambda amount: made.append("pay")}
+    gate = library.Gate(artifact)
+
+    def execute() -> library.Execution:
+        arguments = {"pay": {"amount": 5}}
+        return library.execute(None, tools, gate=gate, seed=SEED, arguments=arguments)
+
+    for _ in range(2):
+        found = execute()
+        assert (found.stop, made) == ("pending", ["look"])
+        assert "a person has to decide first: before pay ask" in found.reason
+    gate.approve(gate.pending[0].id, who="Ann")
+    assert (execute().stop, made) == ("finished", ["look", "pay"])
+
+
 def test_a_call_inside_a_tool_is_refused() -> None:
     artifact = plain()
     gate = library.Gate(artifact)

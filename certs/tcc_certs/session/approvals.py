@@ -57,7 +57,7 @@ class Question:
         statement: the number of the `ask` statement.
         who: the role of the statement.
         expires_ms: the last time at which the question is open, or its denial counts.
-        verdict: ``approved`` or ``denied``; empty: there is none yet.
+        verdict: ``approved`` or ``denied``, or empty while the question is undecided.
         until_ms: the last time at which an approval allows the call.
         used: whether a call uses the approval.
     """
@@ -72,19 +72,19 @@ class Question:
     used: bool = False
 
     def is_open(self, now_ms: int) -> bool:
-        """Whether a person may still decide."""
+        """Return whether a person may still decide."""
         return not self.verdict and now_ms <= self.expires_ms
 
     def allows(self, now_ms: int) -> bool:
-        """Whether it has an approval that a call may use."""
+        """Return whether a call may use its approval."""
         return self.verdict == "approved" and not self.used and now_ms <= self.until_ms
 
     def denies(self, now_ms: int) -> bool:
-        """Whether it has a denial that counts."""
+        """Return whether its denial refuses the call."""
         return self.verdict == "denied" and now_ms <= self.expires_ms
 
     def has_ended(self, now_ms: int) -> bool:
-        """Whether it has no effect any more, also if its approval were given back."""
+        """Return whether it can have no effect any more, even if a call gives its approval back."""
         return now_ms > (self.until_ms if self.verdict == "approved" else self.expires_ms)
 
 
@@ -92,9 +92,9 @@ class _About:
     """The questions of one statement about one call.
 
     Attributes:
-        latest: the question that was asked last, unless it was approved.  No other one is open or
-            denied, because a question is only asked if there is none.
-        approved: the unused approvals, by their ids.
+        latest: the latest question, unless a person approved it.  Earlier questions are neither
+            open nor denied, because the gate asks only if no such question exists.
+        approved: the unused approvals by their ids.
     """
 
     __slots__ = ("approved", "latest")
@@ -114,14 +114,14 @@ class _About:
 
 
 class Standing(NamedTuple):
-    """What persons have decided about a call for which `ask` statements apply.
+    """Decision of persons about a call for which `ask` statements apply.
 
-    Exactly one of the four is set.
+    Exactly one of the four members is set.
 
     Attributes:
         denied: the question that a person denied.  The call is refused.
         waiting: the open question that the call waits for.
-        due: the number of the statement that a person has to be asked about now.
+        due: the number of the statement for which the gate asks a person now.
         approvals: the ids of the approvals that let the call through, one for each statement.
     """
 
@@ -145,8 +145,7 @@ class Approvals:
         rules: the statements of the core.
 
     Attributes:
-        questions: by their ids, in the order in which they were asked.  Questions that have ended
-            are removed in passing.
+        questions: by their ids, the oldest first.  Questions that have ended are removed later.
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
@@ -161,10 +160,10 @@ class Approvals:
     # Decisions.
 
     def standing(self, asks: Sequence[int], asked: Asked, now_ms: int) -> Standing:
-        """What persons have decided about a call.
+        """Return the decision of persons about a call.
 
-        A denial refuses the call, whatever else was decided.  Otherwise the first statement without
-        an approval decides: the call waits for its open question, or a person is asked.
+        A denial refuses the call, whatever else persons decided.  Otherwise the first statement
+        without an approval decides: the call waits for its open question, or the gate asks.
 
         Args:
             asks: the numbers of the `ask` statements that apply, in the order of the core.
@@ -185,19 +184,19 @@ class Approvals:
         return Standing(approvals=tuple(ids))
 
     def open(self, now_ms: int) -> list[Question]:
-        """The open questions, in the order in which they were asked."""
+        """Return the open questions, the oldest first."""
         while self._expiries and self._expiries[0][0] < now_ms:
             self._open.pop(heappop(self._expiries)[1], None)
         return list(self._open.values())
 
     def is_full(self, now_ms: int) -> bool:
-        """Whether so many questions are open that no further one may be asked."""
+        """Return whether the session has MAX_OPEN open questions."""
         return len(self._open) >= MAX_OPEN and len(self.open(now_ms)) >= MAX_OPEN
 
     # Records.
 
     def ask(self, question: Question, now_ms: int) -> None:
-        """Keep a question that is asked now."""
+        """Keep a new question."""
         if len(self.questions) >= self._sweep_at:
             self._sweep(now_ms)
         self.questions[question.id] = self._open[question.id] = question

@@ -140,7 +140,7 @@ class ExecOutput(outputs.Output, frozen=True, kw_only=True):
     stop: Annotated[
         str,
         outputs.one_of(
-            "finished", "unknown", "unforeseen", "failed", "refused", "budget", "no_plan"
+            "finished", "unknown", "unforeseen", "failed", "refused", "pending", "budget", "no_plan"
         ),
     ]
     reason: str

@@ -60,6 +60,7 @@ class ExecutionStop:
         kind: ``finished`` (the plan is complete), ``unknown`` (an outcome is unknown),
             ``unforeseen`` (an answer is not known to the grammar), ``failed`` (too many calls
             failed in a row), ``refused`` (the gate refuses the next call of every plan of the run),
+            ``pending`` (a person has to decide about the next call),
             ``budget`` (no model for the call fits the remaining budget) or ``no_plan`` (the search
             found no plan).
         reason: in words.

@@ -37,6 +37,7 @@ from tcc_runtime.executor.binding import Bindings, Bound, Function
 from tcc_runtime.executor.course import ExecutionStop, PlanCourse, PlanStep
 from tcc_runtime.gate.answers import Outcome, ToolAnswer, answer_of, outcome_of
 from tcc_runtime.gate.arguments import is_kept, plain, snapshot
+from tcc_runtime.gate.asking.questions import Pending
 from tcc_runtime.gate.budget import adapters_in, atoms_in
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.inspection import Happened
@@ -357,7 +358,7 @@ Deadline: TypeAlias = "float | Mapping[str, float] | None"
 # The outcome of a call that was unknown: done or failed, and the answer if it is done.
 Known: TypeAlias = "tuple[str, Mapping[str, Any] | None]"
 Resolve: TypeAlias = "Callable[[Happened], Known | str | None]"
-_PLAN_REFUSED = ("R201", "R202", "R203", "R205", "R207", "R208")
+_PLAN_REFUSED = ("R201", "R202", "R203", "R205", "R207", "R208", "R209")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -514,9 +515,12 @@ class _Doing:
                 self._bound = len(self._course.runs)
                 for tool in self._course.tools():
                     self._bindings.of(tool)
-            await self._make(step)
+            held = await self._make(step)
+            if held is not None:
+                return held
 
-    async def _make(self, step: PlanStep) -> None:
+    async def _make(self, step: PlanStep) -> ExecutionStop | None:
+        """Make the call of a step; return the end of the execution if a person has to decide."""
         bound, gate = self._bindings.of(step.tool), self._gate
         given = await arguments_of(step, self._arguments)
         try:
@@ -535,6 +539,9 @@ class _Doing:
             if refusal.code not in _PLAN_REFUSED:
                 raise
             self._course.refuse(step, refusal.code)
+        except Pending as pending:
+            return ExecutionStop(kind="pending", reason=str(pending))
+        return None
 
     def _told(self, seq: int, resolve: Resolve | None) -> bool:
         """Resolve a call if the owner knows its outcome, and return whether that happened."""

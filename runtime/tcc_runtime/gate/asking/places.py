@@ -74,7 +74,8 @@ class Asked:
     Attributes:
         first: the first record, without its MAC.
         session_id: of the session; texts: its statements.
-        asked: the questions, by their ids; verdicts: of those that have one.
+        asked: the questions by their ids.
+        verdicts: by the ids of their questions.
         last_ms: the time of the last record that has one.
         ended: whether the session has ended.
     """
@@ -125,7 +126,7 @@ class Asked:
         )
 
     def open(self, now_ms: int) -> list[Listed]:
-        """The open questions, in the order in which they were asked."""
+        """Return the open questions, the oldest first."""
         now, waits = max(now_ms, self.last_ms), self.asked.keys() - self.verdicts.keys()
         if self.ended:
             return []
@@ -157,7 +158,7 @@ def places_of(place: str, key: bytes | None = None) -> list[Place]:
     """The ledgers of a place: of a file the file, of a folder or store its ledgers by name.
 
     Args:
-        key: of the session, if the place is one ledger; None: the key is beside it.
+        key: of the session, if the place is one ledger.  None: the key in the file next to it.
 
     Raises:
         SettingsError: the place is a URL, which this release does not have, or is not there.
@@ -188,7 +189,7 @@ def _of_folder(ledger: Path) -> Place:
 
 
 def _is_session(path: Path) -> bool:
-    """Whether a file is the first file of the ledger of a session."""
+    """Return whether a file is the first file of the ledger of a session."""
     stem, _, number = path.name.rpartition(".")
     try:
         if not path.is_file() or (number.isdecimal() and path.with_name(stem).is_file()):
@@ -204,7 +205,7 @@ def questions_in(place: Place) -> Asked:
 
     Raises:
         LedgerError: it cannot be read.
-        Rejected: L101, L102, L103, D102, D201: it is no ledger of a session.
+        Rejected: L101, L102, L103, D102, D201: the ledger is broken.
     """
     found = Asked()
     try:
@@ -302,7 +303,7 @@ def _deliver(
 
 
 def _record(journal: InFile, key: bytes, handed: Handed, clock: Callable[[], int]) -> None:
-    """Record a verdict; the lock is held."""
+    """Record a verdict; the caller has the lock of the ledger."""
     asked, macs = Asked(), canonical.record_key(key)
     for line, news in enumerate(journal.news(locked=True), 1):
         record = news.record.record if isinstance(news.record, Line) else news.record

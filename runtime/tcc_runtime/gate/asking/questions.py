@@ -41,7 +41,7 @@ class Pending(Exception):
         tool: the tool of the call.
         arguments: texts of its arguments, as far as the ledger has their values.
         hidden: the names of the other arguments that the call has.
-        asked_ms: when the question was asked, UTC.
+        asked_ms: the time of the question, UTC.
         expires_ms: the last time at which it is open, UTC.
         is_new: whether the call that raised this has asked the question.
     """
@@ -102,7 +102,8 @@ class VerdictError(ValueError):
     """A verdict cannot be recorded.  Nothing was changed.
 
     Attributes:
-        why: ``unknown``: no open question has the id; ``decided``: it has a verdict; ``expired``.
+        why: ``unknown`` if no open question has the id, ``decided`` if it has a verdict, or
+            ``expired``.
     """
 
     code: Final = "S215"
@@ -121,7 +122,7 @@ class ShownQuestion(Question):
     """A question that the gate can show.
 
     Attributes:
-        pending: what callers see of it.
+        pending: its view for callers.
         reason: why a person denied it, if this process knows.
     """
 
@@ -133,7 +134,9 @@ class Questions:
     """The questions of one session.
 
     Args:
-        rules: the statements of the core; texts: their canonical texts; reasons: their `because`.
+        rules: the statements of the core.
+        texts: their canonical texts.
+        reasons: their `because`.
     """
 
     __slots__ = ("_approvals", "_reasons", "_rules", "_texts")
@@ -144,18 +147,18 @@ class Questions:
         self._rules, self._texts, self._reasons = rules, texts, reasons
         self._approvals = Approvals(rules)
 
-    # What is known.
+    # Look-ups.
 
     def standing(self, asks: Sequence[int], asked: Asked, now_ms: int) -> Standing:
         """See :meth:`tcc_certs.session.approvals.Approvals.standing`."""
         return self._approvals.standing(asks, asked, now_ms)
 
     def is_full(self, now_ms: int) -> bool:
-        """Whether no further question may be asked."""
+        """See :meth:`tcc_certs.session.approvals.Approvals.is_full`."""
         return self._approvals.is_full(now_ms)
 
     def open(self, now_ms: int) -> tuple[Pending, ...]:
-        """The open questions, in the order in which they were asked."""
+        """Return the open questions, the oldest first."""
         found = map(pending_of, self._approvals.open(now_ms))
         return tuple([one for one in found if one is not None])
 
@@ -179,7 +182,7 @@ class Questions:
             return "decided"
         return None if question.is_open(now_ms) else "expired"
 
-    # What is recorded.
+    # Records.
 
     def record(
         self,
@@ -249,7 +252,7 @@ class Questions:
 
 
 def pending_of(question: Question | None) -> Pending | None:
-    """What callers see of a question of a gate."""
+    """Return the view of a question for callers."""
     return question.pending if isinstance(question, ShownQuestion) else None
 
 

@@ -1,4 +1,4 @@
-"""Verdicts in files beside a ledger, for the gate that has the session.
+"""Verdicts in files, for the gate that has the session of a ledger.
 
 The folder of a ledger NAME is ``NAME.verdicts``, and the file of a verdict has the id of its
 question.  It appears whole: it is written under another name, synced and linked.  A link replaces
@@ -130,7 +130,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _read(path: Path, name: str, key: bytes, session_id: str) -> Handed | str:
-    """The verdict in a file, or what is wrong with the file."""
+    """Return the verdict in a file, or the fault of the file."""
     handle = os.open(path, _READ)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):

@@ -1,6 +1,6 @@
 """Verdicts of persons, as a gate records them.
 
-A verdict comes from a caller of this process, or from a file beside the ledger
+A verdict comes from a caller of this process, or from a file next to the ledger
 (:mod:`tcc_runtime.gate.asking.verdict_files`).  The gate looks for files when a call waits for a
 person.  Meanwhile a thread looks every quarter of a second, as long as a question is open.
 Text: docs/ask.md; docs/spec/session.md, section 6.  Cost: a record for each verdict.
@@ -101,7 +101,7 @@ def watch(access: Access) -> None:
 
 
 class _Watch:
-    """Takes verdicts from files beside ledgers; it owns one thread."""
+    """Takes verdicts from files next to ledgers; it owns one thread."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
