@@ -221,6 +221,22 @@ def compile_line(*, quiet: bool) -> Iterator[OnPass | None]:
         )
 
 
+@contextmanager
+def count_line(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """Callback that redraws one line with how much of a work is done; nothing if no terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda done, of: None
+        return
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
+        yield lambda done, of: live.update(
+            Text(f"{what}: {done} of {of}", style="dim"), refresh=True
+        )
+
+
 def compiling_line(name: str, states: int) -> str:
     """Live line of a compilation: the pass, and the states so far."""
     return f"compiling: {name}" + (f", {states} states" if states else "")

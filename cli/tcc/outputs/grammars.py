@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import UNSET, UnsetType
 
 from tcc import outputs
+from tcc.outputs.questions import SessionCallJson
 
 
 class DeclaredToolJson(outputs.DocumentPart, frozen=True, kw_only=True):
@@ -75,13 +76,15 @@ class GrammarTestJson(outputs.DocumentPart, frozen=True, kw_only=True):
 
     Attributes:
         examples, expectations: how many the grammar has.
-        undecided: how many of both may or may not hold; a diagnostic names each.
+        sessions: how many recorded sessions it has.
+        undecided: how many examples and expectations may or may not hold; a diagnostic names each.
     """
 
     grammar: str
     passed: bool
     examples: outputs.Whole
     expectations: outputs.Whole
+    sessions: outputs.Whole
     undecided: outputs.Whole
     diagnostics: list[outputs.DiagnosticJson]
 
@@ -93,6 +96,48 @@ class TestOutput(outputs.Output, frozen=True, kw_only=True):
     passed: bool
     grammars: list[GrammarTestJson]
     diagnostics: list[outputs.DiagnosticJson]
+
+
+class SurvivorJson(outputs.DocumentPart, frozen=True, kw_only=True):
+    """A mutant that the tests of its grammar do not notice.
+
+    Attributes:
+        mutant: the changed statement; null: it was dropped.
+        file: where the session belongs: it notices the mutant.
+        session, given: the policy and the mutant decide its last call differently.
+        ends: true: they decide the end of the session differently.
+    """
+
+    grammar: str
+    statement: str
+    change: str
+    mutant: str | None
+    file: str
+    session: list[SessionCallJson]
+    given: dict[str, Any] | UnsetType = UNSET
+    ends: bool | UnsetType = UNSET
+
+
+class OpenMutantJson(outputs.DocumentPart, frozen=True, kw_only=True):
+    """A mutant of which it is unknown whether a session could notice it."""
+
+    grammar: str
+    statement: str
+    change: str
+    mutant: str | None
+    missing: str
+
+
+class MutantsOutput(outputs.Output, frozen=True, kw_only=True):
+    """The mutants of all grammars; `mutants` is the sum of the four kinds."""
+
+    document: ClassVar[str] = "test"
+    mutants: outputs.Whole
+    equivalent: outputs.Whole
+    open: outputs.Whole
+    killed: outputs.Whole
+    survived: list[SurvivorJson]
+    undecided: list[OpenMutantJson]
 
 
 class CountOutput(outputs.Output, frozen=True, kw_only=True):

@@ -25,7 +25,7 @@ from tcc.screen import FORMAT_VERSION
 DOCUMENTS: Final[Mapping[str, Sequence[type[outputs.Output]]]] = {
     "compile": (grammars.CompileOutput, outputs.RefusedOutput),
     "inspect": (grammars.InspectOutput, outputs.RefusedOutput),
-    "test": (grammars.TestOutput, outputs.RefusedOutput),
+    "test": (grammars.TestOutput, grammars.MutantsOutput, outputs.RefusedOutput),
     "count": (grammars.CountOutput, outputs.RefusedOutput),
     "enumerate": (grammars.EnumerateOutput, outputs.RefusedOutput),
     "lint": (grammars.LintOutput, outputs.RefusedOutput),

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -42,7 +42,7 @@ class TraceError(Exception):
     """
 
     def __init__(self, path: Path, line: int, what: str) -> None:
-        self.path, self.line = path, line
+        self.path, self.line, self.what = path, line, what
         where = f"{path}:{line}" if line else str(path)
         super().__init__(f"{where}: {what}")
 
@@ -82,12 +82,16 @@ class Trace:
         given: what the session was given when it began; None: nothing is said of it.
         named: whether this is of a ledger.  Its arguments and answers are fields by their names,
             times are UTC milliseconds, and `given` has only the attributes whose values it has.
+        ends: whether the session ended after its calls; otherwise the record may stop anywhere.
+        line: its line in the file, from 1.
     """
 
     name: str
     calls: Sequence[TraceCall]
     given: Mapping[str, Any] | None = None
     named: bool = False
+    ends: bool = False
+    line: int = 1
 
 
 def read_traces(path: Path, form: str = "auto") -> Iterator[Trace]:
@@ -110,7 +114,8 @@ def read_traces(path: Path, form: str = "auto") -> Iterator[Trace]:
             elif kind == "ledger":
                 pending.append((line, value))
             else:
-                yield _one(value, kind, f"{path.name}:{line}" if line else path.name)
+                trace = _one(value, kind, f"{path.name}:{line}" if line else path.name)
+                yield replace(trace, line=line or 1)
         except Unfit as error:
             raise TraceError(path, line, str(error)) from None
     try:
@@ -220,7 +225,11 @@ def _one(value: Any, kind: str, name: str) -> Trace:
         if not (given is None or isinstance(given, dict)):
             raise Unfit("'given' is an object: what the session was given, by name")
     if kind == "tcc":
-        return Trace(name=name, calls=_of_own(value), given=given)
+        calls = _of_own(value)
+        ends = value.get("ends", False)
+        if type(ends) is not bool:
+            raise Unfit("'ends' is true or false: whether the session ended after its calls")
+        return Trace(name=name, calls=calls, given=given, ends=ends)
     entries = value.get("messages", value.get("items")) if isinstance(value, dict) else value
     if not isinstance(entries, list):
         raise Unfit("a session is a list of messages, or an object with the member 'messages'")

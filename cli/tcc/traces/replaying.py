@@ -39,6 +39,7 @@ from tcc_runtime.gate.session.records import now_ms
 from tcc_runtime.gate.session_access import Home
 from tcc_runtime.gate.wrapping import errors_failed
 
+END: Final = "(end)"  # in the place of a call: the end of the session
 _SHOWN: Final = 200  # characters of a value
 _MOST: Final = 1 << 20  # bytes of a value
 _UNRECORDED: Final = Home(recorded=False)
@@ -51,7 +52,7 @@ class RefusedCall:
     Attributes:
         session: the name of its trace.
         call: its text; values are digests unless they were asked for.
-        position: of the call among those of its session, from 1.
+        position: of the call among those of its session, from 1; the end follows the last call.
     """
 
     session: str
@@ -138,6 +139,17 @@ def replay(
         for tool in core.tools
     }
     attributes = {one.name: one for one in core.given if isinstance(one, Field)}
+
+    def note(refusal: Refused, example: RefusedCall) -> None:
+        nonlocal refused
+        refused += 1
+        refusing.add(sessions - 1)
+        for reason in _reasons(refusal):
+            found = blamed.setdefault(reason, Blamed(text=reason[0], code=reason[1]))
+            found.count += 1
+            if most is None or len(found.examples) < most:
+                found.examples.append(example)
+
     for trace in traces:
         sessions += 1
         given = trace.given if trace.given is not None else told
@@ -157,17 +169,15 @@ def replay(
                 refusal = _made(gate, made, failing)
                 if refusal is None:
                     continue
-                refused += 1
-                refusing.add(sessions - 1)
                 text = call_text(call, values=values)
-                example = RefusedCall(session=trace.name, call=text, position=position)
-                for reason in _reasons(refusal):
-                    found = blamed.setdefault(reason, Blamed(text=reason[0], code=reason[1]))
-                    found.count += 1
-                    if most is None or len(found.examples) < most:
-                        found.examples.append(example)
+                note(refusal, RefusedCall(session=trace.name, call=text, position=position))
                 if stop:
                     break
+            if trace.ends and sessions - 1 not in refusing:
+                refusal = _finished(gate)
+                if refusal is not None:
+                    position = len(trace.calls) + 1
+                    note(refusal, RefusedCall(session=trace.name, call=END, position=position))
     ordered = sorted(blamed.values(), key=lambda one: -one.count)
     return Replayed(
         sessions=sessions,
@@ -198,6 +208,15 @@ def _made(gate: Gate, call: TraceCall, failing: frozenset[str]) -> Refused | Non
             gate.approve(question.id, who="replay")
             continue
         return None
+
+
+def _finished(gate: Gate) -> Refused | None:
+    """End a session; the refusal of its end, if it may not end here."""
+    try:
+        gate.finish()
+    except Refused as refusal:
+        return refusal
+    return None
 
 
 # A ledger has fields by their names; a gate reads them at their places.

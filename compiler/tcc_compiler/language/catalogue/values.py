@@ -320,4 +320,21 @@ EXAMPLES: Mapping[str, Entry] = {
         "session within ten seconds. The note says what stood in the way, often the statement\n"
         "that refused each session that was tried. `tcc prove --timeout` searches longer.",
     ),
+    "TCC507": Entry(
+        "allowed session that is refused",
+        "The gate has to allow each call of a session in `G.allowed.jsonl`, and its end if the\n"
+        'line has `"ends": true`. It refuses one; the message names the call and the\n'
+        "statement. Either the session or the grammar is wrong.",
+    ),
+    "TCC508": Entry(
+        "refused session that is allowed, or refused too early",
+        "The gate has to allow every call but the last of a session in `G.refused.jsonl`, and\n"
+        'to refuse the last one. With `"ends": true` the end of the session counts as the last\n'
+        "call. Either the last call is allowed, or an earlier one is refused.",
+    ),
+    "TCC509": Entry(
+        "recorded sessions that cannot be read",
+        "`G.allowed.jsonl` or `G.refused.jsonl` beside the grammar is no file of sessions, as\n"
+        "`tcc replay` reads them: one session per line.",
+    ),
 }
