@@ -27,6 +27,7 @@ OPEN = {
     ("prove", "arguments"), ("prove", "given"),
     ("why", "arguments"), ("why", "given"),
     ("diff", "arguments"), ("diff", "added_given"), ("diff", "removed_given"),
+    ("test", "arguments"), ("test", "given"),
 }  # fmt: skip
 
 
