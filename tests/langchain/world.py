@@ -54,6 +54,7 @@ SAID = [
     [called("look_up", by="email", text="order 17")],
     [called("refund", part="full", order="ord-17", amount=30)],
 ]
+LARGE = [[called("refund", part="full", order="ord-17", amount=300)]]
 
 
 class Scripted(BaseChatModel):
