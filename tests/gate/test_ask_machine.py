@@ -64,9 +64,17 @@ class Question:
     def denies(self, now: int) -> bool:
         return self.verdict == "denied" and now <= self.expires_ms
 
+    @property
+    def end_ms(self) -> int:
+        """The last time at which the question, its approval or its denial counts."""
+        approved_ms = self.verdict_ms + TERMS[self.statement]
+        return approved_ms if self.verdict == "approved" else self.expires_ms
+
     def allows(self, now: int) -> bool:
-        in_term = now <= self.verdict_ms + TERMS[self.statement]
-        return self.verdict == "approved" and in_term and not self.used
+        return self.verdict == "approved" and now <= self.end_ms and not self.used
+
+    def counts(self, now: int) -> bool:
+        return self.is_open(now) or self.denies(now) or self.allows(now)
 
 
 @dataclass
@@ -90,8 +98,9 @@ class Kept:
 CALLS = st.tuples(st.sampled_from([50, 200]), st.sampled_from(["cash", "card"]))
 OUTCOMES = st.sampled_from(["done", "failed", "unknown", "answered", "crash"])
 WAYS = st.sampled_from(["gate", "file", "place", "closed"])
-STEPS = st.sampled_from([0, 1, MINUTE, 3 * MINUTE - 1, 3 * MINUTE, 3 * MINUTE + 1, 10 * MINUTE])
+STEPS = st.sampled_from([0, 1, MINUTE, 3 * MINUTE, 10 * MINUTE + 1])
 WHICH = st.integers(0, 1)
+YES = st.sampled_from([True, True, True, False])
 
 
 class Sessions(RuleBasedStateMachine):
@@ -126,16 +135,6 @@ class Sessions(RuleBasedStateMachine):
     @rule(step=STEPS)
     def time_passes(self, step: int) -> None:
         self.ms += step
-
-    @rule(which=WHICH, at=st.integers(0, 3), end=st.booleans(), more=st.sampled_from([-1, 0, 1]))
-    def pay_at_an_end(self, which: int, at: int, end: bool, more: int) -> None:
-        """Pay at the last moment of a question or an approval, or just before or after it."""
-        questions = self.kept[which].questions
-        if questions:
-            one = questions[-1 - at % len(questions)]
-            until = one.expires_ms if end else one.verdict_ms + TERMS[one.statement]
-            self.ms = max(self.ms, until + more)
-            self.pay(which, one.call, "done")
 
     @rule(which=WHICH)
     def reopen(self, which: int) -> None:
@@ -182,11 +181,17 @@ class Sessions(RuleBasedStateMachine):
             kept.gate.close()
             kept.ledger, kept.gate = crashed, self.opened(crashed)
 
-    @rule(which=WHICH, call=CALLS, told=OUTCOMES, way=WAYS, yes=st.booleans())
-    def pay_with_approvals(
-        self, which: int, call: tuple[int, str], told: str, way: str, yes: bool
+    @rule(
+        which=WHICH, call=CALLS, told=OUTCOMES, way=WAYS, yes=YES, late=st.sampled_from([-1, 0, 1])
+    )
+    def ask_and_pay(
+        self, which: int, call: tuple[int, str], told: str, way: str, yes: bool, late: int
     ) -> None:
-        """Ask, decide and pay, and pay again."""
+        """Ask, decide and pay, and pay again.
+
+        Args:
+            late: pay in the last millisecond of a verdict, in the next one, or at once (-1).
+        """
         kept = self.kept[which]
         for _ in range(2):
             self.pay(which, call, told)
@@ -194,6 +199,9 @@ class Sessions(RuleBasedStateMachine):
             if waiting:
                 at = len(kept.questions) - 1 - kept.questions.index(waiting[0])
                 self.decide(which, which, at, yes, way)
+        ends = [one.end_ms for one in kept.questions if one.call == call and one.counts(self.ms)]
+        if ends and late >= 0:
+            self.ms = min(ends) + late
         self.pay(which, call, told)
         self.pay(which, call, "done")
 
@@ -255,7 +263,7 @@ class Sessions(RuleBasedStateMachine):
         for one in ids:
             kept.named(one).used = not failed
 
-    @rule(which=WHICH, of=WHICH, at=st.integers(0, 9), yes=st.booleans(), way=WAYS)
+    @rule(which=WHICH, of=WHICH, at=st.integers(0, 9), yes=YES, way=WAYS)
     def decide(self, which: int, of: int, at: int, yes: bool, way: str) -> None:
         """A person decides about a question of this session, or of the other one."""
         kept, source = self.kept[which], self.kept[of]
@@ -344,8 +352,8 @@ def test_many_sessions_with_questions_decide_as_the_rules_say() -> None:
     run_state_machine_as_test(
         Sessions,
         settings=settings(
-            max_examples=3000,
-            stateful_step_count=80,
+            max_examples=1000,
+            stateful_step_count=60,
             deadline=None,
             suppress_health_check=list(HealthCheck),
         ),

@@ -173,6 +173,30 @@ def test_the_first_of_two_verdicts_in_files_stands(tmp_path: Path) -> None:
     assert left(desk) == [question.id]
 
 
+def test_a_verdict_that_a_killed_process_left_is_delivered_by_the_next_one(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    question = desk.pending(**BIG)
+    desk.gate.close()
+    verdict_files.hand_in(place(desk).ledger, KEY, handed(desk, question, who="Ben"))
+    with pytest.raises(tcc.VerdictError) as raised:
+        decided(desk, question, "denied")
+    assert raised.value.why == "decided"
+    assert [one["who"] for one in desk.records("approval")] == ["Ben"]
+    assert left(desk) == []
+
+
+def test_a_file_whose_verdict_is_recorded_is_removed(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    question, waiting = desk.pending(**BIG), desk.pending(**{**BIG, "amount": 300})
+    desk.gate.approve(question.id, who="Ann")
+    desk.gate.close()
+    verdict_files.hand_in(place(desk).ledger, KEY, handed(desk, question, verdict="denied"))
+    desk.gate = desk.opened()
+    assert desk.pending(**{**BIG, "amount": 300}).id == waiting.id
+    assert left(desk) == []
+    desk.make("refund", **BIG)
+
+
 def test_errors_of_a_verdict_name_the_question(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     question = desk.pending(**BIG)

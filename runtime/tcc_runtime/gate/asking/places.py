@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -250,18 +251,36 @@ def decide(
     asked.require_open(question_id, clock())
     handed = Handed(question_id, asked.session_id, verdict, who, reason)
     key = place.key()
-    try:
-        path = verdict_files.hand_in(place.ledger, key, handed)
-    except FileExistsError:
-        raise VerdictError(question_id, "decided") from None
-    except OSError as error:
-        raise LedgerError(str(place.ledger), error) from error
+    path = _hand_in(place, key, handed, clock)
     try:
         _deliver(place, key, handed, path, clock)
     finally:
         if path.exists():
             verdict_files.remove(path)
     return place
+
+
+def _hand_in(place: Place, key: bytes, handed: Handed, clock: Callable[[], int]) -> Path:
+    """Leave a verdict in a file, unless another one is there: then that one is delivered.
+
+    Raises:
+        VerdictError: another verdict was there.
+        LedgerError: the system refuses.
+    """
+    try:
+        with suppress(FileExistsError):
+            return verdict_files.hand_in(place.ledger, key, handed)
+        for path, other in verdict_files.waiting(place.ledger, key, handed.session_id):
+            if other.id == handed.id:  # of a process that ended, or of one that delivers it now
+                _deliver(place, key, other, path, clock)
+                raise VerdictError(handed.id, "decided")
+        return verdict_files.hand_in(place.ledger, key, handed)
+    except FileExistsError:
+        raise VerdictError(handed.id, "decided") from None
+    except LedgerError:
+        raise
+    except OSError as error:
+        raise LedgerError(str(place.ledger), error) from error
 
 
 def _find(places: Iterable[Place], question_id: str) -> tuple[Place, Asked]:
