@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -58,6 +59,10 @@ def test_who_is_answered_keeps_the_connection(tmp_path: Path, compiled: Path) ->
         slow = {"kind": "safe", "how": "late:2", "id": "c-7"}
         found.call(handle, "open_case", {"id": "c-7"})
         under_way = pool.submit(found.call, handle, "act", slow)
+        until = time.monotonic() + 20
+        while '"act"' not in found.executed_in.read_text():
+            assert time.monotonic() < until
+            time.sleep(0.01)
         with ExitStack() as stack:
             for _ in range(200):
                 stack.enter_context(socket.create_connection(("127.0.0.1", found.port), timeout=20))
@@ -116,7 +121,7 @@ def test_a_head_has_its_time_in_all() -> None:
         return found, clock() - began
 
     async def talk() -> list[tuple[bytes, float]]:
-        limits = Limits(16, lambda _: None)
+        limits = Limits(16, counted.append)
         limits.seconds = 1.0
         server, _, _ = await listen(app, "127.0.0.1", 0, limits)
         async with server:
@@ -124,9 +129,11 @@ def test_a_head_has_its_time_in_all() -> None:
             ways = [(b"P", head[1:] + b"\r\n"), (head, b"\r\n" + b"x" * 40)]
             return list(await asyncio.gather(*[dripped(server, *way) for way in ways]))
 
+    counted: list[int] = []
     for found, seconds in asyncio.run(talk()):
         assert found.startswith(b"HTTP/1.1 408 ")
         assert seconds < 3.0
+    assert counted == [408, 408]
 
 
 @pytest.mark.parametrize("damage", ["byte", "folder"])

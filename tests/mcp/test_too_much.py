@@ -47,6 +47,7 @@ def test_a_line_of_64_mb_costs_its_bound_and_the_session_goes_on(
         assert answer["error"] == {"code": -32600, "message": "a line that is too long"}
         assert peak_kb(relay.process.pid) - before < 40_000
         assert "isError" not in relay.call("open_case", id="c-1")
+        assert "a message of the client is refused (code -32600)" in relay.end()[1]
     assert relay.outcomes() == ["done"]
 
 
@@ -97,6 +98,35 @@ def test_one_id_twice_at_once_is_two_calls_over_http(found: Web) -> None:
     with ThreadPoolExecutor(2) as pool:
         both = [pool.submit(found.call, handle, "run_tests", slow) for _ in range(2)]
     assert ["isError" in one.result()["result"] for one in both] == [False, False]
+
+
+def test_a_server_that_answers_twice_or_never_costs_other_sessions_nothing(
+    tmp_path: Path, artifact: Path
+) -> None:
+    with web(tmp_path, artifact, "--deadline", "2") as found, ThreadPoolExecutor(1) as pool:
+        first, second = found.greet(), found.greet()
+        for how, outcome in (("hang", "unknown"), ("twice", None)):
+            call = pool.submit(found.call, first, "run_tests", {"suite": "unit", "how": how})
+            assert "isError" not in found.call(second, "open_case", {"id": "c-1"})["result"]
+            told = call.result()["result"].get("structuredContent", {})
+            assert told.get("outcome") == outcome
+        assert "isError" not in found.call(first, "open_case", {"id": "c-1"})["result"]
+        said = found.stop()[1]
+    assert "call 1 is unknown (there was no answer in 2 s)" in said
+    assert "an answer to no request is ignored (code -32600)" in said
+
+
+def test_bad_requests_are_logged_by_their_codes(tmp_path: Path, artifact: Path) -> None:
+    with web(tmp_path, artifact) as found:
+        handle, secret = found.greet(), "x-of-a-client"
+        for _ in range(3):
+            assert found.ask(f"{{{secret}".encode(), handle)[0] == 400
+        assert found.ask(PING, handle, X=secret * 4000)[0] == 431
+        assert found.ask(PING, handle, Content_Length=str(64 * MB))[0] == 413
+        assert found.ask(PING, handle)[0] == 200
+        said = found.stop()[1]
+    assert all(f"a request is refused (code {code}" in said for code in (400, 413, 431))
+    assert secret not in said
 
 
 @pytest.mark.campaign

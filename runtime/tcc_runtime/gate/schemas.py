@@ -149,7 +149,11 @@ def tools_of(
         server = there.get(tool.name, {})
         shown = {name: plain(server[name]) for name in _PASSED if name in server}
         schema = narrowed(tool, used[index], server.get("inputSchema"))
-        found[tool.name] = {"name": tool.name, **shown, "inputSchema": schema}
+        # Some parts of the schema and `$defs` are the server's, in the dialect that it names.
+        own = server.get("inputSchema")
+        dialect = own.get("$schema") if isinstance(own, Mapping) else None
+        named = {"$schema": dialect} if isinstance(dialect, str) else {}
+        found[tool.name] = {"name": tool.name, **shown, "inputSchema": {**named, **schema}}
     return found
 
 

@@ -19,7 +19,7 @@
 
 Everything is a task of one loop, so state needs no locks.  Three rules keep it so.  Nothing waits
 outside of the loop: whatever waits for a file (a ledger to open, the disk) does so in a thread that
-touches no state of the relay.  `Link.send` never waits: who sends looks at `Link.waiting`, and what
-a peer has not read is bounded.  A task that is cancelled gives back what it has: the turn of the
-session, a connection, a process.
+touches no state of the relay.  `Link.send` never waits: a sender looks at `Link.waiting` first, so
+unread bytes are bounded.  A cancelled task gives back the turn of the session, its connection and
+its process.
 """

@@ -239,6 +239,7 @@ class Client:
 
     def put_off(self, request: ClientCall | PassedRequest, said: str) -> None:
         """Answer that the request was not done, and that the client may ask again."""
+        wire.log("a request is put off: its id repeats, or too much waits", wire.BUSY)
         self.link.send(wire.busy(request.identity, said))
 
     def progress(self, call: ClientCall | PassedRequest, params: Mapping[str, Any]) -> None:

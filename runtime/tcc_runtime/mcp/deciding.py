@@ -197,15 +197,16 @@ class Decisions:
         if len(self._expected) > _MAX_LATE:
             del self._expected[next(iter(self._expected))]
 
-    def take_late(self, answer: wire.Response) -> None:
-        """Take an answer to no call under way; an unexpected one is ignored."""
+    def take_late(self, answer: wire.Response) -> bool:
+        """Take an answer to no call under way; return whether one was expected."""
         if not isinstance(answer.identity, int):
-            return
+            return False
         seq, tool = self._expected.pop(answer.identity, (0, ""))
         if seq:
             ending = self.ending(tool, answer)
             if ending.outcome != "unknown":
                 self._late.append((seq, ending))
+        return bool(seq)
 
     def has_late(self, under_way: Collection[int]) -> bool:
         """Return whether an answer can be recorded; `under_way` has the numbers of other calls."""

@@ -270,6 +270,7 @@ class Guarding:
             try:
                 message = await self._link.receive()
             except wire.MalformedMessage as error:
+                wire.log("a message of the client is refused", error.code)
                 self._link.send(wire.error(error.identity, error.code, str(error), error.data))
             except EOFError:
                 self._relay.leave()
@@ -532,23 +533,14 @@ async def probe(artifact: Artifact, how: Guarded) -> Probed:
             info=info_of(server.info),
             instructions=instructions(artifact.core, how.shadow),
             shown=shown.tools,
-            headers={tool["name"]: headers_of(tool) for tool in told},
+            headers={
+                tool["name"]: {token.lower(): name for token, name in wire.headers_of(tool).items()}
+                for tool in told
+            },
             locked=shown.locked,
             passes=passes_of(artifact.core.passed, server.capabilities, hears=False),
             rounds="input" in artifact.core.passed,
         )
-
-
-def headers_of(tool: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return the parameters of a tool that headers repeat, by token in lower case."""
-    schema = tool.get("inputSchema")
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    found = {}
-    for name, told in properties.items() if isinstance(properties, dict) else ():
-        token = told.get("x-mcp-header") if isinstance(told, dict) else None
-        if isinstance(token, str):
-            found[token.lower()] = name
-    return found
 
 
 def instructions(core: Core, shadow: bool) -> str:

@@ -44,6 +44,7 @@ from tcc_runtime.mcp.tokens import InvalidToken, MissingClaim, Principal, Tokens
 HEADER_MISMATCH: Final = -32020
 _MAX_CONNECTIONS: Final = 4096
 _DEPTH: Final = MAX_DEPTH + 2  # of the parameters, the arguments in them, and a value in these
+_LOGGED: Final = frozenset((400, 408, 413, 429, 431, 503))
 _END_SECONDS: Final = 1.0  # for the end of a session, before its client is answered
 _JSON: Final = "application/json"
 _STATUS: Final = {
@@ -139,6 +140,8 @@ class Listener:
         self.limits.close()
 
     def _count(self, status: int) -> None:
+        if status in _LOGGED:
+            wire.log("a request is refused", status)
         if self.hosting.meter is not None:
             self.hosting.meter.answered(status)
 

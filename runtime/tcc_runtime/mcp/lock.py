@@ -72,11 +72,11 @@ def read_lock(path: Path) -> Mapping[str, str]:
 def check_tools(
     needed: Sequence[str], tools: Iterable[Mapping[str, Any]], locked: Mapping[str, str] | None
 ) -> None:
-    """Whether a server has the tools of a grammar, as they were locked.
+    """Check that a server has the tools of a grammar, unchanged.
 
     Args:
-        needed: the tools of the grammar; what else a server has can never be called.
-        locked: digests by name; None where nothing was locked.
+        needed: the tools of the grammar; other tools of the server can never be called.
+        locked: digests by name; None: accept any.
 
     Raises:
         ServerDrift: a tool is missing, or is another one.

@@ -6,8 +6,8 @@ for.  Everything runs as tasks of one event loop; only the disk is waited for in
 
 Calls are decided in their order.  The task that decides takes the turn of the session, lets the
 client's link catch up, and only then decides, so a call is not made if its cancellation has
-arrived.  A call that depends on one under way keeps those behind it waiting.  From its permit on, a
-call is a task of its own.  A call of several rounds is one call: decided once, recorded once.
+arrived.  A call that depends on one under way delays the calls after it.  After its permit, each
+call has its own task.  A call of several rounds is one call: decided once, recorded once.
 Cost: that of the gate and of the messages; what waits is bounded in number and bytes.
 """
 
@@ -58,7 +58,7 @@ class _OpenCall:
     Attributes:
         identity: of the last request to the server.
         ended: how it ended, and the server's answer, if that ended it.
-        asked: what the client is asked for; None: the server is asked.
+        asked: the round that the client has to answer; None: the server has to answer.
         rounds: how many the client has answered.
         answers: whether the client waits for an answer.
     """
@@ -185,15 +185,15 @@ class Relay:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a call or a request waits or is under way."""
+        """True if a call or a request waits or is under way."""
         return bool(self._waiting or self._under_way or self._passed or self._early or self._asked)
 
     @property
     def is_calling(self) -> bool:
-        """Whether a call is under way, also one that waits for its client."""
+        """True if a call is under way, even if it waits for its client."""
         return bool(self._under_way)
 
-    # What clients say.
+    # Messages of clients.
 
     def take(self, request: ClientCall | PassedRequest) -> None:
         """Take a request: it gets one answer, unless it is cancelled."""
@@ -264,7 +264,7 @@ class Relay:
         return found.request
 
     def cancel(self, identity: wire.Id, client: Client | None = None) -> None:
-        """Cancel what a client waits for under an id: it gets no answer.
+        """Cancel a client's request by its id; it gets no answer.
 
         A call that waits is never made; the outcome of one under way is unknown.
 
@@ -292,7 +292,7 @@ class Relay:
         self._changed.set()
 
     def leave(self) -> None:
-        """The client is gone: calls that wait are not made, and rounds are not gone on with."""
+        """Drop the calls that wait, and end calls in a round: the client is gone."""
         self._refuse_waiting(f"not called: {GONE}")
         self._refuse_asked()
         for opened in tuple(self._open.values()):
@@ -326,13 +326,13 @@ class Relay:
                 break
             decisions.resolve(turn)
 
-    # What the server says.
+    # Messages of the server.
 
     def _hear(self, message: wire.Message | wire.MalformedMessage) -> None:
         if isinstance(message, wire.MalformedMessage):
             # It may have been the answer to anything that is waited for.
             reason = f"the server sent {refused(message)}"
-            self._note(reason)
+            wire.log("a message of the server is refused", message.code)
             for opened in tuple(self._open.values()):
                 if opened.asked is None:
                     self._end(opened, unknown(reason))
@@ -344,9 +344,10 @@ class Relay:
             self._answered(answered, message)
         elif (request := self._take_passed(message.identity)) is not None:
             request.client.pass_back(request, message)
-        elif self._decisions is not None:
-            self._decisions.take_late(message)
+        elif self._decisions is not None and self._decisions.take_late(message):
             self._changed.set()
+        else:
+            wire.log("an answer to no request is ignored", wire.INVALID_REQUEST)
 
     def _of(self, identity: object) -> _OpenCall | None:
         return self._open.get(identity) if type(identity) is int else None
@@ -373,7 +374,7 @@ class Relay:
         if answer.unsent and answer.error is not None:
             several = server.link.away is not None
             reason = answer.error[1] if several else "the server cannot be reached"
-            # If an earlier round reached the server, nobody knows.
+            # If an earlier round reached the server, the outcome is unknown.
             ending = unknown(reason) if opened.rounds else deciding.unsent(reason)
             self._end(opened, ending)
         elif opened.asked is not None:
@@ -511,7 +512,7 @@ class Relay:
                 await self._changed.wait()
 
     async def _step(self) -> bool:
-        """Do the next thing; return False if there is nothing to do until something changes."""
+        """Take one step; return False if the next step needs a change first."""
         server, decisions = self._server, self._decisions
         if self._fault is not None:
             raise self._fault
@@ -542,7 +543,7 @@ class Relay:
         return True
 
     def _may_decide(self, first: ClientCall | None, decisions: Decisions, late: bool) -> bool:
-        """Return whether the first call may be decided beside those under way."""
+        """Return whether the first call may be decided while others are under way."""
         if not self._under_way:
             return True
         if not late and (first is None or first is self._blocked):
@@ -608,7 +609,7 @@ class Relay:
         self._changed.set()
 
     async def _is_caught_up(self, first: ClientCall) -> bool:
-        """Receive what the client has sent; return whether the call may still be decided."""
+        """Read the client's messages; return whether the call may still be decided."""
         link = first.client.link
         for _ in range(_CATCH_UP):
             await asyncio.sleep(0)
@@ -649,7 +650,7 @@ class Relay:
             decisions.gate.stop_waiting()
 
     def _drop(self, call: ClientCall) -> bool:
-        """Take a call out of those that wait; return whether it was there."""
+        """Remove a call that waits; return whether it was waiting."""
         if call not in self._waiting:
             return False
         self._waiting.remove(call)

@@ -1,10 +1,10 @@
-"""Rounds of a call: what a server asks the client for before it answers, and whether it may.
+"""Rounds of a call: requests of a server to the client before it answers the call.
 
-Since 2026-07-28 a server may answer a call with requests of its own (`input_required`); the client
-makes the call again, with its answers and the state that it was given.  The client gets a state of
-the gate's own, which holds for one round of one call of one process: the server's stays here.  What
-the server asks for has to be of a kind that the client announced with the call; what it asks and
-what it is answered goes on unread.
+Since 2026-07-28 a server may answer a call with requests (`input_required`).  The client then makes
+the call again, with its answers and the state from that answer.  The gate keeps the server's state,
+and gives the client a state of its own, which is valid for one round of one call in one process.
+The kinds of the requests have to be kinds that the client announced with the call.  The gate does
+not read the requests and answers themselves.
 Text: docs/mcp.md.  Cost: that of the messages; a call has a state of 1 MiB at most.
 """
 
@@ -40,12 +40,12 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """What a server asks for before it answers a call.
+    """The requests of a server in one round.
 
     Attributes:
         keys: of its requests.
         state: the server's own.
-        token: the state that the client has of us.
+        token: the state that the gate gave the client.
     """
 
     keys: frozenset[str]
@@ -53,12 +53,12 @@ class Round:
     token: str
 
     def has_token(self, state: str) -> bool:
-        """Whether a client gives the state back that it has of us."""
+        """Return whether a state from a client is the one that the gate gave it."""
         return hmac.compare_digest(self.token.encode(), state.encode())
 
 
 class NotAsked(Exception):
-    """What a server asks for, and may not; the message says why, in words of our own."""
+    """The gate does not forward a round; the message says why, in the gate's own words."""
 
 
 class Rounds:
@@ -78,11 +78,11 @@ class Rounds:
         """The round that a server's result asks for.
 
         Args:
-            announced: what the client of the call can be asked for.
+            announced: the kinds of requests that the client can answer.
             place: id of the request to the server, number of the call, number of the round.
 
         Raises:
-            NotAsked: it asks for nothing, for what the client did not announce, or for too much.
+            NotAsked: the round is empty, too large, or of a kind that was not announced.
         """
         requests = result["inputRequests"].value if "inputRequests" in result else None
         requests = {} if requests is None else requests
@@ -112,7 +112,7 @@ class Rounds:
 def identity_in(state: str) -> int | None:
     """The id of the request to the server that a state names; None: it names none.
 
-    Whether the state was ever given is not said by that: see :meth:`Round.has_token`.
+    The state may be forged: :meth:`Round.has_token` checks it.
     """
     try:
         return int.from_bytes(base64.urlsafe_b64decode(state)[:8], "big")
@@ -121,7 +121,7 @@ def identity_in(state: str) -> int | None:
 
 
 def is_same(call: ClientCall, before: ClientCall) -> bool:
-    """Whether a client makes the very call again."""
+    """Return whether a client repeats the same call."""
     if call.tool != before.tool:
         return False
     # In the shadow a call may be under way that is nested more deeply than any that is compared.
@@ -141,7 +141,7 @@ def answers_of(call: ClientCall, asked: Round) -> Mapping[str, Any] | str:
 
 
 def _is_announced(request: object, announced: Announced) -> bool:
-    """Whether the client can answer a request of this kind, as it said with the call."""
+    """Return whether the client announced with the call that it answers such requests."""
     if not isinstance(request, dict) or not isinstance(request.get("params", {}), dict):
         return False
     kind = _KINDS.get(str(request.get("method")))

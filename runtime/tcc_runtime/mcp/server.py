@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 from tcc_runtime.errors import ServerError
+from tcc_runtime.gate.arguments import plain
 from tcc_runtime.mcp import wire
 from tcc_runtime.mcp.links import FULL, Link, Stop, Target
 from tcc_runtime.mcp.lock import DEEPEST_TOOL
@@ -30,11 +32,11 @@ class Server:
     Args:
         link: to it.
         seconds: limit on each answer while the connection is made, or tools are listed.
-        version: ours, which the server is told.
+        version: the gate's own, sent to the server.
 
     Attributes:
         stateless: whether the form is that of 2026-07-28.
-        info: name and version of the server; capabilities: what it offers.
+        info: name and version of the server; capabilities: its own.
         ended: whether the server has ended.
         is_looking: whether its tools are being listed.
     """
@@ -52,7 +54,7 @@ class Server:
 
     @property
     def is_full(self) -> bool:
-        """Whether the server does not read what was sent to it."""
+        """Whether more than 1 MiB waits for the server to read it."""
         return self.link.waiting > FULL
 
     async def listen(
@@ -60,11 +62,11 @@ class Server:
         told: Callable[[wire.Message | wire.MalformedMessage], None],
         ready: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """Hand on what the server says, until it ends.
+        """Pass on the server's messages until it ends.
 
         Args:
-            told: gets answers to :meth:`request`, notifications, and what is no message: that may
-                have been the answer to anything.
+            told: gets answers to :meth:`request`, notifications, and errors for lines that are no
+                message.  Such a line may have been the answer to any request.
             ready: is awaited before each message.
         """
         number = 0
@@ -138,7 +140,7 @@ class Server:
         self.link.send(wire.Request(identity=None, method=method, params=params))
 
     def cancel(self, identity: int) -> None:
-        """Tell the server that nobody waits for an answer any longer."""
+        """Tell the server that a request is cancelled."""
         self.notify("notifications/cancelled", {"requestId": identity})
 
     async def ask(self, method: str, params: Mapping[str, Any] | None = None) -> wire.Response:
@@ -252,6 +254,29 @@ class Server:
             cursors.add(cursor)
 
 
+def token_of(request: wire.Request) -> Any:
+    """Return the progress token of a request, or None."""
+    meta = request.params.get("_meta")
+    return meta.get("progressToken") if isinstance(meta, dict) else None
+
+
+def with_token(request: wire.Request, server: Server) -> dict[str, Any]:
+    """Return the parameters of a request with the token under which the server reports progress."""
+    params = dict(request.params)
+    if token_of(request) is not None:
+        params["_meta"] = {**params["_meta"], "progressToken": server.next_identity}
+    made: dict[str, Any] = plain(params)
+    return made
+
+
+def progress_of(message: wire.Request, request: wire.Request) -> wire.Request | None:
+    """Return progress of a server under the token of the request; None if it has no token."""
+    token = token_of(request)
+    if token is None:
+        return None
+    return replace(message, params=plain({**message.params, "progressToken": token}))
+
+
 @asynccontextmanager
 async def connected(
     target: Target, protocol: Protocol, *, seconds: float, version: str
@@ -273,7 +298,7 @@ async def connected(
 
 
 def refused(error: wire.MalformedMessage) -> str:
-    """Say what a server sent instead of a message."""
+    """Describe a line of a server that is no message."""
     is_long = "too long" in str(error)
     return str(error) if is_long else f"a line that is refused: {error}"
 

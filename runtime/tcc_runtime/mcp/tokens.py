@@ -1,8 +1,8 @@
-"""Who is behind a request: bearer tokens of an issuer, held to one key (RFC 6750, 7519, 8725).
+"""Bearer tokens that name the principal of a request (RFC 6750, 7519, 8725).
 
-The algorithm follows from the key and never from a token; a token brings no key of its own (`jwk`,
-`jku`, `x5u` are not read).  `exp`, `aud` and `sub` are required.  Why a token is refused is told to
-nobody: a client learns that it is.  Signatures are PyJWT's.
+The owner's key decides the algorithm.  Keys inside a token (`jwk`, `jku`, `x5u`) are ignored.
+`exp`, `aud` and `sub` are required.  A client does not learn why its token is refused.  PyJWT
+checks the signatures.
 Cost: one signature a request.
 """
 
@@ -31,21 +31,21 @@ _ALGORITHMS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class InvalidToken(Exception):
-    """No principal stands behind a request."""
+    """A request has no valid token."""
 
 
 class MissingClaim(Exception):
-    """A claim that a session needs is missing, or is no text, number or flag."""
+    """A claim that a session needs is missing, or is not a text, number or flag."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """Somebody who is known.
+    """The person or program that a token names.
 
     Attributes:
-        issuer: who says so; empty where a token names none.
-        subject: who it is, as the issuer knows it.
-        claims: of the token, for what a session is given.
+        issuer: of the token; empty if the token names none.
+        subject: the name of the principal at the issuer.
+        claims: of the token, for the attributes of a session.
     """
 
     issuer: str
@@ -56,7 +56,7 @@ class Principal:
         """A claim that a session is given.
 
         Raises:
-            MissingClaim: there is none, or it is of another type.
+            MissingClaim: it is missing, or of another type.
         """
         found = self.claims.get(name)
         if not isinstance(found, str | int | bool):
@@ -92,10 +92,10 @@ class Tokens:
         self._keys = _keys_of(key, data)
 
     def principal(self, authorization: bytes | None) -> Principal:
-        """Who sent the value of an `Authorization` header.
+        """Return the principal that an `Authorization` header names.
 
         Raises:
-            InvalidToken: nobody who is known.
+            InvalidToken: it names none.
         """
         import jwt
 

@@ -14,7 +14,9 @@ Cost: linear in the message.
 from __future__ import annotations
 
 import json
+import logging
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
@@ -44,7 +46,10 @@ CLIENT_KEY = "io.modelcontextprotocol/clientInfo"
 SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 _LISTED_FOR_MS = 300_000
 
+_log = logging.getLogger("tcc.gate")
+_logged: dict[int, tuple[float, int]] = {}  # by code: when, and how many were left out since
 _MAX_DIGITS = 400
+HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
@@ -185,6 +190,34 @@ def error(identity: Id | None, code: int, message: str, data: Any = None) -> Res
 def busy(identity: Id, message: str) -> Response:
     """Return the answer to a request that is not taken now; nothing was done for it."""
     return Response(identity=identity, error=(BUSY, message), busy=True)
+
+
+def headers_of(tool: Mapping[str, Any]) -> dict[str, str]:
+    """Return the parameters of a tool that `Mcp-Param` headers repeat, by the header's token."""
+    schema = tool.get("inputSchema")
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    found = {}
+    for name, told in properties.items() if isinstance(properties, dict) else ():
+        token = told.get("x-mcp-header") if isinstance(told, dict) else None
+        if isinstance(token, str) and HEADER_NAME.fullmatch(token):
+            found[token] = name
+    return found
+
+
+def log(what: str, code: int) -> None:
+    """Log that a peer sent something bad, with a code; for each code at most one line a second.
+
+    Args:
+        what: our own words, without anything that the peer sent.
+        code: of JSON-RPC, or a status of HTTP.
+    """
+    now, (last, left_out) = time.monotonic(), _logged.get(code, (0.0, 0))
+    if code in _logged and now - last < 1.0:
+        _logged[code] = (last, left_out + 1)
+        return
+    more = f", {left_out} more before" if left_out else ""
+    _log.warning("%s (code %d%s)", what, code, more)
+    _logged[code] = (now, 0)
 
 
 def dumps(value: object) -> str:

@@ -26,7 +26,7 @@ class Link:
     Attributes:
         hears: of a server, whether notifications arrive that belong to no request.
         broken: whether the peer reads nothing more.
-        is_ended: whether the end of what the peer sends was received.
+        is_ended: whether the end of the peer's messages was received.
     """
 
     hears = False
@@ -40,7 +40,7 @@ class Link:
 
     @property
     def away(self) -> Mapping[str, str] | None:
-        """Of several servers, the tools of those that are away, and why; else None."""
+        """Tools of servers that are away, with the reasons; None for a single server."""
         return None
 
     def send(self, message: Message) -> None:
@@ -60,7 +60,7 @@ class Link:
         """Wait until at most `below` bytes wait, or the peer is gone."""
 
     def is_quiet(self) -> bool:
-        """Return whether everything that has arrived was received."""
+        """Return whether all messages that have arrived were received."""
         return True
 
     async def gone(self) -> None:
@@ -72,10 +72,10 @@ class Link:
 
 
 class Stop:
-    """Whether, and since when, a connection has to end soon; `wait` returns then.
+    """A request to end a connection soon.
 
     Attributes:
-        since: by the clock of the loop; None: it was not asked for.
+        since: the time of the request, by the clock of the loop; None: there was no request.
     """
 
     def __init__(self) -> None:
@@ -83,17 +83,17 @@ class Stop:
         self._asked = asyncio.Event()
 
     def ask(self) -> None:
-        """Ask for it."""
+        """Request the end."""
         if self.since is None:
             self.since = asyncio.get_running_loop().time()
             self._asked.set()
 
     async def wait(self) -> None:
-        """Wait until it is asked for."""
+        """Wait for the request."""
         await self._asked.wait()
 
     def until(self, seconds: float, asked: float) -> float:
-        """Return when to give up: `seconds` from now, or `asked` after it was asked for."""
+        """Return when to give up: `seconds` from now, or `asked` seconds after the request."""
         now = asyncio.get_running_loop().time()
         return now + seconds if self.since is None else min(now + seconds, self.since + asked)
 
@@ -106,7 +106,7 @@ class Target(Protocol):
 
         Args:
             stop: shortens the end of the connection.
-            note: is told what people should know.
+            note: takes messages for the owner.
 
         Raises:
             ServerError: it cannot be started.
@@ -114,7 +114,7 @@ class Target(Protocol):
 
 
 class Inbox:
-    """Messages that have arrived and were not received."""
+    """Queue of messages that have arrived."""
 
     def __init__(self) -> None:
         self._items: deque[Message | MalformedMessage] = deque()
@@ -125,13 +125,13 @@ class Inbox:
         return len(self._items)
 
     def put(self, item: Message | MalformedMessage) -> None:
-        """Add a message, or what was sent instead of one."""
+        """Add a message, or the reason why a line is no message."""
         if not self._ended:
             self._items.append(item)
             self._wake()
 
     def end(self) -> None:
-        """Nothing more arrives."""
+        """Let `get` raise EOFError after the last message."""
         self._ended = True
         self._wake()
 

@@ -1,9 +1,9 @@
 """A link to several servers, which the relay sees as one.
 
-Its tools are those of the grammar, each bound to a tool of a server.  A server that is missing, has
-ended, or lists other tools than it should is *away*: the relay refuses calls of its tools, and
-nothing is sent.  The link tries it again, after pauses of 1 to 60 seconds.  A call under way at a
-server that ends has an error for an answer, so its outcome is unknown; nothing is sent twice.
+The grammar binds each of its tools to a tool of a server.  A server is *away* if it is missing, has
+ended, or lists other tools than before.  The relay refuses calls of its tools, and the link sends
+none.  The link connects again after pauses of 1 to 60 seconds.  If a server ends, its calls under
+way get an error as their answer, so their outcomes are unknown.  The link sends no call twice.
 Text: docs/mcp.md.
 """
 
@@ -20,7 +20,7 @@ from tcc_runtime.gate.arguments import plain
 from tcc_runtime.mcp import wire
 from tcc_runtime.mcp.links import Inbox, Link, Stop, Target
 from tcc_runtime.mcp.lock import check_tools, tool_digest
-from tcc_runtime.mcp.server import Protocol, Server
+from tcc_runtime.mcp.server import Protocol, Server, progress_of, with_token
 
 _AGAIN: Final = (1.0, 60.0)  # seconds between two tries
 _MAX_PROGRESS: Final = 1 << 10  # messages that the relay has not read, with which none is sent
@@ -35,7 +35,7 @@ class Servers:
         tools: of each tool of the grammar, its server's name and the tool's name there.
         locked: digests of the grammar's tools; None takes them as they are first seen.
         seconds: limit on each answer while a connection is made.
-        protocol: the form that they are asked for.
+        protocol: the form of the protocol to agree on.
         version: ours.
         seen: digests of tools that were seen before, by a start of the same servers.
     """
@@ -57,14 +57,14 @@ class _Peer:
     """One server.
 
     Attributes:
-        link: the last one; server: the connection, None while there is none.
+        link: the last link; server: None without a connection.
         is_there: whether its tools may be called; reason: why not.
-        tried: is set once the first try has ended.
-        doubt: whether it said that its list of tools has changed.
-        due: is set if its tools have to be listed, or it is lost.
-        lost: why it is lost although it has not ended.
-        calls: those under way, by the ids at the server.
-        held: calls that wait until its tools were listed.
+        tried: set after the first attempt to connect.
+        doubt: whether the server announced a change of its tools.
+        due: set if the tools have to be listed, or the server is lost.
+        lost: why the server is lost although it has not ended.
+        calls: calls under way, by the ids at the server.
+        held: calls that wait for a list of the tools.
     """
 
     name: str
@@ -198,7 +198,7 @@ class FanOut(Link):
         list does not hold its calls, and its tools are listed at most once for each call.
 
         Args:
-            before: the ids of calls that waited when the list was asked for.
+            before: the ids of calls that waited before this list.
         """
         held, peer.held = peer.held, []
         for call in held:
@@ -209,7 +209,7 @@ class FanOut(Link):
                 self._pass(peer, call)
 
     def _lose(self, peer: _Peer, reason: str) -> None:
-        """Note that a server is away: what is under way there is unknown."""
+        """Note that a server is away, and end its calls under way as unknown."""
         peer.server, peer.is_there, peer.reason = None, False, reason
         peer.tried.set()
         peer.doubt = False
@@ -233,7 +233,7 @@ class FanOut(Link):
         for reason in sorted(set(self._away.values()) - set(before.values())):
             self._note(reason)
 
-    # What the relay says.
+    # Messages of the relay.
 
     async def _answer(self, message: wire.Request) -> None:
         """Answer a request that is no call, when each server was tried once."""
@@ -256,7 +256,7 @@ class FanOut(Link):
 
     def _call(self, message: wire.Request) -> None:
         name = str(message.params.get("name"))
-        if name not in self._servers.tools:  # in the shadow: one that the grammar does not have
+        if name not in self._servers.tools:  # only in the shadow
             self._error(message, wire.INVALID_PARAMS, "no such tool here")
             return
         bound, _ = self._servers.tools[name]
@@ -278,11 +278,8 @@ class FanOut(Link):
             self._unsent(message, "it does not read what was sent to it")
         else:
             _, tool = self._servers.tools[str(message.params.get("name"))]
-            params = {**message.params, "name": tool}
-            if _token_of(message) is not None:
-                meta = message.params["_meta"]
-                params["_meta"] = {**meta, "progressToken": server.next_identity}
-            peer.calls[server.request("tools/call", plain(params))] = message
+            params = {**with_token(message, server), "name": tool}
+            peer.calls[server.request("tools/call", params)] = message
 
     def _cancel(self, identity: Any) -> None:
         for peer in self._peers.values():
@@ -291,7 +288,7 @@ class FanOut(Link):
                 if call.identity == identity and peer.server is not None:
                     peer.server.cancel(sent)
 
-    # What a server says.
+    # Messages of a server.
 
     def _hear(self, peer: _Peer, message: wire.Message | wire.MalformedMessage) -> None:
         if isinstance(message, wire.MalformedMessage):
@@ -323,12 +320,11 @@ class FanOut(Link):
         elif message.method == "notifications/progress":
             sent = message.params.get("progressToken")
             call = peer.calls.get(sent) if isinstance(sent, int) else None
-            token = None if call is None else _token_of(call)
-            if token is not None and len(self._inbox) < _MAX_PROGRESS:
-                params = plain({**message.params, "progressToken": token})
-                self._inbox.put(replace(message, params=params))
+            progress = None if call is None else progress_of(message, call)
+            if progress is not None and len(self._inbox) < _MAX_PROGRESS:
+                self._inbox.put(progress)
 
-    # What the relay hears.
+    # Messages to the relay.
 
     def _say(self, identity: wire.Id | None, result: Mapping[str, Any]) -> None:
         members = {name: wire.Member(value=value, text="") for name, value in plain(result).items()}
@@ -340,8 +336,3 @@ class FanOut(Link):
     def _unsent(self, request: wire.Request, reason: str) -> None:
         error = (wire.INTERNAL_ERROR, reason)
         self._inbox.put(wire.Response(identity=request.identity, error=error, unsent=True))
-
-
-def _token_of(call: wire.Request) -> Any:
-    meta = call.params.get("_meta")
-    return meta.get("progressToken") if isinstance(meta, dict) else None

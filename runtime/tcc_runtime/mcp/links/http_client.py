@@ -3,8 +3,8 @@
 Each message is posted by a task; its answer is JSON or a stream of events.  httpx2, the client of
 the MCP SDK, does HTTP.  Redirects are not followed, no proxy and no cookie is used, and nothing
 that a client sent becomes a header: headers are made from the message and from the owner's.
-If the server forgets its MCP session (404), the link begins another one; what was under way is
-unknown, and nothing is posted twice.  Text: docs/mcp.md.
+If the server forgets its MCP session (404), the link begins another one.  Calls under way are then
+unknown.  The link posts no message twice.  Text: docs/mcp.md.
 
 Why not the SDK's transport: it parses messages into models (see :mod:`tcc_runtime.mcp.wire`), does
 not say whether a request was sent, and resumes streams by itself.
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 _SECONDS: Final = 30.0  # for a connection, and for answers that no client asks for
 _MAX_POSTS: Final = 80
 _VISIBLE: Final = re.compile(r"[\x20-\x7e]*")
-_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _FIRST: Final = ("initialize", "notifications/initialized")
 _OURS_ASK: Final = ("initialize", "server/discover", "tools/list")
 _OURS: Final = ("host", "connection", "transfer-encoding")
@@ -108,7 +107,7 @@ def check_header(name: str, value: str) -> None:
         ValueError: it may not; its message says why, without the value.
     """
     small = name.lower()
-    if _NAME.fullmatch(name) is None:
+    if wire.HEADER_NAME.fullmatch(name) is None:
         raise ValueError("it is no name of a header")
     if small in _OURS or small.startswith(("content-", "mcp-")):
         raise ValueError("this header is made from the message")
@@ -117,7 +116,7 @@ def check_header(name: str, value: str) -> None:
 
 
 class HttpClientLink(Link):
-    """See the module; what waits are messages without a connection."""
+    """See the module; `waiting` counts messages that have no connection yet."""
 
     waiting = 0
 
@@ -152,7 +151,7 @@ class HttpClientLink(Link):
         return await self._inbox.get()
 
     async def close(self) -> None:
-        """End the MCP session, if that takes no time, and all connections."""
+        """End the MCP session within a second, and close all connections."""
         self._dispatching.cancel()
         tasks = (self._dispatching, *self._tasks)
         for task in tasks:
@@ -349,16 +348,8 @@ class HttpClientLink(Link):
 
     def _note_headers(self, tools: object) -> None:
         for tool in tools if isinstance(tools, list) else ():
-            if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
-                continue
-            schema = tool.get("inputSchema")
-            properties = schema.get("properties") if isinstance(schema, dict) else None
-            found = {}
-            for name, told in properties.items() if isinstance(properties, dict) else ():
-                token = told.get("x-mcp-header") if isinstance(told, dict) else None
-                if isinstance(token, str) and _NAME.fullmatch(token):
-                    found[token] = name
-            self._headers[tool["name"]] = found
+            if isinstance(tool, dict) and isinstance(tool.get("name"), str):
+                self._headers[tool["name"]] = wire.headers_of(tool)
 
     def _fail(self, identity: wire.Id | None, said: str, *, unsent: bool = False) -> None:
         if identity is not None:
@@ -367,7 +358,7 @@ class HttpClientLink(Link):
 
 
 def _root(error: BaseException) -> str:
-    """Return the name of the error of the system behind one of the library, or of that."""
+    """Return the name of the system's error that caused a library's error, if any."""
     found = error
     while (cause := found.__cause__ or found.__context__) is not None:
         found = cause

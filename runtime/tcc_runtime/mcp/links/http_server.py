@@ -1,8 +1,8 @@
 """A link to a client that posts one message and waits for its answer; and its connection.
 
-uvicorn and h11 speak HTTP.  By hand, because uvicorn has none of it: a limit on the time of a head,
-a connection that says nothing, the size of a head (431), what is read of a body that nobody wants,
-and the number of connections, so that they leave descriptors to sessions.
+uvicorn and h11 speak HTTP.  Five limits are written by hand, because uvicorn has none of them: the
+time for a head, the time of an idle connection, the size of a head (431), the rest of an unread
+body, and the number of connections.  The last one leaves descriptors to sessions.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ SECONDS: Final = 10.0  # for head and body of a request
 _AT_ONCE: Final = 8  # connections to accept before those that are too many are closed
 _BACKLOG: Final = 256  # connections that the system keeps meanwhile
 _IDLE: Final = 75.0  # seconds between two requests
-_DRAIN: Final = 2.0  # seconds for the rest of a body that nobody wants
+_DRAIN: Final = 2.0  # seconds for the rest of a body that the gate does not read
 
 
 class Exchange(Link):
-    """The link of one posted message: what is sent to it is the answer, and progress before it."""
+    """The link of one posted message: the gate sends progress, and then the answer."""
 
     def __init__(self) -> None:
         self._inbox = Inbox()
@@ -112,7 +112,7 @@ class Connection(H11Protocol):
         self._has_begun = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a connection; of too many, the one that has been silent longest is closed."""
+        """Take a connection; if there are too many, close the one that is idle longest."""
         super().connection_made(transport)
         if len(self.connections) > self._limits.most:
             silent = {
@@ -120,12 +120,13 @@ class Connection(H11Protocol):
                 for one in self.connections
                 if isinstance(one, Connection) and one.silent_since is not None
             }
+            wire.log("a connection is closed: too many are open", 503)
             (silent[min(silent)] if silent else self).drop()
         if not transport.is_closing():
             self._wait()
 
     def drop(self) -> None:
-        """Close at once, without an answer."""
+        """Close the connection without an answer."""
         self.connections.discard(self)
         self.silent_since = None
         self.transport.abort()
@@ -152,7 +153,7 @@ class Connection(H11Protocol):
         self._limit(self._limits.seconds if self._has_begun else _IDLE)
 
     def answered_by_app(self) -> None:
-        """The request is there: what follows waits for a server, without a limit here."""
+        """Stop the timer: the request is complete, and its answer has no limit here."""
         self._cancel_timer()
         self.silent_since = None
 
@@ -173,7 +174,7 @@ class Connection(H11Protocol):
         super().data_received(data)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP, and close."""
+        """Answer bytes that are not HTTP, and close."""
         rest, _ = self.conn.trailing_data
         self._refuse(431 if len(rest) > MAX_HEADERS else 400)
         self.transport.close()
@@ -204,7 +205,7 @@ async def listen(
 ) -> tuple[asyncio.Server, str, int]:
     """Begin to accept connections; return the server, the host as URLs have it, and the port.
 
-    Not by `uvicorn.Server`, which takes the signals of the process and ends it by one.
+    `uvicorn.Server` is not used, because it handles the signals of the process.
 
     Raises:
         OSError: the address is not available.

@@ -1,9 +1,9 @@
-"""One program behind several sessions: each has a link of its own to it.
+"""One program that several sessions use, each through its own link.
 
-Requests of a session go on under ids of the program's link, and answers come back under those of
-the session; so do cancellations and progress.  The handshake is made once, and later sessions get
-its answer from here.  All sessions share what the program remembers, as its owner asked for.  If
-it ends, the calls under way are unknown, and the next session starts it again.
+The module translates ids between a session and the program, in requests, answers, cancellations and
+progress.  The program sees one handshake; later sessions get a copy of its answer.  All sessions
+share the program's state, because its owner asked for that.  If the program ends, the calls under
+way are unknown, and the next session starts it again.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from tcc_runtime.errors import ServerError
-from tcc_runtime.gate.arguments import plain
 from tcc_runtime.mcp import wire
 from tcc_runtime.mcp.links import Inbox, Link, Stop, Target
-from tcc_runtime.mcp.server import Server
+from tcc_runtime.mcp.server import Server, progress_of, with_token
 
-_MAX_UNREAD: Final = 256  # messages that a session has not read, with which it is let go
+_MAX_UNREAD: Final = 256  # messages that a session may leave unread before its link ends
 
 
 class SharedServer:
@@ -90,7 +89,7 @@ class _Shared:
         for link in tuple(self.links):
             link.drop()
 
-    # What a session says.
+    # Messages of a session.
 
     def take(self, link: SharedLink, message: wire.Message) -> None:
         if not isinstance(message, wire.Request):
@@ -106,11 +105,8 @@ class _Shared:
             self._greeting.append(asked)
             if any(one.request.method == "initialize" for one in self._asked.values()):
                 return
-        params = dict(message.params)
-        meta = params.get("_meta")
-        if isinstance(meta, dict) and meta.get("progressToken") is not None:
-            params["_meta"] = {**meta, "progressToken": self.server.next_identity}
-        self._asked[self.server.request(message.method, plain(params))] = asked
+        params = with_token(message, self.server)
+        self._asked[self.server.request(message.method, params)] = asked
 
     def _notified(self, link: SharedLink, message: wire.Request) -> None:
         if message.method == "notifications/initialized":
@@ -133,7 +129,7 @@ class _Shared:
         }
         self._greeting = [asked for asked in self._greeting if asked.link is not link]
 
-    # What the program says.
+    # Messages of the program.
 
     def _hear(self, message: wire.Message | wire.MalformedMessage) -> None:
         if isinstance(message, wire.MalformedMessage):
@@ -161,11 +157,9 @@ class _Shared:
         elif message.method == "notifications/progress":
             sent = message.params.get("progressToken")
             asked = self._asked.get(sent) if isinstance(sent, int) else None
-            meta = None if asked is None else asked.request.params.get("_meta")
-            token = meta.get("progressToken") if isinstance(meta, dict) else None
-            if asked is not None and token is not None:
-                params: dict[str, Any] = plain({**message.params, "progressToken": token})
-                asked.link.put(replace(message, params=params))
+            progress = None if asked is None else progress_of(message, asked.request)
+            if asked is not None and progress is not None:
+                asked.link.put(progress)
 
 
 class SharedLink(Link):
@@ -186,7 +180,7 @@ class SharedLink(Link):
             self._shared.take(self, message)
 
     def put(self, message: wire.Message | wire.MalformedMessage) -> None:
-        """Hand on what the program says; a session that does not read is let go."""
+        """Queue a message of the program; end the link if the session reads nothing."""
         self._inbox.put(message)
         if len(self._inbox) > _MAX_UNREAD:
             self.drop()
@@ -198,7 +192,7 @@ class SharedLink(Link):
         await self._shared.server.link.drained(below)
 
     def drop(self) -> None:
-        """End the link; the program goes on for others."""
+        """End the link; other sessions keep the program."""
         self._shared.forget(self)
         self._inbox.end()
 

@@ -33,7 +33,7 @@ _UNBLOCKED: Final = min(select.PIPE_BUF, 4096)
 _MAX_LINES: Final = 64  # that were read and not received
 _WRITES: Final = 64  # in a row, before others have their turn
 _GRACE: Final = 2.0  # seconds for each way of ending a program
-_HASTE: Final = (0.3, 0.5, 0.6)  # by when each ends after we were asked to stop
+_HASTE: Final = (0.3, 0.5, 0.6)  # the same, in seconds after the request to stop
 _GONE: Final = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
 
@@ -296,7 +296,7 @@ class ProgramLink(PipeLink):
                 if await self._has_ended(haste):
                     break
         finally:
-            self._signal(signal.SIGKILL)  # also for what it has started
+            self._signal(signal.SIGKILL)  # also ends processes that it has started
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(0.1)
 
