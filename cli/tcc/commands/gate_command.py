@@ -18,6 +18,7 @@ import tcc
 from tcc import options, screen
 from tcc.files import same_file
 from tcc.opening import CLAIM, account_in, given_in, open_artifact, refuse
+from tcc.replaced import Replaced, in_memory, signature_of
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc.serving import bound_tools, one_server, serve_http, several_servers, shared_servers
 from tcc_certs.errors import Rejected
@@ -161,6 +162,11 @@ def _address(
     metavar="BYTES",
     help="size at which a ledger NAME continues in NAME.1, then in NAME.2",
 )
+@click.option(
+    "--reload",
+    is_flag=True,
+    help="take another artifact that replaces ARTIFACT, for new sessions; open ones keep theirs",
+)
 @options.input_option(
     "--account",
     "account that counts what limits across sessions bound, shared by all gates that use it",
@@ -267,8 +273,14 @@ def command(
         raise click.UsageError("--mask hides tools, and --shadow refuses nothing: one of them")
     if web is not None:
         _require_http(web, store, kind, given["mask"])
+    reloads = given["reload"]
+    if reloads and (store is None or several):
+        raise click.UsageError("--reload is for --store, and for one server")
     read: list[Path] = []
+    signature = signature_of(artifact)  # before it is read
     opened = open_artifact(artifact, command="gate", checked=checked, read=read)
+    if reloads:
+        opened = in_memory(opened)
     if ledger is not None and same_file(ledger, [*read, *([lock] if lock else [])]):
         raise click.BadParameter(f"{str(ledger)!r} is what is read", param_hint="--ledger")
     if shadow:
@@ -307,7 +319,8 @@ def command(
     )
     told: tuple[str, ...] = given["told"]
     if web is not None and store is not None:
-        served = opened, store, kind, how, show, renew, given["durable"], told, account, roll
+        look = Replaced(artifact, signature) if reloads else None
+        served = opened, store, kind, how, show, renew, given["durable"], told, account, roll, look
         ctx.exit(_served(web, *served))
     shown = () if show is None else tuple(part.strip() for part in show.split(","))
     durable = given["durable"]
@@ -329,7 +342,7 @@ def command(
             )  # fmt: skip
         sessions = Sessions(
             opened, store, durable, show=shown, renew_ms=renew, wait=False, shadow=shadow,
-            account=account, roll_bytes=roll,
+            account=account, roll_bytes=roll, reload=reloads,
         )  # fmt: skip
         if kind == "principal":
             return sessions.open(values, local_principal())
@@ -472,12 +485,13 @@ def _served(
     told: tuple[str, ...],
     account: Account | None,
     roll: int | None,
+    look: Replaced | None,
 ) -> int:
     """Serve over HTTP until a signal ends it, and return the exit code."""
     import asyncio
 
     try:
-        from tcc_runtime.mcp.hosting import Hosting, HostingTerms
+        from tcc_runtime.mcp.hosting import Hosting, HostingTerms, Reloading
         from tcc_runtime.mcp.http import Listening
         from tcc_runtime.mcp.metrics import Meter
         from tcc_runtime.mcp.tokens import Tokens
@@ -502,7 +516,7 @@ def _served(
             tokens = Tokens(key, audience=audience, issuer=issuer)
         sessions = Sessions(
             artifact, store, durable, show=shown, renew_ms=renew, shadow=how.shadow,
-            account=account, roll_bytes=roll,
+            account=account, roll_bytes=roll, reload=look is not None,
         )  # fmt: skip
         values, claims = _given(told, artifact, tokens is not None)
         if kind not in ("new", "principal"):
@@ -538,6 +552,9 @@ def _served(
             meter=None
             if web.metrics is None
             else Meter([tool.name for tool in artifact.core.tools]),
+            reloading=None
+            if look is None
+            else Reloading(look=look, how=replace(how, target=target)),
         )
         host, port = web.address
         listening = Listening(

@@ -30,7 +30,7 @@ from tcc_runtime.gate.asking.places import Asked, Listed, decide, places_of, que
 from tcc_runtime.gate.asking.questions import Verdict, VerdictError
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.session.records import is_name, now_ms
-from tcc_runtime.gate.store import ARTIFACT, Sessions, StoredSession, session_id_of
+from tcc_runtime.gate.store import Sessions, StoredSession, session_id_of
 
 _INCOMPLETE = 2
 _MOST_NEXT = 12
@@ -349,7 +349,7 @@ def show(
             named = session_id_of(session_id)
             sessions = Sessions.of(store)
             key = sessions.key_of(named) if key is None else key
-        artifact = store / ARTIFACT if artifact is None else artifact
+            artifact = sessions.artifact_path(named) if artifact is None else artifact
         ledger = store / f"{named}.ledger"
     elif artifact is None:
         raise click.UsageError("Missing option '--artifact'.")

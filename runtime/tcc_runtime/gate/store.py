@@ -40,7 +40,7 @@ from tcc_runtime.errors import LedgerError, ResumeError, SessionEnded, SettingsE
 from tcc_runtime.gate import keys
 from tcc_runtime.gate.gate import Gate, opened, roll_bytes_of
 from tcc_runtime.gate.journal import private_files
-from tcc_runtime.gate.policy import policy_of
+from tcc_runtime.gate.policy import Policy, policy_of
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.session import records
 from tcc_runtime.gate.session_access import Home, reopening
@@ -115,6 +115,7 @@ class Sessions:
         shadow: as of :class:`tcc.Gate`; a session that is enforced is never reopened in the shadow,
             and the other way round.
         roll_bytes: as of :class:`tcc.Gate`, of each ledger.
+        reload: whether the artifact may be another one than that of the store: see :meth:`reload`.
 
     Raises:
         ResumeError: the folder is no store, another artifact's, open to others, or has links where
@@ -138,8 +139,10 @@ class Sessions:
         shadow: bool = False,
         account: Account | None = None,
         roll_bytes: int | None = None,
+        reload: bool = False,
     ) -> None:
         self.artifact = opened(artifact, checked)
+        self._older: dict[str, Artifact] = {}  # artifacts of open sessions, by their digests
         self.folder = Path(store)
         self.durable = durable
         self._policy = policy_of(self.artifact)
@@ -153,7 +156,7 @@ class Sessions:
         self._account = account
         self._shadow: bool | None = shadow  # None, of who looks after them: as each was begun
         with _as_ledger_error(self.folder):
-            self._open()
+            self._open(reload)
 
     @classmethod
     def of(
@@ -168,15 +171,15 @@ class Sessions:
         with _as_ledger_error(folder):
             private_files.check_folder(folder)
             digest = _digest_in(folder)
-            os.close(private_files.open_private(folder / ARTIFACT, os.O_RDONLY))
+            path = _artifact_in(folder, digest)
         # It was checked before it came here, and its digest holds it to be the same.
-        found = cls(load(folder / ARTIFACT, checked=digest), folder, wait=wait, account=account)
+        found = cls(load(path, checked=digest), folder, wait=wait, account=account)
         found._shadow = None
         return found
 
     # The folder.
 
-    def _open(self) -> None:
+    def _open(self, reload: bool) -> None:
         folder = self.folder
         with suppress(FileExistsError):
             folder.mkdir(mode=0o700, parents=True)
@@ -189,7 +192,9 @@ class Sessions:
             digest = _digest_in(folder)
             mine = self.artifact.digest.hex()
             if digest != mine:
-                raise ResumeError(str(folder), f"a store of the artifact {mine}", digest)
+                if not reload:
+                    raise ResumeError(str(folder), f"a store of the artifact {mine}", digest)
+                self._take(digest)
             self.key = private_files.bytes_of(folder / "store.key", _KEY_BYTES)
             if len(self.key) != _KEY_BYTES:
                 raise ResumeError(str(folder / "store.key"), "32 bytes", len(self.key))
@@ -207,12 +212,82 @@ class Sessions:
         with suppress(FileExistsError):
             (folder / "principals").mkdir(mode=0o700)
         self._put(folder / ARTIFACT, container.write_container(self.artifact.file.columns))
+        self._put_digest()
+
+    def reload(self, artifact: Artifact | str | Path, checked: str | None = None) -> None:
+        """Take another artifact for new sessions; sessions that are open keep theirs.
+
+        Args:
+            artifact, checked: as of :class:`Sessions`.
+
+        Raises:
+            SettingsError: the store has no account for the limits across sessions of the artifact,
+                or the artifact lacks a field of `show`.
+            Rejected, LedgerError: as of :class:`Sessions`; the store then has the old artifact.
+        """
+        if not isinstance(artifact, Artifact):  # a mapped file could be overwritten in place
+            artifact = load(Path(artifact).read_bytes(), checked=checked)
+        found = opened(artifact, None)
+        policy = policy_of(found)
+        across_of(policy.core, self._account, True)
+        shown = reopening.shown_of(policy, self._shown)
+        with _as_ledger_error(self.folder), self._locked():
+            digest = _digest_in(self.folder)
+            kept, self.artifact = self.artifact, found
+            try:
+                if digest != found.digest.hex():
+                    self._take(digest)
+            except BaseException:
+                self.artifact = kept
+                raise
+        self._policy, self._shown = policy, shown
+
+    def _take(self, digest: str) -> None:
+        """Let the store have this artifact, and keep the one of the digest for its sessions.
+
+        `store.json` comes last, and names an artifact whose file is there.  The lock is held.
+        """
+        folder = self.folder
+        with suppress(FileExistsError):
+            os.link(_artifact_in(folder, digest), _older_name(folder, digest))
+        data = container.write_container(self.artifact.file.columns)
+        self._put(_older_name(folder, self.artifact.digest.hex()), data)
+        self._put(folder / ARTIFACT, data)
+        self._put_digest()
+
+    def _put_digest(self) -> None:
         told = {
             "format": FORMAT,
             "format_version": VERSION,
             "artifact": self.artifact.digest.hex(),
         }
-        self._put(folder / "store.json", codec.encode(told) + b"\n")
+        self._put(self.folder / "store.json", codec.encode(told) + b"\n")
+
+    def _artifact_of(self, path: Path, header: ledger.Record) -> Artifact:
+        """The artifact that a ledger names: the store's, or one that it had before.
+
+        Raises:
+            ResumeError: the store never had it.
+        """
+        mine, digest = self.artifact.digest.hex(), str(header.get("artifact"))
+        if digest == mine:
+            return self.artifact
+        found = self._older.get(digest)
+        if found is None:
+            if not (_HEX.fullmatch(digest) and os.path.lexists(_older_name(self.folder, digest))):
+                raise ResumeError(f"{path.name}: artifact", mine, header.get("artifact"))
+            found = load(_artifact_in(self.folder, digest), checked=digest)
+            self._older[digest] = found
+        return found
+
+    def artifact_path(self, id: str | UUID) -> Path:
+        """The file of the artifact that a session is held to.
+
+        Raises:
+            As :meth:`get`.
+        """
+        digest = str(self._header(self._ledger(session_id_of(id))).get("artifact"))
+        return _artifact_in(self.folder, digest if _HEX.fullmatch(digest) else "")
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -405,11 +480,11 @@ class Sessions:
             header = self._header(path)
         if header.get("session_id") != session_id:
             raise ResumeError(f"{path.name}: session_id", session_id, header.get("session_id"))
-        artifact = self.artifact.digest.hex()
-        if header.get("artifact") != artifact:
-            raise ResumeError(f"{path.name}: artifact", artifact, header.get("artifact"))
+        artifact = self._artifact_of(path, header)
+        if artifact is not self.artifact and set(given or ()) != policy_of(artifact).given.names:
+            given = None  # it is what a session of the new artifact is given
         return Gate(
-            self.artifact,
+            artifact,
             ledger=path,
             key=self._key_of(str(header["nonce"])),
             durable=self.durable,
@@ -480,11 +555,12 @@ class Sessions:
         path = self._ledger(session_id)
         with _as_ledger_error(path):
             header = self._header(path)
+            policy = policy_of(self._artifact_of(path, header))
             replay = SessionReplay(
-                self._policy.checked,
-                self._policy.machine,
+                policy.checked,
+                policy.machine,
                 self._key_of(str(header["nonce"])),
-                self._policy.statements,
+                policy.statements,
             )
             _go_through(replay, path)
         session = replay.session
@@ -494,7 +570,7 @@ class Sessions:
         state: State = "live"
         if session.ended:
             state = "abandoned" if session.abandoned else "ended"
-        elif not session.open and self._is_spent(session.course):
+        elif not session.open and _is_spent(policy, session.course):
             state = "spent"
         principal = header.get("principal")
         return StoredSession(
@@ -510,8 +586,25 @@ class Sessions:
         """The key of a session, for who validates its ledger."""
         return self._key_of(str(self._header(self._ledger(session_id_of(id)))["nonce"]))
 
-    def _is_spent(self, course: Course) -> bool:
-        return course.lost or not self._policy.next_offers(course.held)
+
+def _is_spent(policy: Policy, course: Course) -> bool:
+    return course.lost or not policy.next_offers(course.held)
+
+
+def _older_name(folder: Path, digest: str) -> Path:
+    return folder / f"{digest}.tcca"
+
+
+def _artifact_in(folder: Path, digest: str) -> Path:
+    """The file of an artifact of a store, which only its owner may open.
+
+    Raises:
+        ResumeError: it is not, or there is none.
+    """
+    named = _older_name(folder, digest)
+    path = named if os.path.lexists(named) else folder / ARTIFACT
+    os.close(private_files.open_private(path, os.O_RDONLY))
+    return path
 
 
 def _go_through(replay: SessionReplay, path: Path) -> None:

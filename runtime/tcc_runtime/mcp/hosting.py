@@ -1,7 +1,7 @@
 """Sessions behind an HTTP server: which client has which, and how many exist.
 
-The name of a session is its handle: its id and a keyed hash of the artifact, the principal and the
-id, which only this gate can make.  A made-up handle, another principal's and an ended one get the
+The name of a session is its handle: its id and a keyed hash of the principal and the id, which only
+gates of this store can make.  A made-up handle, another principal's and an ended one get the
 same answer.  If principals are known, a handle is no credential: a token authorises each request.
 If they are not, a client has the session whose handle it sends.  Clients of the handshake send it
 in a header, others in a cookie (:mod:`tcc_runtime.mcp.cookies`).
@@ -18,6 +18,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 from weakref import WeakValueDictionary
@@ -26,6 +27,7 @@ from blake3 import blake3
 
 from tcc_certs.errors import Rejected
 from tcc_runtime import errors
+from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.asking.questions import Pending
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
@@ -36,7 +38,7 @@ from tcc_runtime.mcp.asking import Asking
 from tcc_runtime.mcp.client import Client, ClientCall, PassedRequest
 from tcc_runtime.mcp.cookies import Begins, ClientCookies
 from tcc_runtime.mcp.deciding import Decisions
-from tcc_runtime.mcp.guarding import STOPPED, Guarded, Probed, aside, drop_gate, finish
+from tcc_runtime.mcp.guarding import STOPPED, Guarded, Probed, aside, drop_gate, finish, probe
 from tcc_runtime.mcp.links import Link, Stop
 from tcc_runtime.mcp.metrics import Meter
 from tcc_runtime.mcp.relay import GONE, POLL, Look, Relay
@@ -100,6 +102,30 @@ class HostingTerms:
     kind: str
     idle: float
     given: Callable[[Principal | None], Mapping[str, Any]] = lambda _: {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reloading:
+    """How a new artifact is taken for new sessions.
+
+    Attributes:
+        look: returns another artifact than the last one; None: it is the same.  It raises
+            :class:`ReloadRefused` if the file has none.
+        how: how the server is relayed, with the owner's lock.
+    """
+
+    look: Callable[[], Artifact | None]
+    how: Guarded
+
+
+class ReloadRefused(Exception):
+    """A file has no artifact that can be taken; the text says why."""
+
+
+_REFUSED: Final = (
+    ReloadRefused, Rejected, OSError, errors.SettingsError, errors.ResumeError, errors.ServerDrift,
+    errors.ServerError,
+)  # fmt: skip
 
 
 class Session:
@@ -190,7 +216,7 @@ class Session:
 
     async def _run(self, relay: Relay) -> None:
         """Relay until the server ends."""
-        how, note = self._hosting.how, self._hosting.note
+        how, note = self._hosting.how_of(self.gate.artifact), self._hosting.note
         prefix = f"session {self.identity}"
         server = None
         try:
@@ -264,6 +290,7 @@ class Hosting:
         terms: which sessions clients have.
         note: is told what people should know.
         meter: counts what happens.
+        reloading: takes new artifacts; None: the artifact stays the same.
     """
 
     def __init__(
@@ -275,7 +302,11 @@ class Hosting:
         terms: HostingTerms,
         note: Callable[[str], None],
         meter: Meter | None = None,
+        reloading: Reloading | None = None,
     ) -> None:
+        self._reloading = reloading
+        self._hows = {probed.artifact: how}
+        self._looking = asyncio.Lock()  # for another artifact
         self.how, self.note, self.meter = how, note, meter
         self.stopping = False
         self.begins_new = terms.kind == "new"  # a session ends with its connection
@@ -317,6 +348,32 @@ class Hosting:
     def headers_of(self, tool: str) -> Mapping[str, str]:
         """Return the parameters that `Mcp-Param` headers of a tool repeat, by token."""
         return self._probed.headers.get(tool, {})
+
+    def how_of(self, artifact: Artifact) -> Guarded:
+        """Return how the server is relayed for sessions of an artifact."""
+        found = self._hows.get(artifact.digest)
+        if found is None:  # an artifact of a session that began before this gate
+            return self.how if self._reloading is None else self._reloading.how
+        return found
+
+    async def _reload(self) -> None:
+        """Take another artifact for new sessions, if there is one; else keep the last one."""
+        reloading = self._reloading
+        if reloading is None:
+            return
+        async with self._looking:
+            try:
+                artifact = await aside(reloading.look, lambda _: None)
+                if artifact is None:
+                    return
+                probed = await probe(artifact, reloading.how)
+                await aside(partial(self._store.reload, artifact), lambda _: None)
+            except _REFUSED as error:
+                self.note(f"the artifact is not taken, and the last one stays: {error}")
+                return
+            self._probed = probed
+            self._hows[probed.artifact] = replace(self.how, locked=probed.locked)
+            self.note(f"new sessions have the artifact {probed.artifact.hex()}")
 
     # Which session.
 
@@ -465,6 +522,7 @@ class Hosting:
                 was given something else.
             HostFull: its ledger cannot be written, or gone on with; the owner is told.
         """
+        await self._reload()
         try:
             return await self._waits(lambda: self._store.open(given or None, name))
         except errors.GivenRefused as refused:
@@ -617,7 +675,7 @@ class Hosting:
         return bytes.fromhex(self._store.name_of((principal.issuer, principal.subject)))
 
     def _mac(self, identity: bytes, principal: Principal | None) -> bytes:
-        told = self._probed.artifact + self._of(principal) + identity
+        told = self._of(principal) + identity
         return blake3(told, key=self._key).digest()[:_MAC]
 
     def handle(self, identity: str, principal: Principal | None) -> str:

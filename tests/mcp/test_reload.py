@@ -1,0 +1,65 @@
+"""``tcc gate --http --reload``: another artifact at the same path is taken for new sessions."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import tcc as library
+from tests.mcp.speaking import GRAMMAR, SERVERS, tcc
+from tests.mcp.test_http import PASSES, Web
+
+STRICT = GRAMMAR.replace('version "1"', 'version "2"') + "limit count(run_tests) <= 1\n"
+
+
+def put(path: Path, text: str) -> None:
+    """Replace an artifact as a build does: whole, by a rename."""
+    beside = path.with_suffix(".new")
+    library.save(library.compile_text(text), beside)
+    beside.replace(path)
+
+
+def runs(web: Web, handle: str) -> str:
+    """The code of a refusal; empty: the call was made."""
+    result = web.call(handle, "run_tests", PASSES)["result"]
+    return str(result.get("structuredContent", {}).get("code", ""))
+
+
+def test_new_sessions_have_the_new_artifact_and_open_ones_keep_theirs(tmp_path: Path) -> None:
+    path = tmp_path / "cases.tcca"
+    put(path, GRAMMAR)
+    web = Web(tmp_path, path, "--reload")
+    try:
+        old = web.greet()
+        assert runs(web, old) == ""
+        path.write_bytes(path.read_bytes()[:1000])  # as if it were half written
+        between = web.greet()
+        assert runs(web, between) == runs(web, between) == ""
+        put(path, STRICT)
+        new = web.greet()
+        assert runs(web, new) == ""
+        assert runs(web, new) == "R202"
+        assert runs(web, old) == runs(web, between) == ""
+    finally:
+        code, said = web.stop()
+    assert code == 0 and "Traceback" not in said, said
+    assert said.count("the artifact is not taken, and the last one stays") == 1, said
+    assert said.count("new sessions have the artifact") == 1, said
+    for text in (GRAMMAR, STRICT):
+        digest = library.compile_text(text).digest.hex()
+        assert (web.store / f"{digest}.tcca").exists()
+    assert tcc("session", "list", str(web.store)).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "options", [("--ledger", "l"), ("--store", "s", "--server", "a=x", "--server", "b=y")]
+)
+def test_reload_is_for_a_store_and_one_server(options: tuple[str, ...], tmp_path: Path) -> None:
+    path = tmp_path / "cases.tcca"
+    put(path, GRAMMAR)
+    command = () if "--server" in options else ("--", sys.executable, str(SERVERS / "hostile.py"))
+    found = tcc("gate", path, "--reload", *options, *command, cwd=tmp_path)
+    assert found.returncode == 2
+    assert "--reload is for --store, and for one server" in found.stderr
