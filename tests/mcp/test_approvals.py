@@ -17,7 +17,7 @@ import pytest
 
 import tcc as library
 from tests.mcp.speaking import tcc
-from tests.mcp.test_http import KEYS, Web, pem, signed, web
+from tests.mcp.test_http import GREETING, KEYS, Web, pem, signed, web
 
 GRAMMAR = """grammar cases version "1"
 
@@ -231,6 +231,37 @@ def test_after_a_restart_the_question_is_open_and_the_asker_known(
         assert called(found, "ann") is None
     with web(tmp_path, compiled, *told) as found:
         assert decide(found, question, token)[0] == 409
+
+
+def test_in_a_shared_session_nobody_who_made_the_call_decides(
+    tmp_path: Path, compiled: Path
+) -> None:
+    told, token = options(tmp_path), bearer("boss", LEAD)
+    with web(tmp_path, compiled, *told, "--session", "new") as found:
+        pending(found, "ann")
+        (ledger,) = found.ledgers()
+    shared = (*told, "--session", ledger.stem)
+    asked = {**RISKY, "id": "c-2"}
+    with web(tmp_path, compiled, *shared) as found:
+        question = pending(found, "bob", **asked)
+        assert pending(found, "cid", **asked) == question
+        for subject in ("bob", "cid"):
+            assert decide(found, question, bearer(subject, LEAD))[0] == 403
+        assert decide(found, question, token)[0] == 200
+        question = pending(found, "bob", **{**asked, "id": "c-3"})
+    with web(tmp_path, compiled, *shared) as found:
+        assert pending(found, "cid", **{**asked, "id": "c-3"}) == question
+        assert decide(found, question, bearer("bob", LEAD))[0] == 403
+
+
+def test_the_session_of_a_principal_serves_nobody_else(tmp_path: Path, compiled: Path) -> None:
+    told = options(tmp_path)
+    with web(tmp_path, compiled, *told) as found:
+        pending(found, "ann")
+        (ledger,) = found.ledgers()
+    with web(tmp_path, compiled, *told, "--session", ledger.stem) as found:
+        assert found.greet(Authorization=bearer("ann"))
+        assert found.ask(GREETING, Authorization=bearer("bob"))[0] == 404
 
 
 def test_if_nobody_knows_who_asked_nobody_decides_over_http(tmp_path: Path, compiled: Path) -> None:

@@ -3,9 +3,10 @@
     GET  /approvals         the page; with `Accept: application/json` the open questions
     POST /approvals/ID      a verdict: {"verdict": "approved" | "denied", "reason": ..}
 
-The scope of a token has `tcc:approve:ROLE` for each role of its subject.  The principal that asked
-may not decide, even with the scope.  If it is not known who asked, nobody may decide here: the
-command line can.  The page has no secrets: it asks for a token, and keeps it in memory.
+The scope of a token has `tcc:approve:ROLE` for each role of its subject.  A principal that made the
+call may not decide, even with the scope.  If the gate does not know who made it, the gate takes no
+verdict over HTTP, and a person uses the command line.  The page has no secrets: it asks for a
+token, and keeps it in memory.
 
 Text: docs/ask.md; docs/http.md.
 Cost: a list takes the live sessions and reads each other ledger of the store that has changed.
@@ -127,16 +128,19 @@ class Desk:
     def __init__(self, store: Sessions) -> None:
         self._store = store
         self._live: dict[str, Gate] = {}
-        self._askers: dict[str, Principal | None] = {}
+        # Everybody who made the call of a question, if this process saw it asked.
+        self._askers: dict[str, set[Principal | None]] = {}
         self._read: dict[Path, tuple[object, places.Asked]] = {}
 
     def asked(self, question: Pending, gate: Gate, principal: Principal | None) -> None:
         """Note who made the call that waits."""
         self._live[gate.session_id] = gate
-        if question.id not in self._askers:
-            self._askers[question.id] = principal
+        if question.is_new:
+            self._askers[question.id] = {principal}
             if len(self._askers) > _MOST_ASKERS:
                 del self._askers[next(iter(self._askers))]
+        elif question.id in self._askers:
+            self._askers[question.id].add(principal)
 
     def close(self, gate: Gate) -> None:
         """Forget a gate that is closed; its questions are read from the ledger."""
@@ -221,7 +225,10 @@ class Desk:
             said = f"the token does not have the scope {scope_of(known.question.who)}"
             raise NoVerdict(403, said)
         if self._own(known, principal):
-            said = "who asked may not decide, or nobody knows who asked: use `tcc session approve`"
+            said = (
+                "this principal made the call, or the gate does not know who made it:"
+                " use `tcc session approve`"
+            )
             raise NoVerdict(403, said)
         try:
             self._record(known, told, principal.subject)
@@ -260,15 +267,12 @@ class Desk:
         raise NoVerdict(404, "no session has an open question with this id")
 
     def _own(self, known: _Known, principal: Principal) -> bool:
-        """Whether a principal has asked itself, or may have: nobody knows who did."""
-        name = self._store.name_of((principal.issuer, principal.subject))
-        if known.principal is not None:
+        """Return whether a principal made the call itself, or may have made it."""
+        if known.principal is not None:  # the session is served to nobody else
+            name = self._store.name_of((principal.issuer, principal.subject))
             return known.principal == name
-        asker = self._askers.get(known.question.id)
-        return asker is None or (asker.issuer, asker.subject) == (
-            principal.issuer,
-            principal.subject,
-        )
+        askers = self._askers.get(known.question.id)
+        return askers is None or principal in askers
 
 
 def _in_ledger(listed: places.Listed, identity: str, asked: places.Asked | None) -> _Known:

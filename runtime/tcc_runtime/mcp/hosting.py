@@ -508,8 +508,11 @@ class Hosting:
             except (Rejected, OSError) as error:
                 raise self._not_opened(error) from None
             try:
+                # The ledger of a principal's session says who made its calls.
+                if gate.principal is not None and gate.principal != whose.hex():
+                    raise NotFound
                 self._check_room(principal)
-            except HostFull:
+            except (HostFull, NotFound):
                 gate.close()
                 raise
             return self._add(gate, principal, given)

@@ -324,6 +324,8 @@ class _Posted:
                 await self._handshake(message, principal)
         except MissingClaim:
             raise _Answered(403) from None
+        except NotFound:  # the one session that all connections share
+            raise _Answered(404) from None
         except HostFull as error:
             raise _Answered(error.status, ("retry-after", "1")) from None
 
