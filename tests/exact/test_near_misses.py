@@ -12,7 +12,7 @@ given g: text
 tool look(k: text, n: integer 0 .. 9) gives (v: yes | no, m: integer 0 .. 9) {
   errors mean failed
 }
-tool act(k: text, n: integer 0 .. 9, z?: text)
+tool act(k: text, n: integer 0 .. 9, z?: text, f?: path, u?: url)
 tool over
 limit depth <= 40
 """
@@ -51,6 +51,25 @@ PAIRS = (
     ("after act owe look", "after act owe look(v = yes)"),
     ("after act(n > 3) owe look", "after act owe look"),
     ("before look require over", "before act require over"),
+    ("after act owe look within 1 h", "after act owe look within 30 m"),
+    ("after act owe look", "after act owe look within 1 h"),
+    ("after act owe look(same k) within 1 h", "after act owe look(same k, v = yes) within 1 h"),
+    ("after act(n > 3) owe look within 1 h", "after act(n > 2) owe look within 1 h"),
+    ('before act(n > 3) ask "boss"', 'before act(n > 2) ask "boss"'),
+    ('before act ask "boss" within 2 h', 'before act ask "boss" within 1 h'),
+    ('before act ask "boss"', 'before act ask "chief"'),
+    ('before act(n > 3) ask "boss"', "before act require n <= 3"),
+    ('before act require f under "/srv"', 'before act require f under "/srv/out"'),
+    ('before act require f not under "/srv/out"', 'before act require f not under "/srv"'),
+    ('before act require f under "/srv"', 'before act require f under "/srv/"  and f != "/srv"'),
+    (
+        'before act require u under "https://*.a.example/x/y"',
+        'before act require u not under "https://b.a.example/x"',
+    ),
+    (
+        'before act require u under "https://*.a.example/x"',
+        'before act require u under "https://b.a.example/x"',
+    ),
 )
 
 
@@ -59,3 +78,31 @@ def test_a_stronger_statement_is_not_proved(policy: str, question: str) -> None:
     artifact = tcc.compile_text(f"{HEAD}{policy}\n")
     assert tcc.prove(artifact, question, timeout=2).verdict != "proved"
     assert tcc.prove(artifact, policy, timeout=5).verdict == "proved"
+
+
+IMPLIED = (
+    ("after act owe look within 1 h", "after act owe look within 2 h"),
+    ("after act owe look within 1 h", "after act owe look"),
+    ("after act(n > 3) owe look(v = yes) within 1 h", "after act(n > 5) owe look within 1 h"),
+    ('before act(n > 3) ask "boss"\nbefore act(n <= 3) ask "boss"', 'before act ask "boss"'),
+    ('before act ask "boss" within 1 h', 'before act(n > 3) ask "boss" within 2 h'),
+    ('before act require f under "/srv/out"', 'before act require f under "/srv"'),
+    ('before act require f under "/srv/out"', 'before act require f not under "/etc"'),
+    ('before act require f = "/srv/a/b"', 'before act require f under "/srv"'),
+    ('before act require k = "abc" | "abd"', 'before act require k ~ "ab."'),
+    ('before act require k ~ "ab."', 'before act require k != "x"'),
+    (
+        'before act require u under "https://a.example/x/y"',
+        'before act require u under "https://*.example/x"',
+    ),
+    (
+        'before act require u under "https://a.example/x"',
+        'before act require u not under "https://b.example/x"',
+    ),
+)
+
+
+@pytest.mark.parametrize(("policy", "question"), IMPLIED)
+def test_a_weaker_statement_is_proved(policy: str, question: str) -> None:
+    artifact = tcc.compile_text(f"{HEAD}{policy}\n")
+    assert tcc.prove(artifact, question, timeout=10).verdict == "proved"

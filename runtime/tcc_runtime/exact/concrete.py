@@ -925,6 +925,8 @@ def _revalued(
             states = maker.candidates(one, [*seen, *items, *lists], number)[:100]
             if one.optional or one.null:
                 states.append(NONE)
+            if one in answers:
+                states.append(UNKNOWN)
             changed = [
                 replace(
                     draft,

@@ -261,7 +261,7 @@ def _argued(work: _Work, policy: Policy, rule: Rule, part: Part) -> str:
     most = 0
     equal = [number for number, one in enumerate(policy.rules)
              if one.kind == rule.kind and one.then == rule.then and one == rule]  # fmt: skip
-    if equal and _searched(work, policy, rule, part, 1, _ignored, None, equal) == "closed":
+    if equal and _searched(work, policy, rule, part, 2, _ignored, None, equal) == "closed":
         return ""
     for most in range(ROUNDS + 1):
         work.rounds = max(work.rounds, most + 1)

@@ -203,7 +203,8 @@ class Router:
                         found[0] if found and not lacks else NONE
                     )
             for name, state in self._plan.states(label).items():
-                states["get", ("call", number), name] = state
+                if states.get(("get", ("call", number), name)) != UNKNOWN:
+                    states["get", ("call", number), name] = state
             while kept and named >= 0 and places[kept[0]] < places[number]:
                 order.append(kept.pop(0))
             order.append(number)

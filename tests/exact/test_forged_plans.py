@@ -1,0 +1,189 @@
+"""The kernel refuses forged steps about plans and ends, and bounds its work."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import tcc
+from tcc.library import artifact_bytes
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.codec import encode
+from tcc_certs.proof import plans
+from tcc_certs.proof.check import check_proof
+from tcc_certs.report import report_proof
+from tcc_runtime.exact.planned import plan_of
+
+TEXT = """# lint: allow TCC709 a test needs no costs
+grammar planned version "1"
+tool look(m: 1 | 2) gives (v: yes | no)
+tool test gives (v: yes | no)
+tool edit
+tool commit
+tool stop
+plan = look{1,3} (edit look? edit{0,2} test){1,2} commit? | stop
+limit depth <= 12
+"""
+QUESTIONS = (
+    "before commit require edit",
+    "before commit require test since edit",
+    "before edit require no commit",
+    "finally require stop or test",
+    "limit count(edit) <= 6 in session",
+    "limit count(test) <= 2 in session",
+    "before edit require look(m = 1) or look(m = 2)",
+)
+FALSE = (
+    "before commit require look(m = 1)",
+    "before commit require test(v = yes)",
+    "before commit require test(v = yes) or test(v = no)",
+    "before edit require no test",
+    "finally require commit",
+    "limit count(edit) <= 5 in session",
+)
+
+
+@pytest.fixture(scope="module")
+def artifact() -> tcc.Artifact:
+    return tcc.compile_text(TEXT)
+
+
+@pytest.fixture(scope="module")
+def proofs(artifact: tcc.Artifact) -> list[dict[str, Any]]:
+    found = [tcc.prove(artifact, text, timeout=30) for text in QUESTIONS]
+    assert [one.verdict for one in found] == ["proved"] * len(QUESTIONS)
+    return [json.loads(one.proof or b"") for one in found]
+
+
+def code_of(document: dict[str, Any], artifact: tcc.Artifact) -> Code | None:
+    try:
+        check_proof(encode(document), artifact.core, lambda: plan_of(artifact))
+    except Rejected as refusal:
+        return refusal.code
+    return None
+
+
+def test_a_proof_of_plans_needs_the_artifact(
+    artifact: tcc.Artifact, proofs: list[dict[str, Any]]
+) -> None:
+    for proof in proofs:
+        assert code_of(proof, artifact) is None
+        report = report_proof(encode(proof), bytes(artifact_bytes(artifact)))
+        assert report.lines[0].startswith("VALID: every session of this artifact satisfies")
+        with pytest.raises(Rejected) as refused:
+            check_proof(encode(proof), artifact.core)
+        assert refused.value.code is Code.PROOF_STEP
+
+
+@pytest.mark.parametrize("text", FALSE)
+def test_a_false_statement_about_plans_is_refuted(artifact: tcc.Artifact, text: str) -> None:
+    found = tcc.prove(artifact, text, timeout=30)
+    assert found.verdict == "refuted" and found.session is not None
+
+
+def test_an_argument_of_another_automaton_does_not_hold(proofs: list[dict[str, Any]]) -> None:
+    more = "| stop | look | look commit | edit commit? edit{6,7} | test test test"
+    other = tcc.compile_text(TEXT.replace("| stop", more))
+    for proof in proofs:
+        assert code_of({**proof, "core": core_digest(other)}, other) is Code.PROOF_STEP
+
+
+def core_digest(artifact: tcc.Artifact) -> str:
+    from tcc_certs.policy.reader import core_digest as digest
+
+    return digest(artifact.core)
+
+
+def changes(step: list[Any]) -> list[list[Any]]:
+    """The step with one number changed, left out or added."""
+    found: list[list[Any]] = []
+
+    def put(path: list[int], change: Callable[[list[Any], int], None]) -> None:
+        copy = json.loads(json.dumps(step))
+        inside = copy
+        for at in path[:-1]:
+            inside = inside[at]
+        change(inside, path[-1])
+        found.append(copy)
+
+    def walk(part: Any, path: list[int]) -> None:
+        for at, one in enumerate(part):
+            if isinstance(one, list):
+                walk(one, [*path, at])
+                put([*path, at], lambda inside, at: inside[at].append(0))
+            elif isinstance(one, int):
+                for value in (one + 1, one - 1, 10**30, "x", None, True, [one]):
+                    put([*path, at], lambda inside, at, value=value: inside.__setitem__(at, value))
+                put([*path, at], lambda inside, at: inside.pop(at))
+
+    walk(step, [])
+    return found
+
+
+def test_a_changed_step_about_plans_proves_nothing_false(
+    artifact: tcc.Artifact, proofs: list[dict[str, Any]]
+) -> None:
+    refused = kept = 0
+    for proof in proofs:
+        document = json.loads(json.dumps(proof))
+        for argument in document["arguments"]:
+            steps = argument["steps"]
+            for at, step in enumerate(steps):
+                for changed in changes(step):
+                    argument["steps"] = [*steps[:at], changed, *steps[at + 1 :]]
+                    code = code_of(document, artifact) if encodable(changed) else Code.PROOF_STEP
+                    refused += code is not None
+                    kept += code is None
+            argument["steps"] = steps
+    assert refused > 5 * kept  # a changed step may hold by chance
+
+
+def encodable(step: list[Any]) -> bool:
+    """Whether canonical JSON has the step: it has no null and no large number."""
+    try:
+        encode({"step": step})
+    except Exception:
+        return False
+    return True
+
+
+def test_no_proof_fits_a_false_question(
+    artifact: tcc.Artifact, proofs: list[dict[str, Any]]
+) -> None:
+    from tcc.library.proving import read_statements
+    from tcc_certs.proof.questions import Question, question_json
+
+    for text in FALSE:
+        question = Question(kind="statement", statements=read_statements(artifact.core, text))
+        for proof in proofs:
+            for argument in proof["arguments"]:
+                for tool in ("commit", "edit", "look", ""):
+                    forged = {**proof, "question": question_json(question),
+                              "arguments": [{**argument, "tool": tool}]}  # fmt: skip
+                    assert code_of(forged, artifact) in (Code.PROOF_STEP, Code.PROOF_ARGUMENT)
+
+
+def test_ends_that_are_not_proved_are_refused(artifact: tcc.Artifact) -> None:
+    document = {
+        "schema": "tcc.proof/2",
+        "core": core_digest(artifact),
+        "question": {"kind": "finishable", "statements": []},
+        "arguments": [],
+    }
+    assert code_of(document, artifact) is None
+    text = TEXT.replace("look{1,3} (edit", "look(v = yes){1,3} (edit")
+    stuck = tcc.compile_text(text)
+    assert code_of({**document, "core": core_digest(stuck)}, stuck) is Code.PROOF_STEP
+    with pytest.raises(Rejected) as refused:
+        check_proof(encode(document), artifact.core)
+    assert refused.value.code is Code.PROOF_STEP
+
+
+def test_the_work_of_lemmas_about_plans_is_bounded(
+    artifact: tcc.Artifact, proofs: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plans, "MAX_EDGES", 5)
+    assert code_of(proofs[1], artifact) is Code.LIMIT
