@@ -52,7 +52,7 @@ def test_many_questions_are_asked() -> None:
 
 @pytest.mark.parametrize(("grammar", "text", "verdict"), DECIDED)
 def test_a_question_has_its_answer(grammar: str, text: str, verdict: str) -> None:
-    found = ask(grammar, text, 30)
+    found = ask(grammar, text, 60)
     assert found.verdict == verdict, found.missing
     if verdict in ("proved", "unreachable"):
         assert found.proof is not None and len(found.proof) < 4000

@@ -142,7 +142,7 @@ def test_a_changed_step_about_plans_proves_nothing_false(
 
 
 def encodable(step: list[Any]) -> bool:
-    """Whether canonical JSON has the step: it has no null and no large number."""
+    """Return whether canonical JSON has the step: null and large numbers are excluded."""
     try:
         encode({"step": step})
     except Exception:

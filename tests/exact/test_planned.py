@@ -233,7 +233,7 @@ def after(machine: SessionMachine, held: Any, offer: Any, tool: str, reply: Any)
 def can_finish(
     course: Course, machine: SessionMachine, held: Any, steps: list[Any], left: int
 ) -> bool:
-    """Whether some calls, all done, lead to an end."""
+    """Return whether some calls, all done, lead to an end."""
     if held == (NOWHERE,):
         return False
     if all(map(machine.accepts, held)) and not course.unmet():

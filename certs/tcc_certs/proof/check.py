@@ -23,6 +23,7 @@ from tcc_certs.policy.meaning import policy_of
 from tcc_certs.policy.reader import core_digest
 from tcc_certs.proof import rules
 from tcc_certs.proof.ground import Ground
+from tcc_certs.proof.lists import listed
 from tcc_certs.proof.plans import Plan, Plans, most_counted, walk_of
 from tcc_certs.proof.questions import Question, Unsupported, begun, parts_of, question_of, rules_of
 from tcc_certs.proof.reasons import (
@@ -182,6 +183,7 @@ class Argument:
             "include": lambda one, other: rules.include(
                 scene, self.literal(one), self.literal(other)
             ),
+            "listed": lambda one, other: listed(scene, self.literal(one), self.literal(other)),
             "nested": lambda one, other: rules.nested(
                 scene, self.literal(one), self.literal(other)
             ),

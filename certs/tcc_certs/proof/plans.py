@@ -20,12 +20,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import Automaton
-from tcc_certs.policy import meaning
 from tcc_certs.policy.core import Core, Tool
 from tcc_certs.policy.meaning import NANO, Truth
 from tcc_certs.policy.plans import Call
 from tcc_certs.proof.ground import VIEW, Ground, ground, parts, rewritten
-from tcc_certs.proof.reasons import evaluated
+from tcc_certs.proof.reasons import evaluated, truth_at
 from tcc_certs.proof.rules import Wrong, operands
 from tcc_certs.proof.scene import Scene
 from tcc_certs.values.fields import Field
@@ -467,43 +466,8 @@ class _Known:
 
     def truth(self, condition: Ground, tool: str, states: Mapping[str, State]) -> Truth:
         """Return the truth of a condition about a bound element, for a call with these fields."""
-
-        def truth(part: Ground) -> Truth:
-            match part:
-                case ("not", of):
-                    return meaning.negation(truth(of))
-                case ("all", inside):
-                    return meaning.conjunction(map(truth, inside))
-                case ("any", inside):
-                    return meaning.disjunction(map(truth, inside))
-                case ("isof", ("bound", 0), tools):
-                    return tool in tools
-                case ("compare", operator, left, options):
-                    return meaning.disjunction([compared(operator, left, one) for one in options])
-                case ("between", of, low, high):
-                    return meaning.conjunction([compared(">=", of, low), compared("<=", of, high)])
-                case ("same", left, right):
-                    return meaning.same(state(left), state(right))
-                case ("matches", of, pattern):
-                    return meaning.matches(state(of), pattern)
-            return None
-
-        def compared(operator: str, left: Ground, right: Ground) -> Truth:
-            if operator == "=" and right == ("const", ("z", None)):
-                return meaning.is_null(state(left))
-            return meaning.compare(operator, state(left), state(right))
-
-        def state(term: Ground) -> State:
-            match term:
-                case ("const", (str() as kind, value)):
-                    return kind, value
-                case ("get", ("bound", 0), name):
-                    return states.get(name, UNKNOWN)
-                case ("+" | "-" | "*" | "min" | "max", left, right):
-                    return meaning.arithmetic(term[0], state(left), state(right))
-            return self._arguments.get(term, UNKNOWN)
-
-        return truth(condition)
+        fields = {("get", ("bound", 0), name): state for name, state in states.items()}
+        return truth_at(condition, {**self._arguments, **fields}, tool)
 
     def answers(self, tool: str, conditions: Sequence[Ground]) -> list[list[Field]]:
         """The listed answers that each condition names."""

@@ -17,12 +17,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tcc_certs.policy import forms, meaning
 from tcc_certs.policy.kinds import walk
+from tcc_certs.policy.meaning import Truth
 from tcc_certs.proof.ground import VIEW, Ground, ground, rewritten
 from tcc_certs.proof.rules import Wrong, includes
 from tcc_certs.proof.scene import Formula, Scene, order
 from tcc_certs.values.declared import NumberType
 from tcc_certs.values.fields import Field
-from tcc_certs.values.places import exact_number
+from tcc_certs.values.places import UNKNOWN, State, exact_number
 
 Variable: TypeAlias = Ground  # ("high", term), ("low", term) or ("value", term)
 Truths: TypeAlias = "Mapping[int, bool]"
@@ -456,3 +457,50 @@ def evaluated(literal: Ground, known: Collection[Ground]) -> bool | None:
         case ("known", ("const", state)):
             return state[0] not in meaning.NO_VALUE
     return None
+
+
+def truth_at(condition: Ground, values: Mapping[Ground, State], tool: str = "") -> Truth:
+    """Return the truth of a condition about a bound element, from the values of some terms.
+
+    Other terms are unknown, and so are sources.
+
+    Args:
+        tool: of the element, if it is a call.
+    """
+
+    def truth(part: Ground) -> Truth:
+        match part:
+            case ("not", of):
+                return meaning.negation(truth(of))
+            case ("all", inside):
+                return meaning.conjunction(map(truth, inside))
+            case ("any", inside):
+                return meaning.disjunction(map(truth, inside))
+            case ("isof", ("bound", 0), tools):
+                return tool in tools
+            case ("compare", operator, left, options):
+                return meaning.disjunction([compared(operator, left, one) for one in options])
+            case ("between", of, low, high):
+                return meaning.conjunction([compared(">=", of, low), compared("<=", of, high)])
+            case ("same", left, right):
+                return meaning.same(state(left), state(right))
+            case ("matches", of, pattern):
+                return meaning.matches(state(of), pattern)
+            case ("under", of, scope):
+                return meaning.under(state(of), state(scope))
+        return None
+
+    def compared(operator: str, left: Ground, right: Ground) -> Truth:
+        if operator == "=" and right == ("const", ("z", None)):
+            return meaning.is_null(state(left))
+        return meaning.compare(operator, state(left), state(right))
+
+    def state(term: Ground) -> State:
+        match term:
+            case ("const", (str() as kind, value)):
+                return kind, value
+            case ("+" | "-" | "*" | "min" | "max", left, right):
+                return meaning.arithmetic(term[0], state(left), state(right))
+        return values.get(term, UNKNOWN)
+
+    return truth(condition)

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 
 from tcc_certs.proof import rules
 from tcc_certs.proof.ground import Ground, parts, picks
+from tcc_certs.proof.lists import listed
 from tcc_certs.proof.reasons import value_of
 from tcc_certs.proof.rules import Wrong
 from tcc_certs.proof.scene import Formula, Scene, calls_in, contradicts
@@ -335,6 +336,8 @@ class Search:
                 return rules.include(scene, literals[one], literals[other])
             case ("nested", one, other):
                 return rules.nested(scene, literals[one], literals[other])
+            case ("listed", one, other):
+                return listed(scene, literals[one], literals[other])
             case ("ordered", *calls):
                 return rules.ordered(scene, *calls)
             case ("distinct", *calls):
@@ -457,6 +460,7 @@ class Search:
         literals = self.scene.literals
         sources: dict[int, Ground] = {}
         scopes: dict[int, Ground] = {}
+        lists: dict[int, Ground] = {}
         limited: set[Ground] = set()  # calls that a limit counts for
         for number in list(self._order):
             truth, literal = self.truths[number], literals[number]
@@ -487,11 +491,15 @@ class Search:
                 yield "absent", number
             elif tag in ("some", "none"):
                 sources[number] = literal
-            elif tag == "truth" and truth:
+            elif tag == "truth" and literal[1][0] in ("some", "every", "among"):
+                lists[number] = literal
+            if tag == "truth" and truth:
                 if picks(literal[1]):
                     yield "missing", number
                 if literal[3]:
                     yield "inside", number
+        for number in lists:
+            yield from (("listed", number, other) for other in lists if other != number)
         for number, literal in scopes.items():
             for other, second in scopes.items():
                 if number != other and literal[1] == second[1]:
@@ -600,8 +608,10 @@ def _added(step: Key, new: frozenset[int], closed: Closed) -> Closed:
     if step not in closed.formulas and not (closed.names | closed.needs) & new:
         return closed
     names = closed.names - new | calls_named(step)
-    if step[0] in ("at", "domain", "count", "include", "nested") or step[0] in rules.LEMMAS:
-        numbers = step[1:3] if step[0] in ("include", "nested") else step[1:2]
+    if step[0] in ("at", "domain", "count", "include", "nested", "listed") or (
+        step[0] in rules.LEMMAS
+    ):
+        numbers = step[1:3] if step[0] in ("include", "nested", "listed") else step[1:2]
         names |= frozenset(numbers)
     return Closed(("add", step, closed.tree), closed.needs - new, closed.formulas - {step}, names)
 

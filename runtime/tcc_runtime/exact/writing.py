@@ -111,7 +111,7 @@ class _Writer:
                 return "at", self.literal(literal), self.calls[call]
             case ("domain" | "count", literal, at):
                 return key[0], self.literal(literal), at
-            case ("include" | "nested", one, other):
+            case ("include" | "nested" | "listed", one, other):
                 return key[0], self.literal(one), self.literal(other)
             case ("ordered" | "distinct" | "leads", *calls):
                 return key[0], *[self.calls[call] for call in calls]
