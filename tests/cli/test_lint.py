@@ -31,12 +31,20 @@ def idle(tmp_path: Path) -> Path:
     return path
 
 
+# Shipped grammars with statements that the engine neither derives from others nor refutes in time.
+OPEN = {"airline_desk", "database_agent", "purchasing", "shop_desk"}
+
+
 @pytest.mark.parametrize("path", sorted(GRAMMARS.glob("*.tcg")), ids=lambda path: path.stem)
 def test_the_shipped_grammars_are_clean_within_5_s(tcc: Tcc, path: Path) -> None:
     start = time.process_time()
     ended = tcc("lint", path, "--json")
     assert time.process_time() - start < 5
-    assert (ended.json["findings"], ended.json["notes"], ended.code) == ([], [], 0)
+    assert (ended.json["findings"], ended.code) == ([], 0)
+    for note in ended.json["notes"]:  # questions about all sessions that stay open
+        assert (note["code"], note["level"]) == ("TCC715", "note")
+        assert note["question"] in ("TCC704", "TCC746") and note["statement"] and note["missing"]
+    assert not ended.json["notes"] or path.stem in OPEN
     assert ended.json["grammars"][0]["clean"] is True
 
 
@@ -173,11 +181,70 @@ def test_the_fixes_keep_the_core_and_the_comments_and_are_made_once(tcc: Tcc, id
     assert tcc("lint", idle, "--diff").code == 0
 
 
-def test_no_fix_removes_a_policy_statement(tcc: Tcc, idle: Path) -> None:
+def test_a_fix_removes_one_of_two_statements_that_imply_each_other(tcc: Tcc, idle: Path) -> None:
     text = HEAD + "plan = a b\nlimit depth <= 9\nbefore b require a\nforbid b(no a)\n"
     idle.write_text(text, "utf-8")
-    assert tcc("lint", idle, "--fix").code == 0
-    assert idle.read_text("utf-8") == text
+    found = tcc("lint", idle, "--json")
+    (finding,) = found.json["findings"]
+    assert (finding["code"], finding["place"]["line"]) == ("TCC704", 8)
+    assert "it follows from `before b require a`" in finding["message"]
+    assert finding["related"][0]["place"]["line"] == 7
+    ended = tcc("lint", idle, "--fix")
+    assert ended.code == 0 and "removed: `forbid b(no a)`" in ended.err
+    assert idle.read_text("utf-8") == text.replace("forbid b(no a)\n", "")
+
+
+IMPLIED = """# lint: allow TCC745 a test
+grammar g version "1"
+
+tool find(order: text max 9) gives (owner: text)
+tool refund(order: text max 9, amount: integer 1 .. 20)
+tool reply(message: text max 100)
+
+before refund require find(same order)
+before refund require find  # a comment that stays
+before refund {
+  require amount <= 15
+  require amount <= 18
+}
+limit sum(refund.amount) <= 30
+limit sum(refund.amount) <= 40
+limit sum(refund.amount) per order <= 30 in session
+limit count(reply) <= 3
+limit count(reply) per message <= 3 across sessions
+limit depth <= 12
+"""
+
+
+def test_a_fix_removes_statements_clauses_and_larger_bounds(tcc: Tcc, tmp_path: Path) -> None:
+    path = tmp_path / "g.tcg"
+    path.write_text(IMPLIED, "utf-8")
+    found = tcc("lint", path, "--json")
+    lines = [one["place"]["line"] for one in found.json["findings"] if one["code"] == "TCC704"]
+    # Line 17 implies line 18 in each session alone, and not in all sessions of an account.
+    assert lines == [9, 12, 15, 16]
+    tcc("lint", path, "--fix")
+    left = path.read_text("utf-8")
+    assert "# a comment that stays" in left and "require amount <= 15\n}" in left
+    assert "across sessions" in left and "<= 40" not in left
+    assert tcc("lint", path).code == 0
+
+
+def test_a_tool_that_no_session_calls_is_named_with_the_statements(
+    tcc: Tcc, tmp_path: Path
+) -> None:
+    path = tmp_path / "g.tcg"
+    path.write_text(
+        'grammar g version "1"\ntool look(n: integer 0 .. 9)\ntool ship\n'
+        "forbid look(n > 4)\nbefore ship require look(n = 5)\nlimit depth <= 9\n",
+        "utf-8",
+    )
+    found = tcc("lint", path, "--json")
+    (finding,) = found.json["findings"]
+    assert (found.code, finding["code"]) == (1, "TCC746")
+    assert "`ship` can never be called" in finding["message"]
+    assert "forbid look(n > 4)" in finding["hint"]
+    assert "before ship require look(n = 5)" in finding["hint"]
 
 
 def test_levels_come_from_the_nearest_file(tcc: Tcc, idle: Path) -> None:

@@ -23,7 +23,7 @@ _UNREAD = "TCC110"  # the file cannot be read
 
 @click.command("lint")
 @click.argument("grammars", nargs=-1, required=True, type=options.GivenPath(path_type=Path))
-@click.option("--fix", is_flag=True, help="apply the safe fixes, which keep the core")
+@click.option("--fix", is_flag=True, help="apply the safe fixes, which change no decision")
 @click.option("--diff", "as_diff", is_flag=True, help="show the safe fixes, and write nothing")
 @options.config_options
 @options.compile_options
@@ -111,8 +111,11 @@ def _mend(path: Path, linted: Linted, limits: Options, *, write: bool) -> bool:
     except OutOfTime:
         keeps = False
     if not keeps:
-        screen.warn(f"{path}: not mended: it was not shown that the core stays the same")
+        screen.warn(f"{path}: not mended: it was not shown that all decisions stay the same")
         return False
+    for finding in linted.findings:
+        if finding.diagnostic.code == "TCC704" and finding.fix:
+            screen.say(f"{path}: removed: {finding.diagnostic.message}", err=True)
     if not write:
         _show(path, before, after)
         return True

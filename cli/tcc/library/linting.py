@@ -52,6 +52,7 @@ class Linted:
         core: what the grammar means; None if it has errors.
         text: the grammar; None if it could not be read.
         artifact: the compiled grammar; None if it does not compile.
+        implied: the numbers of statements that the others imply, all together.
     """
 
     findings: tuple[LintFinding, ...]
@@ -62,17 +63,26 @@ class Linted:
     core: Core | None = None
     text: str | None = None
     artifact: Artifact | None = None
+    implied: tuple[int, ...] = ()
 
     @property
     def clean(self) -> bool:
-        """Return whether there are no findings, and no limit left a lint open."""
+        """Return whether there are no findings, and no limit left a lint open.
+
+        A question about all sessions may stay open: a note says so.
+        """
         return not self.findings and not any(
-            note.diagnostic.code in {*GUARDS, "TCC715"} for note in self.notes
+            note.diagnostic.code in GUARDS
+            or (note.diagnostic.code == "TCC715" and note.question not in ("TCC704", "TCC746"))
+            for note in self.notes
         )
 
     @property
     def fixed(self) -> str | None:
-        """The text with every safe fix applied, of the same core; None without a text."""
+        """The text with every safe fix applied; None without a text.
+
+        Its core allows the same sessions: it may lack statements that the others imply.
+        """
         from tcc_compiler.lint.finding import fixed_text
 
         return None if self.text is None else fixed_text(self.text, self.findings)
@@ -145,8 +155,21 @@ def keeps_core(linted: Linted, path: Path) -> bool:
 
 
 def has_core(front: Frontend, linted: Linted) -> bool:
-    """Return whether a grammar that was read has the core of a linted one."""
-    return front.core is not None and front.core == linted.core
+    """Return whether a grammar that was read has the core of a linted one.
+
+    It may lack statements that the others imply.
+    """
+    core, before = front.core, linted.core
+    if core is None or before is None:
+        return False
+    after = iter([*core.statements, None])
+    expected = next(after)
+    for number, statement in enumerate(before.statements):
+        if statement == expected:
+            expected = next(after)
+        elif number not in linted.implied:
+            return False
+    return core == replace(before, statements=core.statements, zones=core.zones)
 
 
 class _Linting:
@@ -163,6 +186,7 @@ class _Linting:
         self.notes: list[LintNote] = []
         self.skipped: list[tuple[str, str]] = []
         self.artifact: Artifact | None = None
+        self.implied: tuple[int, ...] = ()
 
     def linted(self, name: str) -> Linted:
         front = self._front
@@ -185,6 +209,7 @@ class _Linting:
             core=front.core,
             text=None if root is None else root.text,
             artifact=self.artifact,
+            implied=self.implied,
         )
 
     def _take(self, diagnostics: Sequence[Diagnostic]) -> None:
@@ -220,11 +245,28 @@ class _Linting:
         unknown = set(lints.undecided_codes) | {code for code, _ in self.skipped}
         if self.artifact is not None:
             found += self._search(self.artifact)
+            found += self._sessions(front, self.artifact, lints.dead)
         else:
-            unknown |= {"TCC713"}
+            unknown |= {"TCC704", "TCC713"}
         allowed = Allowances(tuple(front.sources.values()), lints.head, LINTS)
         self.findings += [item for item in found if not allowed.allows(item.diagnostic)]
         self.findings += allowed.findings(unknown)
+
+    def _sessions(
+        self, front: Frontend, artifact: Artifact, dead: Sequence[str]
+    ) -> list[LintFinding]:
+        """TCC704 and TCC746 of sessions, if the engine is asked at all."""
+        if self._options.answers is None:
+            self.skipped.append(("TCC704", "the engine was not asked"))
+            return []
+        from tcc.library.session_lints import session_lints
+        from tcc_compiler.lint.declared import statement_edits
+
+        edits = statement_edits(front.sources, front.places)
+        found = session_lints(artifact, front.places, edits, dead)
+        self.notes += found.notes
+        self.implied = tuple(found.implied)
+        return found.findings
 
     def _search(self, artifact: Artifact) -> list[LintFinding]:
         """TCC713 if a run with these options is predicted to be long."""

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.source import Source, Span
+from tcc_compiler.lint.finding import Edit, removal
+from tcc_compiler.resources import Place
 from tcc_compiler.syntax.parse import parse
 from tcc_compiler.syntax.tokens import name_value
 from tcc_compiler.syntax.tree import Part, Token, Tree, region_of
@@ -59,6 +61,24 @@ class Declared:
     def span(self, part: Part, source: int = 0) -> Span:
         """The place of a part of a file."""
         return self.sources[source].span(region_of(part, source))
+
+
+def statement_edits(
+    sources: Mapping[str, Source], places: Mapping[Place, Span]
+) -> Mapping[int, tuple[Edit, ...]]:
+    """How to remove each statement of a grammar, by its number: a whole one, or a clause."""
+    declared = Declared(sources)
+    trees: dict[Span, Tree] = {}
+    todo = list(declared.statements)
+    while todo:
+        tree = todo.pop()
+        trees.setdefault(declared.span(tree), tree)
+        todo += tree.trees()
+    return {
+        number: removal(trees[span])
+        for number, span in places.items()
+        if isinstance(number, int) and span in trees
+    }
 
 
 def name_of(tree: Tree) -> str:

@@ -37,12 +37,14 @@ class Lints:
         undecided_codes: their codes, and the codes of the rules that need an automaton that the
             compilation did not make.
         head: the character at which the `grammar` statement starts.
+        dead: tools that statements exclude (TCC746).
     """
 
     findings: tuple[LintFinding, ...]
     undecided: tuple[LintNote, ...]
     undecided_codes: frozenset[str]
     head: int
+    dead: tuple[str, ...] = ()
 
 
 def lint_compiled(front: Frontend, built: Built | None) -> Lints:
@@ -93,6 +95,7 @@ def lint_compiled(front: Frontend, built: Built | None) -> Lints:
         findings=tuple(findings),
         undecided=tuple(undecided),
         undecided_codes=frozenset(codes),
+        dead=tuple(sorted(dead)),
         head=min([tree.start for tree in declared.of_kind("header")], default=0),
     )
 

@@ -233,7 +233,7 @@ class _Asking:
             return found
         left: list[tuple[Statement, Rule]] = []
         for statement, rule in asked:
-            if not any(_covers(one, rule) for one in held):
+            if not any(covers(one, rule) for one in held):
                 left.append((statement, rule))
         found.is_plain = not left
         for at, (statement, rule) in enumerate(left):
@@ -472,7 +472,7 @@ def _pinned(tool: Tool, rule: Rule) -> Iterator[tuple[Node, ...]]:
                 yield (Compare("=", Get(It(), declared.name), Number(number)),)
 
 
-def _covers(held: Rule, asked: Rule) -> bool:
+def covers(held: Rule, asked: Rule) -> bool:
     """Whether a statement surely allows no more than another one: it is equal, or has a bound that
     is not larger."""
     if held == asked:

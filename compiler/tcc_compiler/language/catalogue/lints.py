@@ -51,6 +51,14 @@ LINTS: Mapping[str, Entry] = {
         "that was meant to be used, or that a statement rules out by mistake.",
         _HEAD + "tool a(k: 1 | 2) { cost 1 }\nplan = a(k=1)\n",
     ),
+    "TCC704": Entry(
+        "statement that others imply",
+        "Without this statement a gate allows the same sessions: the exact engine has proved it\n"
+        "from the statements that the message names. `tcc lint --fix` removes it. If two\n"
+        "statements imply each other, only the later one is reported. A statement may be meant\n"
+        "as a second lock on the same door; then say so: `# lint: allow TCC704` and the reason.",
+        _TOOLS + "limit depth <= 4\nlimit count(a) <= 2\nlimit count(a) <= 3\n",
+    ),
     "TCC708": Entry(
         "one bare word as a domain",
         "A field has one value, a word without quotes: that is a value, but perhaps a type was\n"
