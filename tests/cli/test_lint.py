@@ -194,7 +194,7 @@ def test_a_fix_removes_one_of_two_statements_that_imply_each_other(tcc: Tcc, idl
     assert idle.read_text("utf-8") == text.replace("forbid b(no a)\n", "")
 
 
-IMPLIED = """# lint: allow TCC745 a test
+IMPLIED = """# a policy with more statements than it needs
 grammar g version "1"
 
 tool find(order: text max 9) gives (owner: text)
