@@ -236,6 +236,24 @@ def test_other_statements_decide_again_when_the_call_is_made(tmp_path: Path) -> 
     assert str(gate.check("pay", {"amount": 1}).code) == "R202"
 
 
+def test_a_held_call_is_among_the_allowed_ones_until_a_person_denies_it() -> None:
+    text = (
+        'grammar g version "1"\ntool wipe(what: all | some)\ntool look\n'
+        'before wipe(what = all) ask "lead"\nlimit depth <= 9\n'
+    )
+    gate = tcc.Gate(grammars.artifact(text))
+    wiped = tcc.Allowed("wipe", {"what": "all"})
+    assert wiped in gate.allowed()
+    with pytest.raises(tcc.Pending) as raised, gate.call("wipe", {"what": "all"}):
+        pass
+    assert wiped in gate.allowed()
+    gate.deny(raised.value.id, who="Ann")
+    assert wiped not in gate.allowed()
+    with pytest.raises(tcc.Refused) as refused, gate.call("wipe", {"what": "all"}):
+        pass
+    assert [one.arguments for one in refused.value.allowed_next] == [{}, {"what": "some"}]
+
+
 def test_check_decides_as_a_call_and_writes_nothing(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     before = (tmp_path / "s.ledger").read_bytes()

@@ -15,6 +15,7 @@ from typing import Final
 from tcc_certs.errors import Code
 from tcc_certs.formats.codec import Json
 from tcc_certs.policy.history import LOST, Call, Draw
+from tcc_certs.session.approvals import asked_of
 from tcc_certs.session.machine import Answer, Course, Offer, Positions
 from tcc_certs.session.records import MAX_BEHIND, MAX_UNDER_WAY
 from tcc_certs.values.places import UNKNOWN, State
@@ -182,7 +183,13 @@ class Session:
             return True
         states = self.policy.machine.listed(offer.tool).states(offer.values)
         call = self.course.call(tool.name, states, at_ms)
-        return not self.policy.decider.refusals(self.course.history, call, at_ms)
+        refusals = self.policy.decider.refusals(self.course.history, call, at_ms)
+        if any(one.code != Code.PENDING for one in refusals):
+            return False
+        # A person may approve a held call, so it is allowed here until a person denies it.
+        asks = [one.statement for one in refusals]
+        asked = asked_of(tool.name, offer.text, {})
+        return self.questions.standing(asks, asked, at_ms).denied is None
 
     # Calls that wait.
 
