@@ -8,6 +8,8 @@ A scripted model asks for a refund that nobody approved, then for the approval, 
 again, then for a tool that answers in every form that the framework has, then for a tool that
 fails.  What ran, what the model was told and what the ledger has are compared with what they should
 be, and the ledger is validated.  Exit code 1: something else came.
+OpenAI Agents and Pydantic AI: `tcc import python` also imports tools of the library, and its
+grammar decides arguments as the library validates them.
 claude_agent: the agent's own program talks to a server here that plays the model's API.
 """
 
@@ -16,6 +18,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import datetime
+import importlib
 import importlib.util
 import json
 import os
@@ -521,6 +524,105 @@ plan = (pay | drift){0,9}
     }
 
 
+# A module of tools, and arguments of its tool `move` with what the schema says of them.
+_MODULE = """
+from typing import Annotated, Literal
+from pydantic import BaseModel, Field
+{head}
+
+class Address(BaseModel):
+    model_config = {{"extra": "forbid"}}
+    street: Annotated[str, Field(max_length=9)]
+    number: Annotated[int, Field(ge=1, le=99)]
+
+def move(
+    to: Address, kind: Literal["home", "work"], days: list[int] | None = None,
+    fee: Annotated[float, Field(gt=0)] = 1.0,
+) -> str:
+    "Move somewhere."
+    return "moved"
+
+def find(order: str, most: int | None = None) -> str:
+    "Find an order."
+    return order
+
+{tail}
+"""
+_MODULES = {
+    "openai_agents": (
+        "from agents import Agent, function_tool",
+        "TOOLS = [function_tool(move, strict_mode=False), function_tool(find)]",
+    ),
+    "pydantic_ai": (
+        "from pydantic_ai import FunctionToolset, Tool",
+        "TOOLS = FunctionToolset([Tool(move), find])",
+    ),
+}
+_STREET = {"street": "Elm", "number": 9}
+_MOVES: tuple[tuple[dict[str, Any], bool], ...] = (
+    ({"to": _STREET, "kind": "home"}, True),
+    ({"to": _STREET, "kind": "work", "days": [1, 2], "fee": 0.5}, True),
+    ({"to": _STREET, "kind": "work", "days": None}, True),
+    ({"to": _STREET, "kind": "away"}, False),
+    ({"to": {**_STREET, "number": 100}, "kind": "home"}, False),
+    ({"to": {**_STREET, "street": "x" * 10}, "kind": "home"}, False),
+    ({"to": {**_STREET, "city": "x"}, "kind": "home"}, False),
+    ({"to": {"street": "Elm"}, "kind": "home"}, False),
+    ({"to": _STREET, "kind": "home", "days": ["x"]}, False),
+    ({"to": _STREET, "kind": "home", "fee": 0}, False),
+    ({"to": _STREET}, False),
+)
+
+
+def imported(name: str) -> dict[str, bool]:
+    """Import the tools of a library with the command, and compare what the grammar decides."""
+    import tcc
+
+    head, tail = _MODULES[name]
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder, f"{name}_shop.py")
+        place.write_text(_MODULE.format(head=head, tail=tail))
+        grammar = Path(folder, "shop.tcg")
+        command = [sys.executable, "-m", "tcc", "import", "python", f"{place.stem}:TOOLS"]
+        done = subprocess.run(
+            [*command, "-o", str(grammar)], cwd=folder, capture_output=True, text=True
+        )
+        if done.returncode:
+            return {f"tcc import python: {done.stderr}": False}
+        text = grammar.read_text()
+        sys.path.insert(0, folder)
+        module = importlib.import_module(place.stem)
+    with tcc.Gate(tcc.compile_text(text), durable=False) as gate:
+        decided = [gate.check("move", given).allowed for given, _ in _MOVES]
+    expected = [holds for _, holds in _MOVES]
+    validated = [asyncio.run(_validates(name, module.TOOLS, given)) for given, _ in _MOVES]
+    return {
+        f"import: the grammar decides {decided}": decided == expected,
+        f"import: the library validates alike: {validated}": validated == expected,
+        "import: both tools are there": "tool find(" in text and "tool move(" in text,
+        "import: the bound is a statement": "fee > 0" in text,
+    }
+
+
+async def _validates(name: str, tools: Any, given: dict[str, Any]) -> bool:
+    """Whether the library takes arguments for its tool `move`."""
+    if name == "pydantic_ai":
+        from pydantic import ValidationError
+
+        try:
+            tools.tools["move"].function_schema.validator.validate_python(given)
+        except ValidationError:
+            return False
+        return True
+    from agents.tool_context import ToolContext
+
+    text = json.dumps(given)
+    context: Any = ToolContext(
+        context=None, tool_name="move", tool_call_id="c", tool_arguments=text
+    )
+    return str(await tools[0].on_invoke_tool(context, text)) == "moved"
+
+
 async def claude_agent(gate: Any, desk: Desk) -> None:
     """The Claude Agent SDK: its own program, and a server that plays the model's API."""
     from claude_agent_sdk import ClaudeAgentOptions, create_sdk_mcp_server, query, tool
@@ -690,6 +792,8 @@ RUNS = {"openai_agents": openai_agents, "pydantic_ai": pydantic_ai, "claude_agen
 def inside(name: str) -> int:
     """In the environment of a framework: run it, and compare what came."""
     checks = {**ran_as_told(name), **doors(name)}
+    if name in _MODULES:
+        checks |= imported(name)
     if name == "pydantic_ai":
         checks |= asyncio.run(pydantic_ai_models()) | asyncio.run(pydantic_ai_asked())
     if name == "openai_agents":

@@ -102,25 +102,7 @@ def find(order: str, most: int | None = None, tags: list[str] | str = "") -> str
     return ""
 
 
-class AgentsTool:  # what function_tool of OpenAI Agents returns has these attributes
-    name, description = "agents", "An agent's tool."
-    params_json_schema = {
-        "type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"],
-    }
-
-
-class AiTool:  # what Tool of Pydantic AI has
-    name, description = "ai", None
-
-    class function_schema:
-        json_schema = {"type": "object", "properties": {}, "additionalProperties": False}
-
-
-class Toolset:
-    tools = {"ai": AiTool()}
-
-
-TOOLS = [move, find, AgentsTool(), Toolset()]
+TOOLS = [move, {"find": find}]
 NOTHING = []
 NUMBER = 5
 """
@@ -134,15 +116,13 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "shop_tools"
 
 
-def test_tools_of_python_are_imported(module: str, tmp_path: Path) -> None:
+def test_tools_of_langchain_and_functions_are_imported(module: str, tmp_path: Path) -> None:
     grammar = tmp_path / "g.tcg"
     done = tcc("import", "python", f"{module}:TOOLS", "-o", str(grammar), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     text = grammar.read_text()
     for declared in (
         "grammar shop_tools version",
-        'tool agents(x: text) { doc "An agent\'s tool." }',
-        "\ntool ai\n",
         "tool find(order: text, most?: integer or null, tags?: list of text or text)",
         "tool move(to: object (street: text, number: integer 1 .. 18446744073709551615),",
         "kind?: home | work)",
