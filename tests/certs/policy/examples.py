@@ -31,6 +31,7 @@ from tcc_certs.values.fields import (
     TimeType,
     UnionType,
 )
+from tcc_certs.values.zones import Zone, Zones
 
 
 def text(name: str, **more: object) -> Field:
@@ -228,6 +229,7 @@ def everything() -> Core:
             "<", n.Minus(n.Now(), n.Duration("2", "h")), n.Apply("max", (word("at"), word("due")))
         ),
         n.Compare("<=", n.Apply("hour", (word("at"), n.Text("+02:00"))), n.Number("20")),
+        n.Compare("<", n.Apply("weekday", (n.Now(), n.Text("Europe/Berlin"))), n.Number("6")),
         n.No(n.Within(n.Since(n.Minus(n.AnyTool(), word("c")), b), "1.5", "m")),
         n.Compare(">", n.Negative(word("share")), n.Negative(n.Number("-1"))),
         n.Compare("<", n.Apply("count", (n.Apply("distinct", (word("tags"),)),)), n.Number("3")),
@@ -260,11 +262,13 @@ def everything() -> Core:
     holds = n.Definition(
         name="holds", parameters=("one", "other"), body=n.Compare("!=", word("one"), word("other"))
     )
+    berlin = Zone("Europe/Berlin", (0, 323_830_800_000), (3_600_000, 7_200_000), 400_000_000_000)
+    zones = Zones(version="2026a", until=berlin.until, of={berlin.name: berlin})
     roles = Field(name="roles", steps=("roles",), type=ListType(of=TextType()))
     return Core(
         name="everything", version="\u00e9 1", tools=tools, calls=calls,
         patterns=(((0, 1),), ((1, 2),)), rules=rules, plan=plan, start="s", goals=("t", "u"),
         passed=("input", "prompts"),
         given=(roles, listed("tier", "gold", "free"), Learned(name="o", sources=(("b", "order"),))),
-        lets=(holds,), statements=statements,
+        lets=(holds,), statements=statements, zones=zones,
     )  # fmt: skip
