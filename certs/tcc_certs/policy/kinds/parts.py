@@ -108,6 +108,7 @@ def windowed(base: forms.Base, span: int) -> forms.Base:
 
 
 def windowed_source(source: Source, span: int) -> Source:
+    """Restrict the calls of a source to a window."""
     if isinstance(source.base, forms.Calls):
         within = span if source.within is None else min(span, source.within)
         return replace(source, within=within)

@@ -111,6 +111,7 @@ class Draft:
 
     @property
     def is_calls(self) -> bool:
+        """True for calls, and false for rows and lists."""
         return isinstance(self.base, forms.Calls)
 
     @property
@@ -148,6 +149,7 @@ Thing: TypeAlias = "Draft | Value | Options | Truth"
 
 
 def is_list(thing: Thing) -> bool:
+    """Return True for a term that is a list."""
     return isinstance(thing, Value) and thing.kind.name == "list"
 
 
@@ -212,6 +214,7 @@ class NamedFields:
 
 
 def mask_of(tools: Collection[int]) -> int:
+    """The mask of tools with these indexes."""
     bits = bytearray(max(tools, default=0) // 8 + 1)
     for at in tools:
         bits[at >> 3] |= 1 << (at & 7)
@@ -225,6 +228,11 @@ NOWHERE = NamedFields()
 
 
 def milliseconds(amount: str, unit: str, node: Node) -> int:
+    """The exact length of a duration.
+
+    Raises:
+        Fault: TCC225: it is no whole number of milliseconds.
+    """
     exact = places.exact_number(amount) * nodes.UNITS[unit]
     if exact.denominator != 1:
         raise Fault("TCC225", node, "A duration is a whole number of milliseconds.")
@@ -232,4 +240,5 @@ def milliseconds(amount: str, unit: str, node: Node) -> int:
 
 
 def span_of(span: nodes.Duration) -> int:
+    """The length of a duration in milliseconds."""
     return milliseconds(span.amount, span.unit, span)

@@ -113,6 +113,7 @@ PLURAL = {"call": "calls", "list": "lists", "record": "records"}
 
 
 def kind_of(declared: Field) -> Kind:
+    """The kind of a field, listed or open."""
     if declared.type is not None:
         return kind_of_type(declared.type)
     texts = [text for text in declared.values if text and text != "*"]
@@ -153,6 +154,7 @@ def kind_of_type(declared: FieldType) -> Kind:
 
 
 def plain_kind(kind: Kind) -> Kind:
+    """The kind without its listed values."""
     return Kind(name=kind.name, minutes=kind.minutes)
 
 
@@ -164,6 +166,7 @@ _SCALARS = frozenset({"text", "number", "flag", "mixed"})
 
 
 def comparable(one: Kind, other: Kind) -> bool:
+    """Return True if values of two kinds can be compared by ``=``."""
     if one.choices or other.choices:
         return _share_a_choice(one, other)
     names = {one.name, other.name}
@@ -229,11 +232,13 @@ _SUMS: Mapping[tuple[str, str, str], str] = {
 
 
 def arithmetic_kind(sign: str, one: str, other: str) -> str | None:
+    """The name of the kind of ``one sign other``; None: the two have no such result."""
     moments = ["time" if name == "date" else name for name in (one, other)]
     return _SUMS.get((sign, *moments))  # type: ignore[arg-type]
 
 
 def never_negative(declared: Field) -> bool:
+    """Return True if no value of a field is below 0."""
     if declared.type is None:
         states = [places.constant(text) for text in declared.values if text]
         return all(state[0] == "n" and state[1] >= 0 for state in states)
@@ -243,5 +248,6 @@ def never_negative(declared: Field) -> bool:
 
 
 def listed_text(kind: Kind) -> str:
+    """The listed values of a kind for a message, at most `MAX_SHOWN` of them."""
     texts = kind.listed.texts
     return ", ".join(texts[:MAX_SHOWN]) + (", .." if len(texts) > MAX_SHOWN else "")
