@@ -119,7 +119,10 @@ class _Linting:
         """The answer by the statements alone: plans restrict no session here."""
         if time.process_time() > self.end:
             return Answer(verdict="undecided", missing="the time is over")
-        return answer(core, question, _allows, timeout=steps, clock=_Steps(self.end))
+        found = answer(core, question, _allows, timeout=steps, clock=_Steps(self.end))
+        if found.missing.startswith("more time"):  # these seconds are steps
+            found.missing = f"more than {int(steps)} steps of the engine; `tcc prove` takes more"
+        return found
 
     # Tools.
 
@@ -129,21 +132,28 @@ class _Linting:
         restricted = {tool for rule in rules if rule.then is not None for tool in rule.tools or ()}
         forbidden = {tool for rule in rules if rule.kind == "forbid" for tool in rule.tools or ()}
         asked = [tool.name for tool in self.core.tools if tool.name not in idle]
-        for name in sorted(asked, key=lambda one: one not in restricted):
-            if name in self.pool or time.process_time() > self.end:
-                continue
-            question = Question(kind="reachable", statements=(Forbid(on=Word(name)),))
-            try:
-                said = self._asked(self.core, question, _FIRST)
-            except Rejected:
-                continue
-            if said.session is not None:
-                self._keep(said.session, len(said.session.calls))
-            elif said.proof is not None:
-                self._never(name, said.used)
-            elif name in restricted | forbidden:
-                what = f"`{name_text(name)}` can be called"
-                self._open("TCC746", name_text(name), what, said.missing, None)
+        asked.sort(key=lambda one: one not in restricted)
+        for steps in (_FIRST, _STEPS):
+            for name in list(asked):
+                said = None if name in self.pool else self._reached(name, steps)
+                if said is None or said.verdict != "undecided":
+                    asked.remove(name)
+                elif steps == _STEPS and name in restricted | forbidden:
+                    what = f"`{name_text(name)}` can be called"
+                    self._open("TCC746", name_text(name), what, said.missing, None)
+
+    def _reached(self, name: str, steps: float) -> Answer | None:
+        """The answer whether a session can call a tool, which is noted."""
+        question = Question(kind="reachable", statements=(Forbid(on=Word(name)),))
+        try:
+            said = self._asked(self.core, question, steps)
+        except Rejected:
+            return None
+        if said.session is not None:
+            self._keep(said.session, len(said.session.calls))
+        elif said.proof is not None:
+            self._never(name, said.used)
+        return said
 
     def _keep(self, session: Session, many: int) -> None:
         """Note that the first calls of a session are possible."""
