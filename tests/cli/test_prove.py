@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import tcc as library
 from tests.cli.conftest import Tcc
 from tests.exact.test_forged import TEXT
 
@@ -98,6 +99,32 @@ def test_an_end_that_is_not_decided_says_why(tcc: Tcc, shop: Path) -> None:
     shop.write_text(TEXT + "after refund owe approve(same order)\n")
     found = tcc("prove", shop, "--finishable")
     assert found.code == 2 and "after refund owe approve(same order)" in found.out
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "0", "-1", "soon"])
+def test_a_timeout_that_is_no_number_above_0_is_bad_usage(
+    tcc: Tcc, shop: Path, seconds: str
+) -> None:
+    found = tcc("prove", shop, "before refund require find", "--timeout", seconds)
+    assert found.code == 2 and "--timeout" in found.err
+
+
+def test_an_open_question_names_the_statement_and_the_condition(tcc: Tcc, shop: Path) -> None:
+    shop.write_text(TEXT + "before refund require count(distinct(find.owner)) >= 5\n")
+    asked = "before refund require count(distinct(find.owner)) >= 6"
+    found = tcc("prove", shop, asked, "--timeout", "3", "--json")
+    assert (found.code, found.json["verdict"]) == (2, "undecided")
+    assert "`before refund require" in found.json["missing"]
+    assert found.err == ""
+
+
+def test_progress_is_reported_while_a_question_is_open(shop: Path) -> None:
+    shop.write_text(TEXT + "before refund require count(distinct(find.owner)) >= 5\n")
+    seen: list[tuple[float, int, int]] = []
+    asked = "before refund require count(distinct(find.owner)) >= 6"
+    found = library.prove(shop, asked, timeout=3, progress=lambda *now: seen.append(now))
+    assert found.verdict == "undecided"
+    assert seen == sorted(seen) and seen[-1][0] <= 4
 
 
 def test_mistakes_in_a_question_are_bad_usage(tcc: Tcc, shop: Path) -> None:

@@ -24,7 +24,7 @@ ASKED: dict[str, tuple[tuple[str, str], ...]] = {
         ("limit sum(refund.amount) per order <= 100000 across sessions", "proved"),
         ("limit count(change_items) per order <= 2 across sessions", "proved"),
         ("before cancel require no change_items(same order)", "proved"),
-        ("before change_payment require last(get_user).wallet(it = this.pay_with)", "undecided"),
+        ("before change_payment require last(get_user).wallet(it = this.pay_with)", "proved"),
         ("before change_address require last(get_order(same order)).delivered < now", "undecided"),
         ("before take_back require now <= last(get_order(same order)).delivered + 31 d", "proved"),
         ("before refund require approve(same order)", "refuted"),

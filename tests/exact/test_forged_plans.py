@@ -10,10 +10,14 @@ import pytest
 
 import tcc
 from tcc.library import artifact_bytes
+from tcc.library.proving import read_statements
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import encode
+from tcc_certs.policy.meaning import policy_of
 from tcc_certs.proof import plans
-from tcc_certs.proof.check import check_proof
+from tcc_certs.proof.check import Argument, check_proof
+from tcc_certs.proof.questions import Question, begun, rules_of
+from tcc_certs.proof.rules import Wrong
 from tcc_certs.report import report_proof
 from tcc_runtime.exact.planned import plan_of
 
@@ -40,6 +44,7 @@ FALSE = (
     "before commit require look(m = 1)",
     "before commit require test(v = yes)",
     "before commit require test(v = yes) or test(v = no)",
+    "before commit require test(v = yes | no)",
     "before edit require no test",
     "finally require commit",
     "limit count(edit) <= 5 in session",
@@ -153,8 +158,7 @@ def encodable(step: list[Any]) -> bool:
 def test_no_proof_fits_a_false_question(
     artifact: tcc.Artifact, proofs: list[dict[str, Any]]
 ) -> None:
-    from tcc.library.proving import read_statements
-    from tcc_certs.proof.questions import Question, question_json
+    from tcc_certs.proof.questions import question_json
 
     for text in FALSE:
         question = Question(kind="statement", statements=read_statements(artifact.core, text))
@@ -164,6 +168,42 @@ def test_no_proof_fits_a_false_question(
                     forged = {**proof, "question": question_json(question),
                               "arguments": [{**argument, "tool": tool}]}  # fmt: skip
                     assert code_of(forged, artifact) in (Code.PROOF_STEP, Code.PROOF_ARGUMENT)
+
+
+def test_a_call_that_may_have_failed_is_not_on_the_path() -> None:
+    """The first `look` may be one that failed, so the plan's only `look` may follow it."""
+    artifact = tcc.compile_text(TEXT.replace("look{1,3}", "look").replace("look? edit", "edit"))
+    policy = policy_of(artifact.core)
+    statements = read_statements(artifact.core, "before edit require no look")
+    rule = rules_of(Question(kind="statement", statements=statements), artifact.core)[0]
+    scene, formulas = begun(policy, rule, "statement", "edit")
+    argument = Argument(scene, formulas, "argument", plans.Plans(lambda: plan_of(artifact)))
+    steps = [["split", 0], ["formula", 0], ["witness", 0], ["first", 1], ["ordered", 2, 1, 0]]
+    for step in steps:
+        argument.follow(step)
+    earlier = scene.number(("before", ("call", 2), ("call", 1)))
+    argument.follow(["split", earlier])
+    with pytest.raises(Wrong):
+        argument.follow(["plan", [2, 1, 0], []])
+    argument.follow(["split", scene.number(("failed", ("call", 2)))])
+    with pytest.raises(Wrong):
+        argument.follow(["plan", [2, 1, 0], []])
+
+
+def test_named_calls_are_in_their_order() -> None:
+    artifact = tcc.compile_text(TEXT)
+    policy = policy_of(artifact.core)
+    statements = read_statements(artifact.core, "before commit require no edit or no test")
+    rule = rules_of(Question(kind="statement", statements=statements), artifact.core)[0]
+    scene, formulas = begun(policy, rule, "statement", "commit")
+    argument = Argument(scene, formulas, "argument", plans.Plans(lambda: plan_of(artifact)))
+    for step in (["split", 0], ["formula", 0], ["split", 1], ["formula", 0]):
+        argument.follow(step)
+    argument.follow(["witness", 0])
+    argument.follow(["witness", 1])
+    for chain in ([1, 2, 0], [2, 1, 0], [1, 1, 0], [1], [0, 1], [], [1, 0, 0]):
+        with pytest.raises((Wrong, ValueError)):
+            argument.follow(["plan", chain, []])
 
 
 def test_ends_that_are_not_proved_are_refused(artifact: tcc.Artifact) -> None:

@@ -365,6 +365,7 @@ class Draft:
         }
         fields = [one for one in core.given if not isinstance(one, Learned)]
         calls = []
+        at_ms = 0  # no call is decided before an earlier one
         for number in self.order:
             name = self.tools[number]
             if name is None:
@@ -373,7 +374,7 @@ class Draft:
             outcome = self.outcomes.get(number, "")
             arguments = object_of(tool.arguments, self._of(number, tool.arguments))
             answer = object_of(tool.answers, self._of(number, tool.answers))
-            at_ms = self.states.get(("time", ("call", number)), ("t", NOW_MS))[1]
+            at_ms = max(at_ms, self.states.get(("time", ("call", number)), ("t", NOW_MS))[1])
             calls.append(
                 SessionCall(
                     tool=name,
