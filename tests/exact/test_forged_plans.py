@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -45,6 +46,7 @@ FALSE = (
     "before commit require test(v = yes)",
     "before commit require test(v = yes) or test(v = no)",
     "before commit require test(v = yes | no)",
+    "before commit require every test(v = yes | no)",
     "before edit require no test",
     "finally require commit",
     "limit count(edit) <= 5 in session",
@@ -87,6 +89,13 @@ def test_a_proof_of_plans_needs_the_artifact(
 def test_a_false_statement_about_plans_is_refuted(artifact: tcc.Artifact, text: str) -> None:
     found = tcc.prove(artifact, text, timeout=30)
     assert found.verdict == "refuted" and found.session is not None
+
+
+def test_a_question_that_only_an_unknown_outcome_breaks_is_not_proved(
+    artifact: tcc.Artifact,
+) -> None:
+    asked = "before commit require look(m = 2) or edit since look(m = 2)"
+    assert tcc.prove(artifact, asked, timeout=3).verdict != "proved"
 
 
 def test_an_argument_of_another_automaton_does_not_hold(proofs: list[dict[str, Any]]) -> None:
@@ -191,7 +200,8 @@ def test_a_call_that_may_have_failed_is_not_on_the_path() -> None:
 
 
 def test_named_calls_are_in_their_order() -> None:
-    artifact = tcc.compile_text(TEXT)
+    at = TEXT.index("plan = ")
+    artifact = tcc.compile_text(f"{TEXT[:at]}plan = look edit test commit | stop\n")
     policy = policy_of(artifact.core)
     statements = read_statements(artifact.core, "before commit require no edit or no test")
     rule = rules_of(Question(kind="statement", statements=statements), artifact.core)[0]
@@ -201,6 +211,8 @@ def test_named_calls_are_in_their_order() -> None:
         argument.follow(step)
     argument.follow(["witness", 0])
     argument.follow(["witness", 1])
+    for call, outcome in product((1, 2), ("failed", "answered")):
+        argument.truths[scene.number((outcome, ("call", call))) or 0] = False
     for chain in ([1, 2, 0], [2, 1, 0], [1, 1, 0], [1], [0, 1], [], [1, 0, 0]):
         with pytest.raises((Wrong, ValueError)):
             argument.follow(["plan", chain, []])
