@@ -16,6 +16,7 @@ import tzdata  # type: ignore[import-untyped]
 from hypothesis import given, settings, strategies as st
 
 import tcc as library
+from tcc.contents import declared_lines
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import decode, encode
 from tcc_certs.policy.course import Course
@@ -202,6 +203,27 @@ def test_gate_definition_and_zoneinfo_agree_at_changes() -> None:
         for late in (END * 1000, END * 1000 + 8 * 3_600_000):  # unknown: refused
             now[0] = late
             assert not gate.check("a", {"n": 1}).allowed
+
+
+def test_a_validator_decides_by_the_record_and_listings_show_it(tmp_path: Path) -> None:
+    artifact = library.compile_text(TEXT)
+    saved, ledger = tmp_path / "g.tcca", tmp_path / "g.ledger"
+    library.save(artifact, saved)
+    change = int(datetime(2026, 3, 29, 1, tzinfo=UTC).timestamp() * 1000)  # a Sunday
+    hour = 3_600_000
+    monday = change + 29 * hour  # 08:00 in Berlin, and 07:00 before the change
+    now = [monday - 1]
+    with library.Gate(artifact, ledger=ledger, clock=lambda: now[0]) as gate:
+        for now[0], allowed in ((monday - 1, False), (monday, True), (monday + 10 * hour, False)):
+            assert gate.check("a", {"n": 1}).allowed is allowed
+            if allowed:
+                with gate.call("a", {"n": 1}) as permit:
+                    permit.done({})
+        gate.finish()
+    assert library.validate(ledger, saved).claim_type == "Conformant"
+    assert declared_lines(artifact.core, False)[-2:] == [
+        "zones:", f"  Europe/Berlin (tzdata {tzdata.IANA_VERSION}, until 2047-01-01)",
+    ]  # fmt: skip
 
 
 # The changed member of `zones`, its new value, the code and the place.
