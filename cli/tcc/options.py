@@ -216,6 +216,7 @@ def _type(option: Option) -> click.ParamType[Any] | type:
 
 
 def finite(ctx: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    """Return an option as it is if it is a finite number of at least 0; else refuse it."""
     if value is not None and not (math.isfinite(value) and value >= 0):
         raise click.BadParameter("a number of seconds is needed", ctx, parameter)
     return value
