@@ -218,6 +218,25 @@ def test_named_calls_are_in_their_order() -> None:
             argument.follow(["plan", chain, []])
 
 
+def test_an_unknown_answer_may_have_any_value() -> None:
+    at = TEXT.index("plan = ")
+    artifact = tcc.compile_text(f"{TEXT[:at]}plan = look edit test commit | stop\n")
+    policy = policy_of(artifact.core)
+    statements = read_statements(artifact.core, "before commit require every test(v = yes | no)")
+    rule = rules_of(Question(kind="statement", statements=statements), artifact.core)[0]
+    scene, formulas = begun(policy, rule, "statement", "commit")
+    argument = Argument(scene, formulas, "argument", plans.Plans(lambda: plan_of(artifact)))
+    for step in (["split", 0], ["formula", 0], ["witness", 0]):
+        argument.follow(step)
+    answer = "get", ("call", 1), "v"
+    compared = [scene.number(("eq", ("const", ("s", one)), answer)) for one in ("yes", "no")]
+    assert None not in compared
+    false = [scene.number((one, ("call", 1))) for one in ("failed", "answered")]
+    argument.truths.update(dict.fromkeys([one or 0 for one in (*compared, *false)], False))
+    with pytest.raises(Wrong):
+        argument.follow(["plan", [1, 0], compared])
+
+
 def test_ends_that_are_not_proved_are_refused(artifact: tcc.Artifact) -> None:
     document = {
         "schema": "tcc.proof/2",
