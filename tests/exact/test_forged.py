@@ -12,7 +12,7 @@ import tcc
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import encode
 from tcc_certs.formats.container import write_container
-from tcc_certs.proof.check import check_proof
+from tcc_certs.proof.check import MAX_BYTES, check_proof
 from tcc_certs.report import report_proof
 
 TEXT = """# lint: allow TCC709 a test needs no costs
@@ -206,3 +206,21 @@ def test_a_literal_about_a_call_that_is_not_there_is_refused(
 def test_another_core_is_refused(proofs: list[bytes]) -> None:
     other = tcc.compile_text(TEXT.replace("<= 3 in", "<= 4 in"))
     assert code_of(json.loads(proofs[0]), other) is Code.PROOF_CORE
+
+
+class Long(bytes):
+    """Bytes of a few characters that say another length."""
+
+    said = 0
+
+    def __len__(self) -> int:
+        return self.said
+
+
+@pytest.mark.parametrize(("more", "code"), [(0, Code.UNKNOWN_VERSION), (1, Code.LIMIT)])
+def test_a_proof_has_at_most_so_many_bytes(artifact: tcc.Artifact, more: int, code: Code) -> None:
+    proof = Long(b"{}")
+    proof.said = MAX_BYTES + more
+    with pytest.raises(Rejected) as caught:
+        check_proof(proof, artifact.core)
+    assert caught.value.code is code
