@@ -145,6 +145,11 @@ class World:
         self.check(ref not in self.executed, f"{ref} is executed twice")
         self.executed[ref] = connection, identity, tool, params["arguments"]["id"]
 
+    def check_answer(self, ref: int | None, text: str) -> None:
+        """Check the gate's answer to a call: it waited for a server only if it asked that one."""
+        waited = "there was no answer in" in text
+        self.check(not waited or ref in self.sent, f"{ref} waited, and no server had it")
+
     def check(self, is_so: bool, what: str) -> None:
         """Note what is wrong; where it happens, an exception would be an answer of the server."""
         if not is_so:
@@ -196,6 +201,7 @@ class Desk:
 
     def __init__(self, world: World, crashes: float) -> None:
         self.world, self._crashes = world, crashes
+        self._is_restless = world.chance.random() < 0.2  # it announces a change at every list
 
     def take(self, connection: object, message: wire.Message, say: Say) -> None:
         """Take a message; `say` gets what the server says then, None for its end."""
@@ -210,7 +216,9 @@ class Desk:
             told = {"supportedVersions": [wire.STATELESS], "capabilities": {}}
             self._reply(0.2, connection, identity, told, say)
         elif message.method == "tools/list":
-            if world.chance.random() < 0.1:
+            if self._is_restless:
+                say(_changed())
+            elif world.chance.random() < 0.1:
                 world.later(1.0, say, _changed())
             listed = [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]
             self._reply(1.0, connection, identity, {"tools": listed}, say)

@@ -124,7 +124,8 @@ class Schedule:
 
     def guarded(self, target: Any) -> Guarded:
         forms: tuple[Any, ...] = ("handshake", "handshake", STATELESS)
-        form = "handshake" if isinstance(target, SharedServer) else self.chance.choice(forms)
+        shared = isinstance(target, SharedServer)
+        form: Any = "handshake" if shared else self.chance.choice(forms)
         return Guarded(
             target=target, locked=None, seconds=SECONDS, finishes=False, masks=False,
             protocol=form, version="0",
@@ -158,6 +159,7 @@ class Stdio(Schedule):
         if isinstance(message, wire.Response) and message.identity is not None:
             asked = self.asked[message.identity]
             asked.answers.append({"error": message.error})
+            self.world.check_answer(asked.ref, repr(message.result))
             if asked.method == "ping":
                 assert self.loop.time() - asked.at < 0.05, "a ping that waited"
 
@@ -343,6 +345,7 @@ class HttpClient:
         asked.answers.append(found[0] if found else {"status": status})
         if found:
             assert found[0]["id"] == identity, (found, identity)
+            self.world.check_answer(asked.ref, repr(result))
 
     was_over = False
 
@@ -526,6 +529,10 @@ class Http(Schedule):
         for client in self.clients:
             for identity, asked in client.asked.items():
                 asked.check(identity, stopped)
+            if self.begins_new and not client.was_over:
+                refs = {asked.ref for asked in client.asked.values()}
+                places = {place[0] for place, ref in world.recorded().items() if ref in refs}
+                assert len(places) <= 1, "a client with two sessions"
 
 
 def kinds() -> Iterator[tuple[Callable[..., Schedule], str]]:
