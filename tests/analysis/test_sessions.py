@@ -155,11 +155,24 @@ def refused(text: str, shown: Shown) -> int:
     return replay(compiled(text), [trace]).refused
 
 
-@pytest.mark.parametrize("name", EDITS)
+# A session for these takes more than a second to find.
+SLOW = {
+    "a limit on more calls",
+    "a smaller type",
+    "an approval for ever",
+    "an approval from a larger amount on",
+    "an approval that says no",
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(one, marks=[pytest.mark.campaign] * (one in SLOW)) for one in EDITS],
+)
 def test_the_effect_of_an_edit_is_known(name: str) -> None:
     old, changes, expected = EDITS[name]
     new = edit(old, *changes)
-    found = tcc.diff(compiled(old), compiled(new)).sessions
+    found = tcc.diff(compiled(old), compiled(new), timeout=30).sessions
     assert found is not None
     assert found.verdict == expected, found
     for shown, by in ((found.added, (new, old)), (found.removed, (old, new))):

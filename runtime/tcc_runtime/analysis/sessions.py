@@ -140,13 +140,14 @@ def session_changes(
     removed: OneSided | None,
     *,
     timeout: float = SECONDS,
-    clock: Callable[[], float] = time.monotonic,
+    clock: Callable[[], float] = time.process_time,
 ) -> SessionChanges:
     """Compare the sessions of two grammars.
 
     Args:
         added, removed: the plans that only one side has; None: only bounds are known.
-        timeout: seconds for all questions.
+        timeout: seconds of `clock` for all questions; of this process by default, so that other
+            work on the machine changes no answer.
     """
     end = clock() + timeout
     more = _Asking(new, old, added, clock() + timeout / 2, clock).direction()
@@ -180,7 +181,7 @@ def allows_all(
     plans: OneSided | None,
     *,
     timeout: float = SECONDS,
-    clock: Callable[[], float] = time.monotonic,
+    clock: Callable[[], float] = time.process_time,
 ) -> Allowed:
     """Whether `other` allows every session of `side`.
 
