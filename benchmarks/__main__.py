@@ -34,6 +34,7 @@ TABLES = (
     "gate",
     "reasons",
     "sessions",
+    "long",
     "arguments",
     "decide",
     "policies",

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from tcc_certs.policy import forgetting, forms
 from tcc_certs.policy.core import Core, Learned
@@ -33,6 +33,8 @@ from tcc_certs.policy.meaning import (
 )
 from tcc_certs.values.places import State
 
+Ends: TypeAlias = "Mapping[str, tuple[Any, Any]]"  # of each amount the least and the greatest
+
 _NO_EFFECT = (FAILED, ANSWERED)
 
 
@@ -42,12 +44,27 @@ class KeptPolicy(Policy):
     def __init__(self, core: Core) -> None:
         vars(self).update(vars(policy_of(core)))  # the words of its statements are resolved once
         self.limits = {at: rule for at, rule in enumerate(self.rules) if rule.kind == "limit"}
-        self.amounts, self.totals = self._amounts, self._totals
+        self.totals = self._totals
+        self._ends: dict[tuple[Any, ...], Ends] = {}
         self._deciders: dict[str, list[tuple[int, _PlainLimit | None]]] = {}
         self.learned = frozenset(one.name for one in core.given if isinstance(one, Learned))
         self.plain: dict[int, Plain] = {}  # by the ids of sources
         self.owes = {at: rule for at, rule in enumerate(self.rules) if rule.kind == "owe"}
         self.forgetting = forgetting_of(core, self.rules)
+
+    def ends(self, call: Call) -> Ends:
+        """The least and greatest amounts of a call, one object for equal listed fields."""
+        key = call.tool, *[call.state(name) for name in self._amounts[call.tool].names]
+        found = self._ends.get(key)
+        if found is None:
+            found = self._ends[key] = {
+                what: (
+                    amount_of(call, what, self._amounts, min),
+                    amount_of(call, what, self._amounts, max),
+                )
+                for what in {self.rules[number].what for number in self.totals}
+            }
+        return found
 
     def history(self, core: Core, given: Mapping[str, State]) -> KeptHistory:
         """A new history of a session of this core."""
@@ -106,7 +123,7 @@ class KeptPolicy(Policy):
     def total(self, number: int, history: Any, call: Call) -> Any:
         """See :class:`Policy`."""
         what = self.rules[number].what
-        return history.totals.of(what) + amount_of(call, what, self._amounts, min)
+        return history.totals.of(what) + self.ends(call)[what][0]
 
     def forget(self, history: Any, now_ms: int) -> None:
         """See :class:`Policy`; a history is looked through when its calls have doubled."""
@@ -308,9 +325,9 @@ class _Totals:
     """The totals of a session: the greatest amounts of its calls."""
 
     def __init__(self, policy: KeptPolicy) -> None:
-        self._amounts = policy.amounts
+        self._ends = policy.ends
         self._sums: dict[str, Any] = {policy.rules[number].what: 0 for number in policy.totals}
-        self._open: dict[int, dict[str, Any]] = {}  # of calls whose outcome may still change
+        self._open: dict[int, Ends] = {}  # of calls whose outcome may still change
 
     def of(self, what: str) -> Any:
         """The total of the earlier calls."""
@@ -318,27 +335,26 @@ class _Totals:
 
     def add(self, call: Call) -> None:
         """A call was decided."""
-        amounts = {what: amount_of(call, what, self._amounts, max) for what in self._sums}
-        self._change(amounts, 1)
-        self._open[call.at] = amounts
+        ends = self._open[call.at] = self._ends(call)
+        self._change(ends, 1)
 
     def record(self, call: Call) -> None:
         """An outcome of a call is known."""
         if call.outcome not in (DONE, *_NO_EFFECT):
             return
-        self._change(self._open.pop(call.at), -1)
-        if call.outcome == DONE:
-            self._change(
-                {what: amount_of(call, what, self._amounts, max) for what in self._sums}, 1
-            )
+        before = self._open.pop(call.at)
+        after = self._ends(call) if call.outcome == DONE else None
+        if after is not before:
+            self._change(before, -1)
+            self._change(after or {}, 1)
 
     def move(self, places: Mapping[int, int]) -> None:
         """The calls that are left have new places."""
-        self._open = {places[at]: amounts for at, amounts in self._open.items()}
+        self._open = {places[at]: ends for at, ends in self._open.items()}
 
-    def _change(self, amounts: Mapping[str, Any], sign: int) -> None:
-        for what, amount in amounts.items():
-            self._sums[what] += sign * amount
+    def _change(self, ends: Ends, sign: int) -> None:
+        for what, (_, most) in ends.items():
+            self._sums[what] += sign * most
 
 
 class _Debts:
