@@ -17,7 +17,7 @@ Signature: TypeAlias = "tuple[int, int, int, int] | None"
 
 
 def signature_of(path: Path) -> Signature:
-    """What differs if another file has the name, or the file was written; None: there is none."""
+    """Identity, size and time of a file; None if the file is missing."""
     try:
         found = path.stat()
     except OSError:

@@ -72,7 +72,7 @@ class Forgetting:
         """The calls that later decisions need, in order.
 
         Args:
-            calls: those that the history has, in order.
+            calls: all calls of the history, in order.
             now_ms: no later decision is earlier.
             debts: the first calls of the open debts of each `owe`, by its number.
         """
@@ -103,7 +103,7 @@ class Forgetting:
             latest.add(looks)
         return is_last or need.counted >= age
 
-    # What statements need.
+    # Needs of statements.
 
     def _rule(self, number: int, rule: Rule) -> None:
         parts = (*rule.where, *rule.paying, *rule.per, rule.then, rule.most)

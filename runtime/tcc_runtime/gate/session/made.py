@@ -29,8 +29,8 @@ class Made(Struct):
     Attributes:
         call: as the definition knows it.
         line: of its record.
-        opened: what the ledger has of its open arguments.
-        model: that makes it; empty where none does.
+        opened: entries of its open arguments in the ledger.
+        model: the model that makes the call, or ''.
         unforeseen: a part of its answer is not known.
         drawn: the attempt by which an account counted it; None: none did.
         has_ref: whether its caller gave an id.
@@ -52,7 +52,7 @@ class Made(Struct):
 
 
 class MadeCalls:
-    """The calls of one session; the length counts all of them, also those that were dropped."""
+    """The calls of one session; `len` counts dropped calls, too."""
 
     __slots__ = ("_count", "_of", "_outcomes", "_trim_at")
 
@@ -67,7 +67,7 @@ class MadeCalls:
 
     @property
     def is_complete(self) -> bool:
-        """Whether no call was dropped."""
+        """Whether the gate still has every call."""
         return len(self._of) == self._count
 
     def append(self, made: Made) -> int:
